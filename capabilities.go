@@ -1,0 +1,33 @@
+package aaep
+
+import "encoding/json"
+
+// Capabilities is what a subscriber asks for, or what a producer honors (§5.3). A field that is zero
+// or nil is absent; handshake.Negotiate fills in the defaults.
+type Capabilities struct {
+	// MaxEventsPerSecond is from 1 to 100000; absent asks for no limit.
+	MaxEventsPerSecond int64     `json:"max_events_per_second,omitzero"`
+	PreferredVerbosity Verbosity `json:"preferred_verbosity,omitzero"`
+	// Languages are BCP 47 tags, best first.
+	Languages                  []string      `json:"languages,omitzero"`
+	SupportsConfirmationReply  *bool         `json:"supports_confirmation_reply,omitzero"`
+	SupportsClarificationReply *bool         `json:"supports_clarification_reply,omitzero"`
+	CoalesceBoundaries         []Boundary    `json:"coalesce_boundaries,omitzero"`
+	EventFilters               *EventFilters `json:"event_filters,omitzero"`
+	SupportedConformanceLevels []int64       `json:"supported_conformance_levels,omitzero"`
+	// SupportedExtensions are URIs.
+	SupportedExtensions []string      `json:"supported_extensions,omitzero"`
+	CognitiveLoad       CognitiveLoad `json:"cognitive_load,omitzero"`
+	// PaceWPM is how fast the subscriber speaks, from 50 to 1000 words per minute.
+	PaceWPM                   int64 `json:"pace_wpm,omitzero"`
+	AcceptSignedManifestsOnly *bool `json:"accept_signed_manifests_only,omitzero"`
+	// Extensions holds one capability object per extension prefix (§5.3.2).
+	Extensions map[string]json.RawMessage `json:",embed"`
+}
+
+// EventFilters chooses event types by pattern: a literal type, or a prefix ending in * (§5.3.1.7).
+// Exclude wins over Include; critical events pass whatever the filters say.
+type EventFilters struct {
+	Include []string `json:"include,omitzero"`
+	Exclude []string `json:"exclude,omitzero"`
+}

@@ -1,0 +1,103 @@
+package aaep
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Event is one thing an agent did, is doing, or needs from its user (chapters 3 and 4). The envelope
+// is read without looking at the payload; the payload is one of the twelve core payloads, or
+// *Extension for every other type.
+//
+// An Event is a value to be shared: once handed to a producer or received from a subscription it
+// must not be changed.
+type Event struct {
+	// Context names the JSON-LD contexts, the core context first. Empty on a new event: Encode writes
+	// the core context.
+	Context []string
+	// AAEPVersion is the version of the protocol, empty if the peer left it out.
+	AAEPVersion string
+	// EventID is "evt_" and letters or digits; it never repeats within a producer (§3.2.3).
+	EventID   string
+	SessionID string
+	// SequenceNumber is nil unless events are numbered (§3.4.1).
+	SequenceNumber *int64
+	// Timestamp is when the event was created; it is written in UTC with milliseconds.
+	Timestamp time.Time
+	Producer  Producer
+	Verbosity Verbosity
+	// Urgency is empty if the peer left it out; Event.Critical also knows the four critical types.
+	Urgency           Urgency
+	LocalizationHints *LocalizationHints
+	CorrelationID     string
+	// Extensions holds one object per extension prefix (§3.4.3).
+	Extensions map[string]json.RawMessage
+	// Summary is what a person hears of this event. Output events have none.
+	Summary Text
+	Payload Payload
+	// Unknown is an object with the members this SDK does not know, or nil.
+	Unknown json.RawMessage
+}
+
+// Payload is the half of an event that depends on its type. It is implemented by pointers to the
+// twelve core payloads and by *Extension.
+type Payload interface {
+	EventType() Type
+	payload()
+}
+
+// Type returns the event's type in compact form, or "" if it has no payload.
+func (e *Event) Type() Type {
+	if e.Payload == nil {
+		return ""
+	}
+	return e.Payload.EventType()
+}
+
+// Critical reports whether the event is exempt from filters, rates and merging: it says so, or it
+// is of one of the four critical types (§5.5.4).
+func (e *Event) Critical() bool { return e.Urgency == UrgencyCritical || e.Type().Critical() }
+
+// Language returns the tag of the language the event's text is in, or "" if it does not say.
+func (e *Event) Language() string {
+	if p, ok := e.Payload.(*OutputStreaming); ok && p.Language != "" {
+		return p.Language
+	}
+	if e.LocalizationHints != nil {
+		return e.LocalizationHints.PrimaryLanguage
+	}
+	return ""
+}
+
+// Text returns what a person should hear of the event at verbosity v: the summary for it, else the
+// nearest other summary, else words made from the payload (§4, §9.3.1). The chunk of an output event is
+// its text. The result is as the producer wrote it; see SafeText before showing it.
+func (e *Event) Text(v Verbosity) string {
+	if s := e.Summary.At(v); s != "" {
+		return s
+	}
+	if p, ok := e.Payload.(interface{ fallback() string }); ok {
+		return p.fallback()
+	}
+	return string(e.Type())
+}
+
+// Producer identifies an agent (§3.2.6).
+type Producer struct {
+	// AgentID is stable across versions and unique in its deployment.
+	AgentID      string `json:"agent_id"`
+	AgentVersion string `json:"agent_version,omitzero"`
+	AgentName    string `json:"agent_name,omitzero"`
+	Model        string `json:"model,omitzero"`
+	ManifestURI  string `json:"manifest_uri,omitzero"`
+}
+
+// LocalizationHints describes the language of an event's text (§3.3.3, chapter 11).
+type LocalizationHints struct {
+	PrimaryLanguage    string        `json:"primary_language,omitzero"`
+	TextDirection      TextDirection `json:"text_direction,omitzero"`
+	AvailableLanguages []string      `json:"available_languages,omitzero"`
+	FallbackChain      []string      `json:"fallback_chain,omitzero"`
+	Script             string        `json:"script,omitzero"`
+	Calendar           string        `json:"calendar,omitzero"`
+}
