@@ -1,0 +1,201 @@
+package handshake
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Offer is what a producer can serve.
+type Offer struct {
+	// Languages are the tags the producer has text in, its own first. Empty is en-US.
+	Languages []string
+	// AnyLanguage serves the producer's own language to a subscriber that asked for none of Languages,
+	// instead of refusing it.
+	AnyLanguage bool
+	// MaxEventsPerSecond caps every subscription; zero is no cap.
+	MaxEventsPerSecond int64
+	// Levels are the conformance levels the producer implements.
+	Levels []int64
+	// Extensions are the URIs of the extensions the producer implements.
+	Extensions []string
+	// SignedManifest says that the producer can prove its identity.
+	SignedManifest bool
+}
+
+// The defaults of absent capabilities (§5.3.1).
+var (
+	defaultLanguages  = []string{"en-US"}
+	defaultBoundaries = []aaep.Boundary{aaep.BoundarySentence, aaep.BoundaryCompletion}
+	defaultInclude    = []string{"aaep:agent.*"}
+	defaultLevels     = []int64{1}
+)
+
+// Negotiate answers a request with the terms that bind from now on. A refusal is an *aaep.Rejection
+// that says why (§5.5.3) and what would be right.
+func Negotiate(req *aaep.SubscriptionRequest, offer Offer) (Terms, error) {
+	if !speaks(req.AAEPVersion) {
+		return Terms{}, &aaep.Rejection{Code: aaep.VersionUnsupported,
+			Message: fmt.Sprintf("Version %q is not supported; this producer speaks %s.", req.AAEPVersion, aaep.Version)}
+	}
+	return decide(req.Capabilities, offer)
+}
+
+// Renegotiate changes the terms of a running subscription: what change leaves out stays as it was
+// negotiated (§5.7.1). After a refusal the subscription is over.
+func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error) {
+	ask := now.Capabilities()
+	if change.MaxEventsPerSecond != 0 {
+		ask.MaxEventsPerSecond = change.MaxEventsPerSecond
+	}
+	if change.PreferredVerbosity != "" {
+		ask.PreferredVerbosity = change.PreferredVerbosity
+	}
+	if change.Languages != nil {
+		ask.Languages = change.Languages
+	}
+	if change.SupportsConfirmationReply != nil {
+		ask.SupportsConfirmationReply = change.SupportsConfirmationReply
+	}
+	if change.SupportsClarificationReply != nil {
+		ask.SupportsClarificationReply = change.SupportsClarificationReply
+	}
+	if change.CoalesceBoundaries != nil {
+		ask.CoalesceBoundaries = change.CoalesceBoundaries
+	}
+	if change.EventFilters != nil {
+		ask.EventFilters = change.EventFilters
+	}
+	if change.SupportedConformanceLevels != nil {
+		ask.SupportedConformanceLevels = change.SupportedConformanceLevels
+	}
+	if change.SupportedExtensions != nil {
+		ask.SupportedExtensions = change.SupportedExtensions
+	}
+	if change.CognitiveLoad != "" {
+		ask.CognitiveLoad = change.CognitiveLoad
+	}
+	if change.PaceWPM != 0 {
+		ask.PaceWPM = change.PaceWPM
+	}
+	if change.AcceptSignedManifestsOnly != nil {
+		ask.AcceptSignedManifestsOnly = change.AcceptSignedManifestsOnly
+	}
+	return decide(ask, offer)
+}
+
+func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
+	var t Terms
+	note := func(format string, args ...any) { t.Notes = append(t.Notes, fmt.Sprintf(format, args...)) }
+
+	t.SignedOnly = isTrue(ask.AcceptSignedManifestsOnly)
+	if t.SignedOnly && !offer.SignedManifest {
+		return Terms{}, &aaep.Rejection{Code: aaep.ManifestSignatureRequired,
+			Message: "This producer has no signed manifest. Ask without accept_signed_manifests_only to go on unverified."}
+	}
+
+	t.MaxEventsPerSecond = ask.MaxEventsPerSecond
+	if top := offer.MaxEventsPerSecond; top > 0 && (t.MaxEventsPerSecond == 0 || t.MaxEventsPerSecond > top) {
+		t.MaxEventsPerSecond = top
+		note("At most %d events per second are served.", top)
+	}
+
+	t.Verbosity = ask.PreferredVerbosity
+	switch t.Verbosity {
+	case aaep.VerbosityTerse, aaep.VerbosityNormal, aaep.VerbosityDetailed:
+	default:
+		if t.Verbosity != "" {
+			note("Verbosity %q is unknown; normal is used.", t.Verbosity)
+		}
+		t.Verbosity = aaep.VerbosityNormal
+	}
+
+	var err error
+	if t.Languages, err = languages(ask.Languages, offer, note); err != nil {
+		return Terms{}, err
+	}
+
+	t.ConfirmationReply = isTrue(ask.SupportsConfirmationReply)
+	t.ClarificationReply = isTrue(ask.SupportsClarificationReply)
+
+	t.Boundaries = slices.Clone(defaultBoundaries)
+	if ask.CoalesceBoundaries != nil {
+		t.Boundaries = nil
+		for _, b := range ask.CoalesceBoundaries {
+			if boundaryRank(b) < 0 {
+				note("Boundary %q is unknown and was ignored.", b)
+				continue
+			}
+			t.Boundaries = append(t.Boundaries, b)
+		}
+		if len(t.Boundaries) == 0 {
+			return Terms{}, &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
+				Message: "None of the coalesce_boundaries is known. Ask for none, word, sentence, paragraph or completion."}
+		}
+	}
+
+	t.Filters = Filters{Include: slices.Clone(defaultInclude), Exclude: []string{}}
+	if f := ask.EventFilters; f != nil {
+		if f.Include != nil {
+			t.Filters.Include = slices.Clone(f.Include)
+		}
+		t.Filters.Exclude = append(t.Filters.Exclude, f.Exclude...)
+	}
+
+	levels := ask.SupportedConformanceLevels
+	if levels == nil {
+		levels = defaultLevels
+	}
+	t.Levels = common(levels, offer.Levels)
+	t.Extensions = common(ask.SupportedExtensions, offer.Extensions)
+	if t.Extensions == nil {
+		t.Extensions = []string{}
+	}
+
+	t.CognitiveLoad = ask.CognitiveLoad
+	switch t.CognitiveLoad {
+	case aaep.LoadLow, aaep.LoadMedium, aaep.LoadHigh:
+	default:
+		if t.CognitiveLoad != "" {
+			note("Cognitive load %q is unknown; medium is used.", t.CognitiveLoad)
+		}
+		t.CognitiveLoad = aaep.LoadMedium
+	}
+	t.PaceWPM = ask.PaceWPM
+	return t, nil
+}
+
+// speaks reports whether a peer's version has our MAJOR and is a release (§12.5).
+func speaks(version string) bool {
+	parts := strings.Split(version, ".")
+	if len(parts) != 3 || parts[0] != "1" {
+		return false
+	}
+	for _, p := range parts {
+		if p == "" || strings.Trim(p, "0123456789") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// boundaryRank orders boundaries from fine to coarse; unknown ones are -1.
+func boundaryRank(b aaep.Boundary) int {
+	return slices.Index([]aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence,
+		aaep.BoundaryParagraph, aaep.BoundaryCompletion}, b)
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// common returns the members of a that b has too, in a's order, or nil.
+func common[T comparable](a, b []T) []T {
+	var out []T
+	for _, v := range a {
+		if slices.Contains(b, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

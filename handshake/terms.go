@@ -1,0 +1,83 @@
+// Package handshake decides what a subscription gets: a pure function of what the subscriber asked and
+// what the producer offers (chapter 5). It opens nothing, waits for nothing and knows no clock.
+//
+// Negotiate and Renegotiate never honor more than was asked, field by field. The Terms they return
+// have every default filled in and bind every event of the subscription.
+package handshake
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Terms are the negotiated terms of one subscription, every default filled in. They are a value:
+// nothing changes them after negotiation.
+type Terms struct {
+	// MaxEventsPerSecond is the rate of events that are not critical; zero is no limit.
+	MaxEventsPerSecond int64
+	Verbosity          aaep.Verbosity
+	// Languages are the requested tags this producer can serve, best first.
+	Languages []string
+	// ConfirmationReply and ClarificationReply say whether the subscriber may be asked.
+	ConfirmationReply  bool
+	ClarificationReply bool
+	Boundaries         []aaep.Boundary
+	Filters            Filters
+	Levels             []int64
+	// Extensions are the URIs of the extensions both sides know.
+	Extensions    []string
+	CognitiveLoad aaep.CognitiveLoad
+	// PaceWPM is how fast the subscriber speaks, in words per minute; zero is unknown.
+	PaceWPM    int64
+	SignedOnly bool
+	// Notes say in words where the terms differ from the request.
+	Notes []string
+}
+
+// Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only an
+// unlimited rate, a pace nobody asked for, and an empty list of levels.
+func (t Terms) Capabilities() aaep.Capabilities {
+	return aaep.Capabilities{
+		MaxEventsPerSecond:         t.MaxEventsPerSecond,
+		PreferredVerbosity:         t.Verbosity,
+		Languages:                  t.Languages,
+		SupportsConfirmationReply:  &t.ConfirmationReply,
+		SupportsClarificationReply: &t.ClarificationReply,
+		CoalesceBoundaries:         t.Boundaries,
+		EventFilters:               &aaep.EventFilters{Include: t.Filters.Include, Exclude: t.Filters.Exclude},
+		SupportedConformanceLevels: t.Levels,
+		SupportedExtensions:        t.Extensions,
+		CognitiveLoad:              t.CognitiveLoad,
+		PaceWPM:                    t.PaceWPM,
+		AcceptSignedManifestsOnly:  &t.SignedOnly,
+	}
+}
+
+// Note joins Notes, for subscription.accepted; it is at most 4096 characters.
+func (t Terms) Note() string {
+	s := strings.Join(t.Notes, " ")
+	if r := []rune(s); len(r) > 4096 {
+		s = string(r[:4095]) + "…"
+	}
+	return s
+}
+
+// Filters choose event types (§5.3.1.7). An event passes if some Include pattern matches its type and no
+// Exclude pattern does. A pattern is a literal type, or a prefix and a final *.
+type Filters struct{ Include, Exclude []string }
+
+// Match reports whether the filters let type t pass. Critical events pass whatever Match says; that
+// is the caller's to see to.
+func (f Filters) Match(t aaep.Type) bool {
+	match := func(pattern string) bool { return matchPattern(pattern, t) }
+	return slices.ContainsFunc(f.Include, match) && !slices.ContainsFunc(f.Exclude, match)
+}
+
+func matchPattern(pattern string, t aaep.Type) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(string(t), prefix)
+	}
+	return pattern == string(t)
+}

@@ -1,0 +1,324 @@
+// Package ledger settles questions: it decides which reply counts, when silence counts as the default,
+// and that each question has one outcome, once (chapter 6). It is a pure machine: it knows no clock and
+// no connection, and whoever owns it passes now.
+//
+// A question is open, then settled once, then remembered for a day so that its token stays dead.
+package ledger
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// remember is how long a settled token is kept, so that it is never taken for a new one (§6.2.2).
+const remember = 24 * time.Hour
+
+// Question is one confirmation or clarification, as it was sent.
+type Question struct {
+	Token     aaep.ReplyToken
+	SessionID string
+	// Confirmation or Clarification is what was asked; the other is nil.
+	Confirmation  *aaep.AwaitingConfirmation
+	Clarification *aaep.AwaitingClarification
+	// Stamp is the timestamp of the event, in wall time; replies are stamped against it.
+	Stamp time.Time
+	// Recipients are the ids of the subscriptions that were asked.
+	Recipients []string
+}
+
+func (q *Question) timeout() time.Duration {
+	if q.Confirmation != nil {
+		return time.Duration(q.Confirmation.TimeoutSeconds) * time.Second
+	}
+	return time.Duration(q.Clarification.TimeoutSeconds) * time.Second
+}
+
+// Cause says what settled a question.
+type Cause string
+
+const (
+	// Replied: a subscriber answered.
+	Replied Cause = "replied"
+	// TimedOut: nobody answered before the deadline, so the default applies.
+	TimedOut Cause = "timed_out"
+	// Unreachable: nobody is left who could answer.
+	Unreachable Cause = "unreachable"
+	// Withdrawn: the producer took the question back, or the session or the producer ended.
+	Withdrawn Cause = "withdrawn"
+)
+
+// Outcome is how a question ended. It is also the audit record of the settlement.
+type Outcome struct {
+	Question *Question
+	Cause    Cause
+	// Decision is the answer to a confirmation: Accept only if the action may run.
+	Decision aaep.Decision
+	// Response is the answer to a clarification: a string, a bool or a float64, or nil if there is none.
+	Response any
+	// Reply is the reply that settled the question, or nil. What it claims about who decided and when
+	// is the subscriber's word; By and Principal are what the connection says.
+	Reply     aaep.Message
+	By        string
+	Principal string
+	At        time.Time
+}
+
+// A Ledger holds the questions of one producer. The zero Ledger is ready. It is not safe for concurrent use.
+type Ledger struct {
+	open    map[aaep.ReplyToken]*open
+	settled map[aaep.ReplyToken]time.Time
+}
+
+type open struct {
+	q          *Question
+	deadline   time.Time
+	recipients map[string]bool
+}
+
+// Open adds a question. It must have a recipient and a token never used before.
+func (l *Ledger) Open(now time.Time, q *Question) error {
+	if _, used := l.settled[q.Token]; used || l.open[q.Token] != nil {
+		return errors.New("ledger: the token was used before")
+	}
+	if len(q.Recipients) == 0 {
+		return errors.New("ledger: a question without recipients settles at once")
+	}
+	if l.open == nil {
+		l.open = map[aaep.ReplyToken]*open{}
+		l.settled = map[aaep.ReplyToken]time.Time{}
+	}
+	o := &open{q: q, deadline: now.Add(q.timeout()), recipients: map[string]bool{}}
+	for _, id := range q.Recipients {
+		o.recipients[id] = true
+	}
+	l.open[q.Token] = o
+	return nil
+}
+
+// Join adds a recipient to an open question: a subscriber that came later (§6.7).
+func (l *Ledger) Join(token aaep.ReplyToken, subscription string) {
+	if o := l.open[token]; o != nil {
+		o.recipients[subscription] = true
+	}
+}
+
+// Reply applies a reply that arrived at now on a subscription. Only the first valid reply to a question
+// settles it (§6.3.5). Any other has no effect, and the error says which check failed: it is for the audit
+// record alone, never for the sender (§6.3.4).
+func (l *Ledger) Reply(now time.Time, subscription, principal string, reply aaep.Message) (*Outcome, error) {
+	var token aaep.ReplyToken
+	var named string
+	var stamp time.Time
+	switch r := reply.(type) {
+	case *aaep.ConfirmationReply:
+		token, named, stamp = r.ReplyToken, r.SubscriptionID, r.Timestamp
+	case *aaep.ClarificationReply:
+		token, named, stamp = r.ReplyToken, r.SubscriptionID, r.Timestamp
+	default:
+		return nil, errors.New("not a reply")
+	}
+	o := l.open[token]
+	switch {
+	case l.settledBefore(token):
+		return nil, errors.New("the question was settled before")
+	case o == nil:
+		return nil, errors.New("no such question")
+	case named != subscription:
+		return nil, errors.New("names another subscription than the one it came on")
+	case !o.recipients[subscription]:
+		return nil, errors.New("comes from a subscription that was not asked")
+	case !now.Before(o.deadline):
+		return nil, errors.New("came after the deadline")
+	case !stamp.Before(o.q.Stamp.Add(o.q.timeout())):
+		return nil, errors.New("is stamped after the deadline")
+	}
+	out := &Outcome{Cause: Replied, Reply: reply, By: subscription, Principal: principal}
+	switch r := reply.(type) {
+	case *aaep.ConfirmationReply:
+		q := o.q.Confirmation
+		if q == nil {
+			return nil, errors.New("answers a clarification with a decision")
+		}
+		if r.Decision != aaep.Accept && r.Decision != aaep.Reject ||
+			q.AllowedReplies != nil && !slices.Contains(q.AllowedReplies, r.Decision) {
+			return nil, errors.New("decision is not allowed")
+		}
+		out.Decision = r.Decision
+		if r.ModifiedAction != nil {
+			// We run what was shown or nothing (§6.3.2).
+			out.Decision = aaep.Reject
+		}
+	case *aaep.ClarificationReply:
+		q := o.q.Clarification
+		if q == nil {
+			return nil, errors.New("answers a confirmation with a response")
+		}
+		if !answers(q, r.Response) {
+			return nil, errors.New("response is of no accepted kind")
+		}
+		out.Response = r.Response
+	}
+	l.settle(now, o, out)
+	return out, nil
+}
+
+// answers reports whether a response is of a kind the question accepts, and among its choices (§6.5.5).
+func answers(q *aaep.AwaitingClarification, response any) bool {
+	accepts := func(k aaep.ResponseKind) bool { return slices.Contains(q.AcceptedResponseKinds, k) }
+	switch r := response.(type) {
+	case bool:
+		return accepts(aaep.ResponseYesNo)
+	case float64:
+		return accepts(aaep.ResponseNumeric)
+	case string:
+		return r != "" && (accepts(aaep.ResponseFreetext) || accepts(aaep.ResponseMultipleChoice) &&
+			slices.ContainsFunc(q.Choices, func(c aaep.Choice) bool { return c.Value == r }))
+	}
+	return false
+}
+
+// Expire settles with its default every question whose deadline has come (§6.4).
+func (l *Ledger) Expire(now time.Time) []*Outcome {
+	for t, at := range l.settled {
+		if now.Sub(at) > remember {
+			delete(l.settled, t)
+		}
+	}
+	return l.each(now, func(o *open) *Outcome {
+		if now.Before(o.deadline) {
+			return nil
+		}
+		return o.byDefault(TimedOut)
+	})
+}
+
+// Gone takes a subscription out of the recipients. Where it was the last one, the default applies, but
+// cutting a line never consents: above low risk the outcome is a rejection (§5.8.2, D-80).
+func (l *Ledger) Gone(now time.Time, subscription string) []*Outcome {
+	return l.drop(now, subscription, func(*Question) bool { return true })
+}
+
+// Unable is Gone for the kinds of question a subscription may no longer answer after renegotiation.
+func (l *Ledger) Unable(now time.Time, subscription string, confirmations, clarifications bool) []*Outcome {
+	return l.drop(now, subscription, func(q *Question) bool {
+		return confirmations && q.Confirmation != nil || clarifications && q.Clarification != nil
+	})
+}
+
+func (l *Ledger) drop(now time.Time, subscription string, match func(*Question) bool) []*Outcome {
+	return l.each(now, func(o *open) *Outcome {
+		if !o.recipients[subscription] || !match(o.q) {
+			return nil
+		}
+		delete(o.recipients, subscription)
+		if len(o.recipients) > 0 {
+			return nil
+		}
+		out := o.byDefault(Unreachable)
+		if c := o.q.Confirmation; c != nil && c.RiskLevel != aaep.RiskLow {
+			out.Decision = aaep.Reject
+		}
+		return out
+	})
+}
+
+// Withdraw takes back one question, or every question of a session, or all where both are empty. Nothing
+// withdrawn is ever accepted.
+func (l *Ledger) Withdraw(now time.Time, token aaep.ReplyToken, sessionID string) []*Outcome {
+	return l.each(now, func(o *open) *Outcome {
+		if token != "" && o.q.Token != token || sessionID != "" && o.q.SessionID != sessionID {
+			return nil
+		}
+		return &Outcome{Cause: Withdrawn, Decision: aaep.Reject}
+	})
+}
+
+// Pending returns the questions still open, in no order.
+func (l *Ledger) Pending() []*Question {
+	var qs []*Question
+	for _, o := range l.open {
+		qs = append(qs, o.q)
+	}
+	return qs
+}
+
+// Next returns when Expire next has work; zero means never.
+func (l *Ledger) Next() time.Time {
+	var next time.Time
+	for _, o := range l.open {
+		if next.IsZero() || o.deadline.Before(next) {
+			next = o.deadline
+		}
+	}
+	return next
+}
+
+func (o *open) byDefault(cause Cause) *Outcome {
+	if c := o.q.Confirmation; c != nil {
+		d := aaep.Reject
+		if c.DefaultDecision == aaep.Accept && !c.IsIrreversible() {
+			d = aaep.Accept
+		}
+		return &Outcome{Cause: cause, Decision: d}
+	}
+	return &Outcome{Cause: cause, Response: DefaultResponse(o.q.Clarification)}
+}
+
+// DefaultResponse reads a clarification's default as a value of the kind it stands for, or nil.
+func DefaultResponse(q *aaep.AwaitingClarification) any {
+	d := q.DefaultResponse
+	if d == "" {
+		return nil
+	}
+	for _, k := range q.AcceptedResponseKinds {
+		switch k {
+		case aaep.ResponseYesNo:
+			if d == "true" || d == "false" {
+				return d == "true"
+			}
+		case aaep.ResponseNumeric:
+			if f, ok := parseNumber(d); ok {
+				return f
+			}
+		}
+	}
+	if answers(q, d) {
+		return d
+	}
+	return nil
+}
+
+// each settles the questions for which f returns an outcome, in the order of their deadlines.
+func (l *Ledger) each(now time.Time, f func(*open) *Outcome) []*Outcome {
+	var outs []*Outcome
+	for _, o := range slices.SortedFunc(maps.Values(l.open), func(a, b *open) int {
+		if c := a.deadline.Compare(b.deadline); c != 0 {
+			return c
+		}
+		if a.q.Token < b.q.Token {
+			return -1
+		}
+		return 1
+	}) {
+		if out := f(o); out != nil {
+			l.settle(now, o, out)
+			outs = append(outs, out)
+		}
+	}
+	return outs
+}
+
+func (l *Ledger) settle(now time.Time, o *open, out *Outcome) {
+	delete(l.open, o.q.Token)
+	l.settled[o.q.Token] = now
+	out.Question, out.At = o.q, now
+}
+
+func (l *Ledger) settledBefore(token aaep.ReplyToken) bool {
+	_, ok := l.settled[token]
+	return ok
+}

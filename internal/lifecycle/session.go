@@ -1,0 +1,229 @@
+// Package lifecycle knows the order of events within one session: what may come next, and what is
+// still open (§4.5, appendix A). A Session is a plain value; it has no clock and does no I/O.
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// A Session checks that the events of one session come in an order the protocol allows. It judges order
+// alone; aaep.Validate judges each event. The zero Session is ready. It is not safe for concurrent use
+// and must not be copied after its first event.
+//
+// It is strict: every transition is explicit (D-29), calls, questions and outputs are closed before the
+// session ends (D-30), and a confirmation is for one tool call, named by its id (D-22).
+type Session struct {
+	id    string
+	begun bool
+	end   aaep.Type // the type of the terminal event, or ""
+	last  time.Time // of the last event, wall clock only
+	state aaep.State
+
+	calls   map[string]call // by tool_call_id, since the call was first asked about or invoked
+	tools   []ToolCall      // open, in order of invocation
+	invoked int
+
+	outputs  []Output        // open, in order of their first chunks
+	complete map[string]bool // by output_id
+
+	questions []question // open, in order of asking
+	tokens    map[aaep.ReplyToken]bool
+	untold    int // settlements that no change out of awaiting_input has told yet (D-40)
+}
+
+// A ToolCall is a tool call that was invoked and is not completed. ToolCallID may be empty.
+type ToolCall struct{ ToolCallID, Tool string }
+
+// An Output is an output that was begun and is not complete. Position is where its next chunk starts,
+// in code points. OutputID is empty for the output of the session as a whole.
+type Output struct {
+	OutputID string
+	Position int64
+}
+
+type question struct {
+	token  aaep.ReplyToken
+	callID string // of the call a confirmation guards; "" for others
+	typ    aaep.Type
+}
+
+// A call is what is known of one tool_call_id.
+type call struct {
+	stage   stage
+	consent consent
+	asked   string // the tool its confirmation named, or ""
+}
+
+type stage int
+
+const (
+	stageAhead stage = iota // not invoked so far
+	stageOpen
+	stageDone
+)
+
+type consent int
+
+const (
+	consentNone consent = iota // nobody was asked
+	consentAsked
+	consentAccepted
+	consentRejected // for good (SM-009)
+)
+
+// Next takes ev as the session's next event and returns nil, or returns an *aaep.InvalidError with every
+// rule ev breaks and leaves the Session unchanged.
+func (s *Session) Next(ev *aaep.Event) error {
+	if found := s.check(ev); len(found) > 0 {
+		return invalid(ev, found)
+	}
+	s.take(ev)
+	return nil
+}
+
+// Settled records the outcome of the question that was asked with token: a reply, a timeout or a
+// cancellation, whichever came first. Of a confirmation, Accept allows the call it guards to be invoked,
+// once (EVT-042); every other decision, the zero one too, forbids it for good (SM-009). Of a clarification
+// the decision means nothing. Like Next, it returns an *aaep.InvalidError and changes nothing if no question
+// with that token is open.
+func (s *Session) Settled(token aaep.ReplyToken, d aaep.Decision) error {
+	i := slices.IndexFunc(s.questions, func(q question) bool { return q.token == token })
+	if i < 0 {
+		return s.notOpen(token)
+	}
+	if id := s.questions[i].callID; id != "" {
+		c := s.calls[id]
+		if d != aaep.Accept {
+			c.consent = consentRejected
+		} else if c.consent != consentRejected {
+			c.consent = consentAccepted
+		}
+		s.calls[id] = c
+	}
+	s.questions = slices.Delete(s.questions, i, i+1)
+	s.untold++
+	return nil
+}
+
+// State returns what the agent does now: idle until the first state.changed.
+func (s *Session) State() aaep.State {
+	if s.state == "" {
+		return aaep.StateIdle
+	}
+	return s.state
+}
+
+// Over reports whether the session had its terminal event.
+func (s *Session) Over() bool { return s.end != "" }
+
+// OpenTools returns the calls that wait for their tool.completed, in order of invocation. The slice is
+// the caller's, as are those of OpenOutputs and OpenQuestions.
+func (s *Session) OpenTools() []ToolCall { return slices.Clone(s.tools) }
+
+// OpenOutputs returns the outputs that wait for their closing chunk, in order of their first chunks.
+func (s *Session) OpenOutputs() []Output { return slices.Clone(s.outputs) }
+
+// OpenQuestions returns the tokens of the questions that wait for Settled, in order of asking.
+func (s *Session) OpenQuestions() []aaep.ReplyToken {
+	var tokens []aaep.ReplyToken
+	for _, q := range s.questions {
+		tokens = append(tokens, q.token)
+	}
+	return tokens
+}
+
+// ToolInvocations returns how many tool.invoked events the session had.
+func (s *Session) ToolInvocations() int { return s.invoked }
+
+// take moves the session past ev. It judges nothing, and nothing in an event can make it panic: a lenient
+// machine may call it with events that check found fault with.
+func (s *Session) take(ev *aaep.Event) {
+	if !s.begun {
+		s.begun, s.id = true, ev.SessionID
+	}
+	s.last = wall(ev)
+	switch p := ev.Payload.(type) {
+	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled:
+		s.end = ev.Type()
+	case *aaep.StateChanged:
+		s.takeState(p.ToState)
+	case *aaep.ToolInvoked:
+		s.invoked++
+		s.tools = append(s.tools, ToolCall{p.ToolCallID, p.Tool})
+		s.setStage(p.ToolCallID, stageOpen)
+	case *aaep.ToolCompleted:
+		if i := s.closes(p); i >= 0 {
+			s.tools = slices.Delete(s.tools, i, i+1)
+			s.setStage(p.ToolCallID, stageDone)
+		}
+	case *aaep.OutputStreaming:
+		s.takeOutput(p)
+	case *aaep.AwaitingConfirmation:
+		about, _ := subjectOf(p)
+		if id := about.ToolCallID; id != "" {
+			c := s.calls[id]
+			if c.consent != consentRejected {
+				c.consent, c.asked = consentAsked, about.Tool
+			}
+			s.setCall(id, c)
+		}
+		s.takeQuestion(question{p.ReplyToken, about.ToolCallID, ev.Type()})
+	case *aaep.AwaitingClarification:
+		s.takeQuestion(question{token: p.ReplyToken, typ: ev.Type()})
+	}
+}
+
+func (s *Session) takeState(to aaep.State) {
+	switch {
+	case s.State() == aaep.StateAwaitingInput:
+		s.untold = max(0, s.untold-1)
+	case to == aaep.StateAwaitingInput && len(s.questions) == 0:
+		// What was settled elsewhere must not pay for a question that is yet to be asked.
+		s.untold = 0
+	}
+	s.state = to
+}
+
+func (s *Session) takeOutput(p *aaep.OutputStreaming) {
+	i := s.output(p.OutputID)
+	switch {
+	case p.Complete:
+		if i >= 0 {
+			s.outputs = slices.Delete(s.outputs, i, i+1)
+		}
+		if s.complete == nil {
+			s.complete = make(map[string]bool)
+		}
+		s.complete[p.OutputID] = true
+	case i >= 0:
+		s.outputs[i].Position = p.Position + codePoints(p.Chunk)
+	default:
+		s.outputs = append(s.outputs, Output{p.OutputID, p.Position + codePoints(p.Chunk)})
+	}
+}
+
+func (s *Session) takeQuestion(q question) {
+	s.questions = append(s.questions, q)
+	if s.tokens == nil {
+		s.tokens = make(map[aaep.ReplyToken]bool)
+	}
+	s.tokens[q.token] = true
+}
+
+func (s *Session) setStage(id string, to stage) {
+	if id != "" {
+		c := s.calls[id]
+		c.stage = to
+		s.setCall(id, c)
+	}
+}
+
+func (s *Session) setCall(id string, c call) {
+	if s.calls == nil {
+		s.calls = make(map[string]call)
+	}
+	s.calls[id] = c
+}

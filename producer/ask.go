@@ -1,0 +1,166 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
+)
+
+// Question is what an agent wants to know from its user.
+type Question struct {
+	// Ask is the question itself; Context is what the user should know to answer it.
+	Ask     aaep.Text
+	Context string
+	// Choices are the answers to choose from, from 2 to 32. Without them the answer is of one of Kinds.
+	Choices []aaep.Choice
+	// Kinds are the forms of answer the agent understands. Empty is free text, or the choices alone.
+	Kinds []aaep.ResponseKind
+	// Default is taken as the answer when none comes: a choice's value, "true" or "false", a number,
+	// or text. Empty is none.
+	Default string
+	// Timeout is how long the user has, rounded up to whole seconds. Zero is two minutes.
+	Timeout time.Duration
+}
+
+// Clarify asks the user and waits for the answer: a string, a bool or a float64, after the kind of
+// question. Without an answer it returns Question.Default as a value of its kind, or ErrTimedOut or
+// ErrUnreachable if there is none.
+func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
+	if q.Timeout == 0 {
+		q.Timeout = 2 * time.Minute
+	}
+	if len(q.Kinds) == 0 {
+		q.Kinds = []aaep.ResponseKind{aaep.ResponseFreetext}
+		if len(q.Choices) > 0 {
+			q.Kinds = []aaep.ResponseKind{aaep.ResponseMultipleChoice}
+		}
+	}
+	p := &aaep.AwaitingClarification{
+		Question:              norm.NFC.String(q.Ask.At(aaep.VerbosityNormal)),
+		ReplyToken:            aaep.ReplyToken(newID("rpl_")),
+		TimeoutSeconds:        wholeSeconds(q.Timeout),
+		AcceptedResponseKinds: q.Kinds,
+		Choices:               q.Choices,
+		Context:               norm.NFC.String(q.Context),
+		DefaultResponse:       q.Default,
+	}
+	if q.Default != "" && ledger.DefaultResponse(p) == nil {
+		return nil, &aaep.InvalidError{Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
+			Requirement: "EVT-085", Pointer: "/default_response", Problem: "is no answer to this question"}}}
+	}
+	out, err := s.ask(ctx, q.Ask, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p}, func(out *ledger.Outcome) (aaep.Text, error) {
+		switch {
+		case out.Cause == ledger.Replied:
+			return aaep.Text{}, nil
+		case out.Cause == ledger.Withdrawn:
+			return aaep.Say("The question was withdrawn."), context.Canceled
+		case out.Response != nil:
+			return aaep.Say("No answer; the default is used."), nil
+		case out.Cause == ledger.Unreachable:
+			return aaep.Say("Nobody could be asked."), ErrUnreachable
+		}
+		return aaep.Say("Nobody answered in time."), ErrTimedOut
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.Response, nil
+}
+
+// ask puts one question and waits for its one outcome. Explain says how to tell it and which error it is.
+//
+// The order of events: awaiting_input, the question, its outcome, and one change of state that says what
+// came of it. Where the answer is yes the caller's next event is that change.
+func (s *Session) ask(ctx context.Context, about aaep.Text, q *ledger.Question, explain func(*ledger.Outcome) (aaep.Text, error)) (*ledger.Outcome, error) {
+	select { // one question at a time; the others wait in line (D-40)
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.ctx.Done():
+		return nil, ErrSessionOver
+	}
+	var payload aaep.Payload = q.Clarification
+	if q.Confirmation != nil {
+		payload = q.Confirmation
+	}
+	answer, err := s.put(about, q, payload)
+	if err != nil {
+		return nil, err
+	}
+	var out *ledger.Outcome
+	if answer == nil {
+		out = nobody(q)
+	} else {
+		select {
+		case out = <-answer:
+		case <-ctx.Done():
+			s.p.desk.withdraw(q.Token, "")
+			out = <-answer
+		case <-s.ctx.Done():
+			return nil, ErrSessionOver // whoever ends the session withdraws the question
+		}
+		s.p.forget(q.Token)
+	}
+	if ctx.Err() != nil { // a yes that came too late for its asker is none
+		out = &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject}
+	}
+	s.p.cfg.Logger.Info("question settled", "session_id", s.id, "token", q.Token, "cause", out.Cause,
+		"decision", out.Decision, "subscription_id", out.By, "principal", out.Principal)
+	text, failed := explain(out)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return nil, ErrSessionOver
+	}
+	if answer != nil {
+		if err := s.machine.Settled(q.Token, out.Decision); err != nil {
+			return nil, err
+		}
+	}
+	if q.Confirmation != nil && out.Decision == aaep.Accept {
+		return out, nil
+	}
+	if err := s.resume(text); err != nil {
+		return nil, errors.Join(failed, err)
+	}
+	return out, failed
+}
+
+// put tells that the agent waits, and sends the question to those who can answer it. The channel is nil if
+// there is nobody.
+func (s *Session) put(about aaep.Text, q *ledger.Question, payload aaep.Payload) (<-chan *ledger.Outcome, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return nil, ErrSessionOver
+	}
+	about, lang := s.words(about, about.At(aaep.VerbosityNormal))
+	// What nobody may be asked is refused before anybody is told to wait.
+	if err := aaep.Validate(s.build(about, lang, payload)); err != nil {
+		return nil, err
+	}
+	if err := s.enter(aaep.StateAwaitingInput, about); err != nil {
+		return nil, err
+	}
+	return s.p.open(q, func() (*aaep.Event, error) {
+		return s.prepare(about, lang, payload)
+	})
+}
+
+// nobody is the outcome of a question that could not be put to anyone (D-34).
+func nobody(q *ledger.Question) *ledger.Outcome {
+	out := &ledger.Outcome{Question: q, Cause: ledger.Unreachable, Decision: aaep.Reject}
+	if c := q.Confirmation; c != nil && c.RiskLevel == aaep.RiskLow && c.DefaultDecision == aaep.Accept && !c.IsIrreversible() {
+		out.Decision = aaep.Accept
+	}
+	if c := q.Clarification; c != nil {
+		out.Response = ledger.DefaultResponse(c)
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+package producer
+
+import (
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
+)
+
+// The desk owns the ledger: one goroutine, one timer. Whoever asked waits on a channel that gets the one
+// outcome.
+type desk struct {
+	orders     chan order
+	stop, done chan struct{}
+}
+
+type order struct {
+	do    func(*ledger.Ledger, time.Time) []*ledger.Outcome
+	ready chan struct{}
+	// ask registers a question's channel before do runs.
+	token  aaep.ReplyToken
+	answer chan *ledger.Outcome
+}
+
+func newDesk() *desk {
+	d := &desk{orders: make(chan order), stop: make(chan struct{}), done: make(chan struct{})}
+	go d.run()
+	return d
+}
+
+func (d *desk) run() {
+	var book ledger.Ledger
+	waiting := map[aaep.ReplyToken]chan *ledger.Outcome{}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	defer close(d.done)
+	for {
+		if next := book.Next(); next.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Until(next))
+		}
+		var settled []*ledger.Outcome
+		select {
+		case <-d.stop:
+			return
+		case o := <-d.orders:
+			if o.answer != nil {
+				waiting[o.token] = o.answer
+			}
+			// A question that is due is due before anything that comes now (§6.4).
+			settled = append(book.Expire(time.Now()), o.do(&book, time.Now())...)
+			d.deliver(waiting, settled)
+			close(o.ready)
+			continue
+		case <-timer.C:
+			settled = book.Expire(time.Now())
+		}
+		d.deliver(waiting, settled)
+	}
+}
+
+func (d *desk) deliver(waiting map[aaep.ReplyToken]chan *ledger.Outcome, settled []*ledger.Outcome) {
+	for _, out := range settled {
+		waiting[out.Question.Token] <- out // it has room for the one outcome
+		delete(waiting, out.Question.Token)
+	}
+}
+
+// do runs f on the ledger and returns when the outcomes have been handed out.
+func (d *desk) do(o order) {
+	o.ready = make(chan struct{})
+	select {
+	case d.orders <- o:
+		<-o.ready
+	case <-d.done:
+	}
+}
+
+// open adds a question and returns where its one outcome will be.
+func (d *desk) open(q *ledger.Question) (<-chan *ledger.Outcome, error) {
+	answer := make(chan *ledger.Outcome, 1)
+	err := ErrClosed
+	d.do(order{token: q.Token, answer: answer, do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+		err = l.Open(now, q)
+		return nil
+	}})
+	return answer, err
+}
+
+// join makes a later subscription a recipient.
+func (d *desk) join(token aaep.ReplyToken, subscription string) {
+	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+		l.Join(token, subscription)
+		return nil
+	}})
+}
+
+// reply hands in a reply. The error is for the audit record alone.
+func (d *desk) reply(subscription, principal string, m aaep.Message) error {
+	err := ErrClosed
+	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+		var out *ledger.Outcome
+		if out, err = l.Reply(now, subscription, principal, m); err != nil {
+			return nil
+		}
+		return []*ledger.Outcome{out}
+	}})
+	return err
+}
+
+// gone takes a subscription, or the kinds of question it can no longer answer, off the books.
+func (d *desk) gone(subscription string) {
+	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome { return l.Gone(now, subscription) }})
+}
+
+func (d *desk) unable(subscription string, confirmations, clarifications bool) {
+	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+		return l.Unable(now, subscription, confirmations, clarifications)
+	}})
+}
+
+// withdraw takes back one question, or all of a session.
+func (d *desk) withdraw(token aaep.ReplyToken, session string) {
+	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+		return l.Withdraw(now, token, session)
+	}})
+}
+
+// close ends the desk; orders that come later do nothing.
+func (d *desk) close() { close(d.stop); <-d.done }

@@ -1,0 +1,206 @@
+package producer
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/aaep-go/aaep"
+)
+
+// maxWrite is the most text in one event of the log, in bytes.
+const maxWrite = 8192
+
+// Output is one streamed answer: an io.WriteCloser that takes tokens as the model makes them. Each listener
+// gets them cut at the boundaries it asked for. Close it to say that the answer is whole.
+//
+// Text is told in Unicode normal form C, with every line end as a line feed, and with characters that
+// could deceive made visible (see aaep.SafeText). All methods may be called at once.
+type Output struct {
+	s        *Session
+	id       string
+	position int64
+	held     string // the end of the text so far, until what follows shows how to write it
+	begun    bool
+	closed   bool
+}
+
+// Output begins a new streamed answer. Nothing is told before the first text.
+func (s *Session) Output() *Output { return &Output{s: s, id: newID("out_")} }
+
+// Write takes UTF-8 text; a character may come in two halves. Text that is not UTF-8 is refused with an
+// *aaep.InvalidError, and what came before it in p has been taken: n says how much.
+func (o *Output) Write(p []byte) (n int, err error) { return o.WriteString(string(p)) }
+
+// WriteString is Write.
+func (o *Output) WriteString(text string) (n int, err error) {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	switch {
+	case o.s.over || o.closed:
+		return 0, ErrSessionOver
+	case text == "":
+		return 0, nil
+	}
+	old := len(o.held)
+	all := o.held + text
+	bad := firstInvalid(all)
+	ready, rest := settled(all[:bad])
+	if err := o.emit(ready); err != nil {
+		return 0, err
+	}
+	if bad < len(all) && !partial(all[bad:]) {
+		o.held = rest
+		return max(bad-old, 0), &aaep.InvalidError{Message: "output", Violations: []aaep.Violation{{
+			Requirement: "ENV-064", Pointer: "/chunk", Problem: "is not UTF-8; decode it first"}}}
+	}
+	o.held = rest + all[bad:]
+	return len(text), nil
+}
+
+// Close says that the answer is whole. A second Close does nothing.
+func (o *Output) Close() error {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	if o.closed {
+		return nil
+	}
+	if o.s.over {
+		return ErrSessionOver
+	}
+	if err := o.complete(); err != nil {
+		return err
+	}
+	if o.s.machine.State() == aaep.StateWritingOutput && len(o.s.outputs) == 0 {
+		return o.s.enter(aaep.StateThinking, aaep.Text{})
+	}
+	return nil
+}
+
+// complete sends what is held and the closing chunk, with s.mu held.
+func (o *Output) complete() error {
+	held := o.held
+	o.held = ""
+	if !utf8.ValidString(held) {
+		held = strings.ToValidUTF8(held, "\uFFFD") // half a character that never got its other half
+	}
+	if err := o.emit(tidy(held)); err != nil {
+		return err
+	}
+	o.closed = true
+	if !o.begun {
+		return nil
+	}
+	for i, x := range o.s.outputs {
+		if x == o {
+			o.s.outputs = append(o.s.outputs[:i:i], o.s.outputs[i+1:]...)
+			break
+		}
+	}
+	_, err := o.s.emit(aaep.Text{}, o.chunk("", true))
+	return err
+}
+
+// emit sends text in pieces that fit into an event, with s.mu held.
+func (o *Output) emit(text string) error {
+	for text != "" {
+		if !o.begun {
+			if err := o.begin(); err != nil {
+				return err
+			}
+		}
+		piece := text[:fit(text)]
+		if _, err := o.s.emit(aaep.Text{}, o.chunk(piece, false)); err != nil {
+			return err
+		}
+		o.position += int64(utf8.RuneCountInString(piece))
+		text = text[len(piece):]
+	}
+	return nil
+}
+
+// begin says that the agent writes, unless it is seen doing something more telling.
+func (o *Output) begin() error {
+	switch o.s.machine.State() {
+	case aaep.StateCallingTool, aaep.StateAwaitingInput:
+	default:
+		if err := o.s.enter(aaep.StateWritingOutput, aaep.Text{}); err != nil {
+			return err
+		}
+	}
+	o.begun = true
+	o.s.outputs = append(o.s.outputs, o)
+	return nil
+}
+
+func (o *Output) chunk(text string, complete bool) *aaep.OutputStreaming {
+	return &aaep.OutputStreaming{Chunk: text, Position: o.position, Complete: complete, OutputID: o.id,
+		ContentType: "text/plain", Language: o.s.p.cfg.Language}
+}
+
+// fit returns how many bytes of text go into one event without splitting a grapheme cluster.
+func fit(text string) int {
+	if len(text) <= maxWrite {
+		return len(text)
+	}
+	n := 0
+	for g := graphemes.FromString(text[:maxWrite]); g.Next(); {
+		if end := n + len(g.Value()); end < maxWrite {
+			n = end
+		}
+	}
+	if n == 0 { // one cluster of more than 8 KiB is no writing
+		for n = maxWrite; !utf8.RuneStart(text[n]); n-- {
+		}
+	}
+	return n
+}
+
+// settled splits text into what can be told now and an end that may still change with what follows: a
+// letter that an accent may join, or a carriage return that may belong to a line feed.
+func settled(text string) (ready, rest string) {
+	cut := len(text)
+	for cut > 0 {
+		r, size := utf8.DecodeLastRuneInString(text[:cut])
+		props := norm.NFC.PropertiesString(text[cut-size:])
+		if cut == len(text) && r != '\r' && props.BoundaryAfter() {
+			return tidy(text), ""
+		}
+		cut -= size
+		if props.BoundaryBefore() && r != '\r' || len(text)-cut > 128 || r == '\r' {
+			break
+		}
+	}
+	return tidy(text[:cut]), text[cut:]
+}
+
+// tidy brings text into the form in which it is told.
+func tidy(text string) string {
+	if strings.ContainsAny(text, "\r\u2028\u2029") {
+		text = lineEnds.Replace(text)
+	}
+	return aaep.SafeText(norm.NFC.String(text))
+}
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n\n")
+
+// firstInvalid returns the index of the first byte that is not part of a whole UTF-8 character.
+func firstInvalid(s string) int {
+	for i := 0; i < len(s); {
+		if s[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(s)
+}
+
+// partial reports whether s is the beginning of a character whose other bytes may still come.
+func partial(s string) bool { return len(s) < utf8.UTFMax && !utf8.FullRuneInString(s) }

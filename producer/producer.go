@@ -1,0 +1,337 @@
+// Package producer is the agent's half of AAEP. An agent tells one Session what happens; every
+// subscription gets its own stream of it, in the words, at the rate and at the boundaries it asked
+// for, and answers come back.
+//
+//	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
+//	s, err := p.StartSession(ctx, aaep.Say("Planning your retirement."))
+//	defer s.Close()
+//	out := s.Output()                  // an io.WriteCloser: tokens in, sentences out
+//	result, err := s.Tool(ctx, tool, run) // asks first where it must, runs only on accept
+//	s.Complete(aaep.Say("Plan ready."))
+//
+// The order of events, who may be asked, and what silence means are kept by the package: an agent
+// cannot say something the protocol forbids, it gets an error that names the rule.
+//
+// Package producer/serve listens on the usual transports.
+package producer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/producer/log"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// Config says who an agent is and how much it serves. Only Agent.AgentID is required.
+type Config struct {
+	// Agent is written on every event.
+	Agent aaep.Producer
+	// Language is the tag of the language the agent's text is in. Empty is "en-US".
+	Language string
+	// AnyLanguage serves subscribers that asked only for other languages in Language, instead of
+	// refusing them.
+	AnyLanguage bool
+	// MaxEventsPerSecond caps every subscription; zero is no cap.
+	MaxEventsPerSecond int
+	// MaxSubscriptions is how many may be served at once. Zero is 256.
+	MaxSubscriptions int
+	// KeepEvents is how many events are kept for those who reconnect. Zero is 4096.
+	KeepEvents int
+	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone.
+	// Zero is 10 seconds; negative is none.
+	Grace time.Duration
+	// Logger receives diagnostics and a record of every settled question. Nil discards them.
+	Logger *slog.Logger
+}
+
+const (
+	handshakeTimeout = 10 * time.Second // for the first message, and for the first stream after it
+	openTimeout      = 30 * time.Second
+	sendTimeout      = 10 * time.Second // for one event on a link without a deadline of its own
+	closeTimeout     = 2 * time.Second  // for the last words to a subscriber
+)
+
+// ErrClosed is returned once a Producer has been shut down.
+var ErrClosed = errors.New("producer: shut down")
+
+// Producer serves one agent's sessions to its subscribers. All its methods may be called at once.
+type Producer struct {
+	cfg   Config
+	offer handshake.Offer
+	log   *log.Log
+	desk  *desk
+	// ownLanguage is the tag of the words the package says by itself, which are English.
+	ownLanguage string
+
+	closing chan struct{} // closed when Shutdown begins: subscriptions drain
+	loops   sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	sessions []*Session
+	subs     map[string]*subscription
+	asked    map[aaep.ReplyToken]coalesce.Entry // questions still open, for those who join later
+	moved    chan struct{}                      // closed when a subscription got on and somebody waits for it
+}
+
+// New returns a Producer. It starts nothing but the clerk that keeps the open questions; end it
+// with Shutdown.
+func New(cfg Config) (*Producer, error) {
+	if cfg.Language == "" {
+		cfg.Language = "en-US"
+	}
+	if !aaep.ValidLanguageTag(cfg.Language) {
+		return nil, errors.New("producer: Config.Language must be a language tag such as en-US")
+	}
+	if cfg.MaxSubscriptions == 0 {
+		cfg.MaxSubscriptions = 256
+	}
+	if cfg.KeepEvents == 0 {
+		cfg.KeepEvents = 4096
+	}
+	if cfg.Grace == 0 {
+		cfg.Grace = 10 * time.Second
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	// The identity is on every message, so what is wrong with it is better said now.
+	probe := &aaep.SubscriptionAccepted{SubscriptionID: "sub_0", AAEPVersion: aaep.Version, Producer: cfg.Agent}
+	if err := aaep.Validate(probe); err != nil {
+		return nil, err
+	}
+	p := &Producer{
+		cfg: cfg,
+		offer: handshake.Offer{
+			Languages: []string{cfg.Language}, AnyLanguage: cfg.AnyLanguage,
+			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2},
+		},
+		log:     log.New(cfg.KeepEvents),
+		desk:    newDesk(),
+		closing: make(chan struct{}),
+		subs:    map[string]*subscription{},
+		asked:   map[aaep.ReplyToken]coalesce.Entry{},
+		moved:   make(chan struct{}),
+	}
+	if p.ownLanguage = cfg.Language; !strings.HasPrefix(strings.ToLower(cfg.Language)+"-", "en-") {
+		p.ownLanguage = "en"
+	}
+	return p, nil
+}
+
+// Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down. It
+// closes l.
+func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	go func() {
+		select {
+		case <-p.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	defer l.Close()
+	for {
+		conn, err := l.Accept(ctx)
+		switch {
+		case err == nil:
+		case p.isClosed() || errors.Is(err, transports.ErrClosed):
+			return ErrClosed
+		default:
+			return err
+		}
+		if !p.goLoop(func() { p.subscribe(conn) }) {
+			conn.Close()
+			return ErrClosed
+		}
+	}
+}
+
+// ServeConn serves one subscriber on a link that is there already, such as an end of
+// transports.Pipe. It returns when the subscription is over, and closes conn.
+func (p *Producer) ServeConn(conn transports.Conn) error {
+	done := make(chan struct{})
+	if !p.goLoop(func() { defer close(done); p.subscribe(conn) }) {
+		conn.Close()
+		return ErrClosed
+	}
+	<-done
+	return nil
+}
+
+// goLoop runs f in a goroutine that Shutdown waits for.
+func (p *Producer) goLoop(f func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.loops.Go(f)
+	return true
+}
+
+func (p *Producer) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+// Shutdown ends every session as cancelled by the system, lets each subscriber have what it is owed at
+// its own rate, closes the subscriptions and waits for all that. Open questions are withdrawn: nothing
+// runs because of a shutdown. When ctx is done it waits no longer for slow subscribers.
+func (p *Producer) Shutdown(ctx context.Context) error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return ErrClosed
+	}
+	p.closed = true
+	sessions := slices.Clone(p.sessions)
+	p.mu.Unlock()
+	for _, s := range sessions {
+		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
+	}
+	close(p.closing)
+	done := make(chan struct{})
+	go func() { p.loops.Wait(); close(done) }()
+	var err error
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = ctx.Err()
+		p.mu.Lock()
+		for _, sub := range p.subs {
+			sub.hangUp()
+		}
+		p.mu.Unlock()
+		<-done
+	}
+	p.desk.close()
+	return err
+}
+
+// SubscriptionStatus says how one subscription is doing.
+type SubscriptionStatus struct {
+	SubscriptionID string
+	SubscriberID   string
+	Terms          aaep.Capabilities
+	// Connected is false while a broken stream may still be resumed.
+	Connected bool
+	// Delivered, Merged, Filtered and Held count events; see coalesce.Stats.
+	coalesce.Stats
+}
+
+// Subscriptions returns how the subscriptions are doing, in the order of their ids.
+func (p *Producer) Subscriptions() []SubscriptionStatus {
+	var all []SubscriptionStatus
+	for _, sub := range p.live() {
+		all = append(all, sub.status())
+	}
+	slices.SortFunc(all, func(a, b SubscriptionStatus) int {
+		if a.SubscriptionID < b.SubscriptionID {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// Produced returns how many events the agent has produced.
+func (p *Producer) Produced() int { return int(p.log.End()) }
+
+func (p *Producer) live() []*subscription {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	subs := make([]*subscription, 0, len(p.subs))
+	for _, sub := range p.subs {
+		subs = append(subs, sub)
+	}
+	return subs
+}
+
+// open puts a question to every subscription that can answer it. prepare makes its event; it is not
+// called, and the channel is nil, if nobody can answer.
+func (p *Producer) open(q *ledger.Question, prepare func() (*aaep.Event, error)) (<-chan *ledger.Outcome, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, sub := range p.subs {
+		if sub.canAnswer(q) {
+			q.Recipients = append(q.Recipients, id)
+		}
+	}
+	if len(q.Recipients) == 0 {
+		return nil, nil
+	}
+	ev, err := prepare()
+	if err != nil {
+		return nil, err
+	}
+	q.Stamp = ev.Timestamp
+	// The book is open before the event is out, so that no reply can come too early.
+	answer, err := p.desk.open(q)
+	if err != nil {
+		return nil, err
+	}
+	p.asked[q.Token] = coalesce.Entry{Pos: p.log.Append(ev), Event: ev}
+	return answer, nil
+}
+
+// forget drops a question from those that later subscribers are asked.
+func (p *Producer) forget(token aaep.ReplyToken) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.asked, token)
+}
+
+// waitLeft waits until the event at pos has left on every live subscription, ctx is done, or limit is over;
+// a zero limit is none (D-49).
+func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration) error {
+	var timeout <-chan time.Time
+	if limit > 0 {
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		timeout = t.C
+	}
+	for {
+		p.mu.Lock()
+		moved, left := p.moved, true
+		for _, sub := range p.subs {
+			if sub.left.Load() < pos {
+				left = false
+				sub.watched.Store(true)
+			}
+		}
+		p.mu.Unlock()
+		if left {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-timeout:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// wake tells those in waitLeft to look again.
+func (p *Producer) wake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.moved)
+	p.moved = make(chan struct{})
+}

@@ -1,0 +1,149 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// subscribe answers the first message on a link and serves the subscription it opens until that is over.
+func (p *Producer) subscribe(conn transports.Conn) {
+	defer conn.Close()
+	ctx, hangUp := context.WithCancel(context.Background())
+	defer hangUp()
+	sub := &subscription{
+		p: p, id: newID("sub_"), conn: conn, ctx: ctx, hangUp: hangUp,
+		control: make(chan aaep.Message), lost: make(chan error, 1),
+	}
+	if who, ok := conn.(transports.Identified); ok {
+		sub.principal = who.Principal()
+	}
+	terms, err := p.greet(ctx, sub)
+	if err != nil {
+		var r *aaep.Rejection
+		if !errors.As(err, &r) {
+			return // the link is gone; there is nobody to tell
+		}
+		no := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: r.Message}
+		if r.RetryAfter > 0 {
+			no.RetryAfterSeconds = new(int64(r.RetryAfter / time.Second))
+		}
+		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "reason", r.Code)
+		sub.tell(no)
+		return
+	}
+	sub.setTerms(terms)
+	sub.shaper = coalesce.NewShaper(terms, p.log.EventID)
+	if !p.register(sub) {
+		sub.tell(&aaep.SubscriptionRejected{ReasonCode: aaep.RateLimit, RetryAfterSeconds: new(int64(30)),
+			ReasonMessage: "This producer serves as many subscriptions as it can. Try again later."})
+		return
+	}
+	defer p.unregister(sub)
+	if err := sub.tell(p.accepted(sub.id, terms)); err != nil {
+		return
+	}
+	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal)
+	p.loops.Go(sub.receive)
+	why := sub.run()
+	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "reason", why.Code, "error", why)
+	if !why.Remote && why.Message != "" {
+		sub.tell(&aaep.SubscriptionClose{SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message})
+	}
+}
+
+// greet reads the request and negotiates. An error that is no *aaep.Rejection means that the link is gone.
+func (p *Producer) greet(ctx context.Context, sub *subscription) (handshake.Terms, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	data, err := sub.conn.Receive(ctx)
+	if err != nil {
+		return handshake.Terms{}, err
+	}
+	m, err := aaep.Decode(data)
+	if err != nil {
+		return handshake.Terms{}, &aaep.Rejection{Code: aaep.ReasonUnknown, Message: err.Error()}
+	}
+	req, ok := m.(*aaep.SubscriptionRequest)
+	if !ok {
+		return handshake.Terms{}, &aaep.Rejection{Code: aaep.ReasonUnknown,
+			Message: "The first message must be subscription.request."}
+	}
+	sub.subscriberID = req.SubscriberID
+	return handshake.Negotiate(req, p.offer)
+}
+
+func (p *Producer) accepted(id string, t handshake.Terms) *aaep.SubscriptionAccepted {
+	return &aaep.SubscriptionAccepted{SubscriptionID: id, AAEPVersion: aaep.Version, Producer: p.cfg.Agent,
+		HonoredCapabilities: t.Capabilities(), NegotiationNotes: t.Note()}
+}
+
+// register makes the subscription one of those that are served, from the newest event on. It is told first
+// what the agent is doing and what it is waiting for.
+func (p *Producer) register(sub *subscription) bool {
+	p.mu.Lock()
+	if len(p.subs) >= p.cfg.MaxSubscriptions {
+		p.mu.Unlock()
+		return false
+	}
+	sub.cursor = p.log.End()
+	sub.start = sub.cursor
+	sub.left.Store(sub.cursor)
+	p.subs[sub.id] = sub
+	p.mu.Unlock()
+	sub.first = p.situation(sub.cursor)
+	p.join(sub, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
+	return true
+}
+
+func (p *Producer) unregister(sub *subscription) {
+	p.mu.Lock()
+	delete(p.subs, sub.id)
+	p.mu.Unlock()
+	sub.hangUp()
+	p.desk.gone(sub.id)
+	p.wake()
+}
+
+// join puts the questions that are open to a subscription that came after they were asked (D-34).
+func (p *Producer) join(sub *subscription, push func(coalesce.Entry)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for token, e := range p.asked {
+		if e.Pos <= sub.cursor && mayAnswer(sub, e.Event) {
+			p.desk.join(token, sub.id)
+			push(e)
+		}
+	}
+}
+
+func mayAnswer(sub *subscription, ev *aaep.Event) bool {
+	if ev.Type() == aaep.TypeAwaitingConfirmation {
+		return sub.confirms.Load()
+	}
+	return sub.clarifies.Load()
+}
+
+// situation makes one state.changed for each session that is under way, for somebody who did not see how
+// it came to where it is. A session that has changed state after the cursor tells that itself.
+func (p *Producer) situation(cursor uint64) []coalesce.Entry {
+	p.mu.Lock()
+	sessions := append([]*Session(nil), p.sessions...)
+	p.mu.Unlock()
+	var entries []coalesce.Entry
+	for _, s := range sessions {
+		s.mu.Lock()
+		if t := s.told; !s.over && t.pos > 0 && t.pos <= cursor {
+			ev := s.build(t.text, t.lang, &aaep.StateChanged{FromState: t.from, ToState: t.to})
+			ev.EventID = newID("evt_")
+			entries = append(entries, coalesce.Entry{Event: ev})
+		}
+		s.mu.Unlock()
+	}
+	return entries
+}

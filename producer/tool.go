@@ -1,0 +1,261 @@
+package producer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/lifecycle"
+)
+
+// Tool is something the agent does to the world.
+type Tool struct {
+	// Name is told; characters the protocol does not allow in it are replaced by underscores.
+	Name string
+	// Risk is how much harm it can do; empty is aaep.RiskLow.
+	Risk aaep.Risk
+	// Irreversible tools, and those of high risk, always ask first. Confirm makes others ask too.
+	Irreversible bool
+	Confirm      bool
+	// Action says what will be done, Consequence what that means. Both are needed to ask, and what the
+	// user is shown is what they agree to: neither may change between the question and the deed.
+	Action      aaep.Text
+	Consequence aaep.Text
+	// Timeout is how long the user has to answer, in whole seconds from 1 to 86400, rounded up. Zero
+	// is five minutes for what is irreversible or of high risk, else two.
+	Timeout time.Duration
+	// Default is what silence means. Empty is aaep.Reject; aaep.Accept is refused for what is
+	// irreversible or of high risk.
+	Default aaep.Decision
+	// RunTimeout bounds the run; zero is no bound.
+	RunTimeout time.Duration
+}
+
+func (t Tool) mustAsk() bool { return t.Irreversible || t.Risk == aaep.RiskHigh || t.Confirm }
+
+// The ways in which a question ends without a yes. Tool and Confirm return one of them.
+var (
+	// ErrRejected: the user said no.
+	ErrRejected = errors.New("producer: the user rejected it")
+	// ErrTimedOut: nobody answered in time, and silence means no.
+	ErrTimedOut = errors.New("producer: nobody answered in time")
+	// ErrUnreachable: no subscriber can answer, or the last one that could has gone.
+	ErrUnreachable = errors.New("producer: nobody could be asked")
+)
+
+// Tool runs a tool and tells about it. Where the tool must ask, it waits for the user's answer first and
+// runs only if that is yes. Run is called at most once, after tool.invoked has left for every subscriber,
+// with a context that ends with ctx, the session and RunTimeout; what happened is told afterwards,
+// also if run panics. The error is run's own, one of ErrRejected, ErrTimedOut and ErrUnreachable, or
+// says that the session is over.
+func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (string, error)) (string, error) {
+	decision, done, err := s.Confirm(ctx, t)
+	if decision != aaep.Accept {
+		return "", err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	if t.RunTimeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, t.RunTimeout)
+		defer stop()
+	}
+	finished := false
+	defer func() {
+		if !finished {
+			done(errors.New("panic"))
+		}
+	}()
+	result, err := run(ctx)
+	finished = true
+	done(err)
+	return result, err
+}
+
+// Confirm is Tool for a deed that is no function: it asks where the tool must, tells that the tool is
+// invoked, and returns aaep.Accept when the deed may be done. Then do it, and call done with what came of
+// it. Anything but aaep.Accept comes with an error, and done does nothing.
+func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done func(error), err error) {
+	done = func(error) {}
+	if t.Risk == "" {
+		t.Risk = aaep.RiskLow
+	}
+	call := lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: toolName(t.Name)}
+	if t.mustAsk() {
+		// Unasked tools are decided here, asked ones by the ledger alone.
+		if d, err = s.askConfirmation(ctx, t, call); d != aaep.Accept {
+			return d, done, err
+		}
+	}
+	began, err := s.invoke(ctx, t, call)
+	if err != nil {
+		return "", done, err
+	}
+	return aaep.Accept, func(err error) { s.toolDone(call, began, err) }, nil
+}
+
+// invoke tells that the tool is about to run and waits until that has left.
+func (s *Session) invoke(ctx context.Context, t Tool, call lifecycle.ToolCall) (began time.Time, err error) {
+	if err := ctx.Err(); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.resume(aaep.Text{})
+		return began, err
+	}
+	pos, err := s.announce(t, call)
+	if err != nil {
+		return began, err
+	}
+	limit := 2 * time.Second
+	if t.Irreversible || t.Risk == aaep.RiskHigh {
+		limit = 0
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	if err := s.p.waitLeft(ctx, pos, limit); err != nil {
+		s.toolDone(call, time.Now(), err)
+		if s.ctx.Err() != nil {
+			err = ErrSessionOver
+		}
+		return began, err
+	}
+	return time.Now(), nil
+}
+
+func (s *Session) announce(t Tool, call lifecycle.ToolCall) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, lang := s.words(t.Action, "Using "+spaced(call.Tool)+".")
+	if len(s.machine.OpenQuestions()) == 0 { // other work goes on while a question is open (§6.1)
+		if err := s.enter(aaep.StateCallingTool, aaep.Text{}); err != nil {
+			return 0, err
+		}
+	}
+	return s.emitIn(text, lang, &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
+		RiskLevel: t.Risk, Irreversible: &t.Irreversible})
+}
+
+// toolDone tells how a run ended. After the session's end there is nothing left to tell.
+func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	p := &aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: millis(time.Since(began))}
+	text := aaep.Say(spaced(call.Tool) + " finished.")
+	switch {
+	case err == nil:
+	case errors.Is(err, context.DeadlineExceeded):
+		p.Status, p.ErrorMessage = aaep.ToolTimeout, "It took too long."
+		text = aaep.Say(spaced(call.Tool) + " took too long.")
+	default: // an error's own words may hold secrets
+		p.Status, p.ErrorMessage = aaep.ToolError, "It failed."
+		text = aaep.Say(spaced(call.Tool) + " failed.")
+		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
+	}
+	s.completeTool(call, p, text)
+	s.resume(aaep.Text{})
+}
+
+// completeTool says that a call is over, with s.mu held.
+func (s *Session) completeTool(call lifecycle.ToolCall, p *aaep.ToolCompleted, text aaep.Text) {
+	p.Tool, p.ToolCallID = call.Tool, call.ToolCallID
+	if _, err := s.emitIn(text, s.p.ownLanguage, p); err != nil {
+		s.p.cfg.Logger.Error("tool.completed was refused", "session_id", s.id, "error", err)
+	}
+}
+
+func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.ToolCall) (aaep.Decision, error) {
+	if t.Default == "" {
+		t.Default = aaep.Reject
+	}
+	if t.Default == aaep.Accept && (t.Irreversible || t.Risk == aaep.RiskHigh) {
+		return "", &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
+			Requirement: "CONF-031", Pointer: "/default_decision",
+			Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}}
+	}
+	if t.Timeout == 0 {
+		t.Timeout = 2 * time.Minute
+		if t.Irreversible || t.Risk == aaep.RiskHigh {
+			t.Timeout = 5 * time.Minute
+		}
+	}
+	reversibility := aaep.Reversible
+	if t.Irreversible {
+		reversibility = aaep.Irreversible
+	}
+	about, _ := json.Marshal(map[string]string{"tool": call.Tool, "tool_call_id": call.ToolCallID})
+	p := &aaep.AwaitingConfirmation{
+		Action:          norm.NFC.String(t.Action.At(aaep.VerbosityNormal)),
+		Consequence:     norm.NFC.String(t.Consequence.At(aaep.VerbosityNormal)),
+		ReplyToken:      aaep.ReplyToken(newID("rpl_")),
+		TimeoutSeconds:  wholeSeconds(t.Timeout),
+		DefaultDecision: t.Default,
+		RiskLevel:       t.Risk,
+		Irreversible:    &t.Irreversible,
+		Reversibility:   reversibility,
+		ExtraContext:    about,
+	}
+	out, err := s.ask(ctx, t.Action, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (aaep.Text, error) {
+		return told(out, t.Action)
+	})
+	if err != nil || out.Decision != aaep.Accept {
+		return aaep.Reject, err
+	}
+	return aaep.Accept, nil
+}
+
+// told says in words, and as an error, how a question about an action ended. No words are needed where
+// the deed follows.
+func told(out *ledger.Outcome, action aaep.Text) (aaep.Text, error) {
+	what := action.At(aaep.VerbosityTerse)
+	switch {
+	case out.Decision == aaep.Accept:
+		return aaep.Text{}, nil
+	case out.Cause == ledger.TimedOut:
+		return aaep.Say("Nobody answered in time, so this was not done: " + what), ErrTimedOut
+	case out.Cause == ledger.Unreachable:
+		return aaep.Say("Nobody could be asked, so this was not done: " + what), ErrUnreachable
+	case out.Cause == ledger.Withdrawn:
+		return aaep.Say("Withdrawn, and not done: " + what), context.Canceled
+	}
+	return aaep.Say("Rejected, and not done: " + what), ErrRejected
+}
+
+func wholeSeconds(d time.Duration) int64 {
+	return min(max(int64((d+time.Second-1)/time.Second), 1), 86400)
+}
+
+// toolName spells a name the way the protocol allows (D-20).
+func toolName(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		switch {
+		case r == '_', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
+			b.WriteRune(r)
+		case r >= '0' && r <= '9', r == '.', r == '-':
+			if i == 0 {
+				b.WriteByte('_')
+			}
+			b.WriteRune(r)
+		default:
+			b.WriteByte('_')
+		}
+	}
+	s := b.String()
+	if len(s) > 256 {
+		s = s[:256]
+	}
+	return s
+}
+
+func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }

@@ -1,0 +1,198 @@
+package schemas
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// explain turns the validator's tree of errors into a flat list of violations, in the order of their
+// places. The requirement of a violation is the $comment nearest to the schema that failed.
+func (s *set) explain(typ string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var top *jsonschema.ValidationError
+	if !errors.As(err, &top) {
+		return fmt.Errorf("schemas: %w", err)
+	}
+	x := explainer{set: s}
+	x.walk(top, "", nil)
+	slices.SortFunc(x.found, func(a, b aaep.Violation) int {
+		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Requirement, b.Requirement), cmp.Compare(a.Problem, b.Problem))
+	})
+	return &aaep.InvalidError{Message: typ, Violations: slices.Compact(x.found)}
+}
+
+type explainer struct {
+	*set
+	found []aaep.Violation
+}
+
+// walk collects the leaves under e. Requirement is that of the schemas on the way to e; name is the
+// member name on trial, where e judges names rather than values.
+func (x *explainer) walk(e *jsonschema.ValidationError, requirement string, name []string) {
+	node := x.node(e.SchemaURL)
+	requirement = cmp.Or(node.requirement, requirement)
+	if p, ok := e.ErrorKind.(*kind.PropertyNames); ok {
+		name = []string{p.Property}
+	}
+	if len(e.Causes) > 0 {
+		for _, c := range e.Causes {
+			x.walk(c, requirement, name)
+		}
+		return
+	}
+	at := slices.Concat(e.InstanceLocation, name)
+	add := func(requirement, problem string, more ...string) {
+		x.found = append(x.found, aaep.Violation{Requirement: requirement, Pointer: pointer(at, more), Problem: problem})
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, m := range k.Missing {
+			add(cmp.Or(node.member(m), requirement), fmt.Sprintf("member %q is missing", m))
+		}
+	case *kind.AdditionalProperties:
+		for _, m := range k.Properties {
+			add(requirement, "is not a member of this object", m)
+		}
+	case *kind.FalseSchema:
+		// The envelope's own members count as unknown once anything in the envelope is wrong.
+		if !x.inEnvelope(at) {
+			add(requirement, "is not a member of this event")
+		}
+	default:
+		add(requirement, problem(k, node.description))
+	}
+}
+
+// problem says what would be right. It never repeats what the message holds.
+func problem(k jsonschema.ErrorKind, description string) string {
+	switch k := k.(type) {
+	case *kind.Type:
+		return "must be of type " + strings.Join(k.Want, " or ")
+	case *kind.Enum:
+		return "must be one of " + list(k.Want)
+	case *kind.MinLength:
+		return "must not be empty"
+	case *kind.MaxLength:
+		return fmt.Sprintf("must have at most %d characters", k.Want)
+	case *kind.Minimum:
+		return "must be at least " + k.Want.RatString()
+	case *kind.Maximum:
+		return "must be at most " + k.Want.RatString()
+	case *kind.MinItems:
+		if k.Want == 1 {
+			return "must not be empty"
+		}
+		return fmt.Sprintf("must have at least %d entries", k.Want)
+	case *kind.MaxItems:
+		return fmt.Sprintf("must have at most %d entries", k.Want)
+	case *kind.MinProperties:
+		return "must not be empty"
+	case *kind.UniqueItems:
+		return "must not have the same entry twice"
+	}
+	if description != "" {
+		return "must be " + description
+	}
+	if k, ok := k.(*kind.Const); ok {
+		return "must be " + list([]any{k.Want})
+	}
+	return "does not match the schema at " + strings.Join(k.KeywordPath(), "/")
+}
+
+func list(values []any) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		b, _ := json.Marshal(v)
+		words[i] = string(b)
+	}
+	return strings.Join(words, ", ")
+}
+
+// A node is what a place in a schema file says about itself.
+type node struct {
+	schema                   map[string]any
+	requirement, description string
+}
+
+// member returns the requirement that the schema gives for one of its properties.
+func (n node) member(name string) string {
+	properties, _ := n.schema["properties"].(map[string]any)
+	property, _ := properties[name].(map[string]any)
+	requirement, _ := property["$comment"].(string)
+	return requirement
+}
+
+// node finds the schema at a location such as urn:aaep-go:schemas:v1:common#/$defs/tool.
+func (s *set) node(location string) node {
+	var n node
+	id, fragment, _ := strings.Cut(location, "#")
+	v := s.docs[id]
+	for token := range strings.SplitSeq(fragment, "/") {
+		if token != "" {
+			v = child(v, token)
+		}
+		n.schema, _ = v.(map[string]any)
+		if c, ok := n.schema["$comment"].(string); ok {
+			n.requirement = c
+		}
+	}
+	n.description, _ = n.schema["description"].(string)
+	return n
+}
+
+func child(v any, token string) any {
+	if unescaped, err := url.PathUnescape(token); err == nil {
+		token = unescaped
+	}
+	token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+	switch v := v.(type) {
+	case map[string]any:
+		return v[token]
+	case []any:
+		for i, item := range v {
+			if fmt.Sprint(i) == token {
+				return item
+			}
+		}
+	}
+	return nil
+}
+
+// inEnvelope reports whether the place is a member that the envelope schema defines.
+func (s *set) inEnvelope(at []string) bool {
+	if len(at) != 1 {
+		return false
+	}
+	envelope := s.node(base + "envelope#").schema
+	properties, _ := envelope["properties"].(map[string]any)
+	if _, ok := properties[at[0]]; ok {
+		return true
+	}
+	patterns, _ := envelope["patternProperties"].(map[string]any)
+	for p := range patterns {
+		if ok, err := regexp.MatchString(p, at[0]); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func pointer(at, more []string) string {
+	var b strings.Builder
+	for _, token := range slices.Concat(at, more) {
+		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
+	}
+	return b.String()
+}

@@ -1,0 +1,109 @@
+package subscriber
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep"
+)
+
+// ScreenReader returns what a person who listens can follow: three events a second, whole sentences, and
+// questions they can answer. The languages are tags, best first.
+func ScreenReader(languages ...string) aaep.Capabilities {
+	return aaep.Capabilities{
+		MaxEventsPerSecond:         3,
+		PreferredVerbosity:         aaep.VerbosityNormal,
+		Languages:                  languages,
+		SupportsConfirmationReply:  new(true),
+		SupportsClarificationReply: new(true),
+		CoalesceBoundaries:         []aaep.Boundary{aaep.BoundarySentence, aaep.BoundaryCompletion},
+		SupportedConformanceLevels: []int64{1, 2},
+	}
+}
+
+// Braille returns what a person who reads by touch can follow: one event a second, few words, and answers
+// only when they are whole.
+func Braille(languages ...string) aaep.Capabilities {
+	return aaep.Capabilities{
+		MaxEventsPerSecond:         1,
+		PreferredVerbosity:         aaep.VerbosityTerse,
+		Languages:                  languages,
+		SupportsConfirmationReply:  new(false),
+		SupportsClarificationReply: new(false),
+		CoalesceBoundaries:         []aaep.Boundary{aaep.BoundaryCompletion},
+		SupportedConformanceLevels: []int64{1},
+	}
+}
+
+// merge is what a renegotiation leaves: change where it says something, before elsewhere.
+func merge(before, change aaep.Capabilities) aaep.Capabilities {
+	if change.MaxEventsPerSecond != 0 {
+		before.MaxEventsPerSecond = change.MaxEventsPerSecond
+	}
+	if change.PreferredVerbosity != "" {
+		before.PreferredVerbosity = change.PreferredVerbosity
+	}
+	if change.Languages != nil {
+		before.Languages = change.Languages
+	}
+	if change.SupportsConfirmationReply != nil {
+		before.SupportsConfirmationReply = change.SupportsConfirmationReply
+	}
+	if change.SupportsClarificationReply != nil {
+		before.SupportsClarificationReply = change.SupportsClarificationReply
+	}
+	if change.CoalesceBoundaries != nil {
+		before.CoalesceBoundaries = change.CoalesceBoundaries
+	}
+	if change.EventFilters != nil {
+		before.EventFilters = change.EventFilters
+	}
+	if change.CognitiveLoad != "" {
+		before.CognitiveLoad = change.CognitiveLoad
+	}
+	if change.PaceWPM != 0 {
+		before.PaceWPM = change.PaceWPM
+	}
+	return before
+}
+
+// checkAccepted refuses an answer that promises what was not asked for (§5.4.4), or proves less than was
+// demanded. A producer that gets this wrong would get more wrong later.
+func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted) error {
+	refuse := func(format string, args ...any) error {
+		return &aaep.Rejection{Code: aaep.PolicyViolation, Message: fmt.Sprintf("the producer's answer "+format, args...)}
+	}
+	if !strings.HasPrefix(acc.AAEPVersion, "1.") {
+		return &aaep.Rejection{Code: aaep.VersionUnsupported,
+			Message: fmt.Sprintf("the producer wants to speak version %q; this subscriber speaks %s", acc.AAEPVersion, aaep.Version)}
+	}
+	asked, honored := req.Capabilities, acc.HonoredCapabilities
+	isTrue := func(b *bool) bool { return b != nil && *b }
+	if isTrue(asked.AcceptSignedManifestsOnly) {
+		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired,
+			Message: "a signed manifest was demanded, and this subscriber cannot verify one"}
+	}
+	if n := asked.MaxEventsPerSecond; n > 0 && honored.MaxEventsPerSecond > n {
+		return refuse("honors %d events per second; %d were asked for", honored.MaxEventsPerSecond, n)
+	}
+	if isTrue(honored.SupportsConfirmationReply) && !isTrue(asked.SupportsConfirmationReply) ||
+		isTrue(honored.SupportsClarificationReply) && !isTrue(asked.SupportsClarificationReply) {
+		return refuse("honors replies that were not offered")
+	}
+	for _, b := range honored.CoalesceBoundaries {
+		if asked.CoalesceBoundaries != nil && !slices.Contains(asked.CoalesceBoundaries, b) {
+			return refuse("honors the boundary %q, which was not asked for", b)
+		}
+	}
+	for _, tag := range honored.Languages {
+		served := func(want string) bool {
+			want, tag := strings.ToLower(want), strings.ToLower(tag)
+			return want == tag || strings.HasPrefix(want, tag+"-") // en for en-US is a note, not an offence
+		}
+		if asked.Languages != nil && !slices.ContainsFunc(asked.Languages, served) {
+			return refuse("honors the language %q, which was not asked for", tag)
+		}
+	}
+	return nil
+}
