@@ -150,7 +150,7 @@ func (sc *scanner) endsTight(r rune, c class) bool {
 }
 
 // newWord says whether a word begins at r with no white space in front. Every such place is a boundary of
-// UAX #29 too.
+// UAX #29 too, but not the other way round.
 func (sc *scanner) newWord(r rune, c class) bool {
 	switch {
 	case c == clWide:
@@ -454,7 +454,7 @@ func clusterBefore(b []byte, limit int) int {
 	if best > 0 {
 		return best
 	}
-	for best = limit; best > limit-utf8.UTFMax+1; best-- {
+	for best = limit; best > max(0, limit-utf8.UTFMax); best-- {
 		if utf8.RuneStart(b[best]) {
 			return best
 		}

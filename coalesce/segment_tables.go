@@ -77,6 +77,8 @@ func slowClass(r rune) class {
 	switch {
 	case wideScript(r) != 0:
 		return clWide
+	case r == 0xFF9E, r == 0xFF9F: // the halfwidth voiced sound marks: letters that extend
+		return clExtend
 	case unicode.IsLetter(r):
 		switch {
 		case unicode.IsLower(r):
@@ -111,7 +113,7 @@ func slowClass(r rune) class {
 		return clFullClause
 	case '፡', '་':
 		return clWordSep
-	case '։': // Armenian writes a space behind it, but D-52 lets any mark of its own script do
+	case '។', '៕': // Khmer, a Sentence_Terminal since Unicode 16
 		return clFull
 	}
 	switch {
@@ -150,7 +152,7 @@ func wideScript(r rune) int {
 	case r == 0x3005, r == 0x3007, 0x3400 <= r && r <= 0x4DBF, 0x4E00 <= r && r <= 0x9FFF,
 		0xF900 <= r && r <= 0xFAFF, 0x20000 <= r && r <= 0x323AF:
 		return han
-	case r == 0x30FC, r == 0xFF70, r == 0xFF9E, r == 0xFF9F:
+	case r == 0x30FC, r == 0xFF70:
 		return sameKana
 	case 0x3041 <= r && r <= 0x3096, r == 0x309D, r == 0x309E, r == 0x309F:
 		return hiragana

@@ -130,6 +130,7 @@ func (s *Segmenter) Pause() []Piece {
 			return nil
 		}
 		s.drain(true)
+		s.begun = false
 	}
 	if level := s.scan.pausable(); level > 0 && s.visible >= 0 {
 		s.cutAt(len(s.buf), level)
@@ -179,7 +180,7 @@ func (s *Segmenter) drain(atEOF bool) {
 			continue
 		}
 		n := norm.NFC.NextBoundary(s.raw[i:], atEOF)
-		if n <= 0 {
+		if n <= 0 || !atEOF && i+n == len(s.raw) { // a mark may follow even what composes with none
 			break
 		}
 		s.segment(s.raw[i : i+n])

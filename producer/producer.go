@@ -41,6 +41,9 @@ type Config struct {
 	// AnyLanguage serves subscribers that asked only for other languages in Language, instead of
 	// refusing them.
 	AnyLanguage bool
+	// FromStart lets a subscriber that comes in the middle of a session have all of it, at its own
+	// rate. Otherwise it is told what the agent is doing, and hears what follows.
+	FromStart bool
 	// MaxEventsPerSecond caps every subscription; zero is no cap.
 	MaxEventsPerSecond int
 	// MaxSubscriptions is how many may be served at once. Zero is 256.
@@ -74,6 +77,7 @@ type Producer struct {
 	ownLanguage string
 
 	closing chan struct{} // closed when Shutdown begins: subscriptions drain
+	done    chan struct{} // closed when Shutdown has ended
 	loops   sync.WaitGroup
 
 	mu       sync.Mutex
@@ -119,6 +123,7 @@ func New(cfg Config) (*Producer, error) {
 		log:     log.New(cfg.KeepEvents),
 		desk:    newDesk(),
 		closing: make(chan struct{}),
+		done:    make(chan struct{}),
 		subs:    map[string]*subscription{},
 		asked:   map[aaep.ReplyToken]coalesce.Entry{},
 		moved:   make(chan struct{}),
@@ -220,7 +225,30 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		<-done
 	}
 	p.desk.close()
+	close(p.done)
 	return err
+}
+
+// Done returns a channel that is closed when Shutdown has ended.
+func (p *Producer) Done() <-chan struct{} { return p.done }
+
+// WaitSubscriber waits until somebody has subscribed.
+func (p *Producer) WaitSubscriber(ctx context.Context) error {
+	for {
+		p.mu.Lock()
+		some, moved := len(p.subs) > 0, p.moved
+		p.mu.Unlock()
+		if some {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-p.closing:
+			return ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // SubscriptionStatus says how one subscription is doing.

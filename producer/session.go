@@ -28,6 +28,7 @@ type Session struct {
 	p     *Producer
 	id    string
 	began time.Time
+	start uint64          // where it begins in the log
 	ctx   context.Context // ends with the session
 	end   context.CancelFunc
 	turn  chan struct{} // holds a value while a question is open: one at a time
@@ -56,10 +57,12 @@ func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session,
 	s.ctx, s.end = context.WithCancel(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.emit(about, &aaep.SessionStarted{}); err != nil {
+	pos, err := s.emit(about, &aaep.SessionStarted{})
+	if err != nil {
 		s.end()
 		return nil, err
 	}
+	s.start = pos
 	p.mu.Lock()
 	closed := p.closed
 	if !closed {

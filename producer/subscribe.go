@@ -91,10 +91,19 @@ func (p *Producer) register(sub *subscription) bool {
 		p.mu.Unlock()
 		return false
 	}
-	sub.cursor = p.log.End()
+	sub.replayed = p.log.End()
+	sub.cursor = sub.replayed
+	if p.cfg.FromStart {
+		for _, s := range p.sessions {
+			sub.cursor = min(sub.cursor, s.start-1)
+		}
+		sub.cursor = max(sub.cursor, p.log.Start())
+	}
 	sub.start = sub.cursor
 	sub.left.Store(sub.cursor)
 	p.subs[sub.id] = sub
+	close(p.moved)
+	p.moved = make(chan struct{})
 	p.mu.Unlock()
 	sub.first = p.situation(sub.cursor)
 	p.join(sub, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
@@ -115,11 +124,30 @@ func (p *Producer) join(sub *subscription, push func(coalesce.Entry)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for token, e := range p.asked {
-		if e.Pos <= sub.cursor && mayAnswer(sub, e.Event) {
+		if mayAnswer(sub, e.Event) {
 			p.desk.join(token, sub.id)
-			push(e)
+			if e.Pos <= sub.cursor {
+				push(e)
+			}
 		}
 	}
+}
+
+// stale reports whether an event that a newcomer is about to be told asks what has been settled since.
+func (p *Producer) stale(ev *aaep.Event) bool {
+	var token aaep.ReplyToken
+	switch q := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		token = q.ReplyToken
+	case *aaep.AwaitingClarification:
+		token = q.ReplyToken
+	default:
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, open := p.asked[token]
+	return !open
 }
 
 func mayAnswer(sub *subscription, ev *aaep.Event) bool {

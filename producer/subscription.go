@@ -26,13 +26,14 @@ type subscription struct {
 	ctx          context.Context
 	hangUp       context.CancelFunc
 
-	shaper  *coalesce.Shaper
-	terms   handshake.Terms
-	start   uint64 // the cursor when the subscription began
-	cursor  uint64 // the newest entry the shaper has had
-	skip    int    // bytes of the next entry that the subscriber had before
-	resumed bool   // an event went out that can be resumed after
-	first   []coalesce.Entry
+	shaper   *coalesce.Shaper
+	terms    handshake.Terms
+	start    uint64 // the cursor when the subscription began
+	cursor   uint64 // the newest entry the shaper has had
+	replayed uint64 // up to here the log tells what was before the subscription
+	skip     int    // bytes of the next entry that the subscriber had before
+	resumed  bool   // an event went out that can be resumed after
+	first    []coalesce.Entry
 
 	control chan aaep.Message // renegotiations
 	lost    chan error        // one value, when receive ends
@@ -299,6 +300,9 @@ func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 		now := time.Now()
 		for _, ev := range events {
 			sub.cursor++
+			if sub.cursor <= sub.replayed && sub.p.stale(ev) {
+				continue
+			}
 			sub.shaper.Push(now, coalesce.Entry{Pos: sub.cursor, Event: ev, Skip: sub.skip})
 			sub.skip = 0
 		}

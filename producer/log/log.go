@@ -62,6 +62,13 @@ func (l *Log) End() uint64 {
 	return l.end
 }
 
+// Start returns the cursor before the oldest event that is kept.
+func (l *Log) Start() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end - min(l.end, uint64(len(l.events)))
+}
+
 // Read returns at most n events after the cursor. Without one, it returns a channel that is closed when
 // there is one. ErrTrimmed says that the next event is gone.
 func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan struct{}, err error) {

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// planner is the demo's agent. Its sums are real, and so is the account it pays into; only the words it would
+// get from a language model are written here, and it makes them at the pace of one.
+type planner struct {
+	say     func(string)
+	timeout time.Duration
+
+	checking, savings float64
+}
+
+// tokenPace is how fast language models write: about 40 tokens a second.
+const tokenPace = 25 * time.Millisecond
+
+func (a *planner) work(ctx context.Context, p *producer.Producer) error {
+	a.checking, a.savings = 4200, 61500
+	s, err := p.StartSession(ctx, aaep.Text{
+		Terse:  "Planning.",
+		Normal: "Planning your retirement.",
+	})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+
+	var years, total float64
+	_, err = s.Tool(ctx, producer.Tool{Name: "project_savings", Action: aaep.Text{Terse: "Projecting.", Normal: "Projecting your savings to the age of 67."}},
+		func(context.Context) (string, error) {
+			years = 67 - 41
+			total = project(a.savings, 500, 0.04, years)
+			return fmt.Sprintf("%.0f", total), nil
+		})
+	if err != nil {
+		return err
+	}
+	out := s.Output()
+	err = stream(ctx, out, fmt.Sprintf(`You have $%.2f in savings. If you add $500 a month, as you do now, and earn 4 percent a year, you will have about $%.0f when you are 67. That is %.0f years from now.
+
+Dr. Okafor's rule of thumb, i.e. a yearly withdrawal of 4 percent, gives you $%.0f a month. You said that you want $4,000. To get there, pay in a little more each month, or work two years longer.
+
+I suggest to begin today, with $500 from your checking account.`, a.savings, total, years, total*0.04/12))
+	if err != nil {
+		return err
+	}
+	out.Close()
+
+	_, err = s.Tool(ctx, producer.Tool{
+		Name: "transfer_funds", Risk: aaep.RiskHigh, Irreversible: true, Timeout: a.timeout,
+		Action:      aaep.Say("Transfer $500 from checking to your retirement savings."),
+		Consequence: aaep.Say("The money moves at once and cannot be taken out before you are 60."),
+	}, func(context.Context) (string, error) {
+		a.checking -= 500
+		a.savings += 500
+		a.say(fmt.Sprintf("moved the money: checking holds $%.2f, savings $%.2f.", a.checking, a.savings))
+		return "done", nil
+	})
+	end := aaep.Say("Your plan is ready, and the first $500 are on their way.")
+	switch {
+	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
+		a.say(fmt.Sprintf("did not move the money: checking still holds $%.2f.", a.checking))
+		end = aaep.Say("Your plan is ready. No money was moved.")
+	case err != nil:
+		return err
+	}
+	return s.Complete(end)
+}
+
+// project is the future value of savings and monthly payments at a yearly rate.
+func project(savings, monthly, rate, years float64) float64 {
+	r, n := rate/12, years*12
+	growth := math.Pow(1+r, n)
+	return savings*growth + monthly*(growth-1)/r
+}
+
+// stream writes text token by token, as a language model does.
+func stream(ctx context.Context, w io.Writer, text string) error {
+	tick := time.NewTicker(tokenPace)
+	defer tick.Stop()
+	for _, token := range tokens(text) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if _, err := io.WriteString(w, token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tokens splits text about as a model's tokenizer does: words with the space before them, long ones in
+// pieces, marks for themselves.
+func tokens(text string) []string {
+	var list []string
+	var b strings.Builder
+	flush := func() {
+		if b.Len() > 0 {
+			list = append(list, b.String())
+			b.Reset()
+		}
+	}
+	for _, r := range text {
+		if strings.ContainsRune(" .,:;$\n", r) || b.Len() >= 6 {
+			flush()
+		}
+		b.WriteRune(r)
+	}
+	flush()
+	return list
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"io"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/aaep-go/aaep/producer"
+)
+
+// textWriter makes text of whatever a program prints: terminal escapes are left out, control characters
+// dropped, and bytes that are not UTF-8 replaced. What came in goes on to tee as it was.
+type textWriter struct {
+	mu      sync.Mutex
+	out     *producer.Output
+	tee     io.Writer
+	held    []byte // the beginning of a character
+	escape  escape
+	strange int // bytes that were not text
+	closed  bool
+}
+
+type escape uint8
+
+const (
+	ground  escape = iota
+	started        // after ESC
+	control        // in a control sequence, until its final byte
+	str            // in a string (title, hyperlink), until BEL or ESC \
+	strEnd         // after ESC within a string
+)
+
+func (w *textWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return 0, io.ErrClosedPipe
+	}
+	if w.tee != nil {
+		if _, err := w.tee.Write(p); err != nil {
+			w.tee = nil // whoever read it has gone; the listeners have not
+		}
+	}
+	data := append(w.held, p...)
+	text := make([]byte, 0, len(data))
+	for len(data) > 0 && (utf8.FullRune(data) || len(data) >= utf8.UTFMax) {
+		r, size := utf8.DecodeRune(data)
+		if r == utf8.RuneError && size == 1 {
+			w.strange++
+		}
+		data = data[size:]
+		if w.keep(r) {
+			text = utf8.AppendRune(text, r)
+		}
+	}
+	w.held = append([]byte(nil), data...)
+	if len(text) > 0 {
+		if _, err := w.out.Write(text); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+// keep reports whether a character is text, following escape sequences to their end (ECMA-48).
+func (w *textWriter) keep(r rune) bool {
+	switch w.escape {
+	case started:
+		switch {
+		case r == '[':
+			w.escape = control
+		case r == ']' || r == 'P' || r == 'X' || r == '^' || r == '_':
+			w.escape = str
+		case r >= 0x20 && r <= 0x2f: // an intermediate byte; the final one follows
+		default:
+			w.escape = ground
+		}
+		return false
+	case control:
+		if r >= 0x40 && r <= 0x7e || r < 0x20 {
+			w.escape = ground
+		}
+		return false
+	case str:
+		switch r {
+		case '\a', 0x9c:
+			w.escape = ground
+		case 0x1b:
+			w.escape = strEnd
+		}
+		return false
+	case strEnd:
+		w.escape = str
+		if r == '\\' {
+			w.escape = ground
+		}
+		return false
+	}
+	switch {
+	case r == 0x1b:
+		w.escape = started
+		return false
+	case r == 0x9b:
+		w.escape = control
+		return false
+	case r == '\n' || r == '\t' || r == '\r':
+		return true
+	}
+	return r >= 0x20 && (r < 0x7f || r > 0x9f)
+}
+
+// Close ends the text. What comes later is refused.
+func (w *textWriter) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	if len(w.held) > 0 {
+		w.strange += len(w.held)
+		w.held = nil
+		if _, err := w.out.Write([]byte("\uFFFD")); err != nil {
+			return err
+		}
+	}
+	return w.out.Close()
+}

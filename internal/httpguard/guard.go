@@ -1,0 +1,128 @@
+// Package httpguard keeps web pages and rebound names away from a listener: the Host and Origin checks
+// that Server-Sent Events and WebSocket share (INV-44, INV-47, D-66).
+package httpguard
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Rules say under which names a listener may be addressed and which pages may do so. The zero Rules
+// allow loopback names and no foreign page. Rules may be used by many goroutines at once.
+type Rules struct {
+	// Hosts are the allowed values of Host, "name" or "name:port", as clients write them. A name without
+	// a port also fits the port of the connection. If empty, localhost, 127.0.0.1 and [::1] are allowed,
+	// with the port of the connection or none.
+	Hosts []string
+	// Origins are the pages of other origins that are allowed, such as "https://reader.example". They
+	// are compared letter for letter.
+	Origins []string
+}
+
+// Check refuses a request that came under a name not ours or from a page not allowed. Call it before
+// any state is made, whatever the method. The error says what was wrong and what would be right.
+func (g Rules) Check(r *http.Request) error {
+	if !g.host(r) {
+		return fmt.Errorf("the Host %q is not a name of this listener; use localhost on loopback, or add the name to the listener's allowed hosts", r.Host)
+	}
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		if strings.EqualFold(strings.TrimSpace(site), "cross-site") {
+			return errors.New("the browser says that this request comes from another site; only pages of this site may send it")
+		}
+	}
+	switch origins := r.Header.Values("Origin"); len(origins) {
+	case 0:
+		return nil // a program, or a page's own plain GET
+	case 1:
+		if g.Listed(origins[0]) || sameOrigin(origins[0], r) {
+			return nil
+		}
+		return fmt.Errorf("the Origin %q is not allowed; add it to the listener's allowed origins", origins[0])
+	default:
+		return errors.New("the request names more than one Origin; send one or none")
+	}
+}
+
+// Listed reports whether origin is one of g.Origins.
+func (g Rules) Listed(origin string) bool {
+	return origin != "null" && slices.Contains(g.Origins, origin)
+}
+
+func (g Rules) host(r *http.Request) bool {
+	name, port := split(r.Host)
+	if name == "" {
+		return false
+	}
+	local := localPort(r)
+	hosts := g.Hosts
+	if len(hosts) == 0 {
+		hosts = []string{"localhost", "127.0.0.1", "[::1]"}
+	}
+	for _, h := range hosts {
+		if strings.EqualFold(h, r.Host) {
+			return true
+		}
+		wantName, wantPort := split(h)
+		if strings.EqualFold(wantName, name) && wantPort == "" && local != "" && port == local {
+			return true
+		}
+	}
+	return false
+}
+
+// sameOrigin reports whether the page came from the very Host it addresses, which host allowed already.
+func sameOrigin(origin string, r *http.Request) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(origin, "?") || strings.HasSuffix(origin, "#") {
+		return false
+	}
+	if u.Scheme != "https" && (u.Scheme != "http" || r.TLS != nil) {
+		return false
+	}
+	return strings.EqualFold(u.Host, r.Host)
+}
+
+// split parts "name:port"; an address in brackets keeps them. The name is "" where hostport is malformed.
+func split(hostport string) (name, port string) {
+	i := strings.LastIndexByte(hostport, ':')
+	if i < 0 || strings.HasSuffix(hostport, "]") {
+		return hostport, ""
+	}
+	name, port = hostport[:i], hostport[i+1:]
+	if port == "" || strings.Trim(port, "0123456789") != "" || (strings.Contains(name, ":") && !strings.HasPrefix(name, "[")) {
+		return "", ""
+	}
+	return name, port
+}
+
+func localPort(r *http.Request) string {
+	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		return fmt.Sprint(a.Port)
+	}
+	return ""
+}
+
+// Loopback reports whether the request came over a connection that never leaves this machine: to a
+// loopback address, a Unix socket or a pipe within this process.
+func Loopback(r *http.Request) bool {
+	switch a := r.Context().Value(http.LocalAddrContextKey).(type) {
+	case *net.TCPAddr:
+		return a.IP.IsLoopback()
+	case *net.UnixAddr:
+		return true
+	case net.Addr:
+		return a.Network() == "pipe"
+	}
+	return false
+}
+
+// LoopbackName reports whether a URL's host name (no port, no brackets) is this machine's loopback.
+func LoopbackName(name string) bool {
+	ip := net.ParseIP(name)
+	return strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,122 @@
+package httpguard
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// INV-44, D-66; the rebinding rows are what comparing Origin with Host alone would let pass.
+func TestCheck(t *testing.T) {
+	listed := Rules{Hosts: []string{"bank.example", "10.0.0.1:9000", "[fd00::1]"}, Origins: []string{"https://reader.example", "null"}}
+	for _, tt := range []struct {
+		name    string
+		rules   Rules
+		host    string
+		tls     bool
+		origins []string
+		site    string
+		ok      bool
+	}{
+		{"loopback name", Rules{}, "localhost:8080", false, nil, "", true},
+		{"loopback name, any case, no port", Rules{}, "LOCALHOST", false, nil, "", true},
+		{"loopback address", Rules{}, "127.0.0.1:8080", false, nil, "", true},
+		{"IPv6 loopback", Rules{}, "[::1]:8080", false, nil, "none", true},
+		{"another loopback address", Rules{}, "127.0.0.2:8080", false, nil, "", false},
+		{"another port", Rules{}, "localhost:8081", false, nil, "", false},
+		{"padded port", Rules{}, "localhost:08080", false, nil, "", false},
+		{"empty port", Rules{}, "localhost:", false, nil, "", false},
+		{"no brackets", Rules{}, "::1", false, nil, "", false},
+		{"trailing dot", Rules{}, "localhost.", false, nil, "", false},
+		{"no Host", Rules{}, "", false, nil, "", false},
+		{"user in Host", Rules{}, "localhost@evil.example", false, nil, "", false},
+		{"rebound", Rules{}, "evil.example:8080", false, []string{"http://evil.example:8080"}, "same-origin", false},
+		{"suffix", listed, "evilbank.example", false, nil, "", false},
+		{"prefix", listed, "bank.example.evil", false, nil, "", false},
+		{"listed", listed, "Bank.Example", false, nil, "", true},
+		{"listed, with the connection's port", listed, "bank.example:8080", false, nil, "", true},
+		{"listed, with another port", listed, "bank.example:9000", false, nil, "", false},
+		{"listed with a port", listed, "10.0.0.1:9000", false, nil, "", true},
+		{"listed with a port, without", listed, "10.0.0.1", false, nil, "", false},
+		{"listed IPv6", listed, "[fd00::1]:8080", false, nil, "", true},
+		{"loopback where others are listed", listed, "localhost:8080", false, nil, "", false},
+
+		{"own page", Rules{}, "localhost:8080", false, []string{"http://localhost:8080"}, "same-origin", true},
+		{"own page behind a TLS proxy", listed, "bank.example", false, []string{"https://bank.example"}, "", true},
+		{"plain page of a TLS listener", listed, "bank.example", true, []string{"http://bank.example"}, "", false},
+		{"own page over TLS", listed, "bank.example", true, []string{"https://bank.example"}, "", true},
+		{"another name for the same place", Rules{}, "localhost:8080", false, []string{"http://127.0.0.1:8080"}, "", false},
+		{"other scheme", Rules{}, "localhost:8080", false, []string{"ftp://localhost:8080"}, "", false},
+		{"origin with a path", Rules{}, "localhost:8080", false, []string{"http://localhost:8080/"}, "", false},
+		{"origin with a query", Rules{}, "localhost:8080", false, []string{"http://localhost:8080?"}, "", false},
+		{"origin with a user", Rules{}, "localhost:8080", false, []string{"http://a@localhost:8080"}, "", false},
+		{"origin that is no URL", Rules{}, "localhost:8080", false, []string{"http://%zz"}, "", false},
+		{"empty origin", Rules{}, "localhost:8080", false, []string{""}, "", false},
+		{"null origin", Rules{}, "localhost:8080", false, []string{"null"}, "", false},
+		{"null origin, even if listed", listed, "bank.example", false, []string{"null"}, "", false},
+		{"listed page", listed, "bank.example", false, []string{"https://reader.example"}, "same-site", true},
+		{"listed page, other letters", listed, "bank.example", false, []string{"https://Reader.example"}, "", false},
+		{"page under a listed one", listed, "bank.example", false, []string{"https://reader.example.evil"}, "", false},
+		{"two origins", listed, "bank.example", false, []string{"https://reader.example", "https://reader.example"}, "", false},
+		{"cross-site", Rules{}, "localhost:8080", false, nil, "cross-site", false},
+		{"Cross-Site", Rules{}, "localhost:8080", false, nil, " Cross-Site ", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
+			r.Host = tt.host
+			if tt.tls {
+				r.TLS = &tls.ConnectionState{}
+			}
+			for _, o := range tt.origins {
+				r.Header.Add("Origin", o)
+			}
+			if tt.site != "" {
+				r.Header.Set("Sec-Fetch-Site", tt.site)
+			}
+			if err := tt.rules.Check(r); (err == nil) != tt.ok {
+				t.Errorf("Check = %v, want allowed: %v", err, tt.ok)
+			}
+		})
+	}
+}
+
+// Without a TCP address there is no port that could fit.
+func TestCheckWithoutPort(t *testing.T) {
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+	for host, ok := range map[string]bool{"localhost": true, "localhost:80": false} {
+		r.Host = host
+		if err := (Rules{}).Check(r); (err == nil) != ok {
+			t.Errorf("%s: %v, want allowed: %v", host, err, ok)
+		}
+	}
+}
+
+// INV-47, INV-49
+func TestLoopback(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	for _, tt := range []struct {
+		addr any
+		want bool
+	}{
+		{&net.TCPAddr{IP: net.IPv4(127, 9, 9, 9)}, true}, {&net.TCPAddr{IP: net.IPv6loopback}, true},
+		{&net.UnixAddr{Net: "unix"}, true}, {near.LocalAddr(), true},
+		{&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}, false}, {&net.TCPAddr{}, false}, {&net.UDPAddr{IP: net.IPv6loopback}, false}, {nil, false},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, tt.addr))
+		if got := Loopback(r); got != tt.want {
+			t.Errorf("Loopback over %v = %v, want %v", tt.addr, got, tt.want)
+		}
+	}
+	for name, want := range map[string]bool{"localhost": true, "LocalHost": true, "127.0.0.1": true, "::1": true, "localhost.evil": false, "10.0.0.1": false, "": false} {
+		if got := LoopbackName(name); got != want {
+			t.Errorf("LoopbackName(%q) = %v, want %v", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+// Package serve puts a producer on the usual transports: today Server-Sent Events on loopback, under
+// /aaep/v1.
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports/sse"
+)
+
+// ListenAndServe is Listen and Serve.
+func ListenAndServe(ctx context.Context, addr string, p *producer.Producer) error {
+	ln, err := Listen(ctx, addr)
+	if err != nil {
+		return err
+	}
+	return Serve(ctx, ln, p)
+}
+
+// Listen listens on a TCP address such as "127.0.0.1:8080". Other machines are not served: that needs
+// TLS and credentials (§8.2.7, §8.2.8), so an address that is not loopback is an error.
+func Listen(ctx context.Context, addr string) (net.Listener, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkLoopback(ln); err != nil {
+		ln.Close()
+		return nil, err
+	}
+	return ln, nil
+}
+
+func checkLoopback(ln net.Listener) error {
+	if a, ok := ln.Addr().(*net.TCPAddr); ok && a.IP.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("serve: %v is not a loopback address; to serve other machines, mount an sse.Server with Authenticate behind TLS", ln.Addr())
+}
+
+// Serve serves p on a loopback listener until ctx is done or p has been shut down. It closes ln. The error is
+// nil after p was shut down, and ctx's after that was done.
+func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
+	defer ln.Close()
+	if err := checkLoopback(ln); err != nil {
+		return err
+	}
+	binding := sse.NewServer(sse.ServerOptions{})
+	srv := &http.Server{Handler: binding, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	defer srv.Close()
+	accepting, stop := context.WithCancel(ctx)
+	defer stop()
+	go p.Serve(accepting, binding)
+	select {
+	case err := <-failed:
+		return err
+	case <-p.Done():
+		// The last words are out; give the connections a moment to end by themselves.
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		srv.Shutdown(ending)
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,141 @@
+package sse
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// answer is what the producer said to a POST.
+type answer struct {
+	msg      []byte
+	accepted *aaep.SubscriptionAccepted // or
+	rejected *aaep.SubscriptionRejected
+}
+
+// write sends the answer; created is the status of an acceptance.
+func (s *Server) write(w http.ResponseWriter, a answer, created int) {
+	if a.accepted == nil {
+		s.rejectRaw(w, statusOf(a.rejected.ReasonCode), a.rejected, a.msg)
+		return
+	}
+	if created == http.StatusCreated {
+		w.Header().Set("Location", s.o.Prefix+"/events?subscription_id="+url.QueryEscape(a.accepted.SubscriptionID))
+	}
+	s.body(w, created, a.msg)
+}
+
+// statusOf maps the reason of a rejection to HTTP (D-56).
+func statusOf(code aaep.ReasonCode) int {
+	switch code {
+	case aaep.AuthenticationRequired:
+		return http.StatusUnauthorized
+	case aaep.AuthorizationDenied:
+		return http.StatusForbidden
+	case aaep.RateLimit:
+		return http.StatusTooManyRequests
+	case aaep.TransportUnavailable:
+		return http.StatusServiceUnavailable
+	case aaep.VersionUnsupported, aaep.CapabilitiesIncompatible, aaep.ManifestSignatureRequired:
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusBadRequest
+}
+
+// reject answers with a rejection of this transport's own.
+func (s *Server) reject(w http.ResponseWriter, status int, m *aaep.SubscriptionRejected) {
+	m.ReasonMessage = shorten(aaep.SafeText(m.ReasonMessage), 1000)
+	msg, err := aaep.Encode(m)
+	if err != nil {
+		s.o.Logger.Error("sse: cannot encode a rejection", "cause", err)
+		msg = []byte(`{"type":"subscription.rejected","reason_code":"unknown","reason_message":"The request is not valid."}`)
+	}
+	s.rejectRaw(w, status, m, msg)
+}
+
+func (s *Server) rejectRaw(w http.ResponseWriter, status int, m *aaep.SubscriptionRejected, msg []byte) {
+	if m.RetryAfterSeconds != nil {
+		w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
+	}
+	s.challenge(w, m.ReasonCode)
+	s.body(w, status, msg)
+}
+
+// challenge names the way to authenticate, which a 401 must.
+func (s *Server) challenge(w http.ResponseWriter, code aaep.ReasonCode) {
+	if code == aaep.AuthenticationRequired {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="aaep"`)
+	}
+}
+
+// fail answers with an error that is not an AAEP message.
+func (s *Server) fail(w http.ResponseWriter, status int, text string) {
+	b, err := json.Marshal(map[string]string{"error": text})
+	if err != nil {
+		b = []byte(`{}`)
+	}
+	s.body(w, status, b)
+}
+
+func (s *Server) body(w http.ResponseWriter, status int, msg []byte) {
+	h := w.Header()
+	h.Set("Content-Type", jsonType)
+	h.Set("Content-Length", strconv.Itoa(len(msg)))
+	h.Set("Cache-Control", "no-store")
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.o.WriteTimeout))
+	w.WriteHeader(status)
+	_, _ = w.Write(msg) // the peer may have gone; there is nobody left to tell
+}
+
+// readBody reads one message of at most transports.MaxMessage bytes; more is never held. It returns a
+// status and a text where the request is refused.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (msg []byte, status int, problem string) {
+	const tooLarge = "the message is larger than 1 MiB"
+	if !isJSON(r.Header.Values("Content-Type")) {
+		drain(r)
+		return nil, http.StatusUnsupportedMediaType, "Content-Type must be application/json, in UTF-8"
+	}
+	if enc := r.Header.Values("Content-Encoding"); len(enc) > 0 && !slices.Equal(enc, []string{"identity"}) {
+		drain(r)
+		return nil, http.StatusUnsupportedMediaType, "the body must not be compressed: leave out Content-Encoding"
+	}
+	if r.ContentLength > transports.MaxMessage {
+		drain(r)
+		return nil, http.StatusRequestEntityTooLarge, tooLarge
+	}
+	msg, err := io.ReadAll(io.LimitReader(r.Body, transports.MaxMessage+1))
+	if len(msg) > transports.MaxMessage {
+		drain(r)
+		return nil, http.StatusRequestEntityTooLarge, tooLarge
+	}
+	if err != nil {
+		return nil, http.StatusRequestTimeout, "the body did not arrive whole in time"
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // from here on only a hang-up is read
+	return msg, 0, ""
+}
+
+// drain reads past a body that is not too big, so that the peer, still writing, gets our refusal and
+// not a reset. The body's deadline holds here too.
+func drain(r *http.Request) {
+	const most = 4 << 20
+	if r.ContentLength <= most && r.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, r.Body, most)
+	}
+}
+
+// shorten cuts s to about n bytes, between characters.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

@@ -1,0 +1,342 @@
+package sse
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// A conn is the subscriber's Conn: POSTs go out, the answers and one event stream come in.
+type conn struct {
+	base             *url.URL
+	header           http.Header
+	client           *http.Client
+	own              *http.Transport // nil if the client is the caller's
+	timeout, silence time.Duration
+	log              *slog.Logger
+	ctx              context.Context // done once the conn is closed
+	cancel           context.CancelCauseFunc
+	answers          chan []byte   // accepted and rejected messages that answered a POST
+	reopening        chan struct{} // held by Reopen
+	running          sync.WaitGroup
+
+	mu      sync.Mutex // never held while waiting
+	phase   phase
+	events  *url.URL      // where the stream is, once accepted
+	in      *inbound      // the current stream; nil before the first and while one is opened again
+	changed chan struct{} // closed and renewed with in and phase
+}
+
+type phase int
+
+const (
+	fresh    phase = iota // the next Send must be the request
+	asking                // the request is under way
+	open                  // accepted
+	leaving               // this side's close was submitted
+	rejected              // nothing more will come
+)
+
+// Receive returns the answers to what was POSTed and the data of the stream's events, exactly. After
+// either side's subscription.close the end of the stream is io.EOF.
+func (c *conn) Receive(ctx context.Context) ([]byte, error) {
+	for {
+		if c.ctx.Err() != nil {
+			return nil, transports.ErrClosed
+		}
+		select {
+		case msg := <-c.answers:
+			return msg, nil
+		default:
+		}
+		c.mu.Lock()
+		in, changed, ph := c.in, c.changed, c.phase
+		c.mu.Unlock()
+		if ph == rejected {
+			select { // filled before the phase changed
+			case msg := <-c.answers:
+				return msg, nil
+			default:
+				return nil, io.EOF
+			}
+		}
+		var events chan []byte
+		var over chan struct{}
+		if in != nil {
+			events, over = in.events, in.done
+		}
+		select {
+		case msg := <-c.answers:
+			return msg, nil
+		case msg := <-events:
+			return msg, nil
+		case <-over:
+			if err, current := c.over(in); current {
+				return nil, err
+			}
+		case <-changed:
+		case <-c.ctx.Done():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// over says how a stream ended, if it is still the current one and no answer is left to read.
+func (c *conn) over(in *inbound) (error, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.in != in || len(c.answers) > 0 || c.ctx.Err() != nil {
+		return nil, false
+	}
+	if c.phase == leaving {
+		return io.EOF, true
+	}
+	return in.err, true
+}
+
+// set makes in the current stream; nil makes Receive wait for the next.
+func (c *conn) set(in *inbound) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.setLocked(in)
+}
+
+func (c *conn) setLocked(in *inbound) {
+	c.in = in
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// turn changes the phase, and wakes Receive.
+func (c *conn) turn(ph phase) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.phase = ph
+	c.setLocked(c.in)
+}
+
+// Send POSTs one message: first the subscription.request, then replies, renegotiations and close. A nil
+// error means that the producer has it; only events tell what came of a reply (D-36). Where the error
+// says that it is unknown whether a reply arrived, sending the same bytes again is safe.
+func (c *conn) Send(ctx context.Context, msg []byte) error {
+	if len(msg) > transports.MaxMessage {
+		return transports.ErrTooLarge
+	}
+	if c.ctx.Err() != nil {
+		return transports.ErrClosed
+	}
+	m, err := aaep.Decode(msg)
+	if err != nil {
+		m = nil // the producer judges
+	}
+	msg = slices.Clone(msg) // net/http may read it a little longer than the POST takes
+	c.mu.Lock()
+	ph := c.phase
+	_, isRequest := m.(*aaep.SubscriptionRequest)
+	if ph == fresh && isRequest {
+		c.phase = asking
+	}
+	c.mu.Unlock()
+	switch {
+	case ph == fresh && isRequest:
+		return c.request(ctx, msg)
+	case ph == fresh:
+		return errors.Join(errors.New("sse: the first message must be a subscription.request"), err)
+	case ph == asking:
+		return errors.New("sse: wait for the subscription.accepted before sending more")
+	case ph == rejected:
+		return errors.New("sse: the subscription was rejected; Dial again to make a new request")
+	}
+	if _, closing := m.(*aaep.SubscriptionClose); closing && ph == open {
+		c.turn(leaving) // before the POST: the stream may end sooner than the answer comes
+		err := c.reply(ctx, m, msg)
+		if err != nil {
+			c.turn(open)
+		}
+		return err
+	}
+	return c.reply(ctx, m, msg)
+}
+
+// reply POSTs a message of an open subscription (B.1.4).
+func (c *conn) reply(ctx context.Context, m aaep.Message, msg []byte) error {
+	a, err := c.post(ctx, c.base.JoinPath("replies"), msg)
+	if err != nil {
+		return err
+	}
+	answered := isAnswer(a.body)
+	_, renegotiation := m.(*aaep.SubscriptionRenegotiate)
+	switch {
+	case answered && (renegotiation || a.status == http.StatusOK):
+		return c.deliver(ctx, a.body)
+	case a.status/100 != 2:
+		return fmt.Errorf("sse: not delivered: status %s, want 204%s", a.text, a.excerpt())
+	case renegotiation && a.status == http.StatusOK:
+		return fmt.Errorf("sse: status %s, but the answer is not a subscription.accepted or subscription.rejected%s", a.text, a.excerpt())
+	}
+	return nil
+}
+
+// isAnswer reports whether body is the producer's answer to a request or a renegotiation.
+func isAnswer(body []byte) bool {
+	m, err := aaep.Decode(body)
+	if err != nil {
+		return false
+	}
+	switch m.(type) {
+	case *aaep.SubscriptionAccepted, *aaep.SubscriptionRejected:
+		return true
+	}
+	return false
+}
+
+// request opens the subscription and, once accepted, its stream (B.1.2).
+func (c *conn) request(ctx context.Context, msg []byte) error {
+	at := c.base.JoinPath("subscriptions")
+	a, err := c.post(ctx, at, msg)
+	var m aaep.Message
+	if err == nil {
+		if m, err = aaep.Decode(a.body); err != nil || !isAnswer(a.body) {
+			err = fmt.Errorf("sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s", at.Redacted(), a.text, a.excerpt())
+		}
+	}
+	accepted, _ := m.(*aaep.SubscriptionAccepted)
+	if err == nil && accepted != nil {
+		err = c.locate(at, a.location, accepted.SubscriptionID)
+	}
+	switch {
+	case err != nil:
+		c.turn(fresh)
+		return err
+	case accepted == nil:
+		c.answers <- a.body // there is room: nothing was answered before
+		c.turn(rejected)
+		return nil
+	}
+	c.answers <- a.body
+	c.turn(open)
+	in := c.newInbound("")
+	if !c.start(in, func() error {
+		body, err := c.get(in.ctx, in)
+		if err != nil {
+			return err
+		}
+		return c.read(in, body)
+	}) {
+		return transports.ErrClosed
+	}
+	return nil
+}
+
+// locate finds the stream of an accepted subscription: where Location says, on this origin (D-66).
+func (c *conn) locate(at *url.URL, location, id string) error {
+	events := c.base.JoinPath("events")
+	events.RawQuery = url.Values{"subscription_id": {id}}.Encode()
+	if location != "" {
+		u, err := at.Parse(location)
+		if err != nil {
+			return errors.New("sse: the Location of the event stream is not a URL")
+		}
+		if !sameOrigin(u, c.base) {
+			return fmt.Errorf("sse: the Location of the event stream is on %s://%s, want %s://%s: credentials stay on one origin", u.Scheme, u.Host, c.base.Scheme, c.base.Host)
+		}
+		u.Fragment, u.RawFragment = "", ""
+		events = u
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.events = events
+	return nil
+}
+
+func (c *conn) deliver(ctx context.Context, msg []byte) error {
+	select {
+	case c.answers <- msg:
+		return nil
+	case <-c.ctx.Done():
+		return transports.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// reaction is the response to a POST.
+type reaction struct {
+	status         int
+	text, location string
+	body           []byte
+}
+
+// excerpt quotes the beginning of the body for an error.
+func (a reaction) excerpt() string {
+	if len(a.body) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the answer was %q", shorten(aaep.SafeText(string(a.body[:min(len(a.body), 400)])), 200))
+}
+
+func (c *conn) post(ctx context.Context, to *url.URL, msg []byte) (reaction, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(msg))
+	if err != nil {
+		return reaction{}, err
+	}
+	req.Header = c.header.Clone()
+	req.Header.Set("Content-Type", jsonType)
+	req.Header.Set("Accept", jsonType)
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := c.client.Do(req)
+	if err != nil {
+		if c.ctx.Err() != nil {
+			return reaction{}, transports.ErrClosed
+		}
+		var op *net.OpError
+		if errors.As(err, &op) && op.Op == "dial" {
+			return reaction{}, fmt.Errorf("sse: not delivered: cannot reach %s: %w", to.Host, err)
+		}
+		return reaction{}, fmt.Errorf("sse: it is unknown whether the message was delivered: %w", err)
+	}
+	defer resp.Body.Close()
+	a := reaction{status: resp.StatusCode, text: http.StatusText(resp.StatusCode), location: resp.Header.Get("Location")}
+	a.text = fmt.Sprintf("%d %s", a.status, a.text)
+	if a.status/100 == 3 {
+		return a, fmt.Errorf("sse: not delivered: status %s: a message is not sent on to another address; check Dialer.URL", a.text)
+	}
+	a.body, err = io.ReadAll(io.LimitReader(resp.Body, transports.MaxMessage+1))
+	if len(a.body) > transports.MaxMessage {
+		a.body, err = nil, transports.ErrTooLarge
+	}
+	if err != nil {
+		c.log.Info("sse: the response to a POST is not readable", "status", a.status, "cause", err)
+		a.body = nil
+	}
+	return a, nil
+}
+
+// Close ends the conn without a word to the producer, waits for its goroutine and unblocks all calls.
+// Send a subscription.close first to leave properly.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	c.cancel(transports.ErrClosed) // under mu, so that no goroutine is started after it
+	c.mu.Unlock()
+	c.running.Wait()
+	if c.own != nil {
+		c.own.CloseIdleConnections()
+	}
+	return nil
+}

@@ -1,0 +1,458 @@
+package sse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aaep-go/aaep/transports"
+)
+
+// producer is a stand-in whose endpoints a test writes itself; nil ones answer as a good one would.
+type producer struct {
+	location              string
+	subscriptions, events http.HandlerFunc
+	replies               http.HandlerFunc
+}
+
+func (p producer) start(t *testing.T) string {
+	t.Helper()
+	h := http.NewServeMux()
+	or := func(f, def http.HandlerFunc) http.HandlerFunc {
+		if f != nil {
+			return f
+		}
+		return def
+	}
+	h.HandleFunc("/aaep/v1/subscriptions", or(p.subscriptions, func(w http.ResponseWriter, _ *http.Request) {
+		if p.location != "" {
+			w.Header().Set("Location", p.location)
+		}
+		w.WriteHeader(201)
+		_, _ = w.Write(accepted("sub_1"))
+	}))
+	h.HandleFunc("/", or(p.events, func(w http.ResponseWriter, r *http.Request) {
+		streamOf(w, "")
+		<-r.Context().Done()
+	}))
+	h.HandleFunc("/aaep/v1/replies", or(p.replies, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
+	ts := httptest.NewServer(h)
+	t.Cleanup(func() { ts.CloseClientConnections(); ts.Close() })
+	return ts.URL
+}
+
+func streamOf(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "text/event-stream;charset=utf-8")
+	_, _ = io.WriteString(w, body)
+	_ = http.NewResponseController(w).Flush()
+}
+
+// open sends the request and receives the acceptance.
+func (p producer) open(t *testing.T, h http.Header) (transports.Reopener, string) {
+	t.Helper()
+	url := p.start(t)
+	c := dial(t, Dialer{URL: url, Header: h})
+	check(t, c.Send(t.Context(), []byte(request)))
+	receive(t, c, string(accepted("sub_1")))
+	return c, url
+}
+
+// TR-018, INV-49
+func TestDialerURL(t *testing.T) {
+	for _, tt := range []struct{ url, base, problem string }{
+		{"http://127.0.0.1:8080", "http://127.0.0.1:8080/aaep/v1", ""},
+		{"http://localhost/", "http://localhost/aaep/v1", ""},
+		{"http://[::1]:1/x/", "http://[::1]:1/x", ""},
+		{"https://bank.example/aaep/v1", "https://bank.example/aaep/v1", ""},
+		{"http://bank.example", "", "not encrypted"},
+		{"https://user:secret@bank.example", "", "Dialer.Header"},
+		{"https://bank.example?a=b", "", "query"},
+		{"ws://bank.example", "", "http or https"},
+		{"bank.example", "", "http or https"},
+		{"https:bank.example", "", "http or https"},
+		{"https://", "", "http or https"},
+		{"https://secret:x y@z", "", "http or https"},
+		{"", "", "http or https"},
+	} {
+		c, err := Dialer{URL: tt.url}.Dial(t.Context())
+		if tt.problem != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.problem) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: %v, want an error with %q", tt.url, err, tt.problem)
+			}
+			continue
+		}
+		check(t, err)
+		if got := c.(*conn).base.String(); got != tt.base {
+			t.Errorf("%s: base %s, want %s", tt.url, got, tt.base)
+		}
+		check(t, c.Close())
+	}
+	c, err := Dialer{URL: "http://bank.example", InsecurePlaintext: true}.Dial(t.Context())
+	check(t, err)
+	check(t, c.Close())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := (Dialer{URL: "http://localhost"}).Dial(ctx); err != context.Canceled {
+		t.Errorf("Dial = %v, want context.Canceled", err)
+	}
+}
+
+// No environment proxy for loopback. INV-49
+func TestOwnTransport(t *testing.T) {
+	tr := ownTransport()
+	for _, url := range []string{"http://localhost:1", "http://127.0.0.2", "http://[::1]"} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+		check(t, err)
+		if p, err := tr.Proxy(r); p != nil || err != nil {
+			t.Errorf("%s goes over the proxy %v, %v", url, p, err)
+		}
+	}
+}
+
+// What a stream request and a reply carry; an odd Location is followed. SSE-005, SSE-009, SSE-015
+func TestRequestHeaders(t *testing.T) {
+	got := make(chan *http.Request, 3)
+	p := producer{
+		location: "/odd/path?x=1#here",
+		events: func(w http.ResponseWriter, r *http.Request) {
+			got <- r
+			streamOf(w, "")
+			<-r.Context().Done()
+		},
+		replies: func(w http.ResponseWriter, r *http.Request) { got <- r; w.WriteHeader(204) },
+	}
+	c, _ := p.open(t, http.Header{"Authorization": {"Bearer a"}, "Accept": {"x/y"}})
+	r := <-got
+	if r.Method != "GET" || r.URL.String() != "/odd/path?x=1" || r.Header.Get("Accept") != "text/event-stream" ||
+		r.Header.Get("Cache-Control") != "no-cache" || r.Header.Get("Authorization") != "Bearer a" || r.Header["Last-Event-Id"] != nil {
+		t.Errorf("stream request %s %s %v", r.Method, r.URL, r.Header)
+	}
+	check(t, c.Send(t.Context(), fmt.Appendf(nil, replyTo, "sub_1")))
+	r = <-got
+	if r.Method != "POST" || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Authorization") != "Bearer a" {
+		t.Errorf("reply %s %v", r.Method, r.Header)
+	}
+}
+
+// Without a Location the stream is where B.1 says. The data of any event counts, if it is an object. SSE-008
+func TestReceiveWhatIsAnObject(t *testing.T) {
+	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.String() != "/aaep/v1/events?subscription_id=sub_1" {
+			t.Errorf("GET %s", r.URL)
+		}
+		streamOf(w, "event: other\nid: e1\ndata: {\"a\":\"\xff\"}\n\ndata: text\n\ndata:\n\ndata:  \ndata: {}\n\n"+
+			"id: e2\ndata: {"+strings.Repeat(" ", transports.MaxMessage)+"}\n\ndata: {\"b\":1}\n\n")
+		<-r.Context().Done()
+	}}
+	c, _ := p.open(t, nil)
+	for _, want := range []string{"{\"a\":\"\xff\"}", " \n{}", `{"b":1}`} {
+		receive(t, c, want)
+	}
+}
+
+// A message cut in the middle is not delivered; the stream is taken up after the last whole one that
+// Receive returned. SSE-012, SSE-013, TR-011
+func TestResume(t *testing.T) {
+	var n atomic.Int32
+	ids := make(chan string, 9)
+	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
+		ids <- r.Header.Get("Last-Event-ID")
+		if n.Add(1) == 1 {
+			streamOf(w, "id: e1\ndata: {\"n\":1}\n\nid: e2\ndata: {\"n\":2}\n\ndata: {\"n\":3}\n\nid: e4\ndata: {\"n\":4")
+			panic(http.ErrAbortHandler)
+		}
+		streamOf(w, "id: e4\ndata: {\"n\":4}\n\n")
+		<-r.Context().Done()
+	}}
+	c, _ := p.open(t, nil)
+	for i := range 3 {
+		receive(t, c, fmt.Sprintf(`{"n":%d}`, i+1))
+	}
+	for range 2 {
+		if msg, err := c.Receive(t.Context()); !errors.Is(err, transports.ErrInterrupted) {
+			t.Fatalf("Receive = %q, %v; want ErrInterrupted", msg, err)
+		}
+	}
+	check(t, c.Reopen(t.Context()))
+	receive(t, c, `{"n":4}`)
+	check(t, c.Reopen(t.Context())) // also while the stream runs
+	receive(t, c, `{"n":4}`)
+	if got := []string{<-ids, <-ids, <-ids}; got[0] != "" || got[1] != "e2" || got[2] != "e4" {
+		t.Errorf("Last-Event-ID %q, want none, e2, e4", got)
+	}
+}
+
+// An event that Receive has not taken when the stream is opened again comes again.
+func TestReopenLosesNothing(t *testing.T) {
+	var n atomic.Int32
+	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 1 {
+			streamOf(w, "id: e1\ndata: {\"n\":1}\n\nid: e2\ndata: {\"n\":2}\n\n")
+		} else if r.Header.Get("Last-Event-ID") == "e1" {
+			streamOf(w, "id: e2\ndata: {\"n\":2}\n\n")
+		}
+		<-r.Context().Done()
+	}}
+	c, _ := p.open(t, nil)
+	receive(t, c, `{"n":1}`)
+	check(t, c.Reopen(t.Context()))
+	receive(t, c, `{"n":2}`)
+}
+
+// A cancelled Receive loses nothing.
+func TestReceiveCancelled(t *testing.T) {
+	s, url := serve(t, ServerOptions{})
+	p, sub, st := pair(t, s, Dialer{URL: url}, "sub_1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	go func() {
+		for i := range 50 {
+			_ = st.SendEvent(t.Context(), ev(i), "", false)
+		}
+	}()
+	for i := 0; i < 50; {
+		msg, err := sub.Receive(ctx)
+		if err != nil {
+			msg, err = sub.Receive(t.Context())
+		}
+		if err != nil || string(msg) != string(ev(i)) {
+			t.Fatalf("Receive = %q, %v; want event %d", msg, err, i)
+		}
+		i++
+	}
+	if _, err := p.Receive(ctx); err != context.Canceled {
+		t.Errorf("Receive = %v, want context.Canceled", err)
+	}
+	if _, err := p.NextStream(ctx); err != context.Canceled {
+		t.Errorf("NextStream = %v, want context.Canceled", err)
+	}
+	if err := st.SendEvent(ctx, ev(1), "", false); err != context.Canceled {
+		t.Errorf("SendEvent = %v, want context.Canceled", err)
+	}
+}
+
+// Which failures may be tried again. D-55, INV-49
+func TestReopenErrors(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("a request left its origin: %v", r.Header)
+	}))
+	defer elsewhere.Close()
+	for _, tt := range []struct {
+		name   string
+		status int
+		header [2]string
+		retry  bool
+	}{
+		{"ended", 404, [2]string{}, false}, {"gone", 410, [2]string{}, false}, {"not known", 401, [2]string{}, false},
+		{"not allowed", 403, [2]string{}, false}, {"no content", 204, [2]string{}, false},
+		{"another type", 200, [2]string{"Content-Type", "text/html"}, false},
+		{"redirect to another port", 307, [2]string{"Location", elsewhere.URL + "/aaep/v1/events"}, false},
+		{"redirect to itself for ever", 302, [2]string{"Location", "/aaep/v1/events"}, false},
+		{"server error", 500, [2]string{}, true}, {"unavailable", 503, [2]string{}, true},
+		{"timeout", 408, [2]string{}, true}, {"too many", 429, [2]string{}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := producer{events: func(w http.ResponseWriter, _ *http.Request) {
+				if tt.header[0] != "" {
+					w.Header().Set(tt.header[0], tt.header[1])
+				}
+				w.WriteHeader(tt.status)
+			}}
+			c, _ := p.open(t, http.Header{"Authorization": {"Bearer a"}})
+			_, err := c.Receive(t.Context())
+			if err == nil || errors.Is(err, transports.ErrInterrupted) != tt.retry {
+				t.Errorf("Receive = %v, want an error that may be retried: %v", err, tt.retry)
+			}
+			err = c.Reopen(t.Context())
+			if err == nil || errors.Is(err, transports.ErrInterrupted) != tt.retry {
+				t.Errorf("Reopen = %v, want an error that may be retried: %v", err, tt.retry)
+			}
+		})
+	}
+}
+
+// A GET is redirected within its origin, Last-Event-ID and all.
+func TestRedirectWithinOrigin(t *testing.T) {
+	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/aaep/v1/events" {
+			http.Redirect(w, r, "/new?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
+			return
+		}
+		streamOf(w, "id: e1\ndata: {\"last\":\""+r.Header.Get("Last-Event-ID")+"\"}\n\n")
+		<-r.Context().Done()
+	}}
+	c, _ := p.open(t, nil)
+	receive(t, c, `{"last":""}`)
+	check(t, c.Reopen(t.Context()))
+	receive(t, c, `{"last":"e1"}`)
+}
+
+// Location on another origin is refused, credentials stay. SSE-005, D-66, INV-49
+func TestLocationElsewhere(t *testing.T) {
+	for _, at := range []string{"http://127.0.0.1:1/aaep/v1/events", "https://127.0.0.1/x", "//evil.example/x", "http://a:b@127.0.0.1/x", "http://%zz"} {
+		c := dial(t, Dialer{URL: producer{location: at}.start(t)})
+		if err := c.Send(t.Context(), []byte(request)); err == nil || !strings.Contains(err.Error(), "Location") {
+			t.Errorf("Location %s: Send = %v, want an error", at, err)
+		}
+	}
+}
+
+// A POST is not sent on, whatever the redirect. INV-19
+func TestRedirectOfPost(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("a message left its subscription: %s %v", r.Method, r.Header)
+	}))
+	defer elsewhere.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, to := range []string{elsewhere.URL, "/elsewhere"} {
+			redirect := func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, status) }
+			c, _ := producer{replies: redirect}.open(t, nil)
+			err := c.Send(t.Context(), fmt.Appendf(nil, replyTo, "sub_1"))
+			if err == nil || !strings.Contains(err.Error(), "not delivered") {
+				t.Errorf("%d to %s: Send = %v, want not delivered", status, to, err)
+			}
+			c = dial(t, Dialer{URL: producer{subscriptions: redirect}.start(t)})
+			if err := c.Send(t.Context(), []byte(request)); err == nil {
+				t.Errorf("%d to %s: the request was sent on", status, to)
+			}
+		}
+	}
+}
+
+// What a producer may answer to the request. D-56
+func TestRequestAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		want   string // "" for an error of Send
+	}{
+		{"rejected", 422, string(rejection("version_unsupported", 0)), string(rejection("version_unsupported", 0))},
+		{"rejected with 200", 200, string(rejection("unknown", 0)), string(rejection("unknown", 0))},
+		{"a web page", 200, "<html>", ""},
+		{"another message", 201, string(ev(1)), ""},
+		{"nothing", 404, "", ""},
+		{"too large", 201, string(pad(transports.MaxMessage + 1)), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := producer{subscriptions: func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tt.status)
+				_, _ = io.WriteString(w, tt.body)
+			}}
+			c := dial(t, Dialer{URL: p.start(t)})
+			err := c.Send(t.Context(), []byte(request))
+			if tt.want == "" {
+				if err == nil || !strings.Contains(err.Error(), fmt.Sprint(tt.status)) || !strings.Contains(err.Error(), "want 201") {
+					t.Errorf("Send = %v; want status %d and what was expected", err, tt.status)
+				}
+				return
+			}
+			check(t, err)
+			receive(t, c, tt.want)
+			if _, err := c.Receive(t.Context()); err != io.EOF {
+				t.Errorf("Receive = %v, want EOF", err)
+			}
+			if err := c.Send(t.Context(), []byte(request)); err == nil {
+				t.Error("a second request was taken")
+			}
+		})
+	}
+}
+
+// What came of a reply, as far as this side can know. D-36
+func TestReplyErrors(t *testing.T) {
+	p := producer{replies: func(w http.ResponseWriter, r *http.Request) {
+		switch b, _ := io.ReadAll(r.Body); {
+		case strings.Contains(string(b), "clarification"):
+			http.Error(w, "bad \x1b[31m reply", http.StatusBadRequest)
+		case strings.Contains(string(b), "confirmation"):
+			panic(http.ErrAbortHandler)
+		case strings.Contains(string(b), "renegotiate"):
+			w.WriteHeader(422)
+			_, _ = w.Write(rejection("capabilities_incompatible", 0))
+		default:
+			_, _ = w.Write([]byte(`{"status":"received"}`))
+		}
+	}}
+	c, _ := p.open(t, nil)
+	check(t, c.Send(t.Context(), []byte(`{"any":"thing"}`)))
+	err := c.Send(t.Context(), fmt.Appendf(nil, clarify, "sub_1"))
+	if err == nil || !strings.Contains(err.Error(), "not delivered: status 400") || strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("Send = %v, want not delivered: status 400", err)
+	}
+	err = c.Send(t.Context(), fmt.Appendf(nil, replyTo, "sub_1"))
+	if err == nil || !strings.Contains(err.Error(), "unknown whether") {
+		t.Errorf("Send = %v, want that its fate is unknown", err)
+	}
+	check(t, c.Send(t.Context(), fmt.Appendf(nil, renegot, "sub_1")))
+	receive(t, c, string(rejection("capabilities_incompatible", 0)))
+
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	c = dial(t, Dialer{URL: gone.URL})
+	if err := c.Send(t.Context(), []byte(request)); err == nil || !strings.Contains(err.Error(), "not delivered: cannot reach") {
+		t.Errorf("Send = %v, want not delivered", err)
+	}
+}
+
+// The order of things on a new Conn, and that Close ends it all.
+func TestConnBeforeAndAfter(t *testing.T) {
+	s, url := serve(t, ServerOptions{})
+	c := dial(t, Dialer{URL: url})
+	if err := c.Reopen(t.Context()); err == nil {
+		t.Error("Reopen of nothing: nil error")
+	}
+	if err := c.Send(t.Context(), ev(1)); err == nil || !strings.Contains(err.Error(), "subscription.request") {
+		t.Errorf("Send of an event first: %v", err)
+	}
+	subscribe(t, s, c, "sub_1")
+	result := make(chan error, 1)
+	go func() { _, err := c.Receive(t.Context()); result <- err }()
+	check(t, c.Close())
+	check(t, c.Close())
+	for _, err := range []error{<-result, second(c.Receive(t.Context())), c.Send(t.Context(), ev(1)), c.Reopen(t.Context())} {
+		if err != transports.ErrClosed {
+			t.Errorf("after Close: %v, want ErrClosed", err)
+		}
+	}
+}
+
+// Close unblocks a Send that waits for its answer.
+func TestCloseUnblocksSend(t *testing.T) {
+	s, url := serve(t, ServerOptions{})
+	c := dial(t, Dialer{URL: url})
+	sent := make(chan error, 1)
+	go func() { sent <- c.Send(t.Context(), []byte(request)) }()
+	p, err := s.Accept(t.Context())
+	check(t, err)
+	if err := c.Send(t.Context(), []byte(request)); err == nil {
+		t.Error("a second request while one is under way: nil error")
+	}
+	check(t, c.Close())
+	if err := <-sent; err != transports.ErrClosed {
+		t.Errorf("Send = %v, want ErrClosed", err)
+	}
+	receive(t, p, request)
+	if _, err := p.Receive(t.Context()); err == nil {
+		t.Error("the producer's Conn lives on without its subscriber")
+	}
+}
+
+// A producer's close is a clean end. D-55
+func TestProducerCloses(t *testing.T) {
+	s, url := serve(t, ServerOptions{})
+	p, sub, _ := pair(t, s, Dialer{URL: url}, "sub_1")
+	bye := fmt.Sprintf(closing, "sub_1")
+	check(t, p.Send(t.Context(), []byte(bye)))
+	receive(t, sub, bye)
+	if _, err := sub.Receive(t.Context()); err != io.EOF {
+		t.Errorf("Receive = %v, want EOF", err)
+	}
+	check(t, p.Close())
+}

@@ -1,0 +1,145 @@
+package sse
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// Dialer reaches one producer. Its Conns implement transports.Reopener. Dial may be called from many
+// goroutines at once.
+type Dialer struct {
+	// URL is where the producer lives, such as "http://127.0.0.1:8080" or
+	// "https://bank.example/aaep/v1". If it has no path, "/aaep/v1" is added. Credentials do not belong
+	// in it; put them in Header.
+	URL string
+	// Client sends the requests. Its redirect policy and its overall timeout are not used. If nil, each
+	// Conn has a client of its own, which leaves loopback addresses out of any proxy.
+	Client *http.Client
+	// Header goes with every request, for example Authorization. It is sent to the origin of URL only.
+	Header http.Header
+	// InsecurePlaintext allows http for other hosts than loopback. Anyone on the way can then read and
+	// change what is asked and answered (§8.2.8).
+	InsecurePlaintext bool
+	// Timeout bounds a POST with its answer, and the wait for a stream's headers. If zero, 20 seconds.
+	Timeout time.Duration
+	// Silence is how long a stream may bring nothing at all, not even a heartbeat, before it counts as
+	// broken. If zero, 45 seconds: three heartbeats.
+	Silence time.Duration
+	// Logger receives diagnostics, never message contents. If nil, they are discarded.
+	Logger *slog.Logger
+}
+
+var (
+	_ transports.Dialer   = Dialer{}
+	_ transports.Reopener = (*conn)(nil)
+)
+
+// Dial makes a Conn. Nothing is sent yet: the first Send must be a subscription.request.
+func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	base, err := d.base()
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{
+		base: base, header: d.Header.Clone(), log: orDiscard(d.Logger),
+		timeout: orDefault(d.Timeout, 20*time.Second), silence: orDefault(d.Silence, 45*time.Second),
+		answers: make(chan []byte, 4), reopening: make(chan struct{}, 1), changed: make(chan struct{}),
+	}
+	if c.header == nil {
+		c.header = http.Header{}
+	}
+	client := http.Client{}
+	if d.Client != nil {
+		client = *d.Client
+		client.Timeout = 0
+	} else {
+		c.own = ownTransport()
+		client.Transport = c.own
+	}
+	client.CheckRedirect = c.redirect
+	c.client = &client
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	return c, nil
+}
+
+// base checks and completes the address. Its errors do not repeat it, for it may hold a password.
+func (d Dialer) base() (*url.URL, error) {
+	const want = `give "http://127.0.0.1:8080" or "https://bank.example/aaep/v1", for example`
+	u, err := url.Parse(d.URL)
+	switch {
+	case err != nil || u.Opaque != "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("sse: Dialer.URL is not an http or https URL with a host; " + want)
+	case u.User != nil:
+		return nil, errors.New("sse: Dialer.URL holds credentials; put them in Dialer.Header")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("sse: Dialer.URL has a query or a fragment; " + want)
+	case u.Scheme == "http" && !d.InsecurePlaintext && !httpguard.LoopbackName(u.Hostname()):
+		return nil, fmt.Errorf("sse: %s is not this machine and http is not encrypted; use https, or set Dialer.InsecurePlaintext", u.Host)
+	}
+	u = u.JoinPath() // a copy, with a clean path
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	if u.Path == "" {
+		u.Path = DefaultPrefix
+	}
+	return u, nil
+}
+
+// ownTransport has bounds on everything but the length of a stream.
+func ownTransport() *http.Transport {
+	return &http.Transport{
+		Proxy: func(r *http.Request) (*url.URL, error) {
+			if httpguard.LoopbackName(r.URL.Hostname()) {
+				return nil, nil // INV-49
+			}
+			return http.ProxyFromEnvironment(r)
+		},
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    5 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+		IdleConnTimeout:        90 * time.Second,
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+var errRedirect = errors.New("redirected to another origin, which is not followed")
+
+// redirect follows a GET within its origin and nothing else (INV-19, INV-49).
+func (c *conn) redirect(req *http.Request, via []*http.Request) error {
+	if via[0].Method != http.MethodGet {
+		return http.ErrUseLastResponse
+	}
+	if !sameOrigin(req.URL, c.base) || len(via) >= 5 {
+		return errRedirect
+	}
+	return nil
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b) && a.User == nil
+}
+
+func portOf(u *url.URL) string {
+	switch p := u.Port(); {
+	case p != "":
+		return p
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}

@@ -1,0 +1,56 @@
+// Package sse carries AAEP over HTTP: requests and replies are POSTed, events come back as Server-Sent
+// Events (appendix B.1).
+//
+//	POST {prefix}/subscriptions                   a subscription.request; 201 with the answer
+//	GET  {prefix}/events?subscription_id=sub_…    the event stream
+//	POST {prefix}/replies                         replies, renegotiation and close
+//
+// A producer mounts a Server as an http.Handler and hands it to its owner as a transports.Listener. A
+// subscriber gives a Dialer to its owner. Neither side knows what the messages mean; this package looks
+// at types and ids only to put each message on its way.
+//
+// TLS is the affair of the http.Server that the Server is mounted on. Without an authenticator a Server
+// answers on loopback only (D-71).
+package sse
+
+import (
+	"log/slog"
+	"mime"
+	"strings"
+	"time"
+)
+
+// DefaultPrefix is the path under which the three endpoints live (B.1.1, D-63).
+const DefaultPrefix = "/aaep/v1"
+
+const (
+	eventName     = "aaep.event" // on every event of a negotiated stream (D-64)
+	jsonType      = "application/json"
+	streamType    = "text/event-stream"
+	lastEventID   = "Last-Event-ID"
+	byteOrderMark = "\xef\xbb\xbf"
+)
+
+func orDefault(d, def time.Duration) time.Duration {
+	if d <= 0 {
+		return def
+	}
+	return d
+}
+
+func orDiscard(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return l
+}
+
+// isJSON reports whether the Content-Type values of a message say JSON in UTF-8 (INV-45).
+func isJSON(contentTypes []string) bool {
+	if len(contentTypes) != 1 {
+		return false
+	}
+	typ, params, err := mime.ParseMediaType(contentTypes[0])
+	charset, given := params["charset"]
+	return err == nil && typ == jsonType && (!given || strings.EqualFold(charset, "utf-8"))
+}

@@ -1,0 +1,260 @@
+package sse
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	request = `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"reader-1","capabilities":{}}`
+	replyTo = `{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept","subscription_id":%q,"timestamp":"2026-05-24T14:22:25.000Z"}`
+	clarify = `{"type":"clarification.reply","reply_token":"rpl_2","response":"yes","subscription_id":%q,"timestamp":"2026-05-24T14:22:25.000Z"}`
+	renegot = `{"type":"subscription.renegotiate","subscription_id":%q,"capabilities":{"preferred_verbosity":"terse"}}`
+	closing = `{"type":"subscription.close","subscription_id":%q,"reason_code":"subscriber_shutdown","reason_message":"bye"}`
+)
+
+func accepted(id string) []byte {
+	return fmt.Appendf(nil, `{"type":"subscription.accepted","subscription_id":%q,"aaep_version":"1.0.0","producer":{"agent_id":"agent"},"honored_capabilities":{"preferred_verbosity":"normal"}}`, id)
+}
+
+func rejection(code string, retry int) []byte {
+	extra := ""
+	if retry > 0 {
+		extra = fmt.Sprintf(`,"retry_after_seconds":%d`, retry)
+	}
+	return fmt.Appendf(nil, `{"type":"subscription.rejected","reason_code":%q,"reason_message":"no"%s}`, code, extra)
+}
+
+// ev is data that looks like an event; this package does not look closer.
+func ev(n int) []byte { return fmt.Appendf(nil, `{"type":"aaep:x","n":%d}`, n) }
+
+// byName authenticates "Authorization: Bearer name"; mallory may do nothing.
+func byName(r *http.Request) (string, error) {
+	name, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	switch {
+	case !ok || name == "":
+		return "", fmt.Errorf("no bearer token")
+	case name == "mallory":
+		return "", fmt.Errorf("policy: %w", aaep.AuthorizationDenied)
+	}
+	return name, nil
+}
+
+// serve runs a Server on loopback.
+func serve(t *testing.T, o ServerOptions) (*Server, string) {
+	t.Helper()
+	s := NewServer(o)
+	ts := httptest.NewServer(s)
+	t.Cleanup(func() {
+		_ = s.Close()
+		ts.CloseClientConnections()
+		ts.Close()
+	})
+	return s, ts.URL
+}
+
+// dial makes a subscriber's Conn that is closed at the end of the test.
+func dial(t *testing.T, d Dialer) transports.Reopener {
+	t.Helper()
+	c, err := d.Dial(t.Context())
+	check(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c.(transports.Reopener)
+}
+
+// accept takes the next subscription and answers it.
+func accept(t *testing.T, s *Server, answer []byte) transports.Resumable {
+	t.Helper()
+	c, err := s.Accept(t.Context())
+	check(t, err)
+	msg, err := c.Receive(t.Context())
+	check(t, err)
+	if string(msg) != request {
+		t.Errorf("Receive = %q, want the request unchanged", msg)
+	}
+	check(t, c.Send(t.Context(), answer))
+	t.Cleanup(func() { _ = c.Close() })
+	return c.(transports.Resumable)
+}
+
+// pair opens a subscription end to end, with its first stream.
+func pair(t *testing.T, s *Server, d Dialer, id string) (transports.Resumable, transports.Reopener, transports.Stream) {
+	t.Helper()
+	sub := dial(t, d)
+	p := subscribe(t, s, sub, id)
+	return p, sub, next(t, p)
+}
+
+func subscribe(t *testing.T, s *Server, sub transports.Conn, id string) transports.Resumable {
+	t.Helper()
+	sent := make(chan error, 1)
+	go func() { sent <- sub.Send(t.Context(), []byte(request)) }()
+	p := accept(t, s, accepted(id))
+	check(t, <-sent)
+	receive(t, sub, string(accepted(id)))
+	return p
+}
+
+func next(t *testing.T, p transports.Resumable) transports.Stream {
+	t.Helper()
+	st, err := p.NextStream(t.Context())
+	check(t, err)
+	return st
+}
+
+func receive(t *testing.T, c transports.Conn, want string) {
+	t.Helper()
+	got, err := c.Receive(t.Context())
+	check(t, err)
+	if string(got) != want {
+		t.Fatalf("Receive = %.200q, want %.200q", got, want)
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// call sends one raw HTTP request; header lines are "Name: value".
+func call(t *testing.T, c *http.Client, method, url, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	check(t, err)
+	if body == "" {
+		req.Body, req.GetBody = nil, nil
+	} else {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		switch {
+		case name == "Host":
+			req.Host = value
+		case value == "":
+			req.Header.Del(name)
+		case name == "Origin":
+			req.Header.Add(name, value)
+		default:
+			req.Header.Set(name, value)
+		}
+	}
+	if c == nil {
+		tr := &http.Transport{DisableKeepAlives: true}
+		c = &http.Client{Transport: tr, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	resp, err := c.Do(req)
+	check(t, err)
+	if resp.Header.Get("Content-Type") == streamType {
+		t.Cleanup(func() { resp.Body.Close() })
+		return resp, ""
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	check(t, err)
+	return resp, string(b)
+}
+
+// expect reads exactly want from a stream.
+func expect(t *testing.T, r io.Reader, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	n, err := io.ReadFull(r, got)
+	if err != nil || string(got) != want {
+		t.Fatalf("stream has %.300q, %v; want %.300q", got[:n], err, want)
+	}
+}
+
+func reasonOf(t *testing.T, body string) string {
+	t.Helper()
+	var m struct {
+		Type   string `json:"type"`
+		Reason string `json:"reason_code"`
+	}
+	if err := json.Unmarshal([]byte(body), &m); err != nil || m.Type != "subscription.rejected" {
+		t.Errorf("body %q is not a subscription.rejected", body)
+	}
+	return m.Reason
+}
+
+// memory is a net.Listener within the process, for bubbles of virtual time.
+type memory struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+type memAddr struct{}
+
+func (memAddr) Network() string { return "pipe" }
+func (memAddr) String() string  { return "pipe" }
+
+func (m *memory) Addr() net.Addr { return memAddr{} }
+func (m *memory) Close() error   { m.once.Do(func() { close(m.done) }); return nil }
+func (m *memory) Accept() (net.Conn, error) {
+	select {
+	case c := <-m.conns:
+		return c, nil
+	case <-m.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	a, b := net.Pipe()
+	select {
+	case m.conns <- b:
+		return a, nil
+	case <-m.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// bubble serves h in memory; the client reaches it as http://localhost.
+func bubble(t *testing.T, h http.Handler) *http.Client {
+	t.Helper()
+	l := &memory{conns: make(chan net.Conn), done: make(chan struct{})}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	served := make(chan struct{})
+	go func() { defer close(served); _ = srv.Serve(l) }()
+	tr := &http.Transport{DialContext: l.dial}
+	t.Cleanup(func() {
+		tr.CloseIdleConnections()
+		_ = srv.Close()
+		<-served
+	})
+	return &http.Client{Transport: tr}
+}
+
+func pad(n int) []byte {
+	b := []byte(`{"type":"aaep:x","pad":"`)
+	return append(append(b, bytes.Repeat([]byte("a"), n-len(b)-2)...), `"}`...)
+}
+
+func readAll(t *testing.T, r io.Reader) string {
+	t.Helper()
+	b, err := io.ReadAll(r)
+	check(t, err)
+	return string(b)
+}

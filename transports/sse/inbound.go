@@ -1,0 +1,226 @@
+package sse
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// inbound is one event stream being read. Its goroutine owns the fields below done until it closes done.
+type inbound struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	events chan []byte
+	done   chan struct{}
+
+	err    error
+	lastID string // of the last event that Receive took
+	ended  bool   // the producer closed the subscription
+}
+
+func (c *conn) newInbound(lastID string) *inbound {
+	in := &inbound{events: make(chan []byte), done: make(chan struct{}), lastID: lastID}
+	in.ctx, in.cancel = context.WithCancelCause(c.ctx)
+	return in
+}
+
+// Reopen opens the stream again after the last event that Receive returned. A stream that still runs is
+// given up. While it runs, Receive waits.
+func (c *conn) Reopen(ctx context.Context) error {
+	select {
+	case c.reopening <- struct{}{}:
+		defer func() { <-c.reopening }()
+	case <-ctx.Done():
+		return interrupted("reopen", ctx.Err())
+	case <-c.ctx.Done():
+		return transports.ErrClosed
+	}
+	c.mu.Lock()
+	old, ph := c.in, c.phase
+	c.mu.Unlock()
+	if old == nil {
+		return errors.New("sse: there is no stream to open again; Send a subscription.request first")
+	}
+	old.cancel(transports.ErrInterrupted)
+	<-old.done
+	if ph == leaving || old.ended {
+		return errors.New("sse: the subscription was closed")
+	}
+	in := c.newInbound(old.lastID)
+	c.set(nil)
+	body, err := c.get(ctx, in)
+	if !c.start(in, func() error {
+		if err != nil {
+			return err
+		}
+		return c.read(in, body)
+	}) {
+		if err == nil {
+			body.Close()
+		}
+		return transports.ErrClosed
+	}
+	return err
+}
+
+// start makes in the current stream and run its goroutine, unless the conn is closed.
+func (c *conn) start(in *inbound, run func() error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return false
+	}
+	c.running.Go(func() {
+		in.err = run()
+		in.cancel(nil)
+		close(in.done)
+	})
+	c.setLocked(in)
+	return true
+}
+
+func interrupted(what string, cause error) error {
+	return fmt.Errorf("sse: %s: %w: %w", what, transports.ErrInterrupted, cause)
+}
+
+// get opens the stream (B.1.6). The stream lives as long as in.ctx; ctx bounds only the opening. An
+// error that is not ErrInterrupted means that trying again is of no use.
+func (c *conn) get(ctx context.Context, in *inbound) (io.ReadCloser, error) {
+	c.mu.Lock()
+	at := c.events
+	c.mu.Unlock()
+	req, err := http.NewRequestWithContext(in.ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = c.header.Clone()
+	req.Header.Set("Accept", streamType)
+	req.Header.Set("Accept-Encoding", "identity")
+	req.Header.Set("Cache-Control", "no-cache")
+	req.Header.Del(lastEventID)
+	if in.lastID != "" && strings.IndexFunc(in.lastID, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0 {
+		req.Header.Set(lastEventID, in.lastID)
+	}
+	stop := context.AfterFunc(ctx, func() { in.cancel(ctx.Err()) })
+	late := time.AfterFunc(c.timeout, func() {
+		in.cancel(fmt.Errorf("no response headers within %v", c.timeout))
+	})
+	resp, err := c.client.Do(req)
+	late.Stop()
+	stop()
+	if in.ctx.Err() != nil {
+		if err == nil {
+			resp.Body.Close()
+		}
+		if c.ctx.Err() != nil {
+			return nil, transports.ErrClosed
+		}
+		return nil, interrupted("GET events", context.Cause(in.ctx))
+	}
+	if errors.Is(err, errRedirect) {
+		return nil, fmt.Errorf("sse: GET events: %w; use that address in Dialer.URL if it is right", errRedirect)
+	}
+	if err != nil {
+		return nil, interrupted("GET events", err)
+	}
+	if err := checkStream(resp); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+func checkStream(resp *http.Response) error {
+	status := fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	switch code := resp.StatusCode; {
+	case code == http.StatusOK:
+		typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		if err != nil || typ != streamType {
+			return fmt.Errorf("sse: GET events: Content-Type is %q, want text/event-stream", shorten(resp.Header.Get("Content-Type"), 100))
+		}
+		return nil
+	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests:
+		return interrupted("GET events", errors.New("status "+status))
+	case code == http.StatusNotFound, code == http.StatusGone:
+		return fmt.Errorf("sse: GET events: status %s: the subscription has ended; make a new one", status)
+	}
+	return fmt.Errorf("sse: GET events: status %s, want 200", status)
+}
+
+// read hands over the stream's events until it ends. The error is io.EOF after the producer's
+// subscription.close, and else ErrInterrupted.
+func (c *conn) read(in *inbound, body io.ReadCloser) error {
+	defer body.Close()
+	silent := time.AfterFunc(c.silence, func() {
+		in.cancel(fmt.Errorf("nothing arrived for %v, not even a heartbeat", c.silence))
+	})
+	defer silent.Stop()
+	p := newParser(&watched{body, silent, c.silence}, transports.MaxMessage, in.lastID)
+	for {
+		ev, err := p.next()
+		if err != nil {
+			in.lastID = p.lastID
+			switch {
+			case c.ctx.Err() != nil:
+				return transports.ErrClosed
+			case in.ctx.Err() != nil:
+				err = context.Cause(in.ctx)
+			}
+			return interrupted("event stream", err)
+		}
+		if ev.tooLarge {
+			c.log.Warn("sse: event dropped", "cause", transports.ErrTooLarge)
+		} else if !bytes.HasPrefix(bytes.TrimLeft(ev.data, " \t\n"), []byte("{")) {
+			c.log.Debug("sse: event ignored, its data is not a JSON object")
+		} else {
+			closing := isClose(ev.data)
+			select {
+			case in.events <- ev.data:
+				if closing {
+					in.ended = true
+					return io.EOF
+				}
+			case <-in.ctx.Done():
+				if c.ctx.Err() != nil {
+					return transports.ErrClosed
+				}
+				return interrupted("event stream", context.Cause(in.ctx))
+			}
+		}
+		in.lastID = p.lastID
+	}
+}
+
+// isClose reports whether the producer ends the subscription with this message. Most messages are not
+// decoded for that.
+func isClose(msg []byte) bool {
+	if !bytes.Contains(msg, []byte("subscription.close")) {
+		return false
+	}
+	m, err := aaep.Decode(msg)
+	_, ok := m.(*aaep.SubscriptionClose)
+	return err == nil && ok
+}
+
+// watched lets a timer run while it waits for bytes, and only then: a slow reader is no silence.
+type watched struct {
+	r io.Reader
+	t *time.Timer
+	d time.Duration
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	w.t.Reset(w.d)
+	n, err := w.r.Read(p)
+	w.t.Stop()
+	return n, err
+}

@@ -1,0 +1,344 @@
+package sse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// A link is the producer's Conn: one subscription, over as many requests and streams as it takes.
+type link struct {
+	srv       *Server
+	principal string
+	in        chan []byte   // what the peer POSTed, for Receive
+	streams   chan *stream  // the newest stream, if NextStream has not taken it
+	slot      chan struct{} // held while a question waits for the producer's answer
+	done      chan struct{} // closed by end
+	hungUp    chan struct{} // closed once the peer's subscription.close is in the queue
+	hangUp    sync.Once
+
+	mu     sync.Mutex // never held while waiting
+	err    error      // why done is closed
+	id     string     // the subscription, once accepted
+	asked  *question  // the request the producer's next answer belongs to
+	stream *stream
+}
+
+// question is a POST that waits for the producer's answer.
+type question struct {
+	first  bool        // the subscription.request, not a renegotiation
+	left   bool        // nobody waits any more; guarded by link.mu
+	answer chan answer // holds one, so that answering never waits
+}
+
+var (
+	errBusy = errors.New("sse: the producer does not read its messages")
+	errGone = errors.New("sse: the subscription has ended")
+)
+
+// newLink makes a link whose first question is already asked.
+func newLink(s *Server, principal string, request []byte) (*link, *question) {
+	q := &question{first: true, answer: make(chan answer, 1)}
+	l := &link{
+		srv: s, principal: principal, asked: q,
+		in: make(chan []byte, 16), streams: make(chan *stream, 1), slot: make(chan struct{}, 1),
+		done: make(chan struct{}), hungUp: make(chan struct{}),
+	}
+	l.slot <- struct{}{}
+	l.in <- request
+	return l, q
+}
+
+func (l *link) Principal() string { return l.principal }
+
+func (l *link) alive() bool {
+	select {
+	case <-l.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Receive returns the bodies of the peer's POSTs, unchanged, in the order they arrived.
+func (l *link) Receive(ctx context.Context) ([]byte, error) {
+	for {
+		// These first: what was queued before them is then seen below.
+		var over error
+		select {
+		case <-l.hungUp:
+			over = io.EOF
+		default:
+		}
+		if !l.alive() {
+			over = l.cause()
+		}
+		if over == transports.ErrClosed {
+			return nil, over
+		}
+		select {
+		case msg := <-l.in:
+			return msg, nil
+		default:
+		}
+		if over != nil {
+			return nil, over
+		}
+		select {
+		case msg := <-l.in:
+			return msg, nil
+		case <-l.hungUp:
+		case <-l.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// cause says why the link ended; call it only after done is closed.
+func (l *link) cause() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Send answers the waiting POST with an accepted or rejected message and puts everything else on the
+// event stream, without an id (D-55). It returns once the message was written and flushed; an answer,
+// once it was handed to the POST. A rejection of the first request ends the Conn.
+func (l *link) Send(ctx context.Context, msg []byte) error {
+	if len(msg) > transports.MaxMessage {
+		return transports.ErrTooLarge
+	}
+	m, err := aaep.Decode(msg)
+	if err != nil {
+		m = nil // not for us to judge: it goes on the stream as it is
+	}
+	a := answer{}
+	switch m := m.(type) {
+	case *aaep.SubscriptionAccepted:
+		a.accepted = m
+	case *aaep.SubscriptionRejected:
+		a.rejected = m
+	}
+	l.mu.Lock()
+	q := l.asked
+	switch {
+	case l.err != nil:
+		defer l.mu.Unlock()
+		return l.ended()
+	case a.accepted == nil && a.rejected == nil:
+		first := q != nil && q.first
+		l.mu.Unlock()
+		if first {
+			return errors.Join(errors.New("sse: the first message must be a subscription.accepted or subscription.rejected"), err)
+		}
+		_, closing := m.(*aaep.SubscriptionClose)
+		return l.push(ctx, msg, closing)
+	case q == nil:
+		l.mu.Unlock()
+		return l.push(ctx, msg, false) // its POST is long gone, and the peer must still learn of it
+	}
+	a.msg = slices.Clone(msg)
+	pushed, err := l.settle(q, a)
+	l.mu.Unlock()
+	if pushed {
+		return l.push(ctx, msg, false)
+	}
+	if err == nil && q.first && a.rejected != nil {
+		l.end(io.EOF)
+	}
+	return err
+}
+
+// settle gives a to q. It reports whether a must go on the stream instead. The caller holds l.mu.
+func (l *link) settle(q *question, a answer) (onStream bool, err error) {
+	if a.accepted != nil {
+		id := a.accepted.SubscriptionID
+		if q.first && !l.srv.enter(id, l) {
+			return false, fmt.Errorf("sse: subscription_id %q is in use; choose an unused one", id)
+		}
+		if !q.first && id != l.id {
+			return false, fmt.Errorf("sse: subscription_id is %q; a renegotiated subscription keeps its id, %q", id, l.id)
+		}
+		l.id = id
+	}
+	l.asked = nil
+	<-l.slot
+	if q.left {
+		return true, nil
+	}
+	q.answer <- a
+	return false, nil
+}
+
+// ended wraps why the link ended for Send; the caller holds l.mu.
+func (l *link) ended() error {
+	if l.err == io.EOF {
+		return errGone
+	}
+	return l.err
+}
+
+func (l *link) push(ctx context.Context, msg []byte, closing bool) error {
+	l.mu.Lock()
+	st := l.stream
+	l.mu.Unlock()
+	if st == nil && closing {
+		return nil // a later GET gets 404, which says the same
+	}
+	if st == nil {
+		return fmt.Errorf("sse: no event stream is open: %w", transports.ErrInterrupted)
+	}
+	return st.SendEvent(ctx, msg, "", false)
+}
+
+// Close ends the subscription. What Send returned for before was written; the stream then ends and
+// later requests find nothing.
+func (l *link) Close() error {
+	l.end(transports.ErrClosed)
+	return nil
+}
+
+func (l *link) end(err error) {
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.err = err
+	st, id := l.stream, l.id
+	l.mu.Unlock()
+	l.srv.unlist(id, l)
+	l.srv.remove(l)
+	close(l.done)
+	if st != nil {
+		st.end()
+	}
+}
+
+// NextStream waits for the peer to open an event stream that still is the newest.
+func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
+	for {
+		if !l.alive() {
+			return nil, l.cause()
+		}
+		select {
+		case st := <-l.streams:
+			select {
+			case <-st.done: // lost before anyone used it
+			default:
+				return st, nil
+			}
+		case <-l.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// attach makes st the stream; the one before ends.
+func (l *link) attach(st *stream) bool {
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return false
+	}
+	old := l.stream
+	l.stream = st
+	select {
+	case <-l.streams:
+	default:
+	}
+	l.streams <- st // only attach fills it, and it holds one
+	l.mu.Unlock()
+	if old != nil {
+		old.end()
+	}
+	return true
+}
+
+func (l *link) detach(st *stream) {
+	st.end()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream == st {
+		l.stream = nil
+	}
+}
+
+// deliver queues a message for Receive, waiting until ctx is done for a slow producer.
+func (l *link) deliver(ctx context.Context, msg []byte) error {
+	select {
+	case <-l.done:
+		return errGone
+	case <-l.hungUp:
+		return errGone
+	default:
+	}
+	select {
+	case l.in <- msg:
+		return nil
+	case <-l.done:
+		return errGone
+	case <-l.hungUp:
+		return errGone
+	case <-ctx.Done():
+		return errBusy
+	}
+}
+
+// ask queues a renegotiation and makes it the question that the next answer belongs to.
+func (l *link) ask(ctx context.Context, msg []byte) (*question, error) {
+	select {
+	case l.slot <- struct{}{}:
+	case <-l.done:
+		return nil, errGone
+	case <-ctx.Done():
+		return nil, errBusy
+	}
+	q := &question{answer: make(chan answer, 1)}
+	l.mu.Lock()
+	l.asked = q
+	l.mu.Unlock()
+	err := l.deliver(ctx, msg)
+	if err != nil {
+		l.mu.Lock()
+		if l.asked == q {
+			l.asked = nil
+			<-l.slot
+		}
+		l.mu.Unlock()
+	}
+	return q, err
+}
+
+// wait waits for the answer to q until ctx is done or the link ends. A late answer still finds its own
+// question, so that it cannot be taken for the answer to the next one.
+func (l *link) wait(ctx context.Context, q *question) (answer, bool) {
+	select {
+	case a := <-q.answer:
+		return a, true
+	case <-ctx.Done():
+	case <-l.done:
+	}
+	l.mu.Lock()
+	q.left = true
+	l.mu.Unlock()
+	select {
+	case a := <-q.answer:
+		return a, true
+	default:
+		return answer{}, false
+	}
+}
+
+// bounded gives a POST's ctx the time that a producer has for it.
+func (s *Server) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.o.AnswerTimeout)
+}

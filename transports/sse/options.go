@@ -1,0 +1,56 @@
+package sse
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// ServerOptions are the settings of a Server. The zero ServerOptions serve this machine only.
+type ServerOptions struct {
+	// Prefix is the path of the three endpoints as clients see it. If empty, "/aaep/v1".
+	Prefix string
+	// Authenticate names the peer of a request; two requests of one peer get the same non-empty name. An
+	// error that is aaep.AuthorizationDenied is answered with 403, every other with 401; its text stays
+	// here. It is called from many goroutines at once. If nil, nobody is asked and only connections to
+	// a loopback address are served (D-71).
+	Authenticate func(*http.Request) (principal string, err error)
+	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If empty,
+	// localhost, 127.0.0.1 and [::1]. A listener reached under other names must list them (INV-44).
+	Hosts []string
+	// Origins are the web pages of other origins that may use this listener, such as
+	// "https://reader.example". If empty, only pages from this listener itself; no CORS header is sent.
+	Origins []string
+	// MaxSubscriptions bounds the subscriptions alive at once. If zero, 1024.
+	MaxSubscriptions int
+	// MaxWaiting bounds the subscriptions waiting for Accept. If zero, 128.
+	MaxWaiting int
+	// AnswerTimeout bounds how long a POST waits for the producer: for the answer to a request or a
+	// renegotiation, and for room in a full queue. If zero, 10 seconds.
+	AnswerTimeout time.Duration
+	// BodyTimeout bounds how long a request body may take to arrive. If zero, 10 seconds.
+	BodyTimeout time.Duration
+	// WriteTimeout bounds one write on an event stream; then the stream is lost. If zero, 10 seconds.
+	WriteTimeout time.Duration
+	// Heartbeat is the silence after which a comment is sent. If zero, 15 seconds (SSE-018).
+	Heartbeat time.Duration
+	// Logger receives diagnostics, never message contents. If nil, they are discarded.
+	Logger *slog.Logger
+}
+
+func (o *ServerOptions) setDefaults() {
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	if o.MaxSubscriptions <= 0 {
+		o.MaxSubscriptions = 1024
+	}
+	if o.MaxWaiting <= 0 {
+		o.MaxWaiting = 128
+	}
+	o.AnswerTimeout = orDefault(o.AnswerTimeout, 10*time.Second)
+	o.BodyTimeout = orDefault(o.BodyTimeout, 10*time.Second)
+	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
+	o.Heartbeat = orDefault(o.Heartbeat, 15*time.Second)
+	o.Logger = orDiscard(o.Logger)
+}

@@ -1,0 +1,124 @@
+package sse
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+)
+
+// event is one dispatched event of a stream.
+type event struct {
+	data []byte // its data lines joined by \n; nil if tooLarge
+	// tooLarge marks an event whose data exceeds the limit; it was read past.
+	tooLarge bool
+}
+
+// parser splits a byte stream into events as the HTML standard says (§9.2.6). It holds at most about
+// twice its limit, whatever it reads. Event names do not matter here (D-64), and retry is read past:
+// whoever calls Reopen decides when.
+type parser struct {
+	r     *bufio.Reader
+	limit int // on an event's data, in bytes
+
+	lastID string // of the last dispatched event that had one, or of those before
+	id     string // seen, but not dispatched yet
+
+	line    []byte
+	long    bool // the line went beyond the limit and was cut
+	afterCR bool // the last line ended in \r; a \n right after it belongs to that
+	begun   bool // the first line was read
+}
+
+func newParser(r io.Reader, limit int, lastID string) *parser {
+	return &parser{r: bufio.NewReaderSize(r, 16<<10), limit: limit, lastID: lastID, id: lastID}
+}
+
+// next returns the next event. An event cut off by the end of the stream is dropped.
+func (p *parser) next() (event, error) {
+	var ev event
+	found := false // a data line, even an empty one, makes an event
+	for {
+		if err := p.readLine(); err != nil {
+			return event{}, err
+		}
+		if len(p.line) == 0 {
+			p.lastID = p.id
+			if found {
+				return ev, nil
+			}
+			continue
+		}
+		name, value, _ := bytes.Cut(p.line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) { // "" is a comment
+		case "data":
+			if found && !ev.tooLarge {
+				ev.data = append(ev.data, '\n')
+			}
+			found = true
+			if ev.tooLarge || p.long || len(ev.data)+len(value) > p.limit {
+				ev = event{tooLarge: true}
+				continue
+			}
+			ev.data = append(ev.data, value...)
+		case "id":
+			if !p.long && !bytes.Contains(value, []byte{0}) {
+				p.id = string(value)
+			}
+		}
+	}
+}
+
+// readLine reads one line, which ends in \r, \n or \r\n, into p.line. It never waits for what follows
+// a \r. The error is the reader's; a line without an end is not a line.
+func (p *parser) readLine() error {
+	p.line, p.long = p.line[:0], false
+	const fieldName = len("data: ")
+	for {
+		if p.r.Buffered() == 0 {
+			if _, err := p.r.Peek(1); err != nil {
+				return err
+			}
+		}
+		chunk, _ := p.r.Peek(p.r.Buffered())
+		if p.afterCR {
+			p.afterCR = false
+			if chunk[0] == '\n' {
+				p.discard(1)
+				continue
+			}
+		}
+		n := lineEnd(chunk)
+		if room := p.limit + fieldName + len(byteOrderMark) - len(p.line); min(n, len(chunk)) > room {
+			p.line, p.long = append(p.line, chunk[:room]...), true
+		} else {
+			p.line = append(p.line, chunk[:min(n, len(chunk))]...)
+		}
+		if n == len(chunk) {
+			p.discard(n)
+			continue
+		}
+		p.afterCR = chunk[n] == '\r'
+		p.discard(n + 1)
+		if !p.begun {
+			p.begun = true
+			p.line = bytes.TrimPrefix(p.line, []byte(byteOrderMark))
+		}
+		return nil
+	}
+}
+
+// discard drops n bytes that are buffered.
+func (p *parser) discard(n int) { _, _ = p.r.Discard(n) }
+
+// lineEnd returns the place of the first \r or \n, or len(b).
+func lineEnd(b []byte) int {
+	n := len(b)
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		n = i
+	}
+	if i := bytes.IndexByte(b[:n], '\r'); i >= 0 {
+		n = i
+	}
+	return n
+}

@@ -1,0 +1,129 @@
+package sse
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/aaep-go/aaep"
+)
+
+// subscribe serves POST subscriptions: a new Conn, and the producer's answer as the response (B.1.2).
+func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal string) {
+	refuse := func(status int, code aaep.ReasonCode, text string, retry *int64) {
+		s.reject(w, status, &aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: text, RetryAfterSeconds: retry})
+	}
+	body, status, problem := s.readBody(w, r)
+	if status != 0 {
+		refuse(status, aaep.ReasonUnknown, problem, nil)
+		return
+	}
+	m, err := aaep.Decode(body)
+	if err == nil {
+		if _, ok := m.(*aaep.SubscriptionRequest); !ok {
+			err = fmt.Errorf("this endpoint takes a subscription.request, not %s", m.MessageType())
+		}
+	}
+	if err != nil {
+		refuse(http.StatusBadRequest, aaep.ReasonUnknown, err.Error(), nil)
+		return
+	}
+	l, q := newLink(s, principal, body)
+	switch s.admit(l) {
+	case aaep.TransportUnavailable:
+		refuse(http.StatusServiceUnavailable, aaep.TransportUnavailable, "The producer takes no subscriptions at the moment.", nil)
+		return
+	case aaep.RateLimit:
+		retry := int64(30) // a subscription that nobody opens is given up after 30 seconds (D-65)
+		refuse(http.StatusTooManyRequests, aaep.RateLimit, "The producer has as many subscriptions as it can serve.", &retry)
+		return
+	}
+	ctx, cancel := s.bounded(r.Context())
+	defer cancel()
+	a, ok := l.wait(ctx, q)
+	if !ok {
+		l.end(errors.New("sse: the subscription.request was not answered in time, and the subscriber was told so"))
+		refuse(http.StatusServiceUnavailable, aaep.TransportUnavailable, "The producer did not answer in time.", nil)
+		return
+	}
+	s.write(w, a, http.StatusCreated)
+}
+
+// badReply is the one answer to everything that is not a message for this endpoint (D-36).
+const badReply = "not a valid AAEP reply, renegotiation or close"
+
+// reply serves POST replies (B.1.4). A well-formed reply always gets the same 204, whoever it is for and
+// whatever becomes of it (INV-10).
+func (s *Server) reply(w http.ResponseWriter, r *http.Request, principal string) {
+	body, status, problem := s.readBody(w, r)
+	if status != 0 {
+		s.fail(w, status, problem)
+		return
+	}
+	m, err := aaep.Decode(body)
+	if err != nil {
+		s.o.Logger.Debug("sse: malformed reply", "cause", err)
+		s.fail(w, http.StatusBadRequest, badReply)
+		return
+	}
+	switch m := m.(type) {
+	case *aaep.ConfirmationReply:
+		s.forward(w, r, m.SubscriptionID, principal, body, false)
+	case *aaep.ClarificationReply:
+		s.forward(w, r, m.SubscriptionID, principal, body, false)
+	case *aaep.SubscriptionClose:
+		s.forward(w, r, m.SubscriptionID, principal, body, true)
+	case *aaep.SubscriptionRenegotiate:
+		s.renegotiate(w, r, m.SubscriptionID, principal, body)
+	default:
+		s.fail(w, http.StatusBadRequest, badReply)
+	}
+}
+
+// forward hands a message to its subscription, if the sender owns one of that name, and answers 204.
+// A last message makes the subscription unknown from then on.
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, id, principal string, body []byte, last bool) {
+	if l := s.lookup(id, principal); l == nil {
+		s.o.Logger.Debug("sse: message for a subscription the sender does not have")
+	} else {
+		ctx, cancel := s.bounded(r.Context())
+		defer cancel()
+		switch err := l.deliver(ctx, body); {
+		case err == errBusy: // lost without a word would be worse than this one difference
+			s.fail(w, http.StatusServiceUnavailable, "the producer is too slow; send the message again later")
+			return
+		case err == nil && last:
+			s.unlist(id, l)
+			l.hangUp.Do(func() { close(l.hungUp) })
+		}
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// renegotiate hands a renegotiation to its subscription and waits for the answer (D-55). What this
+// transport itself has to say is never a subscription.rejected, for that would end the subscription.
+func (s *Server) renegotiate(w http.ResponseWriter, r *http.Request, id, principal string, body []byte) {
+	const gone = "there is no such subscription"
+	l := s.lookup(id, principal)
+	if l == nil {
+		s.fail(w, http.StatusNotFound, gone)
+		return
+	}
+	ctx, cancel := s.bounded(r.Context())
+	defer cancel()
+	q, err := l.ask(ctx, body)
+	var a answer
+	ok := false
+	if err == nil {
+		a, ok = l.wait(ctx, q)
+	}
+	switch {
+	case ok:
+		s.write(w, a, http.StatusOK)
+	case !l.alive() || err == errGone:
+		s.fail(w, http.StatusNotFound, gone)
+	default:
+		s.fail(w, http.StatusServiceUnavailable, "the producer did not answer in time; its answer, if any, comes on the event stream")
+	}
+}

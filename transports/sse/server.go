@@ -1,0 +1,252 @@
+package sse
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// Server is the producer's side: an http.Handler for the three endpoints and the transports.Listener
+// that hands out what came in. Its Conns implement transports.Resumable and transports.Identified.
+type Server struct {
+	o     ServerOptions
+	guard httpguard.Rules
+	queue chan *link
+	done  chan struct{}
+
+	mu     sync.Mutex // never held while waiting or while a link's mu is asked for
+	closed bool
+	live   map[*link]struct{}
+	ids    map[string]*link
+}
+
+var (
+	_ http.Handler          = (*Server)(nil)
+	_ transports.Listener   = (*Server)(nil)
+	_ transports.Resumable  = (*link)(nil)
+	_ transports.Identified = (*link)(nil)
+)
+
+// NewServer makes a Server. It starts nothing: mount it on an http.Server under o.Prefix, without
+// http.StripPrefix, and call Accept. Give the http.Server a ReadHeaderTimeout, 5 seconds for example;
+// the Server sets the other deadlines itself.
+func NewServer(o ServerOptions) *Server {
+	o.Hosts, o.Origins = slices.Clone(o.Hosts), slices.Clone(o.Origins)
+	o.setDefaults()
+	o.Prefix = "/" + strings.Trim(o.Prefix, "/")
+	if o.Prefix == "/" {
+		o.Prefix = ""
+	}
+	return &Server{
+		o:     o,
+		guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins},
+		queue: make(chan *link, o.MaxWaiting),
+		done:  make(chan struct{}),
+		live:  map[*link]struct{}{},
+		ids:   map[string]*link{},
+	}
+}
+
+// Accept returns the Conn of the next subscription.request. The Conn's first Send must be the answer.
+// After AnswerTimeout without one, the peer has been told 503 and the Conn has ended.
+func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
+	for {
+		select {
+		case <-s.done:
+			return nil, transports.ErrClosed
+		default:
+		}
+		select {
+		case l := <-s.queue:
+			if l.alive() {
+				return l, nil
+			}
+		case <-s.done:
+			return nil, transports.ErrClosed
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Close refuses new subscriptions, also those still waiting for Accept. Accepted Conns go on, as long
+// as the Server stays mounted. A second Close does nothing.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	var waiting []*link
+	if !s.closed {
+		s.closed = true
+		close(s.done)
+		for len(s.queue) > 0 {
+			select {
+			case l := <-s.queue:
+				waiting = append(waiting, l)
+			default:
+			}
+		}
+	}
+	s.mu.Unlock()
+	for _, l := range waiting {
+		l.end(transports.ErrClosed)
+	}
+	return nil
+}
+
+// admit lets a new link wait for Accept, or says why not.
+func (s *Server) admit(l *link) (refusal aaep.ReasonCode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return aaep.TransportUnavailable
+	}
+	if len(s.live) >= s.o.MaxSubscriptions {
+		return aaep.RateLimit
+	}
+	select {
+	case s.queue <- l:
+		s.live[l] = struct{}{}
+		return ""
+	default:
+		return aaep.TransportUnavailable
+	}
+}
+
+// enter makes a link reachable under the id its producer chose.
+func (s *Server) enter(id string, l *link) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ids[id] != nil {
+		return false
+	}
+	s.ids[id] = l
+	return true
+}
+
+// unlist makes a link unreachable: later requests for id find nothing.
+func (s *Server) unlist(id string, l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ids[id] == l {
+		delete(s.ids, id)
+	}
+}
+
+func (s *Server) remove(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, l)
+}
+
+// lookup finds the link with this id if it belongs to principal; the id alone opens nothing (INV-43).
+func (s *Server) lookup(id, principal string) *link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.ids[id]; l != nil && l.principal == principal {
+		return l
+	}
+	return nil
+}
+
+// ServeHTTP serves the three endpoints. Every check that needs no state comes first (INV-44).
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.ContentLength != 0 {
+		// Stays in force until the body is read whole, also while net/http throws away the rest (INV-54).
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.o.BodyTimeout))
+	}
+	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
+		s.fail(w, http.StatusForbidden, "this listener has no authentication and serves loopback connections only")
+		return
+	}
+	if err := s.guard.Check(r); err != nil {
+		s.o.Logger.Info("sse: request refused", "cause", err.Error())
+		s.fail(w, http.StatusForbidden, err.Error())
+		return
+	}
+	cors := s.cors(w, r)
+
+	var method string
+	var serve func(http.ResponseWriter, *http.Request, string)
+	name, ok := strings.CutPrefix(r.URL.Path, s.o.Prefix)
+	switch {
+	case ok && name == "/subscriptions":
+		method, serve = http.MethodPost, s.subscribe
+	case ok && name == "/events":
+		method, serve = http.MethodGet, s.stream
+	case ok && name == "/replies":
+		method, serve = http.MethodPost, s.reply
+	default:
+		s.fail(w, http.StatusNotFound, "no such endpoint; there are "+s.o.Prefix+"/subscriptions, /events and /replies")
+		return
+	}
+	if cors && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+		w.Header().Set("Access-Control-Allow-Methods", method)
+		w.Header().Set("Access-Control-Allow-Headers", "Authorization, Cache-Control, Content-Type, "+lastEventID)
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if r.Method != method {
+		w.Header().Set("Allow", method)
+		s.fail(w, http.StatusMethodNotAllowed, "this endpoint takes "+method+" only")
+		return
+	}
+	principal, code := s.authenticate(r)
+	if code != "" {
+		text := "the credentials are missing or not valid"
+		if code == aaep.AuthorizationDenied {
+			text = "these credentials do not allow this"
+		}
+		if name == "/subscriptions" {
+			s.reject(w, statusOf(code), &aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: text})
+			return
+		}
+		s.challenge(w, code)
+		s.fail(w, statusOf(code), text)
+		return
+	}
+	serve(w, r, principal)
+}
+
+// cors answers a page of an allowed foreign origin and reports whether there is one.
+func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
+	if len(s.o.Origins) == 0 {
+		return false
+	}
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if !s.guard.Listed(origin) {
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Allow-Credentials", "true") // cookies are why the list is exact (D-66)
+	h.Set("Access-Control-Expose-Headers", "Location, Retry-After")
+	return true
+}
+
+func (s *Server) authenticate(r *http.Request) (principal string, refusal aaep.ReasonCode) {
+	if s.o.Authenticate == nil {
+		return "", ""
+	}
+	principal, err := s.o.Authenticate(r)
+	switch {
+	case err == nil && principal != "":
+		return principal, ""
+	case err == nil:
+		s.o.Logger.Error("sse: Authenticate returned neither a principal nor an error")
+	case errors.Is(err, aaep.AuthorizationDenied):
+		s.o.Logger.Info("sse: not authorized", "cause", err)
+		return "", aaep.AuthorizationDenied
+	default:
+		s.o.Logger.Info("sse: not authenticated", "cause", err)
+	}
+	return "", aaep.AuthenticationRequired
+}

@@ -1,0 +1,252 @@
+package sse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep/transports"
+)
+
+const local = "http://localhost"
+
+// A comment after 15 s of silence, and only then. SSE-018, D-65
+func TestHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(ServerOptions{})
+		client := bubble(t, s)
+		go func() { accept(t, s, accepted("sub_1")) }()
+		call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
+		resp, _ := call(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
+		l := s.lookup("sub_1", "")
+		st := next(t, l)
+		defer l.Close()
+		start := time.Now()
+		at := func(want time.Duration) {
+			t.Helper()
+			if got := time.Since(start); got != want {
+				t.Errorf("after %v, want %v", got, want)
+			}
+		}
+		expect(t, resp.Body, ":\n\n")
+		at(15 * time.Second)
+		time.Sleep(10 * time.Second) // virtual
+		go func() { _ = st.SendEvent(t.Context(), ev(1), "", true) }()
+		expect(t, resp.Body, "event: aaep.event\ndata: "+string(ev(1))+"\n\n")
+		at(25 * time.Second)
+		expect(t, resp.Body, ":\n\n")
+		at(40 * time.Second)
+	})
+}
+
+// An idle stream stays up as long as heartbeats come.
+func TestIdleStreamSurvives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(ServerOptions{})
+		_, sub, st := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
+		time.Sleep(time.Hour)
+		check(t, st.SendEvent(t.Context(), ev(1), "e1", true))
+		receive(t, sub, string(ev(1)))
+		check(t, sub.Close())
+	})
+}
+
+// A stream that brings nothing for 45 s counts as broken; one whose events are read slowly does not.
+func TestSilentStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(ServerOptions{Heartbeat: time.Hour})
+		p, sub, st := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
+		sent := make(chan error, 1)
+		go func() { sent <- st.SendEvent(t.Context(), ev(1), "e1", true) }()
+		time.Sleep(10 * time.Minute) // the user listens to something else
+		start := time.Now()
+		receive(t, sub, string(ev(1)))
+		check(t, <-sent)
+		_, err := sub.Receive(t.Context())
+		if !errors.Is(err, transports.ErrInterrupted) || !strings.Contains(err.Error(), "45s") || time.Since(start) != 45*time.Second {
+			t.Errorf("Receive = %v after %v, want ErrInterrupted after 45s", err, time.Since(start))
+		}
+		check(t, sub.Reopen(t.Context()))
+		if st := next(t, p); st.LastEventID() != "e1" {
+			t.Errorf("LastEventID = %q, want e1", st.LastEventID())
+		}
+		check(t, sub.Close())
+	})
+}
+
+// A peer that never reads loses its stream after 10 s, and SendEvent waits until then. TR-026
+func TestWriteTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(ServerOptions{})
+		client := bubble(t, s)
+		go func() { accept(t, s, accepted("sub_1")) }()
+		call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
+		_, _ = call(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
+		l := s.lookup("sub_1", "")
+		defer l.Close()
+		st := next(t, l)
+		start := time.Now()
+		err := st.SendEvent(t.Context(), pad(transports.MaxMessage), "e1", true)
+		if !errors.Is(err, transports.ErrInterrupted) || time.Since(start) != 10*time.Second {
+			t.Errorf("SendEvent = %v after %v, want ErrInterrupted after 10s", err, time.Since(start))
+		}
+		<-st.Done()
+	})
+}
+
+// A cancelled SendEvent returns at once although the peer does not read.
+func TestSendEventCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(ServerOptions{})
+		client := bubble(t, s)
+		go func() { accept(t, s, accepted("sub_1")) }()
+		call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
+		_, _ = call(t, client, "GET", local+"/aaep/v1/events?subscription_id=sub_1", "")
+		l := s.lookup("sub_1", "")
+		defer l.Close()
+		st := next(t, l)
+		for range 2 { // the second waits for the first
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := st.SendEvent(ctx, pad(transports.MaxMessage), "e1", true); err != context.DeadlineExceeded {
+				t.Errorf("SendEvent = %v, want DeadlineExceeded", err)
+			}
+		}
+	})
+}
+
+// The producer has 10 s for an answer; then the POST is told 503 and the Conn is over. D-56
+func TestRequestNotAnswered(t *testing.T) {
+	for _, accepts := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := NewServer(ServerOptions{})
+			client := bubble(t, s)
+			start := time.Now()
+			conn := make(chan transports.Conn, 1)
+			if accepts {
+				go func() { c, _ := s.Accept(t.Context()); conn <- c }()
+			}
+			resp, body := call(t, client, "POST", local+"/aaep/v1/subscriptions", request)
+			if resp.StatusCode != 503 || reasonOf(t, body) != "transport_unavailable" || time.Since(start) != 10*time.Second {
+				t.Errorf("%d %s after %v, want 503 transport_unavailable after 10s", resp.StatusCode, body, time.Since(start))
+			}
+			if accepts {
+				c := <-conn
+				if err := c.Send(t.Context(), accepted("sub_1")); err == nil {
+					t.Error("a late answer was taken")
+				}
+				receive(t, c, request)
+				if _, err := c.Receive(t.Context()); err == nil || err == io.EOF || err == transports.ErrClosed {
+					t.Errorf("Receive = %v, want why the Conn is over", err)
+				}
+				return
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := s.Accept(ctx); err != context.DeadlineExceeded {
+				t.Errorf("Accept = %v; want nothing, the request is over", err)
+			}
+		})
+	}
+}
+
+// A late answer to one renegotiation is never taken for the answer to the next. D-55
+func TestRenegotiationAnsweredLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(ServerOptions{})
+		p, sub, _ := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
+		ask := fmt.Sprintf(renegot, "sub_1")
+		start := time.Now()
+		if err := sub.Send(t.Context(), []byte(ask)); err == nil || !strings.Contains(err.Error(), "503") || time.Since(start) != 10*time.Second {
+			t.Errorf("Send = %v after %v, want status 503 after 10s", err, time.Since(start))
+		}
+		sent := make(chan error, 1)
+		go func() { sent <- sub.Send(t.Context(), []byte(ask)) }()
+		synctest.Wait()
+		receive(t, p, ask)
+		late := strings.Replace(string(accepted("sub_1")), "normal", "terse", 1)
+		check(t, p.Send(t.Context(), []byte(late)))
+		receive(t, sub, late) // on the stream
+		receive(t, p, ask)
+		check(t, p.Send(t.Context(), accepted("sub_1")))
+		check(t, <-sent)
+		receive(t, sub, string(accepted("sub_1")))
+		check(t, sub.Close())
+	})
+}
+
+// A reply to a producer that does not read is kept, then waited for, then refused; never lost unsaid.
+func TestSlowProducer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(ServerOptions{})
+		p, sub, _ := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
+		reply := []byte(fmt.Sprintf(replyTo, "sub_1"))
+		for range cap(p.(*link).in) {
+			check(t, sub.Send(t.Context(), reply))
+		}
+		start := time.Now()
+		if err := sub.Send(t.Context(), reply); err == nil || !strings.Contains(err.Error(), "503") || time.Since(start) != 10*time.Second {
+			t.Errorf("Send = %v after %v, want status 503 after 10s", err, time.Since(start))
+		}
+		if err := sub.Send(t.Context(), []byte(fmt.Sprintf(renegot, "sub_1"))); err == nil || !strings.Contains(err.Error(), "503") {
+			t.Errorf("Send(renegotiate) = %v, want status 503", err)
+		}
+		sent := make(chan error, 1)
+		go func() { sent <- sub.Send(t.Context(), reply) }()
+		synctest.Wait()
+		receive(t, p, string(reply))
+		check(t, <-sent)
+		check(t, sub.Close())
+	})
+}
+
+// A body has 10 s to arrive. INV-54
+func TestSlowBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := bubble(t, NewServer(ServerOptions{}))
+		r, w := io.Pipe()
+		defer w.Close()
+		req, err := http.NewRequestWithContext(t.Context(), "POST", local+"/aaep/v1/replies", r)
+		check(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		start := time.Now()
+		resp, err := client.Do(req)
+		check(t, err)
+		defer resp.Body.Close()
+		if resp.StatusCode != 408 || time.Since(start) != 10*time.Second {
+			t.Errorf("%d after %v, want 408 after 10s", resp.StatusCode, time.Since(start))
+		}
+	})
+}
+
+// A producer that takes no notice of a POST or a GET does not hold the subscriber for ever.
+func TestSubscriberTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := bubble(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/subscriptions") {
+				_, _ = w.Write(accepted("sub_1"))
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}))
+		sub := dial(t, Dialer{URL: local, Client: client})
+		check(t, sub.Send(t.Context(), []byte(request)))
+		receive(t, sub, string(accepted("sub_1")))
+		start := time.Now()
+		if _, err := sub.Receive(t.Context()); !errors.Is(err, transports.ErrInterrupted) || time.Since(start) != 20*time.Second {
+			t.Errorf("Receive = %v after %v, want ErrInterrupted after 20s", err, time.Since(start))
+		}
+		err := sub.Send(t.Context(), []byte(fmt.Sprintf(replyTo, "sub_1")))
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "unknown whether") {
+			t.Errorf("Send = %v, want that its fate is unknown", err)
+		}
+		check(t, sub.Close())
+	})
+}

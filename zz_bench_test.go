@@ -1,0 +1,57 @@
+package aaep_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+func outputEvent() *aaep.Event {
+	return &aaep.Event{
+		AAEPVersion: aaep.Version,
+		EventID:     "evt_0123456789abcdef0123456789abcdef", SessionID: "sess_0123456789abcdef0123456789abcdef",
+		Timestamp: time.Date(2026, 7, 1, 9, 30, 0, 0, time.UTC),
+		Producer:  aaep.Producer{AgentID: "retirement-planner", AgentVersion: "1.4.2", AgentName: "Retirement Planning Assistant"},
+		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal,
+		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en-US", TextDirection: aaep.DirectionLTR},
+		Payload: &aaep.OutputStreaming{
+			Chunk: "Your balance is enough to retire in nine years. ", Position: 120, CoalesceHint: aaep.BoundarySentence,
+			OutputID: "out_0123456789abcdef0123456789abcdef", ContentType: "text/plain", Language: "en-US",
+		},
+	}
+}
+
+func BenchmarkValidate(b *testing.B) {
+	e := outputEvent()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := aaep.Validate(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	e := outputEvent()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := aaep.Encode(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	data, err := aaep.Encode(outputEvent())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := aaep.Decode(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
