@@ -1,23 +1,32 @@
 package aaep
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/url"
+	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
+// The limits of our own messages, in bytes (D-12).
 const (
 	maxText  = 16384
 	maxShort = 4096
-	dayMS    = 24 * 60 * 60 * 1000
-	maxRate  = 100000
+	maxEvent = 65536
 )
 
-// A checker collects violations.
-type checker struct{ found []Violation }
+const (
+	dayMS   = 24 * 60 * 60 * 1000
+	maxRate = 100000
+	maxInt  = 1<<53 - 1 // what every JSON parser reads exactly
+)
+
+// A checker collects violations, and adds up the length of what it was shown.
+type checker struct {
+	found []Violation
+	size  int
+}
 
 func (c *checker) fail(req, pointer, format string, args ...any) {
 	c.found = append(c.found, Violation{req, pointer, fmt.Sprintf(format, args...)})
@@ -30,14 +39,30 @@ func (c *checker) err(message string) error {
 	return &InvalidError{message, c.found}
 }
 
-func (c *checker) id(req, pointer, s, prefix string) {
-	rest, ok := strings.CutPrefix(s, prefix)
-	ok = ok && len(rest) >= 1 && len(rest) <= 64
-	for i := 0; ok && i < len(rest); i++ {
-		b := rest[i]
-		ok = b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+// within puts place before the pointers of what check finds.
+func (c *checker) within(place string, check func()) {
+	from := len(c.found)
+	check()
+	for i := range c.found[from:] {
+		v := &c.found[from+i]
+		v.Pointer = place + v.Pointer
 	}
-	if !ok {
+}
+
+// each is within for every item of a list.
+func (c *checker) each(place string, n int, check func(i int)) {
+	for i := range n {
+		from := len(c.found)
+		check(i)
+		for j := range c.found[from:] {
+			v := &c.found[from+j]
+			v.Pointer = fmt.Sprintf("%s/%d%s", place, i, v.Pointer)
+		}
+	}
+}
+
+func (c *checker) id(req, pointer, s, prefix string) {
+	if !validID(s, prefix) {
 		c.fail(req, pointer, "must be %q and 1 to 64 letters or digits", prefix)
 	}
 }
@@ -51,13 +76,14 @@ func (c *checker) optionalID(req, pointer, s, prefix string) {
 // text checks what people read: its length in bytes, which is never more than the published schemas
 // allow in characters, its encoding, and that nothing in it deceives.
 func (c *checker) text(req, pointer, s string, least, most int) {
+	c.size += len(s)
 	if len(s) < least {
 		c.fail(req, pointer, "must not be empty")
 	}
 	if len(s) > most {
 		c.fail(req, pointer, "is %d bytes long; at most %d are allowed", len(s), most)
 	}
-	switch i := firstUnsafe(s, isolatesBalanced(s)); {
+	switch i := firstUnsafe(s); {
 	case i < 0:
 	case !utf8.ValidString(s):
 		c.fail("ENV-064", pointer, "is not UTF-8")
@@ -67,10 +93,13 @@ func (c *checker) text(req, pointer, s string, least, most int) {
 	}
 }
 
-// length checks a string of a peer: in characters, as JSON Schema counts.
+// length checks a string that only programs read: in characters, as JSON Schema counts.
 func (c *checker) length(req, pointer, s string, least, most int) {
 	if n := utf8.RuneCountInString(s); n < least || n > most {
 		c.fail(req, pointer, "must be %d to %d characters long, is %d", least, most, n)
+	}
+	if !utf8.ValidString(s) {
+		c.fail("ENV-064", pointer, "is not UTF-8")
 	}
 }
 
@@ -86,9 +115,24 @@ func (c *checker) oneOf(req, pointer, s string, allowed ...string) {
 	}
 }
 
+// moment checks that a time is set and can be written as an RFC 3339 date-time.
+func (c *checker) moment(req, pointer string, t time.Time) {
+	if t.IsZero() {
+		c.fail(req, pointer, "is missing")
+	} else if !validYear(t) {
+		c.fail(req, pointer, "must lie in the years 0 to 9999, in UTC")
+	}
+}
+
 func (c *checker) millis(pointer string, v *int64) {
 	if v != nil && (*v < 0 || *v > dayMS) {
 		c.fail("EVT-008", pointer, "must be from 0 to %d, which is a day", int64(dayMS))
+	}
+}
+
+func (c *checker) count(req, pointer string, n int64) {
+	if n < 0 || n > maxInt {
+		c.fail(req, pointer, "must be from 0 to %d", int64(maxInt))
 	}
 }
 
@@ -99,114 +143,48 @@ func (c *checker) timeout(seconds int64) {
 }
 
 func (c *checker) tool(req, s string) {
-	ok := len(s) >= 1 && len(s) <= 256
-	for i := 0; ok && i < len(s); i++ {
-		b := s[i]
-		ok = b == '_' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' ||
-			i > 0 && (b == '.' || b == '-' || b >= '0' && b <= '9')
-	}
-	if !ok {
+	if !validTool(s) {
 		c.fail(req, "/tool", "must be a letter or underscore, then at most 255 of A-Z a-z 0-9 _ . -")
 	}
 }
 
 func (c *checker) snake(req, pointer, s string, from, to byte) {
-	if s == "" {
-		return
-	}
-	ok := len(s) >= 2 && len(s) <= 64
-	for i := 0; ok && i < len(s); i++ {
-		b := s[i]
-		ok = b >= from && b <= to || i > 0 && (b == '_' || b >= '0' && b <= '9')
-	}
-	if !ok {
+	if s != "" && !validSnake(s, from, to) {
 		c.fail(req, pointer, "must be 2 to 64 of %c-%c, 0-9 and underscore, starting with a letter", from, to)
 	}
 }
 
 func (c *checker) tag(req, pointer, s string) {
+	c.size += len(s)
 	if !ValidLanguageTag(s) {
 		c.fail(req, pointer, "must be a language tag such as en-US")
 	}
 }
 
+func (c *checker) version(req, s string) {
+	c.size += len(s)
+	if !validVersion(s) {
+		c.fail(req, "/aaep_version", "must be three numbers such as 1.0.0")
+	}
+}
+
 func (c *checker) uri(req, pointer, s string) {
-	if s == "" {
-		return
-	}
-	if u, err := url.Parse(s); err != nil || u.Scheme == "" || u.Host == "" && u.Opaque == "" && u.Path == "" {
-		c.fail(req, pointer, "must be a URI with a scheme")
+	c.size += len(s)
+	if !validURI(s) {
+		c.fail(req, pointer, "must be a URI with a scheme, in ASCII and without blanks")
 	}
 }
 
-func (c *checker) object(req, pointer string, v json.RawMessage) {
-	if v != nil && !isObject(v) {
-		c.fail(req, pointer, "must be an object")
+func (c *checker) optionalURI(req, pointer, s string) {
+	if s != "" {
+		c.uri(req, pointer, s)
 	}
 }
 
-func isObject(v json.RawMessage) bool {
-	s := strings.TrimLeft(string(v), " \t\r\n")
-	return strings.HasPrefix(s, "{") && json.Valid(v)
+func (c *checker) fraction(req, pointer string, v *float64, most float64) {
+	if v != nil && !(*v >= 0 && *v <= most) {
+		c.fail(req, pointer, "must be from 0 to %v", most)
+	}
 }
 
-// ValidLanguageTag reports whether s has the form of a language tag: subtags of one to eight letters or
-// digits joined by hyphens, the first of letters alone.
-func ValidLanguageTag(s string) bool {
-	for i, sub := range strings.Split(s, "-") {
-		if len(sub) < 1 || len(sub) > 8 {
-			return false
-		}
-		for j := 0; j < len(sub); j++ {
-			b := sub[j] | 0x20
-			if !(b >= 'a' && b <= 'z') && !(i > 0 && sub[j] >= '0' && sub[j] <= '9') {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func validVersion(s string) bool {
-	core, pre, tagged := strings.Cut(s, "-")
-	if tagged && pre == "" {
-		return false
-	}
-	for i := 0; i < len(pre); i++ {
-		b := pre[i]
-		if b != '.' && b != '-' && !(b >= '0' && b <= '9') && !(b|0x20 >= 'a' && b|0x20 <= 'z') {
-			return false
-		}
-	}
-	parts := strings.Split(core, ".")
-	for _, p := range parts {
-		if p == "" || strings.Trim(p, "0123456789") != "" {
-			return false
-		}
-	}
-	return len(parts) == 3
-}
-
-func validContentType(s string) bool {
-	major, minor, ok := strings.Cut(s, "/")
-	for _, part := range []string{major, minor} {
-		for i := 0; i < len(part); i++ {
-			b := part[i]
-			letter := b|0x20 >= 'a' && b|0x20 <= 'z'
-			ok = ok && (letter || i > 0 && (b >= '0' && b <= '9' || strings.IndexByte(".+_-", b) >= 0))
-		}
-		ok = ok && part != ""
-	}
-	return ok
-}
-
-func repeats[T comparable](list []T) bool {
-	seen := make(map[T]bool, len(list))
-	for _, v := range list {
-		if seen[v] {
-			return true
-		}
-		seen[v] = true
-	}
-	return false
-}
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

@@ -29,7 +29,7 @@ const (
 	PolicyViolation    ReasonCode = "policy_violation"
 )
 
-func (c ReasonCode) Error() string { return "aaep: " + strings.ReplaceAll(string(c), "_", " ") }
+func (c ReasonCode) Error() string { return "aaep: " + spaced(oneLine(string(c))) }
 
 // Rejection is why a subscription was refused or closed. It matches its Code with errors.Is.
 type Rejection struct {
@@ -50,7 +50,7 @@ func (r *Rejection) Error() string {
 		s += " (said by the peer)"
 	}
 	if r.Message != "" {
-		s += ": " + SafeText(r.Message)
+		s += ": " + oneLine(r.Message)
 	}
 	if r.Err != nil {
 		s += ": " + r.Err.Error()
@@ -80,6 +80,7 @@ type Violation struct {
 	Problem string
 }
 
+// String returns the violation as one line that is safe to log.
 func (v Violation) String() string {
 	s := v.Problem
 	if v.Pointer != "" {
@@ -88,23 +89,48 @@ func (v Violation) String() string {
 	if v.Requirement != "" {
 		s += " (" + v.Requirement + ")"
 	}
-	return s
+	return oneLine(hideTokens(s))
 }
 
+// Error returns all violations in one line that is safe to log: it holds no reply token.
 func (e *InvalidError) Error() string {
 	var b strings.Builder
 	b.WriteString("aaep: invalid ")
 	if e.Message == "" {
 		b.WriteString("message")
 	} else {
-		b.WriteString(SafeText(e.Message))
+		b.WriteString(oneLine(hideTokens(shortened(e.Message))))
 	}
 	for i, v := range e.Violations {
 		sep := ": "
 		if i > 0 {
 			sep = "; "
 		}
-		b.WriteString(sep + SafeText(v.String()))
+		b.WriteString(sep + v.String())
 	}
 	return b.String()
+}
+
+// hideTokens takes reply tokens out of a text. Nothing here puts one in, but a peer may have used one as
+// the name of a member or of a type (INV-37).
+func hideTokens(s string) string {
+	const prefix = "rpl_"
+	var b strings.Builder
+	for {
+		i := strings.Index(s, prefix)
+		if i < 0 {
+			break
+		}
+		i += len(prefix)
+		b.WriteString(s[:i])
+		rest := strings.TrimLeftFunc(s[i:], func(r rune) bool { return r < 0x80 && (isLetter(byte(r)) || isDigit(byte(r))) })
+		if len(rest) < len(s[i:]) {
+			b.WriteString("…")
+		}
+		s = rest
+	}
+	if b.Len() == 0 {
+		return s
+	}
+	return b.String() + s
 }

@@ -48,7 +48,7 @@ type Payload interface {
 
 // Type returns the event's type in compact form, or "" if it has no payload.
 func (e *Event) Type() Type {
-	if e.Payload == nil {
+	if isNil(e.Payload) {
 		return ""
 	}
 	return e.Payload.EventType()
@@ -60,7 +60,7 @@ func (e *Event) Critical() bool { return e.Urgency == UrgencyCritical || e.Type(
 
 // Language returns the tag of the language the event's text is in, or "" if it does not say.
 func (e *Event) Language() string {
-	if p, ok := e.Payload.(*OutputStreaming); ok && p.Language != "" {
+	if p, ok := e.Payload.(*OutputStreaming); ok && p != nil && p.Language != "" {
 		return p.Language
 	}
 	if e.LocalizationHints != nil {
@@ -76,7 +76,7 @@ func (e *Event) Text(v Verbosity) string {
 	if s := e.Summary.At(v); s != "" {
 		return s
 	}
-	if p, ok := e.Payload.(interface{ fallback() string }); ok {
+	if p, ok := e.Payload.(interface{ fallback() string }); ok && !isNil(p) {
 		return p.fallback()
 	}
 	return string(e.Type())

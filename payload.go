@@ -157,7 +157,14 @@ func (*OutputStreaming) EventType() Type       { return TypeOutputStreaming }
 func (*AwaitingConfirmation) EventType() Type  { return TypeAwaitingConfirmation }
 func (*AwaitingClarification) EventType() Type { return TypeAwaitingClarification }
 func (*HandoffRequested) EventType() Type      { return TypeHandoffRequested }
-func (p *Extension) EventType() Type           { return p.Type }
+
+// EventType returns the type it was given.
+func (p *Extension) EventType() Type {
+	if p == nil {
+		return ""
+	}
+	return p.Type
+}
 
 func (*SessionStarted) payload()        {}
 func (*SessionCompleted) payload()      {}

@@ -1,16 +1,18 @@
 package aaep
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "reflect"
 
 // Validate reports everything that keeps m from being valid under the prose and the published schemas, as
-// an *InvalidError, or nil. It judges one message; the order of messages is the affair of the
+// an *InvalidError, or nil. It asks a little more than they do: text that a person will get must not
+// deceive (SafeText would leave it as it is), an irreversible action defaults to reject, and the limits
+// AAEP recommends are limits (§3.7). It judges one message; the order of messages is the affair of the
 // session's two ends.
 func Validate(m Message) error {
 	var c checker
+	if isNil(m) {
+		c.fail("ENV-068", "", "is nil")
+		return c.err("")
+	}
 	if e, ok := m.(*Event); ok {
 		checkEvent(&c, e)
 	} else {
@@ -20,182 +22,70 @@ func Validate(m Message) error {
 	return c.err(m.MessageType())
 }
 
+// isNil reports whether v, a message or a payload, is nil or a nil pointer.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
+}
+
 func checkEvent(c *checker, e *Event) {
-	if e.Payload == nil {
+	if isNil(e.Payload) {
 		c.fail("ENV-011", "/type", "has no payload, and so no type")
 		return
 	}
-	if len(e.Context) > 0 && e.Context[0] != CoreContext {
-		c.fail("ENV-002", "/@context", "must start with %q", CoreContext)
-	}
-	if e.AAEPVersion != "" && !validVersion(e.AAEPVersion) {
-		c.fail("ENV-051", "/aaep_version", "must be three numbers such as 1.0.0")
+	typ := e.Type()
+	checkContext(c, e.Context)
+	if e.AAEPVersion != "" {
+		c.version("ENV-051", e.AAEPVersion)
 	}
 	c.id("ENV-012", "/event_id", e.EventID, "evt_")
 	c.id("ENV-017", "/session_id", e.SessionID, "sess_")
-	if e.Timestamp.IsZero() {
-		c.fail("ENV-020", "/timestamp", "is missing")
-	}
-	if e.SequenceNumber != nil && *e.SequenceNumber < 0 {
-		c.fail("ENV-040", "/sequence_number", "must not be negative")
+	c.moment("ENV-020", "/timestamp", e.Timestamp)
+	if e.SequenceNumber != nil {
+		c.count("ENV-040", "/sequence_number", *e.SequenceNumber)
 	}
 	checkProducer(c, &e.Producer)
 	c.oneOf("ENV-031", "/verbosity", string(e.Verbosity), "terse", "normal", "detailed")
 	c.oneOf("ENV-033", "/urgency", string(e.Urgency), "background", "normal", "critical")
-	if e.Type().Critical() && e.Urgency != UrgencyCritical {
-		c.fail("EVT-068", "/urgency", "must be %q on %s", UrgencyCritical, e.Type())
+	if typ.Critical() && e.Urgency != UrgencyCritical {
+		c.fail("EVT-068", "/urgency", "must be %q on %s", UrgencyCritical, typ)
 	}
-	checkHints(c, e.LocalizationHints)
-	for prefix, v := range e.Extensions {
-		if !isObject(v) {
-			c.fail("ENV-046", "/extensions/"+prefix, "must be an object")
-		}
+	if e.LocalizationHints != nil {
+		c.within("/localization_hints", func() { checkHints(c, e.LocalizationHints) })
 	}
+	c.text("ENV-045", "/correlation_id", e.CorrelationID, 0, maxText)
+	c.text("EVT-007", "/summary_terse", e.Summary.Terse, 0, maxShort)
+	c.text("EVT-007", "/summary_detailed", e.Summary.Detailed, 0, maxText)
+	if typ != TypeOutputStreaming {
+		c.text("LVL-010", "/summary_normal", e.Summary.Normal, 1, maxText)
+	} else if !e.Summary.IsZero() {
+		c.fail("EVT-054", "/summary_normal", "an output event has no summary; its chunk is what is heard")
+	}
+	if _, ok := e.Payload.(*Extension); ok {
+		checkExtensionType(c, e, typ)
+	} else {
+		checkPayload(c, e.Payload)
+	}
+	extra := checkExtensions(c, e.Extensions)
 	if len(e.Extensions) > 0 && len(e.Context) < 2 {
 		c.fail("ENV-047", "/@context", "must name the vocabulary of every extension prefix")
 	}
-	c.text("EVT-007", "/summary_terse", e.Summary.Terse, 0, maxShort)
-	c.text("EVT-007", "/summary_detailed", e.Summary.Detailed, 0, maxText)
-	if e.Type() == TypeOutputStreaming {
-		if !e.Summary.IsZero() {
-			c.fail("EVT-054", "/summary_normal", "an output event has no summary; its chunk is what is heard")
-		}
-	} else {
-		c.text("LVL-010", "/summary_normal", e.Summary.Normal, 1, maxText)
-	}
-	if strings.HasPrefix(string(e.Type()), "aaep:") {
-		if _, ok := e.Payload.(*Extension); ok {
-			c.fail("ENV-008", "/type", "%q is not defined by AAEP; an extension uses a prefix of its own", e.Type())
-		}
-	}
-	checkPayload(c, e)
+	extra += checkUnknown(c, e)
+	checkSize(c, e, extra)
 }
 
-func checkPayload(c *checker, e *Event) {
-	switch p := e.Payload.(type) {
-	case *SessionStarted:
-		c.millis("/expected_duration_ms", p.ExpectedDurationMS)
-		c.text("EVT-009", "/requested_by", p.RequestedBy, 0, 256)
-		c.text("EVT-009", "/request_text", p.RequestText, 0, maxText)
-		if len(p.ToolsAvailable) > 256 || repeats(p.ToolsAvailable) {
-			c.fail("EVT-010", "/tools_available", "must be at most 256 different names")
-		}
-		for i, t := range p.ToolsAvailable {
-			c.text("EVT-010", fmt.Sprintf("/tools_available/%d", i), t, 1, 256)
-		}
-	case *SessionCompleted:
-		c.millis("/duration_ms", p.DurationMS)
-		if p.ToolInvocationsCount != nil && *p.ToolInvocationsCount < 0 {
-			c.fail("EVT-015", "/tool_invocations_count", "must not be negative")
-		}
-		c.text("EVT-015", "/output_summary", p.OutputSummary, 0, maxText)
-		c.uri("EVT-015", "/result_uri", p.ResultURI)
-	case *SessionErrored:
-		c.required("EVT-018", "/error_category", string(p.ErrorCategory), "transient", "permanent", "requires_user", "unknown")
-		c.snake("EVT-020", "/error_code", p.ErrorCode, 'A', 'Z')
-		c.uri("EVT-021", "/error_uri", p.ErrorURI)
-		c.text("EVT-021", "/remediation_hint", p.RemediationHint, 0, maxShort)
-	case *SessionCancelled:
-		c.required("EVT-024", "/cancelled_by", string(p.CancelledBy), "user", "producer", "timeout", "system")
-		c.snake("EVT-025", "/cancellation_reason", p.CancellationReason, 'a', 'z')
-		c.text("EVT-025", "/partial_result", p.PartialResult, 0, maxText)
-	case *StateChanged:
-		c.text("EVT-028", "/from_state", string(p.FromState), 1, 64)
-		c.text("EVT-028", "/to_state", string(p.ToState), 1, 64)
-		c.millis("/expected_duration_ms", p.ExpectedDurationMS)
-	case *ProgressUpdated:
-		g := p.Progress
-		if g == (Progress{}) {
-			c.fail("EVT-034", "/progress", "must have at least one of percent, step, total_steps and description")
-		}
-		if g.Percent != nil && !(*g.Percent >= 0 && *g.Percent <= 100) {
-			c.fail("EVT-035", "/progress/percent", "must be from 0 to 100")
-		}
-		if g.Step < 0 || g.TotalSteps < 0 {
-			c.fail("EVT-035", "/progress/step", "must count from 1")
-		}
-		if g.TotalSteps > 0 && g.Step > g.TotalSteps {
-			c.fail("EVT-036", "/progress/step", "step %d is above total_steps %d", g.Step, g.TotalSteps)
-		}
-		c.text("EVT-035", "/progress/description", g.Description, 0, maxShort)
-		c.millis("/eta_ms", p.ETAMS)
-	case *ToolInvoked:
-		c.tool("EVT-040", p.Tool)
-		c.optionalID("EVT-044", "/tool_call_id", p.ToolCallID, "call_")
-		c.text("EVT-047", "/description", p.Description, 0, maxShort)
-		c.text("EVT-047", "/args_summary", p.ArgsSummary, 0, maxText)
-		c.millis("/expected_duration_ms", p.ExpectedDurationMS)
-		c.oneOf("EVT-046", "/risk_level", string(p.RiskLevel), "low", "medium", "high")
-	case *ToolCompleted:
-		c.tool("EVT-040", p.Tool)
-		c.optionalID("EVT-044", "/tool_call_id", p.ToolCallID, "call_")
-		c.required("EVT-049", "/status", string(p.Status), "success", "error", "timeout")
-		c.millis("/duration_ms", p.DurationMS)
-		c.text("EVT-053", "/error_message", p.ErrorMessage, 0, maxShort)
-	case *OutputStreaming:
-		c.text("EVT-055", "/chunk", p.Chunk, 0, maxText)
-		if p.Chunk == "" && !p.Complete {
-			c.fail("EVT-055", "/chunk", "may be empty only on the closing chunk")
-		}
-		if p.Position < 0 {
-			c.fail("EVT-056", "/position", "must not be negative")
-		}
-		c.oneOf("EVT-062", "/coalesce_hint", string(p.CoalesceHint), "none", "word", "sentence", "paragraph", "completion")
-		c.optionalID("EVT-063", "/output_id", p.OutputID, "out_")
-		if p.ContentType != "" && !validContentType(p.ContentType) {
-			c.fail("EVT-064", "/content_type", "must be type/subtype without parameters")
-		}
-		if p.Language != "" {
-			c.tag("EVT-065", "/language", p.Language)
-		}
-	case *AwaitingConfirmation:
-		c.text("EVT-069", "/action", p.Action, 1, maxText)
-		c.text("EVT-069", "/consequence", p.Consequence, 1, maxText)
-		c.id("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
-		c.timeout(p.TimeoutSeconds)
-		c.required("EVT-071", "/default_decision", string(p.DefaultDecision), "accept", "reject")
-		c.oneOf("EVT-073", "/risk_level", string(p.RiskLevel), "low", "medium", "high")
-		c.oneOf("EVT-073", "/reversibility", string(p.Reversibility), "reversible", "reversible_with_effort", "irreversible")
-		if p.IsIrreversible() && p.DefaultDecision == Accept {
-			c.fail("CONF-031", "/default_decision", "an irreversible action must default to reject")
-		}
-		if p.Irreversible != nil && p.Reversibility != "" && *p.Irreversible != (p.Reversibility == Irreversible) {
-			c.fail("EVT-073", "/reversibility", "contradicts irreversible")
-		}
-		if n := len(p.AllowedReplies); n > 32 || repeats(p.AllowedReplies) || p.AllowedReplies != nil && n == 0 {
-			c.fail("EVT-074", "/allowed_replies", "must be 1 to 32 different strings")
-		}
-		c.object("EVT-075", "/extra_context", p.ExtraContext)
-	case *AwaitingClarification:
-		c.text("EVT-080", "/question", p.Question, 1, maxText)
-		c.id("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
-		c.timeout(p.TimeoutSeconds)
-		c.text("EVT-085", "/context", p.Context, 0, maxShort)
-		c.text("EVT-085", "/default_response", p.DefaultResponse, 0, maxShort)
-		if repeats(p.AcceptedResponseKinds) {
-			c.fail("EVT-082", "/accepted_response_kinds", "must be different kinds")
-		}
-		for _, k := range p.AcceptedResponseKinds {
-			c.required("EVT-082", "/accepted_response_kinds", string(k), "freetext", "yes_no", "multiple_choice", "numeric")
-		}
-		n := len(p.Choices)
-		if slices.Contains(p.AcceptedResponseKinds, ResponseMultipleChoice) != (n > 0) {
-			c.fail("EVT-084", "/choices", "must be there exactly when multiple_choice is accepted")
-		}
-		if n == 1 || n > 32 || repeats(p.Choices) {
-			c.fail("EVT-083", "/choices", "must be 2 to 32 different choices")
-		}
-		for i, ch := range p.Choices {
-			c.text("EVT-083", fmt.Sprintf("/choices/%d/value", i), ch.Value, 1, 256)
-			c.text("EVT-083", fmt.Sprintf("/choices/%d/label", i), ch.Label, 1, 1024)
-		}
-	case *HandoffRequested:
-		c.text("EVT-087", "/reason", p.Reason, 1, maxText)
-		c.required("EVT-087", "/target_kind", string(p.TargetKind), "human", "specialist_agent", "escalation_queue")
-		c.uri("EVT-089", "/target_uri", p.TargetURI)
-		c.object("EVT-089", "/packaged_context", p.PackagedContext)
-		c.oneOf("EVT-089", "/urgency_for_handoff", string(p.UrgencyForHandoff), "low", "medium", "high")
+// checkContext: the core context, then URIs (§3.2.1). A new event may leave it out.
+func checkContext(c *checker, context []string) {
+	if len(context) == 0 {
+		return
 	}
+	if context[0] != CoreContext {
+		c.fail("ENV-002", "/@context", "must start with %q", CoreContext)
+	}
+	c.each("/@context", len(context), func(i int) { c.uri("ENV-003", "", context[i]) })
 }
 
 func checkProducer(c *checker, p *Producer) {
@@ -203,24 +93,50 @@ func checkProducer(c *checker, p *Producer) {
 	c.text("ENV-029", "/producer/agent_version", p.AgentVersion, 0, maxText)
 	c.text("ENV-029", "/producer/agent_name", p.AgentName, 0, maxText)
 	c.text("ENV-029", "/producer/model", p.Model, 0, maxText)
-	c.uri("ENV-030", "/producer/manifest_uri", p.ManifestURI)
+	c.optionalURI("ENV-030", "/producer/manifest_uri", p.ManifestURI)
 }
 
 func checkHints(c *checker, h *LocalizationHints) {
-	if h == nil {
-		return
-	}
 	if h.PrimaryLanguage != "" {
-		c.tag("ENV-036", "/localization_hints/primary_language", h.PrimaryLanguage)
+		c.tag("ENV-036", "/primary_language", h.PrimaryLanguage)
 	}
-	c.oneOf("ENV-037", "/localization_hints/text_direction", string(h.TextDirection), "ltr", "rtl", "auto")
+	c.oneOf("ENV-037", "/text_direction", string(h.TextDirection), "ltr", "rtl", "auto")
 	if len(h.AvailableLanguages) > 32 || repeats(h.AvailableLanguages) {
-		c.fail("ENV-038", "/localization_hints/available_languages", "must be at most 32 different tags")
+		c.fail("ENV-038", "/available_languages", "must be at most 32 different tags")
 	}
 	if len(h.FallbackChain) > 16 {
-		c.fail("ENV-038", "/localization_hints/fallback_chain", "must be at most 16 tags")
+		c.fail("ENV-038", "/fallback_chain", "must be at most 16 tags")
 	}
-	for _, t := range slices.Concat(h.AvailableLanguages, h.FallbackChain) {
-		c.tag("ENV-036", "/localization_hints", t)
+	c.each("/available_languages", len(h.AvailableLanguages), func(i int) { c.tag("ENV-036", "", h.AvailableLanguages[i]) })
+	c.each("/fallback_chain", len(h.FallbackChain), func(i int) { c.tag("ENV-036", "", h.FallbackChain[i]) })
+	if h.Script != "" && !validScript(h.Script) {
+		c.fail("ENV-039", "/script", "must be a script code such as Latn")
+	}
+	c.text("ENV-035", "/calendar", h.Calendar, 0, maxText)
+}
+
+// An event with no more than this many extension prefixes and unknown members has no more than 32 members
+// and prefixes in all: no core event has more than 26 members of its own.
+const freeMembers = 6
+
+// checkSize holds the limits on a whole event (§3.7). Most events are so small that nothing is counted.
+func checkSize(c *checker, e *Event, extra int) {
+	// JSON escapes at most double what the other checks let through, and 4096 is more than the names
+	// of the members and what they hold apart from text.
+	if extra <= freeMembers && 2*c.size+4096 <= maxEvent || len(c.found) > 0 {
+		return
+	}
+	data, err := writeEvent(e)
+	if err != nil {
+		c.found = append(c.found, err.(*InvalidError).Violations...)
+		return
+	}
+	if len(data) > maxEvent {
+		c.fail("ENV-058", "", "is %d bytes long; at most %d are allowed", len(data), maxEvent)
+	}
+	n := len(e.Extensions)
+	eachMember(data, func(string, []byte) { n++ })
+	if n > 32 {
+		c.fail("ENV-059", "", "has %d members and extension prefixes; at most 32 are allowed", n)
 	}
 }

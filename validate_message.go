@@ -1,7 +1,8 @@
 package aaep
 
 import (
-	"fmt"
+	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -13,64 +14,72 @@ func checkReceived(c *checker, m Message) {
 		c.length("HS-006", "/subscriber_id", m.SubscriberID, 1, 256)
 		c.length("HS-009", "/subscriber_name", m.SubscriberName, 0, 256)
 		c.length("HS-009", "/subscriber_version", m.SubscriberVersion, 0, 64)
-		c.uri("HS-009", "/subscriber_manifest_uri", m.SubscriberManifestURI)
-		checkCapabilities(c, &m.Capabilities, "/capabilities")
-		for prefix, v := range m.Extensions {
-			c.object("HS-011", "/extensions/"+prefix, v)
-		}
+		c.optionalURI("HS-009", "/subscriber_manifest_uri", m.SubscriberManifestURI)
+		c.within("/capabilities", func() { checkCapabilities(c, &m.Capabilities) })
+		eachObject(m.Extensions, func(prefix string, v json.RawMessage) {
+			c.object("HS-011", pointer("/extensions", prefix), v, 2, maxDepth)
+		})
 	case *SubscriptionAccepted:
-		if m.SubscriptionID == "" {
-			c.fail("HS-045", "/subscription_id", "must be a non-empty string")
-		}
+		c.length("HS-045", "/subscription_id", m.SubscriptionID, 1, 256)
+		c.length("HS-044", "/aaep_version", m.AAEPVersion, 1, 64)
 		c.length("HS-044", "/producer/agent_id", m.Producer.AgentID, 1, maxText)
-		checkCapabilities(c, &m.HonoredCapabilities, "/honored_capabilities")
+		c.within("/honored_capabilities", func() { checkCapabilities(c, &m.HonoredCapabilities) })
 	case *SubscriptionRejected:
 		c.length("HS-057", "/reason_code", string(m.ReasonCode), 1, 256)
-	case *SubscriptionRenegotiate:
-		c.id("HS-074", "/subscription_id", m.SubscriptionID, "sub_")
-		checkCapabilities(c, &m.Capabilities, "/capabilities")
+	case *SubscriptionRenegotiate: // the id may be another's, see D-44
+		c.length("HS-074", "/subscription_id", m.SubscriptionID, 1, 256)
+		c.within("/capabilities", func() { checkCapabilities(c, &m.Capabilities) })
 	case *SubscriptionClose:
 		c.length("HS-081", "/subscription_id", m.SubscriptionID, 1, 256)
 	case *ConfirmationReply:
 		c.id("CONF-007", "/reply_token", string(m.ReplyToken), "rpl_")
 		c.required("CONF-013", "/decision", string(m.Decision), "accept", "reject")
-		c.id("CONF-014", "/subscription_id", m.SubscriptionID, "sub_")
+		c.length("CONF-014", "/subscription_id", m.SubscriptionID, 1, 256)
 		c.length("CONF-016", "/decided_by", m.DecidedBy, 0, 256)
 		c.length("CONF-016", "/decision_rationale", m.DecisionRationale, 0, maxShort)
-		c.object("CONF-016", "/modified_action", m.ModifiedAction)
+		c.optionalObject("CONF-016", "/modified_action", m.ModifiedAction, 1, maxDepth)
 	case *ClarificationReply:
 		c.id("CONF-007", "/reply_token", string(m.ReplyToken), "rpl_")
-		c.id("CONF-014", "/subscription_id", m.SubscriptionID, "sub_")
+		c.length("CONF-014", "/subscription_id", m.SubscriptionID, 1, 256)
 		switch r := m.Response.(type) {
 		case string:
 			c.length("CONF-041", "/response", r, 1, maxText)
-		case bool, float64:
+		case bool:
+		case float64:
+			if !finite(r) {
+				c.fail("CONF-041", "/response", "must be a number that JSON can write")
+			}
 		default:
 			c.fail("CONF-041", "/response", "must be a non-empty string, a boolean or a number")
 		}
 		c.length("CONF-043", "/decided_by", m.DecidedBy, 0, 256)
-		if m.Confidence != nil && !(*m.Confidence >= 0 && *m.Confidence <= 1) {
-			c.fail("CONF-043", "/confidence", "must be from 0 to 1")
-		}
+		c.fraction("CONF-043", "/confidence", m.Confidence, 1)
+	default:
+		c.fail("ENV-009", "/type", "is not a message of AAEP")
 	}
 }
 
-// checkSent holds what we ask of our own messages beyond what we ask of others'.
+// checkSent holds what we ask of our own messages beyond what we ask of others'. A subscription's id is
+// checked where it is minted; everywhere else it is an echo, and the other side may have chosen another
+// form (D-44).
 func checkSent(c *checker, m Message) {
 	switch m := m.(type) {
 	case *SubscriptionRequest:
-		if !validVersion(m.AAEPVersion) {
-			c.fail("HS-005", "/aaep_version", "must be three numbers such as 1.0.0")
-		}
-		checkKnownTerms(c, &m.Capabilities, "/capabilities")
+		c.version("HS-005", m.AAEPVersion)
+		c.text("HS-009", "/correlation_id", m.CorrelationID, 0, maxText)
+		c.within("/capabilities", func() { checkKnownTerms(c, &m.Capabilities) })
+		eachObject(m.Extensions, func(prefix string, _ json.RawMessage) {
+			c.within(pointer("/extensions", prefix), func() { c.prefix(prefix) })
+		})
 	case *SubscriptionAccepted:
 		c.id("HS-045", "/subscription_id", m.SubscriptionID, "sub_")
-		if !validVersion(m.AAEPVersion) {
-			c.fail("HS-044", "/aaep_version", "must be three numbers such as 1.0.0")
-		}
+		c.version("HS-044", m.AAEPVersion)
 		checkProducer(c, &m.Producer)
-		checkKnownTerms(c, &m.HonoredCapabilities, "/honored_capabilities")
-		c.uri("HS-048", "/manifest_uri", m.ManifestURI)
+		c.within("/honored_capabilities", func() { checkKnownTerms(c, &m.HonoredCapabilities) })
+		c.optionalURI("HS-048", "/manifest_uri", m.ManifestURI)
+		if m.SignedManifest != "" && !validJWS(m.SignedManifest) {
+			c.fail("HS-048", "/signed_manifest", "must be three base64url parts joined by dots")
+		}
 		c.length("HS-048", "/negotiation_notes", m.NegotiationNotes, 0, maxShort)
 	case *SubscriptionRejected:
 		c.required("HS-057", "/reason_code", string(m.ReasonCode), "version_unsupported", "manifest_signature_required",
@@ -80,71 +89,86 @@ func checkSent(c *checker, m Message) {
 		if s := m.RetryAfterSeconds; s != nil && (*s < 0 || *s > 86400) {
 			c.fail("HS-059", "/retry_after_seconds", "must be from 0 to 86400")
 		}
-		c.uri("HS-059", "/alternative_manifest_uri", m.AlternativeManifestURI)
+		c.optionalURI("HS-059", "/alternative_manifest_uri", m.AlternativeManifestURI)
 	case *SubscriptionRenegotiate:
-		checkKnownTerms(c, &m.Capabilities, "/capabilities")
+		c.within("/capabilities", func() { checkKnownTerms(c, &m.Capabilities) })
 	case *SubscriptionClose:
 		c.length("HS-081", "/reason_code", string(m.ReasonCode), 1, 256)
 		c.length("HS-081", "/reason_message", m.ReasonMessage, 1, maxShort)
 	case *ConfirmationReply:
-		if m.Timestamp.IsZero() {
-			c.fail("CONF-015", "/timestamp", "must be when the user decided")
-		}
+		c.moment("CONF-015", "/timestamp", m.Timestamp)
+		c.text("CONF-016", "/correlation_id", m.CorrelationID, 0, maxText)
 	case *ClarificationReply:
-		if m.Timestamp.IsZero() {
-			c.fail("CONF-015", "/timestamp", "must be when the user decided")
-		}
+		c.moment("CONF-015", "/timestamp", m.Timestamp)
+		c.text("CONF-043", "/correlation_id", m.CorrelationID, 0, maxText)
 	}
 }
 
-func checkCapabilities(c *checker, p *Capabilities, at string) {
+func checkCapabilities(c *checker, p *Capabilities) {
 	if n := p.MaxEventsPerSecond; n < 0 || n > maxRate {
-		c.fail("HS-012", at+"/max_events_per_second", "must be from 1 to %d", maxRate)
+		c.fail("HS-012", "/max_events_per_second", "must be from 1 to %d", maxRate)
 	}
 	if p.Languages != nil && (len(p.Languages) == 0 || len(p.Languages) > 32 || repeats(p.Languages)) {
-		c.fail("HS-017", at+"/languages", "must be 1 to 32 different language tags")
+		c.fail("HS-017", "/languages", "must be 1 to 32 different language tags")
 	}
-	for i, t := range p.Languages {
-		c.tag("HS-017", fmt.Sprintf("%s/languages/%d", at, i), t)
-	}
+	c.each("/languages", len(p.Languages), func(i int) { c.tag("HS-017", "", p.Languages[i]) })
 	if b := p.CoalesceBoundaries; b != nil && (len(b) == 0 || repeats(b)) {
-		c.fail("HS-023", at+"/coalesce_boundaries", "must be at least one boundary, and none twice")
+		c.fail("HS-023", "/coalesce_boundaries", "must be at least one boundary, and none twice")
 	}
 	if f := p.EventFilters; f != nil {
-		for i, list := range [][]string{f.Include, f.Exclude} {
-			name := at + "/event_filters/" + []string{"include", "exclude"}[i]
-			if repeats(list) {
-				c.fail("HS-025", name, "must not name a pattern twice")
-			}
-			for _, pattern := range list {
-				c.length("HS-025", name, pattern, 1, 256)
-			}
-		}
+		checkPatterns(c, "/event_filters/include", f.Include)
+		checkPatterns(c, "/event_filters/exclude", f.Exclude)
 	}
 	if l := p.SupportedConformanceLevels; l != nil && (len(l) == 0 || repeats(l) || slices.Min(l) < 1 || slices.Max(l) > 3) {
-		c.fail("HS-030", at+"/supported_conformance_levels", "must be different numbers from 1 to 3")
+		c.fail("HS-030", "/supported_conformance_levels", "must be different numbers from 1 to 3")
 	}
 	if len(p.SupportedExtensions) > 64 || repeats(p.SupportedExtensions) {
-		c.fail("HS-032", at+"/supported_extensions", "must be at most 64 different URIs")
+		c.fail("HS-032", "/supported_extensions", "must be at most 64 different URIs")
 	}
 	if n := p.PaceWPM; n != 0 && (n < 50 || n > 1000) {
-		c.fail("HS-037", at+"/pace_wpm", "must be from 50 to 1000")
+		c.fail("HS-037", "/pace_wpm", "must be from 50 to 1000")
 	}
+}
+
+func checkPatterns(c *checker, at string, patterns []string) {
+	if repeats(patterns) {
+		c.fail("HS-025", at, "must not name a pattern twice")
+	}
+	c.each(at, len(patterns), func(i int) { c.length("HS-025", "", patterns[i], 1, 256) })
 }
 
 // checkKnownTerms refuses the enum values and shapes that we tolerate in others' capabilities.
-func checkKnownTerms(c *checker, p *Capabilities, at string) {
-	c.oneOf("HS-015", at+"/preferred_verbosity", string(p.PreferredVerbosity), "terse", "normal", "detailed")
-	for _, b := range p.CoalesceBoundaries {
-		c.required("HS-023", at+"/coalesce_boundaries", string(b), "none", "word", "sentence", "paragraph", "completion")
+func checkKnownTerms(c *checker, p *Capabilities) {
+	c.oneOf("HS-015", "/preferred_verbosity", string(p.PreferredVerbosity), "terse", "normal", "detailed")
+	c.each("/coalesce_boundaries", len(p.CoalesceBoundaries), func(i int) {
+		c.required("HS-023", "", string(p.CoalesceBoundaries[i]), "none", "word", "sentence", "paragraph", "completion")
+	})
+	c.oneOf("HS-035", "/cognitive_load", string(p.CognitiveLoad), "low", "medium", "high")
+	c.each("/supported_extensions", len(p.SupportedExtensions), func(i int) { c.uri("HS-032", "", p.SupportedExtensions[i]) })
+	eachObject(p.Extensions, func(prefix string, v json.RawMessage) {
+		c.within(pointer("", prefix), func() {
+			if slices.Contains(coreCapabilities, prefix) {
+				c.fail("HS-041", "", "is a capability of AAEP itself; set its field")
+				return
+			}
+			c.prefix(prefix)
+			c.object("HS-041", "", v, 2, maxDepth)
+		})
+	})
+}
+
+var coreCapabilities = []string{
+	"max_events_per_second", "preferred_verbosity", "languages", "supports_confirmation_reply",
+	"supports_clarification_reply", "coalesce_boundaries", "event_filters", "supported_conformance_levels",
+	"supported_extensions", "cognitive_load", "pace_wpm", "accept_signed_manifests_only",
+}
+
+// eachObject calls f for every extension, in order of prefix.
+func eachObject(extensions map[string]json.RawMessage, f func(prefix string, v json.RawMessage)) {
+	if len(extensions) == 0 {
+		return
 	}
-	c.oneOf("HS-035", at+"/cognitive_load", string(p.CognitiveLoad), "low", "medium", "high")
-	for _, u := range p.SupportedExtensions {
-		c.uri("HS-032", at+"/supported_extensions", u)
-	}
-	for prefix, v := range p.Extensions {
-		if !isObject(v) {
-			c.fail("HS-041", at+"/"+prefix, "an extension capability must be an object")
-		}
+	for _, prefix := range slices.Sorted(maps.Keys(extensions)) {
+		f(prefix, extensions[prefix])
 	}
 }

@@ -1,6 +1,9 @@
 package coalesce
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // maxRate is the highest rate a subscription can ask for (§5.3.1.1, D-49).
 const maxRate = 100000
@@ -57,6 +60,26 @@ func (b *Budget) Take(now time.Time) bool {
 func (b *Budget) Next(now time.Time) time.Time {
 	t := b.at(now)
 	return now.Add(max(b.free(t)-t, 0))
+}
+
+// Free returns how many tokens there are at now; without a limit, more than anybody can use.
+func (b *Budget) Free(now time.Time) int {
+	if b.rate <= 0 {
+		return math.MaxInt
+	}
+	t := b.at(now)
+	used := 0
+	for i := len(b.spent) - 1; i >= b.head && b.spent[i] > t-time.Second; i-- {
+		used++
+	}
+	return max(b.rate-used, 0)
+}
+
+// Left moves the newest spend to now, for an event that left later than its token was taken.
+func (b *Budget) Left(now time.Time) {
+	if last := len(b.spent) - 1; last >= b.head {
+		b.spent[last] = max(b.spent[last], b.at(now))
+	}
 }
 
 // at returns now relative to base, having noted a large step back.

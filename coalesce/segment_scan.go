@@ -1,11 +1,8 @@
 package coalesce
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
 // A scanner knows what it has read well enough to say whether a boundary stands in front of the next
@@ -129,6 +126,9 @@ func (sc *scanner) ends(c class) (end bool, w wait) {
 	return c != clLower || sc.letter == clLower && sc.words >= 3 && !m.closed, waitNot
 }
 
+// quotative is the Japanese particle behind a quotation. With a combining mark it is another syllable.
+const quotative = 'と'
+
 // endsTight is ends without white space.
 func (sc *scanner) endsTight(r rune, c class) bool {
 	m := &sc.marks
@@ -139,7 +139,7 @@ func (sc *scanner) endsTight(r rune, c class) bool {
 			return false
 		case c == clEmphasis:
 			return !sc.emphasis
-		case m.closed && (r == 'と' || r == 'っ'): // 「はい。」と
+		case m.closed && (r == quotative || r == 'っ'): // 「はい。」と
 			return false
 		}
 		return true
@@ -407,87 +407,4 @@ func (sc *scanner) digit() bool {
 	}
 	r, _ := utf8.DecodeLastRune(sc.word[:sc.n])
 	return unicode.IsDigit(r)
-}
-
-func firstVisible(b []byte) int {
-	for i := 0; i < len(b); {
-		r, size := utf8.DecodeRune(b[i:])
-		if c := classOf(r); c != clSpace && c != clLine {
-			return i
-		}
-		i += size
-	}
-	return -1
-}
-
-// clusterEdge reports whether no grapheme cluster spans the end of before and next.
-func clusterEdge(before []byte, next rune) bool {
-	n := len(before)
-	if n == 0 || before[n-1] < utf8.RuneSelf && next < utf8.RuneSelf {
-		return n == 0 || before[n-1] != '\r' || next != '\n'
-	}
-	start := max(0, n-64)
-	for start < n && start > 0 && !utf8.RuneStart(before[start]) {
-		start++
-	}
-	window := utf8.AppendRune(append(make([]byte, 0, 80), before[start:]...), next)
-	n -= start
-	for g := graphemes.FromBytes(window); g.Next(); {
-		if g.End() >= n {
-			return g.End() == n
-		}
-	}
-	return true
-}
-
-// clusterBefore returns the last offset in b, but at most limit, between two grapheme clusters, or
-// where there is none, between two code points. The text in b goes beyond limit.
-func clusterBefore(b []byte, limit int) int {
-	start := limit
-	for start > 0 && (b[start] >= utf8.RuneSelf || b[start-1] >= utf8.RuneSelf || b[start-1] == '\r') {
-		start--
-	}
-	best := start
-	for g := graphemes.FromBytes(b[start:]); g.Next() && start+g.End() <= limit; {
-		best = start + g.End()
-	}
-	if best > 0 {
-		return best
-	}
-	for best = limit; best > max(0, limit-utf8.UTFMax); best-- {
-		if utf8.RuneStart(b[best]) {
-			return best
-		}
-	}
-	return limit // not UTF-8 anyway
-}
-
-// abbreviation classifies the word before a full stop; first: the sentence has no other word yet.
-func abbreviation(word string, first bool) abbr {
-	if a, ok := abbreviations[word]; ok {
-		return a
-	}
-	r, size := utf8.DecodeRuneInString(word)
-	switch {
-	case first && len(word) <= 3 && strings.Trim(word, "0123456789") == "":
-		return abMarker // "1." begins a list item
-	case first && len(word) <= 4 && strings.Trim(word, "ivx") == "":
-		return abMarker
-	case strings.Contains(word, "."):
-		for part := range strings.SplitSeq(word, ".") {
-			if utf8.RuneCountInString(part) > 1 {
-				return abNone
-			}
-		}
-		return abMaybe // U.S, a.m
-	case size < len(word) || !unicode.IsLetter(r):
-		return abNone
-	case first && r < utf8.RuneSelf:
-		return abMarker // "a." does too
-	case unicode.IsUpper(r):
-		return abInitial
-	case !unicode.IsLower(r) && wideScript(r) == 0 && !unicode.Is(unicode.Ethiopic, r):
-		return abNever // an initial in a script without capitals
-	}
-	return abNone // a small letter is a word in Yoruba, Igbo and Hausa
 }

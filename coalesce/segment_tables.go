@@ -107,7 +107,7 @@ func slowClass(r rune) class {
 		return clQuote
 	case '*', '_', '~':
 		return clEmphasis
-	case ',', ';', ':':
+	case ',', ';', ':', '\u037e': // the Greek question mark is a semicolon in NFC
 		return clClause
 	case '、', '，', '；', '：', '､', '،', '؛', '፣', '፤', '፥', '፦', '︐', '︑', '︓', '︔':
 		return clFullClause
@@ -121,6 +121,8 @@ func slowClass(r rune) class {
 		return clSpace
 	case unicode.Is(unicode.STerm, r):
 		return clFull
+	case unicode.Is(unicode.Prepended_Concatenation_Mark, r):
+		return clOther
 	case unicode.Is(unicode.Cf, r):
 		return clFormat
 	case unicode.Is(unicode.Ps, r):
@@ -203,4 +205,34 @@ func table(lists map[abbr]string) map[string]abbr {
 		}
 	}
 	return t
+}
+
+// abbreviation classifies the word before a full stop; first: the sentence has no other word yet.
+func abbreviation(word string, first bool) abbr {
+	if a, ok := abbreviations[word]; ok {
+		return a
+	}
+	r, size := utf8.DecodeRuneInString(word)
+	switch {
+	case first && len(word) <= 3 && strings.Trim(word, "0123456789") == "":
+		return abMarker // "1." begins a list item
+	case first && len(word) <= 4 && strings.Trim(word, "ivx") == "":
+		return abMarker
+	case strings.Contains(word, "."):
+		for part := range strings.SplitSeq(word, ".") {
+			if utf8.RuneCountInString(part) > 1 {
+				return abNone
+			}
+		}
+		return abMaybe // U.S, a.m
+	case size < len(word) || !unicode.IsLetter(r):
+		return abNone
+	case first && r < utf8.RuneSelf:
+		return abMarker // "a." does too
+	case unicode.IsUpper(r):
+		return abInitial
+	case !unicode.IsLower(r) && wideScript(r) == 0 && !unicode.Is(unicode.Ethiopic, r):
+		return abNever // an initial in a script without capitals
+	}
+	return abNone // a small letter is a word in Yoruba, Igbo and Hausa
 }

@@ -34,6 +34,9 @@ type Piece struct {
 // ideographs keep their okurigana. Thai and its neighbours, who write no spaces and would need a
 // dictionary, are cut where they do leave a space.
 //
+// It goes by rules of its own over one code point at a time, not by a splitter of whole texts, because
+// those read a sentence again for each token; a library of UAX #29 judges the grapheme clusters.
+//
 // Make one with NewSegmenter. Not safe for concurrent use.
 type Segmenter struct {
 	cut int // boundaryRank of the finest boundary wanted
@@ -126,7 +129,7 @@ func (s *Segmenter) Pause() []Piece {
 	if len(s.raw) > 0 {
 		// Nothing composes with a final mark, a closer or a space, so committing one is safe.
 		r, size := utf8.DecodeRune(s.raw)
-		if r == '\r' || size < len(s.raw) || !closing[classOf(s.nfcOf(r, size))] {
+		if size < len(s.raw) || !closing[classOf(r)] {
 			return nil
 		}
 		s.drain(true)
@@ -188,22 +191,12 @@ func (s *Segmenter) drain(atEOF bool) {
 	}
 	s.raw = append(s.raw[:0], s.raw[i:]...)
 	if len(s.raw) > 0 && !s.looked && utf8.FullRune(s.raw) {
-		// Marks to come may compose with this character but not change what it is to its
-		// neighbours, so the boundary in front of it need not wait for them.
-		r, size := utf8.DecodeRune(s.raw)
-		r = s.nfcOf(r, size)
-		s.look(r, classOf(r))
+		// Marks to come may compose with this character but not change its class, so the boundary in
+		// front of it need not wait for them; unless the character itself is asked for.
+		if r, _ := utf8.DecodeRune(s.raw); r != quotative {
+			s.look(r, classOf(r))
+		}
 	}
-}
-
-// nfcOf returns the first rune of the NFC of r, which stands at the head of raw.
-func (s *Segmenter) nfcOf(r rune, size int) rune {
-	if r < utf8.RuneSelf || r == utf8.RuneError {
-		return r
-	}
-	s.nfc = norm.NFC.Append(s.nfc[:0], s.raw[:size]...)
-	r, _ = utf8.DecodeRune(s.nfc)
-	return r
 }
 
 // segment normalizes and reads one normalization segment.
@@ -277,6 +270,7 @@ func (s *Segmenter) look(r rune, c class) {
 	case waitNot:
 		s.boundary(at, v.level)
 	default:
+		s.lastCut[atWord] = at
 		s.scan.waiting = waiting{kind: v.wait, at: at, level: v.level, quote: quotish[c]}
 	}
 }

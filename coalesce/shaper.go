@@ -63,6 +63,7 @@ type Shaper struct {
 	streams []*stream
 	stamps  map[string]time.Time
 	stats   Stats
+	spent   bool // the last Pop spent a token
 }
 
 // mark is a place in the log: after the first offset bytes of the chunk at pos, or, where whole, after
@@ -115,7 +116,7 @@ func (s *Shaper) adopt(terms handshake.Terms) {
 }
 
 // SetTerms applies renegotiated terms to everything that has not left yet (§5.7.2).
-func (s *Shaper) SetTerms(terms handshake.Terms) {
+func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	s.adopt(terms)
 	s.budget.SetRate(int(terms.MaxEventsPerSecond))
 	keep := func(list []*item) []*item {
@@ -130,7 +131,7 @@ func (s *Shaper) SetTerms(terms handshake.Terms) {
 	s.queue, s.urgent = keep(s.queue), keep(s.urgent)
 	for _, st := range s.streams {
 		if cut := s.cut; st.cut != cut {
-			s.release(st, st.recut(cut), false)
+			s.release(now, st, st.recut(cut), false)
 		}
 	}
 }
@@ -141,7 +142,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	session := ev.SessionID
 	if ev.Type() != aaep.TypeOutputStreaming {
 		// The agent turned to something else: a finished sentence does not wait for the next one.
-		s.pause(func(st *stream) bool { return st.session == session })
+		s.pause(now, func(st *stream) bool { return st.session == session })
 	}
 	if !s.wanted(ev) {
 		s.stats.Filtered++
@@ -164,21 +165,23 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	case ev.Type() == aaep.TypeProgressUpdated:
 		it.kind = progress
 	}
-	s.enqueue(it)
+	s.enqueue(now, it)
 }
 
 // Pop returns the next event that may leave now. Without one, Event is nil and next is when to ask again;
 // a zero next means after the next Push.
 func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
-	s.pause(func(st *stream) bool { return !st.pauseAt.IsZero() && !now.Before(st.pauseAt) })
+	s.pause(now, func(st *stream) bool { return !st.pauseAt.IsZero() && !now.Before(st.pauseAt) })
 	switch {
 	case len(s.urgent) > 0:
 		it := s.urgent[0]
+		s.spent = false
 		s.urgent = slices.Delete(s.urgent, 0, 1)
 		return s.leave(it), time.Time{}
 	case len(s.queue) > 0 && s.budget.Take(now):
 		it := s.queue[0]
 		s.queue = slices.Delete(s.queue, 0, 1)
+		s.spent = true
 		return s.leave(it), time.Time{}
 	case len(s.queue) > 0:
 		next = s.budget.Next(now)
@@ -189,6 +192,18 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 		}
 	}
 	return Out{}, next
+}
+
+// Ready returns how many events Pop would return at now, one after the other.
+func (s *Shaper) Ready(now time.Time) int {
+	return len(s.urgent) + min(len(s.queue), s.budget.Free(now))
+}
+
+// Left says that the event of the last Pop has left at now, which may be later than it was taken.
+func (s *Shaper) Left(now time.Time) {
+	if s.spent {
+		s.budget.Left(now)
+	}
 }
 
 // Overflow reports whether more events wait than a listener can be expected to catch up with.
@@ -226,9 +241,14 @@ func (s *Shaper) Stats() Stats {
 	return stats
 }
 
-// enqueue adds an item behind the others, folding in what it makes superfluous (D-51).
-func (s *Shaper) enqueue(it *item) {
+// enqueue adds an item behind the others. Where the budget makes it wait, it folds in what it makes
+// superfluous (D-51).
+func (s *Shaper) enqueue(now time.Time, it *item) {
 	session := it.event.SessionID
+	if len(s.queue) < s.budget.Free(now) {
+		s.queue = append(s.queue, it)
+		return
+	}
 	switch it.kind {
 	case progress: // the newest wins
 		if old := s.take(session, progress); old != nil {

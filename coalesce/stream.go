@@ -34,7 +34,7 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	skip := min(e.Skip, len(p.Chunk))
 	if len(st.parts) > 0 && st.parts[0].output().Language != p.Language {
 		// A chunk in another language begins a new event: a language is said once for each.
-		s.release(st, st.flush(false), false)
+		s.release(now, st, st.flush(false), false)
 	}
 	if len(st.parts) == 0 {
 		st.position = p.Position + runes(p.Chunk[:skip])
@@ -44,7 +44,7 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	if p.Complete {
 		pieces = append(pieces, st.flush(true)...)
 	}
-	s.release(st, pieces, p.Complete)
+	s.release(now, st, pieces, p.Complete)
 	st.pauseAt = time.Time{}
 	switch {
 	case p.Complete:
@@ -102,10 +102,10 @@ func (st *stream) recut(cut aaep.Boundary) []Piece {
 }
 
 // pause releases finished sentences of the streams that match.
-func (s *Shaper) pause(match func(*stream) bool) {
+func (s *Shaper) pause(now time.Time, match func(*stream) bool) {
 	for _, st := range s.streams {
 		if st.seg != nil && match(st) {
-			s.release(st, st.seg.Pause(), false)
+			s.release(now, st, st.seg.Pause(), false)
 			st.pauseAt = time.Time{}
 		}
 	}
@@ -113,7 +113,7 @@ func (s *Shaper) pause(match func(*stream) bool) {
 
 // release queues pieces as events. If complete, the last of them closes the output; where no text is left
 // for it, an empty one does.
-func (s *Shaper) release(st *stream, pieces []Piece, complete bool) {
+func (s *Shaper) release(now time.Time, st *stream, pieces []Piece, complete bool) {
 	if complete && len(pieces) == 0 {
 		pieces = []Piece{{Boundary: aaep.BoundaryCompletion}}
 	}
@@ -130,7 +130,7 @@ func (s *Shaper) release(st *stream, pieces []Piece, complete bool) {
 		ev.Payload = &p
 		it.event = &ev
 		st.position += runes(piece.Text)
-		s.enqueue(it)
+		s.enqueue(now, it)
 	}
 }
 

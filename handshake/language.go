@@ -2,6 +2,7 @@ package handshake
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/language"
@@ -18,7 +19,7 @@ func languages(requested []string, offer Offer, note func(string, ...any)) ([]st
 	if len(offered) == 0 {
 		offered = defaultLanguages
 	}
-	var honored []string
+	honored := []string{} // never nil: that would be the default at the next renegotiation
 	for _, tag := range requested {
 		if _, ok := MatchLanguage([]string{tag}, offered); ok {
 			honored = append(honored, tag)
@@ -29,30 +30,35 @@ func languages(requested []string, offer Offer, note func(string, ...any)) ([]st
 	}
 	if offer.AnyLanguage {
 		note("None of the requested languages is available; text is in %s.", offered[0])
-		return nil, nil
+		return honored, nil
 	}
 	return nil, &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
-		Message: fmt.Sprintf("None of the requested languages is available. Available: %s.", strings.Join(offered, ", "))}
+		Message: clip(fmt.Sprintf("None of the requested languages is available. Available: %s.", strings.Join(offered, ", ")))}
 }
 
 // MatchLanguage returns the offered tag that serves a listener best, going through the requested tags in
 // order (§11.1.3): the same tag; an offered tag that says more, as en-US does for en; then the
 // requested tag with subtags dropped from the right. It never crosses scripts, unless the offered
-// tag names neither script nor region. Case does not matter.
+// tag names neither script nor region and nothing of the listener's script fits as well. Case does
+// not matter.
 func MatchLanguage(requested, offered []string) (tag string, ok bool) {
+	longest := 0
+	for _, have := range offered {
+		longest = max(longest, len(have))
+	}
 	for _, want := range requested {
 		script := scriptOf(want)
-		for cut := strings.ToLower(want); cut != ""; cut = dropSubtag(cut) {
-			for _, exact := range []bool{true, false} {
-				for _, have := range offered {
-					lower := strings.ToLower(have)
-					fits := lower == cut
-					if !exact {
-						fits = strings.HasPrefix(lower, cut+"-")
-					}
-					if fits && (!strings.Contains(have, "-") || scriptOf(have) == script) {
-						return have, true
-					}
+		for cut := want; cut != ""; cut = dropSubtag(cut) {
+			if len(cut) > longest {
+				continue // a request may be as long as a message, and be nothing but subtags
+			}
+			for _, fits := range []func(have string) bool{
+				func(have string) bool { return strings.EqualFold(have, cut) && scriptOf(have) == script },
+				func(have string) bool { return saysMore(have, cut) && scriptOf(have) == script },
+				func(have string) bool { return strings.EqualFold(have, cut) && !strings.Contains(have, "-") },
+			} {
+				if i := slices.IndexFunc(offered, fits); i >= 0 {
+					return offered[i], true
 				}
 			}
 		}
@@ -60,24 +66,29 @@ func MatchLanguage(requested, offered []string) (tag string, ok bool) {
 	return "", false
 }
 
+// saysMore reports whether a tag is another one and further subtags.
+func saysMore(tag, than string) bool {
+	return len(tag) > len(than) && tag[len(than)] == '-' && strings.EqualFold(tag[:len(than)], than)
+}
+
+// dropSubtag takes the last subtag off a tag; it returns "" where no language would be left.
 func dropSubtag(tag string) string {
 	i := strings.LastIndexByte(tag, '-')
-	if i < 0 {
-		return ""
-	}
 	// A single letter introduces the subtags after it and goes with them.
 	if i >= 2 && tag[i-2] == '-' {
 		i -= 2
+	}
+	if i < 2 { // x and i introduce too, and are no language
+		return ""
 	}
 	return tag[:i]
 }
 
 // scriptOf returns the script a tag names or implies.
 func scriptOf(tag string) string {
-	t, err := language.Parse(tag)
-	if err != nil {
-		return ""
-	}
+	// The script is among the first subtags, and Parse is slow on long tags. It leaves out what it
+	// does not know.
+	t, _ := language.Parse(tag[:min(len(tag), 64)])
 	s, _ := t.Script()
 	return s.String()
 }

@@ -25,6 +25,9 @@ type Offer struct {
 	SignedManifest bool
 }
 
+// maxRate is the highest rate that can be honored (D-49).
+const maxRate = 100000
+
 // The defaults of absent capabilities (§5.3.1).
 var (
 	defaultLanguages  = []string{"en-US"}
@@ -47,6 +50,8 @@ func Negotiate(req *aaep.SubscriptionRequest, offer Offer) (Terms, error) {
 // negotiated (§5.7.1). After a refusal the subscription is over.
 func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error) {
 	ask := now.Capabilities()
+	// What was honored as none is left out of the answer; it must not become the default here.
+	ask.Languages, ask.SupportedConformanceLevels = now.Languages, now.Levels
 	if change.MaxEventsPerSecond != 0 {
 		ask.MaxEventsPerSecond = change.MaxEventsPerSecond
 	}
@@ -88,7 +93,13 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 
 func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	var t Terms
-	note := func(format string, args ...any) { t.Notes = append(t.Notes, fmt.Sprintf(format, args...)) }
+	room := maxNote
+	note := func(format string, args ...any) {
+		if room > 0 { // more would not travel, and a request may be long
+			s := clip(fmt.Sprintf(format, args...))
+			t.Notes, room = append(t.Notes, s), room-len(s)
+		}
+	}
 
 	t.SignedOnly = isTrue(ask.AcceptSignedManifestsOnly)
 	if t.SignedOnly && !offer.SignedManifest {
@@ -97,7 +108,7 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	}
 
 	t.MaxEventsPerSecond = ask.MaxEventsPerSecond
-	if top := offer.MaxEventsPerSecond; top > 0 && (t.MaxEventsPerSecond == 0 || t.MaxEventsPerSecond > top) {
+	if top := min(offer.MaxEventsPerSecond, maxRate); top > 0 && (t.MaxEventsPerSecond == 0 || t.MaxEventsPerSecond > top) {
 		t.MaxEventsPerSecond = top
 		note("At most %d events per second are served.", top)
 	}
@@ -150,9 +161,6 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	}
 	t.Levels = common(levels, offer.Levels)
 	t.Extensions = common(ask.SupportedExtensions, offer.Extensions)
-	if t.Extensions == nil {
-		t.Extensions = []string{}
-	}
 
 	t.CognitiveLoad = ask.CognitiveLoad
 	switch t.CognitiveLoad {
@@ -189,9 +197,9 @@ func boundaryRank(b aaep.Boundary) int {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// common returns the members of a that b has too, in a's order, or nil.
+// common returns the members of a that b has too, in a's order. It never returns nil.
 func common[T comparable](a, b []T) []T {
-	var out []T
+	out := []T{}
 	for _, v := range a {
 		if slices.Contains(b, v) {
 			out = append(out, v)

@@ -18,7 +18,8 @@ type Terms struct {
 	// MaxEventsPerSecond is the rate of events that are not critical; zero is no limit.
 	MaxEventsPerSecond int64
 	Verbosity          aaep.Verbosity
-	// Languages are the requested tags this producer can serve, best first.
+	// Languages are the requested tags this producer can serve, best first. It is empty only if
+	// Offer.AnyLanguage let a subscriber in that understands none of them.
 	Languages []string
 	// ConfirmationReply and ClarificationReply say whether the subscriber may be asked.
 	ConfirmationReply  bool
@@ -37,9 +38,9 @@ type Terms struct {
 }
 
 // Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only an
-// unlimited rate, a pace nobody asked for, and an empty list of levels.
+// unlimited rate, a pace nobody asked for, and an empty list of languages or levels (D-45).
 func (t Terms) Capabilities() aaep.Capabilities {
-	return aaep.Capabilities{
+	honored := aaep.Capabilities{
 		MaxEventsPerSecond:         t.MaxEventsPerSecond,
 		PreferredVerbosity:         t.Verbosity,
 		Languages:                  t.Languages,
@@ -53,13 +54,24 @@ func (t Terms) Capabilities() aaep.Capabilities {
 		PaceWPM:                    t.PaceWPM,
 		AcceptSignedManifestsOnly:  &t.SignedOnly,
 	}
+	if len(t.Languages) == 0 {
+		honored.Languages = nil
+	}
+	if len(t.Levels) == 0 {
+		honored.SupportedConformanceLevels = nil
+	}
+	return honored
 }
 
 // Note joins Notes, for subscription.accepted; it is at most 4096 characters.
-func (t Terms) Note() string {
-	s := strings.Join(t.Notes, " ")
-	if r := []rune(s); len(r) > 4096 {
-		s = string(r[:4095]) + "…"
+func (t Terms) Note() string { return clip(strings.Join(t.Notes, " ")) }
+
+// maxNote is how many characters a note or a reason may have.
+const maxNote = 4096
+
+func clip(s string) string {
+	if r := []rune(s); len(r) > maxNote {
+		return string(r[:maxNote-1]) + "…"
 	}
 	return s
 }

@@ -1,8 +1,10 @@
 package producer
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
@@ -44,8 +46,8 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		Question:              norm.NFC.String(q.Ask.At(aaep.VerbosityNormal)),
 		ReplyToken:            aaep.ReplyToken(newID("rpl_")),
 		TimeoutSeconds:        wholeSeconds(q.Timeout),
-		AcceptedResponseKinds: q.Kinds,
-		Choices:               q.Choices,
+		AcceptedResponseKinds: slices.Clone(q.Kinds),
+		Choices:               slices.Clone(q.Choices), // what is asked must not change under the user
 		Context:               norm.NFC.String(q.Context),
 		DefaultResponse:       q.Default,
 	}
@@ -53,18 +55,18 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		return nil, &aaep.InvalidError{Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
 			Requirement: "EVT-085", Pointer: "/default_response", Problem: "is no answer to this question"}}}
 	}
-	out, err := s.ask(ctx, q.Ask, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p}, func(out *ledger.Outcome) (aaep.Text, error) {
+	out, err := s.ask(ctx, q.Ask, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p}, func(out *ledger.Outcome) (string, error) {
 		switch {
 		case out.Cause == ledger.Replied:
-			return aaep.Text{}, nil
+			return "", nil
 		case out.Cause == ledger.Withdrawn:
-			return aaep.Say("The question was withdrawn."), context.Canceled
+			return "The question was withdrawn.", context.Canceled
 		case out.Response != nil:
-			return aaep.Say("No answer; the default is used."), nil
+			return "No answer; the default is used.", nil
 		case out.Cause == ledger.Unreachable:
-			return aaep.Say("Nobody could be asked."), ErrUnreachable
+			return "Nobody could be asked.", ErrUnreachable
 		}
-		return aaep.Say("Nobody answered in time."), ErrTimedOut
+		return "Nobody answered in time.", ErrTimedOut
 	})
 	if err != nil {
 		return nil, err
@@ -75,8 +77,8 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 // ask puts one question and waits for its one outcome. Explain says how to tell it and which error it is.
 //
 // The order of events: awaiting_input, the question, its outcome, and one change of state that says what
-// came of it. Where the answer is yes the caller's next event is that change.
-func (s *Session) ask(ctx context.Context, about aaep.Text, q *ledger.Question, explain func(*ledger.Outcome) (aaep.Text, error)) (*ledger.Outcome, error) {
+// came of it; where the answer is yes, that is calling_tool.
+func (s *Session) ask(ctx context.Context, about aaep.Text, q *ledger.Question, explain func(*ledger.Outcome) (string, error)) (*ledger.Outcome, error) {
 	select { // one question at a time; the others wait in line (D-40)
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -89,6 +91,9 @@ func (s *Session) ask(ctx context.Context, about aaep.Text, q *ledger.Question, 
 	if q.Confirmation != nil {
 		payload = q.Confirmation
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	answer, err := s.put(about, q, payload)
 	if err != nil {
 		return nil, err
@@ -96,6 +101,7 @@ func (s *Session) ask(ctx context.Context, about aaep.Text, q *ledger.Question, 
 	var out *ledger.Outcome
 	if answer == nil {
 		out = nobody(q)
+		record(s.p.cfg.Logger, out)
 	} else {
 		select {
 		case out = <-answer:
@@ -107,15 +113,15 @@ func (s *Session) ask(ctx context.Context, about aaep.Text, q *ledger.Question, 
 		}
 		s.p.forget(q.Token)
 	}
-	if ctx.Err() != nil { // a yes that came too late for its asker is none
+	late := ctx.Err()
+	if late != nil { // an answer that came too late for its asker is recorded, but nothing is done
 		out = &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject}
 	}
-	s.p.cfg.Logger.Info("question settled", "session_id", s.id, "token", q.Token, "cause", out.Cause,
-		"decision", out.Decision, "subscription_id", out.By, "principal", out.Principal)
-	text, failed := explain(out)
+	news, failed := explain(out)
+	failed = cmp.Or(late, failed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if s.over || s.ctx.Err() != nil {
 		return nil, ErrSessionOver
 	}
 	if answer != nil {
@@ -123,10 +129,11 @@ func (s *Session) ask(ctx context.Context, about aaep.Text, q *ledger.Question, 
 			return nil, err
 		}
 	}
-	if q.Confirmation != nil && out.Decision == aaep.Accept {
-		return out, nil
+	// The state changes before the next question has its turn, so that each outcome is told.
+	if q.Confirmation != nil && out.Decision == aaep.Accept && failed == nil {
+		return out, s.enter(aaep.StateCallingTool, aaep.Text{})
 	}
-	if err := s.resume(text); err != nil {
+	if err := s.resume(news); err != nil {
 		return nil, errors.Join(failed, err)
 	}
 	return out, failed
@@ -137,7 +144,7 @@ func (s *Session) ask(ctx context.Context, about aaep.Text, q *ledger.Question, 
 func (s *Session) put(about aaep.Text, q *ledger.Question, payload aaep.Payload) (<-chan *ledger.Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if s.over || s.ctx.Err() != nil {
 		return nil, ErrSessionOver
 	}
 	about, lang := s.words(about, about.At(aaep.VerbosityNormal))
@@ -148,9 +155,13 @@ func (s *Session) put(about aaep.Text, q *ledger.Question, payload aaep.Payload)
 	if err := s.enter(aaep.StateAwaitingInput, about); err != nil {
 		return nil, err
 	}
-	return s.p.open(q, func() (*aaep.Event, error) {
+	answer, err := s.p.open(q, func() (*aaep.Event, error) {
 		return s.prepare(about, lang, payload)
 	})
+	if err != nil {
+		return nil, errors.Join(err, s.resume(""))
+	}
+	return answer, nil
 }
 
 // nobody is the outcome of a question that could not be put to anyone (D-34).

@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -12,6 +13,7 @@ import (
 type desk struct {
 	orders     chan order
 	stop, done chan struct{}
+	logger     *slog.Logger
 }
 
 type order struct {
@@ -22,8 +24,8 @@ type order struct {
 	answer chan *ledger.Outcome
 }
 
-func newDesk() *desk {
-	d := &desk{orders: make(chan order), stop: make(chan struct{}), done: make(chan struct{})}
+func newDesk(logger *slog.Logger) *desk {
+	d := &desk{logger: logger, orders: make(chan order), stop: make(chan struct{}), done: make(chan struct{})}
 	go d.run()
 	return d
 }
@@ -62,9 +64,16 @@ func (d *desk) run() {
 
 func (d *desk) deliver(waiting map[aaep.ReplyToken]chan *ledger.Outcome, settled []*ledger.Outcome) {
 	for _, out := range settled {
+		record(d.logger, out)
 		waiting[out.Question.Token] <- out // it has room for the one outcome
 		delete(waiting, out.Question.Token)
 	}
+}
+
+// record writes the audit record of a settlement.
+func record(logger *slog.Logger, out *ledger.Outcome) {
+	logger.Info("question settled", "session_id", out.Question.SessionID, "token", out.Question.Token, "cause", out.Cause,
+		"decision", out.Decision, "subscription_id", out.By, "principal", out.Principal)
 }
 
 // do runs f on the ledger and returns when the outcomes have been handed out.

@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -23,7 +24,8 @@ type Output struct {
 	id       string
 	position int64
 	held     string // the end of the text so far, until what follows shows how to write it
-	begun    bool
+	known    bool   // the session closes it at its end
+	begun    bool   // its first chunk was told
 	closed   bool
 }
 
@@ -43,6 +45,10 @@ func (o *Output) WriteString(text string) (n int, err error) {
 		return 0, ErrSessionOver
 	case text == "":
 		return 0, nil
+	}
+	if !o.known {
+		o.known = true
+		o.s.outputs = append(o.s.outputs, o)
 	}
 	old := len(o.held)
 	all := o.held + text
@@ -73,7 +79,7 @@ func (o *Output) Close() error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	if o.s.machine.State() == aaep.StateWritingOutput && len(o.s.outputs) == 0 {
+	if o.s.machine.State() == aaep.StateWritingOutput && len(o.s.machine.OpenOutputs()) == 0 {
 		return o.s.enter(aaep.StateThinking, aaep.Text{})
 	}
 	return nil
@@ -90,14 +96,9 @@ func (o *Output) complete() error {
 		return err
 	}
 	o.closed = true
+	o.s.outputs = slices.DeleteFunc(o.s.outputs, func(x *Output) bool { return x == o })
 	if !o.begun {
 		return nil
-	}
-	for i, x := range o.s.outputs {
-		if x == o {
-			o.s.outputs = append(o.s.outputs[:i:i], o.s.outputs[i+1:]...)
-			break
-		}
 	}
 	_, err := o.s.emit(aaep.Text{}, o.chunk("", true))
 	return err
@@ -131,7 +132,6 @@ func (o *Output) begin() error {
 		}
 	}
 	o.begun = true
-	o.s.outputs = append(o.s.outputs, o)
 	return nil
 }
 
@@ -158,33 +158,48 @@ func fit(text string) int {
 	return n
 }
 
-// settled splits text into what can be told now and an end that may still change with what follows: a
-// letter that an accent may join, or a carriage return that may belong to a line feed.
+// settled tidies text and splits it into what can be told now and an end that may still change with what
+// follows: a letter that an accent may join, a flag that is still being spelled, or a carriage return that
+// may belong to a line feed.
 func settled(text string) (ready, rest string) {
-	cut := len(text)
-	for cut > 0 {
-		r, size := utf8.DecodeLastRuneInString(text[:cut])
-		props := norm.NFC.PropertiesString(text[cut-size:])
-		if cut == len(text) && r != '\r' && props.BoundaryAfter() {
-			return tidy(text), ""
-		}
-		cut -= size
-		if props.BoundaryBefore() && r != '\r' || len(text)-cut > 128 || r == '\r' {
-			break
-		}
+	if before, ok := strings.CutSuffix(text, "\r"); ok {
+		return tidy(before), "\r"
 	}
-	return tidy(text[:cut]), text[cut:]
+	text = tidy(text)
+	const far = 512 // more than can change
+	from := max(len(text)-far, 0)
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	end := text[from:]
+	cut := strings.LastIndex(end, blackFlag)
+	if cut < 0 || strings.TrimLeftFunc(end[cut+len(blackFlag):], spellsFlag) != "" {
+		cut = max(norm.NFC.LastBoundary([]byte(end)), 0)
+	}
+	return text[:from+cut], end[cut:]
 }
 
-// tidy brings text into the form in which it is told.
+// blackFlag begins the flags of England, Scotland and Wales; tags that spell the place follow, and one that
+// ends them.
+const blackFlag = "\U0001F3F4"
+
+func spellsFlag(r rune) bool { return r > 0xe0020 && r < 0xe007f }
+
+// tidy brings text into the form in which it is told. What SafeText writes may itself compose with what
+// follows. Isolates go too: a listener gets text in pieces, and a piece may hold only one of a pair.
 func tidy(text string) string {
-	if strings.ContainsAny(text, "\r\u2028\u2029") {
-		text = lineEnds.Replace(text)
+	if strings.Contains(text, "\r") || strings.Contains(text, "\u2028"[:1]) {
+		text = textCleaner.Replace(text)
 	}
-	return aaep.SafeText(norm.NFC.String(text))
+	tidy := norm.NFC.String(text)
+	if safe := aaep.SafeText(tidy); safe != tidy {
+		tidy = norm.NFC.String(safe)
+	}
+	return tidy
 }
 
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n\n")
+var textCleaner = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n\n",
+	"\u2066", "<U+2066>", "\u2067", "<U+2067>", "\u2068", "<U+2068>", "\u2069", "<U+2069>")
 
 // firstInvalid returns the index of the first byte that is not part of a whole UTF-8 character.
 func firstInvalid(s string) int {

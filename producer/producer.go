@@ -60,8 +60,9 @@ type Config struct {
 const (
 	handshakeTimeout = 10 * time.Second // for the first message, and for the first stream after it
 	openTimeout      = 30 * time.Second
-	sendTimeout      = 10 * time.Second // for one event on a link without a deadline of its own
-	closeTimeout     = 2 * time.Second  // for the last words to a subscriber
+	sendTimeout      = 10 * time.Second      // for one event on a link without a deadline of its own
+	closeTimeout     = 2 * time.Second       // for the last words to a subscriber
+	hurryTimeout     = 50 * time.Millisecond // for them when Shutdown waits no longer
 )
 
 // ErrClosed is returned once a Producer has been shut down.
@@ -76,7 +77,8 @@ type Producer struct {
 	// ownLanguage is the tag of the words the package says by itself, which are English.
 	ownLanguage string
 
-	closing chan struct{} // closed when Shutdown begins: subscriptions drain
+	serving context.Context // ends when Shutdown has ended the sessions: subscriptions drain
+	drain   context.CancelFunc
 	done    chan struct{} // closed when Shutdown has ended
 	loops   sync.WaitGroup
 
@@ -120,14 +122,14 @@ func New(cfg Config) (*Producer, error) {
 			Languages: []string{cfg.Language}, AnyLanguage: cfg.AnyLanguage,
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2},
 		},
-		log:     log.New(cfg.KeepEvents),
-		desk:    newDesk(),
-		closing: make(chan struct{}),
-		done:    make(chan struct{}),
-		subs:    map[string]*subscription{},
-		asked:   map[aaep.ReplyToken]coalesce.Entry{},
-		moved:   make(chan struct{}),
+		log:   log.New(cfg.KeepEvents),
+		desk:  newDesk(cfg.Logger),
+		done:  make(chan struct{}),
+		subs:  map[string]*subscription{},
+		asked: map[aaep.ReplyToken]coalesce.Entry{},
+		moved: make(chan struct{}),
 	}
+	p.serving, p.drain = context.WithCancel(context.Background())
 	if p.ownLanguage = cfg.Language; !strings.HasPrefix(strings.ToLower(cfg.Language)+"-", "en-") {
 		p.ownLanguage = "en"
 	}
@@ -143,7 +145,7 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	defer stop()
 	go func() {
 		select {
-		case <-p.closing:
+		case <-p.serving.Done():
 			cancel()
 		case <-ctx.Done():
 		}
@@ -209,7 +211,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	for _, s := range sessions {
 		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
 	}
-	close(p.closing)
+	p.drain()
 	done := make(chan struct{})
 	go func() { p.loops.Wait(); close(done) }()
 	var err error
@@ -243,7 +245,7 @@ func (p *Producer) WaitSubscriber(ctx context.Context) error {
 		}
 		select {
 		case <-moved:
-		case <-p.closing:
+		case <-p.serving.Done():
 			return ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
@@ -337,9 +339,9 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 		p.mu.Lock()
 		moved, left := p.moved, true
 		for _, sub := range p.subs {
+			sub.watched.Store(true) // before the look, or the step in between would wake nobody
 			if sub.left.Load() < pos {
 				left = false
-				sub.watched.Store(true)
 			}
 		}
 		p.mu.Unlock()

@@ -1,6 +1,8 @@
 package producer
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -57,27 +59,29 @@ func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session,
 	s.ctx, s.end = context.WithCancel(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pos, err := s.emit(about, &aaep.SessionStarted{})
-	if err != nil {
+	if err := s.begin(about); err != nil {
 		s.end()
 		return nil, err
-	}
-	s.start = pos
-	p.mu.Lock()
-	closed := p.closed
-	if !closed {
-		p.sessions = append(p.sessions, s)
-	}
-	p.mu.Unlock()
-	if closed {
-		s.end()
-		return nil, ErrClosed
 	}
 	if err := s.enter(aaep.StateThinking, aaep.Text{}); err != nil {
 		return nil, err
 	}
 	s.unwatch = context.AfterFunc(ctx, func() { s.Cancel(aaep.CancelledByProducer, aaep.Text{}) })
 	return s, nil
+}
+
+// begin tells that the session starts and makes it one of those that Shutdown ends, or does neither.
+func (s *Session) begin(about aaep.Text) (err error) {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	if s.p.closed {
+		return ErrClosed
+	}
+	if s.start, err = s.emit(about, &aaep.SessionStarted{}); err != nil {
+		return err
+	}
+	s.p.sessions = append(s.p.sessions, s)
+	return nil
 }
 
 // ID returns the session id that is on every event.
@@ -96,16 +100,20 @@ func (s *Session) State(state aaep.State, text aaep.Text) error {
 
 // Progress tells how far the agent is. A zero eta is unknown; one above a day is left out.
 func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Duration) error {
+	if progress.Percent != nil {
+		progress.Percent = new(*progress.Percent) // an event is shared, and the caller's variable is not
+	}
 	p := &aaep.ProgressUpdated{Progress: progress}
 	if eta > 0 && eta <= 24*time.Hour {
 		p.ETAMS = new(eta.Milliseconds())
 	}
-	if text.Normal == "" {
-		text.Normal = (&aaep.Event{Payload: p}).Text(aaep.VerbosityNormal)
+	if text.IsZero() {
+		text.Normal = progress.Description
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.emit(text, p)
+	text, lang := s.words(text, (&aaep.Event{Payload: p}).Text(aaep.VerbosityNormal))
+	_, err := s.emitIn(text, lang, p)
 	return err
 }
 
@@ -117,6 +125,7 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 	if h.Reason == "" {
 		h.Reason = text.Normal
 	}
+	h.PackagedContext = bytes.Clone(h.PackagedContext)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, err := s.emit(text, &h)
@@ -154,7 +163,7 @@ func (s *Session) Cancel(by aaep.CancelledBy, text aaep.Text) error {
 // otherwise. Use it as "defer s.Close()", so that no way out of a function leaves a session open.
 func (s *Session) Close() error {
 	if crash := recover(); crash != nil {
-		s.Fail(fmt.Errorf("panic: %v", crash), aaep.Say("The agent crashed."))
+		s.Fail(fmt.Errorf("panic: %v", crash), aaep.Text{})
 		panic(crash)
 	}
 	if err := s.Cancel(aaep.CancelledByProducer, aaep.Text{}); err != nil && !errors.Is(err, ErrSessionOver) {
@@ -202,11 +211,19 @@ func (s *Session) finish(text aaep.Text, otherwise string, payload func() aaep.P
 
 // enter changes the state, with s.mu held. An empty text says it in the package's own words.
 func (s *Session) enter(to aaep.State, text aaep.Text) error {
+	return s.enterSaying(to, text, stateWords(to))
+}
+
+// enterSaying is enter with words of the package's own for an empty text.
+func (s *Session) enterSaying(to aaep.State, text aaep.Text, otherwise string) error {
 	from := s.machine.State()
-	if from == to {
+	switch {
+	case s.over:
+		return ErrSessionOver
+	case from == to:
 		return nil
 	}
-	text, lang := s.words(text, stateWords(to))
+	text, lang := s.words(text, otherwise)
 	pos, err := s.emitIn(text, lang, &aaep.StateChanged{FromState: from, ToState: to})
 	if err == nil {
 		s.told = tellings{from, to, text, lang, pos}
@@ -215,17 +232,18 @@ func (s *Session) enter(to aaep.State, text aaep.Text) error {
 }
 
 // resume goes back to what the agent was doing before a tool or a question, with s.mu held. While a question
-// is open, the agent waits.
-func (s *Session) resume(text aaep.Text) error {
+// is open, the agent waits. News is what came of it, in the package's own words, or empty.
+func (s *Session) resume(news string) error {
+	to := aaep.StateThinking
 	switch {
 	case len(s.machine.OpenQuestions()) > 0:
 		return nil
 	case len(s.machine.OpenTools()) > 0:
-		return s.enter(aaep.StateCallingTool, text)
-	case len(s.outputs) > 0:
-		return s.enter(aaep.StateWritingOutput, text)
+		to = aaep.StateCallingTool
+	case len(s.machine.OpenOutputs()) > 0:
+		to = aaep.StateWritingOutput
 	}
-	return s.enter(aaep.StateThinking, text)
+	return s.enterSaying(to, aaep.Text{}, cmp.Or(news, stateWords(to)))
 }
 
 // words returns the author's text, or the package's own, which is English.

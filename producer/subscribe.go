@@ -16,8 +16,9 @@ func (p *Producer) subscribe(conn transports.Conn) {
 	defer conn.Close()
 	ctx, hangUp := context.WithCancel(context.Background())
 	defer hangUp()
+	sending, stopSending := context.WithCancel(ctx)
 	sub := &subscription{
-		p: p, id: newID("sub_"), conn: conn, ctx: ctx, hangUp: hangUp,
+		p: p, id: newID("sub_"), conn: conn, ctx: ctx, hangUp: hangUp, sending: sending, stopSending: stopSending,
 		control: make(chan aaep.Message), lost: make(chan error, 1),
 	}
 	if who, ok := conn.(transports.Identified); ok {
@@ -44,22 +45,30 @@ func (p *Producer) subscribe(conn transports.Conn) {
 			ReasonMessage: "This producer serves as many subscriptions as it can. Try again later."})
 		return
 	}
-	defer p.unregister(sub)
 	if err := sub.tell(p.accepted(sub.id, terms)); err != nil {
+		p.unregister(sub)
 		return
 	}
 	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal)
 	p.loops.Go(sub.receive)
 	why := sub.run()
+	hurry := sub.ctx.Err() != nil
+	p.unregister(sub) // before the last words, which may take a while: nobody is to wait for them
 	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "reason", why.Code, "error", why)
 	if !why.Remote && why.Message != "" {
-		sub.tell(&aaep.SubscriptionClose{SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message})
+		last := &aaep.SubscriptionClose{SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message}
+		if hurry {
+			sub.tellWithin(hurryTimeout, last)
+		} else {
+			sub.tell(last)
+		}
 	}
 }
 
 // greet reads the request and negotiates. An error that is no *aaep.Rejection means that the link is gone.
 func (p *Producer) greet(ctx context.Context, sub *subscription) (handshake.Terms, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer context.AfterFunc(p.serving, cancel)()
 	defer cancel()
 	data, err := sub.conn.Receive(ctx)
 	if err != nil {
@@ -106,7 +115,7 @@ func (p *Producer) register(sub *subscription) bool {
 	p.moved = make(chan struct{})
 	p.mu.Unlock()
 	sub.first = p.situation(sub.cursor)
-	p.join(sub, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
+	p.join(sub, true, true, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
 	return true
 }
 
@@ -119,12 +128,17 @@ func (p *Producer) unregister(sub *subscription) {
 	p.wake()
 }
 
-// join puts the questions that are open to a subscription that came after they were asked (D-34).
-func (p *Producer) join(sub *subscription, push func(coalesce.Entry)) {
+// join puts the questions of some kinds that are open to a subscription that could not answer them when
+// they were asked (D-34).
+func (p *Producer) join(sub *subscription, confirmations, clarifications bool, push func(coalesce.Entry)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for token, e := range p.asked {
-		if mayAnswer(sub, e.Event) {
+		wanted := clarifications
+		if e.Event.Type() == aaep.TypeAwaitingConfirmation {
+			wanted = confirmations
+		}
+		if wanted && mayAnswer(sub, e.Event) {
 			p.desk.join(token, sub.id)
 			if e.Pos <= sub.cursor {
 				push(e)

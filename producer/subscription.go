@@ -25,6 +25,8 @@ type subscription struct {
 	conn         transports.Conn
 	ctx          context.Context
 	hangUp       context.CancelFunc
+	sending      context.Context // ends when the subscriber is known to be gone
+	stopSending  context.CancelFunc
 
 	shaper   *coalesce.Shaper
 	terms    handshake.Terms
@@ -73,6 +75,7 @@ func (sub *subscription) setTerms(t handshake.Terms) {
 
 // receive reads what the subscriber says until the link ends.
 func (sub *subscription) receive() {
+	defer sub.stopSending() // after lost has its value
 	sub.lost <- func() error {
 		for {
 			data, err := sub.conn.Receive(sub.ctx)
@@ -104,6 +107,10 @@ func (sub *subscription) receive() {
 		}
 	}()
 }
+
+// jitterGuard keeps events a little further apart than the budget alone would, so that a listener who counts
+// what arrives finds the rate kept too, although no two events are equally long on their way.
+const jitterGuard = 20 * time.Millisecond
 
 var errLeft = errors.New("producer: the subscriber left")
 
@@ -150,6 +157,7 @@ func (sub *subscription) run() *aaep.Rejection {
 	for {
 		var changed <-chan struct{}
 		var broken <-chan struct{}
+		draining := sub.p.serving.Err() != nil // and so the log is at its end before it is read
 		if stream != nil {
 			broken = stream.Done()
 			more, err := sub.fill()
@@ -160,11 +168,16 @@ func (sub *subscription) run() *aaep.Rejection {
 			if sub.shaper.Overflow() {
 				return slow("too many events wait")
 			}
+			sub.publish() // before Pop: what that returns has not left yet
 			out, next := sub.shaper.Pop(time.Now())
-			sub.publish(true)
 			if out.Event != nil {
 				if err := sub.send(stream, out); err != nil {
 					if !canResume {
+						select {
+						case err := <-sub.lost:
+							return goneBecause(err)
+						default:
+						}
 						return slow("the link did not take an event: " + err.Error())
 					}
 					stream = nil
@@ -175,7 +188,7 @@ func (sub *subscription) run() *aaep.Rejection {
 				}
 				continue
 			}
-			if sub.p.isClosed() && changed != nil && sub.shaper.Idle() {
+			if draining && sub.shaper.Idle() {
 				return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
 			}
 			if next.IsZero() {
@@ -184,8 +197,8 @@ func (sub *subscription) run() *aaep.Rejection {
 				wake.Reset(time.Until(next))
 			}
 		}
-		closing := sub.p.closing
-		if sub.p.isClosed() {
+		closing := sub.p.serving.Done()
+		if draining {
 			closing = nil
 			if stream == nil {
 				return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
@@ -238,58 +251,10 @@ func slow(why string) *aaep.Rejection {
 	return &aaep.Rejection{Code: aaep.SlowSubscriber, Message: "This subscription cannot keep up: " + why + "."}
 }
 
-// attach points the cursor at what the subscriber has not seen.
-func (sub *subscription) attach(stream transports.Stream, first bool) {
-	sub.setConnected(true)
-	if first {
-		for _, e := range sub.first {
-			sub.shaper.Push(time.Now(), e)
-		}
-		sub.first = nil
-		return
-	}
-	sub.shaper.Reset()
-	sub.skip = 0
-	last := stream.LastEventID()
-	pos, offset, ok := sub.p.log.Locate(last)
-	switch {
-	case last == "" && !sub.resumed: // it has seen nothing it could name: from the start
-		sub.cursor = sub.start
-	case !ok:
-		sub.catchUp()
-	case offset > 0:
-		sub.cursor, sub.skip = pos-1, offset
-	default:
-		sub.cursor = pos
-	}
-	if _, _, err := sub.p.log.Read(sub.cursor, 0); err != nil {
-		sub.catchUp()
-	}
-}
-
-// catchUp goes on from now, and tells for each session what the agent is doing (§8.7, D-29).
-func (sub *subscription) catchUp() {
-	sub.skip = 0
-	sub.cursor = sub.p.log.End()
-	for _, e := range sub.p.situation(sub.cursor) {
-		sub.shaper.Push(time.Now(), e)
-	}
-}
-
-func (sub *subscription) detach(away *time.Timer) {
-	sub.setConnected(false)
-	away.Reset(max(sub.p.cfg.Grace, 0))
-}
-
-func (sub *subscription) setConnected(yes bool) {
-	sub.mu.Lock()
-	sub.connected = yes
-	sub.mu.Unlock()
-}
-
-// fill hands the shaper everything the log has. The channel is closed when there is more.
+// fill hands the shaper everything the log has, so that what is critical need not wait for what is held; but
+// no more than can be sent at once, where nothing is held. The channel is closed when there is more.
 func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
-	for {
+	for sub.shaper.Ready(time.Now()) < readAhead {
 		events, changed, err := sub.p.log.Read(sub.cursor, 64)
 		if err != nil {
 			return nil, slow("the events it has not seen are no longer kept")
@@ -307,16 +272,17 @@ func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 			sub.skip = 0
 		}
 	}
+	return nil, nil
 }
 
-// publish says how far the stream has come. Sent is false while the newest event is on its way.
-func (sub *subscription) publish(sent bool) {
+// readAhead is how many events may wait for a link that is slower than the subscription's rate.
+const readAhead = 64
+
+// publish says how far the stream has come.
+func (sub *subscription) publish() {
 	sub.mu.Lock()
 	sub.stats = sub.shaper.Stats()
 	sub.mu.Unlock()
-	if !sent {
-		return
-	}
 	left := sub.cursor
 	if held := sub.shaper.Oldest(); held > 0 && held <= left {
 		left = held - 1
@@ -335,10 +301,11 @@ func (sub *subscription) send(stream transports.Stream, out coalesce.Out) error 
 		sub.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
 		return nil
 	}
-	if err := stream.SendEvent(sub.ctx, msg, out.Event.EventID, out.Resumable); err != nil {
+	if err := stream.SendEvent(sub.sending, msg, out.Event.EventID, out.Resumable); err != nil {
 		return err
 	}
 	sub.resumed = sub.resumed || out.Resumable
+	sub.shaper.Left(time.Now().Add(jitterGuard))
 	return nil
 }
 
@@ -359,30 +326,32 @@ func (sub *subscription) renegotiate(m aaep.Message) *aaep.Rejection {
 			r = &aaep.Rejection{Code: aaep.ReasonUnknown, Message: "The terms could not be changed."}
 		}
 		sub.tell(&aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: r.Message})
-		return &aaep.Rejection{Code: r.Code, Message: r.Message}
+		return &aaep.Rejection{Code: r.Code} // without a message: the refusal was the last word
 	}
 	was := sub.terms
+	sub.p.mu.Lock() // a question that is being put sees the old terms, and is settled below, or the new ones
 	sub.setTerms(terms)
-	sub.shaper.SetTerms(terms)
+	sub.p.mu.Unlock()
+	sub.shaper.SetTerms(time.Now(), terms)
 	if was.ConfirmationReply && !terms.ConfirmationReply || was.ClarificationReply && !terms.ClarificationReply {
 		sub.p.desk.unable(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
 	}
 	if err := sub.tell(sub.p.accepted(sub.id, terms)); err != nil {
 		return goneBecause(err)
 	}
-	if !was.ConfirmationReply && terms.ConfirmationReply || !was.ClarificationReply && terms.ClarificationReply {
-		sub.p.join(sub, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
-	}
+	sub.p.join(sub, !was.ConfirmationReply, !was.ClarificationReply, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
 	return nil
 }
 
 // tell sends a message that is no event.
-func (sub *subscription) tell(m aaep.Message) error {
+func (sub *subscription) tell(m aaep.Message) error { return sub.tellWithin(closeTimeout, m) }
+
+func (sub *subscription) tellWithin(d time.Duration, m aaep.Message) error {
 	msg, err := aaep.Encode(m)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(sub.ctx), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(sub.ctx), d)
 	defer cancel()
 	return sub.conn.Send(ctx, msg)
 }

@@ -1,10 +1,12 @@
 package producer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
@@ -88,6 +90,10 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 		t.Risk = aaep.RiskLow
 	}
 	call := lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: toolName(t.Name)}
+	// What could not be told in the end is refused before anybody is asked.
+	if err := s.checkTool(t, call); err != nil {
+		return "", done, err
+	}
 	if t.mustAsk() {
 		// Unasked tools are decided here, asked ones by the ledger alone.
 		if d, err = s.askConfirmation(ctx, t, call); d != aaep.Accept {
@@ -98,18 +104,30 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	if err != nil {
 		return "", done, err
 	}
-	return aaep.Accept, func(err error) { s.toolDone(call, began, err) }, nil
+	var once sync.Once
+	return aaep.Accept, func(err error) { once.Do(func() { s.toolDone(call, began, err) }) }, nil
+}
+
+func (s *Session) checkTool(t Tool, call lifecycle.ToolCall) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return ErrSessionOver
+	}
+	text, lang, invoked := s.invoked(t, call)
+	return aaep.Validate(s.build(text, lang, invoked))
+}
+
+// invoked is the event that tells of a call, with s.mu held.
+func (s *Session) invoked(t Tool, call lifecycle.ToolCall) (aaep.Text, string, *aaep.ToolInvoked) {
+	text, lang := s.words(t.Action, "Using "+spaced(call.Tool)+".")
+	return text, lang, &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
+		RiskLevel: t.Risk, Irreversible: &t.Irreversible}
 }
 
 // invoke tells that the tool is about to run and waits until that has left.
 func (s *Session) invoke(ctx context.Context, t Tool, call lifecycle.ToolCall) (began time.Time, err error) {
-	if err := ctx.Err(); err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.resume(aaep.Text{})
-		return began, err
-	}
-	pos, err := s.announce(t, call)
+	pos, err := s.announce(ctx, t, call)
 	if err != nil {
 		return began, err
 	}
@@ -120,7 +138,8 @@ func (s *Session) invoke(ctx context.Context, t Tool, call lifecycle.ToolCall) (
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	if err := s.p.waitLeft(ctx, pos, limit); err != nil {
+	err = s.p.waitLeft(ctx, pos, limit)
+	if err = cmp.Or(err, ctx.Err(), s.ctx.Err()); err != nil {
 		s.toolDone(call, time.Now(), err)
 		if s.ctx.Err() != nil {
 			err = ErrSessionOver
@@ -130,17 +149,24 @@ func (s *Session) invoke(ctx context.Context, t Tool, call lifecycle.ToolCall) (
 	return time.Now(), nil
 }
 
-func (s *Session) announce(t Tool, call lifecycle.ToolCall) (uint64, error) {
+func (s *Session) announce(ctx context.Context, t Tool, call lifecycle.ToolCall) (pos uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text, lang := s.words(t.Action, "Using "+spaced(call.Tool)+".")
+	defer func() {
+		if err != nil && t.mustAsk() { // a question that was answered has changed the state
+			s.resume("")
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
 	if len(s.machine.OpenQuestions()) == 0 { // other work goes on while a question is open (§6.1)
 		if err := s.enter(aaep.StateCallingTool, aaep.Text{}); err != nil {
 			return 0, err
 		}
 	}
-	return s.emitIn(text, lang, &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
-		RiskLevel: t.Risk, Irreversible: &t.Irreversible})
+	text, lang, invoked := s.invoked(t, call)
+	return s.emitIn(text, lang, invoked)
 }
 
 // toolDone tells how a run ended. After the session's end there is nothing left to tell.
@@ -163,7 +189,7 @@ func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error) 
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
 	}
 	s.completeTool(call, p, text)
-	s.resume(aaep.Text{})
+	s.resume("")
 }
 
 // completeTool says that a call is over, with s.mu held.
@@ -205,34 +231,34 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.To
 		Reversibility:   reversibility,
 		ExtraContext:    about,
 	}
-	out, err := s.ask(ctx, t.Action, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (aaep.Text, error) {
+	out, err := s.ask(ctx, t.Action, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (string, error) {
 		return told(out, t.Action)
 	})
 	if err != nil || out.Decision != aaep.Accept {
-		return aaep.Reject, err
+		return aaep.Reject, cmp.Or(err, ErrRejected)
 	}
 	return aaep.Accept, nil
 }
 
 // told says in words, and as an error, how a question about an action ended. No words are needed where
 // the deed follows.
-func told(out *ledger.Outcome, action aaep.Text) (aaep.Text, error) {
+func told(out *ledger.Outcome, action aaep.Text) (string, error) {
 	what := action.At(aaep.VerbosityTerse)
 	switch {
 	case out.Decision == aaep.Accept:
-		return aaep.Text{}, nil
+		return "", nil
 	case out.Cause == ledger.TimedOut:
-		return aaep.Say("Nobody answered in time, so this was not done: " + what), ErrTimedOut
+		return "Nobody answered in time, so this was not done: " + what, ErrTimedOut
 	case out.Cause == ledger.Unreachable:
-		return aaep.Say("Nobody could be asked, so this was not done: " + what), ErrUnreachable
+		return "Nobody could be asked, so this was not done: " + what, ErrUnreachable
 	case out.Cause == ledger.Withdrawn:
-		return aaep.Say("Withdrawn, and not done: " + what), context.Canceled
+		return "Withdrawn, and not done: " + what, context.Canceled
 	}
-	return aaep.Say("Rejected, and not done: " + what), ErrRejected
+	return "Rejected, and not done: " + what, ErrRejected
 }
 
 func wholeSeconds(d time.Duration) int64 {
-	return min(max(int64((d+time.Second-1)/time.Second), 1), 86400)
+	return min(max(int64(min(d, 48*time.Hour)+time.Second-1)/int64(time.Second), 1), 86400)
 }
 
 // toolName spells a name the way the protocol allows (D-20).

@@ -6,8 +6,8 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -71,6 +71,9 @@ type Outcome struct {
 type Ledger struct {
 	open    map[aaep.ReplyToken]*open
 	settled map[aaep.ReplyToken]time.Time
+	// queue holds the settled tokens in the order they were settled, so that forgetting looks at
+	// no more than it forgets.
+	queue []aaep.ReplyToken
 }
 
 type open struct {
@@ -79,8 +82,12 @@ type open struct {
 	recipients map[string]bool
 }
 
-// Open adds a question. It must have a recipient and a token never used before.
+// Open adds a question. It must have a recipient and a token never used before. The question must not be
+// changed afterwards.
 func (l *Ledger) Open(now time.Time, q *Question) error {
+	if (q.Confirmation == nil) == (q.Clarification == nil) {
+		return errors.New("ledger: a question is a confirmation or a clarification")
+	}
 	if _, used := l.settled[q.Token]; used || l.open[q.Token] != nil {
 		return errors.New("ledger: the token was used before")
 	}
@@ -168,25 +175,32 @@ func (l *Ledger) Reply(now time.Time, subscription, principal string, reply aaep
 
 // answers reports whether a response is of a kind the question accepts, and among its choices (§6.5.5).
 func answers(q *aaep.AwaitingClarification, response any) bool {
-	accepts := func(k aaep.ResponseKind) bool { return slices.Contains(q.AcceptedResponseKinds, k) }
+	accepts := func(k aaep.ResponseKind) bool {
+		if len(q.AcceptedResponseKinds) == 0 {
+			return k == aaep.ResponseFreetext // D-24
+		}
+		return slices.Contains(q.AcceptedResponseKinds, k)
+	}
 	switch r := response.(type) {
 	case bool:
 		return accepts(aaep.ResponseYesNo)
 	case float64:
 		return accepts(aaep.ResponseNumeric)
 	case string:
-		return r != "" && (accepts(aaep.ResponseFreetext) || accepts(aaep.ResponseMultipleChoice) &&
-			slices.ContainsFunc(q.Choices, func(c aaep.Choice) bool { return c.Value == r }))
+		return r != "" && (accepts(aaep.ResponseFreetext) || accepts(aaep.ResponseMultipleChoice) && isChoice(q, r))
 	}
 	return false
 }
 
+func isChoice(q *aaep.AwaitingClarification, s string) bool {
+	return slices.ContainsFunc(q.Choices, func(c aaep.Choice) bool { return c.Value == s })
+}
+
 // Expire settles with its default every question whose deadline has come (§6.4).
 func (l *Ledger) Expire(now time.Time) []*Outcome {
-	for t, at := range l.settled {
-		if now.Sub(at) > remember {
-			delete(l.settled, t)
-		}
+	for len(l.queue) > 0 && now.Sub(l.settled[l.queue[0]]) > remember {
+		delete(l.settled, l.queue[0])
+		l.queue = l.queue[1:]
 	}
 	return l.each(now, func(o *open) *Outcome {
 		if now.Before(o.deadline) {
@@ -268,11 +282,15 @@ func (o *open) byDefault(cause Cause) *Outcome {
 	return &Outcome{Cause: cause, Response: DefaultResponse(o.q.Clarification)}
 }
 
-// DefaultResponse reads a clarification's default as a value of the kind it stands for, or nil.
+// DefaultResponse reads a clarification's default as a value of the kind it stands for, or nil. A choice's
+// value is that choice, even if it reads like a number (D-24).
 func DefaultResponse(q *aaep.AwaitingClarification) any {
 	d := q.DefaultResponse
 	if d == "" {
 		return nil
+	}
+	if slices.Contains(q.AcceptedResponseKinds, aaep.ResponseMultipleChoice) && isChoice(q, d) {
+		return d
 	}
 	for _, k := range q.AcceptedResponseKinds {
 		switch k {
@@ -294,27 +312,28 @@ func DefaultResponse(q *aaep.AwaitingClarification) any {
 
 // each settles the questions for which f returns an outcome, in the order of their deadlines.
 func (l *Ledger) each(now time.Time, f func(*open) *Outcome) []*Outcome {
-	var outs []*Outcome
-	for _, o := range slices.SortedFunc(maps.Values(l.open), func(a, b *open) int {
-		if c := a.deadline.Compare(b.deadline); c != 0 {
-			return c
-		}
-		if a.q.Token < b.q.Token {
-			return -1
-		}
-		return 1
-	}) {
+	var due []*open
+	outs := map[*open]*Outcome{}
+	for _, o := range l.open {
 		if out := f(o); out != nil {
-			l.settle(now, o, out)
-			outs = append(outs, out)
+			due, outs[o] = append(due, o), out
 		}
 	}
-	return outs
+	slices.SortFunc(due, func(a, b *open) int {
+		return cmp.Or(a.deadline.Compare(b.deadline), cmp.Compare(a.q.Token, b.q.Token))
+	})
+	var all []*Outcome
+	for _, o := range due {
+		l.settle(now, o, outs[o])
+		all = append(all, outs[o])
+	}
+	return all
 }
 
 func (l *Ledger) settle(now time.Time, o *open, out *Outcome) {
 	delete(l.open, o.q.Token)
 	l.settled[o.q.Token] = now
+	l.queue = append(l.queue, o.q.Token)
 	out.Question, out.At = o.q, now
 }
 

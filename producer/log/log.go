@@ -69,8 +69,8 @@ func (l *Log) Start() uint64 {
 	return l.end - min(l.end, uint64(len(l.events)))
 }
 
-// Read returns at most n events after the cursor. Without one, it returns a channel that is closed when
-// there is one. ErrTrimmed says that the next event is gone.
+// Read returns at most n events after the cursor. Where there is none yet, it returns a channel that is
+// closed by the next Append. ErrTrimmed says that the next event is gone.
 func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +81,9 @@ func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan s
 	if cursor >= l.end {
 		return nil, l.changed, nil
 	}
-	for p := cursor + 1; p <= l.end && len(events) < n; p++ {
-		events = append(events, l.events[p%size])
+	events = make([]*aaep.Event, min(uint64(max(n, 0)), l.end-cursor))
+	for i := range events {
+		events[i] = l.events[(cursor+1+uint64(i))%size]
 	}
 	return events, nil, nil
 }
@@ -114,5 +115,8 @@ func (l *Log) Locate(id string) (pos uint64, offset int, ok bool) {
 		return 0, 0, false
 	}
 	offset = int(binary.BigEndian.Uint32(block[8:12]))
-	return pos, offset, l.EventID(pos, offset) == id // one spelling, in lower case
+	if l.EventID(pos, offset) != id { // one spelling, in lower case
+		return 0, 0, false
+	}
+	return pos, offset, true
 }

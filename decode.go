@@ -1,0 +1,333 @@
+package aaep
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxDepth is how deep a message may nest. The protocol asks for 8 (§3.7).
+const maxDepth = 64
+
+// Decode reads one message: an *Event or one of the handshake and reply messages.
+//
+// It reads exactly: member names match letter for letter, a repeated name, invalid UTF-8, an unpaired
+// surrogate, a byte order mark or anything after the message is an error. Events are read liberally
+// beyond that: unknown types, members and enum values are kept (§3.9, §12.6). Messages that ask for
+// something are read strictly: a name that differs from a known one only in case is an error, and so is
+// every unknown member of a reply. A known member is never null. The error is an *InvalidError.
+//
+// Decode does not limit the length of data; transports do. It keeps no reference to data.
+func Decode(data []byte) (Message, error) {
+	typ, members, err := scan(data)
+	if err != nil {
+		return nil, err
+	}
+	r, ok := readers[string(compactType(typ))]
+	if !ok {
+		r = extensionReader
+	}
+	if err := checkMembers(typ, members, r.required); err != nil {
+		return nil, err
+	}
+	options := readOptions
+	if bytes.Contains(data, []byte("null")) {
+		options = readOptionsNull
+	}
+	return r.read(data, options)
+}
+
+// A reader reads the messages of one type.
+type reader struct {
+	required []string // members, beside "type"
+	read     func([]byte, jsonv2.Options) (Message, error)
+}
+
+var readers = map[string]reader{
+	typeRequest:            {[]string{"aaep_version", "subscriber_id", "capabilities"}, readMessage[SubscriptionRequest]},
+	typeAccepted:           {[]string{"subscription_id", "aaep_version", "producer", "honored_capabilities"}, readMessage[SubscriptionAccepted]},
+	typeRejected:           {[]string{"reason_code"}, readMessage[SubscriptionRejected]},
+	typeRenegotiate:        {[]string{"subscription_id", "capabilities"}, readMessage[SubscriptionRenegotiate]},
+	typeClose:              {[]string{"subscription_id"}, readMessage[SubscriptionClose]},
+	typeConfirmationReply:  {[]string{"reply_token", "decision", "subscription_id", "timestamp"}, readMessage[ConfirmationReply]},
+	typeClarificationReply: {[]string{"reply_token", "response", "subscription_id", "timestamp"}, readMessage[ClarificationReply]},
+
+	string(TypeSessionStarted):        {eventMembers(), readEvent[SessionStarted]},
+	string(TypeSessionCompleted):      {eventMembers(), readEvent[SessionCompleted]},
+	string(TypeSessionErrored):        {eventMembers("error_category"), readEvent[SessionErrored]},
+	string(TypeSessionCancelled):      {eventMembers("cancelled_by"), readEvent[SessionCancelled]},
+	string(TypeStateChanged):          {eventMembers("from_state", "to_state"), readEvent[StateChanged]},
+	string(TypeProgressUpdated):       {eventMembers("progress"), readEvent[ProgressUpdated]},
+	string(TypeToolInvoked):           {eventMembers("tool"), readEvent[ToolInvoked]},
+	string(TypeToolCompleted):         {eventMembers("tool", "status"), readEvent[ToolCompleted]},
+	string(TypeOutputStreaming):       {eventMembers("chunk", "position", "complete"), readEvent[OutputStreaming]},
+	string(TypeAwaitingConfirmation):  {eventMembers("action", "consequence", "reply_token", "timeout_seconds", "default_decision"), readEvent[AwaitingConfirmation]},
+	string(TypeAwaitingClarification): {eventMembers("question", "reply_token", "timeout_seconds"), readEvent[AwaitingClarification]},
+	string(TypeHandoffRequested):      {eventMembers("reason"), readEvent[HandoffRequested]},
+}
+
+var extensionReader = reader{eventMembers(), readExtension}
+
+func eventMembers(own ...string) []string {
+	return append(own, "@context", "event_id", "session_id", "timestamp", "producer")
+}
+
+// scan finds the type and the member names of a message and refuses what is not one JSON object. Repeated
+// names it leaves to the reader of the type.
+func scan(data []byte) (typ string, members [][]byte, err error) {
+	bad := func(problem string) (string, [][]byte, error) {
+		return "", nil, &InvalidError{"", []Violation{{"ENV-064", "", problem}}}
+	}
+	if len(bytes.TrimLeft(data, " \t\r\n")) == 0 {
+		return bad("is empty; a message is one JSON object")
+	}
+	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
+		return bad("starts with a byte order mark; JSON must not")
+	}
+	if tooDeep(data) {
+		return bad(fmt.Sprintf("nests deeper than %d levels", maxDepth))
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
+	if k := d.PeekKind(); k != '{' {
+		if _, err := d.ReadValue(); err != nil {
+			return "", nil, invalid("", err)
+		}
+		return "", nil, &InvalidError{"", []Violation{{"ENV-068", "", "a message must be a JSON object, not a JSON " + kindName(k)}}}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return "", nil, invalid("", err)
+	}
+	members = make([][]byte, 0, 24)
+	for d.PeekKind() == '"' {
+		quoted, err := d.ReadValue()
+		if err != nil {
+			return "", nil, invalid("", err)
+		}
+		end := int(d.InputOffset())
+		name := unquoted(data[end-len(quoted) : end])
+		members = append(members, name)
+		if string(name) != "type" {
+			if err := d.SkipValue(); err != nil {
+				return "", nil, invalid("", err)
+			}
+			continue
+		}
+		v, err := d.ReadToken()
+		if err != nil {
+			return "", nil, invalid("", err)
+		}
+		if v.Kind() != '"' || v.String() == "" {
+			return "", nil, &InvalidError{"", []Violation{{"ENV-011", "/type", "must be a non-empty string"}}}
+		}
+		typ = v.String()
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return "", nil, invalid("", err)
+	}
+	if rest := data[d.InputOffset():]; len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
+		return bad("has text after the end of the object; one message is one object")
+	}
+	if typ == "" {
+		return "", nil, checkMembers("", members, []string{"type"})
+	}
+	return typ, members, nil
+}
+
+// tooDeep reports whether the text opens more than maxDepth arrays and objects at once. It looks only
+// at brackets outside strings, so it is right for every text that is JSON.
+func tooDeep(data []byte) bool {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return false
+}
+
+func checkMembers(typ string, members [][]byte, required []string) error {
+	var c checker
+	for _, want := range required {
+		twin, ok := "", false
+		for _, m := range members {
+			if ok = string(m) == want; ok {
+				break
+			}
+			if len(m) < 128 && bytes.EqualFold(m, []byte(want)) {
+				twin = string(m)
+			}
+		}
+		switch {
+		case ok:
+		case twin != "":
+			c.fail("ENV-067", "", "member %q is missing; %q does not count, names are case-sensitive", want, twin)
+		default:
+			c.fail("ENV-067", "", "member %q is missing", want)
+		}
+	}
+	return c.err(typ)
+}
+
+// A message on the wire is its type and its members.
+type messageWire[M any] struct {
+	Type    string         `json:"type"`
+	Message *M             `json:",embed"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+func readMessage[M any, P interface {
+	*M
+	Message
+}](data []byte, options jsonv2.Options) (Message, error) {
+	w := messageWire[M]{Message: new(M)}
+	m := P(w.Message)
+	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
+		return nil, invalid(m.MessageType(), err)
+	}
+	c := checker{}
+	reply := false
+	switch m := Message(m).(type) {
+	case *ConfirmationReply: // replies authorize actions, and are read most strictly (D-37, D-41)
+		reply = true
+		c.id("CONF-014", "/subscription_id", m.SubscriptionID, "sub_")
+	case *ClarificationReply:
+		reply = true
+		c.id("CONF-014", "/subscription_id", m.SubscriptionID, "sub_")
+	}
+	eachMember(w.Unknown, func(name string, _ []byte) {
+		if reply {
+			c.fail("CONF-017", pointer("", name), "is not a member of this message; a reply has no others than the listed ones")
+		} else if known := twinOf(name, knownMembers(m)); known != "" {
+			c.fail("ENV-067", pointer("", name), "is not a member of this message; names are case-sensitive, write %q", known)
+		}
+	})
+	checkReceived(&c, m)
+	if err := c.err(m.MessageType()); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func knownMembers(m Message) []string {
+	switch m.(type) {
+	case *SubscriptionRequest:
+		return []string{"type", "aaep_version", "subscriber_id", "capabilities", "subscriber_name", "subscriber_version", "subscriber_manifest_uri", "correlation_id", "extensions"}
+	case *SubscriptionAccepted:
+		return []string{"type", "subscription_id", "aaep_version", "producer", "honored_capabilities", "manifest_uri", "signed_manifest", "negotiation_notes"}
+	case *SubscriptionRejected:
+		return []string{"type", "reason_code", "reason_message", "retry_after_seconds", "alternative_manifest_uri"}
+	}
+	return []string{"type", "subscription_id", "capabilities", "reason_code", "reason_message"}
+}
+
+// twinOf returns the known name that a lax reader would take name for, or "" (INV-33).
+func twinOf(name string, known []string) string {
+	if len(name) > 128 {
+		return ""
+	}
+	bare := strings.Map(func(r rune) rune {
+		if r == 0 || unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, name)
+	for _, k := range known {
+		if strings.EqualFold(k, bare) {
+			return k
+		}
+	}
+	return ""
+}
+
+// eachMember calls f with every member of a JSON object that is known to be well-formed.
+func eachMember(object []byte, f func(name string, value []byte)) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object))
+	if _, err := d.ReadToken(); err != nil {
+		return
+	}
+	for d.PeekKind() == '"' {
+		t, err := d.ReadToken()
+		if err != nil {
+			return
+		}
+		name := t.String() // t is void after the next call
+		value, err := d.ReadValue()
+		if err != nil {
+			return
+		}
+		f(name, value)
+	}
+}
+
+// unquoted returns what a well-formed JSON string says, in place if it can.
+func unquoted(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	s, _ := jsontext.AppendUnquote(nil, quoted)
+	return s
+}
+
+// plainError takes the library's name and the input's position out of an error, for people.
+func plainError(err error) string {
+	var semantic *jsonv2.SemanticError
+	if errors.As(err, &semantic) && semantic.Err != nil {
+		err = semantic.Err
+	}
+	var syntactic *jsontext.SyntacticError
+	if errors.As(err, &syntactic) && syntactic.Err != nil {
+		err = syntactic.Err
+	}
+	s := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "jsontext: "), "json: ")
+	if strings.HasPrefix(s, "invalid surrogate pair") { // goes on with a part of the string
+		return "half a surrogate pair in a string"
+	}
+	return s
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	}
+	return k.String()
+}
+
+// invalid turns an error of the JSON library into an *InvalidError.
+func invalid(typ string, err error) *InvalidError {
+	var already *InvalidError
+	if errors.As(err, &already) {
+		return already
+	}
+	v := Violation{Requirement: "ENV-067", Problem: plainError(err)}
+	var semantic *jsonv2.SemanticError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &semantic):
+		v.Pointer = shortened(string(semantic.JSONPointer))
+		if semantic.Err == nil && semantic.GoType != nil {
+			v.Problem = "must not be a JSON " + kindName(semantic.JSONKind)
+		}
+	case errors.As(err, &syntactic):
+		v.Requirement, v.Pointer = "ENV-064", shortened(string(syntactic.JSONPointer))
+	}
+	return &InvalidError{typ, []Violation{v}}
+}

@@ -1,0 +1,124 @@
+package aaep
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The two other spellings of a core type (§2.2.7, the published JSON-LD context). We read all three
+// and write the compact one (D-04).
+var typeBases = []string{"https://aaep-protocol.org/types/", "https://aaep-protocol.org/vocab/v1#"}
+
+func compactType(t string) Type {
+	for _, base := range typeBases {
+		if rest, ok := strings.CutPrefix(t, base); ok {
+			return Type("aaep:" + rest)
+		}
+	}
+	return Type(t)
+}
+
+// envelopeWire is the envelope in the recommended member order (§3.6).
+type envelopeWire struct {
+	Context           jsontext.Value             `json:"@context"`
+	AAEPVersion       string                     `json:"aaep_version,omitzero"`
+	Type              string                     `json:"type"`
+	EventID           string                     `json:"event_id"`
+	SessionID         string                     `json:"session_id"`
+	SequenceNumber    *int64                     `json:"sequence_number,omitzero"`
+	Timestamp         time.Time                  `json:"timestamp"`
+	Producer          Producer                   `json:"producer"`
+	Verbosity         Verbosity                  `json:"verbosity,omitzero"`
+	Urgency           Urgency                    `json:"urgency,omitzero"`
+	LocalizationHints *LocalizationHints         `json:"localization_hints,omitzero"`
+	CorrelationID     string                     `json:"correlation_id,omitzero"`
+	Extensions        map[string]json.RawMessage `json:"extensions,omitzero"`
+	Summary           Text                       `json:",embed"`
+}
+
+// envelopeMembers are the names that envelopeWire takes.
+var envelopeMembers = []string{
+	"@context", "aaep_version", "type", "event_id", "session_id", "sequence_number", "timestamp", "producer", "verbosity",
+	"urgency", "localization_hints", "correlation_id", "extensions", "summary_terse", "summary_normal", "summary_detailed",
+}
+
+type eventWire[P any] struct {
+	envelopeWire
+	Payload *P             `json:",embed"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// extensionWire is an event of a type we do not know: all its own members are unknown.
+type extensionWire struct {
+	envelopeWire
+	Unknown jsontext.Value `json:",embed"`
+}
+
+func readEvent[M any, P interface {
+	*M
+	Payload
+}](data []byte, options jsonv2.Options) (Message, error) {
+	w := eventWire[M]{Payload: new(M)}
+	p := P(w.Payload)
+	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
+		return nil, invalid(string(p.EventType()), err)
+	}
+	return w.event(p, w.Unknown)
+}
+
+func readExtension(data []byte, options jsonv2.Options) (Message, error) {
+	var w extensionWire
+	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
+		return nil, invalid("event", err)
+	}
+	return w.event(&Extension{Type: Type(w.Type)}, w.Unknown)
+}
+
+func (w *envelopeWire) event(p Payload, unknown jsontext.Value) (Message, error) {
+	var c checker
+	e := &Event{
+		AAEPVersion: w.AAEPVersion, EventID: w.EventID, SessionID: w.SessionID, SequenceNumber: w.SequenceNumber,
+		Timestamp: w.Timestamp, Producer: w.Producer, Verbosity: w.Verbosity, Urgency: w.Urgency,
+		LocalizationHints: w.LocalizationHints, CorrelationID: w.CorrelationID, Extensions: w.Extensions,
+		Summary: w.Summary, Payload: p, Unknown: json.RawMessage(unknown),
+	}
+	e.Context = readContext(&c, w.Context)
+	c.id("ENV-012", "/event_id", e.EventID, "evt_")
+	c.id("ENV-017", "/session_id", e.SessionID, "sess_")
+	if e.Producer.AgentID == "" {
+		c.fail("ENV-024", "/producer/agent_id", "must be a non-empty string")
+	}
+	switch p := p.(type) {
+	case *AwaitingConfirmation:
+		c.id("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
+	case *AwaitingClarification:
+		c.id("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
+	}
+	if err := c.err(string(p.EventType())); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// readContext reads "@context": the core context, alone or first in an array of strings (§3.2.1).
+func readContext(c *checker, v jsontext.Value) []string {
+	var list []string
+	if string(v) == string(coreContext) {
+		list = []string{CoreContext}
+	} else if v.Kind() == '"' {
+		list = make([]string, 1)
+		if jsonv2.Unmarshal(v, &list[0]) != nil {
+			list = nil
+		}
+	} else if jsonv2.Unmarshal(v, &list) != nil {
+		list = nil
+	}
+	if len(list) == 0 || list[0] != CoreContext {
+		c.fail("ENV-002", "/@context", "must be %q, or an array of strings that starts with it", CoreContext)
+	}
+	return list
+}

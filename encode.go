@@ -1,0 +1,119 @@
+package aaep
+
+import (
+	"encoding/json"
+	"fmt"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Encode writes m after checking it: what Encode returns without an error has passed Validate. It is one
+// line, with the members of an event in the recommended order (§3.6). The error is an *InvalidError.
+func Encode(m Message) ([]byte, error) {
+	if err := Validate(m); err != nil {
+		return nil, err
+	}
+	switch m := m.(type) {
+	case *Event:
+		return writeEvent(m)
+	case *SubscriptionRequest:
+		return write(typeRequest, &messageWire[SubscriptionRequest]{Type: typeRequest, Message: m})
+	case *SubscriptionAccepted:
+		return write(typeAccepted, &messageWire[SubscriptionAccepted]{Type: typeAccepted, Message: m})
+	case *SubscriptionRejected:
+		return write(typeRejected, &messageWire[SubscriptionRejected]{Type: typeRejected, Message: m})
+	case *SubscriptionRenegotiate:
+		return write(typeRenegotiate, &messageWire[SubscriptionRenegotiate]{Type: typeRenegotiate, Message: m})
+	case *SubscriptionClose:
+		return write(typeClose, &messageWire[SubscriptionClose]{Type: typeClose, Message: m})
+	case *ConfirmationReply:
+		return write(typeConfirmationReply, &messageWire[ConfirmationReply]{Type: typeConfirmationReply, Message: m})
+	case *ClarificationReply:
+		return write(typeClarificationReply, &messageWire[ClarificationReply]{Type: typeClarificationReply, Message: m})
+	}
+	panic("unreachable: Validate knows the messages")
+}
+
+// write turns a message's wire form into JSON.
+func write(typ string, wire any) ([]byte, error) {
+	data, err := jsonv2.Marshal(wire, writeOptions)
+	if err != nil {
+		return nil, invalid(typ, err)
+	}
+	return data, nil
+}
+
+// MarshalJSON writes the event as it is, valid or not, unknown members included. Encode checks first.
+func (e *Event) MarshalJSON() ([]byte, error) { return writeEvent(e) }
+
+// UnmarshalJSON is Decode for a value that is known to be an event.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	m, err := Decode(data)
+	if err != nil {
+		return err
+	}
+	ev, ok := m.(*Event)
+	if !ok {
+		return fmt.Errorf("aaep: %s is not an event", m.MessageType())
+	}
+	*e = *ev
+	return nil
+}
+
+var (
+	_ json.Marshaler   = (*Event)(nil)
+	_ json.Unmarshaler = (*Event)(nil)
+)
+
+func writeEvent(e *Event) ([]byte, error) {
+	if e == nil || isNil(e.Payload) {
+		return nil, &InvalidError{"event", []Violation{{"ENV-011", "/type", "has no payload, and so no type"}}}
+	}
+	switch p := e.Payload.(type) {
+	case *SessionStarted:
+		return writePayload(e, p)
+	case *SessionCompleted:
+		return writePayload(e, p)
+	case *SessionErrored:
+		return writePayload(e, p)
+	case *SessionCancelled:
+		return writePayload(e, p)
+	case *StateChanged:
+		return writePayload(e, p)
+	case *ProgressUpdated:
+		return writePayload(e, p)
+	case *ToolInvoked:
+		return writePayload(e, p)
+	case *ToolCompleted:
+		return writePayload(e, p)
+	case *OutputStreaming:
+		return writePayload(e, p)
+	case *AwaitingConfirmation:
+		return writePayload(e, p)
+	case *AwaitingClarification:
+		return writePayload(e, p)
+	case *HandoffRequested:
+		return writePayload(e, p)
+	}
+	return write(e.MessageType(), &extensionWire{envelopeOf(e), jsontext.Value(e.Unknown)})
+}
+
+func writePayload[P any](e *Event, p *P) ([]byte, error) {
+	return write(e.MessageType(), &eventWire[P]{envelopeOf(e), p, jsontext.Value(e.Unknown)})
+}
+
+var coreContext = jsontext.Value(`"` + CoreContext + `"`)
+
+func envelopeOf(e *Event) envelopeWire {
+	context := coreContext
+	if len(e.Context) > 1 || len(e.Context) == 1 && e.Context[0] != CoreContext {
+		context, _ = jsonv2.Marshal(e.Context)
+	}
+	return envelopeWire{
+		Context: context, AAEPVersion: e.AAEPVersion, Type: string(e.Type()), EventID: e.EventID, SessionID: e.SessionID,
+		SequenceNumber: e.SequenceNumber, Timestamp: e.Timestamp, Producer: e.Producer, Verbosity: e.Verbosity,
+		Urgency: e.Urgency, LocalizationHints: e.LocalizationHints, CorrelationID: e.CorrelationID,
+		Extensions: e.Extensions, Summary: e.Summary,
+	}
+}

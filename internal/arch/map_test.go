@@ -1,0 +1,112 @@
+package arch
+
+// module is the import path of the repository's root folder.
+const module = "github.com/aaep-go/aaep"
+
+// public stands in an arrow for every folder outside internal, cmd and examples.
+const public = "public"
+
+// A folder is one row of the map: a package, and the only things it may import besides the standard
+// library. Tests may import more: they are where the halves meet.
+type folder struct {
+	path   string
+	arrows []string // folders of this module, or public
+	others []string // import paths of other modules, with everything below them
+	pure   bool     // it decides and never acts: see purity
+	why    string
+}
+
+// The map of the module. Whoever adds a package adds its row, with the fewest arrows it can live with.
+var theMap = []folder{
+	{
+		path:   ".",
+		others: []string{"github.com/go-json-experiment/json"},
+		pure:   true,
+		why:    "the words of the protocol are below everything else, and must read the same in every program",
+	},
+	{
+		path:   "schemas",
+		arrows: []string{"."},
+		others: []string{"github.com/santhosh-tekuri/jsonschema", "github.com/go-json-experiment/json"},
+		why:    "a schema describes one message and knows nothing of behaviour over time",
+	},
+	{
+		path:   "handshake",
+		arrows: []string{"."},
+		others: []string{"golang.org/x/text"},
+		pure:   true,
+		why:    "what is agreed follows from request and offer alone, whoever asks and over whatever link",
+	},
+	{
+		path:   "coalesce",
+		arrows: []string{".", "handshake"},
+		others: []string{"github.com/clipperhouse/uax29", "golang.org/x/text"},
+		pure:   true,
+		why:    "the stream of one subscription is shaped without knowing the others or the link",
+	},
+	{
+		path:   "internal/lifecycle",
+		arrows: []string{"."},
+		others: []string{"github.com/go-json-experiment/json"},
+		pure:   true,
+		why:    "producer, subscriber and judge share it, so it may know none of them",
+	},
+	{
+		path:   "internal/ledger",
+		arrows: []string{"."},
+		others: []string{"github.com/go-json-experiment/json"},
+		pure:   true,
+		why:    "a question is settled by the reply and the time alone",
+	},
+	{
+		path: "internal/httpguard",
+		why:  "it judges HTTP requests before anyone has read a message in them",
+	},
+	{
+		path:   "transports",
+		arrows: []string{"."},
+		why:    "a link carries bytes and brings no dependency to those who write another one",
+	},
+	{
+		path:   "transports/sse",
+		arrows: []string{".", "transports", "internal/httpguard"},
+		why:    "a transport carries messages and knows neither half, nor what a message means",
+	},
+	{
+		path:   "producer/log",
+		arrows: []string{"."},
+		why:    "the log keeps events and does not know who reads them",
+	},
+	{
+		path:   "producer",
+		arrows: []string{".", "schemas", "handshake", "coalesce", "internal/lifecycle", "internal/ledger", "transports", "producer/log"},
+		others: []string{"github.com/clipperhouse/uax29", "golang.org/x/text"},
+		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
+	},
+	{
+		path:   "producer/serve",
+		arrows: []string{".", "producer", "transports", "transports/sse"},
+		why:    "it wires the usual listeners, and is the only part of the producer to know one by name",
+	},
+	{
+		path:   "subscriber",
+		arrows: []string{".", "transports"},
+		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
+	},
+	{
+		path:   "internal/cli",
+		arrows: []string{public},
+		others: []string{"github.com/spf13/cobra", "golang.org/x/term"},
+		why:    "what the command can do, every user of the module can: it gets no private door",
+	},
+	{
+		path:   "cmd/aaep",
+		arrows: []string{"internal/cli"},
+		why:    "main is a single call, so that all of the command can be tested",
+	},
+}
+
+// longFiles are the non-test Go files allowed more than maxLines lines, each with its reason. Keep it empty.
+var longFiles = map[string]string{}
+
+const maxLines = 400

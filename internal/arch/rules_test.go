@@ -1,0 +1,235 @@
+package arch
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Each rule returns what is wrong as "where: what", one line each, or nothing.
+
+// arrows compares the imports of the packages with the map.
+func arrows(packs []pack, rows []folder) (problems []string) {
+	byPath := map[string]folder{}
+	for _, row := range rows {
+		byPath[row.path] = row
+	}
+	for _, p := range packs {
+		if len(p.files) == 0 {
+			continue
+		}
+		row, ok := byPath[p.path]
+		if !ok {
+			problems = append(problems, fmt.Sprintf("%s: not on the map: add it to the map in internal/arch/map_test.go, with the fewest arrows it can live with", p.path))
+			continue
+		}
+		for _, f := range p.files {
+			f.imports(func(spec *ast.ImportSpec, imported, _ string) {
+				if !row.allows(imported) {
+					problems = append(problems, fmt.Sprintf("%s: %s may not import %s (%s)", f.at(spec), p.path, imported, row.why))
+				}
+			})
+		}
+	}
+	for _, row := range rows {
+		if !slices.ContainsFunc(packs, func(p pack) bool { return p.path == row.path && len(p.files) > 0 }) {
+			problems = append(problems, fmt.Sprintf("%s: on the map, but there is no such package: remove its row", row.path))
+		}
+		for _, to := range row.arrows {
+			if _, ok := byPath[to]; !ok && to != public {
+				problems = append(problems, fmt.Sprintf("%s: its arrow to %s leads to no row of the map", row.path, to))
+			}
+		}
+	}
+	return problems
+}
+
+// allows reports whether the map lets the folder import the path.
+func (row folder) allows(imported string) bool {
+	if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
+		return true // the standard library; purity has its say about that
+	}
+	if to, ok := inModule(imported); ok {
+		return slices.Contains(row.arrows, to) || slices.Contains(row.arrows, public) && isPublic(to)
+	}
+	return slices.ContainsFunc(row.others, func(other string) bool {
+		return imported == other || strings.HasPrefix(imported, other+"/")
+	})
+}
+
+// inModule returns the folder of this module that the import path names.
+func inModule(imported string) (string, bool) {
+	if imported == module {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, module+"/")
+}
+
+// actors are the packages of the standard library that wait, share, roll dice or touch the world.
+var actors = regexp.MustCompile(`^(C|context|crypto/rand|embed|io/fs|io/ioutil|log|math/rand(/v2)?|net(/.+)?|os(/.+)?|path/filepath|plugin|runtime(/.+)?|sync(/.+)?|syscall|testing(/.+)?|unsafe)$`)
+
+// harmless are those of them that only rearrange values.
+var harmless = []string{"net/url"}
+
+// acts are the functions that do so in packages which are otherwise harmless.
+var acts = map[string][]string{
+	"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"},
+	"fmt":  {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
+	"log/slog": {"Debug", "DebugContext", "Info", "InfoContext", "Warn", "WarnContext", "Error", "ErrorContext",
+		"Log", "LogAttrs", "Default", "SetDefault", "SetLogLoggerLevel"},
+}
+
+// purity checks that the packages which the map calls pure take the time as an argument and give decisions
+// back, and do nothing else: no goroutine, lock, clock, randomness, input or output.
+func purity(packs []pack, rows []folder) (problems []string) {
+	for _, p := range packs {
+		if !slices.ContainsFunc(rows, func(row folder) bool { return row.path == p.path && row.pure }) {
+			continue
+		}
+		for _, f := range p.files {
+			report := func(n ast.Node, format string, args ...any) {
+				problems = append(problems, fmt.Sprintf("%s: %s in %s, which is pure", f.at(n), fmt.Sprintf(format, args...), p.path))
+			}
+			watched := map[string]string{} // from the name in this file to the import path
+			f.imports(func(spec *ast.ImportSpec, imported, name string) {
+				if actors.MatchString(imported) && !slices.Contains(harmless, imported) {
+					report(spec, "import of %s", imported)
+				}
+				if acts[imported] != nil {
+					watched[name] = imported
+					if name == "." {
+						report(spec, "import of %s without its name", imported)
+					}
+				}
+			})
+			ast.Inspect(f.ast, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.GoStmt:
+					report(n, "go statement")
+				case *ast.SelectStmt:
+					report(n, "select statement")
+				case *ast.SelectorExpr:
+					if x, ok := n.X.(*ast.Ident); ok && slices.Contains(acts[watched[x.Name]], n.Sel.Name) {
+						report(n, "%s.%s", watched[x.Name], n.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	return problems
+}
+
+// comments checks that each package says once what it is for.
+func comments(packs []pack) (problems []string) {
+	for _, p := range packs {
+		var at []string
+		for _, f := range p.files {
+			text := f.ast.Doc.Text()
+			if text == "" {
+				continue
+			}
+			at = append(at, f.path)
+			start := "Package " + f.ast.Name.Name + " "
+			if f.ast.Name.Name == "main" {
+				start = "Command " + path.Base(p.path) + " "
+			}
+			if !strings.HasPrefix(text, start) {
+				problems = append(problems, fmt.Sprintf("%s: the package comment does not begin with %q", f.path, start))
+			}
+		}
+		if len(p.files) > 0 && len(at) != 1 {
+			problems = append(problems, fmt.Sprintf("%s: %d package comments, want exactly one %s", p.path, len(at), strings.Join(at, " ")))
+		}
+	}
+	return problems
+}
+
+// examples checks that each public package shows its use in a way that is run.
+func examples(packs []pack) (problems []string) {
+	for _, p := range packs {
+		if !p.public() || len(p.files) == 0 {
+			continue
+		}
+		var files []*ast.File
+		for _, f := range p.tests {
+			files = append(files, f.ast)
+		}
+		if !slices.ContainsFunc(doc.Examples(files...), func(e *doc.Example) bool { return e.Output != "" || e.EmptyOutput }) {
+			problems = append(problems, fmt.Sprintf("%s: no Example function with an // Output: comment", p.path))
+		}
+	}
+	return problems
+}
+
+// lengths checks that no file needs more than one sitting.
+func lengths(packs []pack, allowed map[string]string) (problems []string) {
+	for _, p := range packs {
+		for _, f := range p.files {
+			if f.lines > maxLines && allowed[f.path] == "" {
+				problems = append(problems, fmt.Sprintf("%s: %d lines, want at most %d: split it by concern", f.path, f.lines, maxLines))
+			}
+		}
+	}
+	return problems
+}
+
+// These are what no file of a finished product holds. The words are cut in two so as not to name themselves.
+var (
+	machinePath = regexp.MustCompile(`(^|[^\w.-])/(ro` + `ot|ho` + `me|wo` + `rk)/`)
+	leftover    = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX)\b`)
+	neighbour   = regexp.MustCompile(`\.\./sha` + `red\b|"\.\.", "sha` + `red"`)
+	skips       = regexp.MustCompile(`\.Skip(f|Now)?\(`)
+)
+
+// hygiene checks that the text files work and make sense away from the machine they were written on.
+func hygiene(tree fs.FS, names []string) (problems []string) {
+	for _, name := range names {
+		text, err := fs.ReadFile(tree, name)
+		if err != nil || name == "go.sum" || bytes.IndexByte(text, 0) >= 0 {
+			continue // gone since it was listed, checksums, or not text
+		}
+		mayLookOutside := strings.HasSuffix(name, "_test.go") && skips.Match(text)
+		for i, line := range strings.Split(string(text), "\n") {
+			report := func(what string) { problems = append(problems, fmt.Sprintf("%s:%d: %s", name, i+1, what)) }
+			if machinePath.MatchString(line) {
+				report("a path of one machine: use a relative path, or t.TempDir in a test")
+			}
+			if word := leftover.FindString(line); word != "" {
+				report(word + ": do it now, or say in the text what is not done and why")
+			}
+			if neighbour.MatchString(line) && !mayLookOutside {
+				report("a file outside the repository: only a test may look for one, and must skip when it is absent")
+			}
+		}
+	}
+	return problems
+}
+
+// goFile finds the Go files named in a text, as `name.go` or `folder/na*.go`.
+var goFile = regexp.MustCompile("`([\\w/*]+\\.go)`")
+
+// guide checks that the text which leads people through the house shows what is there.
+func guide(tree fs.FS, name string, rows []folder) (problems []string) {
+	text, err := fs.ReadFile(tree, name)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, row := range rows {
+		if !bytes.Contains(text, []byte("`"+row.path+"`")) {
+			problems = append(problems, fmt.Sprintf("%s: says nothing of %s", name, row.path))
+		}
+	}
+	for _, found := range goFile.FindAllSubmatch(text, -1) {
+		if files, err := fs.Glob(tree, string(found[1])); err != nil || len(files) == 0 {
+			problems = append(problems, fmt.Sprintf("%s: names %s, which is not there", name, found[1]))
+		}
+	}
+	return problems
+}

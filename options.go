@@ -1,0 +1,93 @@
+package aaep
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+var (
+	errNotInteger = errors.New("must be an integer")
+	errZero       = errors.New("must be at least 1")
+	errNotTime    = errors.New("must be an RFC 3339 date-time such as 2026-05-24T14:22:20.014Z")
+	errNull       = errors.New("must not be null; leave the member out instead")
+)
+
+// readOptions: integers may be written 300.0 (JSON Schema calls that an integer), and times follow RFC
+// 3339 with any fraction (D-09, D-14).
+var readOptions = jsonv2.WithUnmarshalers(ownReaders)
+
+// readOptionsNull also refuses null in the place of a known member. Looking at every value is slow,
+// so this is for texts that have "null" in them.
+var readOptionsNull = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(
+	func(d *jsontext.Decoder, v any) error {
+		if d.PeekKind() == 'n' {
+			return errNull
+		}
+		return errors.ErrUnsupported // go on as usual
+	}), ownReaders))
+
+var ownReaders = jsonv2.JoinUnmarshalers(
+	jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *int64) error {
+		if d.PeekKind() != '0' {
+			return errNotInteger
+		}
+		t, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		n, ok := parseInteger(t.String())
+		if !ok {
+			return errNotInteger
+		}
+		if n == 0 {
+			// Absent, these two mean "no limit" and "unknown", which zero must not.
+			if name := d.StackPointer().LastToken(); name == "max_events_per_second" || name == "pace_wpm" {
+				return errZero
+			}
+		}
+		*v = n
+		return nil
+	}),
+	jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *time.Time) error {
+		if d.PeekKind() != '"' {
+			return errNotTime
+		}
+		t, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		parsed, ok := ParseTimestamp(t.String())
+		if !ok {
+			return errNotTime
+		}
+		*v = parsed
+		return nil
+	}),
+)
+
+// writeOptions: extensions are ordered by prefix, what is kept as JSON keeps its spelling (INV-34), and
+// times are as the protocol wants them.
+var writeOptions = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.PreserveRawStrings(true), jsonv2.WithMarshalers(
+	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
+		return enc.WriteToken(jsontext.String(FormatTimestamp(t)))
+	})))
+
+func parseInteger(s string) (int64, bool) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, true
+	}
+	if !strings.ContainsAny(s, ".eE") {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	return int64(f), true
+}

@@ -1,0 +1,295 @@
+package producer_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stage is one producer and those who listen to it. Its end shuts the producer down and checks every trace.
+type stage struct {
+	t         *testing.T
+	p         *producer.Producer
+	recorders []*listener
+	all       []*listener
+}
+
+func bubble(t *testing.T, f func(t *testing.T, st *stage)) {
+	t.Helper()
+	bubbleWith(t, producer.Config{}, f)
+}
+
+func bubbleWith(t *testing.T, cfg producer.Config, f func(t *testing.T, st *stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		if cfg.Agent.AgentID == "" {
+			cfg.Agent.AgentID = "tester"
+		}
+		p, err := producer.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := &stage{t: t, p: p}
+		defer st.end()
+		f(t, st)
+	})
+}
+
+// end hangs up on those who are still slow, and leaves nothing behind.
+func (st *stage) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	st.p.Shutdown(ctx)
+	synctest.Wait()
+	for _, l := range st.all {
+		l.conn.Close()
+		l.hold()
+	}
+	for _, l := range st.recorders {
+		checkTrace(st.t, l.arrivals())
+	}
+}
+
+func (st *stage) session(about string) *producer.Session {
+	st.t.Helper()
+	s, err := st.p.StartSession(context.Background(), aaep.Say(about))
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	return s
+}
+
+// arrival is one message as it came, and when.
+type arrival struct {
+	at  time.Time
+	raw []byte
+	msg aaep.Message
+}
+
+// listener is a subscriber that does nothing by itself but read.
+type listener struct {
+	t    *testing.T
+	conn transports.Conn
+	id   string
+	// served is closed when the producer has let go of it.
+	served chan struct{}
+
+	mu   sync.Mutex
+	got  []arrival
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// caps returns terms: rate events a second, or no limit, and cut at the boundaries.
+func caps(rate int64, boundaries ...aaep.Boundary) aaep.Capabilities {
+	return aaep.Capabilities{MaxEventsPerSecond: rate, CoalesceBoundaries: boundaries, Languages: []string{"en-US"}}
+}
+
+// answering adds the right to be asked.
+func answering(c aaep.Capabilities) aaep.Capabilities {
+	c.SupportsConfirmationReply, c.SupportsClarificationReply = new(true), new(true)
+	return c
+}
+
+func everything() aaep.Capabilities { return caps(0, aaep.BoundaryNone) }
+
+// record adds a listener that sees the whole trace, which is checked in the end. It may be asked.
+func (st *stage) record() *listener {
+	l := st.listen(answering(everything()))
+	st.recorders = append(st.recorders, l)
+	return l
+}
+
+// watch is record for one that may not be asked.
+func (st *stage) watch() *listener {
+	l := st.listen(everything())
+	st.recorders = append(st.recorders, l)
+	return l
+}
+
+func (st *stage) listen(c aaep.Capabilities) *listener {
+	st.t.Helper()
+	l := st.connect()
+	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})
+	data, err := l.conn.Receive(context.Background())
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	m, err := aaep.Decode(data)
+	if err != nil {
+		st.t.Fatal(err)
+	}
+	acc, ok := m.(*aaep.SubscriptionAccepted)
+	if !ok {
+		st.t.Fatalf("the answer to the request is %s", data)
+	}
+	l.id = acc.SubscriptionID
+	l.read()
+	return l
+}
+
+// connect makes a link that has said nothing so far.
+func (st *stage) connect() *listener {
+	a, b := transports.Pipe()
+	l := &listener{t: st.t, conn: a, served: make(chan struct{})}
+	st.all = append(st.all, l)
+	go func() {
+		defer close(l.served)
+		st.p.ServeConn(b)
+	}()
+	return l
+}
+
+// read goes on reading, until hold.
+func (l *listener) read() {
+	ctx, stop := context.WithCancel(context.Background())
+	l.stop, l.done = stop, make(chan struct{})
+	go func() {
+		defer close(l.done)
+		for {
+			data, err := l.conn.Receive(ctx)
+			if err != nil {
+				return
+			}
+			m, err := aaep.Decode(data)
+			if err != nil {
+				l.t.Errorf("the producer sent %s: %v", data, err)
+			}
+			l.mu.Lock()
+			l.got = append(l.got, arrival{time.Now(), data, m})
+			l.mu.Unlock()
+		}
+	}()
+}
+
+// hold stops reading.
+func (l *listener) hold() {
+	if l.stop != nil {
+		l.stop()
+		<-l.done
+	}
+}
+
+func (l *listener) send(m aaep.Message) {
+	l.t.Helper()
+	data, err := aaep.Encode(m)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.sendRaw(string(data))
+}
+
+func (l *listener) sendRaw(data string) {
+	l.t.Helper()
+	if err := l.conn.Send(context.Background(), []byte(data)); err != nil {
+		l.t.Errorf("send: %v", err)
+	}
+}
+
+func (l *listener) arrivals() []arrival {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]arrival(nil), l.got...)
+}
+
+// events returns what has come, once everything that can happen now has happened.
+func (l *listener) events() []*aaep.Event {
+	synctest.Wait()
+	return events(l.arrivals())
+}
+
+func events(got []arrival) (evs []*aaep.Event) {
+	for _, a := range got {
+		if ev, ok := a.msg.(*aaep.Event); ok {
+			evs = append(evs, ev)
+		}
+	}
+	return evs
+}
+
+// last returns the last message that is no event, or nil.
+func (l *listener) lastMessage() (m aaep.Message) {
+	synctest.Wait()
+	for _, a := range l.arrivals() {
+		if _, ok := a.msg.(*aaep.Event); !ok {
+			m = a.msg
+		}
+	}
+	return m
+}
+
+func of[P aaep.Payload](evs []*aaep.Event) (found []P) {
+	for _, ev := range evs {
+		if p, ok := ev.Payload.(P); ok {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// question returns the newest confirmation, which must be there.
+func (l *listener) question() *aaep.AwaitingConfirmation {
+	l.t.Helper()
+	qs := of[*aaep.AwaitingConfirmation](l.events())
+	if len(qs) == 0 {
+		l.t.Fatal("no confirmation has come")
+	}
+	return qs[len(qs)-1]
+}
+
+func (l *listener) reply(q *aaep.AwaitingConfirmation, d aaep.Decision) {
+	l.t.Helper()
+	l.send(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: d, SubscriptionID: l.id, Timestamp: time.Now()})
+}
+
+// rawReply is reply as an object to spoil.
+func (l *listener) rawReply(q *aaep.AwaitingConfirmation, d aaep.Decision) map[string]any {
+	return map[string]any{"type": "confirmation.reply", "reply_token": q.ReplyToken, "decision": d,
+		"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())}
+}
+
+func (l *listener) sendObject(o map[string]any) {
+	l.t.Helper()
+	data, err := json.Marshal(o)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.sendRaw(string(data))
+}
+
+// result is what a call that waits came to.
+type result[T any] struct {
+	value T
+	err   error
+	at    time.Time
+}
+
+// later calls f in a goroutine and hands out its result.
+func later[T any](f func() (T, error)) <-chan result[T] {
+	c := make(chan result[T], 1)
+	go func() {
+		v, err := f()
+		c <- result[T]{v, err, time.Now()}
+	}()
+	return c
+}
+
+// pay is a tool that must ask.
+var pay = producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true,
+	Action: aaep.Say("Pay $5."), Consequence: aaep.Say("The money is gone.")}
+
+// look is a tool that need not.
+var look = producer.Tool{Name: "look", Action: aaep.Say("Looking.")}
+
+func ok(context.Context) (string, error) { return "done", nil }

@@ -1,0 +1,119 @@
+package log_test
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+var idForm = regexp.MustCompile(`^evt_[0-9a-f]{32}$`)
+
+// D-44, INV-23: ids are evt_ and 32 lower-case hex digits, and the log finds its own again.
+func TestEventIDProperty(t *testing.T) {
+	const events = 1000
+	l, other := filled(10, events), filled(10, events)
+	rapid.Check(t, func(t *rapid.T) {
+		pos := rapid.Uint64Range(1, events).Draw(t, "pos")
+		offset := rapid.IntRange(0, math.MaxInt32).Draw(t, "offset")
+		id := l.EventID(pos, offset)
+		if !idForm.MatchString(id) {
+			t.Fatalf("EventID(%d, %d) = %q", pos, offset, id)
+		}
+		if p, o, ok := l.Locate(id); !ok || p != pos || o != offset {
+			t.Fatalf("Locate(EventID(%d, %d)) = %d, %d, %v", pos, offset, p, o, ok)
+		}
+		if p, o, ok := other.Locate(id); ok || p != 0 || o != 0 {
+			t.Fatalf("another log located %q at %d, %d", id, p, o)
+		}
+		if other.EventID(pos, offset) == id {
+			t.Fatalf("two logs gave %q", id)
+		}
+	})
+}
+
+// Whatever a peer says as its Last-Event-ID, only an id of ours is taken, in the one spelling we gave it.
+func TestLocateRefuses(t *testing.T) {
+	l := filled(10, 100)
+	id := l.EventID(7, 0)
+	if _, _, ok := l.Locate(id); !ok {
+		t.Fatalf("Locate(%q) refused its own id", id)
+	}
+	for name, bad := range map[string]string{
+		"nothing":                  "",
+		"the prefix alone":         "evt_",
+		"truncated":                id[:len(id)-1],
+		"half":                     id[:20],
+		"too long":                 id + "0",
+		"upper case":               "evt_" + strings.ToUpper(id[4:]),
+		"upper-case prefix":        "EVT_" + id[4:],
+		"another prefix":           "sub_" + id[4:],
+		"without the prefix":       id[4:],
+		"spaces around":            " " + id[:len(id)-1],
+		"no hex":                   id[:len(id)-1] + "g",
+		"a digit changed":          flip(id),
+		"an id of another log":     filled(10, 100).EventID(7, 0),
+		"zeroes":                   "evt_" + strings.Repeat("0", 32),
+		"position zero":            l.EventID(0, 0),
+		"not yet appended":         l.EventID(101, 0),
+		"far from being appended":  l.EventID(math.MaxUint64, 0),
+		"letters that look like":   "evt_" + strings.Repeat("а", 16), // Cyrillic, 32 bytes
+		"a NUL at the end":         id[:len(id)-1] + "\x00",
+		"as long, but all letters": strings.Repeat("x", len(id)),
+	} {
+		if p, o, ok := l.Locate(bad); ok || p != 0 || o != 0 {
+			t.Errorf("%s: Locate(%q) = %d, %d, %v", name, bad, p, o, ok)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.OneOf(rapid.String(), rapid.StringMatching(`evt_[0-9a-fA-F]{32}`)).Draw(t, "id")
+		if _, _, ok := l.Locate(s); ok {
+			t.Fatalf("Locate(%q) = ok", s)
+		}
+	})
+}
+
+// flip changes the last digit of an id.
+func flip(id string) string {
+	last := "0"
+	if id[len(id)-1] == '0' {
+		last = "1"
+	}
+	return id[:len(id)-1] + last
+}
+
+// A trimmed event is still known by its id; reading after it says that it is gone.
+func TestLocateTrimmed(t *testing.T) {
+	l := filled(3, 10)
+	pos, _, ok := l.Locate(l.EventID(2, 0))
+	if !ok || pos != 2 {
+		t.Fatalf("Locate = %d, %v", pos, ok)
+	}
+	if _, _, err := l.Read(pos, 1); err != log.ErrTrimmed {
+		t.Errorf("Read(%d) = %v; want ErrTrimmed", pos, err)
+	}
+}
+
+// INV-23: no id is given twice, over a million events and parts of events; Append gives the id EventID tells.
+func TestIDsAreUnique(t *testing.T) {
+	l := log.New(1)
+	seen := make(map[string]bool, 1_000_000)
+	for len(seen) < 1_000_000 {
+		var ev aaep.Event
+		pos := l.Append(&ev)
+		if ev.EventID != l.EventID(pos, 0) {
+			t.Fatalf("Append gave %q to event %d; EventID says %q", ev.EventID, pos, l.EventID(pos, 0))
+		}
+		for _, id := range []string{ev.EventID, l.EventID(pos, 1), l.EventID(pos, int(pos)+1), l.EventID(pos, math.MaxInt32)} {
+			if seen[id] {
+				t.Fatalf("%q was given twice", id)
+			}
+			seen[id] = true
+		}
+	}
+}

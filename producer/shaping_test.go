@@ -1,0 +1,250 @@
+package producer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+	"pgregory.net/rapid"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+)
+
+const mixed = "Your plan is ready 👩🏽‍🌾! Ọjọ́ ìsinmi rẹ ti súnmọ́lé. خطتك جاهزة الآن؟ It costs $3.14 a day. 了解しました。ありがとう。\n\nThe end"
+
+// tell plays a session with text, tools and progress, and takes a while.
+func tell(s *producer.Session, text string) {
+	out := s.Output()
+	for i, r := range text {
+		out.WriteString(string(r))
+		if i%9 == 0 {
+			time.Sleep(30 * time.Millisecond)
+		}
+	}
+	for range 5 {
+		s.Tool(context.Background(), look, ok)
+		s.Progress(aaep.Text{}, aaep.Progress{Percent: new(50.0)}, 0)
+	}
+	out.Close()
+	s.Complete(aaep.Text{Terse: "Done.", Normal: "It is done.", Detailed: "It is done, all of it."})
+}
+
+func TestTwoListeners(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		st.record()
+		fast := caps(3, aaep.BoundarySentence, aaep.BoundaryCompletion)
+		slow := caps(1, aaep.BoundaryCompletion)
+		slow.PreferredVerbosity = aaep.VerbosityTerse
+		a, b := st.listen(fast), st.listen(slow)
+		tell(st.session("Planning."), mixed)
+		time.Sleep(2 * time.Minute)
+		for name, l := range map[string]*listener{"sentences": a, "completion": b} {
+			if err := onlyText(l.events(), mixed); err != nil { // INV-28
+				t.Errorf("%s: %v", name, err)
+			}
+			if n := len(toolEvents(l.events())); n != 10 { // D-51
+				t.Errorf("%s: %d tool events, want 10", name, n)
+			}
+		}
+		if n := mostInOneSecond(a.arrivals()); n > 3 { // INV-25
+			t.Errorf("%d events in a second, want 3", n)
+		}
+		if n := mostInOneSecond(b.arrivals()); n > 1 {
+			t.Errorf("%d events in a second, want 1", n)
+		}
+		checkHints(t, a.events(), aaep.BoundarySentence, 6)
+		checkHints(t, b.events(), aaep.BoundaryCompletion, 1)
+		checkWords(t, a.events(), aaep.VerbosityNormal, "It is done.")
+		checkWords(t, b.events(), aaep.VerbosityTerse, "Done.")
+	})
+}
+
+// checkHints: every chunk is labelled with the boundary that was asked for, the last as completion (D-28).
+func checkHints(t *testing.T, evs []*aaep.Event, want aaep.Boundary, least int) {
+	t.Helper()
+	chunks := of[*aaep.OutputStreaming](evs)
+	if want == aaep.BoundaryCompletion && len(chunks) != 1 {
+		t.Errorf("%d chunks, want the whole text at once", len(chunks))
+	}
+	if len(chunks) < least && mostlyOneSecond(evs) {
+		t.Errorf("%d chunks, want at least %d", len(chunks), least)
+	}
+	for _, p := range chunks {
+		label := want
+		if p.Complete {
+			label = aaep.BoundaryCompletion
+		}
+		if p.CoalesceHint != label {
+			t.Errorf("chunk %q is labelled %q, want %q", p.Chunk, p.CoalesceHint, label)
+		}
+	}
+}
+
+// mostlyOneSecond reports whether the events were so few that sentences did not have to be joined.
+func mostlyOneSecond(evs []*aaep.Event) bool { return len(evs) < 3 }
+
+// checkWords: one verbosity on every event, and the last event in its words (§5.3.1.2).
+func checkWords(t *testing.T, evs []*aaep.Event, v aaep.Verbosity, last string) {
+	t.Helper()
+	for _, ev := range evs {
+		if ev.Verbosity != v {
+			t.Errorf("%s has verbosity %q, want %q", ev.Type(), ev.Verbosity, v)
+		}
+	}
+	if got := evs[len(evs)-1].Text(v); got != last {
+		t.Errorf("the last event says %q, want %q", got, last)
+	}
+}
+
+// TestSentencesLeaveAtOnce: without pressure every sentence is an event of its own (D-52).
+func TestSentencesLeaveAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.listen(caps(0, aaep.BoundarySentence))
+		s := st.session("Planning.")
+		out := s.Output()
+		for _, word := range strings.SplitAfter("It costs $3.14. Is that right? I think so. ", " ") {
+			out.WriteString(word)
+		}
+		out.WriteString("Yes")
+		out.Close()
+		wantStory(t, l.events(), `session.started idle>thinking thinking>writing_output "It costs $3.14. " "Is that right? " "I think so. " "Yes"! writing_output>thinking`)
+	})
+}
+
+// TestStreamsOfAnyKind is P4 and P6 for arbitrary texts, token splits, terms and pauses.
+func TestStreamsOfAnyKind(t *testing.T) {
+	letters := []rune("aeo .!?,\n\r\t1$👩🏽‍🌾🏴\U000e0067\U000e0062\U000e007fọ́ùẹ\u0301\u0323\u0338\u0327عربي؟。語가각\u1100\u1161\u11a8\u202e\u2066\u2069\u2028\u00ad\ue000>=<")
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.StringOfN(rapid.SampledFrom(letters), 1, 200, -1).Draw(rt, "text")
+		var tokens []string
+		for rest := text; rest != ""; {
+			n := rapid.IntRange(1, min(len(rest), 12)).Draw(rt, "token")
+			tokens, rest = append(tokens, rest[:n]), rest[n:]
+		}
+		var terms []aaep.Capabilities
+		for range rapid.IntRange(1, 3).Draw(rt, "listeners") {
+			boundaries := rapid.SliceOfNDistinct(rapid.SampledFrom([]aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence,
+				aaep.BoundaryParagraph, aaep.BoundaryCompletion}), 1, 3, func(b aaep.Boundary) aaep.Boundary { return b }).Draw(rt, "boundaries")
+			terms = append(terms, caps(int64(rapid.IntRange(0, 5).Draw(rt, "rate")), boundaries...))
+		}
+		pauses := rapid.SliceOfN(rapid.IntRange(0, 1500), len(tokens), len(tokens)).Draw(rt, "pauses")
+		tools := rapid.SliceOfN(rapid.IntRange(0, 9), len(tokens), len(tokens)).Draw(rt, "tools")
+		end := rapid.SampledFrom([]string{"complete", "fail", "cancel"}).Draw(rt, "end")
+		var failed error
+		bubble(t, func(t *testing.T, st *stage) {
+			rec := st.watch()
+			var ls []*listener
+			for _, c := range terms {
+				ls = append(ls, st.listen(c))
+			}
+			s := st.session("Talking.")
+			out := s.Output()
+			for i, token := range tokens {
+				out.WriteString(token)
+				if tools[i] == 0 {
+					s.Tool(context.Background(), look, ok)
+				}
+				if tools[i] < 5 {
+					time.Sleep(time.Duration(pauses[i]) * time.Millisecond)
+				}
+			}
+			finish(s, end)
+			time.Sleep(time.Hour)
+			failed = sameFor(rec, ls, terms, plain(text))
+		})
+		if failed != nil {
+			rt.Fatal(failed)
+		}
+	})
+}
+
+func finish(s *producer.Session, end string) {
+	switch end {
+	case "complete":
+		s.Complete(aaep.Text{})
+	case "fail":
+		s.Fail(nil, aaep.Text{})
+	case "cancel":
+		s.Cancel(aaep.CancelledByUser, aaep.Text{})
+	}
+}
+
+// plain is what an output tells of a text, written another way than the code does: all at once.
+func plain(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n\n").Replace(text)
+	for _, r := range "\u2066\u2067\u2068\u2069" {
+		text = strings.ReplaceAll(text, string(r), fmt.Sprintf("<U+%04X>", r))
+	}
+	return norm.NFC.String(aaep.SafeText(norm.NFC.String(text)))
+}
+
+func sameFor(rec *listener, ls []*listener, terms []aaep.Capabilities, want string) error {
+	all := rec.events()
+	for i, l := range ls {
+		evs := l.events()
+		if err := onlyText(evs, want); err != nil {
+			return fmt.Errorf("%v: %w", terms[i].CoalesceBoundaries, err)
+		}
+		if got, want := toolEvents(evs), toolEvents(all); !slices.Equal(got, want) {
+			return fmt.Errorf("tool events %v, want %v", got, want)
+		}
+		if rate := int(terms[i].MaxEventsPerSecond); rate > 0 && mostInOneSecond(l.arrivals()) > rate {
+			return fmt.Errorf("%d events in a second, want %d", mostInOneSecond(l.arrivals()), rate)
+		}
+		if last := evs[len(evs)-1]; !last.Type().Terminal() {
+			return fmt.Errorf("the last event is %s", last.Type())
+		}
+		for _, p := range of[*aaep.OutputStreaming](evs) {
+			if !utf8.ValidString(p.Chunk) || !norm.NFC.IsNormalString(p.Chunk) {
+				return fmt.Errorf("the chunk %q is not NFC", p.Chunk)
+			}
+		}
+	}
+	return nil
+}
+
+// pipeDialer dials a producer within this process.
+type pipeDialer struct{ p *producer.Producer }
+
+func (d pipeDialer) Dial(context.Context) (transports.Conn, error) {
+	a, b := transports.Pipe()
+	go d.p.ServeConn(b)
+	return a, nil
+}
+
+// TestSubscriber: the two halves of the SDK understand each other.
+func TestSubscriber(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		sub, err := subscriber.Dial(t.Context(), pipeDialer{st.p}, subscriber.Config{ID: "orca", Capabilities: subscriber.ScreenReader("en-US")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sub.Close()
+		s := st.session("Paying.")
+		paid := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+		for ev, err := range sub.Events(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
+				if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
+					t.Error(err)
+				}
+				break
+			}
+		}
+		if r := <-paid; r.value != "done" || r.err != nil {
+			t.Errorf("Tool = %q, %v", r.value, r.err)
+		}
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,184 @@
+package producer_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/lifecycle"
+	"github.com/aaep-go/aaep/schemas"
+)
+
+// checkTrace checks what one listener that sees everything got: each event alone (P9, INV-39), and their
+// order (INV-20, INV-29). A listener who came late is checked from the first session it saw begin.
+func checkTrace(t *testing.T, got []arrival) {
+	t.Helper()
+	machines := map[string]*lifecycle.Session{}
+	ids := map[string]bool{}
+	for _, a := range got {
+		if err := aaep.Validate(a.msg); err != nil {
+			t.Errorf("%v\n%s", err, a.raw)
+		}
+		if err := schemas.Validate(a.raw); err != nil {
+			t.Errorf("%v\n%s", err, a.raw)
+		}
+		ev, ok := a.msg.(*aaep.Event)
+		if !ok {
+			continue
+		}
+		if ids[ev.EventID] { // INV-23
+			t.Errorf("event id %s came twice", ev.EventID)
+		}
+		ids[ev.EventID] = true
+		m := machines[ev.SessionID]
+		if m == nil {
+			if ev.Type() != aaep.TypeSessionStarted {
+				continue
+			}
+			m = &lifecycle.Session{}
+			machines[ev.SessionID] = m
+		}
+		settle(m, ev)
+		if err := m.Next(ev); err != nil {
+			t.Errorf("out of order: %v\n%s", err, a.raw)
+		}
+	}
+	for id, m := range machines {
+		if !m.Over() { // INV-29
+			t.Errorf("session %s has no end", id)
+		}
+	}
+}
+
+// settle reads from an event how the oldest question ended: only a step to calling_tool is a yes.
+func settle(m *lifecycle.Session, ev *aaep.Event) {
+	open := m.OpenQuestions()
+	p, moves := ev.Payload.(*aaep.StateChanged)
+	switch {
+	case ev.Type().Terminal():
+		for _, token := range open {
+			m.Settled(token, aaep.Reject)
+		}
+	case moves && p.FromState == aaep.StateAwaitingInput && len(open) > 0:
+		d := aaep.Reject
+		if p.ToState == aaep.StateCallingTool {
+			d = aaep.Accept
+		}
+		m.Settled(open[0], d)
+	}
+}
+
+// checkText checks that the chunks of an output are the text: joined, in order, positions in code points,
+// one end (INV-28, P6).
+func checkText(evs []*aaep.Event, id, want string) error {
+	var b strings.Builder
+	complete := 0
+	for _, p := range of[*aaep.OutputStreaming](evs) {
+		if p.OutputID != id {
+			continue
+		}
+		if at := int64(utf8.RuneCountInString(b.String())); p.Position != at {
+			return fmt.Errorf("a chunk is at %d; %d code points came before it", p.Position, at)
+		}
+		if complete > 0 {
+			return fmt.Errorf("the chunk %q comes after the complete one", p.Chunk)
+		}
+		if p.Complete {
+			complete++
+		}
+		b.WriteString(p.Chunk)
+	}
+	if got := b.String(); got != want {
+		return fmt.Errorf("the chunks joined are %q, want %q", got, want)
+	}
+	if complete != 1 {
+		return fmt.Errorf("%d chunks are complete, want 1", complete)
+	}
+	return nil
+}
+
+// outputs returns the ids of the outputs, in the order of their first chunks.
+func outputs(evs []*aaep.Event) (ids []string) {
+	for _, p := range of[*aaep.OutputStreaming](evs) {
+		if !slices.Contains(ids, p.OutputID) {
+			ids = append(ids, p.OutputID)
+		}
+	}
+	return ids
+}
+
+// onlyText is checkText for a trace with one output.
+func onlyText(evs []*aaep.Event, want string) error {
+	ids := outputs(evs)
+	if len(ids) != 1 {
+		return fmt.Errorf("%d outputs, want 1", len(ids))
+	}
+	return checkText(evs, ids[0], want)
+}
+
+// mostInOneSecond returns how many events that are not critical came in the fullest second (INV-25, P4).
+func mostInOneSecond(got []arrival) (most int) {
+	var times []time.Time
+	for _, a := range got {
+		if ev, ok := a.msg.(*aaep.Event); ok && !ev.Critical() {
+			times = append(times, a.at)
+		}
+	}
+	for i, first := 0, 0; i < len(times); i++ {
+		for times[i].Sub(times[first]) >= time.Second {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}
+
+// story is a trace in short words, for comparing whole traces.
+func story(evs []*aaep.Event) string {
+	var words []string
+	for _, ev := range evs {
+		w := strings.TrimPrefix(string(ev.Type()), "aaep:agent.")
+		switch p := ev.Payload.(type) {
+		case *aaep.StateChanged:
+			w = string(p.FromState) + ">" + string(p.ToState)
+		case *aaep.ToolCompleted:
+			w = "tool." + string(p.Status)
+		case *aaep.SessionErrored:
+			w += ":" + string(p.ErrorCategory)
+		case *aaep.SessionCancelled:
+			w += ":" + string(p.CancelledBy)
+		case *aaep.OutputStreaming:
+			w = fmt.Sprintf("%q", p.Chunk)
+			if p.Complete {
+				w += "!"
+			}
+		}
+		words = append(words, w)
+	}
+	return strings.Join(words, " ")
+}
+
+func wantStory(t *testing.T, evs []*aaep.Event, want string) {
+	t.Helper()
+	if got := story(evs); got != want {
+		t.Errorf("events\n got %s\nwant %s", got, want)
+	}
+}
+
+// toolEvents are the tool events in order, by call: each must be there, once (D-51).
+func toolEvents(evs []*aaep.Event) (all []string) {
+	for _, ev := range evs {
+		switch p := ev.Payload.(type) {
+		case *aaep.ToolInvoked:
+			all = append(all, "invoked "+p.ToolCallID)
+		case *aaep.ToolCompleted:
+			all = append(all, cmp.Or(string(p.Status), "?")+" "+p.ToolCallID)
+		}
+	}
+	return all
+}
