@@ -59,6 +59,10 @@ var theMap = []folder{
 		why:    "a question is settled by the reply and the time alone",
 	},
 	{
+		path: "internal/coverage",
+		why:  "it reads the sources as text and must not depend on what it counts",
+	},
+	{
 		path: "internal/httpguard",
 		why:  "it judges HTTP requests before anyone has read a message in them",
 	},

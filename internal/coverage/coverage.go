@@ -1,0 +1,169 @@
+// Command coverage writes docs/coverage.md: for each requirement of AAEP, the tests that name it. Run it
+// from the root of the repository, or with "go generate ./internal/coverage".
+//
+//go:generate go run . ../..
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func main() {
+	root := "."
+	if len(os.Args) > 1 {
+		root = os.Args[1]
+	}
+	page, err := Page(root)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(root, "docs", "coverage.md"), []byte(page), 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "coverage:", err)
+		os.Exit(1)
+	}
+}
+
+// requirement is one row of docs/requirements.csv.
+type requirement struct{ id, level, side, strength, text string }
+
+// An area is a family of requirements with one prefix. Where it has a reason, what no test names is not
+// ours yet.
+type area struct{ prefix, title, reason string }
+
+var areas = []area{
+	{"ENV", "Envelope", ""},
+	{"EVT", "Event types", ""},
+	{"SM", "State machine", ""},
+	{"HS", "Handshake", ""},
+	{"CONF", "Confirmation", ""},
+	{"EXT", "Extensions", ""},
+	{"I18N", "Languages", ""},
+	{"VER", "Versions", ""},
+	{"TERM", "Terms", ""},
+	{"TR", "Transport", ""},
+	{"SSE", "Server-Sent Events", ""},
+	{"SEC", "Security", ""},
+	{"WS", "WebSocket", "this transport is not built yet"},
+	{"IPC", "Sockets and pipes", "this transport is not built yet"},
+	{"STDIO", "Standard input and output", "this transport is not built yet"},
+	{"GRPC", "gRPC", "this transport is not built yet"},
+	{"XT", "Across transports", "there is one transport so far"},
+	{"LVL", "Conformance", "the conformance suite is not built yet"},
+}
+
+var id = regexp.MustCompile(`\b(?:ENV|EVT|SM|HS|CONF|EXT|I18N|VER|TERM|TR|SSE|SEC|WS|IPC|STDIO|GRPC|XT|LVL)-\d{3}\b`)
+
+// several matches a list that names its family once, as in "EVT-042, 043".
+var several = regexp.MustCompile(`\b([A-Z0-9]{2,5})-(\d{3})((?:(?:, | and |/)\d{3}\b)+)`)
+
+// Page returns the text of docs/coverage.md for the tree below root.
+func Page(root string) (string, error) {
+	reqs, err := read(filepath.Join(root, "docs", "requirements.csv"))
+	if err != nil {
+		return "", err
+	}
+	named, err := scan(root)
+	if err != nil {
+		return "", err
+	}
+	covered := 0
+	var body strings.Builder
+	for _, a := range areas {
+		var rows strings.Builder
+		n, all := 0, 0
+		for _, r := range reqs {
+			if prefix, _, _ := strings.Cut(r.id, "-"); prefix != a.prefix {
+				continue
+			}
+			all++
+			where := strings.Join(named[r.id], ", ")
+			if where != "" {
+				n++
+			} else if where = "not named in a test"; a.reason != "" {
+				where = a.reason
+			}
+			fmt.Fprintf(&rows, "| %s | %s | %s | %s | %s |\n", r.id, r.side, r.strength, cell(r.text), where)
+		}
+		covered += n
+		fmt.Fprintf(&body, "\n## %s (%s): %d of %d\n\n| id | side | strength | requirement | named in |\n| --- | --- | --- | --- | --- |\n%s", a.title, a.prefix, n, all, rows.String())
+	}
+	return fmt.Sprintf(`# Requirements and the tests that name them
+
+Written by "go generate ./internal/coverage" from [requirements.csv](requirements.csv) and the test sources; a test
+keeps it current. A requirement counts as covered when a test names its id. %d of %d are.
+`, covered, len(reqs)) + body.String(), nil
+}
+
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+
+func read(path string) ([]requirement, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	var reqs []requirement
+	for _, r := range rows[1:] {
+		reqs = append(reqs, requirement{r[0], r[1], r[2], r[3], r[4]})
+	}
+	return reqs, nil
+}
+
+// scan finds the ids in the test sources: Go tests, and the scripts and tables they read.
+func scan(root string) (map[string][]string, error) {
+	named := map[string][]string{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); name == ".git" || name == "tools" || name == "coverage" && path != root {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, "_test.go") && !strings.Contains(filepath.ToSlash(path), "/testdata/") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		for _, found := range ids(string(text)) {
+			if rel := filepath.ToSlash(rel); !slices.Contains(named[found], rel) {
+				named[found] = append(named[found], rel)
+			}
+		}
+		return nil
+	})
+	return named, err
+}
+
+// ids returns the requirement ids a text names, also those of a list such as "EVT-042, 043".
+func ids(text string) []string {
+	found := id.FindAllString(text, -1)
+	for _, m := range several.FindAllStringSubmatch(text, -1) {
+		for _, n := range regexp.MustCompile(`\d{3}`).FindAllString(m[3], -1) {
+			if full := m[1] + "-" + n; id.MatchString(full) {
+				found = append(found, full)
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
