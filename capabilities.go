@@ -21,7 +21,8 @@ type Capabilities struct {
 	// PaceWPM is how fast the subscriber speaks, from 50 to 1000 words per minute.
 	PaceWPM                   int64 `json:"pace_wpm,omitzero"`
 	AcceptSignedManifestsOnly *bool `json:"accept_signed_manifests_only,omitzero"`
-	// Extensions holds one capability object per extension prefix (§5.3.2).
+	// Extensions holds one capability object per extension prefix (§5.3.2). What a peer sent there may be
+	// any JSON value.
 	Extensions map[string]json.RawMessage `json:",embed"`
 }
 

@@ -200,28 +200,38 @@ func readMessage[M any, P interface {
 	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
 		return nil, invalid(m.MessageType(), err)
 	}
-	c := checker{}
-	reply := false
+	var c checker
 	switch m := Message(m).(type) {
-	case *ConfirmationReply: // replies authorize actions, and are read most strictly (D-37, D-41)
-		reply = true
-		c.id("CONF-014", "/subscription_id", m.SubscriptionID, "sub_")
+	case *ConfirmationReply:
+		checkReply(&c, data, w.Unknown, m.SubscriptionID)
 	case *ClarificationReply:
-		reply = true
-		c.id("CONF-014", "/subscription_id", m.SubscriptionID, "sub_")
+		checkReply(&c, data, w.Unknown, m.SubscriptionID)
+	default:
+		eachMember(w.Unknown, func(name string, _ []byte) {
+			if known := twinOf(name, knownMembers(m)); known != "" {
+				c.fail("ENV-067", pointer("", name), "is not a member of this message; names are case-sensitive, write %q", known)
+			}
+		})
 	}
-	eachMember(w.Unknown, func(name string, _ []byte) {
-		if reply {
-			c.fail("CONF-017", pointer("", name), "is not a member of this message; a reply has no others than the listed ones")
-		} else if known := twinOf(name, knownMembers(m)); known != "" {
-			c.fail("ENV-067", pointer("", name), "is not a member of this message; names are case-sensitive, write %q", known)
-		}
-	})
 	checkReceived(&c, m)
 	if err := c.err(m.MessageType()); err != nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+// checkReply: a reply authorizes an action and is read most strictly (D-37, D-41). It has the listed members
+// and no others, none of them present and empty, and the subscription's id is one that we minted.
+func checkReply(c *checker, data, unknown []byte, subscriptionID string) {
+	c.id("CONF-014", "/subscription_id", subscriptionID, "sub_")
+	eachMember(unknown, func(name string, _ []byte) {
+		c.fail("CONF-017", pointer("", name), "is not a member of this message; a reply has no others than the listed ones")
+	})
+	eachMember(data, func(name string, value []byte) {
+		if (name == "decided_by" || name == "decision_rationale") && len(value) == len(`""`) {
+			c.fail("CONF-016", "/"+name, "must not be empty; leave the member out instead")
+		}
+	})
 }
 
 func knownMembers(m Message) []string {

@@ -95,25 +95,43 @@ func writeEvent(e *Event) ([]byte, error) {
 		return writePayload(e, p)
 	case *HandoffRequested:
 		return writePayload(e, p)
+	case *Extension:
+		return writeExtension(e)
 	}
-	return write(e.MessageType(), &extensionWire{envelopeOf(e), jsontext.Value(e.Unknown)})
+	return nil, &InvalidError{"event", []Violation{{"ENV-011", "/type", notPayload}}}
 }
 
+const notPayload = "has a payload that is not one of this package"
+
 func writePayload[P any](e *Event, p *P) ([]byte, error) {
-	return write(e.MessageType(), &eventWire[P]{envelopeOf(e), p, jsontext.Value(e.Unknown)})
+	envelope, err := envelopeOf(e)
+	if err != nil {
+		return nil, invalid(e.MessageType(), err)
+	}
+	return write(e.MessageType(), &eventWire[P]{envelope, p, jsontext.Value(e.Unknown)})
+}
+
+func writeExtension(e *Event) ([]byte, error) {
+	envelope, err := envelopeOf(e)
+	if err != nil {
+		return nil, invalid(e.MessageType(), err)
+	}
+	return write(e.MessageType(), &extensionWire{envelope, jsontext.Value(e.Unknown)})
 }
 
 var coreContext = jsontext.Value(`"` + CoreContext + `"`)
 
-func envelopeOf(e *Event) envelopeWire {
+func envelopeOf(e *Event) (w envelopeWire, err error) {
 	context := coreContext
 	if len(e.Context) > 1 || len(e.Context) == 1 && e.Context[0] != CoreContext {
-		context, _ = jsonv2.Marshal(e.Context)
+		if context, err = jsonv2.Marshal(e.Context); err != nil {
+			return w, err
+		}
 	}
 	return envelopeWire{
 		Context: context, AAEPVersion: e.AAEPVersion, Type: string(e.Type()), EventID: e.EventID, SessionID: e.SessionID,
 		SequenceNumber: e.SequenceNumber, Timestamp: e.Timestamp, Producer: e.Producer, Verbosity: e.Verbosity,
 		Urgency: e.Urgency, LocalizationHints: e.LocalizationHints, CorrelationID: e.CorrelationID,
 		Extensions: e.Extensions, Summary: e.Summary,
-	}
+	}, nil
 }

@@ -22,7 +22,8 @@ type Event struct {
 	SessionID string
 	// SequenceNumber is nil unless events are numbered (§3.4.1).
 	SequenceNumber *int64
-	// Timestamp is when the event was created; it is written in UTC with milliseconds.
+	// Timestamp is when the event was created; it is written in UTC with milliseconds, or with
+	// microseconds where it has them.
 	Timestamp time.Time
 	Producer  Producer
 	Verbosity Verbosity
@@ -30,12 +31,13 @@ type Event struct {
 	Urgency           Urgency
 	LocalizationHints *LocalizationHints
 	CorrelationID     string
-	// Extensions holds one object per extension prefix (§3.4.3).
+	// Extensions holds one object per extension prefix (§3.4.3). Context names their vocabularies.
 	Extensions map[string]json.RawMessage
 	// Summary is what a person hears of this event. Output events have none.
 	Summary Text
 	Payload Payload
-	// Unknown is an object with the members this SDK does not know, or nil.
+	// Unknown is an object with the members this SDK does not know, or nil. Encode takes only the summary in
+	// other languages, such as "summary_normal_yo", and on an *Extension the payload of the extension.
 	Unknown json.RawMessage
 }
 

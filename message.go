@@ -46,6 +46,7 @@ type SubscriptionRejected struct {
 
 // SubscriptionRenegotiate asks for new terms; what it leaves out stays as it is (§5.7).
 type SubscriptionRenegotiate struct {
+	// SubscriptionID is what the producer chose, unchanged.
 	SubscriptionID string       `json:"subscription_id"`
 	Capabilities   Capabilities `json:"capabilities"`
 }

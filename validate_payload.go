@@ -105,6 +105,8 @@ func checkPayload(c *checker, payload Payload) {
 		c.optionalURI("EVT-089", "/target_uri", p.TargetURI)
 		c.optionalObject("EVT-089", "/packaged_context", p.PackagedContext, 1, maxEventDepth)
 		c.oneOf("EVT-089", "/urgency_for_handoff", string(p.UrgencyForHandoff), "low", "medium", "high")
+	default:
+		c.fail("ENV-011", "/type", notPayload)
 	}
 }
 

@@ -1,7 +1,5 @@
 package aaep
 
-import "log/slog"
-
 // Version is the AAEP version this SDK speaks. It is written on every event and handshake message.
 const Version = "1.0.0"
 
@@ -180,16 +178,3 @@ const (
 	DirectionRTL  TextDirection = "rtl"
 	DirectionAuto TextDirection = "auto"
 )
-
-// ReplyToken stands for one open question (§6.2). Whoever holds it may answer, so it hides itself
-// from logs and formatted text; convert it to string to put it on a wire.
-type ReplyToken string
-
-// String returns a constant, so that a formatted message never shows the token.
-func (ReplyToken) String() string { return "rpl_…" }
-
-// GoString is String, for %#v.
-func (ReplyToken) GoString() string { return `aaep.ReplyToken("rpl_…")` }
-
-// LogValue is String, for log/slog.
-func (ReplyToken) LogValue() slog.Value { return slog.StringValue("rpl_…") }

@@ -57,7 +57,7 @@ func (st *stage) end() {
 		l.hold()
 	}
 	for _, l := range st.recorders {
-		checkTrace(st.t, l.arrivals())
+		checkTrace(st.t, l.arrivals(), l.asked)
 	}
 }
 
@@ -82,6 +82,8 @@ type listener struct {
 	t    *testing.T
 	conn transports.Conn
 	id   string
+	// asked says that it may answer.
+	asked bool
 	// served is closed when the producer has let go of it.
 	served chan struct{}
 
@@ -107,6 +109,7 @@ func everything() aaep.Capabilities { return caps(0, aaep.BoundaryNone) }
 // record adds a listener that sees the whole trace, which is checked in the end. It may be asked.
 func (st *stage) record() *listener {
 	l := st.listen(answering(everything()))
+	l.asked = true
 	st.recorders = append(st.recorders, l)
 	return l
 }

@@ -26,11 +26,7 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	switch {
 	case last == "" && !sub.resumed: // it has seen nothing it could name: from the start
 		sub.cursor = sub.start
-		push := func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) }
-		for _, e := range sub.p.situation(sub.cursor) {
-			push(e)
-		}
-		sub.p.join(sub, true, true, push)
+		sub.situate()
 	case !ok:
 		sub.catchUp()
 	case offset > 0:
@@ -46,13 +42,21 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	}
 }
 
-// catchUp goes on from now, and tells for each session what the agent is doing (§8.7, D-29).
+// catchUp goes on from now, and tells for each session what the agent is doing (§8.7, D-29) and what it is
+// waiting for.
 func (sub *subscription) catchUp() {
 	sub.skip = 0
 	sub.cursor = sub.p.log.End()
+	sub.situate()
+}
+
+// situate tells what the agent is doing and waiting for at the cursor.
+func (sub *subscription) situate() {
+	push := func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) }
 	for _, e := range sub.p.situation(sub.cursor) {
-		sub.shaper.Push(time.Now(), e)
+		push(e)
 	}
+	sub.p.join(sub, true, true, push)
 }
 
 func (sub *subscription) detach(away *time.Timer) {

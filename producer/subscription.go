@@ -35,6 +35,7 @@ type subscription struct {
 	replayed uint64 // up to here the log tells what was before the subscription
 	skip     int    // bytes of the next entry that the subscriber had before
 	resumed  bool   // an event went out that can be resumed after
+	passed   int    // events that left in front of the critical one that is next in the log
 	first    []coalesce.Entry
 
 	control chan aaep.Message // renegotiations
@@ -253,9 +254,16 @@ func slow(why string) *aaep.Rejection {
 
 // fill hands the shaper everything the log has, so that what is critical need not wait for what is held; but
 // no more than can be sent at once, where nothing is held. The channel is closed when there is more.
+//
+// The shaper lets a critical event overtake all others. Those that may leave now keep their place in front of
+// it all the same, a few at most, so that nobody is asked something before the session has begun.
 func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
-	for sub.shaper.Ready(time.Now()) < readAhead {
-		events, changed, err := sub.p.log.Read(sub.cursor, 64)
+	for {
+		room := readAhead - sub.shaper.Ready(time.Now())
+		if room <= 0 {
+			return nil, nil
+		}
+		events, changed, err := sub.p.log.Read(sub.cursor, room)
 		if err != nil {
 			return nil, slow("the events it has not seen are no longer kept")
 		}
@@ -264,6 +272,13 @@ func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 		}
 		now := time.Now()
 		for _, ev := range events {
+			if ev.Critical() {
+				if sub.shaper.Ready(now) > 0 && sub.passed < mayPass {
+					sub.passed++
+					return nil, nil
+				}
+				sub.passed = 0
+			}
 			sub.cursor++
 			if sub.cursor <= sub.replayed && sub.p.stale(ev) {
 				continue
@@ -272,11 +287,13 @@ func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 			sub.skip = 0
 		}
 	}
-	return nil, nil
 }
 
 // readAhead is how many events may wait for a link that is slower than the subscription's rate.
 const readAhead = 64
+
+// mayPass is how many events may leave in front of a critical one.
+const mayPass = 16
 
 // publish says how far the stream has come.
 func (sub *subscription) publish() {

@@ -189,7 +189,9 @@ func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error) 
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
 	}
 	s.completeTool(call, p, text)
-	s.resume("")
+	if s.ctx.Err() == nil { // else the end follows
+		s.resume("")
+	}
 }
 
 // completeTool says that a call is over, with s.mu held.

@@ -15,8 +15,8 @@ import (
 )
 
 // checkTrace checks what one listener that sees everything got: each event alone (P9, INV-39), and their
-// order (INV-20, INV-29). A listener who came late is checked from the first session it saw begin.
-func checkTrace(t *testing.T, got []arrival) {
+// order (INV-20, INV-29). Who is not asked cannot tell whether a risky tool was accepted. A listener who came late is checked from the first session it saw begin.
+func checkTrace(t *testing.T, got []arrival, asked bool) {
 	t.Helper()
 	machines := map[string]*lifecycle.Session{}
 	ids := map[string]bool{}
@@ -44,7 +44,7 @@ func checkTrace(t *testing.T, got []arrival) {
 			machines[ev.SessionID] = m
 		}
 		settle(m, ev)
-		if err := m.Next(ev); err != nil {
+		if err := m.Next(withoutRisk(ev, asked)); err != nil {
 			t.Errorf("out of order: %v\n%s", err, a.raw)
 		}
 	}
@@ -53,6 +53,17 @@ func checkTrace(t *testing.T, got []arrival) {
 			t.Errorf("session %s has no end", id)
 		}
 	}
+}
+
+func withoutRisk(ev *aaep.Event, asked bool) *aaep.Event {
+	p, ok := ev.Payload.(*aaep.ToolInvoked)
+	if !ok || asked {
+		return ev
+	}
+	harmless, without := *p, *ev
+	harmless.RiskLevel, harmless.Irreversible = aaep.RiskLow, nil
+	without.Payload = &harmless
+	return &without
 }
 
 // settle reads from an event how the oldest question ended: only a step to calling_tool is a yes.

@@ -13,9 +13,10 @@ import (
 // An announcer prints what a person should know of each event, one line for each. It may be used by
 // several goroutines at once.
 type announcer struct {
-	mu  sync.Mutex
-	out io.Writer
-	err error // of the first write that failed
+	mu   sync.Mutex
+	out  io.Writer
+	err  error  // of the first write that failed
+	gone func() // called once then, if set
 }
 
 // say prints text behind a label, line by line. Nothing of what a peer wrote reaches the terminal unescaped.
@@ -30,68 +31,116 @@ func (a *announcer) say(label, text string) {
 		if label != "" {
 			line = label + ": " + line
 		}
-		if _, err := fmt.Fprintln(a.out, line); err != nil && a.err == nil {
-			a.err = err
-		}
+		a.print(line)
 	}
 }
 
-// announcement is what is said of an event at a verbosity; "" for nothing.
+// line prints a line as it is.
+func (a *announcer) line(s string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.print(s)
+}
+
+// print writes a line, with a.mu held. Where nobody reads any more, it does nothing.
+func (a *announcer) print(line string) {
+	if a.err != nil {
+		return
+	}
+	if _, a.err = io.WriteString(a.out, line+"\n"); a.err != nil && a.gone != nil {
+		a.gone()
+	}
+}
+
+// announcement is what is said of an event at a verbosity; "" for nothing. A question has the whole time it
+// was given.
 func announcement(ev *aaep.Event, v aaep.Verbosity) string {
 	text := ev.Text(v)
 	switch p := ev.Payload.(type) {
 	case *aaep.SessionErrored:
 		text = "Error. " + text
 		if p.RemediationHint != "" {
-			text += " " + p.RemediationHint
+			text = sentence(text) + " " + p.RemediationHint
 		}
 	case *aaep.SessionCancelled:
-		text = "Cancelled. " + strings.TrimPrefix(text, "Cancelled.")
+		if !strings.HasPrefix(text, "Cancelled") {
+			text = "Cancelled. " + text
+		}
 	case *aaep.SessionCompleted:
 		text = "Done. " + text
 	case *aaep.HandoffRequested:
 		text = "Handover. " + text
+	case *aaep.StateChanged:
+		// The text is that of the question, which alone would sound as if it were being done.
+		if p.ToState == aaep.StateAwaitingInput && !strings.HasPrefix(text, "Waiting") {
+			text = "Waiting for an answer: " + text
+		}
 	case *aaep.AwaitingConfirmation:
-		text = confirmation(p)
+		text = confirmation(p, time.Duration(p.TimeoutSeconds)*time.Second)
 	case *aaep.AwaitingClarification:
-		text = clarification(p)
+		text = clarification(p, time.Duration(p.TimeoutSeconds)*time.Second)
 	}
 	return strings.TrimSpace(text)
 }
 
-// confirmation puts the whole question: who reads only this must know what a yes does.
-func confirmation(p *aaep.AwaitingConfirmation) string {
-	var b strings.Builder
-	b.WriteString("Please decide. ")
+// confirmation puts the whole question: who reads only this must know what a yes does. Its parts cannot
+// pretend to be other lines of it.
+func confirmation(p *aaep.AwaitingConfirmation, left time.Duration) string {
+	risk := p.RiskLevel
+	if risk != aaep.RiskLow && risk != aaep.RiskMedium {
+		risk = aaep.RiskHigh // what is not said is taken as high
+	}
+	undo := ""
 	switch {
 	case p.IsIrreversible():
-		b.WriteString("This cannot be undone. ")
+		undo = " This cannot be undone."
 	case p.Reversibility == aaep.ReversibleWithEffort:
-		b.WriteString("This is hard to undo. ")
+		undo = " This is hard to undo."
 	}
-	switch p.RiskLevel {
-	case aaep.RiskLow, aaep.RiskMedium:
-		fmt.Fprintf(&b, "Risk: %s. ", p.RiskLevel)
-	default: // what is not said is taken as high
-		b.WriteString("Risk: high. ")
+	silence := "it will not be done"
+	if p.DefaultDecision == aaep.Accept {
+		silence = "it will be done"
 	}
-	fmt.Fprintf(&b, "\nAction: %s\nConsequence: %s\n", p.Action, p.Consequence)
-	fmt.Fprintf(&b, "Time to answer: %s. Silence means: %s.", time.Duration(p.TimeoutSeconds)*time.Second, p.DefaultDecision)
-	return b.String()
+	return fmt.Sprintf("Please decide.%s The risk is %s.\nAction: %s\nConsequence: %s\nYou have %s to answer. Without an answer %s.",
+		undo, risk, oneLine(p.Action), oneLine(p.Consequence), spoken(left), silence)
 }
 
-func clarification(p *aaep.AwaitingClarification) string {
+func clarification(p *aaep.AwaitingClarification, left time.Duration) string {
 	var b strings.Builder
-	b.WriteString("Question: " + p.Question)
+	b.WriteString("Question: " + oneLine(p.Question))
 	if p.Context != "" {
 		b.WriteString("\n" + p.Context)
 	}
+	silence := p.DefaultResponse
 	for i, c := range p.Choices {
-		fmt.Fprintf(&b, "\n%d: %s", i+1, c.Label)
+		fmt.Fprintf(&b, "\n%d: %s", i+1, oneLine(c.Label))
+		if c.Value == p.DefaultResponse {
+			silence = c.Label
+		}
 	}
-	fmt.Fprintf(&b, "\nTime to answer: %s.", time.Duration(p.TimeoutSeconds)*time.Second)
-	if p.DefaultResponse != "" {
-		b.WriteString(" Silence means: " + p.DefaultResponse + ".")
+	fmt.Fprintf(&b, "\nYou have %s to answer.", spoken(left))
+	switch kinds := kindsOf(p); {
+	case silence == "":
+	case kinds.yesNo && silence == "true":
+		b.WriteString(" No answer means yes.")
+	case kinds.yesNo && silence == "false":
+		b.WriteString(" No answer means no.")
+	default:
+		b.WriteString(" No answer means: " + sentence(oneLine(silence)))
 	}
 	return b.String()
+}
+
+// ends reports whether an event says that a question of its session is no longer open. Changes of state may
+// have been merged on their way, so that what counts is where they lead, after the question was asked.
+func ends(question, ev *aaep.Event) bool {
+	if ev.SessionID != question.SessionID {
+		return false
+	}
+	p, ok := ev.Payload.(*aaep.StateChanged)
+	if !ok {
+		return ev.Type().Terminal()
+	}
+	return p.ToState != aaep.StateAwaitingInput &&
+		(p.FromState == aaep.StateAwaitingInput || ev.Timestamp.After(question.Timestamp))
 }

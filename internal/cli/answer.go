@@ -8,61 +8,100 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aaep-go/aaep"
 )
 
-// responseOf reads an answer to a clarification, or says what would be one.
-func responseOf(p *aaep.AwaitingClarification, line string) (response any, problem string) {
-	line = strings.TrimSpace(line)
-	kinds := p.AcceptedResponseKinds
-	accepts := func(k aaep.ResponseKind) bool {
-		return slices.Contains(kinds, k) || len(kinds) == 0 && k == aaep.ResponseFreetext
+const promptDecision = "Type y to accept or n to reject, then press Enter."
+
+// decisionOf reads a yes or a no, and nothing else.
+func decisionOf(line string) aaep.Decision {
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return aaep.Accept
+	case "n", "no":
+		return aaep.Reject
 	}
-	if accepts(aaep.ResponseMultipleChoice) {
+	return ""
+}
+
+// kinds are the forms of answer a clarification takes. Without any it takes text.
+type kinds struct{ choice, yesNo, numeric, text bool }
+
+func kindsOf(p *aaep.AwaitingClarification) kinds {
+	has := func(k aaep.ResponseKind) bool { return slices.Contains(p.AcceptedResponseKinds, k) }
+	return kinds{
+		choice: has(aaep.ResponseMultipleChoice) && len(p.Choices) > 0, yesNo: has(aaep.ResponseYesNo),
+		numeric: has(aaep.ResponseNumeric), text: has(aaep.ResponseFreetext) || len(p.AcceptedResponseKinds) == 0,
+	}
+}
+
+// prompt says how to answer a clarification.
+func prompt(p *aaep.AwaitingClarification) string {
+	var ways []string
+	k := kindsOf(p)
+	if k.choice {
+		ways = append(ways, fmt.Sprintf("a number from 1 to %d", len(p.Choices)))
+	}
+	if k.yesNo {
+		ways = append(ways, "y for yes or n for no")
+	}
+	if k.numeric {
+		ways = append(ways, "a number such as 12.5")
+	}
+	if k.text {
+		ways = append(ways, "your answer")
+	}
+	return "Type " + strings.Join(ways, ", or ") + ", then press Enter."
+}
+
+// responseOf reads an answer to a clarification; nil is none.
+func responseOf(p *aaep.AwaitingClarification, line string) any {
+	line = strings.TrimSpace(line)
+	k := kindsOf(p)
+	if k.choice {
 		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(p.Choices) {
-			return p.Choices[n-1].Value, ""
+			return p.Choices[n-1].Value
 		}
 		for _, c := range p.Choices {
 			if strings.EqualFold(line, c.Label) || line == c.Value {
-				return c.Value, ""
+				return c.Value
 			}
 		}
 	}
-	if accepts(aaep.ResponseYesNo) {
+	if k.yesNo {
 		if d := decisionOf(line); d != "" {
-			return d == aaep.Accept, ""
+			return d == aaep.Accept
 		}
 	}
-	if accepts(aaep.ResponseNumeric) {
-		if f, err := strconv.ParseFloat(line, 64); err == nil && f-f == 0 {
-			return f, ""
+	if k.numeric && strings.Trim(line, "0123456789.+-") == "" {
+		if f, err := strconv.ParseFloat(line, 64); err == nil {
+			return f
 		}
 	}
-	if accepts(aaep.ResponseFreetext) && line != "" {
-		return line, ""
+	if k.text && line != "" {
+		return line
 	}
-	switch {
-	case accepts(aaep.ResponseMultipleChoice):
-		return nil, fmt.Sprintf("Please type a number from 1 to %d.", len(p.Choices))
-	case accepts(aaep.ResponseYesNo):
-		return nil, "Please type y or n."
-	case accepts(aaep.ResponseNumeric):
-		return nil, "Please type a number."
-	}
-	return nil, "Please type an answer."
+	return nil
+}
+
+// typed is a line a person typed, and when.
+type typed struct {
+	text string
+	at   time.Time
 }
 
 // readLines hands on the lines a person types, until the input ends. A read that waits for a person cannot be
 // cancelled; the goroutine ends with the program.
-func readLines(ctx context.Context, r io.Reader) <-chan string {
-	lines := make(chan string)
+func readLines(ctx context.Context, r io.Reader) <-chan typed {
+	lines := make(chan typed, 64) // so that a line knows when it was typed, not when it was wanted
 	go func() {
 		defer close(lines)
 		in := bufio.NewScanner(r)
 		for in.Scan() {
 			select {
-			case lines <- in.Text():
+			case lines <- typed{in.Text(), time.Now()}:
 			case <-ctx.Done():
 				return
 			}

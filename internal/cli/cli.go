@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -38,13 +39,19 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // Main runs the command and returns its exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	// Where nobody reads standard output any more, writing fails, but listeners are still told. Ignoring the
+	// signal instead would be passed on to the programs we run.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	root := &cobra.Command{
 		Use:   "aaep",
 		Short: "Accessible agents: say what an AI agent does, follow it, answer it",
-		Long: `aaep speaks the Agent Accessibility Event Protocol, with which an AI agent says what it is doing and
-a screen reader, a braille display or any other assistive technology follows at its user's pace.
+		Long: `aaep speaks the Agent Accessibility Event Protocol: an AI agent says what it is doing, and a screen
+reader, a braille display or any other assistive technology follows at its user's pace.
 
-Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached. "aaep run" ends with the program's own code.`,
+Begin with: aaep demo
+
+Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
+"aaep run" ends with the code of the program it runs.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -55,7 +62,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached. "aaep run" ends 
 	root.SetErr(stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &exitError{exitUsage, fmt.Errorf("%w\nSee: %s --help", err, cmd.CommandPath())}
+		return usage("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(demoCommand(), runCommand(), listenCommand())
 	err := root.Execute()
@@ -64,7 +71,8 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached. "aaep run" ends 
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) { // what cobra itself found: an unknown command, missing arguments
-		exit = &exitError{exitUsage, fmt.Errorf("%w\nSee: aaep --help", err)}
+		what, _, _ := strings.Cut(err.Error(), "\n")
+		exit = &exitError{exitUsage, fmt.Errorf("%s.\nSee: aaep --help", what)}
 	}
 	if text := exit.Error(); text != "" {
 		fmt.Fprintln(stderr, "aaep: "+aaep.SafeText(text))
@@ -72,11 +80,35 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached. "aaep run" ends 
 	return exit.code
 }
 
-// interruptible returns a context that ends with Ctrl-C or a request to terminate. A second Ctrl-C kills.
+// usage is the error of a command that was called in a wrong way.
+func usage(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// A signalled is why a context ended.
+type signalled struct{ os.Signal }
+
+func (s signalled) Error() string { return s.String() }
+
+// interruptible returns a context that ends with Ctrl-C, a request to terminate or the end of the terminal,
+// and then has a signalled as its cause. A second Ctrl-C kills.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup wants it
+		signals = append(signals, syscall.SIGHUP)
+	}
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, signals...)
+	go func() {
+		defer signal.Stop(received)
+		select {
+		case s := <-received:
+			cancel(signalled{s})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // newProducer is the producer of an agent that has a name and a language.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,9 +24,10 @@ func demoCommand() *cobra.Command {
 	var answer string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See the whole story: an agent speaks, two people follow it differently, one of them decides",
-		Long: `demo runs a small retirement planner and two people who follow it over Server-Sent Events on this machine: one
-with a screen reader, who can answer, and one with a braille display, who reads. You answer for the first.`,
+		Short: "See the whole story: an agent speaks, two people follow it, one of them decides",
+		Long: `demo runs a small retirement planner and two people who follow it, over real connections on this machine: one
+with a screen reader, who can answer, and one with a braille display, who only reads. You answer for the first.
+No real money moves.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in, isFile := cmd.InOrStdin().(*os.File)
@@ -35,27 +38,28 @@ with a screen reader, who can answer, and one with a braille display, who reads.
 				}
 			case "accept", "reject", "timeout":
 			default:
-				return &exitError{exitUsage, fmt.Errorf("--answer %q must be accept, reject or timeout", answer)}
+				return usage("--answer must be accept, reject or timeout; it is %q.\nSee: aaep demo --help", answer)
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			d := &demo{announcer: announcer{out: cmd.OutOrStdout()}, answer: answer, timeout: 30 * time.Second}
+			d := &demo{announcer: announcer{out: cmd.OutOrStdout(), gone: stop}, answer: answer, timeout: 30 * time.Second}
 			if answer == "timeout" {
 				d.timeout = 5 * time.Second
 			}
 			if answer == "" {
 				d.lines = readLines(ctx, cmd.InOrStdin())
 			}
-			if err := d.run(ctx); err != nil {
-				if ctx.Err() != nil {
-					return &exitError{exitInterrupted, errors.New("interrupted")}
-				}
-				return &exitError{exitFailed, err}
+			err := d.run(ctx)
+			switch {
+			case err == nil || d.err != nil: // done, or nobody reads any more
+				return nil
+			case ctx.Err() != nil:
+				return &exitError{exitInterrupted, errors.New("interrupted")}
 			}
-			return nil
+			return &exitError{exitFailed, fmt.Errorf("the demo failed: %s", plain(err))}
 		},
 	}
-	cmd.Flags().StringVar(&answer, "answer", "", "answer for the person at the keyboard: accept, reject or timeout")
+	cmd.Flags().StringVar(&answer, "answer", "", "answer beforehand: accept, reject or timeout")
 	return cmd
 }
 
@@ -63,7 +67,7 @@ type demo struct {
 	announcer
 	answer  string
 	timeout time.Duration
-	lines   <-chan string
+	lines   <-chan typed
 }
 
 func (d *demo) run(ctx context.Context) error {
@@ -80,7 +84,7 @@ func (d *demo) run(ctx context.Context) error {
 	defer func() { p.Shutdown(ctx); <-served }()
 
 	url := "http://" + ln.Addr().String()
-	d.say("", "A retirement planner is at work on "+url+". Two people follow it:")
+	d.say("", "A retirement planner is at work. Two people follow it, each in their own way.")
 	people := []*person{
 		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), decides: true},
 		{demo: d, name: "braille display", caps: subscriber.Braille("en-US")},
@@ -90,9 +94,7 @@ func (d *demo) run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", who.name, err)
 		}
 		defer who.sub.Close()
-		honored := who.sub.Accepted().HonoredCapabilities
-		d.say("", fmt.Sprintf("  The %s gets at most %d events a second, %s words, answers cut at %v, and %s.", who.name,
-			honored.MaxEventsPerSecond, honored.PreferredVerbosity, honored.CoalesceBoundaries, canAnswer(who.decides)))
+		d.say("", fmt.Sprintf("The %s gets %s.", who.name, inWords(who.sub.Accepted().HonoredCapabilities)))
 	}
 	var hearing sync.WaitGroup
 	for _, who := range people {
@@ -103,28 +105,46 @@ func (d *demo) run(ctx context.Context) error {
 		return err
 	}
 	hearing.Wait() // until each has heard the end
-	d.report(p, people)
+	if ctx.Err() == nil {
+		d.report(p, people)
+	}
 	return ctx.Err()
 }
 
-func canAnswer(yes bool) string {
-	if yes {
-		return "can answer"
+// inWords says what was agreed with a person.
+func inWords(c aaep.Capabilities) string {
+	text := fmt.Sprintf("at most %s a second, ", count(c.MaxEventsPerSecond, "event"))
+	if c.PreferredVerbosity == aaep.VerbosityTerse {
+		text += "in few words, "
 	}
-	return "cannot answer"
+	text += "answers when they are whole, and "
+	if slices.Contains(c.CoalesceBoundaries, aaep.BoundarySentence) {
+		text = strings.Replace(text, "answers when they are whole", "answers sentence by sentence", 1)
+	}
+	if can := c.SupportsConfirmationReply; can != nil && *can {
+		return text + "questions to decide"
+	}
+	return text + "no questions"
 }
 
 // report says what each person received of what the agent produced.
 func (d *demo) report(p *producer.Producer, people []*person) {
-	d.say("", fmt.Sprintf("The agent produced %d events.", p.Produced()))
-	for _, status := range p.Subscriptions() {
-		for _, who := range people {
-			if who.sub.Accepted().SubscriptionID != status.SubscriptionID {
-				continue
-			}
-			d.say("", fmt.Sprintf("The %s received %d: %d were merged into others and %d were not for it; at most %d came in any second, and %d were asked for.",
-				who.name, len(who.received), status.Merged, status.Filtered, highestRate(who.received), status.Terms.MaxEventsPerSecond))
+	d.say("", fmt.Sprintf("The agent produced %s.", count(p.Produced(), "event")))
+	statuses := p.Subscriptions()
+	for _, who := range people {
+		i := slices.IndexFunc(statuses, func(s producer.SubscriptionStatus) bool {
+			return s.SubscriptionID == who.sub.Accepted().SubscriptionID
+		})
+		if i < 0 {
+			continue
 		}
+		status := statuses[i]
+		kept := ""
+		if status.Filtered > 0 {
+			kept = fmt.Sprintf(" %d not meant for it,", status.Filtered)
+		}
+		d.say("", fmt.Sprintf("The %s received %d, with %d others merged into them,%s and never more than %d in a second; it had asked for at most %d.",
+			who.name, len(who.received), status.Merged, kept, highestRate(who.received), status.Terms.MaxEventsPerSecond))
 	}
 }
 
@@ -150,15 +170,32 @@ func (w *person) subscribe(ctx context.Context, url string) (err error) {
 
 // follow announces until the session is over.
 func (w *person) follow(ctx context.Context) {
+	var question *aaep.Event
+	settled := func() {}
+	defer func() { settled() }()
 	for ev, err := range w.sub.Events(ctx) {
 		if err != nil {
-			w.say(w.name, "Lost the agent: "+plain(err))
+			if ctx.Err() == nil {
+				w.say(w.name, "Lost the agent: "+sentence(plain(err)))
+			}
 			return
 		}
 		w.received = append(w.received, receipt{time.Now(), ev.Critical()})
-		w.say(w.name, announcement(ev, ev.Verbosity))
+		if question != nil && ends(question, ev) {
+			settled()
+		}
+		text := announcement(ev, ev.Verbosity)
 		if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && w.decides {
-			go w.decide(ctx, ev)
+			var open context.Context
+			open, settled = context.WithCancel(ctx)
+			question = ev
+			if w.answer == "" {
+				text += "\n" + promptDecision
+			}
+			w.say(w.name, text)
+			go w.decide(open, ev)
+		} else {
+			w.say(w.name, text)
 		}
 		if ev.Type().Terminal() {
 			return
@@ -166,34 +203,35 @@ func (w *person) follow(ctx context.Context) {
 	}
 }
 
-// decide sends what the person at the keyboard says, or what --answer said for them beforehand.
-func (w *person) decide(ctx context.Context, ev *aaep.Event) {
+// decide sends what the person at the keyboard says while the question is open, or what --answer said for
+// them beforehand.
+func (w *person) decide(open context.Context, ev *aaep.Event) {
 	d := map[string]aaep.Decision{"accept": aaep.Accept, "reject": aaep.Reject}[w.answer]
 	if w.answer == "timeout" {
 		w.say(w.name, "Nobody answers.")
 		return
 	}
-	if d == "" {
-		w.say(w.name, "Type y and Enter to accept, n and Enter to reject, or wait.")
-	}
+	put := time.Now()
 	for d == "" {
 		select {
 		case line, ok := <-w.lines:
-			if !ok {
+			switch {
+			case !ok:
 				return
+			case line.at.Sub(put) < readingTime: // it was typed for something else
+			default:
+				if d = decisionOf(line.text); d == "" {
+					w.say(w.name, "That is no answer. "+promptDecision)
+				}
 			}
-			if d = decisionOf(line); d == "" {
-				w.say(w.name, "Please type y to accept or n to reject.")
-			}
-		case <-ctx.Done():
+		case <-open.Done():
 			return
 		}
 	}
-	if err := w.sub.Reply(ctx, ev, d); err != nil {
-		w.say(w.name, "Not delivered: "+plain(err))
-		return
-	}
 	w.say(w.name, "The person answers: "+string(d)+".")
+	if err := w.sub.Reply(open, ev, d); err != nil && open.Err() == nil {
+		w.say(w.name, "The answer was not delivered: "+sentence(plain(err)))
+	}
 }
 
 // highestRate is the largest number of events that are not critical in any window of one second.

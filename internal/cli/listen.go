@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,37 +16,48 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
+const maxRate = 100000 // of events in a second (§5.3.1)
+
 func listenCommand() *cobra.Command {
 	var asJSON, braille, noReply bool
-	var rate int
+	var rate int64
 	var verbosity, boundary string
 	var languages []string
 	cmd := &cobra.Command{
-		Use:   "listen URL",
+		Use:   "listen ADDRESS",
 		Short: "Follow an agent: hear what it says, sentence by sentence, and answer its questions",
-		Long: `listen follows the agent at URL and prints one line for each thing there is to know. When the agent asks,
-type your answer and press Enter; what you do not answer is decided by the default that was said.
+		Long: `listen follows the agent at ADDRESS and prints one line for each thing there is to know. When the agent asks,
+type your answer and press Enter. What you do not answer is decided as the question says.
 
-When the link breaks it is mended, and when the agent comes back it is followed again. Ctrl-C ends.`,
+When the link breaks, listen mends it; when the agent comes back, listen follows it again. Ctrl-C ends.`,
 		Example: `  aaep listen http://127.0.0.1:8080
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil
+			}
+			return usage("name one agent to follow, for example: aaep listen http://127.0.0.1:8080")
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			url, err := address(args[0])
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			if err := checkTerms(rate, verbosity, boundary); err != nil {
+				return err
+			}
 			caps := subscriber.ScreenReader(languages...)
 			if braille {
 				caps = subscriber.Braille(languages...)
 			}
 			if cmd.Flags().Changed("rate") {
-				caps.MaxEventsPerSecond = int64(rate)
+				caps.MaxEventsPerSecond = rate
 			}
 			if verbosity != "" {
 				caps.PreferredVerbosity = aaep.Verbosity(verbosity)
 			}
 			if boundary != "" {
-				caps.CoalesceBoundaries = []aaep.Boundary{aaep.Boundary(boundary), aaep.BoundaryCompletion}
-				if boundary == string(aaep.BoundaryCompletion) {
-					caps.CoalesceBoundaries = caps.CoalesceBoundaries[1:]
-				}
+				caps.CoalesceBoundaries = slices.Compact([]aaep.Boundary{aaep.Boundary(boundary), aaep.BoundaryCompletion})
 			}
 			if noReply || asJSON {
 				caps.SupportsConfirmationReply, caps.SupportsClarificationReply = new(false), new(false)
@@ -53,18 +65,39 @@ When the link breaks it is mended, and when the agent comes back it is followed 
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: asJSON}
-			return l.listen(ctx, args[0], caps, cmd.InOrStdin())
+			return l.listen(ctx, url, caps, cmd.InOrStdin())
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
 	f.BoolVar(&braille, "braille", false, "ask for what suits a braille display: one event a second, few words, whole answers")
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
-	f.IntVar(&rate, "rate", 3, "the most events in a second, from 1 to 100000; 0 is no limit")
+	f.Int64Var(&rate, "rate", 3, "the most events in a second, from 1 to 100000")
 	f.StringVar(&verbosity, "verbosity", "", "terse, normal or detailed")
 	f.StringVar(&boundary, "boundary", "", "where answers are cut: none, word, sentence, paragraph or completion")
 	f.StringSliceVar(&languages, "language", []string{"en-US"}, "language tags, best first")
 	return cmd
+}
+
+// checkTerms refuses what no agent could be asked for.
+func checkTerms(rate int64, verbosity, boundary string) error {
+	const help = ".\nSee: aaep listen --help"
+	if rate < 1 || rate > maxRate {
+		return usage("--rate must be from 1 to %d; it is %d"+help, maxRate, rate)
+	}
+	for _, flag := range []struct {
+		name, value string
+		allowed     []string
+	}{
+		{"verbosity", verbosity, []string{"terse", "normal", "detailed"}},
+		{"boundary", boundary, []string{"none", "word", "sentence", "paragraph", "completion"}},
+	} {
+		if last := len(flag.allowed) - 1; flag.value != "" && !slices.Contains(flag.allowed, flag.value) {
+			return usage("--%s must be %s or %s; it is %q"+help, flag.name,
+				strings.Join(flag.allowed[:last], ", "), flag.allowed[last], flag.value)
+		}
+	}
+	return nil
 }
 
 // listener follows one agent on a terminal.
@@ -73,7 +106,8 @@ type listener struct {
 	status announcer
 	json   bool
 	sub    *subscriber.Subscription
-	asked  *aaep.Event // the question on the screen, or nil
+	link   subscriber.Status // as it was last looked at
+	asked  []*question       // the one on the screen first
 }
 
 func (l *listener) listen(ctx context.Context, url string, caps aaep.Capabilities, stdin io.Reader) error {
@@ -86,13 +120,13 @@ func (l *listener) listen(ctx context.Context, url string, caps aaep.Capabilitie
 	defer sub.Close()
 	l.sub = sub
 	who := sub.Accepted().Producer
-	name := who.AgentName
+	name := oneLine(who.AgentName)
 	if name == "" {
-		name = who.AgentID
+		name = oneLine(who.AgentID)
 	}
-	l.status.say("aaep", fmt.Sprintf("Following %s (not verified). Ctrl-C ends.", name))
+	l.status.say("aaep", fmt.Sprintf("Following %s. Who it is has not been verified. Ctrl-C ends.", name))
 	if note := sub.Accepted().NegotiationNotes; note != "" {
-		l.status.say("aaep", note)
+		l.status.say("aaep", oneLine(note))
 	}
 	lines := readLines(ctx, stdin)
 	events := make(chan *aaep.Event)
@@ -110,10 +144,12 @@ func (l *listener) listen(ctx context.Context, url string, caps aaep.Capabilitie
 		}
 		over <- nil
 	}()
-	status, changed := sub.Status()
+	var changed <-chan struct{}
+	l.link, changed = sub.Status()
 	for {
 		select {
 		case ev := <-events:
+			l.looked(sub.Status())
 			l.announce(ev)
 			if l.err != nil { // nobody reads any more
 				return nil
@@ -123,132 +159,76 @@ func (l *listener) listen(ctx context.Context, url string, caps aaep.Capabilitie
 				lines = nil
 				continue
 			}
+			l.looked(sub.Status())
 			l.answer(ctx, line)
 		case <-changed:
-			was := status
-			status, changed = sub.Status()
-			switch {
-			case was.Connected && !status.Connected:
-				l.status.say("aaep", "Connection lost: "+plain(status.Err)+". Trying again; Ctrl-C ends.")
-			case !was.Connected && status.Connected:
-				l.status.say("aaep", "Connected again.")
-			}
+			changed = l.looked(sub.Status())
 		case err := <-over:
 			if err == nil || ctx.Err() != nil {
 				return nil
 			}
-			return &exitError{exitFailed, err}
+			return &exitError{exitFailed, fmt.Errorf("the agent ended the link: %s", sentence(plain(err)))}
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-func dialError(ctx context.Context, url string, err error) error {
-	var no *aaep.Rejection
-	var invalid *aaep.InvalidError
+// looked tells what became of the link since it was last looked at.
+func (l *listener) looked(now subscriber.Status, changed <-chan struct{}) <-chan struct{} {
+	was := l.link
+	l.link = now
 	switch {
-	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, errors.New("interrupted")}
-	case errors.As(err, &invalid):
-		return &exitError{exitUsage, err}
-	case errors.As(err, &no):
-		return &exitError{exitFailed, err}
+	case was.Connected && !now.Connected && errors.Is(now.Err, aaep.ProducerShutdown):
+		l.status.say("aaep", "The agent has ended. Waiting for it to come back. Ctrl-C ends.")
+	case was.Connected && !now.Connected:
+		l.status.say("aaep", "Connection lost. Trying again. Ctrl-C ends.")
+	case !was.Connected && now.Connected:
+		l.status.say("aaep", "Connected again.")
 	}
-	return &exitError{exitUnreachable, fmt.Errorf("no agent reached at %s: %w\nIs it running, and is this its address? Start one with: aaep run --listen 127.0.0.1:8080 -- PROGRAM", url, err)}
-}
-
-// plain is an error in the words of a person.
-func plain(err error) string {
-	var r *aaep.Rejection
-	if errors.As(err, &r) && r.Message != "" {
-		return strings.TrimSuffix(r.Message, ".")
+	if was.Subscribed != now.Subscribed && len(l.asked) > 0 {
+		l.asked = nil // they went with the subscription they came on
+		l.status.say("aaep", "The question is no longer open. If it still matters, the agent asks again.")
 	}
-	return strings.TrimPrefix(err.Error(), "transports: ")
+	return changed
 }
 
 func (l *listener) announce(ev *aaep.Event) {
 	if l.json {
 		if msg, err := ev.MarshalJSON(); err == nil {
-			l.line(string(msg))
+			l.line(safeJSON(string(msg)))
 		}
 		return
 	}
-	if l.asked != nil && ev.SessionID == l.asked.SessionID && ends(ev) {
-		l.asked = nil
+	switch ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+		if l.canAnswer(ev) {
+			l.ask(ev)
+			return
+		}
 	}
 	l.say("", announcement(ev, ev.Verbosity))
-	switch p := ev.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		l.asked = ev
-		l.say("", "Type y and Enter to accept, n and Enter to reject:")
-	case *aaep.AwaitingClarification:
-		l.asked = ev
-		hint := "Type your answer and Enter:"
-		if len(p.Choices) > 0 {
-			hint = "Type the number of a choice and Enter:"
-		}
-		l.say("", hint)
-	}
+	l.settle(ev)
 }
 
-// line prints data as it is.
-func (l *listener) line(s string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, err := fmt.Fprintln(l.out, s); err != nil {
-		l.err = err
+// safeJSON spells what could disturb a terminal as JSON can, which changes nothing of what it says.
+func safeJSON(msg string) string {
+	if aaep.SafeText(msg) == msg && !strings.ContainsAny(msg, "\n\t") {
+		return msg
 	}
-}
-
-// ends reports whether an event says that a question of its session is no longer open.
-func ends(ev *aaep.Event) bool {
-	if p, ok := ev.Payload.(*aaep.StateChanged); ok {
-		return p.FromState == aaep.StateAwaitingInput
-	}
-	return ev.Type().Terminal()
-}
-
-// answer takes a line the person typed.
-func (l *listener) answer(ctx context.Context, line string) {
-	if l.asked == nil {
-		if line != "" {
-			l.status.say("aaep", "Nothing is being asked.")
+	var b strings.Builder
+	for _, r := range msg {
+		switch {
+		case r == '\n' || r == '\t':
+			b.WriteByte(' ') // between members: within a string they are spelled already
+		case aaep.SafeText(string(r)) == string(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			r -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
 		}
-		return
 	}
-	var err error
-	switch p := l.asked.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		d := decisionOf(line)
-		if d == "" {
-			l.status.say("aaep", "Please type y to accept or n to reject.")
-			return
-		}
-		err = l.sub.Reply(ctx, l.asked, d)
-	case *aaep.AwaitingClarification:
-		response, problem := responseOf(p, line)
-		if problem != "" {
-			l.status.say("aaep", problem)
-			return
-		}
-		err = l.sub.Answer(ctx, l.asked, response)
-	}
-	if err != nil {
-		l.status.say("aaep", "Not delivered: "+plain(err)+". Type it again, or leave it to the default.")
-		return
-	}
-	l.asked = nil
-	l.status.say("aaep", "Answer sent.")
-}
-
-// decisionOf reads a yes or a no, and nothing else.
-func decisionOf(line string) aaep.Decision {
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
-		return aaep.Accept
-	case "n", "no":
-		return aaep.Reject
-	}
-	return ""
+	return b.String()
 }

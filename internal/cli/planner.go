@@ -25,8 +25,13 @@ type planner struct {
 // tokenPace is how fast language models write: about 40 tokens a second.
 const tokenPace = 25 * time.Millisecond
 
+// decidingTime is how long the agent thinks after its answer, before it asks. A question goes ahead of what a
+// listener has yet to hear; this lets the answer be heard first.
+const decidingTime = 2 * time.Second
+
 func (a *planner) work(ctx context.Context, p *producer.Producer) error {
 	a.checking, a.savings = 4200, 61500
+	a.say(fmt.Sprintf("checking holds %s, savings %s.", dollars(a.checking), dollars(a.savings)))
 	s, err := p.StartSession(ctx, aaep.Text{
 		Terse:  "Planning.",
 		Normal: "Planning your retirement.",
@@ -47,15 +52,18 @@ func (a *planner) work(ctx context.Context, p *producer.Producer) error {
 		return err
 	}
 	out := s.Output()
-	err = stream(ctx, out, fmt.Sprintf(`You have $%.2f in savings. If you add $500 a month, as you do now, and earn 4 percent a year, you will have about $%.0f when you are 67. That is %.0f years from now.
+	err = stream(ctx, out, fmt.Sprintf(`You have %s in savings. If you add $500 a month, as you do now, and earn 4 percent a year, you will have about %s when you are 67. That is %.0f years from now.
 
-Dr. Okafor's rule of thumb, i.e. a yearly withdrawal of 4 percent, gives you $%.0f a month. You said that you want $4,000. To get there, pay in a little more each month, or work two years longer.
+Dr. Okafor's rule of thumb, i.e. a yearly withdrawal of 4 percent, gives you %s a month. You said that you want $4,000. To get there, pay in a little more each month, or work two years longer.
 
-I suggest to begin today, with $500 from your checking account.`, a.savings, total, years, total*0.04/12))
+I suggest that you begin today, with $500 from your checking account.`, dollars(a.savings), dollars(math.Round(total)), years, dollars(math.Round(total*0.04/12))))
 	if err != nil {
 		return err
 	}
 	out.Close()
+	if err := pause(ctx, decidingTime); err != nil {
+		return err
+	}
 
 	_, err = s.Tool(ctx, producer.Tool{
 		Name: "transfer_funds", Risk: aaep.RiskHigh, Irreversible: true, Timeout: a.timeout,
@@ -64,13 +72,13 @@ I suggest to begin today, with $500 from your checking account.`, a.savings, tot
 	}, func(context.Context) (string, error) {
 		a.checking -= 500
 		a.savings += 500
-		a.say(fmt.Sprintf("moved the money: checking holds $%.2f, savings $%.2f.", a.checking, a.savings))
+		a.say(fmt.Sprintf("moved the money: checking holds %s, savings %s.", dollars(a.checking), dollars(a.savings)))
 		return "done", nil
 	})
-	end := aaep.Say("Your plan is ready, and the first $500 are on their way.")
+	end := aaep.Say("Your plan is ready, and the first $500 is in your savings.")
 	switch {
 	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
-		a.say(fmt.Sprintf("did not move the money: checking still holds $%.2f.", a.checking))
+		a.say(fmt.Sprintf("did not move the money: checking still holds %s.", dollars(a.checking)))
 		end = aaep.Say("Your plan is ready. No money was moved.")
 	case err != nil:
 		return err
@@ -83,6 +91,17 @@ func project(savings, monthly, rate, years float64) float64 {
 	r, n := rate/12, years*12
 	growth := math.Pow(1+r, n)
 	return savings*growth + monthly*(growth-1)/r
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // stream writes text token by token, as a language model does.

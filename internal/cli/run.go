@@ -1,14 +1,16 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,20 +25,23 @@ func runCommand() *cobra.Command {
 	var addr, language, name string
 	var wait bool
 	cmd := &cobra.Command{
-		Use:   "run [--listen ADDRESS] [-- PROGRAM ARGS…]",
+		Use:   "run [--listen ADDRESS] [-- PROGRAM ARGUMENTS]",
 		Short: "Make any program that prints text an accessible agent",
 		Long: `run starts PROGRAM and serves what it prints, as it prints it, to assistive technology. Without a program
 it serves its own standard input. The text also goes to standard output.
 
-The program's exit code ends the session: 0 completes it, any other fails it, and it is run's own exit code.
-Ctrl-C cancels the session in the user's name. Whoever begins to listen in the middle hears all of it.`,
+When the program ends, so does run, with the same exit code; any other than 0 is told as an error.
+Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it.`,
 		Example: `  aaep run --listen 127.0.0.1:8080 -- some-llm "Plan my week"
   some-llm "Plan my week" | aaep run --listen 127.0.0.1:8080`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
-					return &exitError{exitUsage, errors.New("nothing to run: name a program after --, or pipe text in\nSee: aaep run --help")}
+					return usage("nothing to run: name a program after --, or pipe text in.\nSee: aaep run --help")
 				}
+			}
+			if !aaep.ValidLanguageTag(language) {
+				return usage("--language must be a language tag such as en-US; it is %q.\nSee: aaep run --help", language)
 			}
 			if name == "" {
 				name = "pipe"
@@ -44,14 +49,18 @@ Ctrl-C cancels the session in the user's name. Whoever begins to listen in the m
 					name = filepath.Base(args[0])
 				}
 			}
+			if name = oneLine(strings.ToValidUTF8(name, "?")); name == "" {
+				name = "program"
+			}
 			r := &runner{args: args, name: name, wait: wait, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
 			return r.run(cmd.Context(), addr, language)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&addr, "listen", "127.0.0.1:8080", "where to serve; it must be a loopback address")
+	f.SetInterspersed(false) // what follows the program's name is the program's
+	f.StringVar(&addr, "listen", "127.0.0.1:8080", "where to serve, on this machine; port 0 takes a free one")
 	f.StringVar(&language, "language", "en-US", "the tag of the language the program prints")
-	f.StringVar(&name, "name", "", "the agent's name; the program's by default")
+	f.StringVar(&name, "name", "", "the agent's name (default is the program's)")
 	f.BoolVar(&wait, "wait", false, "wait for somebody to listen before starting")
 	return cmd
 }
@@ -66,19 +75,27 @@ type runner struct {
 	status announcer
 }
 
-// drainTime is how long listeners that are behind may take to hear the end.
-const drainTime = 30 * time.Second
+const (
+	drainTime  = 30 * time.Second // for listeners that are behind, to hear the end
+	heedTime   = 2 * time.Second  // for a program to heed a Ctrl-C that came from the terminal
+	lastChance = 5 * time.Second  // for a program that was told to end, before it is killed
+)
 
 func (r *runner) run(ctx context.Context, addr, language string) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
+	if len(r.args) > 0 {
+		if _, err := exec.LookPath(r.args[0]); err != nil {
+			return &exitError{exitFailed, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))}
+		}
+	}
 	p, err := newProducer(r.name, language)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return usage("cannot be an agent: %s", plain(err))
 	}
-	ln, err := serve.Listen(ctx, addr)
+	ln, err := listen(ctx, addr)
 	if err != nil {
-		return &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %w", addr, err)}
+		return err
 	}
 	served := make(chan error, 1)
 	go func() { served <- serve.Serve(context.WithoutCancel(ctx), ln, p) }()
@@ -98,11 +115,31 @@ func (r *runner) run(ctx context.Context, addr, language string) error {
 	return r.session(ctx, p)
 }
 
+// listen checks the address before anything is opened to others.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	const such = "Use one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port."
+	at, err := net.ResolveTCPAddr("tcp", addr)
+	switch {
+	case err != nil:
+		return nil, usage("--listen %q is not an address of this machine.\n"+such, addr)
+	case !at.IP.IsLoopback():
+		return nil, usage("--listen %q could be reached from other machines, which is not protected.\n"+such, addr)
+	}
+	ln, err := serve.Listen(ctx, addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: --listen 127.0.0.1:0", addr)}
+	case err != nil:
+		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermost(err))}
+	}
+	return ln, nil
+}
+
 // session runs the program, or reads standard input, as one session.
 func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 	s, err := p.StartSession(context.WithoutCancel(ctx), aaep.Say("Running "+r.name+"."))
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{exitFailed, err}
 	}
 	defer s.Close()
 	text := &textWriter{out: s.Output(), tee: r.out}
@@ -116,23 +153,24 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 		failed = err
 	}
 	if text.strange > 0 {
-		r.status.say("aaep", fmt.Sprintf("%d bytes were not text; they are told as the replacement character.", text.strange))
+		r.status.say("aaep", count(text.strange, "byte")+" of the output could not be read as text. Listeners are told a replacement character for each.")
 	}
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		s.Cancel(aaep.CancelledByUser, aaep.Say(r.name+" was stopped."))
+		by := aaep.CancelledBySystem
+		if context.Cause(ctx) == (signalled{os.Interrupt}) {
+			by = aaep.CancelledByUser
+		}
+		s.Cancel(by, aaep.Say(r.name+" was stopped."))
 		return &exitError{exitInterrupted, errors.New("interrupted")}
 	case errors.As(failed, &exit):
-		code := exit.ExitCode()
-		if code < 0 { // ended by a signal
-			code = exitFailed
-		}
-		s.Fail(failed, aaep.Say(fmt.Sprintf("%s failed with %s.", r.name, exit)))
-		return &exitError{code, fmt.Errorf("%s failed: %v", r.name, exit)}
+		code, how := ending(exit)
+		s.Fail(failed, aaep.Say(r.name+" "+how+"."))
+		return &exitError{code, errors.New(r.name + " " + how)}
 	case failed != nil:
 		s.Fail(failed, aaep.Say(r.name+" could not be run."))
-		return &exitError{exitFailed, failed}
+		return &exitError{exitFailed, fmt.Errorf("cannot run %s: %s", r.name, whyNot(failed))}
 	}
 	if err := s.Complete(aaep.Say(r.name + " finished.")); err != nil {
 		return &exitError{exitFailed, err}
@@ -140,14 +178,82 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 	return nil
 }
 
-// program runs the program with the session as its standard output. Ctrl-C reaches it as it would without us;
-// if it does not heed that, it is killed.
+// ending says how a program failed, and the exit code that says the same.
+func ending(exit *exec.ExitError) (code int, how string) {
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal()), "was ended by a signal: " + status.Signal().String()
+	}
+	return exit.ExitCode(), fmt.Sprintf("failed with exit code %d", exit.ExitCode())
+}
+
+// whyNot is why a program could not be started.
+func whyNot(err error) string {
+	if errors.Is(err, exec.ErrNotFound) {
+		return "there is no such program"
+	}
+	return innermost(err)
+}
+
+// innermost is the cause at the end of a chain.
+func innermost(err error) string {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err.Error()
+}
+
+// program runs the program with the session as its standard output, which ends when nobody holds it any more,
+// as in a pipe. When ctx ends the program is told to end; if it does not heed that, it is killed.
 func (r *runner) program(ctx context.Context, out io.Writer) error {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	gone := make(chan struct{}) // the output has ended, and most likely the program
 	cmd := exec.CommandContext(ctx, r.args[0], r.args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.in, out, r.errs
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
-	return cmd.Run()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.in, write, r.errs
+	cmd.WaitDelay = lastChance
+	cmd.Cancel = func() error {
+		sig := os.Signal(os.Interrupt)
+		if cause, ok := context.Cause(ctx).(signalled); ok {
+			sig = cause.Signal
+		}
+		if sig == os.Interrupt {
+			// A terminal has told the program itself, and many take a second Ctrl-C as an order to drop everything.
+			select {
+			case <-gone:
+			case <-time.After(heedTime):
+			}
+		}
+		return cmd.Process.Signal(sig)
+	}
+	err = cmd.Start()
+	write.Close()
+	if err != nil {
+		return err
+	}
+	copied := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(out, read)
+		close(gone)
+		read.Close()
+		copied <- err
+	}()
+	select {
+	case err = <-copied:
+	case <-ctx.Done():
+		select {
+		case err = <-copied:
+		case <-time.After(heedTime + lastChance + time.Second): // what the program left behind may hold on
+			read.Close()
+			err = <-copied
+		}
+	}
+	if failed := cmd.Wait(); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // copyInterruptible copies until src ends or ctx is done. A read that waits cannot be stopped; its goroutine
@@ -155,7 +261,7 @@ func (r *runner) program(ctx context.Context, out io.Writer) error {
 func copyInterruptible(ctx context.Context, dst io.Writer, src io.Reader) error {
 	done := make(chan error, 1)
 	go func() {
-		_, err := io.Copy(dst, bufio.NewReaderSize(src, 4096))
+		_, err := io.Copy(dst, src)
 		done <- err
 	}()
 	select {

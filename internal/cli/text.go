@@ -4,15 +4,13 @@ import (
 	"io"
 	"sync"
 	"unicode/utf8"
-
-	"github.com/aaep-go/aaep/producer"
 )
 
 // textWriter makes text of whatever a program prints: terminal escapes are left out, control characters
 // dropped, and bytes that are not UTF-8 replaced. What came in goes on to tee as it was.
 type textWriter struct {
 	mu      sync.Mutex
-	out     *producer.Output
+	out     io.WriteCloser
 	tee     io.Writer
 	held    []byte // the beginning of a character
 	escape  escape
@@ -26,8 +24,8 @@ const (
 	ground  escape = iota
 	started        // after ESC
 	control        // in a control sequence, until its final byte
-	str            // in a string (title, hyperlink), until BEL or ESC \
-	strEnd         // after ESC within a string
+	str            // in a string (title, hyperlink), until its end or that of the line
+	device         // in a device control string, which may hold lines
 )
 
 func (w *textWriter) Write(p []byte) (int, error) {
@@ -62,51 +60,64 @@ func (w *textWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep reports whether a character is text, following escape sequences to their end (ECMA-48).
+// keep reports whether a character is text, following escape sequences to their end (ECMA-48). One that is
+// cut short ends with its line, so that a program's mistake does not silence it.
 func (w *textWriter) keep(r rune) bool {
+	switch {
+	case r == 0x1b:
+		w.escape = started // whatever was before
+		return false
+	case r == 0x18 || r == 0x1a: // CAN and SUB break a sequence off
+		w.escape = ground
+		return false
+	case r == '\n' && w.escape != device:
+		w.escape = ground
+	}
 	switch w.escape {
 	case started:
 		switch {
-		case r == '[':
-			w.escape = control
-		case r == ']' || r == 'P' || r == 'X' || r == '^' || r == '_':
-			w.escape = str
 		case r >= 0x20 && r <= 0x2f: // an intermediate byte; the final one follows
+			return false
+		case r > 0x7e || r < 0x20: // no sequence
+			w.escape = ground
 		default:
-			w.escape = ground
+			w.open(r)
+			return false
 		}
-		return false
 	case control:
-		if r >= 0x40 && r <= 0x7e || r < 0x20 {
+		switch {
+		case r >= 0x20 && r <= 0x3f:
+			return false
+		case r >= 0x40 && r <= 0x7e:
 			w.escape = ground
+			return false
 		}
-		return false
-	case str:
-		switch r {
-		case '\a', 0x9c:
-			w.escape = ground
-		case 0x1b:
-			w.escape = strEnd
-		}
-		return false
-	case strEnd:
-		w.escape = str
-		if r == '\\' {
+		w.escape = ground
+	case str, device:
+		if r == '\a' || r == 0x9c {
 			w.escape = ground
 		}
 		return false
 	}
-	switch {
-	case r == 0x1b:
-		w.escape = started
+	if r >= 0x80 && r <= 0x9f { // ESC and a letter in one
+		w.open(r - 0x40)
 		return false
-	case r == 0x9b:
+	}
+	return r == '\n' || r == '\t' || r == '\r' || r >= 0x20 && r != 0x7f
+}
+
+// open begins what ESC and a letter begin.
+func (w *textWriter) open(letter rune) {
+	switch letter {
+	case '[':
 		w.escape = control
-		return false
-	case r == '\n' || r == '\t' || r == '\r':
-		return true
+	case ']', 'X', '^', '_':
+		w.escape = str
+	case 'P':
+		w.escape = device
+	default:
+		w.escape = ground
 	}
-	return r >= 0x20 && (r < 0x7f || r > 0x9f)
 }
 
 // Close ends the text. What comes later is refused.

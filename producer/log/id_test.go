@@ -50,6 +50,7 @@ func TestLocateRefuses(t *testing.T) {
 		"truncated":                id[:len(id)-1],
 		"half":                     id[:20],
 		"too long":                 id + "0",
+		"too long by a byte":       id + "00",
 		"upper case":               "evt_" + strings.ToUpper(id[4:]),
 		"upper-case prefix":        "EVT_" + id[4:],
 		"another prefix":           "sub_" + id[4:],

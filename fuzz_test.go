@@ -1,0 +1,133 @@
+package aaep_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// INV-31, INV-33, INV-34: Decode never panics, every error is an *InvalidError, and what it takes can be
+// written and is then read the same.
+func FuzzDecode(f *testing.F) {
+	for _, m := range everyMessage() {
+		data, err := aaep.Encode(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	for _, sample := range seedSamples {
+		f.Add([]byte(sample))
+	}
+	f.Add([]byte(`{"type":"confirmation.reply","decision":"reject","Decision":"accept"}`))
+	f.Add([]byte("\ufeff[{\"a\":\"\\ud800\"}]\x00"))
+	f.Add([]byte(event("https://aaep-protocol.org/types/agent.state.changed", `, "from_state":"\u0069dle","to_state":"","extensions":{"a":{ "b" : [1.0,"\/"]}},"x":null`)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := aaep.Decode(data)
+		if err != nil {
+			wantInvalid(t, err)
+			return
+		}
+		if err := aaep.Validate(m); err != nil {
+			wantInvalid(t, err)
+		}
+		written := write(t, m)
+		if written == nil {
+			return
+		}
+		again, err := aaep.Decode(written)
+		if err != nil {
+			t.Fatalf("%s\nis written as\n%s\nwhich is not read: %v", data, written, err)
+		}
+		if twice := write(t, again); !bytes.Equal(written, twice) {
+			t.Fatalf("%s\nthen\n%s", written, twice)
+		}
+		if !reflect.DeepEqual(plain(t, m), plain(t, again)) {
+			t.Fatalf("%s\nis read as\n%#v\nand after writing as\n%#v", data, m, again)
+		}
+	})
+}
+
+func wantInvalid(t *testing.T, err error) {
+	t.Helper()
+	var invalid *aaep.InvalidError
+	if !errors.As(err, &invalid) || len(invalid.Violations) == 0 || err.Error() != aaep.SafeText(err.Error()) {
+		t.Fatalf("error %q is not a safe *InvalidError", err)
+	}
+}
+
+// write returns m as JSON: an event valid or not, another message only if it is valid.
+func write(t *testing.T, m aaep.Message) []byte {
+	t.Helper()
+	if e, ok := m.(*aaep.Event); ok {
+		data, err := e.MarshalJSON()
+		if err != nil {
+			t.Fatalf("MarshalJSON(%#v) = %v", e, err)
+		}
+		return data
+	}
+	data, err := aaep.Encode(m)
+	if (err == nil) != (aaep.Validate(m) == nil) {
+		t.Fatalf("Validate passes, Encode says %v", err)
+	}
+	return data
+}
+
+// plain returns m without what writing does not keep: blanks in raw JSON, and more than microseconds.
+func plain(t *testing.T, m aaep.Message) aaep.Message {
+	t.Helper()
+	raw := func(v json.RawMessage) json.RawMessage {
+		if v == nil {
+			return nil
+		}
+		var out bytes.Buffer
+		if err := json.Compact(&out, v); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	all := func(m map[string]json.RawMessage) map[string]json.RawMessage {
+		for k, v := range m {
+			m[k] = raw(v)
+		}
+		return m
+	}
+	at := func(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+	switch m := m.(type) {
+	case *aaep.Event:
+		m.Timestamp, m.Extensions, m.Unknown = at(m.Timestamp), all(m.Extensions), raw(m.Unknown)
+		switch p := m.Payload.(type) {
+		case *aaep.AwaitingConfirmation:
+			p.ExtraContext = raw(p.ExtraContext)
+		case *aaep.HandoffRequested:
+			p.PackagedContext = raw(p.PackagedContext)
+		}
+	case *aaep.SubscriptionRequest:
+		m.Extensions, m.Capabilities.Extensions = all(m.Extensions), all(m.Capabilities.Extensions)
+	case *aaep.SubscriptionAccepted:
+		m.HonoredCapabilities.Extensions = all(m.HonoredCapabilities.Extensions)
+	case *aaep.SubscriptionRenegotiate:
+		m.Capabilities.Extensions = all(m.Capabilities.Extensions)
+	case *aaep.ConfirmationReply:
+		m.Timestamp, m.ModifiedAction = at(m.Timestamp), raw(m.ModifiedAction)
+	case *aaep.ClarificationReply:
+		m.Timestamp = at(m.Timestamp)
+	}
+	return m
+}
+
+// INV-57.
+func FuzzSafeText(f *testing.F) {
+	for _, s := range mustStay {
+		f.Add(s)
+	}
+	for _, c := range mustGo {
+		f.Add(c[0])
+	}
+	f.Fuzz(func(t *testing.T, s string) { checkSafe(t, s) })
+}

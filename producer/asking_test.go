@@ -1,0 +1,224 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// INV-14: a question whose asker gave up is dead, and a late yes runs nothing.
+func TestAskerGivesUp(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s, d := st.record(), st.session("Paying."), &deed{}
+		ctx, cancel := context.WithCancel(t.Context())
+		paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
+		q := l.question()
+		cancel()
+		if r := <-paid; !errors.Is(r.err, context.Canceled) {
+			t.Errorf("Tool = %v", r.err)
+		}
+		l.reply(q, aaep.Accept)
+		wantStory(t, l.events(), asked+"awaiting_input>thinking")
+		if d.times != 0 {
+			t.Error("it ran")
+		}
+	})
+}
+
+// A yes and the asker's end at the same moment: the deed is done once or not, and the story is whole (INV-01).
+func TestAskerGivesUpWithTheReply(t *testing.T) {
+	for range 50 {
+		bubble(t, func(t *testing.T, st *stage) {
+			l, s, d := st.record(), st.session("Paying."), &deed{}
+			ctx, cancel := context.WithCancel(t.Context())
+			paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
+			q := l.question()
+			go cancel()
+			l.reply(q, aaep.Accept)
+			r := <-paid
+			if r.err == nil != (d.times == 1) || d.times > 1 {
+				t.Errorf("Tool = %v after %d runs", r.err, d.times)
+			}
+			if n := len(toolEvents(l.events())); n > 0 && n != 2 || n == 0 && d.times > 0 {
+				t.Errorf("%d tool events after %d runs", n, d.times)
+			}
+		})
+	}
+}
+
+// The context's own error comes back, not another.
+func TestAskerRunsOutOfTime(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		_, s := st.record(), st.session("Paying.")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.Tool(ctx, pay, ok); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Tool = %v", err)
+		}
+	})
+}
+
+// Nobody is bothered for an asker that is gone already.
+func TestAskWithADeadContext(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s, d := st.record(), st.session("Paying."), &deed{}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		s.State(aaep.StateDeciding, aaep.Text{})
+		for range 20 { // a select chooses at random
+			for _, tool := range []producer.Tool{pay, look} {
+				if _, err := s.Tool(ctx, tool, d.do); !errors.Is(err, context.Canceled) {
+					t.Errorf("Tool = %v", err)
+				}
+			}
+			if _, err := s.Clarify(ctx, producer.Question{Ask: aaep.Say("How much?")}); !errors.Is(err, context.Canceled) {
+				t.Errorf("Clarify = %v", err)
+			}
+		}
+		wantStory(t, l.events(), "session.started idle>thinking thinking>deciding")
+	})
+}
+
+// The session's end settles its question as no (D-30, INV-06).
+func TestSessionEndsWhileAsking(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s, d := st.record(), st.session("Paying."), &deed{}
+		paid := tool(s, pay, d)
+		q := l.question()
+		s.Cancel(aaep.CancelledByUser, aaep.Text{})
+		l.reply(q, aaep.Accept)
+		if r := <-paid; !errors.Is(r.err, producer.ErrSessionOver) || d.times != 0 {
+			t.Errorf("Tool = %v after %d runs", r.err, d.times)
+		}
+		wantStory(t, l.events(), asked+"session.cancelled:user")
+	})
+}
+
+// So does the end of the context the session was started with.
+func TestSessionContextEndsWhileAsking(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, d := st.record(), &deed{}
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err := st.p.StartSession(ctx, aaep.Say("Paying."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, second := tool(s, pay, d), tool(s, pay, d)
+		l.question()
+		cancel()
+		for _, paid := range []<-chan result[string]{first, second} {
+			if r := <-paid; !errors.Is(r.err, producer.ErrSessionOver) || d.times != 0 {
+				t.Errorf("Tool = %v after %d runs", r.err, d.times)
+			}
+		}
+		wantStory(t, l.events(), asked+"session.cancelled:producer")
+	})
+}
+
+// D-40: two questions of a session are put one after the other, and each outcome is told (INV-11, INV-13).
+func TestTwoQuestionsQueue(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s, d := st.record(), st.session("Paying."), &deed{}
+		first := tool(s, pay, d)
+		q := l.question()
+		second := tool(s, pay, d)
+		if n := len(of[*aaep.AwaitingConfirmation](l.events())); n != 1 {
+			t.Fatalf("%d questions are open, want 1", n)
+		}
+		l.reply(q, aaep.Accept)
+		if r := <-first; r.err != nil {
+			t.Errorf("the first Tool = %v", r.err)
+		}
+		l.reply(l.question(), aaep.Reject)
+		if r := <-second; !errors.Is(r.err, producer.ErrRejected) || d.times != 1 {
+			t.Errorf("the second Tool = %v after %d runs", r.err, d.times)
+		}
+		left := 0
+		for _, p := range of[*aaep.StateChanged](l.events()) {
+			if p.FromState == aaep.StateAwaitingInput {
+				left++
+			}
+		}
+		if left != 2 {
+			t.Errorf("awaiting_input was left %d times, want 2: %s", left, story(l.events()))
+		}
+	})
+}
+
+// A question while another tool runs, and that tool's end while the question is open (§6.1).
+func TestQuestionWhileAToolRuns(t *testing.T) {
+	for _, answer := range []aaep.Decision{aaep.Accept, aaep.Reject} {
+		bubble(t, func(t *testing.T, st *stage) {
+			l, s, d := st.record(), st.session("Paying."), &deed{}
+			release := make(chan struct{})
+			running := later(func() (string, error) {
+				return s.Tool(t.Context(), look, func(context.Context) (string, error) { <-release; return "", nil })
+			})
+			synctest.Wait()
+			paid := tool(s, pay, d)
+			q := l.question()
+			close(release)
+			if r := <-running; r.err != nil {
+				t.Errorf("Tool = %v", r.err)
+			}
+			begun := "session.started idle>thinking thinking>calling_tool tool.invoked calling_tool>awaiting_input awaiting.confirmation tool.success"
+			wantStory(t, l.events(), begun)
+			l.reply(q, answer)
+			<-paid
+			if answer == aaep.Accept {
+				wantStory(t, l.events(), begun+" awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking")
+			} else {
+				wantStory(t, l.events(), begun+" awaiting_input>thinking")
+			}
+		})
+	}
+}
+
+// Other work goes on while a question is open, and the state stays that of the question (§6.1).
+func TestToolWhileAQuestionIsOpen(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Paying.")
+		paid := tool(s, pay, &deed{})
+		q := l.question()
+		if _, err := s.Tool(t.Context(), look, ok); err != nil {
+			t.Error(err)
+		}
+		out := s.Output()
+		out.WriteString("Meanwhile. ")
+		out.Close()
+		l.reply(q, aaep.Reject)
+		<-paid
+		wantStory(t, l.events(), asked+`tool.invoked tool.success "Meanwhile. " ""! awaiting_input>thinking`)
+	})
+}
+
+// INV-16: what is shown is what was asked, whatever the caller does to its slices meanwhile.
+func TestQuestionDoesNotChange(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.listen(answering(caps(1, aaep.BoundaryCompletion))), st.session("Choosing.")
+		choices := []aaep.Choice{{Value: "a", Label: "A"}, {Value: "b", Label: "B"}}
+		answer := later(func() (any, error) {
+			return s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("Which?"), Choices: choices})
+		})
+		synctest.Wait()
+		choices[0] = aaep.Choice{Value: "x", Label: "X"}
+		late := st.listen(answering(everything()))
+		for _, l := range []*listener{l, late} {
+			if q := of[*aaep.AwaitingClarification](l.events()); len(q) != 1 || q[0].Choices[0].Value != "a" {
+				t.Errorf("the question is %+v", q)
+			}
+		}
+		q := of[*aaep.AwaitingClarification](l.events())[0]
+		for _, choice := range []string{"x", "a"} { // the first is none
+			l.send(&aaep.ClarificationReply{ReplyToken: q.ReplyToken, Response: choice, SubscriptionID: l.id, Timestamp: time.Now()})
+		}
+		if r := <-answer; r.value != "a" || r.err != nil {
+			t.Errorf("Clarify = %v, %v", r.value, r.err)
+		}
+	})
+}

@@ -1,0 +1,190 @@
+package producer_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// play is a session of an hour and a half, in which a question is asked; it returns when each event came to l,
+// and how long the longest call took.
+func play(t *testing.T, st *stage, l *listener) (came []time.Duration, longest time.Duration) {
+	began := time.Now()
+	timed := func(f func()) {
+		since := time.Now()
+		f()
+		longest = max(longest, time.Since(since))
+	}
+	s := st.session("Talking.")
+	out := s.Output()
+	for i := range 300 {
+		timed(func() { out.WriteString("One more sentence. ") })
+		timed(func() { s.Progress(aaep.Text{}, aaep.Progress{Percent: new(float64(i) / 3)}, 0) })
+		timed(func() { s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}) })
+		time.Sleep(200 * time.Millisecond)
+	}
+	timed(func() { s.Complete(aaep.Text{}) })
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	for _, a := range l.arrivals() {
+		if _, ok := a.msg.(*aaep.Event); ok {
+			came = append(came, a.at.Sub(began))
+		}
+	}
+	return came, longest
+}
+
+// INV-26, P7: one that never reads and one that vanishes cost the others nothing.
+func TestIsolation(t *testing.T) {
+	var alone []time.Duration
+	bubble(t, func(t *testing.T, st *stage) {
+		alone, _ = play(t, st, st.listen(caps(3, aaep.BoundarySentence)))
+	})
+	bubble(t, func(t *testing.T, st *stage) {
+		good := st.listen(caps(3, aaep.BoundarySentence))
+		deaf, gone := st.listen(everything()), st.listen(everything())
+		deaf.hold()
+		go func() { time.Sleep(7 * time.Second); gone.conn.Close() }()
+		together, longest := play(t, st, good)
+		if !slices.Equal(together, alone) {
+			t.Errorf("it hears at %v; alone it heard at %v", together, alone)
+		}
+		if longest > 0 {
+			t.Errorf("a call took %v", longest)
+		}
+		<-deaf.served
+		<-gone.served
+		deaf.read()
+		synctest.Wait()
+		if n := len(st.p.Subscriptions()); n != 1 {
+			t.Errorf("%d subscriptions are left, want 1", n)
+		}
+	})
+}
+
+// INV-27: one that falls too far behind is closed with a reason.
+func TestTooManyEventsWait(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.listen(caps(1, aaep.BoundarySentence))
+		backlog(st, 2100)
+		c, ok := l.lastMessage().(*aaep.SubscriptionClose)
+		if !ok || c.ReasonCode != aaep.SlowSubscriber || c.SubscriptionID != l.id {
+			t.Errorf("the last message is %+v", l.lastMessage())
+		}
+	})
+}
+
+// One whose place is no longer kept is closed too, not served with a gap (INV-21).
+func TestLogIsTrimmed(t *testing.T) {
+	bubbleWith(t, producer.Config{KeepEvents: 50}, func(t *testing.T, st *stage) {
+		l := st.listen(everything())
+		l.hold()
+		backlog(st, 400)
+		l.read()
+		if c, ok := l.lastMessage().(*aaep.SubscriptionClose); !ok || c.ReasonCode != aaep.SlowSubscriber {
+			t.Errorf("the last message is %+v", l.lastMessage())
+		}
+	})
+}
+
+// INV-15: the open question of a listener that stopped reading defaults when that is noticed.
+func TestStalledRecipient(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.listen(answering(everything())), st.session("Paying.")
+		paid := tool(s, pay, &deed{})
+		l.question()
+		l.hold()
+		stalled := time.Now()
+		for range 50 {
+			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
+		}
+		r := <-paid
+		if took := r.at.Sub(stalled); !errors.Is(r.err, producer.ErrUnreachable) || took != 10*time.Second {
+			t.Errorf("Tool = %v after %v, want 10s", r.err, took)
+		}
+	})
+}
+
+// D-38: who says goodbye is gone at once, though it stopped reading before.
+func TestGoodbyeOfAStalledRecipient(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.listen(answering(everything())), st.session("Paying.")
+		paid := tool(s, pay, &deed{})
+		l.question()
+		l.hold()
+		for range 50 {
+			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
+		}
+		synctest.Wait()
+		left := time.Now()
+		l.send(&aaep.SubscriptionClose{SubscriptionID: l.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})
+		if r := <-paid; !errors.Is(r.err, producer.ErrUnreachable) || r.at != left {
+			t.Errorf("Tool = %v after %v", r.err, r.at.Sub(left))
+		}
+	})
+}
+
+// An answer counts although its sender has stopped reading.
+func TestAnswerOfAStalledRecipient(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.listen(answering(everything())), st.session("Paying.")
+		paid := tool(s, pay, &deed{})
+		q := l.question()
+		l.hold()
+		for range 50 {
+			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
+		}
+		synctest.Wait()
+		l.reply(q, aaep.Reject)
+		if r := <-paid; !errors.Is(r.err, producer.ErrRejected) {
+			t.Errorf("Tool = %v", r.err)
+		}
+	})
+}
+
+// INV-50: one too many is refused, told when to come again, and let in when there is room.
+func TestMaxSubscriptions(t *testing.T) {
+	bubbleWith(t, producer.Config{MaxSubscriptions: 1}, func(t *testing.T, st *stage) {
+		first, second := st.listen(everything()), st.connect()
+		second.read()
+		second.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw"})
+		no, ok := second.lastMessage().(*aaep.SubscriptionRejected)
+		if !ok || no.ReasonCode != aaep.RateLimit || no.RetryAfterSeconds == nil {
+			t.Fatalf("the answer is %+v", second.lastMessage())
+		}
+		first.conn.Close()
+		<-first.served
+		st.listen(everything())
+	})
+}
+
+// A first message that is no request is refused in words (INV-31).
+func TestFirstMessage(t *testing.T) {
+	for _, data := range []string{"", "{", "null", `{"type":"subscription.close","subscription_id":"sub_1"}`, `{"type":"\u202e"}`,
+		`{"type":"subscription.request","aaep_version":"2.0.0","subscriber_id":"raw","capabilities":{}}`} {
+		bubble(t, func(t *testing.T, st *stage) {
+			l := st.connect()
+			l.read()
+			l.sendRaw(data)
+			if _, ok := l.lastMessage().(*aaep.SubscriptionRejected); !ok {
+				t.Errorf("the answer to %q is %+v", data, l.lastMessage())
+			}
+			<-l.served
+		})
+	}
+}
+
+// INV-54: one that says nothing is let go.
+func TestSilentGuest(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, began := st.connect(), time.Now()
+		if <-l.served; time.Since(began) != 10*time.Second {
+			t.Errorf("it was let go after %v", time.Since(began))
+		}
+	})
+}

@@ -1,0 +1,171 @@
+package producer_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+var _ io.WriteCloser = (*producer.Output)(nil)
+
+// Text is told in one form, however it is cut into writes.
+func TestOutputText(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		writes []string
+		want   string
+	}{
+		{"halves of characters", []string{"caf\xc3", "\xa9 \xf0", "\x9f", "\x91\xa9", "."}, "café 👩."},
+		{"half a character in the end", []string{"caf\xc3"}, "caf\ufffd"},
+		{"accents in the next token", []string{"Oj", "o", "\u0323", "\u0301", " de", "\u0300"}, "Ojọ́ dè"},
+		{"Hangul", []string{"\u1112", "\u1161", "\u11ab"}, "한"},
+		{"line ends", []string{"a\r\nb\rc\nd", "\r", "\ne\r"}, "a\nb\nc\nd\ne\n"},
+		{"separators", []string{"a\u2028b\u2029c"}, "a\nb\n\nc"},
+		{"bidi", []string{"a\u202eb\u202c", "\u2066c\u2069"}, "a<U+202E>b<U+202C><U+2066>c<U+2069>"},
+		{"escapes", []string{"\x1b[2J\x00\x7f"}, "<U+001B>[2J<U+0000><U+007F>"},
+		{"what was made visible composes", []string{"\u202e", "\u0338"}, "<U+202E≯"},
+		{"a flag", []string{"🏴", "\U000e0067\U000e0062", "\U000e0065\U000e006e\U000e0067", "\U000e007f!"}, "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f!"},
+		{"tags alone", []string{"a\U000e0067"}, "a<U+E0067>"},
+		{"family", []string{"👩", "\u200d", "👩🏽", "\u200d👧"}, "👩\u200d👩🏽\u200d👧"},
+		{"many accents", []string{"a" + strings.Repeat("\u0301", 5000), "b"}, plain("a" + strings.Repeat("\u0301", 5000) + "b")},
+		{"many zero width joiners", []string{strings.Repeat("\u200d", 5000)}, strings.Repeat("\u200d", 5000)},
+		{"nothing", []string{"", "a", ""}, "a"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, st *stage) {
+				l, sentences := st.record(), st.listen(caps(1, aaep.BoundarySentence))
+				out := st.session("Talking.").Output()
+				for _, w := range c.writes {
+					if n, err := out.Write([]byte(w)); n != len(w) || err != nil {
+						t.Errorf("Write(%q) = %d, %v", w, n, err)
+					}
+				}
+				out.Close()
+				time.Sleep(time.Minute)
+				for name, l := range map[string]*listener{"none": l, "sentence": sentences} {
+					if err := onlyText(l.events(), c.want); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Bytes that are no text are refused; what came before and what comes after is told (INV-39).
+func TestInvalidBytes(t *testing.T) {
+	for _, c := range []struct {
+		held, bad string
+		n         int
+	}{{"", "ab\xffcd", 2}, {"", "\xff", 0}, {"", "ab\xe2\x28", 2}, {"\xe2", "(ab", 0}, {"\xe2\x82", "\xac\xff", 1}, {"", "ab\xed\xa0\x80", 2}} {
+		bubble(t, func(t *testing.T, st *stage) {
+			l := st.record()
+			out := st.session("Talking.").Output()
+			out.WriteString("One. ")
+			out.WriteString(c.held)
+			n, err := out.WriteString(c.bad)
+			if _, invalid := errors.AsType[*aaep.InvalidError](err); !invalid || n != c.n {
+				t.Errorf("after %q, Write(%q) = %d, %v; want %d", c.held, c.bad, n, err, c.n)
+			}
+			out.WriteString(" Two.")
+			out.Close()
+			want := "One. " + strings.ToValidUTF8(c.held+c.bad[:c.n], "") + " Two."
+			if err := onlyText(l.events(), want); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// One write of a megabyte is told in events of legal size (§3.7), and never splits a character.
+func TestLongWrite(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, slow := st.record(), st.listen(caps(1, aaep.BoundaryParagraph))
+		text := strings.Repeat("A farmer 👩🏽‍🌾 speaks. ", 1<<20/30)
+		out := st.session("Talking.").Output()
+		if n, err := out.WriteString(text); n != len(text) || err != nil {
+			t.Fatalf("Write = %d, %v", n, err)
+		}
+		out.Close()
+		time.Sleep(time.Hour)
+		for name, l := range map[string]*listener{"none": l, "paragraph": slow} {
+			if err := onlyText(l.events(), text); err != nil {
+				t.Errorf("%s: %.300v", name, err)
+			}
+			for _, p := range of[*aaep.OutputStreaming](l.events()) {
+				if strings.HasPrefix(p.Chunk, "\u200d") || strings.HasPrefix(p.Chunk, "🏽") { // INV-28
+					t.Errorf("%s: a chunk begins in a cluster", name)
+				}
+				if len(p.Chunk) > 16384 {
+					t.Errorf("%s: a chunk of %d bytes", name, len(p.Chunk))
+				}
+			}
+		}
+	})
+}
+
+func TestOutputClose(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.record()
+		s := st.session("Talking.")
+		silent, out := s.Output(), s.Output()
+		if err := silent.Close(); err != nil { // nothing was said, so nothing is told
+			t.Errorf("Close = %v", err)
+		}
+		out.WriteString("Done.")
+		for range 2 {
+			if err := out.Close(); err != nil {
+				t.Errorf("Close = %v", err)
+			}
+		}
+		if _, err := out.WriteString("more"); err == nil {
+			t.Error("a Write after Close is taken")
+		}
+		wantStory(t, l.events(), `session.started idle>thinking thinking>writing_output "Done." ""! writing_output>thinking`)
+	})
+}
+
+// Several outputs at once are told apart, and the agent writes until the last is whole.
+func TestOutputsInterleaved(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		ls := []*listener{st.record(), st.listen(caps(1, aaep.BoundarySentence)), st.listen(caps(0, aaep.BoundaryCompletion))}
+		s := st.session("Talking.")
+		var outs []*producer.Output
+		for range 5 {
+			outs = append(outs, s.Output())
+		}
+		for i := range 20 {
+			for j, out := range outs {
+				fmt.Fprintf(out, "This is %d of output %d. And", i, j)
+			}
+		}
+		for _, out := range outs {
+			out.Close()
+		}
+		time.Sleep(5 * time.Minute)
+		for _, l := range ls {
+			ids := outputs(l.events())
+			if len(ids) != 5 {
+				t.Fatalf("%d outputs, want 5", len(ids))
+			}
+			for j, id := range ids {
+				var want strings.Builder
+				for i := range 20 {
+					fmt.Fprintf(&want, "This is %d of output %d. And", i, j)
+				}
+				if err := checkText(l.events(), id, want.String()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if n := len(of[*aaep.StateChanged](ls[0].events())); n != 3 {
+			t.Errorf("%d state changes, want 3", n)
+		}
+	})
+}

@@ -1,0 +1,230 @@
+package producer_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+func (l *listener) renegotiate(change aaep.Capabilities) *aaep.SubscriptionAccepted {
+	l.t.Helper()
+	l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: change})
+	acc, _ := l.lastMessage().(*aaep.SubscriptionAccepted)
+	if acc == nil || acc.SubscriptionID != l.id {
+		l.t.Fatalf("the answer to the renegotiation is %+v", l.lastMessage())
+	}
+	return acc
+}
+
+// §5.7.2: new terms hold for every event after the answer, and no text is lost or doubled on the way (INV-28).
+func TestRenegotiateInTheMiddle(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.listen(caps(0, aaep.BoundarySentence))
+		s := st.session("Talking.")
+		out := s.Output()
+		var text strings.Builder
+		say := func() {
+			for i := range 30 {
+				sentence := fmt.Sprintf("This is the sentence %d. And", i)
+				text.WriteString(sentence)
+				out.WriteString(sentence)
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+		say()
+		l.renegotiate(caps(2, aaep.BoundarySentence))
+		lowered := time.Now()
+		say()
+		l.renegotiate(caps(2, aaep.BoundaryCompletion))
+		say()
+		l.renegotiate(caps(100000, aaep.BoundaryNone))
+		raised := time.Now()
+		say()
+		out.Close()
+		time.Sleep(time.Minute)
+		if err := onlyText(l.events(), text.String()); err != nil {
+			t.Error(err)
+		}
+		var between []arrival
+		for _, a := range l.arrivals() {
+			if a.at.After(lowered) && a.at.Before(raised) {
+				between = append(between, a)
+			}
+		}
+		if n := mostInOneSecond(between); n > 2 || n == 0 {
+			t.Errorf("%d events in a second, want at most 2", n)
+		}
+	})
+}
+
+// Who may no longer answer is no recipient: the last one's question settles as unreachable (D-34, D-38).
+func TestRenegotiateDuringAQuestion(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s, d := st.listen(answering(everything())), st.session("Paying."), &deed{}
+		paid := tool(s, pay, d)
+		q := l.question()
+		l.renegotiate(aaep.Capabilities{SupportsClarificationReply: new(false)})
+		if time.Sleep(time.Second); len(paid) > 0 {
+			t.Error("the other flag settled it")
+		}
+		l.renegotiate(aaep.Capabilities{SupportsConfirmationReply: new(false)})
+		l.reply(q, aaep.Accept)
+		if r := <-paid; !errors.Is(r.err, producer.ErrUnreachable) || d.times != 0 {
+			t.Errorf("Tool = %v after %d runs", r.err, d.times)
+		}
+	})
+}
+
+// Who may answer from now on gets the question that is open; who had it does not get it again (D-34).
+func TestRenegotiateIntoAQuestion(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		c := everything()
+		c.SupportsConfirmationReply = new(true)
+		asked, w, s, d := st.listen(c), st.listen(everything()), st.session("Paying."), &deed{}
+		paid := tool(s, pay, d)
+		q := asked.question()
+		asked.renegotiate(aaep.Capabilities{SupportsClarificationReply: new(true)})
+		w.renegotiate(aaep.Capabilities{SupportsConfirmationReply: new(true)})
+		if n := len(of[*aaep.AwaitingConfirmation](asked.events())); n != 1 {
+			t.Errorf("the question came %d times", n)
+		}
+		if w.question().ReplyToken != q.ReplyToken {
+			t.Error("another question came")
+		}
+		w.reply(q, aaep.Accept)
+		if r := <-paid; r.err != nil || d.times != 1 {
+			t.Errorf("Tool = %v after %d runs", r.err, d.times)
+		}
+	})
+}
+
+// §5.7, D-54: a refused renegotiation is told, ends the subscription and defaults its questions.
+func TestRenegotiationRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		id   string
+		ask  aaep.Capabilities
+		want aaep.ReasonCode
+	}{
+		"terms":    {"", aaep.Capabilities{Languages: []string{"yo"}}, aaep.CapabilitiesIncompatible},
+		"wrong id": {"sub_1", aaep.Capabilities{MaxEventsPerSecond: 3}, aaep.AuthorizationDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, st *stage) {
+				l, s := st.listen(answering(everything())), st.session("Paying.")
+				paid := tool(s, pay, &deed{})
+				l.question()
+				if c.id == "" {
+					c.id = l.id
+				}
+				l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: c.id, Capabilities: c.ask})
+				if no, ok := l.lastMessage().(*aaep.SubscriptionRejected); !ok || no.ReasonCode != c.want {
+					t.Errorf("the last message is %+v", l.lastMessage())
+				}
+				if r := <-paid; !errors.Is(r.err, producer.ErrUnreachable) {
+					t.Errorf("Tool = %v", r.err)
+				}
+				<-l.served
+			})
+		})
+	}
+}
+
+// Renegotiating without end is the affair of the one who does it (INV-26).
+func TestEndlessRenegotiation(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		good, bad := st.listen(caps(3, aaep.BoundarySentence)), st.listen(everything())
+		for range 200 {
+			bad.send(&aaep.SubscriptionRenegotiate{SubscriptionID: bad.id, Capabilities: caps(3, aaep.BoundaryWord)})
+		}
+		began := time.Now()
+		st.session("Talking.")
+		if at := arrivalOf(good, aaep.TypeSessionStarted); at != began {
+			t.Errorf("the event came after %v", at.Sub(began))
+		}
+		if at := arrivalOf(bad, aaep.TypeSessionStarted); at != began {
+			t.Errorf("its own event came after %v", at.Sub(began))
+		}
+	})
+}
+
+// §8.7, D-29, D-34: who comes late is told what the agent is doing and what it asks, and can answer.
+func TestLateJoiner(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		first, s, d := st.listen(answering(everything())), st.session("Paying."), &deed{}
+		over := st.session("Something else.")
+		over.Close()
+		paid := tool(s, pay, d)
+		q := first.question()
+		w, late := st.listen(everything()), st.listen(answering(everything()))
+		if got := story(w.events()); got != "thinking>awaiting_input" {
+			t.Errorf("one who may not answer is told %s", got)
+		}
+		if got := len(late.events()); got != 2 || late.question().ReplyToken != q.ReplyToken {
+			t.Fatalf("the late one is told %s", story(late.events()))
+		}
+		first.conn.Close()
+		<-first.served
+		late.reply(q, aaep.Accept)
+		if r := <-paid; r.err != nil || d.times != 1 {
+			t.Errorf("Tool = %v after %d runs", r.err, d.times)
+		}
+		wantStory(t, w.events(), "thinking>awaiting_input awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking")
+	})
+}
+
+// FromStart tells all of a session, at the rate agreed on, but never a question that is settled.
+func TestFromStart(t *testing.T) {
+	bubbleWith(t, producer.Config{FromStart: true}, func(t *testing.T, st *stage) {
+		first, s := st.record(), st.session("Paying.")
+		paid := tool(s, pay, &deed{})
+		first.reply(first.question(), aaep.Reject)
+		<-paid
+		out := s.Output()
+		out.WriteString("All of this. ")
+		again := tool(s, pay, &deed{})
+		q := first.question()
+		late := st.record()
+		if qs := of[*aaep.AwaitingConfirmation](late.events()); len(qs) != 1 || qs[0].ReplyToken != q.ReplyToken {
+			t.Errorf("%d questions, want the open one", len(qs))
+		}
+		late.reply(q, aaep.Reject)
+		<-again
+		out.Close()
+		s.Complete(aaep.Text{})
+		if err := onlyText(late.events(), "All of this. "); err != nil {
+			t.Error(err)
+		}
+		slow := st.listen(caps(1, aaep.BoundarySentence))
+		second := st.session("Once more.")
+		second.Tool(t.Context(), look, ok)
+		time.Sleep(time.Minute)
+		if n := mostInOneSecond(slow.arrivals()); n > 1 {
+			t.Errorf("%d events in a second", n)
+		}
+		if slow.events()[0].SessionID != second.ID() { // a session that is over is not told again
+			t.Errorf("it is told %s", story(slow.events()))
+		}
+	})
+}
+
+// A question and a change of the right to answer it, at the same moment: it is answered or it settles (INV-15).
+func TestQuestionRacesRenegotiation(t *testing.T) {
+	for range 100 {
+		bubble(t, func(t *testing.T, st *stage) {
+			l, s := st.listen(answering(everything())), st.session("Paying.")
+			began := time.Now()
+			paid := tool(s, pay, &deed{})
+			go l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{SupportsConfirmationReply: new(false)}})
+			synctest.Wait()
+			if r := <-paid; !errors.Is(r.err, producer.ErrUnreachable) || r.at != began {
+				t.Errorf("Tool = %v after %v", r.err, r.at.Sub(began))
+			}
+		})
+	}
+}

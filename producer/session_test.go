@@ -1,0 +1,316 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// INV-29: after the end nothing can be said, and every call says so.
+func TestAfterTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Talking.")
+		out := s.Output()
+		s.Complete(aaep.Text{})
+		before := len(l.events())
+		_, written := out.Write([]byte("more"))
+		_, _, confirmed := s.Confirm(t.Context(), look)
+		_, tooled := s.Tool(t.Context(), pay, ok)
+		_, clarified := s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("What?")})
+		for name, err := range map[string]error{
+			"Write": written, "Confirm": confirmed, "Tool": tooled, "Clarify": clarified,
+			"State, the same":    s.State(aaep.StateThinking, aaep.Text{}),
+			"State":              s.State(aaep.StateDeciding, aaep.Text{}),
+			"Progress":           s.Progress(aaep.Say("Half."), aaep.Progress{Step: 1}, 0),
+			"Handoff":            s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}),
+			"Complete":           s.Complete(aaep.Text{}),
+			"Fail":               s.Fail(nil, aaep.Text{}),
+			"Cancel":             s.Cancel(aaep.CancelledByUser, aaep.Text{}),
+			"Output.WriteString": func() error { _, err := s.Output().WriteString("x"); return err }(),
+		} {
+			if !errors.Is(err, producer.ErrSessionOver) {
+				t.Errorf("%s = %v", name, err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		if got := len(l.events()); got != before {
+			t.Errorf("%d events after the end", got-before)
+		}
+		if s.Context().Err() == nil {
+			t.Error("the session's context goes on")
+		}
+	})
+}
+
+// INV-29: whatever races, a session has one end and a trace in order.
+func TestRaces(t *testing.T) {
+	for range 20 {
+		bubble(t, func(t *testing.T, st *stage) {
+			st.record()
+			race(t, st.session("Racing."))
+		})
+	}
+}
+
+func race(t *testing.T, s *producer.Session) {
+	var all sync.WaitGroup
+	ended := make(chan error, 12)
+	for i := range 4 {
+		all.Go(func() { ended <- s.Complete(aaep.Text{}) })
+		all.Go(func() { ended <- s.Fail(fmt.Errorf("%d", i), aaep.Text{}) })
+		all.Go(func() { ended <- s.Cancel(aaep.CancelledByUser, aaep.Text{}) })
+		all.Go(func() { fmt.Fprintf(s.Output(), "Some %d text. And", i) })
+		all.Go(func() { s.Tool(t.Context(), look, ok) })
+		all.Go(func() { s.Tool(t.Context(), pay, ok) })
+		all.Go(func() { s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("What?"), Default: "x"}) })
+		all.Go(func() { s.State(aaep.StateDeciding, aaep.Text{}) })
+	}
+	all.Wait()
+	good := 0
+	for range 12 {
+		if err := <-ended; err == nil {
+			good++
+		} else if !errors.Is(err, producer.ErrSessionOver) {
+			t.Error(err)
+		}
+	}
+	if good != 1 {
+		t.Errorf("%d of the ends were taken, want 1", good)
+	}
+}
+
+// The same without a bubble, for the race detector.
+func TestRacesForReal(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(t.Context())
+	for range 3 {
+		a, b := transports.Pipe()
+		defer a.Close()
+		go p.ServeConn(b)
+		go answerAll(a)
+	}
+	if err := p.WaitSubscriber(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 30 {
+		s, err := p.StartSession(t.Context(), aaep.Say("Racing."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		race(t, s)
+	}
+}
+
+func TestClose(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.record()
+		func() {
+			s := st.session("Talking.")
+			defer s.Close()
+		}()
+		wantStory(t, l.events(), "session.started idle>thinking session.cancelled:producer")
+	})
+}
+
+// A panic ends the session as failed, and goes on; its words are not told (INV-37).
+func TestCloseInAPanic(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.record()
+		func() {
+			defer func() {
+				if crash := recover(); crash != "secret" {
+					t.Errorf("recover = %v", crash)
+				}
+			}()
+			s := st.session("Talking.")
+			defer s.Close()
+			fmt.Fprint(s.Output(), "I was about to sa")
+			panic("secret")
+		}()
+		wantStory(t, l.events(), `session.started idle>thinking thinking>writing_output "I was about to s" "a" ""! session.errored:unknown`)
+		for _, a := range l.arrivals() {
+			if strings.Contains(string(a.raw), "secret") {
+				t.Errorf("the secret is out: %s", a.raw)
+			}
+		}
+	})
+}
+
+func TestContextEndsTheSession(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.record()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		s, err := st.p.StartSession(ctx, aaep.Say("Talking."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := s.Output()
+		out.WriteString("Half a wor")
+		looked := later(func() (string, error) { return s.Tool(context.Background(), look, wait) })
+		<-looked
+		wantStory(t, l.events(), `session.started idle>thinking thinking>writing_output "Half a wo" writing_output>calling_tool tool.invoked tool.error "r" ""! session.cancelled:producer`)
+	})
+}
+
+// D-30: what is open is closed before the end, in the middle of a word too, by every kind of end.
+func TestEndsInTheMiddle(t *testing.T) {
+	for _, end := range []string{"complete", "fail", "cancel"} {
+		bubble(t, func(t *testing.T, st *stage) {
+			l, sentences := st.record(), st.listen(caps(0, aaep.BoundarySentence))
+			s := st.session("Talking.")
+			a, b, c := s.Output(), s.Output(), s.Output()
+			a.WriteString("One sentence. And a ha")
+			b.WriteString("x") // held: an accent might follow
+			c.WriteString("\xe2\x82")
+			go s.Tool(context.Background(), look, wait)
+			go s.Tool(context.Background(), pay, ok)
+			l.question()
+			finish(s, end)
+			if err := a.Close(); err != nil {
+				t.Errorf("Close = %v", err)
+			}
+			for name, l := range map[string]*listener{"none": l, "sentences": sentences} {
+				evs := l.events()
+				ids := outputs(evs)
+				if len(ids) != 3 {
+					t.Fatalf("%s, %s: %d outputs, want 3: %s", end, name, len(ids), story(evs))
+				}
+				for i, want := range []string{"One sentence. And a ha", "x", "\ufffd"} {
+					if err := checkText(evs, ids[i], want); err != nil {
+						t.Errorf("%s, %s: %v", end, name, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A text that may not be told is refused in words, and leaves nothing behind (INV-39).
+func TestRefusedTexts(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Talking.")
+		bad, long := aaep.Say("Half \u202eknown."), aaep.Say(strings.Repeat("x", 20000))
+		for name, err := range map[string]error{
+			"State":            s.State(aaep.StateDeciding, bad),
+			"State, no name":   s.State("", aaep.Text{}),
+			"State, long":      s.State(aaep.StateDeciding, long),
+			"State, not UTF-8": s.State(aaep.StateDeciding, aaep.Say("\xff")),
+			"State, of a tool": s.State(aaep.State(strings.Repeat("x", 100)), aaep.Text{}),
+			"Progress":         s.Progress(bad, aaep.Progress{Step: 1}, 0),
+			"Progress, none":   s.Progress(aaep.Text{}, aaep.Progress{}, 0),
+			"Progress, 200 %":  s.Progress(aaep.Text{}, aaep.Progress{Percent: new(200.0)}, 0),
+			"Handoff":          s.Handoff(bad, aaep.HandoffRequested{}),
+			"Handoff, empty":   s.Handoff(aaep.Text{}, aaep.HandoffRequested{}),
+			"Complete":         s.Complete(bad),
+			"Fail":             s.Fail(nil, bad),
+			"Cancel":           s.Cancel("nobody", aaep.Text{}),
+			"Start": func() error {
+				_, err := st.p.StartSession(t.Context(), bad)
+				return err
+			}(),
+			"Start, empty": func() error {
+				_, err := st.p.StartSession(t.Context(), aaep.Text{})
+				return err
+			}(),
+			"Clarify": func() error {
+				_, err := s.Clarify(t.Context(), producer.Question{Ask: bad})
+				return err
+			}(),
+			"Clarify, one choice": func() error {
+				_, err := s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("Which?"), Choices: []aaep.Choice{{Value: "a", Label: "A"}}})
+				return err
+			}(),
+			"Clarify, no default": func() error {
+				_, err := s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}, Default: "much"})
+				return err
+			}(),
+		} {
+			if _, invalid := errors.AsType[*aaep.InvalidError](err); !invalid {
+				t.Errorf("%s = %v", name, err)
+			}
+		}
+		wantStory(t, l.events(), "session.started idle>thinking")
+		if err := s.Complete(aaep.Text{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// §4.1.3: what an error means for the user.
+func TestFailCategories(t *testing.T) {
+	for want, causes := range map[string][]error{
+		"transient":     {context.DeadlineExceeded, fmt.Errorf("late: %w", os.ErrDeadlineExceeded)},
+		"requires_user": {fs.ErrPermission, &fs.PathError{Op: "open", Path: "x", Err: fs.ErrPermission}},
+		"unknown":       {nil, errors.New("boom"), context.Canceled},
+	} {
+		for _, cause := range causes {
+			bubble(t, func(t *testing.T, st *stage) {
+				l := st.record()
+				st.session("Talking.").Fail(cause, aaep.Text{})
+				wantStory(t, l.events(), "session.started idle>thinking session.errored:"+want)
+				if p := of[*aaep.SessionErrored](l.events())[0]; *p.Recoverable != (want == "transient") {
+					t.Errorf("recoverable is %t", *p.Recoverable)
+				}
+			})
+		}
+	}
+}
+
+// The package's own words are English, and say so where the agent's are not (§11).
+func TestLanguages(t *testing.T) {
+	bubbleWith(t, producer.Config{Language: "ar"}, func(t *testing.T, st *stage) {
+		c := answering(everything())
+		c.Languages = []string{"ar"}
+		l := st.listen(c)
+		s := st.session("جارٍ التخطيط.")
+		paid := tool(s, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("ادفع."), Consequence: aaep.Say("يذهب المال.")}, &deed{})
+		l.reply(l.question(), aaep.Reject)
+		<-paid
+		s.Progress(aaep.Text{}, aaep.Progress{Step: 1, TotalSteps: 2}, 0)
+		s.Progress(aaep.Text{}, aaep.Progress{Description: "النصف"}, 0)
+		s.Complete(aaep.Text{})
+		var tags []string
+		for _, ev := range l.events() {
+			tags = append(tags, ev.Language()+" "+string(ev.LocalizationHints.TextDirection))
+		}
+		if got, want := strings.Join(tags, ", "), "ar rtl, en ltr, ar rtl, ar rtl, en ltr, en ltr, ar rtl, en ltr"; got != want {
+			t.Errorf("languages\n got %s\nwant %s", got, want)
+		}
+	})
+}
+
+// What was told does not change with the caller's variables.
+func TestEventsDoNotChange(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.listen(caps(1, aaep.BoundarySentence)), st.session("Counting.")
+		percent, packed := 25.0, []byte(`{"a":1}`)
+		s.Progress(aaep.Text{}, aaep.Progress{Percent: &percent}, time.Minute)
+		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{PackagedContext: packed})
+		percent, packed[5] = 75, '2'
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := *of[*aaep.ProgressUpdated](l.events())[0].Progress.Percent; got != 25 {
+			t.Errorf("percent is %v", got)
+		}
+		if got := string(of[*aaep.HandoffRequested](l.events())[0].PackagedContext); got != `{"a":1}` {
+			t.Errorf("the context is %s", got)
+		}
+	})
+}

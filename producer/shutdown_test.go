@@ -1,0 +1,205 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// INV-53: each listener gets all it is owed, at its own rate, and a goodbye.
+func TestShutdown(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		slow := st.listen(caps(1, aaep.BoundarySentence))
+		ls := []*listener{st.record(), st.listen(caps(3, aaep.BoundarySentence)), slow}
+		for range 5 {
+			out := st.session("Talking.").Output()
+			out.WriteString("One sentence. And a ha")
+		}
+		began := time.Now()
+		if err := st.p.Shutdown(t.Context()); err != nil {
+			t.Errorf("Shutdown = %v", err)
+		}
+		if took := time.Since(began); took < 10*time.Second {
+			t.Errorf("it took %v; the slow one was owed more", took)
+		}
+		for _, l := range ls {
+			<-l.served
+			c, ok := l.lastMessage().(*aaep.SubscriptionClose)
+			if !ok || c.ReasonCode != aaep.ProducerShutdown || c.SubscriptionID != l.id {
+				t.Errorf("the last message is %+v", l.lastMessage())
+			}
+			if got := of[*aaep.SessionCancelled](l.events()); len(got) != 5 || got[0].CancelledBy != aaep.CancelledBySystem {
+				t.Errorf("%d sessions were cancelled, want 5", len(got))
+			}
+			for _, id := range outputs(l.events()) {
+				if err := checkText(l.events(), id, "One sentence. And a ha"); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if n := mostInOneSecond(slow.arrivals()); n > 1 {
+			t.Errorf("%d events in a second, want 1", n)
+		}
+		select {
+		case <-st.p.Done():
+		default:
+			t.Error("Done is open")
+		}
+	})
+}
+
+// Whoever is idle learns of every session's end before the goodbye.
+func TestShutdownTellsTheIdle(t *testing.T) {
+	for range 20 {
+		bubble(t, func(t *testing.T, st *stage) {
+			l := st.record()
+			for range 50 {
+				st.session("Talking.")
+			}
+			synctest.Wait()
+			if err := st.p.Shutdown(t.Context()); err != nil {
+				t.Errorf("Shutdown = %v", err)
+			}
+			if n := len(of[*aaep.SessionCancelled](l.events())); n != 50 {
+				t.Errorf("%d sessions were cancelled, want 50", n)
+			}
+		})
+	}
+}
+
+// When the caller's patience ends, the slow and the stuck are let go.
+func TestShutdownDeadline(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		slow, stuck := st.listen(caps(1, aaep.BoundarySentence)), st.listen(everything())
+		stuck.hold()
+		backlog(st, 200)
+		guest := st.connect() // in the middle of the handshake
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := st.p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Shutdown = %v", err)
+		}
+		if took := time.Since(began); took > 3100*time.Millisecond {
+			t.Errorf("it took %v, want 3s", took)
+		}
+		for _, l := range []*listener{slow, stuck, guest} {
+			<-l.served
+		}
+		if c, ok := slow.lastMessage().(*aaep.SubscriptionClose); !ok || c.ReasonCode != aaep.ProducerShutdown {
+			t.Errorf("the last message is %+v", slow.lastMessage())
+		}
+	})
+}
+
+// One that is still shaking hands does not hold a shutdown up.
+func TestShutdownInTheHandshake(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.connect()
+		synctest.Wait()
+		began := time.Now()
+		if err := st.p.Shutdown(t.Context()); err != nil || time.Since(began) > 0 {
+			t.Errorf("Shutdown = %v after %v", err, time.Since(began))
+		}
+		<-l.served
+	})
+}
+
+// INV-03: a shutdown withdraws questions; nothing runs because of it, not even what silence would allow.
+func TestShutdownWithdraws(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s, d := st.record(), st.session("Saving."), &deed{}
+		saved := tool(s, producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}, d)
+		asked := later(func() (any, error) {
+			return s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("What?"), Default: "x"})
+		})
+		l.question()
+		if err := st.p.Shutdown(t.Context()); err != nil {
+			t.Errorf("Shutdown = %v", err)
+		}
+		if r := <-saved; !errors.Is(r.err, producer.ErrSessionOver) || d.times != 0 {
+			t.Errorf("Tool = %v after %d runs", r.err, d.times)
+		}
+		if r := <-asked; !errors.Is(r.err, producer.ErrSessionOver) || r.value != nil {
+			t.Errorf("Clarify = %v, %v", r.value, r.err)
+		}
+	})
+}
+
+func TestAfterShutdown(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.record()
+		if err := st.p.Shutdown(t.Context()); err != nil {
+			t.Errorf("Shutdown = %v", err)
+		}
+		produced := st.p.Produced()
+		if err := st.p.Shutdown(t.Context()); !errors.Is(err, producer.ErrClosed) {
+			t.Errorf("the second Shutdown = %v", err)
+		}
+		if _, err := st.p.StartSession(t.Context(), aaep.Say("Talking.")); !errors.Is(err, producer.ErrClosed) {
+			t.Errorf("StartSession = %v", err)
+		}
+		if st.p.Produced() != produced { // INV-29: no session without an end
+			t.Error("an event was told after the end")
+		}
+		a, b := transports.Pipe()
+		if err := st.p.ServeConn(b); !errors.Is(err, producer.ErrClosed) {
+			t.Errorf("ServeConn = %v", err)
+		}
+		if _, err := a.Receive(t.Context()); err == nil {
+			t.Error("the link is open")
+		}
+		if err := st.p.WaitSubscriber(t.Context()); !errors.Is(err, producer.ErrClosed) {
+			t.Errorf("WaitSubscriber = %v", err)
+		}
+		<-l.served
+	})
+}
+
+// INV-29: a session started while the producer shuts down is refused, or has its end.
+func TestStartRacesShutdown(t *testing.T) {
+	for range 100 {
+		bubble(t, func(t *testing.T, st *stage) {
+			l := st.record()
+			started := make(chan int, 5)
+			for range cap(started) {
+				go func() {
+					if _, err := st.p.StartSession(t.Context(), aaep.Say("Talking.")); err != nil {
+						started <- 0
+					} else {
+						started <- 1
+					}
+				}()
+			}
+			st.p.Shutdown(t.Context())
+			n := 0
+			for range cap(started) {
+				n += <-started
+			}
+			if got := strings.Count(story(l.events()), "session.cancelled:system"); got != n {
+				t.Errorf("%d sessions ended, %d were started", got, n)
+			}
+		})
+	}
+}
+
+// Config mistakes are told at once.
+func TestNew(t *testing.T) {
+	for name, cfg := range map[string]producer.Config{
+		"no agent":    {},
+		"bidi agent":  {Agent: aaep.Producer{AgentID: "a", AgentName: "\u202eknab"}},
+		"no language": {Agent: aaep.Producer{AgentID: "a"}, Language: "not a tag"},
+	} {
+		if _, err := producer.New(cfg); err == nil {
+			t.Errorf("%s: New = nil error", name)
+		}
+	}
+}

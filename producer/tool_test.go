@@ -1,0 +1,277 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+const ran = "session.started idle>thinking thinking>calling_tool tool.invoked "
+
+// INV-11: a run that panics is told as failed, and the panic goes on.
+func TestRunPanics(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Looking.")
+		func() {
+			defer func() {
+				if crash := recover(); crash != "boom" {
+					t.Errorf("recover = %v", crash)
+				}
+			}()
+			s.Tool(t.Context(), look, func(context.Context) (string, error) { panic("boom") })
+		}()
+		wantStory(t, l.events(), ran+"tool.error calling_tool>thinking")
+	})
+}
+
+// A run's error is the caller's; what is told holds none of its words (INV-37).
+func TestRunFails(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Looking.")
+		secret := errors.New("password 1234 refused")
+		if v, err := s.Tool(t.Context(), look, func(context.Context) (string, error) { return "half", secret }); v != "half" || err != secret {
+			t.Errorf("Tool = %q, %v", v, err)
+		}
+		wantStory(t, l.events(), ran+"tool.error calling_tool>thinking")
+		for _, a := range l.arrivals() {
+			if strings.Contains(string(a.raw), "1234") {
+				t.Errorf("the secret is out: %s", a.raw)
+			}
+		}
+	})
+}
+
+func TestRunTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Looking.")
+		quick := look
+		quick.RunTimeout = time.Second
+		began := time.Now()
+		_, err := s.Tool(t.Context(), quick, wait)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+			t.Errorf("Tool = %v after %v", err, time.Since(began))
+		}
+		wantStory(t, l.events(), ran+"tool.timeout calling_tool>thinking")
+		if done := of[*aaep.ToolCompleted](l.events()); *done[0].DurationMS != 1000 {
+			t.Errorf("duration_ms is %d", *done[0].DurationMS)
+		}
+	})
+}
+
+func wait(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
+
+func TestCancelWhileRunning(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Looking.")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go func() { time.Sleep(time.Second); cancel() }()
+		if _, err := s.Tool(ctx, look, wait); !errors.Is(err, context.Canceled) {
+			t.Errorf("Tool = %v", err)
+		}
+		wantStory(t, l.events(), ran+"tool.error calling_tool>thinking")
+	})
+}
+
+// The end of the session ends the run's context; the call is closed before the end is told (D-30).
+func TestSessionEndsWhileRunning(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Looking.")
+		looked := later(func() (string, error) { return s.Tool(t.Context(), look, wait) })
+		synctest.Wait()
+		s.Complete(aaep.Text{})
+		if r := <-looked; !errors.Is(r.err, context.Canceled) {
+			t.Errorf("Tool = %v", r.err)
+		}
+		wantStory(t, l.events(), ran+"tool.error session.completed")
+	})
+}
+
+func TestParallelTools(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Looking.")
+		var all []<-chan result[string]
+		for i := range 5 {
+			all = append(all, later(func() (string, error) {
+				return s.Tool(t.Context(), look, func(context.Context) (string, error) {
+					time.Sleep(time.Duration(i) * time.Second)
+					return fmt.Sprint(i), nil
+				})
+			}))
+		}
+		for i, c := range all {
+			if r := <-c; r.value != fmt.Sprint(i) || r.err != nil {
+				t.Errorf("Tool %d = %q, %v", i, r.value, r.err)
+			}
+		}
+		evs := l.events()
+		if n := len(of[*aaep.StateChanged](evs)); n != 3 { // calling_tool until the last is done
+			t.Errorf("%d state changes, want 3: %s", n, story(evs))
+		}
+		s.Complete(aaep.Text{})
+		if got := *of[*aaep.SessionCompleted](l.events())[0].ToolInvocationsCount; got != 5 {
+			t.Errorf("tool_invocations_count is %d", got)
+		}
+	})
+}
+
+// INV-17: done tells the end of a call once, and never changes the state of another.
+func TestDoneTwice(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Looking.")
+		d, done, err := s.Confirm(t.Context(), look)
+		if d != aaep.Accept || err != nil {
+			t.Fatalf("Confirm = %q, %v", d, err)
+		}
+		done(nil)
+		s.State(aaep.StateDeciding, aaep.Text{})
+		done(errors.New("late"))
+		wantStory(t, l.events(), ran+"tool.success calling_tool>thinking thinking>deciding")
+	})
+}
+
+// A refused Confirm has a done that does nothing, and a decision that is not accept.
+func TestConfirmRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		w, s := st.watch(), st.session("Paying.")
+		d, done, err := s.Confirm(t.Context(), pay)
+		done(nil)
+		if d == aaep.Accept || !errors.Is(err, producer.ErrUnreachable) {
+			t.Errorf("Confirm = %q, %v", d, err)
+		}
+		if got := toolEvents(w.events()); len(got) != 0 {
+			t.Errorf("tool events %v", got)
+		}
+	})
+}
+
+// D-49, INV-02: a run waits until tool.invoked has left for everyone who listens: two seconds, or without
+// limit where the deed cannot be undone or is of high risk.
+func TestRunWaitsForTheSlow(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool    producer.Tool
+		limited bool
+	}{
+		"low":          {look, true},
+		"medium":       {producer.Tool{Name: "move", Risk: aaep.RiskMedium}, true},
+		"irreversible": {producer.Tool{Name: "wipe", Irreversible: true, Action: aaep.Say("Wipe."), Consequence: aaep.Say("Wiped.")}, false},
+		"high":         {producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay."), Consequence: aaep.Say("Paid.")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, st *stage) {
+				quick, slow := st.record(), st.listen(caps(1, aaep.BoundarySentence))
+				for range 5 {
+					st.session("Something else.") // two events each that cannot be merged
+				}
+				s := st.session("Working.")
+				synctest.Wait()
+				began := time.Now()
+				var entered time.Time
+				done := later(func() (string, error) {
+					return s.Tool(context.Background(), c.tool, func(context.Context) (string, error) {
+						entered = time.Now()
+						return "", nil
+					})
+				})
+				synctest.Wait()
+				if !c.limited {
+					quick.reply(quick.question(), aaep.Accept)
+				}
+				<-done
+				if c.limited {
+					if took := entered.Sub(began); took != 2*time.Second {
+						t.Errorf("it ran after %v, want 2s", took)
+					}
+					return
+				}
+				if left := arrivalOf(slow, aaep.TypeToolInvoked); left.IsZero() || !entered.Equal(left) || entered.Sub(began) < 5*time.Second {
+					t.Errorf("it ran after %v; tool.invoked left after %v", entered.Sub(began), left.Sub(began))
+				}
+			})
+		})
+	}
+}
+
+func arrivalOf(l *listener, typ aaep.Type) time.Time {
+	synctest.Wait()
+	for _, a := range l.arrivals() {
+		if a.msg.MessageType() == string(typ) {
+			return a.at
+		}
+	}
+	return time.Time{}
+}
+
+// An event that is on its way has not left: one that cannot be written holds the deed up (INV-02).
+func TestRunWaitsForTheLink(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		quick, stuck, s, d := st.record(), st.listen(everything()), st.session("Paying."), &deed{}
+		paid := tool(s, pay, d)
+		q := quick.question()
+		stuck.hold()
+		for range 20 { // more than a Pipe holds, and each a turn of the loop
+			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
+			synctest.Wait()
+		}
+		quick.reply(q, aaep.Accept)
+		time.Sleep(5 * time.Second)
+		if d.times != 0 {
+			t.Error("it ran although tool.invoked has not left")
+		}
+		stuck.read()
+		if r := <-paid; r.err != nil || d.times != 1 {
+			t.Errorf("Tool = %v after %d runs", r.err, d.times)
+		}
+	})
+}
+
+// The same, where the very event is the one that is stuck.
+func TestRunWaitsForItsOwnEvent(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		quick, stuck, s, d := st.record(), st.listen(everything()), st.session("Paying."), &deed{}
+		paid := tool(s, pay, d)
+		q := quick.question()
+		stuck.hold()
+		for range 15 { // a Pipe holds 16: calling_tool goes in, tool.invoked does not
+			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
+			synctest.Wait()
+		}
+		quick.reply(q, aaep.Accept)
+		time.Sleep(5 * time.Second)
+		if d.times != 0 {
+			t.Error("it ran although tool.invoked has not left")
+		}
+		stuck.read()
+		if r := <-paid; r.err != nil || d.times != 1 {
+			t.Errorf("Tool = %v after %d runs", r.err, d.times)
+		}
+	})
+}
+
+// Who waits for a slow listener and gives up never runs, and what was announced is closed (INV-11).
+func TestGiveUpBeforeTheRun(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		quick, _ := st.record(), st.listen(caps(1, aaep.BoundarySentence))
+		for range 5 {
+			st.session("Something else.")
+		}
+		s, d := st.session("Paying."), &deed{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
+		quick.reply(quick.question(), aaep.Accept)
+		if r := <-paid; !errors.Is(r.err, context.DeadlineExceeded) || d.times != 0 {
+			t.Errorf("Tool = %v after %d runs", r.err, d.times)
+		}
+		if got := toolEvents(quick.events()); len(got) != 2 || !strings.HasPrefix(got[1], "timeout") {
+			t.Errorf("tool events %v", got)
+		}
+	})
+}
