@@ -32,12 +32,12 @@ const base = "urn:aaep-go:schemas:v1:"
 
 const suffix = ".schema.json"
 
-//go:embed *.schema.json events/*.schema.json messages/*.schema.json
+//go:embed *.schema.json events/*.schema.json messages/*.schema.json documents/*.schema.json extensions/*.schema.json
 var files embed.FS
 
 // FS returns the schema files, for serving or copying: envelope.schema.json, common.schema.json, and
-// one file per type in events and messages. The $id of a file is "urn:aaep-go:schemas:v1:" and its name
-// without folder and ending.
+// one file per type in events, messages and documents, and one per extension of this SDK's own in extensions.
+// The $id of a file is "urn:aaep-go:schemas:v1:" and its name without folder and ending.
 func FS() fs.FS { return files }
 
 // A set is the compiled schemas.
@@ -69,14 +69,20 @@ func compile() (*set, error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		id := base + strings.TrimSuffix(d.Name(), suffix)
-		s.docs[id] = doc
-		switch name := strings.TrimPrefix(id, base); {
-		case strings.HasPrefix(path, "events/"):
+		name := strings.TrimSuffix(d.Name(), suffix)
+		id := base + name
+		switch folder, _, _ := strings.Cut(path, "/"); folder {
+		case "events", "documents":
 			types["aaep:"+name] = id
-		case strings.HasPrefix(path, "messages/"):
+		case "messages":
 			types[name] = id
+		case "extensions":
+			types[extensionPart(name, "capability")] = id + "#/$defs/capability"
+			if hasPart(doc, "event") {
+				types[extensionPart(name, "event")] = id + "#/$defs/event"
+			}
 		}
+		s.docs[id] = doc
 		return c.AddResource(id, doc)
 	})
 	if err != nil {
@@ -100,7 +106,7 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is not one of the embedded schemas", url)
 }
 
-// Validate checks one message as it is written: the "type" member chooses the schema, in its compact form
+// Validate checks one message, or a producer's manifest, as it is written: the "type" member chooses the schema, in its compact form
 // only, and an event of a type this SDK does not know is checked against the envelope alone. The error is
 // an *aaep.InvalidError with one Violation per failure. Its text never repeats a value of the message,
 // which may hold a reply token.
@@ -112,12 +118,9 @@ func Validate(data []byte) error {
 	if err != nil {
 		return err
 	}
-	var v any
-	if err := jsonv2.Unmarshal(data, &v); err != nil {
-		if jsontext.Value(data).IsValid() {
-			return invalid("", "ENV-066", "", "has a number no double can hold")
-		}
-		return invalid("", "ENV-064", "", "must be one JSON value in UTF-8 in which no member name repeats")
+	v, err := parse(data)
+	if err != nil {
+		return err
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -132,6 +135,46 @@ func Validate(data []byte) error {
 		schema = s.envelope
 	}
 	return s.explain(typ, schema.Validate(v))
+}
+
+// ValidateExtension checks data against the schema of one of this SDK's own extensions: delivery, braille,
+// haptic, timing or bridge. Part is "capability" for what a subscriber declares, or "event" for what stands
+// under the extension's prefix on an event. The error is as Validate's.
+func ValidateExtension(name, part string, data []byte) error {
+	s, err := load()
+	if err != nil {
+		return err
+	}
+	schema := s.byType[extensionPart(name, part)]
+	if schema == nil {
+		return fmt.Errorf("schemas: there is no extension %q with a part %q", name, part)
+	}
+	v, err := parse(data)
+	if err != nil {
+		return err
+	}
+	return s.explain(name, schema.Validate(v))
+}
+
+// extensionPart keys the schemas of extensions apart from the types, which have no space.
+func extensionPart(name, part string) string { return name + " " + part }
+
+func hasPart(doc any, part string) bool {
+	object, _ := doc.(map[string]any)
+	defs, _ := object["$defs"].(map[string]any)
+	_, ok := defs[part]
+	return ok
+}
+
+// parse reads JSON in which nothing is ambiguous.
+func parse(data []byte) (v any, err error) {
+	if err := jsonv2.Unmarshal(data, &v); err != nil {
+		if jsontext.Value(data).IsValid() {
+			return nil, invalid("", "ENV-066", "", "has a number no double can hold")
+		}
+		return nil, invalid("", "ENV-064", "", "must be one JSON value in UTF-8 in which no member name repeats")
+	}
+	return v, nil
 }
 
 func invalid(message, requirement, pointer, problem string) error {

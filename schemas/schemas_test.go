@@ -185,8 +185,8 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if count != 21 {
-		t.Errorf("%d files, want 21", count)
+	if count != 27 {
+		t.Errorf("%d files, want 27", count)
 	}
 }
 
