@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -18,7 +19,8 @@ const maxDepth = 64
 //
 // It reads exactly: member names match letter for letter, a repeated name, invalid UTF-8, an unpaired
 // surrogate, a byte order mark or anything after the message is an error. Events are read liberally
-// beyond that: unknown types, members and enum values are kept (§3.9, §12.6). Messages that ask for
+// beyond that: unknown types and members are kept, and what a peer wrote in its own way is read as what the
+// protocol says for it, with a line in Event.Diagnostics (§3.9, §12.2.1, §12.6). Messages that ask for
 // something are read strictly: a name that differs from a known one only in case is an error, and so is
 // every unknown member of a reply. A known member is never null. The error is an *InvalidError.
 //
@@ -32,7 +34,11 @@ func Decode(data []byte) (Message, error) {
 	if !ok {
 		r = extensionReader
 	}
-	if err := checkMembers(typ, members, r.required); err != nil {
+	required := r.required
+	if required[0] == "progress" && hasAny(members, flatProgress) {
+		required = required[1:]
+	}
+	if err := checkMembers(typ, members, required); err != nil {
 		return nil, err
 	}
 	options := readOptions
@@ -182,6 +188,10 @@ func checkMembers(typ string, members [][]byte, required []string) error {
 		}
 	}
 	return c.err(typ)
+}
+
+func hasAny(members [][]byte, names []string) bool {
+	return slices.ContainsFunc(members, func(m []byte) bool { return slices.Contains(names, string(m)) })
 }
 
 // A message on the wire is its type and its members.

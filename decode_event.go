@@ -3,7 +3,6 @@ package aaep
 import (
 	"encoding/json"
 	"strings"
-	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,7 +21,8 @@ func compactType(t string) Type {
 	return Type(t)
 }
 
-// envelopeWire is the envelope in the recommended member order (§3.6).
+// envelopeWire is the envelope in the recommended member order (§3.6), in which the payload and then the extensions
+// follow.
 type envelopeWire struct {
 	Context           jsontext.Value             `json:"@context"`
 	AAEPVersion       string                     `json:"aaep_version,omitzero"`
@@ -30,17 +30,16 @@ type envelopeWire struct {
 	EventID           string                     `json:"event_id"`
 	SessionID         string                     `json:"session_id"`
 	SequenceNumber    *int64                     `json:"sequence_number,omitzero"`
-	Timestamp         time.Time                  `json:"timestamp"`
+	Timestamp         stamp                      `json:"timestamp"`
 	Producer          Producer                   `json:"producer"`
 	Verbosity         Verbosity                  `json:"verbosity,omitzero"`
 	Urgency           Urgency                    `json:"urgency,omitzero"`
 	LocalizationHints *LocalizationHints         `json:"localization_hints,omitzero"`
 	CorrelationID     string                     `json:"correlation_id,omitzero"`
-	Extensions        map[string]json.RawMessage `json:"extensions,omitzero"`
 	Summary           Text                       `json:",embed"`
 }
 
-// envelopeMembers are the names that envelopeWire takes.
+// envelopeMembers are the names that every event takes for its envelope.
 var envelopeMembers = []string{
 	"@context", "aaep_version", "type", "event_id", "session_id", "sequence_number", "timestamp", "producer", "verbosity",
 	"urgency", "localization_hints", "correlation_id", "extensions", "summary_terse", "summary_normal", "summary_detailed",
@@ -48,14 +47,16 @@ var envelopeMembers = []string{
 
 type eventWire[P any] struct {
 	envelopeWire
-	Payload *P             `json:",embed"`
-	Unknown jsontext.Value `json:",embed"`
+	Payload    *P                         `json:",embed"`
+	Extensions map[string]json.RawMessage `json:"extensions,omitzero"`
+	Unknown    jsontext.Value             `json:",embed"`
 }
 
 // extensionWire is an event of a type we do not know: all its own members are unknown.
 type extensionWire struct {
 	envelopeWire
-	Unknown jsontext.Value `json:",embed"`
+	Extensions map[string]json.RawMessage `json:"extensions,omitzero"`
+	Unknown    jsontext.Value             `json:",embed"`
 }
 
 func readEvent[M any, P interface {
@@ -67,7 +68,7 @@ func readEvent[M any, P interface {
 	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
 		return nil, invalid(string(p.EventType()), err)
 	}
-	return w.event(p, w.Unknown)
+	return w.event(p, w.Extensions, w.Unknown)
 }
 
 func readExtension(data []byte, options jsonv2.Options) (Message, error) {
@@ -75,15 +76,15 @@ func readExtension(data []byte, options jsonv2.Options) (Message, error) {
 	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
 		return nil, invalid("event", err)
 	}
-	return w.event(&Extension{Type: Type(w.Type)}, w.Unknown)
+	return w.event(&Extension{Type: Type(w.Type)}, w.Extensions, w.Unknown)
 }
 
-func (w *envelopeWire) event(p Payload, unknown jsontext.Value) (Message, error) {
+func (w *envelopeWire) event(p Payload, extensions map[string]json.RawMessage, unknown jsontext.Value) (Message, error) {
 	var c checker
 	e := &Event{
 		AAEPVersion: w.AAEPVersion, EventID: w.EventID, SessionID: w.SessionID, SequenceNumber: w.SequenceNumber,
-		Timestamp: w.Timestamp, Producer: w.Producer, Verbosity: w.Verbosity, Urgency: w.Urgency,
-		LocalizationHints: w.LocalizationHints, CorrelationID: w.CorrelationID, Extensions: w.Extensions,
+		Timestamp: w.Timestamp.at, Producer: w.Producer, Verbosity: w.Verbosity, Urgency: w.Urgency,
+		LocalizationHints: w.LocalizationHints, CorrelationID: w.CorrelationID, Extensions: extensions,
 		Summary: w.Summary, Payload: p, Unknown: json.RawMessage(unknown),
 	}
 	e.Context = readContext(&c, w.Context)
@@ -101,6 +102,8 @@ func (w *envelopeWire) event(p Payload, unknown jsontext.Value) (Message, error)
 	if err := c.err(string(p.EventType())); err != nil {
 		return nil, err
 	}
+	readLiberally(&c, e, w.Timestamp)
+	e.Diagnostics = c.found
 	return e, nil
 }
 

@@ -47,6 +47,8 @@ func TestDecodeIsExact(t *testing.T) {
 		"second half of a pair":   {event("x:y", `,"a":"\udc00x"`), "(ENV-064)"},
 
 		"no event id":      {`{"type":"x:y"}`, `member "event_id" is missing (ENV-067)`},
+		// ENV-004: the context must be there, in its form, and of our major version (VER-005).
+		"no context":       {strings.Replace(event("x:y", ""), "@context", "context", 1), `member "@context" is missing (ENV-067)`},
 		"context":          {strings.Replace(event("x:y", ""), "context/v1", "context/v2", 1), "/@context: must be"},
 		"context object":   {strings.Replace(event("x:y", ""), `"https://aaep-protocol.org/context/v1"`, `[{}]`, 1), "(ENV-002)"},
 		"event id":         {strings.Replace(event("x:y", ""), "evt_1", "evt_1\\n", 1), `/event_id: must be "evt_" and 1 to 64 letters or digits (ENV-012)`},
@@ -145,8 +147,8 @@ func TestDecodeIsLiberal(t *testing.T) {
 		}
 	}
 	e := read(event("aaep:agent.tool.completed", `,"tool":"fs/read","status":"cancelled","urgency":"loud","verbosity":"epic","custom":null,"Status":"success"`))
-	if p := e.Payload.(*aaep.ToolCompleted); p.Status != "cancelled" || p.Tool != "fs/read" || e.Urgency != "loud" || e.Verbosity != "epic" {
-		t.Errorf("unknown values are not kept: %+v %+v", e, p)
+	if p := e.Payload.(*aaep.ToolCompleted); p.Status != aaep.ToolError || p.Tool != "fs/read" || e.Urgency != aaep.UrgencyNormal || e.Verbosity != aaep.VerbosityNormal {
+		t.Errorf("unknown values are not mapped: %+v %+v", e, p)
 	}
 	if got := compact(t, string(e.Unknown)); got != `{"custom":null,"Status":"success"}` {
 		t.Errorf("unknown members %s", got)
@@ -158,8 +160,10 @@ func TestDecodeIsLiberal(t *testing.T) {
 	*e.Payload.(*aaep.ProgressUpdated).ETAMS != 300 || e.Payload.(*aaep.ProgressUpdated).Progress.Step != 2 {
 		t.Errorf("300.0 is read as %+v", e.Payload)
 	}
-	if _, err := aaep.Decode([]byte(`{"type":"subscription.rejected","reason_code":"too_busy","later":1}`)); err != nil {
-		t.Errorf("a newer rejection: %v", err)
+	// VER-004, D-13: an unknown reason code is read as it is.
+	m, err := aaep.Decode([]byte(`{"type":"subscription.rejected","reason_code":"quota","later":1}`))
+	if err != nil || m.(*aaep.SubscriptionRejected).ReasonCode != "quota" {
+		t.Errorf("a newer rejection: %v, %v", m, err)
 	}
 	for _, data := range []string{ // D-44: the id is another's
 		`{"type":"subscription.renegotiate","subscription_id":"sub_quickstart-demo","capabilities":{}}`,

@@ -108,7 +108,7 @@ func writePayload[P any](e *Event, p *P) ([]byte, error) {
 	if err != nil {
 		return nil, invalid(e.MessageType(), err)
 	}
-	return write(e.MessageType(), &eventWire[P]{envelope, p, jsontext.Value(e.Unknown)})
+	return write(e.MessageType(), &eventWire[P]{envelope, p, e.Extensions, jsontext.Value(e.Unknown)})
 }
 
 func writeExtension(e *Event) ([]byte, error) {
@@ -116,7 +116,7 @@ func writeExtension(e *Event) ([]byte, error) {
 	if err != nil {
 		return nil, invalid(e.MessageType(), err)
 	}
-	return write(e.MessageType(), &extensionWire{envelope, jsontext.Value(e.Unknown)})
+	return write(e.MessageType(), &extensionWire{envelope, e.Extensions, jsontext.Value(e.Unknown)})
 }
 
 var coreContext = jsontext.Value(`"` + CoreContext + `"`)
@@ -130,8 +130,8 @@ func envelopeOf(e *Event) (w envelopeWire, err error) {
 	}
 	return envelopeWire{
 		Context: context, AAEPVersion: e.AAEPVersion, Type: string(e.Type()), EventID: e.EventID, SessionID: e.SessionID,
-		SequenceNumber: e.SequenceNumber, Timestamp: e.Timestamp, Producer: e.Producer, Verbosity: e.Verbosity,
+		SequenceNumber: e.SequenceNumber, Timestamp: stamp{at: e.Timestamp}, Producer: e.Producer, Verbosity: e.Verbosity,
 		Urgency: e.Urgency, LocalizationHints: e.LocalizationHints, CorrelationID: e.CorrelationID,
-		Extensions: e.Extensions, Summary: e.Summary,
+		Summary: e.Summary,
 	}, nil
 }

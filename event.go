@@ -27,7 +27,8 @@ type Event struct {
 	Timestamp time.Time
 	Producer  Producer
 	Verbosity Verbosity
-	// Urgency is empty if the peer left it out; Event.Critical also knows the four critical types.
+	// Urgency is empty if the peer left it out, which counts as normal. Decode makes all events of the four
+	// critical types critical, and Event.Critical knows these types too.
 	Urgency           Urgency
 	LocalizationHints *LocalizationHints
 	CorrelationID     string
@@ -39,6 +40,10 @@ type Event struct {
 	// Unknown is an object with the members this SDK does not know, or nil. Encode takes only the summary in
 	// other languages, such as "summary_normal_yo", and on an *Extension the payload of the extension.
 	Unknown json.RawMessage
+	// Diagnostics is what Decode read liberally: one entry for each way in which the peer departed from the
+	// protocol, with its own spelling of what was mapped; nil for an event that departs in nothing. Fields
+	// hold what was understood. It is never on the wire, and Encode and Validate do not look at it.
+	Diagnostics []Violation
 }
 
 // Payload is the half of an event that depends on its type. It is implemented by pointers to the

@@ -32,6 +32,7 @@ func TestURI(t *testing.T) {
 	}
 }
 
+// VER-001.
 func TestVersionForm(t *testing.T) {
 	for s, want := range map[string]bool{
 		"1.0.0": true, "10.20.30": true, "1.0.0-rc.1": true, "1.0.0-a-b": true, "": true, // absent

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,11 +28,18 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"type":"confirmation.reply","decision":"reject","Decision":"accept"}`))
 	f.Add([]byte("\ufeff[{\"a\":\"\\ud800\"}]\x00"))
 	f.Add([]byte(event("https://aaep-protocol.org/types/agent.state.changed", `, "from_state":"\u0069dle","to_state":"","extensions":{"a":{ "b" : [1.0,"\/"]}},"x":null`)))
+	for _, c := range departures {
+		f.Add([]byte(published("aaep:agent."+c.typ, c.members)))
+	}
+	f.Add([]byte(published("aaep:agent.session.started", `,"summary_terse_yo":"a","summary_normal_YO-ng":"b","summary_detailed_zh_hant":"c","language":"yo"`)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := aaep.Decode(data)
 		if err != nil {
 			wantInvalid(t, err)
 			return
+		}
+		if e, ok := m.(*aaep.Event); ok {
+			checkLiberal(t, e)
 		}
 		if err := aaep.Validate(m); err != nil {
 			wantInvalid(t, err)
@@ -51,6 +59,26 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%s\nis read as\n%#v\nand after writing as\n%#v", data, m, again)
 		}
 	})
+}
+
+// checkLiberal checks what must hold of every event that was read: diagnostics are bounded, complete and safe to
+// log, the four critical types are critical, and there are words in some language.
+func checkLiberal(t *testing.T, e *aaep.Event) {
+	t.Helper()
+	if len(e.Diagnostics) > 64 || e.Type().Critical() && e.Urgency != aaep.UrgencyCritical {
+		t.Fatalf("%d diagnostics, urgency %q", len(e.Diagnostics), e.Urgency)
+	}
+	for _, v := range e.Diagnostics {
+		if v.Requirement == "" || v.Problem == "" || v.String() != aaep.SafeText(v.String()) || strings.Contains(v.String(), "\n") {
+			t.Fatalf("diagnostic %q", v)
+		}
+	}
+	text, _ := e.TextIn(aaep.VerbosityTerse, []string{"yo-NG", "zh-Hant-TW", "en"})
+	if p, output := e.Payload.(*aaep.OutputStreaming); text == "" && (!output || p.Chunk != "") {
+		if _, question := e.Payload.(*aaep.AwaitingClarification); !question {
+			t.Fatalf("nothing to say of %+v", e)
+		}
+	}
 }
 
 func wantInvalid(t *testing.T, err error) {
@@ -78,7 +106,8 @@ func write(t *testing.T, m aaep.Message) []byte {
 	return data
 }
 
-// plain returns m without what writing does not keep: blanks in raw JSON, and more than microseconds.
+// plain returns m without what writing does not keep: blanks in raw JSON, more than microseconds, and what was
+// read liberally.
 func plain(t *testing.T, m aaep.Message) aaep.Message {
 	t.Helper()
 	raw := func(v json.RawMessage) json.RawMessage {
@@ -100,7 +129,7 @@ func plain(t *testing.T, m aaep.Message) aaep.Message {
 	at := func(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 	switch m := m.(type) {
 	case *aaep.Event:
-		m.Timestamp, m.Extensions, m.Unknown = at(m.Timestamp), all(m.Extensions), raw(m.Unknown)
+		m.Timestamp, m.Extensions, m.Unknown, m.Diagnostics = at(m.Timestamp), all(m.Extensions), raw(m.Unknown), nil
 		switch p := m.Payload.(type) {
 		case *aaep.AwaitingConfirmation:
 			p.ExtraContext = raw(p.ExtraContext)

@@ -16,7 +16,8 @@ func ptr[T any](v T) *T { return &v }
 func newEvent(p aaep.Payload) *aaep.Event {
 	e := &aaep.Event{
 		Context: []string{aaep.CoreContext}, AAEPVersion: aaep.Version, EventID: "evt_1", SessionID: "sess_1",
-		Timestamp: when, Producer: aaep.Producer{AgentID: "bills"}, Urgency: aaep.UrgencyNormal, Payload: p,
+		Timestamp: when, Producer: aaep.Producer{AgentID: "bills"}, Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal,
+		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en", TextDirection: aaep.DirectionLTR}, Payload: p,
 	}
 	if e.Type().Critical() {
 		e.Urgency = aaep.UrgencyCritical
@@ -170,14 +171,14 @@ func genEvent(t *rapid.T) *aaep.Event {
 	e.Timestamp = moments.Draw(t, "timestamp")
 	e.SequenceNumber = maybePtr(t, rapid.Int64Range(0, 1<<53-1), "sequence")
 	e.Producer = aaep.Producer{AgentID: words.Draw(t, "agent"), AgentName: maybe(t, words, "name"), ManifestURI: maybe(t, uris, "manifest")}
-	e.Verbosity = maybe(t, oneOf(aaep.VerbosityTerse, aaep.VerbosityNormal), "verbosity")
+	e.Verbosity = oneOf(aaep.VerbosityTerse, aaep.VerbosityNormal).Draw(t, "verbosity")
 	e.CorrelationID = maybe(t, words, "correlation")
-	e.LocalizationHints = maybePtr(t, rapid.Custom(func(t *rapid.T) aaep.LocalizationHints {
+	e.LocalizationHints = ptr(rapid.Custom(func(t *rapid.T) aaep.LocalizationHints {
 		return aaep.LocalizationHints{
-			PrimaryLanguage: maybe(t, tags, "language"), TextDirection: maybe(t, oneOf(aaep.DirectionRTL), "direction"), Script: maybe(t, oneOf("Latn"), "script"),
+			PrimaryLanguage: tags.Draw(t, "language"), TextDirection: maybe(t, oneOf(aaep.DirectionRTL), "direction"), Script: maybe(t, oneOf("Latn"), "script"),
 			AvailableLanguages: maybe(t, rapid.SliceOfNDistinct(tags, 1, 5, rapid.ID), "available"), Calendar: maybe(t, words, "calendar"),
 		}
-	}), "hints")
+	}).Draw(t, "hints"))
 	e.Extensions = maybe(t, prefixes, "extensions")
 	_, extension := e.Payload.(*aaep.Extension)
 	if extension || e.Extensions != nil {

@@ -18,6 +18,9 @@ var (
 	errNull       = errors.New("must not be null; leave the member out instead")
 )
 
+// zeroStep is what the reader of integers makes of a step of 0, which Progress could not tell from none.
+const zeroStep = math.MinInt64
+
 // readOptions: integers may be written 300.0 (JSON Schema calls that an integer), and times follow RFC
 // 3339 with any fraction (D-09, D-14).
 var readOptions = jsonv2.WithUnmarshalers(ownReaders)
@@ -46,37 +49,53 @@ var ownReaders = jsonv2.JoinUnmarshalers(
 			return errNotInteger
 		}
 		if n == 0 {
-			// Absent, these two mean "no limit" and "unknown", which zero must not.
-			if name := d.StackPointer().LastToken(); name == "max_events_per_second" || name == "pace_wpm" {
-				return errZero
+			switch d.StackPointer().LastToken() {
+			case "max_events_per_second", "pace_wpm":
+				return errZero // absent, they mean "no limit" and "unknown"
+			case "step", "total_steps":
+				n = zeroStep
 			}
 		}
 		*v = n
 		return nil
 	}),
 	jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *time.Time) error {
-		if d.PeekKind() != '"' {
-			return errNotTime
-		}
-		t, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		parsed, ok := ParseTimestamp(t.String())
-		if !ok {
-			return errNotTime
-		}
-		*v = parsed
-		return nil
+		s, err := readTime(d)
+		*v = s.at
+		return err
+	}),
+	jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *stamp) (err error) {
+		*v, err = readTime(d)
+		return err
 	}),
 )
+
+func readTime(d *jsontext.Decoder) (v stamp, err error) {
+	if d.PeekKind() != '"' {
+		return v, errNotTime
+	}
+	t, err := d.ReadToken()
+	if err != nil {
+		return v, err
+	}
+	s := t.String() // does not leave this function, and so costs nothing
+	at, ok := ParseTimestamp(s)
+	if !ok {
+		return v, errNotTime
+	}
+	return stampOf(s, at), nil
+}
 
 // writeOptions: extensions are ordered by prefix, what is kept as JSON keeps its spelling (INV-34), and
 // times are as the protocol wants them.
 var writeOptions = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.PreserveRawStrings(true), jsonv2.WithMarshalers(
-	jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
-		return enc.WriteToken(jsontext.String(FormatTimestamp(t)))
-	})))
+	jsonv2.JoinMarshalers(
+		jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, t time.Time) error {
+			return enc.WriteToken(jsontext.String(FormatTimestamp(t)))
+		}),
+		jsonv2.MarshalToFunc(func(enc *jsontext.Encoder, s stamp) error {
+			return enc.WriteToken(jsontext.String(FormatTimestamp(s.at)))
+		}))))
 
 func parseInteger(s string) (int64, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {

@@ -96,10 +96,11 @@ type OutputStreaming struct {
 
 // AwaitingConfirmation asks the user to allow an action, which waits (§4.4.1, chapter 6). It is critical.
 type AwaitingConfirmation struct {
-	Action          string        `json:"action"`
-	Consequence     string        `json:"consequence"`
-	ReplyToken      ReplyToken    `json:"reply_token"`
-	TimeoutSeconds  int64         `json:"timeout_seconds"`
+	Action         string     `json:"action"`
+	Consequence    string     `json:"consequence"`
+	ReplyToken     ReplyToken `json:"reply_token"`
+	TimeoutSeconds int64      `json:"timeout_seconds"`
+	// DefaultDecision is empty where the peer wrote neither accept nor reject: nobody knows what silence does.
 	DefaultDecision Decision      `json:"default_decision"`
 	RiskLevel       Risk          `json:"risk_level,omitzero"`
 	Irreversible    *bool         `json:"irreversible,omitzero"`
@@ -134,11 +135,17 @@ type Choice struct {
 
 // HandoffRequested asks somebody else to take over (§4.4.3). It is critical.
 type HandoffRequested struct {
-	Reason            string          `json:"reason"`
+	Reason string `json:"reason"`
+	// TargetKind is empty where the peer did not say it in AAEP's words.
 	TargetKind        TargetKind      `json:"target_kind"`
 	TargetURI         string          `json:"target_uri,omitzero"`
 	PackagedContext   json.RawMessage `json:"packaged_context,omitzero"`
 	UrgencyForHandoff Risk            `json:"urgency_for_handoff,omitzero"`
+
+	// Target and ContextSummary are what published producers write in handoff_target and context_summary:
+	// the name of who takes over, and what they should know. They are read, never written (D-25).
+	Target         string `json:"-"`
+	ContextSummary string `json:"-"`
 }
 
 // Extension is the payload of every event type this SDK does not know, kept whole. What it holds
@@ -208,5 +215,5 @@ func (p *OutputStreaming) fallback() string       { return p.Chunk }
 func (p *AwaitingConfirmation) fallback() string  { return p.Action + " " + p.Consequence }
 func (p *AwaitingClarification) fallback() string { return p.Question }
 func (p *HandoffRequested) fallback() string {
-	return "Handing over to " + spaced(string(p.TargetKind)) + ": " + p.Reason
+	return "Handing over to " + spaced(firstOf(p.Target, string(p.TargetKind), "somebody else")) + ": " + p.Reason
 }

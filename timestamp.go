@@ -68,3 +68,19 @@ func shaped(s, shape string) bool {
 	}
 	return true
 }
+
+// A stamp is the time of an event and how it was written.
+type stamp struct {
+	at     time.Time
+	digits int // of its fraction
+	lower  bool
+}
+
+func stampOf(s string, at time.Time) stamp {
+	v := stamp{at: at, lower: s[10] == 't' || s[len(s)-1] == 'z'}
+	if s[19] == '.' {
+		for v.digits = 0; isDigit(s[20+v.digits]); v.digits++ {
+		}
+	}
+	return v
+}

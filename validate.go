@@ -51,7 +51,7 @@ func checkEvent(c *checker, e *Event) {
 	c.oneOf("ENV-031", "/verbosity", string(e.Verbosity), "terse", "normal", "detailed")
 	c.oneOf("ENV-033", "/urgency", string(e.Urgency), "background", "normal", "critical")
 	if typ.Critical() && e.Urgency != UrgencyCritical {
-		c.fail("EVT-068", "/urgency", "must be %q on %s", UrgencyCritical, typ)
+		c.fail(urgencyRule(typ), "/urgency", "must be %q on %s", UrgencyCritical, typ)
 	}
 	if e.LocalizationHints != nil {
 		c.within("/localization_hints", func() { checkHints(c, e.LocalizationHints) })
@@ -70,7 +70,7 @@ func checkEvent(c *checker, e *Event) {
 		checkPayload(c, e.Payload)
 	}
 	extra := checkExtensions(c, e.Extensions)
-	if len(e.Extensions) > 0 && len(e.Context) < 2 {
+	if len(e.Extensions) > 0 && !declares(e.Context) {
 		c.fail("ENV-047", "/@context", "must name the vocabulary of every extension prefix")
 	}
 	extra += checkUnknown(c, e)

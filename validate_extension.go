@@ -85,7 +85,7 @@ func checkUnknown(c *checker, e *Event) (n int) {
 		switch {
 		case strings.HasPrefix(name, "aaep_"):
 			c.fail("ENV-052", at, "is a name only AAEP may define")
-		case name == "@id" || name == "@graph" || name == "@base" || name == "@vocab":
+		case reservedMember(name):
 			c.fail("ENV-053", at, "is a keyword of JSON-LD, which an event must not use")
 		case slices.Contains(envelopeMembers, name):
 			c.fail("ENV-054", at, "is a member of the envelope; set the event's field")

@@ -172,6 +172,7 @@ var refusals = []refusal{
 	{"ENV-007", "/type", extension("https://aaep-protocol.org/types/agent.tool.invoked", nothing)},
 	{"ENV-007", "/type", extension("https://aaep-protocol.org/vocab/v1#agent.tool.invoked", nothing)},
 	{"ENV-008", "/type", extension("aaep:agent.purple.flamingo", nothing)},
+	{"ENV-008", "/type", extension("aaep:agent.medical.alert", nothing)}, // TERM-005, EXT-003
 	{"ENV-008", "/type", extension("https://aaep-protocol.org/types/agent.purple", nothing)},
 	{"ENV-008", "/type", extension("AAEP:agent.tool.invoked", nothing)},
 	{"EXT-009", "/type", extension("xsd:string", nothing)},
@@ -280,7 +281,7 @@ func TestEncodeTakes(t *testing.T) {
 		started(prefixed("medai", `{"a":9007199254740992,"b":-9007199254740992,"c":1e300,"d":0.1}`)),
 		started(unknown(`{"summary_terse_yo":"a","summary_normal_yo_ng":"b","summary_detailed_zh_hant":"c"}`)),
 		extension("https://example.org/vitals", func(e *aaep.Event) { e.Context = nil }),
-		extension("medai:vitals", unknown(members(21))), // 11 of the envelope and 21 are 32
+		extension("medai:vitals", unknown(members(19))), // 13 of the envelope and 19 are 32
 		extension("medai:vitals", unknown(nested(8))),
 		newEvent(&aaep.OutputStreaming{Complete: true}),
 		control(func(m *aaep.SubscriptionRenegotiate) { m.SubscriptionID = "sub_quickstart-demo" }), // D-44

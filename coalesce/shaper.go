@@ -11,7 +11,6 @@ package coalesce
 import (
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
@@ -22,14 +21,19 @@ const (
 	maxChunk = 16384
 	// maxHeld is how many events may wait for the budget before the listener counts as too slow.
 	maxHeld = 1024
+	// maxApart is how many events may wait before they merge although the budget has room for them all:
+	// one entry may hold more words than maxHeld.
+	maxApart = 64
 	// pauseAfter is how long a stream must be quiet before a sentence counts as finished without
 	// seeing what comes next.
 	pauseAfter = 400 * time.Millisecond
 )
 
-// Entry is one event as the session log holds it. The event is shared: a Shaper changes copies only.
+// Entry is one event as the session log holds it. The event is shared: a Shaper changes copies only. The
+// chunks of an output, joined, must be NFC: positions count on that.
 type Entry struct {
-	// Pos is the event's place in the log, from 1; zero for an event made for this subscription alone.
+	// Pos is the event's place in the log, from 1; zero for an event made for this subscription alone,
+	// which is never output.
 	Pos   uint64
 	Event *aaep.Event
 	// Skip is how many bytes of an output event's chunk this subscription had before it resumed.
@@ -40,14 +44,17 @@ type Entry struct {
 type Out struct {
 	Event *aaep.Event
 	// Resumable says that nothing older is still held, so that a listener that saw this event misses
-	// nothing by resuming after it.
+	// nothing by resuming after it. It may get again what left after the last such event: the same
+	// events, but text possibly cut elsewhere, which its position shows. With one session and one
+	// output at a time, text is always resumable.
 	Resumable bool
 }
 
 // Stats counts what became of the events pushed into a Shaper.
 type Stats struct {
 	// Delivered events left. Merged ones left inside another event or were superseded by it. Filtered ones
-	// were not wanted. Held ones still wait.
+	// were not wanted. Held ones still wait. Every event pushed is in one of the four, unless Reset forgot
+	// it; one whose text leaves in several events is in Delivered once for each.
 	Delivered, Merged, Filtered, Held int
 }
 
@@ -61,7 +68,8 @@ type Shaper struct {
 	urgent  []*item
 	queue   []*item
 	streams []*stream
-	stamps  map[string]time.Time
+	told    map[string]telling // by session
+	resume  uint64             // the place of the newest resumable event
 	stats   Stats
 	spent   bool // the last Pop spent a token
 }
@@ -85,28 +93,10 @@ func (m mark) before(after mark) bool {
 	return m.pos < after.pos
 }
 
-type kind uint8
-
-const (
-	plain kind = iota
-	text
-	state
-	progress
-)
-
-// item is one event waiting to leave, made of one or more events of the log.
-type item struct {
-	kind  kind
-	event *aaep.Event
-	from  mark // the start of its oldest part
-	to    mark // the end of its newest part
-	parts int  // events of the log that end in it
-}
-
 // NewShaper returns a Shaper for terms. id names the part of an entry that ends after offset bytes of
 // its chunk; it must give each place one name and never the same name to two places.
 func NewShaper(terms handshake.Terms, id func(pos uint64, offset int) string) *Shaper {
-	s := &Shaper{id: id, budget: NewBudget(int(terms.MaxEventsPerSecond)), stamps: map[string]time.Time{}}
+	s := &Shaper{id: id, budget: NewBudget(int(terms.MaxEventsPerSecond)), told: map[string]telling{}}
 	s.adopt(terms)
 	return s
 }
@@ -129,9 +119,17 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 		})
 	}
 	s.queue, s.urgent = keep(s.queue), keep(s.urgent)
+	s.streams = slices.DeleteFunc(s.streams, func(st *stream) bool {
+		if len(st.parts) == 0 || s.wanted(st.parts[0].entry.Event) {
+			return false
+		}
+		s.stats.Filtered += len(st.parts)
+		return true
+	})
 	for _, st := range s.streams {
 		if cut := s.cut; st.cut != cut {
 			s.release(now, st, st.recut(cut), false)
+			st.pauseAt = st.quietAt // what is held may be a whole sentence for the new boundary
 		}
 	}
 }
@@ -140,12 +138,18 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 func (s *Shaper) Push(now time.Time, e Entry) {
 	ev := e.Event
 	session := ev.SessionID
-	if ev.Type() != aaep.TypeOutputStreaming {
+	switch t := ev.Type(); {
+	case t.Terminal():
+		s.finish(now, session)
+	case t != aaep.TypeOutputStreaming:
 		// The agent turned to something else: a finished sentence does not wait for the next one.
 		s.pause(now, func(st *stream) bool { return st.session == session })
 	}
 	if !s.wanted(ev) {
 		s.stats.Filtered++
+		if ev.Type().Terminal() {
+			s.forget(session)
+		}
 		return
 	}
 	switch p := ev.Payload.(type) {
@@ -153,7 +157,8 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 		s.pushOutput(now, e, p)
 		return
 	case *aaep.SessionErrored:
-		s.hurry(now, session)
+		s.supersede(session)
+		s.hurry(func(it *item) bool { return it.event.SessionID == session })
 	}
 	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1}
 	switch {
@@ -165,6 +170,10 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	case ev.Type() == aaep.TypeProgressUpdated:
 		it.kind = progress
 	}
+	if s.again(it) {
+		s.stats.Merged++
+		return
+	}
 	s.enqueue(now, it)
 }
 
@@ -175,14 +184,16 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 	switch {
 	case len(s.urgent) > 0:
 		it := s.urgent[0]
-		s.spent = false
 		s.urgent = slices.Delete(s.urgent, 0, 1)
-		return s.leave(it), time.Time{}
+		// What only makes way for a critical event counts as critical where the budget is spent (D-50).
+		paced := !it.event.Critical()
+		s.spent = paced && s.budget.Take(now)
+		return s.leave(it, paced && !s.spent), time.Time{}
 	case len(s.queue) > 0 && s.budget.Take(now):
 		it := s.queue[0]
 		s.queue = slices.Delete(s.queue, 0, 1)
 		s.spent = true
-		return s.leave(it), time.Time{}
+		return s.leave(it, false), time.Time{}
 	case len(s.queue) > 0:
 		next = s.budget.Next(now)
 	}
@@ -212,7 +223,7 @@ func (s *Shaper) Overflow() bool { return len(s.queue) > maxHeld }
 // Oldest returns the place of the oldest event that is not output and has not left, or zero.
 func (s *Shaper) Oldest() uint64 {
 	var oldest uint64
-	for _, list := range [][]*item{s.urgent, s.queue} {
+	for _, list := range [...][]*item{s.urgent, s.queue} {
 		for _, it := range list {
 			if it.kind != text && it.to.pos != 0 && (oldest == 0 || it.to.pos < oldest) {
 				oldest = it.to.pos
@@ -223,8 +234,8 @@ func (s *Shaper) Oldest() uint64 {
 }
 
 // Reset forgets what has not left, for a listener that goes on from another place. What it may have
-// per second counts on.
-func (s *Shaper) Reset() { s.queue, s.urgent, s.streams = nil, nil, nil }
+// per second counts on, and it is not told of a state or progress that is older than what has left.
+func (s *Shaper) Reset() { s.queue, s.urgent, s.streams, s.resume = nil, nil, nil, 0 }
 
 // Idle reports whether nothing waits to leave. Text of an output that is still going on does not count.
 func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }
@@ -232,8 +243,10 @@ func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }
 // Stats returns the counts so far.
 func (s *Shaper) Stats() Stats {
 	stats := s.stats
-	for _, it := range slices.Concat(s.queue, s.urgent) {
-		stats.Held += it.parts
+	for _, list := range [...][]*item{s.queue, s.urgent} {
+		for _, it := range list {
+			stats.Held += it.parts
+		}
 	}
 	for _, st := range s.streams {
 		stats.Held += len(st.parts)
@@ -241,58 +254,41 @@ func (s *Shaper) Stats() Stats {
 	return stats
 }
 
-// enqueue adds an item behind the others. Where the budget makes it wait, it folds in what it makes
-// superfluous (D-51).
+// enqueue adds an item behind the others. Where not all of them can leave at once, it folds in what the
+// item makes superfluous (D-51).
 func (s *Shaper) enqueue(now time.Time, it *item) {
-	session := it.event.SessionID
-	if len(s.queue) < s.budget.Free(now) {
+	if it.kind == plain || len(s.queue) < min(maxApart, s.budget.Free(now)) {
 		s.queue = append(s.queue, it)
 		return
 	}
+	session := it.event.SessionID
 	switch it.kind {
 	case progress: // the newest wins
-		if old := s.take(session, progress); old != nil {
-			s.absorb(it, old)
+		for old := s.take(session, progress); old != nil; old = s.take(session, progress) {
+			s.stats.Merged += old.parts
 		}
 	case state: // A to B and B to C become A to C; a return to the start disappears
-		if old := s.take(session, state); old != nil {
+		for old := s.take(session, state); old != nil; old = s.take(session, state) {
 			p, was := *it.event.Payload.(*aaep.StateChanged), old.event.Payload.(*aaep.StateChanged)
+			s.stats.Merged += old.parts
 			if was.FromState == p.ToState {
-				s.stats.Merged += old.parts + it.parts
+				s.stats.Merged += it.parts
 				return
 			}
 			ev := *it.event
 			p.FromState = was.FromState
 			ev.Payload = &p
 			it.event = &ev
-			s.absorb(it, old)
+			if old.from.pos != 0 {
+				it.from = old.from
+			}
 		}
 	case text: // joins what waits of the same output, unless something of the session came between
-		if i := s.last(session); i >= 0 && s.queue[i].kind == text && joins(s.queue[i], it) {
-			old := s.queue[i]
-			joined := *it.event.Payload.(*aaep.OutputStreaming)
-			first := old.event.Payload.(*aaep.OutputStreaming)
-			joined.Chunk, joined.Position = first.Chunk+joined.Chunk, first.Position
-			ev := *it.event
-			ev.Payload = &joined
-			it.event = &ev
-			it.from, it.parts = old.from, it.parts+old.parts
-			s.queue[i] = it
+		if i := s.last(session); i >= 0 && s.queue[i].join(it) {
 			return
 		}
 	}
 	s.queue = append(s.queue, it)
-}
-
-func (s *Shaper) absorb(it, old *item) {
-	it.from = old.from
-	s.stats.Merged += old.parts
-}
-
-func joins(a, b *item) bool {
-	x, y := a.event.Payload.(*aaep.OutputStreaming), b.event.Payload.(*aaep.OutputStreaming)
-	return x.OutputID == y.OutputID && x.Language == y.Language && x.ContentType == y.ContentType &&
-		len(x.Chunk)+len(y.Chunk) <= maxChunk
 }
 
 // last returns the index of the session's last item in the queue, or -1.
@@ -305,63 +301,93 @@ func (s *Shaper) last(session string) int {
 	return -1
 }
 
-// take removes the session's waiting item of a kind that is there at most once.
+// take removes the session's newest waiting item of a kind. A state does not move past text of its session:
+// that text would no longer be resumable.
 func (s *Shaper) take(session string, k kind) *item {
-	for i, it := range s.queue {
-		if it.kind == k && it.event.SessionID == session {
+	for i := len(s.queue) - 1; i >= 0; i-- {
+		switch it := s.queue[i]; {
+		case it.event.SessionID != session:
+		case it.kind == k:
 			s.queue = slices.Delete(s.queue, i, i+1)
 			return it
+		case it.kind == text && k == state:
+			return nil
 		}
 	}
 	return nil
 }
 
-// hurry makes way for a session's error, which is critical and must come last (D-50): progress and states
-// that wait are superseded by it; everything else leaves now, as critical where the budget is spent.
-func (s *Shaper) hurry(now time.Time, session string) {
-	rest := s.queue[:0:0]
-	for _, it := range s.queue {
-		switch {
-		case it.event.SessionID != session:
-			rest = append(rest, it)
-		case it.kind == state || it.kind == progress:
-			s.stats.Merged += it.parts
-		default:
-			if !s.budget.Take(now) {
-				ev := *it.event
-				ev.Urgency = aaep.UrgencyCritical
-				it.event = &ev
-			}
-			s.urgent = append(s.urgent, it)
+// supersede drops the progress and states that a session's error makes superfluous (D-50).
+func (s *Shaper) supersede(session string) {
+	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
+		if it.event.SessionID != session || it.kind != state && it.kind != progress {
+			return false
 		}
+		s.stats.Merged += it.parts
+		return true
+	})
+}
+
+// hurry lets the items that match leave before a critical event that must come after them (D-50).
+func (s *Shaper) hurry(match func(*item) bool) {
+	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
+		if !match(it) {
+			return false
+		}
+		s.urgent = append(s.urgent, it)
+		return true
+	})
+}
+
+// forget ends the telling of a session whose end this listener is not told.
+func (s *Shaper) forget(session string) {
+	if t, ok := s.told[session]; ok && s.last(session) >= 0 {
+		t.over = true
+		s.told[session] = t
+		return
 	}
-	s.queue = rest
+	delete(s.told, session)
 }
 
 // leave finishes an event for the listener.
-func (s *Shaper) leave(it *item) Out {
+func (s *Shaper) leave(it *item, raise bool) Out {
 	s.stats.Delivered++
 	s.stats.Merged += max(it.parts-1, 0)
 	ev := *it.event
-	if it.to.pos != 0 && it.kind == text {
-		offset := 0
-		if !it.to.whole {
-			offset = it.to.offset
+	if it.kind == text {
+		ev.Payload = it.payload(ev.Payload.(*aaep.OutputStreaming), s.terms.Boundaries)
+		if it.to.pos != 0 {
+			ev.EventID = s.id(it.to.pos, it.to.offset)
 		}
-		ev.EventID = s.id(it.to.pos, offset)
+	}
+	if raise {
+		ev.Urgency = aaep.UrgencyCritical
 	}
 	// An event that was overtaken leaves with the stamp of the one before it, so that stamps never
 	// go backwards (D-09).
-	if last := s.stamps[ev.SessionID]; ev.Timestamp.Before(last) {
-		ev.Timestamp = last
+	t := s.told[ev.SessionID]
+	if ev.Timestamp.Before(t.stamp) {
+		ev.Timestamp = t.stamp
 	}
-	if ev.Type().Terminal() {
-		delete(s.stamps, ev.SessionID)
+	t.stamp = ev.Timestamp
+	switch {
+	case it.to.pos == 0:
+	case it.kind == state:
+		t.state, t.from = it.to.pos, ev.Payload.(*aaep.StateChanged).FromState
+	case it.kind == progress:
+		t.progress = it.to.pos
+	}
+	if ev.Type().Terminal() || t.over && s.last(ev.SessionID) < 0 {
+		delete(s.told, ev.SessionID)
 	} else {
-		s.stamps[ev.SessionID] = ev.Timestamp
+		s.told[ev.SessionID] = t
 	}
 	s.tailor(&ev)
-	return Out{Event: &ev, Resumable: it.to.pos != 0 && !s.holdsBefore(it.to)}
+	out := Out{Event: &ev, Resumable: it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)}
+	if out.Resumable {
+		s.resume = it.to.pos
+	}
+	return out
 }
 
 func (s *Shaper) holdsBefore(after mark) bool {
@@ -369,57 +395,3 @@ func (s *Shaper) holdsBefore(after mark) bool {
 	return slices.ContainsFunc(s.queue, older) || slices.ContainsFunc(s.urgent, older) ||
 		slices.ContainsFunc(s.streams, func(st *stream) bool { return len(st.parts) > 0 && st.parts[0].start().before(after) })
 }
-
-// tailor chooses the wording the listener asked for (§5.3.1.2).
-func (s *Shaper) tailor(ev *aaep.Event) {
-	ev.Verbosity = s.terms.Verbosity
-	if s.terms.CognitiveLoad == aaep.LoadLow && ev.Verbosity == aaep.VerbosityNormal && ev.Summary.Terse != "" {
-		ev.Verbosity = aaep.VerbosityTerse
-	}
-	if ev.Verbosity != aaep.VerbosityTerse {
-		ev.Summary.Terse = ""
-	}
-	if ev.Verbosity != aaep.VerbosityDetailed {
-		ev.Summary.Detailed = ""
-	}
-}
-
-// wants returns the test an event must pass to be sent under terms.
-func wants(t handshake.Terms) func(*aaep.Event) bool {
-	return func(ev *aaep.Event) bool {
-		switch ev.Type() {
-		case aaep.TypeAwaitingConfirmation: // only to those who can answer (§5.3.1.4)
-			return t.ConfirmationReply
-		case aaep.TypeAwaitingClarification:
-			return t.ClarificationReply
-		}
-		if ev.Critical() { // whatever the filters say (§5.5.4)
-			return true
-		}
-		if t.CognitiveLoad == aaep.LoadLow && !worthALowLoad(ev) {
-			return false
-		}
-		return t.Filters.Match(ev.Type())
-	}
-}
-
-// worthALowLoad keeps progress, and states that say little, from people who asked for few events (D-53).
-func worthALowLoad(ev *aaep.Event) bool {
-	switch p := ev.Payload.(type) {
-	case *aaep.ProgressUpdated:
-		return false
-	case *aaep.StateChanged:
-		return notable(p.FromState) || notable(p.ToState)
-	}
-	return true
-}
-
-func notable(s aaep.State) bool {
-	switch s {
-	case aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateAwaitingInput:
-		return true
-	}
-	return false
-}
-
-func runes(s string) int64 { return int64(utf8.RuneCountInString(s)) }

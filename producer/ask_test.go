@@ -3,6 +3,7 @@ package producer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,7 +24,7 @@ func tool(s *producer.Session, t producer.Tool, d *deed) <-chan result[string] {
 
 const asked = "session.started idle>thinking thinking>awaiting_input awaiting.confirmation "
 
-// D-31: ask, accept, announce, act, tell.
+// D-31, EVT-041, EVT-042: ask, accept, announce, act, tell.
 func TestAccept(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s, d := st.record(), st.session("Paying."), &deed{}
@@ -176,7 +177,7 @@ func TestDefaultAccept(t *testing.T) {
 				}
 				if c.refused { // INV-04: nothing leaves
 					wantStory(t, w.events(), "session.started idle>thinking")
-					if c.risk != "extreme" && !strings.Contains(r.err.Error(), "CONF-031") {
+					if c.risk != "extreme" && !strings.Contains(fmt.Sprint(r.err), "CONF-031") {
 						t.Errorf("Tool = %v, want CONF-031 in it", r.err)
 					}
 				}
@@ -185,15 +186,20 @@ func TestDefaultAccept(t *testing.T) {
 	}
 }
 
-// A low-risk yes by default needs nobody at all (D-34).
+// A yes by default needs nobody at all (D-34), but it is one for low risk only (D-80).
 func TestDefaultAcceptWithoutAnybody(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		w, s, d := st.watch(), st.session("Saving."), &deed{}
-		<-tool(s, producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}, d)
+		save := producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}
+		<-tool(s, save, d)
 		if d.times != 1 {
 			t.Errorf("%d runs, want 1", d.times)
 		}
 		wantStory(t, w.events(), "session.started idle>thinking thinking>awaiting_input awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking")
+		save.Risk = aaep.RiskMedium
+		if r := <-tool(s, save, d); !errors.Is(r.err, producer.ErrUnreachable) || d.times != 1 {
+			t.Errorf("with medium risk Tool = %v after %d runs", r.err, d.times)
+		}
 	})
 }
 

@@ -150,6 +150,34 @@ func TestTwoQuestionsQueue(t *testing.T) {
 	})
 }
 
+// INV-11, INV-13: each yes is told before the next question is put, however many wait.
+func TestEveryOutcomeIsTold(t *testing.T) {
+	for range 30 {
+		bubble(t, func(t *testing.T, st *stage) {
+			l, s := st.record(), st.session("Paying.")
+			var all []<-chan result[string]
+			for range 5 {
+				all = append(all, tool(s, pay, &deed{}))
+			}
+			for range all {
+				l.reply(l.question(), aaep.Accept)
+			}
+			for _, c := range all {
+				<-c
+			}
+			left := 0
+			for _, p := range of[*aaep.StateChanged](l.events()) {
+				if p.FromState == aaep.StateAwaitingInput {
+					left++
+				}
+			}
+			if left != len(all) {
+				t.Errorf("awaiting_input was left %d times, want %d", left, len(all))
+			}
+		})
+	}
+}
+
 // A question while another tool runs, and that tool's end while the question is open (§6.1).
 func TestQuestionWhileAToolRuns(t *testing.T) {
 	for _, answer := range []aaep.Decision{aaep.Accept, aaep.Reject} {

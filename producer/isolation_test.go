@@ -19,6 +19,7 @@ func play(t *testing.T, st *stage, l *listener) (came []time.Duration, longest t
 		since := time.Now()
 		f()
 		longest = max(longest, time.Since(since))
+		synctest.Wait() // so that what is merged does not depend on who runs first
 	}
 	s := st.session("Talking.")
 	out := s.Output()

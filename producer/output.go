@@ -172,18 +172,25 @@ func settled(text string) (ready, rest string) {
 		from++
 	}
 	end := text[from:]
-	cut := strings.LastIndex(end, blackFlag)
-	if cut < 0 || strings.TrimLeftFunc(end[cut+len(blackFlag):], spellsFlag) != "" {
-		cut = max(norm.NFC.LastBoundary([]byte(end)), 0)
+	cut := max(norm.NFC.LastBoundary([]byte(end)), 0)
+	if flag := strings.LastIndex(end, blackFlag); flag >= 0 {
+		tags := end[flag+len(blackFlag):]
+		after := strings.TrimLeftFunc(tags, isTag)
+		open := after == "" && !strings.HasSuffix(tags, endOfTags)
+		if open || cut > flag && cut < len(end)-len(after) { // a tag without its flag is no text
+			cut = flag
+		}
 	}
 	return text[:from+cut], end[cut:]
 }
 
-// blackFlag begins the flags of England, Scotland and Wales; tags that spell the place follow, and one that
-// ends them.
-const blackFlag = "\U0001F3F4"
+// The flags of England, Scotland and Wales are a black flag, tags that spell the place, and one that ends them.
+const (
+	blackFlag = "\U0001F3F4"
+	endOfTags = "\U000E007F"
+)
 
-func spellsFlag(r rune) bool { return r > 0xe0020 && r < 0xe007f }
+func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
 // tidy brings text into the form in which it is told. What SafeText writes may itself compose with what
 // follows. Isolates go too: a listener gets text in pieces, and a piece may hold only one of a pair.

@@ -26,7 +26,8 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	switch {
 	case last == "" && !sub.resumed: // it has seen nothing it could name: from the start
 		sub.cursor = sub.start
-		sub.situate()
+		entries, _ := sub.p.situation(sub.cursor)
+		sub.situate(entries)
 	case !ok:
 		sub.catchUp()
 	case offset > 0:
@@ -42,18 +43,23 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	}
 }
 
-// catchUp goes on from now, and tells for each session what the agent is doing (§8.7, D-29) and what it is
+// catchUp goes on from now, and tells first for each session what the agent is doing (§8.7, D-29) and what it is
 // waiting for.
 func (sub *subscription) catchUp() {
 	sub.skip = 0
-	sub.cursor = sub.p.log.End()
-	sub.situate()
+	var entries []coalesce.Entry
+	current := false
+	for tries := 0; !current && tries < 10; tries++ { // a state that changes in between would not come first
+		sub.cursor = sub.p.log.End()
+		entries, current = sub.p.situation(sub.cursor)
+	}
+	sub.situate(entries)
 }
 
 // situate tells what the agent is doing and waiting for at the cursor.
-func (sub *subscription) situate() {
+func (sub *subscription) situate(situation []coalesce.Entry) {
 	push := func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) }
-	for _, e := range sub.p.situation(sub.cursor) {
+	for _, e := range situation {
 		push(e)
 	}
 	sub.p.join(sub, true, true, push)

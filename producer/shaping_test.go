@@ -194,6 +194,9 @@ func sameFor(rec *listener, ls []*listener, terms []aaep.Capabilities, want stri
 		if got, want := toolEvents(evs), toolEvents(all); !slices.Equal(got, want) {
 			return fmt.Errorf("tool events %v, want %v", got, want)
 		}
+		if err := notAhead(evs, all); err != nil {
+			return fmt.Errorf("%v: %w", terms[i].CoalesceBoundaries, err)
+		}
 		if rate := int(terms[i].MaxEventsPerSecond); rate > 0 && mostInOneSecond(l.arrivals()) > rate {
 			return fmt.Errorf("%d events in a second, want %d", mostInOneSecond(l.arrivals()), rate)
 		}
@@ -204,6 +207,29 @@ func sameFor(rec *listener, ls []*listener, terms []aaep.Capabilities, want stri
 			if !utf8.ValidString(p.Chunk) || !norm.NFC.IsNormalString(p.Chunk) {
 				return fmt.Errorf("the chunk %q is not NFC", p.Chunk)
 			}
+		}
+	}
+	return nil
+}
+
+// notAhead checks that no text came before a tool event it was told after.
+func notAhead(evs, all []*aaep.Event) error {
+	textBefore := func(evs []*aaep.Event) (counts []int) {
+		n := 0
+		for _, ev := range evs {
+			switch p := ev.Payload.(type) {
+			case *aaep.OutputStreaming:
+				n += utf8.RuneCountInString(p.Chunk)
+			case *aaep.ToolInvoked, *aaep.ToolCompleted:
+				counts = append(counts, n)
+			}
+		}
+		return counts
+	}
+	whole := textBefore(all)
+	for i, n := range textBefore(evs) {
+		if n > whole[i] {
+			return fmt.Errorf("%d code points came before tool event %d, want at most %d", n, i, whole[i])
 		}
 	}
 	return nil

@@ -118,10 +118,11 @@ func TestShutdownWithdraws(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s, d := st.record(), st.session("Saving."), &deed{}
 		saved := tool(s, producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}, d)
+		l.question()
 		asked := later(func() (any, error) {
 			return s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("What?"), Default: "x"})
 		})
-		l.question()
+		synctest.Wait()
 		if err := st.p.Shutdown(t.Context()); err != nil {
 			t.Errorf("Shutdown = %v", err)
 		}

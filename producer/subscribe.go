@@ -114,7 +114,7 @@ func (p *Producer) register(sub *subscription) bool {
 	close(p.moved)
 	p.moved = make(chan struct{})
 	p.mu.Unlock()
-	sub.first = p.situation(sub.cursor)
+	sub.first, _ = p.situation(sub.cursor)
 	p.join(sub, true, true, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
 	return true
 }
@@ -172,20 +172,23 @@ func mayAnswer(sub *subscription, ev *aaep.Event) bool {
 }
 
 // situation makes one state.changed for each session that is under way, for somebody who did not see how
-// it came to where it is. A session that has changed state after the cursor tells that itself.
-func (p *Producer) situation(cursor uint64) []coalesce.Entry {
+// it came to where it is. A session that has changed state after the cursor tells that itself, though maybe not
+// first; current is then false.
+func (p *Producer) situation(cursor uint64) (entries []coalesce.Entry, current bool) {
 	p.mu.Lock()
 	sessions := append([]*Session(nil), p.sessions...)
 	p.mu.Unlock()
-	var entries []coalesce.Entry
+	current = true
 	for _, s := range sessions {
 		s.mu.Lock()
-		if t := s.told; !s.over && t.pos > 0 && t.pos <= cursor {
+		t := s.told
+		current = current && t.pos <= cursor
+		if !s.over && t.pos > 0 && t.pos <= cursor {
 			ev := s.build(t.text, t.lang, &aaep.StateChanged{FromState: t.from, ToState: t.to})
 			ev.EventID = newID("evt_")
 			entries = append(entries, coalesce.Entry{Event: ev})
 		}
 		s.mu.Unlock()
 	}
-	return entries
+	return entries, current
 }

@@ -101,7 +101,7 @@ func TestParallelTools(t *testing.T) {
 		for i := range 5 {
 			all = append(all, later(func() (string, error) {
 				return s.Tool(t.Context(), look, func(context.Context) (string, error) {
-					time.Sleep(time.Duration(i) * time.Second)
+					time.Sleep(time.Duration(i+1) * time.Second)
 					return fmt.Sprint(i), nil
 				})
 			}))

@@ -3,30 +3,54 @@ package subscriber
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
 )
 
-// noteQuestion remembers what may be answered, and forgets what no longer can. With s.mu held.
-func (s *Subscription) noteQuestion(ev *aaep.Event) {
-	var token aaep.ReplyToken
+// ErrUnknownEvent is returned by Reply and Answer for an event that asks nothing, came from another
+// subscription, or was answered before.
+var ErrUnknownEvent = errors.New("subscriber: not an open question of this subscription")
+
+// question is one that was received and may be answered once.
+type question struct {
+	event    *aaep.Event
+	received time.Time
+	sub      string // the subscription it came on
+	reply    []byte // once one was made
+	value    any    // what it says
+	answered bool   // it is under way, or has arrived
+}
+
+func tokenOf(ev *aaep.Event) (token aaep.ReplyToken, asks bool) {
 	switch p := ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		token = p.ReplyToken
+		return p.ReplyToken, true
 	case *aaep.AwaitingClarification:
-		token = p.ReplyToken
-	default:
-		if ev.Type().Terminal() {
-			for t, q := range s.open {
-				if q.event.SessionID == ev.SessionID {
-					delete(s.open, t)
-				}
+		return p.ReplyToken, true
+	}
+	return "", false
+}
+
+// openQuestion remembers what may be answered. With s.mu held.
+func (s *Subscription) openQuestion(ev *aaep.Event, token aaep.ReplyToken) {
+	if q := s.open[token]; q != nil { // a token takes one decision, however often it is shown
+		q.event, q.received = ev, time.Now()
+		return
+	}
+	if len(s.open) >= openQuestions {
+		var oldest aaep.ReplyToken
+		for t, q := range s.open {
+			if o := s.open[oldest]; o == nil || q.received.Before(o.received) {
+				oldest = t
 			}
 		}
-		return
+		delete(s.open, oldest)
 	}
 	s.open[token] = &question{event: ev, received: time.Now(), sub: s.accepted.SubscriptionID}
 }
@@ -37,6 +61,9 @@ func (s *Subscription) noteQuestion(ev *aaep.Event) {
 //
 // Reply must follow from something the user did. Nothing in this package replies by itself.
 func (s *Subscription) Reply(ctx context.Context, ev *aaep.Event, d aaep.Decision) error {
+	if ev == nil {
+		return ErrUnknownEvent
+	}
 	p, ok := ev.Payload.(*aaep.AwaitingConfirmation)
 	if !ok {
 		return ErrUnknownEvent
@@ -52,26 +79,94 @@ func (s *Subscription) Reply(ctx context.Context, ev *aaep.Event, d aaep.Decisio
 	})
 }
 
-// Answer sends the user's answer to a clarification: a string, a bool or a float64. What Reply says holds
-// here too.
+// Answer sends the user's answer to a clarification: a string, a bool or a number (float64, int or
+// json.Number), of a kind the question accepts. What Reply says holds here too.
 func (s *Subscription) Answer(ctx context.Context, ev *aaep.Event, response any) error {
+	if ev == nil {
+		return ErrUnknownEvent
+	}
 	p, ok := ev.Payload.(*aaep.AwaitingClarification)
 	if !ok {
 		return ErrUnknownEvent
 	}
-	switch r := response.(type) {
-	case int:
-		response = float64(r)
-	case json.Number:
-		f, err := r.Float64()
-		if err != nil {
-			return err
-		}
-		response = f
+	response, err := typed(response)
+	if err != nil {
+		return err
+	}
+	if !fits(p, response) {
+		return fmt.Errorf("subscriber: this question does not take a %T like that; it takes %q, choices %q",
+			response, p.AcceptedResponseKinds, values(p.Choices))
 	}
 	return s.answer(ctx, ev, p.ReplyToken, response, func(sub string, at time.Time) aaep.Message {
 		return &aaep.ClarificationReply{ReplyToken: p.ReplyToken, Response: response, SubscriptionID: sub, Timestamp: at}
 	})
+}
+
+// typed makes a response a string, a bool or a float64. What a number cannot hold exactly would reach the
+// producer as something the user did not say.
+func typed(response any) (any, error) {
+	const exact = 1 << 53
+	switch r := response.(type) {
+	case string, bool:
+		return r, nil
+	case int:
+		if r > exact || r < -exact {
+			return nil, fmt.Errorf("subscriber: the number %d is too large to be sent exactly", r)
+		}
+		return float64(r), nil
+	case json.Number:
+		f, err := r.Float64()
+		if err != nil {
+			return nil, fmt.Errorf("subscriber: %q is not a number that can be sent", r)
+		}
+		if math.Abs(f) > exact && !strings.ContainsAny(r.String(), ".eE") {
+			return nil, fmt.Errorf("subscriber: the number %s is too large to be sent exactly", r)
+		}
+		return typed(f)
+	case float64:
+		if math.IsNaN(r) || math.IsInf(r, 0) {
+			return nil, fmt.Errorf("subscriber: %v is not a number that can be sent", r)
+		}
+		return r, nil
+	}
+	return nil, fmt.Errorf("subscriber: an answer is a string, a bool or a number, not a %T", response)
+}
+
+// fits reports whether the question accepts an answer of this kind (§6.5.2). Where it names no kind, or
+// one we do not know, the producer judges.
+func fits(p *aaep.AwaitingClarification, response any) bool {
+	if len(p.AcceptedResponseKinds) == 0 {
+		return true
+	}
+	for _, kind := range p.AcceptedResponseKinds {
+		var ok bool
+		switch kind {
+		case aaep.ResponseYesNo:
+			_, ok = response.(bool)
+		case aaep.ResponseNumeric:
+			_, ok = response.(float64)
+		case aaep.ResponseFreetext:
+			_, ok = response.(string)
+		case aaep.ResponseMultipleChoice:
+			var text string
+			text, ok = response.(string)
+			ok = ok && (len(p.Choices) == 0 || slices.Contains(values(p.Choices), text))
+		default:
+			ok = true
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+func values(choices []aaep.Choice) []string {
+	var list []string
+	for _, c := range choices {
+		list = append(list, c.Value)
+	}
+	return list
 }
 
 // answer sends the one reply to a question. One whose fate is unknown may be sent again, as it was.
@@ -82,22 +177,43 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 	case q == nil || q.event != ev || q.answered:
 		s.mu.Unlock()
 		return ErrUnknownEvent
+	case !s.mayAnswer(ev):
+		s.mu.Unlock()
+		return errors.New("subscriber: this subscription did not offer to answer, so somebody else will be asked")
 	case q.reply != nil && q.value != value:
 		s.mu.Unlock()
 		return fmt.Errorf("subscriber: this question was answered with %v, and that may have arrived; it cannot be changed", q.value)
 	case q.reply == nil:
-		q.reply, q.value = reply(q.sub, q.stamp(time.Now())), value
+		msg, err := encode(reply(q.sub, q.stamp(time.Now())))
+		if err != nil { // the user may put it otherwise
+			s.mu.Unlock()
+			return err
+		}
+		q.reply, q.value = msg, value
 	}
-	m := q.reply
+	msg := q.reply
 	q.answered = true
 	s.mu.Unlock()
-	err := s.send(ctx, conn, m)
+	err := s.write(ctx, conn, msg)
 	if err != nil {
 		s.mu.Lock()
 		q.answered = false
 		s.mu.Unlock()
 	}
 	return err
+}
+
+// mayAnswer reports whether this subscription was honored as one that answers; what the producer left out is
+// as requested (D-34, D-45). With s.mu held.
+func (s *Subscription) mayAnswer(ev *aaep.Event) bool {
+	honored, wanted := s.accepted.HonoredCapabilities.SupportsConfirmationReply, s.wanted.SupportsConfirmationReply
+	if ev.Type() == aaep.TypeAwaitingClarification {
+		honored, wanted = s.accepted.HonoredCapabilities.SupportsClarificationReply, s.wanted.SupportsClarificationReply
+	}
+	if honored != nil {
+		return *honored
+	}
+	return isTrue(wanted)
 }
 
 // stamp is the moment of the decision on the producer's clock: ours, unless the two differ by more than
@@ -108,46 +224,4 @@ func (q *question) stamp(now time.Time) time.Time {
 		return theirs
 	}
 	return now
-}
-
-// Renegotiate asks for other terms; what change leaves out stays as it is. It returns the producer's answer.
-// A refusal is an *aaep.Rejection and ends the subscription (§5.7). The new terms are asked for again
-// whenever the subscription has to begin anew.
-func (s *Subscription) Renegotiate(ctx context.Context, change aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
-	s.asking.Lock()
-	defer s.asking.Unlock()
-	s.mu.Lock()
-	conn, id := s.conn, s.accepted.SubscriptionID
-	s.mu.Unlock()
-	select {
-	case <-s.answers: // an answer to somebody who stopped waiting
-	default:
-	}
-	if err := s.send(ctx, conn, &aaep.SubscriptionRenegotiate{SubscriptionID: id, Capabilities: change}); err != nil {
-		return nil, err
-	}
-	var m aaep.Message
-	select {
-	case m = <-s.answers:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-s.done:
-		select {
-		case m = <-s.answers:
-		default:
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return nil, s.err
-		}
-	}
-	switch m := m.(type) {
-	case *aaep.SubscriptionAccepted:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.accepted, s.wanted = m, merge(s.wanted, change)
-		return m, nil
-	case *aaep.SubscriptionRejected:
-		return nil, rejection(m)
-	}
-	return nil, fmt.Errorf("subscriber: unexpected answer %s", m.MessageType())
 }

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
 )
 
+var errEnded = errors.New("subscriber: the producer ended the link")
+
 // run reads until the subscription is over, mending the link where it breaks.
 func (s *Subscription) run(conn transports.Conn) {
-	defer close(s.done)
-	defer s.cancel()
 	attempt := 0
 	for {
 		since := time.Now()
@@ -21,93 +22,99 @@ func (s *Subscription) run(conn transports.Conn) {
 		if time.Since(since) >= healthyAfter {
 			attempt = 0
 		}
-		if s.over(err) {
-			conn.Close()
-			return
+		if s.ctx.Err() == nil && !final(err) && !s.cfg.NoReconnect {
+			s.cfg.Logger.Info("link broken", "error", err)
+			s.setStatus(func(st *Status) { st.Connected, st.Err = false, err })
+			if conn, err = s.mend(conn, err, &attempt); err == nil {
+				continue
+			}
 		}
-		s.cfg.Logger.Info("link broken", "error", err)
-		s.setStatus(func(st *Status) { st.Connected, st.Err = false, err })
-		if conn, err = s.mend(conn, err, &attempt); err != nil {
-			s.over(err)
-			return
-		}
+		s.end(conn, err)
+		return
 	}
 }
 
-// over reports whether err ends the subscription, and keeps it for Next.
-func (s *Subscription) over(err error) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil { // closed on this side
-		return true
-	}
-	if final(err) || s.cfg.NoReconnect || s.ctx.Err() != nil {
-		s.err = err
-		return true
-	}
-	return false
-}
+// Reasons for a close that have no name in package aaep (D-54).
+const (
+	manifestNotVerified aaep.ReasonCode = "manifest_verification_failed"
+	sessionEnded        aaep.ReasonCode = "session_ended"
+)
 
-// final reports whether trying again cannot help: the peer said so.
+// final reports whether trying again cannot help. For a reason that nobody can name it may: what is asked
+// for was accepted before.
 func final(err error) bool {
 	var r *aaep.Rejection
 	if !errors.As(err, &r) {
 		return false
 	}
 	switch r.Code {
-	case aaep.RateLimit, aaep.TransportUnavailable, aaep.ProducerShutdown, aaep.SlowSubscriber:
-		return false
+	case aaep.VersionUnsupported, aaep.ManifestSignatureRequired, aaep.CapabilitiesIncompatible,
+		aaep.AuthenticationRequired, aaep.AuthorizationDenied, aaep.PolicyViolation, manifestNotVerified, sessionEnded:
+		return true
 	}
-	return true
+	return false
 }
 
 // mend brings the link back: by resuming the stream where that can be done, else by a new subscription.
+// With an error it returns the last link there was.
 func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (transports.Conn, error) {
-	for {
-		if err := s.sleep(delay(*attempt, cause)); err != nil {
-			conn.Close()
-			return nil, err
+	const resumes = 4 // failures before the subscription is given up
+	r, _ := conn.(transports.Reopener)
+	tries := 0
+	for ; r != nil && tries < resumes && errors.Is(cause, transports.ErrInterrupted); tries++ {
+		if err := s.pause(cause, attempt); err != nil {
+			return conn, err
 		}
-		*attempt++
-		if r, ok := conn.(transports.Reopener); ok && errors.Is(cause, transports.ErrInterrupted) {
-			ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
-			cause = r.Reopen(ctx)
-			cancel()
-			if cause == nil {
-				s.setStatus(func(st *Status) { st.Connected, st.Err = true, nil })
-				return conn, nil
-			}
-			if errors.Is(cause, transports.ErrInterrupted) && *attempt < 4 {
-				continue
+		if cause = s.reopen(r); cause == nil {
+			return conn, nil
+		}
+		if s.ctx.Err() != nil {
+			return conn, cause
+		}
+		s.missed(cause)
+	}
+	// The old subscription is gone, or was away for longer than it may be.
+	s.settle(cause)
+	conn.Close()
+	for ; ; tries = 0 {
+		if tries == 0 { // otherwise the way to the producer was free just now
+			if err := s.pause(cause, attempt); err != nil {
+				return conn, err
 			}
 		}
-		// The old subscription is gone, or was away for longer than it may be.
-		conn.Close()
 		fresh, err := s.subscribe(s.ctx)
 		if err == nil {
 			return fresh, nil
 		}
 		if s.ctx.Err() != nil || final(err) {
-			return nil, err
+			return conn, err
 		}
-		s.cfg.Logger.Debug("not reached", "error", err)
-		s.setStatus(func(st *Status) { st.Err = err })
+		s.missed(err)
 		cause = err
 	}
 }
 
-// delay honors what the peer asked for, within bounds.
-func delay(attempt int, cause error) time.Duration {
-	var r *aaep.Rejection
-	if errors.As(cause, &r) && r.RetryAfter > 0 {
-		return min(max(r.RetryAfter, time.Second), 5*time.Minute)
-	}
-	return jitter(attempt)
+// missed tells that an attempt failed.
+func (s *Subscription) missed(err error) {
+	s.cfg.Logger.Debug("not reached", "error", err)
+	s.setStatus(func(st *Status) { st.Err = err })
 }
 
-func (s *Subscription) sleep(d time.Duration) error {
-	t := time.NewTimer(d)
+func (s *Subscription) reopen(r transports.Reopener) error {
+	ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
+	defer cancel()
+	if err := r.Reopen(ctx); err != nil {
+		return err
+	}
+	s.setStatus(func(st *Status) { st.Connected, st.Err = true, nil })
+	return nil
+}
+
+// pause waits before the next attempt.
+func (s *Subscription) pause(cause error, attempt *int) error {
+	t := time.NewTimer(delay(*attempt, cause))
 	defer t.Stop()
+	*attempt++
 	select {
 	case <-t.C:
 		return nil
@@ -116,14 +123,33 @@ func (s *Subscription) sleep(d time.Duration) error {
 	}
 }
 
+// delay honors what the peer asked for, within bounds. Nobody comes earlier than told, and those who were
+// told the same do not come all at once.
+func delay(attempt int, cause error) time.Duration {
+	var r *aaep.Rejection
+	if errors.As(cause, &r) && r.RetryAfter > 0 {
+		return min(max(r.RetryAfter, time.Second)+jitter(attempt), longestWait)
+	}
+	return jitter(attempt)
+}
+
+// jitter is a random part of the delay before the next attempt (INV-52).
+func jitter(attempt int) time.Duration {
+	longest := longestDelay
+	if attempt < 8 {
+		longest = min(firstDelay<<attempt, longestDelay)
+	}
+	return time.Duration(rand.Int64N(int64(longest))) + 1
+}
+
 // read hands on what comes over one link until that breaks.
 func (s *Subscription) read(conn transports.Conn) error {
 	for {
 		data, err := conn.Receive(s.ctx)
+		if err == io.EOF { // not errors.Is: an interrupted stream may have it inside
+			return errEnded
+		}
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = errors.New("the producer ended the link")
-			}
 			return err
 		}
 		m, err := aaep.Decode(data)
@@ -133,45 +159,32 @@ func (s *Subscription) read(conn transports.Conn) error {
 		}
 		switch m := m.(type) {
 		case *aaep.Event:
-			if err := s.take(m); err != nil {
-				return err
-			}
-		case *aaep.SubscriptionAccepted, *aaep.SubscriptionRejected:
-			select {
-			case s.answers <- m:
-			default:
-				s.cfg.Logger.Warn("answer without a question", "type", m.MessageType())
-			}
-			if no, ok := m.(*aaep.SubscriptionRejected); ok {
-				return rejection(no) // a refused renegotiation ends the subscription (§5.7)
-			}
+			err = s.receive(m, len(data))
+		case *aaep.SubscriptionAccepted:
+			err = s.agree(m)
+		case *aaep.SubscriptionRejected:
+			err = rejection(m) // a refused renegotiation ends the subscription (§5.7)
+			s.settle(err)
 		case *aaep.SubscriptionClose:
-			return &aaep.Rejection{Code: m.ReasonCode, Message: m.ReasonMessage, Remote: true}
+			err = s.closedBy(m)
 		default:
 			s.cfg.Logger.Warn("message ignored", "type", m.MessageType())
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// take hands an event on, unless it came before.
-func (s *Subscription) take(ev *aaep.Event) error {
-	s.mu.Lock()
-	if s.seen[ev.EventID] {
-		s.mu.Unlock()
+// closedBy takes the producer's leave, if it is for this subscription.
+func (s *Subscription) closedBy(m *aaep.SubscriptionClose) error {
+	if m.SubscriptionID != s.Accepted().SubscriptionID {
+		s.cfg.Logger.Warn("message ignored", "type", m.MessageType(), "subscription_id", m.SubscriptionID)
 		return nil
 	}
-	s.seen[ev.EventID] = true
-	s.order = append(s.order, ev.EventID)
-	if len(s.order) > remembered {
-		delete(s.seen, s.order[0])
-		s.order = s.order[1:]
+	r := &aaep.Rejection{Code: m.ReasonCode, Message: m.ReasonMessage, Remote: true}
+	if r.Code == "" {
+		r.Code = aaep.ReasonUnknown
 	}
-	s.noteQuestion(ev)
-	s.mu.Unlock()
-	select {
-	case s.events <- ev:
-		return nil
-	case <-s.ctx.Done():
-		return s.ctx.Err()
-	}
+	return r
 }

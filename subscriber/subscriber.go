@@ -19,10 +19,9 @@ package subscriber
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"iter"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -46,16 +45,14 @@ type Config struct {
 
 const (
 	handshakeTimeout = 10 * time.Second
+	closeTimeout     = 2 * time.Second        // for the last words to a producer
 	firstDelay       = 500 * time.Millisecond // between two attempts, doubled each time, with full jitter
 	longestDelay     = 60 * time.Second
+	longestWait      = 5 * time.Minute  // that a producer may ask for
 	healthyAfter     = 30 * time.Second // of connection before the delay starts over
 	remembered       = 4096             // event ids, to drop what comes twice
-	waitingEvents    = 256              // events nobody has asked for yet
+	openQuestions    = 1024             // that may be answered; the oldest are forgotten first
 )
-
-// ErrUnknownEvent is returned by Reply and Answer for an event that asks nothing, came from another
-// subscription, or was answered before.
-var ErrUnknownEvent = errors.New("subscriber: not an open question of this subscription")
 
 // Subscription is one negotiated channel. All its methods may be called at once, and from inside the loop
 // over Events.
@@ -66,38 +63,33 @@ type Subscription struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the reading goroutine has ended
 
-	events  chan *aaep.Event
-	answers chan aaep.Message // to a renegotiation
+	inbox   inbox
+	asking  chan struct{}    // held by Renegotiate
+	crowded chan struct{}    // told that the answer is behind more events than may wait
+	numbers map[string]int64 // of the newest event of each session that is numbered
 
-	asking sync.Mutex // one renegotiation at a time
-
-	mu       sync.Mutex
-	wanted   aaep.Capabilities // what the next handshake asks for
-	conn     transports.Conn
-	accepted *aaep.SubscriptionAccepted
-	status   Status
-	changed  chan struct{} // closed when status changes
-	open     map[aaep.ReplyToken]*question
-	err      error // why the subscription is over
-	seen     map[string]bool
-	order    []string // of seen, oldest first
-}
-
-// question is one that was received and may be answered once.
-type question struct {
-	event    *aaep.Event
-	received time.Time
-	sub      string       // the subscription it came on
-	reply    aaep.Message // once one was made
-	value    any          // what it says
-	answered bool         // it is under way, or has arrived
+	mu         sync.Mutex
+	wanted     aaep.Capabilities // what the next handshake asks for
+	conn       transports.Conn
+	accepted   *aaep.SubscriptionAccepted
+	generation int // of subscriptions: the number of handshakes
+	status     Status
+	changed    chan struct{} // closed when status changes
+	pending    *renegotiation
+	open       map[aaep.ReplyToken]*question
+	err        error          // why the subscription is over
+	farewell   error          // what came of telling the producer
+	seen       map[string]int // event ids, with the generation each came in
+	order      []string       // of seen, oldest first
 }
 
 // Status says how a subscription is doing.
 type Status struct {
-	// Connected is false while the link is broken; Err then says why.
+	// Connected is false while the link is broken and after the end; Err then says why.
 	Connected bool
 	Err       error
+	// Over is true once the subscription has ended; nothing changes after that.
+	Over bool
 	// Subscribed counts handshakes: above one, the producer was reached anew and may have lost its place.
 	Subscribed int
 }
@@ -110,11 +102,15 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 	}
 	s := &Subscription{
 		cfg: cfg, dialer: dialer, wanted: cfg.Capabilities, done: make(chan struct{}),
-		events: make(chan *aaep.Event, waitingEvents), answers: make(chan aaep.Message, 1),
-		changed: make(chan struct{}), open: map[aaep.ReplyToken]*question{}, seen: map[string]bool{},
+		inbox: newInbox(), asking: make(chan struct{}, 1), crowded: make(chan struct{}, 1),
+		numbers: map[string]int64{}, changed: make(chan struct{}),
+		open: map[aaep.ReplyToken]*question{}, seen: map[string]int{},
 	}
-	if err := aaep.Validate(s.request()); err != nil {
-		return nil, err
+	if _, err := aaep.Encode(s.request()); err != nil {
+		return nil, fmt.Errorf("subscriber: this Config cannot be sent: %w", err)
+	}
+	if dialer == nil {
+		return nil, errors.New("subscriber: a Dialer is required")
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	conn, err := s.subscribe(ctx)
@@ -129,8 +125,12 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 func (s *Subscription) request() *aaep.SubscriptionRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.requestLocked(s.wanted)
+}
+
+func (s *Subscription) requestLocked(c aaep.Capabilities) *aaep.SubscriptionRequest {
 	return &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: s.cfg.ID, SubscriberName: s.cfg.Name,
-		SubscriberVersion: s.cfg.Version, Capabilities: s.wanted}
+		SubscriberVersion: s.cfg.Version, Capabilities: c}
 }
 
 // subscribe dials and shakes hands.
@@ -139,21 +139,27 @@ func (s *Subscription) subscribe(ctx context.Context) (transports.Conn, error) {
 	defer cancel()
 	conn, err := s.dialer.Dial(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("subscriber: the producer was not reached: %w", err)
 	}
 	accepted, err := s.shakeHands(ctx, conn)
 	if err != nil {
+		if accepted != nil { // its answer is not
+			_ = s.leave(ctx, conn, accepted.SubscriptionID, err)
+		}
 		conn.Close()
 		return nil, err
 	}
 	s.mu.Lock()
 	s.conn, s.accepted = conn, accepted
+	s.generation++
 	clear(s.open) // their tokens died with the subscription they came on
+	s.settleLocked(errors.New("subscriber: the subscription began anew before its new terms were answered"))
 	s.mu.Unlock()
 	s.setStatus(func(st *Status) { st.Connected, st.Err = true, nil; st.Subscribed++ })
 	return conn, nil
 }
 
+// shakeHands returns the producer's acceptance, and an error with it if that cannot be agreed to.
 func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn) (*aaep.SubscriptionAccepted, error) {
 	req := s.request()
 	msg, err := aaep.Encode(req)
@@ -161,15 +167,18 @@ func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn) (*a
 		return nil, err
 	}
 	if err := conn.Send(ctx, msg); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("subscriber: the request was not sent: %w", err)
 	}
 	data, err := conn.Receive(ctx)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("subscriber: the producer did not answer the request: %w", err)
 	}
 	m, err := aaep.Decode(data)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("subscriber: the producer's answer cannot be read: %w", err)
 	}
 	switch m := m.(type) {
 	case *aaep.SubscriptionAccepted:
@@ -189,46 +198,7 @@ func rejection(m *aaep.SubscriptionRejected) *aaep.Rejection {
 	return r
 }
 
-// Next returns the next event, in order and each once. It returns io.EOF after Close, an *aaep.Rejection
-// after the producer closed or refused for good, and ctx's error if that is done first, which
-// loses nothing.
-func (s *Subscription) Next(ctx context.Context) (*aaep.Event, error) {
-	select {
-	case ev := <-s.events:
-		return ev, nil
-	default:
-	}
-	select {
-	case ev := <-s.events:
-		return ev, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-s.done:
-		select { // what was received before the end is still handed on
-		case ev := <-s.events:
-			return ev, nil
-		default:
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return nil, s.err
-	}
-}
-
-// Events is Next as an iterator. After Close it ends; any other error is its last pair. Leaving the loop
-// leaves the subscription open.
-func (s *Subscription) Events(ctx context.Context) iter.Seq2[*aaep.Event, error] {
-	return func(yield func(*aaep.Event, error) bool) {
-		for {
-			ev, err := s.Next(ctx)
-			if errors.Is(err, io.EOF) || !yield(ev, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// Accepted returns the producer's newest answer: who it is and what it honors.
+// Accepted returns the producer's newest answer: who it is and what it honors. It must not be changed.
 func (s *Subscription) Accepted() *aaep.SubscriptionAccepted {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,57 +212,89 @@ func (s *Subscription) Status() (Status, <-chan struct{}) {
 	return s.status, s.changed
 }
 
+// setStatus does not compare: two errors of a type that cannot be compared would panic.
 func (s *Subscription) setStatus(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.status
 	change(&s.status)
-	if was != s.status {
-		close(s.changed)
-		s.changed = make(chan struct{})
-	}
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // Close ends the subscription: it tells the producer, waiting at most two seconds, and releases everything.
-// A second Close does nothing.
+// A second Close does nothing. The error says that a producer that was there could not be told.
 func (s *Subscription) Close() error {
 	s.mu.Lock()
-	conn, over := s.conn, s.err != nil
-	if !over {
+	first := s.err == nil
+	if first {
 		s.err = io.EOF
 	}
 	s.mu.Unlock()
-	if over {
-		<-s.done
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	err := s.send(ctx, conn, &aaep.SubscriptionClose{SubscriptionID: s.Accepted().SubscriptionID,
-		ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "The subscriber is closing."})
 	s.cancel()
-	conn.Close()
 	<-s.done
-	if errors.Is(err, transports.ErrClosed) || errors.Is(err, transports.ErrInterrupted) {
+	if !first {
 		return nil
 	}
-	return err
+	return s.farewell
 }
 
-// send writes one message to the link.
+// end says goodbye on the link that is current and keeps why the subscription is over. After it nothing of
+// the subscription is left running.
+func (s *Subscription) end(conn transports.Conn, err error) {
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = err
+	}
+	err = s.err
+	connected, id := s.status.Connected, s.accepted.SubscriptionID
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	told := s.leave(ctx, conn, id, err)
+	conn.Close()
+	if connected && !gone(told) {
+		s.farewell = told
+	}
+	s.settle(err)
+	s.setStatus(func(st *Status) { st.Connected, st.Over, st.Err = false, true, err })
+	s.cancel()
+	close(s.done)
+}
+
+// gone reports whether a message was not sent because there is nobody to send it to.
+func gone(err error) bool {
+	return errors.Is(err, transports.ErrClosed) || errors.Is(err, transports.ErrInterrupted) || errors.Is(err, io.ErrClosedPipe)
+}
+
+// leave tells the producer that this side ends the subscription, unless it was the producer who did.
+func (s *Subscription) leave(ctx context.Context, conn transports.Conn, id string, why error) error {
+	m := &aaep.SubscriptionClose{SubscriptionID: id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "The subscriber is closing."}
+	var r *aaep.Rejection
+	if errors.As(why, &r) {
+		if r.Remote {
+			return nil
+		}
+		m.ReasonCode, m.ReasonMessage = aaep.PolicyViolation, "The subscriber does not agree to these terms."
+		if r.Code == aaep.ManifestSignatureRequired {
+			m.ReasonCode, m.ReasonMessage = manifestNotVerified, "The subscriber demands a manifest that it can verify."
+		}
+	} else if why != io.EOF && !errors.Is(why, transports.ErrInterrupted) {
+		return nil // the link failed, and the subscription with it
+	}
+	return s.send(ctx, conn, m)
+}
+
 func (s *Subscription) send(ctx context.Context, conn transports.Conn, m aaep.Message) error {
-	msg, err := aaep.Encode(m)
+	msg, err := encode(m)
 	if err != nil {
 		return err
 	}
-	return conn.Send(ctx, msg)
+	return s.write(ctx, conn, msg)
 }
 
-// jitter is a random part of the delay before the next attempt (INV-52).
-func jitter(attempt int) time.Duration {
-	longest := longestDelay
-	if attempt < 8 {
-		longest = min(firstDelay<<attempt, longestDelay)
-	}
-	return time.Duration(rand.Int64N(int64(longest))) + 1
+// write hands a message to the link. Meanwhile the link is read even if nobody takes the events, for the
+// producer may be waiting for that before it reads in turn.
+func (s *Subscription) write(ctx context.Context, conn transports.Conn, msg []byte) error {
+	defer s.inbox.widen()()
+	return conn.Send(ctx, msg)
 }

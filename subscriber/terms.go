@@ -1,7 +1,9 @@
 package subscriber
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,11 +61,27 @@ func merge(before, change aaep.Capabilities) aaep.Capabilities {
 	if change.EventFilters != nil {
 		before.EventFilters = change.EventFilters
 	}
+	if change.SupportedConformanceLevels != nil {
+		before.SupportedConformanceLevels = change.SupportedConformanceLevels
+	}
+	if change.SupportedExtensions != nil {
+		before.SupportedExtensions = change.SupportedExtensions
+	}
 	if change.CognitiveLoad != "" {
 		before.CognitiveLoad = change.CognitiveLoad
 	}
 	if change.PaceWPM != 0 {
 		before.PaceWPM = change.PaceWPM
+	}
+	if change.AcceptSignedManifestsOnly != nil {
+		before.AcceptSignedManifestsOnly = change.AcceptSignedManifestsOnly
+	}
+	if len(change.Extensions) > 0 {
+		before.Extensions = maps.Clone(before.Extensions) // the caller's, or another goroutine's
+		if before.Extensions == nil {
+			before.Extensions = map[string]json.RawMessage{}
+		}
+		maps.Copy(before.Extensions, change.Extensions)
 	}
 	return before
 }
@@ -79,7 +97,6 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 			Message: fmt.Sprintf("the producer wants to speak version %q; this subscriber speaks %s", acc.AAEPVersion, aaep.Version)}
 	}
 	asked, honored := req.Capabilities, acc.HonoredCapabilities
-	isTrue := func(b *bool) bool { return b != nil && *b }
 	if isTrue(asked.AcceptSignedManifestsOnly) {
 		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired,
 			Message: "a signed manifest was demanded, and this subscriber cannot verify one"}
@@ -105,5 +122,49 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 			return refuse("honors the language %q, which was not asked for", tag)
 		}
 	}
+	if asked.EventFilters != nil && honored.EventFilters != nil {
+		if p := letsThrough(asked.EventFilters, honored.EventFilters); p != "" {
+			return refuse("lets through events of type %q, which were not asked for", p)
+		}
+	}
 	return nil
 }
+
+// letsThrough returns a pattern of types that the honored filters pass and the requested ones hold back, or
+// "". A list that was left out is as requested, and in a request every type of AAEP's own (§5.3.1.7).
+func letsThrough(asked, honored *aaep.EventFilters) string {
+	covers := func(wide, narrow string) bool {
+		prefix, open := strings.CutSuffix(wide, "*")
+		return wide == narrow || open && strings.HasPrefix(narrow, prefix)
+	}
+	covered := func(list []string, p string) bool {
+		return slices.ContainsFunc(list, func(wide string) bool { return covers(wide, p) })
+	}
+	include, exclude := asked.Include, asked.Exclude
+	if include == nil {
+		include = []string{"aaep:agent.*"}
+	}
+	passes, holds := honored.Include, honored.Exclude
+	if passes == nil {
+		passes = include
+	}
+	if holds == nil {
+		holds = exclude
+	}
+	for _, p := range passes {
+		if covered(holds, p) {
+			continue
+		}
+		if !covered(include, p) {
+			return p
+		}
+		for _, e := range exclude {
+			if (covers(p, e) || covers(e, p)) && !covered(holds, e) {
+				return e
+			}
+		}
+	}
+	return ""
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }

@@ -17,7 +17,8 @@ const MaxMessage = 1 << 20
 type Conn interface {
 	// Receive returns the next message from the peer. It returns io.EOF after the peer closed cleanly,
 	// ErrInterrupted where a Reopener's stream broke, and another error where the link is gone. A
-	// cancelled ctx loses nothing: the next Receive gets the message.
+	// cancelled ctx loses nothing: the next Receive gets the message. Calling Receive again says that
+	// the message before has been dealt with; a binding that acknowledges messages does so then.
 	Receive(ctx context.Context) ([]byte, error)
 	// Send hands one message to the link, waiting while the peer is slow. It does not keep msg.
 	Send(ctx context.Context, msg []byte) error

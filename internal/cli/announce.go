@@ -52,6 +52,13 @@ func (a *announcer) print(line string) {
 	}
 }
 
+// failed reports whether nobody reads any more.
+func (a *announcer) failed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err != nil
+}
+
 // announcement is what is said of an event at a verbosity; "" for nothing. A question has the whole time it
 // was given.
 func announcement(ev *aaep.Event, v aaep.Verbosity) string {

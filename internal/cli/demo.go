@@ -51,7 +51,7 @@ No real money moves.`,
 			}
 			err := d.run(ctx)
 			switch {
-			case err == nil || d.err != nil: // done, or nobody reads any more
+			case err == nil || d.failed():
 				return nil
 			case ctx.Err() != nil:
 				return &exitError{exitInterrupted, errors.New("interrupted")}
@@ -171,8 +171,7 @@ func (w *person) subscribe(ctx context.Context, url string) (err error) {
 // follow announces until the session is over.
 func (w *person) follow(ctx context.Context) {
 	var question *aaep.Event
-	settled := func() {}
-	defer func() { settled() }()
+	var settled chan struct{} // closed when that is over
 	for ev, err := range w.sub.Events(ctx) {
 		if err != nil {
 			if ctx.Err() == nil {
@@ -182,18 +181,17 @@ func (w *person) follow(ctx context.Context) {
 		}
 		w.received = append(w.received, receipt{time.Now(), ev.Critical()})
 		if question != nil && ends(question, ev) {
-			settled()
+			close(settled)
+			question = nil
 		}
 		text := announcement(ev, ev.Verbosity)
 		if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && w.decides {
-			var open context.Context
-			open, settled = context.WithCancel(ctx)
-			question = ev
+			question, settled = ev, make(chan struct{})
 			if w.answer == "" {
 				text += "\n" + promptDecision
 			}
 			w.say(w.name, text)
-			go w.decide(open, ev)
+			go w.decide(ctx, ev, settled)
 		} else {
 			w.say(w.name, text)
 		}
@@ -205,7 +203,7 @@ func (w *person) follow(ctx context.Context) {
 
 // decide sends what the person at the keyboard says while the question is open, or what --answer said for
 // them beforehand.
-func (w *person) decide(open context.Context, ev *aaep.Event) {
+func (w *person) decide(ctx context.Context, ev *aaep.Event, settled <-chan struct{}) {
 	d := map[string]aaep.Decision{"accept": aaep.Accept, "reject": aaep.Reject}[w.answer]
 	if w.answer == "timeout" {
 		w.say(w.name, "Nobody answers.")
@@ -224,15 +222,20 @@ func (w *person) decide(open context.Context, ev *aaep.Event) {
 					w.say(w.name, "That is no answer. "+promptDecision)
 				}
 			}
-		case <-open.Done():
+		case <-settled:
+			return
+		case <-ctx.Done():
 			return
 		}
 	}
 	w.say(w.name, "The person answers: "+string(d)+".")
-	if err := w.sub.Reply(open, ev, d); err != nil && open.Err() == nil {
+	if err := w.sub.Reply(ctx, ev, d); err != nil && ctx.Err() == nil {
 		w.say(w.name, "The answer was not delivered: "+sentence(plain(err)))
 	}
 }
+
+// jitter is how much sooner one event may arrive after another than it was sent.
+const jitter = 50 * time.Millisecond
 
 // highestRate is the largest number of events that are not critical in any window of one second.
 func highestRate(rs []receipt) int {
@@ -240,7 +243,7 @@ func highestRate(rs []receipt) int {
 	for i, first := range rs {
 		n := 0
 		for _, r := range rs[i:] {
-			if !r.critical && r.at.Sub(first.at) < time.Second {
+			if !r.critical && r.at.Sub(first.at) < time.Second-jitter {
 				n++
 			}
 		}

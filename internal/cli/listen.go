@@ -151,7 +151,7 @@ func (l *listener) listen(ctx context.Context, url string, caps aaep.Capabilitie
 		case ev := <-events:
 			l.looked(sub.Status())
 			l.announce(ev)
-			if l.err != nil { // nobody reads any more
+			if l.failed() {
 				return nil
 			}
 		case line, ok := <-lines:

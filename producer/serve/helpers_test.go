@@ -284,6 +284,20 @@ func (st *stream) until(match func(*aaep.Event) bool) (f frame, before []*aaep.E
 	}
 }
 
+// find is until without a look at what is in between, which takes its time.
+func (st *stream) find(typ aaep.Type) frame {
+	st.t.Helper()
+	for {
+		f, more := st.next()
+		if !more {
+			st.t.Fatal("the stream ended: ", st.err)
+		}
+		if strings.Contains(f.data, `"type":"`+string(typ)+`"`) {
+			return f
+		}
+	}
+}
+
 // question reads up to the next confirmation.
 func (st *stream) question() (frame, *aaep.AwaitingConfirmation) {
 	st.t.Helper()

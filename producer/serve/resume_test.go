@@ -12,6 +12,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
 )
 
 const story1 = "Your plan is ready 👩🏽‍🌾! Ọjọ́ ìsinmi rẹ ti súnmọ́lé. It costs $3.14 a day. 了解しました。ありがとう。 The end"
@@ -136,7 +137,8 @@ func checkWhole(evs []*aaep.Event) error {
 
 // checkCaughtUp is for a listener who came back without having seen anything it could name (D-29, D-65).
 func checkCaughtUp(evs []*aaep.Event) error {
-	if typ := evs[0].Type(); typ != aaep.TypeStateChanged && typ != aaep.TypeSessionStarted {
+	calm := slices.DeleteFunc(slices.Clone(evs), (*aaep.Event).Critical) // what is critical overtakes (INV-24)
+	if typ := calm[0].Type(); typ != aaep.TypeStateChanged && typ != aaep.TypeSessionStarted {
 		return fmt.Errorf("the first event is %s", typ)
 	}
 	return checkOnce(evs)
@@ -237,5 +239,240 @@ func TestManyCuts(t *testing.T) {
 	}
 	if st, _ := sub.Status(); st.Subscribed != 1 {
 		t.Errorf("subscribed %d times, want once", st.Subscribed)
+	}
+}
+
+// TestMergedTextOnce: text that was merged under pressure left without an id, because it passed held progress. Cut
+// there, and resumed when there is no pressure, it must not be told again piece by piece (P6, INV-21).
+func TestMergedTextOnce(t *testing.T) {
+	t.Skip("known: what left without an id is cut in other pieces after a resume, with other ids")
+	st := start(t, producer.Config{})
+	px := newProxy(t, st.addr, fault{text: `"chunk":"One. Two. "`, onlyOne: true})
+	sub := followThrough(t, px, terms(5, aaep.BoundarySentence))
+	s := st.session("Planning.")
+	for _, state := range []aaep.State{aaep.StateDeciding, aaep.StateThinking, aaep.StateDeciding} {
+		check(t, s.State(state, aaep.Text{})) // and the budget is spent
+	}
+	out := s.Output()
+	progress := func(n int64) { check(t, s.Progress(aaep.Text{}, aaep.Progress{Step: n}, 0)) }
+	progress(1)
+	out.WriteString("One. ")
+	out.WriteString("Two. ")
+	out.WriteString("Three")
+	progress(2)
+	await(t, sub, "broken", broken)
+	eventually(t, "the budget is whole again", func() bool {
+		all := st.p.Subscriptions()
+		return len(all) == 1 && !all[0].Connected
+	})
+	time.Sleep(1500 * time.Millisecond) // it cannot be asked
+	px.let()
+	check(t, out.Close())
+	check(t, s.Complete(aaep.Say("Done.")))
+	evs := mustCollect(t, sub, isOver)
+	if err := errors.Join(checkOnce(evs), checkText(evs, "One. Two. Three")); err != nil {
+		t.Errorf("%v\n%s", err, story(evs))
+	}
+}
+
+// lag subscribes, sees one event, is cut off, and misses n others.
+func lag(t *testing.T, st *stage, n int) (*proxy, *producer.Session, *lagging) {
+	px := newProxy(t, st.addr)
+	sub := followThrough(t, px, everything)
+	s := st.session("Planning.")
+	l := &lagging{sub, mustCollect(t, sub, isA(aaep.TypeStateChanged))}
+	px.cut(true)
+	await(t, sub, "broken", broken)
+	eventually(t, "the producer knows it too", func() bool { return !st.p.Subscriptions()[0].Connected })
+	for i := range n {
+		check(t, s.Progress(aaep.Text{}, aaep.Progress{Step: int64(i + 1)}, 0))
+	}
+	return px, s, l
+}
+
+type lagging struct {
+	*subscriber.Subscription
+	seen []*aaep.Event
+}
+
+// TestResumeTooLate: the log no longer holds the place. The subscriber is told where the agent is now, and what it
+// asks (INV-22, SSE-014, D-29).
+func TestResumeTooLate(t *testing.T) {
+	st := start(t, producer.Config{KeepEvents: 8})
+	px, s, sub := lag(t, st, 20)
+	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+	eventually(t, "the question is asked", func() bool { return st.p.Produced() == 24 })
+	px.let()
+	var replied error
+	evs := mustCollect(t, sub.Subscription, func(ev *aaep.Event) bool {
+		if ev.Type() == aaep.TypeAwaitingConfirmation {
+			replied = sub.Reply(context.Background(), ev, aaep.Accept)
+		}
+		return ev.Type() == aaep.TypeToolCompleted
+	})
+	check(t, replied)
+	if want := "awaiting.confirmation thinking>awaiting_input awaiting_input>calling_tool pay pay:success"; story(evs) != want {
+		t.Errorf("after the gap came %s, want %s", story(evs), want)
+	}
+	if r := wait(t, agent); r.err != nil {
+		t.Error(r.err)
+	}
+	if err := checkOnce(append(sub.seen, evs...)); err != nil {
+		t.Error(err)
+	}
+	if status, _ := sub.Status(); status.Subscribed != 1 || !status.Connected || status.Err != nil {
+		t.Errorf("the status is %+v, want one subscription, connected", status)
+	}
+	s.Complete(aaep.Text{})
+}
+
+// TestResumeInTime is TestResumeTooLate with a log that is just long enough, and one that is one too short.
+func TestResumeInTime(t *testing.T) {
+	for keep, want := range map[int]string{6: "progress.updated", 5: "idle>thinking"} {
+		st := start(t, producer.Config{KeepEvents: keep})
+		px, s, sub := lag(t, st, 6)
+		px.let()
+		evs := mustCollect(t, sub.Subscription, func(*aaep.Event) bool { return true })
+		if got := story(evs); got != want {
+			t.Errorf("a log of %d events: first comes %s, want %s", keep, got, want)
+		}
+		check(t, s.Complete(aaep.Text{}))
+		evs = append(evs, mustCollect(t, sub.Subscription, isOver)...)
+		if n := map[int]int{6: 7, 5: 2}[keep]; len(evs) != n || checkOnce(evs) != nil {
+			t.Errorf("a log of %d events: %s", keep, story(evs))
+		}
+	}
+}
+
+// TestUnknownLastEventID: an id we never made, one of another producer, and one that is none at all (D-65).
+func TestUnknownLastEventID(t *testing.T) {
+	st := start(t, producer.Config{})
+	r := subscribe(t, st.addr, mute(everything))
+	first := r.open("")
+	s := st.session("Planning.")
+	defer s.Close()
+	known, _ := first.until(isA(aaep.TypeStateChanged))
+	forged := known.id[:len(known.id)-1] + string("0123456789abcdef"[(strings.IndexByte("0123456789abcdef", known.id[len(known.id)-1])+1)%16])
+	for _, id := range []string{forged, "evt_00000000000000000000000000000000", "evt_", "42", "' OR 1=1 --", strings.Repeat("x", 4000)} {
+		f, more := r.open(id).next()
+		if !more || story([]*aaep.Event{f.event(t)}) != "idle>thinking" || f.id != "" {
+			t.Errorf("after %.40q came %+v, want the state, without an id", id, f)
+		}
+	}
+	check(t, s.State(aaep.StateDeciding, aaep.Text{}))
+	if f, _ := r.open(known.id).next(); story([]*aaep.Event{f.event(t)}) != "thinking>deciding" {
+		t.Errorf("after the known id came %+v", f)
+	}
+}
+
+// TestNewStreamReplacesOld: the old one ends, and nothing is lost between the two (D-65).
+func TestNewStreamReplacesOld(t *testing.T) {
+	st := start(t, producer.Config{})
+	r := subscribe(t, st.addr, mute(everything))
+	streams := []*stream{r.open("")}
+	s := st.session("Planning.")
+	var evs []*aaep.Event
+	last := ""
+	for i := range 20 {
+		check(t, s.Progress(aaep.Text{}, aaep.Progress{Step: int64(i + 1)}, 0))
+		newest := streams[len(streams)-1]
+		f, more := newest.next() // there are more, lost with the stream
+		if !more {
+			t.Fatal("the stream ended: ", newest.err)
+		}
+		evs, last = append(evs, f.event(t)), f.id
+		streams = append(streams, r.open(last))
+		newest.end()
+	}
+	check(t, s.Complete(aaep.Text{}))
+	_, before := streams[len(streams)-1].until(isOver)
+	evs = append(evs, before...)
+	if err := checkOnce(evs); err != nil || len(evs) != 22 {
+		t.Errorf("%d events, want 22; %v: %s", len(evs), err, story(evs))
+	}
+}
+
+// TestGrace: a question whose only recipient stays away is given up after the grace time and not before; one whose
+// recipient comes back within it can be answered (INV-15, D-38).
+func TestGrace(t *testing.T) {
+	const grace = 500 * time.Millisecond
+	for _, comesBack := range []bool{false, true} {
+		t.Run(fmt.Sprintf("back=%v", comesBack), func(t *testing.T) {
+			t.Parallel()
+			cfg := producer.Config{Grace: grace}
+			if comesBack {
+				cfg.Grace = patience
+			}
+			st := start(t, cfg)
+			px := newProxy(t, st.addr)
+			sub := followThrough(t, px, everything)
+			s := st.session("Planning.")
+			defer s.Close()
+			agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+			evs := mustCollect(t, sub, isA(aaep.TypeAwaitingConfirmation))
+			cut := time.Now()
+			px.cut(true)
+			await(t, sub, "broken", broken)
+			if !comesBack {
+				if r := wait(t, agent); !errors.Is(r.err, producer.ErrUnreachable) || time.Since(cut) < grace {
+					t.Errorf("%v after %v, want ErrUnreachable after %v", r.err, time.Since(cut), grace)
+				}
+				// What comes then begins anew, and is told so.
+				px.let()
+				await(t, sub, "back", connected)
+				if status, _ := sub.Status(); status.Subscribed != 2 {
+					t.Errorf("subscribed %d times, want 2", status.Subscribed)
+				}
+				if err := sub.Reply(context.Background(), evs[len(evs)-1], aaep.Accept); err == nil {
+					t.Error("a question of the old subscription can be answered")
+				}
+				return
+			}
+			px.let()
+			await(t, sub, "back", connected)
+			check(t, sub.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
+			if r := wait(t, agent); r.err != nil || r.value != "done" {
+				t.Errorf("the tool returned %q, %v", r.value, r.err)
+			}
+		})
+	}
+}
+
+// TestOneOfTwoStaysAway: while one recipient is left, the question stays open (INV-15).
+func TestOneOfTwoStaysAway(t *testing.T) {
+	st := start(t, producer.Config{Grace: 50 * time.Millisecond})
+	px := newProxy(t, st.addr)
+	gone, stays := followThrough(t, px, everything), follow(t, st.addr, everything)
+	s := st.session("Planning.")
+	defer s.Close()
+	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+	mustCollect(t, gone, isA(aaep.TypeAwaitingConfirmation))
+	evs := mustCollect(t, stays, isA(aaep.TypeAwaitingConfirmation))
+	px.cut(true)
+	eventually(t, "the one counts as gone", func() bool { return len(st.p.Subscriptions()) == 1 })
+	check(t, stays.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
+	if r := wait(t, agent); r.err != nil {
+		t.Error(r.err)
+	}
+}
+
+// TestAskedAgain: a subscriber that was away for too long subscribes anew. A question that is still open, for another
+// was asked too, is put to it again, and it can answer.
+func TestAskedAgain(t *testing.T) {
+	st := start(t, producer.Config{Grace: 50 * time.Millisecond})
+	px := newProxy(t, st.addr)
+	sub, other := followThrough(t, px, everything), subscribe(t, st.addr, everything)
+	other.open("")
+	s := st.session("Planning.")
+	defer s.Close()
+	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+	mustCollect(t, sub, isA(aaep.TypeAwaitingConfirmation))
+	px.cut(true)
+	eventually(t, "it counts as gone", func() bool { return len(st.p.Subscriptions()) == 1 })
+	px.let()
+	evs := mustCollect(t, sub, isA(aaep.TypeAwaitingConfirmation))
+	check(t, sub.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
+	if r := wait(t, agent); r.err != nil {
+		t.Error(r.err)
 	}
 }

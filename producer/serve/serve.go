@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep/producer"
@@ -52,12 +53,14 @@ func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
 	}
 	binding := sse.NewServer(sse.ServerOptions{})
 	srv := &http.Server{Handler: binding, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(ln) }()
+	var running sync.WaitGroup
+	defer running.Wait()
 	defer srv.Close()
 	accepting, stop := context.WithCancel(ctx)
 	defer stop()
-	go p.Serve(accepting, binding)
+	failed := make(chan error, 1)
+	running.Go(func() { failed <- srv.Serve(ln) })
+	running.Go(func() { p.Serve(accepting, binding) })
 	select {
 	case err := <-failed:
 		return err

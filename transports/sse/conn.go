@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -210,7 +211,7 @@ func (c *conn) request(ctx context.Context, msg []byte) error {
 	var m aaep.Message
 	if err == nil {
 		if m, err = aaep.Decode(a.body); err != nil || !isAnswer(a.body) {
-			err = fmt.Errorf("sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s", at.Redacted(), a.text, a.excerpt())
+			err = a.refusal(fmt.Errorf("sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s", at.Redacted(), a.text, a.excerpt()))
 		}
 	}
 	accepted, _ := m.(*aaep.SubscriptionAccepted)
@@ -239,6 +240,25 @@ func (c *conn) request(ctx context.Context, msg []byte) error {
 		return transports.ErrClosed
 	}
 	return nil
+}
+
+// refusal says what a status means that came without a subscription.rejected: from a proxy, or a peer that
+// has only statuses (D-56).
+func (a reaction) refusal(err error) error {
+	r := &aaep.Rejection{Remote: true, Err: err, RetryAfter: a.retryAfter}
+	switch a.status {
+	case http.StatusUnauthorized:
+		r.Code = aaep.AuthenticationRequired
+	case http.StatusForbidden:
+		r.Code = aaep.AuthorizationDenied
+	case http.StatusTooManyRequests:
+		r.Code = aaep.RateLimit
+	case http.StatusServiceUnavailable:
+		r.Code = aaep.TransportUnavailable
+	default:
+		return err
+	}
+	return r
 }
 
 // locate finds the stream of an accepted subscription: where Location says, on this origin (D-66).
@@ -275,6 +295,7 @@ func (c *conn) deliver(ctx context.Context, msg []byte) error {
 
 // reaction is the response to a POST.
 type reaction struct {
+	retryAfter     time.Duration
 	status         int
 	text, location string
 	body           []byte
@@ -314,6 +335,9 @@ func (c *conn) post(ctx context.Context, to *url.URL, msg []byte) (reaction, err
 	defer resp.Body.Close()
 	a := reaction{status: resp.StatusCode, text: http.StatusText(resp.StatusCode), location: resp.Header.Get("Location")}
 	a.text = fmt.Sprintf("%d %s", a.status, a.text)
+	if n, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31); err == nil {
+		a.retryAfter = time.Duration(n) * time.Second
+	}
 	if a.status/100 == 3 {
 		return a, fmt.Errorf("sse: not delivered: status %s: a message is not sent on to another address; check Dialer.URL", a.text)
 	}

@@ -94,6 +94,44 @@ func accept(t *testing.T, s *Server, answer []byte) transports.Resumable {
 	return c.(transports.Resumable)
 }
 
+// prompt is a producer that deals with each message at once, as real ones do: a POST is answered when the
+// producer asks for the next message.
+type prompt struct {
+	transports.Resumable
+	got chan []byte
+	end error // valid once got is closed
+}
+
+func readOn(c transports.Resumable) *prompt {
+	p := &prompt{Resumable: c, got: make(chan []byte, 1024)}
+	go func() {
+		for {
+			msg, err := c.Receive(context.Background())
+			if err != nil {
+				p.end = err
+				close(p.got)
+				return
+			}
+			p.got <- msg
+		}
+	}()
+	return p
+}
+
+func (p *prompt) Principal() string { return p.Resumable.(transports.Identified).Principal() }
+
+func (p *prompt) Receive(ctx context.Context) ([]byte, error) {
+	select {
+	case msg, ok := <-p.got:
+		if !ok {
+			return nil, p.end
+		}
+		return msg, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // pair opens a subscription end to end, with its first stream.
 func pair(t *testing.T, s *Server, d Dialer, id string) (transports.Resumable, transports.Reopener, transports.Stream) {
 	t.Helper()
@@ -109,7 +147,7 @@ func subscribe(t *testing.T, s *Server, sub transports.Conn, id string) transpor
 	p := accept(t, s, accepted(id))
 	check(t, <-sent)
 	receive(t, sub, string(accepted(id)))
-	return p
+	return readOn(p)
 }
 
 func next(t *testing.T, p transports.Resumable) transports.Stream {
@@ -258,3 +296,5 @@ func readAll(t *testing.T, r io.Reader) string {
 	check(t, err)
 	return string(b)
 }
+
+func linkOf(p transports.Resumable) *link { return p.(*prompt).Resumable.(*link) }

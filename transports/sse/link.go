@@ -16,18 +16,26 @@ import (
 type link struct {
 	srv       *Server
 	principal string
-	in        chan []byte   // what the peer POSTed, for Receive
+	in        chan posted   // what the peer POSTed, for Receive
 	streams   chan *stream  // the newest stream, if NextStream has not taken it
 	slot      chan struct{} // held while a question waits for the producer's answer
 	done      chan struct{} // closed by end
 	hungUp    chan struct{} // closed once the peer's subscription.close is in the queue
 	hangUp    sync.Once
 
-	mu     sync.Mutex // never held while waiting
-	err    error      // why done is closed
-	id     string     // the subscription, once accepted
-	asked  *question  // the request the producer's next answer belongs to
+	mu     sync.Mutex    // never held while waiting
+	err    error         // why done is closed
+	id     string        // the subscription, once accepted
+	inHand chan struct{} // of the message that Receive returned last
+	asked  *question     // the request the producer's next answer belongs to
 	stream *stream
+}
+
+// posted is a message on its way to Receive. Handled is closed when Receive is called again, which says that
+// the message has been dealt with.
+type posted struct {
+	msg     []byte
+	handled chan struct{}
 }
 
 // question is a POST that waits for the producer's answer.
@@ -47,11 +55,11 @@ func newLink(s *Server, principal string, request []byte) (*link, *question) {
 	q := &question{first: true, answer: make(chan answer, 1)}
 	l := &link{
 		srv: s, principal: principal, asked: q,
-		in: make(chan []byte, 16), streams: make(chan *stream, 1), slot: make(chan struct{}, 1),
+		in: make(chan posted, 16), streams: make(chan *stream, 1), slot: make(chan struct{}, 1),
 		done: make(chan struct{}), hungUp: make(chan struct{}),
 	}
 	l.slot <- struct{}{}
-	l.in <- request
+	l.in <- posted{request, make(chan struct{})}
 	return l, q
 }
 
@@ -66,8 +74,10 @@ func (l *link) alive() bool {
 	}
 }
 
-// Receive returns the bodies of the peer's POSTs, unchanged, in the order they arrived.
+// Receive returns the bodies of the peer's POSTs, unchanged, in the order they arrived. The POST of a
+// reply is answered when Receive is called again: what was answered first has then counted first.
 func (l *link) Receive(ctx context.Context) ([]byte, error) {
+	l.hand(nil)
 	for {
 		// These first: what was queued before them is then seen below.
 		var over error
@@ -83,22 +93,37 @@ func (l *link) Receive(ctx context.Context) ([]byte, error) {
 			return nil, over
 		}
 		select {
-		case msg := <-l.in:
-			return msg, nil
+		case p := <-l.in:
+			return l.hand(&p), nil
 		default:
 		}
 		if over != nil {
 			return nil, over
 		}
 		select {
-		case msg := <-l.in:
-			return msg, nil
+		case p := <-l.in:
+			return l.hand(&p), nil
 		case <-l.hungUp:
 		case <-l.done:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// hand says that the message in hand has been dealt with, and takes the next one in hand.
+func (l *link) hand(next *posted) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inHand != nil {
+		close(l.inHand)
+		l.inHand = nil
+	}
+	if next == nil {
+		return nil
+	}
+	l.inHand = next.handled
+	return next.msg
 }
 
 // cause says why the link ended; call it only after done is closed.
@@ -272,24 +297,26 @@ func (l *link) detach(st *stream) {
 	}
 }
 
-// deliver queues a message for Receive, waiting until ctx is done for a slow producer.
-func (l *link) deliver(ctx context.Context, msg []byte) error {
+// deliver queues a message for Receive, waiting until ctx is done for a slow producer. The channel is closed
+// when the producer has dealt with the message.
+func (l *link) deliver(ctx context.Context, msg []byte) (<-chan struct{}, error) {
+	p := posted{msg, make(chan struct{})}
 	select {
 	case <-l.done:
-		return errGone
+		return nil, errGone
 	case <-l.hungUp:
-		return errGone
+		return nil, errGone
 	default:
 	}
 	select {
-	case l.in <- msg:
-		return nil
+	case l.in <- p:
+		return p.handled, nil
 	case <-l.done:
-		return errGone
+		return nil, errGone
 	case <-l.hungUp:
-		return errGone
+		return nil, errGone
 	case <-ctx.Done():
-		return errBusy
+		return nil, errBusy
 	}
 }
 
@@ -306,7 +333,7 @@ func (l *link) ask(ctx context.Context, msg []byte) (*question, error) {
 	l.mu.Lock()
 	l.asked = q
 	l.mu.Unlock()
-	err := l.deliver(ctx, msg)
+	_, err := l.deliver(ctx, msg)
 	if err != nil {
 		l.mu.Lock()
 		if l.asked == q {

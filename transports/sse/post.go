@@ -88,13 +88,21 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, id, principal s
 	} else {
 		ctx, cancel := s.bounded(r.Context())
 		defer cancel()
-		switch err := l.deliver(ctx, body); {
+		handled, err := l.deliver(ctx, body)
+		switch {
 		case err == errBusy: // lost without a word would be worse than this one difference
 			s.fail(w, http.StatusServiceUnavailable, "the producer is too slow; send the message again later")
 			return
 		case err == nil && last:
 			s.unlist(id, l)
 			l.hangUp.Do(func() { close(l.hungUp) })
+		case err == nil:
+			// Whoever has the answer knows that replies sent from now on come later (INV-05).
+			select {
+			case <-handled:
+			case <-l.done:
+			case <-ctx.Done():
+			}
 		}
 	}
 	w.Header().Set("Cache-Control", "no-store")

@@ -260,7 +260,7 @@ func TestHostAndOrigin(t *testing.T) {
 			}
 		})
 	}
-	if n := len(p.(*link).in); n != 0 {
+	if n := len(linkOf(p).in); n != 0 {
 		t.Errorf("%d refused replies got through", n)
 	}
 }

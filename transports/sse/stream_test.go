@@ -19,7 +19,7 @@ func raw(t *testing.T, o ServerOptions, id string) (s *Server, url string, p tra
 	t.Helper()
 	s, url = serve(t, o)
 	conn := make(chan transports.Resumable, 1)
-	go func() { conn <- accept(t, s, accepted(id)) }()
+	go func() { conn <- readOn(accept(t, s, accepted(id))) }()
 	resp, _ := call(t, nil, "POST", url+"/aaep/v1/subscriptions", request)
 	resp, _ = call(t, nil, "GET", url+resp.Header.Get("Location"), "", "Last-Event-ID: evt_0")
 	p = <-conn
@@ -96,7 +96,7 @@ func TestStreamLost(t *testing.T) {
 	_, _, p, st, body := raw(t, ServerOptions{}, "sub_1")
 	check(t, body.(io.Closer).Close())
 	<-st.Done()
-	for l := p.(*link); ; {
+	for l := linkOf(p); ; {
 		l.mu.Lock()
 		gone := l.stream == nil
 		l.mu.Unlock()

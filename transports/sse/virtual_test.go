@@ -181,18 +181,30 @@ func TestRenegotiationAnsweredLate(t *testing.T) {
 	})
 }
 
-// A reply to a producer that does not read is kept, then waited for, then refused; never lost unsaid.
+// A reply to a producer that does not read is kept, and answered when that has waited long enough; one that
+// finds no room is refused; none is lost unsaid.
 func TestSlowProducer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
-		p, sub, _ := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
+		sub := dial(t, Dialer{URL: local, Client: bubble(t, s)})
+		accepting := make(chan transports.Resumable)
+		go func() { accepting <- accept(t, s, accepted("sub_1")) }()
+		check(t, sub.Send(t.Context(), []byte(request)))
+		receive(t, sub, string(accepted("sub_1")))
+		p := (<-accepting).(*link)
+		next(t, p)
 		reply := []byte(fmt.Sprintf(replyTo, "sub_1"))
-		for range cap(p.(*link).in) {
-			check(t, sub.Send(t.Context(), reply))
-		}
 		start := time.Now()
+		kept := make(chan error, cap(p.in))
+		for range cap(p.in) {
+			go func() { kept <- sub.Send(t.Context(), reply) }()
+		}
+		synctest.Wait()
 		if err := sub.Send(t.Context(), reply); err == nil || !strings.Contains(err.Error(), "503") || time.Since(start) != 10*time.Second {
 			t.Errorf("Send = %v after %v, want status 503 after 10s", err, time.Since(start))
+		}
+		for range cap(p.in) {
+			check(t, <-kept)
 		}
 		if err := sub.Send(t.Context(), []byte(fmt.Sprintf(renegot, "sub_1"))); err == nil || !strings.Contains(err.Error(), "503") {
 			t.Errorf("Send(renegotiate) = %v, want status 503", err)
@@ -200,8 +212,39 @@ func TestSlowProducer(t *testing.T) {
 		sent := make(chan error, 1)
 		go func() { sent <- sub.Send(t.Context(), reply) }()
 		synctest.Wait()
-		receive(t, p, string(reply))
+		prompt := readOn(p)
+		receive(t, prompt, string(reply))
 		check(t, <-sent)
+		check(t, sub.Close())
+	})
+}
+
+// INV-05: a reply is answered when the producer has dealt with it, and so before any that is sent later.
+func TestAnsweredWhenHandled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(ServerOptions{})
+		sub := dial(t, Dialer{URL: local, Client: bubble(t, s)})
+		accepting := make(chan transports.Resumable)
+		go func() { accepting <- accept(t, s, accepted("sub_1")) }()
+		check(t, sub.Send(t.Context(), []byte(request)))
+		receive(t, sub, string(accepted("sub_1")))
+		p := (<-accepting).(*link)
+		reply := []byte(fmt.Sprintf(replyTo, "sub_1"))
+		sent := make(chan error, 1)
+		go func() { sent <- sub.Send(t.Context(), reply) }()
+		receive(t, p, string(reply))
+		synctest.Wait()
+		select {
+		case err := <-sent:
+			t.Errorf("answered before the producer was done with it: %v", err)
+		default:
+		}
+		start := time.Now()
+		readOn(p)
+		check(t, <-sent)
+		if d := time.Since(start); d != 0 {
+			t.Errorf("answered %v after the producer was done with it", d)
+		}
 		check(t, sub.Close())
 	})
 }

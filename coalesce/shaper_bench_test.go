@@ -1,0 +1,69 @@
+package coalesce
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+func benchID(pos uint64, offset int) string {
+	return "evt_" + strconv.FormatUint(pos, 10) + "x" + strconv.Itoa(offset)
+}
+
+// BenchmarkShaper pushes and pops: one operation is one event of the log.
+func BenchmarkShaper(b *testing.B) {
+	tokens := []string{"The ", "report ", "is ", "ready", ". ", "It ", "has ", "12 ", "pages", ".\n\n"}
+	drain := func(s *Shaper, now time.Time) {
+		for {
+			if out, _ := s.Pop(now); out.Event == nil {
+				return
+			}
+		}
+	}
+	stream := func(rate int64, cut aaep.Boundary) func(*testing.B) {
+		return func(b *testing.B) {
+			w, log := newWriter(), []*aaep.Event{}
+			for i := range 1000 {
+				log = append(log, w.say(tokens[i%len(tokens)]))
+			}
+			s, now := NewShaper(paced(rate, cut), benchID), rideStart
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				now = now.Add(20 * time.Millisecond) // 50 tokens a second
+				s.Push(now, Entry{Pos: uint64(i + 1), Event: log[i%len(log)]})
+				drain(s, now)
+			}
+		}
+	}
+	b.Run("word", stream(0, word))
+	b.Run("sentence", stream(0, sentence))
+	b.Run("sentence, 1 per second", stream(1, sentence))
+	b.Run("word, 1 per second", stream(1, word))
+	b.Run("64 tools", func(b *testing.B) {
+		s, now, ev := NewShaper(paced(1000, sentence), benchID), rideStart, tool("search")
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			s.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
+			if i%64 == 63 {
+				drain(s, now)
+				now = now.Add(100 * time.Millisecond)
+			}
+		}
+	})
+	b.Run("64 tools, 1024 waiting", func(b *testing.B) {
+		s, now, ev := NewShaper(paced(640, sentence), benchID), rideStart, tool("search")
+		for i := range 1024 + 640 {
+			s.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
+		}
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			s.Push(now, Entry{Pos: uint64(i + 2000), Event: ev})
+			if i%64 == 63 {
+				drain(s, now)
+				now = now.Add(100 * time.Millisecond)
+			}
+		}
+	})
+}

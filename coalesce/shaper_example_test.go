@@ -1,0 +1,56 @@
+package coalesce_test
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/handshake"
+)
+
+// A listener asked for whole sentences, at most one event a second. The agent writes token by token, and
+// then asks for help, which is critical and does not wait.
+func Example() {
+	terms := handshake.Terms{
+		MaxEventsPerSecond: 1,
+		Verbosity:          aaep.VerbosityNormal,
+		Boundaries:         []aaep.Boundary{aaep.BoundarySentence},
+		Filters:            handshake.Filters{Include: []string{"aaep:agent.*"}},
+	}
+	shaper := coalesce.NewShaper(terms, func(pos uint64, offset int) string {
+		return "evt_" + strconv.FormatUint(pos, 10) + "x" + strconv.Itoa(offset)
+	})
+
+	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	var pos uint64
+	push := func(p aaep.Payload) {
+		pos++
+		shaper.Push(now, coalesce.Entry{Pos: pos, Event: &aaep.Event{SessionID: "sess_1", Timestamp: now, Payload: p}})
+	}
+	position := int64(0)
+	for _, token := range []string{"The door ", "is open. It ", "costs 3.", "14. I am ", "stuck"} {
+		push(&aaep.OutputStreaming{OutputID: "out_1", Chunk: token, Position: position})
+		position += int64(len(token))
+	}
+	push(&aaep.HandoffRequested{Reason: "I need help.", TargetKind: aaep.TargetHuman})
+	push(&aaep.OutputStreaming{OutputID: "out_1", Chunk: ".", Position: position, Complete: true})
+
+	start := now
+	for {
+		out, next := shaper.Pop(now)
+		switch {
+		case out.Event != nil:
+			fmt.Printf("%v: %s\n", now.Sub(start), out.Event.Text(aaep.VerbosityNormal))
+		case next.IsZero():
+			return
+		default:
+			now = next // a real listener waits
+		}
+	}
+
+	// Output:
+	// 0s: Handing over to human: I need help.
+	// 0s: The door is open. It costs 3.14. I am stuck.
+}

@@ -1,0 +1,343 @@
+package coalesce
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+const (
+	idle     = aaep.StateIdle
+	thinking = aaep.StateThinking
+	calling  = aaep.StateCallingTool
+	writing  = aaep.StateWritingOutput
+)
+
+// D-51: what merges while the budget is spent, and what does not.
+func TestShaperMerges(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		drive func(r *ride, w *writer)
+		want  []string
+	}{
+		{"progress: the newest wins", func(r *ride, w *writer) { r.push(advance("1"), tool("t"), advance("2"), advance("3")) },
+			[]string{"tool t", "progress 3"}},
+		{"states fold", func(r *ride, w *writer) {
+			r.push(change(idle, thinking), change(thinking, calling), tool("t"), change(calling, writing))
+		},
+			[]string{"tool t", "idle>writing_output"}},
+		{"a return to the start vanishes", func(r *ride, w *writer) { r.push(change(idle, thinking), tool("t"), change(thinking, idle)) },
+			[]string{"tool t"}},
+		{"and the next change begins anew", func(r *ride, w *writer) {
+			r.push(change(idle, thinking), change(thinking, idle), change(idle, calling))
+		}, []string{"idle>calling_tool"}},
+		{"a state does not move past text", func(r *ride, w *writer) {
+			r.push(change(idle, thinking), w.say("One. "), w.close("Two."), change(thinking, calling), change(calling, writing))
+		}, []string{"idle>thinking", `o@0 "One. Two." completion complete`, "thinking>writing_output"}},
+		{"tools stay", func(r *ride, w *writer) { r.push(tool("t"), tool("t"), tool("t")) }, []string{"tool t", "tool t", "tool t"}},
+		{"text does not move past a tool", func(r *ride, w *writer) {
+			r.push(w.say("One. "), w.say("Two. "), w.say("Three"), tool("t"), w.say(". "), w.say("Four. "), w.close(""))
+		}, []string{`o@0 "One. Two. " sentence`, "tool t", `o@10 "Three. Four. " completion complete`}},
+		{"a merged chunk has the last boundary", func(r *ride, w *writer) { r.push(w.say("One.\n\nTwo. "), w.close("Three")) },
+			[]string{`o@0 "One.\n\nTwo. Three" completion complete`}},
+		{"two outputs", func(r *ride, w *writer) {
+			v := &writer{session: "a", output: "p", lang: "en"}
+			r.push(w.say("A one. "), v.say("B one. "), w.close("A two."), v.close("B two."))
+		}, []string{`o@0 "A one. A two." completion complete`, `p@0 "B one. B two." completion complete`}},
+		{"two sessions", func(r *ride, w *writer) {
+			v := &writer{session: "b", output: "o", lang: "en"}
+			r.push(w.say("A one. "), in("b", advance("1")), v.say("B one. "), advance("1"), w.close("A two."), in("b", change(idle, thinking)), v.close("B two."),
+				change(idle, calling), in("b", advance("2")), in("b", change(thinking, writing)))
+		}, []string{`o@0 "A one. " sentence`, "progress 1", `o@7 "A two." completion complete`, `b: o@0 "B one. " sentence`, "b: idle>thinking",
+			`b: o@7 "B two." completion complete`, "idle>calling_tool", "b: progress 2", "b: thinking>writing_output"}},
+		{"two sessions, text only", func(r *ride, w *writer) {
+			v := &writer{session: "b", output: "o", lang: "en"}
+			r.push(w.say("A one. "), v.say("B one. "), w.close("A two."), v.close("B two."))
+		}, []string{`o@0 "A one. A two." completion complete`, `b: o@0 "B one. B two." completion complete`}},
+		{"an output after another without ids", func(r *ride, w *writer) {
+			w.output = ""
+			r.push(w.close("One."))
+			w.position = 0
+			r.push(w.close("Two."))
+		}, []string{`@0 "One." completion complete`, `@0 "Two." completion complete`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRide(t, paced(1, sentence))
+			r.push(tool("first")) // spends the budget
+			c.drive(r, newWriter())
+			r.wait(time.Minute)
+			r.want(append([]string{"tool first"}, c.want...)...)
+			if !r.out[len(r.out)-1].Resumable {
+				t.Error("the last event is not resumable")
+			}
+			r.verify()
+		})
+		t.Run(c.name+", no pressure", func(t *testing.T) { // nothing merges while the budget lasts
+			r := newRide(t, paced(100, sentence))
+			c.drive(r, newWriter())
+			r.wait(time.Minute)
+			plain := 0
+			for _, ev := range r.log {
+				if ev.Type() != aaep.TypeOutputStreaming {
+					plain++
+				}
+			}
+			for _, d := range r.out {
+				if d.Event.Type() != aaep.TypeOutputStreaming {
+					plain--
+				}
+			}
+			if plain != 0 {
+				t.Errorf("%d events are missing:\n\t%s", plain, strings.Join(r.show(), "\n\t"))
+			}
+			r.verify()
+		})
+	}
+}
+
+// A backlog read at once merges past maxApart, so that no budget at all does not mean no bound.
+func TestShaperBacklog(t *testing.T) {
+	r, w := newRide(t, listener(word)), newWriter()
+	r.manual = true
+	for range 5000 {
+		r.push(w.say("word "))
+	}
+	r.push(w.close(""))
+	if r.s.Overflow() {
+		t.Error("text overflows")
+	}
+	r.wait(time.Second)
+	if n := len(r.out); n < maxApart || n > maxApart+4 {
+		t.Errorf("%d events", n)
+	}
+	texts(t, r.out)
+	r.verify()
+}
+
+// D-49, INV-25, INV-24: bursts, steady load and idle-then-burst; critical events neither wait nor spend.
+func TestShaperBudget(t *testing.T) {
+	for _, rate := range []int64{1, 3, 100} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) {
+			r := newRide(t, paced(rate, sentence))
+			r.push(handoff(), handoff()) // spends nothing
+			for range 2 * rate {
+				r.push(tool("burst"))
+			}
+			if got := len(r.out); got != int(rate)+2 {
+				t.Errorf("a burst of %d leaves %d at once", 2*rate, got-2)
+			}
+			for range 18 { // waits for nothing
+				r.push(handoff())
+				if last := r.out[len(r.out)-1]; last.Event.Type() != aaep.TypeHandoffRequested || last.Resumable {
+					t.Errorf("%s left, resumable %t; want the handoff, not resumable (D-82)", line(last.Event), last.Resumable)
+				}
+			}
+			r.wait(time.Second - 1)
+			if got := len(r.out); got != int(rate)+20 {
+				t.Errorf("%d left in the first second", got)
+			}
+			r.wait(1)
+			if got := len(r.out); got != 2*int(rate)+20 {
+				t.Errorf("%d left after a second", got)
+			}
+			r.wait(time.Hour) // saves nothing up
+			for range 3 * rate {
+				r.push(tool("later"))
+				r.wait(time.Second / time.Duration(2*rate))
+			}
+			r.wait(time.Minute)
+			if got := len(r.out); got != 5*int(rate)+20 {
+				t.Errorf("%d left", got)
+			}
+			r.verify()
+		})
+	}
+}
+
+// D-50, D-09, INV-24: a backlog of 200, then a question, which leaves at once.
+func TestShaperOvertaking(t *testing.T) {
+	r := newRide(t, paced(1, sentence))
+	for i := range 200 {
+		r.push(tool(fmt.Sprint(i)))
+		r.wait(time.Millisecond)
+	}
+	r.push(event("a", &aaep.AwaitingConfirmation{}))
+	r.want("tool 0", "awaiting.confirmation")
+	stamp := r.now
+	if r.out[1].Resumable || !r.out[1].Event.Timestamp.Equal(stamp) {
+		t.Errorf("the question: resumable %t, stamp %v", r.out[1].Resumable, r.out[1].Event.Timestamp)
+	}
+	r.wait(300 * time.Second)
+	if len(r.out) != 201 {
+		t.Fatalf("%d left", len(r.out))
+	}
+	for i, d := range r.out[2:] {
+		if line(d.Event) != fmt.Sprint("tool ", i+1) || !d.Event.Timestamp.Equal(stamp) {
+			t.Errorf("%d: %s at %v", i+2, line(d.Event), d.Event.Timestamp)
+		}
+		if !d.Resumable {
+			t.Errorf("%d is not resumable", i+2)
+		}
+	}
+	r.verify()
+}
+
+// D-50: an error comes last. Text and tools leave before it, as critical where the budget is spent.
+func TestShaperError(t *testing.T) {
+	for _, rate := range []int64{1, 3, 1000} {
+		r, w := newRide(t, paced(rate, sentence)), newWriter()
+		r.manual = true
+		if rate < 1000 {
+			for range rate {
+				r.push(tool("spent"))
+			}
+			r.pop()
+			r.show()
+			r.push(change(idle, thinking))
+		}
+		other := &writer{session: "b", output: "o", lang: "en"}
+		r.push(w.say("One. "), tool("t"), advance("1"), other.say("Other. Text"), w.say("Two and "), w.say("a half"), w.close(""), failed())
+		r.pop()
+		want := []string{`o@0 "One. " sentence`, "tool t", `o@5 "Two and a half" completion complete`, "session.errored"}
+		if rate == 1000 {
+			want = append(want, `b: o@0 "Other. " sentence`)
+		}
+		r.want(want...)
+		for i, d := range r.out[len(r.out)-4 : len(r.out)-1] {
+			if raised := d.Event.Urgency == aaep.UrgencyCritical; rate < 1000 && !raised || rate == 1000 && raised {
+				t.Errorf("rate %d, event %d: urgency %s", rate, i, d.Event.Urgency)
+			}
+		}
+		r.push(in("b", done()))
+		r.wait(time.Minute)
+		if got := r.s.Stats(); got.Held != 0 {
+			t.Errorf("%+v", got)
+		}
+		r.verify()
+	}
+}
+
+// What an error hurries spends the budget when it leaves, not before: a slow link must not save tokens up.
+func TestShaperErrorOnASlowLink(t *testing.T) {
+	r := newRide(t, paced(2, sentence))
+	r.manual = true
+	r.push(tool("1"), tool("2"), failed())
+	for range 3 { // the link takes 900 ms for the first event
+		out, _ := r.s.Pop(r.now)
+		r.out = append(r.out, departure{out, r.now})
+		if len(r.out) == 1 {
+			r.now = r.now.Add(900 * time.Millisecond)
+		}
+	}
+	r.now = r.now.Add(200 * time.Millisecond)
+	r.push(in("b", tool("3")), in("b", tool("4")))
+	r.wait(time.Minute)
+	r.want("tool 1", "tool 2", "session.errored", "b: tool 3", "b: tool 4")
+	r.verify()
+}
+
+// completed and cancelled queue last and are not critical (D-50).
+func TestShaperQuietEnd(t *testing.T) {
+	r, w := newRide(t, paced(1, sentence)), newWriter()
+	r.push(tool("t"), w.say("One. "), advance("1"), w.close("Two"), event("a", &aaep.SessionCancelled{}))
+	r.want("tool t")
+	r.wait(time.Minute)
+	r.want(`o@0 "One. " sentence`, "progress 1", `o@5 "Two" completion complete`, "session.cancelled")
+	r.verify()
+}
+
+// INV-24: output that says it is critical neither waits nor merges, and the text before it leaves first.
+func TestShaperCriticalOutput(t *testing.T) {
+	terms := paced(1, sentence)
+	r, w := newRide(t, terms), newWriter()
+	r.push(tool("t"), tool("waits"), w.say("One. "), w.say("Two"))
+	alarm := w.say("Fire! Leave")
+	alarm.Urgency = aaep.UrgencyCritical
+	r.push(alarm, w.say(" now"), w.close("."))
+	r.want("tool t", `o@0 "One. Two" none`, `o@8 "Fire! " sentence`, `o@14 "Leave" none`)
+	r.wait(time.Minute)
+	r.want("tool waits", `o@19 " now." completion complete`)
+	r.verify()
+}
+
+// D-09: clocks that step back, and events of many sessions.
+func TestShaperStamps(t *testing.T) {
+	r := newRide(t, listener(sentence))
+	for i, ms := range []int{5, 3, 9, 1} {
+		ev := in(fmt.Sprint(i%2), tool("t"))
+		ev.Timestamp = rideStart.Add(time.Duration(ms) * time.Millisecond)
+		r.push(ev)
+	}
+	for i, ms := range []int{5, 3, 9, 3} {
+		if got := r.out[i].Event.Timestamp.Sub(rideStart).Milliseconds(); got != int64(ms) {
+			t.Errorf("event %d: %d ms, want %d", i, got, ms)
+		}
+	}
+	r.verify()
+	// Nothing is remembered of sessions that are over, told or not.
+	terms := paced(1, sentence)
+	terms.Filters.Exclude = []string{"aaep:agent.session.cancelled"}
+	r = newRide(t, terms)
+	r.push(tool("t"), tool("t"), event("a", &aaep.SessionCancelled{}), in("b", tool("t")), in("b", done()), in("c", event("a", &aaep.SessionCancelled{})))
+	r.wait(time.Minute)
+	if n := len(r.s.told); n != 0 {
+		t.Errorf("%d sessions are remembered", n)
+	}
+	r.verify()
+}
+
+// Ready and Left are for a link that is slower than the rate.
+func TestShaperReady(t *testing.T) {
+	r := newRide(t, paced(2, sentence))
+	r.manual = true
+	ready := func(want int) {
+		t.Helper()
+		if got := r.s.Ready(r.now); got != want {
+			t.Errorf("ready: %d, want %d", got, want)
+		}
+	}
+	ready(0)
+	r.push(tool("1"), tool("2"), tool("3"), handoff())
+	ready(3)
+	r.pop()
+	ready(0)
+	r.wait(time.Second)
+	r.want("handoff.requested", "tool 1", "tool 2", "tool 3")
+	r.verify()
+
+	r = newRide(t, paced(1, sentence))
+	r.push(tool("1"))
+	r.s.Left(r.now.Add(900 * time.Millisecond))
+	r.push(handoff())
+	r.s.Left(r.now.Add(time.Hour)) // it spent nothing
+	r.push(tool("2"))
+	r.wait(1899 * time.Millisecond)
+	r.want("tool 1", "handoff.requested")
+	r.wait(time.Millisecond)
+	r.want("tool 2")
+	r.verify()
+}
+
+// A folded state reaches back to where it began: resuming between its halves would break the chain (D-29).
+func TestShaperFoldedStates(t *testing.T) {
+	r := newRide(t, paced(1, sentence))
+	r.push(tool("first"), change(idle, thinking), tool("t"), change(thinking, calling))
+	r.wait(time.Minute)
+	r.want("tool first", "tool t", "idle>calling_tool")
+	if r.out[1].Resumable || !r.out[2].Resumable {
+		t.Errorf("resumable: the tool %t, the state %t; want false, true", r.out[1].Resumable, r.out[2].Resumable)
+	}
+	r.verify()
+
+	// What came while the budget had room still folds when it has none.
+	r = newRide(t, paced(3, sentence))
+	r.manual = true
+	r.push(change(idle, thinking), change(thinking, writing), advance("1"), advance("2"), tool("t"), change(writing, calling))
+	r.push(advance("3"))
+	r.wait(time.Minute)
+	r.want("tool t", "idle>calling_tool", "progress 3")
+	r.verify()
+}

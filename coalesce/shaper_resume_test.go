@@ -1,0 +1,161 @@
+package coalesce
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"pgregory.net/rapid"
+)
+
+// resume lets a listener that has had the first k of what left go on from the last resumable event among them
+// (INV-21, D-65, D-82): with the same Shaper, or with a new one at another process. It returns what the
+// listener then has had in all, each event once.
+func resume(t *rapid.T, r *ride, k int, same bool, rest []step) (union []departure, overlap bool) {
+	from := place{}
+	seen := map[string]bool{}
+	again := newRide(t, r.terms)
+	again.log, again.copies, again.places, again.now = r.log, r.copies, r.places, r.now
+	if same {
+		again.s = r.s
+		again.s.Reset()
+	}
+	for _, d := range r.out[:k] {
+		seen[d.Event.EventID] = true
+		union = append(union, d)
+		if d.Resumable {
+			at := r.places[d.Event.EventID]
+			if at.pos < from.pos || at.pos == from.pos && from.offset == 0 {
+				t.Fatalf("the resume point goes back to %v", at)
+			}
+			from = at
+		}
+	}
+	for _, d := range union {
+		at := r.places[d.Event.EventID]
+		_, isText := d.Event.Payload.(*aaep.OutputStreaming)
+		overlap = overlap || isText && (at.pos > from.pos || at.pos == from.pos && from.offset > 0 && (at.offset == 0 || at.offset > from.offset))
+	}
+	skip, pos := from.offset, from.pos
+	if skip == 0 {
+		pos++
+	}
+	again.manual = rapid.Bool().Draw(t, "backlog at once")
+	for ; pos <= uint64(len(r.log)) && pos > 0; pos++ {
+		again.give(Entry{Pos: pos, Event: r.log[pos-1], Skip: skip})
+		skip = 0
+		if rapid.IntRange(0, 4).Draw(t, "pause") == 0 {
+			again.wait(500 * time.Millisecond)
+		}
+	}
+	again.manual = false
+	again.play(rest)
+	again.wait(10 * time.Minute)
+	r.log = again.log
+	for _, d := range again.out {
+		if !seen[d.Event.EventID] {
+			union = append(union, d)
+		}
+	}
+	return union, overlap
+}
+
+func TestShaperResume(t *testing.T) {
+	for _, alone := range []bool{true, false} {
+		t.Run(fmt.Sprintf("alone=%t", alone), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				st, same := drawStory(t, alone, false), rapid.Bool().Draw(t, "same process")
+				r := newRide(t, drawTerms(t))
+				cut := rapid.IntRange(0, len(st.steps)).Draw(t, "cut")
+				r.play(st.steps[:cut])
+				r.wait(time.Duration(rapid.IntRange(0, 5000).Draw(t, "ms")) * time.Millisecond)
+				k := len(r.out) - min(len(r.out), rapid.IntRange(0, 9).Draw(t, "lost on the way"))
+				union, overlap := resume(t, r, k, same, st.steps[cut:])
+				if alone && overlap {
+					t.Fatalf("text of the only output left before something older (%d of %d)", k, len(r.out))
+				}
+				var had []departure
+				if !overlap {
+					had = union
+				} else { // text came again, cut elsewhere: its position says so, and there is no gap
+					had = trim(t, union)
+				}
+				for key, got := range texts(t, had) {
+					if got != st.texts[key] {
+						t.Fatalf("%s: text %q, want %q", key, got, st.texts[key])
+					}
+				}
+				if len(texts(t, had)) != len(st.texts) {
+					t.Fatalf("%d outputs, want %d", len(texts(t, had)), len(st.texts))
+				}
+				for _, session := range []string{"a", "b"} {
+					for _, critical := range []bool{false, true} {
+						got, want := singular(events(union), session, critical), singular(r.log, session, critical)
+						if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+							t.Fatalf("session %s, critical %t: %v left, want %v", session, critical, got, want)
+						}
+					}
+				}
+				if same { // another process cannot know how states were folded
+					checkLatest(t, r, union)
+				}
+			})
+		})
+	}
+}
+
+// trim drops the text that a listener has had, by its position.
+func trim(t *rapid.T, union []departure) (out []departure) {
+	had, closed := map[string]int64{}, map[string]bool{}
+	for _, d := range union {
+		p, ok := d.Event.Payload.(*aaep.OutputStreaming)
+		if !ok {
+			continue
+		}
+		key := d.Event.SessionID + "/" + p.OutputID
+		text := []rune(p.Chunk)
+		if p.Position > had[key] {
+			t.Fatalf("%s: nothing between %d and %d", key, had[key], p.Position)
+		}
+		old := had[key] - p.Position
+		if closed[key] || old > 0 && old >= int64(len(text)) && !p.Complete {
+			continue
+		}
+		q := *p
+		q.Chunk, q.Position = string(text[min(old, int64(len(text))):]), had[key]
+		had[key] += runes(q.Chunk)
+		closed[key] = q.Complete
+		ev := *d.Event
+		ev.Payload = &q
+		out = append(out, departure{Out{Event: &ev}, d.at})
+	}
+	return out
+}
+
+// checkLatest wants the last progress and state that were told to be the newest of every session.
+func checkLatest(t *rapid.T, r *ride, union []departure) {
+	newest := func(events []*aaep.Event, session string) (state aaep.State, progress string) {
+		state = aaep.StateIdle
+		for _, ev := range events {
+			switch p := ev.Payload.(type) {
+			case *aaep.StateChanged:
+				if ev.SessionID == session {
+					state = p.ToState
+				}
+			case *aaep.ProgressUpdated:
+				if ev.SessionID == session {
+					progress = p.Progress.Description
+				}
+			}
+		}
+		return state, progress
+	}
+	for _, session := range []string{"a", "b"} {
+		gotState, gotProgress := newest(events(union), session)
+		if state, progress := newest(r.log, session); gotState != state || gotProgress != progress {
+			t.Fatalf("session %s: told %q and %q, want %q and %q", session, gotState, gotProgress, state, progress)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package coalesce
+
+import (
+	"slices"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+)
+
+// tailor chooses the wording the listener asked for (§5.3.1.2).
+func (s *Shaper) tailor(ev *aaep.Event) {
+	ev.Verbosity = s.terms.Verbosity
+	if s.terms.CognitiveLoad == aaep.LoadLow && ev.Verbosity == aaep.VerbosityNormal && ev.Summary.Terse != "" {
+		ev.Verbosity = aaep.VerbosityTerse
+	}
+	if ev.Verbosity != aaep.VerbosityTerse {
+		ev.Summary.Terse = ""
+	}
+	if ev.Verbosity != aaep.VerbosityDetailed {
+		ev.Summary.Detailed = ""
+	}
+}
+
+// wants returns the test an event must pass to be sent under terms.
+func wants(t handshake.Terms) func(*aaep.Event) bool {
+	return func(ev *aaep.Event) bool {
+		switch ev.Type() {
+		case aaep.TypeAwaitingConfirmation: // only to those who can answer (§5.3.1.4)
+			return t.ConfirmationReply
+		case aaep.TypeAwaitingClarification:
+			return t.ClarificationReply
+		}
+		if ev.Critical() { // whatever the filters say (§5.5.4)
+			return true
+		}
+		if t.CognitiveLoad == aaep.LoadLow && !worthALowLoad(ev) {
+			return false
+		}
+		return t.Filters.Match(ev.Type())
+	}
+}
+
+// worthALowLoad keeps progress, and states that say little, from people who asked for few events (D-53).
+func worthALowLoad(ev *aaep.Event) bool {
+	switch p := ev.Payload.(type) {
+	case *aaep.ProgressUpdated:
+		return false
+	case *aaep.StateChanged:
+		return notable(p.FromState) || notable(p.ToState)
+	}
+	return true
+}
+
+func notable(s aaep.State) bool {
+	switch s {
+	case aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateAwaitingInput:
+		return true
+	}
+	return false
+}
+
+var ranks = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion}
+
+func rank(b aaep.Boundary) int { return slices.Index(ranks, b) }
+
+// label names the coarsest boundary the listener asked for that was reached, or none (D-28).
+func label(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
+	best := aaep.BoundaryNone
+	for _, b := range listed {
+		if rank(b) <= rank(reached) && rank(b) > rank(best) {
+			best = b
+		}
+	}
+	return best
+}
+
+// finest returns where to cut for terms: at the finest boundary listed, one coarser for a slow voice, the
+// coarsest for a listener who asked for few events (D-28, D-53). None means not to cut or wait at all.
+func finest(t handshake.Terms) aaep.Boundary {
+	sorted := slices.SortedFunc(slices.Values(t.Boundaries), func(a, b aaep.Boundary) int { return rank(a) - rank(b) })
+	sorted = slices.Compact(sorted)
+	switch {
+	case len(sorted) == 0:
+		return aaep.BoundarySentence
+	case t.CognitiveLoad == aaep.LoadLow:
+		return sorted[len(sorted)-1]
+	case t.PaceWPM > 0 && t.PaceWPM < slowPace && len(sorted) > 1:
+		return sorted[1]
+	}
+	return sorted[0]
+}
+
+// slowPace is the speech rate, in words per minute, below which a listener gets longer pieces (D-53).
+const slowPace = 120

@@ -1,0 +1,151 @@
+package aaep_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+)
+
+var medai = aaep.Vocabulary{Prefix: "medai", URI: "https://example.org/medai/context/v1"}
+
+func TestVocabulary(t *testing.T) {
+	for _, c := range []struct {
+		prefix, uri, want string // want is the requirement and the place of what is wrong
+	}{
+		{"medai", "https://example.org/medai/context/v1", ""},
+		{"azlearn", "https://aaep-protocol.org/extensions/multilingual-african-languages/v1", ""},
+		{"fi", "https://my-company.com/aaep-extensions/finance/v12#", ""},
+		{"ext_a-b.c", "urn:example:medai:v2", ""},
+		{"教育", "https://example.org/edu-v1.jsonld", ""},
+		{"aaep2", "https://example.org/v1/terms?x=1.5", "EXT-016 /uri"},
+
+		{"", medai.URI, "EXT-004 /prefix"},
+		{"a:b", medai.URI, "EXT-004 /prefix"},
+		{"a b", medai.URI, "EXT-004 /prefix"},
+		{"a\u202eb", medai.URI, "EXT-004 /prefix"},
+		{strings.Repeat("a", 257), medai.URI, "EXT-004 /prefix"},
+		{"medai", "", "EXT-004 /uri"},
+		{"medai", "medai/v1", "EXT-004 /uri"},
+		{"medai", "https://example.org/ä/v1", "EXT-004 /uri"},
+		{"x", medai.URI, "EXT-008 /prefix"},
+		{"é", medai.URI, "EXT-008 /prefix"},
+		{"aaep", medai.URI, "EXT-009 /prefix"},
+		{"AAEP", medai.URI, "EXT-009 /prefix"},
+		{"xsd", medai.URI, "EXT-009 /prefix"},
+		{"rdf", medai.URI, "EXT-009 /prefix"},
+		{"rdfs", medai.URI, "EXT-009 /prefix"},
+		{"@id", medai.URI, "EXT-009 /prefix"},
+		{"medai", aaep.CoreContext, "EXT-003 /uri"},
+		{"medai", "https://aaep-protocol.org/context/medai/v1", "EXT-003 /uri"},
+		{"medai", "HTTPS://AAEP-protocol.org/vocab/v1", "EXT-003 /uri"},
+		{"medai", "aaep:medai/v1", "EXT-003 /uri"},
+		{"medai", "https://example.org/medai", "EXT-016 /uri"}, // EXT-005
+		{"medai", "https://v1.example.org/medai", "EXT-016 /uri"},
+		{"medai", "https://v1.example.org", "EXT-016 /uri"},
+		{"medai", "https://example.org/medai/v1.2.3", "EXT-016 /uri"},
+		{"medai", "https://example.org/medai/v1.2", "EXT-016 /uri"},
+		{"medai", "https://example.org/medai/1.0", "EXT-016 /uri"},
+		{"medai", "https://example.org/v1/medai/1.0", "EXT-016 /uri"},
+		{"medai", "https://example.org/vitals/video1", "EXT-016 /uri"},
+	} {
+		err := aaep.Vocabulary{Prefix: c.prefix, URI: c.uri}.Validate()
+		var invalid *aaep.InvalidError
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%q %q: %v", c.prefix, c.uri, err)
+		case c.want == "":
+		case !errors.As(err, &invalid):
+			t.Errorf("%q %q: %v, want %s", c.prefix, c.uri, err, c.want)
+		case !slices.ContainsFunc(invalid.Violations, func(v aaep.Violation) bool { return v.Requirement+" "+v.Pointer == c.want }):
+			t.Errorf("%q %q: %v, want %s", c.prefix, c.uri, err, c.want)
+		case err.Error() != aaep.SafeText(err.Error()):
+			t.Errorf("%q is not safe to log", err)
+		}
+	}
+}
+
+// D-06, ENV-046, ENV-047: what is added passes Validate and comes back, and its vocabulary is named once.
+func TestAddExtension(t *testing.T) {
+	e := started(func(e *aaep.Event) { e.Context = nil })
+	type record struct {
+		Accessed bool     `json:"patient_data_accessed"`
+		Kinds    []string `json:"phi_categories"`
+	}
+	if err := e.AddExtension(medai, record{true, []string{"medications"}}); err != nil {
+		t.Fatal(err)
+	}
+	before := *e
+	if err := e.AddExtension(aaep.Vocabulary{Prefix: "haptic", URI: "https://example.org/haptic/v2"}, json.RawMessage(`{"pulse": 2.50}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.AddExtension(medai, map[string]any{"patient_data_accessed": false}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := aaep.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `"extensions":{"haptic":{"pulse":2.50},"medai":{"patient_data_accessed":false}}`
+	if !strings.Contains(string(data), want) || !strings.HasPrefix(string(data), `{"@context":["https://aaep-protocol.org/context/v1","https://example.org/medai/context/v1","https://example.org/haptic/v2"],`) {
+		t.Errorf("%s", data)
+	}
+	if got := read(t, string(data)); got.Diagnostics != nil || len(got.Extensions) != 2 {
+		t.Errorf("read back with %v", got.Diagnostics)
+	}
+	if len(before.Context) != 2 || len(before.Extensions) != 1 || !strings.Contains(string(before.Extensions["medai"]), "medications") {
+		t.Errorf("a copy changed: %v %s", before.Context, before.Extensions)
+	}
+	shared := make([]string, 1, 4)
+	shared[0] = aaep.CoreContext
+	a, b := started(nothing), started(nothing)
+	a.Context, b.Context = shared, shared
+	if a.AddExtension(medai, record{}) != nil || b.AddExtension(aaep.Vocabulary{Prefix: "other", URI: "urn:a:v1"}, record{}) != nil || a.Context[1] != medai.URI {
+		t.Errorf("two events share a context: %v", a.Context)
+	}
+}
+
+func TestAddExtensionRefuses(t *testing.T) {
+	for about, c := range map[string]struct {
+		v    aaep.Vocabulary
+		data any
+	}{
+		"vocabulary": {aaep.Vocabulary{Prefix: "aaep", URI: medai.URI}, map[string]any{}},
+		"list":       {medai, []int{1}},
+		"nil":        {medai, nil},
+		"number":     {medai, map[string]any{"n": uint64(1<<53 + 1)}},
+		"not JSON":   {medai, map[string]any{"n": math.NaN()}},
+		"function":   {medai, map[string]any{"f": func() {}}},
+		"bytes":      {medai, map[string]any{"s": "\xff"}},
+		"raw":        {medai, json.RawMessage(`{"a":1,"a":2}`)},
+		"deep":       {medai, json.RawMessage(nested(7))},
+	} {
+		e := started(nothing)
+		err := e.AddExtension(c.v, c.data)
+		var invalid *aaep.InvalidError
+		if !errors.As(err, &invalid) || e.Extensions != nil || len(e.Context) != 1 {
+			t.Errorf("%s: %v leaves %v and %s", about, err, e.Context, e.Extensions)
+		}
+	}
+	// A context that names only AAEP itself declares no prefix, however often it does.
+	e := started(prefixed("medai", `{}`))
+	e.Context[1] = aaep.CoreContext
+	if err := aaep.Validate(e); err == nil || !strings.Contains(err.Error(), "ENV-047") {
+		t.Error(err)
+	}
+}
+
+// ENV-048, EXT-012: extensions that nobody knows cost an event nothing, and an event of an unknown type speaks. The samples
+// of §7.4.1 and §7.5.1 are D-06's: an undeclared prefix is noted, a declared one is not.
+func TestUnknownExtensions(t *testing.T) {
+	context := `"@context":["https://aaep-protocol.org/context/v1","https://example.org/fedlearn/context/v1"]`
+	text := strings.Replace(published("fedlearn:model.parameters.updated", `,"round_number":47,"extensions":{"medai":{"audit":[1]}}`), `"@context":"https://aaep-protocol.org/context/v1"`, context, 1)
+	e := read(t, text)
+	if e.Diagnostics != nil || e.Text("") != "Something happened." || string(e.Extensions["medai"]) != `{"audit":[1]}` || string(e.Unknown) != `{"round_number":47}` {
+		t.Errorf("%+v", e)
+	}
+}

@@ -1,0 +1,199 @@
+// Package check judges messages that somebody wrote down: one by one, and in their order where they are
+// the events of a session. It reads a stream of any length in constant memory.
+package check
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/lifecycle"
+	"github.com/aaep-go/aaep/schemas"
+)
+
+// Finding is one thing that is wrong with a message, or worth knowing.
+type Finding struct {
+	Line      int    // where the message begins, from 1
+	Type      string // of the message, if it could be read
+	SessionID string
+	aaep.Violation
+	// Note says that the message is understood all the same: it is only unusual.
+	Note bool
+}
+
+// A Checker judges messages in the order in which they were sent. The zero Checker is ready. It is not safe
+// for concurrent use.
+type Checker struct {
+	// SchemaOnly asks the schemas alone: nothing about order, and nothing a schema cannot say.
+	SchemaOnly bool
+
+	Messages, Events int
+	sessions         map[string]*session
+	over             recent // sessions that ended, to know what comes too late
+}
+
+const (
+	maxEnded = 10000  // ended sessions that are remembered
+	maxOpen  = 10000  // sessions that may be under way
+	maxIDs   = 100000 // event ids of one session that are remembered
+)
+
+// recent remembers the newest strings it was given.
+type recent struct {
+	seen  map[string]bool
+	order []string // oldest first
+}
+
+func (r *recent) add(s string, most int) {
+	if r.seen == nil {
+		r.seen = map[string]bool{}
+	}
+	if r.seen[s] {
+		return
+	}
+	r.seen[s] = true
+	if r.order = append(r.order, s); len(r.order) > most {
+		delete(r.seen, r.order[0])
+		r.order = r.order[1:]
+	}
+}
+
+type session struct {
+	line    int // of its first event
+	machine lifecycle.Session
+	ids     recent
+}
+
+// Message judges the next message, which begins at a line.
+func (c *Checker) Message(line int, data []byte) []Finding {
+	c.Messages++
+	if c.SchemaOnly {
+		return findings(line, "", "", schemas.Validate(data))
+	}
+	m, err := aaep.Decode(data)
+	if err != nil {
+		var invalid *aaep.InvalidError
+		if errors.As(err, &invalid) && invalid.Message == manifest {
+			return findings(line, manifest, "", schemas.Validate(data))
+		}
+		return findings(line, "", "", err)
+	}
+	ev, ok := m.(*aaep.Event)
+	if !ok {
+		c.reply(m)
+		return findings(line, m.MessageType(), "", aaep.Validate(m))
+	}
+	c.Events++
+	found := findings(line, string(ev.Type()), ev.SessionID, aaep.Validate(m))
+	return append(found, c.order(line, ev)...)
+}
+
+const manifest = "aaep:producer.manifest" // a document with a type of its own, and no event
+
+// order judges where an event stands among the others of its session.
+func (c *Checker) order(line int, ev *aaep.Event) []Finding {
+	if c.over.seen[ev.SessionID] {
+		return findings(line, string(ev.Type()), ev.SessionID, &aaep.InvalidError{Violations: []aaep.Violation{{
+			Requirement: "EVT-005", Problem: "comes after the end of its session; nothing may"}}})
+	}
+	s := c.sessions[ev.SessionID]
+	if s == nil {
+		if len(c.sessions) >= maxOpen {
+			return []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true,
+				Violation: aaep.Violation{Problem: "too many sessions are under way; the order of this one is not judged"}}}
+		}
+		if c.sessions == nil {
+			c.sessions = map[string]*session{}
+		}
+		s = &session{line: line}
+		c.sessions[ev.SessionID] = s
+	}
+	var found []Finding
+	if s.ids.seen[ev.EventID] {
+		found = findings(line, string(ev.Type()), ev.SessionID, &aaep.InvalidError{Violations: []aaep.Violation{{
+			Requirement: "ENV-013", Pointer: "/event_id", Problem: "was used before; every event has an id of its own"}}})
+	}
+	s.ids.add(ev.EventID, maxIDs)
+	s.settle(ev)
+	found = append(found, findings(line, string(ev.Type()), ev.SessionID, s.machine.Next(ev))...)
+	if ev.Type().Terminal() {
+		c.end(ev.SessionID)
+	}
+	return found
+}
+
+func (c *Checker) end(id string) {
+	delete(c.sessions, id)
+	c.over.add(id, maxEnded)
+}
+
+// settle tells the machine how a question ended. Replies are seldom written down, so leaving awaiting_input is
+// taken as the answer: to calling_tool it was a yes.
+func (s *session) settle(ev *aaep.Event) {
+	change, ok := ev.Payload.(*aaep.StateChanged)
+	if !ok || change.FromState != aaep.StateAwaitingInput {
+		return
+	}
+	open := s.machine.OpenQuestions()
+	if len(open) == 0 {
+		return
+	}
+	decision := aaep.Reject
+	if change.ToState == aaep.StateCallingTool {
+		decision = aaep.Accept
+	}
+	_ = s.machine.Settled(open[0], decision) // it is open
+}
+
+// reply takes an answer that was written down.
+func (c *Checker) reply(m aaep.Message) {
+	var token aaep.ReplyToken
+	var decision aaep.Decision
+	switch r := m.(type) {
+	case *aaep.ConfirmationReply:
+		token, decision = r.ReplyToken, r.Decision
+		if r.ModifiedAction != nil {
+			decision = aaep.Reject
+		}
+	case *aaep.ClarificationReply:
+		token = r.ReplyToken
+	default:
+		return
+	}
+	for _, s := range c.sessions {
+		if slices.Contains(s.machine.OpenQuestions(), token) {
+			_ = s.machine.Settled(token, decision) // it is open
+			return
+		}
+	}
+}
+
+// End says which sessions never ended.
+func (c *Checker) End() []Finding {
+	var found []Finding
+	for _, id := range slices.SortedFunc(maps.Keys(c.sessions), func(a, b string) int { return c.sessions[a].line - c.sessions[b].line }) {
+		found = append(found, Finding{Line: c.sessions[id].line, SessionID: id, Note: true, Violation: aaep.Violation{
+			Requirement: "EVT-004", Problem: fmt.Sprintf("session %s has no end here", aaep.SafeText(id))}})
+	}
+	return found
+}
+
+func findings(line int, typ, session string, err error) []Finding {
+	if err == nil {
+		return nil
+	}
+	var invalid *aaep.InvalidError
+	if !errors.As(err, &invalid) {
+		return []Finding{{Line: line, Type: typ, SessionID: session, Violation: aaep.Violation{Problem: err.Error()}}}
+	}
+	if typ == "" {
+		typ = invalid.Message
+	}
+	found := make([]Finding, len(invalid.Violations))
+	for i, v := range invalid.Violations {
+		found[i] = Finding{Line: line, Type: typ, SessionID: session, Violation: v}
+	}
+	return found
+}

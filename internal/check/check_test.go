@@ -1,0 +1,196 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/aaep-go/aaep"
+)
+
+const envelope = `{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","event_id":"evt_%d","session_id":"sess_1",` +
+	`"timestamp":"2026-07-01T09:30:00.%03dZ","producer":{"agent_id":"a"},"urgency":"%s","localization_hints":{"primary_language":"en","text_direction":"ltr"},"summary_normal":"Said.",%s}`
+
+// session writes the events of one session, given as their own members.
+func sessionOf(events ...string) string {
+	var b strings.Builder
+	for i, ev := range events {
+		urgency := "normal"
+		if strings.Contains(ev, "awaiting") || strings.Contains(ev, "errored") {
+			urgency = "critical"
+		}
+		fmt.Fprintf(&b, envelope+"\n", i, i, urgency, ev)
+	}
+	return b.String()
+}
+
+const (
+	started   = `"type":"aaep:agent.session.started"`
+	thinking  = `"type":"aaep:agent.state.changed","from_state":"idle","to_state":"thinking"`
+	waiting   = `"type":"aaep:agent.state.changed","from_state":"thinking","to_state":"awaiting_input"`
+	question  = `"type":"aaep:agent.awaiting.confirmation","action":"Pay.","consequence":"Gone.","reply_token":"rpl_1","timeout_seconds":60,"default_decision":"reject","risk_level":"high","irreversible":true,"reversibility":"irreversible","extra_context":{"tool":"pay","tool_call_id":"call_1"}`
+	yes       = `"type":"aaep:agent.state.changed","from_state":"awaiting_input","to_state":"calling_tool"`
+	no        = `"type":"aaep:agent.state.changed","from_state":"awaiting_input","to_state":"thinking"`
+	toolState = `"type":"aaep:agent.state.changed","from_state":"thinking","to_state":"calling_tool"`
+	pay       = `"type":"aaep:agent.tool.invoked","tool":"pay","tool_call_id":"call_1","risk_level":"high","irreversible":true`
+	paid      = `"type":"aaep:agent.tool.completed","tool":"pay","tool_call_id":"call_1","status":"success"`
+	completed = `"type":"aaep:agent.session.completed"`
+)
+
+func judge(t *testing.T, c *Checker, text string) []string {
+	t.Helper()
+	var got []string
+	var err error
+	add := func(fs []Finding) {
+		for _, f := range fs {
+			got = append(got, fmt.Sprintf("%d %s", f.Line, f.Requirement))
+		}
+	}
+	for line, data := range Messages(strings.NewReader(text), &err) {
+		add(c.Message(line, data))
+	}
+	add(c.End())
+	if err != nil {
+		got = append(got, err.Error())
+	}
+	return got
+}
+
+func TestSessions(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"a whole session, with a yes that nobody wrote down", sessionOf(started, thinking, waiting, question, yes, pay, paid, completed), ""},
+		{"a no, and then the deed", sessionOf(started, thinking, waiting, question, no, toolState, pay, paid, completed), "7 SM-009, 8 EVT-091"}, // SM-009
+		{"never asked", sessionOf(started, thinking, toolState, pay, paid, completed), "4 EVT-042, 5 EVT-091"},                                   // EVT-042
+		{"two ends", sessionOf(started, completed, completed), "3 EVT-005"},                                                                      // EVT-004, 005
+		{"an event after the end", sessionOf(started, completed, thinking), "3 EVT-005"},
+		{"no beginning", sessionOf(thinking, completed), "1 EVT-003, 2 EVT-003"},
+		{"no end", sessionOf(started, thinking), "1 EVT-004"},
+		{"an id used twice", strings.Replace(sessionOf(started, thinking, completed), "evt_1", "evt_0", 1), "2 ENV-013"}, // ENV-013
+		{"one bad line costs one message", "{\"type\":\n" + sessionOf(started, completed) + "nonsense\n", "1 ENV-064, 4 ENV-064"},
+		{"the answer was written down", sessionOf(started, thinking, waiting, question) +
+			`{"type":"confirmation.reply","reply_token":"rpl_1","decision":"reject","subscription_id":"sub_1","timestamp":"2026-07-01T09:30:00Z"}` + "\n" +
+			strings.Join(strings.SplitAfter(sessionOf(started, thinking, waiting, question, yes, pay, paid, completed), "\n")[4:], ""), "7 SM-009, 8 EVT-091"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := strings.Join(judge(t, new(Checker), tt.text), ", "); got != tt.want {
+				t.Errorf("found %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSchemaOnly(t *testing.T) {
+	text := sessionOf(completed, started)
+	if got := judge(t, &Checker{SchemaOnly: true}, text); len(got) != 0 {
+		t.Errorf("the schemas alone know no order, but found %q", got)
+	}
+}
+
+func TestManifest(t *testing.T) {
+	got := judge(t, new(Checker), `{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":""}`)
+	if len(got) == 0 || !strings.Contains(strings.Join(got, ","), "ENV-024") {
+		t.Errorf("an empty agent_id in a manifest: found %q", got)
+	}
+}
+
+func TestMessages(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"", ""},
+		{"{}\n{}\n", "1:{} 2:{}"},
+		{"{}\r\n\n{}", "1:{} 3:{}"},
+		{"{\n\"a\": \"}\"\n}\n{}", "1:{\n\"a\": \"}\"\n}\n 4:{}"},
+		{"[\n1]\n{}", "1:[\n1]\n 3:{}"},
+		{"x\n{}\n", "1:x 2:{}"},
+		{"{\"a\":\n{\"type\":1}\n", "1:{\"a\":\n 2:{\"type\":1}"},
+		{"{\"a\": [\n{\"b\": 1}\n]}\n", "1:{\"a\": [\n{\"b\": 1}\n]}\n"},
+		{"{\"a\":\"\\\"{\"}\n{}\n", "1:{\"a\":\"\\\"{\"} 2:{}"},
+	} {
+		var got []string
+		var err error
+		for line, data := range Messages(iotest.OneByteReader(strings.NewReader(tt.text)), &err) {
+			got = append(got, fmt.Sprintf("%d:%s", line, data))
+		}
+		if s := strings.Join(got, " "); s != tt.want || err != nil {
+			t.Errorf("Messages(%q) = %q, %v; want %q", tt.text, s, err, tt.want)
+		}
+	}
+}
+
+func TestMessagesErrors(t *testing.T) {
+	var err error
+	for range Messages(iotest.ErrReader(io.ErrUnexpectedEOF), &err) {
+		t.Error("a message from a reader that fails")
+	}
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("err = %v", err)
+	}
+	err = nil
+	for range Messages(strings.NewReader("{"+strings.Repeat("\n1,", MaxMessage)), &err) {
+	}
+	if err == nil {
+		t.Error("a message without end was read")
+	}
+}
+
+// ENV-062, INV-32: a stream of any length is judged in constant memory; ended sessions are forgotten.
+func TestManySessions(t *testing.T) {
+	var c Checker
+	for i := range 3 * maxEnded {
+		for j, ev := range []string{started, completed} {
+			line := strings.Replace(fmt.Sprintf(envelope, j, j, "normal", ev), "sess_1", fmt.Sprintf("sess_%d", i), 1)
+			if found := c.Message(i, []byte(line)); len(found) > 0 {
+				t.Fatal(found)
+			}
+		}
+	}
+	if len(c.sessions) != 0 || len(c.over.seen) > maxEnded || len(c.over.order) > maxEnded {
+		t.Errorf("%d sessions are held, %d remembered", len(c.sessions), len(c.over.seen))
+	}
+	if c.Events != 6*maxEnded || c.Messages != c.Events {
+		t.Errorf("%d events, %d messages", c.Events, c.Messages)
+	}
+}
+
+func FuzzMessages(f *testing.F) {
+	f.Add(sessionOf(started, completed))
+	f.Add("{\n\"type\":\n\"x\"}\n{}\n[")
+	f.Add("\"\\\n{{{")
+	f.Fuzz(func(t *testing.T, text string) {
+		var c Checker
+		var err error
+		last := 0
+		for line, data := range Messages(strings.NewReader(text), &err) {
+			if line <= last {
+				t.Fatalf("line %d after line %d", line, last)
+			}
+			last = line
+			for _, f := range c.Message(line, data) {
+				if aaep.SafeText(f.Problem) != f.Problem && !strings.Contains(f.Problem, "\n") {
+					t.Errorf("unsafe text in a finding: %q", f.Problem)
+				}
+			}
+		}
+		c.End()
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	lines := strings.Split(strings.TrimSpace(sessionOf(started, thinking, waiting, question, yes, pay, paid, completed)), "\n")
+	n := 0
+	for _, l := range lines {
+		n += len(l)
+	}
+	b.SetBytes(int64(n))
+	b.ReportAllocs()
+	for b.Loop() {
+		var c Checker
+		for i, l := range lines {
+			if f := c.Message(i, []byte(l)); len(f) > 0 {
+				b.Fatal(f)
+			}
+		}
+	}
+}

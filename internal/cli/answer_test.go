@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// A yes is never read into anything else.
+func TestDecisionOf(t *testing.T) {
+	for line, want := range map[string]aaep.Decision{
+		"y": aaep.Accept, "Y": aaep.Accept, "yes": aaep.Accept, " Yes\t": aaep.Accept,
+		"n": aaep.Reject, "N": aaep.Reject, "NO": aaep.Reject, "no ": aaep.Reject,
+		"": "", " ": "", "ye": "", "yy": "", "y n": "", "yes!": "", "ok": "", "1": "", "true": "", "accept": "", "nope": "", "\x1by": "",
+	} {
+		if got := decisionOf(line); got != want {
+			t.Errorf("decisionOf(%q) = %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestResponseOf(t *testing.T) {
+	choices := []aaep.Choice{{Value: "c-1", Label: "Checking"}, {Value: "2", Label: "Savings"}, {Value: "x", Label: "yes"}}
+	kinds := func(ks ...aaep.ResponseKind) []aaep.ResponseKind { return ks }
+	choice, yesNo := kinds(aaep.ResponseMultipleChoice), kinds(aaep.ResponseYesNo)
+	number, text := kinds(aaep.ResponseNumeric), kinds(aaep.ResponseFreetext)
+	for _, tt := range []struct {
+		kinds []aaep.ResponseKind
+		line  string
+		want  any
+	}{
+		{choice, "1", "c-1"}, {choice, " 3 ", "x"}, {choice, "savings", "2"}, {choice, "c-1", "c-1"}, {choice, "2", "2"},
+		{choice, "0", nil}, {choice, "4", nil}, {choice, "-1", nil}, {choice, "", nil}, {choice, "other", nil}, {choice, "n", nil},
+		{yesNo, "y", true}, {yesNo, "No", false}, {yesNo, "", nil}, {yesNo, "true", nil}, {yesNo, "1", nil},
+		{number, "12", 12.0}, {number, "-0.5", -0.5}, {number, "+3", 3.0}, {number, "", nil}, {number, "1,000", nil}, {number, "0x10", nil},
+		{number, "inf", nil}, {number, "NaN", nil}, {number, "1e9", nil}, {number, "1_0", nil}, {number, "ten", nil}, {number, ".", nil},
+		{text, "  hello  world ", "hello  world"}, {text, "1", "1"}, {text, " ", nil},
+		{nil, "hello", "hello"}, {nil, "2", "2"}, {nil, "", nil},
+		{append(text, aaep.ResponseMultipleChoice), "1", "c-1"}, {append(text, aaep.ResponseMultipleChoice), "9", "9"},
+		{append(text, aaep.ResponseYesNo), "y", true}, {append(text, aaep.ResponseNumeric), "7", 7.0}, {append(text, aaep.ResponseNumeric), "seven", "seven"},
+	} {
+		p := &aaep.AwaitingClarification{Choices: choices, AcceptedResponseKinds: tt.kinds}
+		if got := responseOf(p, tt.line); got != tt.want {
+			t.Errorf("responseOf(%v, %q) = %v, want %v", tt.kinds, tt.line, got, tt.want)
+		}
+	}
+}
+
+func TestPrompt(t *testing.T) {
+	two := []aaep.Choice{{Value: "a", Label: "A"}, {Value: "b", Label: "B"}}
+	for _, tt := range []struct {
+		p    aaep.AwaitingClarification
+		want string
+	}{
+		{aaep.AwaitingClarification{}, "Type your answer, then press Enter."},
+		{aaep.AwaitingClarification{Choices: two}, "Type your answer, then press Enter."},
+		{aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice, aaep.ResponseFreetext}, Choices: two},
+			"Type a number from 1 to 2, or your answer, then press Enter."},
+		{aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseYesNo}}, "Type y for yes or n for no, then press Enter."},
+		{aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseNumeric}}, "Type a number such as 12.5, then press Enter."},
+	} {
+		if got := prompt(&tt.p); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+// A line decides only about the question that was on the screen for as long as it takes to read it. The
+// listener here has no subscription: an answer that was sent would crash.
+func TestNotAnAnswer(t *testing.T) {
+	accept := pay()
+	accept.AllowedReplies = []aaep.Decision{aaep.Accept}
+	for _, tt := range []struct {
+		name          string
+		p             *aaep.AwaitingConfirmation
+		received, put time.Duration // ago
+		line          string
+		says          string
+		stays         bool
+	}{
+		{"typed before the question", pay(), 0, 0, "y", "typed before the question could be read", true},
+		{"typed too soon", pay(), 5 * time.Second, readingTime / 2, "y", "typed before the question could be read", true},
+		{"Enter too soon", pay(), 0, 0, "", "", true},
+		{"Enter", pay(), 5 * time.Second, 5 * time.Second, "", "That is no answer. Type y to accept", true},
+		{"nonsense", pay(), 5 * time.Second, 5 * time.Second, "yeah", "That is no answer. Type y to accept", true},
+		{"not allowed", accept, 5 * time.Second, 5 * time.Second, "n", "does not take that answer", true},
+		{"too late", pay(), 91 * time.Second, 5 * time.Second, "y", "The time to answer is over.", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, status strings.Builder
+			now := time.Now()
+			l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+			l.asked = []*question{{ev: event(tt.p, ""), received: now.Add(-tt.received), put: now.Add(-tt.put)}}
+			l.answer(t.Context(), typed{tt.line, now})
+			if got := status.String(); !strings.Contains(got, tt.says) || (tt.says == "") != (got == "") || out.Len() > 0 {
+				t.Errorf("says %q and %q, want %q", got, out.String(), tt.says)
+			}
+			if stays := len(l.asked) == 1; stays != tt.stays {
+				t.Errorf("the question stays: %v, want %v", stays, tt.stays)
+			}
+		})
+	}
+}
+
+// The next question comes to the screen when the one before is over, with the time that is left; what has
+// run out meanwhile does not come at all.
+func TestNextQuestion(t *testing.T) {
+	var out, status strings.Builder
+	now := time.Now()
+	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+	late := event(pay(), "")
+	late.SessionID = "sess_2"
+	last := event(pay(), "")
+	last.SessionID = "sess_3"
+	l.asked = []*question{
+		{ev: event(pay(), ""), received: now, put: now},
+		{ev: late, received: now.Add(-2 * time.Minute)},
+		{ev: last, received: now.Add(-30 * time.Second)},
+	}
+	l.settle(event(&aaep.SessionCompleted{}, ""))
+	if len(l.asked) != 1 || l.asked[0].ev != last || l.asked[0].put.IsZero() {
+		t.Fatalf("asked are %d questions, want the last one", len(l.asked))
+	}
+	if !strings.Contains(out.String(), "You have 1 minute to answer.") || status.String() != "aaep: The question is no longer open.\n" {
+		t.Errorf("says %q and %q", out.String(), status.String())
+	}
+	l.answer(t.Context(), typed{"y", time.Now()})
+	if !strings.Contains(status.String(), "typed before the question could be read") {
+		t.Errorf("a line for the question before was taken for the next: %q", status.String())
+	}
+}
+
+func TestReadLines(t *testing.T) {
+	var got []string
+	for line := range readLines(t.Context(), strings.NewReader("y\n\n last")) {
+		if got = append(got, line.text); time.Since(line.at) > time.Minute {
+			t.Errorf("%q was typed at %v", line.text, line.at)
+		}
+	}
+	if strings.Join(got, "|") != "y|| last" {
+		t.Errorf("lines %q", got)
+	}
+}
+
+// What was typed before the demo's question is no answer to it, and when it is settled nobody waits any more. An
+// answer that was sent would crash here too.
+func TestDemoDecide(t *testing.T) {
+	var out strings.Builder
+	lines, settled := make(chan typed, 2), make(chan struct{})
+	w := &person{demo: &demo{announcer: announcer{out: &out}, lines: lines}, name: "reader"}
+	lines <- typed{"y", time.Now()}
+	lines <- typed{"maybe", time.Now().Add(2 * readingTime)}
+	done := make(chan struct{})
+	go func() { defer close(done); w.decide(t.Context(), event(pay(), ""), settled) }()
+	for len(lines) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	close(settled)
+	<-done
+	if want := "reader: That is no answer. " + promptDecision + "\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}

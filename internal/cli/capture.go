@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/sse"
+)
+
+func captureCommand() *cobra.Command {
+	var once, questions bool
+	cmd := &cobra.Command{
+		Use:   "capture URL",
+		Short: "Record what an agent sends, as it sends it",
+		Long: `capture subscribes without a limit and without merging, and prints every message it receives, unchanged, one on
+each line. It answers nothing, and so it is asked nothing; with --questions it is, and the agent waits for an answer
+from somebody else, or for its own deadline. A recording can be read by validate and replay. Ctrl-C ends.`,
+		Example: `  aaep capture http://127.0.0.1:8080 > session.jsonl`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return capture(ctx, args[0], once, questions, cmd.OutOrStdout(), &announcer{out: cmd.ErrOrStderr()})
+		},
+	}
+	cmd.Flags().BoolVar(&once, "once", false, "end with the first session that ends")
+	cmd.Flags().BoolVar(&questions, "questions", false, "record questions too: the agent then counts on this listener to answer")
+	return cmd
+}
+
+// everything asks for all there is, as it is.
+func everything(questions bool) aaep.Capabilities {
+	return aaep.Capabilities{
+		PreferredVerbosity: aaep.VerbosityDetailed,
+		// Whoever records wants the agent's own pieces, in any language and of any kind.
+		CoalesceBoundaries:         []aaep.Boundary{aaep.BoundaryNone},
+		EventFilters:               &aaep.EventFilters{Include: []string{"*"}},
+		SupportsConfirmationReply:  &questions,
+		SupportsClarificationReply: &questions,
+	}
+}
+
+func capture(ctx context.Context, url string, once, questions bool, out io.Writer, status *announcer) error {
+	host, _ := os.Hostname()
+	tape := &tape{out: out}
+	sub, err := subscriber.Dial(ctx, recorder{sse.Dialer{URL: url}, tape}, subscriber.Config{
+		ID: "aaep-capture-" + host, Name: "aaep capture", Version: aaep.Version, Capabilities: everything(questions)})
+	if err != nil {
+		return dialError(ctx, url, err)
+	}
+	defer sub.Close()
+	status.say("aaep", "Recording. Ctrl-C ends.")
+	for ev, err := range sub.Events(ctx) {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return &exitError{exitFailed, err}
+		case tape.failed() != nil:
+			return nil // nobody reads any more
+		case once && ev.Type().Terminal():
+			return nil
+		}
+	}
+	return nil
+}
+
+// tape writes messages as they come, one on each line. What a resumed stream repeats is written once.
+type tape struct {
+	mu   sync.Mutex
+	out  io.Writer
+	err  error
+	seen map[string]bool
+}
+
+func (t *tape) repeated(msg []byte) bool {
+	m, err := aaep.Decode(msg)
+	ev, ok := m.(*aaep.Event)
+	if err != nil || !ok {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.seen == nil || len(t.seen) > 100_000 {
+		t.seen = map[string]bool{}
+	}
+	was := t.seen[ev.EventID]
+	t.seen[ev.EventID] = true
+	return was
+}
+
+func (t *tape) write(msg []byte) {
+	if t.repeated(msg) {
+		return
+	}
+	line := bytes.TrimSpace(msg)
+	if bytes.ContainsAny(line, "\r\n") { // pretty-printed: only the space between members changes
+		var b bytes.Buffer
+		if json.Compact(&b, line) == nil {
+			line = b.Bytes()
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, err := t.out.Write(append(bytes.Clone(line), '\n')); err != nil && t.err == nil {
+		t.err = err
+	}
+}
+
+func (t *tape) failed() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// recorder records what the links that it makes receive.
+type recorder struct {
+	transports.Dialer
+	tape *tape
+}
+
+func (r recorder) Dial(ctx context.Context) (transports.Conn, error) {
+	conn, err := r.Dialer.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reopener, ok := conn.(transports.Reopener)
+	if !ok {
+		return nil, errors.New("this transport cannot be recorded")
+	}
+	return &recorded{reopener, r.tape}, nil
+}
+
+type recorded struct {
+	transports.Reopener
+	tape *tape
+}
+
+func (r *recorded) Receive(ctx context.Context) ([]byte, error) {
+	msg, err := r.Reopener.Receive(ctx)
+	if err == nil {
+		r.tape.write(msg)
+	}
+	return msg, err
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+)
+
+// asker is a little agent that waits for listeners, asks them, and prints what came of it.
+func asker() {
+	what := flag.String("ask", "confirm", "confirm, choice, number or two")
+	timeout := flag.Duration("timeout", time.Minute, "for an answer")
+	listeners := flag.Int("listeners", 1, "to wait for")
+	flag.Parse()
+	ctx := context.Background()
+	p := must(newProducer("asker", "en-US"))
+	ln := must(serve.Listen(ctx, "127.0.0.1:0"))
+	go serve.Serve(ctx, ln, p)
+	fmt.Fprintf(os.Stderr, "Serving http://%s\n", ln.Addr())
+	for here := 0; here < *listeners; time.Sleep(5 * time.Millisecond) {
+		here = 0
+		for _, s := range p.Subscriptions() {
+			if s.Connected {
+				here++
+			}
+		}
+	}
+	pay := producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: *timeout,
+		Action: aaep.Say("Pay $20 to Ada."), Consequence: aaep.Say("The money is gone.")}
+	switch *what {
+	case "confirm":
+		confirm(p, pay)
+	case "two":
+		var both sync.WaitGroup
+		both.Go(func() { confirm(p, pay) })
+		both.Go(func() {
+			confirm(p, producer.Tool{Name: "delete", Confirm: true, Timeout: *timeout,
+				Action: aaep.Say("Delete the letter."), Consequence: aaep.Say("The letter is gone.")})
+		})
+		both.Wait()
+	case "choice":
+		clarify(p, producer.Question{Ask: aaep.Say("Which account?"), Timeout: *timeout,
+			Choices: []aaep.Choice{{Value: "c-1", Label: "Checking"}, {Value: "s-1", Label: "Savings"}}})
+	case "number":
+		clarify(p, producer.Question{Ask: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric},
+			Timeout: *timeout, Default: "20"})
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	p.Shutdown(ctx)
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func confirm(p *producer.Producer, tool producer.Tool) {
+	s := must(p.StartSession(context.Background(), aaep.Say("Working.")))
+	defer s.Complete(aaep.Say("Ready."))
+	_, err := s.Tool(context.Background(), tool, func(context.Context) (string, error) { return "", nil })
+	switch {
+	case err == nil:
+		fmt.Println(tool.Name, "accepted")
+	case errors.Is(err, producer.ErrRejected):
+		fmt.Println(tool.Name, "rejected")
+	default:
+		fmt.Println(tool.Name, err)
+	}
+}
+
+func clarify(p *producer.Producer, q producer.Question) {
+	s := must(p.StartSession(context.Background(), aaep.Say("Working.")))
+	defer s.Complete(aaep.Say("Ready."))
+	answer, err := s.Clarify(context.Background(), q)
+	fmt.Printf("answer %v, error %v\n", answer, err)
+}
+
+// printer is a program that prints.
+func printer() {
+	switch os.Args[1] {
+	case "sentences":
+		for _, piece := range []string{"One is sh", "ort. Two is lon", "ger than one. Three ", "comes last."} {
+			fmt.Print(piece)
+		}
+		fmt.Println()
+	case "fail":
+		fmt.Println("This will not work.")
+		fmt.Fprintln(os.Stderr, "printer: out of paper")
+		os.Exit(3)
+	case "binary":
+		for _, piece := range []string{"Gr\xc3", "\xbc\xc3\x9fe. ", "\x1b", "[1;3", "1mRed\x1b[0m word. \x1b]0;ti", "tle\x1b", "\\Shown. ",
+			"\xff\xfe\x00 bytes. ", "Carriage\r\nreturn. \xe2\x82"} {
+			fmt.Print(piece)
+		}
+	case "stay": // until it is told to end, counting how often
+		told := make(chan os.Signal, 8)
+		signal.Notify(told, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		fmt.Printf("Here I stay.\nI am process %d.\n", os.Getpid())
+		fmt.Printf("Told %v.\n", <-told)
+		extra := 0
+		for again := time.After(500 * time.Millisecond); ; {
+			select {
+			case <-told:
+				extra++
+				continue
+			case <-again:
+			}
+			break
+		}
+		fmt.Printf("Told %d times more.\n", extra)
+	case "leave": // something behind that holds the output
+		child := must(os.StartProcess(must(os.Executable()), []string{"printer", "late"}, &os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}}))
+		child.Release()
+		fmt.Println("I go.")
+	case "late":
+		time.Sleep(lastChance + time.Second)
+		fmt.Println("I went on.")
+	}
+}

@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/aaep-go/aaep/schemas"
+)
+
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", "16") // the scripts do little but wait for each other's processes
+	testscript.Main(m, map[string]func(){
+		"aaep":    func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"asker":   asker,
+		"printer": printer,
+	})
+}
+
+// TestScripts runs the command as people do: as processes that talk over real connections and get real
+// signals. Nothing sleeps; what must happen is awaited.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			running := &processes{all: map[string]*process{}}
+			env.Values["processes"] = running
+			env.Defer(running.kill)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"start": start, "await": await, "type": typeLine, "insist": insist, "signal": sendSignal,
+			"ended": ended, "inorder": inOrder, "valid": valid, "plain": plainText,
+		},
+	})
+}
+
+// patience is how long anything may take that must happen.
+const patience = 30 * time.Second
+
+type process struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	done  chan struct{} // closed when it has ended
+}
+
+type processes struct {
+	mu  sync.Mutex
+	all map[string]*process
+}
+
+func (ps *processes) kill() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, p := range ps.all {
+		signalGroup(p.cmd.Process, syscall.SIGKILL)
+		<-p.done
+	}
+}
+
+func named(ts *testscript.TestScript, name string) *process {
+	ps := ts.Value("processes").(*processes)
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p := ps.all[name]
+	if p == nil {
+		ts.Fatalf("nothing was started as %s", name)
+	}
+	return p
+}
+
+// start NAME PROGRAM ARGUMENTS runs a program in a process group of its own, as a terminal does. What it
+// prints is in NAME.out and NAME.err.
+func start(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: start NAME PROGRAM ARGUMENTS")
+	}
+	path := args[1]
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if found, err := exec.LookPath(filepath.Join(dir, args[1])); err == nil {
+			path = found
+			break
+		}
+	}
+	cmd := exec.Command(path, args[2:]...)
+	cmd.Args[0] = args[1]
+	cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE"} {
+		if value := ts.Getenv(name); value != "" {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	own(cmd)
+	stdin, err := cmd.StdinPipe()
+	ts.Check(err)
+	stdout, err := os.Create(ts.MkAbs(args[0] + ".out"))
+	ts.Check(err)
+	defer stdout.Close()
+	stderr, err := os.Create(ts.MkAbs(args[0] + ".err"))
+	ts.Check(err)
+	defer stderr.Close()
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	ts.Check(cmd.Start())
+	p := &process{cmd: cmd, stdin: stdin, done: make(chan struct{})}
+	go func() { cmd.Wait(); close(p.done) }()
+	ps := ts.Value("processes").(*processes)
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.all[args[0]] = p
+}
+
+// until waits for a condition.
+func until(ts *testscript.TestScript, what func() string, met func() bool) {
+	for deadline := time.Now().Add(patience); !met(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("waited %v for %s", patience, what())
+		}
+	}
+}
+
+// await FILE REGEXP [VARIABLE] waits until a file matches, and keeps the first group in a variable.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: await FILE REGEXP [VARIABLE]")
+	}
+	re := regexp.MustCompile("(?m)" + args[1])
+	var found []string
+	until(ts, func() string { return fmt.Sprintf("%s in\n%s", re, ts.ReadFile(args[0])) }, func() bool {
+		found = re.FindStringSubmatch(ts.ReadFile(args[0]))
+		return found != nil
+	})
+	if len(args) > 2 {
+		ts.Setenv(args[2], found[1])
+	}
+}
+
+// type NAME LINE types a line; without a line it ends the input.
+func typeLine(ts *testscript.TestScript, neg bool, args []string) {
+	p := named(ts, args[0])
+	if len(args) == 1 {
+		ts.Check(p.stdin.Close())
+		return
+	}
+	_, err := io.WriteString(p.stdin, args[1]+"\n")
+	ts.Check(err)
+}
+
+// insist NAME LINE REGEXP types a line, and again while it came too soon after the question, until NAME.err
+// matches.
+func insist(ts *testscript.TestScript, neg bool, args []string) {
+	re, tooSoon := regexp.MustCompile("(?m)"+args[2]), regexp.MustCompile("(?m)^aaep: That was typed before .*$")
+	text := func() string { return ts.ReadFile(args[0] + ".err") }
+	for {
+		before := len(tooSoon.FindAllString(text(), -1))
+		typeLine(ts, false, args[:2])
+		again := false
+		until(ts, func() string { return fmt.Sprintf("%s in\n%s", re, text()) }, func() bool {
+			again = len(tooSoon.FindAllString(text(), -1)) > before
+			return again || re.MatchString(text())
+		})
+		if !again {
+			return
+		}
+	}
+}
+
+// signal [-one] NAME SIGNAL sends a signal to the process group, as a terminal does, or to the process alone.
+func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
+	one := args[0] == "-one"
+	if one {
+		args = args[1:]
+	}
+	p := named(ts, args[0])
+	sig := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[args[1]]
+	if one {
+		ts.Check(p.cmd.Process.Signal(sig))
+		return
+	}
+	ts.Check(signalGroup(p.cmd.Process, sig))
+}
+
+// ended NAME CODE waits for a process to end with an exit code.
+func ended(ts *testscript.TestScript, neg bool, args []string) {
+	p := named(ts, args[0])
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		ts.Fatalf("%s has not ended after %v; it said:\n%s%s", args[0], patience, ts.ReadFile(args[0]+".out"), ts.ReadFile(args[0]+".err"))
+	}
+	if got := p.cmd.ProcessState.ExitCode(); strconv.Itoa(got) != args[1] {
+		ts.Fatalf("%s ended with %d, want %s; it said:\n%s%s", args[0], got, args[1], ts.ReadFile(args[0]+".out"), ts.ReadFile(args[0]+".err"))
+	}
+}
+
+// inorder FILE WANT checks that every line of WANT is a line of FILE, in this order; "..." in it is anything.
+func inOrder(ts *testscript.TestScript, neg bool, args []string) {
+	text := ts.ReadFile(args[0])
+	lines := strings.Split(text, "\n")
+	for want := range strings.Lines(ts.ReadFile(args[1])) {
+		want = strings.TrimSuffix(want, "\n")
+		re := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(want), `\.\.\.`, ".+") + "$")
+		for !re.MatchString(lines[0]) {
+			if lines = lines[1:]; len(lines) == 0 {
+				ts.Fatalf("%s misses, in its place, the line\n%s\nIt is:\n%s", args[0], want, text)
+			}
+		}
+		lines = lines[1:]
+	}
+}
+
+// valid FILE NUMBER checks that a file has at least so many lines and that each is a valid event.
+func valid(ts *testscript.TestScript, neg bool, args []string) {
+	lines := bytes.Split(bytes.TrimSuffix([]byte(ts.ReadFile(args[0])), []byte("\n")), []byte("\n"))
+	if least, _ := strconv.Atoi(args[1]); len(lines) < least {
+		ts.Fatalf("%s has %d lines, want at least %d", args[0], len(lines), least)
+	}
+	for _, line := range lines {
+		if err := schemas.Validate(line); err != nil {
+			ts.Fatalf("%s: %v", line, err)
+		}
+	}
+}
+
+// plain FILES checks that a terminal shows just these lines, one after the other, and without colour.
+func plainText(ts *testscript.TestScript, neg bool, args []string) {
+	for _, name := range args {
+		for _, r := range ts.ReadFile(name) {
+			if r < 0x20 && r != '\n' || r >= 0x7f && r < 0xa0 || r >= 0x2500 && r < 0x2600 || r >= 0x2800 && r < 0x2900 {
+				ts.Fatalf("%s holds %U", name, r)
+			}
+		}
+	}
+}

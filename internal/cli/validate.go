@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/check"
+)
+
+func validateCommand() *cobra.Command {
+	v := &validator{}
+	cmd := &cobra.Command{
+		Use:   "validate [FILE | - | URL]…",
+		Short: "Tell whether messages are valid, and what is wrong with those that are not",
+		Long: `validate reads events, handshake and reply messages, manifests, and recordings of whole sessions: one JSON
+object on each line, or written over several. Of a session it also judges the order. It prints one line for each
+thing that is wrong: where, of which message, in which member, what is wrong, and the requirement that says so.
+
+Exit codes: 0 all valid, 1 something is not, 2 wrong use, 3 something could not be read.`,
+		Example: `  aaep validate session.jsonl
+  aaep capture http://127.0.0.1:8080 | aaep validate --json -
+  aaep validate https://bank.example/.well-known/aaep-manifest.json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{"-"}
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			v.out, v.status = cmd.OutOrStdout(), announcer{out: cmd.ErrOrStderr()}
+			return v.run(ctx, args, cmd.InOrStdin())
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&v.json, "json", false, "print each finding as a JSON object on a line of its own")
+	f.BoolVar(&v.schemaOnly, "schema-only", false, "ask the JSON Schemas alone: nothing about order")
+	f.BoolVar(&v.strict, "strict", false, "what is only unusual counts as wrong too")
+	return cmd
+}
+
+type validator struct {
+	json, schemaOnly, strict bool
+
+	out    io.Writer
+	status announcer
+	wrong  int
+}
+
+func (v *validator) run(ctx context.Context, inputs []string, stdin io.Reader) error {
+	messages := 0
+	for _, name := range inputs {
+		n, err := v.file(ctx, name, stdin)
+		messages += n
+		switch {
+		case ctx.Err() != nil:
+			return &exitError{exitInterrupted, errors.New("interrupted")}
+		case err != nil:
+			return &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, err)}
+		}
+	}
+	if messages == 0 {
+		return &exitError{exitFailed, errors.New("there was no message to judge")}
+	}
+	if v.wrong > 0 {
+		return &exitError{exitFailed, fmt.Errorf("%s in %s", count(v.wrong, "violation"), count(messages, "message"))}
+	}
+	v.status.say("aaep", count(messages, "message")+", all valid.")
+	return nil
+}
+
+// file judges one input and returns how many messages it held.
+func (v *validator) file(ctx context.Context, name string, stdin io.Reader) (int, error) {
+	in, size, err := openInput(ctx, name, stdin)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	read := &progress{Reader: in, size: size, name: name, say: v.status.say, next: time.Now().Add(progressAfter)}
+	c := check.Checker{SchemaOnly: v.schemaOnly}
+	var broken error
+	for line, data := range check.Messages(read, &broken) {
+		if ctx.Err() != nil {
+			return c.Messages, ctx.Err()
+		}
+		if err := v.tell(name, c.Message(line, data)); err != nil {
+			return c.Messages, err
+		}
+	}
+	if err := v.tell(name, c.End()); err != nil {
+		return c.Messages, err
+	}
+	return c.Messages, broken
+}
+
+// tell prints findings.
+func (v *validator) tell(name string, found []check.Finding) error {
+	for _, f := range found {
+		if !f.Note || v.strict {
+			v.wrong++
+		}
+		text := v.line(name, f)
+		if v.json {
+			data, err := json.Marshal(map[string]any{"file": name, "line": f.Line, "type": f.Type, "session_id": f.SessionID,
+				"pointer": f.Pointer, "requirement": f.Requirement, "problem": f.Problem, "note": f.Note && !v.strict})
+			if err != nil {
+				return err
+			}
+			text = string(data)
+		}
+		if _, err := fmt.Fprintln(v.out, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *validator) line(name string, f check.Finding) string {
+	parts := []string{fmt.Sprintf("%s:%d", name, f.Line)}
+	for _, p := range []string{f.Type, f.Pointer} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	text := strings.Join(append(parts, f.Problem), ": ")
+	if f.Requirement != "" {
+		text += " (" + f.Requirement + ")"
+	}
+	if f.Note && !v.strict {
+		text += " [note]"
+	}
+	return strings.ReplaceAll(aaep.SafeText(text), "\n", " ")
+}
+
+// openInput opens a file, standard input as "-", or what a web address holds. The size is -1 if nobody knows.
+func openInput(ctx context.Context, name string, stdin io.Reader) (io.ReadCloser, int64, error) {
+	switch {
+	case name == "-":
+		return io.NopCloser(stdin), -1, nil
+	case !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://"):
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			return f, info.Size(), nil
+		}
+		return f, -1, nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, name, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	client := &http.Client{Timeout: time.Minute}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, 0, fmt.Errorf("the server answered %s", resp.Status)
+	}
+	return resp.Body, resp.ContentLength, nil
+}
+
+// progress says how far reading has come, where that takes long.
+type progress struct {
+	io.Reader
+	name       string
+	size, done int64
+	say        func(label, text string)
+	next       time.Time
+}
+
+const progressAfter = 3 * time.Second
+
+func (p *progress) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	p.done += int64(n)
+	if now := time.Now(); now.After(p.next) {
+		p.next = now.Add(progressAfter)
+		if p.size > 0 {
+			p.say("aaep", fmt.Sprintf("%s: %d percent read.", p.name, p.done*100/p.size))
+		} else {
+			p.say("aaep", fmt.Sprintf("%s: %d megabytes read.", p.name, p.done>>20))
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+)
+
+func TestWords(t *testing.T) {
+	for got, want := range map[string]string{
+		count(0, "event"): "0 events", count(1, "event"): "1 event", count(2, "event"): "2 events", count(1234567, "byte"): "1,234,567 bytes",
+		thousands(-1000): "-1,000", thousands(999): "999",
+		dollars(0): "$0", dollars(61500): "$61,500", dollars(999.999): "$1,000", dollars(1491.5): "$1,491.50", dollars(0.05): "$0.05",
+		spoken(0): "0 seconds", spoken(time.Second): "1 second", spoken(90 * time.Second): "1 minute 30 seconds",
+		spoken(5 * time.Minute): "5 minutes", spoken(25*time.Hour + time.Second): "25 hours 1 second", spoken(-1): "0 seconds ",
+		oneLine(" a\n b\tc\u2028d "): "a b c d",
+		sentence("Gone"):             "Gone.", sentence("Gone. "): "Gone. ", sentence("終わり。"): "終わり。", sentence(""): "",
+	} {
+		if strings.TrimSpace(want) != got {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: &os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}}
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{&aaep.Rejection{Code: aaep.RateLimit, Message: "Too many\nlisteners."}, "Too many listeners"},
+		{fmt.Errorf("sse: not delivered: cannot reach x: %w", &url.Error{Op: "Post", URL: "http://x", Err: refused}), "nothing answers there"},
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "bank.example", Err: "no such host"}}, "there is no machine named bank.example"},
+		{fmt.Errorf("x: %w", context.DeadlineExceeded), "it did not answer in time"},
+		{fmt.Errorf("x: %w", transports.ErrInterrupted), "the link broke"},
+		{fmt.Errorf("sse: it is unknown: %w", io.ErrUnexpectedEOF), "the link broke"},
+		{subscriber.ErrUnknownEvent, "the question is no longer open"},
+		{&aaep.InvalidError{Message: "m", Violations: []aaep.Violation{{Requirement: "HS-012", Pointer: "/capabilities/pace_wpm", Problem: "must be less"}}}, "pace wpm must be less"},
+		{errors.New("subscriber: odd"), "odd"},
+	} {
+		if got := plain(tt.err); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestAddress(t *testing.T) {
+	for in, want := range map[string]string{
+		"http://127.0.0.1:8080": "http://127.0.0.1:8080", "127.0.0.1:8080": "http://127.0.0.1:8080", "localhost:1/x": "http://localhost:1/x",
+		"https://bank.example/aaep": "https://bank.example/aaep", "[::1]:80": "http://[::1]:80",
+		"": "", "http://": "", "ws://x": "", "a:b:c": "", "http://a:b@c": "", "http://a?b=c": "", "http://a#b": "",
+	} {
+		got, err := address(in)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("address(%q) = %q, %v; want %q", in, got, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "a:b@") {
+			t.Errorf("address(%q) repeats a password: %v", in, err)
+		}
+	}
+}
+
+func TestHighestRate(t *testing.T) {
+	at := func(critical bool, seconds ...float64) (rs []receipt) {
+		for _, s := range seconds {
+			rs = append(rs, receipt{time.Unix(0, int64(s*1e9)), critical})
+		}
+		return rs
+	}
+	for _, tt := range []struct {
+		rs   []receipt
+		want int
+	}{
+		{nil, 0}, {at(false, 1), 1}, {at(true, 1, 1, 1), 0}, {at(false, 0, 1, 2), 1}, {at(false, 0, 0.999, 2), 1}, {at(false, 0, 0.9, 1.8), 2},
+		{at(false, 0, 0.8, 0.9, 1.0, 1.7, 5), 4}, {append(at(true, 0.5), at(false, 0, 0.1)...), 2},
+	} {
+		if got := highestRate(tt.rs); got != tt.want {
+			t.Errorf("%v: %d, want %d", tt.rs, got, tt.want)
+		}
+	}
+}
+
+func TestTokens(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                          "",
+		"You have $61,500 in all.":  "You| have| |$61|,500| in| all|.",
+		"Dr. Okafor's rule,\n\ni.e": "Dr|.| Okafo|r's| rule|,|\n|\ni|.e",
+		"größer":                    "größ|er",
+	} {
+		got := tokens(text)
+		if strings.Join(got, "|") != want || strings.Join(got, "") != text {
+			t.Errorf("%q: %q, want %q", text, strings.Join(got, "|"), want)
+		}
+	}
+}
+
+// The sum of the demo is checked month by month.
+func TestProject(t *testing.T) {
+	want := 61500.0
+	for range 26 * 12 {
+		want = want*(1+0.04/12) + 500
+	}
+	if got := project(61500, 500, 0.04, 26); math.Abs(got-want) > 0.01 {
+		t.Errorf("%.2f, want %.2f", got, want)
+	}
+}
+
+// The help of each command is plain text in lines that a terminal does not break.
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{}, {"help"}, {"demo", "--help"}, {"run", "-h"}, {"help", "listen"}} {
+		var out, errs bytes.Buffer
+		if code := Main(args, strings.NewReader(""), &out, &errs); code != exitOK || errs.Len() > 0 {
+			t.Errorf("%q: code %d, %s", args, code, &errs)
+		}
+		for line := range strings.Lines(out.String()) {
+			if len(line) > 121 || strings.ContainsFunc(line, func(r rune) bool { return r > 0x7e || r < 0x20 && r != '\n' }) {
+				t.Errorf("%q: %q", args, line)
+			}
+		}
+	}
+}

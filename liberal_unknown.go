@@ -1,0 +1,173 @@
+package aaep
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// maxDiagnostics is how many unknown members get a diagnostic of their own.
+	maxDiagnostics = 32
+	// maxOptions is how many options of a published clarification are read.
+	maxOptions = 256
+)
+
+// unknowns is what the members say that published peers write in the place of others (D-16, D-19, D-24, D-25).
+type unknowns struct {
+	names     []string // of those members, in order
+	language  string
+	percent   *float64
+	message   string
+	remaining *int64
+	choices   []Choice
+	freeForm  bool
+	target    string
+	summary   string
+}
+
+// note writes one diagnostic for all the members of a published form.
+func (u *unknowns) note(c *checker, requirement, as string) {
+	if u.names != nil {
+		c.fail(requirement, pointer("", u.names[0]), "%s: not AAEP's way to write it; read as %s", strings.Join(u.names, ", "), as)
+	}
+}
+
+// readUnknowns reads the members beside the known ones: each is a published way to write another, a summary
+// in another language, or gets a diagnostic (D-07).
+func readUnknowns(c *checker, e *Event) (u unknowns) {
+	_, extension := e.Payload.(*Extension)
+	from, more := len(c.found), 0
+	eachMember(e.Unknown, func(name string, value []byte) {
+		_, tag := variant(name)
+		switch {
+		case u.take(e.Payload, name, value):
+			u.names = append(u.names, name)
+			return
+		case variantLimit(name) > 0 && e.Type() != TypeOutputStreaming:
+			return
+		case name == "language" && u.speaks(e, value):
+			return
+		case extension && !reservedMember(name):
+			return
+		}
+		if len(c.found)-from >= maxDiagnostics {
+			more++
+			return
+		}
+		switch at := pointer("", name); {
+		case strings.HasPrefix(name, "aaep_"):
+			c.fail("ENV-052", at, "is a name only AAEP may define; it is ignored")
+		case reservedMember(name):
+			c.fail("ENV-053", at, "is a keyword of JSON-LD, which an event must not use; it is ignored")
+		case tag != "" && e.Type() != TypeOutputStreaming:
+			c.fail("ENV-055", at, "is read as the summary in %s; its name should be in lower case with underscores", tag)
+		default:
+			c.fail("ENV-055", at, "is not a member of this event; it is ignored")
+		}
+	})
+	if more > 0 {
+		c.fail("ENV-055", "", "has %d more members that are not those of this event; they are ignored", more)
+	}
+	return u
+}
+
+// reservedMember reports whether no event may have a member of this name, whatever its type (§3.5).
+func reservedMember(name string) bool {
+	return strings.HasPrefix(name, "aaep_") || name == "@id" || name == "@graph" || name == "@base" || name == "@vocab"
+}
+
+// speaks takes a "language" of the event where its hints do not say one (D-73).
+func (u *unknowns) speaks(e *Event, value []byte) bool {
+	if e.LocalizationHints != nil && e.LocalizationHints.PrimaryLanguage != "" {
+		return false
+	}
+	tag, ok := asString(value)
+	if !ok || !ValidLanguageTag(tag) {
+		return false
+	}
+	u.language = tag
+	return true
+}
+
+// take reads a member of the published form of a payload, and reports whether it is one.
+func (u *unknowns) take(p Payload, name string, value []byte) (ok bool) {
+	switch p.(type) {
+	case *ProgressUpdated:
+		switch name {
+		case "progress_percent":
+			f, ok := asNumber(value)
+			if ok {
+				u.percent = &f
+			}
+			return ok
+		case "progress_message":
+			u.message, ok = asString(value)
+		case "estimated_remaining_ms":
+			f, ok := asNumber(value)
+			if ok = ok && math.Abs(f) <= maxInt; ok {
+				n := int64(math.Round(f))
+				u.remaining = &n
+			}
+			return ok
+		}
+	case *AwaitingClarification:
+		switch name {
+		case "options":
+			u.choices, ok = asOptions(value)
+		case "free_form_allowed":
+			u.freeForm = string(value) == "true"
+			ok = u.freeForm || string(value) == "false"
+		case "multi_select":
+			ok = string(value) == "true" || string(value) == "false"
+		}
+	case *HandoffRequested:
+		switch name {
+		case "handoff_target":
+			u.target, ok = asString(value)
+		case "context_summary":
+			u.summary, ok = asString(value)
+		}
+	}
+	return ok
+}
+
+// flatProgress are the members that may stand in for "progress" (D-19).
+var flatProgress = []string{"progress_percent", "progress_message", "estimated_remaining_ms"}
+
+func asString(value []byte) (string, bool) {
+	if len(value) == 0 || value[0] != '"' {
+		return "", false
+	}
+	s, err := jsontext.AppendUnquote(nil, value)
+	return string(s), err == nil
+}
+
+func asNumber(value []byte) (float64, bool) {
+	f, err := strconv.ParseFloat(string(value), 64)
+	return f, err == nil && finite(f)
+}
+
+// asOptions reads a list of texts as choices whose value is their label. An empty text could not be answered.
+func asOptions(value []byte) (choices []Choice, ok bool) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(value))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
+		return nil, false
+	}
+	for d.PeekKind() == '"' {
+		t, err := d.ReadToken()
+		if err != nil {
+			return nil, false
+		}
+		if s := t.String(); s != "" && len(choices) < maxOptions {
+			choices = append(choices, Choice{s, s})
+		}
+	}
+	if d.PeekKind() != ']' {
+		return nil, false
+	}
+	return choices, true
+}

@@ -1,0 +1,223 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// link is a producer's end whose events go over streams that can break.
+type link struct {
+	transports.Conn
+	streams chan transports.Stream
+}
+
+func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
+	select {
+	case s := <-l.streams:
+		return s, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// eventStream takes events until it breaks.
+type eventStream struct {
+	last string // the id to go on after
+	done chan struct{}
+
+	mu     sync.Mutex
+	broken bool
+	got    []arrival
+	resume string // the last id that may be gone on after
+}
+
+func (s *eventStream) LastEventID() string   { return s.last }
+func (s *eventStream) Done() <-chan struct{} { return s.done }
+func (s *eventStream) SendEvent(_ context.Context, data []byte, id string, resumable bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken {
+		return transports.ErrInterrupted
+	}
+	m, err := aaep.Decode(data)
+	if err != nil {
+		return err
+	}
+	if s.got = append(s.got, arrival{time.Now(), data, m}); resumable {
+		s.resume = id
+	}
+	return nil
+}
+
+func (s *eventStream) breaks() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = true
+	close(s.done)
+}
+
+func (s *eventStream) events() []*aaep.Event {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return events(s.got)
+}
+
+// resumable subscribes over a link whose streams are opened by open.
+func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last string) *eventStream) {
+	a, b := transports.Pipe()
+	wire := &link{b, make(chan transports.Stream)}
+	l = &listener{t: st.t, conn: a, served: make(chan struct{})}
+	st.all = append(st.all, l)
+	go func() { defer close(l.served); st.p.ServeConn(wire) }()
+	l.read()
+	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})
+	acc, ok := l.lastMessage().(*aaep.SubscriptionAccepted)
+	if !ok {
+		st.t.Fatalf("the answer is %+v", l.lastMessage())
+	}
+	l.id = acc.SubscriptionID
+	return l, func(last string) *eventStream {
+		s := &eventStream{last: last, done: make(chan struct{})}
+		wire.streams <- s
+		return s
+	}
+}
+
+// P8, INV-21: who comes back misses nothing and gets nothing twice, wherever the cut was.
+func TestResume(t *testing.T) {
+	for cut := range 12 {
+		bubble(t, func(t *testing.T, st *stage) {
+			whole := st.watch()
+			_, open := st.resumable(caps(2, aaep.BoundarySentence))
+			s := st.session("Talking.")
+			first := open("")
+			out := s.Output()
+			for i := range 12 {
+				if i == cut {
+					first.breaks()
+				}
+				out.WriteString("One sentence. And another")
+				s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}) // overtakes, and is not where to go on (D-65)
+				time.Sleep(300 * time.Millisecond)
+			}
+			second := open(first.resume)
+			out.Close()
+			s.Complete(aaep.Text{})
+			time.Sleep(time.Minute)
+			var all []*aaep.Event
+			for _, ev := range second.events() {
+				if ev.EventID == first.resume {
+					t.Errorf("cut at %d: the event to go on after came again", cut)
+				}
+			}
+			seen := map[string]bool{}
+			for _, ev := range append(first.events(), second.events()...) {
+				if !seen[ev.EventID] {
+					seen[ev.EventID], all = true, append(all, ev)
+				}
+			}
+			var want string
+			for _, p := range of[*aaep.OutputStreaming](whole.events()) {
+				want += p.Chunk
+			}
+			if err := onlyText(all, want); err != nil {
+				t.Errorf("cut at %d: %v", cut, err)
+			}
+			if n := len(of[*aaep.HandoffRequested](all)); n != 12 {
+				t.Errorf("cut at %d: %d handoffs", cut, n)
+			}
+		})
+	}
+}
+
+// INV-22: who cannot go on from where it was is told what the agent is doing.
+func TestResumeFromNowhere(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		_, open := st.resumable(everything())
+		s := st.session("Talking.")
+		open("").breaks()
+		s.State(aaep.StateDeciding, aaep.Text{})
+		if got := story(open("evt_1").events()); got != "thinking>deciding" {
+			t.Errorf("it is told %s", got)
+		}
+	})
+}
+
+// Who comes late and loses the first stream is told again what the agent is doing and what it asks (D-34).
+func TestLateJoinerLosesTheStream(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		st.record()
+		s := st.session("Paying.")
+		go s.Tool(context.Background(), pay, ok)
+		synctest.Wait()
+		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}) // before its time
+		_, open := st.resumable(answering(everything()))
+		_, openOther := st.resumable(everything()) // who may not answer gets nothing to go on after
+		openOther("").breaks()
+		if got := story(openOther("").events()); got != "thinking>awaiting_input" {
+			t.Errorf("who may not answer is told %s", got)
+		}
+		first := open("")
+		want := story(first.events())
+		first.breaks()
+		if first.resume == "" {
+			t.Error("the question is no place to go on after")
+		}
+		for _, last := range []string{"", first.resume} {
+			again := open(last)
+			if got := story(again.events()); last == "" && got != want || last != "" && got != "" {
+				t.Errorf("after %q it is told %s; first it was %s", last, got, want)
+			}
+			again.breaks()
+		}
+	})
+}
+
+// A question that was settled before the first stream came is not asked.
+func TestQuestionBeforeTheStream(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Paying.")
+		paid := tool(s, pay, &deed{})
+		q := l.question()
+		_, open := st.resumable(answering(everything()))
+		l.reply(q, aaep.Reject)
+		<-paid
+		if n := len(of[*aaep.AwaitingConfirmation](open("").events())); n != 0 {
+			t.Errorf("%d questions", n)
+		}
+	})
+}
+
+// D-38: a stream may be away for its grace time; then its subscriber is gone.
+func TestGrace(t *testing.T) {
+	for _, c := range []struct {
+		away time.Duration
+		gone bool
+	}{{9 * time.Second, false}, {11 * time.Second, true}} {
+		bubble(t, func(t *testing.T, st *stage) {
+			l, open := st.resumable(answering(everything()))
+			s := st.session("Paying.")
+			paid := tool(s, pay, &deed{})
+			first := open("")
+			qs := of[*aaep.AwaitingConfirmation](first.events())
+			first.breaks()
+			time.Sleep(c.away)
+			if !c.gone {
+				open(first.resume)
+				l.reply(qs[0], aaep.Reject)
+			}
+			if r := <-paid; errors.Is(r.err, producer.ErrUnreachable) != c.gone {
+				t.Errorf("away for %v: Tool = %v", c.away, r.err)
+			}
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package serve_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+)
+
+// TestLoopbackOnly: a door to other machines does not open (INV-47, D-71).
+func TestLoopbackOnly(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	check(t, err)
+	defer p.Shutdown(context.Background())
+	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
+		if err := serve.ListenAndServe(context.Background(), addr, p); err == nil || !strings.Contains(err.Error(), "not a loopback address") {
+			t.Errorf("ListenAndServe(%q) = %v, want that it is not loopback", addr, err)
+		}
+	}
+	for _, addr := range []string{"192.0.2.1:0", "127.0.0.1:99999", "127.0.0.1", "nowhere.invalid:0"} {
+		if ln, err := serve.Listen(context.Background(), addr); err == nil {
+			t.Errorf("Listen(%q) = nil", addr)
+			ln.Close()
+		}
+	}
+	wide, err := net.Listen("tcp", "0.0.0.0:0")
+	check(t, err)
+	socket, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	check(t, err)
+	for _, ln := range []net.Listener{wide, socket} {
+		if err := serve.Serve(context.Background(), ln, p); err == nil {
+			t.Errorf("Serve(%v) = nil", ln.Addr())
+		}
+		if _, err := ln.Accept(); err == nil {
+			t.Errorf("%v still listens", ln.Addr())
+		}
+	}
+	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0", "127.1.2.3:0"} {
+		ln, err := serve.Listen(context.Background(), addr)
+		if err != nil && addr == "[::1]:0" {
+			continue // a machine without IPv6
+		}
+		check(t, err)
+		ln.Close()
+	}
+}
+
+// TestHostAndOrigin: a page that had its name point to this machine (DNS rebinding), or that comes from elsewhere,
+// reads nothing and changes nothing, on any route (INV-44).
+func TestHostAndOrigin(t *testing.T) {
+	st := start(t, producer.Config{})
+	r := subscribe(t, st.addr, everything)
+	events := r.open("")
+	s := st.session("Asking.")
+	defer s.Close()
+	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+	_, q := events.question()
+	_, port, _ := net.SplitHostPort(st.addr)
+	routes := []struct{ method, path, body string }{
+		{"POST", "/aaep/v1/subscriptions", `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"page","capabilities":{}}`},
+		{"GET", r.location, ""},
+		{"POST", "/aaep/v1/replies", r.reply(q.ReplyToken, aaep.Accept)},
+		{"POST", "/aaep/v1/replies", encode(t, &aaep.SubscriptionClose{SubscriptionID: r.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})},
+		{"OPTIONS", "/aaep/v1/replies", ""},
+		{"GET", "/", ""},
+	}
+	for _, header := range []string{
+		"Host: rebound.example:" + port, "Host: rebound.example", "Host: 127.0.0.1.rebound.example:" + port,
+		"Host: localhost.rebound.example:" + port, "Host: 127.0.0.1:1", "Host: 127.0.0.2:" + port, "Host: 0.0.0.0:" + port,
+		"Origin: http://rebound.example", "Origin: null", "Origin: http://localhost:1", "Origin: https://" + st.addr + ".rebound.example",
+		"Sec-Fetch-Site: cross-site",
+	} {
+		for _, route := range routes {
+			resp, body := call(t, route.method, st.addr, route.path, route.body, header)
+			if resp.StatusCode != http.StatusForbidden || resp.Header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("%s %s with %s: %s %s, want 403", route.method, route.path, header, resp.Status, body)
+			}
+		}
+	}
+	select {
+	case r := <-agent:
+		t.Fatalf("a page has answered: %v", r.err)
+	default:
+	}
+	if all := st.p.Subscriptions(); len(all) != 1 || !all[0].Connected {
+		t.Errorf("the subscriptions are %+v", all)
+	}
+	for _, host := range []string{st.addr, "localhost:" + port, "LOCALHOST:" + port, "[::1]:" + port} {
+		if resp, body := call(t, "POST", st.addr, "/aaep/v1/replies", r.reply("rpl_1", aaep.Accept), "Host: "+host, "Origin: http://"+host); resp.StatusCode != http.StatusNoContent {
+			t.Errorf("as %s: %s %s, want 204", host, resp.Status, body)
+		}
+	}
+	r.post(r.reply(q.ReplyToken, aaep.Reject))
+	wait(t, agent)
+}

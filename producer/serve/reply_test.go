@@ -1,0 +1,296 @@
+package serve_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// outcome is what the producer made of a question.
+func outcome(err error) aaep.Decision {
+	if err == nil {
+		return aaep.Accept
+	}
+	return aaep.Reject
+}
+
+// TestTenRace: ten subscribers answer every question at once over sockets of their own. There is one outcome, it is
+// an answer that somebody gave, and everybody is told the same (INV-01, INV-05, INV-10).
+func TestTenRace(t *testing.T) {
+	const repliers, rounds = 10, 200
+	st := start(t, producer.Config{})
+	var subs []*raw
+	var streams []*stream
+	for range repliers {
+		r := subscribe(t, st.addr, everything)
+		subs, streams = append(subs, r), append(streams, r.open(""))
+	}
+	client := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: repliers}}
+	defer client.CloseIdleConnections()
+	s := st.session("Racing.")
+	defer s.Close()
+	accepted := 0
+	for round := range rounds {
+		var ran atomic.Int32
+		agent := later(func() (string, error) {
+			return s.Tool(context.Background(), pay, func(context.Context) (string, error) { ran.Add(1); return "", nil })
+		})
+		said := make([]aaep.Decision, repliers)
+		told := make([]string, repliers)
+		var all sync.WaitGroup
+		for i := range repliers {
+			said[i] = []aaep.Decision{aaep.Accept, aaep.Reject}[rand.IntN(2)]
+			all.Go(func() {
+				q := streams[i].find(aaep.TypeAwaitingConfirmation).event(t).Payload.(*aaep.AwaitingConfirmation)
+				resp, err := client.Post("http://"+st.addr+"/aaep/v1/replies", "application/json", strings.NewReader(subs[i].reply(q.ReplyToken, said[i])))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+				if resp.StatusCode != http.StatusNoContent {
+					t.Errorf("round %d: replier %d got %s", round, i, resp.Status)
+				}
+				told[i] = story([]*aaep.Event{streams[i].find(aaep.TypeStateChanged).event(t)})
+			})
+		}
+		all.Wait()
+		r := wait(t, agent)
+		got := outcome(r.err)
+		want, runs := "awaiting_input>thinking", int32(0)
+		if got == aaep.Accept {
+			want, runs, accepted = "awaiting_input>calling_tool", 1, accepted+1
+		}
+		given := false
+		for i := range repliers {
+			given = given || said[i] == got
+			if told[i] != want {
+				t.Errorf("round %d: replier %d was told %s, want %s", round, i, told[i], want)
+			}
+		}
+		if !given || ran.Load() != runs {
+			t.Errorf("round %d: said %q, outcome %s, %d runs", round, said, got, ran.Load())
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	if !t.Failed() && (accepted == 0 || accepted == rounds) {
+		t.Errorf("%d of %d accepted: there was no race", accepted, rounds)
+	}
+}
+
+// TestFirstAnswered: a reply that was answered before another was sent comes before it (INV-05).
+func TestFirstAnswered(t *testing.T) {
+	st := start(t, producer.Config{})
+	a, b := subscribe(t, st.addr, everything), subscribe(t, st.addr, everything)
+	one, other := a.open(""), b.open("")
+	s := st.session("Racing.")
+	defer s.Close()
+	client := http.Client{}
+	defer client.CloseIdleConnections()
+	post := func(body string) {
+		t.Helper()
+		resp, err := client.Post("http://"+st.addr+"/aaep/v1/replies", "application/json", strings.NewReader(body))
+		check(t, err)
+		resp.Body.Close()
+	}
+	for round := range 300 {
+		agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+		_, q := one.question()
+		other.question()
+		first := []aaep.Decision{aaep.Accept, aaep.Reject}[round%2]
+		second := []aaep.Decision{aaep.Reject, aaep.Accept}[round%2]
+		later := b.reply(q.ReplyToken, second)
+		post(a.reply(q.ReplyToken, first))
+		post(later)
+		if got := outcome(wait(t, agent).err); got != first {
+			t.Fatalf("round %d: %s was answered before %s was sent, and %s won", round, first, second, got)
+		}
+	}
+}
+
+// TestUniformAnswers: whatever is wrong with a well-formed reply, its sender gets the same as for a good one (INV-10,
+// D-36), and the question can still be answered (INV-09).
+func TestUniformAnswers(t *testing.T) {
+	st := start(t, producer.Config{})
+	r, blind := subscribe(t, st.addr, everything), subscribe(t, st.addr, mute(everything))
+	events := r.open("")
+	blind.open("")
+	s := st.session("Asking.")
+	defer s.Close()
+	ask := func(timeout time.Duration) (<-chan result[string], *aaep.AwaitingConfirmation) {
+		tool := pay
+		tool.Timeout = timeout
+		agent := later(func() (string, error) { return s.Tool(context.Background(), tool, ok) })
+		_, q := events.question()
+		return agent, q
+	}
+	agent, q := ask(0)
+	used := q.ReplyToken
+	r.post(r.reply(used, aaep.Reject))
+	wait(t, agent)
+	agent, q = ask(time.Second)
+	expired := q.ReplyToken
+	if err := wait(t, agent).err; err != producer.ErrTimedOut {
+		t.Fatal(err)
+	}
+	agent, q = ask(0)
+	good := r.reply(q.ReplyToken, aaep.Accept)
+
+	type answer struct{ what, got string }
+	var answers []answer
+	send := func(what, body string) {
+		resp, text := call(t, "POST", st.addr, "/aaep/v1/replies", body)
+		resp.Header.Del("Date")
+		answers = append(answers, answer{what, fmt.Sprint(resp.Status, " ", resp.Header, " ", text)})
+	}
+	send("used token", r.reply(used, aaep.Accept))
+	send("expired token", r.reply(expired, aaep.Accept))
+	send("unknown token", r.reply("rpl_0123456789abcdef0123456789abcdef", aaep.Accept))
+	send("short token", r.reply("rpl_1", aaep.Accept))
+	send("foreign subscription", spoil(t, good, "subscription_id", blind.id))
+	send("unknown subscription", spoil(t, good, "subscription_id", "sub_0123456789abcdef0123456789abcdef"))
+	send("stamped after the deadline", spoil(t, good, "timestamp", aaep.FormatTimestamp(time.Now().Add(time.Hour))))
+	send("a clarification's reply", encode(t, &aaep.ClarificationReply{ReplyToken: q.ReplyToken, Response: "yes", SubscriptionID: r.id, Timestamp: time.Now()}))
+	select {
+	case r := <-agent:
+		t.Fatalf("one of these counted: %v", r.err)
+	default:
+	}
+	send("good", good)
+	if err := wait(t, agent).err; err != nil {
+		t.Errorf("after the bad replies the good one counts no more: %v", err)
+	}
+	send("twice", good)
+	last := answers[len(answers)-1].got
+	if !strings.HasPrefix(last, "204 No Content ") {
+		t.Errorf("the answer is %s, want 204", last)
+	}
+	for _, a := range answers {
+		if a.got != last {
+			t.Errorf("%s: %s, want %s", a.what, a.got, last)
+		}
+	}
+}
+
+// TestMalformedReplies: what is no reply at all is refused, the same way for all that is wrong with the words of it,
+// and has no effect (D-36, D-41, INV-09, INV-33, INV-45).
+func TestMalformedReplies(t *testing.T) {
+	st := start(t, producer.Config{})
+	r := subscribe(t, st.addr, everything)
+	events := r.open("")
+	s := st.session("Asking.")
+	defer s.Close()
+	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+	_, q := events.question()
+	good := r.reply(q.ReplyToken, aaep.Accept)
+	refused := map[string]string{}
+	for what, body := range map[string]string{
+		"not JSON":          "yes",
+		"cut":               good[:len(good)-1],
+		"two":               good + good,
+		"list":              "[" + good + "]",
+		"extra member":      spoil(t, good, "comment", "please"),
+		"wrong case":        strings.Replace(good, `"decision"`, `"Decision"`, 1),
+		"folded":            strings.Replace(good, `"decision"`, `"deciſion"`, 1),
+		"both cases":        strings.Replace(good, `"decision":"accept"`, `"decision":"reject","Decision":"accept"`, 1),
+		"repeated":          strings.Replace(good, `"decision":"accept"`, `"decision":"reject","decision":"accept"`, 1),
+		"no decision":       spoil(t, good, "decision", nil),
+		"decision in upper": spoil(t, good, "decision", "ACCEPT"),
+		"decision of true":  spoil(t, good, "decision", true),
+		"no token":          spoil(t, good, "reply_token", nil),
+		"no subscription":   spoil(t, good, "subscription_id", nil),
+		"no time":           spoil(t, good, "timestamp", nil),
+		"another type":      spoil(t, good, "type", "confirmation.maybe"),
+		"an event":          strings.Replace(good, "confirmation.reply", "aaep:agent.session.completed", 1),
+		"invalid UTF-8":     strings.Replace(good, `"accept"`, "\"accept\xff\"", 1),
+		"byte order mark":   "\ufeff" + good,
+	} {
+		resp, text := call(t, "POST", st.addr, "/aaep/v1/replies", body)
+		resp.Header.Del("Date")
+		if resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %s %s, want 400", what, resp.Status, text)
+		}
+		refused[fmt.Sprint(resp.Header, text)] = what
+	}
+	if len(refused) != 1 {
+		t.Errorf("%d different answers, want one: %v", len(refused), refused)
+	}
+	for what, call := range map[string]func() (*http.Response, string){
+		"a form": func() (*http.Response, string) {
+			return call(t, "POST", st.addr, "/aaep/v1/replies", good, "Content-Type: application/x-www-form-urlencoded")
+		},
+		"plain text": func() (*http.Response, string) {
+			return call(t, "POST", st.addr, "/aaep/v1/replies", good, "Content-Type: text/plain")
+		},
+		"Latin-1": func() (*http.Response, string) {
+			return call(t, "POST", st.addr, "/aaep/v1/replies", good, "Content-Type: application/json; charset=latin1")
+		},
+		"compressed": func() (*http.Response, string) {
+			return call(t, "POST", st.addr, "/aaep/v1/replies", good, "Content-Encoding: gzip")
+		},
+		"2 MiB": func() (*http.Response, string) {
+			return call(t, "POST", st.addr, "/aaep/v1/replies", good+strings.Repeat(" ", 2<<20))
+		},
+		"not a POST":  func() (*http.Response, string) { return call(t, "PUT", st.addr, "/aaep/v1/replies", good) },
+		"not a reply": func() (*http.Response, string) { return call(t, "POST", st.addr, "/aaep/v1/subscriptions", good) },
+	} {
+		if resp, text := call(); resp.StatusCode < 400 || resp.StatusCode >= 500 {
+			t.Errorf("%s: %s %s, want a refusal", what, resp.Status, text)
+		}
+	}
+	select {
+	case r := <-agent:
+		t.Fatalf("one of these counted: %v", r.err)
+	default:
+	}
+	if status, body := r.post(good); status != http.StatusNoContent {
+		t.Errorf("the good reply got %d %s", status, body)
+	}
+	if err := wait(t, agent).err; err != nil {
+		t.Errorf("after the malformed replies the good one counts no more: %v", err)
+	}
+}
+
+// TestDemandsForOthers: renegotiations and closes for a subscription that is not there.
+func TestDemandsForOthers(t *testing.T) {
+	st := start(t, producer.Config{})
+	r := subscribe(t, st.addr, everything)
+	events := r.open("")
+	const nobody = "sub_0123456789abcdef0123456789abcdef"
+	for body, want := range map[string]int{
+		encode(t, &aaep.SubscriptionRenegotiate{SubscriptionID: nobody}):                                                       http.StatusNotFound,
+		encode(t, &aaep.SubscriptionClose{SubscriptionID: nobody, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."}): http.StatusNoContent,
+	} {
+		if status, text := r.post(body); status != want {
+			t.Errorf("%s got %d %s, want %d", body, status, text, want)
+		}
+	}
+	s := st.session("Still here.")
+	defer s.Close()
+	if f, more := events.next(); !more || f.event(t).Type() != aaep.TypeSessionStarted {
+		t.Errorf("the stream brings %+v", f)
+	}
+	// Its own renegotiation is answered, and holds from then on.
+	status, body := r.post(encode(t, &aaep.SubscriptionRenegotiate{SubscriptionID: r.id, Capabilities: aaep.Capabilities{PreferredVerbosity: aaep.VerbosityTerse}}))
+	m, err := aaep.Decode([]byte(body))
+	if acc, isAccepted := m.(*aaep.SubscriptionAccepted); err != nil || !isAccepted || status != http.StatusOK || acc.HonoredCapabilities.PreferredVerbosity != aaep.VerbosityTerse {
+		t.Errorf("the renegotiation got %d %s", status, body)
+	}
+	check(t, s.State(aaep.StateDeciding, aaep.Text{Terse: "Hm.", Normal: "Deciding."}))
+	if f, _ := events.until(func(ev *aaep.Event) bool { return ev.Verbosity == aaep.VerbosityTerse }); !strings.Contains(f.data, `"Hm."`) {
+		t.Errorf("the terse event is %s", f.data)
+	}
+}

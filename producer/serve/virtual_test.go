@@ -1,0 +1,209 @@
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+)
+
+// memory is a listener within the process, so that a producer can be served in a bubble of virtual time.
+type memory struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (m *memory) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+func (m *memory) Close() error   { m.once.Do(func() { close(m.done) }); return nil }
+func (m *memory) Accept() (net.Conn, error) {
+	select {
+	case c := <-m.conns:
+		return c, nil
+	case <-m.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	a, b := net.Pipe()
+	select {
+	case m.conns <- b:
+		return a, nil
+	case <-m.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// virtual is a producer served in a bubble.
+type virtual struct {
+	t      *testing.T
+	p      *producer.Producer
+	ln     *memory
+	client *http.Client
+}
+
+func bubble(t *testing.T, cfg producer.Config, f func(t *testing.T, v *virtual)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		cfg.Agent.AgentID = "tester"
+		p, err := producer.New(cfg)
+		check(t, err)
+		v := &virtual{t: t, p: p, ln: &memory{conns: make(chan net.Conn), done: make(chan struct{})}}
+		tr := &http.Transport{DialContext: v.ln.dial}
+		v.client = &http.Client{Transport: tr}
+		ended := make(chan error, 1)
+		go func() { ended <- serve.Serve(context.Background(), v.ln, p) }()
+		defer func() {
+			p.Shutdown(context.Background())
+			if err := <-ended; err != nil {
+				t.Errorf("Serve = %v, want nil", err)
+			}
+			tr.CloseIdleConnections()
+		}()
+		f(t, v)
+	})
+}
+
+func (v *virtual) subscribe(c aaep.Capabilities) (location string) {
+	v.t.Helper()
+	resp, err := v.client.Post("http://localhost/aaep/v1/subscriptions", "application/json", strings.NewReader(encode(v.t,
+		&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})))
+	check(v.t, err)
+	defer resp.Body.Close()
+	if _, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusCreated {
+		v.t.Fatal(resp.Status, err)
+	}
+	return resp.Header.Get("Location")
+}
+
+// get opens a stream on a bare connection and reads its header.
+func (v *virtual) get(location string) (net.Conn, *bufio.Reader) {
+	v.t.Helper()
+	c, err := v.ln.dial(context.Background(), "", "")
+	check(v.t, err)
+	_, err = io.WriteString(c, "GET "+location+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	check(v.t, err)
+	r := bufio.NewReaderSize(c, 16)
+	for {
+		line, err := r.ReadString('\n')
+		check(v.t, err)
+		if line == "\r\n" {
+			return c, r
+		}
+	}
+}
+
+// TestNeverOpened: a subscription nobody opens ends after 30 seconds, and with it the question that was put to it
+// alone (D-65, D-38).
+func TestNeverOpened(t *testing.T) {
+	bubble(t, producer.Config{}, func(t *testing.T, v *virtual) {
+		location := v.subscribe(everything)
+		begin := time.Now()
+		s, err := v.p.StartSession(context.Background(), aaep.Say("Asking."))
+		check(t, err)
+		if _, err := s.Tool(context.Background(), pay, ok); !errors.Is(err, producer.ErrUnreachable) || time.Since(begin) != 30*time.Second {
+			t.Errorf("the question ended with %v after %v, want ErrUnreachable after 30s", err, time.Since(begin))
+		}
+		if n := len(v.p.Subscriptions()); n != 0 {
+			t.Errorf("%d subscriptions are left", n)
+		}
+		synctest.Wait()
+		resp, err := v.client.Get("http://localhost" + location)
+		check(t, err)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusNotFound {
+			t.Errorf("its stream: %s, want 404", resp.Status)
+		}
+	})
+}
+
+// TestStalled: one that does not read, or reads a byte a second, loses its stream when an event did not leave within
+// 10 seconds, and its subscription after the grace time; and holds up nobody (INV-26, INV-27, INV-54).
+func TestStalled(t *testing.T) {
+	for _, creeps := range []bool{false, true} {
+		bubble(t, producer.Config{Grace: 5 * time.Second}, func(t *testing.T, v *virtual) {
+			conn, r := v.get(v.subscribe(mute(everything)))
+			defer conn.Close()
+			if creeps {
+				go func() {
+					for _, err := r.ReadByte(); err == nil; _, err = r.ReadByte() {
+						time.Sleep(time.Second)
+					}
+				}()
+			}
+			goodConn, good := v.get(v.subscribe(mute(everything)))
+			defer goodConn.Close()
+			begin := time.Now()
+			s, err := v.p.StartSession(context.Background(), aaep.Say("Talking."))
+			check(t, err)
+			for i := range 200 {
+				check(t, s.Progress(aaep.Text{}, aaep.Progress{Step: int64(i + 1)}, 0))
+			}
+			for heard := 0; heard < 202; {
+				line, err := good.ReadString('\n')
+				check(t, err)
+				if strings.HasPrefix(line, "data: ") {
+					heard++
+				}
+			}
+			go io.Copy(io.Discard, good)
+			if time.Since(begin) != 0 {
+				t.Errorf("the others had to wait for %v", time.Since(begin))
+			}
+			for _, status := range v.p.Subscriptions() {
+				if status.Held > 64 {
+					t.Errorf("%d events are held", status.Held)
+				}
+			}
+			time.Sleep(14 * time.Second)
+			synctest.Wait()
+			if n := len(v.p.Subscriptions()); n != 2 {
+				t.Errorf("%d subscriptions before the grace time is over, want 2", n)
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if n := len(v.p.Subscriptions()); n != 1 {
+				t.Errorf("%d subscriptions after %v, want 1", n, time.Since(begin))
+			}
+		})
+	}
+}
+
+// TestTrimmedWhileStalled: a subscriber that stalls for long, but not for ever, and finds that the log has gone on
+// without it, is told that it is too slow (INV-27, D-51).
+func TestTrimmedWhileStalled(t *testing.T) {
+	bubble(t, producer.Config{KeepEvents: 100}, func(t *testing.T, v *virtual) {
+		conn, r := v.get(v.subscribe(mute(everything)))
+		defer conn.Close()
+		s, err := v.p.StartSession(context.Background(), aaep.Say("Talking."))
+		check(t, err)
+		for i := range 1000 {
+			check(t, s.Progress(aaep.Text{}, aaep.Progress{Step: int64(i + 1)}, 0))
+			if i == 0 {
+				synctest.Wait() // it is about to be sent the first event
+			}
+		}
+		time.Sleep(9 * time.Second)
+		rest, err := io.ReadAll(r)
+		if err != nil || !strings.Contains(string(rest), `"slow_subscriber"`) {
+			t.Errorf("the stream ends with %v and %.300q", err, rest[max(len(rest)-300, 0):])
+		}
+		if n := len(v.p.Subscriptions()); n != 0 {
+			t.Errorf("%d subscriptions are left", n)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package aaep
+
+import "strings"
+
+// Secret looks for a credential in a text that a person would get, and returns what kind it is: a private key, a
+// web token, an API key of a known form, or a payment card number (§10 T5). It knows what has a form of its
+// own and nothing else: no passwords, no names, no account numbers. It looks at one text, so it cannot see what
+// is split over two chunks. The time is linear in the length of s.
+func Secret(s string) (kind string, found bool) {
+	if hasPrivateKey(s) {
+		return "private key", true
+	}
+	if kind := keyIn(s); kind != "" {
+		return kind, true
+	}
+	if hasCard(s) {
+		return "card number", true
+	}
+	return "", false
+}
+
+// hasPrivateKey looks for the header of a PEM block and the beginning of what it promises; prose may name the
+// header alone.
+func hasPrivateKey(s string) bool {
+	const begin = "-----BEGIN "
+	for {
+		i := strings.Index(s, begin)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(begin):]
+		near := s[:min(len(s), 512)]
+		label, body, ok := strings.Cut(near, "-----")
+		if !ok || !strings.Contains(label, "PRIVATE KEY") || len(label) > 40 {
+			continue
+		}
+		run := 0
+		for j := 0; j < len(body) && !strings.HasPrefix(body[j:], "-----"); j++ {
+			if b := body[j]; isLetter(b) || isDigit(b) || b == '+' || b == '/' {
+				if run++; run == 24 {
+					return true
+				}
+			} else {
+				run = 0
+			}
+		}
+	}
+}
+
+// A keyForm is how the keys of a service begin and how many characters follow at least. Those of an exact length
+// mix capitals and small letters; the others have a part between hyphens that is long and has digits, as no
+// word does.
+type keyForm struct {
+	prefix string
+	least  int
+	exact  bool
+	kind   string
+}
+
+var keyForms = []keyForm{
+	{"sk-", 20, false, "API key"}, // OpenAI, Anthropic and many who follow them
+	{"sk_live_", 16, false, "Stripe key"}, {"rk_live_", 16, false, "Stripe key"}, {"sk_test_", 16, false, "Stripe key"},
+	{"ghp_", 36, false, "GitHub token"}, {"gho_", 36, false, "GitHub token"}, {"ghu_", 36, false, "GitHub token"},
+	{"ghs_", 36, false, "GitHub token"}, {"ghr_", 36, false, "GitHub token"}, {"github_pat_", 50, false, "GitHub token"},
+	{"glpat-", 20, false, "GitLab token"},
+	{"AKIA", 16, true, "AWS key"}, {"ASIA", 16, true, "AWS key"},
+	{"xoxb-", 20, false, "Slack token"}, {"xoxp-", 20, false, "Slack token"}, {"xoxa-", 20, false, "Slack token"},
+	{"xoxr-", 20, false, "Slack token"}, {"xoxs-", 20, false, "Slack token"}, {"xoxe-", 20, false, "Slack token"},
+	{"AIza", 35, true, "Google key"},
+	{"hf_", 34, true, "Hugging Face token"}, {"npm_", 36, false, "npm token"},
+}
+
+// keyIn returns the kind of the first key in s. Every run of letters, digits, hyphens and underscores is looked
+// at once, from its beginning: risk-free has no key in it.
+func keyIn(s string) string {
+	for i := 0; i < len(s); {
+		if !inKey(s[i]) {
+			i++
+			continue
+		}
+		end := runEnd(s, i)
+		run := s[i:end]
+		switch run[0] {
+		case 's', 'r', 'g', 'A', 'x', 'h', 'n':
+			for _, f := range keyForms {
+				if rest, ok := strings.CutPrefix(run, f.prefix); ok && f.matches(rest) {
+					return f.kind
+				}
+			}
+		case 'e':
+			if isWebToken(s, i, end) {
+				return "web token"
+			}
+		}
+		i = end
+	}
+	return ""
+}
+
+func (f keyForm) matches(rest string) bool {
+	switch {
+	case len(rest) < f.least:
+		return false
+	case f.kind == "AWS key":
+		return len(rest) == f.least && strings.ToUpper(rest) == rest && madeOf(rest, "") && strings.ContainsAny(rest, "0123456789")
+	case f.exact:
+		return len(rest) == f.least && strings.ToLower(rest) != rest && strings.ToUpper(rest) != rest
+	}
+	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return r == '-' || r == '_' }) {
+		if len(part) >= 16 && strings.ContainsAny(part, "0123456789") && strings.Trim(part, "0123456789") != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func inKey(b byte) bool { return isLetter(b) || isDigit(b) || b == '-' || b == '_' }
+
+func runEnd(s string, i int) int {
+	for i < len(s) && inKey(s[i]) {
+		i++
+	}
+	return i
+}
+
+// isWebToken: a JSON Web Token is three parts of base64url joined by dots, and two of them begin with {" encoded.
+func isWebToken(s string, i, end int) bool {
+	if !strings.HasPrefix(s[i:end], "eyJ") || end+4 > len(s) || !strings.HasPrefix(s[end:], ".eyJ") {
+		return false
+	}
+	second := runEnd(s, end+1)
+	if second == len(s) || s[second] != '.' {
+		return false
+	}
+	third := runEnd(s, second+1)
+	return end-i >= 12 && second-end >= 12 && third-second >= 20
+}

@@ -1,0 +1,145 @@
+package aaep_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// The keys are made up, and put together here so that no scanner takes this file for a leak.
+var (
+	mixed = strings.Repeat("aB3dE7gH", 16)
+	hex   = strings.Repeat("0123456789abcdef", 8)
+	dash  = "-----"
+	pem   = func(label string) string {
+		return dash + "BEGIN " + label + dash + "\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\n" + dash + "END " + label + dash
+	}
+)
+
+// SEC-012, T5: what must be found, alone and wherever it stands in a text.
+var secrets = map[string][]string{
+	"private key": {
+		pem("PRIVATE KEY"), pem("RSA PRIVATE KEY"), pem("EC PRIVATE KEY"), pem("OPENSSH PRIVATE KEY"), pem("ENCRYPTED PRIVATE KEY"),
+		strings.ReplaceAll(pem("PRIVATE KEY"), "\n", `\n`), strings.ReplaceAll(pem("PRIVATE KEY"), "\n", " "),
+		dash + "BEGIN RSA PRIVATE KEY" + dash + "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n" + mixed,
+		dash + "BEGIN PGP PRIVATE KEY BLOCK" + dash + "\nVersion: GnuPG v2\n\nlQOYBFyQ" + mixed,
+		pem("CERTIFICATE") + "\n" + pem("PRIVATE KEY"),
+	},
+	"API key": {
+		"sk" + "-" + mixed[:48], "sk" + "-proj-" + mixed[:60], "sk" + "-ant-api03-" + mixed[:40] + "_-" + mixed[:40], "sk" + "-" + hex[:32], "sk" + "-or-v1-" + hex[:64],
+	},
+	"Stripe key":         {"sk" + "_live_" + mixed[:24], "rk" + "_live_" + mixed[:24], "sk" + "_test_" + mixed[:24]},
+	"GitHub token":       {"ghp" + "_" + mixed[:36], "gho" + "_" + mixed[:36], "ghs" + "_" + mixed[:36], "ghu" + "_" + mixed[:36], "ghr" + "_" + mixed[:76], "github" + "_pat_" + mixed[:22] + "_" + mixed[:59]},
+	"GitLab token":       {"glpat" + "-" + mixed[:20]},
+	"AWS key":            {"AKIA" + "IOSFODNN7EXAMPLE", "ASIA" + "Y34FZKBOKMUTVV7A"},
+	"Slack token":        {"xoxb" + "-123456789012-1234567890123-" + mixed[:24], "xoxp" + "-1-" + mixed[:64], "xoxe" + ".xoxp" + "-1-" + mixed[:64]},
+	"Google key":         {"AIza" + mixed[:35], "AIza" + "Sy" + mixed[:16] + "-_" + mixed[:15]},
+	"Hugging Face token": {"hf" + "_" + strings.Repeat("aBcDeFgHiJ", 4)[:34]},
+	"npm token":          {"npm" + "_" + mixed[:36]},
+	"web token":          {"eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0." + mixed[:43]},
+	"card number": {
+		"4111111111111111", "4111 1111 1111 1111", "4111-1111-1111-1111", "4111\u00a01111\u00a01111\u00a01111", "4222222222222", "4000000000000000006",
+		"5555555555554444", "5105 1051 0510 5100", "2223003122003222", "378282246310005", "3782 822463 10005", "30569309025904", "3056 930902 5904",
+		"6011111111111117", "3530111333300000", "6200000000000005", "5060 6666 6666 6666 666",
+	},
+}
+
+// What must not be taken for one: text of many languages with numbers and words that resemble.
+var innocents = []string{
+	"", "-", "sk-", "sk", "eyJ", "AKIA", dash, dash + "BEGIN",
+	"A risk-free trial on disk-1234567890123456789012, task-based, desk-top and ask-me-anything.",
+	"The password is in the vault; please type your password, PIN and API key there.",
+	"mask-0123456789abcdef0123456789abcdef", "risk_live_0123456789abcdef01", "the-sk-sk-SK-locale", "sk-learn-pipeline-with-many-steps-and-words", "sk-SK", "sk-1",
+	"Das Passwort wurde geändert. Ihr Geheimnis bleibt geheim.", "Le mot de passe a été changé.", "La contraseña es secreta.", "Пароль изменён, ключ сохранён.",
+	"パスワードを変更しました。", "密码已更改，密钥在保险箱里。", "تم تغيير كلمة المرور.", "Ọ̀rọ̀ aṣínà ti yí padà.", "पासवर्ड बदल दिया गया है।", "Mật khẩu đã được đổi.", "비밀번호가 변경되었습니다.",
+	"A file that begins with " + dash + "BEGIN PRIVATE KEY" + dash + " is a private key. Keep it safe.",
+	pem("CERTIFICATE"), pem("PUBLIC KEY"), pem("RSA PUBLIC KEY"),
+	"Keys look like ghp_… or sk-… or AKIA… or eyJ….", "ghp_short", "ghp_" + strings.Repeat("x", 40), "AIza is how they begin", "AKIAXXXXXXXXXXXXXXXX", "ASIAPACIFICREGIONALX",
+	"AKIAIOSFODNN7EXAMPLE1 is one too long", "xoxo-love-and-kisses-from-all-of-us-2026", "xoxb-this-is-a-placeholder-only-here", "hf_space", "npm_config_registry_and_all_other_settings_of_it",
+	"eyJhbGciOiJIUzI1NiJ9 alone", "eyJhbGciOiJIUzI1NiJ9.notatoken.x", "eyJa.eyJb.c",
+	// Numbers.
+	"Order 1234567890123456 has left.", "Bestellung 4111111111111112", "Invoice #4111111111111111", "Commande n° 9876543210987654", "Tracking 1Z9999W99999999999 and 9400 1000 0000 0000 0000 00",
+	"Call +44 20 7946 0958 or +1 (415) 555-2671 or 0803 123 4567.", "+4111111111111111", "Tel. 030 1234567-890", "WhatsApp +234 803 123 4567", "電話 03-1234-5678",
+	"IBAN DE89 3704 0044 0532 0130 00, GB82 WEST 1234 5698 7654 32, FR76 3000 6000 0112 3456 7890 189, ES91 2100 0418 4502 0005 1332", "DE89370400440532013000",
+	"550e8400-e29b-41d4-a716-446655440000", "41111111-1111-1111-1111-111111111111", "evt_4111111111111111", "id4111111111111111", "4111111111111111a", "x-4111111111111111",
+	"commit 9c2f1e0b7a4111111111111111d0e5f6a7b8c9d0", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "d41d8cd98f00b204e9800998ecf8427e",
+	"https://example.org/4111111111111111", "https://example.org/p?id=4111111111111111&x=1", "pi is 3.1415926535897932384626", "0.4111111111111111", "4,111,111,111,111,111", "4111111111111111.5", "4111111111111111%", "$4111111111111111",
+	"2026-07-01T09:30:00.000Z 1753345678901 20260701093000123", "4006381333931", "978-3-16-148410-0", "EAN 4012345678901", "IMEI 356938035643809", "490154203237518",
+	"2020 2021 2022 2023 2024", "1234 5678 9012 3456", "0000 0000 0000 0000", "4111 1111 1111 1112", "4111  1111  1111  1111", "4111 1111-1111 1111", "41 11 11 11 11 11 11 11", "1111 4111 1111 1111 1111 1111",
+	"3782 8224 6310 005", "37828224631000", "300000000000000000", "5555 5555 5555 444", "411111111111111", "41111111111111111111",
+	"१२३४ ५६७८ ९०१२ ३४५६", "٤١١١ ١١١١ ١١١١ ١١١١",
+}
+
+func TestSecret(t *testing.T) {
+	for kind, all := range secrets {
+		for _, s := range all {
+			for _, around := range []string{"%", "Use % now.", "key=%", "key: \"%\",", "(%)", "密钥是%。", "è%\n", "Bearer %", "%, please"} {
+				text := strings.Replace(around, "%", s, 1)
+				if got, found := aaep.Secret(text); !found || got != kind {
+					t.Errorf("Secret(%q) = %q, %v; want %q", text, got, found, kind)
+				}
+			}
+		}
+	}
+	for _, text := range []string{"2 4111 1111 1111 1111", "4111 1111 1111 1111 12/29", "4111 1111 1111 1111 123", "4111111111111112 or 4111111111111111", "Karte 4111 1111 1111 1111 gültig bis 12 29"} {
+		if got, _ := aaep.Secret(text); got != "card number" {
+			t.Errorf("Secret(%q) = %q", text, got)
+		}
+	}
+}
+
+// SEC-012: words such as risk- must not trigger.
+func TestSecretInnocents(t *testing.T) {
+	for _, s := range innocents {
+		for _, text := range []string{s, s + "\n", "a " + s + " b", s + " " + s} {
+			if kind, found := aaep.Secret(text); found || kind != "" {
+				t.Errorf("Secret(%q) = %q", text, kind)
+			}
+		}
+	}
+	if _, found := aaep.Secret(strings.Join(innocents, " , ")); found {
+		t.Error("the innocents together are taken for a secret")
+	}
+}
+
+// INV-32: eight times the text takes about eight times as long.
+func TestSecretIsLinear(t *testing.T) {
+	for _, unit := range []string{"1", "4 ", "4111 ", "4111-", "a", "sk-", "sk-a ", "eyJ.", "eyJaaaaaaaaaaa.", ".", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "=4111111111111112 ", "\xff"} {
+		took := func(n int) time.Duration {
+			s := strings.Repeat(unit, n)
+			best := time.Hour
+			for range 3 {
+				start := time.Now()
+				aaep.Secret(s)
+				best = min(best, time.Since(start))
+			}
+			return best
+		}
+		if small, large := took(8000), took(64000); large > 40*small+20*time.Millisecond {
+			t.Errorf("%q: %v for 8000 and %v for 64000", unit, small, large)
+		}
+	}
+}
+
+func FuzzSecret(f *testing.F) {
+	for _, all := range secrets {
+		for _, s := range all {
+			f.Add(s)
+		}
+	}
+	for _, s := range innocents {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		kind, found := aaep.Secret(s)
+		if found != (kind != "") || strings.Contains(kind, s) && len(s) > 12 {
+			t.Fatalf("Secret(%q) = %q, %v", s, kind, found)
+		}
+		// What is found stays found when other sentences stand around it.
+		if again, _ := aaep.Secret("So: \n" + s + "\n."); found && again == "" {
+			t.Fatalf("Secret(%q) = %q, but not among other text", s, kind)
+		}
+	})
+}

@@ -1,0 +1,328 @@
+package subscriber
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// able is what a subscriber asks for that can answer everything.
+func able() aaep.Capabilities {
+	return aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
+}
+
+// bubble runs f in virtual time. The bubble fails when a goroutine outlives it (INV-51).
+func bubble(t *testing.T, f func(*testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+// A stage is a Dialer whose producers the test plays.
+type stage struct {
+	dials atomic.Int64
+	peers chan *peer
+	fail  error // what Dial returns, if not nil
+}
+
+func newStage() *stage { return &stage{peers: make(chan *peer, 1024)} }
+
+func (st *stage) Dial(ctx context.Context) (transports.Conn, error) {
+	st.dials.Add(1)
+	if st.fail != nil {
+		return nil, st.fail
+	}
+	a, b := transports.Pipe()
+	st.peers <- &peer{b}
+	return a, ctx.Err()
+}
+
+// dialer is a Dialer made of a function.
+type dialer func(context.Context) (transports.Conn, error)
+
+func (d dialer) Dial(ctx context.Context) (transports.Conn, error) { return d(ctx) }
+
+// A peer is the producer's end of one link, played by the test.
+type peer struct{ transports.Conn }
+
+// next waits for the subscriber to dial.
+func (st *stage) next(t *testing.T) *peer {
+	t.Helper()
+	select {
+	case p := <-st.peers:
+		return p
+	case <-time.After(time.Hour):
+		t.Fatal("nobody dialed within an hour")
+		return nil
+	}
+}
+
+// read returns the next message from the subscriber, as bytes and read.
+func (p *peer) read(t *testing.T) ([]byte, aaep.Message) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	data, err := p.Receive(ctx)
+	if err != nil {
+		t.Fatalf("the subscriber sent nothing: %v", err)
+	}
+	m, err := aaep.Decode(data)
+	if err != nil {
+		m = nil
+	}
+	return data, m
+}
+
+// want reads the next message, which must be of one type.
+func want[M aaep.Message](t *testing.T, p *peer) M {
+	t.Helper()
+	data, m := p.read(t)
+	got, ok := m.(M)
+	if !ok {
+		t.Fatalf("the subscriber sent %s, want a %T", data, got)
+	}
+	return got
+}
+
+// say sends bytes as they are.
+func (p *peer) say(t *testing.T, msg string) {
+	t.Helper()
+	if err := p.Send(t.Context(), []byte(msg)); err != nil {
+		t.Errorf("the subscriber did not take %.60s: %v", msg, err)
+	}
+}
+
+// silent checks that the subscriber sends nothing for d.
+func (p *peer) silent(t *testing.T, d time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	if msg, err := p.Receive(ctx); err == nil {
+		t.Errorf("the subscriber sent %s, want nothing", msg)
+	} else if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the link ended: %v", err)
+	}
+}
+
+// gone checks that the link has ended without another message.
+func (p *peer) gone(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if msg, err := p.Receive(ctx); err != io.EOF {
+		t.Errorf("Receive = %s, %v; want io.EOF", msg, err)
+	}
+}
+
+// accept reads the request and accepts it with everything it asked for.
+func (p *peer) accept(t *testing.T, id string) *aaep.SubscriptionRequest {
+	t.Helper()
+	req := want[*aaep.SubscriptionRequest](t, p)
+	p.say(t, accepted(id, "{}"))
+	return req
+}
+
+func accepted(id, honored string) string {
+	return fmt.Sprintf(`{"type":"subscription.accepted","subscription_id":%q,"aaep_version":"1.0.0","producer":{"agent_id":"agent"},"honored_capabilities":%s}`, id, honored)
+}
+
+func rejected(code, more string) string {
+	return fmt.Sprintf(`{"type":"subscription.rejected","reason_code":%q,"reason_message":"no"%s}`, code, more)
+}
+
+func closing(id, code string) string {
+	return fmt.Sprintf(`{"type":"subscription.close","subscription_id":%q,"reason_code":%q,"reason_message":"bye"}`, id, code)
+}
+
+// event is a message of any type, with more members.
+func event(id, typ, more string) string {
+	at := aaep.FormatTimestamp(time.Now())
+	return fmt.Sprintf(`{"@context":%q,"type":%q,"event_id":%q,"session_id":"sess_1","timestamp":%q,"producer":{"agent_id":"agent"}%s}`,
+		aaep.CoreContext, typ, id, at, more)
+}
+
+// evt is the event number n, of a type nobody knows.
+func evt(n int) string { return event(fmt.Sprintf("evt_%d", n), "acme:thing", "") }
+
+func confirmation(id, token, more string) string {
+	return event(id, "aaep:agent.awaiting.confirmation", fmt.Sprintf(`,"urgency":"critical","summary_normal":"Pay?",
+		"action":"Pay","consequence":"Gone","reply_token":%q,"timeout_seconds":60,"default_decision":"reject"%s`, token, more))
+}
+
+func clarification(id, token, more string) string {
+	return event(id, "aaep:agent.awaiting.clarification", fmt.Sprintf(`,"urgency":"critical","summary_normal":"Which?",
+		"question":"Which?","reply_token":%q,"timeout_seconds":60%s`, token, more))
+}
+
+// open makes a subscription over the stage's first link.
+func open(t *testing.T, st *stage, cfg Config) (*Subscription, *peer) {
+	t.Helper()
+	if cfg.ID == "" {
+		cfg.ID, cfg.Capabilities = "reader", able()
+	}
+	var sub *Subscription
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		sub, err = Dial(t.Context(), st, cfg)
+	}()
+	p := st.next(t)
+	p.accept(t, "sub_1")
+	<-done
+	if err != nil {
+		t.Fatalf("Dial = %v", err)
+	}
+	t.Cleanup(func() { _ = sub.Close() }) // where the test fails before it does so
+	return sub, p
+}
+
+// leave closes both ends.
+func leave(t *testing.T, sub *Subscription, p *peer) {
+	t.Helper()
+	if err := sub.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	if p != nil {
+		_ = p.Close()
+	}
+}
+
+// take returns the next event, which must have the id, unless that is empty.
+func take(t *testing.T, sub *Subscription, id string) *aaep.Event {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	ev, err := sub.Next(ctx)
+	if err != nil {
+		t.Fatalf("Next = %v, want event %s", err, id)
+	}
+	if id != "" && ev.EventID != id {
+		t.Fatalf("Next = %s, want %s", ev.EventID, id)
+	}
+	return ev
+}
+
+// nothing checks that no event comes for d.
+func nothing(t *testing.T, sub *Subscription, d time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	if ev, err := sub.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Next = %v, %v; want nothing for %v", ev, err, d)
+	}
+}
+
+func wantError(t *testing.T, what string, err error, words string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), words) {
+		t.Errorf("%s = %v, want an error with %q", what, err, words)
+	}
+}
+
+// A flaky is a Conn whose incoming stream breaks and can be opened again, as that of Server-Sent Events.
+// What the subscriber sends goes by another way.
+type flaky struct {
+	out    transports.Conn // the test reads the other end
+	in     chan string
+	closed chan struct{}
+	once   sync.Once
+
+	mu      sync.Mutex
+	broken  chan struct{}
+	reopens []time.Time
+	reopen  func(n int) error // what the nth Reopen returns; nil always succeeds
+}
+
+func newFlaky() (*flaky, *peer) {
+	a, b := transports.Pipe()
+	return &flaky{out: a, in: make(chan string, 64), closed: make(chan struct{}), broken: make(chan struct{})}, &peer{b}
+}
+
+// interrupted looks like what package sse returns at the end of a stream: there is an io.EOF inside.
+func interrupted() error { return fmt.Errorf("stream: %w: %w", transports.ErrInterrupted, io.EOF) }
+
+func (f *flaky) Receive(ctx context.Context) ([]byte, error) {
+	f.mu.Lock()
+	broken := f.broken
+	f.mu.Unlock()
+	select {
+	case msg := <-f.in:
+		return []byte(msg), nil
+	default:
+	}
+	select {
+	case msg := <-f.in:
+		return []byte(msg), nil
+	case <-broken:
+		return nil, interrupted()
+	case <-f.closed:
+		return nil, transports.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (f *flaky) Send(ctx context.Context, msg []byte) error { return f.out.Send(ctx, msg) }
+
+func (f *flaky) Close() error {
+	f.once.Do(func() { close(f.closed) })
+	return f.out.Close()
+}
+
+func (f *flaky) cut() { close(f.broken) }
+
+func (f *flaky) Reopen(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reopens = append(f.reopens, time.Now())
+	if f.reopen != nil {
+		if err := f.reopen(len(f.reopens)); err != nil {
+			return err
+		}
+	}
+	f.broken = make(chan struct{})
+	return ctx.Err()
+}
+
+func (f *flaky) tries() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.reopens)
+}
+
+// openFlaky makes a subscription over a link whose stream can be opened again; st serves later dials.
+func openFlaky(t *testing.T, st *stage, cfg Config) (*Subscription, *flaky, *peer) {
+	t.Helper()
+	f, p := newFlaky()
+	first := true
+	d := dialer(func(ctx context.Context) (transports.Conn, error) {
+		if first {
+			first = false
+			return f, nil
+		}
+		return st.Dial(ctx)
+	})
+	f.in <- accepted("sub_1", "{}")
+	cfg.ID, cfg.Capabilities = "reader", able()
+	sub, err := Dial(t.Context(), d, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sub.Close() })
+	want[*aaep.SubscriptionRequest](t, p)
+	return sub, f, p
+}

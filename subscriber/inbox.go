@@ -1,0 +1,206 @@
+package subscriber
+
+import (
+	"context"
+	"io"
+	"iter"
+	"sync"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Events nobody has asked for yet. Past these bounds the link is not read, so that the producer feels it;
+// while the user's own message is under way it is read on, up to the wider bounds.
+const (
+	waitingEvents = 256
+	waitingBytes  = 16 << 20
+	wider         = 16 // times as much
+)
+
+// An inbox is the queue between the goroutine that reads the link and those that call Next.
+type inbox struct {
+	mu     sync.Mutex
+	events []arrival
+	bytes  int
+	hurry  int // messages under way
+
+	arrived chan struct{} // one token while there are events
+	room    chan struct{} // one token when there may be room again
+}
+
+type arrival struct {
+	event *aaep.Event
+	size  int
+}
+
+func newInbox() inbox {
+	return inbox{arrived: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+}
+
+// signal leaves a token without waiting.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// put adds an event if there is room; crowded is true if there is none even though somebody is in a hurry.
+func (b *inbox) put(a arrival) (ok, crowded bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 1
+	if b.hurry > 0 {
+		n = wider
+	}
+	if len(b.events) >= n*waitingEvents || b.bytes >= n*waitingBytes {
+		return false, b.hurry > 0
+	}
+	b.events, b.bytes = append(b.events, a), b.bytes+a.size
+	signal(b.arrived)
+	return true, false
+}
+
+// take removes the oldest event, or returns nil.
+func (b *inbox) take() *aaep.Event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.events) == 0 {
+		return nil
+	}
+	a := b.events[0]
+	b.events[0] = arrival{}
+	b.events, b.bytes = b.events[1:], b.bytes-a.size
+	if len(b.events) > 0 {
+		signal(b.arrived) // for another Next
+	}
+	signal(b.room)
+	return a.event
+}
+
+// widen makes room for more until the function it returns is called.
+func (b *inbox) widen() func() {
+	add := func(n int) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.hurry += n
+	}
+	add(1)
+	signal(b.room)
+	return func() { add(-1) }
+}
+
+// Next returns the next event, in order and each once; a question that is still open comes again after the
+// producer was subscribed to anew, for only then can it be answered there. Next returns io.EOF after
+// Close, an *aaep.Rejection after the producer closed or refused for good, and ctx's error if that is done
+// first, which loses nothing. What was received before the end is handed on before the error.
+func (s *Subscription) Next(ctx context.Context) (*aaep.Event, error) {
+	for {
+		if ev := s.inbox.take(); ev != nil {
+			return ev, nil
+		}
+		select {
+		case <-s.inbox.arrived:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-s.done:
+			if ev := s.inbox.take(); ev != nil {
+				return ev, nil
+			}
+			return nil, s.why()
+		}
+	}
+}
+
+// Events is Next as an iterator. After Close it ends; any other error is its last pair. Leaving the loop
+// leaves the subscription open.
+func (s *Subscription) Events(ctx context.Context) iter.Seq2[*aaep.Event, error] {
+	return func(yield func(*aaep.Event, error) bool) {
+		for {
+			ev, err := s.Next(ctx)
+			// Not errors.Is: the error of a broken link may have an io.EOF inside.
+			if err == io.EOF || !yield(ev, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// why is the reason for which the subscription is over.
+func (s *Subscription) why() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// receive hands an event on, unless it came before. It waits while too many wait already.
+func (s *Subscription) receive(ev *aaep.Event, size int) error {
+	if !s.note(ev) {
+		return nil
+	}
+	s.checkOrder(ev)
+	for {
+		ok, crowded := s.inbox.put(arrival{ev, size})
+		if ok {
+			return nil
+		}
+		if crowded {
+			signal(s.crowded)
+		}
+		select {
+		case <-s.inbox.room:
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+	}
+}
+
+// note remembers an event, and reports whether it is to be handed on.
+func (s *Subscription) note(ev *aaep.Event) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	token, asks := tokenOf(ev)
+	before, known := s.seen[ev.EventID]
+	if known && (!asks || before == s.generation) {
+		return false
+	}
+	s.seen[ev.EventID] = s.generation
+	if !known {
+		s.order = append(s.order, ev.EventID)
+		if len(s.order) > remembered {
+			delete(s.seen, s.order[0])
+			s.order = s.order[1:]
+		}
+	}
+	if asks {
+		s.openQuestion(ev, token)
+	} else if ev.Type().Terminal() {
+		for t, q := range s.open {
+			if q.event.SessionID == ev.SessionID {
+				delete(s.open, t)
+			}
+		}
+	}
+	return true
+}
+
+// checkOrder reports a session whose numbers run backwards (§8.2.3, D-10). Only the reading goroutine
+// calls it.
+func (s *Subscription) checkOrder(ev *aaep.Event) {
+	if ev.SequenceNumber == nil {
+		return
+	}
+	last, known := s.numbers[ev.SessionID]
+	if known && *ev.SequenceNumber <= last {
+		s.cfg.Logger.Warn("event out of order", "session_id", ev.SessionID, "event_id", ev.EventID,
+			"sequence_number", *ev.SequenceNumber, "after", last)
+		return
+	}
+	if !known && len(s.numbers) >= openQuestions {
+		clear(s.numbers)
+	}
+	s.numbers[ev.SessionID] = *ev.SequenceNumber
+	if ev.Type().Terminal() {
+		delete(s.numbers, ev.SessionID)
+	}
+}

@@ -1,0 +1,339 @@
+package subscriber
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// A stream that broke goes on where it was, and the subscription never notices. SSE-012, TR-024, INV-21
+func TestResume(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		st := newStage()
+		sub, f, p := openFlaky(t, st, Config{})
+		f.in <- confirmation("evt_1", "rpl_1", "")
+		ask := take(t, sub, "evt_1")
+		status, changed := sub.Status()
+		f.cut()
+		<-changed
+		if status, changed = sub.Status(); status.Connected || !errors.Is(status.Err, transports.ErrInterrupted) {
+			t.Errorf("Status = %+v, want what broke", status)
+		}
+		<-changed
+		if status, _ = sub.Status(); status != (Status{Connected: true, Subscribed: 1}) {
+			t.Errorf("Status = %+v, want connected and one handshake", status)
+		}
+		f.in <- confirmation("evt_1", "rpl_1", "") // repeated by the resumed stream
+		f.in <- evt(2)
+		take(t, sub, "evt_2")
+		if err := sub.Reply(t.Context(), ask, aaep.Accept); err != nil {
+			t.Errorf("Reply = %v", err)
+		}
+		want[*aaep.ConfirmationReply](t, p)
+		if st.dials.Load() != 0 || f.tries() != 1 {
+			t.Errorf("%d dials and %d reopenings, want none and one", st.dials.Load(), f.tries())
+		}
+		leave(t, sub, p)
+	})
+}
+
+// While the stream is away, replies and the last words still go out. TR-024, LVL-038
+func TestWhileInterrupted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		sub, f, p := openFlaky(t, newStage(), Config{})
+		f.in <- confirmation("evt_1", "rpl_1", "")
+		ask := take(t, sub, "evt_1")
+		f.reopen = func(int) error { return interrupted() }
+		f.cut()
+		synctest.Wait()
+		if err := sub.Reply(t.Context(), ask, aaep.Reject); err != nil {
+			t.Errorf("Reply = %v", err)
+		}
+		want[*aaep.ConfirmationReply](t, p)
+		leave(t, sub, nil)
+		want[*aaep.SubscriptionClose](t, p)
+		p.gone(t)
+	})
+}
+
+// A stream that does not come back costs the subscription: a few tries, or one that says it is gone. TR-024
+func TestResumeFails(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err   error
+		tries int
+	}{
+		"still interrupted": {interrupted(), 4},
+		"gone":              {errors.New("status 404"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				st := newStage()
+				sub, f, old := openFlaky(t, st, Config{})
+				f.reopen = func(int) error { return tt.err }
+				f.cut()
+				p := st.next(t)
+				p.accept(t, "sub_2")
+				p.say(t, evt(1))
+				take(t, sub, "evt_1")
+				if got, _ := sub.Status(); got != (Status{Connected: true, Subscribed: 2}) || f.tries() != tt.tries {
+					t.Errorf("Status = %+v after %d tries, want two handshakes after %d", got, f.tries(), tt.tries)
+				}
+				old.gone(t)
+				leave(t, sub, p)
+			})
+		})
+	}
+}
+
+// A producer that is restarted goes on being heard, and Status tells what happened. HS-080, TR-024
+func TestProducerRestarted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		st := newStage()
+		sub, p := open(t, st, Config{})
+		p.say(t, evt(1))
+		_, changed := sub.Status()
+		_ = p.Close() // killed: no word
+		<-changed
+		if got, _ := sub.Status(); got.Connected || got.Err == nil || got.Over {
+			t.Errorf("Status = %+v, want why the link is broken", got)
+		}
+		p = st.next(t)
+		want[*aaep.SubscriptionRequest](t, p)
+		_ = p.Close() // starting
+		p = st.next(t)
+		p.say(t, "starting…")
+		p = st.next(t) // hangs
+		time.Sleep(11 * time.Second)
+		p = st.next(t)
+		p.accept(t, "sub_2")
+		p.say(t, evt(1)) // the id is known
+		p.say(t, evt(2))
+		take(t, sub, "evt_1")
+		take(t, sub, "evt_2")
+		if got, _ := sub.Status(); got != (Status{Connected: true, Subscribed: 2}) {
+			t.Errorf("Status = %+v", got)
+		}
+		if id := sub.Accepted().SubscriptionID; id != "sub_2" {
+			t.Errorf("Accepted is of %s, want sub_2", id)
+		}
+		leave(t, sub, p)
+	})
+}
+
+// Old questions die with their subscription. One that is still open is asked again on the new one, and only
+// there it can be answered. INV-18, INV-19, D-34
+func TestQuestionsAfterReconnect(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		st := newStage()
+		sub, old := open(t, st, Config{})
+		old.say(t, confirmation("evt_1", "rpl_1", ""))
+		old.say(t, confirmation("evt_2", "rpl_2", ""))
+		first, second := take(t, sub, "evt_1"), take(t, sub, "evt_2")
+		if err := sub.Reply(t.Context(), first, aaep.Accept); err != nil {
+			t.Fatal(err)
+		}
+		_ = old.Close() // perhaps before it was read
+		p := st.next(t)
+		p.accept(t, "sub_2")
+		synctest.Wait()
+		for _, ev := range []*aaep.Event{first, second} {
+			if err := sub.Reply(t.Context(), ev, aaep.Accept); err != ErrUnknownEvent {
+				t.Errorf("Reply to an old question = %v, want ErrUnknownEvent", err)
+			}
+		}
+		p.say(t, confirmation("evt_1", "rpl_1", ""))
+		p.say(t, confirmation("evt_1", "rpl_1", "")) // this one is a duplicate
+		p.say(t, evt(3))
+		again := take(t, sub, "evt_1")
+		take(t, sub, "evt_3")
+		p.silent(t, time.Minute) // yes to one is not yes to the other
+		if err := sub.Reply(t.Context(), first, aaep.Accept); err != ErrUnknownEvent {
+			t.Errorf("Reply to the old copy = %v, want ErrUnknownEvent", err)
+		}
+		if err := sub.Reply(t.Context(), again, aaep.Reject); err != nil {
+			t.Errorf("Reply = %v", err)
+		}
+		if r := want[*aaep.ConfirmationReply](t, p); r.SubscriptionID != "sub_2" || r.Decision != aaep.Reject {
+			t.Errorf("reply = %+v", r)
+		}
+		leave(t, sub, p)
+	})
+}
+
+// A reply that hangs on the old link is not sent on the new one. INV-19
+func TestReplyUnderWayWhileReconnecting(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		st := newStage()
+		sub, old := open(t, st, Config{})
+		for n := range 17 {
+			old.say(t, confirmation(fmt.Sprintf("evt_%d", n), fmt.Sprintf("rpl_%d", n), ""))
+			ev := take(t, sub, "")
+			go func() {
+				if err := sub.Reply(context.Background(), ev, aaep.Accept); n == 16 && err == nil {
+					t.Error("Reply on a full link that broke = nil")
+				}
+			}()
+			synctest.Wait()
+		}
+		_ = old.Close()
+		p := st.next(t)
+		p.accept(t, "sub_2")
+		p.silent(t, time.Minute)
+		leave(t, sub, p)
+	})
+}
+
+// What a producer closes with decides whether the subscriber comes back. D-54, INV-52
+func TestClosedByProducer(t *testing.T) {
+	for code, back := range map[aaep.ReasonCode]bool{
+		aaep.ProducerShutdown: true, aaep.SlowSubscriber: true, aaep.SubscriberShutdown: true, aaep.RateLimit: true,
+		aaep.TransportUnavailable: true, aaep.ReasonUnknown: true, "acme_tea_break": true,
+		aaep.PolicyViolation: false, "manifest_verification_failed": false, "session_ended": false,
+		aaep.AuthenticationRequired: false, aaep.AuthorizationDenied: false,
+	} {
+		t.Run(string(code), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				st := newStage()
+				sub, p := open(t, st, Config{})
+				p.say(t, closing("sub_1", string(code)))
+				p.gone(t)
+				if back {
+					p = st.next(t)
+					p.accept(t, "sub_2")
+					synctest.Wait()
+				} else {
+					time.Sleep(24 * time.Hour)
+					_, err := sub.Next(t.Context())
+					var r *aaep.Rejection
+					if !errors.Is(err, code) || !errors.As(err, &r) || !r.Remote {
+						t.Errorf("Next = %v, want a remote %s", err, code)
+					}
+					if got, _ := sub.Status(); got.Connected || !got.Over || got.Err != err {
+						t.Errorf("Status = %+v, want over because of %v", got, err)
+					}
+					if err := sub.Reply(t.Context(), &aaep.Event{Payload: &aaep.AwaitingConfirmation{}}, aaep.Accept); err != ErrUnknownEvent {
+						t.Errorf("Reply after the end = %v", err)
+					}
+				}
+				if n, want := st.dials.Load(), int64(1); n != want && !back || back && n != 2 {
+					t.Errorf("%d dials", n)
+				}
+				leave(t, sub, p)
+			})
+		})
+	}
+	bubble(t, func(t *testing.T) { // D-54: without a reason
+		sub, p := open(t, newStage(), Config{ID: "reader", NoReconnect: true})
+		p.say(t, `{"type":"subscription.close","subscription_id":"sub_1"}`)
+		if _, err := sub.Next(t.Context()); !errors.Is(err, aaep.ReasonUnknown) {
+			t.Errorf("Next = %v, want unknown", err)
+		}
+		leave(t, sub, p)
+	})
+}
+
+// Refusals that will not change end the subscription for good; others do not. INV-52, HS-057
+func TestRejectedWhileReconnecting(t *testing.T) {
+	for code, final := range map[aaep.ReasonCode]bool{
+		aaep.VersionUnsupported: true, aaep.ManifestSignatureRequired: true, aaep.CapabilitiesIncompatible: true,
+		aaep.AuthenticationRequired: true, aaep.AuthorizationDenied: true,
+		aaep.RateLimit: false, aaep.TransportUnavailable: false, aaep.ReasonUnknown: false,
+	} {
+		t.Run(string(code), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				st := newStage()
+				sub, p := open(t, st, Config{})
+				_ = p.Close()
+				p = st.next(t)
+				p.say(t, rejected(string(code), ""))
+				if final {
+					if _, err := sub.Next(t.Context()); !errors.Is(err, code) {
+						t.Errorf("Next = %v, want %s", err, code)
+					}
+					time.Sleep(24 * time.Hour)
+					if n := st.dials.Load(); n != 2 {
+						t.Errorf("%d dials, want no more than 2", n)
+					}
+				} else {
+					p = st.next(t)
+					p.accept(t, "sub_2")
+				}
+				synctest.Wait()
+				leave(t, sub, p)
+			})
+		})
+	}
+	bubble(t, func(t *testing.T) { // a producer that came back and promises too much
+		st := newStage()
+		sub, p := open(t, st, Config{ID: "reader"})
+		_ = p.Close()
+		p = st.next(t)
+		p.say(t, accepted("sub_2", `{"supports_confirmation_reply":true}`))
+		if _, err := sub.Next(t.Context()); !errors.Is(err, aaep.PolicyViolation) {
+			t.Errorf("Next = %v, want policy_violation", err)
+		}
+		want[*aaep.SubscriptionRequest](t, p)
+		want[*aaep.SubscriptionClose](t, p)
+		leave(t, sub, p)
+	})
+}
+
+// NoReconnect ends the subscription with the link, and says why; that is not the io.EOF of Close.
+func TestNoReconnect(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		st := newStage()
+		sub, p := open(t, st, Config{ID: "reader", NoReconnect: true})
+		p.say(t, evt(1))
+		_ = p.Close()
+		take(t, sub, "evt_1")
+		pairs := 0
+		for _, err := range sub.Events(t.Context()) {
+			pairs++
+			wantError(t, "the last pair", err, "ended the link")
+		}
+		if _, err := sub.Next(t.Context()); pairs != 1 || errors.Is(err, io.EOF) || st.dials.Load() != 1 {
+			t.Errorf("%d pairs, Next = %v, %d dials", pairs, err, st.dials.Load())
+		}
+		leave(t, sub, p)
+
+		sub, f, q := openFlaky(t, st, Config{NoReconnect: true})
+		f.cut()
+		pairs = 0
+		for _, err := range sub.Events(t.Context()) { // there is an io.EOF inside this error
+			if pairs++; !errors.Is(err, transports.ErrInterrupted) {
+				t.Errorf("the last pair has %v", err)
+			}
+		}
+		if pairs != 1 || f.tries() != 0 {
+			t.Errorf("%d pairs, %d tries; want one and none", pairs, f.tries())
+		}
+		want[*aaep.SubscriptionClose](t, q) // the producer still had it
+		leave(t, sub, q)
+	})
+}
+
+// Status never compares errors, for some cannot be.
+func TestStatusWithOddErrors(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		st := newStage()
+		sub, p := open(t, st, Config{})
+		st.fail = oddError{"no", "route"}
+		_ = p.Close()
+		time.Sleep(10 * time.Minute)
+		if got, _ := sub.Status(); got.Connected || !errors.As(got.Err, new(oddError)) {
+			t.Errorf("Status = %+v", got)
+		}
+		leave(t, sub, p)
+	})
+}
+
+type oddError []string
+
+func (e oddError) Error() string { return fmt.Sprint([]string(e)) }
