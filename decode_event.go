@@ -24,19 +24,19 @@ func compactType(t string) Type {
 // envelopeWire is the envelope in the recommended member order (§3.6), in which the payload and then the extensions
 // follow.
 type envelopeWire struct {
-	Context           jsontext.Value             `json:"@context"`
-	AAEPVersion       string                     `json:"aaep_version,omitzero"`
-	Type              string                     `json:"type"`
-	EventID           string                     `json:"event_id"`
-	SessionID         string                     `json:"session_id"`
-	SequenceNumber    *int64                     `json:"sequence_number,omitzero"`
-	Timestamp         stamp                      `json:"timestamp"`
-	Producer          Producer                   `json:"producer"`
-	Verbosity         Verbosity                  `json:"verbosity,omitzero"`
-	Urgency           Urgency                    `json:"urgency,omitzero"`
-	LocalizationHints *LocalizationHints         `json:"localization_hints,omitzero"`
-	CorrelationID     string                     `json:"correlation_id,omitzero"`
-	Summary           Text                       `json:",embed"`
+	Context           jsontext.Value     `json:"@context"`
+	AAEPVersion       string             `json:"aaep_version,omitzero"`
+	Type              string             `json:"type"`
+	EventID           string             `json:"event_id"`
+	SessionID         string             `json:"session_id"`
+	SequenceNumber    *int64             `json:"sequence_number,omitzero"`
+	Timestamp         stamp              `json:"timestamp"`
+	Producer          Producer           `json:"producer"`
+	Verbosity         Verbosity          `json:"verbosity,omitzero"`
+	Urgency           Urgency            `json:"urgency,omitzero"`
+	LocalizationHints *LocalizationHints `json:"localization_hints,omitzero"`
+	CorrelationID     string             `json:"correlation_id,omitzero"`
+	Summary           Text               `json:",embed"`
 }
 
 // envelopeMembers are the names that every event takes for its envelope.

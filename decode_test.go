@@ -46,7 +46,7 @@ func TestDecodeIsExact(t *testing.T) {
 		"half a pair":             {event("x:y", `,"a":"\ud800"`), "(ENV-064)"},
 		"second half of a pair":   {event("x:y", `,"a":"\udc00x"`), "(ENV-064)"},
 
-		"no event id":      {`{"type":"x:y"}`, `member "event_id" is missing (ENV-067)`},
+		"no event id": {`{"type":"x:y"}`, `member "event_id" is missing (ENV-067)`},
 		// ENV-004: the context must be there, in its form, and of our major version (VER-005).
 		"no context":       {strings.Replace(event("x:y", ""), "@context", "context", 1), `member "@context" is missing (ENV-067)`},
 		"context":          {strings.Replace(event("x:y", ""), "context/v1", "context/v2", 1), "/@context: must be"},

@@ -79,3 +79,68 @@ func ExampleEncode() {
 	// /event_id: must be "evt_" and 1 to 64 letters or digits (ENV-012)
 	// /summary_normal: must not be empty (LVL-010)
 }
+
+// What a peer writes in its own way is read, and told apart from what it should have written.
+func ExampleDecode_diagnostics() {
+	m, err := aaep.Decode([]byte(`{
+		"@context": "https://aaep-protocol.org/context/v1",
+		"type": "aaep:agent.progress.updated",
+		"event_id": "evt_1",
+		"session_id": "sess_1",
+		"timestamp": "2026-07-01T09:30:00.000Z",
+		"producer": {"agent_id": "bills"},
+		"verbosity": "normal",
+		"urgency": "low",
+		"localization_hints": {"primary_language": "en"},
+		"summary_normal": "Reading your bills.",
+		"progress_percent": 40
+	}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e := m.(*aaep.Event)
+	fmt.Println(*e.Payload.(*aaep.ProgressUpdated).Progress.Percent, "percent,", e.Urgency)
+	for _, v := range e.Diagnostics {
+		fmt.Println(v)
+	}
+	// Output:
+	// 40 percent, normal
+	// /urgency: "low" is not one of the listed values; it is read as "normal" (ENV-033)
+	// /progress_percent: is not AAEP's way to say it; read as progress and eta_ms (EVT-034)
+}
+
+func ExampleEvent_TextIn() {
+	e := &aaep.Event{
+		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en"},
+		Summary:           aaep.Say("The agent finished."),
+		Payload:           &aaep.SessionCompleted{},
+		Unknown:           []byte(`{"summary_normal_yo":"Aṣojú ti parí."}`),
+	}
+	fmt.Println(e.TextIn(aaep.VerbosityNormal, []string{"yo-NG", "en"}))
+	fmt.Println(e.TextIn(aaep.VerbosityNormal, []string{"sw"}))
+	// Output:
+	// Aṣojú ti parí. yo
+	// The agent finished. en
+}
+
+func ExampleEvent_AddExtension() {
+	medai := aaep.Vocabulary{Prefix: "medai", URI: "https://example.org/medai/context/v1"}
+	e := &aaep.Event{Payload: &aaep.ToolInvoked{Tool: "fetch_record"}}
+	if err := e.AddExtension(medai, map[string]any{"patient_data_accessed": true}); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(e.Context[1], string(e.Extensions["medai"]))
+	fmt.Println(e.AddExtension(aaep.Vocabulary{Prefix: "m", URI: "https://example.org/medai/v1.2"}, nil))
+	// Output:
+	// https://example.org/medai/context/v1 {"patient_data_accessed":true}
+	// aaep: invalid vocabulary: /prefix: is a single character; take a name that others will not take (EXT-008); /uri: has a minor version; only the major one belongs there, as in /v1 (EXT-016)
+}
+
+func ExampleSecret() {
+	fmt.Println(aaep.Secret("The card is 4111 1111 1111 1111."))
+	fmt.Println(aaep.Secret("Your password was changed; the offer is risk-free."))
+	// Output:
+	// card number true
+	//  false
+}

@@ -84,6 +84,7 @@ var departures = []struct {
 	{"D-19", "progress.updated", `,"progress_p\u0065rcent":40`, "EVT-034", "/progress_percent", "", progress(40, 0, "", -1)},
 	{"D-19", "progress.updated", `,"progress":{"percent":10,"description":"a"},"eta_ms":1,"progress_percent":40,"progress_message":"b","estimated_remaining_ms":2`, "EVT-034", "/progress_percent", "", progress(10, 0, "a", 1)},
 	{"D-19", "progress.updated", `,"progress":{"step":0,"description":"a"}`, "EVT-035", "/progress", "step of 0", progress(-1, 0, "a", -1)},
+	{"D-19", "progress.updated", `,"progress":{"total_steps":0,"description":"a"}`, "EVT-035", "/progress", "step of 0", progress(-1, 0, "a", -1)},
 	{"D-19", "progress.updated", `,"progress":{"st\u0065p":0,"total_steps":0.0,"percent":0}`, "EVT-035", "/progress", "step of 0", progress(0, 0, "", -1)},
 	{"D-07", "progress.updated", `,"progress":{"step":2},"progress_percent":"40"`, "ENV-055", "/progress_percent", "", progress(-1, 2, "", -1)},
 

@@ -31,8 +31,12 @@ type unknowns struct {
 
 // note writes one diagnostic for all the members of a published form.
 func (u *unknowns) note(c *checker, requirement, as string) {
-	if u.names != nil {
-		c.fail(requirement, pointer("", u.names[0]), "%s: not AAEP's way to write it; read as %s", strings.Join(u.names, ", "), as)
+	switch len(u.names) {
+	case 0:
+	case 1:
+		c.fail(requirement, pointer("", u.names[0]), "is not AAEP's way to say it; read as %s", as)
+	default:
+		c.fail(requirement, pointer("", u.names[0]), "and %s are not AAEP's way to say it; read as %s", strings.Join(u.names[1:], ", "), as)
 	}
 }
 

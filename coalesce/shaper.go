@@ -165,7 +165,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	case ev.Critical():
 		s.urgent = append(s.urgent, it)
 		return
-	case ev.Type() == aaep.TypeStateChanged:
+	case ev.Type() == aaep.TypeStateChanged && !tellsOutcome(ev):
 		it.kind = state
 	case ev.Type() == aaep.TypeProgressUpdated:
 		it.kind = progress
@@ -310,7 +310,7 @@ func (s *Shaper) take(session string, k kind) *item {
 		case it.kind == k:
 			s.queue = slices.Delete(s.queue, i, i+1)
 			return it
-		case it.kind == text && k == state:
+		case k == state && (it.kind == text || tellsOutcome(it.event)):
 			return nil
 		}
 	}
@@ -370,8 +370,9 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 		ev.Timestamp = t.stamp
 	}
 	t.stamp = ev.Timestamp
+	resumable := it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)
 	switch {
-	case it.to.pos == 0:
+	case it.to.pos == 0 || resumable: // whoever resumes before it has not had it
 	case it.kind == state:
 		t.state, t.from = it.to.pos, ev.Payload.(*aaep.StateChanged).FromState
 	case it.kind == progress:
@@ -383,11 +384,10 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 		s.told[ev.SessionID] = t
 	}
 	s.tailor(&ev)
-	out := Out{Event: &ev, Resumable: it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)}
-	if out.Resumable {
+	if resumable {
 		s.resume = it.to.pos
 	}
-	return out
+	return Out{Event: &ev, Resumable: resumable}
 }
 
 func (s *Shaper) holdsBefore(after mark) bool {

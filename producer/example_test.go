@@ -45,7 +45,7 @@ func Example() {
 	// You save $500 a month. That is enough.
 	// Transfer $500. Funds move at once. (accept)
 	// Transfer $500.
-	// transfer finished.
+	// Transfer finished.
 	// Plan ready.
 }
 

@@ -196,7 +196,7 @@ func (s *Session) finish(text aaep.Text, otherwise string, payload func() aaep.P
 	}
 	for _, call := range s.machine.OpenTools() {
 		s.completeTool(call, &aaep.ToolCompleted{Status: aaep.ToolError, ErrorMessage: "The session ended."},
-			aaep.Say(spaced(call.Tool)+" did not finish."))
+			aaep.Say(sentence(call.Tool)+" did not finish."))
 	}
 	for _, o := range slices.Clone(s.outputs) {
 		o.complete()

@@ -154,7 +154,7 @@ func (sub *subscription) run() *aaep.Rejection {
 	}
 	wake := time.NewTimer(0)
 	defer wake.Stop()
-	opened := !canResume
+	opened, hurried := !canResume, false
 	for {
 		var changed <-chan struct{}
 		var broken <-chan struct{}
@@ -190,7 +190,7 @@ func (sub *subscription) run() *aaep.Rejection {
 				continue
 			}
 			if draining && sub.shaper.Idle() {
-				return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
+				return shuttingDown()
 			}
 			if next.IsZero() {
 				wake.Stop()
@@ -201,8 +201,9 @@ func (sub *subscription) run() *aaep.Rejection {
 		closing := sub.p.serving.Done()
 		if draining {
 			closing = nil
-			if stream == nil {
-				return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
+			if stream == nil && !hurried { // it may be on its way to what it is owed
+				hurried = true
+				away.Reset(lastChance)
 			}
 		}
 		select {
@@ -217,6 +218,9 @@ func (sub *subscription) run() *aaep.Rejection {
 			stream = nil
 			sub.detach(away)
 		case <-away.C:
+			if draining {
+				return shuttingDown()
+			}
 			return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}
 		case m := <-sub.control:
 			if quit := sub.renegotiate(m); quit != nil {
@@ -225,7 +229,7 @@ func (sub *subscription) run() *aaep.Rejection {
 		case err := <-sub.lost:
 			return goneBecause(err)
 		case <-sub.ctx.Done():
-			return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
+			return shuttingDown()
 		}
 	}
 }
@@ -238,10 +242,14 @@ func (sub *subscription) poll() *aaep.Rejection {
 	case err := <-sub.lost:
 		return goneBecause(err)
 	case <-sub.ctx.Done():
-		return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
+		return shuttingDown()
 	default:
 		return nil
 	}
+}
+
+func shuttingDown() *aaep.Rejection {
+	return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
 }
 
 func goneBecause(err error) *aaep.Rejection {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -177,15 +179,15 @@ func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error) 
 		return
 	}
 	p := &aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: millis(time.Since(began))}
-	text := aaep.Say(spaced(call.Tool) + " finished.")
+	text := aaep.Say(sentence(call.Tool) + " finished.")
 	switch {
 	case err == nil:
 	case errors.Is(err, context.DeadlineExceeded):
 		p.Status, p.ErrorMessage = aaep.ToolTimeout, "It took too long."
-		text = aaep.Say(spaced(call.Tool) + " took too long.")
+		text = aaep.Say(sentence(call.Tool) + " took too long.")
 	default: // an error's own words may hold secrets
 		p.Status, p.ErrorMessage = aaep.ToolError, "It failed."
-		text = aaep.Say(spaced(call.Tool) + " failed.")
+		text = aaep.Say(sentence(call.Tool) + " failed.")
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
 	}
 	s.completeTool(call, p, text)
@@ -284,6 +286,12 @@ func toolName(name string) string {
 		s = s[:256]
 	}
 	return s
+}
+
+// sentence is a tool's name at the beginning of a sentence.
+func sentence(tool string) string {
+	r, size := utf8.DecodeRuneInString(tool)
+	return string(unicode.ToUpper(r)) + spaced(tool[size:])
 }
 
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
