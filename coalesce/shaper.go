@@ -9,6 +9,7 @@
 package coalesce
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -160,12 +161,12 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 		s.supersede(session)
 		s.hurry(func(it *item) bool { return it.event.SessionID == session })
 	}
-	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1}
+	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1, since: e.Pos}
 	switch {
 	case ev.Critical():
 		s.urgent = append(s.urgent, it)
 		return
-	case ev.Type() == aaep.TypeStateChanged && !tellsOutcome(ev):
+	case ev.Type() == aaep.TypeStateChanged:
 		it.kind = state
 	case ev.Type() == aaep.TypeProgressUpdated:
 		it.kind = progress
@@ -234,7 +235,7 @@ func (s *Shaper) Oldest() uint64 {
 }
 
 // Reset forgets what has not left, for a listener that goes on from another place. What it may have
-// per second counts on, and it is not told of a state or progress that is older than what has left.
+// per second counts on, and states and progress that have left leave as they did then.
 func (s *Shaper) Reset() { s.queue, s.urgent, s.streams, s.resume = nil, nil, nil, 0 }
 
 // Idle reports whether nothing waits to leave. Text of an output that is still going on does not count.
@@ -266,6 +267,7 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 	case progress: // the newest wins
 		for old := s.take(session, progress); old != nil; old = s.take(session, progress) {
 			s.stats.Merged += old.parts
+			it.since = cmp.Or(old.since, it.since)
 		}
 	case state: // A to B and B to C become A to C; a return to the start disappears
 		for old := s.take(session, state); old != nil; old = s.take(session, state) {
@@ -280,7 +282,7 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 			ev.Payload = &p
 			it.event = &ev
 			if old.from.pos != 0 {
-				it.from = old.from
+				it.from, it.since = old.from, old.since
 			}
 		}
 	case text: // joins what waits of the same output, unless something of the session came between
@@ -310,7 +312,7 @@ func (s *Shaper) take(session string, k kind) *item {
 		case it.kind == k:
 			s.queue = slices.Delete(s.queue, i, i+1)
 			return it
-		case k == state && (it.kind == text || tellsOutcome(it.event)):
+		case it.kind == text && k == state:
 			return nil
 		}
 	}
@@ -370,24 +372,18 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 		ev.Timestamp = t.stamp
 	}
 	t.stamp = ev.Timestamp
-	resumable := it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)
-	switch {
-	case it.to.pos == 0 || resumable: // whoever resumes before it has not had it
-	case it.kind == state:
-		t.state, t.from = it.to.pos, ev.Payload.(*aaep.StateChanged).FromState
-	case it.kind == progress:
-		t.progress = it.to.pos
-	}
+	t.note(it)
 	if ev.Type().Terminal() || t.over && s.last(ev.SessionID) < 0 {
 		delete(s.told, ev.SessionID)
 	} else {
 		s.told[ev.SessionID] = t
 	}
 	s.tailor(&ev)
-	if resumable {
+	out := Out{Event: &ev, Resumable: it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)}
+	if out.Resumable {
 		s.resume = it.to.pos
 	}
-	return Out{Event: &ev, Resumable: resumable}
+	return out
 }
 
 func (s *Shaper) holdsBefore(after mark) bool {

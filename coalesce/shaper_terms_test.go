@@ -161,6 +161,39 @@ func TestShaperResetStates(t *testing.T) {
 	r.push(change(idle, calling))
 	r.wait(time.Minute)
 	r.want(`o@0 "Half a sentence." completion complete`, "tool t", "calling_tool>idle", "idle>calling_tool")
+
+	// What left by itself comes again by itself, also under pressure: it may have been lost.
+	r = newRide(t, paced(3, sentence))
+	r.push(change(idle, thinking), change(thinking, idle), advance("1"))
+	r.wait(time.Second)
+	r.push(advance("2"), tool("t"))
+	r.want("idle>thinking", "thinking>idle", "progress 1", "progress 2", "tool t")
+	r.push(tool("u"), change(idle, thinking), advance("2.1"), change(thinking, calling), advance("2.2"))
+	r.wait(time.Minute)
+	r.want("tool u", "idle>calling_tool", "progress 2.2")
+	r.s.Reset()
+	r.manual = true
+	for pos := range r.log {
+		r.give(Entry{Pos: uint64(pos + 1), Event: r.log[pos]})
+	}
+	r.push(change(calling, writing), advance("3"))
+	r.wait(time.Minute)
+	r.want("idle>thinking", "thinking>idle", "progress 1", "progress 2", "tool t",
+		"tool u", "idle>calling_tool", "progress 2.2", "calling_tool>writing_output", "progress 3")
+}
+
+// Only so many folds are remembered, the newest.
+func TestShaperFoldsAreBounded(t *testing.T) {
+	r := newRide(t, paced(1, sentence))
+	for range 3 * maxFolds {
+		r.push(advance("1"), advance("2"), advance("3"))
+		r.wait(time.Minute)
+	}
+	folds := r.s.told["a"].folds
+	if len(folds) != maxFolds || folds[maxFolds-1].to != uint64(len(r.log)) {
+		t.Errorf("%d folds, the last %+v", len(folds), folds[len(folds)-1])
+	}
+	r.verify()
 }
 
 // An entry made for this subscription alone has no place: nobody can resume after it, and it hides nothing.

@@ -45,6 +45,7 @@ type item struct {
 	from    mark        // the start of its oldest part
 	to      mark        // the end of its newest part
 	parts   int         // events of the log that end in it
+	since   uint64      // the place of the oldest event folded into it
 	passage             // for text
 }
 
@@ -77,32 +78,63 @@ func (it *item) join(newer *item) bool {
 	return true
 }
 
-// telling is what the events of a session may not go back behind.
+// telling is what a session's listener has been told.
 type telling struct {
-	stamp    time.Time
-	state    uint64 // the place of the newest state
-	from     aaep.State
-	progress uint64 // the place of the newest progress
-	over     bool   // the session ended without this listener
+	stamp time.Time
+	upTo  uint64 // the place of the newest state or progress
+	folds []fold // the newest maxFolds of them
+	over  bool   // the session ended without this listener
 }
 
-// again reports whether a listener that resumed is past a state or progress, since a newer one, still to
-// come again, has left before. That one comes as it was, and nothing folds into it: it may have arrived.
+// fold is a state or progress that left for several.
+type fold struct {
+	kind     kind
+	from, to uint64     // the places of the oldest and the newest of them
+	state    aaep.State // that the oldest began with
+}
+
+// maxFolds is how many folded events of a session may be on their way when a link breaks.
+const maxFolds = 64
+
+// note remembers a state or progress that leaves.
+func (t *telling) note(it *item) {
+	if it.to.pos == 0 || it.kind != state && it.kind != progress {
+		return
+	}
+	t.upTo = max(t.upTo, it.to.pos)
+	if it.since == it.to.pos {
+		return
+	}
+	f := fold{kind: it.kind, from: it.since, to: it.to.pos}
+	if p, ok := it.event.Payload.(*aaep.StateChanged); ok {
+		f.state = p.FromState
+	}
+	if len(t.folds) == maxFolds {
+		t.folds = slices.Delete(t.folds, 0, 1)
+	}
+	t.folds = append(t.folds, f)
+}
+
+// again makes a state or progress leave as it did before its listener resumed, so that it has the same bytes;
+// and reports whether it left inside a newer one, and must not come after that.
 func (s *Shaper) again(it *item) bool {
 	t, pos := s.told[it.event.SessionID], it.to.pos
-	switch {
-	case pos == 0:
-	case it.kind == progress && pos <= t.progress:
-		it.kind = plain
-		return pos < t.progress
-	case it.kind == state && pos <= t.state:
-		it.kind = plain
-		ev, p := *it.event, *it.event.Payload.(*aaep.StateChanged)
-		p.FromState = t.from
-		ev.Payload = &p
-		it.event = &ev
-		return pos < t.state
+	if it.kind == plain || pos == 0 || pos > t.upTo {
+		return false
 	}
+	for _, f := range t.folds {
+		switch {
+		case f.kind != it.kind || pos < f.from || pos > f.to:
+		case pos < f.to:
+			return true
+		case it.kind == state:
+			ev, p := *it.event, *it.event.Payload.(*aaep.StateChanged)
+			p.FromState = f.state
+			ev.Payload = &p
+			it.event = &ev
+		}
+	}
+	it.kind = plain // nothing folds into it
 	return false
 }
 

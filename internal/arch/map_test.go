@@ -59,6 +59,11 @@ var theMap = []folder{
 		why:    "a question is settled by the reply and the time alone",
 	},
 	{
+		path:   "conformance/check",
+		arrows: []string{".", "schemas", "internal/lifecycle"},
+		why:    "it judges messages that were written down, whoever sent them and over whatever link",
+	},
+	{
 		path: "internal/coverage",
 		why:  "it reads the sources as text and must not depend on what it counts",
 	},
@@ -89,7 +94,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer/serve",
-		arrows: []string{".", "producer", "transports", "transports/sse"},
+		arrows: []string{".", "producer", "transports", "transports/sse", "schemas", "internal/httpguard"},
 		why:    "it wires the usual listeners, and is the only part of the producer to know one by name",
 	},
 	{

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/check"
+	"github.com/aaep-go/aaep/conformance/check"
 )
 
 func validateCommand() *cobra.Command {

@@ -1,5 +1,5 @@
 // Package serve puts a producer on the usual transports: today Server-Sent Events on loopback, under
-// /aaep/v1.
+// /aaep/v1. The JSON Schemas of what it sends are at /aaep/v1/schemas/.
 package serve
 
 import (
@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/schemas"
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
@@ -52,7 +54,7 @@ func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
 		return err
 	}
 	binding := sse.NewServer(sse.ServerOptions{})
-	srv := &http.Server{Handler: binding, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	srv := &http.Server{Handler: routes(binding), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer srv.Close()
@@ -73,4 +75,21 @@ func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+const schemasPath = "/aaep/v1/schemas/"
+
+// routes puts the schemas beside the binding, with the same checks of who asks.
+func routes(binding http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", binding)
+	files := http.StripPrefix(schemasPath, http.FileServerFS(schemas.FS()))
+	mux.HandleFunc("GET "+schemasPath, func(w http.ResponseWriter, r *http.Request) {
+		if err := (httpguard.Rules{}).Check(r); err != nil {
+			http.Error(w, err.Error(), http.StatusForbidden)
+			return
+		}
+		files.ServeHTTP(w, r)
+	})
+	return mux
 }

@@ -66,7 +66,7 @@ func TestSessions(t *testing.T) {
 		{"never asked", sessionOf(started, thinking, toolState, pay, paid, completed), "4 EVT-042, 5 EVT-091"},                                   // EVT-042
 		{"two ends", sessionOf(started, completed, completed), "3 EVT-005"},                                                                      // EVT-004, 005
 		{"an event after the end", sessionOf(started, completed, thinking), "3 EVT-005"},
-		{"no beginning", sessionOf(thinking, completed), "1 EVT-003, 2 EVT-003"},
+		{"no beginning: a note, and no judgement", sessionOf(toolState, completed, completed), "1 EVT-003"},
 		{"no end", sessionOf(started, thinking), "1 EVT-004"},
 		{"an id used twice", strings.Replace(sessionOf(started, thinking, completed), "evt_1", "evt_0", 1), "2 ENV-013"}, // ENV-013
 		{"one bad line costs one message", "{\"type\":\n" + sessionOf(started, completed) + "nonsense\n", "1 ENV-064, 4 ENV-064"},

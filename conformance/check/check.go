@@ -61,7 +61,8 @@ func (r *recent) add(s string, most int) {
 }
 
 type session struct {
-	line    int // of its first event
+	line    int  // of its first event
+	partial bool // its beginning is not here
 	machine lifecycle.Session
 	ids     recent
 }
@@ -107,8 +108,15 @@ func (c *Checker) order(line int, ev *aaep.Event) []Finding {
 		if c.sessions == nil {
 			c.sessions = map[string]*session{}
 		}
-		s = &session{line: line}
+		s = &session{line: line, partial: ev.Type() != aaep.TypeSessionStarted}
 		c.sessions[ev.SessionID] = s
+		if s.partial {
+			return []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true, Violation: aaep.Violation{
+				Requirement: "EVT-003", Problem: "its session does not begin here; the order of the session is not judged"}}}
+		}
+	}
+	if s.partial {
+		return nil
 	}
 	var found []Finding
 	if s.ids.seen[ev.EventID] {
@@ -174,6 +182,9 @@ func (c *Checker) reply(m aaep.Message) {
 func (c *Checker) End() []Finding {
 	var found []Finding
 	for _, id := range slices.SortedFunc(maps.Keys(c.sessions), func(a, b string) int { return c.sessions[a].line - c.sessions[b].line }) {
+		if c.sessions[id].partial {
+			continue
+		}
 		found = append(found, Finding{Line: c.sessions[id].line, SessionID: id, Note: true, Violation: aaep.Violation{
 			Requirement: "EVT-004", Problem: fmt.Sprintf("session %s has no end here", aaep.SafeText(id))}})
 	}
