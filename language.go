@@ -76,8 +76,8 @@ func wordings(e *Event, own string) (all []wording) {
 	}
 	eachMember(e.Unknown, func(name string, value []byte) {
 		base, tag := variant(name)
-		if tag == "" || len(all) > 0 && all[0].tag == own && strings.EqualFold(tag, own) {
-			return // the event's own text comes first
+		if tag == "" {
+			return
 		}
 		words, err := jsontext.AppendUnquote(nil, value)
 		if err != nil || len(words) == 0 {

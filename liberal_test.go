@@ -88,7 +88,11 @@ var departures = []struct {
 	{"D-19", "progress.updated", `,"progress":{"st\u0065p":0,"total_steps":0.0,"percent":0}`, "EVT-035", "/progress", "step of 0", progress(0, 0, "", -1)},
 	{"D-07", "progress.updated", `,"progress":{"step":2},"progress_percent":"40"`, "ENV-055", "/progress_percent", "", progress(-1, 2, "", -1)},
 
+	{"D-07", "progress.updated", `,"progress":{"step":2},"estimated_remaining_ms":1e300`, "ENV-055", "/estimated_remaining_ms", "", progress(-1, 2, "", -1)},
+
 	// D-24, EVT-082, EVT-084.
+	{"D-07", "awaiting.clarification", clarification + `,"accepted_response_kinds":["yes_no"],"free_form_allowed":"no"`, "ENV-055", "/free_form_allowed", "", kinds("", aaep.ResponseYesNo)},
+	{"D-24", "awaiting.clarification", clarification + `,"options":["A"` + strings.Repeat(`,"A"`, 400) + `]`, "EVT-082", "/options", "", kinds("A"+strings.Repeat(",A", 255), aaep.ResponseMultipleChoice)},
 	{"D-24", "awaiting.clarification", clarification + `,"options":["A","","B"]`, "EVT-082", "/options", "", kinds("A,B", aaep.ResponseMultipleChoice)},
 	{"D-24", "awaiting.clarification", clarification + `,"options":["A","B"],"multi_select":true,"free_form_allowed":true`, "EVT-082", "/options", "multi_select, free_form_allowed", kinds("A,B", aaep.ResponseMultipleChoice, aaep.ResponseFreetext)},
 	{"D-24", "awaiting.clarification", clarification + `,"options":["A","B"],"free_form_allowed":false`, "EVT-082", "/options", "", kinds("A,B", aaep.ResponseMultipleChoice)},
@@ -142,6 +146,7 @@ var departures = []struct {
 	{"ENV-052, D-08", "session.started", `,"aaep_foo":1`, "ENV-052", "/aaep_foo", "", nil},
 	{"ENV-053", "session.started", `,"@graph":[]`, "ENV-053", "/@graph", "", nil},
 	{"EXT-002, D-07", "session.started", `,"ext_medical_hipaa.audit_metadata":{}`, "ENV-055", "/ext_medical_hipaa.audit_metadata", "", nil},
+	{"D-07", "output.streaming", `,"chunk":"a","position":0,"complete":true,"summary_normal_yo":"a"`, "ENV-055", "/summary_normal_yo", "", nil},
 	{"D-73", "session.started", `,"summary_normal_yo-NG":"a"`, "ENV-055", "/summary_normal_yo-NG", "yo-NG", nil},
 }
 
@@ -227,7 +232,9 @@ func TestDecodeReadsEnvelopesLiberally(t *testing.T) {
 		{"D-09", started, "00.000Z", "00.000z", `ENV-020 /timestamp`, nil},
 		{"D-03", started, `"verbosity":"normal",`, ``, `D-03 `, func(e *aaep.Event) bool { return e.Verbosity == "" }},
 		{"D-03", started, `"urgency":"normal",`, ``, `D-03 `, func(e *aaep.Event) bool { return e.Urgency == "" && !e.Critical() }},
-		{"D-03", started, `"verbosity":"normal","urgency":"normal",`, ``, `D-03 `, nil},
+		{"D-03", started, `"verbosity":"normal","urgency":"normal",`, ``, `D-03 `, func(e *aaep.Event) bool {
+			return strings.Contains(e.Diagnostics[0].Problem, "verbosity and urgency")
+		}},
 		{"D-72", started, `"localization_hints":{"primary_language":"en"},`, ``, `I18N-001 /localization_hints/primary_language`, func(e *aaep.Event) bool { return e.Language() == "" }},
 		{"D-72", out, `"primary_language":"en"`, `"text_direction":"rtl"`, `I18N-001 /localization_hints/primary_language`, nil},
 		{"D-73", started, `"localization_hints":{"primary_language":"en"}`, `"language":"yo"`, `I18N-001 /language`, func(e *aaep.Event) bool { return e.Language() == "yo" }},
@@ -243,6 +250,8 @@ func TestDecodeReadsEnvelopesLiberally(t *testing.T) {
 		{"D-13", started, `"en"`, `"en","text_direction":"left"`, `ENV-037 /localization_hints/text_direction`, func(e *aaep.Event) bool { return e.LocalizationHints.TextDirection == aaep.DirectionAuto }},
 		{"D-17", started, `,"summary_normal":"Something happened."`, ``, `LVL-010 /summary_normal`, func(e *aaep.Event) bool { return e.Text("") == "The agent started." }},
 		{"D-17", started, `Something happened.`, ``, `LVL-010 /summary_normal`, nil},
+		{"ENV-053", "medai:x", `"pulse"`, `"@id"`, `ENV-053 /@id`, nil},
+		{"ENV-052, D-08", "medai:x", `"pulse"`, `"aaep_pulse"`, `ENV-052 /aaep_pulse`, nil},
 		{"EXT-012", "medai:x", `,"summary_normal":"Something happened."`, ``, ``, nil},
 		{"I18N-001", "medai:x", `"localization_hints":{"primary_language":"en"},"summary_normal":"Something happened.","pulse":60,"language":"go"`, `"a":1`, ``, nil},
 		{"ENV-006, D-04", started, "aaep:agent", "https://aaep-protocol.org/types/agent", ``, nil},
@@ -281,9 +290,11 @@ func TestCleanEventsHaveNoDiagnostics(t *testing.T) {
 			t.Errorf("%s: %v", data, e.Diagnostics)
 		}
 	}
-	e := read(t, published("aaep:agent.awaiting.confirmation", confirmation+`,"default_decision":"accept","irreversible":true,"risk_level":"low"`))
-	if e.Diagnostics != nil {
-		t.Error(e.Diagnostics)
+	for _, members := range []string{`"irreversible":true,"risk_level":"low"`, `"irreversible":false,"risk_level":"high"`} {
+		e := read(t, published("aaep:agent.awaiting.confirmation", confirmation+`,"default_decision":"accept",`+members))
+		if e.Diagnostics != nil {
+			t.Errorf("%s: %v", members, e.Diagnostics)
+		}
 	}
 }
 

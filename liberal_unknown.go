@@ -152,7 +152,7 @@ func asString(value []byte) (string, bool) {
 
 func asNumber(value []byte) (float64, bool) {
 	f, err := strconv.ParseFloat(string(value), 64)
-	return f, err == nil && finite(f)
+	return f, err == nil
 }
 
 // asOptions reads a list of texts as choices whose value is their label. An empty text could not be answered.

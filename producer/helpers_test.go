@@ -188,7 +188,8 @@ func (l *listener) send(m aaep.Message) {
 	l.t.Helper()
 	data, err := aaep.Encode(m)
 	if err != nil {
-		l.t.Fatal(err)
+		l.t.Error(err)
+		return
 	}
 	l.sendRaw(string(data))
 }

@@ -50,7 +50,7 @@ func TestDialAccepted(t *testing.T) {
 }
 
 // tryDial lets act play the producer and returns what Dial does.
-func tryDial(t *testing.T, cfg Config, act func(*peer)) (error, time.Duration) {
+func tryDial(t *testing.T, cfg Config, act func(*peer)) (time.Duration, error) {
 	t.Helper()
 	st := newStage()
 	start := time.Now()
@@ -76,7 +76,7 @@ func tryDial(t *testing.T, cfg Config, act func(*peer)) (error, time.Duration) {
 			if eof != io.EOF && eof != transports.ErrClosed {
 				t.Errorf("the link ended with %v", eof)
 			}
-			return err, took
+			return took, err
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestDialRejected(t *testing.T) {
 		aaep.RateLimit, aaep.AuthenticationRequired, aaep.AuthorizationDenied, aaep.TransportUnavailable, aaep.ReasonUnknown, "acme_full_moon"} {
 		t.Run(string(code), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				err, took := tryDial(t, Config{ID: "reader"}, func(p *peer) {
+				took, err := tryDial(t, Config{ID: "reader"}, func(p *peer) {
 					want[*aaep.SubscriptionRequest](t, p)
 					p.say(t, rejected(string(code), `,"retry_after_seconds":90`))
 				})
@@ -107,7 +107,7 @@ func TestDialRejected(t *testing.T) {
 func TestRetryAfterBounds(t *testing.T) {
 	for value, want := range map[string]time.Duration{"-5": 0, "0": 0, "86400": 24 * time.Hour, "9007199254740991": 24 * time.Hour} {
 		bubble(t, func(t *testing.T) {
-			err, _ := tryDial(t, Config{ID: "reader"}, func(p *peer) { p.say(t, rejected("rate_limit", `,"retry_after_seconds":`+value)) })
+			_, err := tryDial(t, Config{ID: "reader"}, func(p *peer) { p.say(t, rejected("rate_limit", `,"retry_after_seconds":`+value)) })
 			var r *aaep.Rejection
 			if !errors.As(err, &r) || r.RetryAfter != want {
 				t.Errorf("retry_after_seconds %s: %#v, want %v", value, err, want)
@@ -134,7 +134,7 @@ func TestDialBadAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				err, _ := tryDial(t, Config{ID: "reader"}, func(p *peer) { p.say(t, tt.answer) })
+				_, err := tryDial(t, Config{ID: "reader"}, func(p *peer) { p.say(t, tt.answer) })
 				wantError(t, "Dial", err, tt.words)
 				var r *aaep.Rejection
 				if got := errors.As(err, &r); got != (tt.local != "") || got && (r.Code != tt.local || r.Remote) {
@@ -180,7 +180,7 @@ func TestDialWiderAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				err, _ := tryDial(t, Config{ID: "reader", Capabilities: asked}, func(p *peer) {
+				_, err := tryDial(t, Config{ID: "reader", Capabilities: asked}, func(p *peer) {
 					want[*aaep.SubscriptionRequest](t, p)
 					p.say(t, accepted("sub_1", tt.honored))
 					if m := want[*aaep.SubscriptionClose](t, p); m.SubscriptionID != "sub_1" || m.ReasonCode != aaep.PolicyViolation {
@@ -218,7 +218,7 @@ func TestNarrowerFilters(t *testing.T) {
 // A signed manifest that was demanded must be verified, which this subscriber cannot. LVL-039, D-54
 func TestDialDemandsManifest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		err, _ := tryDial(t, Config{ID: "reader", Capabilities: aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}}, func(p *peer) {
+		_, err := tryDial(t, Config{ID: "reader", Capabilities: aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}}, func(p *peer) {
 			p.accept(t, "sub_1")
 			if m := want[*aaep.SubscriptionClose](t, p); m.ReasonCode != "manifest_verification_failed" {
 				t.Errorf("close = %+v", m)
@@ -233,15 +233,15 @@ func TestDialDemandsManifest(t *testing.T) {
 // Silence ends the handshake after ten seconds, the end of the link at once. HS-080, INV-54
 func TestDialNoAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		err, took := tryDial(t, Config{ID: "reader"}, func(p *peer) { want[*aaep.SubscriptionRequest](t, p) })
+		took, err := tryDial(t, Config{ID: "reader"}, func(p *peer) { want[*aaep.SubscriptionRequest](t, p) })
 		if !errors.Is(err, context.DeadlineExceeded) || took != 10*time.Second {
 			t.Errorf("Dial = %v after %v, want the deadline after 10s", err, took)
 		}
-		err, took = tryDial(t, Config{ID: "reader"}, func(p *peer) { want[*aaep.SubscriptionRequest](t, p); _ = p.Close() })
+		took, err = tryDial(t, Config{ID: "reader"}, func(p *peer) { want[*aaep.SubscriptionRequest](t, p); _ = p.Close() })
 		if !errors.Is(err, io.ErrUnexpectedEOF) || took != 0 {
 			t.Errorf("Dial = %v after %v, want io.ErrUnexpectedEOF at once", err, took)
 		}
-		if err, _ = tryDial(t, Config{ID: "reader"}, func(p *peer) { _ = p.Close() }); err == nil || errors.Is(err, io.EOF) {
+		if _, err = tryDial(t, Config{ID: "reader"}, func(p *peer) { _ = p.Close() }); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("Dial = %v, want an error that is not the io.EOF of Close", err)
 		}
 	})

@@ -109,7 +109,7 @@ func TestProducerRestarted(t *testing.T) {
 		_ = p.Close() // starting
 		p = st.next(t)
 		p.say(t, "starting…")
-		p = st.next(t) // hangs
+		_ = st.next(t) // hangs
 		time.Sleep(11 * time.Second)
 		p = st.next(t)
 		p.accept(t, "sub_2")

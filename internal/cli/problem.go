@@ -92,7 +92,7 @@ func dialError(ctx context.Context, url string, err error) error {
 	case errors.As(err, &network) && network.Op == "dial":
 		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", url)
 	case strings.Contains(err.Error(), "not encrypted"):
-		return &exitError{exitUsage, fmt.Errorf("%s is another machine, and http does not protect what is said.\nUse https.", url)}
+		return &exitError{exitUsage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", url)}
 	}
 	return unreachable("what answers at %s is not an agent.\nCheck the address.", url)
 }

@@ -18,16 +18,16 @@ type reference struct {
 }
 
 type asked struct {
-	token            aaep.ReplyToken
-	session          string
-	confirm          bool
-	due              time.Time       // of the producer's clock
-	last             time.Time       // a reply is stamped before
-	who              map[string]bool // may answer
-	silence, cut     string          // what a timeout and a lost line come to
-	settled          bool
-	at               time.Time
-	outcome, dropped string
+	token        aaep.ReplyToken
+	session      string
+	confirm      bool
+	due          time.Time       // of the producer's clock
+	last         time.Time       // a reply is stamped before
+	who          map[string]bool // may answer
+	silence, cut string          // what a timeout and a lost line come to
+	settled      bool
+	at           time.Time
+	outcome      string
 }
 
 func (r *reference) find(token aaep.ReplyToken) *asked {
