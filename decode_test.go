@@ -63,6 +63,8 @@ func TestDecodeIsExact(t *testing.T) {
 		"fraction":         {event("x:y", `,"sequence_number":1.5`), "/sequence_number: must be an integer"},
 		"huge":             {event("x:y", `,"sequence_number":1e300`), "/sequence_number: must be an integer"},
 		"date":             {strings.Replace(event("x:y", ""), "T09:30:00.000Z", "", 1), "/timestamp: must be an RFC 3339 date-time"},
+		"another's flat":   {event("aaep:agent.tool.completed", `,"status":"error","progress_percent":4`), `member "tool" is missing`},
+		"no progress":      {event("aaep:agent.progress.updated", `,"Progress_percent":4`), `member "progress" is missing`},
 		"reply token":      {event("aaep:agent.awaiting.clarification", `,"question":"q","reply_token":"SECRET-","timeout_seconds":1`), `/reply_token: must be "rpl_"`},
 		"no default":       {event("aaep:agent.awaiting.confirmation", `,"action":"a","consequence":"c","reply_token":"rpl_1","timeout_seconds":1,"Default_decision":"accept"`), `"Default_decision" does not count`},
 		"member repeated":  {event("x:y", `,"urgency":"normal","urgency":"critical"`), `duplicate object member name`},

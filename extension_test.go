@@ -19,6 +19,7 @@ func TestVocabulary(t *testing.T) {
 	}{
 		{"medai", "https://example.org/medai/context/v1", ""},
 		{"azlearn", "https://aaep-protocol.org/extensions/multilingual-african-languages/v1", ""},
+		{"own", "https://aaep-protocol.org/contexts/own/v1", ""},
 		{"fi", "https://my-company.com/aaep-extensions/finance/v12#", ""},
 		{"ext_a-b.c", "urn:example:medai:v2", ""},
 		{"教育", "https://example.org/edu-v1.jsonld", ""},
@@ -99,6 +100,9 @@ func TestAddExtension(t *testing.T) {
 	}
 	if len(before.Context) != 2 || len(before.Extensions) != 1 || !strings.Contains(string(before.Extensions["medai"]), "medications") {
 		t.Errorf("a copy changed: %v %s", before.Context, before.Extensions)
+	}
+	if err := started(nothing).AddExtension(medai, json.RawMessage(nested(6))); err != nil {
+		t.Error(err) // the event and its extensions are two levels more
 	}
 	shared := make([]string, 1, 4)
 	shared[0] = aaep.CoreContext

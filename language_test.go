@@ -115,6 +115,14 @@ func TestTextInVerbosity(t *testing.T) {
 			t.Errorf("%s: %q is not the nearest wording", v, got)
 		}
 	}
+	e.Unknown = json.RawMessage(`{"summary_normal_ha_NG":"n","summary_terse_HA_ng":"t"}`)
+	if got, in := e.TextIn(aaep.VerbosityTerse, []string{"ha"}); got != "t" || in != "ha-NG" {
+		t.Errorf("one language in two spellings: %q in %q", got, in)
+	}
+	out := &aaep.Event{Payload: &aaep.OutputStreaming{Chunk: "Bonjour.", Language: "fr"}, Unknown: json.RawMessage(`{"summary_normal_en":"x"}`)}
+	if got, in := out.TextIn("", []string{"en"}); got != "Bonjour." || in != "fr" {
+		t.Errorf("an output event says %q in %q", got, in)
+	}
 	e.Unknown = json.RawMessage(`{"summary_normal_yo":7,"summary_normal_sw":"","summary_normal_fr":null}`)
 	if got, in := e.TextIn("", []string{"yo", "sw", "fr"}); got != "own" || in != "en" {
 		t.Errorf("%q in %q", got, in)

@@ -201,6 +201,14 @@ func TestEventTextFallback(t *testing.T) {
 			t.Errorf("%+v says %q, want %q", g, got, said)
 		}
 	}
+	for said, p := range map[string]aaep.HandoffRequested{
+		"Handing over to Billing team: Sign.":  {Reason: "Sign.", Target: "Billing team", TargetKind: aaep.TargetSpecialistAgent},
+		"Handing over to somebody else: Sign.": {Reason: "Sign."},
+	} {
+		if got := (&aaep.Event{Payload: &p}).Text(""); got != said { // D-25
+			t.Errorf("%+v says %q, want %q", p, got, said)
+		}
+	}
 	if got := (&aaep.Event{Payload: &aaep.Extension{Type: "medai:vitals"}}).Text(""); got != "medai:vitals" {
 		t.Errorf("an unknown event says %q", got)
 	}

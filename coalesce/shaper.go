@@ -166,7 +166,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	case ev.Critical():
 		s.urgent = append(s.urgent, it)
 		return
-	case ev.Type() == aaep.TypeStateChanged:
+	case ev.Type() == aaep.TypeStateChanged && !tellsOutcome(ev):
 		it.kind = state
 	case ev.Type() == aaep.TypeProgressUpdated:
 		it.kind = progress
@@ -312,7 +312,7 @@ func (s *Shaper) take(session string, k kind) *item {
 		case it.kind == k:
 			s.queue = slices.Delete(s.queue, i, i+1)
 			return it
-		case it.kind == text && k == state:
+		case k == state && (it.kind == text || tellsOutcome(it.event)):
 			return nil
 		}
 	}
@@ -372,18 +372,20 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 		ev.Timestamp = t.stamp
 	}
 	t.stamp = ev.Timestamp
-	t.note(it)
+	resumable := it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)
+	if !resumable { // whoever resumes before an event that is has not had it
+		t.note(it)
+	}
 	if ev.Type().Terminal() || t.over && s.last(ev.SessionID) < 0 {
 		delete(s.told, ev.SessionID)
 	} else {
 		s.told[ev.SessionID] = t
 	}
 	s.tailor(&ev)
-	out := Out{Event: &ev, Resumable: it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)}
-	if out.Resumable {
+	if resumable {
 		s.resume = it.to.pos
 	}
-	return out
+	return Out{Event: &ev, Resumable: resumable}
 }
 
 func (s *Shaper) holdsBefore(after mark) bool {

@@ -14,6 +14,7 @@ const (
 	thinking = aaep.StateThinking
 	calling  = aaep.StateCallingTool
 	writing  = aaep.StateWritingOutput
+	awaiting = aaep.StateAwaitingInput
 )
 
 // D-51: what merges while the budget is spent, and what does not.
@@ -37,6 +38,9 @@ func TestShaperMerges(t *testing.T) {
 		{"a state does not move past text", func(r *ride, w *writer) {
 			r.push(change(idle, thinking), w.say("One. "), w.close("Two."), change(thinking, calling), change(calling, writing))
 		}, []string{"idle>thinking", `o@0 "One. Two." completion complete`, "thinking>writing_output"}},
+		{"what came of a question stays", func(r *ride, w *writer) { // EVT-094, CONF-002
+			r.push(change(thinking, awaiting), change(awaiting, thinking), change(thinking, calling), change(calling, writing))
+		}, []string{"thinking>awaiting_input", "awaiting_input>thinking", "thinking>writing_output"}},
 		{"tools stay", func(r *ride, w *writer) { r.push(tool("t"), tool("t"), tool("t")) }, []string{"tool t", "tool t", "tool t"}},
 		{"text does not move past a tool", func(r *ride, w *writer) {
 			r.push(w.say("One. "), w.say("Two. "), w.say("Three"), tool("t"), w.say(". "), w.say("Four. "), w.close(""))

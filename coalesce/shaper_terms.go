@@ -92,3 +92,10 @@ func finest(t handshake.Terms) aaep.Boundary {
 
 // slowPace is the speech rate, in words per minute, below which a listener gets longer pieces (D-53).
 const slowPace = 120
+
+// tellsOutcome reports whether a change of state says how a question ended. Such a one is never merged: a
+// person must hear that what they were asked about was not done (§4.5.3, §6.1).
+func tellsOutcome(ev *aaep.Event) bool {
+	p, ok := ev.Payload.(*aaep.StateChanged)
+	return ok && p.FromState == aaep.StateAwaitingInput
+}

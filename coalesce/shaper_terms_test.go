@@ -164,7 +164,7 @@ func TestShaperResetStates(t *testing.T) {
 
 	// What left by itself comes again by itself, also under pressure: it may have been lost.
 	r = newRide(t, paced(3, sentence))
-	r.push(change(idle, thinking), change(thinking, idle), advance("1"))
+	r.push(newWriter().say("Half a sentence"), change(idle, thinking), change(thinking, idle), advance("1"))
 	r.wait(time.Second)
 	r.push(advance("2"), tool("t"))
 	r.want("idle>thinking", "thinking>idle", "progress 1", "progress 2", "tool t")
@@ -185,6 +185,7 @@ func TestShaperResetStates(t *testing.T) {
 // Only so many folds are remembered, the newest.
 func TestShaperFoldsAreBounded(t *testing.T) {
 	r := newRide(t, paced(1, sentence))
+	r.push(newWriter().say("Half a sentence"))
 	for range 3 * maxFolds {
 		r.push(advance("1"), advance("2"), advance("3"))
 		r.wait(time.Minute)

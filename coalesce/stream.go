@@ -96,7 +96,7 @@ type fold struct {
 // maxFolds is how many folded events of a session may be on their way when a link breaks.
 const maxFolds = 64
 
-// note remembers a state or progress that leaves.
+// note remembers a state or progress that leaves while something older is held.
 func (t *telling) note(it *item) {
 	if it.to.pos == 0 || it.kind != state && it.kind != progress {
 		return

@@ -135,7 +135,7 @@ func (s *Subscription) why() error {
 
 // receive hands an event on, unless it came before. It waits while too many wait already.
 func (s *Subscription) receive(ev *aaep.Event, size int) error {
-	if !s.note(ev) {
+	if !s.note(ev) || !s.texts.trim(ev) {
 		return nil
 	}
 	s.checkOrder(ev)

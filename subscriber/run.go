@@ -106,6 +106,7 @@ func (s *Subscription) reopen(r transports.Reopener) error {
 	if err := r.Reopen(ctx); err != nil {
 		return err
 	}
+	s.texts.resumed()
 	s.setStatus(func(st *Status) { st.Connected, st.Err = true, nil })
 	return nil
 }

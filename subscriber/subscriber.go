@@ -68,6 +68,8 @@ type Subscription struct {
 	crowded chan struct{}    // told that the answer is behind more events than may wait
 	numbers map[string]int64 // of the newest event of each session that is numbered
 
+	texts overlap // only the reading goroutine uses it
+
 	mu         sync.Mutex
 	wanted     aaep.Capabilities // what the next handshake asks for
 	conn       transports.Conn

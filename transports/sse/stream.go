@@ -49,7 +49,7 @@ func (st *stream) SendEvent(ctx context.Context, event []byte, eventID string, r
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	wr := write{appendFrame(nil, event, eventID), make(chan error, 1)}
+	wr := write{appendFrame(make([]byte, 0, len(event)+len(eventID)+len(eventName)+32), event, eventID), make(chan error, 1)}
 	select {
 	case st.writes <- wr:
 	case <-st.done:

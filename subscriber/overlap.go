@@ -1,0 +1,117 @@
+package subscriber
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aaep-go/aaep"
+)
+
+// overlap knows the newest text of the outputs that are going on, so that a resumed stream does not tell it
+// twice. Pieces of text that left together before the cut may come one by one after it, under other ids; their
+// positions show where they stand (§4.3.3). Only the reading goroutine uses it.
+type overlap struct {
+	outputs map[[2]string]*heard // by session and output
+}
+
+// heard is the end of what came of one output.
+type heard struct {
+	tail  string // its newest text
+	start int64  // where tail begins, in code points
+	next  int64  // where it ends
+	again bool   // the stream was resumed since: what comes may have come before
+}
+
+const (
+	maxTail    = 64 << 10 // bytes of text remembered of an output
+	maxOutputs = 256      // outputs remembered
+)
+
+// resumed says that the stream begins again, perhaps further back.
+func (o *overlap) resumed() {
+	for _, h := range o.outputs {
+		h.again = true
+	}
+}
+
+// trim takes from an output event what came before, and reports whether anything is left to tell. Text that is
+// not the same as before is never dropped, whatever its position says: positions may be counted in other units.
+func (o *overlap) trim(ev *aaep.Event) bool {
+	p, ok := ev.Payload.(*aaep.OutputStreaming)
+	if !ok {
+		if ev.Type().Terminal() {
+			for key := range o.outputs {
+				if key[0] == ev.SessionID {
+					delete(o.outputs, key)
+				}
+			}
+		}
+		return true
+	}
+	key := [2]string{ev.SessionID, p.OutputID}
+	h := o.outputs[key]
+	if h == nil {
+		if o.outputs == nil || len(o.outputs) >= maxOutputs {
+			o.outputs = map[[2]string]*heard{}
+		}
+		h = &heard{start: p.Position, next: p.Position}
+		o.outputs[key] = h
+	}
+	tell := h.skip(p)
+	if p.Complete {
+		delete(o.outputs, key)
+	} else if tell {
+		h.add(p)
+	}
+	return tell
+}
+
+// skip takes from p what h holds already.
+func (h *heard) skip(p *aaep.OutputStreaming) (tell bool) {
+	switch {
+	case !h.again:
+		return true
+	case p.Position >= h.next:
+		h.again = false // the stream is where it was
+		return true
+	case p.Position < h.start:
+		return true
+	}
+	before := h.tail[byteOf(h.tail, p.Position-h.start):]
+	if rest, ok := strings.CutPrefix(p.Chunk, before); ok {
+		p.Chunk, p.Position = rest, h.next
+		return rest != "" || p.Complete
+	}
+	if strings.HasPrefix(before, p.Chunk) {
+		p.Position += int64(utf8.RuneCountInString(p.Chunk))
+		p.Chunk = ""
+		return p.Complete
+	}
+	return true
+}
+
+func (h *heard) add(p *aaep.OutputStreaming) {
+	if p.Position != h.next { // a gap, or another way of counting
+		h.tail, h.start = "", p.Position
+	}
+	h.tail += p.Chunk
+	h.next = p.Position + int64(utf8.RuneCountInString(p.Chunk))
+	if over := len(h.tail) - maxTail; over > 0 {
+		for !utf8.RuneStart(h.tail[over]) {
+			over++
+		}
+		h.start += int64(utf8.RuneCountInString(h.tail[:over]))
+		h.tail = h.tail[over:]
+	}
+}
+
+// byteOf returns the index of a code point, or the length of s.
+func byteOf(s string, codePoint int64) int {
+	for i := range s {
+		if codePoint == 0 {
+			return i
+		}
+		codePoint--
+	}
+	return len(s)
+}
