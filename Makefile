@@ -2,13 +2,14 @@
 # make lint     the static half of it
 # make bench    benchmarks, with allocations
 # make fuzz     each fuzz target in turn, for FUZZTIME
+# make eval     sentence boundaries against annotated text, where that is at hand
 # make cover    statement coverage over the whole module
 # make clean    remove what these targets leave behind
 
 FUZZTIME ?= 30s
 STATICCHECK := go tool -modfile=tools/go.mod staticcheck
 
-.PHONY: test lint bench fuzz cover clean compiler
+.PHONY: test lint bench fuzz eval cover clean compiler
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler
@@ -57,3 +58,8 @@ cover:
 clean:
 	rm -f aaep cover.out
 	find . -name '*.test' -type f -delete
+
+# The annotated texts and their harness are no part of this repository: some may be shared only under their own
+# licence. Where they are not at hand the test says so and is skipped.
+eval:
+	@AAEP_EVAL=1 go test -count=1 -timeout 30m -run '^TestEval$$' -v ./internal/segmentio

@@ -61,6 +61,7 @@ var innocents = []string{
 	"eyJhbGciOiJIUzI1NiJ9 alone", "eyJhbGciOiJIUzI1NiJ9.notatoken.x", "eyJa.eyJb.c",
 	"sk-aB3dE7gHaB3dE7gH", "sk-version1-of-the-pipeline-in-step2", "sk-12345678901234567890123", "ghp_" + mixed[:30], "AKIAiosfodnn7example", "AIza" + mixed[:36], "AIza" + strings.Repeat("a1b2c", 7),
 	dash + "BEGIN a line of prose in which a PRIVATE KEY is no more than named" + dash + mixed, "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.short",
+	"eyJa.eyJ" + mixed[:20] + "." + mixed[:43], "eyJ" + mixed[:20] + ".eyJb." + mixed[:43], "eyJ" + mixed[:20] + "." + mixed[:20] + "." + mixed[:43],
 	// Numbers.
 	"Order 1234567890123456 has left.", "Bestellung 4111111111111112", "Invoice #4111111111111111", "Commande n° 9876543210987654", "Tracking 1Z9999W99999999999 and 9400 1000 0000 0000 0000 00",
 	"Call +44 20 7946 0958 or +1 (415) 555-2671 or 0803 123 4567.", "+4111111111111111", "Tel. 030 1234567-890", "WhatsApp +234 803 123 4567", "電話 03-1234-5678",

@@ -5,27 +5,36 @@ import (
 	"unicode/utf8"
 )
 
-// A scanner knows what it has read well enough to say whether a boundary stands in front of the next
-// character. It holds no text but one word.
+// A scanner knows what it has read well enough to say, with a look at what follows, whether a boundary
+// stands in front of the next character. It holds no text but a few words.
 type scanner struct {
+	lang *rules
+
 	prev class // of the last character that is not a combining mark
 	last rune  // the last character that is not a combining mark
 
-	space bool // behind the text there is white space
-	lines int  // in which so many line ends; a paragraph separator counts as two
-	cr    bool // the last character was a carriage return
+	space  bool // behind the text there is white space
+	lines  int  // in which so many line ends; a paragraph separator counts as two
+	cr     bool // the last character was a carriage return
+	indent int  // and so many other characters behind the last line end
 
 	marks    marks // the final marks read last, until text follows them
 	clause   class // clClause or clFullClause read last, until text follows it; else 0
 	emphasis bool  // an emphasis mark has been seen in this sentence
+	loose    int   // full stops in a row with white space in front of each: . . .
+	tail     class // the mark at the end of the hidden text being read; else 0
 
-	word   [24]byte // the word before the marks or the one being read
-	n      int      // its length; more than the array holds means too long to matter
-	alnum  bool     // it has a letter or digit
-	words  int      // words of this sentence that white space has ended
-	letter class    // of the sentence's first letter or digit; 0: none yet
+	word   spelled // the word being read, or the one before the marks
+	done   spelled // the last word that white space has ended
+	before spelled // the one before that
+	kind   abbr    // what done is, if a single full stop follows it
+	alnum  bool    // the word being read has a letter or digit
+	plain  bool    // it has nothing else
+	words  int     // words of this sentence that white space has ended
+	wides  int     // ideographs and kana of this sentence
+	letter class   // of the sentence's first letter or digit; 0: none yet
 
-	waiting waiting
+	lineState
 }
 
 // marks is a run of final marks and the closers behind it.
@@ -34,241 +43,125 @@ type marks struct {
 	stops    int // full stops
 	bang     bool
 	ask      bool
+	query    bool // ؟ or the like, or ！
 	full     bool // a mark of a script that writes no space behind it
 	ellipsis bool
 	wide     bool // the first mark follows an ideograph or kana
 	closed   bool // a closing quote, bracket or emphasis mark follows
-	cite     int  // characters a reference such as [12] may still have; 0: not in one
-	short    abbr // what the word before a single full stop is; valid behind white space
+	quoted   bool // a closing quote does
+	void     bool // it stands for something left out: [...]
 }
 
-// waiting is a boundary that more text has to decide.
-type waiting struct {
-	kind  wait
-	at    int  // offset in the Segmenter's buf
-	level int  // what the boundary is if it ends no sentence
-	quote bool // the last character waited over is a quote, which may close or open
+// single says whether the run is one full stop.
+func (m *marks) single() bool {
+	return m.any && m.stops == 1 && !m.full && !m.ask && !m.bang && !m.ellipsis
 }
 
-type wait uint8
-
-const (
-	waitNot    wait = iota
-	waitOpener      // for the character behind an opening quote or bracket
-	waitWord        // for the next word
-)
-
-// verdict is what decide found in front of a character.
-type verdict struct {
-	level  int
-	wait   wait
-	clause bool
+// spelled is a word; n is more than it holds if it is too long to matter.
+type spelled struct {
+	b [24]byte
+	n int
 }
 
-// decide says what boundary stands in front of r, of class c, neither white space nor a combining mark.
-func (sc *scanner) decide(r rune, c class) verdict {
-	m := &sc.marks
-	v := verdict{clause: sc.clause != 0 && (sc.space || sc.clause == clFullClause && !attached[c])}
-	if sc.space || v.clause {
-		v.level = atWord
+func (w *spelled) add(r rune) {
+	if r < utf8.RuneSelf {
+		w.addByte(byte(r))
+		return
+	}
+	if size := utf8.RuneLen(r); size > 0 && w.n+size <= len(w.b) {
+		w.n += utf8.EncodeRune(w.b[w.n:], r)
+		return
+	}
+	w.n = len(w.b) + 1
+}
+
+func (w *spelled) addByte(b byte) {
+	if w.n < len(w.b) {
+		w.b[w.n] = b
+		w.n++
+		return
+	}
+	w.n = len(w.b) + 1
+}
+
+// bytes is the word, or nothing if it is too long.
+func (w *spelled) bytes() []byte {
+	if w.n > len(w.b) {
+		return nil
+	}
+	return w.b[:w.n]
+}
+
+// skip reads r as part of something that has no sentences in it.
+func (sc *scanner) skip(r rune, c class) {
+	if c == clSpace || c == clLine {
+		sc.white(r, c)
+		return
+	}
+	sc.space, sc.lines, sc.cr, sc.lineStart = false, 0, false, false
+	sc.alnum, sc.plain = true, false
+	if c != clExtend {
+		sc.prev, sc.last = c, r
+	}
+}
+
+// white reads white space.
+func (sc *scanner) white(r rune, c class) {
+	crlf := sc.cr && r == '\n'
+	sc.cr = r == '\r'
+	if !sc.space {
+		sc.endWord()
+		sc.space, sc.lines = true, 0
 	}
 	switch {
-	case sc.lines >= 2:
-		v.level = atParagraph
-	case sc.lines == 1: // UAX #29, SB4
-		v.level = atSentence
-	case m.any && sc.space:
-		switch end, wait := sc.ends(c); {
-		case wait != waitNot:
-			v.wait = wait
-		case end:
-			v.level = atSentence
-		}
-	case m.any && m.cite == 0:
-		if sc.endsTight(r, c) {
-			v.level = atSentence
-		}
-	case v.level == 0 && sc.newWord(r, c):
-		v.level = atWord
+	case r == '\u2029':
+		sc.lines += 2
+	case c == clLine && !crlf:
+		sc.lines++
 	}
-	return v
-}
-
-// ends says whether marks and white space in front of a character of class c end a sentence.
-func (sc *scanner) ends(c class) (end bool, w wait) {
-	m := &sc.marks
-	if opener[c] {
-		return false, waitOpener
+	sc.lines = min(sc.lines, 2)
+	sc.indent++
+	if c == clLine {
+		sc.lineStart, sc.indent = true, 0
 	}
-	if attached[c] { // UAX #29, SB8a; and a closing bracket
-		return false, waitNot
-	}
-	switch {
-	case m.full, m.ask:
-		return m.full || c != clLower || !m.closed, waitNot // "Really?" she asked.
-	case m.bang:
-		return c != clLower, waitNot
-	case m.ellipsis || m.stops > 1:
-		return c == clUpper || c == clEnd, waitNot
-	}
-	switch m.short {
-	case abMarker, abNever:
-		return false, waitNot
-	case abNumber: // "No. 5", but "No. That"
-		return c == clUpper || c == clEnd, waitNot
-	case abInitial, abMaybe:
-		if c == clUpper {
-			return false, waitWord
-		}
-		return c == clEnd || m.short == abMaybe && c == clWide, waitNot
-	}
-	// UAX #29, SB8; but who begins a sentence small will begin the next one small too.
-	return c != clLower || sc.letter == clLower && sc.words >= 3 && !m.closed, waitNot
-}
-
-// quotative is the Japanese particle behind a quotation. With a combining mark it is another syllable.
-const quotative = 'と'
-
-// endsTight is ends without white space.
-func (sc *scanner) endsTight(r rune, c class) bool {
-	m := &sc.marks
-	switch {
-	case m.full:
-		switch {
-		case attached[c], c == clQuote, c == clFormat, c == clCloseQuote:
-			return false
-		case c == clEmphasis:
-			return !sc.emphasis
-		case m.closed && (r == quotative || r == 'っ'): // 「はい。」と
-			return false
-		}
-		return true
-	case m.ask || m.bang:
-		return m.wide && c == clWide
-	}
-	return false
-}
-
-// newWord says whether a word begins at r with no white space in front. Every such place is a boundary of
-// UAX #29 too, but not the other way round.
-func (sc *scanner) newWord(r rune, c class) bool {
-	switch {
-	case c == clWide:
-		now, before := wideScript(r), wideScript(sc.last)
-		switch {
-		case now == hiragana || now == sameKana:
-			return false
-		case sc.prev == clWide:
-			return now == han || before != katakana && before != sameKana || now != katakana
-		}
-		return sc.prev == clUpper || sc.prev == clLower || sc.prev == clLetter || sc.prev == clDigit ||
-			sc.prev == clClose || sc.prev == clCloseQuote
-	case c == clUpper || c == clLower || c == clLetter || c == clDigit:
-		return sc.prev == clWide || sc.prev == clWordSep
-	}
-	return false
-}
-
-// resume goes on with what waits, now that r follows. It returns the level of the boundary there, or -1
-// for none at all, or what to wait for still.
-func (sc *scanner) resume(r rune, c class) (level int, w wait) {
-	switch sc.waiting.kind {
-	case waitOpener:
-		switch {
-		case c == clExtend:
-			return 0, waitOpener
-		case opener[c]:
-			sc.waiting.quote = quotish[c]
-			return 0, waitOpener
-		case c == clSpace || c == clLine:
-			if sc.waiting.quote { // « Vraiment ? » dit-il: it closed
-				sc.marks.closed = true
-				return -1, waitNot
-			}
-			c = clOther
-		}
-		end, w := sc.ends(c)
-		switch {
-		case w != waitNot:
-			sc.waiting.kind = w
-			return 0, w
-		case end:
-			return atSentence, waitNot
-		}
-		sc.marks = marks{}
-	case waitWord:
-		if isLetter[c] && sc.n <= 12 || c == clExtend {
-			return 0, waitWord
-		}
-		if sc.n <= len(sc.word) && starters[string(sc.word[:sc.n])] {
-			return atSentence, waitNot
-		}
-	}
-	return sc.waiting.level, waitNot
 }
 
 // update reads r, which is of class c.
 func (sc *scanner) update(r rune, c class) {
-	m := &sc.marks
-	crlf := sc.cr && r == '\n'
-	sc.cr = r == '\r'
 	if c == clSpace || c == clLine {
-		if !sc.space {
-			sc.endWord()
-			sc.space, sc.lines = true, 0
-		}
-		switch {
-		case r == '\u2029':
-			sc.lines += 2
-		case c == clLine && !crlf:
-			sc.lines++
-		}
-		sc.lines = min(sc.lines, 2)
+		sc.white(r, c)
 		return
 	}
+	m := &sc.marks
 	after := sc.space
-	sc.space, sc.lines = false, 0
+	sc.cr, sc.space, sc.lines = false, false, 0
+	if sc.bare = false; sc.lineStart {
+		sc.beginLine()
+	}
 	if c == clExtend && !after {
-		if sc.n > 0 && !m.any {
-			sc.spell(r)
+		if sc.word.n > 0 && !m.any {
+			sc.word.add(r)
 		}
 		return
 	}
 	tight := m.any && !after
+	c = sc.meaning(r, c)
 	switch {
-	case opener[c] && sc.waiting.kind == waitOpener:
-		sc.emphasis = sc.emphasis || c == clEmphasis
-		sc.prev, sc.last = c, r
-		return
-	case m.cite > 0 && tight:
-		m.cite--
-		if r == ']' {
-			m.cite, m.closed = 0, true
-		} else if m.cite == 0 {
-			sc.text(c, false)
-		}
 	case isMark[c]:
 		if !tight {
-			*m = marks{any: true, wide: sc.prev == clWide}
+			*m = marks{any: true, wide: sc.prev == clWide, void: sc.prev == clOpen && !after}
+			if sc.loose++; c != clStop || !after {
+				sc.loose = 0
+			}
 		}
-		switch c {
-		case clStop:
-			m.stops++
-		case clBang:
-			m.bang = true
-		case clAsk:
-			m.ask = true
-		case clFull:
-			m.full = true
-		case clEllipsis:
-			m.ellipsis = true
-		}
+		sc.mark(c)
+		m.query = m.query || r == '؟' || r == '？' || r == '！'
 		sc.clause = 0
 	case tight && (c == clClose || c == clCloseQuote || c == clQuote || c == clEmphasis || c == clOpenQuote && !m.full):
 		m.closed = true
-	case tight && c == clFormat:
-	case tight && r == '[' && !m.full:
-		m.cite = 12
+		m.quoted = m.quoted || c != clClose && c != clEmphasis
+	case tight && (c == clFormat || c == clNote):
+	case c == clExtend || c == clFormat && after:
 	default:
 		sc.text(c, tight)
 		switch {
@@ -277,134 +170,121 @@ func (sc *scanner) update(r rune, c class) {
 			if sc.letter == 0 {
 				sc.letter = c
 			}
-			sc.spell(r)
-		case opener[c] || c == clClose:
-			sc.n = 0
+			if c == clWide {
+				sc.wides++
+			}
+			sc.word.add(r)
+		case opener[c] && (c != clQuote || !sc.alnum) || c == clClose:
+			sc.word.n = 0
 		default:
-			sc.spell(r)
+			sc.plain = sc.plain && r == ',' && sc.prev == clDigit // 1,000
+			sc.word.add(r)
 		}
 	}
 	sc.emphasis = sc.emphasis || c == clEmphasis
 	sc.prev, sc.last = c, r
 }
 
+// meaning is the class of a character that has another one in some scripts.
+func (sc *scanner) meaning(r rune, c class) class {
+	switch {
+	case r == ';' && unicode.Is(unicode.Greek, sc.last):
+		return clAsk // the Greek question mark
+	case r == ':' && unicode.Is(unicode.Armenian, sc.last):
+		return clBang // what many type for the Armenian full stop
+	case r == '፡' && sc.last == '፡':
+		return clFull // two of them are typed for ።
+	}
+	return c
+}
+
+// mark adds one mark to a run.
+func (sc *scanner) mark(c class) {
+	m := &sc.marks
+	switch c {
+	case clStop:
+		m.stops++
+	case clBang:
+		m.bang = true
+	case clAsk:
+		m.ask = true
+	case clFull:
+		m.full = true
+	case clEllipsis:
+		m.ellipsis = true
+	}
+}
+
 // text ends a run of marks because text of class c follows.
 func (sc *scanner) text(c class, tight bool) {
 	if sc.marks.any {
-		if m := sc.marks; tight && m.stops == 1 && !m.closed && !m.full && !m.ask && !m.bang && (isLetter[c] || c == clDigit) {
-			sc.spell('.') // "e.g", "U.S": one word so far
+		if m := sc.marks; tight && m.single() && !m.closed && (isLetter[c] || c == clDigit) {
+			sc.word.add('.') // "e.g", "U.S": one word so far
+			sc.plain = false
 		} else if tight {
-			sc.n = 0
+			sc.word.n = 0
 		}
-		sc.marks = marks{}
+		sc.marks, sc.loose = marks{}, 0
 	}
 	switch {
 	case c == clClause || c == clFullClause:
 		sc.clause = c
-	case c != clClose && c != clCloseQuote && c != clQuote:
+	case c == clClose || c == clContinue:
+		if sc.clause == 0 {
+			sc.clause = clClause
+		}
+	case c != clCloseQuote && c != clQuote:
 		sc.clause = 0
 	}
-}
-
-// spell adds r to the word being read.
-func (sc *scanner) spell(r rune) {
-	if size := utf8.RuneLen(r); size > 0 && sc.n+size <= len(sc.word) {
-		sc.n += utf8.EncodeRune(sc.word[sc.n:], r)
-		return
-	}
-	sc.n = len(sc.word) + 1
 }
 
 // endWord is called where white space begins.
 func (sc *scanner) endWord() {
 	if sc.alnum {
 		sc.words++
+		sc.lineWords++
 		sc.alnum = false
 	}
-	switch m := &sc.marks; {
-	case m.cite > 0: // no reference: those have no space in them
-		*m = marks{}
-	case m.any && m.stops == 1 && m.short == abUnknown:
-		m.short = sc.short(sc.words == 1)
+	prior := sc.kind
+	sc.kind = abNone
+	if sc.marks.single() && sc.word.n > 0 && sc.word.n <= len(sc.word.b) {
+		sc.kind = sc.lang.classify(sc.word.bytes(), sc.words == 1)
+		if a, ok := sc.lang.pair(sc.done.bytes(), sc.word.bytes()); ok && sc.words > 1 {
+			sc.kind = a
+		} else if sc.kind == abInitial && prior == abBefore {
+			sc.kind = abBefore // "z. B."
+		} else if sc.kind == abBefore && letters(&sc.word) == 1 && sc.digit() {
+			sc.kind = abMay // a unit: 400 m.
+		}
 	}
-	sc.n = 0
+	sc.before, sc.done = sc.done, sc.word
+	sc.word.n, sc.plain = 0, true
 }
 
-// short classifies the word before a full stop.
-func (sc *scanner) short(first bool) abbr {
-	if sc.n == 0 || sc.n > len(sc.word) {
-		return abNone
+// complete says whether a sentence ends here, if the text ended too.
+func (sc *scanner) complete() bool {
+	if !sc.space {
+		sc.endWord()
 	}
-	return abbreviation(string(sc.word[:sc.n]), first)
+	return sc.kind != abBefore && sc.kind != abMarker
 }
 
 // sentence begins a new sentence.
 func (sc *scanner) sentence() {
-	sc.marks, sc.clause, sc.emphasis, sc.words, sc.letter = marks{}, 0, false, 0, 0
+	sc.marks, sc.clause, sc.emphasis, sc.words, sc.wides, sc.letter, sc.kind = marks{}, 0, false, 0, 0, 0, abNone
+	sc.word.n, sc.alnum, sc.plain, sc.loose = 0, false, true, 0
 }
-
-// began says that the sentence just begun has its first letter already.
-func (sc *scanner) began(c class) { sc.letter = c }
 
 // forget begins anew behind a pause.
 func (sc *scanner) forget() {
-	space, lines, cr, prev, last := sc.space, sc.lines, sc.cr, sc.prev, sc.last
-	*sc = scanner{space: space, lines: lines, cr: cr, prev: prev, last: last}
+	*sc = scanner{lang: sc.lang, space: sc.space, lines: sc.lines, cr: sc.cr, prev: sc.prev, last: sc.last, lineState: sc.lineState}
 }
 
-// reached returns the level of the boundary at the end of the text read, if none follows.
-func (sc *scanner) reached() int {
-	switch {
-	case sc.lines >= 2:
-		return atParagraph
-	case sc.lines == 1:
-		return atSentence
-	case sc.marks.any && sc.marks.cite == 0:
-		probe := *sc
-		probe.endWord()
-		if end, _ := probe.ends(clEnd); end {
-			return atSentence
-		}
-	}
-	if sc.space {
-		return atWord
-	}
-	return 0
-}
-
-// pausable is reached for a text that may go on.
-func (sc *scanner) pausable() int {
-	m := &sc.marks
-	if sc.waiting.kind != waitNot || sc.lines == 0 && !m.any || sc.cr {
-		return 0
-	}
-	if sc.lines == 0 && m.stops == 1 && !m.full && !m.ask && !m.bang && !m.ellipsis {
-		probe := *sc
-		probe.endWord()
-		switch only := probe.words == 1; probe.marks.short {
-		case abNone:
-			if !sc.space && !m.closed && sc.digit() {
-				return 0 // 3.14
-			}
-		case abNumber:
-			if !only {
-				return 0
-			}
-		default:
-			return 0
-		}
-	}
-	if level := sc.reached(); level >= atSentence {
-		return level
-	}
-	return 0
-}
-
-// digit reports whether the word before the marks may be a number.
+// digit reports whether the last word may be a number.
 func (sc *scanner) digit() bool {
-	if sc.n > len(sc.word) {
+	if sc.done.n > len(sc.done.b) {
 		return true
 	}
-	r, _ := utf8.DecodeLastRune(sc.word[:sc.n])
+	r, _ := utf8.DecodeLastRune(sc.done.bytes())
 	return unicode.IsDigit(r)
 }

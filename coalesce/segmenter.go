@@ -23,35 +23,52 @@ type Piece struct {
 // is divided among the calls of Write, the pieces are the same (only Pause depends on when it is
 // called), joined they are the NFC of the text, and none of them splits a grapheme cluster.
 //
-// It reads one code point at a time, each once: a boundary is decided by what stands before it and, for
-// most, by the next visible character; after "etc.", "U.S." or "J." by the next word. Memory is bounded
-// by the longest piece allowed, time is linear in the text.
+// A mark ends a sentence before white space, or, if it belongs to a script that writes none (。 ። ؟ ।),
+// before anything; a line end does too, but for prose that was visibly wrapped (D-52). Abbreviations,
+// initials, ordinals and list markers end none, nor does anything inside inline code, a code block, a
+// formula, a link, a table row or JSON. What an abbreviation is depends on the language: see SetLanguage
+// and docs/sentences.md.
 //
-// Sentences follow UAX #29, and D-52 where that is silent or wrong for speech: a mark ends a sentence
-// only before white space, or, if it belongs to a script that needs none (。 ። ؟ ।), before anything; a line
-// end always does; abbreviations, initials and list markers do not. Of UAX #29's words only those are
-// cut that a voice can say alone: a word keeps its punctuation and the spaces behind it, and
-// ideographs keep their okurigana. Thai and its neighbours, who write no spaces and would need a
-// dictionary, are cut where they do leave a space.
+// Of UAX #29's words only those are cut that a voice can say alone: a word keeps its punctuation and the
+// spaces behind it, and ideographs keep their okurigana. Thai and its neighbours, who write no spaces
+// and would need a dictionary, are cut where they do leave a space.
 //
-// It goes by rules of its own over one code point at a time, not by a splitter of whole texts, because
-// those read a sentence again for each token; a library of UAX #29 judges the grapheme clusters.
+// It reads one code point at a time, each once, and looks ahead over as few as it must: most
+// boundaries are certain with the next visible character, those behind "etc." or "J." with the next word;
+// code, formulas and links are waited for over at most 160 characters. So memory is bounded by the longest
+// piece allowed, and time is linear in the text.
 //
 // Make one with NewSegmenter. Not safe for concurrent use.
 type Segmenter struct {
-	cut int // boundaryRank of the finest boundary wanted
-	max int // bytes; 0: no limit
+	cut      int // boundaryRank of the finest boundary wanted
+	max      int // bytes; 0: no limit
+	maxRunes int // 0: no limit
 
-	raw    []byte // input that the next bytes may still change: at most one normalization segment
-	begun  bool   // raw continues a text, so a combining mark in front is an overflow, not a beginning
-	looked bool   // the boundary in front of raw has been decided
-	nfc    []byte // scratch
+	raw   []byte // input that the next bytes may still change: at most one normalization segment
+	begun bool   // raw continues a text, so a combining mark in front is an overflow, not a beginning
+	nfc   []byte // scratch
 
-	buf      []byte // normalized text of no piece yet
-	uneven   []span // where buf and input differ in length
-	visible  int    // offset in buf of the first character that is not white space, or -1
-	lastCut  [5]int // by rank: the last place in buf where it could be cut; 0: none
-	lastWait int    // the last place behind a comma or the like; 0: none
+	buf    []byte // normalized text of no piece yet
+	uneven []span // where buf and input differ in length
+	next   rune   // the character behind buf, to which marks may still be joined; -1: none yet
+	over   bool   // there will be no more text
+	ran    bool   // a look ahead went beyond the text there is
+
+	count  int  // code points of buf
+	read   edge // how far buf has been read
+	looked bool // the boundary in front of the character there has been decided
+	opened bool // and so has what begins there
+	stuck  bool // one of them could not be, so far
+	item   bool // a list item begins there, inside a line
+	hide   int  // before this offset nothing ends a sentence
+	glue   int  // before this offset everything belongs to the marks read last
+	gap    bool // it stands for white space
+	shown  int  // code points of buf up to the last visible character read; 0: none
+
+	lastCut  [5]edge // by rank: the last place in buf where it could be cut
+	lastWait edge    // the last place behind a comma or the like
+
+	examined int // characters looked at so far; tests see by it that the work is linear
 
 	scan scanner
 	out  []Piece
@@ -60,6 +77,12 @@ type Segmenter struct {
 // span is a normalization segment that changed its length.
 type span struct{ end, nfc, src int } // end is relative to buf
 
+// edge is a place in buf.
+type edge struct {
+	at    int // offset in bytes
+	runes int // code points before it; for a cut: without the white space that ends there
+}
+
 // NewSegmenter returns a Segmenter that cuts at cut, the finest boundary wanted: word, sentence,
 // paragraph, or completion for no cut before Flush; anything else means sentence. No piece is longer
 // than maxBytes: text that would be is cut at the last paragraph, sentence, clause (in the second half
@@ -67,7 +90,8 @@ type span struct{ end, nfc, src int } // end is relative to buf
 // maxBytes is itself divided, between code points. A maxBytes of zero or less sets no limit; one under
 // utf8.UTFMax is taken as utf8.UTFMax.
 func NewSegmenter(cut aaep.Boundary, maxBytes int) *Segmenter {
-	s := &Segmenter{cut: boundaryRank(cut), visible: -1}
+	s := &Segmenter{cut: boundaryRank(cut), next: -1}
+	s.scan = scanner{lineState: lineState{lineStart: true}, lang: unknown}
 	if s.cut == 0 {
 		s.cut = boundaryRank(aaep.BoundarySentence)
 	}
@@ -77,17 +101,25 @@ func NewSegmenter(cut aaep.Boundary, maxBytes int) *Segmenter {
 	return s
 }
 
+// SetLanguage says in which language the text is that comes next, as a BCP 47 tag. Without it, or for a
+// language without a table, the rules of all languages that contradict no other are used.
+func (s *Segmenter) SetLanguage(tag string) { s.scan.lang = rulesFor(tag) }
+
+// SetMaxRunes limits pieces to n code points, outer white space not counted, where that is less
+// than the limit in bytes; zero or less sets no such limit. A listener follows 240 to 400.
+func (s *Segmenter) SetMaxRunes(n int) { s.maxRunes = max(n, 0) }
+
 // boundaryRank orders boundaries from none, 0, to completion, 4.
 func boundaryRank(b aaep.Boundary) int {
 	switch b {
 	case aaep.BoundaryWord:
-		return 1
+		return atWord
 	case aaep.BoundarySentence:
-		return 2
+		return atSentence
 	case aaep.BoundaryParagraph:
-		return 3
+		return atParagraph
 	case aaep.BoundaryCompletion:
-		return 4
+		return atCompletion
 	}
 	return 0
 }
@@ -120,8 +152,9 @@ func (s *Segmenter) Write(text string) []Piece {
 // Pause says that the stream has gone quiet, and returns the held text if it ends in a complete
 // sentence: a final mark of any script, with its closing quotes and brackets, or a line end, and then
 // nothing but white space. An abbreviation, a list marker, or a digit's full stop, which may be half a
-// number, is not one. A Segmenter that cuts at paragraphs or at completion returns nothing. More text
-// may follow a Pause; the pieces of that text can differ from those without it.
+// number, is not one, and nothing is complete inside code. A Segmenter that cuts at paragraphs or at
+// completion returns nothing. More text may follow a Pause; the pieces of that text can differ from those
+// without it.
 func (s *Segmenter) Pause() []Piece {
 	if s.cut > atSentence {
 		return nil
@@ -135,8 +168,10 @@ func (s *Segmenter) Pause() []Piece {
 		s.drain(true)
 		s.begun = false
 	}
-	if level := s.scan.pausable(); level > 0 && s.visible >= 0 {
-		s.cutAt(len(s.buf), level)
+	if level := s.pausable(); level > 0 && s.shown > 0 {
+		if s.trim(); len(s.buf) > 0 {
+			s.cutAt(len(s.buf), level)
+		}
 		s.scan.forget()
 	}
 	return s.take()
@@ -148,9 +183,11 @@ func (s *Segmenter) Pause() []Piece {
 // as new.
 func (s *Segmenter) Flush(final bool) []Piece {
 	s.drain(true)
-	s.settle()
-	if len(s.buf) > 0 {
-		level := s.scan.reached()
+	s.over = true
+	s.advance()
+	s.over = false
+	if s.trim(); len(s.buf) > 0 {
+		level := s.reached()
 		if final {
 			level = atCompletion
 		}
@@ -158,7 +195,7 @@ func (s *Segmenter) Flush(final bool) []Piece {
 	}
 	s.begun = false
 	if final {
-		s.scan = scanner{}
+		s.scan = scanner{lineState: lineState{lineStart: true}, lang: s.scan.lang}
 	}
 	return s.take()
 }
@@ -176,11 +213,21 @@ func (s *Segmenter) take() []Piece {
 // drain normalizes raw as far as it cannot change any more, or to its end, and reads the result.
 func (s *Segmenter) drain(atEOF bool) {
 	i := 0
+	s.next = -1
 	for i < len(s.raw) {
-		if s.raw[i] < utf8.RuneSelf && i+1 < len(s.raw) && s.raw[i+1] < utf8.RuneSelf {
-			s.read(s.raw[i : i+1])
-			i++
+		if n := s.addLetters(s.raw[i:]); n > 0 {
+			i += n
 			continue
+		}
+		if r, size := utf8.DecodeRune(s.raw[i:]); simple(r) {
+			if i+size == len(s.raw) && !atEOF {
+				break
+			}
+			if next, n := utf8.DecodeRune(s.raw[i+size:]); simple(next) && (n > 1 || next < utf8.RuneSelf) {
+				s.add(s.raw[i : i+size])
+				i += size
+				continue
+			}
 		}
 		n := norm.NFC.NextBoundary(s.raw[i:], atEOF)
 		if n <= 0 || !atEOF && i+n == len(s.raw) { // a mark may follow even what composes with none
@@ -190,16 +237,15 @@ func (s *Segmenter) drain(atEOF bool) {
 		i += n
 	}
 	s.raw = append(s.raw[:0], s.raw[i:]...)
-	if len(s.raw) > 0 && !s.looked && utf8.FullRune(s.raw) {
-		// Marks to come may compose with this character but not change its class, so the boundary in
-		// front of it need not wait for them; unless the character itself is asked for.
-		if r, _ := utf8.DecodeRune(s.raw); r != quotative {
-			s.look(r, classOf(r))
-		}
+	if len(s.raw) > 0 && utf8.FullRune(s.raw) {
+		// Marks to come may compose with this character but not change its class, so what stands in
+		// front of it can be decided already.
+		s.next, _ = utf8.DecodeRune(s.raw)
+		s.advance()
 	}
 }
 
-// segment normalizes and reads one normalization segment.
+// segment normalizes and adds one normalization segment.
 func (s *Segmenter) segment(seg []byte) {
 	text := seg
 	overflow := s.begun && !norm.NFC.Properties(seg).BoundaryBefore()
@@ -216,158 +262,18 @@ func (s *Segmenter) segment(seg []byte) {
 	}
 	for len(text) > 0 {
 		_, size := utf8.DecodeRune(text)
-		s.read(text[:size])
+		s.add(text[:size])
 		text = text[size:]
 	}
 }
 
-// read takes one character of normalized text.
-func (s *Segmenter) read(char []byte) {
-	r, c := rune(char[0]), asciiClass[char[0]&0x7f]
-	if r >= utf8.RuneSelf {
-		r, _ = utf8.DecodeRune(char)
-		c = classOf(r)
-	}
-	if !s.looked {
-		s.look(r, c)
-	}
-	s.looked, s.begun = false, true
-	if s.visible < 0 && c != clSpace && c != clLine {
-		s.visible = len(s.buf)
-	}
+// add takes one character of normalized text.
+func (s *Segmenter) add(char []byte) {
+	s.begun = true
 	s.buf = append(s.buf, char...)
-	for s.max > 0 && len(s.buf) > s.max {
+	s.count++
+	s.advance()
+	for s.tooLong() {
 		s.force()
 	}
-	s.scan.update(r, c)
-}
-
-// look decides whether there is a boundary in front of r, the next character.
-func (s *Segmenter) look(r rune, c class) {
-	s.looked = true
-	if s.scan.waiting.kind != waitNot {
-		s.resume(r, c)
-	}
-	if s.scan.waiting.kind != waitNot {
-		return
-	}
-	at := len(s.buf)
-	switch c {
-	case clSpace, clLine:
-		s.lastCut[atWord] = at // better than nothing, should the piece grow too long
-		return
-	case clExtend:
-		return
-	}
-	v := s.scan.decide(r, c)
-	if v == (verdict{}) || !clusterEdge(s.buf, r) {
-		return
-	}
-	if v.clause {
-		s.lastWait = at
-	}
-	switch v.wait {
-	case waitNot:
-		s.boundary(at, v.level)
-	default:
-		s.lastCut[atWord] = at
-		s.scan.waiting = waiting{kind: v.wait, at: at, level: v.level, quote: quotish[c]}
-	}
-}
-
-// resume goes on with a decision that waited for r.
-func (s *Segmenter) resume(r rune, c class) {
-	w := s.scan.waiting
-	switch level, wait := s.scan.resume(r, c); {
-	case wait == waitNot && level >= 0:
-		s.scan.waiting = waiting{}
-		s.boundary(w.at, level)
-		if level >= atSentence && w.kind == waitWord {
-			s.scan.began(clUpper)
-		}
-	case wait == waitNot:
-		s.scan.waiting = waiting{}
-	}
-}
-
-// settle ends a decision that waits for text that will not come.
-func (s *Segmenter) settle() {
-	if s.scan.waiting.kind != waitNot {
-		s.resume(utf8.RuneError, clEnd)
-	}
-}
-
-// boundary notes a boundary at offset at, and cuts there if it is wanted.
-func (s *Segmenter) boundary(at, level int) {
-	if level >= atSentence {
-		s.scan.sentence()
-	}
-	switch {
-	case level == 0 || s.visible < 0 || s.visible >= at:
-	case level >= s.cut:
-		s.cutAt(at, level)
-	default:
-		s.lastCut[level] = at
-	}
-}
-
-// force cuts a piece that has grown longer than max.
-func (s *Segmenter) force() {
-	clause := s.lastWait
-	if clause < s.max/2 {
-		clause = 0 // too little text: a word makes a better piece
-	}
-	for _, c := range [...]struct{ at, level int }{
-		{s.lastCut[atParagraph], atParagraph},
-		{s.lastCut[atSentence], atSentence},
-		{clause, atWord},
-		{s.lastCut[atWord], atWord},
-	} {
-		if c.at == 0 || c.at > s.max {
-			continue
-		}
-		if r, _ := utf8.DecodeRune(s.buf[c.at:]); clusterEdge(s.buf[:c.at], r) {
-			s.cutAt(c.at, c.level)
-			return
-		}
-	}
-	s.cutAt(clusterBefore(s.buf, s.max), 0)
-}
-
-// cutAt makes a piece of the text before offset at.
-func (s *Segmenter) cutAt(at, level int) {
-	if level < s.cut {
-		level = 0
-	}
-	s.out = append(s.out, Piece{Text: string(s.buf[:at]), Boundary: rankedBoundaries[level], Source: s.source(at)})
-	s.buf = s.buf[:copy(s.buf, s.buf[at:])]
-	for i, p := range s.lastCut {
-		s.lastCut[i] = max(p-at, 0)
-	}
-	s.lastWait = max(s.lastWait-at, 0)
-	if s.scan.waiting.at -= at; s.scan.waiting.at <= 0 {
-		s.scan.waiting = waiting{}
-	}
-	s.visible = firstVisible(s.buf)
-}
-
-// source returns how many bytes of input stand behind the first n of buf, and forgets them.
-func (s *Segmenter) source(n int) int {
-	src, keep := n, s.uneven[:0]
-	for _, u := range s.uneven {
-		switch start := u.end - u.nfc; {
-		case u.end <= n:
-			src += u.src - u.nfc
-			continue
-		case start < n: // cut in the middle: the rest keeps what is left
-			part := n - start
-			given := min(part, u.src)
-			src += given - part
-			u.nfc, u.src = u.nfc-part, u.src-given
-		}
-		u.end -= n
-		keep = append(keep, u)
-	}
-	s.uneven = keep
-	return src
 }

@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,6 +203,9 @@ func TestShaperError(t *testing.T) {
 			r.show()
 			r.push(change(idle, thinking))
 		}
+		if rate == 1 { // of another session, which goes on
+			r.push(in("b", change(idle, thinking)), in("b", advance("1")))
+		}
 		other := &writer{session: "b", output: "o", lang: "en"}
 		r.push(w.say("One. "), tool("t"), advance("1"), other.say("Other. Text"), w.say("Two and "), w.say("a half"), w.close(""), failed())
 		r.pop()
@@ -217,6 +221,9 @@ func TestShaperError(t *testing.T) {
 		}
 		r.push(in("b", done()))
 		r.wait(time.Minute)
+		if left := r.show(); rate == 1 && !slices.Equal(left[:2], []string{"b: idle>thinking", "b: progress 1"}) {
+			t.Errorf("the other session: %q", left)
+		}
 		if got := r.s.Stats(); got.Held != 0 {
 			t.Errorf("%+v", got)
 		}

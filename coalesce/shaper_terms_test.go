@@ -182,9 +182,14 @@ func TestShaperResetStates(t *testing.T) {
 		"tool u", "idle>calling_tool", "progress 2.2", "calling_tool>writing_output", "progress 3")
 }
 
-// Only so many folds are remembered, the newest.
+// Only folds that a listener may have had before the place it resumes at are remembered, and of those the newest.
 func TestShaperFoldsAreBounded(t *testing.T) {
 	r := newRide(t, paced(1, sentence))
+	r.push(tool("t"), advance("1"), advance("2"))
+	r.wait(time.Minute)
+	if n := len(r.s.told["a"].folds); n != 0 {
+		t.Errorf("%d folds are remembered, want 0: the event was resumable", n)
+	}
 	r.push(newWriter().say("Half a sentence"))
 	for range 3 * maxFolds {
 		r.push(advance("1"), advance("2"), advance("3"))

@@ -149,7 +149,7 @@ func (s *Session) put(about aaep.Text, q *ledger.Question, payload aaep.Payload)
 	}
 	about, lang := s.words(about, about.At(aaep.VerbosityNormal))
 	// What nobody may be asked is refused before anybody is told to wait.
-	if err := aaep.Validate(s.build(about, lang, payload)); err != nil {
+	if err := s.p.check(s.build(about, lang, payload)); err != nil {
 		return nil, err
 	}
 	if err := s.enter(aaep.StateAwaitingInput, about); err != nil {

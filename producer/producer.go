@@ -53,6 +53,10 @@ type Config struct {
 	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone.
 	// Zero is 10 seconds; negative is none.
 	Grace time.Duration
+	// RefuseSecrets refuses every text that holds a private key, an API key of a known form, a web token
+	// or a payment card number; see aaep.Secret. Streamed output is not looked at: a secret may come in
+	// two chunks.
+	RefuseSecrets bool
 	// Logger receives diagnostics and a record of every settled question. Nil discards them.
 	Logger *slog.Logger
 }

@@ -21,7 +21,7 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 	if said.Type().Critical() {
 		said.Urgency = aaep.UrgencyCritical
 	}
-	if err := aaep.Validate(&said); err != nil {
+	if err := p.check(&said); err != nil {
 		return err
 	}
 	p.log.Append(&said)

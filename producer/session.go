@@ -182,7 +182,7 @@ func (s *Session) finish(text aaep.Text, otherwise string, payload func() aaep.P
 	text, lang := s.words(text, otherwise)
 	end := payload()
 	// The last event is checked first: a text nobody may send must not leave a session half closed.
-	if err := aaep.Validate(s.build(text, lang, end)); err != nil {
+	if err := s.p.check(s.build(text, lang, end)); err != nil {
 		return err
 	}
 	s.end()
@@ -277,7 +277,7 @@ func (s *Session) prepare(text aaep.Text, lang string, payload aaep.Payload) (*a
 		return nil, ErrSessionOver
 	}
 	ev := s.build(text, lang, payload)
-	if err := aaep.Validate(ev); err != nil {
+	if err := s.p.check(ev); err != nil {
 		return nil, err
 	}
 	if err := s.machine.Next(ev); err != nil {

@@ -117,7 +117,7 @@ func (s *Session) checkTool(t Tool, call lifecycle.ToolCall) error {
 		return ErrSessionOver
 	}
 	text, lang, invoked := s.invoked(t, call)
-	return aaep.Validate(s.build(text, lang, invoked))
+	return s.p.check(s.build(text, lang, invoked))
 }
 
 // invoked is the event that tells of a call, with s.mu held.

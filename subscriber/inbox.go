@@ -139,6 +139,7 @@ func (s *Subscription) receive(ev *aaep.Event, size int) error {
 		return nil
 	}
 	s.checkOrder(ev)
+	s.report(ev)
 	for {
 		ok, crowded := s.inbox.put(arrival{ev, size})
 		if ok {
@@ -202,5 +203,21 @@ func (s *Subscription) checkOrder(ev *aaep.Event) {
 	s.numbers[ev.SessionID] = *ev.SequenceNumber
 	if ev.Type().Terminal() {
 		delete(s.numbers, ev.SessionID)
+	}
+}
+
+// report logs what was read liberally, once for each kind and place (D-07). Only the reading goroutine calls it.
+func (s *Subscription) report(ev *aaep.Event) {
+	const most = 256
+	for _, v := range ev.Diagnostics {
+		kind := string(ev.Type()) + " " + v.Requirement + " " + v.Pointer
+		if s.reported[kind] || len(s.reported) >= most {
+			continue
+		}
+		if s.reported == nil {
+			s.reported = map[string]bool{}
+		}
+		s.reported[kind] = true
+		s.cfg.Logger.Info("event read liberally", "type", ev.Type(), "event_id", ev.EventID, "violation", v.String())
 	}
 }

@@ -68,7 +68,9 @@ type Subscription struct {
 	crowded chan struct{}    // told that the answer is behind more events than may wait
 	numbers map[string]int64 // of the newest event of each session that is numbered
 
-	texts overlap // only the reading goroutine uses it
+	// Only the reading goroutine uses these.
+	texts    overlap
+	reported map[string]bool
 
 	mu         sync.Mutex
 	wanted     aaep.Capabilities // what the next handshake asks for

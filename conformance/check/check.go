@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/lifecycle"
@@ -84,14 +85,41 @@ func (c *Checker) Message(line int, data []byte) []Finding {
 	ev, ok := m.(*aaep.Event)
 	if !ok {
 		c.reply(m)
+		if found := findings(line, m.MessageType(), "", schemas.Validate(data)); found != nil {
+			return found
+		}
 		return findings(line, m.MessageType(), "", aaep.Validate(m))
 	}
 	c.Events++
 	found := findings(line, string(ev.Type()), ev.SessionID, aaep.Validate(m))
+	// The schemas see what was written, and not only what was read.
+	found = merge(found, findings(line, string(ev.Type()), ev.SessionID, schemas.Validate(data)))
+	for _, v := range ev.Diagnostics {
+		found = merge(found, []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Violation: v, Note: allowed(v)}})
+	}
 	return append(found, c.order(line, ev)...)
 }
 
 const manifest = "aaep:producer.manifest" // a document with a type of its own, and no event
+
+// merge adds what was not found before at the same place.
+func merge(found, more []Finding) []Finding {
+	for _, f := range more {
+		same := func(g Finding) bool {
+			return g.Pointer == f.Pointer && (f.Pointer != "" || g.Requirement == f.Requirement)
+		}
+		if !slices.ContainsFunc(found, same) {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// allowed reports whether what was read liberally is within the schemas: a decision of this project, or a member
+// that only the prose demands.
+func allowed(v aaep.Violation) bool {
+	return strings.HasPrefix(v.Requirement, "D-") || v.Requirement == "I18N-001"
+}
 
 // order judges where an event stands among the others of its session.
 func (c *Checker) order(line int, ev *aaep.Event) []Finding {

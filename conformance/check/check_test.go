@@ -12,7 +12,7 @@ import (
 )
 
 const envelope = `{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","event_id":"evt_%d","session_id":"sess_1",` +
-	`"timestamp":"2026-07-01T09:30:00.%03dZ","producer":{"agent_id":"a"},"urgency":"%s","localization_hints":{"primary_language":"en","text_direction":"ltr"},"summary_normal":"Said.",%s}`
+	`"timestamp":"2026-07-01T09:30:00.%03dZ","producer":{"agent_id":"a"},"verbosity":"normal","urgency":"%s","localization_hints":{"primary_language":"en","text_direction":"ltr"},"summary_normal":"Said.",%s}`
 
 // session writes the events of one session, given as their own members.
 func sessionOf(events ...string) string {
@@ -64,7 +64,8 @@ func TestSessions(t *testing.T) {
 		{"a whole session, with a yes that nobody wrote down", sessionOf(started, thinking, waiting, question, yes, pay, paid, completed), ""},
 		{"a no, and then the deed", sessionOf(started, thinking, waiting, question, no, toolState, pay, paid, completed), "7 SM-009, 8 EVT-091"}, // SM-009
 		{"never asked", sessionOf(started, thinking, toolState, pay, paid, completed), "4 EVT-042, 5 EVT-091"},                                   // EVT-042
-		{"two ends", sessionOf(started, completed, completed), "3 EVT-005"},                                                                      // EVT-004, 005
+		{"an unknown value is understood, and wrong", strings.Replace(sessionOf(started, completed), `"urgency":"normal",`, `"urgency":"loud",`, 1), "1 ENV-033"},
+		{"two ends", sessionOf(started, completed, completed), "3 EVT-005"}, // EVT-004, 005
 		{"an event after the end", sessionOf(started, completed, thinking), "3 EVT-005"},
 		{"no beginning: a note, and no judgement", sessionOf(toolState, completed, completed), "1 EVT-003"},
 		{"no end", sessionOf(started, thinking), "1 EVT-004"},
@@ -190,6 +191,30 @@ func BenchmarkCheck(b *testing.B) {
 		for i, l := range lines {
 			if f := c.Message(i, []byte(l)); len(f) > 0 {
 				b.Fatal(f)
+			}
+		}
+	}
+}
+
+// What is only a decision of this project is a note; what the schemas refuse is not.
+func TestNotes(t *testing.T) {
+	good := sessionOf(started)
+	for _, tt := range []struct {
+		text string
+		note bool
+	}{
+		{strings.Replace(good, `"urgency":"normal",`, `"urgency":"loud",`, 1), false},
+		{strings.Replace(good, `"verbosity":"normal",`, "", 1), true},                                                  // D-03
+		{strings.Replace(good, `"localization_hints":{"primary_language":"en","text_direction":"ltr"},`, "", 1), true}, // D-72
+	} {
+		var c Checker
+		found := c.Message(1, []byte(strings.TrimSpace(tt.text)))
+		if len(found) == 0 {
+			t.Errorf("%s: nothing was found", tt.text)
+		}
+		for _, f := range found {
+			if f.Note != tt.note {
+				t.Errorf("%s: %v, a note: %v", tt.text, f.Violation, f.Note)
 			}
 		}
 	}

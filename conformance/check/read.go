@@ -36,7 +36,7 @@ func Messages(r io.Reader, err *error) iter.Seq2[int, []byte] {
 				return
 			}
 			line++
-			trimmed := bytes.TrimSpace(text)
+			trimmed := bytes.Trim(text, " \t\r\n") // what JSON calls white space, and nothing else
 			switch {
 			case len(trimmed) == 0:
 			case complete(trimmed) && (len(held) == 0 || bytes.Contains(trimmed, []byte(`"type"`))):

@@ -103,8 +103,13 @@ var theMap = []folder{
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},
 	{
+		path:   "internal/segmentio",
+		arrows: []string{".", "coalesce"},
+		why:    "it shows what coalesce makes of a text, and can do nothing that coalesce cannot",
+	},
+	{
 		path:   "internal/cli",
-		arrows: []string{public},
+		arrows: []string{public, "internal/segmentio"},
 		others: []string{"github.com/spf13/cobra", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

@@ -104,9 +104,12 @@ func confirmation(p *aaep.AwaitingConfirmation, left time.Duration) string {
 	case p.Reversibility == aaep.ReversibleWithEffort:
 		undo = " This is hard to undo."
 	}
-	silence := "it will not be done"
-	if p.DefaultDecision == aaep.Accept {
+	silence := "nobody knows what will happen" // the agent said something that is neither (D-13)
+	switch p.DefaultDecision {
+	case aaep.Accept:
 		silence = "it will be done"
+	case aaep.Reject:
+		silence = "it will not be done"
 	}
 	return fmt.Sprintf("Please decide.%s The risk is %s.\nAction: %s\nConsequence: %s\nYou have %s to answer. Without an answer %s.",
 		undo, risk, oneLine(p.Action), oneLine(p.Consequence), spoken(left), silence)

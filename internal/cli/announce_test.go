@@ -65,7 +65,7 @@ func TestConfirmationText(t *testing.T) {
 		{func(p *aaep.AwaitingConfirmation) { p.Irreversible = new(true) }, "Please decide. This cannot be undone. The risk is medium.", "it will not be done."},
 		{func(p *aaep.AwaitingConfirmation) { p.Reversibility = aaep.Irreversible }, "Please decide. This cannot be undone. The risk is medium.", "it will not be done."},
 		{func(p *aaep.AwaitingConfirmation) { p.Reversibility = aaep.ReversibleWithEffort }, "Please decide. This is hard to undo. The risk is medium.", "it will not be done."},
-		{func(p *aaep.AwaitingConfirmation) { p.DefaultDecision = "" }, "Please decide. The risk is medium.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.DefaultDecision = "" }, "Please decide. The risk is medium.", "nobody knows what will happen."},
 		{func(p *aaep.AwaitingConfirmation) { p.Action += "\nConsequence: None.\n" }, "Please decide. The risk is medium.", "it will not be done."},
 	} {
 		p := pay()

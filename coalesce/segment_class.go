@@ -1,9 +1,10 @@
 package coalesce
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // class is what a character is to its neighbours. The classes are those of UAX #29's Sentence_Break,
@@ -11,7 +12,9 @@ import (
 type class uint8
 
 const (
-	clOther      class = iota // symbols, emoji
+	clOther      class = iota // symbols
+	clEmoji                   // pictures
+	clTag                     // ` $ { < \ # | and others by which Markdown, HTML or JSON may begin
 	clUpper                   // capitals
 	clLower                   // small letters
 	clLetter                  // letters of scripts without case
@@ -33,6 +36,7 @@ const (
 	clClause                  // , ; :
 	clFullClause              // 、 and others that need no white space
 	clContinue                // dashes
+	clNote                    // raised digits, which refer to a note
 	clExtend                  // combining marks and joiners
 	clFormat                  // other invisible characters, direction marks among them
 	clWordSep                 // ፡ and ་, which stand between words instead of a space
@@ -42,7 +46,13 @@ const (
 
 var (
 	isLetter = [classes]bool{clUpper: true, clLower: true, clLetter: true, clWide: true}
-	isMark   = [classes]bool{clStop: true, clBang: true, clAsk: true, clFull: true, clEllipsis: true}
+	visible  = func() (t [classes]bool) {
+		for c := range t {
+			t[c] = class(c) != clSpace && class(c) != clLine
+		}
+		return t
+	}()
+	isMark = [classes]bool{clStop: true, clBang: true, clAsk: true, clFull: true, clEllipsis: true}
 	// opener may begin a sentence, but only what follows says whether it does.
 	opener = [classes]bool{clOpen: true, clOpenQuote: true, clCloseQuote: true, clQuote: true, clEmphasis: true, clFormat: true}
 	// quotish is an opener that may as well close.
@@ -57,20 +67,71 @@ var (
 		clStop: true, clBang: true, clAsk: true, clFull: true, clEllipsis: true, clClose: true, clCloseQuote: true,
 		clQuote: true, clEmphasis: true, clOpenQuote: true, clFormat: true, clSpace: true, clLine: true,
 	}
+	// settled composes with nothing, so it is known before what follows it.
+	settled = func() [classes]bool {
+		t := closing
+		t[clOpen], t[clDigit], t[clFullClause] = true, true, true
+		return t
+	}()
 )
 
-var asciiClass = func() (t [utf8.RuneSelf]class) {
-	for r := range t {
-		t[r] = slowClass(rune(r))
+// quick holds what is asked most often, for the alphabets of Europe and the Near East, the Devanagari and
+// Ethiopic scripts and the common marks.
+var quick = func() (t [len(quickBlocks) * quickBlock]struct {
+	class  class
+	simple bool
+}) {
+	for block, start := range quickBlocks {
+		for i := range quickBlock {
+			r := rune(start*quickBlock + i)
+			t[block*quickBlock+i].class = slowClass(r)
+			t[block*quickBlock+i].simple = slowSimple(r)
+		}
+	}
+	return t
+}()
+
+const quickBlock = 128
+
+// quickBlocks are the blocks of 128 code points in quick; quickIndex finds a block's place there.
+var quickBlocks = [...]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 18, 36, 37, 38, 60, 61, 64, 96, 97}
+
+var quickIndex = func() (t [128]uint8) {
+	for i, start := range quickBlocks {
+		t[start] = uint8(i) + 1
 	}
 	return t
 }()
 
 func classOf(r rune) class {
-	if r < utf8.RuneSelf {
-		return asciiClass[r]
+	if uint32(r) < 128*quickBlock {
+		if i := quickIndex[r/quickBlock]; i != 0 {
+			return quick[int(i-1)*quickBlock+int(r%quickBlock)].class
+		}
+	}
+	if 0x4E00 <= r && r <= 0x9FFF {
+		return clWide
+	}
+	if 0xAC00 <= r && r <= 0xD7A3 {
+		return clLetter
 	}
 	return slowClass(r)
+}
+
+// simple says whether r is NFC and joins with nothing before it.
+func simple(r rune) bool {
+	if uint32(r) < 128*quickBlock {
+		if i := quickIndex[r/quickBlock]; i != 0 {
+			return quick[int(i-1)*quickBlock+int(r%quickBlock)].simple
+		}
+	}
+	return 0x4E00 <= r && r <= 0x9FFF || 0xAC00 <= r && r <= 0xD7A3
+}
+
+func slowSimple(r rune) bool {
+	var b [utf8.UTFMax]byte
+	p := norm.NFC.Properties(b[:utf8.EncodeRune(b[:], r)])
+	return p.BoundaryBefore() && p.CCC() == 0 && norm.NFC.IsNormal(b[:utf8.RuneLen(r)])
 }
 
 func slowClass(r rune) class {
@@ -111,6 +172,10 @@ func slowClass(r rune) class {
 		return clClause
 	case '、', '，', '；', '：', '､', '،', '؛', '፣', '፤', '፥', '፦', '︐', '︑', '︓', '︔':
 		return clFullClause
+	case '`', '\u1FEF', '$', '{', '<', '≮', '\\', '#', '|': // U+1FEF and U+226E for the sake of NFC
+		return clTag
+	case '¹', '²', '³', '⁰', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹':
+		return clNote
 	case '፡', '་':
 		return clWordSep
 	case '។', '៕': // Khmer, a Sentence_Terminal since Unicode 16
@@ -135,6 +200,8 @@ func slowClass(r rune) class {
 		return clCloseQuote
 	case unicode.Is(unicode.Pd, r):
 		return clContinue
+	case r >= 0x1F000, 0x2600 <= r && r <= 0x27BF, 0x2B05 <= r && r <= 0x2B55, 0x231A <= r && r <= 0x23FF:
+		return clEmoji
 	}
 	return clOther
 }
@@ -162,77 +229,4 @@ func wideScript(r rune) int {
 		return katakana
 	}
 	return 0
-}
-
-// abbr is what a word with a full stop behind it is.
-type abbr uint8
-
-const (
-	abUnknown abbr = iota
-	abNone         // an ordinary word
-	abNever        // never ends a sentence
-	abNumber       // goes before a number; ends a sentence otherwise
-	abMaybe        // ends a sentence if a usual first word follows
-	abInitial      // a person's initial, as abMaybe
-	abMarker       // the marker of a list item
-)
-
-// abbreviations is deliberately short: whole words, as they are written, in English and in what many
-// languages share. Words that are also ordinary ones are left out.
-var abbreviations = table(map[abbr]string{
-	abNever: "Mr Mrs Ms Mx Dr Prof Rev Hon Gen Col Capt Lt Sgt Gov Sen Rep Pres St Mt Messrs Mme Mlle Sr Sra " +
-		"e.g E.g i.e I.e cf Cf viz vs approx ca resp incl z Bw np dott sig डॉ",
-	abNumber: "No no Nos nos Nr nr p pp Fig fig Figs figs Sec sec Eq eq Vol vol Ch Art art Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec ext",
-	abMaybe:  "etc al Inc Co Corp Ltd Jr dept est Ph.D M.Sc B.Sc",
-})
-
-// starters are the words by which a sentence behind "U.S." or "etc." is known.
-var starters = func() map[string]bool {
-	t := map[string]bool{}
-	for w := range strings.FieldsSeq("I It He She We They You The This That These Those There Then And But So If When While My Your His Her " +
-		"Our Their How What Where Why Who Which Is Are Do Does Did Can Could Would Will Please However Here For To In On At As After " +
-		"Before Now Next No Not Yes Let") {
-		t[w] = true
-	}
-	return t
-}()
-
-func table(lists map[abbr]string) map[string]abbr {
-	t := map[string]abbr{}
-	for a, list := range lists {
-		for w := range strings.FieldsSeq(list) {
-			t[w] = a
-		}
-	}
-	return t
-}
-
-// abbreviation classifies the word before a full stop; first: the sentence has no other word yet.
-func abbreviation(word string, first bool) abbr {
-	if a, ok := abbreviations[word]; ok {
-		return a
-	}
-	r, size := utf8.DecodeRuneInString(word)
-	switch {
-	case first && len(word) <= 3 && strings.Trim(word, "0123456789") == "":
-		return abMarker // "1." begins a list item
-	case first && len(word) <= 4 && strings.Trim(word, "ivx") == "":
-		return abMarker
-	case strings.Contains(word, "."):
-		for part := range strings.SplitSeq(word, ".") {
-			if utf8.RuneCountInString(part) > 1 {
-				return abNone
-			}
-		}
-		return abMaybe // U.S, a.m
-	case size < len(word) || !unicode.IsLetter(r):
-		return abNone
-	case first && r < utf8.RuneSelf:
-		return abMarker // "a." does too
-	case unicode.IsUpper(r):
-		return abInitial
-	case !unicode.IsLower(r) && wideScript(r) == 0 && !unicode.Is(unicode.Ethiopic, r):
-		return abNever // an initial in a script without capitals
-	}
-	return abNone // a small letter is a word in Yoruba, Igbo and Hausa
 }

@@ -1,0 +1,220 @@
+package coalesce
+
+import (
+	"unicode/utf8"
+)
+
+// slack is how far a piece may outgrow its limit, in code points, while a boundary within the limit is
+// undecided.
+const slack = 24
+
+// here is the place read last, as a cut.
+func (s *Segmenter) here() edge { return edge{s.read.at, s.shown} }
+
+// fits says whether a piece that ends at e keeps the limits.
+func (s *Segmenter) fits(e edge) bool {
+	return (s.max == 0 || e.at <= s.max) && (s.maxRunes == 0 || e.runes <= s.maxRunes)
+}
+
+// boundary notes a boundary at the place read, and cuts there if it is wanted.
+func (s *Segmenter) boundary(level int) {
+	if level >= atSentence {
+		s.scan.sentence()
+	}
+	if s.note(level); level >= s.cut && s.shown > 0 {
+		s.cutAt(s.read.at, level)
+	}
+}
+
+// note remembers the place read as one where a piece that grows too long may be cut.
+func (s *Segmenter) note(level int) {
+	for s.shown > 0 && !s.fits(s.here()) {
+		s.force()
+	}
+	if level > 0 && s.shown > 0 {
+		s.lastCut[level] = s.here()
+	}
+}
+
+// tooLong says whether what is held must be cut now.
+func (s *Segmenter) tooLong() bool {
+	bytes, runes := 0, 0
+	if s.max > 0 {
+		bytes = len(s.buf) - s.max
+	}
+	if s.maxRunes > 0 {
+		runes = s.count - s.maxRunes
+	}
+	switch {
+	case bytes <= 0 && runes <= 0:
+		return false
+	case s.stuck || s.scan.space || s.scan.marks.any:
+		return bytes > slack*utf8.UTFMax || runes > slack
+	}
+	return true
+}
+
+// trim cuts what is held until it can leave in one piece.
+func (s *Segmenter) trim() {
+	for len(s.buf) > 0 && !s.fits(edge{len(s.buf), s.shown}) {
+		s.force()
+	}
+}
+
+// force cuts a piece that has grown too long, or decides what keeps it from being cut.
+func (s *Segmenter) force() {
+	if s.stuck {
+		s.over = true // as if nothing followed
+		s.advance()
+		s.over = false
+		return
+	}
+	clause := s.lastWait
+	if s.maxRunes > 0 && clause.runes < s.maxRunes/2 || s.max > 0 && s.maxRunes == 0 && clause.at < s.max/2 {
+		clause = edge{} // too little text: a word makes a better piece
+	}
+	for _, c := range [...]struct {
+		edge
+		level int
+	}{{s.lastCut[atParagraph], atParagraph}, {s.lastCut[atSentence], atSentence}, {clause, atWord}, {s.lastCut[atWord], atWord}} {
+		if c.at == 0 || !s.fits(c.edge) {
+			continue
+		}
+		if r, _ := utf8.DecodeRune(s.buf[c.at:]); clusterEdge(s.buf[:c.at], r) {
+			s.cutAt(c.at, c.level)
+			return
+		}
+	}
+	limit := len(s.buf)
+	if s.max > 0 {
+		limit = min(limit, s.max)
+	}
+	if s.maxRunes > 0 {
+		limit = min(limit, runeOffset(s.buf, s.maxRunes))
+	}
+	at := clusterBefore(s.buf, limit)
+	for range 8 { // a closing mark stays with what it closes
+		r, _ := utf8.DecodeRune(s.buf[at:])
+		c := classOf(r)
+		before := clusterBefore(s.buf, at-1)
+		if at == len(s.buf) || before <= 0 || !attached[c] && c != clCloseQuote {
+			break
+		}
+		prev, _ := utf8.DecodeRune(s.buf[before:])
+		if !clusterEdge(s.buf[:before], prev) || classOf(prev) != clWide && classOf(prev) != clLetter && !attached[classOf(prev)] {
+			break
+		}
+		at = before
+	}
+	s.cutAt(at, 0)
+}
+
+// runeOffset is the offset behind the first n code points of b, at most its length.
+func runeOffset(b []byte, n int) int {
+	i := 0
+	for ; n > 0 && i < len(b); n-- {
+		_, size := utf8.DecodeRune(b[i:])
+		i += size
+	}
+	return i
+}
+
+// cutAt makes a piece of the text before offset at.
+func (s *Segmenter) cutAt(at, level int) {
+	if level < s.cut {
+		level = 0
+	}
+	s.out = append(s.out, Piece{Text: string(s.buf[:at]), Boundary: rankedBoundaries[level], Source: s.source(at)})
+	n := utf8.RuneCount(s.buf[:at])
+	s.buf = s.buf[:copy(s.buf, s.buf[at:])]
+	s.count = max(s.count-n, 0)
+	s.shown = max(s.shown-n, 0)
+	s.read = s.read.minus(at, n)
+	for i, e := range s.lastCut {
+		s.lastCut[i] = e.minus(at, n)
+	}
+	s.lastWait = s.lastWait.minus(at, n)
+	s.hide, s.glue = max(s.hide-at, 0), max(s.glue-at, 0)
+}
+
+func (e edge) minus(at, runes int) edge {
+	if e.at <= at {
+		return edge{}
+	}
+	return edge{e.at - at, max(e.runes-runes, 0)}
+}
+
+// source returns how many bytes of input stand behind the first n of buf, and forgets them.
+func (s *Segmenter) source(n int) int {
+	src, keep := n, s.uneven[:0]
+	for _, u := range s.uneven {
+		switch start := u.end - u.nfc; {
+		case u.end <= n:
+			src += u.src - u.nfc
+			continue
+		case start < n: // cut in the middle: the rest keeps what is left
+			part := n - start
+			given := min(part, u.src)
+			src += given - part
+			u.nfc, u.src = u.nfc-part, u.src-given
+		}
+		u.end -= n
+		keep = append(keep, u)
+	}
+	s.uneven = keep
+	return src
+}
+
+// reached returns the level of the boundary at the end of the text read, if none follows.
+func (s *Segmenter) reached() int {
+	sc := &s.scan
+	switch {
+	case sc.fence != 0 && !sc.lineStart:
+	case sc.lines >= 2:
+		return atParagraph
+	case sc.lines == 1:
+		return atSentence
+	case sc.marks.any && s.hide <= s.read.at:
+		if probe := *sc; probe.complete() {
+			return atSentence
+		}
+	}
+	if sc.space {
+		return atWord
+	}
+	return 0
+}
+
+// pausable is reached for a text that may go on.
+func (s *Segmenter) pausable() int {
+	sc := &s.scan
+	switch {
+	case s.stuck, s.read.at < s.glue, s.read.at < s.hide, sc.fence != 0, sc.cr, sc.lines == 0 && !sc.marks.any:
+		return 0
+	case sc.lines == 0 && sc.marks.single():
+		probe := *sc
+		if !sc.space {
+			probe.endWord()
+		}
+		switch only := probe.words == 1; probe.kind {
+		case abNone:
+			if !sc.space && !sc.marks.closed && probe.digit() {
+				return 0 // 3.14
+			}
+		case abOrdinal:
+			if !sc.space && !sc.marks.closed || len(sc.lang.dated) > 0 && sc.lang != unknown {
+				return 0
+			}
+		case abNumber:
+			if !only {
+				return 0
+			}
+		default:
+			return 0
+		}
+	}
+	if level := s.reached(); level >= atSentence {
+		return level
+	}
+	return 0
+}

@@ -1,0 +1,205 @@
+package coalesce
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A language says what ends a sentence in one language, for the cases in which marks, capitals and
+// white space are not enough. All columns are lists of whole words, divided by spaces, as they are
+// written in running text: capitals count, and the last full stop is left out ("Dr", "z.B"). Where an
+// abbreviation has spaces inside ("z. B."), an underscore stands for them and the full stop before ("z_B").
+//
+// Everything here also helps texts whose language is not known, so a word that is an ordinary word
+// in another language must have a ~ in front: then it counts only where the language is given.
+// To mend or add a language see docs/sentences.md.
+type language struct {
+	// tags are the primary subtags of BCP 47 the table is for.
+	tags string
+
+	// before: abbreviations that stand before what they belong to, so that no sentence ever ends
+	// with them: titles, "e.g."
+	before string
+	// number: those that stand before a number, a numeral or a single letter ("Fig. 2", "No. 5");
+	// before anything else they may end a sentence. Months belong here.
+	number string
+	// may: those that end a sentence only if one of starts comes next ("etc.", "Ltd.").
+	may string
+	// clock: as "a.m.": they also end a sentence of some length before any other capital.
+	clock string
+	// starts: words by which many sentences start and few names: articles, pronouns, question words.
+	starts string
+	// said: words by which a sentence goes on behind a quotation that ends in ! or ? ("said", "asked").
+	said string
+	// letters: nouns before a letter that is a name and no initial ("Plan B").
+	letters string
+	// dated: what stands behind or before a number with a full stop that means "third", such as
+	// months ("3. Oktober") and articles ("das 3. Quartal"). Only in languages that write so.
+	dated string
+	// small says that a single small letter with a full stop is an abbreviation ("s. 5", "u. a.")
+	// and not a word.
+	small bool
+}
+
+// abbr is what a word with a full stop behind it is.
+type abbr uint8
+
+const (
+	abNone    abbr = iota // an ordinary word
+	abBefore              // never ends a sentence
+	abNumber              // goes before a number; ends a sentence otherwise
+	abMay                 // ends a sentence if a usual first word follows
+	abClock               // as abMay, and in a long sentence before other capitals too
+	abInitial             // a person's initial, as abMay
+	abOrdinal             // a number that may mean "third"
+	abMarker              // the marker of a list item
+)
+
+// rules is a language made ready.
+type rules struct {
+	abbrs                        map[string]abbr
+	starts, said, letters, dated map[string]bool
+	heads                        map[string]bool // the first parts of abbreviations of two parts
+	small                        bool
+}
+
+var (
+	// shared rules go for every language.
+	shared = &language{
+		before: "Mr Mrs Ms Mx Dr Prof e.g i.e E.g I.e cf Cf vs P.S N.B",
+		number: "No Nr nr Nos Fig fig Vol vol N° n° Nº nº №",
+		may:    "etc al Inc Co Corp Ltd Jr Sr Ph.D M.Sc B.Sc",
+		clock:  "a.m p.m A.M P.M",
+	}
+	unknown    = compile(append([]*language{shared}, languages...), false)
+	languageOf = func() map[string]*rules {
+		t := map[string]*rules{}
+		for _, l := range languages {
+			r := compile([]*language{shared, l}, true)
+			for tag := range strings.FieldsSeq(l.tags) {
+				t[tag] = r
+			}
+		}
+		return t
+	}()
+)
+
+// rulesFor returns the rules of a language by its BCP 47 tag; for others the union of all that is safe.
+func rulesFor(tag string) *rules {
+	primary, _, _ := strings.Cut(strings.ReplaceAll(tag, "_", "-"), "-")
+	if r := languageOf[strings.ToLower(primary)]; r != nil {
+		return r
+	}
+	return unknown
+}
+
+func compile(list []*language, known bool) *rules {
+	r := &rules{abbrs: map[string]abbr{}, starts: map[string]bool{}, said: map[string]bool{}, letters: map[string]bool{}, dated: map[string]bool{}, heads: map[string]bool{}}
+	words := func(column string, add func(string)) {
+		for w := range strings.FieldsSeq(column) {
+			word, tilde := strings.CutPrefix(w, "~")
+			if known || !tilde {
+				add(word)
+			}
+		}
+	}
+	for _, l := range list {
+		for _, c := range []struct {
+			words string
+			abbr  abbr
+		}{{l.before, abBefore}, {l.number, abNumber}, {l.may, abMay}, {l.clock, abClock}} {
+			words(c.words, func(w string) {
+				if old, ok := r.abbrs[w]; !ok || known || c.abbr > old { // in doubt the one that ends sooner
+					r.abbrs[w] = c.abbr
+				}
+				if head, _, ok := strings.Cut(w, "_"); ok {
+					r.heads[head] = true
+				}
+			})
+		}
+		for _, c := range []struct {
+			words string
+			set   map[string]bool
+		}{{l.starts, r.starts}, {l.said, r.said}, {l.letters, r.letters}, {l.dated, r.dated}} {
+			words(c.words, func(w string) { c.set[w] = true })
+		}
+		r.small = r.small || l.small && known
+	}
+	return r
+}
+
+// ordinals says whether a number with a full stop may mean "third".
+func (l *rules) ordinals() bool { return len(l.dated) > 0 }
+
+// classify says what the word before a full stop is; first: the sentence has no other word yet.
+func (l *rules) classify(word []byte, first bool) abbr {
+	if a, ok := l.abbrs[string(word)]; ok {
+		return a
+	}
+	r, size := utf8.DecodeRune(word)
+	digits, letters, dots, part, long := 0, 0, 0, 0, 0
+	for i := 0; i < len(word); {
+		r, size := utf8.DecodeRune(word[i:])
+		i += size
+		switch {
+		case unicode.IsDigit(r):
+			digits++
+		case unicode.IsLetter(r):
+			letters++
+			part++
+		case r == '.':
+			dots++
+			part = 0
+		case unicode.IsMark(r):
+		default:
+			return abNone
+		}
+		long = max(long, part)
+	}
+	switch {
+	case letters == 0 && dots == 0 && digits <= 3:
+		if first {
+			return abMarker // "1." begins a list item
+		}
+		return abOrdinal
+	case dots > 0 && digits == 0 && long == 1:
+		if unicode.IsUpper(r) || unicode.IsLower(r) {
+			return abMay // U.S, a.k.a
+		}
+		return abBefore
+	case dots > 0 || digits > 0:
+		return abNone
+	case first && len(word) <= 4 && strings.Trim(string(word), "ivx") == "":
+		return abMarker
+	case len(word) > 1 && strings.Trim(string(word), "IVXLC") == "":
+		return abOrdinal
+	case letters > 1:
+		return abNone
+	case first && size == 1:
+		return abMarker // "a." does too
+	case unicode.IsUpper(r):
+		return abInitial
+	case unicode.IsLower(r):
+		if l.small {
+			return abBefore
+		}
+		return abNone // in Yoruba, Igbo and Hausa it is a word
+	case wideScript(r) == 0 && !unicode.Is(unicode.Ethiopic, r) && !unicode.Is(unicode.Hangul, r):
+		return abBefore // an initial in a script without capitals
+	}
+	return abNone
+}
+
+// pair looks up an abbreviation of two parts, such as "z. B".
+func (l *rules) pair(first, second []byte) (abbr, bool) {
+	if len(first) == 0 || len(first)+len(second) > 24 {
+		return 0, false
+	}
+	var key [25]byte
+	n := copy(key[:], first)
+	key[n] = '_'
+	n += 1 + copy(key[n+1:], second)
+	a, ok := l.abbrs[string(key[:n])]
+	return a, ok
+}

@@ -1,0 +1,332 @@
+package coalesce
+
+import (
+	"unicode"
+)
+
+// lineState is what a scanner knows of the line it is in.
+type lineState struct {
+	lineStart bool  // nothing visible has been read of it
+	block     block // what it is
+	bare      bool  // nothing but markers has been read of it
+	lineWords int
+	fence     rune // the character that fences the code being read; else 0
+	fenceLen  int
+	list      listMarker // the list item it begins with
+}
+
+// block is what a line is in Markdown.
+type block uint8
+
+const (
+	prose block = iota
+	listItem
+	quoted
+	heading // one unit, whatever is in it
+	row     // of a table, or a code block's fence: nothing in it ends a sentence
+)
+
+// listMarker is what a list item begins with: a bullet, or a number or letter with what stands around it.
+type listMarker struct {
+	bullet rune // • and its kin
+	open   bool // ( in front
+	letter bool
+	number int
+	close  string // ".", ")" or ".)"
+}
+
+// hidden says whether the line has no sentences in it.
+func (sc *scanner) hidden() bool { return sc.fence != 0 || sc.block >= heading }
+
+// beginLine is called with a line's first visible character.
+func (sc *scanner) beginLine() { sc.lineStart, sc.lineWords, sc.indent = false, 0, 0 }
+
+// open looks what begins at the place read: a line's marker, or something without sentences.
+func (s *Segmenter) open() {
+	sc, at := &s.scan, s.read.at
+	if sc.lineStart || s.item {
+		saved := sc.lineState
+		fenced := sc.fence != 0
+		end := s.prefix(at)
+		if s.ran {
+			sc.lineState = saved
+			return
+		}
+		if sc.lineStart {
+			sc.beginLine()
+		}
+		if end > at {
+			s.hide = end
+			sc.bare = !fenced && sc.fence == 0 && sc.block < heading
+			return
+		}
+		if sc.hidden() {
+			return
+		}
+	}
+	if at < s.hide || at < s.glue || sc.hidden() {
+		return
+	}
+	end, tail := s.span(at)
+	if s.ran || end == 0 {
+		return
+	}
+	s.hide, sc.bare = end, false
+	sc.text(clOther, sc.marks.any && !sc.space)
+	if sc.letter == 0 {
+		sc.letter = clOther
+	}
+	sc.word.n = len(sc.word.b) + 1
+	sc.tail = tail
+}
+
+// prefix reads the markers at the beginning of a line and returns the offset behind them.
+func (s *Segmenter) prefix(at int) int {
+	sc := &s.scan
+	if sc.fence != 0 {
+		if n, end := s.repeated(at, sc.fence); n >= sc.fenceLen && s.blank(end) {
+			sc.fence, sc.block = 0, row
+			return end
+		}
+		return at
+	}
+	sc.block, sc.list = prose, listMarker{}
+	end := at
+	for range 6 {
+		next := s.marker(end)
+		if next == end {
+			break
+		}
+		end = next
+		if sc.fence != 0 || sc.block == row {
+			break
+		}
+		for i := end; ; {
+			_, c, size := s.peek(i)
+			if i += size; c != clSpace || size == 0 {
+				break
+			}
+			end = i
+		}
+	}
+	return end
+}
+
+// marker reads one marker.
+func (s *Segmenter) marker(at int) int {
+	sc := &s.scan
+	r, c, size := s.rune(at)
+	switch r {
+	case '>':
+		sc.block = quoted
+		return at + 1
+	case '|':
+		sc.block = row
+		return at + 1
+	case '#':
+		if n, end := s.repeated(at, '#'); n <= 6 && s.white(end) {
+			sc.block = heading
+			return end
+		}
+		return at
+	case '`', '~':
+		n, end := s.repeated(at, r)
+		if n < 3 {
+			return at
+		}
+		for i, k := end, 0; k < 80; k++ {
+			inner, c, size := s.rune(i)
+			if r == '`' && inner == '`' {
+				return at // inline code
+			}
+			if c == clLine || size == 0 {
+				break
+			}
+			i += size
+		}
+		sc.fence, sc.fenceLen = r, n
+		return end
+	case '-', '*', '+', '•', '⁃', '◦', '▪', '‣', '●', '○', '■', '–', '·':
+		if _, next, _ := s.peek(at + size); !s.white(at+size) && (next != clDigit || r <= 0xFF || r == '–') {
+			return at
+		}
+		sc.block = listItem
+		if r > 0xFF && r != '–' {
+			sc.list.bullet = r
+		}
+		return s.checkbox(at + size)
+	}
+	if c == clDigit || c == clOpen || isLetter[c] {
+		if it, end := s.numbered(at); end > at {
+			sc.block = listItem
+			it.bullet = sc.list.bullet
+			it.number++
+			sc.list = it
+			return end
+		}
+	}
+	return at
+}
+
+// checkbox reads "[ ]" behind a bullet.
+func (s *Segmenter) checkbox(at int) int {
+	if r, _, _ := s.rune(at + 1); r != '[' {
+		return at
+	}
+	if r, _, size := s.rune(at + 2); r == ' ' || r == 'x' || r == 'X' {
+		if end, _, _ := s.rune(at + 2 + size); end == ']' {
+			return at + 3 + size
+		}
+	}
+	return at
+}
+
+// numbered reads the marker of a list item with a number or letter: "1.", "2)", "3.)", "(iv)", "a)", "B.".
+func (s *Segmenter) numbered(at int) (it listMarker, end int) {
+	i, n := at, 0
+	if r, _, _ := s.rune(i); r == '(' {
+		it.open = true
+		i++
+	}
+	roman := true
+	for ; ; n++ {
+		r, c, size := s.rune(i)
+		switch {
+		case c == clExtend:
+			n--
+		case c == clDigit && !it.letter && n < 3:
+			it.number = it.number*10 + digitValue(r)
+		case isLetter[c] && c != clWide && n == 0:
+			it.letter, it.number, roman = true, int(r), r == 'i' || r == 'v' || r == 'x'
+		case c == clLower && it.letter && roman && n < 4 && (r == 'i' || r == 'v' || r == 'x'):
+			it.number = -2 // roman numerals are not counted
+		default:
+			size = 0
+		}
+		if size == 0 {
+			break
+		}
+		i += size
+	}
+	if n == 0 {
+		return it, at
+	}
+	r, _, _ := s.rune(i)
+	switch {
+	case r == ')':
+		it.close = ")"
+	case r == '.' && !it.open:
+		it.close = "."
+		if r, _, _ := s.rune(i + 1); r == ')' {
+			it.close = ".)"
+		}
+	default:
+		return it, at
+	}
+	if i += len(it.close); !s.white(i) {
+		return it, at
+	}
+	return it, i
+}
+
+// nextItem says whether the next item of the list that began the line stands at offset at.
+func (s *Segmenter) nextItem(at int, c class) bool {
+	list := &s.scan.list
+	if list.bullet != 0 && (c == clOther || c == clEmoji || c == clContinue) {
+		r, _, size := s.rune(at)
+		_, next, _ := s.peek(at + size)
+		return r == list.bullet && (next == clSpace || next == clDigit)
+	}
+	if list.close == "" || list.bullet != 0 || c != clDigit && !isLetter[c] && c != clOpen {
+		return false
+	}
+	it, end := s.numbered(at)
+	if end == at || it != *list {
+		return false
+	}
+	_, _, size := s.peek(end)
+	_, c, _ = s.peek(end + size)
+	return list.close != "." || c != clLower
+}
+
+func digitValue(r rune) int {
+	zero := r
+	for zero > r-9 && unicode.IsDigit(zero-1) {
+		zero--
+	}
+	if r < 0x80 {
+		zero = '0'
+	}
+	return int(r-zero) % 10
+}
+
+// repeated counts the repetitions of r from at on.
+func (s *Segmenter) repeated(at int, r rune) (n, end int) {
+	for end = at; n < 64; n++ {
+		next, _, size := s.rune(end)
+		if next != r {
+			break
+		}
+		end += size
+	}
+	return n, end
+}
+
+// white says whether white space, or nothing, stands at offset at.
+func (s *Segmenter) white(at int) bool {
+	_, c, _ := s.peek(at)
+	return c == clSpace || c == clLine || c == clEnd
+}
+
+// blank says whether the line has nothing visible from offset at on.
+func (s *Segmenter) blank(at int) bool {
+	for range 80 {
+		_, c, size := s.peek(at)
+		if c == clLine || c == clEnd {
+			return true
+		}
+		if c != clSpace {
+			return false
+		}
+		at += size
+	}
+	return false
+}
+
+// wrapped says whether the line end before the character at at, of class c, lies inside a sentence.
+func (s *Segmenter) wrapped(at int, c class) bool {
+	sc := &s.scan
+	if sc.marks.any || sc.hidden() || sc.bare {
+		return false
+	}
+	if c == clWide { // 父の\n家: no sentence ends with such a particle
+		return sc.prev == clWide && (sc.last == 'の' || sc.last == 'を' || sc.last == 'は' || sc.last == 'が' || sc.last == '、') ||
+			sc.last == '、' || sc.last == '，'
+	}
+	if sc.block == listItem && sc.indent >= 2 && c == clLower && sc.lineWords > 0 {
+		_, _, size := s.peek(at)
+		_, next, _ := s.peek(at + size)
+		return next != clClose && next != clStop
+	}
+	if sc.last == ':' || sc.lineWords < 4 || sc.letter != clUpper && sc.letter != clOther && sc.letter != clDigit {
+		return false
+	}
+	if sc.block == quoted {
+		if r, _, _ := s.rune(at); r != '>' {
+			return false
+		}
+		for at++; ; at++ {
+			if _, c, _ = s.peek(at); c != clSpace {
+				break
+			}
+		}
+	} else if sc.block == listItem {
+		return false
+	}
+	if c != clLower {
+		return false
+	}
+	_, _, size := s.peek(at)
+	_, next, _ := s.peek(at + size)
+	return next != clClose && next != clStop // a) or a.
+}

@@ -1,0 +1,208 @@
+package coalesce
+
+import "unicode/utf8"
+
+// koreanEnd says whether the word before the marks has an ending that Korean sentences have.
+func (sc *scanner) koreanEnd() bool {
+	r, _ := utf8.DecodeLastRune(sc.done.bytes())
+	switch r {
+	case '다', '요', '죠', '까', '네', '군', '자', '라', '오':
+		return true
+	}
+	return false
+}
+
+// exclaimed are names that end in an exclamation mark.
+var exclaimed = map[string]bool{"Yahoo": true, "Jeopardy": true, "Joomla": true, "Kahoot": true, "Wham": true, "Mia": true, "Yum": true}
+
+// named says whether the single letter before the full stop is a word or a name, and no initial.
+func (s *Segmenter) named() bool {
+	sc := &s.scan
+	before := sc.before.bytes()
+	if sc.words < 2 || len(before) == 0 {
+		return false
+	}
+	if sc.lang.letters[string(before)] {
+		return true
+	}
+	return string(sc.done.bytes()) == "I" && sc.lang.starts["I"] && 'a' <= before[0] && before[0] <= 'z'
+}
+
+// ordinal says whether the number before the full stop means "third", and whether that is sure.
+func (s *Segmenter) ordinal(at int, c class) (ordinal, sure bool) {
+	sc := &s.scan
+	if !sc.lang.ordinals() {
+		return false, false
+	}
+	numeral := sc.done.b[0] > '9'
+	switch c {
+	case clLower:
+		return true, true
+	case clDigit: // 3. 5. 2026
+		return sc.done.n <= 2 && !numeral && sc.lang != unknown, true
+	case clUpper:
+		word := s.wordAt(at)
+		next := string(word.bytes())
+		switch {
+		case sc.lang.starts[next]:
+			return false, true
+		case sc.lang == unknown:
+			return sc.lang.dated[next] && !numeral, true
+		}
+		return numeral || sc.lang.dated[next] || sc.words > 1 && sc.lang.dated[string(sc.before.bytes())], true
+	}
+	return false, false
+}
+
+// wordAt returns the word at offset at.
+func (s *Segmenter) wordAt(at int) (w spelled) {
+	for range 20 {
+		r, c, size := s.peek(at)
+		if !isLetter[c] && c != clExtend {
+			return w
+		}
+		if s.rune(at); r != unsure {
+			w.add(r)
+		}
+		at += size
+	}
+	w.n = len(w.b) + 1
+	return w
+}
+
+// starts says whether the word at offset at is one that sentences start with.
+func (s *Segmenter) starts(at int) bool {
+	w := s.wordAt(at)
+	if w.n == 1 {
+		if _, c, _ := s.peek(at + 1); c == clStop { // an initial, more likely
+			return false
+		}
+	}
+	return s.scan.lang.starts[string(w.bytes())]
+}
+
+// particle says whether the word at offset at may be part of a name behind initials, as in W. E. B. Du Bois.
+func (s *Segmenter) particle(at int) bool {
+	w := s.wordAt(at)
+	switch string(w.bytes()) {
+	case "De", "Da", "Du", "Di", "Do", "Del", "Della", "Des", "Dos", "Das", "Der", "Den", "Le", "La", "Les", "Los", "Las", "El", "Al",
+		"Van", "Von", "Vom", "Zu", "Ben", "San":
+		return true
+	}
+	return false
+}
+
+// numeral says whether the word at offset at is a Roman numeral or a single letter.
+func (s *Segmenter) numeral(at int) bool {
+	w := s.wordAt(at)
+	word := w.bytes()
+	if len(word) == 1 {
+		return word[0] != 'I' && word[0] != 'A'
+	}
+	for _, b := range word {
+		if b != 'I' && b != 'V' && b != 'X' && b != 'L' && b != 'C' {
+			return false
+		}
+	}
+	return len(word) > 0
+}
+
+// calendar says whether the word at offset at goes with a time of day: a day, a month, a time zone.
+func (s *Segmenter) calendar(at int) bool {
+	w := s.wordAt(at)
+	word := w.bytes()
+	return len(word) < 2 || 'A' <= word[1] && word[1] <= 'Z' || calendar[string(word)]
+}
+
+var calendar = map[string]bool{
+	"Monday": true, "Tuesday": true, "Wednesday": true, "Thursday": true, "Friday": true, "Saturday": true, "Sunday": true,
+	"January": true, "February": true, "March": true, "April": true, "May": true, "June": true, "July": true, "August": true,
+	"September": true, "October": true, "November": true, "December": true, "Eastern": true, "Pacific": true, "Central": true,
+	"Mountain": true, "Greenwich": true,
+}
+
+// said says whether what follows a quotation goes on with the sentence around it: "Go!" Ada said.
+func (s *Segmenter) said(at int, c class) bool {
+	lang := s.scan.lang
+	if c == clWide {
+		for i := range 4 {
+			r, c, size := s.rune(at)
+			if c != clWide {
+				return false
+			}
+			if lang.said[string(r)] && (i > 0 || r > 0x3000) && (wideScript(r) == han || i == 0) {
+				return true
+			}
+			at += size
+		}
+		return false
+	}
+	if !isLetter[c] || len(lang.said) == 0 {
+		return false
+	}
+	for range 2 {
+		w := s.wordAt(at)
+		if lang.said[string(w.bytes())] {
+			return true
+		}
+		if w.n > len(w.b) || c == clUpper && lang.starts[string(w.bytes())] { // She laughed.
+			return false
+		}
+		at += w.n
+		if _, c, size := s.peek(at); c != clSpace {
+			return false
+		} else {
+			at += size
+		}
+	}
+	return false
+}
+
+// quotative is the Japanese particle behind a quotation. With a combining mark it is another syllable.
+const quotative = 'と'
+
+// joined says whether a sentence starts at offset at, though the white space before it is missing.
+func (s *Segmenter) joined(at int) bool {
+	sc := &s.scan
+	for i, b := range sc.word.bytes() { // finished.The, but not Node.JS
+		if 'A' <= b && b <= 'Z' && i > 0 {
+			return false
+		}
+	}
+	w := s.wordAt(at)
+	word := w.bytes()
+	if len(word) == 0 {
+		return false
+	}
+	if _, next, _ := s.peek(at + len(word)); len(word) == 1 && next != clSpace {
+		return false // Ph.D.
+	}
+	switch r, _, _ := s.rune(at + len(word)); r {
+	case '(', '_', '/', '=', '-':
+		return false
+	case '.':
+		if _, c, _ := s.peek(at + len(word) + 1); isLetter[c] || c == clDigit {
+			return false
+		}
+	}
+	if sc.marks.stops == 0 {
+		return len(word) > 1
+	}
+	if sc.word.b[0] <= '9' && sc.words < 2 || letters(&sc.word) == 1 {
+		return false // 1.The
+	}
+	return sc.lang.abbrs[string(word)] == abBefore || s.starts(at) || unknown.starts[string(word)]
+}
+
+// letters counts the characters of a word.
+func letters(w *spelled) (n int) {
+	for _, b := range w.bytes() {
+		if b&0xC0 != 0x80 {
+			n++
+		}
+	}
+	if w.n > len(w.b) {
+		return w.n
+	}
+	return n
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep/internal/segmentio"
+)
+
+func segmentCommand() *cobra.Command {
+	var lang string
+	var maxRunes int
+	var requests bool
+	cmd := &cobra.Command{
+		Use:   "segment",
+		Short: "Show the sentences in which a listener would hear a text",
+		Long: `segment reads text and prints one line for each sentence, as soon as it is complete: the same cuts a listener
+gets who asks for sentences. Use it to see why a text is cut where it is, and to try a change of a language's rules.`,
+		Example: `  echo "Dr. Ade comes at 3.30 p.m. Bring the key." | aaep segment --lang en
+  aaep segment --max-runes 300 < answer.md`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if maxRunes < 0 {
+				return usage("--max-runes must be 0, for no limit, or more; it is %d.\nSee: aaep segment --help", maxRunes)
+			}
+			var err error
+			if requests {
+				err = segmentio.Requests(cmd.InOrStdin(), cmd.OutOrStdout())
+			} else {
+				err = segmentio.Lines(cmd.InOrStdin(), cmd.OutOrStdout(), lang, maxRunes)
+			}
+			if err != nil {
+				return &exitError{exitFailed, err}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&lang, "lang", "", "the text's language, such as en or pt-BR; without it, rules that fit every language")
+	f.IntVar(&maxRunes, "max-runes", 0, "the longest piece in characters; 0 for as long as the protocol allows")
+	f.BoolVar(&requests, "requests", false, "answer requests instead, one JSON object on each line; for test harnesses")
+	return cmd
+}

@@ -1,0 +1,59 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// SEC-010, EVT-011, EVT-045: on request, no text that holds a secret is told, and the refusal does not repeat it.
+func TestRefuseSecrets(t *testing.T) {
+	const key, card = "AKIAIOSFODNN7EXAMPLE", "4111 1111 1111 1111"
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, RefuseSecrets: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(context.Background())
+	ctx := t.Context()
+	if _, err := p.StartSession(ctx, aaep.Say("Using "+key)); !refused(err, key) {
+		t.Errorf("StartSession = %v", err)
+	}
+	s, err := p.StartSession(ctx, aaep.Say("A risk-free desk; the password is not told."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := false
+	run := func(context.Context) (string, error) { ran = true; return "", nil }
+	before := p.Produced()
+	for name, err := range map[string]error{
+		"state":    s.State(aaep.StateDeciding, aaep.Say("Card "+card)),
+		"progress": s.Progress(aaep.Say("Half."), aaep.Progress{Description: key}, 0),
+		"handoff":  s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{PackagedContext: []byte(`{"key":"` + key + `"}`)}),
+		"tool":     second(s.Tool(ctx, producer.Tool{Name: "pay", Action: aaep.Say("Pay with " + card)}, run)),
+		"question": second(s.Clarify(ctx, producer.Question{Ask: aaep.Say("Is it " + card + "?")})),
+		"confirm": second(s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay."),
+			Consequence: aaep.Say("Charges " + card)}, run)),
+		"end": s.Complete(aaep.Say("The key is " + key)),
+	} {
+		if !refused(err, key) || !refused(err, card) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if ran || p.Produced() != before {
+		t.Errorf("the tool ran: %v; %d events were told", ran, p.Produced()-before)
+	}
+	if err := s.Complete(aaep.Say("Done.")); err != nil {
+		t.Error(err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func refused(err error, secret string) bool {
+	var invalid *aaep.InvalidError
+	return errors.As(err, &invalid) && invalid.Violations[0].Requirement == "SEC-010" && !strings.Contains(err.Error(), secret)
+}
