@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -68,11 +69,9 @@ func (b *Budget) Free(now time.Time) int {
 		return math.MaxInt
 	}
 	t := b.at(now)
-	used := 0
-	for i := len(b.spent) - 1; i >= b.head && b.spent[i] > t-time.Second; i-- {
-		used++
-	}
-	return max(b.rate-used, 0)
+	spent := b.spent[b.head:]
+	old, _ := slices.BinarySearch(spent, t-time.Second+1)
+	return max(b.rate-(len(spent)-old), 0)
 }
 
 // Left moves the newest spend to now, for an event that left later than its token was taken.

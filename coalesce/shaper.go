@@ -166,6 +166,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	case ev.Critical():
 		s.urgent = append(s.urgent, it)
 		return
+	case e.Pos == 0: // made for this listener, to be told before what follows
 	case ev.Type() == aaep.TypeStateChanged && !tellsOutcome(ev):
 		it.kind = state
 	case ev.Type() == aaep.TypeProgressUpdated:
