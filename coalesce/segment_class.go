@@ -55,8 +55,6 @@ var (
 	isMark = [classes]bool{clStop: true, clBang: true, clAsk: true, clFull: true, clEllipsis: true}
 	// opener may begin a sentence, but only what follows says whether it does.
 	opener = [classes]bool{clOpen: true, clOpenQuote: true, clCloseQuote: true, clQuote: true, clEmphasis: true, clFormat: true}
-	// quotish is an opener that may as well close.
-	quotish = [classes]bool{clCloseQuote: true, clQuote: true, clOpenQuote: true}
 	// attached never begins a sentence or a word.
 	attached = [classes]bool{
 		clStop: true, clBang: true, clAsk: true, clFull: true, clEllipsis: true, clClause: true, clFullClause: true,

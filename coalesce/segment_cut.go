@@ -125,7 +125,10 @@ func (s *Segmenter) cutAt(at, level int) {
 		level = 0
 	}
 	s.out = append(s.out, Piece{Text: string(s.buf[:at]), Boundary: rankedBoundaries[level], Source: s.source(at)})
-	n := utf8.RuneCount(s.buf[:at])
+	n := s.read.runes
+	if at != s.read.at {
+		n = utf8.RuneCount(s.buf[:at])
+	}
 	s.buf = s.buf[:copy(s.buf, s.buf[at:])]
 	s.count = max(s.count-n, 0)
 	s.shown = max(s.shown-n, 0)

@@ -26,7 +26,7 @@ var segCases = []struct{ lang, text string }{
 	// Initials and letters that are names.
 	{"en", "C. S. Lewis met J.R.R. Tolkien. |George W. Bush spoke. |Malcolm X. |The end."},
 	{"en", "Choose Plan B. |Nobody likes option C. |She and I. |Then Maria I. Costa left."},
-	{"en", "It was you and I. |Did you see?"},
+	{"en", "So it is him and I. |Was it late?"},
 	// Numbers.
 	{"en", "Add 2.5 kg of rice and 1,000.75 of flour. |The ratio is 3:1. |It grew by .5 points."},
 	{"en", "It happened in 1999. |The next was in 2004. |We came 3rd."},

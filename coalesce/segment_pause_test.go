@@ -203,7 +203,7 @@ func segBytes(t *testing.T, cut aaep.Boundary, limit int, text string) (examined
 func TestSegmenterLinear(t *testing.T) {
 	for name, unit := range segHard {
 		t.Run(name, func(t *testing.T) {
-			text := strings.Repeat(unit, 1<<14/len(unit))
+			text := strings.Repeat(unit, 1<<13/len(unit))
 			for _, cut := range segCuts {
 				for _, limit := range []int{0, 1000} {
 					small, n := segBytes(t, cut, limit, text[:len(text)/4])

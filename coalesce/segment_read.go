@@ -75,13 +75,18 @@ func (s *Segmenter) insideWord() bool {
 	return (sc.prev == clLower || sc.prev == clUpper || sc.prev == clLetter) && !sc.space && !sc.marks.any && sc.clause == 0
 }
 
-// addLetters is add for the small letters of ASCII at the beginning of b, if nothing but the word being
-// read can be affected, and returns how many it took. The letter before the end, or before a mark that
-// may join it, is left. It only saves time.
+// plainly says whether the next n bytes, if they are letters, can only go on with the word being read.
+func (s *Segmenter) plainly(n int) bool {
+	return s.insideWord() && !s.stuck && s.read.at == len(s.buf) && s.read.at >= s.hide && !s.scan.hidden() &&
+		(s.max == 0 || len(s.buf)+n <= s.max) && (s.maxRunes == 0 || s.count+n <= s.maxRunes)
+}
+
+// addLetters is add for the small letters of ASCII at the beginning of b, if they only go on with a word,
+// and returns how many it took. The letter before the end, or before a mark that may join it, is left. It
+// only saves time, as does addLetter.
 func (s *Segmenter) addLetters(b []byte) (n int) {
 	sc := &s.scan
-	if !s.insideWord() || s.stuck || s.looked || s.read.at != len(s.buf) || s.read.at < s.hide || sc.hidden() ||
-		s.max > 0 && len(s.buf)+len(b) > s.max || s.maxRunes > 0 && s.count+len(b) > s.maxRunes {
+	if !s.plainly(len(b)) {
 		return 0
 	}
 	for n+1 < len(b) && 'a' <= b[n] && b[n] <= 'z' && b[n+1] < utf8.RuneSelf {
@@ -94,12 +99,32 @@ func (s *Segmenter) addLetters(b []byte) (n int) {
 		s.read.at += n
 		s.read.runes += n
 		s.shown = s.read.runes
-		s.begun, sc.alnum, sc.prev, sc.last = true, true, clLower, rune(b[n-1])
+		s.begun, s.looked, sc.alnum, sc.prev, sc.last = true, false, true, clLower, rune(b[n-1])
 		if sc.letter == 0 {
 			sc.letter = clLower
 		}
 	}
 	return n
+}
+
+// addLetter is add for any letter or mark that only goes on with a word.
+func (s *Segmenter) addLetter(r rune, char []byte) bool {
+	sc := &s.scan
+	c := classOf(r)
+	if c != clLower && c != clLetter && c != clExtend || !s.plainly(len(char)) || sc.word.n == 0 || !sc.alnum {
+		return false
+	}
+	s.buf = append(s.buf, char...)
+	s.count++
+	s.read.at += len(char)
+	s.read.runes++
+	s.shown = s.read.runes
+	s.begun, s.looked = true, false
+	sc.word.add(r)
+	if c != clExtend {
+		sc.prev, sc.last = c, r
+	}
+	return true
 }
 
 // consume reads one character.

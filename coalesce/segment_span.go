@@ -155,17 +155,17 @@ func (s *Segmenter) money(i int) bool {
 // tag returns the offset behind an HTML tag or <address>.
 func (s *Segmenter) tag(at int) int {
 	i := at + 1
-	r, c, size := s.rune(i)
+	r, c, _ := s.rune(i)
 	if r == '/' || r == '!' {
 		i++
-		_, c, size = s.rune(i)
+		_, c, _ = s.rune(i)
 	}
 	if c != clLower && c != clUpper && r != '!' {
 		return 0
 	}
 	before := c
 	for range longest {
-		r, c, size = s.rune(i)
+		r, c, size := s.rune(i)
 		switch {
 		case size == 0, c == clLine, r == '<', isMark[before] && c == clSpace:
 			return 0

@@ -42,14 +42,14 @@ func (s *Segmenter) ordinal(at int, c class) (ordinal, sure bool) {
 		return sc.done.n <= 2 && !numeral && sc.lang != unknown, true
 	case clUpper:
 		word := s.wordAt(at)
-		next := string(word.bytes())
+		dated := sc.lang.dated[string(word.bytes())]
 		switch {
-		case sc.lang.starts[next]:
+		case sc.lang.starts[string(word.bytes())]:
 			return false, true
 		case sc.lang == unknown:
-			return sc.lang.dated[next] && !numeral, true
+			return dated && !numeral, true
 		}
-		return numeral || sc.lang.dated[next] || sc.words > 1 && sc.lang.dated[string(sc.before.bytes())], true
+		return numeral || dated || sc.words > 1 && sc.lang.dated[string(sc.before.bytes())], true
 	}
 	return false, false
 }

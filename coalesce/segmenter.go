@@ -206,7 +206,9 @@ func (s *Segmenter) Held() int { return len(s.buf) + len(s.raw) }
 
 func (s *Segmenter) take() []Piece {
 	out := s.out
-	s.out = nil
+	if out != nil {
+		s.out = nil
+	}
 	return out
 }
 
@@ -214,20 +216,33 @@ func (s *Segmenter) take() []Piece {
 func (s *Segmenter) drain(atEOF bool) {
 	i := 0
 	s.next = -1
+runs:
 	for i < len(s.raw) {
 		if n := s.addLetters(s.raw[i:]); n > 0 {
 			i += n
 			continue
 		}
-		if r, size := utf8.DecodeRune(s.raw[i:]); simple(r) {
-			if i+size == len(s.raw) && !atEOF {
+		r, size := utf8.DecodeRune(s.raw[i:])
+		for simple(r) { // most text is NFC already
+			rest := s.raw[i+size:]
+			if !utf8.FullRune(rest) {
 				break
 			}
-			if next, n := utf8.DecodeRune(s.raw[i+size:]); simple(next) && (n > 1 || next < utf8.RuneSelf) {
-				s.add(s.raw[i : i+size])
-				i += size
-				continue
+			next, n := utf8.DecodeRune(rest)
+			if !simple(next) || n == 1 && next >= utf8.RuneSelf {
+				break
 			}
+			if !s.addLetter(r, s.raw[i:i+size]) {
+				s.add(s.raw[i : i+size])
+			}
+			i += size
+			if 'a' <= next && next <= 'z' {
+				continue runs
+			}
+			r, size = next, n
+		}
+		if simple(r) && !atEOF && !utf8.FullRune(s.raw[i+size:]) {
+			break
 		}
 		n := norm.NFC.NextBoundary(s.raw[i:], atEOF)
 		if n <= 0 || !atEOF && i+n == len(s.raw) { // a mark may follow even what composes with none
@@ -236,12 +251,14 @@ func (s *Segmenter) drain(atEOF bool) {
 		s.segment(s.raw[i : i+n])
 		i += n
 	}
-	s.raw = append(s.raw[:0], s.raw[i:]...)
+	s.raw = s.raw[:copy(s.raw, s.raw[i:])]
 	if len(s.raw) > 0 && utf8.FullRune(s.raw) {
 		// Marks to come may compose with this character but not change its class, so what stands in
 		// front of it can be decided already.
 		s.next, _ = utf8.DecodeRune(s.raw)
-		s.advance()
+		if c := classOf(s.next); c == clWide || !isLetter[c] || !s.plainly(0) {
+			s.advance()
+		}
 	}
 }
 

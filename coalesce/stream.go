@@ -12,6 +12,7 @@ import (
 // A stream is one output that is still going on.
 type stream struct {
 	session, output string
+	lang            string // of the text that is held
 	cut             aaep.Boundary
 	seg             *Segmenter // nil where the listener wants every piece as it comes
 	parts           []part     // what the segmenter holds, in order
@@ -171,6 +172,12 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 		// A chunk in another language begins a new event: a language is said once for each.
 		s.release(now, st, st.flush(false), false)
 	}
+	if lang := e.Event.Language(); lang != st.lang {
+		st.lang = lang
+		if st.seg != nil {
+			st.seg.SetLanguage(lang)
+		}
+	}
 	if len(st.parts) == 0 {
 		st.position = p.Position + runes(p.Chunk[:skip])
 	}
@@ -245,6 +252,7 @@ func (st *stream) recut(cut aaep.Boundary) []Piece {
 		return pieces
 	}
 	st.seg = NewSegmenter(cut, maxChunk)
+	st.seg.SetLanguage(st.lang)
 	var held strings.Builder
 	for _, p := range st.parts {
 		held.WriteString(p.output().Chunk[p.next:])

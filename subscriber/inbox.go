@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/aaep-go/aaep"
 )
@@ -22,7 +23,8 @@ type inbox struct {
 	mu     sync.Mutex
 	events []arrival
 	bytes  int
-	hurry  int // messages under way
+	hurry  int           // messages under way
+	calm   chan struct{} // closed when none is; nil before the first
 
 	arrived chan struct{} // one token while there are events
 	room    chan struct{} // one token when there may be room again
@@ -83,11 +85,34 @@ func (b *inbox) widen() func() {
 	add := func(n int) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.hurry += n
+		if b.hurry == 0 {
+			b.calm = make(chan struct{})
+		}
+		if b.hurry += n; b.hurry == 0 {
+			close(b.calm)
+		}
 	}
 	add(1)
 	signal(b.room)
 	return func() { add(-1) }
+}
+
+// settled waits until no message of the user's is under way, but not long: a reply whose subscription ends while
+// the producer answers it has arrived, and its sender should know.
+func (b *inbox) settled(ctx context.Context) {
+	b.mu.Lock()
+	calm := b.calm
+	b.mu.Unlock()
+	if calm == nil {
+		return
+	}
+	t := time.NewTimer(time.Second)
+	defer t.Stop()
+	select {
+	case <-calm:
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // Next returns the next event, in order and each once; a question that is still open comes again after the

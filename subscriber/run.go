@@ -75,6 +75,7 @@ func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (tr
 	}
 	// The old subscription is gone, or was away for longer than it may be.
 	s.settle(cause)
+	s.inbox.settled(s.ctx)
 	conn.Close()
 	for ; ; tries = 0 {
 		if tries == 0 { // otherwise the way to the producer was free just now

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
@@ -22,6 +23,8 @@ type link struct {
 	done      chan struct{} // closed by end
 	hungUp    chan struct{} // closed once the peer's subscription.close is in the queue
 	hangUp    sync.Once
+
+	posts sync.WaitGroup // POSTs that are being answered
 
 	mu     sync.Mutex    // never held while waiting
 	err    error         // why done is closed
@@ -224,10 +227,30 @@ func (l *link) push(ctx context.Context, msg []byte, closing bool) error {
 }
 
 // Close ends the subscription. What Send returned for before was written; the stream then ends and
-// later requests find nothing.
+// later requests find nothing. It waits a moment for the POSTs under way to be answered, so that a process
+// that ends after Close leaves nobody in doubt.
 func (l *link) Close() error {
 	l.end(transports.ErrClosed)
+	answered := make(chan struct{})
+	go func() { l.posts.Wait(); close(answered) }()
+	moment := time.NewTimer(time.Second)
+	defer moment.Stop()
+	select {
+	case <-answered:
+	case <-moment.C:
+	}
 	return nil
+}
+
+// begin notes a POST that is being answered, until posts.Done; it reports false once the link has ended.
+func (l *link) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return false
+	}
+	l.posts.Add(1)
+	return true
 }
 
 func (l *link) end(err error) {

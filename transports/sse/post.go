@@ -83,9 +83,10 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, principal string)
 // forward hands a message to its subscription, if the sender owns one of that name, and answers 204.
 // A last message makes the subscription unknown from then on.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, id, principal string, body []byte, last bool) {
-	if l := s.lookup(id, principal); l == nil {
+	if l := s.lookup(id, principal); l == nil || !l.begin() {
 		s.o.Logger.Debug("sse: message for a subscription the sender does not have")
 	} else {
+		defer l.posts.Done()
 		ctx, cancel := s.bounded(r.Context())
 		defer cancel()
 		handled, err := l.deliver(ctx, body)
@@ -107,6 +108,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, id, principal s
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
+	_ = http.NewResponseController(w).Flush() // now, not when the handler has returned
 }
 
 // renegotiate hands a renegotiation to its subscription and waits for the answer (D-55). What this
