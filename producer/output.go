@@ -23,6 +23,8 @@ type Output struct {
 	s        *Session
 	id       string
 	position int64
+	lang     string // of the text that comes next
+	content  string // its media type
 	held     string // the end of the text so far, until what follows shows how to write it
 	known    bool   // the session closes it at its end
 	begun    bool   // its first chunk was told
@@ -30,7 +32,48 @@ type Output struct {
 }
 
 // Output begins a new streamed answer. Nothing is told before the first text.
-func (s *Session) Output() *Output { return &Output{s: s, id: newID("out_")} }
+func (s *Session) Output() *Output {
+	return &Output{s: s, id: newID("out_"), lang: s.p.cfg.Language, content: "text/plain"}
+}
+
+// SetLanguage says in which language the text is that is written from now on, as a tag such as yo-NG; it
+// chooses the voice and the braille table (§11.5.3). Until then it is Config.Language.
+func (o *Output) SetLanguage(tag string) error {
+	if !aaep.ValidLanguageTag(tag) {
+		return &aaep.InvalidError{Message: "output", Violations: []aaep.Violation{{
+			Requirement: "EVT-065", Pointer: "/language", Problem: "must be a language tag such as en-US"}}}
+	}
+	return o.change(func() { o.lang = tag })
+}
+
+// SetContentType says what the text is that is written from now on, such as text/markdown. Parameters are left
+// out, and so is a type the protocol has no form for (D-20). Until then it is text/plain.
+func (o *Output) SetContentType(media string) error {
+	media, _, _ = strings.Cut(media, ";")
+	media = strings.TrimSpace(media)
+	return o.change(func() {
+		o.content = media
+		if aaep.Validate(o.s.build(aaep.Text{}, o.lang, o.chunk("x", false))) != nil {
+			o.content = ""
+		}
+	})
+}
+
+// change tells what was written before it.
+func (o *Output) change(apply func()) error {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	if o.s.over || o.closed {
+		return ErrSessionOver
+	}
+	whole := firstInvalid(o.held)
+	if err := o.emit(tidy(o.held[:whole])); err != nil {
+		return err
+	}
+	o.held = o.held[whole:]
+	apply()
+	return nil
+}
 
 // Write takes UTF-8 text; a character may come in two halves. Text that is not UTF-8 is refused with an
 // *aaep.InvalidError, and what came before it in p has been taken: n says how much.
@@ -100,7 +143,7 @@ func (o *Output) complete() error {
 	if !o.begun {
 		return nil
 	}
-	_, err := o.s.emit(aaep.Text{}, o.chunk("", true))
+	_, err := o.s.emitIn(aaep.Text{}, o.lang, o.chunk("", true))
 	return err
 }
 
@@ -113,7 +156,7 @@ func (o *Output) emit(text string) error {
 			}
 		}
 		piece := text[:fit(text)]
-		if _, err := o.s.emit(aaep.Text{}, o.chunk(piece, false)); err != nil {
+		if _, err := o.s.emitIn(aaep.Text{}, o.lang, o.chunk(piece, false)); err != nil {
 			return err
 		}
 		o.position += int64(utf8.RuneCountInString(piece))
@@ -137,7 +180,7 @@ func (o *Output) begin() error {
 
 func (o *Output) chunk(text string, complete bool) *aaep.OutputStreaming {
 	return &aaep.OutputStreaming{Chunk: text, Position: o.position, Complete: complete, OutputID: o.id,
-		ContentType: "text/plain", Language: o.s.p.cfg.Language}
+		ContentType: o.content, Language: o.lang}
 }
 
 // fit returns how many bytes of text go into one event without splitting a grapheme cluster.
