@@ -1,6 +1,9 @@
 package aaep
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+)
 
 // Capabilities is what a subscriber asks for, or what a producer honors (§5.3). A field that is zero
 // or nil is absent; handshake.Negotiate fills in the defaults.
@@ -31,4 +34,52 @@ type Capabilities struct {
 type EventFilters struct {
 	Include []string `json:"include,omitzero"`
 	Exclude []string `json:"exclude,omitzero"`
+}
+
+// With returns c with what change says in place of what c says: a renegotiation (§5.7.1). Neither is changed.
+func (c Capabilities) With(change Capabilities) Capabilities {
+	if change.MaxEventsPerSecond != 0 {
+		c.MaxEventsPerSecond = change.MaxEventsPerSecond
+	}
+	if change.PreferredVerbosity != "" {
+		c.PreferredVerbosity = change.PreferredVerbosity
+	}
+	if change.Languages != nil {
+		c.Languages = change.Languages
+	}
+	if change.SupportsConfirmationReply != nil {
+		c.SupportsConfirmationReply = change.SupportsConfirmationReply
+	}
+	if change.SupportsClarificationReply != nil {
+		c.SupportsClarificationReply = change.SupportsClarificationReply
+	}
+	if change.CoalesceBoundaries != nil {
+		c.CoalesceBoundaries = change.CoalesceBoundaries
+	}
+	if change.EventFilters != nil {
+		c.EventFilters = change.EventFilters
+	}
+	if change.SupportedConformanceLevels != nil {
+		c.SupportedConformanceLevels = change.SupportedConformanceLevels
+	}
+	if change.SupportedExtensions != nil {
+		c.SupportedExtensions = change.SupportedExtensions
+	}
+	if change.CognitiveLoad != "" {
+		c.CognitiveLoad = change.CognitiveLoad
+	}
+	if change.PaceWPM != 0 {
+		c.PaceWPM = change.PaceWPM
+	}
+	if change.AcceptSignedManifestsOnly != nil {
+		c.AcceptSignedManifestsOnly = change.AcceptSignedManifestsOnly
+	}
+	if len(change.Extensions) > 0 {
+		c.Extensions = maps.Clone(c.Extensions) // the caller's, or another goroutine's
+		if c.Extensions == nil {
+			c.Extensions = map[string]json.RawMessage{}
+		}
+		maps.Copy(c.Extensions, change.Extensions)
+	}
+	return c
 }

@@ -70,7 +70,7 @@ func TestVocabulary(t *testing.T) {
 	}
 }
 
-// D-06, ENV-046, ENV-047: what is added passes Validate and comes back, and its vocabulary is named once.
+// D-06, ENV-046, ENV-047, EXT-019: what is added passes Validate and comes back, and its vocabulary is named once.
 func TestAddExtension(t *testing.T) {
 	e := started(func(e *aaep.Event) { e.Context = nil })
 	type record struct {

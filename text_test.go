@@ -227,6 +227,7 @@ func TestEventLanguage(t *testing.T) {
 	}
 }
 
+// I18N-002: the form of BCP 47.
 func TestValidLanguageTag(t *testing.T) {
 	for s, want := range map[string]bool{
 		"en": true, "en-US": true, "zh-Hant-TW": true, "i-klingon": true, "x": true, "EN-us": true, "es-419": true,

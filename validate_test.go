@@ -233,7 +233,7 @@ var refusals = []refusal{
 	{"HS-041", "/capabilities/pace_wpm", caps(func(c *aaep.Capabilities) { c.Extensions["pace_wpm"] = json.RawMessage(`{}`) })},
 	{"EXT-009", "/capabilities/aaep", caps(func(c *aaep.Capabilities) { c.Extensions["aaep"] = json.RawMessage(`{}`) })},
 	{"HS-045", "/subscription_id", control(func(m *aaep.SubscriptionAccepted) { m.SubscriptionID = "sub_quickstart-demo" })},
-	{"HS-044", "/aaep_version", control(func(m *aaep.SubscriptionAccepted) { m.AAEPVersion = "1.0" })},
+	{"HS-044", "/aaep_version", control(func(m *aaep.SubscriptionAccepted) { m.AAEPVersion = "1.0" })}, // HS-092
 	{"HS-048", "/manifest_uri", control(func(m *aaep.SubscriptionAccepted) { m.ManifestURI = "https:" })},
 	{"HS-048", "/signed_manifest", control(func(m *aaep.SubscriptionAccepted) { m.SignedManifest = "e30.e30" })},
 	{"HS-048", "/signed_manifest", control(func(m *aaep.SubscriptionAccepted) { m.SignedManifest = "e30.e30.c2ln=" })},

@@ -24,6 +24,7 @@ func mostInOneSecond(times []time.Time) (most int) {
 	return most
 }
 
+// HS-064: what was spent comes back one by one, a second later, and not at ticks.
 func TestBudget(t *testing.T) {
 	b := NewBudget(2)
 	for i, step := range []struct {

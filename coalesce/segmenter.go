@@ -286,7 +286,7 @@ func (s *Segmenter) segment(seg []byte) {
 
 // add takes one character of normalized text.
 func (s *Segmenter) add(char []byte) {
-	s.begun = true
+	s.begun = len(char) > 1 || char[0] < utf8.RuneSelf // a mark after an invalid byte begins anew
 	s.buf = append(s.buf, char...)
 	s.count++
 	s.advance()

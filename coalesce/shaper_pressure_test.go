@@ -18,7 +18,7 @@ const (
 	awaiting = aaep.StateAwaitingInput
 )
 
-// D-51: what merges while the budget is spent, and what does not.
+// D-51, EVT-038, HS-065: what merges while the budget is spent, and what does not.
 func TestShaperMerges(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -122,7 +122,7 @@ func TestShaperBacklog(t *testing.T) {
 	r.verify()
 }
 
-// D-49, INV-25, INV-24: bursts, steady load and idle-then-burst; critical events neither wait nor spend.
+// D-49, HS-013, INV-25, INV-24: bursts, steady load and idle-then-burst; critical events neither wait nor spend.
 func TestShaperBudget(t *testing.T) {
 	for _, rate := range []int64{1, 3, 100} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {

@@ -264,7 +264,7 @@ func (w *writer) chunk(chunk string, complete bool) *aaep.Event {
 
 func newWriter() *writer { return &writer{session: "a", output: "o", lang: "en"} }
 
-// D-47, D-48, D-34, D-53, INV-24: what passes.
+// D-47, D-48, D-34, D-53, HS-029, HS-036, INV-24: what passes.
 func TestShaperFilters(t *testing.T) {
 	all := []*aaep.Event{
 		event("a", &aaep.SessionStarted{}), change(aaep.StateIdle, aaep.StateDeciding),
@@ -329,7 +329,7 @@ func TestShaperFilters(t *testing.T) {
 	}
 }
 
-// D-53, §5.3.1.2: verbosity chooses words, never events; the label says which words were chosen.
+// D-53, HS-016, §5.3.1.2: verbosity chooses words, never events; the label says which words were chosen.
 func TestShaperWording(t *testing.T) {
 	full := aaep.Text{Terse: "T", Normal: "N", Detailed: "D"}
 	const terse, normal, detailed = aaep.VerbosityTerse, aaep.VerbosityNormal, aaep.VerbosityDetailed

@@ -17,7 +17,7 @@ const (
 	completion = aaep.BoundaryCompletion
 )
 
-// D-28: every set of boundaries against one stream of tokens. Text is cut at the finest one listed, labelled
+// D-28, HS-024, HS-038: every set of boundaries against one stream of tokens. Text is cut at the finest one listed, labelled
 // with the coarsest one listed that was reached; the closing chunk is labelled completion (D-27: positions).
 func TestShaperBoundaries(t *testing.T) {
 	tokens := []string{"Hé", "llo wor", "ld. ", "How are", " you?", "\n\n", "New pa", "ge. End"}
@@ -149,7 +149,7 @@ func TestShaperClosingChunk(t *testing.T) {
 	})
 }
 
-// D-12: at most 16384 bytes leave in one event, whether they come at once or gather.
+// D-12, ENV-061: at most 16384 bytes leave in one event, whether they come at once or gather.
 func TestShaperChunkLimit(t *testing.T) {
 	line := strings.Repeat("多くの言葉 ", 1500) // 24000 bytes, no sentence ends
 	for _, rate := range []int64{0, 1} {

@@ -20,7 +20,7 @@ var (
 	allTypes = append(append([]aaep.Type{}, core...), others...)
 )
 
-// HS-025..029, D-47, §5.3.1.7.
+// HS-025, 026, 027 and 028, D-47, §5.3.1.7.
 func TestFilters(t *testing.T) {
 	agent := []string{"aaep:agent.*"}
 	for _, tc := range []struct {

@@ -52,43 +52,7 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 	ask := now.Capabilities()
 	// What was honored as none is left out of the answer; it must not become the default here.
 	ask.Languages, ask.SupportedConformanceLevels = now.Languages, now.Levels
-	if change.MaxEventsPerSecond != 0 {
-		ask.MaxEventsPerSecond = change.MaxEventsPerSecond
-	}
-	if change.PreferredVerbosity != "" {
-		ask.PreferredVerbosity = change.PreferredVerbosity
-	}
-	if change.Languages != nil {
-		ask.Languages = change.Languages
-	}
-	if change.SupportsConfirmationReply != nil {
-		ask.SupportsConfirmationReply = change.SupportsConfirmationReply
-	}
-	if change.SupportsClarificationReply != nil {
-		ask.SupportsClarificationReply = change.SupportsClarificationReply
-	}
-	if change.CoalesceBoundaries != nil {
-		ask.CoalesceBoundaries = change.CoalesceBoundaries
-	}
-	if change.EventFilters != nil {
-		ask.EventFilters = change.EventFilters
-	}
-	if change.SupportedConformanceLevels != nil {
-		ask.SupportedConformanceLevels = change.SupportedConformanceLevels
-	}
-	if change.SupportedExtensions != nil {
-		ask.SupportedExtensions = change.SupportedExtensions
-	}
-	if change.CognitiveLoad != "" {
-		ask.CognitiveLoad = change.CognitiveLoad
-	}
-	if change.PaceWPM != 0 {
-		ask.PaceWPM = change.PaceWPM
-	}
-	if change.AcceptSignedManifestsOnly != nil {
-		ask.AcceptSignedManifestsOnly = change.AcceptSignedManifestsOnly
-	}
-	return decide(ask, offer)
+	return decide(ask.With(change), offer)
 }
 
 func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {

@@ -68,7 +68,7 @@ func TestSeedExample(t *testing.T) {
 	}
 }
 
-// D-57, HS-005, HS-058: our MAJOR as a release is spoken, everything else is refused, and told what is.
+// D-57, HS-005, HS-058, VER-008: our MAJOR as a release is spoken, everything else is refused, and told what is.
 func TestVersions(t *testing.T) {
 	for _, v := range []string{"1.0.0", "1.9.0", "1.0.1", "1.10.20", "1.999999999999999999999.0"} {
 		req := request(aaep.Capabilities{})

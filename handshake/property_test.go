@@ -79,7 +79,7 @@ func honored(t handshake.Terms) wish {
 		t.Filters.Exclude, t.Levels, t.Extensions, t.SignedOnly, string(t.Verbosity), string(t.CognitiveLoad), t.PaceWPM}
 }
 
-// excess names the fields in which w gives more than was asked. INV-30, P5, HS-049..054.
+// excess names the fields in which w gives more than was asked. INV-30, P5, HS-049, 050, 051, 052, 053 and 054.
 func (w wish) excess(asked wish) (fields []string) {
 	more := func(field string, is bool) {
 		if is {
@@ -160,7 +160,7 @@ func anyOffer(t *rapid.T) handshake.Offer {
 	}
 }
 
-// INV-30, P5: for arbitrary requests, offers and chains of renegotiations the honored terms are no more than was
+// INV-30, P5, HS-093: for arbitrary requests, offers and chains of renegotiations the honored terms are no more than was
 // asked, can be sent, and are stable; a refusal has one of the codes of §5.5.3.
 func TestNeverMoreThanAsked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

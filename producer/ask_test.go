@@ -24,7 +24,7 @@ func tool(s *producer.Session, t producer.Tool, d *deed) <-chan result[string] {
 
 const asked = "session.started idle>thinking thinking>awaiting_input awaiting.confirmation "
 
-// D-31, EVT-041, EVT-042: ask, accept, announce, act, tell.
+// D-31, EVT-041, EVT-042, EVT-093: ask, accept, announce, act, tell.
 func TestAccept(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s, d := st.record(), st.session("Paying."), &deed{}
@@ -41,7 +41,7 @@ func TestAccept(t *testing.T) {
 }
 
 // The three answers of a question that is about a tool, and no answer at all. None runs it, and each is told
-// as what it is (INV-03, INV-11, D-80).
+// as what it is, also to one that was not asked (INV-03, INV-11, D-80, HS-088).
 func TestNoAccept(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(*listener)
@@ -110,7 +110,7 @@ func TestReplyAtTheDeadline(t *testing.T) {
 	}
 }
 
-// D-34: with nobody to ask, the default applies at once and everyone is told.
+// D-34, HS-020: with nobody to ask, the default applies at once and everyone is told.
 func TestNobodyToAsk(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		w, s, d := st.watch(), st.session("Paying."), &deed{}
@@ -139,7 +139,7 @@ func TestOneOfTwoLeaves(t *testing.T) {
 	})
 }
 
-// INV-03, D-80: silence says yes only where the author said so and nothing bad can come of it.
+// INV-03, D-80, CONF-032, CONF-033: silence says yes only where the author said so and nothing bad can come of it.
 func TestDefaultAccept(t *testing.T) {
 	for _, c := range []struct {
 		name         string

@@ -9,7 +9,7 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// §6.5: an answer comes back as what it is; one of another kind is none, and does no harm.
+// §6.5, CONF-045: an answer comes back as what it is; one of another kind is none, and does no harm.
 func TestClarify(t *testing.T) {
 	choices := []aaep.Choice{{Value: "1", Label: "One"}, {Value: "2", Label: "Two"}}
 	kinds := func(k ...aaep.ResponseKind) producer.Question { return producer.Question{Kinds: k} }
@@ -44,7 +44,8 @@ func TestClarify(t *testing.T) {
 	}
 }
 
-// Silence is the default, as a value of its kind, or an error that says which silence it was.
+// Silence is the default, as a value of its kind, or an error that says which silence it was (EVT-086). With nobody to
+// ask, that is at once, and the question is not told (HS-021).
 func TestClarifyWithoutAnswer(t *testing.T) {
 	number := producer.Question{Ask: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}, Default: "7"}
 	for name, c := range map[string]struct {

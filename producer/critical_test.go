@@ -18,7 +18,7 @@ func backlog(st *stage, n int) {
 	synctest.Wait()
 }
 
-// INV-24, P3: a question overtakes 200 held events, at once; the others keep their rate.
+// INV-24, P3, HS-014, HS-067: a question overtakes 200 held events, at once; the others keep their rate.
 func TestQuestionOvertakesABacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(answering(caps(1, aaep.BoundarySentence)))
@@ -41,7 +41,7 @@ func TestQuestionOvertakesABacklog(t *testing.T) {
 	})
 }
 
-// D-50: an error comes at once and last, after all of the text and the tools of its session.
+// D-50, HS-062: an error comes at once and last, after all of the text and the tools of its session.
 func TestErrorOvertakesABacklog(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(caps(1, aaep.BoundarySentence))
@@ -114,7 +114,7 @@ func TestCriticalOvertakesOnASlowLink(t *testing.T) {
 	})
 }
 
-// D-48: filters never keep a critical event away, and keep every other.
+// D-48, HS-062: filters never keep a critical event away, and keep every other.
 func TestFilters(t *testing.T) {
 	for name, f := range map[string]*aaep.EventFilters{
 		"exclude all":  {Exclude: []string{"*"}},

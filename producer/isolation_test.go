@@ -40,7 +40,7 @@ func play(t *testing.T, st *stage, l *listener) (came []time.Duration, longest t
 	return came, longest
 }
 
-// INV-26, P7: one that never reads and one that vanishes cost the others nothing.
+// INV-26, P7, HS-084, HS-085: one that never reads and one that vanishes cost the others nothing.
 func TestIsolation(t *testing.T) {
 	var alone []time.Duration
 	bubble(t, func(t *testing.T, st *stage) {
@@ -164,7 +164,7 @@ func TestMaxSubscriptions(t *testing.T) {
 	})
 }
 
-// A first message that is no request is refused in words (INV-31).
+// A first message that is no request is refused in words (INV-31, HS-043).
 func TestFirstMessage(t *testing.T) {
 	for _, data := range []string{"", "{", "null", `{"type":"subscription.close","subscription_id":"sub_1"}`, `{"type":"\u202e"}`,
 		`{"type":"subscription.request","aaep_version":"2.0.0","subscriber_id":"raw","capabilities":{}}`} {

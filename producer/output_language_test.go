@@ -8,7 +8,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// I18N-018, EVT-064, EVT-065, D-20: language and media type are those of the text they were said before, whole
+// EVT-064, EVT-065, D-20: language and media type are those of the text they were said before, whole
 // characters and accents stay together, and a chunk holds one of each.
 func TestOutputLanguages(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {

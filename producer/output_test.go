@@ -86,7 +86,7 @@ func TestInvalidBytes(t *testing.T) {
 	}
 }
 
-// One write of a megabyte is told in events of legal size (§3.7), and never splits a character.
+// One write of a megabyte is told in events of legal size (§3.7, TR-022), and never splits a character.
 func TestLongWrite(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, slow := st.record(), st.listen(caps(1, aaep.BoundaryParagraph))

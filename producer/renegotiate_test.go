@@ -22,7 +22,7 @@ func (l *listener) renegotiate(change aaep.Capabilities) *aaep.SubscriptionAccep
 	return acc
 }
 
-// §5.7.2: new terms hold for every event after the answer, and no text is lost or doubled on the way (INV-28).
+// §5.7.2, HS-076: new terms hold for every event after the answer, and no text is lost or doubled on the way (INV-28).
 func TestRenegotiateInTheMiddle(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(caps(0, aaep.BoundarySentence))
@@ -104,7 +104,8 @@ func TestRenegotiateIntoAQuestion(t *testing.T) {
 	})
 }
 
-// §5.7, D-54: a refused renegotiation is told, ends the subscription and defaults its questions.
+// §5.7, D-54: a refused renegotiation is told, ends the subscription and defaults its questions; its terms never hold
+// (TERM-015).
 func TestRenegotiationRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		id   string

@@ -16,7 +16,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// INV-09: a reply that breaks any one rule has no effect, and the question can still be answered.
+// INV-09, CONF-025: a reply that breaks any one rule has no effect, and the question can still be answered.
 func TestRepliesWithoutEffect(t *testing.T) {
 	edit := func(name string, value any) func(*testing.T, *listener, *listener, *aaep.AwaitingConfirmation) {
 		return func(_ *testing.T, l, _ *listener, q *aaep.AwaitingConfirmation) {

@@ -139,7 +139,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// INV-22: who cannot go on from where it was is told what the agent is doing.
+// INV-22, TR-025: who cannot go on from where it was is told what the agent is doing.
 func TestResumeFromNowhere(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		_, open := st.resumable(everything())

@@ -152,6 +152,7 @@ func TestCloseInAPanic(t *testing.T) {
 	})
 }
 
+// EVT-027: the end of the caller's context is told as a cancellation.
 func TestContextEndsTheSession(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.record()
@@ -273,7 +274,8 @@ func TestFailCategories(t *testing.T) {
 	}
 }
 
-// The package's own words are English, and say so where the agent's are not (§11).
+// The package's own words are English, and say so where the agent's are not (§11); they are told all the same (I18N-008),
+// and every event has its hints (TERM-013).
 func TestLanguages(t *testing.T) {
 	bubbleWith(t, producer.Config{Language: "ar"}, func(t *testing.T, st *stage) {
 		c := answering(everything())

@@ -38,6 +38,7 @@ func tell(s *producer.Session, text string) {
 	s.Complete(aaep.Text{Terse: "Done.", Normal: "It is done.", Detailed: "It is done, all of it."})
 }
 
+// Each hears the same session on its own terms (TERM-014), progress within its rate too (EVT-037).
 func TestTwoListeners(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		st.record()

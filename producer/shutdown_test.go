@@ -13,7 +13,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// INV-53: each listener gets all it is owed, at its own rate, and a goodbye.
+// INV-53: each listener gets all it is owed, at its own rate, and a goodbye (HS-079).
 func TestShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		slow := st.listen(caps(1, aaep.BoundarySentence))
@@ -100,7 +100,7 @@ func TestShutdownDeadline(t *testing.T) {
 	})
 }
 
-// One that is still shaking hands does not hold a shutdown up.
+// One that is still shaking hands does not hold a shutdown up (HS-078).
 func TestShutdownInTheHandshake(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.connect()

@@ -211,7 +211,7 @@ var fixtures = map[string][]fixture{
 	"subscription.accepted": {
 		{"HS-044", "/honored_capabilities", ``},
 		{"HS-045", "/subscription_id", `"sub_quickstart-demo"`},
-		{"ENV-025", "/producer/vendor", `"v"`},
+		{"ENV-025", "/producer/vendor", `"v"`}, // HS-046
 		{"HS-047", "/session_id", `"sess_1"`},
 		{"HS-048", "/signed_manifest", `"not a jws"`},
 		{"HS-048", "/manifest_uri", `"/manifest"`},

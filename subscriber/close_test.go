@@ -13,7 +13,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Close tells the producer, once. HS-081, LVL-038
+// Close tells the producer, once. HS-079, HS-081, LVL-038
 func TestClose(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		sub, p := open(t, newStage(), Config{})
@@ -132,7 +132,7 @@ func TestCloseInOddMoments(t *testing.T) {
 	}
 }
 
-// A Close at the moment of a new handshake leaves that subscription too. LVL-038
+// A Close at the moment of a new handshake leaves that subscription too. HS-078, LVL-038
 func TestCloseRacesWithHandshake(t *testing.T) {
 	for range 200 {
 		bubble(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Events come in order and each once; ids differ by case. TR-006, TR-010, LVL-037, HS-068
+// Events come in order and each once; ids differ by case. ENV-015, ENV-016, TR-006, TR-010, LVL-037, HS-068
 func TestEventsInOrderEachOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		sub, p := open(t, newStage(), Config{})
@@ -31,7 +31,7 @@ func TestEventsInOrderEachOnce(t *testing.T) {
 }
 
 // One bad message costs one message, and what nobody knows is handed on. INV-35, D-05, LVL-013, LVL-016,
-// HS-034, HS-077, D-39, D-54
+// HS-034, HS-077, ENV-010, D-39, D-54
 func TestBadAndUnknownMessages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log bytes.Buffer

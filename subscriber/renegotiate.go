@@ -113,7 +113,7 @@ func (s *Subscription) agree(m *aaep.SubscriptionAccepted) error {
 		s.cfg.Logger.Warn("answer without a question", "type", m.MessageType())
 		return nil
 	}
-	wanted := merge(s.wanted, r.change)
+	wanted := s.wanted.With(r.change)
 	err := checkAccepted(s.requestLocked(wanted), m)
 	if err == nil && m.SubscriptionID != s.accepted.SubscriptionID {
 		err = &aaep.Rejection{Code: aaep.PolicyViolation, Message: "the producer's answer is about another subscription"}

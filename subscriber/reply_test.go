@@ -17,7 +17,7 @@ import (
 )
 
 // A decision goes out once, with the token and the subscription it came with. CONF-010, CONF-012 to CONF-017,
-// LVL-023, LVL-024, INV-18, INV-19
+// EVT-077, TERM-017, LVL-023, LVL-024, INV-18, INV-19
 func TestReplyOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		sub, p := open(t, newStage(), Config{})
@@ -47,7 +47,7 @@ func TestReplyOnce(t *testing.T) {
 	})
 }
 
-// Nobody answers for the user: no reply at the timeout, none on Close. INV-18, LVL-023, CONF-039
+// Nobody answers for the user: no reply at the timeout, none on Close. EVT-079, INV-18, LVL-023, CONF-039
 func TestNoReplyByItself(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		sub, p := open(t, newStage(), Config{})

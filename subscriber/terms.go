@@ -1,9 +1,7 @@
 package subscriber
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -36,54 +34,6 @@ func Braille(languages ...string) aaep.Capabilities {
 		CoalesceBoundaries:         []aaep.Boundary{aaep.BoundaryCompletion},
 		SupportedConformanceLevels: []int64{1},
 	}
-}
-
-// merge is what a renegotiation leaves: change where it says something, before elsewhere.
-func merge(before, change aaep.Capabilities) aaep.Capabilities {
-	if change.MaxEventsPerSecond != 0 {
-		before.MaxEventsPerSecond = change.MaxEventsPerSecond
-	}
-	if change.PreferredVerbosity != "" {
-		before.PreferredVerbosity = change.PreferredVerbosity
-	}
-	if change.Languages != nil {
-		before.Languages = change.Languages
-	}
-	if change.SupportsConfirmationReply != nil {
-		before.SupportsConfirmationReply = change.SupportsConfirmationReply
-	}
-	if change.SupportsClarificationReply != nil {
-		before.SupportsClarificationReply = change.SupportsClarificationReply
-	}
-	if change.CoalesceBoundaries != nil {
-		before.CoalesceBoundaries = change.CoalesceBoundaries
-	}
-	if change.EventFilters != nil {
-		before.EventFilters = change.EventFilters
-	}
-	if change.SupportedConformanceLevels != nil {
-		before.SupportedConformanceLevels = change.SupportedConformanceLevels
-	}
-	if change.SupportedExtensions != nil {
-		before.SupportedExtensions = change.SupportedExtensions
-	}
-	if change.CognitiveLoad != "" {
-		before.CognitiveLoad = change.CognitiveLoad
-	}
-	if change.PaceWPM != 0 {
-		before.PaceWPM = change.PaceWPM
-	}
-	if change.AcceptSignedManifestsOnly != nil {
-		before.AcceptSignedManifestsOnly = change.AcceptSignedManifestsOnly
-	}
-	if len(change.Extensions) > 0 {
-		before.Extensions = maps.Clone(before.Extensions) // the caller's, or another goroutine's
-		if before.Extensions == nil {
-			before.Extensions = map[string]json.RawMessage{}
-		}
-		maps.Copy(before.Extensions, change.Extensions)
-	}
-	return before
 }
 
 // checkAccepted refuses an answer that promises what was not asked for (§5.4.4), or proves less than was

@@ -95,7 +95,10 @@ func (c *Checker) Message(line int, data []byte) []Finding {
 	// The schemas see what was written, and not only what was read.
 	found = merge(found, findings(line, string(ev.Type()), ev.SessionID, schemas.Validate(data)))
 	for _, v := range ev.Diagnostics {
-		found = merge(found, []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Violation: v, Note: allowed(v)}})
+		found = merge(found, []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Violation: v}})
+	}
+	for i := range found {
+		found[i].Note = allowed(ev, found[i].Violation)
 	}
 	return append(found, c.order(line, ev)...)
 }
@@ -115,10 +118,18 @@ func merge(found, more []Finding) []Finding {
 	return found
 }
 
-// allowed reports whether what was read liberally is within the schemas: a decision of this project, or a member
-// that only the prose demands.
-func allowed(v aaep.Violation) bool {
-	return strings.HasPrefix(v.Requirement, "D-") || v.Requirement == "I18N-001"
+// allowed reports whether what was found is within the prose and the published schemas: a decision of this
+// project, a member that only the prose demands, text that could deceive, or the one default that is only
+// discouraged (§6.4.1). This SDK sends none of it.
+func allowed(ev *aaep.Event, v aaep.Violation) bool {
+	switch {
+	case strings.HasPrefix(v.Requirement, "D-"), strings.HasPrefix(v.Requirement, "INV-"), v.Requirement == "I18N-001":
+		return true
+	case v.Requirement == "CONF-031":
+		p, ok := ev.Payload.(*aaep.AwaitingConfirmation)
+		return ok && p.RiskLevel == aaep.RiskLow
+	}
+	return false
 }
 
 // order judges where an event stands among the others of its session.

@@ -19,7 +19,7 @@ func pay() *aaep.AwaitingConfirmation {
 		DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskMedium}
 }
 
-// Every event is said in plain sentences, whether it brings a summary or not.
+// Every event is said in plain sentences, whether it brings a summary or not. EVT-023
 func TestAnnouncement(t *testing.T) {
 	for _, tt := range []struct {
 		ev   *aaep.Event

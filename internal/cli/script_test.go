@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the command as people do: as processes that talk over real connections and get real
-// signals. Nothing sleeps; what must happen is awaited.
+// signals. Nothing sleeps; what must happen is awaited. EVT-078: listen_answer wants the whole question and both answers.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),

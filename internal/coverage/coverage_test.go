@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -31,4 +33,74 @@ func TestIDs(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("ids = %v, want %v", got, want)
 	}
+}
+
+func TestReasons(t *testing.T) {
+	reqs, named := facts(t)
+	for _, problem := range check(reqs, named, reasons) {
+		t.Error(problem)
+	}
+}
+
+func TestReasonsCanFail(t *testing.T) {
+	first, second := "SM"+"-001", "SM"+"-002"
+	reqs := []requirement{{id: first}, {id: second}}
+	for _, tt := range []struct {
+		named   string
+		reasons []reason
+		want    string
+	}{
+		{first, []reason{{second, "later"}}, ""},
+		{first, nil, "neither"},
+		{first, []reason{{first, "later"}, {second, "later"}}, "stale"},
+		{first, []reason{{second, "later"}, {"SM" + "-999", "later"}}, "no such"},
+		{"", []reason{{second, "later"}, {first, "later"}}, "order"},
+		{first, []reason{{second, "later"}, {second, "again"}}, "order"},
+		{first, []reason{{second, ""}}, "neither"},
+	} {
+		got := strings.Join(check(reqs, map[string][]string{tt.named: {"a_test.go"}}, tt.reasons), "\n")
+		if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%v: %q, want %q", tt.reasons, got, tt.want)
+		}
+	}
+}
+
+func facts(t *testing.T) ([]requirement, map[string][]string) {
+	t.Helper()
+	reqs, err := read(filepath.Join("../..", "docs", "requirements.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, err := scan("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reqs, named
+}
+
+// whole are the areas in which each requirement needs a test or a reason.
+var whole = []string{"ENV", "EVT", "SM", "HS", "CONF", "EXT", "I18N", "VER", "TERM", "TR", "SSE"}
+
+// check says what is wrong with a table of reasons.
+func check(reqs []requirement, named map[string][]string, table []reason) (problems []string) {
+	why := map[string]string{}
+	for i, r := range table {
+		why[r.id] = r.why
+		if i > 0 && r.id <= table[i-1].id {
+			problems = append(problems, r.id+" is out of order")
+		}
+		if !slices.ContainsFunc(reqs, func(q requirement) bool { return q.id == r.id }) {
+			problems = append(problems, r.id+": there is no such requirement")
+		}
+		if len(named[r.id]) > 0 {
+			problems = append(problems, r.id+": the reason is stale; a test names it: "+strings.Join(named[r.id], ", "))
+		}
+	}
+	for _, q := range reqs {
+		prefix, _, _ := strings.Cut(q.id, "-")
+		if slices.Contains(whole, prefix) && len(named[q.id]) == 0 && why[q.id] == "" {
+			problems = append(problems, q.id+" has neither a test that names it nor a reason")
+		}
+	}
+	return problems
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// INV-03, INV-04, D-33, D-80, CONF-030..033: what silence, a lost line and a withdrawal come to.
+// INV-03, INV-04, D-33, D-80, CONF-030, 031 and 033: what silence, a lost line and a withdrawal come to.
 func TestConfirmationDefaults(t *testing.T) {
 	const accept, reject = aaep.Accept, aaep.Reject
 	for _, tc := range []struct {
@@ -118,7 +118,7 @@ func TestDefaultResponse(t *testing.T) {
 	}
 }
 
-// CONF-041..045: a response of the wrong kind is no reply; the right one after it is used.
+// CONF-041, 042, 043, 044 and 045: a response of the wrong kind is no reply; the right one after it is used.
 func TestResponses(t *testing.T) {
 	all := []any{"red", "green", "", "true", true, false, 0.0, 3.5, int64(3), nil, []any{"red"}, map[string]any{}, []byte("red")}
 	for _, tc := range []struct {

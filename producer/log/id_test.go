@@ -14,7 +14,7 @@ import (
 
 var idForm = regexp.MustCompile(`^evt_[0-9a-f]{32}$`)
 
-// D-44, INV-23: ids are evt_ and 32 lower-case hex digits, and the log finds its own again.
+// D-44, INV-23, ENV-014: ids are evt_ and 32 lower-case hex digits, and the log finds its own again.
 func TestEventIDProperty(t *testing.T) {
 	const events = 1000
 	l, other := filled(10, events), filled(10, events)
@@ -37,7 +37,7 @@ func TestEventIDProperty(t *testing.T) {
 	})
 }
 
-// Whatever a peer says as its Last-Event-ID, only an id of ours is taken, in the one spelling we gave it.
+// Whatever a peer says as its Last-Event-ID, only an id of ours is taken, in the one spelling we gave it (ENV-015).
 func TestLocateRefuses(t *testing.T) {
 	l := filled(10, 100)
 	id := l.EventID(7, 0)

@@ -162,7 +162,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// TestConnectAndCut: many who come and vanish leave nothing behind (INV-51).
+// TestConnectAndCut: many who come and vanish leave nothing behind (INV-51, TR-012).
 func TestConnectAndCut(t *testing.T) {
 	st := start(t, producer.Config{Grace: -1})
 	s := st.session("Talking.")

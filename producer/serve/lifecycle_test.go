@@ -17,7 +17,7 @@ import (
 	"github.com/aaep-go/aaep/schemas"
 )
 
-// TestLifecycle is the example of §5.11 as one conversation in plain HTTP.
+// TestLifecycle is the example of §5.11 as one conversation in plain HTTP, replies too (TR-014).
 func TestLifecycle(t *testing.T) {
 	st := start(t, producer.Config{})
 	c := terms(3, aaep.BoundarySentence, aaep.BoundaryCompletion)

@@ -25,7 +25,7 @@ func outcome(err error) aaep.Decision {
 }
 
 // TestTenRace: ten subscribers answer every question at once over sockets of their own. There is one outcome, it is
-// an answer that somebody gave, and everybody is told the same (INV-01, INV-05, INV-10).
+// an answer that somebody gave, and everybody is told the same (CONF-050, INV-01, INV-05, INV-10).
 func TestTenRace(t *testing.T) {
 	const repliers, rounds = 10, 200
 	st := start(t, producer.Config{})
@@ -122,7 +122,7 @@ func TestFirstAnswered(t *testing.T) {
 }
 
 // TestUniformAnswers: whatever is wrong with a well-formed reply, its sender gets the same as for a good one (INV-10,
-// D-36), and the question can still be answered (INV-09).
+// D-36, CONF-026), and the question can still be answered (INV-09, TERM-017).
 func TestUniformAnswers(t *testing.T) {
 	st := start(t, producer.Config{})
 	r, blind := subscribe(t, st.addr, everything), subscribe(t, st.addr, mute(everything))
@@ -186,7 +186,7 @@ func TestUniformAnswers(t *testing.T) {
 }
 
 // TestMalformedReplies: what is no reply at all is refused, the same way for all that is wrong with the words of it,
-// and has no effect (D-36, D-41, INV-09, INV-33, INV-45).
+// and has no effect (CONF-019, D-36, D-41, INV-09, INV-33, INV-45).
 func TestMalformedReplies(t *testing.T) {
 	st := start(t, producer.Config{})
 	r := subscribe(t, st.addr, everything)

@@ -95,7 +95,7 @@ func TestCuts(t *testing.T) {
 	})
 }
 
-// TestCutsMissNothing: one without limits has every single event (SSE-013).
+// TestCutsMissNothing: one without limits has every single event (SSE-013, TR-009).
 func TestCutsMissNothing(t *testing.T) {
 	whole, _, err := cutOnce(start(t, producer.Config{}), everything, fault{})
 	check(t, err)
@@ -422,7 +422,7 @@ func TestNewStreamReplacesOld(t *testing.T) {
 }
 
 // TestGrace: a question whose only recipient stays away is given up after the grace time and not before; one whose
-// recipient comes back within it can be answered (INV-15, D-38).
+// recipient comes back within it can be answered (INV-15, D-38, TR-013).
 func TestGrace(t *testing.T) {
 	const grace = 500 * time.Millisecond
 	for _, comesBack := range []bool{false, true} {

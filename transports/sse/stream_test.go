@@ -30,7 +30,7 @@ func raw(t *testing.T, o ServerOptions, id string) (s *Server, url string, p tra
 	return s, url, p, st, resp.Body
 }
 
-// The bytes on the wire. SSE-006, D-55, D-64, D-65, D-82, TR-003
+// The bytes on the wire. SSE-006, D-55, D-64, D-65, D-82, TR-003, TR-004
 func TestStreamBytes(t *testing.T) {
 	_, url, p, st, body := raw(t, ServerOptions{}, "sub_1")
 	check(t, st.SendEvent(t.Context(), ev(1), "evt_1", true))
