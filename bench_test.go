@@ -1,6 +1,7 @@
 package aaep_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -54,4 +55,34 @@ func BenchmarkDecode(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkPlain is what the standard library takes for the same bytes, without looking at what they say.
+func BenchmarkPlain(b *testing.B) {
+	data, err := aaep.Encode(outputEvent())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("decode into a map", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			var v map[string]any
+			if err := json.Unmarshal(data, &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("encode a map", func(b *testing.B) {
+		var v map[string]any
+		if err := json.Unmarshal(data, &v); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := json.Marshal(v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -39,6 +39,8 @@ const (
 	maxEnded = 10000  // ended sessions that are remembered
 	maxOpen  = 10000  // sessions that may be under way
 	maxIDs   = 100000 // event ids of one session that are remembered
+
+	maxProducers = 64 // producers of one session
 )
 
 // recent remembers the newest strings it was given.
@@ -62,9 +64,9 @@ func (r *recent) add(s string, most int) {
 }
 
 type session struct {
-	line    int  // of its first event
-	partial bool // its beginning is not here
-	machine lifecycle.Session
+	line    int                           // of its first event
+	partial bool                          // its beginning is not here
+	parts   map[string]*lifecycle.Session // by agent_id: each producer has its own states, tools and outputs (A.9)
 	ids     recent
 }
 
@@ -147,7 +149,7 @@ func (c *Checker) order(line int, ev *aaep.Event) []Finding {
 		if c.sessions == nil {
 			c.sessions = map[string]*session{}
 		}
-		s = &session{line: line, partial: ev.Type() != aaep.TypeSessionStarted}
+		s = &session{line: line, partial: ev.Type() != aaep.TypeSessionStarted, parts: map[string]*lifecycle.Session{}}
 		c.sessions[ev.SessionID] = s
 		if s.partial {
 			return []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true, Violation: aaep.Violation{
@@ -163,12 +165,38 @@ func (c *Checker) order(line int, ev *aaep.Event) []Finding {
 			Requirement: "ENV-013", Pointer: "/event_id", Problem: "was used before; every event has an id of its own"}}})
 	}
 	s.ids.add(ev.EventID, maxIDs)
-	s.settle(ev)
-	found = append(found, findings(line, string(ev.Type()), ev.SessionID, s.machine.Next(ev))...)
+	mine := s.part(ev)
+	if mine == nil {
+		return append(found, Finding{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true,
+			Violation: aaep.Violation{Problem: "the session has too many producers; the order of this one's events is not judged"}})
+	}
+	settle(mine, ev)
+	found = append(found, findings(line, string(ev.Type()), ev.SessionID, mine.Next(ev))...)
 	if ev.Type().Terminal() {
+		for _, other := range s.parts {
+			if other != mine { // what it left open is open for good
+				found = merge(found, findings(line, string(ev.Type()), ev.SessionID, other.Next(ev)))
+			}
+		}
 		c.end(ev.SessionID)
 	}
 	return found
+}
+
+// part returns the machine of the event's producer, or nil if there are too many producers.
+func (s *session) part(ev *aaep.Event) *lifecycle.Session {
+	agent := ev.Producer.AgentID
+	if s.parts[agent] == nil {
+		if len(s.parts) >= maxProducers {
+			return nil
+		}
+		m := new(lifecycle.Session)
+		if len(s.parts) > 0 {
+			m.Join(ev.SessionID)
+		}
+		s.parts[agent] = m
+	}
+	return s.parts[agent]
 }
 
 func (c *Checker) end(id string) {
@@ -178,12 +206,12 @@ func (c *Checker) end(id string) {
 
 // settle tells the machine how a question ended. Replies are seldom written down, so leaving awaiting_input is
 // taken as the answer: to calling_tool it was a yes.
-func (s *session) settle(ev *aaep.Event) {
+func settle(m *lifecycle.Session, ev *aaep.Event) {
 	change, ok := ev.Payload.(*aaep.StateChanged)
 	if !ok || change.FromState != aaep.StateAwaitingInput {
 		return
 	}
-	open := s.machine.OpenQuestions()
+	open := m.OpenQuestions()
 	if len(open) == 0 {
 		return
 	}
@@ -191,7 +219,7 @@ func (s *session) settle(ev *aaep.Event) {
 	if change.ToState == aaep.StateCallingTool {
 		decision = aaep.Accept
 	}
-	_ = s.machine.Settled(open[0], decision) // it is open
+	_ = m.Settled(open[0], decision) // it is open
 }
 
 // reply takes an answer that was written down.
@@ -210,9 +238,11 @@ func (c *Checker) reply(m aaep.Message) {
 		return
 	}
 	for _, s := range c.sessions {
-		if slices.Contains(s.machine.OpenQuestions(), token) {
-			_ = s.machine.Settled(token, decision) // it is open
-			return
+		for _, m := range s.parts {
+			if slices.Contains(m.OpenQuestions(), token) {
+				_ = m.Settled(token, decision) // it is open
+				return
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -217,5 +218,33 @@ func TestNotes(t *testing.T) {
 				t.Errorf("%s: %v, a note: %v", tt.text, f.Violation, f.Note)
 			}
 		}
+	}
+}
+
+// SM-016, D-29: several producers share a session's beginning and end; the states and tools are each one's own.
+func TestSeveralProducers(t *testing.T) {
+	of := func(agent string, text string) string {
+		return strings.ReplaceAll(text, `"agent_id":"a"`, `"agent_id":"`+agent+`"`)
+	}
+	whole := strings.SplitAfter(sessionOf(started, thinking, thinking, toolState,
+		`"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_1"`,
+		`"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_1","status":"success"`, completed), "\n")
+	for i := 2; i < 6; i++ { // the second thinking, and the tool
+		whole[i] = of("b", whole[i])
+	}
+	if got := judge(t, new(Checker), strings.Join(whole, "")); len(got) != 0 {
+		t.Errorf("two producers: found %q", got)
+	}
+	open := slices.Delete(slices.Clone(whole), 5, 6) // b's tool never ends, and a ends the session
+	if got := judge(t, new(Checker), strings.Join(open, "")); len(got) != 1 || got[0] != "6 SM-003" {
+		t.Errorf("a tool left open: found %q", got)
+	}
+	twice := slices.Insert(slices.Clone(whole), 2, of("b", strings.Replace(whole[0], "evt_0", "evt_99", 1)))
+	if got := judge(t, new(Checker), strings.Join(twice, "")); len(got) == 0 || !strings.Contains(got[0], "EVT-002") {
+		t.Errorf("a second beginning: found %q", got)
+	}
+	one := strings.Split(strings.ReplaceAll(strings.Join(whole, "|"), `"agent_id":"b"`, `"agent_id":"a"`), "|")
+	if got := judge(t, new(Checker), strings.Join(one, "")); len(got) == 0 {
+		t.Error("one producer may not begin to think twice")
 	}
 }

@@ -71,7 +71,6 @@ var reasons = []reason{
 	{"I18N-021", withAnnouncer},
 	{"I18N-022", "not done yet: a Session gives each summary in one language only"},
 	{"I18N-023", "not done yet: text_direction is handed on as it came, and nothing shows it"},
-	{"SM-016", "not done yet: a session has one chain of states, whoever speaks"},
 	{"SSE-002", manifestLater},
 	{"TERM-002", "the agent's own use: each StartSession opens a new session"},
 	{"TERM-003", "a matter of an agent's own documentation"},

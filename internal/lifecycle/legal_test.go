@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/aaep-go/aaep"
 )
@@ -203,5 +204,25 @@ func TestOpen(t *testing.T) {
 	s.OpenTools()[0].Tool, s.OpenOutputs()[0].Position, s.OpenQuestions()[0] = "", 0, ""
 	if s.OpenTools()[0].Tool != "b" || s.OpenOutputs()[0].Position != 6 || s.OpenQuestions()[0] != "rpl_1" {
 		t.Error("a caller changed the Session through a slice it was given")
+	}
+}
+
+// SM-016: a producer that joins a session has states of its own, and may not begin the session again.
+func TestJoin(t *testing.T) {
+	var s Session
+	s.Join("sess_1")
+	next := func(p aaep.Payload) error {
+		return s.Next(&aaep.Event{SessionID: "sess_1", Timestamp: time.Unix(1, 0), Payload: p})
+	}
+	if err := next(started()); err == nil {
+		t.Error("a session began twice")
+	}
+	for _, p := range []aaep.Payload{state(idle, thinking), state(thinking, calling), completed()} {
+		if err := next(p); err != nil {
+			t.Errorf("%s: %v", p.EventType(), err)
+		}
+	}
+	if !s.Over() {
+		t.Error("the end is shared, but the session goes on")
 	}
 }

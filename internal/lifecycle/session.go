@@ -135,6 +135,11 @@ func (s *Session) OpenQuestions() []aaep.ReplyToken {
 	return tokens
 }
 
+// Join makes a zero Session the part that one more producer has in a session that another began (appendix A.9): its
+// states, tools, outputs and questions are its own, the beginning and the end are shared. The session's end is
+// taken by the part of every producer.
+func (s *Session) Join(sessionID string) { s.begun, s.id = true, sessionID }
+
 // ToolInvocations returns how many tool.invoked events the session had.
 func (s *Session) ToolInvocations() int { return s.invoked }
 
