@@ -32,7 +32,7 @@ type Tool struct {
 	Action      aaep.Text
 	Consequence aaep.Text
 	// Timeout is how long the user has to answer, in whole seconds from 1 to 86400, rounded up. Zero
-	// is five minutes for what is irreversible or of high risk, else two.
+	// is five minutes for what is irreversible or of high risk, two for medium risk, one for low (§6.4.2).
 	Timeout time.Duration
 	// Default is what silence means. Empty is aaep.Reject; aaep.Accept is refused for what is
 	// irreversible or of high risk.
@@ -214,9 +214,13 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.To
 			Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}}
 	}
 	if t.Timeout == 0 {
-		t.Timeout = 2 * time.Minute
-		if t.Irreversible || t.Risk == aaep.RiskHigh {
+		switch {
+		case t.Irreversible || t.Risk == aaep.RiskHigh:
 			t.Timeout = 5 * time.Minute
+		case t.Risk == aaep.RiskMedium:
+			t.Timeout = 2 * time.Minute
+		default:
+			t.Timeout = time.Minute
 		}
 	}
 	reversibility := aaep.Reversible

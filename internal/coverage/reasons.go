@@ -15,7 +15,6 @@ var reasons = []reason{
 	{"CONF-008", "not done yet: a token is 128 random bits as 32 hex digits; no test looks at its length"},
 	{"CONF-029", "there is no message for such a notice (D-39)"},
 	{"CONF-034", withRunner + "; validation already refuses it (CONF-031)"},
-	{"CONF-035", "not done yet: the defaults are five minutes where much is at risk and two for the rest, low risk too"},
 	{"CONF-036", extensionsLater},
 	{"CONF-037", extensionsLater + "; until then the agent alone sets the timeout"},
 	{"CONF-038", "not done yet: a session tells no progress while it waits for an answer"},
