@@ -100,7 +100,7 @@ func (s *Session) ask(ctx context.Context, about aaep.Text, q *ledger.Question, 
 	}
 	var out *ledger.Outcome
 	if answer == nil {
-		out = nobody(q)
+		out = ledger.Nobody(q)
 		record(s.p.cfg.Logger, out)
 	} else {
 		select {
@@ -162,16 +162,4 @@ func (s *Session) put(about aaep.Text, q *ledger.Question, payload aaep.Payload)
 		return nil, errors.Join(err, s.resume(""))
 	}
 	return answer, nil
-}
-
-// nobody is the outcome of a question that could not be put to anyone (D-34).
-func nobody(q *ledger.Question) *ledger.Outcome {
-	out := &ledger.Outcome{Question: q, Cause: ledger.Unreachable, Decision: aaep.Reject}
-	if c := q.Confirmation; c != nil && c.RiskLevel == aaep.RiskLow && c.DefaultDecision == aaep.Accept && !c.IsIrreversible() {
-		out.Decision = aaep.Accept
-	}
-	if c := q.Clarification; c != nil {
-		out.Response = ledger.DefaultResponse(c)
-	}
-	return out
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -78,7 +77,6 @@ type runner struct {
 
 const (
 	drainTime  = 30 * time.Second // for listeners that are behind, to hear the end
-	gatherTime = 2 * time.Second  // for listeners who are about to connect
 	heedTime   = 2 * time.Second  // for a program to heed a Ctrl-C that came from the terminal
 	lastChance = 5 * time.Second  // for a program that was told to end, before it is killed
 )
@@ -104,7 +102,6 @@ func (r *runner) run(ctx context.Context, addr, language string) error {
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 		defer cancel()
-		gather(ending, p)
 		p.Shutdown(ending)
 		<-served
 	}()
@@ -116,17 +113,6 @@ func (r *runner) run(ctx context.Context, addr, language string) error {
 		}
 	}
 	return r.session(ctx, p)
-}
-
-// gather waits a moment for listeners who have subscribed but are not on the line yet, or not again: a short
-// program is over before they are, and the shutdown would leave them out.
-func gather(ctx context.Context, p *producer.Producer) {
-	ctx, cancel := context.WithTimeout(ctx, gatherTime)
-	defer cancel()
-	away := func(s producer.SubscriptionStatus) bool { return !s.Connected }
-	for slices.ContainsFunc(p.Subscriptions(), away) && ctx.Err() == nil {
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 // listen checks the address before anything is opened to others.

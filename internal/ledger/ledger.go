@@ -206,12 +206,11 @@ func (l *Ledger) Expire(now time.Time) []*Outcome {
 		if now.Before(o.deadline) {
 			return nil
 		}
-		return o.byDefault(TimedOut)
+		return byDefault(o.q, TimedOut)
 	})
 }
 
-// Gone takes a subscription out of the recipients. Where it was the last one, the default applies, but
-// cutting a line never consents: above low risk the outcome is a rejection (§5.8.2, D-80).
+// Gone takes a subscription out of the recipients. Where it was the last one, the outcome is that of Nobody.
 func (l *Ledger) Gone(now time.Time, subscription string) []*Outcome {
 	return l.drop(now, subscription, func(*Question) bool { return true })
 }
@@ -232,11 +231,7 @@ func (l *Ledger) drop(now time.Time, subscription string, match func(*Question) 
 		if len(o.recipients) > 0 {
 			return nil
 		}
-		out := o.byDefault(Unreachable)
-		if c := o.q.Confirmation; c != nil && c.RiskLevel != aaep.RiskLow {
-			out.Decision = aaep.Reject
-		}
-		return out
+		return Nobody(o.q)
 	})
 }
 
@@ -271,15 +266,27 @@ func (l *Ledger) Next() time.Time {
 	return next
 }
 
-func (o *open) byDefault(cause Cause) *Outcome {
-	if c := o.q.Confirmation; c != nil {
-		d := aaep.Reject
-		if c.DefaultDecision == aaep.Accept && !c.IsIrreversible() {
-			d = aaep.Accept
-		}
-		return &Outcome{Cause: cause, Decision: d}
+// Nobody is the outcome of a question that nobody can answer, from the start or any more. The default applies,
+// but cutting a line never consents: above low risk the outcome is a rejection (§5.8.2, D-34, D-80).
+func Nobody(q *Question) *Outcome {
+	out := byDefault(q, Unreachable)
+	if c := q.Confirmation; c != nil && c.RiskLevel != aaep.RiskLow {
+		out.Decision = aaep.Reject
 	}
-	return &Outcome{Cause: cause, Response: DefaultResponse(o.q.Clarification)}
+	return out
+}
+
+func byDefault(q *Question, cause Cause) *Outcome {
+	out := &Outcome{Question: q, Cause: cause}
+	if c := q.Confirmation; c != nil {
+		out.Decision = aaep.Reject
+		if c.DefaultDecision == aaep.Accept && !c.IsIrreversible() {
+			out.Decision = aaep.Accept
+		}
+		return out
+	}
+	out.Response = DefaultResponse(q.Clarification)
+	return out
 }
 
 // DefaultResponse reads a clarification's default as a value of the kind it stands for, or nil. A choice's
