@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -167,42 +168,42 @@ func events(out []departure) (all []*aaep.Event) {
 }
 
 // P6, INV-20, INV-24, INV-25, INV-28, D-51.
-func TestShaperProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		st, terms := drawStory(t, false, true), drawTerms(t)
-		r := newRide(t, terms)
-		for _, s := range st.steps {
-			r.wait(s.wait)
-			if s.ev == nil {
-				continue
-			}
-			before := len(r.out)
-			r.push(s.ev)
-			if rest := r.out[before:]; s.ev.Critical() && (len(rest) == 0 || !slices.ContainsFunc(rest, func(d departure) bool { return d.Event.EventID == s.ev.EventID })) {
-				t.Fatalf("%s did not leave at once", line(s.ev))
+func TestShaperProperties(t *testing.T) { rapid.Check(t, checkShaper) }
+
+func checkShaper(t *rapid.T) {
+	st, terms := drawStory(t, false, true), drawTerms(t)
+	r := newRide(t, terms)
+	for _, s := range st.steps {
+		r.wait(s.wait)
+		if s.ev == nil {
+			continue
+		}
+		before := len(r.out)
+		r.push(s.ev)
+		if rest := r.out[before:]; s.ev.Critical() && (len(rest) == 0 || !slices.ContainsFunc(rest, func(d departure) bool { return d.Event.EventID == s.ev.EventID })) {
+			t.Fatalf("%s did not leave at once", line(s.ev))
+		}
+	}
+	r.wait(10 * time.Minute)
+	r.verify()
+	got := texts(t, r.out)
+	for key, want := range st.texts {
+		if got[key] != want {
+			t.Fatalf("%s: text %q, want %q", key, got[key], want)
+		}
+	}
+	if s := r.s.Stats(); s.Held != 0 || s.Filtered != 0 || !r.s.Idle() || r.s.Oldest() != 0 {
+		t.Fatalf("at the end: %+v, idle %t, oldest %d", s, r.s.Idle(), r.s.Oldest())
+	}
+	for _, session := range []string{"a", "b"} {
+		for _, critical := range []bool{false, true} {
+			if got, want := singular(events(r.out), session, critical), singular(r.log, session, critical); !slices.Equal(got, want) {
+				t.Fatalf("session %s, critical %t: %v left, want %v", session, critical, got, want)
 			}
 		}
-		r.wait(10 * time.Minute)
-		r.verify()
-		got := texts(t, r.out)
-		for key, want := range st.texts {
-			if got[key] != want {
-				t.Fatalf("%s: text %q, want %q", key, got[key], want)
-			}
-		}
-		if s := r.s.Stats(); s.Held != 0 || s.Filtered != 0 || !r.s.Idle() || r.s.Oldest() != 0 {
-			t.Fatalf("at the end: %+v, idle %t, oldest %d", s, r.s.Idle(), r.s.Oldest())
-		}
-		for _, session := range []string{"a", "b"} {
-			for _, critical := range []bool{false, true} {
-				if got, want := singular(events(r.out), session, critical), singular(r.log, session, critical); !slices.Equal(got, want) {
-					t.Fatalf("session %s, critical %t: %v left, want %v", session, critical, got, want)
-				}
-			}
-			r.checkStates(session)
-		}
-		r.checkOrder()
-	})
+		r.checkStates(session)
+	}
+	r.checkOrder()
 }
 
 // checkStates wants a chain of states that ends where the log ends, up to an error.
@@ -254,55 +255,67 @@ func (r *ride) checkOrder() {
 }
 
 // SetTerms at any moment loses and doubles no text (INV-28); counts add up.
-func TestShaperSetTermsProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		st := drawStory(t, false, true)
-		r := newRide(t, drawTerms(t))
-		for _, s := range st.steps {
-			r.play([]step{s})
-			if rapid.IntRange(0, 3).Draw(t, "renegotiate") == 0 {
-				terms := drawTerms(t)
-				terms.MaxEventsPerSecond = r.terms.MaxEventsPerSecond
-				r.s.SetTerms(r.now, terms)
-			}
+func TestShaperSetTermsProperties(t *testing.T) { rapid.Check(t, checkSetTerms) }
+
+func checkSetTerms(t *rapid.T) {
+	st := drawStory(t, false, true)
+	r := newRide(t, drawTerms(t))
+	for _, s := range st.steps {
+		r.play([]step{s})
+		if rapid.IntRange(0, 3).Draw(t, "renegotiate") == 0 {
+			terms := drawTerms(t)
+			terms.MaxEventsPerSecond = r.terms.MaxEventsPerSecond
+			r.s.SetTerms(r.now, terms)
 		}
-		r.wait(10 * time.Minute)
-		r.verify()
-		got := texts(t, r.out)
-		for key, want := range st.texts {
-			if got[key] != want {
-				t.Fatalf("%s: text %q, want %q", key, got[key], want)
-			}
+	}
+	r.wait(10 * time.Minute)
+	r.verify()
+	got := texts(t, r.out)
+	for key, want := range st.texts {
+		if got[key] != want {
+			t.Fatalf("%s: text %q, want %q", key, got[key], want)
 		}
-		r.checkOrder()
-	})
+	}
+	r.checkOrder()
 }
 
 // Filters that come and go hide events, but nothing else goes wrong: what leaves is wanted, counted, in order.
-func TestShaperSetFiltersProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		st := drawStory(t, false, true)
-		r := newRide(t, drawTerms(t))
-		for _, s := range st.steps {
-			r.play([]step{s})
-			for _, d := range r.out[r.shown:] {
-				if !d.Event.Critical() && !r.terms.Filters.Match(d.Event.Type()) {
-					t.Fatalf("%s left although it is excluded", line(d.Event))
-				}
-			}
-			r.shown = len(r.out)
-			if rapid.IntRange(0, 3).Draw(t, "renegotiate") == 0 {
-				terms := drawTerms(t)
-				terms.MaxEventsPerSecond = r.terms.MaxEventsPerSecond
-				terms.Filters.Exclude = rapid.SliceOfN(rapid.SampledFrom([]string{"aaep:agent.output.*", "aaep:agent.tool.*", "aaep:agent.s*"}), 0, 2).Draw(t, "exclude")
-				r.s.SetTerms(r.now, terms)
-				r.terms = terms
+func TestShaperSetFiltersProperties(t *testing.T) { rapid.Check(t, checkSetFilters) }
+
+func checkSetFilters(t *rapid.T) {
+	st := drawStory(t, false, true)
+	r := newRide(t, drawTerms(t))
+	for _, s := range st.steps {
+		r.play([]step{s})
+		for _, d := range r.out[r.shown:] {
+			if !d.Event.Critical() && !r.terms.Filters.Match(d.Event.Type()) {
+				t.Fatalf("%s left although it is excluded", line(d.Event))
 			}
 		}
-		r.wait(10 * time.Minute)
-		r.verify()
-		if s := r.s.Stats(); s.Held != 0 {
-			t.Fatalf("%+v at the end", s)
+		r.shown = len(r.out)
+		if rapid.IntRange(0, 3).Draw(t, "renegotiate") == 0 {
+			terms := drawTerms(t)
+			terms.MaxEventsPerSecond = r.terms.MaxEventsPerSecond
+			terms.Filters.Exclude = rapid.SliceOfN(rapid.SampledFrom([]string{"aaep:agent.output.*", "aaep:agent.tool.*", "aaep:agent.s*"}), 0, 2).Draw(t, "exclude")
+			r.s.SetTerms(r.now, terms)
+			r.terms = terms
 		}
-	})
+	}
+	r.wait(10 * time.Minute)
+	r.verify()
+	if s := r.s.Stats(); s.Held != 0 {
+		t.Fatalf("%+v at the end", s)
+	}
+}
+
+// FuzzShaper lets coverage choose the stories and the terms.
+func FuzzShaper(f *testing.F) {
+	for seed := range uint64(8) {
+		script := make([]byte, 16<<10)
+		rand.NewChaCha8([32]byte{byte(seed)}).Read(script)
+		f.Add(script)
+	}
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+		rapid.SampledFrom([]func(*rapid.T){checkShaper, checkSetTerms, checkSetFilters}).Draw(t, "property")(t)
+	}))
 }
