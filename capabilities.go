@@ -3,6 +3,9 @@ package aaep
 import (
 	"encoding/json"
 	"maps"
+	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // Capabilities is what a subscriber asks for, or what a producer honors (§5.3). A field that is zero
@@ -82,4 +85,28 @@ func (c Capabilities) With(change Capabilities) Capabilities {
 		maps.Copy(c.Extensions, change.Extensions)
 	}
 	return c
+}
+
+// AddExtension declares an extension: what is known of it goes under its prefix, and its URI among
+// SupportedExtensions, so that its data is sent (§5.3.1.9, §5.3.2). Capability is what the JSON library writes as
+// an object. It returns an *InvalidError, and leaves c as it was, if v or capability is not valid. Copies of c
+// keep what they have.
+func (c *Capabilities) AddExtension(v Vocabulary, capability any) error {
+	if err := v.Validate(); err != nil {
+		return err
+	}
+	raw, err := jsonv2.Marshal(capability, writeOptions)
+	if err != nil {
+		return invalid(v.Prefix, err)
+	}
+	var check checker
+	check.within(pointer("/capabilities", v.Prefix), func() { check.object("HS-041", "", raw, 2, maxEventDepth) })
+	if err := check.err("capabilities"); err != nil {
+		return err
+	}
+	*c = c.With(Capabilities{Extensions: map[string]json.RawMessage{v.Prefix: raw}})
+	if !slices.Contains(c.SupportedExtensions, v.URI) {
+		c.SupportedExtensions = append(slices.Clip(c.SupportedExtensions), v.URI)
+	}
+	return nil
 }

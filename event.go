@@ -37,6 +37,9 @@ type Event struct {
 	// Summary is what a person hears of this event. Output events have none.
 	Summary Text
 	Payload Payload
+	// Translations are the same event in other languages, for a producer that gives each listener its own. They
+	// are never on the wire, where each event has one language (D-73).
+	Translations []Translation
 	// Unknown is an object with the members this SDK does not know, or nil. Encode takes only the summary in
 	// other languages, such as "summary_normal_yo", and on an *Extension the payload of the extension.
 	Unknown json.RawMessage
@@ -44,6 +47,25 @@ type Event struct {
 	// protocol, with its own spelling of what was mapped; nil for an event that departs in nothing. Fields
 	// hold what was understood. It is never on the wire, and Encode and Validate do not look at it.
 	Diagnostics []Violation
+}
+
+// Translation is what of an event depends on the language.
+type Translation struct {
+	LocalizationHints *LocalizationHints
+	Summary           Text
+	// Payload is nil where it has no words in it.
+	Payload Payload
+}
+
+// In returns the event in the language of one of its translations: a copy without translations.
+func (e *Event) In(t Translation) *Event {
+	ev := *e
+	ev.Translations = nil
+	ev.LocalizationHints, ev.Summary = t.LocalizationHints, t.Summary
+	if t.Payload != nil {
+		ev.Payload = t.Payload
+	}
+	return &ev
 }
 
 // Payload is the half of an event that depends on its type. It is implemented by pointers to the

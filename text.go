@@ -1,6 +1,7 @@
 package aaep
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,10 +12,69 @@ type Text struct {
 	Terse    string `json:"summary_terse,omitzero"`
 	Normal   string `json:"summary_normal,omitzero"`
 	Detailed string `json:"summary_detailed,omitzero"`
+
+	more *more // what In and With added, newest first; never changed
+}
+
+// more is one thing that goes with a Text.
+type more struct {
+	next  *more
+	tag   string // of words, or
+	words Text
+	v     Vocabulary // of data
+	data  any
 }
 
 // Say returns a Text of normal length.
 func Say(normal string) Text { return Text{Normal: normal} }
+
+// In returns t with the same said in another language, named by its tag. A producer gives each listener the
+// language it understands best.
+//
+//	aaep.Say("Planning your retirement.").In("es", aaep.Say("Planificando su jubilación."))
+func (t Text) In(tag string, words Text) Text {
+	words.more = nil
+	t.more = &more{next: t.more, tag: tag, words: words}
+	return t
+}
+
+// With returns t with data of an extension that goes with it, such as the pattern of a haptic device, as
+// Event.AddExtension takes it. It goes to those who named the extension.
+func (t Text) With(v Vocabulary, data any) Text {
+	t.more = &more{next: t.more, v: v, data: data}
+	return t
+}
+
+// Translations returns what In added, by tag; of two for one tag the newer.
+func (t Text) Translations() map[string]Text {
+	var all map[string]Text
+	for m := t.more; m != nil; m = m.next {
+		if _, ok := all[m.tag]; ok || m.tag == "" {
+			continue
+		}
+		if all == nil {
+			all = map[string]Text{}
+		}
+		all[m.tag] = m.words
+	}
+	return all
+}
+
+// Extend adds to an event what With added, the older first.
+func (t Text) Extend(ev *Event) error {
+	var all []*more
+	for m := t.more; m != nil; m = m.next {
+		if m.v != (Vocabulary{}) {
+			all = append(all, m)
+		}
+	}
+	for _, m := range slices.Backward(all) {
+		if err := ev.AddExtension(m.v, m.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // At returns the wording for verbosity v, or the nearest one there is, or "".
 func (t Text) At(v Verbosity) string {
@@ -28,7 +88,7 @@ func (t Text) At(v Verbosity) string {
 }
 
 // IsZero reports whether there is no wording at all.
-func (t Text) IsZero() bool { return t == Text{} }
+func (t Text) IsZero() bool { return t.Terse == "" && t.Normal == "" && t.Detailed == "" }
 
 func firstOf(ss ...string) string {
 	for _, s := range ss {

@@ -19,8 +19,8 @@ type Offer struct {
 	MaxEventsPerSecond int64
 	// Levels are the conformance levels the producer implements.
 	Levels []int64
-	// Extensions are the URIs of the extensions the producer implements.
-	Extensions []string
+	// Extensions are those the producer serves.
+	Extensions []Extension
 	// SignedManifest says that the producer can prove its identity.
 	SignedManifest bool
 }
@@ -124,7 +124,9 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 		levels = defaultLevels
 	}
 	t.Levels = common(levels, offer.Levels)
-	t.Extensions = common(ask.SupportedExtensions, offer.Extensions)
+	if err := t.extensions(ask, offer.Extensions, note); err != nil {
+		return Terms{}, err
+	}
 
 	t.CognitiveLoad = ask.CognitiveLoad
 	switch t.CognitiveLoad {

@@ -1,7 +1,9 @@
 package handshake_test
 
 import (
+	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
 // wish is what a subscriber asked for, read from the seed and not from this package.
@@ -24,6 +27,7 @@ type wish struct {
 	signed           bool
 	verbosity, load  string
 	pace             int64
+	objects          map[string]json.RawMessage // by prefix of an extension
 }
 
 // add reads a request: what it leaves out stays.
@@ -66,6 +70,13 @@ func (w wish) add(c aaep.Capabilities) wish {
 	if c.PaceWPM != 0 {
 		w.pace = c.PaceWPM
 	}
+	if c.Extensions != nil {
+		w.objects = maps.Clone(w.objects)
+		if w.objects == nil {
+			w.objects = map[string]json.RawMessage{}
+		}
+		maps.Copy(w.objects, c.Extensions)
+	}
 	return w
 }
 
@@ -76,7 +87,7 @@ var nothing = wish{languages: []string{"en-US"}, boundaries: []aaep.Boundary{"se
 // honored reads terms as the wish they grant.
 func honored(t handshake.Terms) wish {
 	return wish{t.MaxEventsPerSecond, t.Languages, t.ConfirmationReply, t.ClarificationReply, t.Boundaries, t.Filters.Include,
-		t.Filters.Exclude, t.Levels, t.Extensions, t.SignedOnly, string(t.Verbosity), string(t.CognitiveLoad), t.PaceWPM}
+		t.Filters.Exclude, t.Levels, t.Extensions, t.SignedOnly, string(t.Verbosity), string(t.CognitiveLoad), t.PaceWPM, t.Capabilities().Extensions}
 }
 
 // excess names the fields in which w gives more than was asked. INV-30, P5, HS-049, 050, 051, 052, 053 and 054.
@@ -96,6 +107,15 @@ func (w wish) excess(asked wish) (fields []string) {
 	more("signature", asked.signed && !w.signed)
 	for _, typ := range allTypes {
 		more("filters for "+string(typ), passes(w.include, w.exclude, typ) && !passes(asked.include, asked.exclude, typ))
+	}
+	for prefix, object := range w.objects { // nothing of ours gives something other than what was asked
+		var is, was map[string]any
+		if json.Unmarshal(object, &is) != nil || json.Unmarshal(asked.objects[prefix], &was) != nil {
+			more(prefix, true)
+		}
+		for name, v := range is {
+			more(prefix+"."+name, !reflect.DeepEqual(v, was[name]))
+		}
 	}
 	// What has no order is granted as asked, or not at all.
 	more("verbosity", w.verbosity != asked.verbosity && slices.Contains([]string{"terse", "normal", "detailed"}, asked.verbosity))
@@ -146,7 +166,41 @@ func anyCapabilities(t *rapid.T) aaep.Capabilities {
 		CognitiveLoad:              maybe(t, "load", load),
 		PaceWPM:                    maybe(t, "pace", rapid.Int64Range(50, 1000)),
 		AcceptSignedManifestsOnly:  maybe(t, "signed", flag()),
+		Extensions:                 maybe(t, "objects", rapid.Custom(anyObjects)),
 	}
+}
+
+// anyObjects declares extensions, rightly and wrongly.
+func anyObjects(t *rapid.T) map[string]json.RawMessage {
+	objects := map[string]json.RawMessage{}
+	for prefix, members := range map[string]map[string]*rapid.Generator[any]{
+		"braille": {"cells": number(0, 80), "rows": number(1, 3), "table": text("en-ueb-g2", "")},
+		"haptic":  {"patterns_supported": rapid.Just[any]([]string{"pulse", "buzz"}), "body_locations": rapid.Just[any]([]string{"wrist"})},
+		"timing":  {"timeout_multiplier": number(0, 11)},
+		"delivery": {"min_relevance": number(0, 1), "presence": text("user_typing", "idle"), "presence_expires_in": number(1, 300), "digest_seconds": number(0, 9),
+			"idle_timeout_seconds": number(1, 9), "max_duration_seconds": number(1, 9), "debounce_ms": number(0, 9), "snapshot": rapid.Just[any](true), "resume_after": text("evt_1")},
+		"unknown": {"x": number(0, 1)},
+	} {
+		if !rapid.Bool().Draw(t, prefix) {
+			continue
+		}
+		object := map[string]any{}
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			if rapid.Bool().Draw(t, name) {
+				object[name] = members[name].Draw(t, name)
+			}
+		}
+		objects[prefix], _ = json.Marshal(object)
+	}
+	return objects
+}
+
+func number(least, most int) *rapid.Generator[any] {
+	return rapid.Map(rapid.IntRange(least, most), func(n int) any { return n })
+}
+
+func text(values ...string) *rapid.Generator[any] {
+	return rapid.Map(rapid.SampledFrom(values), func(s string) any { return s })
 }
 
 func anyOffer(t *rapid.T) handshake.Offer {
@@ -155,7 +209,7 @@ func anyOffer(t *rapid.T) handshake.Offer {
 		AnyLanguage:        rapid.IntRange(0, 2).Draw(t, "any language") > 0,
 		MaxEventsPerSecond: rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64()).Draw(t, "offered rate"),
 		Levels:             rapid.OneOf(rapid.Just([]int64{1, 2, 3}), distinct(rapid.Int64Range(0, 4), 0, 4)).Draw(t, "offered levels"),
-		Extensions:         distinct(uris, 0, 4).Draw(t, "offered extensions"),
+		Extensions:         slices.Concat(named(distinct(uris, 0, 4).Draw(t, "offered extensions")...), rapid.SampledFrom([][]handshake.Extension{nil, extensions.All()}).Draw(t, "ours")),
 		SignedManifest:     rapid.IntRange(0, 3).Draw(t, "offered signature") > 0,
 	}
 }
@@ -191,7 +245,11 @@ func check(t *rapid.T, terms handshake.Terms, asked wish, offer handshake.Offer)
 	if more := honored(terms).excess(asked); more != nil {
 		t.Fatalf("more than asked: %v\nhonored %+v\nasked %+v\noffered %+v", more, terms, asked, offer)
 	}
-	if !subset(terms.Extensions, offer.Extensions) || !subset(terms.Levels, offer.Levels) || terms.SignedOnly && !offer.SignedManifest ||
+	var offered []string
+	for _, ext := range offer.Extensions {
+		offered = append(offered, ext.URI)
+	}
+	if !subset(terms.Extensions, offered) || !subset(terms.Levels, offer.Levels) || terms.SignedOnly && !offer.SignedManifest ||
 		offer.MaxEventsPerSecond > 0 && (terms.MaxEventsPerSecond == 0 || terms.MaxEventsPerSecond > offer.MaxEventsPerSecond) {
 		t.Fatalf("more than offered: %+v of %+v", terms, offer)
 	}
@@ -221,16 +279,17 @@ func check(t *rapid.T, terms handshake.Terms, asked wish, offer handshake.Offer)
 func TestExcessSees(t *testing.T) {
 	asked := nothing.add(full())
 	for field, more := range map[string]aaep.Capabilities{
-		"rate":                     {MaxEventsPerSecond: 4},
-		"languages":                {Languages: []string{"fr"}},
-		"boundaries":               {CoalesceBoundaries: []aaep.Boundary{"paragraph", "word"}},
-		"levels":                   {SupportedConformanceLevels: []int64{1}},
-		"extensions":               {SupportedExtensions: []string{"urn:x:y"}},
-		"signature":                {AcceptSignedManifestsOnly: new(false)},
-		"filters for haptic:pulse": {EventFilters: &aaep.EventFilters{Include: []string{"medai:*", "haptic:*"}}},
-		"verbosity":                {PreferredVerbosity: "normal"},
-		"load":                     {CognitiveLoad: "high"},
-		"pace":                     {PaceWPM: 121},
+		"rate":                      {MaxEventsPerSecond: 4},
+		"languages":                 {Languages: []string{"fr"}},
+		"boundaries":                {CoalesceBoundaries: []aaep.Boundary{"paragraph", "word"}},
+		"levels":                    {SupportedConformanceLevels: []int64{1}},
+		"extensions":                {SupportedExtensions: []string{"urn:x:y"}},
+		"signature":                 {AcceptSignedManifestsOnly: new(false)},
+		"filters for haptic:pulse":  {EventFilters: &aaep.EventFilters{Include: []string{"medai:*", "haptic:*"}}},
+		"verbosity":                 {PreferredVerbosity: "normal"},
+		"load":                      {CognitiveLoad: "high"},
+		"pace":                      {PaceWPM: 121},
+		"timing.timeout_multiplier": {Extensions: map[string]json.RawMessage{"timing": json.RawMessage(`{"timeout_multiplier":3}`)}},
 	} {
 		if got := asked.add(more).excess(asked); !slices.Contains(got, field) {
 			t.Errorf("%s: excess = %v", field, got)

@@ -6,8 +6,11 @@
 package handshake
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aaep-go/aaep"
 )
@@ -28,13 +31,21 @@ type Terms struct {
 	Filters            Filters
 	Levels             []int64
 	// Extensions are the URIs of the extensions both sides know.
-	Extensions    []string
+	Extensions []string
+	// What the extensions changed; see Effect.
+	MaxChunk                        int
+	TimeoutMultiplier               float64
+	Quiet, IdleTimeout, MaxDuration time.Duration
+
 	CognitiveLoad aaep.CognitiveLoad
 	// PaceWPM is how fast the subscriber speaks, in words per minute; zero is unknown.
 	PaceWPM    int64
 	SignedOnly bool
 	// Notes say in words where the terms differ from the request.
 	Notes []string
+
+	honored map[string]json.RawMessage // capability objects by prefix
+	agreed  []agreed
 }
 
 // Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only an
@@ -53,6 +64,7 @@ func (t Terms) Capabilities() aaep.Capabilities {
 		CognitiveLoad:              t.CognitiveLoad,
 		PaceWPM:                    t.PaceWPM,
 		AcceptSignedManifestsOnly:  &t.SignedOnly,
+		Extensions:                 maps.Clone(t.honored),
 	}
 	if len(t.Languages) == 0 {
 		honored.Languages = nil

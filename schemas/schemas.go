@@ -15,7 +15,9 @@
 package schemas
 
 import (
+	"bytes"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -181,4 +183,47 @@ func invalid(message, requirement, pointer, problem string) error {
 	return &aaep.InvalidError{Message: message, Violations: []aaep.Violation{
 		{Requirement: requirement, Pointer: pointer, Problem: problem},
 	}}
+}
+
+// Compile compiles an extension's own schema: a JSON Schema document with $defs for its parts, "capability" and
+// "event", as the files in extensions have them. It returns the check of one part; nothing is ever fetched. The
+// check's error is as Validate's, and it may be called by many goroutines at once.
+func Compile(document []byte, part string) (check func(json.RawMessage) error, err error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		return nil, fmt.Errorf("schemas: %w", err)
+	}
+	if !hasPart(doc, part) {
+		return nil, fmt.Errorf("schemas: the document has no $defs/%s", part)
+	}
+	s := &set{docs: map[string]any{}}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	c.UseLoader(noLoader{})
+	const id = "urn:extension"
+	s.docs[id] = doc
+	if err := c.AddResource(id, doc); err != nil {
+		return nil, fmt.Errorf("schemas: %w", err)
+	}
+	schema, err := c.Compile(id + "#/$defs/" + part)
+	if err != nil {
+		return nil, fmt.Errorf("schemas: %w", err)
+	}
+	return func(data json.RawMessage) error {
+		v, err := parse(data)
+		if err != nil {
+			return err
+		}
+		return s.explain(part, schema.Validate(v))
+	}, nil
+}
+
+// MustCompile is Compile for a schema in the program's own text; it panics where that is wrong.
+func MustCompile(document, part string) func(json.RawMessage) error {
+	check, err := Compile([]byte(document), part)
+	if err != nil {
+		panic(err)
+	}
+	return check
 }

@@ -38,6 +38,13 @@ var theMap = []folder{
 		why:    "what is agreed follows from request and offer alone, whoever asks and over whatever link",
 	},
 	{
+		path:   "handshake/extensions",
+		arrows: []string{".", "handshake", "schemas"},
+		others: []string{"github.com/go-json-experiment/json"},
+		pure:   true,
+		why:    "our own extensions are made as anybody's are, of what package handshake gives to all",
+	},
+	{
 		path:   "coalesce",
 		arrows: []string{".", "handshake"},
 		others: []string{"github.com/clipperhouse/uax29", "golang.org/x/text"},

@@ -1,0 +1,221 @@
+package handshake
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// An Extension is a vocabulary beyond AAEP's own that a producer serves (chapter 7): what a subscriber may
+// declare under its prefix, what of that is honored, and what that changes. Register it in
+// producer.Config.Extensions. The extensions of this SDK are in package handshake/extensions, and are made
+// of nothing else.
+//
+// An extension adds to events and never takes from the core: it cannot reach the envelope, the payload, or the
+// confirmation contract (§7.2).
+type Extension struct {
+	// Vocabulary is the prefix and the URI of the extension.
+	aaep.Vocabulary
+	// Capability reports what is wrong with a capability object, and Event what is wrong with the data on an
+	// event; schemas.MustCompile makes such functions from a JSON Schema. Nil takes any object.
+	Capability, Event func(json.RawMessage) error
+	// Honor decides what of a capability object is honored, and what that changes; the object has passed
+	// Capability. It is a pure function, and must not honor more than was asked. Nil honors all of it, as
+	// something that only the agent's author acts upon.
+	Honor func(asked json.RawMessage) Effect
+}
+
+// Effect is what honoring a capability object changes for one subscription. Where several extensions have an
+// effect, the one that asks more of the producer wins.
+type Effect struct {
+	// Honored is the object for honored_capabilities. Nil is as asked.
+	Honored json.RawMessage
+	// Note says in words what differs from what was asked, or is empty.
+	Note string
+
+	// MaxChunk is the most characters of one output event; text is cut between words. Zero is no such limit.
+	MaxChunk int
+	// TimeoutMultiplier, from 1 to 10, gives more time to answer a question. Zero is 1.
+	TimeoutMultiplier float64
+	// Quiet holds back what is not critical for this long from now on, or until the next declaration.
+	Quiet time.Duration
+	// IdleTimeout ends a subscription to which nothing was sent for so long, MaxDuration one that is so old.
+	// Zero is never.
+	IdleTimeout, MaxDuration time.Duration
+	// Keep says whether an event that is not critical is sent; data is what stands under the extension's prefix,
+	// or nil. A nil Keep sends all.
+	Keep func(ev *aaep.Event, data json.RawMessage) bool
+	// Data returns what stands under the extension's prefix on an event for this subscription, or nil for
+	// nothing; data is what the agent put there, or nil. A nil Data sends it as it is. Neither may change ev.
+	// The result depends on the arguments alone.
+	Data func(ev *aaep.Event, data json.RawMessage) json.RawMessage
+}
+
+// agreed is an extension that both sides know, with what was honored of its capability object.
+type agreed struct {
+	Extension
+	Effect
+	listed bool // the subscriber named its URI, so it gets the extension's data (§5.3.1.9)
+}
+
+// extensions chooses the extensions that request and offer have in common, and lets them decide.
+func (t *Terms) extensions(ask aaep.Capabilities, offered []Extension, note func(string, ...any)) error {
+	t.Extensions = []string{}
+	byPrefix := map[string]*agreed{}
+	for _, ext := range offered {
+		listed := slices.Contains(ask.SupportedExtensions, ext.URI)
+		if !listed && (ask.Extensions[ext.Prefix] == nil || slices.ContainsFunc(offered, func(other Extension) bool {
+			return other.Prefix == ext.Prefix && slices.Contains(ask.SupportedExtensions, other.URI)
+		})) {
+			continue
+		}
+		old := byPrefix[ext.Prefix]
+		if old == nil {
+			byPrefix[ext.Prefix] = &agreed{Extension: ext, listed: listed}
+			continue
+		}
+		name, major := splitMajor(ext.URI)
+		oldName, oldMajor := splitMajor(old.URI)
+		if name != oldName {
+			return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: clip(fmt.Sprintf(
+				"The extensions %s and %s both use the prefix %q. Ask for one of them.", old.URI, ext.URI, ext.Prefix))}
+		}
+		if major > oldMajor { // two majors of one extension: the newer (D-62)
+			*old = agreed{Extension: ext, listed: listed}
+		}
+	}
+	for _, uri := range ask.SupportedExtensions { // in the subscriber's order
+		for _, a := range byPrefix {
+			if a.URI == uri {
+				t.Extensions = append(t.Extensions, uri)
+			}
+		}
+	}
+	for _, prefix := range slices.Sorted(maps.Keys(byPrefix)) {
+		a := byPrefix[prefix]
+		if asked := ask.Extensions[prefix]; asked != nil {
+			if err := a.honor(asked); err != nil {
+				note("The capability %s is not used: %s.", prefix, strings.TrimSuffix(err.Error(), "."))
+			} else {
+				if a.Note != "" {
+					note("%s", a.Note)
+				}
+				t.add(prefix, a.Effect)
+			}
+		}
+		if a.listed || a.Keep != nil {
+			t.agreed = append(t.agreed, *a)
+		}
+	}
+	return nil
+}
+
+// honor decides what of a capability object is honored.
+func (a *agreed) honor(asked json.RawMessage) error {
+	check := a.Capability
+	if check == nil {
+		check = isObject
+	}
+	if err := check(asked); err != nil {
+		return err
+	}
+	var e Effect
+	if a.Extension.Honor != nil {
+		e = a.Extension.Honor(asked)
+	}
+	if e.Honored == nil {
+		e.Honored = asked
+	}
+	if err := check(e.Honored); err != nil { // a mistake of the extension's author, which must not travel
+		return fmt.Errorf("what would be honored is not valid: %w", err)
+	}
+	a.Effect = e
+	return nil
+}
+
+func isObject(data json.RawMessage) error {
+	if len(data) == 0 || data[0] != '{' {
+		return fmt.Errorf("it must be an object")
+	}
+	return nil
+}
+
+// add takes over an effect.
+func (t *Terms) add(prefix string, e Effect) {
+	if t.honored == nil {
+		t.honored = map[string]json.RawMessage{}
+	}
+	t.honored[prefix] = e.Honored
+	t.MaxChunk = least(t.MaxChunk, max(e.MaxChunk, 0))
+	t.TimeoutMultiplier = min(max(t.TimeoutMultiplier, e.TimeoutMultiplier), 10)
+	t.Quiet = max(t.Quiet, e.Quiet)
+	t.IdleTimeout = least(t.IdleTimeout, max(e.IdleTimeout, 0))
+	t.MaxDuration = least(t.MaxDuration, max(e.MaxDuration, 0))
+}
+
+// least is the smaller of two limits, of which zero is none.
+func least[T int | time.Duration](a, b T) T {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// Keeps reports whether the extensions let an event pass that is not critical.
+func (t Terms) Keeps(ev *aaep.Event) bool {
+	for _, a := range t.agreed {
+		if a.Keep != nil && !a.Keep(ev, ev.Extensions[a.Prefix]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Extend gives an event, which must be the caller's own copy, the extension data of this subscription in place
+// of what the agent put there: data goes only to those who named the extension (§5.3.1.9).
+func (t Terms) Extend(ev *aaep.Event) {
+	if len(ev.Extensions) == 0 && !slices.ContainsFunc(t.agreed, func(a agreed) bool { return a.Data != nil }) {
+		return
+	}
+	had := ev.Extensions
+	ev.Extensions = nil
+	// The vocabularies of an extension's own event stay: its type needs them.
+	_, own := ev.Payload.(*aaep.Extension)
+	if !own {
+		ev.Context = nil
+	}
+	for _, a := range t.agreed {
+		if !a.listed {
+			continue
+		}
+		data := had[a.Prefix]
+		if data != nil && a.Event != nil && a.Event(data) != nil {
+			data = nil // it is not this extension's
+		}
+		if a.Data != nil {
+			data = a.Data(ev, data)
+		}
+		if data != nil {
+			_ = ev.AddExtension(a.Vocabulary, data) // what is no object does not travel
+		}
+	}
+}
+
+// splitMajor splits the URI of a vocabulary into what names it and its major version: v1 in ".../v1".
+func splitMajor(uri string) (name string, major int) {
+	parts := strings.Split(uri, "/")
+	for i := len(parts) - 1; i >= 0; i-- {
+		if digits, ok := strings.CutPrefix(parts[i], "v"); ok {
+			if n, err := strconv.Atoi(digits); err == nil {
+				return strings.Join(slices.Delete(parts, i, i+1), "/"), n
+			}
+		}
+	}
+	return uri, 0
+}

@@ -1,0 +1,88 @@
+package extensions
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+)
+
+// DeliveryVocabulary names the extension for when events are sent, and for how long.
+var DeliveryVocabulary = vocabulary("delivery")
+
+// Delivery is what a subscriber may ask for. Zero values ask for nothing.
+type Delivery struct {
+	// MinRelevance, from 0 to 1, holds back what is less relevant; events that do not say are 0.5, and
+	// critical ones are never held back.
+	MinRelevance float64 `json:"min_relevance,omitzero"`
+	// IdleTimeoutSeconds ends the subscription when nothing was sent for so long; MaxDurationSeconds when it
+	// is so old.
+	IdleTimeoutSeconds int64 `json:"idle_timeout_seconds,omitzero"`
+	MaxDurationSeconds int64 `json:"max_duration_seconds,omitzero"`
+	// Presence is what the user does. While it is PresenceTyping, only what is critical is sent, and what is
+	// about to be done that cannot be undone; the rest follows when a renegotiation says otherwise, or after
+	// PresenceExpiresIn seconds, which is 30 where it is left out and at most 300.
+	Presence          string `json:"presence,omitzero"`
+	PresenceExpiresIn int64  `json:"presence_expires_in,omitzero"`
+
+	// These are not served yet, and are left out of what is honored.
+	ResumeAfter   string `json:"resume_after,omitzero"`
+	DigestSeconds int64  `json:"digest_seconds,omitzero"`
+	DebounceMS    int64  `json:"debounce_ms,omitzero"`
+	Snapshot      bool   `json:"snapshot,omitzero"`
+}
+
+// PresenceTyping is the presence of somebody who must not be talked to.
+const PresenceTyping = "user_typing"
+
+// DeliveryData is what stands under the prefix on an event.
+type DeliveryData struct {
+	// Relevance is from 0 to 1.
+	Relevance float64 `json:"relevance"`
+}
+
+func delivery() handshake.Extension {
+	ext := extension(DeliveryVocabulary, func(asked Delivery) handshake.Effect {
+		var e handshake.Effect
+		var missing []string
+		for _, f := range []struct {
+			name string
+			is   bool
+		}{{"resume_after", asked.ResumeAfter != ""}, {"digest_seconds", asked.DigestSeconds != 0},
+			{"debounce_ms", asked.DebounceMS != 0}, {"snapshot", asked.Snapshot}} {
+			if f.is {
+				missing = append(missing, f.name)
+			}
+		}
+		if missing != nil {
+			e.Note = "Of delivery, " + strings.Join(missing, " and ") + " is not served."
+		}
+		honored := asked
+		honored.ResumeAfter, honored.DigestSeconds, honored.DebounceMS, honored.Snapshot = "", 0, 0, false
+		e.Honored = raw(honored)
+		e.IdleTimeout = time.Duration(asked.IdleTimeoutSeconds) * time.Second
+		e.MaxDuration = time.Duration(asked.MaxDurationSeconds) * time.Second
+		if asked.Presence == PresenceTyping {
+			e.Quiet = 30 * time.Second
+			if n := asked.PresenceExpiresIn; n > 0 {
+				e.Quiet = time.Duration(n) * time.Second
+			}
+		}
+		if asked.MinRelevance > 0 {
+			e.Keep = func(_ *aaep.Event, data json.RawMessage) bool {
+				relevance := DeliveryData{Relevance: 0.5}
+				if data != nil && jsonv2.Unmarshal(data, &relevance) != nil {
+					return true // it is not ours
+				}
+				return relevance.Relevance >= asked.MinRelevance
+			}
+		}
+		return e
+	})
+	ext.Event = check(DeliveryVocabulary, "event")
+	return ext
+}

@@ -1,0 +1,52 @@
+package extensions
+
+import (
+	"encoding/json"
+	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+)
+
+// HapticVocabulary names the extension for what is felt.
+var HapticVocabulary = vocabulary("haptic")
+
+// Haptic is what a device can make felt, and where.
+type Haptic struct {
+	// PatternsSupported are the device's own names, at least one. The first is felt with every critical event
+	// for which the agent chose none that the device has.
+	PatternsSupported []string `json:"patterns_supported"`
+	BodyLocations     []string `json:"body_locations,omitzero"`
+}
+
+// HapticData is what stands under the prefix on an event. An agent chooses it with
+// Text.With; a listener gets it only where its device has the pattern.
+type HapticData struct {
+	Pattern  string `json:"pattern"`
+	Location string `json:"location,omitzero"`
+}
+
+func haptic() handshake.Extension {
+	ext := extension(HapticVocabulary, func(device Haptic) handshake.Effect {
+		return handshake.Effect{Data: func(ev *aaep.Event, data json.RawMessage) json.RawMessage {
+			var felt HapticData
+			if data != nil && jsonv2.Unmarshal(data, &felt) != nil {
+				felt = HapticData{}
+			}
+			if !slices.Contains(device.PatternsSupported, felt.Pattern) {
+				if !ev.Critical() {
+					return nil
+				}
+				felt = HapticData{Pattern: device.PatternsSupported[0], Location: felt.Location}
+			}
+			if !slices.Contains(device.BodyLocations, felt.Location) {
+				felt.Location = ""
+			}
+			return raw(felt)
+		}}
+	})
+	ext.Event = check(HapticVocabulary, "event")
+	return ext
+}
