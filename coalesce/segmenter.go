@@ -223,6 +223,11 @@ runs:
 			continue
 		}
 		r, size := utf8.DecodeRune(s.raw[i:])
+		if r == utf8.RuneError && size == 1 && (atEOF || utf8.FullRune(s.raw[i:])) {
+			s.add(s.raw[i : i+1]) // by itself: behind it, norm leaves some characters as they are
+			i++
+			continue
+		}
 		for simple(r) { // most text is NFC already
 			rest := s.raw[i+size:]
 			if !utf8.FullRune(rest) {
