@@ -49,7 +49,26 @@ type Out struct {
 	// events, but text possibly cut elsewhere, which its position shows. With one session and one
 	// output at a time, text is always resumable.
 	Resumable bool
+	// Shape says what the event was made of: two events of one log whose Shapes are equal are the same, so that it
+	// need be encoded once for all who get it alike. The zero Shape is equal to no other.
+	Shape Shape
 }
+
+// A Shape is compared and nothing else.
+type Shape struct {
+	to                 mark
+	position           int64 // of text, and of what a folded state began with
+	stamp              time.Time
+	from               aaep.State
+	hint               aaep.Boundary
+	complete, critical bool
+	verbosity          aaep.Verbosity
+	language           int
+	extensions         string
+}
+
+// IsZero reports whether it is the zero Shape.
+func (s Shape) IsZero() bool { return s.to.pos == 0 }
 
 // Stats counts what became of the events pushed into a Shaper.
 type Stats struct {
@@ -71,6 +90,7 @@ type Shaper struct {
 	streams []*stream
 	told    map[string]telling // by session
 	resume  uint64             // the place of the newest resumable event
+	quiet   time.Time          // until then only what is critical leaves
 	stats   Stats
 	spent   bool // the last Pop spent a token
 }
@@ -108,6 +128,7 @@ func (s *Shaper) adopt(terms handshake.Terms) {
 
 // SetTerms applies renegotiated terms to everything that has not left yet (§5.7.2).
 func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
+	recut := s.terms.MaxChunk != terms.MaxChunk
 	s.adopt(terms)
 	s.budget.SetRate(int(terms.MaxEventsPerSecond))
 	keep := func(list []*item) []*item {
@@ -128,12 +149,16 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 		return true
 	})
 	for _, st := range s.streams {
-		if cut := s.cut; st.cut != cut {
-			s.release(now, st, st.recut(cut), false)
+		if st.cut != s.cut || recut {
+			s.release(now, st, st.recut(s.cut, terms.MaxChunk), false)
 			st.pauseAt = st.quietAt // what is held may be a whole sentence for the new boundary
 		}
 	}
 }
+
+// SetQuiet holds back what is not critical until a time, or until something that cannot be undone is about to be
+// done; a time that is past ends it.
+func (s *Shaper) SetQuiet(until time.Time) { s.quiet = until }
 
 // Push takes the next event of the log.
 func (s *Shaper) Push(now time.Time, e Entry) {
@@ -162,6 +187,9 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 		s.hurry(func(it *item) bool { return it.event.SessionID == session })
 	}
 	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1, since: e.Pos}
+	if p, ok := ev.Payload.(*aaep.ToolInvoked); ok && p.Irreversible != nil && *p.Irreversible {
+		s.quiet = time.Time{} // whoever does not want to be talked to wants to know this
+	}
 	switch {
 	case ev.Critical():
 		s.urgent = append(s.urgent, it)
@@ -191,6 +219,8 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 		paced := !it.event.Critical()
 		s.spent = paced && s.budget.Take(now)
 		return s.leave(it, paced && !s.spent), time.Time{}
+	case len(s.queue) > 0 && now.Before(s.quiet):
+		next = s.quiet
 	case len(s.queue) > 0 && s.budget.Take(now):
 		it := s.queue[0]
 		s.queue = slices.Delete(s.queue, 0, 1)
@@ -208,8 +238,14 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 }
 
 // Ready returns how many events Pop would return at now, one after the other.
-func (s *Shaper) Ready(now time.Time) int {
-	return len(s.urgent) + min(len(s.queue), s.budget.Free(now))
+func (s *Shaper) Ready(now time.Time) int { return len(s.urgent) + min(len(s.queue), s.free(now)) }
+
+// free is how many events that are not critical may leave at now.
+func (s *Shaper) free(now time.Time) int {
+	if now.Before(s.quiet) {
+		return 0
+	}
+	return s.budget.Free(now)
 }
 
 // Left says that the event of the last Pop has left at now, which may be later than it was taken.
@@ -259,7 +295,7 @@ func (s *Shaper) Stats() Stats {
 // enqueue adds an item behind the others. Where not all of them can leave at once, it folds in what the
 // item makes superfluous (D-51).
 func (s *Shaper) enqueue(now time.Time, it *item) {
-	if it.kind == plain || len(s.queue) < min(maxApart, s.budget.Free(now)) {
+	if it.kind == plain || len(s.queue) < min(maxApart, s.free(now)) {
 		s.queue = append(s.queue, it)
 		return
 	}
@@ -287,7 +323,7 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 			}
 		}
 	case text: // joins what waits of the same output, unless something of the session came between
-		if i := s.last(session); i >= 0 && s.queue[i].join(it) {
+		if i := s.last(session); i >= 0 && s.queue[i].join(it, s.terms.MaxChunk) {
 			return
 		}
 	}
@@ -357,8 +393,14 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	s.stats.Delivered++
 	s.stats.Merged += max(it.parts-1, 0)
 	ev := *it.event
-	if it.kind == text {
-		ev.Payload = it.payload(ev.Payload.(*aaep.OutputStreaming), s.terms.Boundaries)
+	shape := Shape{to: it.to, language: s.inLanguage(&ev), extensions: s.terms.Profile()}
+	switch p := ev.Payload.(type) {
+	case *aaep.StateChanged:
+		shape.from = p.FromState
+	case *aaep.OutputStreaming:
+		q := it.payload(p, s.terms.Boundaries)
+		shape.position, shape.hint, shape.complete = q.Position, q.CoalesceHint, q.Complete
+		ev.Payload = q
 		if it.to.pos != 0 {
 			ev.EventID = s.id(it.to.pos, it.to.offset)
 		}
@@ -386,7 +428,8 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	if resumable {
 		s.resume = it.to.pos
 	}
-	return Out{Event: &ev, Resumable: resumable}
+	shape.stamp, shape.critical, shape.verbosity = ev.Timestamp, ev.Urgency == aaep.UrgencyCritical, ev.Verbosity
+	return Out{Event: &ev, Resumable: resumable, Shape: shape}
 }
 
 func (s *Shaper) holdsBefore(after mark) bool {

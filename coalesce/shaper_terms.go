@@ -7,7 +7,33 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// tailor chooses the wording the listener asked for (§5.3.1.2).
+// inLanguage gives an event the language that serves the listener best, of those it can be said in (§11.1.3); it
+// returns which that is, from 0 for the event's own. What fits none of the listener's languages is sent all the
+// same, as it is.
+func (s *Shaper) inLanguage(ev *aaep.Event) int {
+	if len(ev.Translations) == 0 {
+		return 0
+	}
+	tags := []string{ev.Language()}
+	for _, t := range ev.Translations {
+		tag := ""
+		if t.LocalizationHints != nil {
+			tag = t.LocalizationHints.PrimaryLanguage
+		}
+		tags = append(tags, tag)
+	}
+	best := 0
+	if tag, ok := handshake.MatchLanguage(s.terms.Languages, tags); ok {
+		best = slices.Index(tags, tag)
+	}
+	if best > 0 {
+		*ev = *ev.In(ev.Translations[best-1])
+	}
+	ev.Translations = nil
+	return best
+}
+
+// tailor chooses the wording the listener asked for (§5.3.1.2), and adds the data of its extensions.
 func (s *Shaper) tailor(ev *aaep.Event) {
 	ev.Verbosity = s.terms.Verbosity
 	if s.terms.CognitiveLoad == aaep.LoadLow && ev.Verbosity == aaep.VerbosityNormal && ev.Summary.Terse != "" {
@@ -19,6 +45,7 @@ func (s *Shaper) tailor(ev *aaep.Event) {
 	if ev.Verbosity != aaep.VerbosityDetailed {
 		ev.Summary.Detailed = ""
 	}
+	s.terms.Extend(ev)
 }
 
 // wants returns the test an event must pass to be sent under terms.
@@ -36,7 +63,7 @@ func wants(t handshake.Terms) func(*aaep.Event) bool {
 		if t.CognitiveLoad == aaep.LoadLow && !worthALowLoad(ev) {
 			return false
 		}
-		return t.Filters.Match(ev.Type())
+		return t.Filters.Match(ev.Type()) && t.Keeps(ev)
 	}
 }
 

@@ -61,9 +61,20 @@ type passage struct {
 
 func (t *passage) len() int { return max(len(t.chunk), len(t.joined)) }
 
-// join adds newer text of the same output to it, and reports whether it could.
-func (it *item) join(newer *item) bool {
+func (t *passage) runes() int64 {
+	if t.joined != nil {
+		return int64(utf8.RuneCount(t.joined))
+	}
+	return runes(t.chunk)
+}
+
+// join adds newer text of the same output to it, and reports whether it could; limit is the most characters that
+// fit, or 0.
+func (it *item) join(newer *item, limit int) bool {
 	if it.kind != text || it.complete || it.event.Critical() || newer.event.Critical() || it.len()+newer.len() > maxChunk {
+		return false
+	}
+	if limit > 0 && it.runes()+newer.runes() > int64(limit) {
 		return false
 	}
 	x, y := it.event.Payload.(*aaep.OutputStreaming), newer.event.Payload.(*aaep.OutputStreaming)
@@ -219,11 +230,22 @@ func (s *Shaper) stream(session, output string) *stream {
 		}
 	}
 	st := &stream{session: session, output: output, cut: s.cut}
-	if s.cut != aaep.BoundaryNone {
-		st.seg = NewSegmenter(s.cut, maxChunk)
-	}
+	st.seg = newSegmenter(s.cut, s.terms.MaxChunk)
 	s.streams = append(s.streams, st)
 	return st
+}
+
+// newSegmenter returns nil where the listener wants every piece as it comes and has room for it.
+func newSegmenter(cut aaep.Boundary, limit int) *Segmenter {
+	switch {
+	case cut == aaep.BoundaryNone && limit == 0:
+		return nil
+	case cut == aaep.BoundaryNone:
+		cut = aaep.BoundaryWord
+	}
+	seg := NewSegmenter(cut, maxChunk)
+	seg.SetMaxRunes(limit)
+	return seg
 }
 
 func (st *stream) write(chunk string) []Piece {
@@ -243,15 +265,16 @@ func (st *stream) flush(final bool) []Piece {
 	return st.seg.Flush(final)
 }
 
-// recut goes on at another boundary and returns what must leave for that.
-func (st *stream) recut(cut aaep.Boundary) []Piece {
+// recut goes on at another boundary and limit and returns what must leave for that.
+func (st *stream) recut(cut aaep.Boundary, limit int) []Piece {
 	st.cut = cut
-	if cut == aaep.BoundaryNone {
+	seg := newSegmenter(cut, limit)
+	if seg == nil {
 		pieces := st.flush(false)
 		st.seg = nil
 		return pieces
 	}
-	st.seg = NewSegmenter(cut, maxChunk)
+	st.seg = seg
 	st.seg.SetLanguage(st.lang)
 	var held strings.Builder
 	for _, p := range st.parts {

@@ -112,6 +112,9 @@ func (t *Terms) extensions(ask aaep.Capabilities, offered []Extension, note func
 		if a.listed || a.Keep != nil {
 			t.agreed = append(t.agreed, *a)
 		}
+		if a.listed {
+			t.profile += a.URI + " " + string(a.Honored) + "\n"
+		}
 	}
 	return nil
 }
@@ -166,6 +169,9 @@ func least[T int | time.Duration](a, b T) T {
 	}
 	return min(a, b)
 }
+
+// Profile is the same for two subscriptions whose events Extend changes alike.
+func (t Terms) Profile() string { return t.profile }
 
 // Keeps reports whether the extensions let an event pass that is not critical.
 func (t Terms) Keeps(ev *aaep.Event) bool {

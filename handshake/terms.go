@@ -46,6 +46,7 @@ type Terms struct {
 
 	honored map[string]json.RawMessage // capability objects by prefix
 	agreed  []agreed
+	profile string
 }
 
 // Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only an
