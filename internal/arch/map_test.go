@@ -66,6 +66,11 @@ var theMap = []folder{
 		why:    "a question is settled by the reply and the time alone",
 	},
 	{
+		path: "internal/phrase",
+		pure: true,
+		why:  "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
+	},
+	{
 		path:   "conformance/check",
 		arrows: []string{".", "schemas", "internal/lifecycle"},
 		why:    "it judges messages that were written down, whoever sent them and over whatever link",

@@ -1,0 +1,39 @@
+package phrase
+
+// Modern Standard Arabic. Short vowels stand where a reader or a voice would otherwise take another word.
+//
+// Every sentence begins with an Arabic word, which makes its direction right to left, and a foreign name stands
+// behind one: so the order comes out right without direction marks, which a voice or a braille table may spell out.
+var arabic = table{
+	Thinking:         "جارٍ التفكير.",
+	UsingATool:       "جارٍ استخدام أداة.",
+	Answering:        "جارٍ كتابة الإجابة.",
+	WaitingForAnswer: "في انتظار إجابة.",
+	Idle:             "لا يوجد عمل جارٍ الآن.",
+	Deciding:         "جارٍ اتخاذ القرار.",
+	HandingOff:       "جارٍ تسليم المهمة إلى جهة أخرى.",
+	InState:          "الآن: {state}.",
+
+	UsingTool:        "جارٍ استخدام الأداة {tool}.",
+	ToolFinished:     "أنهت الأداة {tool} عملها.",
+	ToolTookTooLong:  "استغرقت الأداة {tool} وقتًا أطول من اللازم.",
+	ToolFailed:       "فشلت الأداة {tool}.",
+	ToolDidNotFinish: "لم تُنهِ الأداة {tool} عملها.",
+	TookTooLong:      "استغرقت العملية وقتًا أطول من اللازم.",
+	Failed:           "فشلت العملية.",
+
+	AgentFinished: "أنهى الوكيل عمله.",
+	AgentFailed:   "فشل الوكيل في مهمته.",
+	Cancelled:     "تم الإلغاء.",
+	SessionEnded:  "انتهت الجلسة.",
+
+	ActionRejected:    "رُفض الإجراء ولم يُنفَّذ: {action}",
+	ActionTimedOut:    "لم يُجب أحد في الوقت المحدد، ولذلك لم يُنفَّذ الإجراء: {action}",
+	ActionUnreachable: "لم يكن بالإمكان سؤال أحد، ولذلك لم يُنفَّذ الإجراء: {action}",
+	ActionWithdrawn:   "سُحب الطلب ولم يُنفَّذ الإجراء: {action}",
+
+	QuestionTimedOut:    "لم يُجب أحد في الوقت المحدد.",
+	QuestionUnreachable: "لم يكن بالإمكان سؤال أحد.",
+	QuestionWithdrawn:   "سُحب السؤال.",
+	DefaultUsed:         "لا توجد إجابة؛ استُخدمت الإجابة الافتراضية.",
+}

@@ -1,0 +1,35 @@
+package phrase
+
+var german = table{
+	Thinking:         "Denkt nach.",
+	UsingATool:       "Verwendet ein Werkzeug.",
+	Answering:        "Antwortet.",
+	WaitingForAnswer: "Wartet auf eine Antwort.",
+	Idle:             "Hat gerade nichts zu tun.",
+	Deciding:         "Entscheidet, was zu tun ist.",
+	HandingOff:       "Gibt die Aufgabe ab.",
+	InState:          "Jetzt: {state}.",
+
+	UsingTool:        "Verwendet das Werkzeug {tool}.",
+	ToolFinished:     "Das Werkzeug {tool} ist fertig.",
+	ToolTookTooLong:  "Das Werkzeug {tool} hat zu lange gebraucht.",
+	ToolFailed:       "Das Werkzeug {tool} ist gescheitert.",
+	ToolDidNotFinish: "Das Werkzeug {tool} wurde nicht fertig.",
+	TookTooLong:      "Es hat zu lange gedauert.",
+	Failed:           "Es ist gescheitert.",
+
+	AgentFinished: "Der Agent ist fertig.",
+	AgentFailed:   "Der Agent ist gescheitert.",
+	Cancelled:     "Abgebrochen.",
+	SessionEnded:  "Die Sitzung ist beendet.",
+
+	ActionRejected:    "Abgelehnt und nicht ausgeführt: {action}",
+	ActionTimedOut:    "Niemand hat rechtzeitig geantwortet, daher wurde dies nicht ausgeführt: {action}",
+	ActionUnreachable: "Niemand konnte gefragt werden, daher wurde dies nicht ausgeführt: {action}",
+	ActionWithdrawn:   "Zurückgezogen und nicht ausgeführt: {action}",
+
+	QuestionTimedOut:    "Niemand hat rechtzeitig geantwortet.",
+	QuestionUnreachable: "Niemand konnte gefragt werden.",
+	QuestionWithdrawn:   "Die Frage wurde zurückgezogen.",
+	DefaultUsed:         "Keine Antwort, daher gilt die Vorgabe.",
+}

@@ -1,0 +1,35 @@
+package phrase
+
+var english = table{
+	Thinking:         "Thinking.",
+	UsingATool:       "Using a tool.",
+	Answering:        "Answering.",
+	WaitingForAnswer: "Waiting for an answer.",
+	Idle:             "Now: idle.",
+	Deciding:         "Now: deciding.",
+	HandingOff:       "Now: handing off.",
+	InState:          "Now: {state}.",
+
+	UsingTool:        "Using {tool}.",
+	ToolFinished:     "{tool} finished.",
+	ToolTookTooLong:  "{tool} took too long.",
+	ToolFailed:       "{tool} failed.",
+	ToolDidNotFinish: "{tool} did not finish.",
+	TookTooLong:      "It took too long.",
+	Failed:           "It failed.",
+
+	AgentFinished: "The agent finished.",
+	AgentFailed:   "The agent failed.",
+	Cancelled:     "Cancelled.",
+	SessionEnded:  "The session ended.",
+
+	ActionRejected:    "Rejected, and not done: {action}",
+	ActionTimedOut:    "Nobody answered in time, so this was not done: {action}",
+	ActionUnreachable: "Nobody could be asked, so this was not done: {action}",
+	ActionWithdrawn:   "Withdrawn, and not done: {action}",
+
+	QuestionTimedOut:    "Nobody answered in time.",
+	QuestionUnreachable: "Nobody could be asked.",
+	QuestionWithdrawn:   "The question was withdrawn.",
+	DefaultUsed:         "No answer; the default is used.",
+}

@@ -1,0 +1,36 @@
+package phrase
+
+// Spanish, for all its regions.
+var spanish = table{
+	Thinking:         "Pensando.",
+	UsingATool:       "Usando una herramienta.",
+	Answering:        "Respondiendo.",
+	WaitingForAnswer: "Esperando una respuesta.",
+	Idle:             "Sin actividad.",
+	Deciding:         "Decidiendo qué hacer.",
+	HandingOff:       "Transfiriendo la tarea.",
+	InState:          "Ahora: {state}.",
+
+	UsingTool:        "Usando la herramienta {tool}.",
+	ToolFinished:     "La herramienta {tool} terminó.",
+	ToolTookTooLong:  "La herramienta {tool} tardó demasiado.",
+	ToolFailed:       "La herramienta {tool} falló.",
+	ToolDidNotFinish: "La herramienta {tool} no terminó.",
+	TookTooLong:      "Tardó demasiado.",
+	Failed:           "Falló.",
+
+	AgentFinished: "El agente terminó.",
+	AgentFailed:   "El agente falló.",
+	Cancelled:     "Cancelado.",
+	SessionEnded:  "La sesión terminó.",
+
+	ActionRejected:    "Se rechazó y esto no se hizo: {action}",
+	ActionTimedOut:    "Nadie respondió a tiempo, así que esto no se hizo: {action}",
+	ActionUnreachable: "No se pudo preguntar a nadie, así que esto no se hizo: {action}",
+	ActionWithdrawn:   "Se retiró la solicitud y esto no se hizo: {action}",
+
+	QuestionTimedOut:    "Nadie respondió a tiempo.",
+	QuestionUnreachable: "No se pudo preguntar a nadie.",
+	QuestionWithdrawn:   "Se retiró la pregunta.",
+	DefaultUsed:         "Sin respuesta; se usa la respuesta predeterminada.",
+}

@@ -1,0 +1,36 @@
+package phrase
+
+// French. The space in front of a colon is \u00a0, which keeps the colon on its line.
+var french = table{
+	Thinking:         "Réflexion en cours.",
+	UsingATool:       "Utilisation d’un outil.",
+	Answering:        "Réponse en cours.",
+	WaitingForAnswer: "En attente d’une réponse.",
+	Idle:             "Aucune tâche en cours.",
+	Deciding:         "Décision en cours.",
+	HandingOff:       "Transfert de la tâche en cours.",
+	InState:          "Maintenant\u00a0: {state}.",
+
+	UsingTool:        "Utilisation de l’outil {tool}.",
+	ToolFinished:     "L’outil {tool} a terminé.",
+	ToolTookTooLong:  "L’outil {tool} a mis trop de temps.",
+	ToolFailed:       "L’outil {tool} a échoué.",
+	ToolDidNotFinish: "L’outil {tool} n’a pas terminé.",
+	TookTooLong:      "Cela a pris trop de temps.",
+	Failed:           "Cela a échoué.",
+
+	AgentFinished: "L’agent a terminé.",
+	AgentFailed:   "L’agent a échoué.",
+	Cancelled:     "Annulé.",
+	SessionEnded:  "La session est terminée.",
+
+	ActionRejected:    "Action refusée, non effectuée\u00a0: {action}",
+	ActionTimedOut:    "Personne n’a répondu à temps, l’action n’a donc pas été effectuée\u00a0: {action}",
+	ActionUnreachable: "Il n’y avait personne à qui demander, l’action n’a donc pas été effectuée\u00a0: {action}",
+	ActionWithdrawn:   "Demande retirée, action non effectuée\u00a0: {action}",
+
+	QuestionTimedOut:    "Personne n’a répondu à temps.",
+	QuestionUnreachable: "Il n’y avait personne à qui demander.",
+	QuestionWithdrawn:   "La question a été retirée.",
+	DefaultUsed:         "Sans réponse, la réponse par défaut est utilisée.",
+}

@@ -1,0 +1,146 @@
+// Package phrase holds the sentences that the SDK says by itself, in each language it can say them in. What an
+// agent says in its author's words never comes from here.
+//
+// Each language has one file, such as es.go: a name and a sentence on each line, next to the same line of en.go.
+// No native speaker has read Arabic, French, German, Spanish and Yoruba yet, so all but English may hold mistakes:
+// the tests can see a wrong character, not a wrong word.
+//
+// To report a mistake, quote the sentence to the project, github.com/aaep-go/aaep, and say what you would say
+// instead, and whether it could hurt: people act on these sentences without seeing a screen. No Go is needed. To
+// mend one yourself, change it between its quotation marks and run "go test ./internal/phrase".
+//
+// To add a language:
+//
+//  1. Copy en.go to a file named after the language's tag, such as ha.go, give its table the language's name, and
+//     translate what stands in quotation marks. Say it as your language would to somebody who listens; it need not
+//     follow the English word by word.
+//  2. Keep what stands in braces and put it where your language wants it. {tool} is a tool's name, such as
+//     "transfer funds", and {state} what an agent calls what it does: both are English or a program's words, so
+//     build the sentence so that a foreign name can stand in it. A name that begins the sentence gets a capital.
+//     {action} is a whole sentence of the author's: keep it at the end, with nothing behind it.
+//  3. Add the language to the list in phrase.go, and its letters and marks to the list in phrase_test.go.
+//
+// The sentences are short, say plainly what was not done, and do without "I" and "you".
+package phrase
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ID names a sentence that the SDK says by itself.
+type ID int
+
+// The sentences. Those with an argument say which in en.go.
+const (
+	Thinking ID = iota
+	UsingATool
+	Answering
+	WaitingForAnswer
+	Idle
+	Deciding
+	HandingOff
+	InState // any other state
+
+	UsingTool
+	ToolFinished
+	ToolTookTooLong
+	ToolFailed
+	ToolDidNotFinish
+	TookTooLong
+	Failed
+
+	AgentFinished
+	AgentFailed
+	Cancelled
+	SessionEnded
+
+	ActionRejected
+	ActionTimedOut
+	ActionUnreachable
+	ActionWithdrawn
+
+	QuestionTimedOut
+	QuestionUnreachable
+	QuestionWithdrawn
+	DefaultUsed
+
+	count
+)
+
+// A table is what a language says for each ID.
+type table [count]string
+
+// languages are those there are, English first.
+var languages = []struct {
+	tag, script string
+	says        *table
+}{
+	{"en", "Latn", &english},
+	{"ar", "Arab", &arabic},
+	{"de", "Latn", &german},
+	{"es", "Latn", &spanish},
+	{"fr", "Latn", &french},
+	{"yo", "Latn", &yoruba},
+}
+
+// Languages returns the tags there are, English first.
+func Languages() []string {
+	var tags []string
+	for _, l := range languages {
+		tags = append(tags, l.tag)
+	}
+	return tags
+}
+
+// In returns the sentence in the language of tag, with arg put where the sentence wants it, and whether that
+// language is known; otherwise the sentence is in English. A region makes no difference: "es-419" gives "es". A
+// script does: Arabic in Latin letters, "ar-Latn", is not known.
+//
+// Arg is a tool's or a state's name as it is on the wire, such as "transfer_funds", or what an author called an
+// action, which is left as it is. A sentence that takes none ignores it. An ID that is none of the above gives "".
+func In(tag string, id ID, arg string) (string, bool) {
+	if id < 0 || id >= count {
+		return "", false
+	}
+	language, script := parse(tag)
+	for _, l := range languages {
+		if strings.EqualFold(l.tag, language) && (script == "" || strings.EqualFold(l.script, script)) {
+			return fill(l.says[id], arg), true
+		}
+	}
+	return fill(english[id], arg), false
+}
+
+// parse returns the language of a tag, and its script if it names one.
+func parse(tag string) (language, script string) {
+	language, rest, _ := strings.Cut(tag, "-")
+	for part := range strings.SplitSeq(rest, "-") {
+		switch {
+		case len(part) == 1: // what follows is an extension
+			return language, ""
+		case len(part) == 4 && (part[0] < '0' || part[0] > '9'): // four with a digit are a variant, as in de-1996
+			return language, part
+		}
+	}
+	return language, ""
+}
+
+// fill puts arg in the place of the braces.
+func fill(sentence, arg string) string {
+	before, rest, found := strings.Cut(sentence, "{")
+	if !found {
+		return sentence
+	}
+	what, after, _ := strings.Cut(rest, "}")
+	if what != "action" {
+		first := ""
+		if before == "" && arg != "" {
+			r, size := utf8.DecodeRuneInString(arg)
+			first, arg = string(unicode.ToUpper(r)), arg[size:]
+		}
+		arg = first + strings.ReplaceAll(arg, "_", " ")
+	}
+	return before + arg + after
+}

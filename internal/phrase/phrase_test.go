@@ -1,0 +1,301 @@
+package phrase
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/bidi"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Each language's letters in lower case, with the accents that are separate when decomposed, the marks it writes,
+// and the words of which one says that something was not done.
+var alphabets = map[string]struct{ letters, marks, not string }{
+	"en": {"abcdefghijklmnopqrstuvwxyz", ".,;:", "not"},
+	"ar": {"ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652\u0653\u0654\u0655", ".،؛:", "لم ولم"},
+	"de": {"abcdefghijklmnopqrstuvwxyzß\u0308", ".,;:", "nicht"},
+	"es": {"abcdefghijklmnopqrstuvwxyz\u0301\u0303\u0308", ".,;:", "no"},
+	"fr": {"abcdefghijklmnopqrstuvwxyzœæ\u0300\u0301\u0302\u0308\u0327", ".,:’\u00a0", "pas non"},
+	"yo": {"abdefghijklmnoprstuwy\u0300\u0301\u0323", ".,;:", "kò"},
+}
+
+// names returns the name of each ID, from the source.
+func names(t *testing.T) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "phrase.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.CONST {
+			for _, s := range d.Specs {
+				for _, n := range s.(*ast.ValueSpec).Names {
+					if n.IsExported() {
+						names = append(names, n.Name)
+					}
+				}
+			}
+		}
+	}
+	if len(names) != int(count) {
+		t.Fatalf("%d names for %d sentences", len(names), count)
+	}
+	return names
+}
+
+// each runs a check on every sentence of every language, as it is in the table.
+func each(t *testing.T, check func(t *testing.T, tag string, id ID, sentence string)) {
+	all := names(t)
+	for _, l := range languages {
+		for id, sentence := range l.says {
+			t.Run(l.tag+"/"+all[id], func(t *testing.T) { check(t, l.tag, ID(id), sentence) })
+		}
+	}
+}
+
+// The producer's own words, written by hand. Agents and tests know them: they change with care.
+func TestEnglish(t *testing.T) {
+	all := names(t)
+	for id, want := range map[ID][2]string{
+		Thinking:         {"", "Thinking."},
+		UsingATool:       {"", "Using a tool."},
+		Answering:        {"", "Answering."},
+		WaitingForAnswer: {"", "Waiting for an answer."},
+		Idle:             {"", "Now: idle."},
+		Deciding:         {"", "Now: deciding."},
+		HandingOff:       {"", "Now: handing off."},
+		InState:          {"reading_the_mail", "Now: reading the mail."},
+
+		UsingTool:        {"transfer_funds", "Using transfer funds."},
+		ToolFinished:     {"transfer_funds", "Transfer funds finished."},
+		ToolTookTooLong:  {"Mail.send", "Mail.send took too long."},
+		ToolFailed:       {"_2_way_sync", "_2 way sync failed."},
+		ToolDidNotFinish: {"x", "X did not finish."},
+		TookTooLong:      {"", "It took too long."},
+		Failed:           {"", "It failed."},
+
+		AgentFinished: {"", "The agent finished."},
+		AgentFailed:   {"", "The agent failed."},
+		Cancelled:     {"", "Cancelled."},
+		SessionEnded:  {"", "The session ended."},
+
+		ActionRejected:    {"Pay $5.", "Rejected, and not done: Pay $5."},
+		ActionTimedOut:    {"Write to my_file {tool}", "Nobody answered in time, so this was not done: Write to my_file {tool}"},
+		ActionUnreachable: {"Pay $5.", "Nobody could be asked, so this was not done: Pay $5."},
+		ActionWithdrawn:   {"Pay $5.", "Withdrawn, and not done: Pay $5."},
+
+		QuestionTimedOut:    {"", "Nobody answered in time."},
+		QuestionUnreachable: {"", "Nobody could be asked."},
+		QuestionWithdrawn:   {"", "The question was withdrawn."},
+		DefaultUsed:         {"", "No answer; the default is used."},
+	} {
+		if got, known := In("en-US", id, want[0]); got != want[1] || !known {
+			t.Errorf("%s of %q = %q, %v; want %q", all[id], want[0], got, known, want[1])
+		}
+	}
+}
+
+func TestIn(t *testing.T) {
+	for _, tt := range []struct {
+		tag   string
+		id    ID
+		arg   string
+		want  string
+		known bool
+	}{
+		{"es", ToolFinished, "transfer_funds", "La herramienta transfer funds terminó.", true},
+		{"es-419", Thinking, "", "Pensando.", true},
+		{"ES-mx", Thinking, "no place for this", "Pensando.", true},
+		{"fr-CA", InState, "reading_mail", "Maintenant\u00a0: reading mail.", true},
+		{"de-CH-1996", Cancelled, "", "Abgebrochen.", true},
+		{"de-Latn-AT", Cancelled, "", "Abgebrochen.", true},
+		{"ar-EG", ToolFailed, "transfer_funds", "فشلت الأداة transfer funds.", true},
+		{"ar-arb-Arab-u-nu-latn", SessionEnded, "", "انتهت الجلسة.", true},
+		{"yo-NG", ToolFinished, "transfer_funds", "Irinṣẹ́ transfer funds ti parí iṣẹ́ rẹ̀.", true},
+		{"en-x-latn", ToolFailed, "a_b", "A b failed.", true},
+
+		{"ar-Latn", ToolFailed, "a_b", "A b failed.", false},
+		{"en-Brai", Thinking, "", "Thinking.", false},
+		{"yor", Thinking, "", "Thinking.", false},
+		{"ha-NG", ActionRejected, "Biya.", "Rejected, and not done: Biya.", false},
+		{"est", Thinking, "", "Thinking.", false},
+		{"es_MX", Thinking, "", "Thinking.", false},
+		{"x-es", Thinking, "", "Thinking.", false},
+		{"", ToolFinished, "", " finished.", false},
+		{"-", Thinking, "", "Thinking.", false},
+
+		{"en", -1, "", "", false},
+		{"en", count, "", "", false},
+	} {
+		if got, known := In(tt.tag, tt.id, tt.arg); got != tt.want || known != tt.known {
+			t.Errorf("In(%q, %d, %q) = %q, %v; want %q, %v", tt.tag, tt.id, tt.arg, got, known, tt.want, tt.known)
+		}
+	}
+}
+
+func TestLanguages(t *testing.T) {
+	got := Languages()
+	if got[0] != "en" || !slices.IsSorted(got[1:]) || len(got) != len(alphabets) {
+		t.Errorf("Languages() = %q; want English first, then the others in order, as many as there are alphabets", got)
+	}
+	got[0] = "changed"
+	if Languages()[0] != "en" {
+		t.Error("the caller's slice is the package's own")
+	}
+	for _, tag := range Languages() {
+		if !aaep.ValidLanguageTag(tag) {
+			t.Errorf("%q is no language tag", tag)
+		}
+	}
+}
+
+func TestEverySentenceIsThere(t *testing.T) {
+	all := names(t)
+	for _, l := range languages {
+		said := map[string]string{}
+		for id, sentence := range l.says {
+			switch {
+			case sentence == "":
+				t.Errorf("%s.go has no sentence for %s", l.tag, all[id])
+			case said[sentence] != "":
+				t.Errorf("%s.go says the same for %s and %s", l.tag, said[sentence], all[id])
+			case l.tag != "en" && sentence == english[id]:
+				t.Errorf("%s.go says %s in English", l.tag, all[id])
+			}
+			said[sentence] = all[id]
+		}
+	}
+}
+
+// The braces are those of English, an author's words come last, and the end is the mark that ends a sentence.
+func TestForm(t *testing.T) {
+	slot := func(sentence string) string {
+		_, rest, _ := strings.Cut(sentence, "{")
+		what, _, _ := strings.Cut(rest, "}")
+		return what
+	}
+	each(t, func(t *testing.T, tag string, id ID, sentence string) {
+		if n := strings.Count(sentence, "{") + strings.Count(sentence, "}"); n != 0 && n != 2 {
+			t.Errorf("%q has %d braces", sentence, n)
+		}
+		if got, want := slot(sentence), slot(english[id]); got != want {
+			t.Errorf("%q wants {%s}; in English it is {%s}", sentence, got, want)
+		}
+		end := "."
+		if slot(sentence) == "action" {
+			end = ": {action}"
+		}
+		if !strings.HasSuffix(sentence, end) {
+			t.Errorf("%q must end with %q", sentence, end)
+		}
+		if strings.TrimSpace(sentence) != sentence || strings.Contains(sentence, "  ") {
+			t.Errorf("%q has a space too many", sentence)
+		}
+		if n := utf8.RuneCountInString(fill(sentence, "transfer_funds")); n > 120 {
+			t.Errorf("%q has %d characters; whoever listens has to wait for the end", sentence, n)
+		}
+	})
+}
+
+// I18N-010: normal form C, in the letters and marks of the language.
+func TestLetters(t *testing.T) {
+	each(t, func(t *testing.T, tag string, id ID, sentence string) {
+		if c := norm.NFC.String(sentence); c != sentence {
+			t.Errorf("%+q is not in normal form C; that is %+q", sentence, c)
+		}
+		alphabet, ok := alphabets[tag]
+		if !ok {
+			t.Fatalf("add the letters and marks of %q to the list in phrase_test.go", tag)
+		}
+		sentence = fill(sentence, "")
+		for _, r := range norm.NFD.String(sentence) {
+			if r != ' ' && !strings.ContainsRune(norm.NFD.String(alphabet.letters)+alphabet.marks, unicode.ToLower(r)) {
+				t.Errorf("%q has %q (%U), which %q does not write", sentence, r, r, tag)
+			}
+		}
+	})
+}
+
+// Nobody may hear that something was done which was not.
+func TestNotDone(t *testing.T) {
+	each(t, func(t *testing.T, tag string, id ID, sentence string) {
+		switch id {
+		case ToolDidNotFinish, ActionRejected, ActionTimedOut, ActionUnreachable, ActionWithdrawn:
+		default:
+			return
+		}
+		for word := range strings.FieldsFuncSeq(sentence, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsPunct(r) }) {
+			if strings.Contains(" "+alphabets[tag].not+" ", " "+word+" ") {
+				return
+			}
+		}
+		t.Errorf("%q must say that it was not done, with one of %q", sentence, alphabets[tag].not)
+	})
+}
+
+// Whoever wires a sentence into an event may send it.
+func TestValid(t *testing.T) {
+	each(t, func(t *testing.T, tag string, id ID, _ string) {
+		for _, arg := range []string{"transfer_funds", "Transfer $500 to savings."} {
+			sentence, known := In(tag, id, arg)
+			if !known {
+				t.Errorf("%q is not known", tag)
+			}
+			if safe := aaep.SafeText(sentence); safe != sentence {
+				t.Errorf("%+q is not safe: %+q", sentence, safe)
+			}
+			err := aaep.Validate(&aaep.Event{
+				AAEPVersion: aaep.Version, EventID: "evt_1", SessionID: "sess_1",
+				Timestamp: time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC),
+				Producer:  aaep.Producer{AgentID: "agent"},
+				Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal,
+				LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: tag},
+				Summary:           aaep.Say(sentence),
+				Payload: &aaep.ToolCompleted{Tool: "transfer_funds", ToolCallID: "call_1", Status: aaep.ToolError,
+					ErrorMessage: sentence},
+			})
+			if err != nil {
+				t.Errorf("%q: %v", sentence, err)
+			}
+		}
+	})
+}
+
+// A name stands in an Arabic sentence as one piece, in its place, without direction marks.
+func TestArabicOrder(t *testing.T) {
+	for id, sentence := range arabic {
+		if !strings.Contains(sentence, "{tool}") && !strings.Contains(sentence, "{state}") {
+			continue
+		}
+		for _, name := range []string{"transfer_funds", "get_2", "read-file.v2"} {
+			text, _ := In("ar", ID(id), name)
+			var p bidi.Paragraph
+			p.SetString(text)
+			order, err := p.Order()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if order.Direction() == bidi.LeftToRight {
+				t.Errorf("%q runs from left to right", text)
+			}
+			var found []string
+			for i := range order.NumRuns() {
+				if run := order.Run(i); run.Direction() == bidi.LeftToRight {
+					found = append(found, run.String())
+				}
+			}
+			if want := strings.ReplaceAll(name, "_", " "); len(found) != 1 || found[0] != want {
+				t.Errorf("%q: from left to right run %q, want %q", text, found, want)
+			}
+		}
+	}
+}

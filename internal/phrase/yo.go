@@ -1,0 +1,36 @@
+package phrase
+
+// Yoruba, with tone marks and underdots (U+0323) everywhere: without them a voice says other words.
+var yoruba = table{
+	Thinking:         "Ó ń ronú.",
+	UsingATool:       "Ó ń lo irinṣẹ́ kan.",
+	Answering:        "Ó ń dáhùn.",
+	WaitingForAnswer: "Ó ń dúró de ìdáhùn.",
+	Idle:             "Kò ní iṣẹ́ kankan lọ́wọ́ báyìí.",
+	Deciding:         "Ó ń pinnu ohun tí yóò ṣe.",
+	HandingOff:       "Ó ń fi iṣẹ́ náà lé ẹlòmíràn lọ́wọ́.",
+	InState:          "Ní báyìí: {state}.",
+
+	UsingTool:        "Ó ń lo irinṣẹ́ {tool}.",
+	ToolFinished:     "Irinṣẹ́ {tool} ti parí iṣẹ́ rẹ̀.",
+	ToolTookTooLong:  "Irinṣẹ́ {tool} pẹ́ jù.",
+	ToolFailed:       "Irinṣẹ́ {tool} kùnà.",
+	ToolDidNotFinish: "Irinṣẹ́ {tool} kò parí iṣẹ́ rẹ̀.",
+	TookTooLong:      "Ó pẹ́ jù.",
+	Failed:           "Ó kùnà.",
+
+	AgentFinished: "Aṣojú náà ti parí iṣẹ́ rẹ̀.",
+	AgentFailed:   "Aṣojú náà kùnà.",
+	Cancelled:     "A ti fagi lé e.",
+	SessionEnded:  "Ìjókòó náà ti parí.",
+
+	ActionRejected:    "A kò gbà á, a kò sì ṣe é: {action}",
+	ActionTimedOut:    "Kò sí ẹni tó dáhùn kí àkókò tó parí, nítorí náà a kò ṣe é: {action}",
+	ActionUnreachable: "Kò sí ẹni tí a lè béèrè lọ́wọ́ rẹ̀, nítorí náà a kò ṣe é: {action}",
+	ActionWithdrawn:   "A ti fà á sẹ́yìn, a kò sì ṣe é: {action}",
+
+	QuestionTimedOut:    "Kò sí ẹni tó dáhùn kí àkókò tó parí.",
+	QuestionUnreachable: "Kò sí ẹni tí a lè béèrè lọ́wọ́ rẹ̀.",
+	QuestionWithdrawn:   "A ti fa ìbéèrè náà sẹ́yìn.",
+	DefaultUsed:         "Kò sí ìdáhùn; èyí tí a ti yàn tẹ́lẹ̀ ni a lò.",
+}
