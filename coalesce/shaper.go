@@ -41,35 +41,6 @@ type Entry struct {
 	Skip int
 }
 
-// Out is one event on its way to the listener.
-type Out struct {
-	Event *aaep.Event
-	// Resumable says that nothing older is still held, so that a listener that saw this event misses
-	// nothing by resuming after it. It may get again what left after the last such event: the same
-	// events, but text possibly cut elsewhere, which its position shows. With one session and one
-	// output at a time, text is always resumable.
-	Resumable bool
-	// Shape says what the event was made of: two events of one log whose Shapes are equal are the same, so that it
-	// need be encoded once for all who get it alike. The zero Shape is equal to no other.
-	Shape Shape
-}
-
-// A Shape is compared and nothing else.
-type Shape struct {
-	to                 mark
-	position           int64 // of text, and of what a folded state began with
-	stamp              time.Time
-	from               aaep.State
-	hint               aaep.Boundary
-	complete, critical bool
-	verbosity          aaep.Verbosity
-	language           int
-	extensions         string
-}
-
-// IsZero reports whether it is the zero Shape.
-func (s Shape) IsZero() bool { return s.to.pos == 0 }
-
 // Stats counts what became of the events pushed into a Shaper.
 type Stats struct {
 	// Delivered events left. Merged ones left inside another event or were superseded by it. Filtered ones
@@ -386,54 +357,4 @@ func (s *Shaper) forget(session string) {
 		return
 	}
 	delete(s.told, session)
-}
-
-// leave finishes an event for the listener.
-func (s *Shaper) leave(it *item, raise bool) Out {
-	s.stats.Delivered++
-	s.stats.Merged += max(it.parts-1, 0)
-	ev := *it.event
-	shape := Shape{to: it.to, language: s.inLanguage(&ev), extensions: s.terms.Profile()}
-	switch p := ev.Payload.(type) {
-	case *aaep.StateChanged:
-		shape.from = p.FromState
-	case *aaep.OutputStreaming:
-		q := it.payload(p, s.terms.Boundaries)
-		shape.position, shape.hint, shape.complete = q.Position, q.CoalesceHint, q.Complete
-		ev.Payload = q
-		if it.to.pos != 0 {
-			ev.EventID = s.id(it.to.pos, it.to.offset)
-		}
-	}
-	if raise {
-		ev.Urgency = aaep.UrgencyCritical
-	}
-	// An event that was overtaken leaves with the stamp of the one before it, so that stamps never
-	// go backwards (D-09).
-	t := s.told[ev.SessionID]
-	if ev.Timestamp.Before(t.stamp) {
-		ev.Timestamp = t.stamp
-	}
-	t.stamp = ev.Timestamp
-	resumable := it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)
-	if !resumable { // whoever resumes before an event that is has not had it
-		t.note(it)
-	}
-	if ev.Type().Terminal() || t.over && s.last(ev.SessionID) < 0 {
-		delete(s.told, ev.SessionID)
-	} else {
-		s.told[ev.SessionID] = t
-	}
-	s.tailor(&ev)
-	if resumable {
-		s.resume = it.to.pos
-	}
-	shape.stamp, shape.critical, shape.verbosity = ev.Timestamp, ev.Urgency == aaep.UrgencyCritical, ev.Verbosity
-	return Out{Event: &ev, Resumable: resumable, Shape: shape}
-}
-
-func (s *Shaper) holdsBefore(after mark) bool {
-	older := func(it *item) bool { return it.from.before(after) }
-	return slices.ContainsFunc(s.queue, older) || slices.ContainsFunc(s.urgent, older) ||
-		slices.ContainsFunc(s.streams, func(st *stream) bool { return len(st.parts) > 0 && st.parts[0].start().before(after) })
 }

@@ -7,19 +7,19 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // Question is what an agent wants to know from its user.
 type Question struct {
-	// Ask is the question itself; Context is what the user should know to answer it.
+	// Ask is the question itself; Context is what the user should know to answer it. It is asked in the
+	// languages that all its texts are in, the labels of the choices included.
 	Ask     aaep.Text
-	Context string
+	Context aaep.Text
 	// Choices are the answers to choose from, from 2 to 32. Without them the answer is of one of Kinds.
-	Choices []aaep.Choice
+	Choices []Choice
 	// Kinds are the forms of answer the agent understands. Empty is free text, or the choices alone.
 	Kinds []aaep.ResponseKind
 	// Default is taken as the answer when none comes: a choice's value, "true" or "false", a number,
@@ -27,6 +27,12 @@ type Question struct {
 	Default string
 	// Timeout is how long the user has, rounded up to whole seconds. Zero is two minutes.
 	Timeout time.Duration
+}
+
+// Choice is one answer to choose: what the agent gets, and what the user hears.
+type Choice struct {
+	Value string
+	Label aaep.Text
 }
 
 // Clarify asks the user and waits for the answer: a string, a bool or a float64, after the kind of
@@ -43,30 +49,48 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		}
 	}
 	p := &aaep.AwaitingClarification{
-		Question:              norm.NFC.String(q.Ask.At(aaep.VerbosityNormal)),
 		ReplyToken:            aaep.ReplyToken(newID("rpl_")),
 		TimeoutSeconds:        wholeSeconds(q.Timeout),
 		AcceptedResponseKinds: slices.Clone(q.Kinds),
-		Choices:               slices.Clone(q.Choices), // what is asked must not change under the user
-		Context:               norm.NFC.String(q.Context),
 		DefaultResponse:       q.Default,
 	}
+	ask := func(p *aaep.AwaitingClarification, tag string) bool {
+		var ok, all bool
+		p.Question, all = in(q.Ask, tag)
+		p.Context, ok = in(q.Context, tag)
+		all = all && ok
+		p.Choices = nil
+		for _, c := range q.Choices {
+			label, ok := in(c.Label, tag)
+			p.Choices = append(p.Choices, aaep.Choice{Value: c.Value, Label: label})
+			all = all && ok
+		}
+		return all
+	}
+	ask(p, "")
+	words := s.p.authored(q.Ask)
+	words.translate(func(tag string) (aaep.Payload, bool) {
+		p := *p
+		ok := ask(&p, tag)
+		return &p, ok
+	})
 	if q.Default != "" && ledger.DefaultResponse(p) == nil {
 		return nil, &aaep.InvalidError{Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
 			Requirement: "EVT-085", Pointer: "/default_response", Problem: "is no answer to this question"}}}
 	}
-	out, err := s.ask(ctx, q.Ask, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p}, func(out *ledger.Outcome) (string, error) {
+	out, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p}, func(out *ledger.Outcome) (speech, error) {
+		id, err := phrase.QuestionTimedOut, ErrTimedOut
 		switch {
 		case out.Cause == ledger.Replied:
-			return "", nil
+			return speech{}, nil
 		case out.Cause == ledger.Withdrawn:
-			return "The question was withdrawn.", context.Canceled
+			id, err = phrase.QuestionWithdrawn, context.Canceled
 		case out.Response != nil:
-			return "No answer; the default is used.", nil
+			id, err = phrase.DefaultUsed, nil
 		case out.Cause == ledger.Unreachable:
-			return "Nobody could be asked.", ErrUnreachable
+			id, err = phrase.QuestionUnreachable, ErrUnreachable
 		}
-		return "Nobody answered in time.", ErrTimedOut
+		return s.p.words(aaep.Text{}, id, ""), err
 	})
 	if err != nil {
 		return nil, err
@@ -78,7 +102,7 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 //
 // The order of events: awaiting_input, the question, its outcome, and one change of state that says what
 // came of it; where the answer is yes, that is calling_tool.
-func (s *Session) ask(ctx context.Context, about aaep.Text, q *ledger.Question, explain func(*ledger.Outcome) (string, error)) (*ledger.Outcome, error) {
+func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, explain func(*ledger.Outcome) (speech, error)) (*ledger.Outcome, error) {
 	select { // one question at a time; the others wait in line (D-40)
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -141,25 +165,42 @@ func (s *Session) ask(ctx context.Context, about aaep.Text, q *ledger.Question, 
 
 // put tells that the agent waits, and sends the question to those who can answer it. The channel is nil if
 // there is nobody.
-func (s *Session) put(about aaep.Text, q *ledger.Question, payload aaep.Payload) (<-chan *ledger.Outcome, error) {
+func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload) (<-chan *ledger.Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
 		return nil, ErrSessionOver
 	}
-	about, lang := s.words(about, about.At(aaep.VerbosityNormal))
 	// What nobody may be asked is refused before anybody is told to wait.
-	if err := s.p.check(s.build(about, lang, payload)); err != nil {
+	if _, err := s.build(about, payload); err != nil {
 		return nil, err
 	}
-	if err := s.enter(aaep.StateAwaitingInput, about); err != nil {
+	waiting := about
+	waiting.with = aaep.Text{} // it is felt with the question
+	waiting.translate(func(string) (aaep.Payload, bool) { return nil, true })
+	if err := s.enterSaying(aaep.StateAwaitingInput, waiting); err != nil {
 		return nil, err
 	}
-	answer, err := s.p.open(q, func() (*aaep.Event, error) {
-		return s.prepare(about, lang, payload)
+	answer, err := s.p.open(q, func(patience int64) (*aaep.Event, error) {
+		stretch(payload, patience)
+		for _, in := range about.in {
+			stretch(in.payload, patience)
+		}
+		return s.prepare(about, payload)
 	})
 	if err != nil {
-		return nil, errors.Join(err, s.resume(""))
+		return nil, errors.Join(err, s.resume(speech{}))
 	}
 	return answer, nil
+}
+
+// stretch gives a question that has not been put more time to answer, up to a day.
+func stretch(p aaep.Payload, thousandths int64) {
+	more := func(seconds *int64) { *seconds = min((*seconds*thousandths+999)/1000, 86400) }
+	switch p := p.(type) {
+	case *aaep.AwaitingConfirmation:
+		more(&p.TimeoutSeconds)
+	case *aaep.AwaitingClarification:
+		more(&p.TimeoutSeconds)
+	}
 }

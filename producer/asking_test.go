@@ -229,12 +229,12 @@ func TestToolWhileAQuestionIsOpen(t *testing.T) {
 func TestQuestionDoesNotChange(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.listen(answering(caps(1, aaep.BoundaryCompletion))), st.session("Choosing.")
-		choices := []aaep.Choice{{Value: "a", Label: "A"}, {Value: "b", Label: "B"}}
+		choices := []producer.Choice{{Value: "a", Label: aaep.Say("A")}, {Value: "b", Label: aaep.Say("B")}}
 		answer := later(func() (any, error) {
 			return s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("Which?"), Choices: choices})
 		})
 		synctest.Wait()
-		choices[0] = aaep.Choice{Value: "x", Label: "X"}
+		choices[0] = producer.Choice{Value: "x", Label: aaep.Say("X")}
 		late := st.listen(answering(everything()))
 		for _, l := range []*listener{l, late} {
 			if q := of[*aaep.AwaitingClarification](l.events()); len(q) != 1 || q[0].Choices[0].Value != "a" {

@@ -11,7 +11,7 @@ import (
 
 // §6.5, CONF-045: an answer comes back as what it is; one of another kind is none, and does no harm.
 func TestClarify(t *testing.T) {
-	choices := []aaep.Choice{{Value: "1", Label: "One"}, {Value: "2", Label: "Two"}}
+	choices := []producer.Choice{{Value: "1", Label: aaep.Say("One")}, {Value: "2", Label: aaep.Say("Two")}}
 	kinds := func(k ...aaep.ResponseKind) producer.Question { return producer.Question{Kinds: k} }
 	for name, c := range map[string]struct {
 		q         producer.Question

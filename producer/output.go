@@ -53,7 +53,7 @@ func (o *Output) SetContentType(media string) error {
 	media = strings.TrimSpace(media)
 	return o.change(func() {
 		o.content = media
-		if aaep.Validate(o.s.build(aaep.Text{}, o.lang, o.chunk("x", false))) != nil {
+		if _, err := o.s.build(o.words(), o.chunk("x", false)); err != nil {
 			o.content = ""
 		}
 	})
@@ -143,7 +143,7 @@ func (o *Output) complete() error {
 	if !o.begun {
 		return nil
 	}
-	_, err := o.s.emitIn(aaep.Text{}, o.lang, o.chunk("", true))
+	_, err := o.s.emit(o.words(), o.chunk("", true))
 	return err
 }
 
@@ -156,7 +156,7 @@ func (o *Output) emit(text string) error {
 			}
 		}
 		piece := text[:fit(text)]
-		if _, err := o.s.emitIn(aaep.Text{}, o.lang, o.chunk(piece, false)); err != nil {
+		if _, err := o.s.emit(o.words(), o.chunk(piece, false)); err != nil {
 			return err
 		}
 		o.position += int64(utf8.RuneCountInString(piece))
@@ -177,6 +177,9 @@ func (o *Output) begin() error {
 	o.begun = true
 	return nil
 }
+
+// words are none: what is heard is the chunk.
+func (o *Output) words() speech { return speech{in: []said{{lang: o.lang}}} }
 
 func (o *Output) chunk(text string, complete bool) *aaep.OutputStreaming {
 	return &aaep.OutputStreaming{Chunk: text, Position: o.position, Complete: complete, OutputID: o.id,

@@ -18,15 +18,17 @@ package producer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/transports"
@@ -38,6 +40,9 @@ type Config struct {
 	Agent aaep.Producer
 	// Language is the tag of the language the agent's text is in. Empty is "en-US".
 	Language string
+	// Languages are the tags of further languages that the agent has text in: what aaep.Text.In adds is told to
+	// those who understand it better. Text that is not translated is told in Language.
+	Languages []string
 	// AnyLanguage serves subscribers that asked only for other languages in Language, instead of
 	// refusing them.
 	AnyLanguage bool
@@ -57,6 +62,9 @@ type Config struct {
 	// or a payment card number; see aaep.Secret. Streamed output is not looked at: a secret may come in
 	// two chunks.
 	RefuseSecrets bool
+	// Extensions are those that are served. Nil is extensions.All(); add to it to serve more, or give an empty
+	// slice to serve none.
+	Extensions []handshake.Extension
 	// Logger receives diagnostics and a record of every settled question. Nil discards them.
 	Logger *slog.Logger
 }
@@ -79,13 +87,14 @@ type Producer struct {
 	offer handshake.Offer
 	log   *log.Log
 	desk  *desk
-	// ownLanguage is the tag of the words the package says by itself, which are English.
-	ownLanguage string
 
 	serving context.Context // ends when Shutdown has ended the sessions: subscriptions drain
 	drain   context.CancelFunc
 	done    chan struct{} // closed when Shutdown has ended
 	loops   sync.WaitGroup
+
+	encoded encoded
+	alone   atomic.Bool // at most one subscription is served
 
 	mu       sync.Mutex
 	closed   bool
@@ -101,8 +110,19 @@ func New(cfg Config) (*Producer, error) {
 	if cfg.Language == "" {
 		cfg.Language = "en-US"
 	}
-	if !aaep.ValidLanguageTag(cfg.Language) {
-		return nil, errors.New("producer: Config.Language must be a language tag such as en-US")
+	languages := append([]string{cfg.Language}, cfg.Languages...)
+	for _, tag := range languages {
+		if !aaep.ValidLanguageTag(tag) {
+			return nil, fmt.Errorf("producer: %q in Config.Language or Languages is no language tag such as en-US", tag)
+		}
+	}
+	if cfg.Extensions == nil {
+		cfg.Extensions = extensions.All()
+	}
+	for _, ext := range cfg.Extensions {
+		if err := ext.Validate(); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.MaxSubscriptions == 0 {
 		cfg.MaxSubscriptions = 256
@@ -124,7 +144,7 @@ func New(cfg Config) (*Producer, error) {
 	p := &Producer{
 		cfg: cfg,
 		offer: handshake.Offer{
-			Languages: []string{cfg.Language}, AnyLanguage: cfg.AnyLanguage,
+			Languages: languages, AnyLanguage: cfg.AnyLanguage, Extensions: cfg.Extensions,
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2},
 		},
 		log:   log.New(cfg.KeepEvents),
@@ -135,9 +155,6 @@ func New(cfg Config) (*Producer, error) {
 		moved: make(chan struct{}),
 	}
 	p.serving, p.drain = context.WithCancel(context.Background())
-	if p.ownLanguage = cfg.Language; !strings.HasPrefix(strings.ToLower(cfg.Language)+"-", "en-") {
-		p.ownLanguage = "en"
-	}
 	return p, nil
 }
 
@@ -297,20 +314,23 @@ func (p *Producer) live() []*subscription {
 	return subs
 }
 
-// open puts a question to every subscription that can answer it. prepare makes its event; it is not
-// called, and the channel is nil, if nobody can answer.
-func (p *Producer) open(q *ledger.Question, prepare func() (*aaep.Event, error)) (<-chan *ledger.Outcome, error) {
+// open puts a question to every subscription that can answer it. prepare makes its event, and gives the time to
+// answer the patience, in thousandths, that the slowest of them needs; it is not called, and the channel is nil,
+// if nobody can answer.
+func (p *Producer) open(q *ledger.Question, prepare func(patience int64) (*aaep.Event, error)) (<-chan *ledger.Outcome, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	patience := int64(1000)
 	for id, sub := range p.subs {
 		if sub.canAnswer(q) {
 			q.Recipients = append(q.Recipients, id)
+			patience = max(patience, sub.patience.Load())
 		}
 	}
 	if len(q.Recipients) == 0 {
 		return nil, nil
 	}
-	ev, err := prepare()
+	ev, err := prepare(patience)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,20 @@ package producer
 
 import "github.com/aaep-go/aaep"
 
-// check is aaep.Validate, and the author's wish that no secret is told.
+// check is aaep.Validate in every language, and the author's wish that no secret is told.
 func (p *Producer) check(ev *aaep.Event) error {
+	for _, t := range ev.Translations {
+		if err := p.checkOne(ev.In(t)); err != nil {
+			return err
+		}
+	}
+	if err := p.checkLanguages(ev); err != nil {
+		return err
+	}
+	return p.checkOne(ev)
+}
+
+func (p *Producer) checkOne(ev *aaep.Event) error {
 	if err := aaep.Validate(ev); err != nil || !p.cfg.RefuseSecrets {
 		return err
 	}

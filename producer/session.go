@@ -2,7 +2,6 @@ package producer
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -13,11 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/lifecycle"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // ErrSessionOver is returned by every call on a session after its end.
@@ -47,8 +44,7 @@ type Session struct {
 // tellings is what a subscriber who comes late is told first.
 type tellings struct {
 	from, to aaep.State
-	text     aaep.Text
-	lang     string
+	words    speech
 	pos      uint64 // of the newest state.changed
 }
 
@@ -77,7 +73,7 @@ func (s *Session) begin(about aaep.Text) (err error) {
 	if s.p.closed {
 		return ErrClosed
 	}
-	if s.start, err = s.emit(about, &aaep.SessionStarted{}); err != nil {
+	if s.start, err = s.emit(s.p.authored(about), &aaep.SessionStarted{}); err != nil {
 		return err
 	}
 	s.p.sessions = append(s.p.sessions, s)
@@ -103,17 +99,29 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 	if progress.Percent != nil {
 		progress.Percent = new(*progress.Percent) // an event is shared, and the caller's variable is not
 	}
-	p := &aaep.ProgressUpdated{Progress: progress}
+	p := aaep.ProgressUpdated{Progress: progress}
 	if eta > 0 && eta <= 24*time.Hour {
 		p.ETAMS = new(eta.Milliseconds())
 	}
-	if text.IsZero() {
-		text.Normal = progress.Description
+	var words speech
+	switch {
+	case !text.IsZero():
+		words = s.p.authored(text)
+		words.translate(func(tag string) (aaep.Payload, bool) {
+			p := p
+			if p.Progress.Description != "" {
+				p.Progress.Description, _ = in(text, tag)
+			}
+			return &p, true
+		})
+	case progress.Description != "":
+		words = speech{in: []said{{lang: s.p.cfg.Language, text: aaep.Say(progress.Description)}}, with: text}
+	default:
+		words = speech{in: []said{{lang: "en", text: aaep.Say((&aaep.Event{Payload: &p}).Text(aaep.VerbosityNormal))}}, with: text}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text, lang := s.words(text, (&aaep.Event{Payload: p}).Text(aaep.VerbosityNormal))
-	_, err := s.emitIn(text, lang, p)
+	_, err := s.emit(words, &p)
 	return err
 }
 
@@ -126,15 +134,21 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 		h.Reason = text.Normal
 	}
 	h.PackagedContext = bytes.Clone(h.PackagedContext)
+	words := s.p.authored(text)
+	words.translate(func(tag string) (aaep.Payload, bool) {
+		h := h
+		h.Reason, _ = in(text, tag)
+		return &h, true
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.emit(text, &h)
+	_, err := s.emit(words, &h)
 	return err
 }
 
 // Complete ends a session that reached its aim.
 func (s *Session) Complete(text aaep.Text) error {
-	return s.finish(text, "The agent finished.", func() aaep.Payload {
+	return s.finish(text, phrase.AgentFinished, func() aaep.Payload {
 		return &aaep.SessionCompleted{
 			DurationMS:           millis(time.Since(s.began)),
 			ToolInvocationsCount: new(int64(s.machine.ToolInvocations())),
@@ -147,14 +161,14 @@ func (s *Session) Complete(text aaep.Text) error {
 func (s *Session) Fail(cause error, text aaep.Text) error {
 	category, code := categorize(cause)
 	s.p.cfg.Logger.Warn("session failed", "session_id", s.id, "error", cause)
-	return s.finish(text, "The agent failed.", func() aaep.Payload {
+	return s.finish(text, phrase.AgentFailed, func() aaep.Payload {
 		return &aaep.SessionErrored{ErrorCategory: category, ErrorCode: code, Recoverable: new(category == aaep.ErrorTransient)}
 	})
 }
 
 // Cancel ends a session that somebody stopped.
 func (s *Session) Cancel(by aaep.CancelledBy, text aaep.Text) error {
-	return s.finish(text, "Cancelled.", func() aaep.Payload {
+	return s.finish(text, phrase.Cancelled, func() aaep.Payload {
 		return &aaep.SessionCancelled{CancelledBy: by}
 	})
 }
@@ -173,16 +187,15 @@ func (s *Session) Close() error {
 }
 
 // finish closes what is open, in the order the protocol wants, and ends the session (D-30).
-func (s *Session) finish(text aaep.Text, otherwise string, payload func() aaep.Payload) error {
+func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aaep.Payload) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return ErrSessionOver
 	}
-	text, lang := s.words(text, otherwise)
-	end := payload()
+	words, end := s.p.words(text, otherwise, ""), payload()
 	// The last event is checked first: a text nobody may send must not leave a session half closed.
-	if err := s.p.check(s.build(text, lang, end)); err != nil {
+	if _, err := s.build(words, end); err != nil {
 		return err
 	}
 	s.end()
@@ -195,13 +208,12 @@ func (s *Session) finish(text aaep.Text, otherwise string, payload func() aaep.P
 		s.machine.Settled(token, aaep.Reject)
 	}
 	for _, call := range s.machine.OpenTools() {
-		s.completeTool(call, &aaep.ToolCompleted{Status: aaep.ToolError, ErrorMessage: "The session ended."},
-			aaep.Say(sentence(call.Tool)+" did not finish."))
+		s.completeTool(call, aaep.ToolCompleted{Status: aaep.ToolError}, phrase.ToolDidNotFinish, phrase.SessionEnded)
 	}
 	for _, o := range slices.Clone(s.outputs) {
 		o.complete()
 	}
-	_, err := s.emitIn(text, lang, end)
+	_, err := s.emit(words, end)
 	s.over = true
 	s.p.mu.Lock()
 	s.p.sessions = slices.DeleteFunc(s.p.sessions, func(x *Session) bool { return x == s })
@@ -211,11 +223,10 @@ func (s *Session) finish(text aaep.Text, otherwise string, payload func() aaep.P
 
 // enter changes the state, with s.mu held. An empty text says it in the package's own words.
 func (s *Session) enter(to aaep.State, text aaep.Text) error {
-	return s.enterSaying(to, text, stateWords(to))
+	return s.enterSaying(to, s.p.words(text, stateWords(to), string(to)))
 }
 
-// enterSaying is enter with words of the package's own for an empty text.
-func (s *Session) enterSaying(to aaep.State, text aaep.Text, otherwise string) error {
+func (s *Session) enterSaying(to aaep.State, words speech) error {
 	from := s.machine.State()
 	switch {
 	case s.over:
@@ -223,17 +234,16 @@ func (s *Session) enterSaying(to aaep.State, text aaep.Text, otherwise string) e
 	case from == to:
 		return nil
 	}
-	text, lang := s.words(text, otherwise)
-	pos, err := s.emitIn(text, lang, &aaep.StateChanged{FromState: from, ToState: to})
+	pos, err := s.emit(words, &aaep.StateChanged{FromState: from, ToState: to})
 	if err == nil {
-		s.told = tellings{from, to, text, lang, pos}
+		s.told = tellings{from, to, words, pos}
 	}
 	return err
 }
 
 // resume goes back to what the agent was doing before a tool or a question, with s.mu held. While a question
-// is open, the agent waits. News is what came of it, in the package's own words, or empty.
-func (s *Session) resume(news string) error {
+// is open, the agent waits. News is what came of it, or empty.
+func (s *Session) resume(news speech) error {
 	to := aaep.StateThinking
 	switch {
 	case len(s.machine.OpenQuestions()) > 0:
@@ -243,28 +253,15 @@ func (s *Session) resume(news string) error {
 	case len(s.machine.OpenOutputs()) > 0:
 		to = aaep.StateWritingOutput
 	}
-	return s.enterSaying(to, aaep.Text{}, cmp.Or(news, stateWords(to)))
-}
-
-// words returns the author's text, or the package's own, which is English.
-func (s *Session) words(text aaep.Text, otherwise string) (aaep.Text, string) {
-	if text.Normal != "" {
-		return text, s.p.cfg.Language
+	if news.in == nil {
+		return s.enter(to, aaep.Text{})
 	}
-	if !text.IsZero() {
-		text.Normal = text.At(aaep.VerbosityNormal)
-		return text, s.p.cfg.Language
-	}
-	return aaep.Say(otherwise), s.p.ownLanguage
+	return s.enterSaying(to, news)
 }
 
-func (s *Session) emit(text aaep.Text, payload aaep.Payload) (uint64, error) {
-	return s.emitIn(text, s.p.cfg.Language, payload)
-}
-
-// emitIn appends an event to the log, with s.mu held.
-func (s *Session) emitIn(text aaep.Text, lang string, payload aaep.Payload) (uint64, error) {
-	ev, err := s.prepare(text, lang, payload)
+// emit appends an event to the log, with s.mu held.
+func (s *Session) emit(words speech, payload aaep.Payload) (uint64, error) {
+	ev, err := s.prepare(words, payload)
 	if err != nil {
 		return 0, err
 	}
@@ -272,12 +269,12 @@ func (s *Session) emitIn(text aaep.Text, lang string, payload aaep.Payload) (uin
 }
 
 // prepare makes an event that is valid and in order, with s.mu held. It must be appended.
-func (s *Session) prepare(text aaep.Text, lang string, payload aaep.Payload) (*aaep.Event, error) {
+func (s *Session) prepare(words speech, payload aaep.Payload) (*aaep.Event, error) {
 	if s.over {
 		return nil, ErrSessionOver
 	}
-	ev := s.build(text, lang, payload)
-	if err := s.p.check(ev); err != nil {
+	ev, err := s.build(words, payload)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.machine.Next(ev); err != nil {
@@ -287,26 +284,32 @@ func (s *Session) prepare(text aaep.Text, lang string, payload aaep.Payload) (*a
 	return ev, nil
 }
 
-func (s *Session) build(text aaep.Text, lang string, payload aaep.Payload) *aaep.Event {
+// build makes an event that is valid.
+func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error) {
 	now := time.Now().UTC().Round(0).Truncate(time.Millisecond)
 	if now.Before(s.last) {
 		now = s.last
 	}
+	own := words.in[0]
 	ev := &aaep.Event{
-		AAEPVersion: aaep.Version,
-		EventID:     "evt_0", // the log gives it its own
-		SessionID:   s.id,
-		Timestamp:   now,
-		Producer:    s.p.cfg.Agent,
-		Verbosity:   aaep.VerbosityNormal,
-		Urgency:     urgencyOf(payload),
-		LocalizationHints: &aaep.LocalizationHints{
-			PrimaryLanguage: lang, TextDirection: direction(lang),
-		},
-		Summary: aaep.Text{Terse: norm.NFC.String(text.Terse), Normal: norm.NFC.String(text.Normal), Detailed: norm.NFC.String(text.Detailed)},
-		Payload: payload,
+		AAEPVersion:       aaep.Version,
+		EventID:           "evt_0", // the log gives it its own
+		SessionID:         s.id,
+		Timestamp:         now,
+		Producer:          s.p.cfg.Agent,
+		Verbosity:         aaep.VerbosityNormal,
+		Urgency:           urgencyOf(payload),
+		LocalizationHints: hints(own.lang),
+		Summary:           composed(own.text),
+		Payload:           payload,
 	}
-	return ev
+	for _, t := range words.in[1:] {
+		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: hints(t.lang), Summary: composed(t.text), Payload: t.payload})
+	}
+	if err := words.with.Extend(ev); err != nil {
+		return nil, err
+	}
+	return ev, s.p.check(ev)
 }
 
 // urgencyOf follows the table of §3.3.2.
@@ -320,27 +323,24 @@ func urgencyOf(p aaep.Payload) aaep.Urgency {
 	return aaep.UrgencyNormal
 }
 
-func direction(lang string) aaep.TextDirection {
-	script, _ := language.Make(lang).Script()
-	switch script.String() {
-	case "Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm", "Rohg", "Mand", "Samr":
-		return aaep.DirectionRTL
-	}
-	return aaep.DirectionLTR
-}
-
-func stateWords(s aaep.State) string {
+func stateWords(s aaep.State) phrase.ID {
 	switch s {
+	case aaep.StateIdle:
+		return phrase.Idle
 	case aaep.StateThinking:
-		return "Thinking."
+		return phrase.Thinking
 	case aaep.StateCallingTool:
-		return "Using a tool."
+		return phrase.UsingATool
 	case aaep.StateWritingOutput:
-		return "Answering."
+		return phrase.Answering
 	case aaep.StateAwaitingInput:
-		return "Waiting for an answer."
+		return phrase.WaitingForAnswer
+	case aaep.StateDeciding:
+		return phrase.Deciding
+	case aaep.StateHandingOff:
+		return phrase.HandingOff
 	}
-	return "Now: " + spaced(string(s)) + "."
+	return phrase.InState
 }
 
 // categorize says what an error means for the user (§4.1.3).

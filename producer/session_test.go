@@ -235,7 +235,7 @@ func TestRefusedTexts(t *testing.T) {
 				return err
 			}(),
 			"Clarify, one choice": func() error {
-				_, err := s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("Which?"), Choices: []aaep.Choice{{Value: "a", Label: "A"}}})
+				_, err := s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("Which?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say("A")}}})
 				return err
 			}(),
 			"Clarify, no default": func() error {
@@ -274,12 +274,21 @@ func TestFailCategories(t *testing.T) {
 	}
 }
 
-// The package's own words are English, and say so where the agent's are not (§11); they are told all the same (I18N-008),
-// and every event has its hints (TERM-013).
+// The package's own words are in the agent's language where it knows that, and else in English, and say so (§11);
+// they are told all the same (I18N-008), and every event has its hints (TERM-013).
 func TestLanguages(t *testing.T) {
-	bubbleWith(t, producer.Config{Language: "ar"}, func(t *testing.T, st *stage) {
+	for language, want := range map[string]string{
+		"ar": "ar rtl, ar rtl, ar rtl, ar rtl, ar rtl, en ltr, ar rtl, ar rtl",
+		"fa": "fa rtl, en ltr, fa rtl, fa rtl, en ltr, en ltr, fa rtl, en ltr",
+	} {
+		testLanguages(t, language, want)
+	}
+}
+
+func testLanguages(t *testing.T, language, want string) {
+	bubbleWith(t, producer.Config{Language: language}, func(t *testing.T, st *stage) {
 		c := answering(everything())
-		c.Languages = []string{"ar"}
+		c.Languages = []string{language}
 		l := st.listen(c)
 		s := st.session("جارٍ التخطيط.")
 		paid := tool(s, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("ادفع."), Consequence: aaep.Say("يذهب المال.")}, &deed{})
@@ -292,7 +301,7 @@ func TestLanguages(t *testing.T) {
 		for _, ev := range l.events() {
 			tags = append(tags, ev.Language()+" "+string(ev.LocalizationHints.TextDirection))
 		}
-		if got, want := strings.Join(tags, ", "), "ar rtl, en ltr, ar rtl, ar rtl, en ltr, en ltr, ar rtl, en ltr"; got != want {
+		if got := strings.Join(tags, ", "); got != want {
 			t.Errorf("languages\n got %s\nwant %s", got, want)
 		}
 	})

@@ -40,6 +40,7 @@ func (p *Producer) subscribe(conn transports.Conn) {
 	}
 	sub.setTerms(terms)
 	sub.shaper = coalesce.NewShaper(terms, p.log.EventID)
+	sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
 	if !p.register(sub) {
 		sub.tell(&aaep.SubscriptionRejected{ReasonCode: aaep.RateLimit, RetryAfterSeconds: new(int64(30)),
 			ReasonMessage: "This producer serves as many subscriptions as it can. Try again later."})
@@ -111,6 +112,7 @@ func (p *Producer) register(sub *subscription) bool {
 	sub.start = sub.cursor
 	sub.left.Store(sub.cursor)
 	p.subs[sub.id] = sub
+	p.alone.Store(len(p.subs) < 2)
 	close(p.moved)
 	p.moved = make(chan struct{})
 	p.mu.Unlock()
@@ -122,6 +124,7 @@ func (p *Producer) register(sub *subscription) bool {
 func (p *Producer) unregister(sub *subscription) {
 	p.mu.Lock()
 	delete(p.subs, sub.id)
+	p.alone.Store(len(p.subs) < 2)
 	p.mu.Unlock()
 	sub.hangUp()
 	p.desk.gone(sub.id)
@@ -184,9 +187,11 @@ func (p *Producer) situation(cursor uint64) (entries []coalesce.Entry, current b
 		t := s.told
 		current = current && t.pos <= cursor
 		if !s.over && t.pos > 0 && t.pos <= cursor {
-			ev := s.build(t.text, t.lang, &aaep.StateChanged{FromState: t.from, ToState: t.to})
-			ev.EventID = newID("evt_")
-			entries = append(entries, coalesce.Entry{Event: ev})
+			ev, err := s.build(t.words, &aaep.StateChanged{FromState: t.from, ToState: t.to})
+			if err == nil { // it was valid when it was first said
+				ev.EventID = newID("evt_")
+				entries = append(entries, coalesce.Entry{Event: ev})
+			}
 		}
 		s.mu.Unlock()
 	}

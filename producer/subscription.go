@@ -42,6 +42,7 @@ type subscription struct {
 	lost    chan error        // one value, when receive ends
 
 	confirms, clarifies atomic.Bool   // may be asked
+	patience            atomic.Int64  // thousandths by which the time to answer is stretched; 0 is as it is
 	left                atomic.Uint64 // every event that is not output, up to here, has left
 	watched             atomic.Bool   // somebody waits for left to grow
 
@@ -67,6 +68,7 @@ func (sub *subscription) status() SubscriptionStatus {
 
 func (sub *subscription) setTerms(t handshake.Terms) {
 	sub.terms = t
+	sub.patience.Store(int64(t.TimeoutMultiplier * 1000))
 	sub.confirms.Store(t.ConfirmationReply)
 	sub.clarifies.Store(t.ClarificationReply)
 	sub.mu.Lock()
@@ -154,11 +156,16 @@ func (sub *subscription) run() *aaep.Rejection {
 	}
 	wake := time.NewTimer(0)
 	defer wake.Stop()
+	life := newLife(sub.terms)
+	defer life.stop()
 	opened, hurried := !canResume, false
 	for {
 		var changed <-chan struct{}
 		var broken <-chan struct{}
 		draining := sub.p.serving.Err() != nil // and so the log is at its end before it is read
+		if draining {
+			sub.shaper.SetQuiet(time.Time{})
+		}
 		if stream != nil {
 			broken = stream.Done()
 			more, err := sub.fill()
@@ -184,7 +191,8 @@ func (sub *subscription) run() *aaep.Rejection {
 					stream = nil
 					sub.detach(away)
 				}
-				if quit := sub.poll(); quit != nil {
+				life.sent()
+				if quit := sub.poll(life); quit != nil {
 					return quit
 				}
 				continue
@@ -226,6 +234,11 @@ func (sub *subscription) run() *aaep.Rejection {
 			if quit := sub.renegotiate(m); quit != nil {
 				return quit
 			}
+			life.set(sub.terms)
+		case <-life.idle.C:
+			return &aaep.Rejection{Code: "idle_timeout", Message: "Nothing was sent for as long as the subscription was to wait."}
+		case <-life.end.C:
+			return &aaep.Rejection{Code: "ttl", Message: "The subscription is as old as it was to become."}
 		case err := <-sub.lost:
 			return goneBecause(err)
 		case <-sub.ctx.Done():
@@ -235,9 +248,10 @@ func (sub *subscription) run() *aaep.Rejection {
 }
 
 // poll handles, between two events, what must not wait for a quiet moment.
-func (sub *subscription) poll() *aaep.Rejection {
+func (sub *subscription) poll(life *life) *aaep.Rejection {
 	select {
 	case m := <-sub.control:
+		defer func() { life.set(sub.terms) }()
 		return sub.renegotiate(m)
 	case err := <-sub.lost:
 		return goneBecause(err)
@@ -321,7 +335,7 @@ func (sub *subscription) publish() {
 }
 
 func (sub *subscription) send(stream transports.Stream, out coalesce.Out) error {
-	msg, err := out.Event.MarshalJSON()
+	msg, err := sub.p.encode(out)
 	if err != nil { // it was valid when it was appended
 		sub.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
 		return nil
@@ -358,6 +372,9 @@ func (sub *subscription) renegotiate(m aaep.Message) *aaep.Rejection {
 	sub.setTerms(terms)
 	sub.p.mu.Unlock()
 	sub.shaper.SetTerms(time.Now(), terms)
+	if len(ask.Capabilities.Extensions) > 0 { // what was declared before holds from when it was declared
+		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
+	}
 	if was.ConfirmationReply && !terms.ConfirmationReply || was.ClarificationReply && !terms.ClarificationReply {
 		sub.p.desk.unable(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
 	}

@@ -8,14 +8,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/lifecycle"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // Tool is something the agent does to the world.
@@ -116,14 +113,13 @@ func (s *Session) checkTool(t Tool, call lifecycle.ToolCall) error {
 	if s.over {
 		return ErrSessionOver
 	}
-	text, lang, invoked := s.invoked(t, call)
-	return s.p.check(s.build(text, lang, invoked))
+	_, err := s.build(s.invoked(t, call))
+	return err
 }
 
 // invoked is the event that tells of a call, with s.mu held.
-func (s *Session) invoked(t Tool, call lifecycle.ToolCall) (aaep.Text, string, *aaep.ToolInvoked) {
-	text, lang := s.words(t.Action, "Using "+spaced(call.Tool)+".")
-	return text, lang, &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
+func (s *Session) invoked(t Tool, call lifecycle.ToolCall) (speech, *aaep.ToolInvoked) {
+	return s.p.words(t.Action, phrase.UsingTool, call.Tool), &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
 		RiskLevel: t.Risk, Irreversible: &t.Irreversible}
 }
 
@@ -156,7 +152,7 @@ func (s *Session) announce(ctx context.Context, t Tool, call lifecycle.ToolCall)
 	defer s.mu.Unlock()
 	defer func() {
 		if err != nil && t.mustAsk() { // a question that was answered has changed the state
-			s.resume("")
+			s.resume(speech{})
 		}
 	}()
 	if err := ctx.Err(); err != nil {
@@ -167,8 +163,7 @@ func (s *Session) announce(ctx context.Context, t Tool, call lifecycle.ToolCall)
 			return 0, err
 		}
 	}
-	text, lang, invoked := s.invoked(t, call)
-	return s.emitIn(text, lang, invoked)
+	return s.emit(s.invoked(t, call))
 }
 
 // toolDone tells how a run ended. After the session's end there is nothing left to tell.
@@ -178,28 +173,33 @@ func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error) 
 	if s.over {
 		return
 	}
-	p := &aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: millis(time.Since(began))}
-	text := aaep.Say(sentence(call.Tool) + " finished.")
+	p := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: millis(time.Since(began))}
+	words, why := phrase.ToolFinished, phrase.ID(-1)
 	switch {
 	case err == nil:
 	case errors.Is(err, context.DeadlineExceeded):
-		p.Status, p.ErrorMessage = aaep.ToolTimeout, "It took too long."
-		text = aaep.Say(sentence(call.Tool) + " took too long.")
+		p.Status, words, why = aaep.ToolTimeout, phrase.ToolTookTooLong, phrase.TookTooLong
 	default: // an error's own words may hold secrets
-		p.Status, p.ErrorMessage = aaep.ToolError, "It failed."
-		text = aaep.Say(sentence(call.Tool) + " failed.")
+		p.Status, words, why = aaep.ToolError, phrase.ToolFailed, phrase.Failed
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
 	}
-	s.completeTool(call, p, text)
+	s.completeTool(call, p, words, why)
 	if s.ctx.Err() == nil { // else the end follows
-		s.resume("")
+		s.resume(speech{})
 	}
 }
 
-// completeTool says that a call is over, with s.mu held.
-func (s *Session) completeTool(call lifecycle.ToolCall, p *aaep.ToolCompleted, text aaep.Text) {
+// completeTool says that a call is over, with s.mu held. Why it failed is said too, where it did.
+func (s *Session) completeTool(call lifecycle.ToolCall, p aaep.ToolCompleted, words, why phrase.ID) {
 	p.Tool, p.ToolCallID = call.Tool, call.ToolCallID
-	if _, err := s.emitIn(text, s.p.ownLanguage, p); err != nil {
+	sp := s.p.words(aaep.Text{}, words, call.Tool)
+	p.ErrorMessage, _ = phrase.In(sp.in[0].lang, why, "")
+	sp.translate(func(tag string) (aaep.Payload, bool) {
+		p := p
+		p.ErrorMessage, _ = phrase.In(tag, why, "")
+		return &p, true
+	})
+	if _, err := s.emit(sp, &p); err != nil {
 		s.p.cfg.Logger.Error("tool.completed was refused", "session_id", s.id, "error", err)
 	}
 }
@@ -229,8 +229,6 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.To
 	}
 	about, _ := json.Marshal(map[string]string{"tool": call.Tool, "tool_call_id": call.ToolCallID})
 	p := &aaep.AwaitingConfirmation{
-		Action:          norm.NFC.String(t.Action.At(aaep.VerbosityNormal)),
-		Consequence:     norm.NFC.String(t.Consequence.At(aaep.VerbosityNormal)),
 		ReplyToken:      aaep.ReplyToken(newID("rpl_")),
 		TimeoutSeconds:  wholeSeconds(t.Timeout),
 		DefaultDecision: t.Default,
@@ -239,8 +237,17 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.To
 		Reversibility:   reversibility,
 		ExtraContext:    about,
 	}
-	out, err := s.ask(ctx, t.Action, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (string, error) {
-		return told(out, t.Action)
+	p.Action, _ = in(t.Action, "")
+	p.Consequence, _ = in(t.Consequence, "")
+	words := s.p.authored(t.Action)
+	words.translate(func(tag string) (aaep.Payload, bool) { // what is agreed to is understood whole, or not said in tag
+		p, both := *p, false
+		p.Action, _ = in(t.Action, tag)
+		p.Consequence, both = in(t.Consequence, tag)
+		return &p, both
+	})
+	out, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (speech, error) {
+		return s.outcome(out, t.Action)
 	})
 	if err != nil || out.Decision != aaep.Accept {
 		return aaep.Reject, cmp.Or(err, ErrRejected)
@@ -248,21 +255,28 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.To
 	return aaep.Accept, nil
 }
 
-// told says in words, and as an error, how a question about an action ended. No words are needed where
+// outcome says in words, and as an error, how a question about an action ended. No words are needed where
 // the deed follows.
-func told(out *ledger.Outcome, action aaep.Text) (string, error) {
-	what := action.At(aaep.VerbosityTerse)
+func (s *Session) outcome(out *ledger.Outcome, action aaep.Text) (speech, error) {
+	id, err := phrase.ActionRejected, ErrRejected
 	switch {
 	case out.Decision == aaep.Accept:
-		return "", nil
+		return speech{}, nil
 	case out.Cause == ledger.TimedOut:
-		return "Nobody answered in time, so this was not done: " + what, ErrTimedOut
+		id, err = phrase.ActionTimedOut, ErrTimedOut
 	case out.Cause == ledger.Unreachable:
-		return "Nobody could be asked, so this was not done: " + what, ErrUnreachable
+		id, err = phrase.ActionUnreachable, ErrUnreachable
 	case out.Cause == ledger.Withdrawn:
-		return "Withdrawn, and not done: " + what, context.Canceled
+		id, err = phrase.ActionWithdrawn, context.Canceled
 	}
-	return "Rejected, and not done: " + what, ErrRejected
+	translations := action.Translations()
+	return s.p.phrase(id, func(tag string) (string, bool) {
+		if tag == s.p.cfg.Language || tag == "" {
+			return action.At(aaep.VerbosityTerse), true
+		}
+		t, ok := translations[tag]
+		return t.At(aaep.VerbosityTerse), ok
+	}), err
 }
 
 func wholeSeconds(d time.Duration) int64 {
@@ -291,11 +305,3 @@ func toolName(name string) string {
 	}
 	return s
 }
-
-// sentence is a tool's name at the beginning of a sentence.
-func sentence(tool string) string {
-	r, size := utf8.DecodeRuneInString(tool)
-	return string(unicode.ToUpper(r)) + spaced(tool[size:])
-}
-
-func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }

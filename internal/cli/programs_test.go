@@ -50,7 +50,7 @@ func asker() {
 		both.Wait()
 	case "choice":
 		clarify(p, producer.Question{Ask: aaep.Say("Which account?"), Timeout: *timeout,
-			Choices: []aaep.Choice{{Value: "c-1", Label: "Checking"}, {Value: "s-1", Label: "Savings"}}})
+			Choices: []producer.Choice{{Value: "c-1", Label: aaep.Say("Checking")}, {Value: "s-1", Label: aaep.Say("Savings")}}})
 	case "number":
 		clarify(p, producer.Question{Ask: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric},
 			Timeout: *timeout, Default: "20"})

@@ -1,0 +1,40 @@
+package producer
+
+import (
+	"sync"
+
+	"github.com/aaep-go/aaep/coalesce"
+)
+
+// encoded keeps what was written lately, so that what several subscriptions get alike is encoded once. Events
+// are spread over its parts, so that no lock is shared by all who deliver.
+type encoded [32]struct {
+	sync.Mutex
+	messages map[coalesce.Shape][]byte
+	size     int
+}
+
+// maxEncoded is how many bytes each part keeps.
+const maxEncoded = 128 << 10
+
+// encode returns an event as JSON; the result must not be changed.
+func (p *Producer) encode(out coalesce.Out) ([]byte, error) {
+	if out.Shape.IsZero() || p.alone.Load() { // nobody else gets it
+		return out.Event.MarshalJSON()
+	}
+	part := &p.encoded[out.Shape.Hash()%uint64(len(p.encoded))]
+	part.Lock() // whoever wants the same waits for it to be encoded
+	defer part.Unlock()
+	if msg, ok := part.messages[out.Shape]; ok {
+		return msg, nil
+	}
+	msg, err := out.Event.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	if part.size += len(msg); part.size > maxEncoded || part.messages == nil {
+		part.messages, part.size = map[coalesce.Shape][]byte{}, len(msg)
+	}
+	part.messages[out.Shape] = msg
+	return msg, nil
+}

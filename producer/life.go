@@ -1,0 +1,50 @@
+package producer
+
+import (
+	"time"
+
+	"github.com/aaep-go/aaep/handshake"
+)
+
+// A life ends a subscription that asked for it: after so long without an event, or so long after it began.
+type life struct {
+	idle, end *time.Timer
+	idleFor   time.Duration // 0: for ever
+	endAfter  time.Duration
+	began     time.Time
+}
+
+func newLife(t handshake.Terms) *life {
+	l := &life{idle: time.NewTimer(0), end: time.NewTimer(0), began: time.Now()}
+	l.stop()
+	l.set(t)
+	return l
+}
+
+// set takes over renegotiated terms; a limit that stays as it was counts on.
+func (l *life) set(t handshake.Terms) {
+	if t.IdleTimeout != l.idleFor {
+		l.idleFor = t.IdleTimeout
+		l.sent()
+	}
+	if t.MaxDuration != l.endAfter {
+		l.endAfter = t.MaxDuration
+		restart(l.end, l.endAfter, time.Since(l.began))
+	}
+}
+
+// sent says that an event has left.
+func (l *life) sent() { restart(l.idle, l.idleFor, 0) }
+
+func restart(t *time.Timer, limit, gone time.Duration) {
+	if limit == 0 {
+		t.Stop()
+		return
+	}
+	t.Reset(max(limit-gone, 0))
+}
+
+func (l *life) stop() {
+	l.idle.Stop()
+	l.end.Stop()
+}

@@ -1,0 +1,132 @@
+package producer
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/phrase"
+)
+
+// A speech is what an event says, in every language it can be said in, the event's own first. Each subscription's
+// Shaper takes the one its listener understands best.
+type speech struct {
+	in   []said
+	with aaep.Text // its extension data goes along
+}
+
+// said is a speech in one language.
+type said struct {
+	lang    string
+	text    aaep.Text
+	payload aaep.Payload // nil: as in the event's own language
+}
+
+// words returns the author's text, or, where that has none, the package's own phrase.
+func (p *Producer) words(text aaep.Text, id phrase.ID, arg string) speech {
+	if text.IsZero() {
+		sp := p.phrase(id, func(string) (string, bool) { return arg, true })
+		sp.with = text
+		return sp
+	}
+	return p.authored(text)
+}
+
+// authored returns what the author said, in the languages of its translations.
+func (p *Producer) authored(text aaep.Text) speech {
+	text.Normal = text.At(aaep.VerbosityNormal)
+	sp := speech{in: []said{{lang: p.cfg.Language, text: text}}, with: text}
+	all := text.Translations()
+	for _, tag := range sortedKeys(all) {
+		t := all[tag]
+		t.Normal = t.At(aaep.VerbosityNormal)
+		sp.in = append(sp.in, said{lang: tag, text: t})
+	}
+	return sp
+}
+
+// phrase returns one of the package's own phrases. Arg is what is put into it, where there is that in a language.
+func (p *Producer) phrase(id phrase.ID, arg func(tag string) (string, bool)) speech {
+	var sp speech
+	for i, tag := range p.offer.Languages {
+		what, ok := arg(tag)
+		if i == 0 && !ok {
+			what, _ = arg("")
+		}
+		text, known := phrase.In(tag, id, what)
+		switch {
+		case known && (ok || i == 0):
+			sp.in = append(sp.in, said{lang: tag, text: aaep.Say(text)})
+		case i == 0: // English, whatever the agent speaks
+			sp.in = append(sp.in, said{lang: "en", text: aaep.Say(text)})
+		}
+	}
+	return sp
+}
+
+// translate gives each translation its own payload, or drops it where make has none for its language.
+func (sp *speech) translate(payload func(tag string) (p aaep.Payload, ok bool)) {
+	own, rest := sp.in[:1:1], sp.in[1:]
+	for _, s := range rest {
+		if p, ok := payload(s.lang); ok {
+			s.payload = p
+			own = append(own, s)
+		}
+	}
+	sp.in = own
+}
+
+// in returns what a text says in a language, if it says anything there; "" is the language it was written in. A
+// text without words says nothing in every language.
+func in(t aaep.Text, tag string) (words string, ok bool) {
+	if tag != "" && !t.IsZero() {
+		if t, ok = t.Translations()[tag]; !ok {
+			return "", false
+		}
+	}
+	return norm.NFC.String(t.At(aaep.VerbosityNormal)), true
+}
+
+// checkLanguages refuses words in a language that no listener is offered.
+func (p *Producer) checkLanguages(ev *aaep.Event) error {
+	for _, t := range ev.Translations {
+		tag := t.LocalizationHints.PrimaryLanguage
+		if _, ok := handshake.MatchLanguage([]string{tag}, p.offer.Languages); !ok || !aaep.ValidLanguageTag(tag) {
+			return &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{{
+				Requirement: "I18N-006", Pointer: "/localization_hints/primary_language",
+				Problem: "has words in " + aaep.SafeText(clip(tag)) + ", which is none of Config.Languages: " + strings.Join(p.offer.Languages, ", ")}}}
+		}
+	}
+	return nil
+}
+
+func clip(tag string) string { return strings.ToValidUTF8(tag[:min(len(tag), 40)], "") }
+
+func hints(lang string) *aaep.LocalizationHints {
+	return &aaep.LocalizationHints{PrimaryLanguage: lang, TextDirection: direction(lang)}
+}
+
+func direction(lang string) aaep.TextDirection {
+	script, _ := language.Make(lang).Script()
+	switch script.String() {
+	case "Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm", "Rohg", "Mand", "Samr":
+		return aaep.DirectionRTL
+	}
+	return aaep.DirectionLTR
+}
+
+func composed(t aaep.Text) aaep.Text {
+	return aaep.Text{Terse: norm.NFC.String(t.Terse), Normal: norm.NFC.String(t.Normal), Detailed: norm.NFC.String(t.Detailed)}
+}
+
+func sortedKeys(m map[string]aaep.Text) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
