@@ -112,6 +112,13 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 		})
 	}
 	s.queue, s.urgent = keep(s.queue), keep(s.urgent)
+	if recut && terms.MaxChunk > 0 { // what was cut for a wider display; what was cut for none leaves as it is
+		var queue []*item
+		for _, it := range s.queue {
+			queue = append(queue, it.split(terms.MaxChunk)...)
+		}
+		s.queue = queue
+	}
 	s.streams = slices.DeleteFunc(s.streams, func(st *stream) bool {
 		if len(st.parts) == 0 || s.wanted(st.parts[0].entry.Event) {
 			return false

@@ -133,6 +133,7 @@ func drawTerms(t *rapid.T) handshake.Terms {
 	terms := listener(rapid.SliceOfNDistinct(rapid.SampledFrom(ranks), 1, 5, rapid.ID[aaep.Boundary]).Draw(t, "boundaries")...)
 	terms.MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 0, 1, 2, 5, 50}).Draw(t, "rate")
 	terms.PaceWPM = rapid.SampledFrom([]int64{0, 100}).Draw(t, "pace")
+	terms.MaxChunk = rapid.SampledFrom([]int{0, 0, 12, 40}).Draw(t, "cells")
 	return terms
 }
 
@@ -204,6 +205,11 @@ func checkShaper(t *rapid.T) {
 		r.checkStates(session)
 	}
 	r.checkOrder()
+	for _, d := range r.out {
+		if p, ok := d.Event.Payload.(*aaep.OutputStreaming); ok && terms.MaxChunk > 0 && runes(strings.TrimSpace(p.Chunk)) > int64(terms.MaxChunk) {
+			t.Fatalf("%q does not fit into %d cells", p.Chunk, terms.MaxChunk)
+		}
+	}
 }
 
 // checkStates wants a chain of states that ends where the log ends, up to an error.

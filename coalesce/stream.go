@@ -16,6 +16,7 @@ type stream struct {
 	cut             aaep.Boundary
 	seg             *Segmenter // nil where the listener wants every piece as it comes
 	parts           []part     // what the segmenter holds, in order
+	keep            bool       // items keep where they come from
 	position        int64      // where the held text starts in its output, in code points
 	pauseAt         time.Time  // when a quiet stream gives up a finished sentence; zero: never
 	quietAt         time.Time  // pauseAfter after the last text
@@ -57,6 +58,7 @@ type passage struct {
 	position int64
 	reached  aaep.Boundary
 	complete bool
+	source   []part // where it begins in each entry it is of; kept only where text is cut for a display
 }
 
 func (t *passage) len() int { return max(len(t.chunk), len(t.joined)) }
@@ -87,7 +89,44 @@ func (it *item) join(newer *item, limit int) bool {
 	it.joined = append(it.joined, newer.chunk...)
 	it.event, it.to, it.reached, it.complete = newer.event, newer.to, newer.reached, newer.complete
 	it.parts += newer.parts
+	it.source = joinSources(it.source, newer.source)
 	return true
+}
+
+// joinSources returns nil where one of the two was not kept.
+func joinSources(a, b []part) []part {
+	switch {
+	case a == nil || b == nil:
+		return nil
+	case a[len(a)-1].entry.Pos == b[0].entry.Pos: // b goes on where a ended
+		b = b[1:]
+	}
+	return append(a, b...)
+}
+
+// split cuts waiting text that was cut for a display into pieces for a narrower one, of at most limit characters.
+func (it *item) split(limit int) []*item {
+	if it.source == nil || it.runes() <= int64(limit) {
+		return []*item{it}
+	}
+	whole := string(it.joined)
+	if it.joined == nil {
+		whole = it.chunk
+	}
+	seg := newSegmenter(aaep.BoundaryCompletion, limit)
+	seg.SetLanguage(it.event.Language())
+	st := &stream{parts: it.source, position: it.position, keep: true}
+	var items []*item
+	for _, piece := range append(seg.Write(whole), seg.Flush(false)...) {
+		items = append(items, st.take(piece))
+	}
+	last := items[len(items)-1]
+	last.event, last.to, last.reached, last.complete = it.event, it.to, it.reached, it.complete
+	last.parts = it.parts
+	for _, other := range items[:len(items)-1] {
+		last.parts -= other.parts
+	}
+	return items
 }
 
 // telling is what a session's listener has been told.
@@ -230,7 +269,7 @@ func (s *Shaper) stream(session, output string) *stream {
 		}
 	}
 	st := &stream{session: session, output: output, cut: s.cut}
-	st.seg = newSegmenter(s.cut, s.terms.MaxChunk)
+	st.seg, st.keep = newSegmenter(s.cut, s.terms.MaxChunk), s.terms.MaxChunk > 0
 	s.streams = append(s.streams, st)
 	return st
 }
@@ -267,7 +306,7 @@ func (st *stream) flush(final bool) []Piece {
 
 // recut goes on at another boundary and limit and returns what must leave for that.
 func (st *stream) recut(cut aaep.Boundary, limit int) []Piece {
-	st.cut = cut
+	st.cut, st.keep = cut, limit > 0
 	seg := newSegmenter(cut, limit)
 	if seg == nil {
 		pieces := st.flush(false)
@@ -303,11 +342,18 @@ func (s *Shaper) release(now time.Time, st *stream, pieces []Piece, complete boo
 		pieces = []Piece{{Boundary: aaep.BoundaryCompletion}}
 	}
 	for i, piece := range pieces {
-		it := st.consume(piece.Source)
-		it.passage = passage{chunk: piece.Text, position: st.position, reached: piece.Boundary, complete: complete && i == len(pieces)-1}
-		st.position += runes(piece.Text)
+		it := st.take(piece)
+		it.complete = complete && i == len(pieces)-1
 		s.enqueue(now, it)
 	}
+}
+
+// take makes an item of a piece of the held text.
+func (st *stream) take(piece Piece) *item {
+	it := st.consume(piece.Source)
+	it.chunk, it.position, it.reached = piece.Text, st.position, piece.Boundary
+	st.position += runes(piece.Text)
+	return it
 }
 
 // consume takes n bytes of the held text, and with them every entry that has no more text.
@@ -320,6 +366,9 @@ func (st *stream) consume(n int) *item {
 			break
 		}
 		it.event = head.entry.Event
+		if st.keep {
+			it.source = append(it.source, *head)
+		}
 		if n < rest {
 			head.next += n
 			it.to = mark{pos: head.entry.Pos, offset: head.next}

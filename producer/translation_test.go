@@ -1,0 +1,210 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+var polyglot = producer.Config{Language: "en-US", Languages: []string{"es", "ar"}}
+
+func speaking(c aaep.Capabilities, languages ...string) aaep.Capabilities {
+	c.Languages = languages
+	return c
+}
+
+// transfer is a tool that can be asked about in English and Spanish, whole, and in Arabic by half.
+var transfer = producer.Tool{Name: "transfer_funds", Risk: aaep.RiskHigh, Irreversible: true,
+	Action:      aaep.Say("Transfer $500.").In("es", aaep.Say("Transferir 500 dólares.")).In("ar", aaep.Say("تحويل 500 دولار.")),
+	Consequence: aaep.Say("Funds move at once.").In("es", aaep.Text{Terse: "Al instante.", Normal: "Los fondos se mueven al instante."})}
+
+// heard is what a listener hears: language and words of each event.
+func heard(l *listener) string {
+	var lines []string
+	for _, ev := range l.events() {
+		text := ev.Text(aaep.VerbosityNormal)
+		switch p := ev.Payload.(type) {
+		case *aaep.AwaitingConfirmation:
+			text = p.Action + " / " + p.Consequence
+		case *aaep.ToolCompleted:
+			text += " " + p.ErrorMessage
+		case *aaep.AwaitingClarification:
+			text = p.Question + " / " + p.Context + " / " + p.Choices[0].Label
+		}
+		lines = append(lines, ev.Language()+" "+strings.TrimSpace(text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func wantHeard(t *testing.T, l *listener, want ...string) {
+	t.Helper()
+	if got := heard(l); got != strings.Join(want, "\n") {
+		t.Errorf("heard\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+// HS-018, HS-055, HS-086, I18N-004, I18N-007, I18N-008, I18N-022, D-73: each hears its own language: the author's words, the
+// package's own, and a question only where all of it is in that language. What is not translated is told as it is.
+func TestEachInTheirLanguage(t *testing.T) {
+	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+		english := st.listen(answering(everything()))
+		spanish := st.listen(answering(speaking(everything(), "es-MX", "en")))
+		arabic := st.listen(answering(speaking(everything(), "ar")))
+		s, err := st.p.StartSession(t.Context(), aaep.Say("Planning.").In("es", aaep.Say("Planificando.")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		paid := later(func() (string, error) {
+			return s.Tool(t.Context(), transfer, func(context.Context) (string, error) { return "", errors.New("no") })
+		})
+		spanish.reply(spanish.question(), aaep.Accept)
+		<-paid
+		s.State(aaep.StateDeciding, aaep.Text{})
+		s.Complete(aaep.Say("Done."))
+		wantHeard(t, english, "en-US Planning.", "en-US Thinking.", "en-US Transfer $500.", "en-US Transfer $500. / Funds move at once.",
+			"en-US Using a tool.", "en-US Transfer $500.", "en-US Transfer funds failed. It failed.", "en-US Thinking.",
+			"en-US Now: deciding.", "en-US Done.")
+		wantHeard(t, spanish, "es Planificando.", "es Pensando.", "es Transferir 500 dólares.", "es Transferir 500 dólares. / Los fondos se mueven al instante.",
+			"es Usando una herramienta.", "es Transferir 500 dólares.", "es La herramienta transfer funds falló. Falló.", "es Pensando.",
+			"es Decidiendo qué hacer.", "en-US Done.")
+		wantHeard(t, arabic, "en-US Planning.", "ar جارٍ التفكير.", "en-US Transfer $500.", "en-US Transfer $500. / Funds move at once.",
+			"ar جارٍ استخدام أداة.", "ar تحويل 500 دولار.", "ar "+arabicFailed(arabic), "ar جارٍ التفكير.", "ar "+arabicDeciding(arabic), "en-US Done.")
+		for _, l := range []*listener{english, spanish, arabic} {
+			for _, ev := range l.events() {
+				if rtl := ev.LocalizationHints.TextDirection == aaep.DirectionRTL; rtl != (ev.Language() == "ar") {
+					t.Errorf("%s is %s", ev.Language(), ev.LocalizationHints.TextDirection)
+				}
+				if ev.Unknown != nil {
+					t.Errorf("other languages travel too: %s", ev.Unknown)
+				}
+			}
+		}
+	})
+}
+
+// The Arabic phrases are pinned where they are made; here only that they come, and in Arabic.
+func arabicFailed(l *listener) string   { return nthLine(heard(l), 6) }
+func arabicDeciding(l *listener) string { return nthLine(heard(l), 8) }
+
+func nthLine(s string, n int) string {
+	lines := strings.Split(s, "\n")
+	if len(lines) <= n || !strings.ContainsAny(lines[n], "ابتثجحخد") {
+		return "?"
+	}
+	return strings.TrimPrefix(lines[n], "ar ")
+}
+
+// A rejected question says so in the listener's language, with the action in it too.
+func TestOutcomeInTheirLanguage(t *testing.T) {
+	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+		l := st.listen(answering(speaking(everything(), "es")))
+		s := st.session("Planning.")
+		paid := tool(s, transfer, &deed{})
+		l.reply(l.question(), aaep.Reject)
+		<-paid
+		if last := l.events()[len(l.events())-1]; last.Text(aaep.VerbosityNormal) != "Se rechazó y esto no se hizo: Transferir 500 dólares." {
+			t.Errorf("told %q", last.Text(aaep.VerbosityNormal))
+		}
+	})
+}
+
+// A clarification is asked in a language that question, context and every label are in.
+func TestClarifyInTheirLanguage(t *testing.T) {
+	es := func(en, es string) aaep.Text { return aaep.Say(en).In("es", aaep.Say(es)) }
+	for name, tc := range map[string]struct {
+		second aaep.Text
+		want   string
+	}{
+		"whole":     {es("Savings", "Ahorros"), "es ¿Qué cuenta? / Ambas son suyas. / Corriente"},
+		"one label": {aaep.Say("Savings"), "en-US Which account? / Both are yours. / Checking"},
+	} {
+		bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+			l := st.listen(answering(speaking(everything(), "es")))
+			s := st.session("Planning.")
+			asked := later(func() (any, error) {
+				return s.Clarify(t.Context(), producer.Question{Ask: es("Which account?", "¿Qué cuenta?"), Context: es("Both are yours.", "Ambas son suyas."),
+					Choices: []producer.Choice{{Value: "c", Label: es("Checking", "Corriente")}, {Value: "s", Label: tc.second}}, Default: "c"})
+			})
+			if got := nth(heard(l), 3); got != tc.want {
+				t.Errorf("%s: asked %q, want %q", name, got, tc.want)
+			}
+			time.Sleep(3 * time.Minute)
+			if r := <-asked; r.value != "c" || r.err != nil {
+				t.Errorf("%s: %+v", name, r)
+			}
+		})
+	}
+}
+
+func nth(s string, n int) string { return append(strings.Split(s, "\n"), make([]string, n+1)...)[n] }
+
+// I18N-009, HS-076: a language asked for in the middle holds for what follows.
+func TestLanguageRenegotiated(t *testing.T) {
+	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+		l := st.listen(everything())
+		s := st.session("Planning.")
+		both := aaep.Say("Adding.").In("es", aaep.Say("Sumando."))
+		s.State(aaep.StateDeciding, both)
+		l.events() // they have left
+		l.renegotiate(aaep.Capabilities{Languages: []string{"es"}})
+		s.Progress(both, aaep.Progress{Percent: new(5.0), Description: "Adding."}, 0)
+		p := of[*aaep.ProgressUpdated](l.events())[0]
+		wantHeard(t, l, "en-US Planning.", "en-US Thinking.", "en-US Adding.", "es Sumando.")
+		if p.Progress.Description != "Sumando." {
+			t.Errorf("described as %q", p.Progress.Description)
+		}
+	})
+}
+
+// Who comes late is told what the agent is doing in their own language.
+func TestSituationInTheirLanguage(t *testing.T) {
+	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+		s := st.session("Planning.")
+		s.State(aaep.StateDeciding, aaep.Say("Adding.").In("es", aaep.Say("Sumando.")))
+		wantHeard(t, st.listen(speaking(everything(), "es")), "es Sumando.")
+	})
+}
+
+// Handoffs and ends are told in their language too, at the verbosity asked for.
+func TestVerbosityInTheirLanguage(t *testing.T) {
+	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+		c := speaking(everything(), "es")
+		c.PreferredVerbosity = aaep.VerbosityTerse
+		l := st.listen(c)
+		s := st.session("Planning.")
+		s.Handoff(aaep.Say("I need help.").In("es", aaep.Text{Terse: "Ayuda.", Normal: "Necesito ayuda."}), aaep.HandoffRequested{})
+		ev := l.events()[2]
+		if p := ev.Payload.(*aaep.HandoffRequested); ev.Text(aaep.VerbosityTerse) != "Ayuda." || p.Reason != "Necesito ayuda." {
+			t.Errorf("%+v %+v", ev.Summary, p)
+		}
+	})
+}
+
+// I18N-006: words in a language that nobody is offered are refused, not dropped unheard; so are words that cannot be sent.
+func TestLanguageNotOffered(t *testing.T) {
+	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+		l := st.listen(everything())
+		s := st.session("Planning.")
+		for _, tag := range []string{"fr", "not a tag", "zh-Hant", "\u202e"} {
+			err := s.State(aaep.StateDeciding, aaep.Say("Adding.").In(tag, aaep.Say("X.")))
+			var invalid *aaep.InvalidError
+			if !errors.As(err, &invalid) {
+				t.Errorf("%q: %v", tag, err)
+			} else if tag == "fr" && (invalid.Violations[0].Requirement != "I18N-006" || !strings.Contains(err.Error(), "en-US, es, ar")) {
+				t.Errorf("%q: %v", tag, err)
+			}
+		}
+		if err := s.State(aaep.StateDeciding, aaep.Say("Adding.").In("es", aaep.Say("\x1b[2J"))); err == nil {
+			t.Error("words that nobody may be told were taken")
+		}
+		wantHeard(t, l, "en-US Planning.", "en-US Thinking.")
+	})
+	if _, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}, Languages: []string{"en_US"}}); err == nil || !strings.Contains(err.Error(), `"en_US"`) {
+		t.Errorf("New took a language that is no tag: %v", err)
+	}
+}
