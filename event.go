@@ -57,15 +57,21 @@ type Translation struct {
 	Payload Payload
 }
 
-// In returns the event in the language of one of its translations: a copy without translations.
-func (e *Event) In(t Translation) *Event {
-	ev := *e
-	ev.Translations = nil
-	ev.LocalizationHints, ev.Summary = t.LocalizationHints, t.Summary
-	if t.Payload != nil {
-		ev.Payload = t.Payload
+// Language returns the tag of the language it is in, or "" if it does not say.
+func (t Translation) Language() string {
+	if t.LocalizationHints == nil {
+		return ""
 	}
-	return &ev
+	return t.LocalizationHints.PrimaryLanguage
+}
+
+// In makes e, which must be the caller's own copy, say what it says in the words of one of its translations.
+func (e *Event) In(t Translation) {
+	e.LocalizationHints, e.Summary = t.LocalizationHints, t.Summary
+	if t.Payload != nil {
+		e.Payload = t.Payload
+	}
+	e.Translations = nil
 }
 
 // Payload is the half of an event that depends on its type. It is implemented by pointers to the

@@ -54,6 +54,7 @@ type Shaper struct {
 	terms   handshake.Terms
 	wanted  func(*aaep.Event) bool
 	cut     aaep.Boundary
+	choice  choice // of language
 	id      func(pos uint64, offset int) string
 	budget  *Budget
 	urgent  []*item
@@ -94,7 +95,7 @@ func NewShaper(terms handshake.Terms, id func(pos uint64, offset int) string) *S
 }
 
 func (s *Shaper) adopt(terms handshake.Terms) {
-	s.terms, s.wanted, s.cut = terms, wants(terms), finest(terms)
+	s.terms, s.wanted, s.cut, s.choice = terms, wants(terms), finest(terms), choice{}
 }
 
 // SetTerms applies renegotiated terms to everything that has not left yet (§5.7.2).

@@ -14,23 +14,38 @@ func (s *Shaper) inLanguage(ev *aaep.Event) int {
 	if len(ev.Translations) == 0 {
 		return 0
 	}
-	tags := []string{ev.Language()}
-	for _, t := range ev.Translations {
-		tag := ""
-		if t.LocalizationHints != nil {
-			tag = t.LocalizationHints.PrimaryLanguage
+	if !s.choice.of(ev) { // most events come in the same languages
+		s.choice = choice{tags: []string{ev.Language()}}
+		for _, t := range ev.Translations {
+			s.choice.tags = append(s.choice.tags, t.Language())
 		}
-		tags = append(tags, tag)
+		if tag, ok := handshake.MatchLanguage(s.terms.Languages, s.choice.tags); ok {
+			s.choice.best = slices.Index(s.choice.tags, tag)
+		}
 	}
-	best := 0
-	if tag, ok := handshake.MatchLanguage(s.terms.Languages, tags); ok {
-		best = slices.Index(tags, tag)
-	}
-	if best > 0 {
-		*ev = *ev.In(ev.Translations[best-1])
+	if best := s.choice.best; best > 0 {
+		ev.In(ev.Translations[best-1])
 	}
 	ev.Translations = nil
-	return best
+	return s.choice.best
+}
+
+// A choice is the best of several languages for a listener.
+type choice struct {
+	tags []string
+	best int
+}
+
+func (c *choice) of(ev *aaep.Event) bool {
+	if len(c.tags) != len(ev.Translations)+1 || c.tags[0] != ev.Language() {
+		return false
+	}
+	for i, t := range ev.Translations {
+		if c.tags[i+1] != t.Language() {
+			return false
+		}
+	}
+	return true
 }
 
 // tailor chooses the wording the listener asked for (§5.3.1.2), and adds the data of its extensions.

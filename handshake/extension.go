@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/aaep-go/aaep"
 )
 
@@ -143,7 +145,7 @@ func (a *agreed) honor(asked json.RawMessage) error {
 }
 
 func isObject(data json.RawMessage) error {
-	if len(data) == 0 || data[0] != '{' {
+	if d := jsontext.Value(data); d.Kind() != '{' || !d.IsValid() {
 		return fmt.Errorf("it must be an object")
 	}
 	return nil
@@ -207,8 +209,18 @@ func (t Terms) Extend(ev *aaep.Event) {
 		if a.Data != nil {
 			data = a.Data(ev, data)
 		}
-		if data != nil {
-			_ = ev.AddExtension(a.Vocabulary, data) // what is no object does not travel
+		if data == nil || isObject(data) != nil { // what is no object does not travel
+			continue
+		}
+		if ev.Extensions == nil {
+			ev.Extensions = map[string]json.RawMessage{}
+		}
+		ev.Extensions[a.Prefix] = data
+		if !slices.Contains(ev.Context, a.URI) {
+			if len(ev.Context) == 0 {
+				ev.Context = []string{aaep.CoreContext}
+			}
+			ev.Context = append(slices.Clip(ev.Context), a.URI)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package handshake_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -200,5 +201,24 @@ func TestNoteIsBounded(t *testing.T) {
 	}
 	if n := len(strings.Join(terms.Notes, "")); n > 3*4096 {
 		t.Errorf("the terms keep %d bytes of notes", n)
+	}
+}
+
+// BenchmarkNegotiate is one request with everything in it, against an offer of forty languages.
+func BenchmarkNegotiate(b *testing.B) {
+	offer := generous
+	for i := range 40 {
+		offer.Languages = append(offer.Languages, fmt.Sprintf("%c%c-NG", 'a'+i/26, 'a'+i%26))
+	}
+	offer.Languages = append(offer.Languages, "yo")
+	for name, req := range map[string]*aaep.SubscriptionRequest{"full": request(full()), "empty": request(aaep.Capabilities{})} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := handshake.Negotiate(req, offer); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -5,7 +5,9 @@ import "github.com/aaep-go/aaep"
 // check is aaep.Validate in every language, and the author's wish that no secret is told.
 func (p *Producer) check(ev *aaep.Event) error {
 	for _, t := range ev.Translations {
-		if err := p.checkOne(ev.In(t)); err != nil {
+		translated := *ev
+		translated.In(t)
+		if err := p.checkOne(&translated); err != nil {
 			return err
 		}
 	}

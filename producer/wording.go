@@ -94,7 +94,7 @@ func in(t aaep.Text, tag string) (words string, ok bool) {
 // checkLanguages refuses words in a language that no listener is offered.
 func (p *Producer) checkLanguages(ev *aaep.Event) error {
 	for _, t := range ev.Translations {
-		tag := t.LocalizationHints.PrimaryLanguage
+		tag := t.Language()
 		if _, ok := handshake.MatchLanguage([]string{tag}, p.offer.Languages); !ok || !aaep.ValidLanguageTag(tag) {
 			return &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{{
 				Requirement: "I18N-006", Pointer: "/localization_hints/primary_language",

@@ -33,7 +33,7 @@ var theMap = []folder{
 	{
 		path:   "handshake",
 		arrows: []string{"."},
-		others: []string{"golang.org/x/text"},
+		others: []string{"github.com/go-json-experiment/json", "golang.org/x/text"},
 		pure:   true,
 		why:    "what is agreed follows from request and offer alone, whoever asks and over whatever link",
 	},

@@ -1,0 +1,165 @@
+package producer
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/handshake/extensions"
+)
+
+// shapes are n terms under which one event has n different forms.
+func shapes(tb testing.TB, n int) (all []handshake.Terms) {
+	offer := handshake.Offer{Languages: []string{"en", "es", "yo"}, Extensions: extensions.All()}
+	for i := range n {
+		caps := aaep.Capabilities{
+			Languages:          []string{offer.Languages[i%3]},
+			PreferredVerbosity: []aaep.Verbosity{aaep.VerbosityTerse, aaep.VerbosityNormal, aaep.VerbosityDetailed}[i/3%3],
+		}
+		if i >= 9 {
+			if err := caps.AddExtension(extensions.HapticVocabulary, extensions.Haptic{PatternsSupported: []string{fmt.Sprint("pattern", i/9)}}); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x", Capabilities: caps}, offer)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all = append(all, terms)
+	}
+	return all
+}
+
+func spoken(p *Producer, i int) *aaep.Event {
+	text := func(s string) aaep.Text {
+		return aaep.Text{Terse: s, Normal: s + " is on.", Detailed: s + " is on, and on."}
+	}
+	ev := &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.Unix(int64(i), 0).UTC(), Producer: p.cfg.Agent,
+		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyCritical, LocalizationHints: hints("en"), Summary: text("The work"),
+		Payload: &aaep.HandoffRequested{Reason: "Work.", TargetKind: aaep.TargetHuman}}
+	for _, tag := range []string{"es", "yo"} {
+		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: hints(tag), Summary: text(tag)})
+	}
+	p.log.Append(ev)
+	return ev
+}
+
+func quietProducer(tb testing.TB) *Producer {
+	p, err := New(Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}, Languages: []string{"es", "yo"}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { p.Shutdown(tb.Context()) })
+	return p
+}
+
+// HS-086: what is encoded once for several is what each would have got alone.
+func TestEncodedOnceIsTheSame(t *testing.T) {
+	p := quietProducer(t)
+	terms := shapes(t, 30)
+	distinct := map[string]bool{}
+	for round := range 2 { // the second time all is there already
+		for i, tt := range terms {
+			s := coalesce.NewShaper(tt, p.log.EventID)
+			ev := spoken(p, 1)
+			ev.EventID = "evt_1"
+			s.Push(time.Now(), coalesce.Entry{Pos: 1, Event: ev})
+			out, _ := s.Pop(time.Now())
+			want, err := out.Event.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.encode(out)
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("round %d, terms %d: %s, %v\nwant %s", round, i, got, err, want)
+			}
+			distinct[string(got)] = true
+		}
+	}
+	if len(distinct) != len(terms) {
+		t.Errorf("%d terms have %d shapes", len(terms), len(distinct))
+	}
+}
+
+// P10: what is kept does not grow.
+func TestEncodedIsBounded(t *testing.T) {
+	p := quietProducer(t)
+	s := coalesce.NewShaper(shapes(t, 1)[0], p.log.EventID)
+	for i := range 20000 {
+		s.Push(time.Now(), coalesce.Entry{Pos: uint64(i + 1), Event: spoken(p, i)})
+		out, _ := s.Pop(time.Now())
+		if _, err := p.encode(out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	total := 0
+	for i := range p.encoded {
+		for _, msg := range p.encoded[i].messages {
+			total += len(msg)
+		}
+	}
+	if most := len(p.encoded) * maxEncoded; total > most || total == 0 {
+		t.Errorf("%d bytes are kept, want at most %d", total, most)
+	}
+}
+
+// BenchmarkTailor measures one event for all subscriptions, from the log to encoded messages, in as many distinct
+// shapes as there are; broadcast is the same event, encoded once and copied for each.
+func BenchmarkTailor(b *testing.B) {
+	for _, n := range []int{1, 10, 1000} {
+		for _, k := range []int{1, 3, 30} {
+			if k > n {
+				continue
+			}
+			b.Run(fmt.Sprintf("subscriptions=%d/shapes=%d", n, k), func(b *testing.B) {
+				p := quietProducer(b)
+				p.alone.Store(n < 2)
+				terms := shapes(b, k)
+				var shapers []*coalesce.Shaper
+				for i := range n {
+					shapers = append(shapers, coalesce.NewShaper(terms[i%k], p.log.EventID))
+				}
+				var sink bytes.Buffer
+				now, pos := time.Now(), uint64(0)
+				b.ReportAllocs()
+				for b.Loop() {
+					pos++
+					ev := spoken(p, int(pos))
+					for _, s := range shapers {
+						s.Push(now, coalesce.Entry{Pos: pos, Event: ev})
+						out, _ := s.Pop(now)
+						msg, err := p.encode(out)
+						if err != nil {
+							b.Fatal(err)
+						}
+						sink.Reset()
+						sink.Write(msg)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/delivery")
+			})
+		}
+		b.Run(fmt.Sprintf("subscriptions=%d/broadcast", n), func(b *testing.B) {
+			p := quietProducer(b)
+			var sink bytes.Buffer
+			pos := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				pos++
+				msg, err := spoken(p, pos).MarshalJSON()
+				if err != nil {
+					b.Fatal(err)
+				}
+				for range n {
+					sink.Reset()
+					sink.Write(msg)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/delivery")
+		})
+	}
+}
