@@ -282,3 +282,39 @@ func TestLifetime(t *testing.T) {
 		})
 	}
 }
+
+// EXT-010, EXT-013, ENV-006: an event of an extension's own goes to those who asked for its type, whole and in their language.
+func TestOwnEvents(t *testing.T) {
+	med := aaep.Vocabulary{Prefix: "med", URI: "https://pharmacy.example/med/v1"}
+	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+		c := speaking(everything(), "es")
+		c.EventFilters = &aaep.EventFilters{Include: []string{"med:*"}}
+		l, other := st.listen(c), st.listen(everything())
+		s := st.session("Nursing.")
+		dose := map[string]any{"pill": "Ibuprofen", "mg": 400}
+		if err := s.Emit(med, "dose.due", aaep.Say("Take it.").In("es", aaep.Say("Tómela.")), dose); err != nil {
+			t.Fatal(err)
+		}
+		evs := l.events()
+		if len(evs) != 1 || evs[0].Type() != "med:dose.due" || string(evs[0].Unknown) != `{"mg":400,"pill":"Ibuprofen"}` ||
+			evs[0].Text(aaep.VerbosityNormal) != "Tómela." || evs[0].Context[1] != med.URI {
+			t.Errorf("%+v", evs)
+		}
+		if n := len(other.events()); n != 2 {
+			t.Errorf("%d events came to one who asked for none of it", n)
+		}
+		for name, err := range map[string]error{
+			"core prefix": s.Emit(aaep.Vocabulary{Prefix: "aaep", URI: med.URI}, "x", aaep.Say("X."), dose),
+			"no name":     s.Emit(med, "", aaep.Say("X."), dose),
+			"no object":   s.Emit(med, "x", aaep.Say("X."), "text"),
+			"no JSON":     s.Emit(med, "x", aaep.Say("X."), func() {}),
+			"envelope":    s.Emit(med, "x", aaep.Say("X."), map[string]any{"urgency": "critical"}),
+			"no words":    s.Emit(med, "x", aaep.Text{}, dose),
+			"nothing":     s.Emit(med, "x", aaep.Say("X."), nil),
+		} {
+			if err == nil {
+				t.Errorf("%s was taken", name)
+			}
+		}
+	})
+}

@@ -5,12 +5,15 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"sync"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/lifecycle"
@@ -143,6 +146,25 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, err := s.emit(words, &h)
+	return err
+}
+
+// Emit tells an event of an extension's own type, which is the vocabulary's prefix, a colon and name (§7.4).
+// Members is what the JSON library writes as an object; they stand beside the envelope. It goes to those whose
+// filters ask for it, such as "medai:*", and none by default.
+func (s *Session) Emit(v aaep.Vocabulary, name string, text aaep.Text, members any) error {
+	if err := v.Validate(); err != nil {
+		return err
+	}
+	raw, err := jsonv2.Marshal(members, jsonv2.Deterministic(true))
+	if err != nil {
+		return fmt.Errorf("producer: the members of %s:%s: %w", v.Prefix, name, err)
+	}
+	words := s.p.authored(text)
+	words.vocabulary, words.members = v, json.RawMessage(raw)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err = s.emit(words, &aaep.Extension{Type: aaep.Type(v.Prefix + ":" + name)})
 	return err
 }
 
@@ -305,6 +327,9 @@ func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error)
 	}
 	for _, t := range words.in[1:] {
 		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: hints(t.lang), Summary: composed(t.text), Payload: t.payload})
+	}
+	if words.members != nil {
+		ev.Context, ev.Unknown = []string{aaep.CoreContext, words.vocabulary.URI}, words.members
 	}
 	if err := words.with.Extend(ev); err != nil {
 		return nil, err

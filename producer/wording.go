@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -17,6 +18,10 @@ import (
 type speech struct {
 	in   []said
 	with aaep.Text // its extension data goes along
+
+	// For an event of an extension's own:
+	vocabulary aaep.Vocabulary
+	members    json.RawMessage
 }
 
 // said is a speech in one language.

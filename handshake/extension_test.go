@@ -1,0 +1,176 @@
+package handshake_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/handshake/extensions"
+)
+
+func ext(prefix, uri string) handshake.Extension {
+	return handshake.Extension{Vocabulary: aaep.Vocabulary{Prefix: prefix, URI: uri}}
+}
+
+// object is a capability object under a prefix.
+func object(prefix, json_ string) map[string]json.RawMessage {
+	return map[string]json.RawMessage{prefix: json.RawMessage(json_)}
+}
+
+const a1, a2, b1 = "https://a.example/med/context/v1", "https://a.example/med/context/v2", "https://b.example/medical/v1"
+
+// EXT-006, EXT-017, D-62: two extensions with one prefix cannot both be had; two majors of one are no collision, and the
+// newer is honored. Only what is chosen counts: by its URI, or by its prefix where no URI says which.
+func TestCollisions(t *testing.T) {
+	offer := handshake.Offer{Extensions: []handshake.Extension{ext("med", a1), ext("med", a2), ext("med", b1), ext("ok", "https://c.example/v1")}}
+	majors := handshake.Offer{Extensions: offer.Extensions[:2]}
+	for name, tc := range map[string]struct {
+		offer  handshake.Offer
+		listed []string
+		object string
+		want   string // extensions honored, or "refused"
+	}{
+		"two URIs":                {offer, []string{a1, b1}, "", "refused"},
+		"the prefix alone":        {offer, nil, `{}`, "refused"},
+		"one URI":                 {offer, []string{a1}, "", a1},
+		"one URI and the prefix":  {offer, []string{b1}, `{}`, b1},
+		"others do not matter":    {offer, []string{"https://c.example/v1", b1}, "", "https://c.example/v1 " + b1},
+		"two majors":              {majors, []string{a1, a2}, "", a2},
+		"two majors, other order": {majors, []string{a2, a1}, `{}`, a2},
+		"two majors by prefix":    {majors, nil, `{}`, ""},
+		"an unknown URI":          {majors, []string{b1}, "", ""},
+	} {
+		ask := aaep.Capabilities{SupportedExtensions: tc.listed}
+		if tc.object != "" {
+			ask.Extensions = object("med", tc.object)
+		}
+		terms, err := handshake.Negotiate(request(ask), tc.offer)
+		if tc.want == "refused" {
+			refused(t, err, aaep.CapabilitiesIncompatible, `"med"`)
+			continue
+		}
+		if err != nil || strings.Join(terms.Extensions, " ") != tc.want {
+			t.Errorf("%s: honored %v, %v; want %s", name, terms.Extensions, err, tc.want)
+		}
+		if honored := terms.Capabilities().Extensions["med"] != nil; honored != (tc.object != "") {
+			t.Errorf("%s: the object is honored: %t", name, honored)
+		}
+	}
+}
+
+// HS-041, HS-042, EXT-015, §5.3.2: an object that is not valid for its extension is left out, and a note says why in words
+// that help; the subscription stands, and so does what was honored before.
+func TestCapabilityObjects(t *testing.T) {
+	offer := handshake.Offer{Extensions: extensions.All()}
+	for name, tc := range map[string]struct {
+		ask     map[string]json.RawMessage
+		honored string
+		note    string
+	}{
+		"braille":         {object("braille", `{"cells":40,"rows":2,"table":"en-ueb-g2"}`), `{"cells":40,"rows":2,"table":"en-ueb-g2"}`, ""},
+		"no cells":        {object("braille", `{"rows":2}`), "", "cells"},
+		"wrong type":      {object("braille", `{"cells":"40"}`), "", "cells"},
+		"wrong case":      {object("braille", `{"cells":40,"Cells":80}`), "", "Cells"},
+		"repeated":        {object("braille", `{"cells":40,"cells":80}`), "", "repeats"},
+		"out of range":    {object("timing", `{"timeout_multiplier":11}`), "", "timeout_multiplier"},
+		"no number":       {object("timing", `{"timeout_multiplier":1e999}`), "", "number"},
+		"no object":       {object("haptic", `["buzz"]`), "", "object"},
+		"nothing":         {object("haptic", ``), "", ""},
+		"partly":          {object("delivery", `{"min_relevance":0.5,"digest_seconds":30,"debounce_ms":5}`), `{"min_relevance":0.5}`, "digest_seconds and debounce_ms is not served"},
+		"unknown":         {object("smell", `{"roses":true}`), "", ""},
+		"not ours at all": {object("smell", `true`), "", ""},
+	} {
+		terms, err := handshake.Negotiate(request(aaep.Capabilities{Extensions: tc.ask}), offer)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := ""
+		for _, o := range terms.Capabilities().Extensions {
+			got += string(o)
+		}
+		if got != tc.honored || !strings.Contains(terms.Note(), tc.note) || (tc.note == "") != (terms.Note() == "") && name != "nothing" {
+			t.Errorf("%s: honored %q with note %q", name, got, terms.Note())
+		}
+	}
+	// A renegotiation that spoils one object leaves the others as they were.
+	now, err := handshake.Negotiate(request(aaep.Capabilities{Extensions: object("timing", `{"timeout_multiplier":3}`)}), offer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = renegotiate(t, now, aaep.Capabilities{Extensions: object("braille", `{"cells":0}`)}, offer)
+	if now.TimeoutMultiplier != 3 || now.MaxChunk != 0 || !strings.Contains(now.Note(), "braille") {
+		t.Errorf("%+v", now)
+	}
+}
+
+// What an extension honors is checked as what it was asked: a mistake of its author does not travel. Where two change the
+// same, the subscriber gets what asks more of the producer.
+func TestEffects(t *testing.T) {
+	strict := func(data json.RawMessage) error {
+		if strings.Contains(string(data), "bad") {
+			return fmt.Errorf("it is bad")
+		}
+		return nil
+	}
+	says := func(e handshake.Effect) func(json.RawMessage) handshake.Effect {
+		return func(json.RawMessage) handshake.Effect { return e }
+	}
+	offer := handshake.Offer{Extensions: []handshake.Extension{
+		{Vocabulary: aaep.Vocabulary{Prefix: "one", URI: "urn:one:v1"}, Honor: says(handshake.Effect{MaxChunk: 40, TimeoutMultiplier: 2, Quiet: 5, IdleTimeout: 9})},
+		{Vocabulary: aaep.Vocabulary{Prefix: "two", URI: "urn:two:v1"}, Honor: says(handshake.Effect{MaxChunk: 20, TimeoutMultiplier: 99, Quiet: 4, MaxDuration: 3, Note: "Two."})},
+		{Vocabulary: aaep.Vocabulary{Prefix: "bad", URI: "urn:bad:v1"}, Capability: strict, Honor: says(handshake.Effect{Honored: json.RawMessage(`{"bad":1}`), MaxChunk: 1})},
+		{Vocabulary: aaep.Vocabulary{Prefix: "neg", URI: "urn:neg:v1"}, Honor: says(handshake.Effect{MaxChunk: -1, IdleTimeout: -1, MaxDuration: -1, Quiet: -1, TimeoutMultiplier: -1})},
+	}}
+	terms := negotiate(t, aaep.Capabilities{Extensions: map[string]json.RawMessage{"one": json.RawMessage(`{}`), "two": json.RawMessage(`{}`),
+		"bad": json.RawMessage(`{}`), "neg": json.RawMessage(`{}`)}}, offer)
+	if terms.MaxChunk != 20 || terms.TimeoutMultiplier != 10 || terms.Quiet != 5 || terms.IdleTimeout != 9 || terms.MaxDuration != 3 {
+		t.Errorf("%+v", terms)
+	}
+	if note := terms.Note(); !strings.Contains(note, "Two.") || !strings.Contains(note, "bad is not used") || terms.Capabilities().Extensions["bad"] != nil {
+		t.Errorf("note %q", note)
+	}
+}
+
+// EXT-001, EXT-014: data is for those who listed the extension, replaces nothing of the core, and is an object or nothing.
+func TestExtend(t *testing.T) {
+	weather := ext("weather", "https://w.example/v1")
+	weather.Event = func(data json.RawMessage) error {
+		if !strings.Contains(string(data), "rain") {
+			return fmt.Errorf("no rain")
+		}
+		return nil
+	}
+	odd := ext("odd", "https://o.example/v1")
+	odd.Honor = func(json.RawMessage) handshake.Effect {
+		return handshake.Effect{Data: func(ev *aaep.Event, data json.RawMessage) json.RawMessage { return json.RawMessage(`"no object"`) }}
+	}
+	terms := negotiate(t, aaep.Capabilities{SupportedExtensions: []string{weather.URI, odd.URI}, Extensions: object("odd", `{}`)},
+		handshake.Offer{Extensions: []handshake.Extension{weather, odd, ext("other", "https://x.example/v1")}})
+	for name, tc := range map[string]struct {
+		had     map[string]json.RawMessage
+		context []string
+		payload aaep.Payload
+		want    string
+	}{
+		"listed":        {object("weather", `{"rain":1}`), []string{aaep.CoreContext, weather.URI}, &aaep.SessionStarted{}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " " + weather.URI + "]"},
+		"not its own":   {object("weather", `{"sun":1}`), []string{aaep.CoreContext, weather.URI}, &aaep.SessionStarted{}, "map[] []"},
+		"not listed":    {object("other", `{}`), []string{aaep.CoreContext, "https://x.example/v1"}, &aaep.SessionStarted{}, "map[] []"},
+		"none":          {nil, nil, &aaep.SessionStarted{}, "map[] []"},
+		"its own event": {nil, []string{aaep.CoreContext, "urn:med:v1"}, &aaep.Extension{Type: "med:dose"}, "map[] [" + aaep.CoreContext + " urn:med:v1]"},
+		"both":          {object("weather", `{"rain":1}`), []string{aaep.CoreContext, "urn:med:v1"}, &aaep.Extension{Type: "med:dose"}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " urn:med:v1 " + weather.URI + "]"},
+	} {
+		ev := &aaep.Event{Extensions: tc.had, Context: tc.context, Payload: tc.payload}
+		before := fmt.Sprintf("%s", tc.had)
+		terms.Extend(ev)
+		if got := fmt.Sprintf("%s %s", ev.Extensions, ev.Context); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+		if fmt.Sprintf("%s", tc.had) != before {
+			t.Errorf("%s: the agent's own data was changed", name)
+		}
+	}
+}
