@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
 )
 
 // Out is one event on its way to the listener.
@@ -52,6 +53,13 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 		q := it.payload(p, s.terms.Boundaries)
 		shape.position, shape.hint, shape.complete = q.Position, q.CoalesceHint, q.Complete
 		ev.Payload = q
+		if h := ev.LocalizationHints; h != nil { // of the text as it was cut
+			if d := handshake.Direction(h.PrimaryLanguage, q.Chunk); d != h.TextDirection {
+				cut := *h
+				cut.TextDirection = d
+				ev.LocalizationHints = &cut
+			}
+		}
 		if it.to.pos != 0 {
 			ev.EventID = s.id(it.to.pos, it.to.offset)
 		}

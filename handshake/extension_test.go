@@ -135,7 +135,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// EXT-001, EXT-014: data is for those who listed the extension, replaces nothing of the core, and is an object or nothing.
+// EXT-001: data is for those who listed the extension, replaces nothing of the core, and is an object or nothing.
 func TestExtend(t *testing.T) {
 	weather := ext("weather", "https://w.example/v1")
 	weather.Event = func(data json.RawMessage) error {

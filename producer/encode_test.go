@@ -39,10 +39,10 @@ func spoken(p *Producer, i int) *aaep.Event {
 		return aaep.Text{Terse: s, Normal: s + " is on.", Detailed: s + " is on, and on."}
 	}
 	ev := &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.Unix(int64(i), 0).UTC(), Producer: p.cfg.Agent,
-		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyCritical, LocalizationHints: hints("en"), Summary: text("The work"),
+		Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyCritical, LocalizationHints: hints("en", ""), Summary: text("The work"),
 		Payload: &aaep.HandoffRequested{Reason: "Work.", TargetKind: aaep.TargetHuman}}
 	for _, tag := range []string{"es", "yo"} {
-		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: hints(tag), Summary: text(tag)})
+		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: hints(tag, ""), Summary: text(tag)})
 	}
 	p.log.Append(ev)
 	return ev

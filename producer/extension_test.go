@@ -150,7 +150,7 @@ func TestBraille(t *testing.T) {
 	})
 }
 
-// HS-065: timing stretches the time to answer to what the slowest of those asked needs, at most to a day (D-42).
+// CONF-036, CONF-037: timing stretches the time to answer to what the slowest of those asked needs, at most to a day (D-42).
 func TestTiming(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		slow := func(by float64) aaep.Capabilities {
@@ -283,7 +283,7 @@ func TestLifetime(t *testing.T) {
 	}
 }
 
-// EXT-010, EXT-013, ENV-006: an event of an extension's own goes to those who asked for its type, whole and in their language.
+// EXT-010, ENV-006: an event of an extension's own goes to those who asked for its type, whole and in their language.
 func TestOwnEvents(t *testing.T) {
 	med := aaep.Vocabulary{Prefix: "med", URI: "https://pharmacy.example/med/v1"}
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {

@@ -321,12 +321,12 @@ func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error)
 		Producer:          s.p.cfg.Agent,
 		Verbosity:         aaep.VerbosityNormal,
 		Urgency:           urgencyOf(payload),
-		LocalizationHints: hints(own.lang),
+		LocalizationHints: hints(own.lang, own.text.Normal),
 		Summary:           composed(own.text),
 		Payload:           payload,
 	}
 	for _, t := range words.in[1:] {
-		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: hints(t.lang), Summary: composed(t.text), Payload: t.payload})
+		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: hints(t.lang, t.text.Normal), Summary: composed(t.text), Payload: t.payload})
 	}
 	if words.members != nil {
 		ev.Context, ev.Unknown = []string{aaep.CoreContext, words.vocabulary.URI}, words.members

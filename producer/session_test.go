@@ -279,7 +279,7 @@ func TestFailCategories(t *testing.T) {
 func TestLanguages(t *testing.T) {
 	for language, want := range map[string]string{
 		"ar": "ar rtl, ar rtl, ar rtl, ar rtl, ar rtl, en ltr, ar rtl, ar rtl",
-		"fa": "fa rtl, en ltr, fa rtl, fa rtl, en ltr, en ltr, fa rtl, en ltr",
+		"fa": "fa rtl, en ltr, fa rtl, fa rtl, en auto, en ltr, fa rtl, en ltr",
 	} {
 		testLanguages(t, language, want)
 	}

@@ -272,3 +272,39 @@ func TestSubscriber(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// HS-066: over budget, a change of state is held and leaves as soon as the budget allows, with what it became meanwhile.
+func TestHeldStateLeavesOnTime(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.listen(caps(2, aaep.BoundaryNone))
+		began := time.Now()
+		s := st.session("Talking.") // two events: the budget is spent
+		synctest.Wait()
+		s.State(aaep.StateDeciding, aaep.Text{})
+		synctest.Wait()
+		s.State("packing", aaep.Text{})
+		time.Sleep(10 * time.Second)
+		last := l.arrivals()[2]
+		p, ok := last.msg.(*aaep.Event).Payload.(*aaep.StateChanged)
+		if after := last.at.Sub(began); len(l.arrivals()) != 3 || !ok || p.FromState != aaep.StateThinking || p.ToState != "packing" || after < time.Second || after > 1100*time.Millisecond {
+			t.Errorf("%+v came after %v", p, after)
+		}
+	})
+}
+
+// HS-082: after a close by the subscriber nothing more comes on its link, though the session goes on.
+func TestNothingAfterClose(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, other := st.listen(everything()), st.record()
+		s := st.session("Talking.")
+		n := len(l.events())
+		l.send(&aaep.SubscriptionClose{SubscriptionID: l.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})
+		synctest.Wait()
+		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
+		s.Complete(aaep.Text{})
+		time.Sleep(time.Minute)
+		if got := len(l.events()); got != n || len(other.events()) != 4 {
+			t.Errorf("%d events after the close; the other has %d in all", got-n, len(other.events()))
+		}
+	})
+}

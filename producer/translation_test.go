@@ -76,7 +76,7 @@ func TestEachInTheirLanguage(t *testing.T) {
 			"ar جارٍ استخدام أداة.", "ar تحويل 500 دولار.", "ar "+arabicFailed(arabic), "ar جارٍ التفكير.", "ar "+arabicDeciding(arabic), "en-US Done.")
 		for _, l := range []*listener{english, spanish, arabic} {
 			for _, ev := range l.events() {
-				if rtl := ev.LocalizationHints.TextDirection == aaep.DirectionRTL; rtl != (ev.Language() == "ar") {
+				if ltr := ev.LocalizationHints.TextDirection == aaep.DirectionLTR; ltr == (ev.Language() == "ar") {
 					t.Errorf("%s is %s", ev.Language(), ev.LocalizationHints.TextDirection)
 				}
 				if ev.Unknown != nil {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/aaep-go/aaep"
@@ -111,17 +110,8 @@ func (p *Producer) checkLanguages(ev *aaep.Event) error {
 
 func clip(tag string) string { return strings.ToValidUTF8(tag[:min(len(tag), 40)], "") }
 
-func hints(lang string) *aaep.LocalizationHints {
-	return &aaep.LocalizationHints{PrimaryLanguage: lang, TextDirection: direction(lang)}
-}
-
-func direction(lang string) aaep.TextDirection {
-	script, _ := language.Make(lang).Script()
-	switch script.String() {
-	case "Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm", "Rohg", "Mand", "Samr":
-		return aaep.DirectionRTL
-	}
-	return aaep.DirectionLTR
+func hints(lang, text string) *aaep.LocalizationHints {
+	return &aaep.LocalizationHints{PrimaryLanguage: lang, TextDirection: handshake.Direction(lang, text)}
 }
 
 func composed(t aaep.Text) aaep.Text {

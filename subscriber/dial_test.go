@@ -175,6 +175,8 @@ func TestDialWiderAnswer(t *testing.T) {
 		"boundary":        {`{"coalesce_boundaries":["sentence","word"]}`, `"word"`},
 		"language":        {`{"languages":["en-US","de"]}`, `"de"`},
 		"wider filter":    {`{"event_filters":{"include":["aaep:agent.*"]}}`, `"aaep:agent.*"`},
+		"extension":       {`{"supported_extensions":["https://x.example/v1"]}`, `"https://x.example/v1"`},
+		"capability":      {`{"haptic":{"patterns_supported":["buzz"]}}`, `"haptic"`},
 		"exclusion gone":  {`{"event_filters":{"include":["aaep:agent.session.*"],"exclude":[]}}`, `"aaep:agent.session.started"`},
 		"exclusion taken": {`{"event_filters":{"include":["aaep:agent.session.started"],"exclude":["acme:*"]}}`, `"aaep:agent.session.started"`},
 	} {
@@ -309,3 +311,58 @@ func TestPresets(t *testing.T) {
 		}
 	}
 }
+
+// EXT-007: a request whose extensions cannot be had together is made again without them, once; and so it stays.
+func TestDialAgainWithoutExtensions(t *testing.T) {
+	extended := able()
+	if err := extended.AddExtension(aaep.Vocabulary{Prefix: "med", URI: "https://a.example/med/v1"}, map[string]int{"letters": 5}); err != nil {
+		t.Fatal(err)
+	}
+	bubble(t, func(t *testing.T) {
+		st := newStage()
+		done := make(chan *Subscription)
+		go func() {
+			sub, err := Dial(t.Context(), st, Config{ID: "reader", Capabilities: extended})
+			if err != nil {
+				t.Error(err)
+			}
+			done <- sub
+		}()
+		first := st.next(t)
+		if req := want[*aaep.SubscriptionRequest](t, first); len(req.Capabilities.SupportedExtensions) != 1 || string(req.Capabilities.Extensions["med"]) != `{"letters":5}` {
+			t.Errorf("asked for %+v", req.Capabilities)
+		}
+		first.say(t, rejected("capabilities_incompatible", ""))
+		first.gone(t)
+		second := st.next(t)
+		req := second.accept(t, "sub_1")
+		if c := req.Capabilities; extendedBy(c) != 0 || !isTrue(c.SupportsConfirmationReply) {
+			t.Errorf("asked again for %+v", c)
+		}
+		sub := <-done
+		second.Close() // it begins anew, with what could be had
+		third := st.next(t)
+		if c := third.accept(t, "sub_2").Capabilities; extendedBy(c) != 0 {
+			t.Errorf("asked a third time for %+v", c)
+		}
+		leave(t, sub, third)
+	})
+	bubble(t, func(t *testing.T) { // twice is enough
+		st := newStage()
+		done := make(chan error)
+		go func() {
+			_, err := Dial(t.Context(), st, Config{ID: "reader", Capabilities: extended})
+			done <- err
+		}()
+		for range 2 {
+			p := st.next(t)
+			want[*aaep.SubscriptionRequest](t, p)
+			p.say(t, rejected("capabilities_incompatible", ""))
+		}
+		if err := <-done; !errors.Is(err, aaep.CapabilitiesIncompatible) || st.dials.Load() != 2 {
+			t.Errorf("%v after %d dials", err, st.dials.Load())
+		}
+	})
+}
+
+func extendedBy(c aaep.Capabilities) int { return len(c.SupportedExtensions) + len(c.Extensions) }

@@ -137,10 +137,30 @@ func (s *Subscription) requestLocked(c aaep.Capabilities) *aaep.SubscriptionRequ
 		SubscriberVersion: s.cfg.Version, Capabilities: c}
 }
 
-// subscribe dials and shakes hands.
+// subscribe dials and shakes hands. A request that is refused as incompatible is made once more without its
+// extensions, of which two may have one prefix there (§7.3.1): a person is better served without them than not.
 func (s *Subscription) subscribe(ctx context.Context) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
+	conn, err := s.subscribeOnce(ctx)
+	if extended(s.request().Capabilities) && errors.Is(err, aaep.CapabilitiesIncompatible) && isRemote(err) {
+		s.cfg.Logger.Warn("subscribing again without extensions", "error", err)
+		s.mu.Lock()
+		s.wanted.SupportedExtensions, s.wanted.Extensions = nil, nil
+		s.mu.Unlock()
+		return s.subscribeOnce(ctx)
+	}
+	return conn, err
+}
+
+func extended(c aaep.Capabilities) bool { return len(c.SupportedExtensions)+len(c.Extensions) > 0 }
+
+func isRemote(err error) bool {
+	var r *aaep.Rejection
+	return errors.As(err, &r) && r.Remote
+}
+
+func (s *Subscription) subscribeOnce(ctx context.Context) (transports.Conn, error) {
 	conn, err := s.dialer.Dial(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: the producer was not reached: %w", err)

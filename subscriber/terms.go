@@ -72,6 +72,16 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 			return refuse("honors the language %q, which was not asked for", tag)
 		}
 	}
+	for _, uri := range honored.SupportedExtensions {
+		if !slices.Contains(asked.SupportedExtensions, uri) {
+			return refuse("honors the extension %q, which was not asked for", uri)
+		}
+	}
+	for prefix := range honored.Extensions {
+		if _, ok := asked.Extensions[prefix]; !ok {
+			return refuse("honors the capability %q, which was not asked for", prefix)
+		}
+	}
 	if asked.EventFilters != nil && honored.EventFilters != nil {
 		if p := letsThrough(asked.EventFilters, honored.EventFilters); p != "" {
 			return refuse("lets through events of type %q, which were not asked for", p)

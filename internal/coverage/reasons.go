@@ -4,10 +4,9 @@ package main
 type reason struct{ id, why string }
 
 const (
-	withAnnouncer   = "announcements come with the announcer"
-	withRunner      = "judged by the conformance runner, which is not built yet"
-	extensionsLater = "extensions are negotiated later"
-	manifestLater   = "the manifest is not published yet"
+	withAnnouncer = "announcements come with the announcer"
+	withRunner    = "judged by the conformance runner, which is not built yet"
+	manifestLater = "the manifest is not published yet"
 )
 
 // reasons are in the order of their ids.
@@ -15,8 +14,6 @@ var reasons = []reason{
 	{"CONF-008", "not done yet: a token is 128 random bits as 32 hex digits; no test looks at its length"},
 	{"CONF-029", "there is no message for such a notice (D-39)"},
 	{"CONF-034", withRunner + "; validation already refuses it (CONF-031)"},
-	{"CONF-036", extensionsLater},
-	{"CONF-037", extensionsLater + "; until then the agent alone sets the timeout"},
 	{"CONF-038", "not done yet: a session tells no progress while it waits for an answer"},
 	{"ENV-005", "not done yet: extensions are handed on by prefix; nothing chooses by URI"},
 	{"ENV-022", "not done yet: the stamp is the clock's when the event is made; no test compares a Session's with it"},
@@ -39,36 +36,21 @@ var reasons = []reason{
 	{"EVT-061", withAnnouncer + "; aaep listen prints every chunk as it comes"},
 	{"EVT-090", "the agent's own choice: a handoff ends no session by itself"},
 	{"EVT-092", "not done yet: every call has an id; no test would miss it on a call of low risk"},
-	{"EXT-001", "an extension only adds data: there is nothing to register that could change the core"},
-	{"EXT-006", "not done yet: the handshake compares URIs and knows no prefixes"},
-	{"EXT-007", "not done yet: a refused request is not repeated, but asking for less is left to the caller"},
 	{"EXT-013", "not done yet: there are no handlers; what extensions bring is handed on as it came"},
 	{"EXT-014", "a rule for the author of an extension; reviewed by people"},
-	{"EXT-015", extensionsLater + ": unknown ones are ignored (HS-042), none is honored yet"},
-	{"EXT-017", extensionsLater},
 	{"EXT-018", "no profile is claimed; " + withRunner},
 	{"HS-002", "an optional extra: our producer serves nobody without a handshake"},
 	{"HS-003", "needs other transports"},
-	{"HS-018", "not done yet: the text is in the agent's language, whatever is listed first"},
 	{"HS-031", "not done yet: questions follow the reply flags; no test compares the levels"},
-	{"HS-033", extensionsLater},
-	{"HS-055", "not done yet: rate, filters and boundaries are tested one by one; languages are not"},
 	{"HS-063", withAnnouncer},
-	{"HS-066", "not done yet: tested with tools; no test times a held change of state"},
 	{"HS-069", "the subscriber's own choice; the presets ask for 3 and for 1"},
-	{"HS-082", "not done yet: no test goes on with a session after a close and looks at that link"},
-	{"HS-086", withRunner},
 	{"HS-091", manifestLater},
-	{"I18N-007", "not done yet: the package's own words are English, whatever was agreed on"},
-	{"I18N-009", "not done yet: a renegotiation does not change the language of the text"},
 	{"I18N-014", "not done yet: text_direction is handed on as it came, and nothing shows it"},
-	{"I18N-015", "not done yet: text_direction follows the language; mixed text is not looked at"},
 	{"I18N-017", "a recommendation about wording; reviewed by people"},
 	{"I18N-018", withAnnouncer},
 	{"I18N-019", "a recommendation about wording; reviewed by people"},
 	{"I18N-020", "a recommendation about an agent's data; reviewed by people"},
 	{"I18N-021", withAnnouncer},
-	{"I18N-022", "not done yet: a Session gives each summary in one language only"},
 	{"I18N-023", "not done yet: text_direction is handed on as it came, and nothing shows it"},
 	{"SSE-002", manifestLater},
 	{"TERM-002", "the agent's own use: each StartSession opens a new session"},

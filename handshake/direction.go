@@ -1,0 +1,39 @@
+package handshake
+
+import (
+	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/bidi"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Direction returns how a text in a language is written: as the language is, or auto, where the text mixes
+// letters of both directions, so that its own first letter decides (§11.4).
+func Direction(tag, text string) aaep.TextDirection {
+	own := aaep.DirectionLTR
+	script, _ := language.Make(tag).Script()
+	switch script.String() {
+	case "Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm", "Rohg", "Mand", "Samr":
+		own = aaep.DirectionRTL
+	}
+	var left, right bool
+	for i := 0; i < len(text) && !(left && right); {
+		if text[i] < 0x80 { // most of all text
+			left = left || 'a' <= text[i]|0x20 && text[i]|0x20 <= 'z'
+			i++
+			continue
+		}
+		p, size := bidi.LookupString(text[i:])
+		switch p.Class() {
+		case bidi.L:
+			left = true
+		case bidi.R, bidi.AL:
+			right = true
+		}
+		i += max(size, 1)
+	}
+	if left && right {
+		return aaep.DirectionAuto
+	}
+	return own
+}
