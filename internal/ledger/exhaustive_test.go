@@ -55,6 +55,7 @@ func TestEveryInterleaving(t *testing.T) {
 	}{
 		{"two questions, ten things, five deep", three[:2], everything, 5},
 		{"two questions, six things, six deep", three[:2], everything[:6], 6},
+		{"two questions, six things with more time, six deep", three[:2], append([]step{{kind: "extend", token: "rpl_1", on: "sub_1"}}, everything[:5]...), 6},
 		{"three questions, five things, seven deep", three, []step{everything[0], everything[1], everything[3],
 			{kind: "withdraw", session: "sess_1"}, {kind: "expire", later: limit}}, 7},
 	} {

@@ -71,11 +71,11 @@ func wantOutcomes(t *testing.T, got []*Outcome, want ...string) {
 // copied returns a ledger that shares nothing that changes.
 func (l *Ledger) copied() *Ledger {
 	c := *l
-	c.settled, c.queue, c.open = maps.Clone(l.settled), slices.Clone(l.queue), maps.Clone(l.open)
+	c.settled, c.queue, c.open, c.due = maps.Clone(l.settled), slices.Clone(l.queue), maps.Clone(l.open), slices.Clone(l.due)
 	for t, o := range c.open {
 		o := *o
 		o.recipients = maps.Clone(o.recipients)
-		c.open[t] = &o
+		c.open[t], c.due[o.index] = &o, &o
 	}
 	return &c
 }

@@ -6,7 +6,7 @@
 package ledger
 
 import (
-	"cmp"
+	"container/heap"
 	"errors"
 	"slices"
 	"time"
@@ -74,13 +74,24 @@ type Ledger struct {
 	// queue holds the settled tokens in the order they were settled, so that forgetting looks at
 	// no more than it forgets.
 	queue []aaep.ReplyToken
+	due   deadlines // of the open questions, the next first
 }
 
 type open struct {
 	q          *Question
 	deadline   time.Time
+	limit      time.Duration // from when it was put to deadline
+	extended   int
 	recipients map[string]bool
+	index      int // in due
 }
+
+const (
+	// maxExtensions is how often a question can get as much time again (WCAG 2.2.1).
+	maxExtensions = 10
+	// maxTimeout is the longest a question may be open (§6.4).
+	maxTimeout = 24 * time.Hour
+)
 
 // Open adds a question. It must have a recipient and a token never used before. The question must not be
 // changed afterwards.
@@ -98,12 +109,30 @@ func (l *Ledger) Open(now time.Time, q *Question) error {
 		l.open = map[aaep.ReplyToken]*open{}
 		l.settled = map[aaep.ReplyToken]time.Time{}
 	}
-	o := &open{q: q, deadline: now.Add(q.timeout()), recipients: map[string]bool{}}
+	o := &open{q: q, deadline: now.Add(q.timeout()), limit: q.timeout(), recipients: map[string]bool{}}
 	for _, id := range q.Recipients {
 		o.recipients[id] = true
 	}
 	l.open[q.Token] = o
+	heap.Push(&l.due, o)
 	return nil
+}
+
+// Extend gives a question as much time again as it was put with, for a recipient who asked for that: ten times,
+// and never for longer than a day in all. It returns how long there is now; ok says whether that is more.
+func (l *Ledger) Extend(now time.Time, subscription string, token aaep.ReplyToken) (left time.Duration, ok bool) {
+	o := l.open[token]
+	if o == nil || !o.recipients[subscription] || !now.Before(o.deadline) {
+		return 0, false
+	}
+	if more := min(o.q.timeout(), maxTimeout-o.limit); more > 0 && o.extended < maxExtensions {
+		o.extended++
+		o.limit += more
+		o.deadline = o.deadline.Add(more)
+		heap.Fix(&l.due, o.index)
+		ok = true
+	}
+	return o.deadline.Sub(now), ok
 }
 
 // Join adds a recipient to an open question: a subscriber that came later (§6.7).
@@ -140,7 +169,7 @@ func (l *Ledger) Reply(now time.Time, subscription, principal string, reply aaep
 		return nil, errors.New("comes from a subscription that was not asked")
 	case !now.Before(o.deadline):
 		return nil, errors.New("came after the deadline")
-	case !stamp.Before(o.q.Stamp.Add(o.q.timeout())):
+	case !stamp.Before(o.q.Stamp.Add(o.limit)):
 		return nil, errors.New("is stamped after the deadline")
 	}
 	out := &Outcome{Cause: Replied, Reply: reply, By: subscription, Principal: principal}
@@ -202,12 +231,13 @@ func (l *Ledger) Expire(now time.Time) []*Outcome {
 		delete(l.settled, l.queue[0])
 		l.queue = l.queue[1:]
 	}
-	return l.each(now, func(o *open) *Outcome {
-		if now.Before(o.deadline) {
-			return nil
-		}
-		return byDefault(o.q, TimedOut)
-	})
+	var all []*Outcome
+	for len(l.due) > 0 && !now.Before(l.due[0].deadline) {
+		out := byDefault(l.due[0].q, TimedOut)
+		l.settle(now, l.due[0], out)
+		all = append(all, out)
+	}
+	return all
 }
 
 // Gone takes a subscription out of the recipients. Where it was the last one, the outcome is that of Nobody.
@@ -257,13 +287,10 @@ func (l *Ledger) Pending() []*Question {
 
 // Next returns when Expire next has work; zero means never.
 func (l *Ledger) Next() time.Time {
-	var next time.Time
-	for _, o := range l.open {
-		if next.IsZero() || o.deadline.Before(next) {
-			next = o.deadline
-		}
+	if len(l.due) == 0 {
+		return time.Time{}
 	}
-	return next
+	return l.due[0].deadline
 }
 
 // Nobody is the outcome of a question that nobody can answer, from the start or any more. The default applies,
@@ -326,9 +353,7 @@ func (l *Ledger) each(now time.Time, f func(*open) *Outcome) []*Outcome {
 			due, outs[o] = append(due, o), out
 		}
 	}
-	slices.SortFunc(due, func(a, b *open) int {
-		return cmp.Or(a.deadline.Compare(b.deadline), cmp.Compare(a.q.Token, b.q.Token))
-	})
+	slices.SortFunc(due, byDeadline)
 	var all []*Outcome
 	for _, o := range due {
 		l.settle(now, o, outs[o])
@@ -339,6 +364,7 @@ func (l *Ledger) each(now time.Time, f func(*open) *Outcome) []*Outcome {
 
 func (l *Ledger) settle(now time.Time, o *open, out *Outcome) {
 	delete(l.open, o.q.Token)
+	heap.Remove(&l.due, o.index)
 	l.settled[o.q.Token] = now
 	l.queue = append(l.queue, o.q.Token)
 	out.Question, out.At = o.q, now

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -25,6 +26,7 @@ type asked struct {
 	last         time.Time       // a reply is stamped before
 	who          map[string]bool // may answer
 	silence, cut string          // what a timeout and a lost line come to
+	extended     int
 	settled      bool
 	at           time.Time
 	outcome      string
@@ -117,6 +119,10 @@ func (s step) real(l *Ledger, now time.Time) (outs []*Outcome, err error) {
 		return outs, err
 	case "join":
 		l.Join(s.token, s.on)
+	case "extend":
+		if _, ok := l.Extend(now, s.on, s.token); !ok {
+			return nil, errors.New("no more time")
+		}
 	case "gone":
 		return l.Gone(now, s.on), nil
 	case "unable":
@@ -150,6 +156,13 @@ func (s step) told(r *reference) (outs []string, ok bool) {
 		if a := r.find(s.token); a != nil && !a.settled {
 			a.who[s.on] = true
 		}
+	case "extend":
+		a := r.find(s.token)
+		if a == nil || a.settled || !a.who[s.on] || !r.now.Before(a.due) || a.extended == 10 {
+			return nil, false
+		}
+		a.extended++
+		a.due, a.last = a.due.Add(limit), a.last.Add(limit)
 	case "gone":
 		return r.leave(s.on, true, true), true
 	case "unable":
@@ -230,7 +243,7 @@ func anyStep(t *rapid.T, now time.Time, repliers int) step {
 	n := rapid.IntRange(1, 6).Draw(t, "token")
 	s := step{token: aaep.ReplyToken(fmt.Sprintf("rpl_%d", n)), on: id("on")}
 	s.kind = rapid.SampledFrom([]string{"ask", "ask", "reply", "reply", "reply", "join", "gone", "unable", "withdraw",
-		"expire", "wait"}).Draw(t, "kind")
+		"expire", "wait", "extend"}).Draw(t, "kind")
 	switch s.kind {
 	case "ask":
 		anyQuestion(t, &s, now, repliers)

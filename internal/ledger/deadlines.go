@@ -1,0 +1,29 @@
+package ledger
+
+import "cmp"
+
+// deadlines is a heap of open questions, for package container/heap.
+type deadlines []*open
+
+// byDeadline orders questions by deadline, and those of one deadline by token.
+func byDeadline(a, b *open) int {
+	return cmp.Or(a.deadline.Compare(b.deadline), cmp.Compare(a.q.Token, b.q.Token))
+}
+
+func (d deadlines) Len() int           { return len(d) }
+func (d deadlines) Less(i, j int) bool { return byDeadline(d[i], d[j]) < 0 }
+func (d deadlines) Swap(i, j int) {
+	d[i], d[j] = d[j], d[i]
+	d[i].index, d[j].index = i, j
+}
+
+func (d *deadlines) Push(o any) {
+	o.(*open).index = len(*d)
+	*d = append(*d, o.(*open))
+}
+
+func (d *deadlines) Pop() any {
+	last := (*d)[len(*d)-1]
+	*d = (*d)[:len(*d)-1]
+	return last
+}
