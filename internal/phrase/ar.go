@@ -36,4 +36,9 @@ var arabic = table{
 	QuestionUnreachable: "لم يكن بالإمكان سؤال أحد.",
 	QuestionWithdrawn:   "سُحب السؤال.",
 	DefaultUsed:         "لا توجد إجابة؛ استُخدمت الإجابة الافتراضية.",
+
+	HalfTimeLeft:   "انقضى نصف وقت الإجابة. الثواني المتبقية: {seconds}.",
+	LittleTimeLeft: "أوشك وقت الإجابة على الانتهاء. الثواني المتبقية: {seconds}.",
+	MoreTimeGiven:  "يوجد وقت إضافي للإجابة. الثواني المتبقية: {seconds}.",
+	ActionChanged:  "تغيّر الإجراء. يُعاد طرح السؤال.",
 }

@@ -32,4 +32,9 @@ var german = table{
 	QuestionUnreachable: "Niemand konnte gefragt werden.",
 	QuestionWithdrawn:   "Die Frage wurde zurückgezogen.",
 	DefaultUsed:         "Keine Antwort, daher gilt die Vorgabe.",
+
+	HalfTimeLeft:   "Die Hälfte der Zeit zum Antworten ist um. Sekunden übrig: {seconds}.",
+	LittleTimeLeft: "Die Zeit zum Antworten ist fast um. Sekunden übrig: {seconds}.",
+	MoreTimeGiven:  "Es gibt mehr Zeit zum Antworten. Sekunden übrig: {seconds}.",
+	ActionChanged:  "Die Aktion wurde geändert. Die Frage folgt noch einmal.",
 }

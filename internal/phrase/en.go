@@ -32,4 +32,9 @@ var english = table{
 	QuestionUnreachable: "Nobody could be asked.",
 	QuestionWithdrawn:   "The question was withdrawn.",
 	DefaultUsed:         "No answer; the default is used.",
+
+	HalfTimeLeft:   "Half of the time to answer is over. Seconds left: {seconds}.",
+	LittleTimeLeft: "The time to answer is almost over. Seconds left: {seconds}.",
+	MoreTimeGiven:  "There is more time to answer. Seconds left: {seconds}.",
+	ActionChanged:  "The action was changed. The question follows again.",
 }

@@ -33,4 +33,9 @@ var spanish = table{
 	QuestionUnreachable: "No se pudo preguntar a nadie.",
 	QuestionWithdrawn:   "Se retiró la pregunta.",
 	DefaultUsed:         "Sin respuesta; se usa la respuesta predeterminada.",
+
+	HalfTimeLeft:   "Ya pasó la mitad del tiempo para responder. Segundos restantes: {seconds}.",
+	LittleTimeLeft: "El tiempo para responder casi se acaba. Segundos restantes: {seconds}.",
+	MoreTimeGiven:  "Hay más tiempo para responder. Segundos restantes: {seconds}.",
+	ActionChanged:  "La acción cambió. La pregunta se repite.",
 }

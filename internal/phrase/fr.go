@@ -33,4 +33,9 @@ var french = table{
 	QuestionUnreachable: "Il n’y avait personne à qui demander.",
 	QuestionWithdrawn:   "La question a été retirée.",
 	DefaultUsed:         "Sans réponse, la réponse par défaut est utilisée.",
+
+	HalfTimeLeft:   "La moitié du temps de réponse est écoulée. Secondes restantes\u00a0: {seconds}.",
+	LittleTimeLeft: "Le temps de réponse est presque écoulé. Secondes restantes\u00a0: {seconds}.",
+	MoreTimeGiven:  "Il y a plus de temps pour répondre. Secondes restantes\u00a0: {seconds}.",
+	ActionChanged:  "L’action a été modifiée. La question est posée à nouveau.",
 }

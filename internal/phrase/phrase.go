@@ -17,6 +17,7 @@
 //  2. Keep what stands in braces and put it where your language wants it. {tool} is a tool's name, such as
 //     "transfer funds", and {state} what an agent calls what it does: both are English or a program's words, so
 //     build the sentence so that a foreign name can stand in it. A name that begins the sentence gets a capital.
+//     {seconds} is a number; the sentence avoids saying what is counted in the singular or the plural.
 //     {action} is a whole sentence of the author's: keep it at the end, with nothing behind it.
 //  3. Add the language to the list in phrase.go, and its letters and marks to the list in phrase_test.go.
 //
@@ -65,6 +66,11 @@ const (
 	QuestionUnreachable
 	QuestionWithdrawn
 	DefaultUsed
+
+	HalfTimeLeft
+	LittleTimeLeft
+	MoreTimeGiven
+	ActionChanged
 
 	count
 )

@@ -97,6 +97,11 @@ func TestEnglish(t *testing.T) {
 		QuestionUnreachable: {"", "Nobody could be asked."},
 		QuestionWithdrawn:   {"", "The question was withdrawn."},
 		DefaultUsed:         {"", "No answer; the default is used."},
+
+		HalfTimeLeft:   {"45", "Half of the time to answer is over. Seconds left: 45."},
+		LittleTimeLeft: {"45", "The time to answer is almost over. Seconds left: 45."},
+		MoreTimeGiven:  {"45", "There is more time to answer. Seconds left: 45."},
+		ActionChanged:  {"", "The action was changed. The question follows again."},
 	} {
 		if got, known := In("en-US", id, want[0]); got != want[1] || !known {
 			t.Errorf("%s of %q = %q, %v; want %q", all[id], want[0], got, known, want[1])

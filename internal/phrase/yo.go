@@ -33,4 +33,9 @@ var yoruba = table{
 	QuestionUnreachable: "Kò sí ẹni tí a lè béèrè lọ́wọ́ rẹ̀.",
 	QuestionWithdrawn:   "A ti fa ìbéèrè náà sẹ́yìn.",
 	DefaultUsed:         "Kò sí ìdáhùn; èyí tí a ti yàn tẹ́lẹ̀ ni a lò.",
+
+	HalfTimeLeft:   "Ìdajì àkókò ìdáhùn ti kọjá. Ìṣẹ́jú àáyá tó kù: {seconds}.",
+	LittleTimeLeft: "Àkókò ìdáhùn fẹ́rẹ̀ẹ́ parí. Ìṣẹ́jú àáyá tó kù: {seconds}.",
+	MoreTimeGiven:  "Àkókò púpọ̀ sí i wà fún ìdáhùn. Ìṣẹ́jú àáyá tó kù: {seconds}.",
+	ActionChanged:  "A ti yí ohun tí a fẹ́ ṣe padà. A ó tún béèrè ìbéèrè náà.",
 }
