@@ -53,6 +53,16 @@ type Config struct {
 	MaxEventsPerSecond int
 	// MaxSubscriptions is how many may be served at once. Zero is 256.
 	MaxSubscriptions int
+	// MaxPerPrincipal is how many of them one peer that the transport has authenticated may have; one whose
+	// link broke counts until its Grace is over. Zero is no limit but MaxSubscriptions. That alone holds for
+	// peers nobody asked for credentials, for they may be anybody: on one machine the screen reader, the
+	// braille display and a log viewer must not lock each other out.
+	MaxPerPrincipal int
+	// MaxRequestsPerSecond is how many subscription requests of one principal are answered in a second, and
+	// of all those nobody asked for credentials together; the others are told to wait. Zero is 256, or
+	// MaxSubscriptions if that is more, so that after a restart all may come back at once. Negative is no
+	// limit.
+	MaxRequestsPerSecond int
 	// KeepEvents is how many events are kept for those who reconnect. Zero is 4096.
 	KeepEvents int
 	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone.
@@ -100,6 +110,7 @@ type Producer struct {
 	closed   bool
 	sessions []*Session
 	subs     map[string]*subscription
+	asking   *meter
 	asked    map[aaep.ReplyToken]coalesce.Entry // questions still open, for those who join later
 	moved    chan struct{}                      // closed when a subscription got on and somebody waits for it
 }
@@ -127,6 +138,9 @@ func New(cfg Config) (*Producer, error) {
 	if cfg.MaxSubscriptions == 0 {
 		cfg.MaxSubscriptions = 256
 	}
+	if cfg.MaxRequestsPerSecond == 0 {
+		cfg.MaxRequestsPerSecond = max(256, cfg.MaxSubscriptions)
+	}
 	if cfg.KeepEvents == 0 {
 		cfg.KeepEvents = 4096
 	}
@@ -147,12 +161,13 @@ func New(cfg Config) (*Producer, error) {
 			Languages: languages, AnyLanguage: cfg.AnyLanguage, Extensions: cfg.Extensions,
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2},
 		},
-		log:   log.New(cfg.KeepEvents),
-		desk:  newDesk(cfg.Logger),
-		done:  make(chan struct{}),
-		subs:  map[string]*subscription{},
-		asked: map[aaep.ReplyToken]coalesce.Entry{},
-		moved: make(chan struct{}),
+		log:    log.New(cfg.KeepEvents),
+		desk:   newDesk(cfg.Logger),
+		done:   make(chan struct{}),
+		subs:   map[string]*subscription{},
+		asking: newMeter(cfg.MaxRequestsPerSecond),
+		asked:  map[aaep.ReplyToken]coalesce.Entry{},
+		moved:  make(chan struct{}),
 	}
 	p.serving, p.drain = context.WithCancel(context.Background())
 	return p, nil

@@ -25,25 +25,19 @@ func (p *Producer) subscribe(conn transports.Conn) {
 		sub.principal = who.Principal()
 	}
 	terms, err := p.greet(ctx, sub)
+	if err == nil {
+		sub.setTerms(terms)
+		sub.shaper = coalesce.NewShaper(terms, p.log.EventID)
+		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
+		err = p.register(sub)
+	}
 	if err != nil {
 		var r *aaep.Rejection
 		if !errors.As(err, &r) {
 			return // the link is gone; there is nobody to tell
 		}
-		no := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: r.Message}
-		if r.RetryAfter > 0 {
-			no.RetryAfterSeconds = new(int64(r.RetryAfter / time.Second))
-		}
-		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "reason", r.Code)
-		sub.tell(no)
-		return
-	}
-	sub.setTerms(terms)
-	sub.shaper = coalesce.NewShaper(terms, p.log.EventID)
-	sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
-	if !p.register(sub) {
-		sub.tell(&aaep.SubscriptionRejected{ReasonCode: aaep.RateLimit, RetryAfterSeconds: new(int64(30)),
-			ReasonMessage: "This producer serves as many subscriptions as it can. Try again later."})
+		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.principal, "reason", r.Code, "error", r)
+		sub.tell(rejected(r))
 		return
 	}
 	if err := sub.tell(p.accepted(sub.id, terms)); err != nil {
@@ -75,6 +69,9 @@ func (p *Producer) greet(ctx context.Context, sub *subscription) (handshake.Term
 	if err != nil {
 		return handshake.Terms{}, err
 	}
+	if err := p.mayAsk(sub.principal); err != nil { // before anything is done with what may be a flood
+		return handshake.Terms{}, err
+	}
 	m, err := aaep.Decode(data)
 	if err != nil {
 		return handshake.Terms{}, &aaep.Rejection{Code: aaep.ReasonUnknown, Message: err.Error()}
@@ -85,7 +82,25 @@ func (p *Producer) greet(ctx context.Context, sub *subscription) (handshake.Term
 			Message: "The first message must be subscription.request."}
 	}
 	sub.subscriberID = req.SubscriberID
-	return handshake.Negotiate(req, p.offer)
+	terms, err := handshake.Negotiate(req, p.offer)
+	if err == nil {
+		err = tooMuch(req.Capabilities)
+	}
+	return terms, err
+}
+
+// rejected writes a refusal as the message that tells it.
+func rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
+	const most = 1000 // as many as anybody reads; a request can have a thousand faults
+	m := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: aaep.SafeText(r.Message)}
+	if text := []rune(m.ReasonMessage); len(text) > most {
+		m.ReasonMessage = string(text[:most-1]) + "…"
+	}
+	if r.RetryAfter > 0 {
+		wait := (min(r.RetryAfter, 24*time.Hour) + time.Second - 1) / time.Second // whole seconds, never too few
+		m.RetryAfterSeconds = new(int64(wait))
+	}
+	return m
 }
 
 func (p *Producer) accepted(id string, t handshake.Terms) *aaep.SubscriptionAccepted {
@@ -94,12 +109,12 @@ func (p *Producer) accepted(id string, t handshake.Terms) *aaep.SubscriptionAcce
 }
 
 // register makes the subscription one of those that are served, from the newest event on. It is told first
-// what the agent is doing and what it is waiting for.
-func (p *Producer) register(sub *subscription) bool {
+// what the agent is doing and what it is waiting for. The error is an *aaep.Rejection.
+func (p *Producer) register(sub *subscription) error {
 	p.mu.Lock()
-	if len(p.subs) >= p.cfg.MaxSubscriptions {
+	if err := p.hasRoom(sub.principal); err != nil {
 		p.mu.Unlock()
-		return false
+		return err
 	}
 	sub.replayed = p.log.End()
 	sub.cursor = sub.replayed
@@ -118,7 +133,7 @@ func (p *Producer) register(sub *subscription) bool {
 	p.mu.Unlock()
 	sub.first, _ = p.situation(sub.cursor)
 	p.join(sub, true, true, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
-	return true
+	return nil
 }
 
 func (p *Producer) unregister(sub *subscription) {

@@ -359,12 +359,15 @@ func (sub *subscription) renegotiate(m aaep.Message) *aaep.Rejection {
 	} else {
 		terms, err = handshake.Renegotiate(sub.terms, ask.Capabilities, sub.p.offer)
 	}
+	if err == nil {
+		err = tooMuch(ask.Capabilities)
+	}
 	if err != nil {
 		var r *aaep.Rejection
 		if !errors.As(err, &r) {
 			r = &aaep.Rejection{Code: aaep.ReasonUnknown, Message: "The terms could not be changed."}
 		}
-		sub.tell(&aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: r.Message})
+		sub.tell(rejected(r))
 		return &aaep.Rejection{Code: r.Code} // without a message: the refusal was the last word
 	}
 	was := sub.terms

@@ -164,7 +164,7 @@ func heapInUse() uint64 {
 
 // TestConnectAndCut: many who come and vanish leave nothing behind (INV-51, TR-012).
 func TestConnectAndCut(t *testing.T) {
-	st := start(t, producer.Config{Grace: -1})
+	st := start(t, producer.Config{Grace: -1, MaxRequestsPerSecond: -1})
 	s := st.session("Talking.")
 	defer s.Close()
 	var before, after uint64

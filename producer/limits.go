@@ -1,0 +1,119 @@
+package producer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+)
+
+const (
+	maxPrincipals = 1024 // whose requests are counted each by itself
+	maxPatterns   = 256  // of one list of event filters: each event is compared with all of them
+	maxBoundaries = 32   // there are five; others may come
+)
+
+// meter counts the requests of every principal. The time goes in, so that it can be tested alone; p.mu
+// guards it.
+//
+// It stays small whoever comes by: a principal that asked nothing for a second is forgotten, and those
+// for whom there is no room left share one count.
+type meter struct {
+	rate   int // requests a second; negative is no limit
+	each   map[string]*coalesce.Budget
+	others *coalesce.Budget
+	swept  time.Time
+}
+
+func newMeter(rate int) *meter {
+	return &meter{rate: rate, each: map[string]*coalesce.Budget{}, others: coalesce.NewBudget(rate)}
+}
+
+// take counts one request and returns zero, or how long to wait before the next one counts.
+func (m *meter) take(now time.Time, principal string) time.Duration {
+	if m.rate < 0 {
+		return 0
+	}
+	if now.Sub(m.swept) >= time.Second {
+		m.swept = now
+		for name, b := range m.each {
+			if b.Free(now) == m.rate {
+				delete(m.each, name)
+			}
+		}
+	}
+	b := m.each[principal]
+	switch {
+	case b != nil:
+	case len(m.each) < maxPrincipals:
+		b = coalesce.NewBudget(m.rate)
+		m.each[principal] = b
+	default:
+		b = m.others
+	}
+	if b.Take(now) {
+		return 0
+	}
+	return b.Next(now).Sub(now)
+}
+
+// mayAsk counts a request of one principal, which may be too much. All whom nobody asked for credentials are
+// one here: they cannot be told apart, and a flood is one whoever makes it.
+func (p *Producer) mayAsk(principal string) error {
+	p.mu.Lock()
+	wait := p.asking.take(time.Now(), principal)
+	p.mu.Unlock()
+	if wait == 0 {
+		return nil
+	}
+	return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: wait,
+		Message: fmt.Sprintf("At most %d subscription requests a second are answered. Wait, then ask once.", p.cfg.MaxRequestsPerSecond)}
+}
+
+// hasRoom says whether one more subscription of a principal can be served, with p.mu held.
+func (p *Producer) hasRoom(principal string) error {
+	if len(p.subs) >= p.cfg.MaxSubscriptions {
+		return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: retryFull,
+			Message: fmt.Sprintf("This producer serves at most %d subscriptions at once. Try again when another has ended.", p.cfg.MaxSubscriptions)}
+	}
+	most := p.cfg.MaxPerPrincipal
+	if most == 0 || principal == "" {
+		return nil
+	}
+	for _, sub := range p.subs {
+		if sub.principal == principal {
+			most--
+		}
+	}
+	if most > 0 {
+		return nil
+	}
+	return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: retryFull,
+		Message: fmt.Sprintf("You may have at most %d subscriptions at once. Close one, or try again later.", p.cfg.MaxPerPrincipal)}
+}
+
+// retryFull is when to try again where there was no room. Someone else has to leave first.
+const retryFull = 30 * time.Second
+
+// tooMuch refuses capabilities that are too long to be kept and compared for every event. AAEP itself sets
+// no bound for these lists.
+func tooMuch(c aaep.Capabilities) error {
+	refuse := func(what string, n, most int, instead string) error {
+		return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
+			Message: fmt.Sprintf("%s has %d entries; at most %d are served. %s", what, n, most, instead)}
+	}
+	const star = "A pattern that ends in * stands for many types."
+	if f := c.EventFilters; f != nil {
+		if n := len(f.Include); n > maxPatterns {
+			return refuse("event_filters.include", n, maxPatterns, star)
+		}
+		if n := len(f.Exclude); n > maxPatterns {
+			return refuse("event_filters.exclude", n, maxPatterns, star)
+		}
+	}
+	if n := len(c.CoalesceBoundaries); n > maxBoundaries {
+		return refuse("coalesce_boundaries", n, maxBoundaries, "Ask for some of none, word, sentence, paragraph and completion.")
+	}
+	return nil
+}
