@@ -136,24 +136,6 @@ func TestRenegotiationRefused(t *testing.T) {
 	}
 }
 
-// Renegotiating without end is the affair of the one who does it (INV-26).
-func TestEndlessRenegotiation(t *testing.T) {
-	bubble(t, func(t *testing.T, st *stage) {
-		good, bad := st.listen(caps(3, aaep.BoundarySentence)), st.listen(everything())
-		for range 200 {
-			bad.send(&aaep.SubscriptionRenegotiate{SubscriptionID: bad.id, Capabilities: caps(3, aaep.BoundaryWord)})
-		}
-		began := time.Now()
-		st.session("Talking.")
-		if at := arrivalOf(good, aaep.TypeSessionStarted); at != began {
-			t.Errorf("the event came after %v", at.Sub(began))
-		}
-		if at := arrivalOf(bad, aaep.TypeSessionStarted); at != began {
-			t.Errorf("its own event came after %v", at.Sub(began))
-		}
-	})
-}
-
 // §8.7, D-29, D-34: who comes late is told what the agent is doing and what it asks, and can answer.
 func TestLateJoiner(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {

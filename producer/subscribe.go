@@ -19,7 +19,7 @@ func (p *Producer) subscribe(conn transports.Conn) {
 	sending, stopSending := context.WithCancel(ctx)
 	sub := &subscription{
 		p: p, id: newID("sub_"), conn: conn, ctx: ctx, hangUp: hangUp, sending: sending, stopSending: stopSending,
-		control: make(chan aaep.Message), lost: make(chan error, 1),
+		control: make(chan change), lost: make(chan error, 1),
 	}
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()
@@ -27,6 +27,7 @@ func (p *Producer) subscribe(conn transports.Conn) {
 	terms, err := p.greet(ctx, sub)
 	if err == nil {
 		sub.setTerms(terms)
+		sub.changes = changes{ahead: terms, pace: coalesce.NewBudget(changesPerSecond)}
 		sub.shaper = coalesce.NewShaper(terms, p.log.EventID)
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
 		err = p.register(sub)

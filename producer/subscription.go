@@ -38,8 +38,9 @@ type subscription struct {
 	passed   int    // events that left in front of the critical one that is next in the log
 	first    []coalesce.Entry
 
-	control chan aaep.Message // renegotiations
-	lost    chan error        // one value, when receive ends
+	changes changes
+	control chan change // renegotiations, when their turn has come
+	lost    chan error  // one value, when receive ends
 
 	confirms, clarifies atomic.Bool   // may be asked
 	patience            atomic.Int64  // thousandths by which the time to answer is stretched; 0 is as it is
@@ -97,11 +98,7 @@ func (sub *subscription) receive() {
 					sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.principal, "reason", err)
 				}
 			case *aaep.SubscriptionRenegotiate:
-				select {
-				case sub.control <- m:
-				case <-sub.ctx.Done():
-					return sub.ctx.Err()
-				}
+				sub.ask(m)
 			case *aaep.SubscriptionClose:
 				if m.SubscriptionID == sub.id {
 					return errLeft
@@ -230,8 +227,8 @@ func (sub *subscription) run() *aaep.Rejection {
 				return shuttingDown()
 			}
 			return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}
-		case m := <-sub.control:
-			if quit := sub.renegotiate(m); quit != nil {
+		case c := <-sub.control:
+			if quit := sub.apply(c); quit != nil {
 				return quit
 			}
 			life.set(sub.terms)
@@ -250,9 +247,9 @@ func (sub *subscription) run() *aaep.Rejection {
 // poll handles, between two events, what must not wait for a quiet moment.
 func (sub *subscription) poll(life *life) *aaep.Rejection {
 	select {
-	case m := <-sub.control:
+	case c := <-sub.control:
 		defer func() { life.set(sub.terms) }()
-		return sub.renegotiate(m)
+		return sub.apply(c)
 	case err := <-sub.lost:
 		return goneBecause(err)
 	case <-sub.ctx.Done():
@@ -348,46 +345,6 @@ func (sub *subscription) send(stream transports.Stream, out coalesce.Out) error 
 	return nil
 }
 
-// renegotiate answers a subscriber that wants other terms. New terms hold for every event after the answer;
-// a refusal ends the subscription (§5.7).
-func (sub *subscription) renegotiate(m aaep.Message) *aaep.Rejection {
-	ask := m.(*aaep.SubscriptionRenegotiate)
-	var terms handshake.Terms
-	var err error
-	if ask.SubscriptionID != sub.id {
-		err = &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "This is not the subscription's own id."}
-	} else {
-		terms, err = handshake.Renegotiate(sub.terms, ask.Capabilities, sub.p.offer)
-	}
-	if err == nil {
-		err = tooMuch(ask.Capabilities)
-	}
-	if err != nil {
-		var r *aaep.Rejection
-		if !errors.As(err, &r) {
-			r = &aaep.Rejection{Code: aaep.ReasonUnknown, Message: "The terms could not be changed."}
-		}
-		sub.tell(rejected(r))
-		return &aaep.Rejection{Code: r.Code} // without a message: the refusal was the last word
-	}
-	was := sub.terms
-	sub.p.mu.Lock() // a question that is being put sees the old terms, and is settled below, or the new ones
-	sub.setTerms(terms)
-	sub.p.mu.Unlock()
-	sub.shaper.SetTerms(time.Now(), terms)
-	if len(ask.Capabilities.Extensions) > 0 { // what was declared before holds from when it was declared
-		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
-	}
-	if was.ConfirmationReply && !terms.ConfirmationReply || was.ClarificationReply && !terms.ClarificationReply {
-		sub.p.desk.unable(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
-	}
-	if err := sub.tell(sub.p.accepted(sub.id, terms)); err != nil {
-		return goneBecause(err)
-	}
-	sub.p.join(sub, !was.ConfirmationReply, !was.ClarificationReply, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
-	return nil
-}
-
 // tell sends a message that is no event.
 func (sub *subscription) tell(m aaep.Message) error { return sub.tellWithin(closeTimeout, m) }
 
@@ -396,6 +353,10 @@ func (sub *subscription) tellWithin(d time.Duration, m aaep.Message) error {
 	if err != nil {
 		return err
 	}
+	return sub.sendWithin(d, msg)
+}
+
+func (sub *subscription) sendWithin(d time.Duration, msg []byte) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(sub.ctx), d)
 	defer cancel()
 	return sub.conn.Send(ctx, msg)

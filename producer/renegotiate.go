@@ -1,0 +1,158 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/handshake"
+)
+
+const (
+	changesPerSecond = 10 // of the terms of one subscription
+	maxChanges       = 10 // that wait to take effect
+)
+
+// A change is what came of a renegotiation: new terms or a refusal.
+type change struct {
+	terms   handshake.Terms
+	refusal *aaep.Rejection
+	answers int  // how many renegotiations it answers
+	quiet   bool // it declares how quiet it is to be; what was declared before holds from when it was
+}
+
+// changes are those that were asked for and have not taken effect.
+//
+// A change takes locks that others need, so there are only so many in a second; what waits is handed over by a
+// goroutine that lives as long as anything waits. The link is read on meanwhile: whoever moves a slider, or
+// floods us, must not be the last to hear of their own reply or goodbye. So that this needs no more room
+// the longer it lasts, the newest change takes the place of the one before it when too many wait. Each
+// renegotiation is still judged by itself, in order, and has an answer of its own (§5.7); those whose
+// change another has overtaken are told the terms that hold from then on.
+type changes struct {
+	// Only receive uses these two.
+	ahead   handshake.Terms // when all that waits has taken effect
+	refused bool            // the subscription is over
+
+	pace *coalesce.Budget // used by hand alone, of which there is one at a time
+
+	mu      sync.Mutex // never held while waiting
+	waiting []change
+	handing bool
+}
+
+// ask takes a renegotiation from receive, and never waits.
+func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
+	q := &sub.changes
+	if q.refused {
+		return // a refusal is the last word
+	}
+	c := change{answers: 1, quiet: len(m.Capabilities.Extensions) > 0}
+	c.terms, c.refusal = sub.judge(q.ahead, m)
+	q.ahead, q.refused = c.terms, c.refusal != nil
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if last := len(q.waiting) - 1; last+1 >= maxChanges && !q.refused {
+		c.answers += q.waiting[last].answers
+		c.quiet = c.quiet || q.waiting[last].quiet
+		q.waiting[last] = c
+	} else {
+		q.waiting = append(q.waiting, c)
+	}
+	if !q.handing {
+		q.handing = true
+		sub.p.loops.Go(sub.hand)
+	}
+}
+
+// judge says what comes of a renegotiation.
+func (sub *subscription) judge(now handshake.Terms, m *aaep.SubscriptionRenegotiate) (handshake.Terms, *aaep.Rejection) {
+	if m.SubscriptionID != sub.id {
+		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "This is not the subscription's own id."}
+	}
+	terms, err := handshake.Renegotiate(now, m.Capabilities, sub.p.offer)
+	if err == nil {
+		err = tooMuch(m.Capabilities)
+	}
+	if err == nil {
+		return terms, nil
+	}
+	var r *aaep.Rejection
+	if !errors.As(err, &r) {
+		r = &aaep.Rejection{Code: aaep.ReasonUnknown, Message: "The terms could not be changed."}
+	}
+	return now, r
+}
+
+// hand gives run what waits, as fast as changes may come, and ends when nothing is left.
+func (sub *subscription) hand() {
+	q := &sub.changes
+	for {
+		if wait := time.Until(q.pace.Next(time.Now())); wait > 0 {
+			select {
+			case <-time.After(wait):
+			case <-sub.ctx.Done():
+				return
+			}
+		}
+		q.mu.Lock()
+		if len(q.waiting) == 0 {
+			q.handing = false
+			q.mu.Unlock()
+			return
+		}
+		next := q.waiting[0]
+		q.waiting = append(q.waiting[:0], q.waiting[1:]...)
+		q.mu.Unlock()
+		q.pace.Take(time.Now())
+		select {
+		case sub.control <- next:
+		case <-sub.ctx.Done():
+			return
+		}
+	}
+}
+
+// apply puts a change into effect and answers those who asked for it. New terms hold for every event after the
+// answer; a refusal ends the subscription (§5.7).
+func (sub *subscription) apply(c change) *aaep.Rejection {
+	if c.refusal != nil {
+		sub.tell(rejected(c.refusal))
+		return &aaep.Rejection{Code: c.refusal.Code} // without a message: the refusal was the last word
+	}
+	was, terms := sub.terms, c.terms
+	sub.p.mu.Lock() // a question that is being put sees the old terms, and is settled below, or the new ones
+	sub.setTerms(terms)
+	sub.p.mu.Unlock()
+	sub.shaper.SetTerms(time.Now(), terms)
+	if c.quiet {
+		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
+	}
+	if was.ConfirmationReply && !terms.ConfirmationReply || was.ClarificationReply && !terms.ClarificationReply {
+		sub.p.desk.unable(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
+	}
+	answer, err := aaep.Encode(sub.p.accepted(sub.id, terms))
+	if err != nil {
+		return goneBecause(err)
+	}
+	if err := sub.sendWithin(closeTimeout, answer); err != nil {
+		return goneBecause(err)
+	}
+	if c.answers > 1 { // all the rest have as long as one event has
+		ctx, cancel := context.WithTimeout(sub.sending, sendTimeout)
+		defer cancel()
+		for range c.answers - 1 {
+			if err := sub.conn.Send(ctx, answer); err != nil {
+				if sub.sending.Err() != nil {
+					return nil // it has left, or has to; run knows which
+				}
+				return slow("the link did not take the answers: " + err.Error())
+			}
+		}
+	}
+	sub.p.join(sub, !was.ConfirmationReply, !was.ClarificationReply, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
+	return nil
+}
