@@ -31,7 +31,6 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/producer/log"
-	"github.com/aaep-go/aaep/transports"
 )
 
 // Config says who an agent is and how much it serves. Only Agent.AgentID is required.
@@ -100,14 +99,18 @@ type Producer struct {
 
 	serving context.Context // ends when Shutdown has ended the sessions: subscriptions drain
 	drain   context.CancelFunc
-	done    chan struct{} // closed when Shutdown has ended
-	loops   sync.WaitGroup
+	waiting context.Context // ends when nobody is served any more: requests are no longer waited for
+	leave   context.CancelFunc
+	done    chan struct{}  // closed when Shutdown has ended
+	loops   sync.WaitGroup // the subscriptions
+	guests  sync.WaitGroup // and those who have not been answered yet
 
 	encoded encoded
 	alone   atomic.Bool // at most one subscription is served
 
 	mu       sync.Mutex
-	closed   bool
+	closed   bool // Shutdown has begun
+	ended    bool // it waits for no more guests
 	sessions []*Session
 	subs     map[string]*subscription
 	asking   *meter
@@ -170,106 +173,9 @@ func New(cfg Config) (*Producer, error) {
 		moved:  make(chan struct{}),
 	}
 	p.serving, p.drain = context.WithCancel(context.Background())
+	p.waiting, p.leave = context.WithCancel(context.Background())
 	return p, nil
 }
-
-// Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down. It
-// closes l.
-func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer stop()
-	go func() {
-		select {
-		case <-p.serving.Done():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	defer l.Close()
-	for {
-		conn, err := l.Accept(ctx)
-		switch {
-		case err == nil:
-		case p.isClosed() || errors.Is(err, transports.ErrClosed):
-			return ErrClosed
-		default:
-			return err
-		}
-		if !p.goLoop(func() { p.subscribe(conn) }) {
-			conn.Close()
-			return ErrClosed
-		}
-	}
-}
-
-// ServeConn serves one subscriber on a link that is there already, such as an end of
-// transports.Pipe. It returns when the subscription is over, and closes conn.
-func (p *Producer) ServeConn(conn transports.Conn) error {
-	done := make(chan struct{})
-	if !p.goLoop(func() { defer close(done); p.subscribe(conn) }) {
-		conn.Close()
-		return ErrClosed
-	}
-	<-done
-	return nil
-}
-
-// goLoop runs f in a goroutine that Shutdown waits for.
-func (p *Producer) goLoop(f func()) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return false
-	}
-	p.loops.Go(f)
-	return true
-}
-
-func (p *Producer) isClosed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.closed
-}
-
-// Shutdown ends every session as cancelled by the system, lets each subscriber have what it is owed at
-// its own rate, closes the subscriptions and waits for all that. Open questions are withdrawn: nothing
-// runs because of a shutdown. When ctx is done it waits no longer for slow subscribers.
-func (p *Producer) Shutdown(ctx context.Context) error {
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return ErrClosed
-	}
-	p.closed = true
-	sessions := slices.Clone(p.sessions)
-	p.mu.Unlock()
-	for _, s := range sessions {
-		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
-	}
-	p.drain()
-	done := make(chan struct{})
-	go func() { p.loops.Wait(); close(done) }()
-	var err error
-	select {
-	case <-done:
-	case <-ctx.Done():
-		err = ctx.Err()
-		p.mu.Lock()
-		for _, sub := range p.subs {
-			sub.hangUp()
-		}
-		p.mu.Unlock()
-		<-done
-	}
-	p.desk.close()
-	close(p.done)
-	return err
-}
-
-// Done returns a channel that is closed when Shutdown has ended.
-func (p *Producer) Done() <-chan struct{} { return p.done }
 
 // WaitSubscriber waits until somebody has subscribed.
 func (p *Producer) WaitSubscriber(ctx context.Context) error {

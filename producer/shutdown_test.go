@@ -100,17 +100,121 @@ func TestShutdownDeadline(t *testing.T) {
 	})
 }
 
-// One that is still shaking hands does not hold a shutdown up (HS-078).
+// One that is still shaking hands does not hold a shutdown up (HS-078), whether it says nothing or does not take
+// the answer.
 func TestShutdownInTheHandshake(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		l := st.connect()
+		l, stuck := st.connect(), make(chan struct{})
+		a, b := transports.Pipe()
+		defer a.Close()
+		go func() { defer close(stuck); st.p.ServeConn(deaf{b}) }()
 		synctest.Wait()
+		go func() {
+			time.Sleep(20 * time.Millisecond) // it is on its way
+			a.Send(context.Background(), []byte(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"raw","capabilities":{}}`))
+		}()
 		began := time.Now()
-		if err := st.p.Shutdown(t.Context()); err != nil || time.Since(began) > 0 {
+		if err := st.p.Shutdown(t.Context()); err != nil || time.Since(began) > 100*time.Millisecond {
 			t.Errorf("Shutdown = %v after %v", err, time.Since(began))
 		}
 		<-l.served
+		<-stuck
 	})
+}
+
+// deaf is a link whose peer takes nothing.
+type deaf struct{ transports.Conn }
+
+func (deaf) Send(ctx context.Context, _ []byte) error { <-ctx.Done(); return ctx.Err() }
+
+// HS-043: who asks during a shutdown is told that it is too late, once, whether the link was there before or not,
+// and however late it is. The shutdown does not wait for that.
+func TestRequestDuringShutdown(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		slow, early := st.listen(caps(1, aaep.BoundarySentence)), []*listener{st.connect(), st.connect()}
+		backlog(st, 20)
+		synctest.Wait()
+		began, ended := time.Now(), later(func() (any, error) { return nil, st.p.Shutdown(t.Context()) })
+		synctest.Wait()
+		ask := func(l *listener) {
+			t.Helper()
+			l.read()
+			wantNo(t, l.ask("{}"), aaep.TransportUnavailable, "shutting down")
+			<-l.served
+		}
+		for i, l := range early {
+			time.Sleep(time.Duration(i) * 5 * time.Second)
+			ask(l)
+			ask(st.connect())
+		}
+		silent := st.connect()
+		if len(ended) > 0 {
+			t.Error("the shutdown has ended already")
+		}
+		r := <-ended
+		<-slow.served
+		if took := r.at.Sub(began); r.err != nil || took < 15*time.Second || took > 30*time.Second {
+			t.Errorf("Shutdown = %v after %v", r.err, took)
+		}
+		<-silent.served
+		ask(st.connect()) // it is over, and nobody is left without an answer
+	})
+}
+
+// HS-043: at the very moment of a shutdown a request is accepted, and the subscription closed, or refused.
+func TestRequestRacesShutdown(t *testing.T) {
+	for range 100 {
+		bubble(t, func(t *testing.T, st *stage) {
+			l := st.connect()
+			l.read()
+			go st.p.Shutdown(t.Context())
+			l.sendRaw(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"raw","capabilities":{}}`)
+			<-l.served
+			switch last := l.lastMessage().(type) {
+			case *aaep.SubscriptionRejected:
+				wantNo(t, l.answer(), aaep.TransportUnavailable, "")
+			case *aaep.SubscriptionClose:
+				if _, ok := l.arrivals()[0].msg.(*aaep.SubscriptionAccepted); !ok || last.ReasonCode != aaep.ProducerShutdown {
+					t.Errorf("the answers are %+v", l.arrivals())
+				}
+			default:
+				t.Errorf("the answer is %+v", last)
+			}
+		})
+	}
+}
+
+// A listener's last guests are answered although it has been closed (HS-043).
+func TestServeDuringShutdown(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		door := guests(make(chan transports.Conn, 1))
+		ended := later(func() (any, error) { return nil, st.p.Serve(t.Context(), door) })
+		a, b := transports.Pipe()
+		l := &listener{t: t, conn: a}
+		st.all = append(st.all, l)
+		l.read()
+		door <- b
+		synctest.Wait()
+		go st.p.Shutdown(t.Context())
+		wantNo(t, l.ask("{}"), aaep.TransportUnavailable, "shutting down")
+		if r := <-ended; !errors.Is(r.err, producer.ErrClosed) {
+			t.Errorf("Serve = %v", r.err)
+		}
+	})
+}
+
+// guests is a listener that gives out whoever has come when it is too late.
+type guests chan transports.Conn
+
+func (g guests) Close() error { return nil }
+func (g guests) Accept(ctx context.Context) (transports.Conn, error) {
+	<-ctx.Done()
+	select {
+	case c := <-g:
+		return c, nil
+	default:
+		return nil, transports.ErrClosed
+	}
 }
 
 // INV-03: a shutdown withdraws questions; nothing runs because of it, not even what silence would allow.

@@ -24,7 +24,7 @@ func (p *Producer) subscribe(conn transports.Conn) {
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()
 	}
-	terms, err := p.greet(ctx, sub)
+	terms, err := p.greet(sub)
 	if err == nil {
 		sub.setTerms(terms)
 		sub.changes = changes{ahead: terms, pace: coalesce.NewBudget(changesPerSecond)}
@@ -38,9 +38,14 @@ func (p *Producer) subscribe(conn transports.Conn) {
 			return // the link is gone; there is nobody to tell
 		}
 		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.principal, "reason", r.Code, "error", r)
-		sub.tell(rejected(r))
+		if p.waiting.Err() != nil {
+			sub.tellWithin(hurryTimeout, rejected(r))
+		} else {
+			sub.tell(rejected(r))
+		}
 		return
 	}
+	defer p.loops.Done()
 	if err := sub.tell(p.accepted(sub.id, terms)); err != nil {
 		p.unregister(sub)
 		return
@@ -62,13 +67,13 @@ func (p *Producer) subscribe(conn transports.Conn) {
 }
 
 // greet reads the request and negotiates. An error that is no *aaep.Rejection means that the link is gone.
-func (p *Producer) greet(ctx context.Context, sub *subscription) (handshake.Terms, error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
-	defer context.AfterFunc(p.serving, cancel)()
-	defer cancel()
-	data, err := sub.conn.Receive(ctx)
+func (p *Producer) greet(sub *subscription) (handshake.Terms, error) {
+	data, err := p.firstMessage(sub.conn)
 	if err != nil {
 		return handshake.Terms{}, err
+	}
+	if p.isClosed() { // register looks again
+		return handshake.Terms{}, tooLate()
 	}
 	if err := p.mayAsk(sub.principal); err != nil { // before anything is done with what may be a flood
 		return handshake.Terms{}, err
@@ -104,19 +109,43 @@ func rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
 	return m
 }
 
+// firstMessage waits for what a guest has to say: a while, but no longer than somebody else is served. A request
+// that comes at the last moment is still answered (HS-043).
+func (p *Producer) firstMessage(conn transports.Conn) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(p.waiting, handshakeTimeout)
+	defer cancel()
+	data, err := conn.Receive(ctx)
+	if err == nil || p.waiting.Err() == nil {
+		return data, err
+	}
+	ctx, cancel = context.WithTimeout(context.Background(), hurryTimeout)
+	defer cancel()
+	return conn.Receive(ctx)
+}
+
+func tooLate() error {
+	return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "The agent is shutting down."}
+}
+
 func (p *Producer) accepted(id string, t handshake.Terms) *aaep.SubscriptionAccepted {
 	return &aaep.SubscriptionAccepted{SubscriptionID: id, AAEPVersion: aaep.Version, Producer: p.cfg.Agent,
 		HonoredCapabilities: t.Capabilities(), NegotiationNotes: t.Note()}
 }
 
 // register makes the subscription one of those that are served, from the newest event on. It is told first
-// what the agent is doing and what it is waiting for. The error is an *aaep.Rejection.
+// what the agent is doing and what it is waiting for. The error is an *aaep.Rejection; without one, Shutdown
+// waits until p.loops has it as done.
 func (p *Producer) register(sub *subscription) error {
 	p.mu.Lock()
-	if err := p.hasRoom(sub.principal); err != nil {
+	err := p.hasRoom(sub.principal)
+	if p.closed {
+		err = tooLate()
+	}
+	if err != nil {
 		p.mu.Unlock()
 		return err
 	}
+	p.loops.Add(1)
 	sub.replayed = p.log.End()
 	sub.cursor = sub.replayed
 	if p.cfg.FromStart {

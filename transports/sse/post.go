@@ -31,7 +31,7 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal str
 	l, q := newLink(s, principal, body)
 	switch s.admit(l) {
 	case aaep.TransportUnavailable:
-		refuse(http.StatusServiceUnavailable, aaep.TransportUnavailable, "The producer takes no subscriptions at the moment.", nil)
+		refuse(http.StatusServiceUnavailable, aaep.TransportUnavailable, closedToNew, nil)
 		return
 	case aaep.RateLimit:
 		retry := int64(30) // a subscription that nobody opens is given up after 30 seconds (D-65)
@@ -42,12 +42,18 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal str
 	defer cancel()
 	a, ok := l.wait(ctx, q)
 	if !ok {
+		text := closedToNew // the Server was closed meanwhile
+		if l.alive() {
+			text = "The producer did not answer in time."
+		}
 		l.end(errors.New("sse: the subscription.request was not answered in time, and the subscriber was told so"))
-		refuse(http.StatusServiceUnavailable, aaep.TransportUnavailable, "The producer did not answer in time.", nil)
+		refuse(http.StatusServiceUnavailable, aaep.TransportUnavailable, text, nil)
 		return
 	}
 	s.write(w, a, http.StatusCreated)
 }
+
+const closedToNew = "The producer takes no subscriptions at the moment."
 
 // badReply is the one answer to everything that is not a message for this endpoint (D-36).
 const badReply = "not a valid AAEP reply, renegotiation or close"

@@ -1,0 +1,119 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down. It
+// closes l.
+func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	go func() {
+		select {
+		case <-p.serving.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	defer l.Close()
+	for {
+		conn, err := l.Accept(ctx)
+		switch {
+		case err == nil:
+		case p.isClosed() || errors.Is(err, transports.ErrClosed):
+			return ErrClosed
+		default:
+			return err
+		}
+		if done, open := p.welcome(conn); !open {
+			<-done
+			return ErrClosed
+		}
+	}
+}
+
+// ServeConn serves one subscriber on a link that is there already, such as an end of
+// transports.Pipe. It returns when the subscription is over, and closes conn. Once the Producer is shut
+// down, a request is told so, and the error is ErrClosed.
+func (p *Producer) ServeConn(conn transports.Conn) error {
+	done, open := p.welcome(conn)
+	<-done
+	if !open {
+		return ErrClosed
+	}
+	return nil
+}
+
+// welcome answers whoever comes on a link, in a goroutine that Shutdown waits for. It reports false if the
+// Producer is closed: then the answer is no.
+func (p *Producer) welcome(conn transports.Conn) (done <-chan struct{}, open bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	served := make(chan struct{})
+	serve := func() { defer close(served); p.subscribe(conn) }
+	if p.ended { // the caller waits
+		go serve()
+	} else {
+		p.guests.Go(serve)
+	}
+	return served, !p.closed
+}
+
+func (p *Producer) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+// Shutdown ends every session as cancelled by the system, lets each subscriber have what it is owed at
+// its own rate, closes the subscriptions and waits for all that. Open questions are withdrawn: nothing
+// runs because of a shutdown. Who asks for a subscription meanwhile is told that it is too late. When ctx
+// is done it waits no longer for slow subscribers.
+func (p *Producer) Shutdown(ctx context.Context) error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return ErrClosed
+	}
+	p.closed = true
+	sessions := slices.Clone(p.sessions)
+	p.mu.Unlock()
+	for _, s := range sessions {
+		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
+	}
+	p.drain()
+	done := make(chan struct{})
+	go func() { p.loops.Wait(); close(done) }()
+	var err error
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = ctx.Err()
+		p.leave()
+		p.mu.Lock()
+		for _, sub := range p.subs {
+			sub.hangUp()
+		}
+		p.mu.Unlock()
+		<-done
+	}
+	p.leave()
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
+	p.guests.Wait()
+	p.desk.close()
+	close(p.done)
+	return err
+}
+
+// Done returns a channel that is closed when Shutdown has ended.
+func (p *Producer) Done() <-chan struct{} { return p.done }
