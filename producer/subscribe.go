@@ -92,7 +92,34 @@ func (p *Producer) greet(sub *subscription) (handshake.Terms, error) {
 	if err == nil {
 		err = tooMuch(req.Capabilities)
 	}
+	if err == nil {
+		err = p.admit(sub.principal, req)
+	}
 	return terms, err
+}
+
+// admit asks the application. The error is an *aaep.Rejection that can be sent.
+func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) error {
+	if p.cfg.Admit == nil {
+		return nil
+	}
+	err := p.cfg.Admit(principal, req)
+	if err == nil {
+		return nil
+	}
+	denied := &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "You are not allowed to subscribe here.", Err: err}
+	var r *aaep.Rejection
+	if !errors.As(err, &r) || r == nil {
+		return denied
+	}
+	if r.Message == "" {
+		r = &aaep.Rejection{Code: r.Code, Message: denied.Message, RetryAfter: r.RetryAfter, Err: err}
+	}
+	if invalid := aaep.Validate(rejected(r)); invalid != nil { // no answer at all would be worse
+		p.cfg.Logger.Error("Admit returned a rejection that cannot be sent", "error", invalid)
+		return denied
+	}
+	return r
 }
 
 // rejected writes a refusal as the message that tells it.
