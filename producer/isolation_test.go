@@ -1,8 +1,14 @@
 package producer_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,9 +17,20 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// play is a session of an hour and a half, in which a question is asked; it returns when each event came to l,
-// and how long the longest call took.
-func play(t *testing.T, st *stage, l *listener) (came []time.Duration, longest time.Duration) {
+// heard is one message as it came to a listener: when, and what, without what is random.
+type heard struct {
+	at   time.Duration
+	what string
+}
+
+// random is what differs from run to run.
+var random = regexp.MustCompile(`\b(evt|sess|out|call|rpl|sub)_[A-Za-z0-9]+`)
+
+// play is a minute in which an agent talks, hands over, and asks questions that l answers or not; l changes its mind
+// about the rate as well. It returns what came to l, and how long the longest call took that may not wait.
+//
+// No tool runs: one that is about to waits, by design, until everybody has heard of it (D-49).
+func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Duration) {
 	began := time.Now()
 	timed := func(f func()) {
 		since := time.Now()
@@ -23,41 +40,106 @@ func play(t *testing.T, st *stage, l *listener) (came []time.Duration, longest t
 	}
 	s := st.session("Talking.")
 	out := s.Output()
+	var asking <-chan result[aaep.Decision]
 	for i := range 300 {
 		timed(func() { out.WriteString("One more sentence. ") })
 		timed(func() { s.Progress(aaep.Text{}, aaep.Progress{Percent: new(float64(i) / 3)}, 0) })
 		timed(func() { s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}) })
+		switch i % 50 {
+		case 10:
+			ask := pay
+			ask.Timeout = 3 * time.Second // 15 rounds
+			asking = later(func() (aaep.Decision, error) {
+				time.Sleep(50 * time.Millisecond) // between the rounds
+				d, _, err := s.Confirm(t.Context(), ask)
+				return d, err
+			})
+		case 15:
+			if i%100 == 15 {
+				l.reply(l.question(), aaep.Reject)
+				synctest.Wait()
+			}
+		case 30:
+			want := producer.ErrTimedOut
+			if i%100 == 30 {
+				want = producer.ErrRejected
+			}
+			if r := <-asking; !errors.Is(r.err, want) {
+				t.Errorf("the question ended with %v, want %v", r.err, want)
+			}
+		case 40:
+			l.renegotiate(caps(int64(2+i/50), aaep.BoundarySentence))
+		}
 		time.Sleep(200 * time.Millisecond)
 	}
 	timed(func() { s.Complete(aaep.Text{}) })
 	time.Sleep(time.Minute)
 	synctest.Wait()
+	names := map[string]string{}
 	for _, a := range l.arrivals() {
-		if _, ok := a.msg.(*aaep.Event); ok {
-			came = append(came, a.at.Sub(began))
-		}
+		what := random.ReplaceAllStringFunc(string(a.raw), func(id string) string {
+			if names[id] == "" {
+				kind, _, _ := strings.Cut(id, "_")
+				names[id] = fmt.Sprintf("%s_%d", kind, len(names))
+			}
+			return names[id]
+		})
+		all = append(all, heard{a.at.Sub(began), what})
 	}
-	return came, longest
+	return all, longest
 }
 
-// INV-26, P7, HS-084, HS-085: one that never reads and one that vanishes cost the others nothing.
+// INV-26, P7, HS-084, HS-085: whatever others do, one who behaves hears the same bytes at the same moments, and the agent
+// waits for nobody.
 func TestIsolation(t *testing.T) {
-	var alone []time.Duration
+	var alone []heard
+	mine := answering(caps(3, aaep.BoundarySentence))
 	bubble(t, func(t *testing.T, st *stage) {
-		alone, _ = play(t, st, st.listen(caps(3, aaep.BoundarySentence)))
+		alone, _ = play(t, st, st.listen(mine))
 	})
+	if len(alone) < 400 {
+		t.Fatalf("it hears %d messages", len(alone))
+	}
+	check := func(t *testing.T, names ...string) {
+		bubble(t, func(t *testing.T, st *stage) {
+			l := st.listen(mine)
+			ctx, cancel := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			for _, name := range names {
+				all.Go(func() { misbehaviours[name](&stranger{st: st, ctx: ctx}) })
+			}
+			together, longest := play(t, st, l)
+			cancel()
+			all.Wait()
+			for i, h := range together {
+				if i >= len(alone) || h != alone[i] {
+					t.Errorf("message %d came at %v: %s\nalone it heard %+v", i, h.at, h.what, alone[min(i, len(alone)-1)])
+					break
+				}
+			}
+			if len(together) != len(alone) {
+				t.Errorf("%d messages, alone %d", len(together), len(alone))
+			}
+			if longest > 0 {
+				t.Errorf("a call took %v", longest)
+			}
+		})
+	}
+	names := slices.Sorted(maps.Keys(misbehaviours))
+	t.Run("all", func(t *testing.T) { check(t, names...) })
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) { check(t, name) })
+	}
+}
+
+// One that never reads, and one that vanishes, are let go.
+func TestLetGo(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		good := st.listen(caps(3, aaep.BoundarySentence))
+		good := st.listen(answering(caps(3, aaep.BoundarySentence)))
 		deaf, gone := st.listen(everything()), st.listen(everything())
 		deaf.hold()
 		go func() { time.Sleep(7 * time.Second); gone.conn.Close() }()
-		together, longest := play(t, st, good)
-		if !slices.Equal(together, alone) {
-			t.Errorf("it hears at %v; alone it heard at %v", together, alone)
-		}
-		if longest > 0 {
-			t.Errorf("a call took %v", longest)
-		}
+		play(t, st, good)
 		<-deaf.served
 		<-gone.served
 		deaf.read()

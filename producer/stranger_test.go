@@ -1,0 +1,214 @@
+package producer_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// stranger is a subscriber that means no good. It ends with ctx.
+type stranger struct {
+	st   *stage
+	ctx  context.Context
+	conn transports.Conn
+	id   string
+}
+
+// connect makes a new link; hangUp ends it and waits until the producer has let go of it.
+func (s *stranger) connect() (hangUp func()) {
+	a, b := transports.Pipe()
+	served := make(chan struct{})
+	go func() { defer close(served); s.st.p.ServeConn(b) }()
+	s.conn = a
+	return func() { a.Close(); <-served }
+}
+
+// subscribe is connect with a request, which must be accepted.
+func (s *stranger) subscribe(c aaep.Capabilities) (hangUp func()) {
+	hangUp = s.connect()
+	m := s.request(c)
+	acc, ok := m.(*aaep.SubscriptionAccepted)
+	switch {
+	case ok:
+		s.id = acc.SubscriptionID
+	case s.ctx.Err() == nil:
+		s.st.t.Errorf("a stranger is answered %+v", m)
+	}
+	return hangUp
+}
+
+// request sends a request and returns the answer.
+func (s *stranger) request(c aaep.Capabilities) aaep.Message {
+	s.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "stranger", Capabilities: c})
+	m, _ := aaep.Decode(s.receive())
+	return m
+}
+
+func (s *stranger) send(m aaep.Message) {
+	if data, err := aaep.Encode(m); err == nil {
+		s.raw(string(data))
+	}
+}
+
+func (s *stranger) raw(data string) { s.conn.Send(s.ctx, []byte(data)) }
+
+func (s *stranger) receive() []byte {
+	data, _ := s.conn.Receive(s.ctx)
+	return data
+}
+
+// listen reads whatever comes, until the link or ctx ends.
+func (s *stranger) listen() {
+	for conn := s.conn; ; {
+		if _, err := conn.Receive(s.ctx); err != nil {
+			return
+		}
+	}
+}
+
+// every does something again and again.
+func (s *stranger) every(d time.Duration, f func(i int)) {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		f(i)
+		select {
+		case <-tick.C:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// misbehaviours are the ways in which a subscription can be a nuisance.
+var misbehaviours = map[string]func(*stranger){
+	"never reads": func(s *stranger) {
+		defer s.subscribe(answering(everything()))()
+		<-s.ctx.Done()
+	},
+	"reads one message a minute": func(s *stranger) {
+		s.every(time.Second, func(int) { // it comes again when it is let go
+			defer s.subscribe(everything())()
+			for len(s.receive()) > 0 {
+				select {
+				case <-time.After(time.Minute):
+				case <-s.ctx.Done():
+				}
+			}
+		})
+	},
+	"vanishes in the handshake": func(s *stranger) {
+		s.every(70*time.Millisecond, func(i int) {
+			hangUp := s.connect()
+			switch i % 3 {
+			case 0:
+				s.raw(`{"type":"subscription.request","aaep_ver`)
+			case 1:
+				s.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "gone"})
+			}
+			hangUp()
+		})
+	},
+	"vanishes in the stream": func(s *stranger) {
+		s.every(700*time.Millisecond, func(i int) {
+			defer s.subscribe(answering(everything()))()
+			for range i % 20 {
+				s.receive()
+			}
+		})
+	},
+	"comes and goes": func(s *stranger) {
+		s.every(50*time.Millisecond, func(int) {
+			defer s.subscribe(answering(caps(1, aaep.BoundaryWord)))()
+			s.send(&aaep.SubscriptionClose{SubscriptionID: s.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})
+		})
+	},
+	"renegotiates without end": func(s *stranger) {
+		defer s.subscribe(answering(everything()))()
+		go s.listen()
+		s.every(100*time.Millisecond, func(int) {
+			for i := range 30 {
+				c := caps(int64(30-i), aaep.BoundaryWord)
+				c.SupportsConfirmationReply = new(i%2 == 0) // which concerns the questions that are open
+				s.send(&aaep.SubscriptionRenegotiate{SubscriptionID: s.id, Capabilities: c})
+			}
+		})
+	},
+	"renegotiates until refused": func(s *stranger) {
+		s.every(300*time.Millisecond, func(i int) {
+			defer s.subscribe(answering(everything()))()
+			c := aaep.Capabilities{Languages: []string{"yo"}}
+			if i%2 == 0 {
+				s.id, c = "sub_1", aaep.Capabilities{MaxEventsPerSecond: 1}
+			}
+			s.send(&aaep.SubscriptionRenegotiate{SubscriptionID: s.id, Capabilities: c})
+			s.listen()
+		})
+	},
+	"forges replies": func(s *stranger) {
+		defer s.subscribe(everything())() // it is asked nothing
+		token := make(chan aaep.ReplyToken, 1)
+		token <- "rpl_0"
+		go func() {
+			// What another is asked, it has found out.
+			spy := &stranger{st: s.st, ctx: s.ctx}
+			defer spy.subscribe(answering(caps(1)))()
+			for {
+				m, err := aaep.Decode(spy.receive())
+				if err != nil {
+					return
+				}
+				if ev, ok := m.(*aaep.Event); ok {
+					if q, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
+						<-token
+						token <- q.ReplyToken
+					}
+				}
+			}
+		}()
+		go s.listen()
+		s.every(100*time.Millisecond, func(i int) {
+			known := <-token
+			token <- known
+			for j := range 10 {
+				for _, t := range []aaep.ReplyToken{known, aaep.ReplyToken(fmt.Sprintf("rpl_%032x", i*10+j))} {
+					s.send(&aaep.ConfirmationReply{ReplyToken: t, Decision: aaep.Accept, SubscriptionID: s.id, Timestamp: time.Now()})
+				}
+			}
+		})
+	},
+	"sends rubbish": func(s *stranger) {
+		rubbish := []string{"", "{", "\x00\xff", "null", `{"type":"nothing"}`, strings.Repeat("[", 100000), `"` + strings.Repeat("x", transports.MaxMessage-2) + `"`,
+			strings.Repeat("x", transports.MaxMessage+1), `{"type":"confirmation.reply"}`, `{"type":"subscription.request"}`, `{"type":"subscription.close","subscription_id":"sub_1"}`}
+		s.every(5*time.Second, func(i int) { // as a first message, too
+			hangUp := s.connect()
+			s.raw(rubbish[i%len(rubbish)])
+			s.receive()
+			hangUp()
+			defer s.subscribe(everything())()
+			for _, data := range rubbish {
+				s.raw(data)
+			}
+		})
+	},
+	"wants everything": func(s *stranger) {
+		many := func(n int) (list []string) {
+			for i := range n {
+				list = append(list, fmt.Sprintf("aaep:agent.output.%d*", i))
+			}
+			return list
+		}
+		c := caps(100000, aaep.BoundaryNone)
+		c.EventFilters = &aaep.EventFilters{Include: many(10000)}
+		hangUp := s.connect()
+		wantNo(s.st.t, s.request(c), aaep.CapabilitiesIncompatible, "at most 256")
+		hangUp()
+		c.EventFilters = &aaep.EventFilters{Include: append(many(255), "aaep:*"), Exclude: many(256)}
+		defer s.subscribe(c)()
+		s.listen()
+	},
+}
