@@ -45,6 +45,10 @@ type Effect struct {
 	MaxChunk int
 	// TimeoutMultiplier, from 1 to 10, gives more time to answer a question. Zero is 1.
 	TimeoutMultiplier float64
+	// MoreTime is the token of a question that its listener wants more time to answer, in a renegotiation; it is
+	// given at once, as much again and ten times at most. Granted then stands in the answer in place of Honored.
+	MoreTime aaep.ReplyToken
+	Granted  json.RawMessage
 	// Quiet holds back what is not critical for this long from now on, or until the next declaration.
 	Quiet time.Duration
 	// IdleTimeout ends a subscription to which nothing was sent for so long, MaxDuration one that is so old.
@@ -160,8 +164,26 @@ func (t *Terms) add(prefix string, e Effect) {
 	t.MaxChunk = least(t.MaxChunk, max(e.MaxChunk, 0))
 	t.TimeoutMultiplier = min(max(t.TimeoutMultiplier, e.TimeoutMultiplier), 10)
 	t.Quiet = max(t.Quiet, e.Quiet)
+	if e.MoreTime != "" {
+		t.MoreTime, t.granted = e.MoreTime, granted{prefix, e.Granted}
+	}
 	t.IdleTimeout = least(t.IdleTimeout, max(e.IdleTimeout, 0))
 	t.MaxDuration = least(t.MaxDuration, max(e.MaxDuration, 0))
+}
+
+// granted is a capability object of an answer that gives more time.
+type granted struct {
+	prefix string
+	object json.RawMessage
+}
+
+// Granted is Capabilities for the answer that gives the time that MoreTime asks for.
+func (t Terms) Granted() aaep.Capabilities {
+	c := t.Capabilities()
+	if t.granted.object != nil {
+		c.Extensions[t.granted.prefix] = t.granted.object
+	}
+	return c
 }
 
 // least is the smaller of two limits, of which zero is none.

@@ -35,6 +35,7 @@ type Terms struct {
 	// What the extensions changed; see Effect.
 	MaxChunk                        int
 	TimeoutMultiplier               float64
+	MoreTime                        aaep.ReplyToken // of this negotiation alone
 	Quiet, IdleTimeout, MaxDuration time.Duration
 
 	CognitiveLoad aaep.CognitiveLoad
@@ -47,6 +48,7 @@ type Terms struct {
 	honored map[string]json.RawMessage // capability objects by prefix
 	agreed  []agreed
 	profile string
+	granted granted
 }
 
 // Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only an

@@ -42,6 +42,9 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 	if q.Timeout == 0 {
 		q.Timeout = 2 * time.Minute
 	}
+	if err := s.p.checkTimeout(aaep.TypeAwaitingClarification, q.Timeout); err != nil {
+		return nil, err
+	}
 	if len(q.Kinds) == 0 {
 		q.Kinds = []aaep.ResponseKind{aaep.ResponseFreetext}
 		if len(q.Choices) > 0 {
@@ -118,21 +121,16 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	answer, err := s.put(about, q, payload)
+	put, err := s.put(about, q, payload)
 	if err != nil {
 		return nil, err
 	}
 	var out *ledger.Outcome
-	if answer == nil {
+	if put == nil {
 		out = ledger.Nobody(q)
 		record(s.p.cfg.Logger, out)
 	} else {
-		select {
-		case out = <-answer:
-		case <-ctx.Done():
-			s.p.desk.withdraw(q.Token, "")
-			out = <-answer
-		case <-s.ctx.Done():
+		if out = s.await(ctx, put, q); out == nil {
 			return nil, ErrSessionOver // whoever ends the session withdraws the question
 		}
 		s.p.forget(q.Token)
@@ -148,7 +146,7 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	if s.over || s.ctx.Err() != nil {
 		return nil, ErrSessionOver
 	}
-	if answer != nil {
+	if put != nil {
 		if err := s.machine.Settled(q.Token, out.Decision); err != nil {
 			return nil, err
 		}
@@ -163,9 +161,9 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	return out, failed
 }
 
-// put tells that the agent waits, and sends the question to those who can answer it. The channel is nil if
+// put tells that the agent waits, and sends the question to those who can answer it. The result is nil if
 // there is nobody.
-func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload) (<-chan *ledger.Outcome, error) {
+func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload) (*pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
@@ -181,26 +179,16 @@ func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload) (<
 	if err := s.enterSaying(aaep.StateAwaitingInput, waiting); err != nil {
 		return nil, err
 	}
-	answer, err := s.p.open(q, func(patience int64) (*aaep.Event, error) {
-		stretch(payload, patience)
+	put, err := s.p.open(q, func(who slowest) (*aaep.Event, error) {
+		stretch(payload, who.patience)
 		for _, in := range about.in {
-			stretch(in.payload, patience)
+			stretch(in.payload, who.patience)
 		}
+		s.timeEnough(payload, who.pace)
 		return s.prepare(about, payload)
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.resume(speech{}))
 	}
-	return answer, nil
-}
-
-// stretch gives a question that has not been put more time to answer, up to a day.
-func stretch(p aaep.Payload, thousandths int64) {
-	more := func(seconds *int64) { *seconds = min((*seconds*thousandths+999)/1000, 86400) }
-	switch p := p.(type) {
-	case *aaep.AwaitingConfirmation:
-		more(&p.TimeoutSeconds)
-	case *aaep.AwaitingClarification:
-		more(&p.TimeoutSeconds)
-	}
+	return put, nil
 }

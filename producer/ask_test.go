@@ -65,8 +65,9 @@ func TestNoAccept(t *testing.T) {
 				if !errors.Is(r.err, c.want) || d.times != 0 {
 					t.Errorf("Tool = %v after %d runs, want %v", r.err, d.times, c.want)
 				}
-				wantStory(t, w.events(), "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking")
-				if got := w.events()[3].Text(aaep.VerbosityNormal); got != c.says {
+				told := untimed(w.events())
+				wantStory(t, told, "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking")
+				if got := told[3].Text(aaep.VerbosityNormal); got != c.says {
 					t.Errorf("it is told as %q, want %q", got, c.says)
 				}
 			})

@@ -72,7 +72,7 @@ func TestClarifyWithoutAnswer(t *testing.T) {
 				if took := time.Since(began); c.nobody && took > 0 || !c.nobody && took != 2*time.Minute {
 					t.Errorf("it took %v", took)
 				}
-				wantStory(t, w.events(), "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking")
+				wantStory(t, untimed(w.events()), "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking")
 			})
 		})
 	}

@@ -105,6 +105,15 @@ func (d *desk) join(token aaep.ReplyToken, subscription string) {
 	}})
 }
 
+// extend gives a question more time, and returns how much there is now.
+func (d *desk) extend(subscription string, token aaep.ReplyToken) (left time.Duration, ok bool) {
+	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+		left, ok = l.Extend(now, subscription, token)
+		return nil
+	}})
+	return left, ok
+}
+
 // reply hands in a reply. The error is for the audit record alone.
 func (d *desk) reply(subscription, principal string, m aaep.Message) error {
 	err := ErrClosed

@@ -36,6 +36,7 @@ func bubbleWith(t *testing.T, cfg producer.Config, f func(t *testing.T, st *stag
 		if cfg.Agent.AgentID == "" {
 			cfg.Agent.AgentID = "tester"
 		}
+		cfg.ShortTimeouts = true
 		p, err := producer.New(cfg)
 		if err != nil {
 			t.Fatal(err)

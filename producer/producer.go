@@ -71,6 +71,9 @@ type Config struct {
 	// or a payment card number; see aaep.Secret. Streamed output is not looked at: a secret may come in
 	// two chunks.
 	RefuseSecrets bool
+	// ShortTimeouts allows questions that are open for less than 20 seconds, in which nobody can hear the
+	// question and answer it: for tests and demonstrations.
+	ShortTimeouts bool
 	// Extensions are those that are served. Nil is extensions.All(); add to it to serve more, or give an empty
 	// slice to serve none.
 	Extensions []handshake.Extension
@@ -123,8 +126,8 @@ type Producer struct {
 	sessions []*Session
 	subs     map[string]*subscription
 	asking   *meter
-	asked    map[aaep.ReplyToken]coalesce.Entry // questions still open, for those who join later
-	moved    chan struct{}                      // closed when a subscription got on and somebody waits for it
+	asked    map[aaep.ReplyToken]*pending // questions still open
+	moved    chan struct{}                // closed when a subscription got on and somebody waits for it
 }
 
 // New returns a Producer. It starts nothing but the clerk that keeps the open questions; end it
@@ -178,7 +181,7 @@ func New(cfg Config) (*Producer, error) {
 		done:   make(chan struct{}),
 		subs:   map[string]*subscription{},
 		asking: newMeter(cfg.MaxRequestsPerSecond),
-		asked:  map[aaep.ReplyToken]coalesce.Entry{},
+		asked:  map[aaep.ReplyToken]*pending{},
 		moved:  make(chan struct{}),
 	}
 	p.serving, p.drain = context.WithCancel(context.Background())
@@ -244,34 +247,50 @@ func (p *Producer) live() []*subscription {
 	return subs
 }
 
-// open puts a question to every subscription that can answer it. prepare makes its event, and gives the time to
-// answer the patience, in thousandths, that the slowest of them needs; it is not called, and the channel is nil,
-// if nobody can answer.
-func (p *Producer) open(q *ledger.Question, prepare func(patience int64) (*aaep.Event, error)) (<-chan *ledger.Outcome, error) {
+// pending is a question that is open.
+type pending struct {
+	coalesce.Entry
+	answer <-chan *ledger.Outcome
+	more   chan time.Duration // there is so much time left, after somebody asked for more
+	slowest
+}
+
+// slowest are the needs of those who are asked: each of them waits for the one who needs most.
+type slowest struct {
+	patience int64 // by which the time to answer is stretched, in thousandths
+	pace     int64 // in words per minute
+}
+
+// open puts a question to every subscription that can answer it. prepare makes its event; it is not called, and
+// the result is nil, if nobody can answer.
+func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, error)) (*pending, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	patience := int64(1000)
+	put := &pending{more: make(chan time.Duration, 1), slowest: slowest{1000, usualPace}}
 	for id, sub := range p.subs {
 		if sub.canAnswer(q) {
 			q.Recipients = append(q.Recipients, id)
-			patience = max(patience, sub.patience.Load())
+			put.patience = max(put.patience, sub.patience.Load())
+			if pace := sub.pace.Load(); pace > 0 {
+				put.pace = min(put.pace, pace)
+			}
 		}
 	}
 	if len(q.Recipients) == 0 {
 		return nil, nil
 	}
-	ev, err := prepare(patience)
+	ev, err := prepare(put.slowest)
 	if err != nil {
 		return nil, err
 	}
 	q.Stamp = ev.Timestamp
 	// The book is open before the event is out, so that no reply can come too early.
-	answer, err := p.desk.open(q)
-	if err != nil {
+	if put.answer, err = p.desk.open(q); err != nil {
 		return nil, err
 	}
-	p.asked[q.Token] = coalesce.Entry{Pos: p.log.Append(ev), Event: ev}
-	return answer, nil
+	put.Entry = coalesce.Entry{Pos: p.log.Append(ev), Event: ev}
+	p.asked[q.Token] = put
+	return put, nil
 }
 
 // forget drops a question from those that later subscribers are asked.

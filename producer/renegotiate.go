@@ -20,8 +20,9 @@ const (
 type change struct {
 	terms   handshake.Terms
 	refusal *aaep.Rejection
-	answers int  // how many renegotiations it answers
-	quiet   bool // it declares how quiet it is to be; what was declared before holds from when it was
+	answers int               // how many renegotiations it answers
+	more    []aaep.ReplyToken // questions to give more time
+	quiet   bool              // it declares how quiet it is to be; what was declared before holds from when it was
 }
 
 // changes are those that were asked for and have not taken effect.
@@ -53,11 +54,15 @@ func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 	c := change{answers: 1, quiet: len(m.Capabilities.Extensions) > 0}
 	c.terms, c.refusal = sub.judge(q.ahead, m)
 	q.ahead, q.refused = c.terms, c.refusal != nil
+	if c.refusal == nil && c.terms.MoreTime != "" {
+		c.more = append(c.more, c.terms.MoreTime)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if last := len(q.waiting) - 1; last+1 >= maxChanges && !q.refused {
 		c.answers += q.waiting[last].answers
 		c.quiet = c.quiet || q.waiting[last].quiet
+		c.more = append(q.waiting[last].more, c.more...)
 		q.waiting[last] = c
 	} else {
 		q.waiting = append(q.waiting, c)
@@ -134,7 +139,13 @@ func (sub *subscription) apply(c change) *aaep.Rejection {
 	if was.ConfirmationReply && !terms.ConfirmationReply || was.ClarificationReply && !terms.ClarificationReply {
 		sub.p.desk.unable(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
 	}
-	answer, err := aaep.Encode(sub.p.accepted(sub.id, terms))
+	accepted := sub.p.accepted(sub.id, terms)
+	for _, token := range c.more {
+		if sub.p.moreTime(sub.id, token) && token == terms.MoreTime {
+			accepted.HonoredCapabilities = terms.Granted()
+		}
+	}
+	answer, err := aaep.Encode(accepted)
 	if err != nil {
 		return goneBecause(err)
 	}

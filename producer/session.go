@@ -328,6 +328,9 @@ func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error)
 	for _, t := range words.in[1:] {
 		ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: hints(t.lang, t.text.Normal), Summary: composed(t.text), Payload: t.payload})
 	}
+	if words.urgent {
+		ev.Urgency = aaep.UrgencyCritical
+	}
 	if words.members != nil {
 		ev.Context, ev.Unknown = []string{aaep.CoreContext, words.vocabulary.URI}, words.members
 	}

@@ -216,7 +216,7 @@ func (p *Producer) join(sub *subscription, confirmations, clarifications bool, p
 		if wanted && mayAnswer(sub, e.Event) {
 			p.desk.join(token, sub.id)
 			if e.Pos <= sub.cursor {
-				push(e)
+				push(e.Entry)
 			}
 		}
 	}

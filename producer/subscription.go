@@ -43,7 +43,7 @@ type subscription struct {
 	lost    chan error  // one value, when receive ends
 
 	confirms, clarifies atomic.Bool   // may be asked
-	patience            atomic.Int64  // thousandths by which the time to answer is stretched; 0 is as it is
+	patience, pace      atomic.Int64  // see slowest; 0 is as usual
 	left                atomic.Uint64 // every event that is not output, up to here, has left
 	watched             atomic.Bool   // somebody waits for left to grow
 
@@ -70,6 +70,7 @@ func (sub *subscription) status() SubscriptionStatus {
 func (sub *subscription) setTerms(t handshake.Terms) {
 	sub.terms = t
 	sub.patience.Store(int64(t.TimeoutMultiplier * 1000))
+	sub.pace.Store(t.PaceWPM)
 	sub.confirms.Store(t.ConfirmationReply)
 	sub.clarifies.Store(t.ClarificationReply)
 	sub.mu.Lock()

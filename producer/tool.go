@@ -28,8 +28,8 @@ type Tool struct {
 	// user is shown is what they agree to: neither may change between the question and the deed.
 	Action      aaep.Text
 	Consequence aaep.Text
-	// Timeout is how long the user has to answer, in whole seconds from 1 to 86400, rounded up. Zero
-	// is five minutes for what is irreversible or of high risk, two for medium risk, one for low (§6.4.2).
+	// Timeout is how long the user has to answer, in whole seconds from 20 to 86400, rounded up; those who
+	// declared that they need longer have longer, and can ask for more. Zero is five minutes for what is irreversible or of high risk, two for medium risk, one for low (§6.4.2).
 	Timeout time.Duration
 	// Default is what silence means. Empty is aaep.Reject; aaep.Accept is refused for what is
 	// irreversible or of high risk.
@@ -222,6 +222,9 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.To
 		default:
 			t.Timeout = time.Minute
 		}
+	}
+	if err := s.p.checkTimeout(aaep.TypeAwaitingConfirmation, t.Timeout); err != nil {
+		return "", err
 	}
 	reversibility := aaep.Reversible
 	if t.Irreversible {

@@ -23,8 +23,8 @@ var transfer = producer.Tool{Name: "transfer_funds", Risk: aaep.RiskHigh, Irreve
 	Action:      aaep.Say("Transfer $500.").In("es", aaep.Say("Transferir 500 dólares.")).In("ar", aaep.Say("تحويل 500 دولار.")),
 	Consequence: aaep.Say("Funds move at once.").In("es", aaep.Text{Terse: "Al instante.", Normal: "Los fondos se mueven al instante."})}
 
-// heard is what a listener hears: language and words of each event.
-func heard(l *listener) string {
+// wordsOf is what a listener hears: language and words of each event.
+func wordsOf(l *listener) string {
 	var lines []string
 	for _, ev := range l.events() {
 		text := ev.Text(aaep.VerbosityNormal)
@@ -43,7 +43,7 @@ func heard(l *listener) string {
 
 func wantHeard(t *testing.T, l *listener, want ...string) {
 	t.Helper()
-	if got := heard(l); got != strings.Join(want, "\n") {
+	if got := wordsOf(l); got != strings.Join(want, "\n") {
 		t.Errorf("heard\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 	}
 }
@@ -88,8 +88,8 @@ func TestEachInTheirLanguage(t *testing.T) {
 }
 
 // The Arabic phrases are pinned where they are made; here only that they come, and in Arabic.
-func arabicFailed(l *listener) string   { return nthLine(heard(l), 6) }
-func arabicDeciding(l *listener) string { return nthLine(heard(l), 8) }
+func arabicFailed(l *listener) string   { return nthLine(wordsOf(l), 6) }
+func arabicDeciding(l *listener) string { return nthLine(wordsOf(l), 8) }
 
 func nthLine(s string, n int) string {
 	lines := strings.Split(s, "\n")
@@ -130,7 +130,7 @@ func TestClarifyInTheirLanguage(t *testing.T) {
 				return s.Clarify(t.Context(), producer.Question{Ask: es("Which account?", "¿Qué cuenta?"), Context: es("Both are yours.", "Ambas son suyas."),
 					Choices: []producer.Choice{{Value: "c", Label: es("Checking", "Corriente")}, {Value: "s", Label: tc.second}}, Default: "c"})
 			})
-			if got := nth(heard(l), 3); got != tc.want {
+			if got := nth(wordsOf(l), 3); got != tc.want {
 				t.Errorf("%s: asked %q, want %q", name, got, tc.want)
 			}
 			time.Sleep(3 * time.Minute)

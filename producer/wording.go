@@ -18,6 +18,8 @@ type speech struct {
 	in   []said
 	with aaep.Text // its extension data goes along
 
+	urgent bool // it is critical, whatever its type
+
 	// For an event of an extension's own:
 	vocabulary aaep.Vocabulary
 	members    json.RawMessage

@@ -11,9 +11,9 @@ import (
 // A renegotiation is asked for and not answered yet. There is one at a time, for an answer does not say
 // what it is an answer to.
 type renegotiation struct {
-	change   aaep.Capabilities
-	expires  time.Time     // the answer is not waited for any longer
-	done     chan struct{} // closed with the two below
+	change   aaep.Capabilities // what is asked for from now on
+	expires  time.Time         // the answer is not waited for any longer
+	done     chan struct{}     // closed with the two below
 	accepted *aaep.SubscriptionAccepted
 	err      error
 }
@@ -28,6 +28,11 @@ var (
 // A refusal is an *aaep.Rejection and ends the subscription (§5.7), and so does an answer that promises
 // more than was asked for. The new terms are asked for again whenever the subscription has to begin anew.
 func (s *Subscription) Renegotiate(ctx context.Context, change aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
+	return s.renegotiate(ctx, change, change)
+}
+
+// renegotiate is Renegotiate for a change of which only a part lasts.
+func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
 	select {
 	case s.asking <- struct{}{}:
 		defer func() { <-s.asking }()
@@ -59,7 +64,7 @@ func (s *Subscription) Renegotiate(ctx context.Context, change aaep.Capabilities
 		s.mu.Unlock()
 		return nil, err
 	}
-	r := &renegotiation{change: change, expires: time.Now().Add(handshakeTimeout), done: make(chan struct{})}
+	r := &renegotiation{change: lasting, expires: time.Now().Add(handshakeTimeout), done: make(chan struct{})}
 	s.pending = r
 	s.mu.Unlock()
 	if err := s.write(ctx, conn, msg); err != nil {

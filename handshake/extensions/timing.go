@@ -1,6 +1,9 @@
 package extensions
 
-import "github.com/aaep-go/aaep/handshake"
+import (
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+)
 
 // TimingVocabulary names the extension for those who need longer to answer (WCAG 2.2.1).
 var TimingVocabulary = vocabulary("timing")
@@ -8,12 +11,20 @@ var TimingVocabulary = vocabulary("timing")
 // Timing stretches the time there is to answer a question. A question that several may answer is open as long
 // as the slowest of them needs, and never longer than a day.
 type Timing struct {
-	// TimeoutMultiplier is from 1 to 10.
-	TimeoutMultiplier float64 `json:"timeout_multiplier"`
+	// TimeoutMultiplier is from 1 to 10; zero is 1.
+	TimeoutMultiplier float64 `json:"timeout_multiplier,omitzero"`
+	// MoreTimeFor, in a renegotiation, is the token of a question that is open: there is as much time again to
+	// answer it, up to ten times and a day in all. The answer repeats it where that was given.
+	MoreTimeFor aaep.ReplyToken `json:"more_time_for,omitzero"`
 }
 
 func timing() handshake.Extension {
 	return extension(TimingVocabulary, func(t Timing) handshake.Effect {
-		return handshake.Effect{TimeoutMultiplier: t.TimeoutMultiplier}
+		lasting := Timing{TimeoutMultiplier: t.TimeoutMultiplier}
+		e := handshake.Effect{TimeoutMultiplier: t.TimeoutMultiplier, Honored: raw(lasting)}
+		if t.MoreTimeFor != "" {
+			e.MoreTime, e.Granted = t.MoreTimeFor, raw(t)
+		}
+		return e
 	})
 }

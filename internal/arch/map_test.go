@@ -111,7 +111,8 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber",
-		arrows: []string{".", "transports"},
+		arrows: []string{".", "handshake/extensions", "transports"},
+		others: []string{"github.com/go-json-experiment/json"},
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},
 	{

@@ -14,7 +14,6 @@ var reasons = []reason{
 	{"CONF-008", "not done yet: a token is 128 random bits as 32 hex digits; no test looks at its length"},
 	{"CONF-029", "there is no message for such a notice (D-39)"},
 	{"CONF-034", withRunner + "; validation already refuses it (CONF-031)"},
-	{"CONF-038", "not done yet: a session tells no progress while it waits for an answer"},
 	{"ENV-005", "not done yet: extensions are handed on by prefix; nothing chooses by URI"},
 	{"ENV-022", "not done yet: the stamp is the clock's when the event is made; no test compares a Session's with it"},
 	{"ENV-026", "the agent's own choice: Config.Agent is taken as it is"},

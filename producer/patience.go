@@ -1,0 +1,167 @@
+package producer
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/phrase"
+)
+
+// Time to answer: enough of it, told before it ends, and more for the asking (§6.4, WCAG 2.2.1).
+
+const (
+	// usualPace is how fast somebody is taken to listen who did not say, in words per minute.
+	usualPace = 170
+	// reaction is how long a person must have after they heard something (WCAG 2.2.1).
+	reaction = 20 * time.Second
+	// worthHalf is the shortest limit of which the half is told (§6.4.3).
+	worthHalf = time.Minute
+)
+
+// checkTimeout refuses a time in which nobody can answer.
+func (p *Producer) checkTimeout(t aaep.Type, timeout time.Duration) error {
+	if p.cfg.ShortTimeouts || wholeSeconds(timeout) >= int64(reaction/time.Second) {
+		return nil
+	}
+	return &aaep.InvalidError{Message: string(t), Violations: []aaep.Violation{{Requirement: "CONF-035", Pointer: "/timeout_seconds",
+		Problem: fmt.Sprintf("is %d: nobody who listens can answer in less than 20 seconds; give more time, or set Config.ShortTimeouts in a test", wholeSeconds(timeout))}}}
+}
+
+// stretch gives a question that has not been put more time to answer, up to a day.
+func stretch(p aaep.Payload, thousandths int64) {
+	more := func(seconds *int64) { *seconds = min((*seconds*thousandths+999)/1000, 86400) }
+	switch p := p.(type) {
+	case *aaep.AwaitingConfirmation:
+		more(&p.TimeoutSeconds)
+	case *aaep.AwaitingClarification:
+		more(&p.TimeoutSeconds)
+	}
+}
+
+// timeEnough warns the agent's author of a question that cannot be heard and answered in its time (D-81).
+func (s *Session) timeEnough(p aaep.Payload, pace int64) {
+	var text string
+	var limit int64
+	switch p := p.(type) {
+	case *aaep.AwaitingConfirmation:
+		text, limit = p.Action+" "+p.Consequence, p.TimeoutSeconds
+	case *aaep.AwaitingClarification:
+		text, limit = p.Question+" "+p.Context, p.TimeoutSeconds
+		for _, c := range p.Choices {
+			text += " " + c.Label
+		}
+	}
+	warning, _ := phrase.In("en", phrase.LittleTimeLeft, "20")
+	need := speaking(text, pace) + speaking(warning, pace) + reaction
+	if time.Duration(limit)*time.Second < need {
+		s.p.cfg.Logger.Warn("too little time to hear the question and answer", "session_id", s.id,
+			"timeout_seconds", limit, "needed_seconds", int64(need/time.Second), "pace_wpm", pace)
+	}
+}
+
+// speaking is how long it takes to hear a text.
+func speaking(text string, pace int64) time.Duration {
+	return time.Duration(len(strings.Fields(text)))*time.Minute/time.Duration(pace) + time.Second
+}
+
+// moreTime gives a question more time, if there is more to give, and says so.
+func (p *Producer) moreTime(subscription string, token aaep.ReplyToken) bool {
+	left, ok := p.desk.extend(subscription, token)
+	if !ok {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if put := p.asked[token]; put != nil {
+		select {
+		case <-put.more: // nobody has looked yet, and there is even more
+		default:
+		}
+		put.more <- left
+	}
+	return true
+}
+
+// await waits for the outcome of a question, and tells meanwhile how much time is left: at half of it, and when
+// there is just enough to hear that and to answer; never a running count. It returns nil if the session ends.
+func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *ledger.Outcome {
+	limit := time.Duration(timeoutOf(put.Event.Payload)) * time.Second
+	deadline := time.Now().Add(limit)
+	next, notice := nextNotice(limit, limit, put.pace)
+	timer := time.NewTimer(limit - next)
+	defer timer.Stop()
+	for {
+		select {
+		case out := <-put.answer:
+			return out
+		case <-ctx.Done():
+			s.p.desk.withdraw(q.Token, "")
+			return <-put.answer
+		case <-s.ctx.Done():
+			return nil
+		case left := <-put.more:
+			limit += left - time.Until(deadline)
+			deadline = time.Now().Add(left)
+			s.tellTime(phrase.MoreTimeGiven, left, limit)
+		case <-timer.C:
+			if notice != 0 {
+				s.tellTime(notice, time.Until(deadline), limit)
+			}
+		}
+		left := time.Until(deadline)
+		if next, notice = nextNotice(limit, left, put.pace); notice != 0 {
+			timer.Reset(left - next)
+		}
+	}
+}
+
+// nextNotice returns the next thing to say about the time that is left, and how much is left then.
+func nextNotice(limit, left time.Duration, pace int64) (at time.Duration, id phrase.ID) {
+	warning, _ := phrase.In("en", phrase.LittleTimeLeft, "20")
+	last := (max(limit/10, reaction+speaking(warning, pace)) + time.Second - 1).Truncate(time.Second)
+	switch half := limit / 2; {
+	case limit > worthHalf && half > last+reaction/2 && left > half: // two notices at once are one too many
+		return half, phrase.HalfTimeLeft
+	case limit > last && left > last:
+		return last, phrase.LittleTimeLeft
+	}
+	return 0, 0
+}
+
+// tellTime says how much time is left to answer. That it ends soon is told to everybody, whatever they asked for.
+func (s *Session) tellTime(id phrase.ID, left, limit time.Duration) {
+	seconds := strconv.FormatInt(int64((left+time.Second/2)/time.Second), 10)
+	words := s.p.words(aaep.Text{}, id, seconds)
+	words.urgent = id == phrase.LittleTimeLeft
+	payload := func(text string) *aaep.ProgressUpdated {
+		return &aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(float64(100 * (limit - left) / limit)), Description: text},
+			ETAMS: new(left.Milliseconds())}
+	}
+	words.translate(func(tag string) (aaep.Payload, bool) {
+		text, _ := phrase.In(tag, id, seconds)
+		return payload(text), true
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	if _, err := s.emit(words, payload(words.in[0].text.Normal)); err != nil {
+		s.p.cfg.Logger.Error("the time that is left was not told", "session_id", s.id, "error", err)
+	}
+}
+
+func timeoutOf(p aaep.Payload) int64 {
+	switch p := p.(type) {
+	case *aaep.AwaitingConfirmation:
+		return p.TimeoutSeconds
+	case *aaep.AwaitingClarification:
+		return p.TimeoutSeconds
+	}
+	return 0
+}

@@ -1,0 +1,229 @@
+package producer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// CONF-035: without a wish of the author's, the time to answer suits what is at stake.
+func TestDefaultTimeouts(t *testing.T) {
+	for _, tt := range []struct {
+		risk         aaep.Risk
+		irreversible bool
+		seconds      int64
+	}{
+		{aaep.RiskLow, false, 60}, {aaep.RiskMedium, false, 120}, {aaep.RiskHigh, false, 300}, {aaep.RiskLow, true, 300},
+	} {
+		bubble(t, func(t *testing.T, st *stage) {
+			l, s := st.listen(answering(everything())), st.session("Paying.")
+			go s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: tt.risk, Irreversible: tt.irreversible, Confirm: true,
+				Action: aaep.Say("Pay."), Consequence: aaep.Say("It is gone.")}, func(context.Context) (string, error) { return "", nil })
+			synctest.Wait()
+			if got := l.question().TimeoutSeconds; got != tt.seconds {
+				t.Errorf("risk %s, irreversible %v: %d seconds, want %d", tt.risk, tt.irreversible, got, tt.seconds)
+			}
+			s.Complete(aaep.Say("Done."))
+		})
+	}
+}
+
+// untimed leaves out what is told of the time that is left.
+func untimed(evs []*aaep.Event) []*aaep.Event {
+	return slices.DeleteFunc(slices.Clone(evs), func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeProgressUpdated })
+}
+
+// timed is what came of the time that is left: when, how critical, and in which words.
+func timed(l *listener, since time.Time) (all []string) {
+	synctest.Wait()
+	for _, a := range l.arrivals() {
+		if ev, ok := a.msg.(*aaep.Event); ok && ev.Type() == aaep.TypeProgressUpdated {
+			p := ev.Payload.(*aaep.ProgressUpdated)
+			all = append(all, fmt.Sprintf("%v %s %.0f%% %ds %s", a.at.Sub(since).Round(time.Second), ev.Urgency, *p.Progress.Percent, *p.ETAMS/1000, p.Progress.Description))
+		}
+	}
+	return all
+}
+
+// CONF-038, D-81, WCAG 2.2.1: half the time is told where that is worth it, and its end while there is time to hear that and
+// answer: twenty seconds and the speaking time, at the pace of the slowest who was asked, or a tenth.
+func TestTimeLeftIsTold(t *testing.T) {
+	half := func(at, left int) string {
+		return fmt.Sprintf("%v background 50%% %ds Half of the time to answer is over. Seconds left: %d.", time.Duration(at)*time.Second, left, left)
+	}
+	end := func(at, percent, left int) string {
+		return fmt.Sprintf("%v critical %d%% %ds The time to answer is almost over. Seconds left: %d.", time.Duration(at)*time.Second, percent, left, left)
+	}
+	for name, tc := range map[string]struct {
+		timeout time.Duration
+		pace    int64
+		want    []string
+	}{
+		"ten minutes":          {10 * time.Minute, 0, []string{half(300, 300), end(540, 90, 60)}},
+		"two minutes":          {2 * time.Minute, 0, []string{half(60, 60), end(95, 79, 25)}},
+		"two minutes, slow":    {2 * time.Minute, 60, []string{half(60, 60), end(89, 74, 31)}},
+		"a minute":             {time.Minute, 0, []string{end(35, 58, 25)}},
+		"half is the end":      {64 * time.Second, 60, []string{end(33, 51, 31)}},
+		"no time for a notice": {24 * time.Second, 0, nil},
+	} {
+		bubble(t, func(t *testing.T, st *stage) {
+			c := answering(everything())
+			c.PaceWPM = tc.pace
+			l := st.listen(c)
+			quick := answering(everything())
+			quick.PaceWPM = 600
+			st.listen(quick)
+			s := st.session("Paying.")
+			slow := pay
+			slow.Timeout = tc.timeout
+			began := time.Now()
+			<-tool(s, slow, &deed{})
+			if got := timed(l, began); strings.Join(got, "\n") != strings.Join(tc.want, "\n") {
+				t.Errorf("%s: told\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
+			}
+		})
+	}
+}
+
+// The end of the time to answer is told to those too who wanted few events or none of this kind.
+func TestTheEndIsToldToAll(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		c := answering(caps(1, aaep.BoundaryCompletion))
+		c.CognitiveLoad, c.EventFilters = aaep.LoadLow, &aaep.EventFilters{Include: []string{}}
+		l := st.listen(c)
+		<-tool(st.session("Paying."), pay, &deed{})
+		if got := timed(l, time.Now()); len(got) != 1 || !strings.Contains(got[0], "almost over") {
+			t.Errorf("told %v", got)
+		}
+	})
+}
+
+// An answer ends the countdown.
+func TestNothingIsLeftToTell(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.record()
+		s := st.session("Paying.")
+		paid := tool(s, pay, &deed{})
+		time.Sleep(time.Minute)
+		l.reply(l.question(), aaep.Reject)
+		<-paid
+		time.Sleep(time.Hour)
+		if got := timed(l, time.Now()); got != nil {
+			t.Errorf("told %v", got)
+		}
+	})
+}
+
+func more(token aaep.ReplyToken, multiplier float64) aaep.Capabilities {
+	return declaring(aaep.Capabilities{}, extensions.TimingVocabulary, extensions.Timing{MoreTimeFor: token, TimeoutMultiplier: multiplier})
+}
+
+// CONF-036, CONF-037, WCAG 2.2.1: more time is one message, which works ten times and is told to all; the answer to it says that it
+// was given. An answer in the time that was added counts.
+func TestMoreTime(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, other := st.listen(answering(everything())), st.watch()
+		s, d := st.session("Paying."), &deed{}
+		began := time.Now()
+		paid := tool(s, pay, d) // five minutes
+		q := l.question()
+		for i := range 12 {
+			time.Sleep(4 * time.Minute)
+			acc := l.renegotiate(more(q.ReplyToken, 0))
+			if given := strings.Contains(string(acc.HonoredCapabilities.Extensions["timing"]), string(q.ReplyToken)); given != (i < 10) {
+				t.Errorf("asked %d times: the answer is %s", i+1, acc.HonoredCapabilities.Extensions)
+			}
+		}
+		l.renegotiate(aaep.Capabilities{PaceWPM: 200}) // asks for nothing
+		time.Sleep(time.Minute)
+		l.reply(q, aaep.Accept)
+		if r := <-paid; r.err != nil || d.times != 1 || time.Since(began) != 49*time.Minute {
+			t.Errorf("%+v after %v", r, time.Since(began))
+		}
+		times := timed(other, began)
+		given := 0
+		for _, line := range times {
+			if strings.Contains(line, "There is more time to answer.") {
+				given++
+			}
+		}
+		if given != 10 || times[0] != "2m30s background 50% 150s Half of the time to answer is over. Seconds left: 150." ||
+			times[1] != "4m0s background 40% 360s There is more time to answer. Seconds left: 360." {
+			t.Errorf("told %d times:\n%s", given, strings.Join(times, "\n"))
+		}
+	})
+}
+
+// More time is for who was asked, while the question is open; and it does not last: without another word it ends.
+func TestNoMoreTime(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, stranger := st.listen(answering(everything())), st.listen(everything())
+		s := st.session("Paying.")
+		began := time.Now()
+		paid := tool(s, pay, &deed{})
+		q := l.question()
+		none := func(l *listener, token aaep.ReplyToken) {
+			t.Helper()
+			if acc := l.renegotiate(more(token, 2)); string(acc.HonoredCapabilities.Extensions["timing"]) != `{"timeout_multiplier":2}` {
+				t.Errorf("the answer is %s", acc.HonoredCapabilities.Extensions)
+			}
+		}
+		none(stranger, q.ReplyToken)
+		none(l, "rpl_00000000000000000000000000000000")
+		l.renegotiate(more(q.ReplyToken, 2))
+		if r := <-paid; !errors.Is(r.err, producer.ErrTimedOut) || r.at.Sub(began) != 10*time.Minute {
+			t.Errorf("%v after %v", r.err, r.at.Sub(began))
+		}
+		none(l, q.ReplyToken)
+	})
+}
+
+// D-81: a time in which nobody can answer is refused; one in which somebody slow cannot is warned about.
+func TestTimeEnough(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(t.Context())
+	s, err := p.StartSession(t.Context(), aaep.Say("Paying."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := pay
+	short.Timeout = 19 * time.Second
+	_, err = s.Tool(t.Context(), short, ok)
+	_, asking := s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("What?"), Timeout: time.Second})
+	for _, err := range []error{err, asking} {
+		var invalid *aaep.InvalidError
+		if !errors.As(err, &invalid) || invalid.Violations[0].Requirement != "CONF-035" || !strings.Contains(err.Error(), "20 seconds") {
+			t.Errorf("a short time: %v", err)
+		}
+	}
+	for pace, warns := range map[int64]bool{0: false, 80: true} {
+		var log bytes.Buffer
+		bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, func(t *testing.T, st *stage) {
+			c := answering(everything())
+			c.PaceWPM = pace
+			l := st.listen(c)
+			brief := pay
+			brief.Timeout = 30 * time.Second
+			paid := tool(st.session("Paying."), brief, &deed{})
+			l.reply(l.question(), aaep.Reject)
+			<-paid
+		})
+		if got := strings.Contains(log.String(), "too little time"); got != warns {
+			t.Errorf("at %d words a minute: log %s", pace, log.String())
+		}
+	}
+}

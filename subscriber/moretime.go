@@ -1,0 +1,61 @@
+package subscriber
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+)
+
+// ErrNoMoreTime is returned by MoreTime where the producer gives no more time.
+var ErrNoMoreTime = errors.New("subscriber: the producer gives no more time to answer")
+
+// MoreTime asks for as much time again to answer a question, on behalf of a user who needs it. A producer of this
+// SDK gives it ten times (WCAG 2.2.1), and tells how much there is in an event; one that does not know
+// the timing extension gives none, which is ErrNoMoreTime. What Renegotiate says of errors holds here too.
+func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
+	if ev == nil {
+		return ErrUnknownEvent
+	}
+	token, asks := tokenOf(ev)
+	s.mu.Lock()
+	q := s.open[token]
+	wanted := s.wanted.Extensions[extensions.TimingVocabulary.Prefix]
+	s.mu.Unlock()
+	if !asks || q == nil || q.event != ev {
+		return ErrUnknownEvent
+	}
+	var timing extensions.Timing
+	if wanted != nil {
+		if err := jsonv2.Unmarshal(wanted, &timing); err != nil {
+			return err
+		}
+	}
+	object := func(t extensions.Timing) (aaep.Capabilities, error) {
+		data, err := jsonv2.Marshal(t)
+		return aaep.Capabilities{Extensions: map[string]json.RawMessage{extensions.TimingVocabulary.Prefix: data}}, err
+	}
+	lasting, err := object(timing)
+	if err != nil {
+		return err
+	}
+	timing.MoreTimeFor = token
+	change, err := object(timing)
+	if err != nil {
+		return err
+	}
+	accepted, err := s.renegotiate(ctx, change, lasting)
+	if err != nil {
+		return err
+	}
+	var honored extensions.Timing
+	if data := accepted.HonoredCapabilities.Extensions[extensions.TimingVocabulary.Prefix]; data == nil ||
+		jsonv2.Unmarshal(data, &honored) != nil || honored.MoreTimeFor != token {
+		return ErrNoMoreTime
+	}
+	return nil
+}
