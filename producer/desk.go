@@ -14,7 +14,17 @@ type desk struct {
 	orders     chan order
 	stop, done chan struct{}
 	logger     *slog.Logger
+	asleep     func() time.Duration // how long the machine has been suspended
+	awake      time.Duration        // of that, before the desk was opened
 }
+
+// lookUp is how often an open question is looked at though it is not due: a timer does not run while the machine
+// sleeps, but the time to answer does (D-79).
+const lookUp = 5 * time.Second
+
+// now is the time by which answers are judged: it runs on while the machine sleeps, and no clock that is set
+// moves it.
+func (d *desk) now() time.Time { return time.Now().Add(d.asleep() - d.awake) }
 
 type order struct {
 	do    func(*ledger.Ledger, time.Time) []*ledger.Outcome
@@ -24,8 +34,8 @@ type order struct {
 	answer chan *ledger.Outcome
 }
 
-func newDesk(logger *slog.Logger) *desk {
-	d := &desk{logger: logger, orders: make(chan order), stop: make(chan struct{}), done: make(chan struct{})}
+func newDesk(logger *slog.Logger, asleep func() time.Duration) *desk {
+	d := &desk{logger: logger, orders: make(chan order), stop: make(chan struct{}), done: make(chan struct{}), asleep: asleep, awake: asleep()}
 	go d.run()
 	return d
 }
@@ -40,7 +50,7 @@ func (d *desk) run() {
 		if next := book.Next(); next.IsZero() {
 			timer.Stop()
 		} else {
-			timer.Reset(time.Until(next))
+			timer.Reset(min(next.Sub(d.now()), lookUp))
 		}
 		var settled []*ledger.Outcome
 		select {
@@ -51,12 +61,13 @@ func (d *desk) run() {
 				waiting[o.token] = o.answer
 			}
 			// A question that is due is due before anything that comes now (§6.4).
-			settled = append(book.Expire(time.Now()), o.do(&book, time.Now())...)
+			now := d.now()
+			settled = append(book.Expire(now), o.do(&book, now)...)
 			d.deliver(waiting, settled)
 			close(o.ready)
 			continue
 		case <-timer.C:
-			settled = book.Expire(time.Now())
+			settled = book.Expire(d.now())
 		}
 		d.deliver(waiting, settled)
 	}

@@ -177,7 +177,7 @@ func New(cfg Config) (*Producer, error) {
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2},
 		},
 		log:    log.New(cfg.KeepEvents),
-		desk:   newDesk(cfg.Logger),
+		desk:   newDesk(cfg.Logger, asleep),
 		done:   make(chan struct{}),
 		subs:   map[string]*subscription{},
 		asking: newMeter(cfg.MaxRequestsPerSecond),

@@ -48,6 +48,7 @@ func start(t testing.TB, cfg producer.Config) *stage {
 func startAt(t testing.TB, cfg producer.Config, addr string) *stage {
 	t.Helper()
 	cfg.Agent = aaep.Producer{AgentID: "tester", AgentName: "Tester"}
+	cfg.ShortTimeouts = true
 	p, err := producer.New(cfg)
 	check(t, err)
 	ln, err := serve.Listen(context.Background(), addr)

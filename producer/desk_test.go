@@ -1,0 +1,55 @@
+package producer
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
+)
+
+// D-79, INV-07: a machine that slept past the deadline wakes to an expired question, whatever waits to be read; wall clocks have
+// no say.
+func TestDeskSleeps(t *testing.T) {
+	for name, replies := range map[string]bool{"a reply waits": true, "nobody replies": false} {
+		synctest.Test(t, func(t *testing.T) {
+			var slept atomic.Int64
+			slept.Store(int64(time.Hour)) // before
+			d := newDesk(slog.New(slog.DiscardHandler), func() time.Duration { return time.Duration(slept.Load()) })
+			defer d.close()
+			c := &aaep.AwaitingConfirmation{TimeoutSeconds: 60, DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskHigh, ReplyToken: "rpl_1"}
+			answer, err := d.open(&ledger.Question{Token: "rpl_1", Confirmation: c, Stamp: time.Now().Round(0), Recipients: []string{"sub_1"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+			slept.Add(int64(49 * time.Second))
+			time.Sleep(500 * time.Millisecond)
+			synctest.Wait()
+			if len(answer) != 0 {
+				t.Errorf("%s: settled before its time", name)
+			}
+			slept.Add(int64(time.Second))
+			began := time.Now()
+			if replies {
+				err := d.reply("sub_1", "", &aaep.ConfirmationReply{ReplyToken: "rpl_1", Decision: aaep.Accept, SubscriptionID: "sub_1", Timestamp: time.Now().Round(0)})
+				if err == nil {
+					t.Errorf("%s: it counted", name)
+				}
+			}
+			if out := <-answer; out.Cause != ledger.TimedOut || out.Decision != aaep.Reject || time.Since(began) > lookUp {
+				t.Errorf("%s: %s %s after %v", name, out.Cause, out.Decision, time.Since(began))
+			}
+		})
+	}
+}
+
+// On this machine the clock that counts sleep runs, and a question is not due the sooner for it.
+func TestAsleep(t *testing.T) {
+	if first, second := asleep(), asleep(); first < 0 || second < first {
+		t.Errorf("asleep for %v, then %v", first, second)
+	}
+}
