@@ -1,6 +1,8 @@
 package producer
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"log/slog"
 	"time"
 
@@ -83,8 +85,14 @@ func (d *desk) deliver(waiting map[aaep.ReplyToken]chan *ledger.Outcome, settled
 
 // record writes the audit record of a settlement.
 func record(logger *slog.Logger, out *ledger.Outcome) {
-	logger.Info("question settled", "session_id", out.Question.SessionID, "token", out.Question.Token, "cause", out.Cause,
+	logger.Info("question settled", "session_id", out.Question.SessionID, "question", questionID(out.Question.Token), "cause", out.Cause,
 		"decision", out.Decision, "subscription_id", out.By, "principal", out.Principal)
+}
+
+// questionID names a question where its token must not be seen.
+func questionID(token aaep.ReplyToken) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:8])
 }
 
 // do runs f on the ledger and returns when the outcomes have been handed out.

@@ -81,6 +81,7 @@ func (sub *subscription) setTerms(t handshake.Terms) {
 // receive reads what the subscriber says until the link ends.
 func (sub *subscription) receive() {
 	defer sub.stopSending() // after lost has its value
+	replies := coalesce.NewBudget(repliesPerSecond)
 	sub.lost <- func() error {
 		for {
 			data, err := sub.conn.Receive(sub.ctx)
@@ -94,6 +95,14 @@ func (sub *subscription) receive() {
 			}
 			switch m := m.(type) {
 			case *aaep.ConfirmationReply, *aaep.ClarificationReply:
+				// Who guesses tokens is slowed down, whether they guess right or not, and nobody else.
+				for !replies.Take(time.Now()) {
+					select {
+					case <-time.After(time.Until(replies.Next(time.Now()))):
+					case <-sub.ctx.Done():
+						return sub.ctx.Err()
+					}
+				}
 				// The sender is never told whether a reply counted (§6.3.4).
 				if err := sub.p.desk.reply(sub.id, sub.principal, m); err != nil {
 					sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.principal, "reason", err)
@@ -108,6 +117,10 @@ func (sub *subscription) receive() {
 		}
 	}()
 }
+
+// repliesPerSecond is how many replies of one subscription are looked at in a second: more than a person has
+// questions.
+const repliesPerSecond = 32
 
 // jitterGuard keeps events a little further apart than the budget alone would, so that a listener who counts
 // what arrives finds the rate kept too, although no two events are equally long on their way.

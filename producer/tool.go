@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +38,14 @@ type Tool struct {
 	Default aaep.Decision
 	// RunTimeout bounds the run; zero is no bound.
 	RunTimeout time.Duration
+	// Modified takes over what a user changed before they accepted, as a JSON object in the agent's own terms, and
+	// returns the tool as it is then, with the words for it: it is asked about anew, and runs only if that is
+	// accepted as it is. Nil does not support changes, and takes an answer with changes as a rejection (§6.3.2).
+	Modified func(changes json.RawMessage) (Tool, error)
 }
+
+// maxModified is how often an action may be changed before it counts as rejected.
+const maxModified = 10
 
 func (t Tool) mustAsk() bool { return t.Irreversible || t.Risk == aaep.RiskHigh || t.Confirm }
 
@@ -95,8 +104,21 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	}
 	if t.mustAsk() {
 		// Unasked tools are decided here, asked ones by the ledger alone.
-		if d, err = s.askConfirmation(ctx, t, call); d != aaep.Accept {
-			return d, done, err
+		var changes json.RawMessage
+		for range maxModified {
+			if d, changes, err = s.askConfirmation(ctx, t, call); changes == nil {
+				break
+			}
+			call.ToolCallID = newID("call_") // the old one was rejected, for good
+			if t, err = modified(t, changes); err == nil {
+				err = s.checkTool(t, call)
+			}
+			if err != nil {
+				return aaep.Reject, done, fmt.Errorf("producer: the change was not taken over: %w", err)
+			}
+		}
+		if d != aaep.Accept || changes != nil {
+			return aaep.Reject, done, cmp.Or(err, ErrRejected)
 		}
 	}
 	began, err := s.invoke(ctx, t, call)
@@ -105,6 +127,19 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	}
 	var once sync.Once
 	return aaep.Accept, func(err error) { once.Do(func() { s.toolDone(call, began, err) }) }, nil
+}
+
+// modified is a tool after its user changed it. It is never less dangerous than before.
+func modified(t Tool, changes json.RawMessage) (Tool, error) {
+	m, err := t.Modified(changes)
+	if err != nil {
+		return t, err
+	}
+	m.Name, m.Irreversible, m.Confirm = t.Name, m.Irreversible || t.Irreversible, true
+	if risks := []aaep.Risk{aaep.RiskLow, aaep.RiskMedium, aaep.RiskHigh}; slices.Index(risks, m.Risk) < slices.Index(risks, t.Risk) {
+		m.Risk = t.Risk
+	}
+	return m, nil
 }
 
 func (s *Session) checkTool(t Tool, call lifecycle.ToolCall) error {
@@ -204,12 +239,13 @@ func (s *Session) completeTool(call lifecycle.ToolCall, p aaep.ToolCompleted, wo
 	}
 }
 
-func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.ToolCall) (aaep.Decision, error) {
+// askConfirmation returns the decision, and what the user changed, where they accepted with changes that t takes.
+func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.ToolCall) (aaep.Decision, json.RawMessage, error) {
 	if t.Default == "" {
 		t.Default = aaep.Reject
 	}
 	if t.Default == aaep.Accept && (t.Irreversible || t.Risk == aaep.RiskHigh) {
-		return "", &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
+		return "", nil, &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
 			Requirement: "CONF-031", Pointer: "/default_decision",
 			Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}}
 	}
@@ -224,7 +260,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.To
 		}
 	}
 	if err := s.p.checkTimeout(aaep.TypeAwaitingConfirmation, t.Timeout); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	reversibility := aaep.Reversible
 	if t.Irreversible {
@@ -249,13 +285,30 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.To
 		p.Consequence, both = in(t.Consequence, tag)
 		return &p, both
 	})
+	var changes json.RawMessage
 	out, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (speech, error) {
+		if changes = changesIn(out); changes != nil && t.Modified != nil {
+			return s.p.words(aaep.Text{}, phrase.ActionChanged, ""), nil
+		}
+		changes = nil
 		return s.outcome(out, t.Action)
 	})
-	if err != nil || out.Decision != aaep.Accept {
-		return aaep.Reject, cmp.Or(err, ErrRejected)
+	switch {
+	case err == nil && changes != nil:
+		return aaep.Reject, changes, nil
+	case err != nil || out.Decision != aaep.Accept:
+		return aaep.Reject, nil, cmp.Or(err, ErrRejected)
 	}
-	return aaep.Accept, nil
+	return aaep.Accept, nil, nil
+}
+
+// changesIn returns what the user changed before they accepted, or nil. The ledger counts such an answer as a
+// rejection of what was asked.
+func changesIn(out *ledger.Outcome) json.RawMessage {
+	if r, ok := out.Reply.(*aaep.ConfirmationReply); ok && r.Decision == aaep.Accept {
+		return r.ModifiedAction
+	}
+	return nil
 }
 
 // outcome says in words, and as an error, how a question about an action ended. No words are needed where
