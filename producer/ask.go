@@ -106,7 +106,7 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 // The order of events: awaiting_input, the question, its outcome, and one change of state that says what
 // came of it; where the answer is yes, that is calling_tool.
 func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, explain func(*ledger.Outcome) (speech, error)) (*ledger.Outcome, error) {
-	select { // one question at a time; the others wait in line (D-40)
+	select { // so many questions at a time; the others wait in line (D-40)
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
@@ -153,7 +153,7 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	}
 	// The state changes before the next question has its turn, so that each outcome is told.
 	if q.Confirmation != nil && out.Decision == aaep.Accept && failed == nil {
-		return out, s.enter(aaep.StateCallingTool, aaep.Text{})
+		return out, s.leaveWaiting(aaep.StateCallingTool, s.p.words(aaep.Text{}, phrase.UsingATool, ""))
 	}
 	if err := s.resume(news); err != nil {
 		return nil, errors.Join(failed, err)

@@ -33,7 +33,7 @@ type Session struct {
 	start uint64          // where it begins in the log
 	ctx   context.Context // ends with the session
 	end   context.CancelFunc
-	turn  chan struct{} // holds a value while a question is open: one at a time
+	turn  chan struct{} // holds a value for each question that is open
 
 	mu      sync.Mutex
 	unwatch func() bool // stops watching the context the session was started with
@@ -54,7 +54,7 @@ type tellings struct {
 // StartSession begins a session and tells what it is about. The agent is then thinking. When ctx is done
 // the session ends as cancelled by the producer.
 func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session, error) {
-	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, 1)}
+	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, p.cfg.QuestionsAtOnce)}
 	s.ctx, s.end = context.WithCancel(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,9 +266,9 @@ func (s *Session) enterSaying(to aaep.State, words speech) error {
 // resume goes back to what the agent was doing before a tool or a question, with s.mu held. While a question
 // is open, the agent waits. News is what came of it, or empty.
 func (s *Session) resume(news speech) error {
-	to := aaep.StateThinking
+	to, waits := aaep.StateThinking, len(s.machine.OpenQuestions()) > 0
 	switch {
-	case len(s.machine.OpenQuestions()) > 0:
+	case waits && news.in == nil:
 		return nil
 	case len(s.machine.OpenTools()) > 0:
 		to = aaep.StateCallingTool
@@ -276,9 +276,17 @@ func (s *Session) resume(news speech) error {
 		to = aaep.StateWritingOutput
 	}
 	if news.in == nil {
-		return s.enter(to, aaep.Text{})
+		news = s.p.words(aaep.Text{}, stateWords(to), "")
 	}
-	return s.enterSaying(to, news)
+	return s.leaveWaiting(to, news)
+}
+
+// leaveWaiting tells what came of a question, and that the agent waits on, where another one is open (D-40).
+func (s *Session) leaveWaiting(to aaep.State, news speech) error {
+	if err := s.enterSaying(to, news); err != nil || len(s.machine.OpenQuestions()) == 0 {
+		return err
+	}
+	return s.enter(aaep.StateAwaitingInput, aaep.Text{})
 }
 
 // emit appends an event to the log, with s.mu held.

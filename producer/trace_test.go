@@ -43,7 +43,12 @@ func checkTrace(t *testing.T, got []arrival, asked bool) {
 			m = &lifecycle.Session{}
 			machines[ev.SessionID] = m
 		}
-		settle(m, ev)
+		m.Infer(ev)
+		if ev.Type().Terminal() { // what is open is withdrawn
+			for _, token := range m.OpenQuestions() {
+				m.Settled(token, aaep.Reject)
+			}
+		}
 		if err := m.Next(withoutRisk(ev, asked)); err != nil {
 			t.Errorf("out of order: %v\n%s", err, a.raw)
 		}
@@ -64,24 +69,6 @@ func withoutRisk(ev *aaep.Event, asked bool) *aaep.Event {
 	harmless.RiskLevel, harmless.Irreversible = aaep.RiskLow, nil
 	without.Payload = &harmless
 	return &without
-}
-
-// settle reads from an event how the oldest question ended: only a step to calling_tool is a yes.
-func settle(m *lifecycle.Session, ev *aaep.Event) {
-	open := m.OpenQuestions()
-	p, moves := ev.Payload.(*aaep.StateChanged)
-	switch {
-	case ev.Type().Terminal():
-		for _, token := range open {
-			m.Settled(token, aaep.Reject)
-		}
-	case moves && p.FromState == aaep.StateAwaitingInput && len(open) > 0:
-		d := aaep.Reject
-		if p.ToState == aaep.StateCallingTool {
-			d = aaep.Accept
-		}
-		m.Settled(open[0], d)
-	}
 }
 
 // checkText checks that the chunks of an output are the text: joined, in order, positions in code points,

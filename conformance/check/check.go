@@ -170,7 +170,7 @@ func (c *Checker) order(line int, ev *aaep.Event) []Finding {
 		return append(found, Finding{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Note: true,
 			Violation: aaep.Violation{Problem: "the session has too many producers; the order of this one's events is not judged"}})
 	}
-	settle(mine, ev)
+	mine.Infer(ev) // replies are seldom written down
 	found = append(found, findings(line, string(ev.Type()), ev.SessionID, mine.Next(ev))...)
 	if ev.Type().Terminal() {
 		for _, other := range s.parts {
@@ -202,24 +202,6 @@ func (s *session) part(ev *aaep.Event) *lifecycle.Session {
 func (c *Checker) end(id string) {
 	delete(c.sessions, id)
 	c.over.add(id, maxEnded)
-}
-
-// settle tells the machine how a question ended. Replies are seldom written down, so leaving awaiting_input is
-// taken as the answer: to calling_tool it was a yes.
-func settle(m *lifecycle.Session, ev *aaep.Event) {
-	change, ok := ev.Payload.(*aaep.StateChanged)
-	if !ok || change.FromState != aaep.StateAwaitingInput {
-		return
-	}
-	open := m.OpenQuestions()
-	if len(open) == 0 {
-		return
-	}
-	decision := aaep.Reject
-	if change.ToState == aaep.StateCallingTool {
-		decision = aaep.Accept
-	}
-	_ = m.Settled(open[0], decision) // it is open
 }
 
 // reply takes an answer that was written down.

@@ -32,6 +32,7 @@ type Session struct {
 	questions []question // open, in order of asking
 	tokens    map[aaep.ReplyToken]bool
 	untold    int // settlements that no change out of awaiting_input has told yet (D-40)
+	yes, no   int // settlements of questions that Infer cannot name
 }
 
 // A ToolCall is a tool call that was invoked and is not completed. ToolCallID may be empty.
