@@ -2,6 +2,7 @@
 # make lint     the static half of it
 # make bench    benchmarks, with allocations
 # make fuzz     each fuzz target in turn, for FUZZTIME
+# make races    ten thousand questions, each answered by ten subscribers at once over sockets of their own
 # make eval     sentence boundaries against annotated text, where that is at hand
 # make cover    statement coverage over the whole module
 # make clean    remove what these targets leave behind
@@ -9,7 +10,7 @@
 FUZZTIME ?= 30s
 STATICCHECK := go tool -modfile=tools/go.mod staticcheck
 
-.PHONY: test lint bench fuzz eval cover clean compiler
+.PHONY: test lint bench fuzz races eval cover clean compiler
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler
@@ -50,6 +51,9 @@ fuzz:
 			esac; \
 		done; \
 	done
+
+races:
+	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestTenRace$$' -v ./producer/serve
 
 cover:
 	go test -coverpkg=./... -coverprofile=cover.out ./...

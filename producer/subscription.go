@@ -120,7 +120,7 @@ func (sub *subscription) receive() {
 
 // repliesPerSecond is how many replies of one subscription are looked at in a second: more than a person has
 // questions.
-const repliesPerSecond = 32
+const repliesPerSecond = 100
 
 // jitterGuard keeps events a little further apart than the budget alone would, so that a listener who counts
 // what arrives finds the rate kept too, although no two events are equally long on their way.
