@@ -61,6 +61,25 @@ func (s *Subscription) openQuestion(ev *aaep.Event, token aaep.ReplyToken) {
 //
 // Reply must follow from something the user did. Nothing in this package replies by itself.
 func (s *Subscription) Reply(ctx context.Context, ev *aaep.Event, d aaep.Decision) error {
+	return s.decide(ctx, ev, d, "")
+}
+
+// AutoReply is Reply for a decision that no person made, but a policy that the user configured and can name: the
+// reply says that it was decided by "auto:" and the policy's name. It accepts only what is of low risk and can be
+// undone; the rest is for a person.
+func (s *Subscription) AutoReply(ctx context.Context, ev *aaep.Event, d aaep.Decision, policy string) error {
+	if policy == "" || aaep.SafeText(policy) != policy {
+		return errors.New("subscriber: a policy that answers must have a name that can be shown")
+	}
+	if ev != nil && d == aaep.Accept {
+		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && (p.RiskLevel != aaep.RiskLow || p.IsIrreversible()) {
+			return errors.New("subscriber: a policy accepts only what is of low risk and can be undone; ask the user")
+		}
+	}
+	return s.decide(ctx, ev, d, "auto:"+policy)
+}
+
+func (s *Subscription) decide(ctx context.Context, ev *aaep.Event, d aaep.Decision, by string) error {
 	if ev == nil {
 		return ErrUnknownEvent
 	}
@@ -75,7 +94,7 @@ func (s *Subscription) Reply(ctx context.Context, ev *aaep.Event, d aaep.Decisio
 		return fmt.Errorf("subscriber: this question does not allow %q; it allows %q", d, p.AllowedReplies)
 	}
 	return s.answer(ctx, ev, p.ReplyToken, d, func(sub string, at time.Time) aaep.Message {
-		return &aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: d, SubscriptionID: sub, Timestamp: at}
+		return &aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: d, SubscriptionID: sub, Timestamp: at, DecidedBy: by}
 	})
 }
 

@@ -447,3 +447,42 @@ func TestMoreTime(t *testing.T) {
 		leave(t, sub, p)
 	})
 }
+
+// INV-18, CONF-016: a policy says so in the reply, and accepts nothing that a person has to decide.
+func TestAutoReply(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		st := newStage()
+		sub, p := open(t, st, Config{ID: "reader", Capabilities: able()})
+		for i, tc := range []struct {
+			more   string
+			d      aaep.Decision
+			policy string
+			sent   bool
+		}{
+			{`,"risk_level":"low"`, aaep.Accept, "small things", true},
+			{`,"risk_level":"low","irreversible":true`, aaep.Accept, "small things", false},
+			{`,"risk_level":"low","reversibility":"irreversible"`, aaep.Accept, "small things", false},
+			{`,"risk_level":"medium"`, aaep.Accept, "small things", false},
+			{``, aaep.Accept, "small things", false},
+			{`,"risk_level":"high","irreversible":true`, aaep.Reject, "not at night", true},
+			{`,"risk_level":"low"`, aaep.Accept, "", false},
+			{`,"risk_level":"low"`, aaep.Accept, "\u202e", false},
+			{`,"risk_level":"low"`, "perhaps", "x", false},
+		} {
+			id := fmt.Sprintf("evt_%d", i)
+			p.say(t, confirmation(id, fmt.Sprintf("rpl_%d", i), tc.more))
+			ev := take(t, sub, id)
+			err := sub.AutoReply(t.Context(), ev, tc.d, tc.policy)
+			if (err == nil) != tc.sent {
+				t.Errorf("%s by %q: %v", tc.more, tc.policy, err)
+			}
+			if !tc.sent {
+				continue
+			}
+			if m := want[*aaep.ConfirmationReply](t, p); m.DecidedBy != "auto:"+tc.policy || m.Decision != tc.d {
+				t.Errorf("%+v", m)
+			}
+		}
+		leave(t, sub, p)
+	})
+}
