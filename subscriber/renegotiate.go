@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
 // A renegotiation is asked for and not answered yet. There is one at a time, for an answer does not say
@@ -26,7 +27,7 @@ var (
 // Renegotiate asks for other terms; what change leaves out stays as it is. It returns the producer's answer,
 // which is waited for at most ten seconds; one that comes later still holds, and Accepted tells it.
 // A refusal is an *aaep.Rejection and ends the subscription (§5.7), and so does an answer that promises
-// more than was asked for. The new terms are asked for again whenever the subscription has to begin anew.
+// more than was asked for. What is not valid is not sent, and the error is an *aaep.InvalidError. The new terms are asked for again whenever the subscription has to begin anew.
 func (s *Subscription) Renegotiate(ctx context.Context, change aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
 	return s.renegotiate(ctx, change, change)
 }
@@ -60,6 +61,9 @@ func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Cap
 	s.mu.Lock()
 	conn, m := s.conn, &aaep.SubscriptionRenegotiate{SubscriptionID: s.accepted.SubscriptionID, Capabilities: change}
 	msg, err := encode(m)
+	if err == nil {
+		err = extensions.Check(s.wanted.With(change))
+	}
 	if err != nil {
 		s.mu.Unlock()
 		return nil, err

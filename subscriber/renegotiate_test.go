@@ -118,6 +118,8 @@ func TestRenegotiateInvalid(t *testing.T) {
 		sub, p := open(t, newStage(), Config{})
 		_, err := sub.Renegotiate(t.Context(), aaep.Capabilities{PaceWPM: 1})
 		wantError(t, "Renegotiate", err, "/capabilities/pace_wpm")
+		_, err = sub.Renegotiate(t.Context(), Braille(0)) // EXT-011
+		wantError(t, "Renegotiate", err, "/capabilities/braille/cells")
 		p.silent(t, time.Second)
 		done := renegotiate(t.Context(), sub, aaep.Capabilities{PaceWPM: 100})
 		want[*aaep.SubscriptionRenegotiate](t, p)

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -110,7 +111,11 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 		numbers: map[string]int64{}, changed: make(chan struct{}),
 		open: map[aaep.ReplyToken]*question{}, seen: map[string]int{},
 	}
-	if _, err := aaep.Encode(s.request()); err != nil {
+	_, err := aaep.Encode(s.request())
+	if err == nil {
+		err = extensions.Check(cfg.Capabilities)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("subscriber: this Config cannot be sent: %w", err)
 	}
 	if dialer == nil {

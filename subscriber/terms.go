@@ -8,34 +8,6 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// ScreenReader returns what a person who listens can follow: three events a second, whole sentences, and
-// questions they can answer. The languages are tags, best first.
-func ScreenReader(languages ...string) aaep.Capabilities {
-	return aaep.Capabilities{
-		MaxEventsPerSecond:         3,
-		PreferredVerbosity:         aaep.VerbosityNormal,
-		Languages:                  languages,
-		SupportsConfirmationReply:  new(true),
-		SupportsClarificationReply: new(true),
-		CoalesceBoundaries:         []aaep.Boundary{aaep.BoundarySentence, aaep.BoundaryCompletion},
-		SupportedConformanceLevels: []int64{1, 2},
-	}
-}
-
-// Braille returns what a person who reads by touch can follow: one event a second, few words, and answers
-// only when they are whole.
-func Braille(languages ...string) aaep.Capabilities {
-	return aaep.Capabilities{
-		MaxEventsPerSecond:         1,
-		PreferredVerbosity:         aaep.VerbosityTerse,
-		Languages:                  languages,
-		SupportsConfirmationReply:  new(false),
-		SupportsClarificationReply: new(false),
-		CoalesceBoundaries:         []aaep.Boundary{aaep.BoundaryCompletion},
-		SupportedConformanceLevels: []int64{1},
-	}
-}
-
 // checkAccepted refuses an answer that promises what was not asked for (§5.4.4), or proves less than was
 // demanded. A producer that gets this wrong would get more wrong later.
 func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted) error {

@@ -9,6 +9,8 @@ package extensions
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -20,6 +22,34 @@ import (
 // All returns the extensions of this package, for producer.Config.Extensions.
 func All() []handshake.Extension {
 	return []handshake.Extension{braille(), delivery(), haptic(), timing()}
+}
+
+// Check reports what is wrong with the capability objects of this package's extensions in c, as an
+// *aaep.InvalidError. A producer only leaves out of what it honors what it cannot read. An object is judged where
+// c names the extension's URI: anybody may use the same prefix for another.
+func Check(c aaep.Capabilities) error {
+	var all []aaep.Violation
+	for _, ext := range All() {
+		declared := c.Extensions[ext.Prefix]
+		if declared == nil || !slices.Contains(c.SupportedExtensions, ext.URI) {
+			continue
+		}
+		var invalid *aaep.InvalidError
+		switch err := ext.Capability(declared); {
+		case err == nil:
+		case errors.As(err, &invalid):
+			for _, v := range invalid.Violations {
+				v.Pointer = "/capabilities/" + ext.Prefix + v.Pointer
+				all = append(all, v)
+			}
+		default:
+			return err
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return &aaep.InvalidError{Message: "capabilities", Violations: all}
 }
 
 // vocabulary names one of our own extensions. The URI is a name under our control; nothing is ever fetched.

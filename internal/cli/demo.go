@@ -87,7 +87,8 @@ func (d *demo) run(ctx context.Context) error {
 	d.say("", "A retirement planner is at work. Two people follow it, each in their own way.")
 	people := []*person{
 		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), decides: true},
-		{demo: d, name: "braille display", caps: subscriber.Braille("en-US")},
+		{demo: d, name: "braille display", caps: subscriber.Braille(40, "en-US").With(aaep.Capabilities{
+			SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)})},
 	}
 	for _, who := range people {
 		if err := who.subscribe(ctx, url); err != nil {

@@ -48,7 +48,7 @@ When the link breaks, listen mends it; when the agent comes back, listen follows
 			}
 			caps := subscriber.ScreenReader(languages...)
 			if braille {
-				caps = subscriber.Braille(languages...)
+				caps = subscriber.Braille(40, languages...)
 			}
 			if cmd.Flags().Changed("rate") {
 				caps.MaxEventsPerSecond = rate
