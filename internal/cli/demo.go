@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -95,7 +94,7 @@ func (d *demo) run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", who.name, err)
 		}
 		defer who.sub.Close()
-		d.say("", fmt.Sprintf("The %s gets %s.", who.name, inWords(who.sub.Accepted().HonoredCapabilities)))
+		d.say("", fmt.Sprintf("The %s gets %s.", who.name, andList(inWords(who.sub.Accepted().HonoredCapabilities, everyTerm(who.caps)))))
 	}
 	var hearing sync.WaitGroup
 	for _, who := range people {
@@ -110,22 +109,6 @@ func (d *demo) run(ctx context.Context) error {
 		d.report(p, people)
 	}
 	return ctx.Err()
-}
-
-// inWords says what was agreed with a person.
-func inWords(c aaep.Capabilities) string {
-	text := fmt.Sprintf("at most %s a second, ", count(c.MaxEventsPerSecond, "event"))
-	if c.PreferredVerbosity == aaep.VerbosityTerse {
-		text += "in few words, "
-	}
-	text += "answers when they are whole, and "
-	if slices.Contains(c.CoalesceBoundaries, aaep.BoundarySentence) {
-		text = strings.Replace(text, "answers when they are whole", "answers sentence by sentence", 1)
-	}
-	if can := c.SupportsConfirmationReply; can != nil && *can {
-		return text + "questions to decide"
-	}
-	return text + "no questions"
 }
 
 // report says what each person received of what the agent produced.

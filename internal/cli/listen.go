@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,21 +15,20 @@ import (
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
-const maxRate = 100000 // of events in a second (§5.3.1)
-
 func listenCommand() *cobra.Command {
-	var asJSON, braille, noReply bool
-	var rate int64
-	var verbosity, boundary string
-	var languages []string
+	var asJSON, noReply bool
+	var ask *asking
 	cmd := &cobra.Command{
 		Use:   "listen ADDRESS",
 		Short: "Follow an agent: hear what it says, sentence by sentence, and answer its questions",
 		Long: `listen follows the agent at ADDRESS and prints one line for each thing there is to know. When the agent asks,
 type your answer and press Enter. What you do not answer is decided as the question says.
 
+--as asks for what suits a device. What a profile says goes over that, and what the other flags say over both.
+
 When the link breaks, listen mends it; when the agent comes back, listen follows it again. Ctrl-C ends.`,
 		Example: `  aaep listen http://127.0.0.1:8080
+  aaep listen --as braille --cells 20 --language es,en http://127.0.0.1:8080
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -43,61 +41,24 @@ When the link breaks, listen mends it; when the agent comes back, listen follows
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
-			if err := checkTerms(rate, verbosity, boundary); err != nil {
+			caps, err := ask.capabilities()
+			if err != nil {
 				return err
-			}
-			caps := subscriber.ScreenReader(languages...)
-			if braille {
-				caps = subscriber.Braille(40, languages...)
-			}
-			if cmd.Flags().Changed("rate") {
-				caps.MaxEventsPerSecond = rate
-			}
-			if verbosity != "" {
-				caps.PreferredVerbosity = aaep.Verbosity(verbosity)
-			}
-			if boundary != "" {
-				caps.CoalesceBoundaries = slices.Compact([]aaep.Boundary{aaep.Boundary(boundary), aaep.BoundaryCompletion})
 			}
 			if noReply || asJSON {
 				caps.SupportsConfirmationReply, caps.SupportsClarificationReply = new(false), new(false)
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: asJSON}
-			return l.listen(ctx, url, caps, cmd.InOrStdin())
+			l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: asJSON, wanted: caps}
+			return l.listen(ctx, url, cmd.InOrStdin())
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
-	f.BoolVar(&braille, "braille", false, "ask for what suits a braille display: one event a second, few words, whole answers")
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
-	f.Int64Var(&rate, "rate", 3, "the most events in a second, from 1 to 100000")
-	f.StringVar(&verbosity, "verbosity", "", "terse, normal or detailed")
-	f.StringVar(&boundary, "boundary", "", "where answers are cut: none, word, sentence, paragraph or completion")
-	f.StringSliceVar(&languages, "language", []string{"en-US"}, "language tags, best first")
+	ask = askingFlags(cmd)
 	return cmd
-}
-
-// checkTerms refuses what no agent could be asked for.
-func checkTerms(rate int64, verbosity, boundary string) error {
-	const help = ".\nSee: aaep listen --help"
-	if rate < 1 || rate > maxRate {
-		return usage("--rate must be from 1 to %d; it is %d"+help, maxRate, rate)
-	}
-	for _, flag := range []struct {
-		name, value string
-		allowed     []string
-	}{
-		{"verbosity", verbosity, []string{"terse", "normal", "detailed"}},
-		{"boundary", boundary, []string{"none", "word", "sentence", "paragraph", "completion"}},
-	} {
-		if last := len(flag.allowed) - 1; flag.value != "" && !slices.Contains(flag.allowed, flag.value) {
-			return usage("--%s must be %s or %s; it is %q"+help, flag.name,
-				strings.Join(flag.allowed[:last], ", "), flag.allowed[last], flag.value)
-		}
-	}
-	return nil
 }
 
 // listener follows one agent on a terminal.
@@ -105,15 +66,16 @@ type listener struct {
 	announcer
 	status announcer
 	json   bool
+	wanted aaep.Capabilities // what was asked for
 	sub    *subscriber.Subscription
 	link   subscriber.Status // as it was last looked at
 	asked  []*question       // the one on the screen first
 }
 
-func (l *listener) listen(ctx context.Context, url string, caps aaep.Capabilities, stdin io.Reader) error {
+func (l *listener) listen(ctx context.Context, url string, stdin io.Reader) error {
 	host, _ := os.Hostname()
 	sub, err := subscriber.Dial(ctx, sse.Dialer{URL: url}, subscriber.Config{
-		ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version, Capabilities: caps})
+		ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version, Capabilities: l.wanted})
 	if err != nil {
 		return dialError(ctx, url, err)
 	}
@@ -125,9 +87,7 @@ func (l *listener) listen(ctx context.Context, url string, caps aaep.Capabilitie
 		name = oneLine(who.AgentID)
 	}
 	l.status.say("aaep", fmt.Sprintf("Following %s. Who it is has not been verified. Ctrl-C ends.", name))
-	if note := sub.Accepted().NegotiationNotes; note != "" {
-		l.status.say("aaep", oneLine(note))
-	}
+	l.explain(l.wanted)
 	lines := readLines(ctx, stdin)
 	events := make(chan *aaep.Event)
 	over := make(chan error, 1)
@@ -174,6 +134,22 @@ func (l *listener) listen(ctx context.Context, url string, caps aaep.Capabilitie
 	}
 }
 
+// terms are what holds now.
+func (l *listener) terms() aaep.Capabilities {
+	return effective(l.wanted, l.sub.Accepted().HonoredCapabilities)
+}
+
+// explain says what of a request the agent did not grant.
+func (l *listener) explain(asked aaep.Capabilities) {
+	note := oneLine(l.sub.Accepted().NegotiationNotes)
+	if note != "" {
+		l.status.say("aaep", note)
+	}
+	if list := notGranted(asked, l.terms(), note != ""); len(list) > 0 {
+		l.status.say("aaep", oneLine("Not granted: "+strings.Join(list, ", ")+"."))
+	}
+}
+
 // looked tells what became of the link since it was last looked at.
 func (l *listener) looked(now subscriber.Status, changed <-chan struct{}) <-chan struct{} {
 	was := l.link
@@ -203,11 +179,12 @@ func (l *listener) announce(ev *aaep.Event) {
 	switch ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
 		if l.canAnswer(ev) {
+			l.say("", felt(ev))
 			l.ask(ev)
 			return
 		}
 	}
-	l.say("", announcement(ev, ev.Verbosity))
+	l.say("", strings.TrimSpace(felt(ev)+" "+announcement(ev, ev.Verbosity)))
 	l.settle(ev)
 }
 

@@ -34,12 +34,11 @@ func (q *question) left() time.Duration {
 
 // canAnswer reports whether the agreed terms let this listener answer an event.
 func (l *listener) canAnswer(ev *aaep.Event) bool {
-	honored := l.sub.Accepted().HonoredCapabilities
-	can := honored.SupportsConfirmationReply
+	terms := l.terms()
 	if ev.Type() == aaep.TypeAwaitingClarification {
-		can = honored.SupportsClarificationReply
+		return isTrue(terms.SupportsClarificationReply)
 	}
-	return can != nil && *can
+	return isTrue(terms.SupportsConfirmationReply)
 }
 
 // ask adds a question. One is put at a time, and none takes the place of another, so that a person never

@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/subscriber"
+)
+
+const maxRate = 100000 // of events in a second (§5.3.1)
+
+// A wish is one thing a person may ask for by a word, as a flag or while they listen.
+type wish struct {
+	name string
+	must string // what the word must be
+	help string // of the flag
+	// set writes the word into c, and reports false where it is not what it must be.
+	set func(c *aaep.Capabilities, word string) bool
+}
+
+var wishes = []wish{
+	{"rate", fmt.Sprintf("a whole number from 1 to %d", maxRate), fmt.Sprintf("at most `N` events in a second, from 1 to %d", maxRate), func(c *aaep.Capabilities, word string) bool {
+		return whole(&c.MaxEventsPerSecond, word, 1, maxRate)
+	}},
+	{"verbosity", "terse, normal or detailed", "how many `WORDS`: terse, normal or detailed", func(c *aaep.Capabilities, word string) bool {
+		c.PreferredVerbosity = aaep.Verbosity(word)
+		return slices.Contains([]string{"terse", "normal", "detailed"}, word)
+	}},
+	{"boundary", "none, word, sentence, paragraph or completion", "where answers are `CUT`: none, word, sentence, paragraph or completion", func(c *aaep.Capabilities, word string) bool {
+		c.CoalesceBoundaries = slices.Compact([]aaep.Boundary{aaep.Boundary(word), aaep.BoundaryCompletion})
+		return slices.Contains([]string{"none", "word", "sentence", "paragraph", "completion"}, word)
+	}},
+	{"language", "language tags such as en-US, best first and joined by commas", "`TAGS` of languages, best first and joined by commas (default en-US)", func(c *aaep.Capabilities, word string) bool {
+		c.Languages = strings.Split(word, ",")
+		seen := map[string]bool{}
+		for i, tag := range c.Languages {
+			tag = strings.TrimSpace(tag)
+			if c.Languages[i] = tag; !aaep.ValidLanguageTag(tag) || seen[tag] || i >= 32 {
+				return false
+			}
+			seen[tag] = true
+		}
+		return true
+	}},
+	{"load", "low, medium or high", "how `MUCH` is told: low, medium or high; low leaves out progress and small steps", func(c *aaep.Capabilities, word string) bool {
+		c.CognitiveLoad = aaep.CognitiveLoad(word)
+		return slices.Contains([]string{"low", "medium", "high"}, word)
+	}},
+	{"pace", "a whole number from 50 to 1000", "how many words a minute your voice speaks, `WPM` from 50 to 1000", func(c *aaep.Capabilities, word string) bool {
+		return whole(&c.PaceWPM, word, 50, 1000)
+	}},
+}
+
+func whole(to *int64, word string, least, most int64) bool {
+	n, err := strconv.ParseInt(word, 10, 64)
+	*to = n
+	return err == nil && n >= least && n <= most
+}
+
+// An aid is what --as names.
+type aid struct {
+	name   string
+	preset func(cells int, languages []string) aaep.Capabilities
+}
+
+var aids = []aid{
+	{"screen-reader", func(_ int, tags []string) aaep.Capabilities { return subscriber.ScreenReader(tags...) }},
+	{"voice-control", func(_ int, tags []string) aaep.Capabilities { return subscriber.VoiceControl(tags...) }},
+	{"braille", func(cells int, tags []string) aaep.Capabilities { return subscriber.Braille(cells, tags...) }},
+	{"captions", func(_ int, tags []string) aaep.Capabilities { return subscriber.Captions(tags...) }},
+	{"haptic", func(_ int, tags []string) aaep.Capabilities {
+		return subscriber.Haptic(patterns...).With(aaep.Capabilities{Languages: tags})
+	}},
+	{"logger", func(_ int, tags []string) aaep.Capabilities {
+		return subscriber.Logger().With(aaep.Capabilities{Languages: tags})
+	}},
+	{"switch", func(_ int, tags []string) aaep.Capabilities { return subscriber.Switch(tags...) }},
+}
+
+// patterns are what the haptic device of a terminal has: words to read. The first stands for what is critical.
+var patterns = []string{"buzz buzz", "buzz", "long buzz"}
+
+// asking is what a person asks for on the command line: a preset, a profile over it, and flags over both.
+type asking struct {
+	as, cells, profile string
+	words              map[string]*string // by wish
+	include, exclude   []string
+	flags              interface{ Changed(string) bool }
+}
+
+func askingFlags(cmd *cobra.Command) *asking {
+	f := cmd.Flags()
+	a := &asking{words: map[string]*string{}, flags: f}
+	f.StringVar(&a.as, "as", "screen-reader", "ask for what suits a `DEVICE`: "+aidNames())
+	f.StringVar(&a.cells, "cells", "40", "how many `CELLS` the braille display has, with --as braille")
+	f.StringVar(&a.profile, "profile", "", "ask for what a JSON `FILE` says, as it is on the wire; it goes over --as")
+	for _, t := range wishes {
+		a.words[t.name] = f.String(t.name, "", t.help)
+	}
+	f.StringSliceVar(&a.include, "include", nil, "send only events of these `TYPES`, such as aaep:agent.session.*, and what is critical")
+	f.StringSliceVar(&a.exclude, "exclude", nil, "leave out events of these `TYPES`, such as aaep:agent.state.changed")
+	return a
+}
+
+func aidNames() string {
+	var names []string
+	for _, d := range aids {
+		names = append(names, d.name)
+	}
+	return orList(names)
+}
+
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// capabilities are what to ask for. An error says which word is wrong and what would be right.
+func (a *asking) capabilities() (aaep.Capabilities, error) {
+	wrong := func(flag, must, is string) (aaep.Capabilities, error) {
+		return aaep.Capabilities{}, usage("--%s must be %s; it is %q.\nSee: aaep listen --help", flag, must, is)
+	}
+	var flags aaep.Capabilities
+	for _, t := range wishes {
+		if word := *a.words[t.name]; a.flags.Changed(t.name) && !t.set(&flags, word) {
+			return wrong(t.name, t.must, word)
+		}
+	}
+	for _, f := range []struct {
+		flag string
+		list []string
+	}{{"include", a.include}, {"exclude", a.exclude}} {
+		for _, pattern := range f.list {
+			if !validPattern(pattern) {
+				return wrong(f.flag, "types of events such as aaep:agent.state.changed, or how they begin and *, such as aaep:agent.state.*", pattern)
+			}
+		}
+	}
+	i := slices.IndexFunc(aids, func(d aid) bool { return d.name == a.as })
+	if i < 0 {
+		return wrong("as", aidNames(), a.as)
+	}
+	if a.flags.Changed("cells") && a.as != "braille" {
+		return aaep.Capabilities{}, usage("--cells is for a braille display; use it with --as braille.\nSee: aaep listen --help")
+	}
+	var cells int64
+	if !whole(&cells, a.cells, 1, 1000) {
+		return wrong("cells", "a whole number from 1 to 1000", a.cells)
+	}
+	c := aids[i].preset(int(cells), []string{"en-US"})
+	if a.profile != "" {
+		profile, err := readProfile(a.profile)
+		if err != nil {
+			return aaep.Capabilities{}, err
+		}
+		c = over(c, profile)
+	}
+	c = c.With(flags)
+	if a.include != nil || a.exclude != nil {
+		filters := aaep.EventFilters{}
+		if c.EventFilters != nil {
+			filters = *c.EventFilters
+		}
+		if a.include != nil {
+			filters.Include = slices.Compact(slices.Sorted(slices.Values(a.include)))
+		}
+		if a.exclude != nil {
+			filters.Exclude = slices.Compact(slices.Sorted(slices.Values(a.exclude)))
+		}
+		c.EventFilters = &filters
+	}
+	return c, nil
+}
+
+// over is c with change in place of what it says. Extensions of both stay named: each is asked for by itself.
+func over(c, change aaep.Capabilities) aaep.Capabilities {
+	for _, uri := range c.SupportedExtensions {
+		if change.SupportedExtensions != nil && !slices.Contains(change.SupportedExtensions, uri) {
+			change.SupportedExtensions = append(slices.Clip(change.SupportedExtensions), uri)
+		}
+	}
+	return c.With(change)
+}
+
+// validPattern reports whether a pattern can match a type: types have a prefix and a colon (§5.3.1.7).
+func validPattern(pattern string) bool {
+	literal, open := strings.CutSuffix(pattern, "*")
+	prefix, _, typed := strings.Cut(literal, ":")
+	return len(pattern) <= 256 && !strings.ContainsAny(literal, "* ") && (typed && prefix != "" || open && !typed)
+}
+
+const maxProfile = 1 << 20
+
+// readProfile reads a capability object, as it stands in a subscription.request, from a file.
+func readProfile(name string) (aaep.Capabilities, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return aaep.Capabilities{}, usage("cannot read the profile %s: %s", name, innermost(err))
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxProfile+1))
+	if err != nil {
+		return aaep.Capabilities{}, usage("cannot read the profile %s: %s", name, innermost(err))
+	}
+	c, err := parseProfile(data)
+	if err != nil {
+		return aaep.Capabilities{}, usage("the profile %s cannot be used: %w", name, err)
+	}
+	return c, nil
+}
+
+func parseProfile(data []byte) (c aaep.Capabilities, err error) {
+	const such = `; an example is {"preferred_verbosity": "terse", "pace_wpm": 300}`
+	var syntax *json.SyntaxError
+	switch err := json.Unmarshal(data, new(json.RawMessage)); {
+	case len(data) > maxProfile:
+		return c, errors.New("it is too long")
+	case errors.As(err, &syntax):
+		line := 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
+		return c, fmt.Errorf("line %d is not JSON: %w%s", line, err, such)
+	case err != nil:
+		return c, err
+	case bytes.TrimSpace(data)[0] != '{':
+		return c, errors.New("it is not a JSON object" + such)
+	}
+	// As part of a request it is read exactly as a producer would read it.
+	request := slices.Concat([]byte(`{"type":"subscription.request","aaep_version":"`+aaep.Version+`","subscriber_id":"profile","capabilities":`), data, []byte("}"))
+	m, err := aaep.Decode(request)
+	if err == nil {
+		err = aaep.Validate(m)
+	}
+	if err == nil {
+		c = m.(*aaep.SubscriptionRequest).Capabilities
+		err = extensions.Check(c)
+	}
+	var invalid *aaep.InvalidError
+	if !errors.As(err, &invalid) {
+		return c, err
+	}
+	var list []string
+	for _, v := range invalid.Violations {
+		_, member, _ := strings.Cut(v.Pointer, "/capabilities/")
+		problem := v.Problem
+		if v.Requirement == "HS-041" && !strings.Contains(member, "/") && problem == "must be an object" {
+			problem = "is no capability of AAEP; if it is an extension it must be an object"
+		}
+		list = append(list, strings.TrimSpace(strings.ReplaceAll(member, "/", " ")+" "+problem))
+	}
+	return c, errors.New(strings.Join(list, "; "))
+}
