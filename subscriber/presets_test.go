@@ -25,7 +25,7 @@ func request(c aaep.Capabilities) *aaep.SubscriptionRequest {
 }
 
 // Every preset can be sent, and a producer that has the language honors each word of it. HS-008, HS-012, HS-017,
-// HS-023, HS-041, EXT-011
+// HS-023, HS-041
 func TestPresets(t *testing.T) {
 	offer := handshake.Offer{Languages: []string{"en-US"}, Levels: []int64{1, 2}, Extensions: extensions.All()}
 	for name, c := range presets {
@@ -92,7 +92,7 @@ func TestPresetsAreValues(t *testing.T) {
 	}
 }
 
-// What no device has is not sent: the error says what it was and what would be right. HS-041, EXT-011
+// What no device has is not sent: the error says what it was and what would be right. HS-041
 func TestPresetsRefused(t *testing.T) {
 	for _, tt := range []struct {
 		c    aaep.Capabilities

@@ -118,7 +118,7 @@ func TestRenegotiateInvalid(t *testing.T) {
 		sub, p := open(t, newStage(), Config{})
 		_, err := sub.Renegotiate(t.Context(), aaep.Capabilities{PaceWPM: 1})
 		wantError(t, "Renegotiate", err, "/capabilities/pace_wpm")
-		_, err = sub.Renegotiate(t.Context(), Braille(0)) // EXT-011
+		_, err = sub.Renegotiate(t.Context(), Braille(0)) // HS-041
 		wantError(t, "Renegotiate", err, "/capabilities/braille/cells")
 		p.silent(t, time.Second)
 		done := renegotiate(t.Context(), sub, aaep.Capabilities{PaceWPM: 100})

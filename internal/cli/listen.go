@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,8 @@ func listenCommand() *cobra.Command {
 		Short: "Follow an agent: hear what it says, sentence by sentence, and answer its questions",
 		Long: `listen follows the agent at ADDRESS and prints one line for each thing there is to know. When the agent asks,
 type your answer and press Enter. What you do not answer is decided as the question says.
+
+While it runs, a line that begins with a slash changes what you get, such as /rate 1; /help lists them.
 
 --as asks for what suits a device. What a profile says goes over that, and what the other flags say over both.
 
@@ -70,6 +73,12 @@ type listener struct {
 	sub    *subscriber.Subscription
 	link   subscriber.Status // as it was last looked at
 	asked  []*question       // the one on the screen first
+	note   string            // of the agent, about the terms; said once
+
+	changing bool               // other terms are asked for
+	later    *aaep.Capabilities // to ask for after that
+	changed  chan renegotiated
+	quiet    <-chan time.Time // when it is over; nil where it is not quiet
 }
 
 func (l *listener) listen(ctx context.Context, url string, stdin io.Reader) error {
@@ -80,15 +89,22 @@ func (l *listener) listen(ctx context.Context, url string, stdin io.Reader) erro
 		return dialError(ctx, url, err)
 	}
 	defer sub.Close()
+	return l.follow(ctx, sub, readLines(ctx, stdin))
+}
+
+// follow tells what comes, and obeys the lines a person types, until ctx or the subscription ends.
+func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lines <-chan typed) error {
 	l.sub = sub
 	who := sub.Accepted().Producer
 	name := oneLine(who.AgentName)
 	if name == "" {
 		name = oneLine(who.AgentID)
 	}
-	l.status.say("aaep", fmt.Sprintf("Following %s. Who it is has not been verified. Ctrl-C ends.", name))
+	l.status.say("aaep", fmt.Sprintf("Following %s. Who it is has not been verified. Type /help for commands. Ctrl-C ends.", name))
 	l.explain(l.wanted)
-	lines := readLines(ctx, stdin)
+	if isQuiet(l.terms()) {
+		l.quiet = time.After(quietTime)
+	}
 	events := make(chan *aaep.Event)
 	over := make(chan error, 1)
 	go func() {
@@ -104,8 +120,9 @@ func (l *listener) listen(ctx context.Context, url string, stdin io.Reader) erro
 		}
 		over <- nil
 	}()
-	var changed <-chan struct{}
-	l.link, changed = sub.Status()
+	l.changed = make(chan renegotiated, 1)
+	var moved <-chan struct{}
+	l.link, moved = sub.Status()
 	for {
 		select {
 		case ev := <-events:
@@ -120,9 +137,17 @@ func (l *listener) listen(ctx context.Context, url string, stdin io.Reader) erro
 				continue
 			}
 			l.looked(sub.Status())
-			l.answer(ctx, line)
-		case <-changed:
-			changed = l.looked(sub.Status())
+			if strings.HasPrefix(line.text, "/") {
+				l.command(ctx, line.text)
+			} else {
+				l.answer(ctx, line)
+			}
+		case <-moved:
+			moved = l.looked(sub.Status())
+		case r := <-l.changed:
+			l.agreed(ctx, r)
+		case <-l.quiet:
+			l.change(ctx, l.presence(false))
 		case err := <-over:
 			if err == nil || ctx.Err() != nil {
 				return nil
@@ -142,9 +167,10 @@ func (l *listener) terms() aaep.Capabilities {
 // explain says what of a request the agent did not grant.
 func (l *listener) explain(asked aaep.Capabilities) {
 	note := oneLine(l.sub.Accepted().NegotiationNotes)
-	if note != "" {
+	if note != "" && note != l.note {
 		l.status.say("aaep", note)
 	}
+	l.note = note
 	if list := notGranted(asked, l.terms(), note != ""); len(list) > 0 {
 		l.status.say("aaep", oneLine("Not granted: "+strings.Join(list, ", ")+"."))
 	}
@@ -165,6 +191,9 @@ func (l *listener) looked(now subscriber.Status, changed <-chan struct{}) <-chan
 	if was.Subscribed != now.Subscribed && len(l.asked) > 0 {
 		l.asked = nil // they went with the subscription they came on
 		l.status.say("aaep", "The question is no longer open. If it still matters, the agent asks again.")
+	}
+	if was.Subscribed != now.Subscribed && l.quiet != nil {
+		l.quiet = time.After(quietTime) // it was asked for anew
 	}
 	return changed
 }

@@ -37,7 +37,7 @@ func askedBy(t *testing.T, profile string, args ...string) (aaep.Capabilities, s
 	return c, ""
 }
 
-// The preset comes first, the profile goes over it, and the other flags over both. HS-073
+// The preset comes first, the profile goes over it, and the other flags over both. HS-008
 func TestAsking(t *testing.T) {
 	noHistory := aaep.EventFilters{Include: []string{"aaep:agent.*"}, Exclude: []string{"aaep:agent.state.changed"}}
 	for _, tt := range []struct {
@@ -115,7 +115,7 @@ func TestAskingRefused(t *testing.T) {
 	}
 }
 
-// Terms are said in words, and so is what was not granted. D-45, HS-046
+// Terms are said in words, and so is what was not granted. D-45
 func TestInWords(t *testing.T) {
 	for _, tt := range []struct {
 		c    aaep.Capabilities
