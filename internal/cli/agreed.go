@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -68,7 +67,7 @@ func languagesInWords(tags []string) string {
 	if len(tags) == 0 {
 		return "in the agent's own language"
 	}
-	return "in " + strings.Join(tags, ", or else ")
+	return "in the language " + strings.Join(tags, ", or else ")
 }
 
 func verbosityInWords(v aaep.Verbosity) string {
@@ -194,22 +193,27 @@ func andList(words []string) string {
 		return "nothing else"
 	case 0:
 		return words[0]
+	case 1:
+		return words[0] + " and " + words[1]
 	default:
-		return strings.Join(words[:last], ", ") + " and " + words[last]
+		return strings.Join(words[:last], ", ") + ", and " + words[last]
 	}
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// felt is the pattern that comes with an event for a haptic device, in brackets, or "".
-func felt(ev *aaep.Event) string {
-	data := ev.Extensions[extensions.HapticVocabulary.Prefix]
-	if data == nil {
+// felt is the pattern that comes with an event for a haptic device, in brackets, or "". That the agent waits comes
+// without one where the device is not asked itself; its first says so.
+func felt(ev *aaep.Event, device aaep.Capabilities) string {
+	data, has := ev.Extensions[extensions.HapticVocabulary.Prefix]
+	pattern := read[extensions.HapticData](data).Pattern
+	if p, ok := ev.Payload.(*aaep.StateChanged); ok && !has && p.ToState == aaep.StateAwaitingInput {
+		if own := read[extensions.Haptic](device.Extensions[extensions.HapticVocabulary.Prefix]).PatternsSupported; len(own) > 0 {
+			pattern = own[0]
+		}
+	}
+	if pattern = oneLine(pattern); pattern == "" {
 		return ""
 	}
-	pattern := oneLine(read[extensions.HapticData](data).Pattern)
-	if pattern == "" {
-		return ""
-	}
-	return fmt.Sprintf("[%s]", pattern)
+	return "[" + pattern + "]"
 }

@@ -111,10 +111,10 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// newProducer is the producer of an agent that has a name and a language.
-func newProducer(name, language string) (*producer.Producer, error) {
+// newProducer is the producer of an agent that has a name and a language, and some of its text in more.
+func newProducer(name, language string, more ...string) (*producer.Producer, error) {
 	return producer.New(producer.Config{
 		Agent:    aaep.Producer{AgentID: name, AgentName: name},
-		Language: language, AnyLanguage: true, FromStart: true,
+		Language: language, Languages: more, AnyLanguage: true, FromStart: true,
 	})
 }

@@ -130,8 +130,8 @@ func TestCommands(t *testing.T) {
 			e.wants("/load medium", "From now on: answers sentence by sentence and the usual steps.")
 			e.wants("/PACE  300", "From now on: a pace of 300 words a minute.")
 			e.wants("/boundary word", "From now on: answers word by word.")
-			e.wants("/terms", "You get at most 10 events a second, in en-US, in few words, answers word by word, the usual steps, "+
-				"a pace of 300 words a minute and questions to decide.")
+			e.wants("/terms", "You get at most 10 events a second, in the language en-US, in few words, answers word by word, the usual steps, "+
+				"a pace of 300 words a minute, and questions to decide.")
 			if got := e.types("/help"); !strings.HasPrefix(got, "aaep: Type a line with one of these:\naaep: /rate 1: ") {
 				t.Errorf("/help: %q", got)
 			}
@@ -182,8 +182,8 @@ func TestLanguageCommand(t *testing.T) {
 		p, dial := agentOf(t, producer.Config{})
 		defer p.Shutdown(t.Context())
 		e := listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *ear) {
-			e.wants("/language yo, ha", "From now on: in en-US.", "Not granted: the language yo, the language ha.")
-			e.wants("/language en", "From now on: in en, or else en-US.")
+			e.wants("/language yo, ha", "From now on: in the language en-US.", "Not granted: the language yo, the language ha.")
+			e.wants("/language en", "From now on: in the language en, or else en-US.")
 			e.wants("/rate 1", "From now on: at most 1 event a second.")
 			if got := p.Subscriptions(); len(got) != 1 || !got[0].Connected {
 				t.Errorf("subscriptions %+v", got)
@@ -217,7 +217,7 @@ func TestCommandWhileAsked(t *testing.T) {
 			pass(5 * time.Second) // the question is read
 			e.wants("/rate 1", "From now on: at most 1 event a second.")
 			e.wants("/y", "There is no command /y. Type /help for those there are. If it is your answer, type a space before it.")
-			e.wants("/terms", "You get at most 1 event a second, in en-US, in a normal number of words, answers sentence by sentence, the usual steps and questions to decide.")
+			e.wants("/terms", "You get at most 1 event a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide.")
 			e.wants("maybe", "That is no answer. "+promptDecision)
 			select {
 			case err := <-paid:
@@ -437,7 +437,7 @@ func TestCommandsAtOnce(t *testing.T) {
 			e.wants("/rate 1")
 			e.wants("/rate 5")
 			e.wants("/verbosity terse")
-			e.wants("/terms", "You get at most 2 events a second, in en-US, in a normal number of words, answers sentence by sentence, the usual steps and questions to decide.")
+			e.wants("/terms", "You get at most 2 events a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide.")
 			e.wants("y", "Nothing is being asked.")
 			e.err.Reset()
 			s.let <- struct{}{}

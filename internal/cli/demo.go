@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,10 +25,10 @@ func demoCommand() *cobra.Command {
 	var answer string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See the whole story: an agent speaks, two people follow it, one of them decides",
-		Long: `demo runs a small retirement planner and two people who follow it, over real connections on this machine: one
-with a screen reader, who can answer, and one with a braille display, who only reads. You answer for the first.
-No real money moves.`,
+		Short: "See the whole story: an agent speaks, four listeners follow it, one of them decides",
+		Long: `demo runs a small retirement planner and four listeners, over real connections on this machine: somebody with a
+screen reader, who can answer; somebody who reads Spanish on a braille display and goes along; a band on the wrist;
+and a log. Each gets its own stream. You answer for the first. No real money moves.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in, isFile := cmd.InOrStdin().(*os.File)
@@ -70,7 +72,7 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context) error {
-	p, err := newProducer("retirement-planner", "en-US")
+	p, err := newProducer("retirement-planner", "en-US", "es")
 	if err != nil {
 		return err
 	}
@@ -83,18 +85,22 @@ func (d *demo) run(ctx context.Context) error {
 	defer func() { p.Shutdown(ctx); <-served }()
 
 	url := "http://" + ln.Addr().String()
-	d.say("", "A retirement planner is at work. Two people follow it, each in their own way.")
+	d.say("", "A retirement planner is at work. Four follow it, each in their own way.")
+	readsOnly := aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}
+	english := func(ev *aaep.Event) string { return announcement(ev, ev.Verbosity) }
+	feels := func(ev *aaep.Event) string { return felt(ev, subscriber.Haptic(patterns...)) }
 	people := []*person{
-		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), decides: true},
-		{demo: d, name: "braille display", caps: subscriber.Braille(40, "en-US").With(aaep.Capabilities{
-			SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)})},
+		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), notices: english, decides: true},
+		{demo: d, name: "braille display", caps: subscriber.Braille(40, "es").With(readsOnly), notices: inSpanish},
+		{demo: d, name: "haptic band", caps: subscriber.Haptic(patterns...), notices: feels},
+		{demo: d, name: "log", caps: subscriber.Logger(), notices: func(*aaep.Event) string { return "" }},
 	}
 	for _, who := range people {
 		if err := who.subscribe(ctx, url); err != nil {
 			return fmt.Errorf("%s: %w", who.name, err)
 		}
 		defer who.sub.Close()
-		d.say("", fmt.Sprintf("The %s gets %s.", who.name, andList(inWords(who.sub.Accepted().HonoredCapabilities, everyTerm(who.caps)))))
+		d.say("", fmt.Sprintf("The %s gets %s.", who.name, who.agreed()))
 	}
 	var hearing sync.WaitGroup
 	for _, who := range people {
@@ -111,6 +117,34 @@ func (d *demo) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// agreed says in short what was agreed with a listener.
+func (w *person) agreed() string {
+	c := effective(w.caps, w.sub.Accepted().HonoredCapabilities)
+	about := aaep.Capabilities{MaxEventsPerSecond: 1, SupportsConfirmationReply: new(true),
+		Extensions: map[string]json.RawMessage{"braille": nil, "haptic": nil}}
+	if c.Extensions["haptic"] == nil {
+		about.Languages, about.CoalesceBoundaries = c.Languages, c.CoalesceBoundaries
+		if c.PreferredVerbosity != aaep.VerbosityNormal {
+			about.PreferredVerbosity = c.PreferredVerbosity
+		}
+	}
+	return andList(inWords(c, about))
+}
+
+// inSpanish is what somebody reads who reads Spanish. The answer itself stays in the language it is written in.
+func inSpanish(ev *aaep.Event) string {
+	text := ev.Text(ev.Verbosity)
+	switch p := ev.Payload.(type) {
+	case *aaep.StateChanged:
+		if p.ToState == aaep.StateAwaitingInput && !strings.HasPrefix(text, "Esperando") {
+			return "Esperando una respuesta: " + text
+		}
+	case *aaep.SessionCompleted:
+		return "Hecho. " + text
+	}
+	return text
+}
+
 // report says what each person received of what the agent produced.
 func (d *demo) report(p *producer.Producer, people []*person) {
 	d.say("", fmt.Sprintf("The agent produced %s.", count(p.Produced(), "event")))
@@ -123,12 +157,27 @@ func (d *demo) report(p *producer.Producer, people []*person) {
 			continue
 		}
 		status := statuses[i]
-		kept := ""
-		if status.Filtered > 0 {
-			kept = fmt.Sprintf(" %d not meant for it,", status.Filtered)
+		text := fmt.Sprintf("The %s received %d", who.name, len(who.received))
+		if status.Terms.MaxEventsPerSecond == 0 {
+			text += " as they were made"
 		}
-		d.say("", fmt.Sprintf("The %s received %d, with %d others merged into them,%s and never more than %d in a second; it had asked for at most %d.",
-			who.name, len(who.received), status.Merged, kept, highestRate(who.received), status.Terms.MaxEventsPerSecond))
+		if status.Merged > 0 {
+			text += fmt.Sprintf(", with %d others merged into them", status.Merged)
+		}
+		if status.Filtered > 0 {
+			text += fmt.Sprintf(", %d not meant for it", status.Filtered)
+		}
+		if limit := who.caps.MaxEventsPerSecond; limit > 0 {
+			before, after := who.received, []receipt(nil)
+			if i := slices.IndexFunc(before, func(r receipt) bool { return !who.less.IsZero() && r.at.After(who.less) }); i >= 0 {
+				before, after = before[:i], before[i:]
+			}
+			text += fmt.Sprintf(", and never more than %d in a second; it had asked for at most %d", highestRate(before), limit)
+			if after != nil {
+				text += fmt.Sprintf(". After it asked for at most %d, it was never more than %d", status.Terms.MaxEventsPerSecond, highestRate(after))
+			}
+		}
+		d.say("", text+".")
 	}
 }
 
@@ -137,9 +186,11 @@ type person struct {
 	*demo
 	name     string
 	caps     aaep.Capabilities
+	notices  func(*aaep.Event) string // what the person has of an event
 	decides  bool
 	sub      *subscriber.Subscription
 	received []receipt
+	less     time.Time // when other terms were agreed upon
 }
 
 type receipt struct {
@@ -156,6 +207,9 @@ func (w *person) subscribe(ctx context.Context, url string) (err error) {
 func (w *person) follow(ctx context.Context) {
 	var question *aaep.Event
 	var settled chan struct{} // closed when that is over
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	asked := false
 	for ev, err := range w.sub.Events(ctx) {
 		if err != nil {
 			if ctx.Err() == nil {
@@ -168,8 +222,12 @@ func (w *person) follow(ctx context.Context) {
 			close(settled)
 			question = nil
 		}
-		text := announcement(ev, ev.Verbosity)
-		if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && w.decides {
+		text := w.notices(ev)
+		if ev.Type() == aaep.TypeOutputStreaming && w.decides && !asked {
+			asked = true
+			w.say(w.name, text)
+			asking.Go(func() { w.askForLess(ctx) })
+		} else if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && w.decides {
 			question, settled = ev, make(chan struct{})
 			if w.answer == "" {
 				text += "\n" + promptDecision
@@ -183,6 +241,20 @@ func (w *person) follow(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// askForLess changes the terms while the agent talks.
+func (w *person) askForLess(ctx context.Context) {
+	change := aaep.Capabilities{MaxEventsPerSecond: 1, PreferredVerbosity: aaep.VerbosityTerse}
+	w.say(w.name, "That is a lot. The person asks for less.")
+	if _, err := w.sub.Renegotiate(ctx, change); err != nil {
+		if ctx.Err() == nil {
+			w.say(w.name, "Not changed: "+sentence(plain(err)))
+		}
+		return
+	}
+	w.less = time.Now()
+	w.say(w.name, "From now on: "+andList(inWords(w.sub.Accepted().HonoredCapabilities, change))+".")
 }
 
 // decide sends what the person at the keyboard says while the question is open, or what --answer said for

@@ -208,12 +208,12 @@ func (l *listener) announce(ev *aaep.Event) {
 	switch ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
 		if l.canAnswer(ev) {
-			l.say("", felt(ev))
+			l.say("", felt(ev, l.terms()))
 			l.ask(ev)
 			return
 		}
 	}
-	l.say("", strings.TrimSpace(felt(ev)+" "+announcement(ev, ev.Verbosity)))
+	l.say("", strings.TrimSpace(felt(ev, l.terms())+" "+announcement(ev, ev.Verbosity)))
 	l.settle(ev)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -32,31 +33,28 @@ const decidingTime = 2 * time.Second
 func (a *planner) work(ctx context.Context, p *producer.Producer) error {
 	a.checking, a.savings = 4200, 61500
 	a.say(fmt.Sprintf("checking holds %s, savings %s.", dollars(a.checking), dollars(a.savings)))
-	s, err := p.StartSession(ctx, aaep.Text{
-		Terse:  "Planning.",
-		Normal: "Planning your retirement.",
-	})
+	s, err := p.StartSession(ctx, aaep.Text{Terse: "Planning.", Normal: "Planning your retirement."}.
+		In("es", aaep.Text{Terse: "Planificando.", Normal: "Planificando su jubilación."}).
+		With(extensions.HapticVocabulary, extensions.HapticData{Pattern: "buzz"}))
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 
-	var years, total float64
-	_, err = s.Tool(ctx, producer.Tool{Name: "project_savings", Action: aaep.Text{Terse: "Projecting.", Normal: "Projecting your savings to the age of 67."}},
+	var total float64
+	_, err = s.Tool(ctx, producer.Tool{Name: "project_savings",
+		Action: aaep.Text{Terse: "Projecting.", Normal: "Projecting your savings to the age of 67."}.
+			In("es", aaep.Text{Terse: "Calculando.", Normal: "Calculando sus ahorros hasta los 67 años."})},
 		func(context.Context) (string, error) {
-			years = 67 - 41
-			total = project(a.savings, 500, 0.04, years)
+			total = project(a.savings, 500, 0.04, 67-41)
 			return fmt.Sprintf("%.0f", total), nil
 		})
 	if err != nil {
 		return err
 	}
 	out := s.Output()
-	err = stream(ctx, out, fmt.Sprintf(`You have %s in savings. If you add $500 a month, as you do now, and earn 4 percent a year, you will have about %s when you are 67. That is %.0f years from now.
-
-Dr. Okafor's rule of thumb, i.e. a yearly withdrawal of 4 percent, gives you %s a month. You said that you want $4,000. To get there, pay in a little more each month, or work two years longer.
-
-I suggest that you begin today, with $500 from your checking account.`, dollars(a.savings), dollars(math.Round(total)), years, dollars(math.Round(total*0.04/12))))
+	err = stream(ctx, out, fmt.Sprintf(`You have %s in savings. With $500 more a month, at 4 percent a year, you will have about %s when you are 67. Dr. Okafor's rule of thumb gives you 4 percent, i.e. %s a month.`,
+		dollars(a.savings), dollars(math.Round(total)), dollars(math.Round(total*0.04/12))))
 	if err != nil {
 		return err
 	}
@@ -67,23 +65,28 @@ I suggest that you begin today, with $500 from your checking account.`, dollars(
 
 	_, err = s.Tool(ctx, producer.Tool{
 		Name: "transfer_funds", Risk: aaep.RiskHigh, Irreversible: true, Timeout: a.timeout,
-		Action:      aaep.Say("Transfer $500 from checking to your retirement savings."),
-		Consequence: aaep.Say("The money moves at once and cannot be taken out before you are 60."),
+		Action: aaep.Say("Transfer $500 from checking to your retirement savings.").
+			In("es", aaep.Say("Transferir 500 dólares a su jubilación.")).
+			With(extensions.HapticVocabulary, extensions.HapticData{Pattern: "buzz buzz"}),
+		Consequence: aaep.Say("The money moves at once and cannot be taken out before you are 60.").
+			In("es", aaep.Say("El dinero se mueve ya y no puede sacarse antes de los 60 años.")),
 	}, func(context.Context) (string, error) {
 		a.checking -= 500
 		a.savings += 500
 		a.say(fmt.Sprintf("moved the money: checking holds %s, savings %s.", dollars(a.checking), dollars(a.savings)))
 		return "done", nil
 	})
-	end := aaep.Say("Your plan is ready, and the first $500 is in your savings.")
+	end := aaep.Text{Terse: "Plan ready, $500 saved.", Normal: "Your plan is ready, and the first $500 is in your savings."}.
+		In("es", aaep.Say("Plan listo, 500 dólares ahorrados."))
 	switch {
 	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
 		a.say(fmt.Sprintf("did not move the money: checking still holds %s.", dollars(a.checking)))
-		end = aaep.Say("Your plan is ready. No money was moved.")
+		end = aaep.Text{Terse: "Plan ready, no money moved.", Normal: "Your plan is ready. No money was moved."}.
+			In("es", aaep.Say("Plan listo. No se movió dinero."))
 	case err != nil:
 		return err
 	}
-	return s.Complete(end)
+	return s.Complete(end.With(extensions.HapticVocabulary, extensions.HapticData{Pattern: "long buzz"}))
 }
 
 // project is the future value of savings and monthly payments at a yearly rate.

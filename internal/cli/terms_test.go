@@ -121,15 +121,15 @@ func TestInWords(t *testing.T) {
 		c    aaep.Capabilities
 		want string
 	}{
-		{subscriber.ScreenReader("en-US"), "at most 2 events a second, in en-US, in a normal number of words, answers sentence by sentence, the usual steps and questions to decide"},
-		{subscriber.Braille(20, "yo", "en"), "at most 1 event a second, in yo, or else en, in few words, answers when they are whole, the usual steps, text cut to 20 cells, 3 times the time to answer and questions to decide"},
-		{subscriber.Haptic("buzz", "pulse"), "at most 1 event a second, in the agent's own language, in few words, answers when they are whole, only the main steps, only what is critical and aaep:agent.session.* and aaep:agent.state.changed, the patterns buzz and pulse and no questions"},
-		{subscriber.Logger(), "every event as it comes, in the agent's own language, in many words, answers as they are written, every small step and no questions"},
+		{subscriber.ScreenReader("en-US"), "at most 2 events a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide"},
+		{subscriber.Braille(20, "yo", "en"), "at most 1 event a second, in the language yo, or else en, in few words, answers when they are whole, the usual steps, text cut to 20 cells, 3 times the time to answer, and questions to decide"},
+		{subscriber.Haptic("buzz", "pulse"), "at most 1 event a second, in the agent's own language, in few words, answers when they are whole, only the main steps, only what is critical and aaep:agent.session.* and aaep:agent.state.changed, the patterns buzz and pulse, and no questions"},
+		{subscriber.Logger(), "every event as it comes, in the agent's own language, in many words, answers as they are written, every small step, and no questions"},
 		{aaep.Capabilities{MaxEventsPerSecond: 100000, CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryParagraph, aaep.BoundaryWord}, PaceWPM: 300,
 			CognitiveLoad: aaep.LoadLow, EventFilters: &aaep.EventFilters{Include: []string{}, Exclude: []string{"a:b"}},
 			Extensions: map[string]json.RawMessage{"acme": json.RawMessage("{}"), "timing": json.RawMessage(`3`), "delivery": json.RawMessage(`{"presence":"user_typing"}`)}},
 			"at most 100,000 events a second, in the agent's own language, in a normal number of words, answers paragraph by paragraph, only the main steps, " +
-				"a pace of 300 words a minute, only what is critical and nothing else, without a:b, the extension acme, quiet, except for what cannot wait and no questions"},
+				"a pace of 300 words a minute, only what is critical and nothing else, without a:b, the extension acme, quiet, except for what cannot wait, and no questions"},
 	} {
 		if got := andList(inWords(tt.c, everyTerm(tt.c))); got != tt.want {
 			t.Errorf("%q, want\n%q", got, tt.want)
@@ -173,8 +173,12 @@ func TestFelt(t *testing.T) {
 		if data != "" {
 			ev.Extensions = map[string]json.RawMessage{"haptic": json.RawMessage(data)}
 		}
-		if got := felt(ev); got != want {
+		if got := felt(ev, subscriber.Haptic("long")); got != want {
 			t.Errorf("felt(%s) = %q, want %q", data, got, want)
 		}
+	}
+	waits := event(&aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "")
+	if got := felt(waits, subscriber.Haptic("long", "short")) + felt(waits, subscriber.ScreenReader()); got != "[long]" {
+		t.Errorf("that the agent waits is felt as %q, want the first pattern, and only by a device", got)
 	}
 }
