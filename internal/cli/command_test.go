@@ -235,8 +235,8 @@ func TestCommandWhileAsked(t *testing.T) {
 				where <- answer
 			}()
 			pass(5 * time.Second)
-			e.wants(" /home/ada", "Answer sent.")
-			if got := <-where; got != "/home/ada" {
+			e.wants(" /letters/ada", "Answer sent.")
+			if got := <-where; got != "/letters/ada" {
 				t.Errorf("the answer is %v", got)
 			}
 		})

@@ -102,7 +102,8 @@ type asking struct {
 func askingFlags(cmd *cobra.Command) *asking {
 	f := cmd.Flags()
 	a := &asking{words: map[string]*string{}, flags: f}
-	f.StringVar(&a.as, "as", "screen-reader", "ask for what suits a `DEVICE`: "+aidNames())
+	f.StringVar(&a.as, "as", "screen-reader", "ask for what suits a `DEVICE` (default screen-reader):\n"+aidNames())
+	f.Lookup("as").DefValue = "" // it is said in the first line
 	f.StringVar(&a.cells, "cells", "40", "how many `CELLS` the braille display has, with --as braille")
 	f.StringVar(&a.profile, "profile", "", "ask for what a JSON `FILE` says, as it is on the wire; it goes over --as")
 	for _, t := range wishes {
