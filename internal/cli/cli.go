@@ -111,10 +111,9 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// newProducer is the producer of an agent that has a name and a language, and some of its text in more.
-func newProducer(name, language string, more ...string) (*producer.Producer, error) {
-	return producer.New(producer.Config{
-		Agent:    aaep.Producer{AgentID: name, AgentName: name},
-		Language: language, Languages: more, AnyLanguage: true, FromStart: true,
-	})
+// newProducer is the producer of an agent that has a name, and may be followed by anybody from the start.
+func newProducer(name string, cfg producer.Config) (*producer.Producer, error) {
+	cfg.Agent = aaep.Producer{AgentID: name, AgentName: name}
+	cfg.AnyLanguage, cfg.FromStart = true, true
+	return producer.New(cfg)
 }

@@ -72,7 +72,7 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context) error {
-	p, err := newProducer("retirement-planner", "en-US", "es")
+	p, err := newProducer("retirement-planner", producer.Config{Language: "en-US", Languages: []string{"es"}, ShortTimeouts: true})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func asker() {
 	listeners := flag.Int("listeners", 1, "to wait for")
 	flag.Parse()
 	ctx := context.Background()
-	p := must(newProducer("asker", "en-US"))
+	p := must(newProducer("asker", producer.Config{ShortTimeouts: true}))
 	ln := must(serve.Listen(ctx, "127.0.0.1:0"))
 	go serve.Serve(ctx, ln, p)
 	fmt.Fprintf(os.Stderr, "Serving http://%s\n", ln.Addr())

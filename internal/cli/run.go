@@ -89,7 +89,7 @@ func (r *runner) run(ctx context.Context, addr, language string) error {
 			return &exitError{exitFailed, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))}
 		}
 	}
-	p, err := newProducer(r.name, language)
+	p, err := newProducer(r.name, producer.Config{Language: language})
 	if err != nil {
 		return usage("cannot be an agent: %s", plain(err))
 	}
