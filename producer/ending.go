@@ -1,0 +1,107 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"io/fs"
+	"slices"
+	"time"
+)
+
+// Complete ends a session that reached its aim.
+func (s *Session) Complete(text aaep.Text) error {
+	return s.finish(text, phrase.AgentFinished, func() aaep.Payload {
+		return &aaep.SessionCompleted{
+			DurationMS:           millis(time.Since(s.began)),
+			ToolInvocationsCount: new(int64(s.machine.ToolInvocations())),
+		}
+	})
+}
+
+// Fail ends a session that failed. Text is what the user hears; cause decides the error category and is
+// not told, since errors may hold what is nobody's business.
+func (s *Session) Fail(cause error, text aaep.Text) error {
+	category, code := categorize(cause)
+	s.p.cfg.Logger.Warn("session failed", "session_id", s.id, "error", cause)
+	return s.finish(text, phrase.AgentFailed, func() aaep.Payload {
+		return &aaep.SessionErrored{ErrorCategory: category, ErrorCode: code, Recoverable: new(category == aaep.ErrorTransient)}
+	})
+}
+
+// Cancel ends a session that somebody stopped.
+func (s *Session) Cancel(by aaep.CancelledBy, text aaep.Text) error {
+	return s.finish(text, phrase.Cancelled, func() aaep.Payload {
+		return &aaep.SessionCancelled{CancelledBy: by}
+	})
+}
+
+// Close ends the session if nothing else has: as failed while the goroutine panics, as cancelled
+// otherwise. Use it as "defer s.Close()", so that no way out of a function leaves a session open.
+func (s *Session) Close() error {
+	if crash := recover(); crash != nil {
+		s.Fail(fmt.Errorf("panic: %v", crash), aaep.Text{})
+		panic(crash)
+	}
+	if err := s.Cancel(aaep.CancelledByProducer, aaep.Text{}); err != nil && !errors.Is(err, ErrSessionOver) {
+		return err
+	}
+	return nil
+}
+
+// finish closes what is open, in the order the protocol wants, and ends the session (D-30).
+func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aaep.Payload) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return ErrSessionOver
+	}
+	words, end := s.p.words(text, otherwise, ""), payload()
+	// The last event is checked first: a text nobody may send must not leave a session half closed.
+	if _, err := s.build(words, end); err != nil {
+		return err
+	}
+	s.end()
+	if s.unwatch != nil {
+		s.unwatch()
+	}
+	s.p.desk.withdraw("", s.id)
+	for _, token := range s.machine.OpenQuestions() {
+		s.p.forget(token)
+		s.machine.Settled(token, aaep.Reject)
+	}
+	for _, call := range s.machine.OpenTools() {
+		s.completeTool(call, aaep.ToolCompleted{Status: aaep.ToolError}, phrase.ToolDidNotFinish, phrase.SessionEnded)
+	}
+	for _, o := range slices.Clone(s.outputs) {
+		o.complete()
+	}
+	_, err := s.emit(words, end)
+	s.over = true
+	s.p.mu.Lock()
+	s.p.sessions = slices.DeleteFunc(s.p.sessions, func(x *Session) bool { return x == s })
+	s.p.mu.Unlock()
+	return err
+}
+
+// categorize says what an error means for the user (§4.1.3).
+func categorize(err error) (aaep.ErrorCategory, string) {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return aaep.ErrorTransient, "TIMEOUT"
+	case errors.Is(err, fs.ErrPermission):
+		return aaep.ErrorRequiresUser, "PERMISSION_DENIED"
+	}
+	return aaep.ErrorUnknown, ""
+}
+
+// millis is a duration as the wire has it, or nil where it is above a day (D-26).
+func millis(d time.Duration) *int64 {
+	if d < 0 || d > 24*time.Hour {
+		return nil
+	}
+	return new(d.Milliseconds())
+}
