@@ -207,3 +207,56 @@ func TestTrimmedWhileStalled(t *testing.T) {
 		}
 	})
 }
+
+// A reply does not wait behind demands for other terms, however many are POSTed at once; each of them is answered, ten
+// in a second (HS-073, INV-26).
+func TestReplyBehindDemands(t *testing.T) {
+	bubble(t, producer.Config{}, func(t *testing.T, v *virtual) {
+		location := v.subscribe(everything)
+		conn, r := v.get(location)
+		defer conn.Close()
+		_, id, _ := strings.Cut(location, "subscription_id=")
+		s, err := v.p.StartSession(context.Background(), aaep.Say("Asking."))
+		check(t, err)
+		asked := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+		var token aaep.ReplyToken
+		for token == "" {
+			line, err := r.ReadString('\n')
+			check(t, err)
+			if data, isData := strings.CutPrefix(line, "data: "); isData {
+				if q, isQuestion := (frame{data: data}).event(t).Payload.(*aaep.AwaitingConfirmation); isQuestion {
+					token = q.ReplyToken
+				}
+			}
+		}
+		go io.Copy(io.Discard, r)
+		post := func(m aaep.Message) int {
+			resp, err := v.client.Post("http://localhost/aaep/v1/replies", "application/json", strings.NewReader(encode(t, m)))
+			if err != nil {
+				t.Error(err)
+				return 0
+			}
+			defer resp.Body.Close()
+			io.Copy(io.Discard, resp.Body)
+			return resp.StatusCode
+		}
+		begin := time.Now()
+		var demands sync.WaitGroup
+		for i := range 50 {
+			demands.Go(func() {
+				if status := post(&aaep.SubscriptionRenegotiate{SubscriptionID: id, Capabilities: aaep.Capabilities{PaceWPM: int64(100 + i)}}); status != http.StatusOK {
+					t.Errorf("a demand is answered %d, want 200", status)
+				}
+			})
+		}
+		synctest.Wait()
+		status := post(&aaep.ConfirmationReply{ReplyToken: token, Decision: aaep.Reject, SubscriptionID: id, Timestamp: time.Now()})
+		if got := <-asked; status != http.StatusNoContent || !errors.Is(got.err, producer.ErrRejected) || got.took != 0 {
+			t.Errorf("the reply is answered %d; Tool = %v after %v", status, got.err, got.took)
+		}
+		demands.Wait()
+		if took := time.Since(begin); took < 4*time.Second || took > 5*time.Second {
+			t.Errorf("50 demands took %v, want 4 to 5 seconds", took)
+		}
+	})
+}
