@@ -99,6 +99,12 @@ var theMap = []folder{
 		why:    "the log keeps events and does not know who reads them",
 	},
 	{
+		path:   "producer/audit",
+		arrows: []string{"."},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "the trail keeps what happened, and must be readable without anything that made it happen",
+	},
+	{
 		path:   "producer",
 		arrows: []string{".", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "transports", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},

@@ -1,0 +1,254 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+const (
+	// version is that of the format of a file.
+	version = 1
+	// maxLine is the longest line of a record, in bytes.
+	maxLine = 1 << 20
+	// beginning is how every file begins.
+	beginning = `{"seq":1,"prev":"`
+	// tornMark ends a line that is no record because its writer was stopped.
+	tornMark = " (torn)"
+)
+
+// Entry is a record as it stands in a file.
+type Entry struct {
+	// Seq counts the records of the file from 1.
+	Seq uint64 `json:"seq"`
+	// Prev is the hash of the line before.
+	Prev string `json:"prev"`
+	Record
+}
+
+// seal returns the line of a record, with its newline, and its hash.
+func seal(seq uint64, prev string, r Record) (line []byte, head string, err error) {
+	r.Time = r.Time.UTC()
+	if r.Kind == "" {
+		return nil, "", errors.New("audit: a record without a kind")
+	}
+	line, err = marshal(Entry{seq, prev, r})
+	if err != nil {
+		return nil, "", fmt.Errorf("audit: a record that cannot be written: %w", err)
+	}
+	line = line[:len(line)-1]
+	line = fmt.Appendf(line, `,"crc":"%08x"}`, crc32.ChecksumIEEE(line))
+	if len(line) > maxLine {
+		return nil, "", fmt.Errorf("audit: a record of %d bytes; a line has at most %d", len(line), maxLine)
+	}
+	return append(line, '\n'), hashOf(line), nil
+}
+
+// marshal writes JSON in which every character that a screen does not show is escaped, so that printing a trail
+// is harmless, and reading it gives exactly what was said.
+func marshal(v any) ([]byte, error) {
+	data, err := jsonv2.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	hidden := func(r rune) bool { return r > '~' && !unicode.IsPrint(r) }
+	if bytes.IndexFunc(data, hidden) < 0 {
+		return data, nil
+	}
+	var b []byte
+	for _, r := range string(data) { // such characters are in strings only
+		switch {
+		case !hidden(r):
+			b = utf8.AppendRune(b, r)
+		case r > 0xffff:
+			r1, r2 := utf16.EncodeRune(r)
+			b = fmt.Appendf(b, `\u%04x\u%04x`, r1, r2)
+		default:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		}
+	}
+	return b, nil
+}
+
+// parse reads the line of a record, without its newline. It reports false for anything but a whole one.
+func parse(line []byte) (e Entry, whole bool) {
+	const tail = len(`,"crc":"00000000"}`)
+	n := len(line) - tail
+	if n < 0 || len(line) > maxLine || string(line[n:]) != fmt.Sprintf(`,"crc":"%08x"}`, crc32.ChecksumIEEE(line[:n])) {
+		return Entry{}, false
+	}
+	// Names match exactly, and repeats are refused: two readers of one line must not read different things.
+	return e, jsonv2.Unmarshal(line, &e) == nil && e.Seq > 0
+}
+
+func hashOf(line []byte) string {
+	sum := sha256.Sum256(line)
+	return hex.EncodeToString(sum[:])
+}
+
+// How says in which way a trail is wrong.
+type How string
+
+const (
+	// Altered: a line is not as it was written, or does not belong to the line before it.
+	Altered How = "altered"
+	// Removed: records are missing before this line.
+	Removed How = "removed"
+	// Inserted: a line was put between two that belong together.
+	Inserted How = "inserted"
+	// Reordered: the record that belongs here comes later.
+	Reordered How = "reordered"
+	// OutOfSequence: the line belongs here, but its number is not the next.
+	OutOfSequence How = "out of sequence"
+	// TornEnd: the last line was not finished. The next Open puts that on record.
+	TornEnd How = "torn end"
+	// HeadMissing: no record has the hash that was asked for, so the end is missing, or all was written anew.
+	HeadMissing How = "head missing"
+	// NewerFormat: this version of the package does not know the format.
+	NewerFormat How = "newer format"
+)
+
+// Fault is what is wrong with a trail, and where.
+type Fault struct {
+	// Line counts all lines of the file from 1; zero is unknown.
+	Line int64
+	How  How
+	// Detail says more, in a sentence without its full stop.
+	Detail string
+}
+
+func (f *Fault) Error() string {
+	where := "the trail"
+	if f.Line > 0 {
+		where = "line " + strconv.FormatInt(f.Line, 10)
+	}
+	return fmt.Sprintf("%s: %s: %s", where, f.How, f.Detail)
+}
+
+// A chain follows a trail line by line. The zero chain is at the beginning.
+type chain struct {
+	line     int64
+	seq      uint64    // of the last record
+	head     string    // the hash of its line
+	covered  hash.Hash // of what the next record must name: that line, and torn ones after it; nil is nothing
+	torn     int64     // bytes of torn lines after it
+	tornLine int64     // the first of them
+	adrift   bool      // what came before is unknown: the next record is taken as it comes
+}
+
+// next is the place in the chain that the next record must have.
+func (c *chain) next() (seq uint64, prev string) {
+	if c.covered != nil {
+		prev = hex.EncodeToString(c.covered.Sum(nil))
+	}
+	return c.seq + 1, prev
+}
+
+// take takes a line without its newline, and says if it had one. The entry is zero if it is no record, and the fault nil
+// if all is well.
+func (c *chain) take(line []byte, ended bool) (Entry, *Fault) {
+	c.line++
+	e, whole := parse(line)
+	switch {
+	case whole:
+		fault := c.judge(e)
+		c.seq, c.head = e.Seq, hashOf(line)
+		c.covered, c.torn, c.tornLine, c.adrift = nil, 0, 0, false
+		c.cover(line)
+		if fault == nil && !ended {
+			fault = &Fault{c.line, TornEnd, "the line end of the last record is missing"}
+		}
+		return e, fault
+	case !ended:
+		return Entry{}, &Fault{c.line, TornEnd, "the last line was not finished"}
+	case bytes.HasSuffix(line, []byte(tornMark)):
+		c.tear(line)
+		return Entry{}, nil
+	}
+	c.adrift = true
+	return Entry{}, &Fault{c.line, Altered, "this is not a line as it was written"}
+}
+
+// tear takes a line that its writer did not finish.
+func (c *chain) tear(line []byte) {
+	if c.torn == 0 {
+		c.tornLine = c.line
+	}
+	c.torn += int64(len(line)) + 1
+	c.cover(line)
+}
+
+func (c *chain) cover(line []byte) {
+	if c.covered == nil {
+		c.covered = sha256.New()
+	} else {
+		c.covered.Write([]byte{'\n'})
+	}
+	c.covered.Write(line)
+}
+
+// judge compares a record with the place it stands at.
+func (c *chain) judge(e Entry) *Fault {
+	seq, prev := c.next()
+	here := &Fault{Line: c.line}
+	switch {
+	case e.Version > version:
+		here.How, here.Detail = NewerFormat, fmt.Sprintf("format %d was written by a newer version of this program", e.Version)
+	case c.adrift:
+		return nil
+	case e.Seq == seq && e.Prev == prev:
+		if c.torn == 0 && e.Torn == 0 && (seq > 1 || e.Version > 0) || c.torn > 0 && e.Torn == c.torn && e.Kind == Opened {
+			return nil
+		}
+		here.How, here.Detail = Altered, "this record does not say what the lines before it need"
+	case c.torn > 0 && e.Seq == seq && e.Prev == c.head:
+		return &Fault{c.tornLine, Inserted, "the records before and after this line belong together"}
+	case e.Prev == prev:
+		here.How, here.Detail = OutOfSequence, fmt.Sprintf("this is record %d by its number, and record %d by its place", e.Seq, seq)
+	case e.Seq == seq:
+		here.How, here.Detail = Altered, "this line does not belong to the one before it: one of the two was changed"
+	case e.Seq > seq:
+		here.How, here.Detail = Removed, missing(seq, e.Seq-1)
+	default:
+		here.How, here.Detail = Inserted, fmt.Sprintf("record %d was here before", e.Seq)
+	}
+	return here
+}
+
+func missing(from, to uint64) string {
+	if from == to {
+		return fmt.Sprintf("record %d is missing", from)
+	}
+	return fmt.Sprintf("records %d to %d are missing", from, to)
+}
+
+// end is what is wrong at the end of a file.
+func (c *chain) end() *Fault {
+	if c.torn > 0 {
+		return &Fault{c.tornLine, TornEnd, "whoever took up the torn trail was stopped before that was on record"}
+	}
+	return nil
+}
+
+// opened is the first record of a run.
+func (c *chain) opened(now time.Time) Record {
+	return Record{Time: now, Kind: Opened, Version: version, Torn: c.torn}
+}
+
+// looksTorn reports whether bytes without a record before them can be what is left of the first line of a trail.
+func looksTorn(b []byte) bool {
+	n := min(len(b), len(beginning))
+	return strings.HasPrefix(beginning, string(b[:n]))
+}

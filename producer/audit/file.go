@@ -1,0 +1,259 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// ErrInUse says that a trail is being written by another process, or by another File.
+var ErrInUse = errors.New("audit: the trail is in use")
+
+// Options say how a File keeps records. The zero value, like nil, is the safe one.
+type Options struct {
+	// EachSecond lets Record return as soon as the operating system has the record, and puts what came in on the disk
+	// once a second. It is many times faster. If the process is killed nothing is lost; if the machine loses power or
+	// crashes, up to about a second of records is, and with it the proof of who allowed what was done in that second.
+	//
+	// Otherwise every record is on the disk before Record returns, and so before anything is done because of it.
+	EachSecond bool
+}
+
+// eachSecond is how long Options.EachSecond leaves a record off the disk.
+const eachSecond = time.Second
+
+// File is a trail in a file: a Sink. All its methods may be called at once.
+type File struct {
+	path string
+	out  disk
+	late bool
+
+	// flush is held while the disk is waited for, so that those who come in meanwhile wait for it once, together.
+	// It is taken before mu.
+	flush sync.Mutex
+
+	mu     sync.Mutex
+	seq    uint64 // of the newest record
+	head   string // its hash
+	err    error  // why no more is written
+	lost   bool   // the disk may not have what it was given
+	timer  *time.Timer
+	synced uint64 // the newest record that is on the disk
+	safe   string // its hash
+}
+
+type disk interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// Open opens a trail to continue it, or begins one where there is no file. It makes a new file readable by its owner
+// alone (on Windows, by whom the folder lets), and keeps every other process from writing to it until Close.
+//
+// The end of the file is checked first, and the first record says that it was opened, and what was torn; see the
+// package. Where the end is not in order nothing is written, and the error is a *Fault; Verify checks the
+// whole file. Other errors are ErrInUse and those of the file system. A nil opts is the zero Options.
+//
+// Do not rotate the file under a running File; begin a new one with another name.
+func Open(path string, opts *Options) (*File, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	out, err := openLocked(path)
+	if err == ErrInUse {
+		return nil, fmt.Errorf("%w: %s", err, path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	info, err := out.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = errors.New("it is no regular file, so nobody could read the trail back")
+	default:
+		if info.Size() == 0 { // the name must be as durable as the records
+			err = syncFolder(filepath.Dir(path))
+		}
+		if err != nil {
+			break
+		}
+		var f *File
+		if f, err = start(out, out, info.Size(), opts.EachSecond); err == nil {
+			f.path = path
+			return f, nil
+		}
+	}
+	out.Close()
+	return nil, fmt.Errorf("audit: %s: %w", path, err)
+}
+
+// start continues the trail that r holds, by writing to out.
+func start(r io.ReaderAt, out disk, size int64, late bool) (*File, error) {
+	c, repair, err := findEnd(r, size)
+	if err != nil {
+		return nil, err
+	}
+	seq, prev := c.next()
+	line, head, err := seal(seq, prev, c.opened(time.Now()))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := out.Write(append(repair, line...)); err != nil {
+		return nil, err
+	}
+	if err := out.Sync(); err != nil {
+		return nil, err
+	}
+	return &File{out: out, late: late, seq: seq, head: head, synced: seq, safe: head}, nil
+}
+
+// findEnd checks the end of a trail. Repair is what must be written before the next record.
+func findEnd(r io.ReaderAt, size int64) (c *chain, repair []byte, err error) {
+	const window = 2 * (maxLine + 4096)
+	c = &chain{}
+	from := max(size-window, 0)
+	lines := newLines(io.NewSectionReader(r, from, size-from))
+	if from > 0 { // in the middle of a line
+		c.adrift = true
+		if _, _, err := lines.next(); err != nil {
+			return nil, nil, err
+		}
+	}
+	unknown := func(fault *Fault) *Fault {
+		if from > 0 {
+			fault.Line = 0
+		}
+		return fault
+	}
+	for {
+		line, ended, err := lines.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		_, fault := c.take(line, ended)
+		switch {
+		case fault == nil:
+		case fault.How != TornEnd:
+			return nil, nil, unknown(fault)
+		default:
+			if _, whole := parse(line); whole {
+				repair = []byte{'\n'}
+				break
+			}
+			if c.seq == 0 && (from > 0 || !bytes.HasPrefix([]byte(beginning), line[:min(len(line), len(beginning))])) || line == nil {
+				return nil, nil, unknown(&Fault{c.line, Altered, "this is no line of a trail"})
+			}
+			repair = []byte(tornMark + "\n")
+			c.tear(append(line, tornMark...))
+		}
+	}
+	if from > 0 && c.seq == 0 {
+		return nil, nil, &Fault{0, Altered, "there is no record at its end"}
+	}
+	return c, repair, nil
+}
+
+// Record adds a record. The error is about the record, which then is not in the file, or about the disk. Of a disk
+// nobody knows what it holds after an error, so from then on every Record returns it: close the File, see to the disk,
+// and open it again.
+func (f *File) Record(r Record) error {
+	if r.Kind == Opened {
+		return errors.New("audit: only a File itself records that it was opened")
+	}
+	r.Version, r.Torn = 0, 0
+	seq, err := f.write(r)
+	if err != nil || f.late {
+		return err
+	}
+	return f.sync(seq)
+}
+
+func (f *File) write(r Record) (uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return 0, f.err
+	}
+	if r.Time.IsZero() {
+		r.Time = time.Now()
+	}
+	line, head, err := seal(f.seq+1, f.head, r)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := f.out.Write(line); err != nil {
+		return 0, f.fail(err)
+	}
+	f.seq, f.head = f.seq+1, head
+	if f.late && f.timer == nil {
+		f.timer = time.AfterFunc(eachSecond, func() { f.sync(0) })
+	}
+	return f.seq, nil
+}
+
+// fail is called with mu held.
+func (f *File) fail(err error) error {
+	f.err = fmt.Errorf("audit: %s is not written to any more: %w", f.path, err)
+	return f.err
+}
+
+// sync returns when the record is on the disk, together with all others that are there by then. Zero is the newest.
+func (f *File) sync(seq uint64) error {
+	f.flush.Lock()
+	defer f.flush.Unlock()
+	f.mu.Lock()
+	newest, head := f.seq, f.head
+	if f.timer != nil {
+		f.timer.Stop()
+		f.timer = nil
+	}
+	done, lost, err := newest == f.synced || seq > 0 && seq <= f.synced, f.lost, f.err
+	f.mu.Unlock()
+	switch {
+	case done:
+		return nil
+	case lost: // asking again could give a wrong answer: the system may have dropped what it could not write
+		return err
+	}
+	err = f.out.Sync()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		f.lost = true
+		return f.fail(err)
+	}
+	f.synced, f.safe = newest, head
+	return nil
+}
+
+// Head returns the hash of the newest record that is on the disk, in hex. Kept where those who can write the file cannot
+// change it, it lets Verify prove that nothing up to there was changed.
+func (f *File) Head() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.safe
+}
+
+// Close puts on the disk what is not there yet, and lets go of the file. Records that come later are refused. The error
+// says that not everything may be on the disk.
+func (f *File) Close() error {
+	err := f.sync(0)
+	f.flush.Lock()
+	defer f.flush.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if errors.Is(f.err, os.ErrClosed) {
+		return nil
+	}
+	f.fail(os.ErrClosed)
+	return errors.Join(err, f.out.Close())
+}

@@ -1,0 +1,174 @@
+package audit
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+)
+
+// Report says what is in a trail.
+type Report struct {
+	// Records are those in order before anything that is wrong, First and Last the times of the first and the last.
+	Records     uint64
+	First, Last time.Time
+	// Runs is how many times the file was opened, and Torn how often the end was found torn then.
+	Runs, Torn int
+	// Head is the hash of the last of these records. Keep it elsewhere; see the package.
+	Head string
+	// Anchored is the number of the record whose hash was given to Verify, or zero. Up to there nothing was changed.
+	Anchored uint64
+}
+
+// Verify reads a trail and says whether every line is as it was written and where it was written. Head is the hash of a
+// record that must be in it, as File.Head gave it at some time, or empty. Without it Verify cannot know
+// whether whole lines are missing at the end, nor whether all of them were written anew.
+//
+// A *Fault says what is wrong first; any other error is that of r. The report is about what comes before. The memory
+// needed does not grow with the trail.
+func Verify(r io.Reader, head string) (Report, error) {
+	lines := newLines(r)
+	head = strings.ToLower(head)
+	var c chain
+	var rep Report
+	for {
+		seq, prev := c.next() // before the hash moves on
+		line, ended, err := lines.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return rep, err
+		}
+		e, fault := c.take(line, ended)
+		if e.Seq > 0 && (fault == nil || fault.How == TornEnd) {
+			rep.add(e, c.head)
+			if c.head == head {
+				rep.Anchored = e.Seq
+			}
+		}
+		if fault != nil {
+			if err := lines.explain(fault, e, seq, prev); err != nil {
+				return rep, err
+			}
+			return rep, fault
+		}
+	}
+	if fault := c.end(); fault != nil {
+		return rep, fault
+	}
+	if head != "" && rep.Anchored == 0 {
+		return rep, &Fault{0, HeadMissing, "no record has the head " + head + ": records are missing at the end, or all of them were written anew"}
+	}
+	return rep, nil
+}
+
+func (rep *Report) add(e Entry, head string) {
+	if rep.Records == 0 {
+		rep.First = e.Time
+	}
+	rep.Records++
+	rep.Last, rep.Head = e.Time, head
+	if e.Kind == Opened {
+		rep.Runs++
+		if e.Torn > 0 {
+			rep.Torn++
+		}
+	}
+}
+
+// Read returns the entries of a trail, in the order in which they stand there. A *Fault says that something is wrong at
+// this place, as far as is known from what comes before it; the entry is that of the line, or zero if it is none. It
+// goes on after that. Any other error is that of r, and the last.
+func Read(r io.Reader) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		lines := newLines(r)
+		var c chain
+		for {
+			line, ended, err := lines.next()
+			if err == io.EOF {
+				if fault := c.end(); fault != nil {
+					yield(Entry{}, fault)
+				}
+				return
+			}
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			e, fault := c.take(line, ended)
+			if fault != nil {
+				err = fault
+			}
+			if (e.Seq > 0 || err != nil) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// lines reads lines of any length and keeps no more than one that can be a record.
+type lines struct {
+	r   *bufio.Reader
+	buf []byte
+}
+
+func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
+
+// next returns the next line without its newline, valid until the next call, and whether it has one. Of a line that is
+// too long to be anything nothing is returned. The error is io.EOF where there is no byte more.
+func (l *lines) next() (line []byte, ended bool, err error) {
+	l.buf = l.buf[:0]
+	read, long := false, false
+	for {
+		part, err := l.r.ReadSlice('\n')
+		read = read || len(part) > 0
+		ended = err == nil
+		if ended {
+			part = part[:len(part)-1]
+		}
+		if len(l.buf)+len(part) > maxLine+len(tornMark) {
+			long = true
+		}
+		if !long {
+			l.buf = append(l.buf, part...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+		case err != nil && (err != io.EOF || !read):
+			return nil, false, err
+		case long:
+			return nil, ended, nil
+		default:
+			return l.buf, ended, nil
+		}
+	}
+}
+
+// explain looks at what follows a fault for the record that belongs there: that tells a line that was added from one that
+// was changed, and one that was moved from one that is gone.
+func (l *lines) explain(f *Fault, e Entry, seq uint64, prev string) error {
+	if f.How != Altered && f.How != Removed {
+		return nil
+	}
+	for {
+		line, _, err := l.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if later, whole := parse(line); !whole || later.Seq != seq || later.Prev != prev {
+			continue
+		}
+		if f.How == Removed {
+			f.How, f.Detail = Reordered, fmt.Sprintf("record %d is here, and record %d comes later", e.Seq, seq)
+		} else {
+			f.How, f.Detail = Inserted, "the records before and after this line belong together"
+		}
+		return nil
+	}
+}
