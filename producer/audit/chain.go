@@ -247,8 +247,9 @@ func (c *chain) opened(now time.Time) Record {
 	return Record{Time: now, Kind: Opened, Version: version, Torn: c.torn}
 }
 
-// looksTorn reports whether bytes without a record before them can be what is left of the first line of a trail.
-func looksTorn(b []byte) bool {
-	n := min(len(b), len(beginning))
-	return strings.HasPrefix(beginning, string(b[:n]))
+// looksTorn reports whether a line that is no record can be what is left of the first line of a trail.
+func looksTorn(line []byte) bool {
+	start, _ := strings.CutSuffix(string(line), tornMark)
+	start = start[:min(len(start), len(beginning))]
+	return start != "" && strings.HasPrefix(beginning, start)
 }

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -125,12 +124,6 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, repair []byte, err error) {
 			return nil, nil, err
 		}
 	}
-	unknown := func(fault *Fault) *Fault {
-		if from > 0 {
-			fault.Line = 0
-		}
-		return fault
-	}
 	for {
 		line, ended, err := lines.next()
 		if err == io.EOF {
@@ -140,18 +133,19 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, repair []byte, err error) {
 			return nil, nil, err
 		}
 		_, fault := c.take(line, ended)
+		if c.seq == 0 && from == 0 && c.line == 1 && !looksTorn(line) {
+			fault = &Fault{1, Altered, "this is no line of a trail"}
+		}
 		switch {
 		case fault == nil:
-		case fault.How != TornEnd:
-			return nil, nil, unknown(fault)
+		case fault.How != TornEnd || line == nil:
+			if from > 0 {
+				fault.Line = 0
+			}
+			return nil, nil, fault
+		case c.head == hashOf(line):
+			repair = []byte{'\n'} // the record is whole
 		default:
-			if _, whole := parse(line); whole {
-				repair = []byte{'\n'}
-				break
-			}
-			if c.seq == 0 && (from > 0 || !bytes.HasPrefix([]byte(beginning), line[:min(len(line), len(beginning))])) || line == nil {
-				return nil, nil, unknown(&Fault{c.line, Altered, "this is no line of a trail"})
-			}
 			repair = []byte(tornMark + "\n")
 			c.tear(append(line, tornMark...))
 		}

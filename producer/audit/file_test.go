@@ -246,7 +246,7 @@ func TestSync(t *testing.T) {
 			}
 		}
 		must(t, f.Record(sample(1)))
-		m.syncErr = syscall.EIO
+		m.breakDown(syscall.EIO)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if err := f.Record(sample(2)); !errors.Is(err, syscall.EIO) {

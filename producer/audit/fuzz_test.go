@@ -34,17 +34,18 @@ func FuzzVerify(f *testing.F) {
 		if fault != nil && (fault.Line != first.Line || fault.Line > int64(rep.Records)+1+int64(bytes.Count(data, []byte(tornMark)))) {
 			t.Fatalf("Verify finds %v, Read %v", fault, first)
 		}
-		m := &memory{data: bytes.Clone(data)}
-		trail, err := start(m, m, int64(len(data)), false)
+		c, repair, err := findEnd(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			if fault == nil || fault.How == TornEnd && bytes.HasPrefix(data, []byte(beginning)) && len(data) < maxLine {
 				t.Fatalf("Verify finds %v, and yet it cannot be continued: %v", fault, err)
 			}
 			return
 		}
-		must(t, trail.Record(sample(1)))
-		after, afterFault := verify(t, m.data, trail.Head())
-		if (fault == nil || fault.How == TornEnd) && (afterFault != nil || after.Records != rep.Records+2) {
+		seq, prev := c.next()
+		line, head, err := seal(seq, prev, c.opened(began))
+		must(t, err)
+		after, afterFault := verify(t, append(append(bytes.Clone(data), repair...), line...), head)
+		if (fault == nil || fault.How == TornEnd) && (afterFault != nil || after.Records != rep.Records+1) {
 			t.Fatalf("%+v, %v; continued: %+v, %v", rep, fault, after, afterFault)
 		}
 	})

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,8 +26,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// memory is a disk that can be filled, broken and looked at. It is not safe for concurrent use.
+// memory is a disk that can be filled, broken and looked at.
 type memory struct {
+	mu       sync.Mutex
 	data     []byte
 	room     int // bytes that fit, if limited
 	limited  bool
@@ -38,6 +39,8 @@ type memory struct {
 }
 
 func (m *memory) Write(p []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	n := len(p)
 	if m.limited {
 		n = min(n, m.room)
@@ -55,6 +58,8 @@ func (m *memory) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (m *memory) Sync() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.syncs++
 	return m.syncErr
 }
@@ -62,6 +67,13 @@ func (m *memory) Sync() error {
 func (m *memory) Close() error {
 	m.closed = true
 	return nil
+}
+
+// breakDown makes every Sync that follows fail.
+func (m *memory) breakDown(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.syncErr = err
 }
 
 // open continues the trail in m.
@@ -144,5 +156,3 @@ func linesOf(data []byte) (lines []string) {
 }
 
 func joined(lines ...string) []byte { return []byte(strings.Join(lines, "")) }
-
-var _ io.ReaderAt = (*memory)(nil)
