@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+func auditCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Read the trail of who allowed what, and find out whether it was changed",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usage("say what to do with a trail: aaep audit verify FILE, or aaep audit show FILE")
+		},
+	}
+	v := &auditVerifier{}
+	verify := &cobra.Command{
+		Use:   "verify FILE",
+		Short: "Tell whether every record of a trail is as it was written",
+		Long: `verify reads a trail and tells how many records are in it, from when to when, and the hash of the last one, its
+head. Where something was changed it says so: the first line that is wrong, and how.
+
+The file alone cannot tell whether records are missing at its end, nor whether somebody wrote all of it anew. For that,
+keep a head where those who can write the file cannot change it, and give it with --head.
+
+Exit codes: 0 all in order, 1 something is wrong, 2 wrong use, 3 the file could not be read.`,
+		Example: `  aaep audit verify trail.jsonl
+  aaep audit verify trail.jsonl --head "$(cat kept-elsewhere)"`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v.out, v.status = cmd.OutOrStdout(), announcer{out: cmd.ErrOrStderr()}
+			return readTrail(cmd, args[0], &v.status, v.run)
+		},
+	}
+	verify.Flags().StringVar(&v.head, "head", "", "a head of this trail that was kept elsewhere, 64 hex digits")
+	verify.Flags().BoolVar(&v.json, "json", false, "print the result as one JSON object")
+	show := &cobra.Command{
+		Use:   "show FILE",
+		Short: "Print a trail in sentences",
+		Long: `show prints what happened, one fact on each line, with its time. A question is named by the number of its record. What
+people were shown, and what a reply says of itself, stands at the end of its line, after a colon.
+
+Exit codes: 0 all in order, 1 something is wrong with the trail, 2 wrong use, 3 the file could not be read.`,
+		Example: `  aaep audit show trail.jsonl`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s := &trailShower{out: cmd.OutOrStdout(), questions: map[string]uint64{}}
+			return readTrail(cmd, args[0], &announcer{out: cmd.ErrOrStderr()}, s.run)
+		},
+	}
+	cmd.AddCommand(verify, show)
+	return cmd
+}
+
+// readTrail opens a file, or standard input as "-", and says how far reading it has come.
+func readTrail(cmd *cobra.Command, name string, status *announcer, run func(string, io.Reader) error) error {
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	in, size, err := openInput(ctx, name, cmd.InOrStdin())
+	if err != nil {
+		return &exitError{exitUnreachable, err}
+	}
+	defer in.Close()
+	read := &progress{Reader: in, size: size, name: name, say: status.say, next: time.Now().Add(progressAfter)}
+	err = run(name, readerUntil(func(b []byte) (int, error) {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		return read.Read(b)
+	}))
+	if ctx.Err() != nil {
+		return &exitError{exitInterrupted, errors.New("interrupted")}
+	}
+	return err
+}
+
+type readerUntil func([]byte) (int, error)
+
+func (f readerUntil) Read(b []byte) (int, error) { return f(b) }
+
+type auditVerifier struct {
+	head string
+	json bool
+
+	out    io.Writer
+	status announcer
+}
+
+func (v *auditVerifier) run(name string, r io.Reader) error {
+	if b, err := hex.DecodeString(v.head); v.head != "" && (err != nil || len(b) != 32) {
+		return usage("--head must be 64 hex digits; it is %q.\nSee: aaep audit verify --help", v.head)
+	}
+	rep, err := audit.Verify(r, v.head)
+	var fault *audit.Fault
+	if err != nil && !errors.As(err, &fault) {
+		return &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, err)}
+	}
+	if v.json {
+		err = v.printJSON(name, rep, fault)
+	} else {
+		err = v.print(name, rep, fault)
+	}
+	switch {
+	case err != nil:
+		return err
+	case fault != nil:
+		return &exitError{exitFailed, errors.New("the trail is not as it was written")}
+	case rep.Records == 0:
+		return &exitError{exitFailed, errors.New("there is no record in it")}
+	case v.head == "":
+		v.status.say("aaep", "Every record is as it was written. Whether records are missing at the end, or all were written anew, "+
+			"the file alone cannot tell: keep its head elsewhere, and give it with --head.")
+	default:
+		text := fmt.Sprintf("Up to record %d the trail is as it was when this head was taken.", rep.Anchored)
+		if after := rep.Records - rep.Anchored; after > 0 {
+			text += fmt.Sprintf(" After it come %s, which only a later head can vouch for.", count(int64(after), "record"))
+		}
+		v.status.say("aaep", text)
+	}
+	return nil
+}
+
+func (v *auditVerifier) print(name string, rep audit.Report, fault *audit.Fault) error {
+	var b strings.Builder
+	where := oneLine(aaep.SafeText(name))
+	if fault != nil {
+		line := ""
+		if fault.Line > 0 {
+			line = fmt.Sprint(fault.Line, ":")
+		}
+		fmt.Fprintf(&b, "%s:%s %s: %s.\n", where, line, fault.How, fault.Detail)
+	}
+	if rep.Records > 0 {
+		in := "in order"
+		if fault != nil && fault.How != audit.HeadMissing {
+			in = "in order before that"
+		}
+		fmt.Fprintf(&b, "%s: %s %s, from %s to %s.\n", where, count(int64(rep.Records), "record"), in, moment(rep.First), moment(rep.Last))
+		if rep.Torn > 0 {
+			fmt.Fprintf(&b, "%s: %s found torn at its end, and that is on record.\n", where, times(rep.Torn))
+		}
+		fmt.Fprintf(&b, "%s: head %s\n", where, rep.Head)
+	}
+	_, err := io.WriteString(v.out, b.String())
+	return err
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func (v *auditVerifier) printJSON(name string, rep audit.Report, fault *audit.Fault) error {
+	type faultJSON struct {
+		Line   int64     `json:"line"`
+		How    audit.How `json:"how"`
+		Detail string    `json:"detail"`
+	}
+	result := struct {
+		File     string     `json:"file"`
+		OK       bool       `json:"ok"`
+		Records  uint64     `json:"records"`
+		Runs     int        `json:"runs"`
+		Torn     int        `json:"torn"`
+		First    time.Time  `json:"first,omitzero"`
+		Last     time.Time  `json:"last,omitzero"`
+		Head     string     `json:"head,omitzero"`
+		Anchored uint64     `json:"anchored,omitzero"`
+		Fault    *faultJSON `json:"fault,omitzero"`
+	}{File: name, OK: fault == nil && rep.Records > 0, Records: rep.Records, Runs: rep.Runs, Torn: rep.Torn, First: rep.First, Last: rep.Last,
+		Head: rep.Head, Anchored: rep.Anchored}
+	if fault != nil {
+		result.Fault = &faultJSON{fault.Line, fault.How, fault.Detail}
+	}
+	return json.NewEncoder(v.out).Encode(result)
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }

@@ -1,0 +1,285 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+// trailShower prints a trail in sentences. Whatever somebody else wrote is the last thing on its line, so that it cannot
+// pass for a fact, or is a name in quotes.
+type trailShower struct {
+	out       io.Writer
+	day       string
+	questions map[string]uint64 // the number of the record in which each was asked
+}
+
+func (s *trailShower) run(name string, r io.Reader) error {
+	records, wrong := 0, 0
+	for e, err := range audit.Read(r) {
+		var fault *audit.Fault
+		switch {
+		case errors.As(err, &fault):
+			wrong++
+			if _, err := fmt.Fprintf(s.out, "Warning, line %d: %s: %s.\n", fault.Line, fault.How, fault.Detail); err != nil {
+				return err
+			}
+		case err != nil:
+			return &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, err)}
+		}
+		if e.Seq == 0 {
+			continue
+		}
+		records++
+		if err := s.show(e); err != nil {
+			return err
+		}
+	}
+	switch {
+	case wrong > 0:
+		return &exitError{exitFailed, errors.New("the trail is not as it was written. See: aaep audit verify --help")}
+	case records == 0:
+		return &exitError{exitFailed, errors.New("there is no record in it")}
+	}
+	return nil
+}
+
+func (s *trailShower) show(e audit.Entry) error {
+	at := e.Time.UTC()
+	var b strings.Builder
+	if day := at.Format("Monday 2 January 2006"); day != s.day {
+		s.day = day
+		b.WriteString(day + ", all times are UTC.\n")
+	}
+	for _, line := range s.lines(e) {
+		b.WriteString(at.Format("15:04:05") + " " + line + "\n")
+	}
+	_, err := io.WriteString(s.out, b.String())
+	return err
+}
+
+func (s *trailShower) lines(e audit.Entry) []string {
+	question := s.question(e)
+	switch e.Kind {
+	case audit.Opened:
+		if e.Torn > 0 {
+			return []string{fmt.Sprintf("The trail was opened. The run before was stopped in the middle of a record: %s before this belong to none.", count(e.Torn, "byte"))}
+		}
+		return []string{"The trail was opened."}
+	case audit.Asked:
+		return s.asked(e, question)
+	case audit.Replied:
+		return replied(e, question)
+	case audit.Extended:
+		text := question + " has more time, until " + s.clock(e.Deadline)
+		if e.By != nil {
+			text += ", for " + who(*e.By)
+		}
+		return []string{text + "."}
+	case audit.Settled:
+		lines := []string{question + " was settled" + outcome(e) + "."}
+		if e.Response != nil {
+			lines = append(lines, question+", the answer that was taken: "+words(fmt.Sprint(e.Response)))
+		}
+		return lines
+	case audit.Invoked:
+		text := nameOf(e.Tool, "A tool") + " was started"
+		if e.QuestionID != "" {
+			text += ", after " + strings.ToLower(question[:1]) + question[1:]
+		}
+		return []string{text + inSession(e) + "." + dangers(e)}
+	case audit.Completed:
+		text := nameOf(e.Tool, "A tool") + " ended"
+		if e.DurationMS != nil {
+			if d := time.Duration(*e.DurationMS) * time.Millisecond; d < time.Second {
+				text += " after " + count(*e.DurationMS, "millisecond")
+			} else {
+				text += " after " + spoken(d)
+			}
+		}
+		return []string{text + inSession(e) + ": " + words(string(e.Status))}
+	}
+	return []string{"A record of a kind that is not known here: " + words(string(e.Kind))}
+}
+
+// question names the question that a record is about.
+func (s *trailShower) question(e audit.Entry) string {
+	if e.QuestionID == "" {
+		return "A question without a name"
+	}
+	if e.Kind == audit.Asked && s.questions[e.QuestionID] == 0 {
+		s.questions[e.QuestionID] = e.Seq
+	}
+	if n := s.questions[e.QuestionID]; n > 0 {
+		return fmt.Sprint("Question ", n)
+	}
+	return "A question that is not in this trail"
+}
+
+func (s *trailShower) asked(e audit.Entry, question string) (lines []string) {
+	if len(e.Shown) > 0 || len(e.Recipients) == 0 {
+		text := question + ": the agent asked something"
+		if e.Tool != "" {
+			text = question + ": the agent asked to use " + nameOf(e.Tool, "a tool")
+		}
+		text += inSession(e) + "." + dangers(e)
+		if !e.Deadline.IsZero() {
+			text += " Time to answer until " + s.clock(e.Deadline) + "."
+		}
+		if e.Default != "" {
+			text += " No answer means: " + words(e.Default)
+		}
+		lines = append(lines, text)
+	}
+	for _, w := range e.Shown {
+		said := map[string]bool{"": true}
+		for _, part := range []struct{ name, text string }{
+			{"action", w.Action}, {"consequence", w.Consequence}, {"question", w.Question}, {"context", w.Context},
+			{"in short", w.Terse}, {"in words", w.Normal}, {"in detail", w.Detailed},
+		} {
+			if !said[part.text] {
+				said[part.text] = true
+				lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", question, nameOf(w.Language, "no language"), part.name, words(part.text)))
+			}
+		}
+		for i, c := range w.Choices {
+			lines = append(lines, fmt.Sprintf("%s, %s, choice %d, %s: %s", question, nameOf(w.Language, "no language"), i+1, nameOf(c.Value, "empty"), words(c.Label)))
+		}
+	}
+	for _, r := range e.Recipients {
+		text := question + " was put to " + who(r)
+		if r.Language != "" {
+			text += ", in " + nameOf(r.Language, "")
+		}
+		lines = append(lines, text+".")
+	}
+	return lines
+}
+
+func replied(e audit.Entry, question string) []string {
+	from, did := "somebody", "It did not count."
+	if e.By != nil {
+		from = who(*e.By)
+	}
+	switch {
+	case e.Counted:
+		did = "It counted."
+	case e.Refused != "":
+		did = "It did not count: " + words(e.Refused)
+	}
+	if e.Claims == nil {
+		return []string{question + ": a reply from " + from + ". " + did}
+	}
+	c := e.Claims
+	what := "an answer"
+	if c.Decision != "" {
+		what = nameOf(string(c.Decision), "")
+	}
+	lines := []string{question + ": a reply from " + from + ", " + what + ". " + did}
+	if c.Response != nil {
+		lines = append(lines, question+", that reply's answer: "+words(fmt.Sprint(c.Response)))
+	}
+	if c.Modified {
+		lines = append(lines, question+", that reply wants a changed action, which counts as a rejection.")
+	}
+	if c.DecidedBy != "" {
+		lines = append(lines, question+", that reply claims to be decided by: "+words(c.DecidedBy))
+	}
+	if c.Rationale != "" {
+		lines = append(lines, question+", that reply gives as its reason: "+words(c.Rationale))
+	}
+	if !c.Time.IsZero() {
+		lines = append(lines, question+", that reply claims to be of: "+moment(c.Time))
+	}
+	return lines
+}
+
+// outcome is how a question was settled, after a colon, and why.
+func outcome(e audit.Entry) string {
+	var text string
+	switch e.Decision {
+	case "":
+	case aaep.Accept:
+		text = ": accepted"
+	case aaep.Reject:
+		text = ": rejected"
+	default:
+		text = ": " + nameOf(string(e.Decision), "")
+	}
+	switch e.Cause {
+	case "replied":
+		text += ", by a reply"
+		if e.By != nil {
+			text += " from " + who(*e.By)
+		}
+	case "timed_out":
+		text += ", because nobody answered in time"
+	case "unreachable":
+		text += ", because nobody could answer"
+	case "withdrawn":
+		text += ", because it was withdrawn"
+	default:
+		text += ", by " + nameOf(e.Cause, "nothing that is on record")
+	}
+	return text
+}
+
+func dangers(e audit.Entry) string {
+	text := ""
+	if e.Risk != "" {
+		text += " The risk is " + nameOf(string(e.Risk), "") + "."
+	}
+	if e.Irreversible {
+		text += " It cannot be undone."
+	}
+	return text
+}
+
+func inSession(e audit.Entry) string {
+	if e.SessionID == "" {
+		return ""
+	}
+	return ", in session " + nameOf(e.SessionID, "")
+}
+
+func who(s audit.Subscription) string {
+	text := "subscription " + nameOf(s.SubscriptionID, "without a name")
+	if s.SubscriberID != "" {
+		text += " of " + nameOf(s.SubscriberID, "")
+	}
+	if s.Principal == "" {
+		return text + ", nobody authenticated"
+	}
+	return text + ", authenticated as " + nameOf(s.Principal, "")
+}
+
+// clock is a time of the day of its record, or with its date.
+func (s *trailShower) clock(t time.Time) string {
+	if t = t.UTC(); t.Format("Monday 2 January 2006") != s.day {
+		return moment(t)
+	}
+	return t.Format("15:04:05")
+}
+
+// words are somebody's text, in one line, for the end of it.
+func words(text string) string { return oneLine(aaep.SafeText(text)) }
+
+// nameOf is a name that somebody chose, in quotes where it could be taken for words of ours.
+func nameOf(name, otherwise string) string {
+	if name == "" {
+		return otherwise
+	}
+	plain := strings.TrimFunc(name, func(r rune) bool {
+		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_-.:/@+", r)
+	})
+	if plain == "" && len(name) < 300 {
+		return name
+	}
+	return strconv.Quote(words(name))
+}
