@@ -141,6 +141,9 @@ func (v *auditVerifier) print(name string, rep audit.Report, fault *audit.Fault)
 		}
 		fmt.Fprintf(&b, "%s:%s %s: %s.\n", where, line, fault.How, fault.Detail)
 	}
+	if fault != nil && rep.Anchored > 0 {
+		fmt.Fprintf(&b, "%s: up to record %d it is as it was when the head was taken.\n", where, rep.Anchored)
+	}
 	if rep.Records > 0 {
 		in := "in order"
 		if fault != nil && fault.How != audit.HeadMissing {

@@ -164,6 +164,8 @@ func TestAuditVerify(t *testing.T) {
 		{"with its head", []string{path, "--head", strings.ToUpper(head)}, exitOK, "14 records in order", `^aaep: Up to record 14 the trail is as it was when this head was taken\.\n$`},
 		{"with an earlier head", []string{path, "--head", early}, exitOK, "14 records", `Up to record 6 .* After it come 8 records`},
 		{"altered", []string{write(strings.Replace(string(data), "my rent", "my debt", 1))}, exitFailed, `^\S+:6: altered: .*\n.*: 5 records in order before that`, "not as it was written"},
+		{"altered after its head", []string{write(strings.Replace(string(data), "Which", "Whose", 1)), "--head", early}, exitFailed,
+			`:10: altered: .*\n.*: up to record 6 it is as it was when the head was taken\.\n`, "not as it was written"},
 		{"a line missing", []string{missing}, exitFailed, `^\S+:5: removed: record 5 is missing\.\n`, "not as it was written"},
 		{"the end missing", []string{shorter}, exitOK, "5 records", "records are missing at the end"},
 		{"the end missing, with a head", []string{shorter, "--head", head}, exitFailed, `head missing: no record has the head`, "not as it was written"},

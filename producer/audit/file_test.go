@@ -56,6 +56,7 @@ func TestOpenRefuses(t *testing.T) {
 		"an empty last line":  append(bytes.Clone(data), '\n'),
 		"a long line":         long,
 		"a long torn line":    long[:len(long)-1],
+		"a longish torn line": long[:maxLine*3/2],
 	} {
 		path := filepath.Join(t.TempDir(), "trail.jsonl")
 		must(t, os.WriteFile(path, content, 0o600))
@@ -117,6 +118,10 @@ func TestRecordRefuses(t *testing.T) {
 		if err := f.Record(r); err == nil || len(m.data) != size {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	must(t, f.Record(Record{Kind: Settled, Time: began.In(time.FixedZone("", 3600))}))
+	if !bytes.Contains(m.data, []byte(`"time":"2026-10-02T09:30:00Z"`)) {
+		t.Errorf("not in UTC: %s", m.data)
 	}
 	must(t, f.Record(Record{Kind: Settled, Version: 7, Torn: 9})) // these are the File's own
 	if _, fault := verify(t, m.data, f.Head()); fault != nil {

@@ -150,7 +150,7 @@ func (l *lines) next() (line []byte, ended bool, err error) {
 // explain looks at what follows a fault for the record that belongs there: that tells a line that was added from one that
 // was changed, and one that was moved from one that is gone.
 func (l *lines) explain(f *Fault, e Entry, seq uint64, prev string) error {
-	if f.How != Altered && f.How != Removed {
+	if f.How != Altered && f.How != Removed && f.How != OutOfSequence {
 		return nil
 	}
 	for {

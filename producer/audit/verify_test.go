@@ -3,10 +3,12 @@ package audit
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -84,8 +86,18 @@ func TestFaults(t *testing.T) {
 	}
 	hash := func(line string) string { return hashOf([]byte(strings.TrimSuffix(line, "\n"))) }
 	torn := linesOf(crashed(t)) // opened, record, torn, torn, opened, record, record
-	newer, _, err := seal(1, "", Record{Kind: Opened, Version: 2})
-	must(t, err)
+	opened := func(seq uint64, prev string, r Record) string {
+		r.Time = began
+		line, _, err := seal(seq, prev, r)
+		must(t, err)
+		return string(line)
+	}
+	newer := opened(1, "", Record{Kind: Opened, Version: 2})
+	covered := hashOf(bytes.TrimSuffix(joined(l[0], l[1], "x (torn)\n"), []byte("\n"))[len(l[0]):])
+	noted := joined(l[0], l[1], "x (torn)\n", opened(3, covered, Record{Kind: Opened, Version: 1, Torn: 9}))
+	if _, fault := verify(t, noted, ""); fault != nil {
+		t.Errorf("a torn line that was noted: %v", fault)
+	}
 	for _, test := range []struct {
 		name string
 		data []byte
@@ -117,7 +129,12 @@ func TestFaults(t *testing.T) {
 		{"a torn line is gone", joined(slices.Delete(slices.Clone(torn), 2, 3)...), Altered, 4},
 		{"torn lines change places", joined(torn[0], torn[1], torn[3], torn[2], torn[4]), Altered, 5},
 		{"a torn line that nobody noted", joined(torn[0], torn[1], torn[2], torn[5], torn[6]), Removed, 4},
-		{"a newer format", newer, NewerFormat, 1},
+		{"a newer format", joined(newer, l[0]), NewerFormat, 1},
+		{"torn lines that are not there", joined(l[0], l[1], opened(3, hash(l[1]), Record{Kind: Opened, Version: 1, Torn: 9})), Altered, 3},
+		{"other torn lines", joined(l[0], l[1], "x (torn)\n", opened(3, covered, Record{Kind: Opened, Version: 1, Torn: 8})), Altered, 4},
+		{"torn lines noted by nobody who may", joined(l[0], l[1], "x (torn)\n", opened(3, covered, Record{Kind: Settled, Torn: 9})), Altered, 4},
+		{"a foreign line and a forged record", joined(l[0], l[1], "hello\n", forge(3, strings.Repeat("0", 64))), Altered, 3},
+		{"a record of another number added", joined(l[0], l[1], forge(9, hash(l[1])), l[2]), Inserted, 3},
 	} {
 		rep, fault := verify(t, test.data, "")
 		if fault == nil || fault.How != test.how || fault.Line != test.line {
@@ -142,6 +159,28 @@ func TestVerifyReading(t *testing.T) {
 	if rep, err := Verify(broken, ""); err != io.ErrClosedPipe || rep.Records != 2 {
 		t.Errorf("of a broken reader: %d, %v", rep.Records, err)
 	}
+}
+
+// However long a trail or a line of it is, reading it takes the same memory.
+func TestVerifyMemory(t *testing.T) {
+	data, _ := written(t, 3)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Verify(io.MultiReader(bytes.NewReader(data), io.LimitReader(zeros{}, 1<<28)), "")
+	runtime.ReadMemStats(&after)
+	if fault := (*Fault)(nil); !errors.As(err, &fault) || fault.How != TornEnd || fault.Line != 4 {
+		t.Error(err)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 16*maxLine {
+		t.Errorf("%d bytes of memory for a line of a quarter of a gigabyte", used)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 // T-LOG, INV-56: no byte, line or place can be changed without being noticed.
