@@ -10,6 +10,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/producer/audit"
 )
 
 // Question is what an agent wants to know from its user.
@@ -81,7 +82,7 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		return nil, &aaep.InvalidError{Message: string(aaep.TypeAwaitingClarification), Violations: []aaep.Violation{{
 			Requirement: "EVT-085", Pointer: "/default_response", Problem: "is no answer to this question"}}}
 	}
-	out, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p}, func(out *ledger.Outcome) (speech, error) {
+	out, _, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Clarification: p}, func(out *ledger.Outcome) (speech, error) {
 		id, err := phrase.QuestionTimedOut, ErrTimedOut
 		switch {
 		case out.Cause == ledger.Replied:
@@ -101,37 +102,40 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 	return out.Response, nil
 }
 
-// ask puts one question and waits for its one outcome. Explain says how to tell it and which error it is.
+// ask puts one question and waits for its one outcome. Explain says how to tell it and which error it is. The record
+// is the one of the question, for those of what comes of it.
 //
 // The order of events: awaiting_input, the question, its outcome, and one change of state that says what
 // came of it; where the answer is yes, that is calling_tool.
-func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, explain func(*ledger.Outcome) (speech, error)) (*ledger.Outcome, error) {
+func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, explain func(*ledger.Outcome) (speech, error)) (*ledger.Outcome, audit.Record, error) {
+	asked := audit.Record{QuestionID: audit.QuestionID(q.Token)}
 	select { // so many questions at a time; the others wait in line (D-40)
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, asked, ctx.Err()
 	case <-s.ctx.Done():
-		return nil, ErrSessionOver
+		return nil, asked, ErrSessionOver
 	}
 	var payload aaep.Payload = q.Clarification
 	if q.Confirmation != nil {
 		payload = q.Confirmation
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, asked, err
 	}
 	put, err := s.put(about, q, payload)
 	if err != nil {
-		return nil, err
+		return nil, asked, err
 	}
 	var out *ledger.Outcome
 	if put == nil {
 		out = ledger.Nobody(q)
-		record(s.p.cfg.Logger, out)
+		s.p.desk.trail.settled(out, asked)
 	} else {
+		asked = put.asked
 		if out = s.await(ctx, put, q); out == nil {
-			return nil, ErrSessionOver // whoever ends the session withdraws the question
+			return nil, asked, ErrSessionOver // whoever ends the session withdraws the question
 		}
 		s.p.forget(q.Token)
 	}
@@ -140,25 +144,28 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 		out = &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject}
 	}
 	news, failed := explain(out)
+	if out.Unrecorded {
+		failed = ErrNotRecorded
+	}
 	failed = cmp.Or(late, failed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
-		return nil, ErrSessionOver
+		return nil, asked, ErrSessionOver
 	}
 	if put != nil {
 		if err := s.machine.Settled(q.Token, out.Decision); err != nil {
-			return nil, err
+			return nil, asked, err
 		}
 	}
 	// The state changes before the next question has its turn, so that each outcome is told.
 	if q.Confirmation != nil && out.Decision == aaep.Accept && failed == nil {
-		return out, s.leaveWaiting(aaep.StateCallingTool, s.p.words(aaep.Text{}, phrase.UsingATool, ""))
+		return out, asked, s.leaveWaiting(aaep.StateCallingTool, s.p.words(aaep.Text{}, phrase.UsingATool, ""))
 	}
 	if err := s.resume(news); err != nil {
-		return nil, errors.Join(failed, err)
+		return nil, asked, errors.Join(failed, err)
 	}
-	return out, failed
+	return out, asked, failed
 }
 
 // put tells that the agent waits, and sends the question to those who can answer it. The result is nil if
@@ -187,6 +194,9 @@ func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload) (*
 		s.timeEnough(payload, who.pace)
 		return s.prepare(about, payload)
 	})
+	if put == nil { // it was not put after all, though it was made
+		s.machine.Settled(q.Token, aaep.Reject)
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.resume(speech{}))
 	}

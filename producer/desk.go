@@ -1,13 +1,11 @@
 package producer
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"log/slog"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/producer/audit"
 )
 
 // The desk owns the ledger: one goroutine, one timer. Whoever asked waits on a channel that gets the one
@@ -15,7 +13,7 @@ import (
 type desk struct {
 	orders     chan order
 	stop, done chan struct{}
-	logger     *slog.Logger
+	trail      *trail
 	asleep     func() time.Duration // how long the machine has been suspended
 	awake      time.Duration        // of that, before the desk was opened
 }
@@ -33,18 +31,24 @@ type order struct {
 	ready chan struct{}
 	// ask registers a question's channel before do runs.
 	token  aaep.ReplyToken
-	answer chan *ledger.Outcome
+	waiter waiter
 }
 
-func newDesk(logger *slog.Logger, asleep func() time.Duration) *desk {
-	d := &desk{logger: logger, orders: make(chan order), stop: make(chan struct{}), done: make(chan struct{}), asleep: asleep, awake: asleep()}
+// waiter is who waits for the outcome of a question.
+type waiter struct {
+	answer chan *ledger.Outcome
+	asked  audit.Record
+}
+
+func newDesk(trail *trail, asleep func() time.Duration) *desk {
+	d := &desk{trail: trail, orders: make(chan order), stop: make(chan struct{}), done: make(chan struct{}), asleep: asleep, awake: asleep()}
 	go d.run()
 	return d
 }
 
 func (d *desk) run() {
 	var book ledger.Ledger
-	waiting := map[aaep.ReplyToken]chan *ledger.Outcome{}
+	waiting := map[aaep.ReplyToken]waiter{}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	defer close(d.done)
@@ -59,8 +63,8 @@ func (d *desk) run() {
 		case <-d.stop:
 			return
 		case o := <-d.orders:
-			if o.answer != nil {
-				waiting[o.token] = o.answer
+			if o.waiter.answer != nil {
+				waiting[o.token] = o.waiter
 			}
 			// A question that is due is due before anything that comes now (§6.4).
 			now := d.now()
@@ -75,24 +79,14 @@ func (d *desk) run() {
 	}
 }
 
-func (d *desk) deliver(waiting map[aaep.ReplyToken]chan *ledger.Outcome, settled []*ledger.Outcome) {
+// deliver hands out outcomes, each once it is on record.
+func (d *desk) deliver(waiting map[aaep.ReplyToken]waiter, settled []*ledger.Outcome) {
 	for _, out := range settled {
-		record(d.logger, out)
-		waiting[out.Question.Token] <- out // it has room for the one outcome
+		w := waiting[out.Question.Token]
+		d.trail.settled(out, w.asked)
+		w.answer <- out // it has room for the one outcome
 		delete(waiting, out.Question.Token)
 	}
-}
-
-// record writes the audit record of a settlement.
-func record(logger *slog.Logger, out *ledger.Outcome) {
-	logger.Info("question settled", "session_id", out.Question.SessionID, "question", questionID(out.Question.Token), "cause", out.Cause,
-		"decision", out.Decision, "subscription_id", out.By, "principal", out.Principal)
-}
-
-// questionID names a question where its token must not be seen.
-func questionID(token aaep.ReplyToken) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:8])
 }
 
 // do runs f on the ledger and returns when the outcomes have been handed out.
@@ -106,10 +100,10 @@ func (d *desk) do(o order) {
 }
 
 // open adds a question and returns where its one outcome will be.
-func (d *desk) open(q *ledger.Question) (<-chan *ledger.Outcome, error) {
+func (d *desk) open(q *ledger.Question, asked audit.Record) (<-chan *ledger.Outcome, error) {
 	answer := make(chan *ledger.Outcome, 1)
 	err := ErrClosed
-	d.do(order{token: q.Token, answer: answer, do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+	d.do(order{token: q.Token, waiter: waiter{answer, asked}, do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		err = l.Open(now, q)
 		return nil
 	}})
@@ -134,13 +128,14 @@ func (d *desk) extend(subscription string, token aaep.ReplyToken) (left time.Dur
 }
 
 // reply hands in a reply. The error is for the audit record alone.
-func (d *desk) reply(subscription, principal string, m aaep.Message) error {
+func (d *desk) reply(by audit.Subscription, m aaep.Message) error {
 	err := ErrClosed
 	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		var out *ledger.Outcome
-		if out, err = l.Reply(now, subscription, principal, m); err != nil {
+		if out, err = l.Reply(now, by.SubscriptionID, by.Principal, m); err != nil {
 			return nil
 		}
+		out.Unrecorded = d.trail.replied(by, m, nil) != nil
 		return []*ledger.Outcome{out}
 	}})
 	return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/producer/audit"
 )
 
 // D-79, INV-07: a machine that slept past the deadline wakes to an expired question, whatever waits to be read; wall clocks have
@@ -18,10 +19,10 @@ func TestDeskSleeps(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var slept atomic.Int64
 			slept.Store(int64(time.Hour)) // before
-			d := newDesk(slog.New(slog.DiscardHandler), func() time.Duration { return time.Duration(slept.Load()) })
+			d := newDesk(&trail{audit.Slog(slog.New(slog.DiscardHandler)), slog.New(slog.DiscardHandler)}, func() time.Duration { return time.Duration(slept.Load()) })
 			defer d.close()
 			c := &aaep.AwaitingConfirmation{TimeoutSeconds: 60, DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskHigh, ReplyToken: "rpl_1"}
-			answer, err := d.open(&ledger.Question{Token: "rpl_1", Confirmation: c, Stamp: time.Now().Round(0), Recipients: []string{"sub_1"}})
+			answer, err := d.open(&ledger.Question{Token: "rpl_1", Confirmation: c, Stamp: time.Now().Round(0), Recipients: []string{"sub_1"}}, audit.Record{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +36,7 @@ func TestDeskSleeps(t *testing.T) {
 			slept.Add(int64(time.Second))
 			began := time.Now()
 			if replies {
-				err := d.reply("sub_1", "", &aaep.ConfirmationReply{ReplyToken: "rpl_1", Decision: aaep.Accept, SubscriptionID: "sub_1", Timestamp: time.Now().Round(0)})
+				err := d.reply(audit.Subscription{SubscriptionID: "sub_1"}, &aaep.ConfirmationReply{ReplyToken: "rpl_1", Decision: aaep.Accept, SubscriptionID: "sub_1", Timestamp: time.Now().Round(0)})
 				if err == nil {
 					t.Errorf("%s: it counted", name)
 				}

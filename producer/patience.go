@@ -10,6 +10,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/producer/audit"
 )
 
 // Time to answer: enough of it, told before it ends, and more for the asking (§6.4, WCAG 2.2.1).
@@ -78,6 +79,8 @@ func (p *Producer) moreTime(subscription string, token aaep.ReplyToken) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if put := p.asked[token]; put != nil {
+		p.desk.trail.record(audit.Record{Kind: audit.Extended, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
+			Deadline: time.Now().Add(left), By: &audit.Subscription{SubscriptionID: subscription}})
 		select {
 		case <-put.more: // nobody has looked yet, and there is even more
 		default:

@@ -30,6 +30,7 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -89,7 +90,10 @@ type Config struct {
 	// learns no more than the manifest tells everybody. It may be called many times at once, without any
 	// lock held, and may take its time, but must return: the subscriber waits for it, and so does Shutdown.
 	Admit func(principal string, req *aaep.SubscriptionRequest) error
-	// Logger receives diagnostics and a record of every settled question. Nil discards them.
+	// Audit keeps the trail of questions, answers and deeds: who allowed what, having been shown which words. What
+	// it cannot keep is not done. Nil is audit.Slog(Logger).
+	Audit audit.Sink
+	// Logger receives diagnostics. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -120,6 +124,7 @@ type Producer struct {
 	loops   sync.WaitGroup // the subscriptions
 	guests  sync.WaitGroup // and those who have not been answered yet
 
+	putting sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
 	encoded encoded
 	alone   atomic.Bool // at most one subscription is served
 
@@ -169,6 +174,9 @@ func New(cfg Config) (*Producer, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Audit == nil {
+		cfg.Audit = audit.Slog(cfg.Logger)
+	}
 	// The identity is on every message, so what is wrong with it is better said now.
 	probe := &aaep.SubscriptionAccepted{SubscriptionID: "sub_0", AAEPVersion: aaep.Version, Producer: cfg.Agent}
 	if err := aaep.Validate(probe); err != nil {
@@ -181,7 +189,7 @@ func New(cfg Config) (*Producer, error) {
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2},
 		},
 		log:    log.New(cfg.KeepEvents),
-		desk:   newDesk(cfg.Logger, asleep),
+		desk:   newDesk(&trail{cfg.Audit, cfg.Logger}, asleep),
 		done:   make(chan struct{}),
 		subs:   map[string]*subscription{},
 		asking: newMeter(cfg.MaxRequestsPerSecond),
@@ -255,6 +263,7 @@ func (p *Producer) live() []*subscription {
 type pending struct {
 	coalesce.Entry
 	answer <-chan *ledger.Outcome
+	asked  audit.Record
 	more   chan time.Duration // there is so much time left, after somebody asked for more
 	slowest
 }
@@ -265,31 +274,48 @@ type slowest struct {
 	pace     int64 // in words per minute
 }
 
-// open puts a question to every subscription that can answer it. prepare makes its event; it is not called, and
-// the result is nil, if nobody can answer.
+// open puts a question to every subscription that can answer it. prepare makes its event, if there is anybody; the
+// result is nil if nobody can answer, or nobody any more.
 func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, error)) (*pending, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.putting.Lock()
+	defer p.putting.Unlock()
 	put := &pending{more: make(chan time.Duration, 1), slowest: slowest{1000, usualPace}}
-	for id, sub := range p.subs {
+	var able []*subscription
+	for _, sub := range p.live() {
 		if sub.canAnswer(q) {
-			q.Recipients = append(q.Recipients, id)
+			able = append(able, sub)
 			put.patience = max(put.patience, sub.patience.Load())
 			if pace := sub.pace.Load(); pace > 0 {
 				put.pace = min(put.pace, pace)
 			}
 		}
 	}
-	if len(q.Recipients) == 0 {
+	if len(able) == 0 {
 		return nil, nil
 	}
 	ev, err := prepare(put.slowest)
 	if err != nil {
 		return nil, err
 	}
-	q.Stamp = ev.Timestamp
+	q.Stamp, put.asked = ev.Timestamp, audit.Question(ev)
+	for _, sub := range able {
+		put.asked.Recipients = append(put.asked.Recipients, sub.who(ev))
+	}
+	if err := p.desk.trail.record(put.asked); err != nil { // which may take a while: p.mu is for those who deliver
+		return nil, ErrNotRecorded
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, sub := range able {
+		if p.subs[sub.id] != nil { // it has not left meanwhile
+			q.Recipients = append(q.Recipients, sub.id)
+		}
+	}
+	if len(q.Recipients) == 0 {
+		return nil, nil
+	}
 	// The book is open before the event is out, so that no reply can come too early.
-	if put.answer, err = p.desk.open(q); err != nil {
+	if put.answer, err = p.desk.open(q, put.asked); err != nil {
 		return nil, err
 	}
 	put.Entry = coalesce.Entry{Pos: p.log.Append(ev), Event: ev}

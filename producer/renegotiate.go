@@ -129,9 +129,9 @@ func (sub *subscription) apply(c change) *aaep.Rejection {
 		return &aaep.Rejection{Code: c.refusal.Code} // without a message: the refusal was the last word
 	}
 	was, terms := sub.terms, c.terms
-	sub.p.mu.Lock() // a question that is being put sees the old terms, and is settled below, or the new ones
+	sub.p.putting.Lock() // a question that is being put sees the old terms, and is settled below, or the new ones
 	sub.setTerms(terms)
-	sub.p.mu.Unlock()
+	sub.p.putting.Unlock()
 	sub.shaper.SetTerms(time.Now(), terms)
 	if c.quiet {
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))

@@ -189,7 +189,7 @@ func TestTenRepliersForReal(t *testing.T) {
 			t.Errorf("Tool = %v after %d runs", err, d.times)
 		}
 	}
-	if got := strings.Count(logged.String(), "question settled"); got != questions {
+	if got := strings.Count(logged.String(), "kind=settled"); got != questions {
 		t.Errorf("%d audit records, want %d", got, questions)
 	}
 }
@@ -348,7 +348,7 @@ func TestTokensStayOutOfLogs(t *testing.T) {
 			<-paid
 		}
 	})
-	if strings.Contains(log.String(), "rpl_") || !strings.Contains(log.String(), "question settled") {
+	if strings.Contains(log.String(), "rpl_") || !strings.Contains(log.String(), "kind=settled") {
 		t.Errorf("the log is %s", log.String())
 	}
 }

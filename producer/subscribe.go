@@ -3,11 +3,13 @@ package producer
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -163,6 +165,7 @@ func (p *Producer) accepted(id string, t handshake.Terms) *aaep.SubscriptionAcce
 // what the agent is doing and what it is waiting for. The error is an *aaep.Rejection; without one, Shutdown
 // waits until p.loops has it as done.
 func (p *Producer) register(sub *subscription) error {
+	p.putting.Lock()
 	p.mu.Lock()
 	err := p.hasRoom(sub.principal)
 	if p.closed {
@@ -170,6 +173,7 @@ func (p *Producer) register(sub *subscription) error {
 	}
 	if err != nil {
 		p.mu.Unlock()
+		p.putting.Unlock()
 		return err
 	}
 	p.loops.Add(1)
@@ -188,6 +192,7 @@ func (p *Producer) register(sub *subscription) error {
 	close(p.moved)
 	p.moved = make(chan struct{})
 	p.mu.Unlock()
+	p.putting.Unlock()
 	sub.first, _ = p.situation(sub.cursor)
 	p.join(sub, true, true, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
 	return nil
@@ -204,21 +209,32 @@ func (p *Producer) unregister(sub *subscription) {
 }
 
 // join puts the questions of some kinds that are open to a subscription that could not answer them when
-// they were asked (D-34).
+// they were asked (D-34), once it is on record that it was asked too.
 func (p *Producer) join(sub *subscription, confirmations, clarifications bool, push func(coalesce.Entry)) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for token, e := range p.asked {
+	open := maps.Clone(p.asked)
+	p.mu.Unlock()
+	for token, put := range open {
 		wanted := clarifications
-		if e.Event.Type() == aaep.TypeAwaitingConfirmation {
+		if put.Event.Type() == aaep.TypeAwaitingConfirmation {
 			wanted = confirmations
 		}
-		if wanted && mayAnswer(sub, e.Event) {
+		if !wanted || !mayAnswer(sub, put.Event) {
+			continue
+		}
+		again := audit.Record{Kind: audit.Asked, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
+			Recipients: []audit.Subscription{sub.who(put.Event)}}
+		if p.desk.trail.record(again) != nil {
+			continue
+		}
+		p.mu.Lock()
+		if p.asked[token] == put { // it has not been settled meanwhile
 			p.desk.join(token, sub.id)
-			if e.Pos <= sub.cursor {
-				push(e.Entry)
+			if put.Pos <= sub.cursor {
+				push(put.Entry)
 			}
 		}
+		p.mu.Unlock()
 	}
 }
 

@@ -81,7 +81,7 @@ func (sub *subscription) setTerms(t handshake.Terms) {
 // receive reads what the subscriber says until the link ends.
 func (sub *subscription) receive() {
 	defer sub.stopSending() // after lost has its value
-	replies := coalesce.NewBudget(repliesPerSecond)
+	replies, refused := coalesce.NewBudget(repliesPerSecond), refusals{pace: coalesce.NewBudget(refusalsPerSecond)}
 	sub.lost <- func() error {
 		for {
 			data, err := sub.conn.Receive(sub.ctx)
@@ -104,8 +104,14 @@ func (sub *subscription) receive() {
 					}
 				}
 				// The sender is never told whether a reply counted (§6.3.4).
-				if err := sub.p.desk.reply(sub.id, sub.principal, m); err != nil {
+				if err := sub.p.desk.reply(sub.who(nil), m); err != nil {
+					if !refused.pace.Take(time.Now()) {
+						refused.more++
+						continue
+					}
+					err = refused.note(err)
 					sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.principal, "reason", err)
+					sub.p.desk.trail.replied(sub.who(nil), m, err)
 				}
 			case *aaep.SubscriptionRenegotiate:
 				sub.ask(m)
@@ -118,9 +124,11 @@ func (sub *subscription) receive() {
 	}()
 }
 
-// repliesPerSecond is how many replies of one subscription are looked at in a second: more than a person has
-// questions.
-const repliesPerSecond = 100
+// How many replies of one subscription are looked at in a second: more than a person has questions.
+const (
+	repliesPerSecond  = 100
+	refusalsPerSecond = 2 // that are recorded one by one
+)
 
 // jitterGuard keeps events a little further apart than the budget alone would, so that a listener who counts
 // what arrives finds the rate kept too, although no two events are equally long on their way.

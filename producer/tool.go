@@ -15,6 +15,7 @@ import (
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/lifecycle"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/producer/audit"
 )
 
 // Tool is something the agent does to the world.
@@ -102,11 +103,12 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	if err := s.checkTool(t, call); err != nil {
 		return "", done, err
 	}
+	var asked audit.Record
 	if t.mustAsk() {
 		// Unasked tools are decided here, asked ones by the ledger alone.
 		var changes json.RawMessage
 		for range maxModified {
-			if d, changes, err = s.askConfirmation(ctx, t, call); changes == nil {
+			if d, changes, asked, err = s.askConfirmation(ctx, t, call); changes == nil {
 				break
 			}
 			call.ToolCallID = newID("call_") // the old one was rejected, for good
@@ -121,7 +123,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 			return aaep.Reject, done, cmp.Or(err, ErrRejected)
 		}
 	}
-	began, err := s.invoke(ctx, t, call)
+	began, err := s.invoke(ctx, t, call, asked)
 	if err != nil {
 		return "", done, err
 	}
@@ -159,7 +161,7 @@ func (s *Session) invoked(t Tool, call lifecycle.ToolCall) (speech, *aaep.ToolIn
 }
 
 // invoke tells that the tool is about to run and waits until that has left.
-func (s *Session) invoke(ctx context.Context, t Tool, call lifecycle.ToolCall) (began time.Time, err error) {
+func (s *Session) invoke(ctx context.Context, t Tool, call lifecycle.ToolCall, asked audit.Record) (began time.Time, err error) {
 	pos, err := s.announce(ctx, t, call)
 	if err != nil {
 		return began, err
@@ -172,7 +174,10 @@ func (s *Session) invoke(ctx context.Context, t Tool, call lifecycle.ToolCall) (
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	err = s.p.waitLeft(ctx, pos, limit)
-	if err = cmp.Or(err, ctx.Err(), s.ctx.Err()); err != nil {
+	if err = cmp.Or(err, ctx.Err(), s.ctx.Err()); err == nil && s.p.desk.trail.invoked(s, t, call, asked) != nil {
+		err = ErrNotRecorded
+	}
+	if err != nil {
 		s.toolDone(call, time.Now(), err)
 		if s.ctx.Err() != nil {
 			err = ErrSessionOver
@@ -203,11 +208,6 @@ func (s *Session) announce(ctx context.Context, t Tool, call lifecycle.ToolCall)
 
 // toolDone tells how a run ended. After the session's end there is nothing left to tell.
 func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over {
-		return
-	}
 	p := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: millis(time.Since(began))}
 	words, why := phrase.ToolFinished, phrase.ID(-1)
 	switch {
@@ -217,6 +217,13 @@ func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error) 
 	default: // an error's own words may hold secrets
 		p.Status, words, why = aaep.ToolError, phrase.ToolFailed, phrase.Failed
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
+	}
+	s.p.desk.trail.record(audit.Record{Kind: audit.Completed, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID,
+		Status: p.Status, DurationMS: p.DurationMS})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over { // nothing is left to tell, but what was done is on record
+		return
 	}
 	s.completeTool(call, p, words, why)
 	if s.ctx.Err() == nil { // else the end follows
@@ -240,12 +247,13 @@ func (s *Session) completeTool(call lifecycle.ToolCall, p aaep.ToolCompleted, wo
 }
 
 // askConfirmation returns the decision, and what the user changed, where they accepted with changes that t takes.
-func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.ToolCall) (aaep.Decision, json.RawMessage, error) {
+func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.ToolCall) (aaep.Decision, json.RawMessage, audit.Record, error) {
+	var none audit.Record
 	if t.Default == "" {
 		t.Default = aaep.Reject
 	}
 	if t.Default == aaep.Accept && (t.Irreversible || t.Risk == aaep.RiskHigh) {
-		return "", nil, &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
+		return "", nil, none, &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
 			Requirement: "CONF-031", Pointer: "/default_decision",
 			Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}}
 	}
@@ -260,7 +268,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.To
 		}
 	}
 	if err := s.p.checkTimeout(aaep.TypeAwaitingConfirmation, t.Timeout); err != nil {
-		return "", nil, err
+		return "", nil, none, err
 	}
 	reversibility := aaep.Reversible
 	if t.Irreversible {
@@ -286,7 +294,7 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.To
 		return &p, both
 	})
 	var changes json.RawMessage
-	out, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (speech, error) {
+	out, asked, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (speech, error) {
 		if changes = changesIn(out); changes != nil && t.Modified != nil {
 			return s.p.words(aaep.Text{}, phrase.ActionChanged, ""), nil
 		}
@@ -295,11 +303,11 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.To
 	})
 	switch {
 	case err == nil && changes != nil:
-		return aaep.Reject, changes, nil
+		return aaep.Reject, changes, asked, nil
 	case err != nil || out.Decision != aaep.Accept:
-		return aaep.Reject, nil, cmp.Or(err, ErrRejected)
+		return aaep.Reject, nil, asked, cmp.Or(err, ErrRejected)
 	}
-	return aaep.Accept, nil, nil
+	return aaep.Accept, nil, asked, nil
 }
 
 // changesIn returns what the user changed before they accepted, or nil. The ledger counts such an answer as a

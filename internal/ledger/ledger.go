@@ -65,6 +65,8 @@ type Outcome struct {
 	By        string
 	Principal string
 	At        time.Time
+	// Unrecorded is set by whoever keeps the records, where the outcome could not be kept; it is then a rejection.
+	Unrecorded bool
 }
 
 // A Ledger holds the questions of one producer. The zero Ledger is ready. It is not safe for concurrent use.

@@ -158,7 +158,7 @@ func TestReasons(t *testing.T) {
 			provoke: func(v *virtual, _ *sse.Server) (*http.Response, string) {
 				v.p.Shutdown(context.Background())
 				return v.ask(request("{}"))
-			}, code: aaep.TransportUnavailable, status: 503, words: "at the moment",
+			}, code: aaep.TransportUnavailable, status: 503, words: "",
 		},
 		"no JSON":       {provoke: again("{"), code: aaep.ReasonUnknown, status: 400, words: "unexpected EOF"},
 		"nothing":       {provoke: again(""), code: aaep.ReasonUnknown, status: 400, words: "invalid message"},

@@ -1,0 +1,196 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+// sink keeps records in memory, and fails when it is told to.
+type sink struct {
+	mu    sync.Mutex
+	all   []audit.Record
+	fails audit.Kind
+}
+
+func (s *sink) Record(r audit.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Kind == s.fails {
+		return errors.New("the disk is full")
+	}
+	s.all = append(s.all, r)
+	return nil
+}
+
+func (s *sink) records() []audit.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.all)
+}
+
+func kinds(rs []audit.Record) string {
+	var all []string
+	for _, r := range rs {
+		all = append(all, string(r.Kind))
+	}
+	return strings.Join(all, " ")
+}
+
+// SEC-005, SEC-007, D-84, INV-16: the trail tells who allowed what, having been shown which words, in which language; and what is done
+// is done after it is on record.
+func TestTrail(t *testing.T) {
+	kept := &sink{}
+	cfg := polyglot
+	cfg.Audit = kept
+	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
+		spanish := st.listen(answering(speaking(everything(), "es")))
+		english := st.listen(answering(everything()))
+		s, d := st.session("Paying."), &deed{}
+		paid := later(func() (string, error) {
+			return s.Tool(t.Context(), transfer, func(ctx context.Context) (string, error) {
+				if got := kinds(kept.records()); got != "asked replied replied settled invoked" { // INV-02
+					t.Errorf("on record when it ran: %s", got)
+				}
+				time.Sleep(3 * time.Second)
+				return d.do(ctx)
+			})
+		})
+		q := spanish.question()
+		forged := english.rawReply(q, aaep.Accept)
+		forged["subscription_id"] = spanish.id
+		english.sendObject(forged)
+		synctest.Wait()
+		reply := spanish.rawReply(q, aaep.Accept)
+		reply["decided_by"], reply["decision_rationale"] = "Ada", "Agreed."
+		spanish.sendObject(reply)
+		if r := <-paid; r.err != nil {
+			t.Fatal(r.err)
+		}
+		rs := kept.records()
+		if got := kinds(rs); got != "asked replied replied settled invoked completed" {
+			t.Fatalf("on record: %s", got)
+		}
+		asked, refused, replied, settled, invoked, completed := rs[0], rs[1], rs[2], rs[3], rs[4], rs[5]
+		if len(asked.Shown) != 2 || asked.Shown[0].Action != "Transfer $500." || asked.Shown[1].Consequence != "Los fondos se mueven al instante." ||
+			!asked.Irreversible || asked.Risk != aaep.RiskHigh || asked.Tool != "transfer_funds" || len(asked.Recipients) != 2 {
+			t.Errorf("asked %+v", asked)
+		}
+		for _, who := range asked.Recipients {
+			if want := map[string]string{spanish.id: "es", english.id: "en-US"}[who.SubscriptionID]; who.Language != want {
+				t.Errorf("%s was shown %s, want %s", who.SubscriptionID, who.Language, want)
+			}
+		}
+		if refused.Counted || refused.Refused == "" || refused.By.SubscriptionID != english.id {
+			t.Errorf("a forged reply is recorded as %+v", refused)
+		}
+		if !replied.Counted || replied.Claims.DecidedBy != "Ada" || replied.Claims.Rationale != "Agreed." || replied.By.SubscriptionID != spanish.id {
+			t.Errorf("replied %+v", replied)
+		}
+		if settled.Decision != aaep.Accept || settled.Cause != "replied" || settled.By.SubscriptionID != spanish.id || settled.By.Language != "es" ||
+			settled.ShownDigest != asked.ShownDigest || settled.QuestionID != asked.QuestionID {
+			t.Errorf("settled %+v", settled)
+		}
+		if invoked.QuestionID != asked.QuestionID || invoked.ToolCallID != asked.ToolCallID || invoked.ShownDigest != asked.ShownDigest {
+			t.Errorf("invoked %+v", invoked)
+		}
+		if completed.Status != aaep.ToolSuccess || *completed.DurationMS != 3000 || completed.ToolCallID != asked.ToolCallID {
+			t.Errorf("completed %+v", completed)
+		}
+		if text := fmt.Sprintf("%+v", rs); strings.Contains(text, string(q.ReplyToken)) {
+			t.Error("the token is in the trail")
+		}
+	})
+}
+
+// What cannot be recorded is not done: not asked, not accepted, not run. What has happened already changes nothing.
+func TestNotRecorded(t *testing.T) {
+	for kind, tc := range map[audit.Kind]struct {
+		asked bool
+		runs  int
+		story string
+	}{
+		audit.Asked:     {false, 0, "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking"},
+		audit.Replied:   {true, 0, asked + "awaiting_input>thinking"},
+		audit.Settled:   {true, 0, asked + "awaiting_input>thinking"},
+		audit.Invoked:   {true, 0, asked + "awaiting_input>calling_tool tool.invoked tool.error calling_tool>thinking"},
+		audit.Completed: {true, 1, asked + "awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking"},
+		audit.Extended:  {true, 1, asked + "progress.updated awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking"},
+	} {
+		bubbleWith(t, producer.Config{Audit: &sink{fails: kind}}, func(t *testing.T, st *stage) {
+			l, s, d := st.record(), st.session("Paying."), &deed{}
+			paid := tool(s, pay, d)
+			synctest.Wait()
+			if tc.asked {
+				if kind == audit.Extended {
+					l.renegotiate(more(l.question().ReplyToken, 0))
+				}
+				l.reply(l.question(), aaep.Accept)
+			}
+			r := <-paid
+			if d.times != tc.runs || (tc.runs == 0) != errors.Is(r.err, producer.ErrNotRecorded) {
+				t.Errorf("%s: %d runs, %v", kind, d.times, r.err)
+			}
+			wantStory(t, l.events(), tc.story)
+			if _, err := s.Tool(t.Context(), look, ok); (err != nil) != (kind == audit.Invoked) { // the session goes on
+				t.Errorf("%s: another tool: %v", kind, err)
+			}
+		})
+	}
+}
+
+// A flood of replies that do not count does not fill the trail, and is not lost in it either.
+func TestTrailOfAFlood(t *testing.T) {
+	kept := &sink{}
+	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
+		l := st.listen(answering(everything()))
+		paid := tool(st.session("Paying."), pay, &deed{})
+		q := l.question()
+		for i := range 1000 {
+			guess := *q
+			guess.ReplyToken = aaep.ReplyToken(fmt.Sprintf("rpl_%032x", i))
+			l.reply(&guess, aaep.Accept)
+		}
+		time.Sleep(20 * time.Second)
+		l.reply(&aaep.AwaitingConfirmation{ReplyToken: "rpl_0"}, aaep.Accept)
+		l.reply(q, aaep.Reject)
+		<-paid
+		rs := kept.records()
+		last := rs[len(rs)-3]
+		if n := strings.Count(kinds(rs), "replied"); n > 30 || n < 15 || !strings.Contains(last.Refused, "before it") {
+			t.Errorf("%d replies on record, the last %q", n, last.Refused)
+		}
+	})
+}
+
+// Who comes while a question is open is on record before they are asked, and so is a question that nobody could answer.
+func TestTrailOfLateAndNobody(t *testing.T) {
+	kept := &sink{}
+	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
+		s := st.session("Paying.")
+		if r := <-tool(s, pay, &deed{}); !errors.Is(r.err, producer.ErrUnreachable) {
+			t.Error(r.err)
+		}
+		first := st.listen(answering(everything()))
+		paid := tool(s, pay, &deed{})
+		first.question()
+		late := st.listen(answering(everything()))
+		late.reply(late.question(), aaep.Reject)
+		<-paid
+		rs := kept.records()
+		if got := kinds(rs); got != "settled asked asked replied settled" || rs[0].Cause != "unreachable" ||
+			rs[2].Recipients[0].SubscriptionID != late.id || rs[2].QuestionID != rs[1].QuestionID || rs[4].By.SubscriptionID != late.id {
+			t.Errorf("on record: %s\n%+v", got, rs)
+		}
+	})
+}
