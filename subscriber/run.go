@@ -58,10 +58,9 @@ func final(err error) bool {
 // mend brings the link back: by resuming the stream where that can be done, else by a new subscription.
 // With an error it returns the last link there was.
 func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (transports.Conn, error) {
-	const resumes = 4 // failures before the subscription is given up
 	r, _ := conn.(transports.Reopener)
 	tries := 0
-	for ; r != nil && tries < resumes && errors.Is(cause, transports.ErrInterrupted); tries++ {
+	for broke := time.Now(); r != nil && errors.Is(cause, transports.ErrInterrupted) && (tries < leastResumes || time.Since(broke) < resumeFor); tries++ {
 		if err := s.pause(cause, attempt); err != nil {
 			return conn, err
 		}
@@ -94,6 +93,13 @@ func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (tr
 		cause = err
 	}
 }
+
+// A subscription whose producer cannot be reached is given up after so long and so many attempts: a producer that
+// can be, and has let it go, says so, and one that was out of reach for a moment still has our place.
+const (
+	resumeFor    = time.Minute
+	leastResumes = 4
+)
 
 // missed tells that an attempt failed.
 func (s *Subscription) missed(err error) {
