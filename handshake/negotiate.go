@@ -51,7 +51,7 @@ func Negotiate(req *aaep.SubscriptionRequest, offer Offer) (Terms, error) {
 func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error) {
 	ask := now.Capabilities()
 	// What was honored as none is left out of the answer; it must not become the default here.
-	ask.Languages, ask.SupportedConformanceLevels = now.Languages, now.Levels
+	ask.Languages, ask.SupportedConformanceLevels, ask.CoalesceBoundaries = now.Languages, now.Levels, now.Boundaries
 	return decide(ask.With(change), offer)
 }
 
@@ -97,7 +97,7 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 
 	t.Boundaries = slices.Clone(defaultBoundaries)
 	if ask.CoalesceBoundaries != nil {
-		t.Boundaries = nil
+		t.Boundaries = []aaep.Boundary{} // never nil: that would be the default at the next renegotiation
 		for _, b := range ask.CoalesceBoundaries {
 			if boundaryRank(b) < 0 {
 				note("Boundary %q is unknown and was ignored.", b)
@@ -106,8 +106,7 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 			t.Boundaries = append(t.Boundaries, b)
 		}
 		if len(t.Boundaries) == 0 {
-			return Terms{}, &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
-				Message: "None of the coalesce_boundaries is known. Ask for none, word, sentence, paragraph or completion."}
+			note("None of the coalesce_boundaries is known; text comes sentence by sentence. There are none, word, sentence, paragraph and completion.")
 		}
 	}
 

@@ -112,8 +112,6 @@ func TestRefusals(t *testing.T) {
 		{"more languages than a message has room for", aaep.Capabilities{Languages: []string{"fr"}},
 			handshake.Offer{Languages: strings.Fields(strings.Repeat("en-US-x-private ", 1000))},
 			aaep.CapabilitiesIncompatible, []string{"en-US"}},
-		{"no known boundary", aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{"token", "line"}}, english,
-			aaep.CapabilitiesIncompatible, []string{"coalesce_boundaries", "none, word, sentence, paragraph or completion"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			terms, err := handshake.Negotiate(request(tc.ask), tc.offer)
@@ -220,5 +218,23 @@ func BenchmarkNegotiate(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// D-13, D-45: boundaries that nobody knows cost nothing but a note; text comes sentence by sentence, also later on.
+func TestNoKnownBoundary(t *testing.T) {
+	terms := negotiate(t, aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{"page", "line"}}, generous)
+	for range 2 {
+		if c := terms.Capabilities(); c.CoalesceBoundaries != nil || len(terms.Boundaries) != 0 {
+			t.Errorf("honored %v", terms.Boundaries)
+		}
+		if _, err := answer(terms); err != nil {
+			t.Error(err)
+		}
+		terms = renegotiate(t, terms, aaep.Capabilities{PaceWPM: 100}, generous)
+	}
+	first := negotiate(t, aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{"page"}}, generous)
+	if note := first.Note(); !strings.Contains(note, `"page"`) || !strings.Contains(note, "sentence by sentence") {
+		t.Errorf("note %q", note)
 	}
 }

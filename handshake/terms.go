@@ -52,7 +52,7 @@ type Terms struct {
 }
 
 // Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only an
-// unlimited rate, a pace nobody asked for, and an empty list of languages or levels (D-45).
+// unlimited rate, a pace nobody asked for, and an empty list of languages, boundaries or levels (D-45).
 func (t Terms) Capabilities() aaep.Capabilities {
 	honored := aaep.Capabilities{
 		MaxEventsPerSecond:         t.MaxEventsPerSecond,
@@ -71,6 +71,9 @@ func (t Terms) Capabilities() aaep.Capabilities {
 	}
 	if len(t.Languages) == 0 {
 		honored.Languages = nil
+	}
+	if len(t.Boundaries) == 0 {
+		honored.CoalesceBoundaries = nil
 	}
 	if len(t.Levels) == 0 {
 		honored.SupportedConformanceLevels = nil

@@ -114,7 +114,6 @@ func TestReasons(t *testing.T) {
 		"version":      {provoke: again(strings.Replace(request("{}"), "1.0.0", "2.0.0", 1)), code: aaep.VersionUnsupported, status: 422, words: `"2.0.0"`},
 		"signature":    {provoke: again(request(`{"accept_signed_manifests_only":true}`)), code: aaep.ManifestSignatureRequired, status: 422, words: "no signed manifest"},
 		"language":     {provoke: again(request(`{"languages":["yo"]}`)), code: aaep.CapabilitiesIncompatible, status: 422, words: "en-US"},
-		"boundary":     {provoke: again(request(`{"coalesce_boundaries":["syllable"]}`)), code: aaep.CapabilitiesIncompatible, status: 422, words: "sentence"},
 		"all places":   {cfg: producer.Config{MaxSubscriptions: 3}, provoke: again(request("{}")), code: aaep.RateLimit, status: 429, words: "at most 3 subscriptions"},
 		"own places":   {cfg: producer.Config{MaxPerPrincipal: 2}, options: locked, provoke: again(request("{}"), good), code: aaep.RateLimit, status: 429, words: "You may have at most 2"},
 		"requests":     {cfg: producer.Config{MaxRequestsPerSecond: 4}, provoke: again(request("{}")), code: aaep.RateLimit, status: 429, words: "At most 4 subscription requests a second"},
@@ -276,9 +275,7 @@ func TestHostileRequests(t *testing.T) {
 			if _, isYes := answers[0].(*aaep.SubscriptionAccepted); isYes != accepted {
 				t.Errorf("%s (%s): over HTTP %s, otherwise %+v", c.ID, c.Reason, resp.Status, answers[0])
 			}
-			// A request for nothing but a boundary nobody knows is read, and then its terms are refused.
-			negotiated := c.ID == "dev-req-0109" && resp.StatusCode == http.StatusUnprocessableEntity
-			if accepted && c.Expect == "reject" || !accepted && c.Expect == "accept" && !negotiated {
+			if accepted && c.Expect == "reject" || !accepted && c.Expect == "accept" {
 				t.Errorf("%s (%s): %s %s, want %s", c.ID, c.Reason, resp.Status, text, c.Expect)
 			}
 		}
