@@ -105,6 +105,22 @@ var theMap = []folder{
 		why:    "the trail keeps what happened, and must be readable without anything that made it happen",
 	},
 	{
+		path:   "internal/duplex",
+		arrows: []string{"transports"},
+		why:    "the promises of a link are kept once, over whatever carries whole messages",
+	},
+	{
+		path:   "transports/websocket",
+		arrows: []string{".", "transports", "internal/duplex", "internal/httpguard"},
+		others: []string{"github.com/gorilla/websocket"},
+		why:    "a transport carries messages and knows neither half, nor what a message means",
+	},
+	{
+		path:   "transports/transporttest",
+		arrows: []string{"transports"},
+		why:    "whoever writes a transport tests it with nothing but the interface",
+	},
+	{
 		path:   "producer",
 		arrows: []string{".", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},

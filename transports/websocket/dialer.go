@@ -1,0 +1,78 @@
+package websocket
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	gorilla "github.com/gorilla/websocket"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// Dialer reaches a producer.
+type Dialer struct {
+	// URL is the producer's address, "ws://127.0.0.1:8080" or "wss://agent.example/aaep/v1/ws". Without a path,
+	// DefaultPath is used.
+	URL string
+	// Header is sent with the request: credentials, for example. Credentials go to wss and to loopback only.
+	Header http.Header
+	// TLS is for wss. If nil, the system's roots are trusted and at least TLS 1.2 is spoken.
+	TLS *tls.Config
+}
+
+// Dial connects and agrees on the subprotocol. The error is an *aaep.Rejection where the producer wants other
+// credentials.
+func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
+	u, err := url.Parse(d.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss":
+		return nil, fmt.Errorf("websocket: %q is not an address such as ws://127.0.0.1:8080", d.URL)
+	case u.User != nil || u.Fragment != "":
+		return nil, errors.New("websocket: an address holds no credentials and no fragment; credentials go into Header")
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = DefaultPath
+	}
+	if u.Scheme == "ws" && len(d.Header.Values("Authorization"))+len(d.Header.Values("Cookie")) > 0 && !loopback(u.Hostname()) {
+		return nil, errors.New("websocket: credentials are not sent in clear; use wss")
+	}
+	conf := d.TLS
+	if conf == nil {
+		conf = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	dialer := gorilla.Dialer{Subprotocols: []string{Subprotocol}, HandshakeTimeout: writeTimeout, TLSClientConfig: conf}
+	if !loopback(u.Hostname()) { // never a proxy for what does not leave this machine
+		dialer.Proxy = http.ProxyFromEnvironment
+	}
+	ws, resp, err := dialer.DialContext(ctx, u.String(), d.Header)
+	if err != nil {
+		if resp == nil {
+			return nil, fmt.Errorf("websocket: %w", err)
+		}
+		switch resp.StatusCode {
+		case http.StatusUnauthorized:
+			return nil, &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: "status " + resp.Status, Remote: true}
+		case http.StatusForbidden:
+			return nil, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "status " + resp.Status, Remote: true}
+		}
+		return nil, fmt.Errorf("websocket: %w: status %s", err, resp.Status)
+	}
+	if got := ws.Subprotocol(); got != Subprotocol {
+		ws.Close()
+		return nil, fmt.Errorf("websocket: the peer speaks the subprotocol %q, want %s", got, Subprotocol)
+	}
+	return duplex.New(newFrames(ws, false), ""), nil
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
+}

@@ -1,0 +1,173 @@
+package websocket
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	gorilla "github.com/gorilla/websocket"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// ServerOptions are the settings of a Server. The zero ServerOptions serve this machine only.
+type ServerOptions struct {
+	// Authenticate names the peer of a request with a non-empty name. An error that is aaep.AuthorizationDenied is
+	// answered with close code 4003, every other with 4002; its text stays here. It is called from many goroutines
+	// at once. If nil, nobody is asked and only connections to a loopback address are served (D-71).
+	Authenticate func(*http.Request) (principal string, err error)
+	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If empty, localhost,
+	// 127.0.0.1 and [::1] (INV-44).
+	Hosts []string
+	// Origins are the web pages of other origins that may connect, such as "https://reader.example". If empty, only
+	// pages from this listener itself.
+	Origins []string
+	// MaxConnections bounds the connections alive at once. If zero, 1024.
+	MaxConnections int
+	// Logger receives diagnostics, never message contents. If nil, they are discarded.
+	Logger *slog.Logger
+}
+
+// Server is the producer's side: an http.Handler that upgrades requests, and the transports.Listener that hands out
+// the connections. Its Conns implement transports.Identified.
+type Server struct {
+	o     ServerOptions
+	guard httpguard.Rules
+	queue chan *duplex.Conn
+	done  chan struct{}
+	once  sync.Once
+	slots chan struct{}
+}
+
+var (
+	_ http.Handler        = (*Server)(nil)
+	_ transports.Listener = (*Server)(nil)
+)
+
+// NewServer makes a Server. Mount it at DefaultPath on an http.Server with a ReadHeaderTimeout, and call Accept.
+func NewServer(o ServerOptions) *Server {
+	o.Hosts, o.Origins = slices.Clone(o.Hosts), slices.Clone(o.Origins)
+	if o.MaxConnections <= 0 {
+		o.MaxConnections = 1024
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, queue: make(chan *duplex.Conn),
+		done: make(chan struct{}), slots: make(chan struct{}, o.MaxConnections)}
+}
+
+// Accept returns the Conn of the next peer.
+func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
+	select {
+	case <-s.done:
+		return nil, transports.ErrClosed
+	default:
+	}
+	select {
+	case c := <-s.queue:
+		return c, nil
+	case <-s.done:
+		return nil, transports.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close refuses new connections. Accepted Conns live on. A second Close does nothing.
+func (s *Server) Close() error {
+	s.once.Do(func() { close(s.done) })
+	return nil
+}
+
+// acceptTimeout is how long a connection waits to be accepted.
+const acceptTimeout = 10 * time.Second
+
+// ServeHTTP upgrades a request and returns when the connection has ended. Every check that needs no state comes first.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	refuse := func(status int, text string) {
+		s.o.Logger.Info("websocket: request refused", "status", status, "cause", text)
+		http.Error(w, text, status)
+	}
+	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
+		refuse(http.StatusForbidden, "this listener has no authentication and serves loopback connections only")
+		return
+	}
+	if err := s.guard.Check(r); err != nil {
+		refuse(http.StatusForbidden, err.Error())
+		return
+	}
+	if !gorilla.IsWebSocketUpgrade(r) {
+		w.Header().Set("Upgrade", "websocket")
+		refuse(http.StatusUpgradeRequired, "this endpoint is a WebSocket; connect with the subprotocol "+Subprotocol)
+		return
+	}
+	if !slices.Contains(gorilla.Subprotocols(r), Subprotocol) {
+		refuse(http.StatusBadRequest, "offer the subprotocol "+Subprotocol)
+		return
+	}
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	default:
+		w.Header().Set("Retry-After", "30")
+		refuse(http.StatusServiceUnavailable, "there are as many connections as can be served; try again later")
+		return
+	}
+	principal, refusal := s.authenticate(r)
+	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
+		CheckOrigin: func(*http.Request) bool { return true }} // guard has checked it
+	ws, err := up.Upgrade(w, r, nil)
+	if err != nil {
+		s.o.Logger.Info("websocket: not upgraded", "cause", err)
+		return
+	}
+	f := newFrames(ws, true)
+	c := duplex.New(f, principal)
+	defer c.Close()
+	if refusal != nil {
+		if msg, err := aaep.Encode(refusal); err == nil {
+			ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
+			defer cancel()
+			c.Send(ctx, msg)
+		}
+		return
+	}
+	t := time.NewTimer(acceptTimeout)
+	defer t.Stop()
+	select {
+	case s.queue <- c:
+		<-c.Closed() // whoever accepted it ends it
+	case <-s.done:
+	case <-t.C:
+	case <-f.peerGone:
+	}
+}
+
+// authenticate names the peer, or says why it is refused.
+func (s *Server) authenticate(r *http.Request) (principal string, refusal *aaep.SubscriptionRejected) {
+	if s.o.Authenticate == nil {
+		return "", nil
+	}
+	principal, err := s.o.Authenticate(r)
+	switch {
+	case err == nil && principal != "":
+		return principal, nil
+	case errors.Is(err, aaep.AuthorizationDenied):
+		s.o.Logger.Info("websocket: not authorized", "cause", err)
+		return "", &aaep.SubscriptionRejected{ReasonCode: aaep.AuthorizationDenied, ReasonMessage: "These credentials do not allow this."}
+	case err == nil:
+		s.o.Logger.Error("websocket: Authenticate returned neither a principal nor an error")
+	default:
+		s.o.Logger.Info("websocket: not authenticated", "cause", err)
+	}
+	return "", &aaep.SubscriptionRejected{ReasonCode: aaep.AuthenticationRequired, ReasonMessage: "The credentials are missing or not valid."}
+}
