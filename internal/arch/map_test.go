@@ -128,7 +128,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer/serve",
-		arrows: []string{".", "producer", "transports", "transports/sse", "schemas", "internal/httpguard"},
+		arrows: []string{".", "producer", "transports", "transports/sse", "transports/websocket", "schemas", "internal/httpguard"},
 		why:    "it wires the usual listeners, and is the only part of the producer to know one by name",
 	},
 	{

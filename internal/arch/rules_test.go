@@ -154,7 +154,7 @@ func comments(packs []pack) (problems []string) {
 // examples checks that each public package shows its use in a way that is run.
 func examples(packs []pack) (problems []string) {
 	for _, p := range packs {
-		if !p.public() || len(p.files) == 0 {
+		if !p.public() || len(p.files) == 0 || forTests(p) {
 			continue
 		}
 		var files []*ast.File
@@ -166,6 +166,15 @@ func examples(packs []pack) (problems []string) {
 		}
 	}
 	return problems
+}
+
+// forTests reports whether a package is for tests to use: an example cannot run one. Its package comment shows how.
+func forTests(p pack) bool {
+	found := false
+	for _, f := range p.files {
+		f.imports(func(_ *ast.ImportSpec, imported, _ string) { found = found || imported == "testing" })
+	}
+	return found
 }
 
 // lengths checks that no file needs more than one sitting.

@@ -39,7 +39,6 @@ var reasons = []reason{
 	{"EXT-014", "a rule for the author of an extension; reviewed by people"},
 	{"EXT-018", "no profile is claimed; " + withRunner},
 	{"HS-002", "an optional extra: our producer serves nobody without a handshake"},
-	{"HS-003", "needs other transports"},
 	{"HS-031", "not done yet: questions follow the reply flags; no test compares the levels"},
 	{"HS-063", withAnnouncer},
 	{"HS-069", "the subscriber's own choice; the presets ask for 3 and for 1"},

@@ -1,5 +1,5 @@
-// Package serve puts a producer on the usual transports: today Server-Sent Events on loopback, under
-// /aaep/v1. The JSON Schemas of what it sends are at /aaep/v1/schemas/.
+// Package serve puts a producer on the usual transports: Server-Sent Events under /aaep/v1 and WebSocket at
+// /aaep/v1/ws, on loopback. The JSON Schemas of what it sends are at /aaep/v1/schemas/.
 package serve
 
 import (
@@ -14,6 +14,7 @@ import (
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/schemas"
 	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
 )
 
 // ListenAndServe is Listen and Serve.
@@ -53,16 +54,20 @@ func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
 	if err := checkLoopback(ln); err != nil {
 		return err
 	}
-	binding := sse.NewServer(sse.ServerOptions{})
-	srv := &http.Server{Handler: routes(binding), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	events, sockets := sse.NewServer(sse.ServerOptions{}), websocket.NewServer(websocket.ServerOptions{})
+	srv := &http.Server{Handler: routes(events, sockets), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer srv.Close()
 	accepting, stop := context.WithCancel(ctx)
 	defer stop()
+	upgraded, hangUp := context.WithCancel(context.Background()) // of which the http.Server knows no more
+	defer hangUp()
+	srv.BaseContext = func(net.Listener) context.Context { return upgraded }
 	failed := make(chan error, 1)
 	running.Go(func() { failed <- srv.Serve(ln) })
-	running.Go(func() { p.Serve(accepting, binding) })
+	running.Go(func() { p.Serve(accepting, events) })
+	running.Go(func() { p.Serve(accepting, sockets) })
 	select {
 	case err := <-failed:
 		return err
@@ -79,10 +84,11 @@ func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
 
 const schemasPath = "/aaep/v1/schemas/"
 
-// routes puts the schemas beside the binding, with the same checks of who asks.
-func routes(binding http.Handler) http.Handler {
+// routes puts the schemas beside the bindings, with the same checks of who asks.
+func routes(events, sockets http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", binding)
+	mux.Handle("/", events)
+	mux.Handle(websocket.DefaultPath, sockets)
 	files := http.StripPrefix(schemasPath, http.FileServerFS(schemas.FS()))
 	mux.HandleFunc("GET "+schemasPath, func(w http.ResponseWriter, r *http.Request) {
 		if err := (httpguard.Rules{}).Check(r); err != nil {

@@ -90,7 +90,8 @@ func (s *Server) Close() error {
 // acceptTimeout is how long a connection waits to be accepted.
 const acceptTimeout = 10 * time.Second
 
-// ServeHTTP upgrades a request and returns when the connection has ended. Every check that needs no state comes first.
+// ServeHTTP upgrades a request and returns when the connection has ended, which the end of the request's context ends too.
+// Every check that needs no state comes first.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	refuse := func(status int, text string) {
@@ -145,7 +146,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer t.Stop()
 	select {
 	case s.queue <- c:
-		<-c.Closed() // whoever accepted it ends it
+		select {
+		case <-c.Closed(): // whoever accepted it ends it
+		case <-r.Context().Done(): // or the end of the server, where its BaseContext ends with it
+		}
 	case <-s.done:
 	case <-t.C:
 	case <-f.peerGone:

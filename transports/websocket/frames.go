@@ -162,12 +162,11 @@ func (f *frames) note(msg []byte) {
 			f.code.Store(closeNotAuthorized)
 		}
 	case "subscription.close":
-		cause := last.Reason == aaep.PolicyViolation || last.Reason == aaep.SlowSubscriber
-		switch {
-		case cause && f.producer:
-			f.code.Store(closeViolation)
-		case cause || last.Reason == aaep.ManifestSignatureRequired || last.Reason == "manifest_verification_failed":
-			f.code.Store(closeBySubscriber)
+		switch last.Reason {
+		case aaep.PolicyViolation, aaep.SlowSubscriber, "manifest_verification_failed":
+			if f.code.Store(closeBySubscriber); f.producer {
+				f.code.Store(closeViolation)
+			}
 		}
 	}
 }

@@ -1,0 +1,125 @@
+package serve_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+// HS-003, XT-003: one agent is followed over every wire at once; all hear the same story, and who answers on one of them answers
+// for all.
+func TestEveryWire(t *testing.T) {
+	for _, answers := range []string{"sse", "websocket"} {
+		st := start(t, producer.Config{})
+		subs := map[string]*subscriber.Subscription{}
+		for name, d := range map[string]transports.Dialer{"sse": sse.Dialer{URL: "http://" + st.addr}, "websocket": websocket.Dialer{URL: "ws://" + st.addr}} {
+			sub, err := subscriber.Dial(context.Background(), d, subscriber.Config{ID: name, Capabilities: everything})
+			check(t, err)
+			defer sub.Close()
+			subs[name] = sub
+		}
+		// A stream of Server-Sent Events opens after the answer to the request.
+		eventually(t, "both are there", func() bool {
+			n := 0
+			for _, s := range st.p.Subscriptions() {
+				if s.Connected {
+					n++
+				}
+			}
+			return n == 2
+		})
+		agent := later(func() (string, error) {
+			s := st.session("Paying.")
+			out := s.Output()
+			out.WriteString("First this. ")
+			out.Close()
+			_, err := s.Tool(context.Background(), pay, ok)
+			s.Complete(aaep.Say("Done."))
+			return "", err
+		})
+		var mu sync.Mutex
+		heard := map[string]string{}
+		var all sync.WaitGroup
+		for name, sub := range subs {
+			all.Go(func() {
+				evs, err := collect(sub, func(ev *aaep.Event) bool {
+					if ev.Type() == aaep.TypeAwaitingConfirmation && name == answers {
+						if err := sub.Reply(context.Background(), ev, aaep.Accept); err != nil {
+							t.Error(err)
+						}
+					}
+					return isOver(ev)
+				})
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				mu.Lock()
+				heard[name] = story(evs)
+				mu.Unlock()
+			})
+		}
+		all.Wait()
+		check(t, wait(t, agent).err)
+		if heard["sse"] != heard["websocket"] || heard["sse"] == "" {
+			t.Errorf("heard\n%s\nand\n%s", heard["sse"], heard["websocket"])
+		}
+	}
+}
+
+// WS-007, D-38: a WebSocket that breaks is subscribed to anew; the producer lets go of the old one at once.
+func TestSocketBegunAnew(t *testing.T) {
+	st := start(t, producer.Config{})
+	px := newProxy(t, st.addr)
+	sub, err := subscriber.Dial(context.Background(), websocket.Dialer{URL: "ws://" + px.ln.Addr().String(), Header: http.Header{"Host": {st.addr}}}, subscriber.Config{ID: "real", Capabilities: everything})
+	check(t, err)
+	defer sub.Close()
+	px.cut(true)
+	eventually(t, "the producer let go", func() bool { return len(st.p.Subscriptions()) == 0 })
+	px.let()
+	eventually(t, "it is there again", func() bool {
+		s, _ := sub.Status()
+		return len(st.p.Subscriptions()) == 1 && s.Connected && s.Subscribed == 2
+	})
+	s := st.session("Again.")
+	defer s.Close()
+	take := func() *aaep.Event {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		for ev, err := range sub.Events(ctx) {
+			check(t, err)
+			return ev
+		}
+		return nil
+	}
+	if ev := take(); ev.Type() != aaep.TypeSessionStarted {
+		t.Errorf("heard %s", ev.Type())
+	}
+}
+
+// Serve ends what it served: also what the http.Server has let go of.
+func TestServeEndsSockets(t *testing.T) {
+	st := start(t, producer.Config{})
+	sub, err := subscriber.Dial(context.Background(), websocket.Dialer{URL: "ws://" + st.addr}, subscriber.Config{ID: "real", Capabilities: everything, NoReconnect: true})
+	check(t, err)
+	defer sub.Close()
+	st.shutdown(time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, err := range sub.Events(ctx) {
+		if err == nil {
+			t.Error("an event came after the end")
+		}
+	}
+	if s, _ := sub.Status(); !s.Over {
+		t.Errorf("%+v", s)
+	}
+}
