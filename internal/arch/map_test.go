@@ -116,6 +116,12 @@ var theMap = []folder{
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
+		path:   "transports/ipc",
+		arrows: []string{"transports", "internal/duplex"},
+		others: []string{"golang.org/x/sys"},
+		why:    "a transport carries messages and knows neither half, nor what a message means",
+	},
+	{
 		path:   "transports/transporttest",
 		arrows: []string{"transports"},
 		why:    "whoever writes a transport tests it with nothing but the interface",

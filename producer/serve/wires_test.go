@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/ipc"
 	"github.com/aaep-go/aaep/transports/sse"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
@@ -18,24 +20,27 @@ import (
 // HS-003, XT-003: one agent is followed over every wire at once; all hear the same story, and who answers on one of them answers
 // for all.
 func TestEveryWire(t *testing.T) {
-	for _, answers := range []string{"sse", "websocket"} {
+	for _, answers := range []string{"sse", "websocket", "ipc"} {
 		st := start(t, producer.Config{})
+		socket, err := ipc.Listen(filepath.Join(t.TempDir(), "aaep", "agent.sock"), nil)
+		check(t, err)
+		go st.p.Serve(context.Background(), socket)
 		subs := map[string]*subscriber.Subscription{}
-		for name, d := range map[string]transports.Dialer{"sse": sse.Dialer{URL: "http://" + st.addr}, "websocket": websocket.Dialer{URL: "ws://" + st.addr}} {
+		for name, d := range map[string]transports.Dialer{"sse": sse.Dialer{URL: "http://" + st.addr}, "websocket": websocket.Dialer{URL: "ws://" + st.addr}, "ipc": ipc.Dialer{Path: socket.Addr()}} {
 			sub, err := subscriber.Dial(context.Background(), d, subscriber.Config{ID: name, Capabilities: everything})
 			check(t, err)
 			defer sub.Close()
 			subs[name] = sub
 		}
 		// A stream of Server-Sent Events opens after the answer to the request.
-		eventually(t, "both are there", func() bool {
+		eventually(t, "all are there", func() bool {
 			n := 0
 			for _, s := range st.p.Subscriptions() {
 				if s.Connected {
 					n++
 				}
 			}
-			return n == 2
+			return n == 3
 		})
 		agent := later(func() (string, error) {
 			s := st.session("Paying.")
@@ -69,8 +74,10 @@ func TestEveryWire(t *testing.T) {
 		}
 		all.Wait()
 		check(t, wait(t, agent).err)
-		if heard["sse"] != heard["websocket"] || heard["sse"] == "" {
-			t.Errorf("heard\n%s\nand\n%s", heard["sse"], heard["websocket"])
+		for name := range subs {
+			if heard[name] != heard["sse"] || heard[name] == "" {
+				t.Errorf("%s heard\n%s\nand sse\n%s", name, heard[name], heard["sse"])
+			}
 		}
 	}
 }

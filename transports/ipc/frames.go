@@ -1,0 +1,168 @@
+//go:build unix
+
+package ipc
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/aaep-go/aaep/transports"
+)
+
+const (
+	readTimeout  = 30 * time.Second // of one message from its first byte on
+	writeTimeout = 10 * time.Second // of one message
+	goodbye      = time.Second      // for the peer to end its half
+)
+
+// The framings (B.4.4). A length begins with a zero byte, since a message has at most a mebibyte; JSON never does.
+const (
+	unknown int32 = iota
+	lengths
+	lines
+)
+
+// frames is one stream socket.
+type frames struct {
+	conn    *net.UnixConn
+	r       *bufio.Reader
+	framing atomic.Int32  // what the peer uses, and so do we
+	first   []byte        // scratch for the length
+	ended   chan struct{} // closed when the peer's half has ended
+}
+
+func newFrames(conn *net.UnixConn, framing int32) *frames {
+	f := &frames{conn: conn, r: bufio.NewReaderSize(conn, 16<<10), first: make([]byte, 4), ended: make(chan struct{})}
+	f.framing.Store(framing)
+	return f
+}
+
+func (f *frames) Read() ([]byte, error) {
+	msg, err := f.read()
+	if err != nil {
+		close(f.ended)
+	}
+	return msg, err
+}
+
+func (f *frames) read() ([]byte, error) {
+	for {
+		f.conn.SetReadDeadline(time.Time{})
+		b, err := f.r.ReadByte()
+		if err != nil {
+			return nil, err // io.EOF between two messages is a clean end
+		}
+		f.conn.SetReadDeadline(time.Now().Add(readTimeout)) // whoever begins a message ends it
+		is := lines
+		if b == 0 {
+			is = lengths
+		}
+		if was := f.framing.Load(); was == unknown {
+			f.framing.Store(is)
+		} else if was != is {
+			return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", b)
+		}
+		if is == lengths {
+			return f.readLength()
+		}
+		f.r.UnreadByte()
+		msg, err := f.readLine()
+		if err != nil || len(msg) > 0 { // an empty line says nothing
+			return msg, err
+		}
+	}
+}
+
+// readLength reads the rest of a length and its message. What a peer claims is read as it comes, not believed.
+func (f *frames) readLength() ([]byte, error) {
+	if _, err := io.ReadFull(f.r, f.first[1:]); err != nil {
+		return nil, torn(err)
+	}
+	f.first[0] = 0
+	n := binary.BigEndian.Uint32(f.first)
+	if n > transports.MaxMessage {
+		return nil, transports.ErrTooLarge
+	}
+	msg := make([]byte, 0, min(n, 16<<10))
+	for len(msg) < int(n) {
+		if len(msg) == cap(msg) {
+			msg = append(msg, 0)[:len(msg)]
+		}
+		got, err := f.r.Read(msg[len(msg):min(cap(msg), int(n))])
+		msg = msg[:len(msg)+got]
+		if err != nil {
+			return nil, torn(err)
+		}
+	}
+	return msg, nil
+}
+
+func (f *frames) readLine() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := f.r.ReadSlice('\n')
+		if len(line)+len(part) > transports.MaxMessage+2 {
+			return nil, transports.ErrTooLarge
+		}
+		line = append(line, part...)
+		switch {
+		case err == bufio.ErrBufferFull:
+		case err != nil:
+			return nil, torn(err)
+		default:
+			line = line[:len(line)-1]
+			if n := len(line); n > 0 && line[n-1] == '\r' {
+				line = line[:n-1]
+			}
+			return line, nil
+		}
+	}
+}
+
+// torn is the error for a link that ended inside a message.
+func torn(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+var errNewline = errors.New("ipc: the peer uses lines, and this message has a line end in it")
+
+func (f *frames) Write(msg []byte) error {
+	f.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	var frame net.Buffers
+	if f.framing.Load() == lines {
+		for _, b := range msg {
+			if b == '\n' {
+				return errNewline
+			}
+		}
+		frame = net.Buffers{msg, []byte{'\n'}}
+	} else {
+		frame = net.Buffers{binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg}
+	}
+	_, err := frame.WriteTo(f.conn)
+	return err
+}
+
+// Close ends this half, waits a moment for the other, and lets go: a peer that still has our last words to read
+// would otherwise lose them to what we did not read.
+func (f *frames) Close() error {
+	if f.conn.CloseWrite() == nil {
+		t := time.NewTimer(goodbye)
+		defer t.Stop()
+		select {
+		case <-f.ended:
+		case <-t.C:
+		}
+	}
+	f.conn.Close()
+	return nil
+}

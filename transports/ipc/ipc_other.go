@@ -1,0 +1,38 @@
+//go:build !unix
+
+package ipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/aaep-go/aaep/transports"
+)
+
+var errNone = fmt.Errorf("ipc: there are no Unix sockets on this system: %w", errors.ErrUnsupported)
+
+// Path returns errors.ErrUnsupported.
+func Path(string) (string, error) { return "", errNone }
+
+// Listener is not available.
+type Listener struct{}
+
+// Listen returns errors.ErrUnsupported.
+func Listen(string, *slog.Logger) (*Listener, error) { return nil, errNone }
+
+// Addr returns "".
+func (*Listener) Addr() string { return "" }
+
+// Accept returns errors.ErrUnsupported.
+func (*Listener) Accept(context.Context) (transports.Conn, error) { return nil, errNone }
+
+// Close does nothing.
+func (*Listener) Close() error { return nil }
+
+// Dialer is not available.
+type Dialer struct{ Path string }
+
+// Dial returns errors.ErrUnsupported.
+func (Dialer) Dial(context.Context) (transports.Conn, error) { return nil, errNone }

@@ -1,0 +1,71 @@
+//go:build unix
+
+package ipc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+)
+
+// Path returns where an agent's socket is for the user of this process (B.4.2): in the aaep folder of the runtime
+// directory, on macOS in the user's Application Support, else in a folder of the user's own in the temporary directory.
+func Path(agentID string) (string, error) {
+	folder, err := folder()
+	if err != nil {
+		return "", err
+	}
+	const ending = ".sock"
+	room := maxPath - len(folder) - 1 - len(ending)
+	if room < 24 {
+		return "", fmt.Errorf("ipc: the folder %s is too deep for a socket", folder)
+	}
+	return filepath.Join(folder, fileName(agentID, room)+ending), nil
+}
+
+func folder() (string, error) {
+	if runtime.GOOS == "darwin" {
+		home, err := os.UserHomeDir()
+		return filepath.Join(home, "Library", "Application Support", "AAEP"), err
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && owned(dir) == nil {
+		return filepath.Join(dir, "aaep"), nil
+	}
+	return filepath.Join(os.TempDir(), "aaep-"+strconv.Itoa(os.Getuid())), nil
+}
+
+// prepare makes the folder of a socket, for its owner alone. One that is there must be ours alone already: in a shared
+// directory somebody else may have been quicker (D-69, INV-46).
+func prepare(path string) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return owned(dir)
+}
+
+// owned reports what keeps a folder from being ours alone.
+func owned(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("ipc: %s is not a folder, but %s; remove it", dir, info.Mode().Type())
+	case !ok || int(stat.Uid) != os.Getuid():
+		return fmt.Errorf("ipc: the folder %s belongs to somebody else", dir)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("ipc: the folder %s is open to others; make it 0700", dir)
+	}
+	return nil
+}

@@ -1,0 +1,11 @@
+//go:build unix && !linux && !darwin && !freebsd
+
+package ipc
+
+import (
+	"net"
+	"os"
+)
+
+// peer trusts the folder, which only its owner can enter: how to ask the kernel is not known here.
+func peer(*net.UnixConn) (uid int, err error) { return os.Getuid(), nil }
