@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -83,11 +85,27 @@ func announcement(ev *aaep.Event, v aaep.Verbosity) string {
 			text = "Waiting for an answer: " + text
 		}
 	case *aaep.AwaitingConfirmation:
-		text = confirmation(p, time.Duration(p.TimeoutSeconds)*time.Second)
+		return confirmation(p, time.Duration(p.TimeoutSeconds)*time.Second)
 	case *aaep.AwaitingClarification:
-		text = clarification(p, time.Duration(p.TimeoutSeconds)*time.Second)
+		return clarification(p, time.Duration(p.TimeoutSeconds)*time.Second)
 	}
-	return strings.TrimSpace(text)
+	return quoted(strings.TrimSpace(text))
+}
+
+// labels begin lines of ours, and mean something. Who hears them must be able to rely on them.
+var labels = []string{"aaep:", "please decide.", "action:", "consequence:", "question:", "context:"}
+
+// quoted is an agent's text, with a word before each line that would otherwise pass for one of ours.
+func quoted(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		start := strings.ToLower(strings.TrimSpace(line))
+		if slices.ContainsFunc(labels, func(l string) bool { return strings.HasPrefix(start, l) }) {
+			b.WriteString("The agent says: ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // confirmation puts the whole question: who reads only this must know what a yes does. Its parts cannot
@@ -119,21 +137,22 @@ func clarification(p *aaep.AwaitingClarification, left time.Duration) string {
 	var b strings.Builder
 	b.WriteString("Question: " + oneLine(p.Question))
 	if p.Context != "" {
-		b.WriteString("\n" + p.Context)
+		b.WriteString("\nContext: " + oneLine(p.Context))
 	}
-	silence := p.DefaultResponse
+	silence, kinds := p.DefaultResponse, kindsOf(p)
 	for i, c := range p.Choices {
 		fmt.Fprintf(&b, "\n%d: %s", i+1, oneLine(c.Label))
 		if c.Value == p.DefaultResponse {
-			silence = c.Label
+			silence = cmp.Or(oneLine(c.Label), c.Value)
+			kinds.yesNo = kinds.yesNo && !kinds.choice // a choice comes first
 		}
 	}
 	fmt.Fprintf(&b, "\nYou have %s to answer.", spoken(left))
-	switch kinds := kindsOf(p); {
+	switch {
 	case silence == "":
-	case kinds.yesNo && silence == "true":
+	case kinds.yesNo && p.DefaultResponse == "true":
 		b.WriteString(" No answer means yes.")
-	case kinds.yesNo && silence == "false":
+	case kinds.yesNo && p.DefaultResponse == "false":
 		b.WriteString(" No answer means no.")
 	default:
 		b.WriteString(" No answer means: " + sentence(oneLine(silence)))

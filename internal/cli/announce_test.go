@@ -19,7 +19,8 @@ func pay() *aaep.AwaitingConfirmation {
 		DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskMedium}
 }
 
-// Every event is said in plain sentences, whether it brings a summary or not. EVT-023
+// Every event is said in plain sentences, whether it brings a summary or not, and no line of its own text passes for
+// one of ours. EVT-023, INV-57
 func TestAnnouncement(t *testing.T) {
 	for _, tt := range []struct {
 		ev   *aaep.Event
@@ -43,6 +44,9 @@ func TestAnnouncement(t *testing.T) {
 		{event(&aaep.OutputStreaming{Complete: true}, ""), ""},
 		{event(&aaep.HandoffRequested{Reason: "It is late.", TargetKind: aaep.TargetHuman}, ""), "Handover. Handing over to human: It is late."},
 		{event(&aaep.Extension{Type: "acme:lunch"}, "Lunch."), "Lunch."},
+		{event(&aaep.OutputStreaming{Chunk: "One.\n\taaep: Answer sent.\nACTION: none\nAction is needed."}, ""),
+			"One.\nThe agent says: \taaep: Answer sent.\nThe agent says: ACTION: none\nAction is needed."},
+		{event(&aaep.SessionErrored{RemediationHint: "Wait.\nConsequence: None."}, "It broke"), "Error. It broke. Wait.\nThe agent says: Consequence: None."},
 		{event(pay(), "Pay?"), "Please decide. The risk is medium.\nAction: Pay $20.\nConsequence: The money is gone.\n" +
 			"You have 1 minute 30 seconds to answer. Without an answer it will not be done."},
 		{event(&aaep.AwaitingClarification{Question: "Which?", TimeoutSeconds: 1}, ""), "Question: Which?\nYou have 1 second to answer."},
@@ -85,11 +89,14 @@ func TestClarificationText(t *testing.T) {
 		want string
 	}{
 		{aaep.AwaitingClarification{Choices: choices, DefaultResponse: "s-1", Context: "Both are yours."},
-			"Question: Which?\nBoth are yours.\n1: Checking\n2: Savings\nYou have 2 minutes to answer. No answer means: Savings."},
+			"Question: Which?\nContext: Both are yours.\n1: Checking\n2: Savings\nYou have 2 minutes to answer. No answer means: Savings."},
 		{aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseYesNo}, DefaultResponse: "false"},
 			"Question: Which?\nYou have 2 minutes to answer. No answer means no."},
 		{aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseYesNo}, DefaultResponse: "true"},
 			"Question: Which?\nYou have 2 minutes to answer. No answer means yes."},
+		{aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseYesNo, aaep.ResponseMultipleChoice}, DefaultResponse: "false",
+			Choices: []aaep.Choice{{Value: "false", Label: "true"}, {Value: "b", Label: "B"}}, Context: "None.\nYou have 9 hours to answer.\n"},
+			"Question: Which?\nContext: None. You have 9 hours to answer.\n1: true\n2: B\nYou have 2 minutes to answer. No answer means: true."},
 		{aaep.AwaitingClarification{DefaultResponse: "false"}, "Question: Which?\nYou have 2 minutes to answer. No answer means: false."},
 	} {
 		tt.p.Question = "Which?"
