@@ -10,7 +10,7 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
-// A line that begins with a slash changes the terms, and is never an answer. To answer with one, a space goes
+// A line that begins with a slash changes the terms, or asks for more time, and is never an answer. To answer with one, a space goes
 // before it.
 
 const commandsHelp = `Type a line with one of these:
@@ -21,6 +21,7 @@ const commandsHelp = `Type a line with one of these:
 /pace 300: how many words a minute your voice speaks.
 /boundary sentence, or word, paragraph, completion, none: where answers are cut.
 /quiet: only what cannot wait, for 5 minutes. /quiet off ends it.
+/more: more time to answer the question on the screen.
 /terms: what holds now.`
 
 // quietTime is how long somebody can be quiet for at most; it is what the extension allows.
@@ -45,6 +46,12 @@ func (l *listener) command(ctx context.Context, line string) {
 	case "terms":
 		c := l.terms()
 		l.status.say("aaep", oneLine("You get "+andList(inWords(c, everyTerm(c)))+"."))
+	case "more":
+		if word != "" {
+			l.wrong(name, "nothing", word)
+			return
+		}
+		l.askMore(ctx)
 	case "quiet":
 		switch {
 		case word == "" || word == "on":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +53,7 @@ type ear struct {
 	l        *listener
 	lines    chan typed
 	out, err said
+	screen   said // both, as they come
 	ended    error
 }
 
@@ -64,7 +66,7 @@ func listenTo(t *testing.T, dial dialerFunc, caps aaep.Capabilities, f func(e *e
 	}
 	defer sub.Close()
 	e := &ear{t: t, lines: make(chan typed)}
-	e.l = &listener{announcer: announcer{out: &e.out}, status: announcer{out: &e.err}, wanted: caps}
+	e.l = &listener{announcer: announcer{out: io.MultiWriter(&e.out, &e.screen)}, status: announcer{out: io.MultiWriter(&e.err, &e.screen)}, wanted: caps}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); e.ended = e.l.follow(ctx, sub, e.lines) }()

@@ -25,7 +25,8 @@ func listenCommand() *cobra.Command {
 		Long: `listen follows the agent at ADDRESS and prints one line for each thing there is to know. When the agent asks,
 type your answer and press Enter. What you do not answer is decided as the question says.
 
-While it runs, a line that begins with a slash changes what you get, such as /rate 1; /help lists them.
+While it runs, a line that begins with a slash changes what you get, such as /rate 1, or gives you more time to
+answer, with /more; /help lists them.
 
 --as asks for what suits a device. What a profile says goes over that, and what the other flags say over both.
 
@@ -79,6 +80,11 @@ type listener struct {
 	later    *aaep.Capabilities // to ask for after that
 	changed  chan renegotiated
 	quiet    <-chan time.Time // when it is over; nil where it is not quiet
+
+	extending bool // more time is asked for
+	extended  chan moreTime
+	given     *question        // of which the agent has yet to say that there is more time
+	untold    <-chan time.Time // when that is said without it
 }
 
 func (l *listener) listen(ctx context.Context, url string, stdin io.Reader) error {
@@ -120,7 +126,7 @@ func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lin
 		}
 		over <- nil
 	}()
-	l.changed = make(chan renegotiated, 1)
+	l.changed, l.extended = make(chan renegotiated, 1), make(chan moreTime, 1)
 	var moved <-chan struct{}
 	l.link, moved = sub.Status()
 	for {
@@ -146,6 +152,10 @@ func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lin
 			moved = l.looked(sub.Status())
 		case r := <-l.changed:
 			l.agreed(ctx, r)
+		case m := <-l.extended:
+			l.gave(ctx, m)
+		case <-l.untold:
+			l.tellGiven()
 		case <-l.quiet:
 			l.change(ctx, l.presence(false))
 		case err := <-over:
@@ -214,6 +224,7 @@ func (l *listener) announce(ev *aaep.Event) {
 		}
 	}
 	l.say("", strings.TrimSpace(felt(ev, l.terms())+" "+announcement(ev, ev.Verbosity)))
+	l.heed(ev)
 	l.settle(ev)
 }
 

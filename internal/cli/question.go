@@ -13,24 +13,43 @@ import (
 // A question waits for the person's answer.
 type question struct {
 	ev       *aaep.Event
-	received time.Time
-	put      time.Time // when it came to the screen; zero while another is there
+	received time.Time     // or, where it was under way for long, when it was asked
+	more     time.Duration // given beyond the time it was asked with
+	put      time.Time     // when it came to the screen; zero while another is there
+	tried    bool          // an answer was sent, and may have arrived
 }
 
 // readingTime is how long a question is on the screen before a line is taken as an answer to it. What comes
 // sooner was typed for something else.
 const readingTime = time.Second
 
-func (q *question) left() time.Duration {
-	var seconds int64
+// newQuestion is a question that comes now. Whoever was not there when it was asked has what is left of its time,
+// as far as the agent's clock tells that.
+func newQuestion(ev *aaep.Event, now time.Time) *question {
+	q := &question{ev: ev, received: now}
+	if late := now.Sub(ev.Timestamp); late > clocksDiffer && late < q.limit() {
+		q.received = now.Add(-late)
+	}
+	return q
+}
+
+// clocksDiffer is how much two clocks may differ that are taken to show the same time (D-35).
+const clocksDiffer = 2 * time.Second
+
+// limit is the time to answer that the question was asked with.
+func (q *question) limit() time.Duration {
 	switch p := q.ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		seconds = p.TimeoutSeconds
+		return time.Duration(p.TimeoutSeconds) * time.Second
 	case *aaep.AwaitingClarification:
-		seconds = p.TimeoutSeconds
+		return time.Duration(p.TimeoutSeconds) * time.Second
 	}
-	return time.Duration(seconds)*time.Second - time.Since(q.received)
+	return 0
 }
+
+// left is how much time there is as far as this listener knows. Others may have more time given without a word that
+// gets here, so that only the agent knows when it is over.
+func (q *question) left() time.Duration { return q.limit() + q.more - time.Since(q.received) }
 
 // canAnswer reports whether the agreed terms let this listener answer an event.
 func (l *listener) canAnswer(ev *aaep.Event) bool {
@@ -44,7 +63,7 @@ func (l *listener) canAnswer(ev *aaep.Event) bool {
 // ask adds a question. One is put at a time, and none takes the place of another, so that a person never
 // answers what they have not heard.
 func (l *listener) ask(ev *aaep.Event) {
-	l.asked = append(l.asked, &question{ev: ev, received: time.Now()})
+	l.asked = append(l.asked, newQuestion(ev, time.Now()))
 	if len(l.asked) > 1 {
 		l.say("", "Another question waits. It comes after this one.")
 		return
@@ -56,6 +75,7 @@ func (l *listener) ask(ev *aaep.Event) {
 func (l *listener) next() {
 	for len(l.asked) > 0 && l.asked[0].left() <= 0 {
 		l.asked = l.asked[1:]
+		l.status.say("aaep", "A question that waited is not put: its time to answer is over.")
 	}
 	if len(l.asked) == 0 {
 		return
@@ -63,9 +83,9 @@ func (l *listener) next() {
 	q := l.asked[0]
 	switch p := q.ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		l.say("", confirmation(p, q.left())+"\n"+promptDecision)
+		l.say("", confirmation(p, q.left())+"\n"+promptDecision+offerMore)
 	case *aaep.AwaitingClarification:
-		l.say("", clarification(p, q.left())+"\n"+prompt(p))
+		l.say("", clarification(p, q.left())+"\n"+prompt(p)+offerMore)
 	}
 	q.put = time.Now()
 }
@@ -75,11 +95,18 @@ func (l *listener) settle(ev *aaep.Event) {
 	if len(l.asked) == 0 {
 		return
 	}
-	first := l.asked[0]
+	first, n := l.asked[0], len(l.asked)
 	l.asked = slices.DeleteFunc(l.asked, func(q *question) bool { return ends(q.ev, ev) })
-	if len(l.asked) == 0 || l.asked[0] != first {
-		l.status.say("aaep", "The question is no longer open.")
+	switch {
+	case len(l.asked) == 0 || l.asked[0] != first:
+		if first.tried {
+			l.status.say("aaep", "The question is no longer open. Your answer may have arrived.")
+		} else {
+			l.status.say("aaep", "The question is no longer open. You did not answer it.")
+		}
 		l.next()
+	case len(l.asked) < n:
+		l.status.say("aaep", "A question that waited is no longer open. You did not answer it.")
 	}
 }
 
@@ -99,11 +126,7 @@ func (l *listener) answer(ctx context.Context, line typed) {
 		return
 	}
 	q := l.asked[0]
-	switch {
-	case q.left() <= 0:
-		l.done("The time to answer is over.")
-		return
-	case line.at.Sub(q.put) < readingTime:
+	if line.at.Sub(q.put) < readingTime {
 		if line.text != "" {
 			l.status.say("aaep", "That was typed before the question could be read. Please read it, and type your answer again.")
 		}
@@ -134,7 +157,10 @@ func (l *listener) answer(ctx context.Context, line typed) {
 	case errors.Is(err, subscriber.ErrUnknownEvent):
 		l.done("The question is no longer open.")
 	case err != nil:
+		q.tried = true
 		l.status.say("aaep", "Not delivered: "+sentence(plain(err))+" Type it again, or wait.")
+	case q.left() <= 0: // the agent is the judge of that
+		l.done("Answer sent, but the time to answer seems to be over. It may not count.")
 	default:
 		l.done("Answer sent.")
 	}

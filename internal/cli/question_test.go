@@ -1,0 +1,296 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+)
+
+// These tests read the whole screen, as the person at it does: whatever becomes of a question, nobody may be in doubt
+// about it.
+
+// A talk is one question to a person at a terminal.
+type talk struct {
+	*ear
+	s        *producer.Session
+	dial     dialerFunc
+	began    time.Time
+	withdraw context.CancelFunc
+	paid     chan error // what became of it
+}
+
+// asked puts a question that has a minute to somebody who listens, and lets them read it.
+func asked(t *testing.T, cfg producer.Config, caps aaep.Capabilities, f func(*talk)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p, dial := agentOf(t, cfg)
+		defer p.Shutdown(t.Context())
+		listenTo(t, dial, caps, func(e *ear) {
+			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, withdraw := context.WithCancel(t.Context())
+			k := &talk{ear: e, s: s, dial: dial, began: time.Now(), withdraw: withdraw, paid: make(chan error, 1)}
+			defer withdraw()
+			go func() {
+				_, err := s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Timeout: time.Minute,
+					Action: aaep.Say("Pay $20 to Ada."), Consequence: aaep.Say("The money is gone.")},
+					func(context.Context) (string, error) { return "", nil })
+				s.Complete(aaep.Say("Ready."))
+				k.paid <- err
+			}()
+			pass(5 * time.Second)
+			want := `Please decide. The risk is high.
+Action: Pay $20 to Ada.
+Consequence: The money is gone.
+You have 1 minute to answer. Without an answer it will not be done.
+Type y to accept or n to reject, then press Enter. /more asks for more time.
+`
+			if got := e.screen.String(); !strings.Contains(got, want) {
+				t.Fatalf("the question:\n%s", got)
+			}
+			e.screen.Reset()
+			f(k)
+		})
+	})
+}
+
+// until lets time pass to so long after the question.
+func (k *talk) until(d time.Duration) { pass(d - time.Since(k.began)) }
+
+// shows checks what came to the screen since it was looked at last, the end of the session included if it is over.
+func (k *talk) shows(when, want string) {
+	k.t.Helper()
+	got := k.screen.String()
+	k.screen.Reset()
+	if got != want {
+		k.t.Errorf("%s:\n%s\nwant:\n%s", when, got, want)
+	}
+}
+
+const warning = "The time to answer is almost over. Seconds left: 25.\n"
+
+func TestOutcomeAccept(t *testing.T) {
+	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
+		k.types("y")
+		pass(5 * time.Second)
+		k.shows("after a yes", "aaep: Answer sent.\nUsing a tool.\nPay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+	})
+}
+
+func TestOutcomeReject(t *testing.T) {
+	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
+		k.types("n")
+		pass(5 * time.Second)
+		k.shows("after a no", "aaep: Answer sent.\nRejected, and not done: Pay $20 to Ada.\nDone. Ready.\n")
+	})
+}
+
+func TestOutcomeTimeout(t *testing.T) {
+	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
+		k.until(70 * time.Second)
+		k.shows("without an answer", warning+"Nobody answered in time, so this was not done: Pay $20 to Ada.\n"+
+			"aaep: The question is no longer open. You did not answer it.\nDone. Ready.\n")
+		k.types("y")
+		k.shows("after a late yes", "aaep: Nothing is being asked.\n")
+	})
+}
+
+// An agent takes a question back, or gives up altogether. CONF-053
+func TestOutcomeCancelled(t *testing.T) {
+	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
+		k.withdraw()
+		pass(5 * time.Second)
+		k.shows("withdrawn", "Withdrawn, and not done: Pay $20 to Ada.\naaep: The question is no longer open. You did not answer it.\nDone. Ready.\n")
+		k.types("y")
+		k.shows("after a late yes", "aaep: Nothing is being asked.\n")
+	})
+	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
+		k.s.Cancel(aaep.CancelledBySystem, aaep.Say("The account is closed."))
+		pass(5 * time.Second)
+		k.shows("cancelled", "Cancelled. The account is closed.\naaep: The question is no longer open. You did not answer it.\n")
+	})
+}
+
+// other is another listener to the agent that has been asked too.
+func (k *talk) other() (*subscriber.Subscription, *aaep.Event) {
+	k.t.Helper()
+	sub, err := subscriber.Dial(k.t.Context(), k.dial, subscriber.Config{ID: "other", Capabilities: subscriber.ScreenReader("en-US")})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for {
+		ev, err := sub.Next(k.t.Context())
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		if ev.Type() == aaep.TypeAwaitingConfirmation {
+			return sub, ev
+		}
+	}
+}
+
+// EVT-078: whoever did not answer is told that it was not them.
+func TestOutcomeElsewhere(t *testing.T) {
+	for d, want := range map[aaep.Decision]string{
+		aaep.Accept: "Using a tool.\naaep: The question is no longer open. You did not answer it.\nPay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n",
+		aaep.Reject: "Rejected, and not done: Pay $20 to Ada.\naaep: The question is no longer open. You did not answer it.\nDone. Ready.\n",
+	} {
+		asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
+			sub, ev := k.other()
+			defer sub.Close()
+			if err := sub.Reply(k.t.Context(), ev, d); err != nil {
+				k.t.Fatal(err)
+			}
+			pass(5 * time.Second)
+			k.shows("somebody else said "+string(d), want)
+		})
+	}
+}
+
+// CONF-036, WCAG 2.2.1: more time is one short line, and an answer in the time that was added counts. Announcements go on.
+func TestOutcomeMoreTime(t *testing.T) {
+	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
+		k.types("/more please")
+		k.shows("with a word too many", "aaep: /more must be followed by nothing, not by \"please\".\n")
+		k.types("/more")
+		pass(10 * time.Second)
+		k.shows("more time", "There is more time to answer. Seconds left: 115.\n")
+		k.until(90 * time.Second) // it would have been over
+		k.shows("until the warning", "Half of the time to answer is over. Seconds left: 60.\n")
+		k.types("y")
+		pass(5 * time.Second)
+		k.shows("a yes in the added time", "aaep: Answer sent.\nUsing a tool.\nPay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+		k.types("/more")
+		k.shows("when nothing is asked", "aaep: Nothing is being asked.\n")
+	})
+}
+
+// Where few events are wanted the agent's own words do not come, and it is told all the same.
+func TestMoreTimeUntold(t *testing.T) {
+	caps := subscriber.ScreenReader("en-US")
+	caps.CognitiveLoad = aaep.LoadLow
+	asked(t, producer.Config{}, caps, func(k *talk) {
+		k.types("/more")
+		pass(10 * time.Second)
+		k.shows("more time", "aaep: There is more time. You have 1 minute 52 seconds to answer.\n")
+		k.until(110 * time.Second)
+		k.shows("until the warning", warning)
+		k.types("n")
+		pass(5 * time.Second)
+		k.shows("a no in the added time", "aaep: Answer sent.\nRejected, and not done: Pay $20 to Ada.\nDone. Ready.\n")
+	})
+}
+
+// More time that another listener asked for is time for this one too.
+func TestMoreTimeForAnother(t *testing.T) {
+	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
+		sub, ev := k.other()
+		defer sub.Close()
+		for range 2 {
+			if err := sub.MoreTime(k.t.Context(), ev); err != nil {
+				k.t.Fatal(err)
+			}
+		}
+		pass(5 * time.Second)
+		k.until(170 * time.Second)
+		if left := k.l.asked[0].left().Round(time.Second); left != 10*time.Second {
+			k.t.Errorf("%v are left, want 10s", left)
+		}
+		k.screen.Reset()
+		k.types("y")
+		pass(5 * time.Second)
+		k.shows("a yes in the added time", "aaep: Answer sent.\nUsing a tool.\nPay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+	})
+}
+
+// Where this listener was not told of more time, an answer still goes out: only the agent knows that it is too late.
+func TestLateAnswer(t *testing.T) {
+	caps := subscriber.ScreenReader("en-US")
+	caps.CognitiveLoad = aaep.LoadLow
+	asked(t, producer.Config{}, caps, func(k *talk) {
+		sub, ev := k.other()
+		defer sub.Close()
+		if err := sub.MoreTime(k.t.Context(), ev); err != nil {
+			k.t.Fatal(err)
+		}
+		k.until(70 * time.Second)
+		k.shows("until then", "")
+		k.types("y")
+		pass(5 * time.Second)
+		k.shows("a yes", "aaep: Answer sent, but the time to answer seems to be over. It may not count.\nUsing a tool.\nPay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+	})
+}
+
+func TestNoMoreTime(t *testing.T) {
+	asked(t, producer.Config{Extensions: []handshake.Extension{}}, subscriber.ScreenReader("en-US"), func(k *talk) {
+		k.types("/more")
+		k.shows("no more time", "aaep: The agent gives no more time for this question. You have 55 seconds to answer.\n")
+		k.types("n")
+		pass(5 * time.Second)
+		k.shows("a no", "aaep: Answer sent.\nRejected, and not done: Pay $20 to Ada.\nDone. Ready.\n")
+	})
+}
+
+// Whoever comes late to a question, or to it again, is told how much of its time is left.
+func TestLateToAQuestion(t *testing.T) {
+	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
+		k.until(30 * time.Second)
+		listenTo(k.t, k.dial, subscriber.ScreenReader("en-US"), func(e *ear) {
+			pass(time.Second)
+			if got := e.out.String(); !strings.Contains(got, "\nYou have 30 seconds to answer.") {
+				k.t.Errorf("who comes late reads:\n%s", got)
+			}
+		})
+	})
+}
+
+// An event counts as news of a question's time only where its numbers agree with the question's; it never takes time
+// away. CONF-039
+func TestTimeFor(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	q := &question{ev: event(pay(), "")} // 90 seconds
+	q.ev.Timestamp = at
+	for _, tt := range []struct {
+		name    string
+		after   time.Duration
+		percent float64
+		eta     time.Duration
+		want    time.Duration
+	}{
+		{"half of the time", 45 * time.Second, 50, 45 * time.Second, 90 * time.Second},
+		{"more time", 60 * time.Second, 100.0 / 3, 120 * time.Second, 180 * time.Second},
+		{"more time, told a little late", 61 * time.Second, 100.0 / 3, 119 * time.Second, 180 * time.Second},
+		{"ten times more, at once", 0, 0, 990 * time.Second, 990 * time.Second},
+		{"less time", 45 * time.Second, 90, 5 * time.Second, 0},
+		{"other work", 60 * time.Second, 80, 120 * time.Second, 0},
+		{"other work, nearly done", 60 * time.Second, 99, time.Hour, 0},
+		{"of before", -time.Second, 0, 120 * time.Second, 0},
+		{"more than a day", 60 * time.Second, 0.1, 30 * time.Hour, 0},
+		{"over", 60 * time.Second, 100, 0, 0},
+	} {
+		ev := event(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: &tt.percent}, ETAMS: new(tt.eta.Milliseconds())}, "")
+		ev.Timestamp = at.Add(tt.after)
+		limit, ok := timeFor(q, ev)
+		if ok != (tt.want > 0) || ok && limit != tt.want {
+			t.Errorf("%s: %v, %v, want %v", tt.name, limit, ok, tt.want)
+		}
+		ev.SessionID = "sess_2"
+		if _, ok := timeFor(q, ev); ok {
+			t.Errorf("%s: another session's", tt.name)
+		}
+	}
+	for _, p := range []aaep.Payload{&aaep.ProgressUpdated{ETAMS: new(int64(1))}, &aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(0.0)}}, &aaep.SessionStarted{}} {
+		if _, ok := timeFor(q, event(p, "")); ok {
+			t.Errorf("%+v tells the time", p)
+		}
+	}
+}
