@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -38,6 +39,29 @@ func aaepCommand(stdin string, args ...string) (code int, stdout, stderr string)
 	var out, talk bytes.Buffer
 	code = Main(args, strings.NewReader(stdin), &out, &talk)
 	return code, out.String(), talk.String()
+}
+
+// INV-02: what cannot be put on record is not run.
+func TestRunNotRecorded(t *testing.T) {
+	p, _ := agentOf(t, producer.Config{})
+	defer p.Shutdown(t.Context())
+	s, err := p.StartSession(t.Context(), aaep.Say("Running."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := openTrail(filepath.Join(t.TempDir(), "trail.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var talk bytes.Buffer
+	r := &runner{name: "printer", audit: f, status: announcer{out: &talk}}
+	if err := r.recorded(s, func() error { return f.Close() }); err != nil || talk.String() != "aaep: The trail does not say that printer ended: it cannot be written.\n" {
+		t.Errorf("%v, and said %q", err, talk.String())
+	}
+	ran := false
+	if err := r.recorded(s, func() error { ran = true; return nil }); err != producer.ErrNotRecorded || ran {
+		t.Errorf("%v, and it ran: %v", err, ran)
+	}
 }
 
 // transfer is what a person with a screen reader allowed.

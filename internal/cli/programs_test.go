@@ -13,6 +13,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
@@ -20,10 +21,17 @@ import (
 func asker() {
 	what := flag.String("ask", "confirm", "confirm, choice, number or two")
 	timeout := flag.Duration("timeout", time.Minute, "for an answer")
+	trail := flag.String("audit", "", "the file that says what was asked and done")
 	listeners := flag.Int("listeners", 1, "to wait for")
 	flag.Parse()
 	ctx := context.Background()
-	p := must(newProducer("asker", producer.Config{ShortTimeouts: true}))
+	cfg := producer.Config{ShortTimeouts: true}
+	if *trail != "" {
+		f := must(audit.Open(*trail, nil))
+		defer f.Close()
+		cfg.Audit = f
+	}
+	p := must(newProducer("asker", cfg))
 	ln := must(serve.Listen(ctx, "127.0.0.1:0"))
 	go serve.Serve(ctx, ln, p)
 	fmt.Fprintf(os.Stderr, "Serving http://%s\n", ln.Addr())

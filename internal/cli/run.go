@@ -18,11 +18,12 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
 func runCommand() *cobra.Command {
-	var addr, language, name string
+	var addr, language, name, trail string
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "run [--listen ADDRESS] [-- PROGRAM ARGUMENTS]",
@@ -31,9 +32,13 @@ func runCommand() *cobra.Command {
 it serves its own standard input. The text also goes to standard output.
 
 When the program ends, so does run, with the same exit code; any other than 0 is told as an error.
-Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it.`,
+Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it.
+
+With --audit it is put on record which program was started, when it ended and how, and all that the agent asks. What
+cannot be put on record is not started. Read the record with: aaep audit show FILE`,
 		Example: `  aaep run --listen 127.0.0.1:8080 -- some-llm "Plan my week"
-  some-llm "Plan my week" | aaep run --listen 127.0.0.1:8080`,
+  some-llm "Plan my week" | aaep run --listen 127.0.0.1:8080
+  aaep run --audit trail.jsonl -- some-llm "Plan my week"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
@@ -42,6 +47,9 @@ Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears 
 			}
 			if !aaep.ValidLanguageTag(language) {
 				return usage("--language must be a language tag such as en-US; it is %q.\nSee: aaep run --help", language)
+			}
+			if trail != "" && len(args) == 0 {
+				return usage("--audit puts on record which program is started: name it after --.\nSee: aaep run --help")
 			}
 			if name == "" {
 				name = "pipe"
@@ -52,7 +60,7 @@ Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears 
 			if name = oneLine(strings.ToValidUTF8(name, "?")); name == "" {
 				name = "program"
 			}
-			r := &runner{args: args, name: name, wait: wait, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
+			r := &runner{args: args, name: name, wait: wait, trail: trail, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
 			return r.run(cmd.Context(), addr, language)
 		},
 	}
@@ -61,6 +69,7 @@ Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears 
 	f.StringVar(&addr, "listen", "127.0.0.1:8080", "where to serve, on this machine; port 0 takes a free one")
 	f.StringVar(&language, "language", "en-US", "the tag of the language the program prints")
 	f.StringVar(&name, "name", "", "the agent's name (default is the program's)")
+	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")
 	f.BoolVar(&wait, "wait", false, "wait for somebody to listen before starting")
 	return cmd
 }
@@ -69,6 +78,8 @@ type runner struct {
 	args   []string
 	name   string
 	wait   bool
+	trail  string // the name of the file; empty is none
+	audit  *audit.File
 	in     io.Reader
 	out    io.Writer
 	errs   io.Writer
@@ -81,7 +92,7 @@ const (
 	lastChance = 5 * time.Second  // for a program that was told to end, before it is killed
 )
 
-func (r *runner) run(ctx context.Context, addr, language string) error {
+func (r *runner) run(ctx context.Context, addr, language string) (err error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	if len(r.args) > 0 {
@@ -89,7 +100,19 @@ func (r *runner) run(ctx context.Context, addr, language string) error {
 			return &exitError{exitFailed, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))}
 		}
 	}
-	p, err := newProducer(r.name, producer.Config{Language: language})
+	cfg := producer.Config{Language: language}
+	if r.trail != "" {
+		if r.audit, err = openTrail(r.trail); err != nil {
+			return err
+		}
+		cfg.Audit = r.audit
+		defer func() {
+			if failed := r.audit.Close(); failed != nil && err == nil {
+				err = &exitError{exitFailed, fmt.Errorf("the trail %s may not be whole: %s", r.trail, innermost(failed))}
+			}
+		}()
+	}
+	p, err := newProducer(r.name, cfg)
 	if err != nil {
 		return usage("cannot be an agent: %s", plain(err))
 	}
@@ -113,6 +136,23 @@ func (r *runner) run(ctx context.Context, addr, language string) error {
 		}
 	}
 	return r.session(ctx, p)
+}
+
+// openTrail opens the file that things are put on record in.
+func openTrail(name string) (*audit.File, error) {
+	f, err := audit.Open(name, nil)
+	var fault *audit.Fault
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, audit.ErrInUse):
+		err = fmt.Errorf("another program writes to the trail %s.\nName another file. To read this one: aaep audit verify %s", name, name)
+	case errors.As(err, &fault):
+		err = fmt.Errorf("the trail %s is not as it was written, so nothing is added to it.\nName another file. To see what is wrong: aaep audit verify %s", name, name)
+	default:
+		err = fmt.Errorf("cannot open the trail %s: %s", name, innermost(err))
+	}
+	return nil, &exitError{exitFailed, err}
 }
 
 // listen checks the address before anything is opened to others.
@@ -147,7 +187,7 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 	if len(r.args) == 0 {
 		failed = copyInterruptible(ctx, text, r.in)
 	} else {
-		failed = r.program(ctx, text)
+		failed = r.recorded(s, func() error { return r.program(ctx, text) })
 	}
 	if err := text.Close(); err != nil && failed == nil {
 		failed = err
@@ -168,6 +208,9 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 		code, how := ending(exit)
 		s.Fail(failed, aaep.Say(r.name+" "+how+"."))
 		return &exitError{code, errors.New(r.name + " " + how)}
+	case errors.Is(failed, producer.ErrNotRecorded):
+		s.Fail(failed, aaep.Say(r.name+" was not run, because that could not be put on record."))
+		return &exitError{exitFailed, fmt.Errorf("%s was not run: the trail %s cannot be written", r.name, r.trail)}
 	case failed != nil:
 		s.Fail(failed, aaep.Say(r.name+" could not be run."))
 		return &exitError{exitFailed, fmt.Errorf("cannot run %s: %s", r.name, whyNot(failed))}
@@ -176,6 +219,27 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 		return &exitError{exitFailed, err}
 	}
 	return nil
+}
+
+// recorded runs the program, and puts on record before that it is started, and then how it ended.
+func (r *runner) recorded(s *producer.Session, run func() error) error {
+	if r.audit == nil {
+		return run()
+	}
+	if r.audit.Record(audit.Record{Kind: audit.Invoked, SessionID: s.ID(), Tool: r.name}) != nil {
+		return producer.ErrNotRecorded
+	}
+	began := time.Now()
+	err := run()
+	status := aaep.ToolSuccess
+	if err != nil {
+		status = aaep.ToolError
+	}
+	ended := audit.Record{Kind: audit.Completed, SessionID: s.ID(), Tool: r.name, Status: status, DurationMS: new(time.Since(began).Milliseconds())}
+	if r.audit.Record(ended) != nil {
+		r.status.say("aaep", "The trail does not say that "+r.name+" ended: it cannot be written.")
+	}
+	return err
 }
 
 // ending says how a program failed, and the exit code that says the same.
