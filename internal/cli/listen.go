@@ -13,7 +13,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/subscriber"
-	"github.com/aaep-go/aaep/transports/sse"
 )
 
 func listenCommand() *cobra.Command {
@@ -33,6 +32,8 @@ answer, with /more; /help lists them.
 When the link breaks, listen mends it; when the agent comes back, listen follows it again. Ctrl-C ends.`,
 		Example: `  aaep listen http://127.0.0.1:8080
   aaep listen --as braille --cells 20 --language es,en http://127.0.0.1:8080
+  aaep listen ws://127.0.0.1:8080
+  aaep listen unix:planner
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -89,7 +90,7 @@ type listener struct {
 
 func (l *listener) listen(ctx context.Context, url string, stdin io.Reader) error {
 	host, _ := os.Hostname()
-	sub, err := subscriber.Dial(ctx, sse.Dialer{URL: url}, subscriber.Config{
+	sub, err := subscriber.Dial(ctx, dialer(url), subscriber.Config{
 		ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version, Capabilities: l.wanted})
 	if err != nil {
 		return dialError(ctx, url, err)

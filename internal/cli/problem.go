@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/aaep-go/aaep"
@@ -55,12 +57,19 @@ func problems(err *aaep.InvalidError) string {
 
 // address completes and checks the address of an agent.
 func address(text string) (string, error) {
+	if strings.HasPrefix(text, unixScheme) {
+		path, err := socketPath(text)
+		if err != nil {
+			return "", err
+		}
+		return unixScheme + path, nil
+	}
 	full := text
 	if !strings.Contains(full, "://") {
 		full = "http://" + full
 	}
 	u, err := url.Parse(full)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) {
 		return "", fmt.Errorf("%q is not the address of an agent.\nGive one such as http://127.0.0.1:8080", text)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -89,6 +98,8 @@ func dialError(ctx context.Context, url string, err error) error {
 		return unreachable("%s: %s.\nCheck the address.", url, plain(err))
 	case errors.Is(err, context.DeadlineExceeded):
 		return unreachable("%s does not answer.\nCheck the address, or try again later.", url)
+	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(url, unixScheme):
+		return unreachable("there is no agent at %s.\nStart one: aaep run --listen %s -- PROGRAM", url, url)
 	case errors.As(err, &network) && network.Op == "dial":
 		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", url)
 	case strings.Contains(err.Error(), "not encrypted"):

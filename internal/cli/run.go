@@ -66,7 +66,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the program's name is the program's
-	f.StringVar(&addr, "listen", "127.0.0.1:8080", "where to serve, on this machine; port 0 takes a free one")
+	f.StringVar(&addr, "listen", "127.0.0.1:8080", "where to serve, on this machine: an address, of which port 0 takes a free one, or unix:NAME for a socket")
 	f.StringVar(&language, "language", "en-US", "the tag of the language the program prints")
 	f.StringVar(&name, "name", "", "the agent's name (default is the program's)")
 	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")
@@ -116,19 +116,17 @@ func (r *runner) run(ctx context.Context, addr, language string) (err error) {
 	if err != nil {
 		return usage("cannot be an agent: %s", plain(err))
 	}
-	ln, err := listen(ctx, addr)
+	at, served, err := serveAt(ctx, addr, p)
 	if err != nil {
 		return err
 	}
-	served := make(chan error, 1)
-	go func() { served <- serve.Serve(context.WithoutCancel(ctx), ln, p) }()
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 		defer cancel()
 		p.Shutdown(ending)
 		<-served
 	}()
-	r.status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen http://%s", r.name, ln.Addr()))
+	r.status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", r.name, at))
 	if r.wait {
 		r.status.say("aaep", "Waiting for somebody to listen.")
 		if err := p.WaitSubscriber(ctx); err != nil {
