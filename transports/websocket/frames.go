@@ -101,27 +101,25 @@ func (f *frames) Read() ([]byte, error) {
 }
 
 func (f *frames) read() ([]byte, error) {
-	for {
-		f.alive()
-		_, r, err := f.ws.NextReader()
-		if err != nil {
-			return nil, endOf(err)
-		}
-		f.reading.Store(true)
-		f.ws.SetReadDeadline(time.Now().Add(readTimeout))
-		msg, err := io.ReadAll(r)
-		f.reading.Store(false)
-		switch {
-		case err == gorilla.ErrReadLimit:
-			return nil, transports.ErrTooLarge // gorilla has told the peer
-		case err != nil:
-			return nil, endOf(err)
-		case !utf8.Valid(msg):
-			f.ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(gorilla.CloseInvalidFramePayloadData, "not UTF-8"), time.Now().Add(goodbye))
-			return nil, errNotText
-		}
-		return msg, nil
+	f.alive()
+	_, r, err := f.ws.NextReader()
+	if err != nil {
+		return nil, endOf(err)
 	}
+	f.reading.Store(true)
+	f.ws.SetReadDeadline(time.Now().Add(readTimeout))
+	msg, err := io.ReadAll(r)
+	f.reading.Store(false)
+	switch {
+	case err == gorilla.ErrReadLimit:
+		return nil, transports.ErrTooLarge // gorilla has told the peer
+	case err != nil:
+		return nil, endOf(err)
+	case !utf8.Valid(msg):
+		f.ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(gorilla.CloseInvalidFramePayloadData, "not UTF-8"), time.Now().Add(goodbye))
+		return nil, errNotText
+	}
+	return msg, nil
 }
 
 // endOf tells a clean end from a broken link.
