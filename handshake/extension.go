@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -103,6 +104,7 @@ func (t *Terms) extensions(ask aaep.Capabilities, offered []Extension, note func
 			}
 		}
 	}
+	profile := sha256.New() // short, however long the objects are: it is compared and kept for every event
 	for _, prefix := range slices.Sorted(maps.Keys(byPrefix)) {
 		a := byPrefix[prefix]
 		if asked := ask.Extensions[prefix]; asked != nil {
@@ -119,14 +121,21 @@ func (t *Terms) extensions(ask aaep.Capabilities, offered []Extension, note func
 			t.agreed = append(t.agreed, *a)
 		}
 		if a.listed {
-			t.profile += a.URI + " " + string(a.Honored) + "\n"
+			fmt.Fprintf(profile, "%s %s\n", a.URI, a.Honored)
+			t.profile = string(profile.Sum(nil))
 		}
 	}
 	return nil
 }
 
+// maxCapability is the longest capability object that is honored, in bytes: it is kept, and told in every answer.
+const maxCapability = 64 << 10
+
 // honor decides what of a capability object is honored.
 func (a *agreed) honor(asked json.RawMessage) error {
+	if len(asked) > maxCapability {
+		return fmt.Errorf("it has %d bytes, and at most %d are read", len(asked), maxCapability)
+	}
 	check := a.Capability
 	if check == nil {
 		check = isObject
