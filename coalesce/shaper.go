@@ -135,9 +135,20 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	}
 }
 
-// SetQuiet holds back what is not critical until a time, or until something that cannot be undone is about to be
-// done; a time that is past ends it.
-func (s *Shaper) SetQuiet(until time.Time) { s.quiet = until }
+// SetQuiet holds back what is not critical until a time, or until something that cannot be undone or is of high risk
+// is about to be done; a time that is past ends it. While such news waits, nothing holds it back: the deed waits for it.
+func (s *Shaper) SetQuiet(until time.Time) {
+	if slices.ContainsFunc(s.queue, func(it *item) bool { return grave(it.event) }) {
+		until = time.Time{}
+	}
+	s.quiet = until
+}
+
+// grave reports whether an event tells of a deed that waits until everybody was told (D-49).
+func grave(ev *aaep.Event) bool {
+	p, ok := ev.Payload.(*aaep.ToolInvoked)
+	return ok && (p.RiskLevel == aaep.RiskHigh || p.Irreversible != nil && *p.Irreversible)
+}
 
 // Push takes the next event of the log.
 func (s *Shaper) Push(now time.Time, e Entry) {
@@ -166,7 +177,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 		s.hurry(func(it *item) bool { return it.event.SessionID == session })
 	}
 	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1, since: e.Pos}
-	if p, ok := ev.Payload.(*aaep.ToolInvoked); ok && p.Irreversible != nil && *p.Irreversible {
+	if grave(ev) {
 		s.quiet = time.Time{} // whoever does not want to be talked to wants to know this
 	}
 	switch {

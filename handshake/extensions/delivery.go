@@ -24,7 +24,7 @@ type Delivery struct {
 	IdleTimeoutSeconds int64 `json:"idle_timeout_seconds,omitzero"`
 	MaxDurationSeconds int64 `json:"max_duration_seconds,omitzero"`
 	// Presence is what the user does. While it is PresenceTyping, only what is critical is sent, and what is
-	// about to be done that cannot be undone; the rest follows when a renegotiation says otherwise, or after
+	// about to be done that cannot be undone or is of high risk; the rest follows when a renegotiation says otherwise, or after
 	// PresenceExpiresIn seconds, which is 30 where it is left out and at most 300.
 	Presence          string `json:"presence,omitzero"`
 	PresenceExpiresIn int64  `json:"presence_expires_in,omitzero"`
