@@ -173,6 +173,9 @@ func (t *Terms) add(prefix string, e Effect) {
 	t.MaxChunk = least(t.MaxChunk, max(e.MaxChunk, 0))
 	t.TimeoutMultiplier = min(max(t.TimeoutMultiplier, e.TimeoutMultiplier), 10)
 	t.Quiet = max(t.Quiet, e.Quiet)
+	if e.Quiet > 0 {
+		t.quiet = append(t.quiet, prefix)
+	}
 	if e.MoreTime != "" {
 		t.MoreTime, t.granted = e.MoreTime, granted{prefix, e.Granted}
 	}
@@ -201,6 +204,11 @@ func least[T int | time.Duration](a, b T) T {
 		return max(a, b)
 	}
 	return min(a, b)
+}
+
+// Quiets reports whether any of these capability objects holds back what is not critical under these terms.
+func (t Terms) Quiets(objects map[string]json.RawMessage) bool {
+	return slices.ContainsFunc(t.quiet, func(prefix string) bool { return objects[prefix] != nil })
 }
 
 // Profile is the same for two subscriptions whose events Extend changes alike.

@@ -48,6 +48,7 @@ type Terms struct {
 	honored map[string]json.RawMessage // capability objects by prefix
 	agreed  []agreed
 	profile string
+	quiet   []string // the prefixes of the objects that hold back
 	granted granted
 }
 

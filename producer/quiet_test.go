@@ -48,3 +48,35 @@ func TestQuietForEver(t *testing.T) {
 		}
 	}
 }
+
+// What was declared holds from when it was: who says something else of another extension later does not fall silent
+// anew, nor for longer.
+func TestQuietIsNotDeclaredAnew(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.listen(answering(everything()))
+		s := st.session("Talking.")
+		l.events()
+		l.typing()
+		time.Sleep(200 * time.Second)
+		before := len(l.events())
+		s.Tool(context.Background(), look, ok)
+		other := aaep.Capabilities{Extensions: map[string]json.RawMessage{"braille": json.RawMessage(`{"cells":40}`), "timing": json.RawMessage(`{}`)}}
+		l.renegotiate(other)
+		time.Sleep(90 * time.Second)
+		if n := len(l.events()) - before; n == 0 {
+			time.Sleep(15 * time.Second)
+			if n = len(l.events()) - before; n == 0 {
+				t.Error("silent for longer than was declared")
+			}
+		} else {
+			t.Errorf("%d events came while the user typed", n)
+		}
+		time.Sleep(10 * time.Minute)
+		l.renegotiate(other)
+		before = len(l.events())
+		s.Tool(context.Background(), look, ok)
+		if n := len(l.events()) - before; n == 0 {
+			t.Error("silent again, long after the user typed")
+		}
+	})
+}

@@ -51,8 +51,10 @@ func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 	if q.refused {
 		return // a refusal is the last word
 	}
-	c := change{answers: 1, quiet: len(m.Capabilities.Extensions) > 0}
+	c := change{answers: 1}
 	c.terms, c.refusal = sub.judge(q.ahead, m)
+	declared := m.Capabilities.Extensions
+	c.quiet = q.ahead.Quiets(declared) || c.terms.Quiets(declared)
 	q.ahead, q.refused = c.terms, c.refusal != nil
 	if c.refusal == nil && c.terms.MoreTime != "" {
 		c.more = append(c.more, c.terms.MoreTime)
