@@ -22,6 +22,8 @@ const (
 	maxChunk = 16384
 	// maxHeld is how many events may wait for the budget before the listener counts as too slow.
 	maxHeld = 1024
+	// maxPieces is how many pieces for a display may wait: one entry alone may have maxChunk.
+	maxPieces = maxChunk
 	// maxApart is how many events may wait before they merge although the budget has room for them all:
 	// one entry may hold more words than maxHeld.
 	maxApart = 64
@@ -116,6 +118,10 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	if recut && terms.MaxChunk > 0 { // what was cut for a wider display; what was cut for none leaves as it is
 		var queue []*item
 		for _, it := range s.queue {
+			if len(queue) > maxHeld+maxPieces { // it is too much already, see Overflow
+				queue = append(queue, it)
+				continue
+			}
 			queue = append(queue, it.split(terms.MaxChunk)...)
 		}
 		s.queue = queue
@@ -245,8 +251,20 @@ func (s *Shaper) Left(now time.Time) {
 	}
 }
 
-// Overflow reports whether more events wait than a listener can be expected to catch up with.
-func (s *Shaper) Overflow() bool { return len(s.queue) > maxHeld }
+// Overflow reports whether more events wait than a listener can be expected to catch up with. Pieces for a display,
+// which cannot merge, count by themselves.
+func (s *Shaper) Overflow() bool {
+	if len(s.queue) <= maxHeld {
+		return false
+	}
+	pieces := 0
+	for _, it := range s.queue {
+		if it.source != nil {
+			pieces++
+		}
+	}
+	return len(s.queue)-pieces > maxHeld || pieces > maxPieces
+}
 
 // Oldest returns the place of the oldest event that is not output and has not left, or zero.
 func (s *Shaper) Oldest() uint64 {

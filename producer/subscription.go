@@ -319,6 +319,8 @@ func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 					return nil, nil
 				}
 				sub.passed = 0
+			} else if sub.shaper.Ready(now) >= readAhead { // one event may make hundreds for a small display
+				return nil, nil
 			}
 			sub.cursor++
 			if sub.cursor <= sub.replayed && sub.p.stale(ev) {
