@@ -146,8 +146,8 @@ func answerTo(tool string) aaep.Decision {
 	return aaep.Reject
 }
 
-// listen answers until its link ends. First of all it accepts what a dead producer had asked: in its own name, and in
-// the name of who was asked then.
+// listen answers until its link ends. Now and then it also accepts what a dead producer had asked: in its own name, or
+// in the name of who was asked then.
 func listen(conn transports.Conn, dir, life string) error {
 	ctx := context.Background()
 	send := func(m aaep.Message) error {
@@ -164,7 +164,7 @@ func listen(conn transports.Conn, dir, life string) error {
 		}
 		return aaep.Decode(data)
 	}
-	accept := func(token, id string, d aaep.Decision) error {
+	reply := func(token, id string, d aaep.Decision) error {
 		return send(&aaep.ConfirmationReply{ReplyToken: aaep.ReplyToken(token), Decision: d, SubscriptionID: id, Timestamp: time.Now()})
 	}
 	old, err := notes(tokensIn(dir))
@@ -183,11 +183,6 @@ func listen(conn transports.Conn, dir, life string) error {
 	if !isAccepted {
 		return fmt.Errorf("%+v", m)
 	}
-	for _, was := range old[max(0, len(old)-8):] {
-		if err := errors.Join(accept(was[0], acc.SubscriptionID, aaep.Accept), accept(was[0], was[1], aaep.Accept)); err != nil {
-			return err
-		}
-	}
 	for {
 		m, err := receive()
 		if err != nil {
@@ -205,8 +200,14 @@ func listen(conn transports.Conn, dir, life string) error {
 			return err
 		}
 		fmt.Println("asked", q.Action)
+		if len(old) > 0 {
+			was := old[rand.IntN(len(old))]
+			if err := reply(was[0], []string{acc.SubscriptionID, was[1]}[rand.IntN(2)], aaep.Accept); err != nil {
+				return err
+			}
+		}
 		if d := answerTo(q.Action); d != "" {
-			if err := accept(string(q.ReplyToken), acc.SubscriptionID, d); err != nil {
+			if err := reply(string(q.ReplyToken), acc.SubscriptionID, d); err != nil {
 				return err
 			}
 			fmt.Println("answered", q.Action)
