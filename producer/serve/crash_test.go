@@ -267,8 +267,12 @@ func (p *process) kill() {
 	p.cmd.Wait()
 }
 
-// spread is a random moment, shorter than a step of a child takes with the disk.
-func spread() { time.Sleep(rand.N(2 * time.Millisecond)) }
+// spread is a random moment, about as long as a step of a child, or none.
+func spread() {
+	if rand.IntN(2) == 0 {
+		time.Sleep(rand.N(2 * time.Millisecond))
+	}
+}
 
 // TestKill: kill -9, again and again, of an agent, of its listener, and of both. Nothing runs without an acceptance
 // and an intention that were on record before, nothing twice, nothing of a dead process in the next one, and what was
@@ -487,7 +491,7 @@ func examine(dir, before string) (n tally, head string, err error) {
 		for then < len(lives) && lives[then] <= size {
 			then++
 		}
-		d.ran = append(d.ran, placed{life: then, end: size})
+		d.ran = append(d.ran, placed{audit.Entry{Record: audit.Record{Kind: "ran"}}, then, size})
 	}
 	for name, d := range deeds {
 		if err := d.judge(name, &n); err != nil {
