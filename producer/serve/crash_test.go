@@ -351,7 +351,7 @@ func round(t *testing.T, dir string, life int) {
 		}
 		l.kill()
 	}
-	p.hear("", 1+rand.IntN(10))
+	p.hear("done", 1) // what was open ended when nobody was left
 	spread()
 }
 
