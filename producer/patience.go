@@ -71,8 +71,8 @@ func speaking(text string, pace int64) time.Duration {
 }
 
 // moreTime gives a question more time, if there is more to give, and says so.
-func (p *Producer) moreTime(subscription string, token aaep.ReplyToken) bool {
-	left, ok := p.desk.extend(subscription, token)
+func (p *Producer) moreTime(sub *subscription, token aaep.ReplyToken) bool {
+	left, ok := p.desk.extend(sub.id, token)
 	if !ok {
 		return false
 	}
@@ -80,7 +80,7 @@ func (p *Producer) moreTime(subscription string, token aaep.ReplyToken) bool {
 	defer p.mu.Unlock()
 	if put := p.asked[token]; put != nil {
 		p.desk.trail.record(audit.Record{Kind: audit.Extended, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
-			Deadline: time.Now().Add(left), By: &audit.Subscription{SubscriptionID: subscription}})
+			Deadline: time.Now().Add(left), By: new(sub.who(nil))})
 		select {
 		case <-put.more: // nobody has looked yet, and there is even more
 		default:

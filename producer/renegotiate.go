@@ -143,7 +143,7 @@ func (sub *subscription) apply(c change) *aaep.Rejection {
 	}
 	accepted := sub.p.accepted(sub.id, terms)
 	for _, token := range c.more {
-		if sub.p.moreTime(sub.id, token) && token == terms.MoreTime {
+		if sub.p.moreTime(sub, token) && token == terms.MoreTime {
 			accepted.HonoredCapabilities = terms.Granted()
 		}
 	}
