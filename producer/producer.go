@@ -330,8 +330,8 @@ func (p *Producer) forget(token aaep.ReplyToken) {
 	delete(p.asked, token)
 }
 
-// waitLeft waits until the event at pos has left on every live subscription, ctx is done, or limit is over;
-// a zero limit is none (D-49).
+// waitLeft waits until the event at pos has left on every live subscription, ctx is done, or limit is over; a zero
+// limit is none (D-49). Who came after it and is told all of the session first (Config.FromStart) is not waited for.
 func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration) error {
 	var timeout <-chan time.Time
 	if limit > 0 {
@@ -344,7 +344,8 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 		moved, left := p.moved, true
 		for _, sub := range p.subs {
 			sub.watched.Store(true) // before the look, or the step in between would wake nobody
-			if sub.left.Load() < pos {
+			before := sub.replayed < pos
+			if before && sub.left.Load() < pos {
 				left = false
 			}
 		}
