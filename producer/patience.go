@@ -77,10 +77,13 @@ func (p *Producer) moreTime(sub *subscription, token aaep.ReplyToken) bool {
 		return false
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if put := p.asked[token]; put != nil {
+	put := p.asked[token]
+	p.mu.Unlock()
+	if put != nil {
 		p.desk.trail.record(audit.Record{Kind: audit.Extended, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
-			Deadline: time.Now().Add(left), By: new(sub.who(nil))})
+			Deadline: time.Now().Add(left), By: new(sub.who(nil))}) // which may take a while
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		select {
 		case <-put.more: // nobody has looked yet, and there is even more
 		default:

@@ -1,0 +1,41 @@
+package producer_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+type sinkFunc func(audit.Record) error
+
+func (f sinkFunc) Record(r audit.Record) error { return f(r) }
+
+// A sink takes its time, and may look at the producer; nobody else waits for that.
+func TestMoreTimeIsRecordedWithoutALock(t *testing.T) {
+	var p *producer.Producer
+	kept := 0
+	cfg := producer.Config{Audit: sinkFunc(func(r audit.Record) error {
+		if r.Kind == audit.Extended {
+			kept += len(p.Subscriptions())
+		}
+		return nil
+	})}
+	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
+		p = st.p
+		l := st.listen(answering(everything()))
+		s := st.session("Paying.")
+		paid := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+		q := l.question()
+		l.sendRaw(fmt.Sprintf(`{"type":"subscription.renegotiate","subscription_id":%q,"capabilities":{"timing":{"more_time_for":%q}}}`, l.id, string(q.ReplyToken)))
+		time.Sleep(9 * time.Minute)
+		l.reply(q, aaep.Accept)
+		if r := <-paid; r.err != nil || kept != 1 {
+			t.Errorf("%v, and %d subscriptions were seen", r.err, kept)
+		}
+	})
+}
