@@ -131,6 +131,9 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	var out *ledger.Outcome
 	if put == nil {
 		out = ledger.Nobody(q)
+		out.At = time.Now()
+		about := audit.Question(&aaep.Event{Payload: payload}) // nobody was shown anything, but it was about something
+		asked.Tool, asked.ToolCallID = about.Tool, about.ToolCallID
 		s.p.desk.trail.settled(out, asked)
 	} else {
 		asked = put.asked

@@ -39,3 +39,23 @@ func TestMoreTimeIsRecordedWithoutALock(t *testing.T) {
 		}
 	})
 }
+
+// The outcome of a question that nobody could be asked is on record with its time and what it was about.
+func TestUnreachableRecord(t *testing.T) {
+	var settled []audit.Record
+	cfg := producer.Config{Audit: sinkFunc(func(r audit.Record) error {
+		if r.Kind == audit.Settled {
+			settled = append(settled, r)
+		}
+		return nil
+	})}
+	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
+		s := st.session("Paying.")
+		if _, err := s.Tool(context.Background(), pay, ok); err == nil {
+			t.Error("it ran")
+		}
+		if len(settled) != 1 || settled[0].Tool != "pay" || settled[0].ToolCallID == "" || !settled[0].Time.Equal(time.Now()) {
+			t.Errorf("%+v", settled)
+		}
+	})
+}
