@@ -93,7 +93,7 @@ func announcement(ev *aaep.Event, v aaep.Verbosity) string {
 }
 
 // labels begin lines of ours, and mean something. Who hears them must be able to rely on them.
-var labels = []string{"aaep:", "please decide.", "action:", "consequence:", "question:", "context:"}
+var labels = []string{"aaep:", "please decide.", "accepted, and being done:", "action:", "consequence:", "question:", "context:"}
 
 // quoted is an agent's text, with a word before each line that would otherwise pass for one of ours.
 func quoted(text string) string {

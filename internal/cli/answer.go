@@ -26,6 +26,9 @@ func decisionOf(line string) aaep.Decision {
 	return ""
 }
 
+// offerAgain ends a line that may have silenced the question.
+const offerAgain = " Enter alone puts the question again."
+
 // kinds are the forms of answer a clarification takes. Without any it takes text.
 type kinds struct{ choice, yesNo, numeric, text bool }
 
@@ -84,6 +87,23 @@ func responseOf(p *aaep.AwaitingClarification, line string) any {
 		return line
 	}
 	return nil
+}
+
+// inShort is an answer as it is repeated to whoever gave it: a person with a screen reader does not hear a single
+// letter they type. What is typed in full is not repeated, it may be a secret.
+func inShort(p *aaep.AwaitingClarification, response any) string {
+	switch response {
+	case true:
+		return "yes"
+	case false:
+		return "no"
+	}
+	for _, c := range p.Choices {
+		if c.Value == response {
+			return oneLine(c.Label)
+		}
+	}
+	return ""
 }
 
 // typed is a line a person typed, and when.

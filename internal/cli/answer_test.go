@@ -82,7 +82,6 @@ func TestNotAnAnswer(t *testing.T) {
 		{"typed before the question", pay(), 0, 0, "y", "typed before the question could be read"},
 		{"typed too soon", pay(), 5 * time.Second, readingTime / 2, "y", "typed before the question could be read"},
 		{"Enter too soon", pay(), 0, 0, "", ""},
-		{"Enter", pay(), 5 * time.Second, 5 * time.Second, "", "That is no answer. Type y to accept"},
 		{"nonsense", pay(), 5 * time.Second, 5 * time.Second, "yeah", "That is no answer. Type y to accept"},
 		{"not allowed", accept, 5 * time.Second, 5 * time.Second, "n", "does not take that answer"},
 	} {
@@ -160,5 +159,36 @@ func TestDemoDecide(t *testing.T) {
 	<-done
 	if want := "reader: That is no answer. " + promptDecision + "\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// Whoever types silences their screen reader. Enter puts the question again, with what is left of its time, and what
+// follows too soon is no answer to it.
+func TestEnterPutsAgain(t *testing.T) {
+	var out, status strings.Builder
+	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+	now := time.Now()
+	l.asked = []*question{{ev: event(pay(), ""), received: now.Add(-30 * time.Second), put: now.Add(-30 * time.Second)}}
+	for range 3 { // held down
+		l.answer(t.Context(), typed{"", time.Now()})
+	}
+	if got := out.String(); strings.Count(got, "Please decide.") != 1 || !strings.Contains(got, "You have 1 minute to answer.") {
+		t.Errorf("says:\n%s", got)
+	}
+	l.answer(t.Context(), typed{"y", time.Now()})
+	if got := status.String(); !strings.Contains(got, "typed before the question could be read") || len(l.asked) != 1 {
+		t.Errorf("says:\n%s", got)
+	}
+}
+
+func TestInShort(t *testing.T) {
+	choice := &aaep.AwaitingClarification{Choices: []aaep.Choice{{Value: "s-1", Label: "Savings\naccount"}}}
+	for _, tt := range []struct {
+		response any
+		want     string
+	}{{true, "yes"}, {false, "no"}, {"s-1", "Savings account"}, {"my password", ""}, {12.5, ""}} {
+		if got := inShort(choice, tt.response); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.response, got, tt.want)
+		}
 	}
 }

@@ -22,7 +22,8 @@ const commandsHelp = `Type a line with one of these:
 /boundary sentence, or word, paragraph, completion, none: where answers are cut.
 /quiet: only what cannot wait, for 5 minutes. /quiet off ends it.
 /more: more time to answer the question on the screen.
-/terms: what holds now.`
+/terms: what holds now.
+Nothing but Enter: the question on the screen again.`
 
 // quietTime is how long somebody can be quiet for at most; it is what the extension allows.
 const quietTime = 5 * time.Minute

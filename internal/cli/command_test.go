@@ -220,13 +220,13 @@ func TestCommandWhileAsked(t *testing.T) {
 			e.wants("/rate 1", "From now on: at most 1 event a second.")
 			e.wants("/y", "There is no command /y. Type /help for those there are. If it is your answer, type a space before it.")
 			e.wants("/terms", "You get at most 1 event a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide.")
-			e.wants("maybe", "That is no answer. "+promptDecision)
+			e.wants("maybe", "That is no answer. "+promptDecision+offerAgain)
 			select {
 			case err := <-paid:
 				t.Fatalf("the question was settled: %v", err)
 			default:
 			}
-			e.wants("y", "Answer sent.")
+			e.wants("y", "Answer sent: accept.")
 			if err := <-paid; err != nil {
 				t.Error(err)
 			}

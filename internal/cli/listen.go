@@ -75,6 +75,7 @@ type listener struct {
 	sub    *subscriber.Subscription
 	link   subscriber.Status // as it was last looked at
 	asked  []*question       // the one on the screen first
+	before past              // of what was asked before
 	note   string            // of the agent, about the terms; said once
 
 	changing bool               // other terms are asked for
@@ -200,7 +201,7 @@ func (l *listener) looked(now subscriber.Status, changed <-chan struct{}) <-chan
 		l.status.say("aaep", "Connected again.")
 	}
 	if was.Subscribed != now.Subscribed && len(l.asked) > 0 {
-		l.asked = nil // they went with the subscription they came on
+		l.asked, l.before = nil, past{} // they went with the subscription they came on
 		l.status.say("aaep", "The question is no longer open. If it still matters, the agent asks again.")
 	}
 	if was.Subscribed != now.Subscribed && l.quiet != nil {
@@ -224,7 +225,7 @@ func (l *listener) announce(ev *aaep.Event) {
 			return
 		}
 	}
-	l.say("", strings.TrimSpace(felt(ev, l.terms())+" "+announcement(ev, ev.Verbosity)))
+	l.say("", strings.TrimSpace(felt(ev, l.terms())+" "+l.news(ev)))
 	l.heed(ev)
 	l.settle(ev)
 }

@@ -29,7 +29,7 @@ type moreTime struct {
 func (l *listener) askMore(ctx context.Context) {
 	switch {
 	case len(l.asked) == 0:
-		l.status.say("aaep", "Nothing is being asked.")
+		l.nothingAsked()
 		return
 	case l.extending:
 		l.status.say("aaep", "More time is being asked for already.")

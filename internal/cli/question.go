@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -64,6 +65,7 @@ func (l *listener) canAnswer(ev *aaep.Event) bool {
 // answers what they have not heard.
 func (l *listener) ask(ev *aaep.Event) {
 	l.asked = append(l.asked, newQuestion(ev, time.Now()))
+	l.before.expect(ev)
 	if len(l.asked) > 1 {
 		l.say("", "Another question waits. It comes after this one.")
 		return
@@ -80,7 +82,11 @@ func (l *listener) next() {
 	if len(l.asked) == 0 {
 		return
 	}
-	q := l.asked[0]
+	l.put(l.asked[0])
+}
+
+// put puts a question, or puts it again: whoever types silences a screen reader for good.
+func (l *listener) put(q *question) {
 	switch p := q.ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		l.say("", confirmation(p, q.left())+"\n"+promptDecision+offerMore)
@@ -96,6 +102,10 @@ func (l *listener) settle(ev *aaep.Event) {
 		return
 	}
 	first, n := l.asked[0], len(l.asked)
+	if ends(first.ev, ev) {
+		l.before.leave(first)
+		l.before.heed(ev)
+	}
 	l.asked = slices.DeleteFunc(l.asked, func(q *question) bool { return ends(q.ev, ev) })
 	switch {
 	case len(l.asked) == 0 || l.asked[0] != first:
@@ -113,6 +123,7 @@ func (l *listener) settle(ev *aaep.Event) {
 // done takes away the question on the screen, and puts the next.
 func (l *listener) done(news string) {
 	l.status.say("aaep", news)
+	l.before.leave(l.asked[0])
 	l.asked = l.asked[1:]
 	l.next()
 }
@@ -121,37 +132,42 @@ func (l *listener) done(news string) {
 func (l *listener) answer(ctx context.Context, line typed) {
 	if len(l.asked) == 0 {
 		if line.text != "" {
-			l.status.say("aaep", "Nothing is being asked.")
+			l.nothingAsked()
 		}
 		return
 	}
 	q := l.asked[0]
 	if line.at.Sub(q.put) < readingTime {
 		if line.text != "" {
-			l.status.say("aaep", "That was typed before the question could be read. Please read it, and type your answer again.")
+			l.status.say("aaep", "That was typed before the question could be read. Press Enter to get the question again, then answer.")
 		}
 		return
 	}
+	if strings.TrimSpace(line.text) == "" {
+		l.put(q)
+		return
+	}
 	var err error
+	said := ""
 	switch p := q.ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		d := decisionOf(line.text)
 		switch {
 		case d == "":
-			l.status.say("aaep", "That is no answer. "+promptDecision)
+			l.status.say("aaep", "That is no answer. "+promptDecision+offerAgain)
 			return
 		case p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, d):
 			l.status.say("aaep", "The agent does not take that answer to this question.")
 			return
 		}
-		err = l.sub.Reply(ctx, q.ev, d)
+		err, said = l.sub.Reply(ctx, q.ev, d), string(d)
 	case *aaep.AwaitingClarification:
 		response := responseOf(p, line.text)
 		if response == nil {
-			l.status.say("aaep", "That is no answer. "+prompt(p))
+			l.status.say("aaep", "That is no answer. "+prompt(p)+offerAgain)
 			return
 		}
-		err = l.sub.Answer(ctx, q.ev, response)
+		err, said = l.sub.Answer(ctx, q.ev, response), inShort(p, response)
 	}
 	switch {
 	case errors.Is(err, subscriber.ErrUnknownEvent):
@@ -161,6 +177,8 @@ func (l *listener) answer(ctx context.Context, line typed) {
 		l.status.say("aaep", "Not delivered: "+sentence(plain(err))+" Type it again, or wait.")
 	case q.left() <= 0: // the agent is the judge of that
 		l.done("Answer sent, but the time to answer seems to be over. It may not count.")
+	case said != "":
+		l.done("Answer sent: " + sentence(said))
 	default:
 		l.done("Answer sent.")
 	}

@@ -54,7 +54,7 @@ Consequence: The money is gone.
 You have 1 minute to answer. Without an answer it will not be done.
 Type y to accept or n to reject, then press Enter. /more asks for more time.
 `
-			if got := e.screen.String(); !strings.Contains(got, want) {
+			if got := e.screen.String(); !strings.Contains(got, want) || strings.Contains(got, "Waiting for an answer:") {
 				t.Fatalf("the question:\n%s", got)
 			}
 			e.screen.Reset()
@@ -82,7 +82,7 @@ func TestOutcomeAccept(t *testing.T) {
 	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
 		k.types("y")
 		pass(5 * time.Second)
-		k.shows("after a yes", "aaep: Answer sent.\nUsing a tool.\nPay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+		k.shows("after a yes", "aaep: Answer sent: accept.\nUsing a tool.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
 	})
 }
 
@@ -90,7 +90,7 @@ func TestOutcomeReject(t *testing.T) {
 	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
 		k.types("n")
 		pass(5 * time.Second)
-		k.shows("after a no", "aaep: Answer sent.\nRejected, and not done: Pay $20 to Ada.\nDone. Ready.\n")
+		k.shows("after a no", "aaep: Answer sent: reject.\nRejected, and not done: Pay $20 to Ada.\nDone. Ready.\n")
 	})
 }
 
@@ -100,7 +100,7 @@ func TestOutcomeTimeout(t *testing.T) {
 		k.shows("without an answer", warning+"Nobody answered in time, so this was not done: Pay $20 to Ada.\n"+
 			"aaep: The question is no longer open. You did not answer it.\nDone. Ready.\n")
 		k.types("y")
-		k.shows("after a late yes", "aaep: Nothing is being asked.\n")
+		k.shows("after a late yes", "aaep: Nothing is being asked.\naaep: The last question: Nobody answered in time, so this was not done: Pay $20 to Ada.\n")
 	})
 }
 
@@ -111,12 +111,14 @@ func TestOutcomeCancelled(t *testing.T) {
 		pass(5 * time.Second)
 		k.shows("withdrawn", "Withdrawn, and not done: Pay $20 to Ada.\naaep: The question is no longer open. You did not answer it.\nDone. Ready.\n")
 		k.types("y")
-		k.shows("after a late yes", "aaep: Nothing is being asked.\n")
+		k.shows("after a late yes", "aaep: Nothing is being asked.\naaep: The last question: Withdrawn, and not done: Pay $20 to Ada.\n")
 	})
 	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
 		k.s.Cancel(aaep.CancelledBySystem, aaep.Say("The account is closed."))
 		pass(5 * time.Second)
 		k.shows("cancelled", "Cancelled. The account is closed.\naaep: The question is no longer open. You did not answer it.\n")
+		k.types("y")
+		k.shows("after a late yes", "aaep: Nothing is being asked.\naaep: The last question: Cancelled. The account is closed.\n")
 	})
 }
 
@@ -140,8 +142,9 @@ func (k *talk) other() (*subscriber.Subscription, *aaep.Event) {
 
 // EVT-078: whoever did not answer is told that it was not them.
 func TestOutcomeElsewhere(t *testing.T) {
+	late := map[aaep.Decision]string{aaep.Accept: "Accepted, and being done:", aaep.Reject: "Rejected, and not done:"}
 	for d, want := range map[aaep.Decision]string{
-		aaep.Accept: "Using a tool.\naaep: The question is no longer open. You did not answer it.\nPay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n",
+		aaep.Accept: "Using a tool.\naaep: The question is no longer open. You did not answer it.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n",
 		aaep.Reject: "Rejected, and not done: Pay $20 to Ada.\naaep: The question is no longer open. You did not answer it.\nDone. Ready.\n",
 	} {
 		asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
@@ -152,6 +155,8 @@ func TestOutcomeElsewhere(t *testing.T) {
 			}
 			pass(5 * time.Second)
 			k.shows("somebody else said "+string(d), want)
+			k.types("n")
+			k.shows("after a late no", "aaep: Nothing is being asked.\naaep: The last question: "+late[d]+" Pay $20 to Ada.\n")
 		})
 	}
 }
@@ -168,9 +173,9 @@ func TestOutcomeMoreTime(t *testing.T) {
 		k.shows("until the warning", "Half of the time to answer is over. Seconds left: 60.\n")
 		k.types("y")
 		pass(5 * time.Second)
-		k.shows("a yes in the added time", "aaep: Answer sent.\nUsing a tool.\nPay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+		k.shows("a yes in the added time", "aaep: Answer sent: accept.\nUsing a tool.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
 		k.types("/more")
-		k.shows("when nothing is asked", "aaep: Nothing is being asked.\n")
+		k.shows("when nothing is asked", "aaep: Nothing is being asked.\naaep: The last question: Accepted, and being done: Pay $20 to Ada.\n")
 	})
 }
 
@@ -186,7 +191,7 @@ func TestMoreTimeUntold(t *testing.T) {
 		k.shows("until the warning", warning)
 		k.types("n")
 		pass(5 * time.Second)
-		k.shows("a no in the added time", "aaep: Answer sent.\nRejected, and not done: Pay $20 to Ada.\nDone. Ready.\n")
+		k.shows("a no in the added time", "aaep: Answer sent: reject.\nRejected, and not done: Pay $20 to Ada.\nDone. Ready.\n")
 	})
 }
 
@@ -208,7 +213,7 @@ func TestMoreTimeForAnother(t *testing.T) {
 		k.screen.Reset()
 		k.types("y")
 		pass(5 * time.Second)
-		k.shows("a yes in the added time", "aaep: Answer sent.\nUsing a tool.\nPay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+		k.shows("a yes in the added time", "aaep: Answer sent: accept.\nUsing a tool.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
 	})
 }
 
@@ -226,7 +231,7 @@ func TestLateAnswer(t *testing.T) {
 		k.shows("until then", "")
 		k.types("y")
 		pass(5 * time.Second)
-		k.shows("a yes", "aaep: Answer sent, but the time to answer seems to be over. It may not count.\nUsing a tool.\nPay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+		k.shows("a yes", "aaep: Answer sent, but the time to answer seems to be over. It may not count.\nUsing a tool.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
 	})
 }
 
@@ -236,7 +241,7 @@ func TestNoMoreTime(t *testing.T) {
 		k.shows("no more time", "aaep: The agent gives no more time for this question. You have 55 seconds to answer.\n")
 		k.types("n")
 		pass(5 * time.Second)
-		k.shows("a no", "aaep: Answer sent.\nRejected, and not done: Pay $20 to Ada.\nDone. Ready.\n")
+		k.shows("a no", "aaep: Answer sent: reject.\nRejected, and not done: Pay $20 to Ada.\nDone. Ready.\n")
 	})
 }
 

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/aaep-go/aaep"
+)
+
+// past is what is known of questions that are no longer open. A key that a person presses silences their screen
+// reader, and with it what it has yet to say of how a question ended; whoever answers too late hears it again.
+type past struct {
+	last    *question // that was on the screen
+	outcome string    // of it; "" while nothing is known
+	calls   []string  // the tool calls that were asked about, the latest last
+}
+
+// leave takes over a question that is no longer open for the person.
+func (b *past) leave(q *question) { b.last, b.outcome = q, "" }
+
+// heed takes from an event how the last question ended, where the event says so. Of what is being done, the call
+// itself says which it is.
+func (b *past) heed(ev *aaep.Event) {
+	if b.last == nil || b.outcome != "" || b.last.ev.SessionID != ev.SessionID {
+		return
+	}
+	switch p := ev.Payload.(type) {
+	case *aaep.StateChanged:
+		if p.FromState != aaep.StateAwaitingInput || p.ToState == aaep.StateAwaitingInput || p.ToState == aaep.StateCallingTool {
+			return
+		}
+	case *aaep.SessionCancelled, *aaep.SessionErrored:
+	default:
+		return
+	}
+	b.outcome = announcement(ev, ev.Verbosity)
+}
+
+// news is what is said of an event to whoever was asked. What they were asked about would, when it is done, sound like
+// the question; and that the agent waits is said by the question, which begins with what matters most.
+func (l *listener) news(ev *aaep.Event) string {
+	l.before.heed(ev)
+	text := announcement(ev, ev.Verbosity)
+	switch p := ev.Payload.(type) {
+	case *aaep.ToolInvoked:
+		i := slices.Index(l.before.calls, p.ToolCallID)
+		if i < 0 {
+			break
+		}
+		l.before.calls = slices.Delete(l.before.calls, i, i+1)
+		text = "Accepted, and being done: " + oneLine(ev.Text(ev.Verbosity))
+		if l.before.last != nil && callOf(l.before.last.ev) == p.ToolCallID {
+			l.before.outcome = text
+		}
+	case *aaep.StateChanged:
+		if p.ToState != aaep.StateAwaitingInput || !isTrue(l.terms().SupportsConfirmationReply) || !isTrue(l.terms().SupportsClarificationReply) {
+			break
+		}
+		if slices.ContainsFunc(l.asked, func(q *question) bool { return q.ev.SessionID == ev.SessionID }) {
+			return ""
+		}
+		return "Waiting for an answer."
+	}
+	return text
+}
+
+// manyCalls is more than are asked about at a time.
+const manyCalls = 64
+
+// expect remembers the tool call that a question is about.
+func (b *past) expect(ev *aaep.Event) {
+	if id := callOf(ev); id != "" {
+		b.calls = append(b.calls, id)
+		b.calls = b.calls[max(len(b.calls)-manyCalls, 0):]
+	}
+}
+
+// callOf is the tool call that a confirmation is for, if the agent says so.
+func callOf(ev *aaep.Event) string {
+	p, ok := ev.Payload.(*aaep.AwaitingConfirmation)
+	if !ok {
+		return ""
+	}
+	about := read[struct {
+		ToolCallID json.RawMessage `json:"tool_call_id"`
+	}](p.ExtraContext)
+	return read[string](about.ToolCallID)
+}
+
+// nothingAsked tells whoever answers that there is nothing to answer, and what became of what they may mean.
+func (l *listener) nothingAsked() {
+	l.status.say("aaep", "Nothing is being asked.")
+	if l.before.outcome != "" {
+		l.status.say("aaep", oneLine("The last question: "+l.before.outcome))
+	}
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Only an event that says how the question ended is told as its outcome.
+func TestOutcomeOfTheLast(t *testing.T) {
+	change := func(from, to aaep.State) *aaep.Event {
+		return event(&aaep.StateChanged{FromState: from, ToState: to}, "So it is.")
+	}
+	other := change(aaep.StateAwaitingInput, aaep.StateThinking)
+	other.SessionID = "another"
+	for _, tt := range []struct {
+		name string
+		ev   *aaep.Event
+		want string
+	}{
+		{"not done", change(aaep.StateAwaitingInput, aaep.StateThinking), "So it is."},
+		{"done", change(aaep.StateAwaitingInput, aaep.StateCallingTool), ""},
+		{"it still waits", change(aaep.StateAwaitingInput, aaep.StateAwaitingInput), ""},
+		{"another state", change(aaep.StateCallingTool, aaep.StateThinking), ""},
+		{"the end", event(&aaep.SessionCompleted{}, "Ready."), ""},
+		{"cancelled", event(&aaep.SessionCancelled{}, "The account is closed."), "Cancelled. The account is closed."},
+		{"another session", other, ""},
+	} {
+		b := past{}
+		b.heed(tt.ev)
+		b.leave(&question{ev: event(pay(), "")})
+		b.heed(tt.ev)
+		b.heed(event(&aaep.SessionCancelled{}, "Later."))
+		if want := tt.want; b.outcome != want && (want != "" || b.outcome != "Cancelled. Later.") {
+			t.Errorf("%s: %q, want %q", tt.name, b.outcome, want)
+		}
+	}
+}
+
+// The calls that are waited for are bounded, and whatever else an agent writes about a question is none.
+func TestExpect(t *testing.T) {
+	var b past
+	for i := range manyCalls + 2 {
+		b.expect(event(&aaep.AwaitingConfirmation{ExtraContext: json.RawMessage(fmt.Sprintf(`{"tool_call_id": "call-%d"}`, i))}, ""))
+	}
+	for _, context := range []string{"", `[]`, `{"tool_call_id": 7}`, `{"tool": "pay"}`} {
+		b.expect(event(&aaep.AwaitingConfirmation{ExtraContext: json.RawMessage(context)}, ""))
+	}
+	b.expect(event(&aaep.AwaitingClarification{}, ""))
+	if len(b.calls) != manyCalls || b.calls[0] != "call-2" {
+		t.Errorf("%d calls, %v first", len(b.calls), b.calls[0])
+	}
+}
