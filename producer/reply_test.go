@@ -19,7 +19,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// INV-09, CONF-025: a reply that breaks any one rule has no effect, and the question can still be answered.
+// INV-09, CONF-025, SEC-003: a reply that breaks any one rule has no effect, and the question can still be answered.
 func TestRepliesWithoutEffect(t *testing.T) {
 	edit := func(name string, value any) func(*testing.T, *listener, *listener, *aaep.AwaitingConfirmation) {
 		return func(_ *testing.T, l, _ *listener, q *aaep.AwaitingConfirmation) {
@@ -108,7 +108,7 @@ func TestModifiedAction(t *testing.T) {
 	})
 }
 
-// INV-06: a used token is dead, for the next question too.
+// SEC-004, INV-06: a used token is dead, for the next question too.
 func TestUsedToken(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s, d := st.record(), st.session("Paying."), &deed{}

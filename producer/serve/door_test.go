@@ -13,7 +13,7 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// TestLoopbackOnly: a door to other machines does not open (INV-47, D-71).
+// TestLoopbackOnly: a door to other machines does not open (INV-47, D-71, SEC-001).
 func TestLoopbackOnly(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
 	check(t, err)

@@ -132,7 +132,7 @@ func TestBadFrames(t *testing.T) {
 	}
 }
 
-// IPC-008, INV-46: the folder is 0700 and ours, the socket 0600; what is there already must be so too.
+// IPC-008, IPC-011, SEC-015, INV-46: the folder is 0700 and ours, the socket 0600; what is there already must be so too.
 func TestFolder(t *testing.T) {
 	l := start(t)
 	for path, want := range map[string]os.FileMode{filepath.Dir(l.Addr()): 0o700, l.Addr(): 0o600} {
