@@ -304,22 +304,33 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	if err := p.desk.trail.record(put.asked); err != nil { // which may take a while: p.mu is for those who deliver
 		return nil, ErrNotRecorded
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	here := func(sub *subscription) bool { // it has not left meanwhile
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.subs[sub.id] != nil
+	}
 	for _, sub := range able {
-		if p.subs[sub.id] != nil { // it has not left meanwhile
+		if here(sub) {
 			q.Recipients = append(q.Recipients, sub.id)
 		}
 	}
 	if len(q.Recipients) == 0 {
 		return nil, nil
 	}
-	// The book is open before the event is out, so that no reply can come too early.
+	// The book is open before the event is out, so that no reply can come too early. The desk may be waiting for what it
+	// records, so p.mu is not held.
 	if put.answer, err = p.desk.open(q, put.asked); err != nil {
 		return nil, err
 	}
+	p.mu.Lock()
 	put.Entry = coalesce.Entry{Pos: p.log.Append(ev), Event: ev}
 	p.asked[q.Token] = put
+	p.mu.Unlock()
+	for _, sub := range able {
+		if !here(sub) { // it left before it was in the book
+			p.desk.gone(sub.id)
+		}
+	}
 	return put, nil
 }
 

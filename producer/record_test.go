@@ -59,3 +59,33 @@ func TestUnreachableRecord(t *testing.T) {
 		}
 	})
 }
+
+// A sink that takes its time over a settlement, and looks at the producer, keeps neither it nor a question that is
+// about to be put waiting for ever.
+func TestSettlementIsRecordedWithoutALock(t *testing.T) {
+	var p *producer.Producer
+	cfg := producer.Config{Audit: sinkFunc(func(r audit.Record) error {
+		if r.Kind == audit.Settled {
+			time.Sleep(10 * time.Millisecond)
+			p.Subscriptions()
+		}
+		return nil
+	})}
+	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
+		p = st.p
+		l := st.listen(answering(everything()))
+		a, b := st.session("Paying."), st.session("Paying too.")
+		first := later(func() (string, error) { return a.Tool(context.Background(), pay, ok) })
+		l.reply(l.question(), aaep.Accept)
+		time.Sleep(5 * time.Millisecond)
+		second := later(func() (string, error) { return b.Tool(context.Background(), pay, ok) })
+		if r := <-first; r.err != nil {
+			t.Error(r.err)
+		}
+		late := st.listen(answering(everything()))
+		late.reply(late.question(), aaep.Accept)
+		if r := <-second; r.err != nil {
+			t.Error(r.err)
+		}
+	})
+}

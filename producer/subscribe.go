@@ -227,12 +227,10 @@ func (p *Producer) join(sub *subscription, confirmations, clarifications bool, p
 		if p.desk.trail.record(again) != nil {
 			continue
 		}
+		p.desk.join(token, sub.id) // without p.mu: the desk may be waiting for what it records
 		p.mu.Lock()
-		if p.asked[token] == put { // it has not been settled meanwhile
-			p.desk.join(token, sub.id)
-			if put.Pos <= sub.cursor {
-				push(put.Entry)
-			}
+		if p.asked[token] == put && put.Pos <= sub.cursor { // it has not been settled meanwhile
+			push(put.Entry)
 		}
 		p.mu.Unlock()
 	}
