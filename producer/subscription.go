@@ -257,7 +257,7 @@ func (sub *subscription) run() *aaep.Rejection {
 		case <-life.idle.C:
 			return &aaep.Rejection{Code: "idle_timeout", Message: "Nothing was sent for as long as the subscription was to wait."}
 		case <-life.end.C:
-			return &aaep.Rejection{Code: "ttl", Message: "The subscription is as old as it was to become."}
+			return tooOld()
 		case err := <-sub.lost:
 			return goneBecause(err)
 		case <-sub.ctx.Done():
@@ -274,11 +274,17 @@ func (sub *subscription) poll(life *life) *aaep.Rejection {
 		return sub.apply(c)
 	case err := <-sub.lost:
 		return goneBecause(err)
+	case <-life.end.C:
+		return tooOld()
 	case <-sub.ctx.Done():
 		return shuttingDown()
 	default:
 		return nil
 	}
+}
+
+func tooOld() *aaep.Rejection {
+	return &aaep.Rejection{Code: "ttl", Message: "The subscription is as old as it was to become."}
 }
 
 func shuttingDown() *aaep.Rejection {

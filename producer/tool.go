@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/lifecycle"
 	"github.com/aaep-go/aaep/internal/phrase"
@@ -128,7 +129,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 		return "", done, err
 	}
 	var once sync.Once
-	return aaep.Accept, func(err error) { once.Do(func() { s.toolDone(call, began, err) }) }, nil
+	return aaep.Accept, func(err error) { once.Do(func() { s.toolDone(call, began, err, true) }) }, nil
 }
 
 // modified is a tool after its user changed it. It is never less dangerous than before.
@@ -178,7 +179,7 @@ func (s *Session) invoke(ctx context.Context, t Tool, call lifecycle.ToolCall, a
 		err = ErrNotRecorded
 	}
 	if err != nil {
-		s.toolDone(call, time.Now(), err)
+		s.toolDone(call, time.Now(), err, false)
 		if s.ctx.Err() != nil {
 			err = ErrSessionOver
 		}
@@ -206,8 +207,9 @@ func (s *Session) announce(ctx context.Context, t Tool, call lifecycle.ToolCall)
 	return s.emit(s.invoked(t, call))
 }
 
-// toolDone tells how a run ended. After the session's end there is nothing left to tell.
-func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error) {
+// toolDone tells how a call ended. After the session's end there is nothing left to tell; what ran is on record all
+// the same, and nothing else.
+func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error, ran bool) {
 	p := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: millis(time.Since(began))}
 	words, why := phrase.ToolFinished, phrase.ID(-1)
 	switch {
@@ -218,8 +220,10 @@ func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error) 
 		p.Status, words, why = aaep.ToolError, phrase.ToolFailed, phrase.Failed
 		s.p.cfg.Logger.Warn("tool failed", "session_id", s.id, "tool", call.Tool, "error", err)
 	}
-	s.p.desk.trail.record(audit.Record{Kind: audit.Completed, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID,
-		Status: p.Status, DurationMS: p.DurationMS})
+	if ran {
+		s.p.desk.trail.record(audit.Record{Kind: audit.Completed, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID,
+			Status: p.Status, DurationMS: p.DurationMS})
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over { // nothing is left to tell, but what was done is on record
@@ -338,8 +342,8 @@ func (s *Session) outcome(out *ledger.Outcome, action aaep.Text) (speech, error)
 		if tag == s.p.cfg.Language || tag == "" {
 			return action.At(aaep.VerbosityTerse), true
 		}
-		t, ok := translations[tag]
-		return t.At(aaep.VerbosityTerse), ok
+		best, ok := handshake.MatchLanguage([]string{tag}, sortedKeys(translations))
+		return translations[best].At(aaep.VerbosityTerse), ok
 	}), err
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -343,3 +344,45 @@ func TestStatusWithOddErrors(t *testing.T) {
 type oddError []string
 
 func (e oddError) Error() string { return fmt.Sprint([]string(e)) }
+
+// A subscription that ends as it was asked to is over; one that ends like that unasked is begun anew, and does not say any more
+// that its user is typing.
+func TestAskedToEnd(t *testing.T) {
+	delivery := func(d extensions.Delivery) aaep.Capabilities {
+		c := able()
+		if err := c.AddExtension(extensions.DeliveryVocabulary, d); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for name, tc := range map[string]struct {
+		caps   aaep.Capabilities
+		code   string
+		again  bool
+		object string
+	}{
+		"old":     {delivery(extensions.Delivery{MaxDurationSeconds: 60}), "ttl", false, ""},
+		"idle":    {delivery(extensions.Delivery{IdleTimeoutSeconds: 60}), "idle_timeout", false, ""},
+		"unasked": {able(), "idle_timeout", true, ""},
+		"other":   {delivery(extensions.Delivery{MinRelevance: 0.5, Presence: extensions.PresenceTyping}), "producer_shutdown", true, `{"min_relevance":0.5}`},
+	} {
+		bubble(t, func(t *testing.T) {
+			st := newStage()
+			sub, p := open(t, st, Config{ID: "reader", Capabilities: tc.caps})
+			p.say(t, fmt.Sprintf(`{"type":"subscription.close","subscription_id":"sub_1","reason_code":%q,"reason_message":"As asked."}`, tc.code))
+			synctest.Wait()
+			if !tc.again {
+				time.Sleep(time.Hour)
+				if s, _ := sub.Status(); !s.Over || st.dials.Load() != 1 {
+					t.Errorf("%s: %+v after %d dials", name, s, st.dials.Load())
+				}
+				return
+			}
+			p = st.next(t)
+			if req := p.accept(t, "sub_2"); string(req.Capabilities.Extensions["delivery"]) != tc.object {
+				t.Errorf("%s: asked anew for %s", name, req.Capabilities.Extensions)
+			}
+			leave(t, sub, p)
+		})
+	}
+}

@@ -2,12 +2,16 @@ package subscriber
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -22,7 +26,7 @@ func (s *Subscription) run(conn transports.Conn) {
 		if time.Since(since) >= healthyAfter {
 			attempt = 0
 		}
-		if s.ctx.Err() == nil && !final(err) && !s.cfg.NoReconnect {
+		if s.ctx.Err() == nil && !final(err) && !s.asked(err) && !s.cfg.NoReconnect {
 			s.cfg.Logger.Info("link broken", "error", err)
 			s.setStatus(func(st *Status) { st.Connected, st.Err = false, err })
 			if conn, err = s.mend(conn, err, &attempt); err == nil {
@@ -38,7 +42,36 @@ func (s *Subscription) run(conn transports.Conn) {
 const (
 	manifestNotVerified aaep.ReasonCode = "manifest_verification_failed"
 	sessionEnded        aaep.ReasonCode = "session_ended"
+	lifetimeOver        aaep.ReasonCode = "ttl"
+	idleTooLong         aaep.ReasonCode = "idle_timeout"
 )
+
+// asked reports whether the producer ended the subscription because it was asked to: after so long, or so long without
+// an event.
+func (s *Subscription) asked(end error) bool {
+	var r *aaep.Rejection
+	if !errors.As(end, &r) || r.Code != lifetimeOver && r.Code != idleTooLong {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wanted.Extensions[extensions.DeliveryVocabulary.Prefix] != nil
+}
+
+// awake is what is asked for on a new subscription: what the user did when the old one broke is no longer known.
+func awake(c aaep.Capabilities) aaep.Capabilities {
+	prefix := extensions.DeliveryVocabulary.Prefix
+	var d extensions.Delivery
+	if c.Extensions[prefix] == nil || jsonv2.Unmarshal(c.Extensions[prefix], &d) != nil || d.Presence == "" {
+		return c
+	}
+	d.Presence, d.PresenceExpiresIn = "", 0
+	data, err := jsonv2.Marshal(d)
+	if err != nil {
+		return c
+	}
+	return c.With(aaep.Capabilities{Extensions: map[string]json.RawMessage{prefix: data}})
+}
 
 // final reports whether trying again cannot help. For a reason that nobody can name it may: what is asked
 // for was accepted before.
@@ -73,6 +106,9 @@ func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (tr
 		s.missed(cause)
 	}
 	// The old subscription is gone, or was away for longer than it may be.
+	s.mu.Lock()
+	s.wanted = awake(s.wanted)
+	s.mu.Unlock()
 	s.settle(cause)
 	s.inbox.settled(s.ctx)
 	conn.Close()

@@ -52,6 +52,8 @@ import (
 // before its Settled record is, and nothing is run before its Invoked record is. A question whose settlement could not
 // be recorded is rejected. The other records tell what has happened already, and an error changes nothing about that.
 //
+// Record must not call the producer's sessions, which wait for it.
+//
 // The producer waits for Record while it holds an answer back, so it should return within milliseconds.
 type Sink interface {
 	Record(Record) error
