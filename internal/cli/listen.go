@@ -83,6 +83,9 @@ type listener struct {
 	changed  chan renegotiated
 	quiet    <-chan time.Time // when it is over; nil where it is not quiet
 
+	meanwhile []string // what came while a question was on the screen
+	dropped   int      // of it
+
 	extending bool // more time is asked for
 	extended  chan moreTime
 	given     *question        // of which the agent has yet to say that there is more time
@@ -171,8 +174,11 @@ func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lin
 	}
 }
 
-// terms are what holds now.
+// terms are what holds now; before anything was agreed on, what is wanted.
 func (l *listener) terms() aaep.Capabilities {
+	if l.sub == nil {
+		return l.wanted
+	}
 	return effective(l.wanted, l.sub.Accepted().HonoredCapabilities)
 }
 
@@ -225,9 +231,15 @@ func (l *listener) announce(ev *aaep.Event) {
 			return
 		}
 	}
-	l.say("", strings.TrimSpace(felt(ev, l.terms())+" "+l.news(ev)))
+	text := felt(ev, l.terms()) + " " + l.news(ev)
+	if l.waits(ev) {
+		l.keep(text)
+		return
+	}
+	l.say("", strings.TrimSpace(text))
 	l.heed(ev)
 	l.settle(ev)
+	l.catchUp()
 }
 
 // safeJSON spells what could disturb a terminal as JSON can, which changes nothing of what it says.

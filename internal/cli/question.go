@@ -18,6 +18,7 @@ type question struct {
 	more     time.Duration // given beyond the time it was asked with
 	put      time.Time     // when it came to the screen; zero while another is there
 	tried    bool          // an answer was sent, and may have arrived
+	warned   bool          // it was accepted too soon, and that is asked for once more
 }
 
 // readingTime is how long a question is on the screen before a line is taken as an answer to it. What comes
@@ -126,6 +127,7 @@ func (l *listener) done(news string) {
 	l.before.leave(l.asked[0])
 	l.asked = l.asked[1:]
 	l.next()
+	l.catchUp()
 }
 
 // answer takes a line the person typed.
@@ -158,6 +160,8 @@ func (l *listener) answer(ctx context.Context, line typed) {
 			return
 		case p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, d):
 			l.status.say("aaep", "The agent does not take that answer to this question.")
+			return
+		case l.tooSoon(q, p, d, line.at):
 			return
 		}
 		err, said = l.sub.Reply(ctx, q.ev, d), string(d)

@@ -163,7 +163,7 @@ func typeLine(ts *testscript.TestScript, neg bool, args []string) {
 // insist NAME LINE REGEXP types a line, and again while it came too soon after the question, until NAME.err
 // matches.
 func insist(ts *testscript.TestScript, neg bool, args []string) {
-	re, tooSoon := regexp.MustCompile("(?m)"+args[2]), regexp.MustCompile("(?m)^aaep: That was typed before .*$")
+	re, tooSoon := regexp.MustCompile("(?m)"+args[2]), regexp.MustCompile("(?m)^aaep: (That was typed before|You may not have heard) .*$")
 	text := func() string { return ts.ReadFile(args[0] + ".err") }
 	for {
 		before := len(tooSoon.FindAllString(text(), -1))

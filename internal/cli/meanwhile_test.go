@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// in gives an event a session.
+func in(session string, ev *aaep.Event) *aaep.Event {
+	ev.SessionID = session
+	return ev
+}
+
+// While a question is on the screen, only what is critical or about it is said; the rest comes after it, in order.
+func TestMeanwhile(t *testing.T) {
+	var out, status strings.Builder
+	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+	l.asked = []*question{{ev: in("a", event(pay(), "")), received: time.Now(), put: time.Now()}}
+	told := func(text string) bool { return strings.Contains(out.String(), text) }
+	other := func(text string) *aaep.Event {
+		return in("b", event(&aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateDeciding}, text))
+	}
+	l.announce(other("News one."))
+	l.announce(other("News two."))
+	l.announce(in("a", event(&aaep.ProgressUpdated{}, "Time runs out.")))
+	failed := in("b", event(&aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}, "It broke."))
+	failed.Urgency = aaep.UrgencyCritical
+	l.announce(failed)
+	if told("News") || !told("Time runs out.") || !told("It broke.") {
+		t.Errorf("while it was asked:\n%s", out.String())
+	}
+	for i := range maxMeanwhile {
+		l.announce(other(fmt.Sprintf("More %d.", i)))
+	}
+	l.announce(in("a", event(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")))
+	got := out.String()
+	outcome, after := strings.Index(got, "Rejected."), strings.Index(got, "What came meanwhile, without the first 2 lines:")
+	if outcome < 0 || after < outcome || told("News") || strings.Index(got, "More 0.") < after || !strings.HasSuffix(got, fmt.Sprintf("More %d.\n", maxMeanwhile-1)) {
+		t.Errorf("afterwards:\n%s", got)
+	}
+	l.announce(other("And on."))
+	if !strings.HasSuffix(out.String(), "And on.\n") {
+		t.Error("what comes later is still held")
+	}
+}
+
+// CONF-013, INV-58: what cannot be undone is not accepted before it can have been heard, but by a second word; no is no at once.
+func TestAcceptedTooSoon(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*aaep.AwaitingConfirmation)
+		d      aaep.Decision
+		after  time.Duration
+		soon   bool
+	}{
+		"at once": {func(*aaep.AwaitingConfirmation) {}, aaep.Accept, 1500 * time.Millisecond, true},
+		"heard":   {func(*aaep.AwaitingConfirmation) {}, aaep.Accept, 10 * time.Second, false},
+		"no":      {func(*aaep.AwaitingConfirmation) {}, aaep.Reject, 1500 * time.Millisecond, false},
+		"low risk": {func(p *aaep.AwaitingConfirmation) {
+			p.RiskLevel, p.Irreversible, p.Reversibility = aaep.RiskLow, nil, ""
+		}, aaep.Accept, 1500 * time.Millisecond, false},
+		"long words": {func(p *aaep.AwaitingConfirmation) { p.Consequence = strings.Repeat("word ", 60) }, aaep.Accept, 10 * time.Second, true},
+	} {
+		var out, status strings.Builder
+		l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+		p := pay()
+		p.RiskLevel = aaep.RiskHigh
+		tc.change(p)
+		put := time.Now()
+		q := &question{ev: event(p, ""), put: put}
+		if got := l.tooSoon(q, p, tc.d, put.Add(tc.after)); got != tc.soon || got != strings.Contains(status.String(), "Type y again to accept.") {
+			t.Errorf("%s: %t, says %s", name, got, status.String())
+		}
+		if tc.soon && l.tooSoon(q, p, tc.d, put.Add(tc.after+2*time.Second)) {
+			t.Errorf("%s: the second word does not count", name)
+		}
+	}
+}
