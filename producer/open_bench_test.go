@@ -1,0 +1,180 @@
+package producer_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// BenchmarkOpen measures how many questions a second are put and settled while others are open, each of a session of
+// its own: one operation is one of them, from the call to its end. "replied" ends with an acceptance and a run,
+// "withdrawn" with its asker's change of mind. "join" is a subscriber who comes, is put all that is open, and leaves.
+func BenchmarkOpen(b *testing.B) {
+	for _, open := range []int{0, 1000, 10000} {
+		b.Run(fmt.Sprintf("open=%d", open), func(b *testing.B) {
+			h := newHall(b, open)
+			b.Run("replied", func(b *testing.B) {
+				h.ask(b, func(s *producer.Session) error {
+					_, err := s.Tool(context.Background(), now, ok)
+					return err
+				})
+			})
+			b.Run("withdrawn", func(b *testing.B) {
+				h.ask(b, func(s *producer.Session) error {
+					ctx, cancel := context.WithCancel(context.Background())
+					time.AfterFunc(time.Millisecond, cancel)
+					if _, err := s.Tool(ctx, never, ok); err != context.Canceled {
+						return fmt.Errorf("%w instead of withdrawn", err)
+					}
+					return nil
+				})
+			})
+			b.Run("join", func(b *testing.B) {
+				for b.Loop() {
+					h.follow(b, open, nil)()
+				}
+			})
+			began := time.Now()
+			h.close()
+			b.Logf("the end of all with %d questions open took %v", open, time.Since(began).Round(time.Millisecond))
+		})
+	}
+}
+
+var now, never = func() (producer.Tool, producer.Tool) {
+	now, never := pay, pay
+	now.Action, never.Action, never.Timeout = aaep.Say("Pay now."), aaep.Say("Pay later."), 24*time.Hour
+	return now, never
+}()
+
+// hall is a producer with questions that stay open, and repliers enough: each may send 100 replies in a second.
+type hall struct {
+	p     *producer.Producer
+	asked sync.WaitGroup // the questions that stay open
+	leave []func()
+}
+
+func newHall(b *testing.B, open int) *hall {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bench"}, KeepEvents: 1 << 17, MaxRequestsPerSecond: -1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	h := &hall{p: p}
+	const repliers = 32
+	for i := range repliers {
+		h.leave = append(h.leave, h.follow(b, 0, func(token string) bool { return int(token[4]%2)*16+int(token[5]%4)*4+int(token[6]%4) == i }))
+	}
+	for range open {
+		s, err := p.StartSession(context.Background(), aaep.Say("Waiting."))
+		if err != nil {
+			b.Fatal(err)
+		}
+		h.asked.Go(func() { s.Tool(context.Background(), never, ok) })
+	}
+	// The last to be put is open when a newcomer is put all of them.
+	h.follow(b, open, nil)()
+	return h
+}
+
+// follow subscribes, waits for so many questions, and accepts those that are for now and its own.
+func (h *hall) follow(b *testing.B, wait int, mine func(token string) bool) (leave func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	theirs, ours := transports.Pipe()
+	var all sync.WaitGroup
+	all.Go(func() { h.p.ServeConn(ours) })
+	c := answering(caps(0, aaep.BoundaryCompletion))
+	request, _ := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "bench", Capabilities: c})
+	if err := theirs.Send(ctx, request); err != nil {
+		b.Fatal(err)
+	}
+	data, err := theirs.Receive(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m, _ := aaep.Decode(data)
+	id := m.(*aaep.SubscriptionAccepted).SubscriptionID
+	put := make(chan struct{})
+	all.Go(func() {
+		for n := 0; ; {
+			if n == wait {
+				close(put)
+				n = -1
+			}
+			data, err := theirs.Receive(ctx)
+			if err != nil {
+				return
+			}
+			_, rest, asks := bytes.Cut(data, []byte(`"reply_token":"`))
+			if asks && n >= 0 {
+				n++
+			}
+			if token, _, _ := bytes.Cut(rest, []byte(`"`)); asks && mine != nil && bytes.Contains(data, []byte("Pay now.")) && mine(string(token)) {
+				reply, _ := aaep.Encode(&aaep.ConfirmationReply{ReplyToken: aaep.ReplyToken(token), Decision: aaep.Accept, SubscriptionID: id, Timestamp: time.Now()})
+				theirs.Send(ctx, reply)
+			}
+		}
+	})
+	<-put
+	return func() {
+		cancel()
+		theirs.Close()
+		all.Wait()
+	}
+}
+
+// ask lets four agents ask at once.
+func (h *hall) ask(b *testing.B, once func(*producer.Session) error) {
+	const agents = 4
+	var mu sync.Mutex
+	var took []time.Duration
+	var all sync.WaitGroup
+	turns := make(chan struct{})
+	for range agents {
+		s, err := h.p.StartSession(context.Background(), aaep.Say("Asking."))
+		if err != nil {
+			b.Fatal(err)
+		}
+		all.Go(func() {
+			defer s.Close()
+			for range turns {
+				began := time.Now()
+				if err := once(s); err != nil {
+					b.Error(err)
+				}
+				d := time.Since(began)
+				mu.Lock()
+				took = append(took, d)
+				mu.Unlock()
+			}
+		})
+	}
+	b.ResetTimer()
+	for range b.N {
+		turns <- struct{}{}
+	}
+	close(turns)
+	all.Wait()
+	b.StopTimer()
+	slices.Sort(took)
+	b.ReportMetric(float64(len(took))/b.Elapsed().Seconds(), "asks/s")
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}
+
+func (h *hall) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	h.p.Shutdown(ctx)
+	h.asked.Wait()
+	for _, leave := range h.leave {
+		leave()
+	}
+}
