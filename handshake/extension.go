@@ -46,6 +46,8 @@ type Effect struct {
 	MaxChunk int
 	// TimeoutMultiplier, from 1 to 10, gives more time to answer a question. Zero is 1.
 	TimeoutMultiplier float64
+	// MinTimeout is the least time to answer a question. Zero is none; a day is as long as a question may be open.
+	MinTimeout time.Duration
 	// MoreTime is the token of a question that its listener wants more time to answer, in a renegotiation; it is
 	// given at once, as much again and ten times at most. Granted then stands in the answer in place of Honored.
 	MoreTime aaep.ReplyToken
@@ -172,6 +174,7 @@ func (t *Terms) add(prefix string, e Effect) {
 	t.honored[prefix] = e.Honored
 	t.MaxChunk = least(t.MaxChunk, max(e.MaxChunk, 0))
 	t.TimeoutMultiplier = min(max(t.TimeoutMultiplier, e.TimeoutMultiplier), 10)
+	t.MinTimeout = min(max(t.MinTimeout, e.MinTimeout), 24*time.Hour)
 	t.Quiet = max(t.Quiet, e.Quiet)
 	if e.Quiet > 0 {
 		t.quiet = append(t.quiet, prefix)

@@ -179,7 +179,7 @@ func anyObjects(t *rapid.T) map[string]json.RawMessage {
 	for prefix, members := range map[string]map[string]*rapid.Generator[any]{
 		"braille": {"cells": number(0, 80), "rows": number(1, 3), "table": text("en-ueb-g2", "")},
 		"haptic":  {"patterns_supported": rapid.Just[any]([]string{"pulse", "buzz"}), "body_locations": rapid.Just[any]([]string{"wrist"})},
-		"timing":  {"timeout_multiplier": number(0, 11)},
+		"timing":  {"timeout_multiplier": number(0, 11), "min_seconds": number(0, 2), "no_limit": rapid.Just[any](true)},
 		"delivery": {"min_relevance": number(0, 1), "presence": text("user_typing", "idle"), "presence_expires_in": number(1, 300), "digest_seconds": number(0, 9),
 			"idle_timeout_seconds": number(1, 9), "max_duration_seconds": number(1, 9), "debounce_ms": number(0, 9), "snapshot": rapid.Just[any](true), "resume_after": text("evt_1")},
 		"unknown": {"x": number(0, 1)},

@@ -35,6 +35,7 @@ type Terms struct {
 	// What the extensions changed; see Effect.
 	MaxChunk                        int
 	TimeoutMultiplier               float64
+	MinTimeout                      time.Duration
 	MoreTime                        aaep.ReplyToken // of this negotiation alone
 	Quiet, IdleTimeout, MaxDuration time.Duration
 

@@ -190,9 +190,9 @@ func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload) (*
 		return nil, err
 	}
 	put, err := s.p.open(q, func(who slowest) (*aaep.Event, error) {
-		stretch(payload, who.patience)
+		stretch(payload, who)
 		for _, in := range about.in {
-			stretch(in.payload, who.patience)
+			stretch(in.payload, who)
 		}
 		s.timeEnough(payload, who.pace)
 		return s.prepare(about, payload)

@@ -1,6 +1,7 @@
 package producer_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -169,6 +170,17 @@ func TestTiming(t *testing.T) {
 		time.Sleep(time.Hour)
 		if took := (<-paid).at.Sub(began); took != 53*time.Second {
 			t.Errorf("it timed out after %v", took)
+		}
+		for want, t := range map[int64]extensions.Timing{600: {MinSeconds: 600}, 630: {MinSeconds: 600, TimeoutMultiplier: 10}, 86400: {NoLimit: true}} {
+			a.renegotiate(declaring(aaep.Capabilities{}, extensions.TimingVocabulary, t))
+			limited.Timeout = 63 * time.Second
+			ctx, cancel := context.WithCancel(context.Background())
+			asking := later(func() (string, error) { return s.Tool(ctx, limited, ok) })
+			if q := a.question(); q.TimeoutSeconds != want {
+				a.t.Errorf("%+v: timeout_seconds is %d, want %d", t, q.TimeoutSeconds, want)
+			}
+			cancel()
+			<-asking
 		}
 		a.renegotiate(declaring(aaep.Capabilities{}, extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 10}))
 		limited.Timeout = 23 * time.Hour

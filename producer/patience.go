@@ -34,8 +34,8 @@ func (p *Producer) checkTimeout(t aaep.Type, timeout time.Duration) error {
 }
 
 // stretch gives a question that has not been put more time to answer, up to a day.
-func stretch(p aaep.Payload, thousandths int64) {
-	more := func(seconds *int64) { *seconds = min((*seconds*thousandths+999)/1000, 86400) }
+func stretch(p aaep.Payload, who slowest) {
+	more := func(seconds *int64) { *seconds = min(max((*seconds*who.patience+999)/1000, who.least), 86400) }
 	switch p := p.(type) {
 	case *aaep.AwaitingConfirmation:
 		more(&p.TimeoutSeconds)

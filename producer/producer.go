@@ -271,6 +271,7 @@ type pending struct {
 // slowest are the needs of those who are asked: each of them waits for the one who needs most.
 type slowest struct {
 	patience int64 // by which the time to answer is stretched, in thousandths
+	least    int64 // that it is, in seconds
 	pace     int64 // in words per minute
 }
 
@@ -279,12 +280,12 @@ type slowest struct {
 func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, error)) (*pending, error) {
 	p.putting.Lock()
 	defer p.putting.Unlock()
-	put := &pending{more: make(chan time.Duration, 1), slowest: slowest{1000, usualPace}}
+	put := &pending{more: make(chan time.Duration, 1), slowest: slowest{patience: 1000, pace: usualPace}}
 	var able []*subscription
 	for _, sub := range p.live() {
 		if sub.canAnswer(q) {
 			able = append(able, sub)
-			put.patience = max(put.patience, sub.patience.Load())
+			put.patience, put.least = max(put.patience, sub.patience.Load()), max(put.least, sub.least.Load())
 			if pace := sub.pace.Load(); pace > 0 {
 				put.pace = min(put.pace, pace)
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -379,6 +380,24 @@ func TestRepliesAreLimited(t *testing.T) {
 		<-sent
 		if took := time.Since(began.Add(-5 * time.Second)); took < 8*time.Second || took > 12*time.Second {
 			t.Errorf("1000 guesses took %v", took)
+		}
+	})
+}
+
+// CONF-008, INV-55: a token is 128 bits as 32 hex digits, and no two are alike.
+func TestTokens(t *testing.T) {
+	form, seen := regexp.MustCompile(`^rpl_[0-9a-f]{32}$`), map[aaep.ReplyToken]bool{}
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Paying.")
+		for range 50 {
+			paid := tool(s, pay, &deed{})
+			q := l.question()
+			if !form.MatchString(string(q.ReplyToken)) || seen[q.ReplyToken] {
+				t.Errorf("the token %s, seen before: %t", q.ReplyToken, seen[q.ReplyToken])
+			}
+			seen[q.ReplyToken] = true
+			l.reply(q, aaep.Reject)
+			<-paid
 		}
 	})
 }

@@ -42,8 +42,9 @@ type subscription struct {
 	control chan change // renegotiations, when their turn has come
 	lost    chan error  // one value, when receive ends
 
-	confirms, clarifies atomic.Bool   // may be asked
-	patience, pace      atomic.Int64  // see slowest; 0 is as usual
+	confirms, clarifies atomic.Bool  // may be asked
+	patience, least     atomic.Int64 // see slowest; 0 is as usual
+	pace                atomic.Int64
 	left                atomic.Uint64 // every event that is not output, up to here, has left
 	watched             atomic.Bool   // somebody waits for left to grow
 
@@ -70,6 +71,7 @@ func (sub *subscription) status() SubscriptionStatus {
 func (sub *subscription) setTerms(t handshake.Terms) {
 	sub.terms = t
 	sub.patience.Store(int64(t.TimeoutMultiplier * 1000))
+	sub.least.Store(int64(t.MinTimeout / time.Second))
 	sub.pace.Store(t.PaceWPM)
 	sub.confirms.Store(t.ConfirmationReply)
 	sub.clarifies.Store(t.ClarificationReply)

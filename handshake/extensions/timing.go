@@ -1,6 +1,8 @@
 package extensions
 
 import (
+	"time"
+
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 )
@@ -13,6 +15,9 @@ var TimingVocabulary = vocabulary("timing")
 type Timing struct {
 	// TimeoutMultiplier is from 1 to 10; zero is 1.
 	TimeoutMultiplier float64 `json:"timeout_multiplier,omitzero"`
+	// MinSeconds is the least time there is, from 1 to 86400; NoLimit is as long as a question may be open, a day.
+	MinSeconds int64 `json:"min_seconds,omitzero"`
+	NoLimit    bool  `json:"no_limit,omitzero"`
 	// MoreTimeFor, in a renegotiation, is the token of a question that is open: there is as much time again to
 	// answer it, up to ten times and a day in all. The answer repeats it where that was given.
 	MoreTimeFor aaep.ReplyToken `json:"more_time_for,omitzero"`
@@ -20,8 +25,12 @@ type Timing struct {
 
 func timing() handshake.Extension {
 	return extension(TimingVocabulary, func(t Timing) handshake.Effect {
-		lasting := Timing{TimeoutMultiplier: t.TimeoutMultiplier}
-		e := handshake.Effect{TimeoutMultiplier: t.TimeoutMultiplier, Honored: raw(lasting)}
+		lasting := t
+		lasting.MoreTimeFor = ""
+		e := handshake.Effect{TimeoutMultiplier: t.TimeoutMultiplier, Honored: raw(lasting), MinTimeout: time.Duration(t.MinSeconds) * time.Second}
+		if t.NoLimit {
+			e.MinTimeout = 24 * time.Hour
+		}
 		if t.MoreTimeFor != "" {
 			e.MoreTime, e.Granted = t.MoreTimeFor, raw(t)
 		}

@@ -11,7 +11,6 @@ const (
 
 // reasons are in the order of their ids.
 var reasons = []reason{
-	{"CONF-008", "not done yet: a token is 128 random bits as 32 hex digits; no test looks at its length"},
 	{"CONF-029", "there is no message for such a notice (D-39)"},
 	{"CONF-034", withRunner + "; validation already refuses it (CONF-031)"},
 	{"ENV-005", "not done yet: extensions are handed on by prefix; nothing chooses by URI"},
