@@ -252,18 +252,21 @@ func (s *Shaper) Left(now time.Time) {
 }
 
 // Overflow reports whether more events wait than a listener can be expected to catch up with. Pieces for a display,
-// which cannot merge, count by themselves.
+// which cannot merge, count by themselves; what was made for this listener alone, to begin with, does not count.
 func (s *Shaper) Overflow() bool {
 	if len(s.queue) <= maxHeld {
 		return false
 	}
-	pieces := 0
+	pieces, own := 0, 0
 	for _, it := range s.queue {
-		if it.source != nil {
+		switch {
+		case it.source != nil:
 			pieces++
+		case it.to.pos == 0:
+			own++
 		}
 	}
-	return len(s.queue)-pieces > maxHeld || pieces > maxPieces
+	return len(s.queue)-pieces-own > maxHeld || pieces > maxPieces
 }
 
 // Oldest returns the place of the oldest event that is not output and has not left, or zero.

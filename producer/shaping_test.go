@@ -308,3 +308,18 @@ func TestNothingAfterClose(t *testing.T) {
 		}
 	})
 }
+
+// Whoever comes while thousands of sessions are under way is told of all of them, at their own rate, and not shut out.
+func TestManySessionsAtOnce(t *testing.T) {
+	const n = 1500
+	bubble(t, func(t *testing.T, st *stage) {
+		for range n {
+			st.session("One of many.")
+		}
+		l := st.listen(caps(100, aaep.BoundaryNone))
+		time.Sleep(time.Minute)
+		if got := len(l.events()); got != n {
+			t.Errorf("%d of %d sessions were told; the last word is %+v", got, n, l.lastMessage())
+		}
+	})
+}

@@ -270,8 +270,16 @@ func (l *Ledger) drop(now time.Time, subscription string, match func(*Question) 
 // Withdraw takes back one question, or every question of a session, or all where both are empty. Nothing
 // withdrawn is ever accepted.
 func (l *Ledger) Withdraw(now time.Time, token aaep.ReplyToken, sessionID string) []*Outcome {
+	if o := l.open[token]; token != "" {
+		if o == nil || sessionID != "" && o.q.SessionID != sessionID {
+			return nil
+		}
+		out := &Outcome{Cause: Withdrawn, Decision: aaep.Reject}
+		l.settle(now, o, out)
+		return []*Outcome{out}
+	}
 	return l.each(now, func(o *open) *Outcome {
-		if token != "" && o.q.Token != token || sessionID != "" && o.q.SessionID != sessionID {
+		if sessionID != "" && o.q.SessionID != sessionID {
 			return nil
 		}
 		return &Outcome{Cause: Withdrawn, Decision: aaep.Reject}
