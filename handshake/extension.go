@@ -62,7 +62,7 @@ type Effect struct {
 	Keep func(ev *aaep.Event, data json.RawMessage) bool
 	// Data returns what stands under the extension's prefix on an event for this subscription, or nil for
 	// nothing; data is what the agent put there, or nil. A nil Data sends it as it is. Neither may change ev.
-	// The result depends on the arguments alone.
+	// The result depends on what was honored and on the arguments alone: who was honored the same gets the same.
 	Data func(ev *aaep.Event, data json.RawMessage) json.RawMessage
 }
 
