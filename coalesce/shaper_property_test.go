@@ -130,7 +130,7 @@ func drawStory(t *rapid.T, alone, errors bool) story {
 }
 
 func drawTerms(t *rapid.T) handshake.Terms {
-	terms := listener(rapid.SliceOfNDistinct(rapid.SampledFrom(ranks), 1, 5, rapid.ID[aaep.Boundary]).Draw(t, "boundaries")...)
+	terms := listener(rapid.SliceOfNDistinct(rapid.SampledFrom(rankedBoundaries[:]), 1, 5, rapid.ID[aaep.Boundary]).Draw(t, "boundaries")...)
 	terms.MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 0, 1, 2, 5, 50}).Draw(t, "rate")
 	terms.PaceWPM = rapid.SampledFrom([]int64{0, 100}).Draw(t, "pace")
 	terms.MaxChunk = rapid.SampledFrom([]int{0, 0, 12, 40}).Draw(t, "cells")

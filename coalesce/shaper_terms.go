@@ -19,9 +19,7 @@ func (s *Shaper) inLanguage(ev *aaep.Event) int {
 		for _, t := range ev.Translations {
 			s.choice.tags = append(s.choice.tags, t.Language())
 		}
-		if tag, ok := handshake.MatchLanguage(s.terms.Languages, s.choice.tags); ok {
-			s.choice.best = slices.Index(s.choice.tags, tag)
-		}
+		s.choice.best = handshake.ChooseLanguage(s.terms.Languages, ev)
 	}
 	if best := s.choice.best; best > 0 {
 		ev.In(ev.Translations[best-1])
@@ -101,15 +99,11 @@ func notable(s aaep.State) bool {
 	return false
 }
 
-var ranks = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion}
-
-func rank(b aaep.Boundary) int { return slices.Index(ranks, b) }
-
 // label names the coarsest boundary the listener asked for that was reached, or none (D-28).
 func label(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
 	best := aaep.BoundaryNone
 	for _, b := range listed {
-		if rank(b) <= rank(reached) && rank(b) > rank(best) {
+		if boundaryRank(b) <= boundaryRank(reached) && boundaryRank(b) > boundaryRank(best) {
 			best = b
 		}
 	}
@@ -119,7 +113,7 @@ func label(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
 // finest returns where to cut for terms: at the finest boundary listed, one coarser for a slow voice, the
 // coarsest for a listener who asked for few events (D-28, D-53). None means not to cut or wait at all.
 func finest(t handshake.Terms) aaep.Boundary {
-	sorted := slices.SortedFunc(slices.Values(t.Boundaries), func(a, b aaep.Boundary) int { return rank(a) - rank(b) })
+	sorted := slices.SortedFunc(slices.Values(t.Boundaries), func(a, b aaep.Boundary) int { return boundaryRank(a) - boundaryRank(b) })
 	sorted = slices.Compact(sorted)
 	switch {
 	case len(sorted) == 0:

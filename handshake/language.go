@@ -66,6 +66,19 @@ func MatchLanguage(requested, offered []string) (tag string, ok bool) {
 	return "", false
 }
 
+// ChooseLanguage returns which of the languages an event is in serves a listener best: 0 is its own, also where none
+// does, and i that of its translation i-1 (D-73).
+func ChooseLanguage(requested []string, ev *aaep.Event) int {
+	tags := []string{ev.Language()}
+	for _, t := range ev.Translations {
+		tags = append(tags, t.Language())
+	}
+	if tag, ok := MatchLanguage(requested, tags); ok {
+		return slices.Index(tags, tag)
+	}
+	return 0
+}
+
 // saysMore reports whether a tag is another one and further subtags.
 func saysMore(tag, than string) bool {
 	return len(tag) > len(than) && tag[len(than)] == '-' && strings.EqualFold(tag[:len(than)], than)

@@ -3,7 +3,9 @@ package producer
 import (
 	"sync"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/transports"
 )
 
 // encoded keeps what was written lately, so that what several subscriptions get alike is encoded once. Events
@@ -20,7 +22,7 @@ const maxEncoded = 128 << 10
 // encode returns an event as JSON; the result must not be changed.
 func (p *Producer) encode(out coalesce.Out) ([]byte, error) {
 	if out.Shape.IsZero() || p.alone.Load() { // nobody else gets it
-		return out.Event.MarshalJSON()
+		return p.marshal(out.Event)
 	}
 	part := &p.encoded[out.Shape.Hash()%uint64(len(p.encoded))]
 	part.Lock() // whoever wants the same waits for it to be encoded
@@ -28,7 +30,7 @@ func (p *Producer) encode(out coalesce.Out) ([]byte, error) {
 	if msg, ok := part.messages[out.Shape]; ok {
 		return msg, nil
 	}
-	msg, err := out.Event.MarshalJSON()
+	msg, err := p.marshal(out.Event)
 	if err != nil {
 		return nil, err
 	}
@@ -37,4 +39,17 @@ func (p *Producer) encode(out coalesce.Out) ([]byte, error) {
 	}
 	part.messages[out.Shape] = msg
 	return msg, nil
+}
+
+// marshal writes an event that was valid when it was appended. What an extension added since may not be: then the
+// event goes without it, for no extension may cost a listener an event.
+func (p *Producer) marshal(ev *aaep.Event) ([]byte, error) {
+	msg, err := ev.MarshalJSON()
+	if (err != nil || len(msg) > transports.MaxMessage) && ev.Extensions != nil {
+		p.cfg.Logger.Error("extension data left out", "event_id", ev.EventID, "error", err)
+		plain := *ev
+		plain.Extensions = nil
+		return plain.MarshalJSON()
+	}
+	return msg, err
 }

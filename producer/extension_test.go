@@ -330,3 +330,35 @@ func TestOwnEvents(t *testing.T) {
 		}
 	})
 }
+
+// P3, EXT-001: whatever an extension makes of an event, its listener gets the event, and the question in it.
+func TestBadExtensionCostsNothing(t *testing.T) {
+	for name, data := range map[string]string{
+		"too deep":     strings.Repeat(`{"a":`, 20) + "1" + strings.Repeat("}", 20),
+		"too large":    `{"a":"` + strings.Repeat("x", 2<<20) + `"}`,
+		"no JSON":      `{"a"`,
+		"repeated":     `{"a":1,"a":2}`,
+		"no object":    `[1]`,
+		"a big number": `{"a":9007199254740993}`,
+	} {
+		odd := handshake.Extension{Vocabulary: aaep.Vocabulary{Prefix: "odd", URI: "https://o.example/v1"}, Honor: func(json.RawMessage) handshake.Effect {
+			return handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage { return json.RawMessage(data) }}
+		}}
+		for listeners := 1; listeners < 3; listeners++ { // alone, and sharing what is encoded
+			bubbleWith(t, producer.Config{Extensions: []handshake.Extension{odd}}, func(t *testing.T, st *stage) {
+				l := st.listen(answering(declaring(everything(), odd.Vocabulary, struct{}{})))
+				if listeners == 2 {
+					st.listen(everything())
+				}
+				s := st.session("Paying.")
+				paid := tool(s, pay, &deed{})
+				l.reply(l.question(), aaep.Accept)
+				if r := <-paid; r.err != nil {
+					t.Errorf("%s: %v", name, r.err)
+				}
+				s.Complete(aaep.Text{})
+				wantStory(t, l.events(), asked+"awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking session.completed")
+			})
+		}
+	}
+}

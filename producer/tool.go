@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -342,7 +343,7 @@ func (s *Session) outcome(out *ledger.Outcome, action aaep.Text) (speech, error)
 		if tag == s.p.cfg.Language || tag == "" {
 			return action.At(aaep.VerbosityTerse), true
 		}
-		best, ok := handshake.MatchLanguage([]string{tag}, sortedKeys(translations))
+		best, ok := handshake.MatchLanguage([]string{tag}, slices.Sorted(maps.Keys(translations)))
 		return translations[best].At(aaep.VerbosityTerse), ok
 	}), err
 }

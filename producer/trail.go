@@ -86,15 +86,11 @@ func (sub *subscription) who(ev *aaep.Event) audit.Subscription {
 	if ev == nil {
 		return who
 	}
-	tags := []string{ev.Language()}
-	for _, t := range ev.Translations {
-		tags = append(tags, t.Language())
-	}
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	who.Language = tags[0]
-	if tag, ok := handshake.MatchLanguage(sub.honored.Languages, tags); ok {
-		who.Language = tag
+	who.Language = ev.Language()
+	if i := handshake.ChooseLanguage(sub.honored.Languages, ev); i > 0 {
+		who.Language = ev.Translations[i-1].Language()
 	}
 	return who
 }

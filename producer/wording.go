@@ -2,6 +2,7 @@ package producer
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,7 +48,7 @@ func (p *Producer) authored(text aaep.Text) speech {
 	text.Normal = text.At(aaep.VerbosityNormal)
 	sp := speech{in: []said{{lang: p.cfg.Language, text: text}}, with: text}
 	all := text.Translations()
-	for _, tag := range sortedKeys(all) {
+	for _, tag := range slices.Sorted(maps.Keys(all)) {
 		t := all[tag]
 		t.Normal = t.At(aaep.VerbosityNormal)
 		sp.in = append(sp.in, said{lang: tag, text: t})
@@ -118,12 +119,4 @@ func hints(lang, text string) *aaep.LocalizationHints {
 
 func composed(t aaep.Text) aaep.Text {
 	return aaep.Text{Terse: norm.NFC.String(t.Terse), Normal: norm.NFC.String(t.Normal), Detailed: norm.NFC.String(t.Detailed)}
-}
-
-func sortedKeys(m map[string]aaep.Text) (keys []string) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -54,10 +54,7 @@ var load = sync.OnceValues(compile)
 func compile() (*set, error) {
 	s := &set{byType: map[string]*jsonschema.Schema{}, docs: map[string]any{}}
 	types := map[string]string{} // $id by type
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.AssertFormat()
-	c.UseLoader(noLoader{})
+	c := compiler()
 	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -99,6 +96,14 @@ func compile() (*set, error) {
 		return nil, fmt.Errorf("schemas: %w", err)
 	}
 	return s, nil
+}
+
+func compiler() *jsonschema.Compiler {
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	c.UseLoader(noLoader{})
+	return c
 }
 
 // noLoader refuses to fetch: every schema is embedded.
@@ -197,10 +202,7 @@ func Compile(document []byte, part string) (check func(json.RawMessage) error, e
 		return nil, fmt.Errorf("schemas: the document has no $defs/%s", part)
 	}
 	s := &set{docs: map[string]any{}}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.AssertFormat()
-	c.UseLoader(noLoader{})
+	c := compiler()
 	const id = "urn:extension"
 	s.docs[id] = doc
 	if err := c.AddResource(id, doc); err != nil {

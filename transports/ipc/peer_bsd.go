@@ -10,16 +10,11 @@ import (
 
 // peer returns the user id of who is at the other end, as the kernel knows it.
 func peer(conn *net.UnixConn) (uid int, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	var cred *unix.Xucred
-	if ctl := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED) }); ctl != nil {
-		return -1, ctl
-	}
-	if err != nil {
-		return -1, err
-	}
-	return int(cred.Uid), nil
+	return uidOf(conn, func(fd int) (uint32, error) {
+		cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+		if err != nil {
+			return 0, err
+		}
+		return cred.Uid, nil
+	})
 }

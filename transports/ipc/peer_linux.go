@@ -8,16 +8,11 @@ import (
 
 // peer returns the user id of who is at the other end, as the kernel knows it.
 func peer(conn *net.UnixConn) (uid int, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	var cred *unix.Ucred
-	if ctl := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); ctl != nil {
-		return -1, ctl
-	}
-	if err != nil {
-		return -1, err
-	}
-	return int(cred.Uid), nil
+	return uidOf(conn, func(fd int) (uint32, error) {
+		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err != nil {
+			return 0, err
+		}
+		return cred.Uid, nil
+	})
 }

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strings"
 
 	gorilla "github.com/gorilla/websocket"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -41,7 +40,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if u.Path == "" || u.Path == "/" {
 		u.Path = DefaultPath
 	}
-	if u.Scheme == "ws" && len(d.Header.Values("Authorization"))+len(d.Header.Values("Cookie")) > 0 && !loopback(u.Hostname()) {
+	if u.Scheme == "ws" && len(d.Header.Values("Authorization"))+len(d.Header.Values("Cookie")) > 0 && !httpguard.LoopbackName(u.Hostname()) {
 		return nil, errors.New("websocket: credentials are not sent in clear; use wss")
 	}
 	conf := d.TLS
@@ -49,7 +48,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		conf = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	dialer := gorilla.Dialer{Subprotocols: []string{Subprotocol}, HandshakeTimeout: writeTimeout, TLSClientConfig: conf}
-	if !loopback(u.Hostname()) { // never a proxy for what does not leave this machine
+	if !httpguard.LoopbackName(u.Hostname()) { // never a proxy for what does not leave this machine
 		dialer.Proxy = http.ProxyFromEnvironment
 	}
 	ws, resp, err := dialer.DialContext(ctx, u.String(), d.Header)
@@ -70,9 +69,4 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		return nil, fmt.Errorf("websocket: the peer speaks the subprotocol %q, want %s", got, Subprotocol)
 	}
 	return duplex.New(newFrames(ws, false), ""), nil
-}
-
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
