@@ -21,6 +21,8 @@ type Offer struct {
 	Levels []int64
 	// Extensions are those the producer serves.
 	Extensions []Extension
+	// ReadOnly honors no replies: this subscriber may listen, but is not asked anything.
+	ReadOnly bool
 	// SignedManifest says that the producer can prove its identity.
 	SignedManifest bool
 }
@@ -92,8 +94,11 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 		return Terms{}, err
 	}
 
-	t.ConfirmationReply = isTrue(ask.SupportsConfirmationReply)
-	t.ClarificationReply = isTrue(ask.SupportsClarificationReply)
+	t.ConfirmationReply = isTrue(ask.SupportsConfirmationReply) && !offer.ReadOnly
+	t.ClarificationReply = isTrue(ask.SupportsClarificationReply) && !offer.ReadOnly
+	if offer.ReadOnly && (isTrue(ask.SupportsConfirmationReply) || isTrue(ask.SupportsClarificationReply)) {
+		note("You may listen here, but questions are put to others.")
+	}
 
 	t.Boundaries = slices.Clone(defaultBoundaries)
 	if ask.CoalesceBoundaries != nil {

@@ -238,3 +238,25 @@ func TestNoKnownBoundary(t *testing.T) {
 		t.Errorf("note %q", note)
 	}
 }
+
+// SEC-017: who may only listen is not asked, and is told so if it wanted to be; a renegotiation opens no other door.
+func TestReadOnly(t *testing.T) {
+	offer := generous
+	offer.ReadOnly = true
+	for _, wants := range []bool{true, false} {
+		asks := aaep.Capabilities{SupportsConfirmationReply: new(wants), SupportsClarificationReply: new(wants)}
+		terms := negotiate(t, asks, offer)
+		again, err := handshake.Renegotiate(terms, asks, offer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range []handshake.Terms{terms, again} {
+			if got.ConfirmationReply || got.ClarificationReply {
+				t.Errorf("replies wanted %t: they are honored: %+v", wants, got)
+			}
+			if told := strings.Contains(got.Note(), "questions are put to others"); told != wants {
+				t.Errorf("replies wanted %t: the note is %q", wants, got.Note())
+			}
+		}
+	}
+}

@@ -13,6 +13,8 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
+var all = producer.Rights{Reply: true, Renegotiate: true}
+
 // HS-058, HS-061: what the application says no to is refused in its own words, or in words that give nothing away.
 func TestAdmit(t *testing.T) {
 	const neutral = "You are not allowed to subscribe here."
@@ -36,7 +38,7 @@ func TestAdmit(t *testing.T) {
 			var logged bytes.Buffer
 			bubbleWith(t, producer.Config{
 				Logger: slog.New(slog.NewTextHandler(&logged, nil)),
-				Admit:  func(string, *aaep.SubscriptionRequest) error { return c.err },
+				Admit:  func(string, *aaep.SubscriptionRequest) (producer.Rights, error) { return all, c.err },
 			}, func(t *testing.T, st *stage) {
 				l := st.connectAs("alice")
 				no := wantNo(t, l.ask("{}"), c.want, c.words)
@@ -58,12 +60,12 @@ func TestAdmit(t *testing.T) {
 // Admit is asked once for each subscription that could be served, and never about anything else.
 func TestAdmitIsAskedLast(t *testing.T) {
 	var asked []string
-	bubbleWith(t, producer.Config{MaxRequestsPerSecond: 5, Admit: func(principal string, req *aaep.SubscriptionRequest) error {
+	bubbleWith(t, producer.Config{MaxRequestsPerSecond: 5, Admit: func(principal string, req *aaep.SubscriptionRequest) (producer.Rights, error) {
 		asked = append(asked, principal+" as "+req.SubscriberID)
 		if principal == "" {
-			return errors.New("not you")
+			return all, errors.New("not you")
 		}
-		return nil
+		return all, nil
 	}}, func(t *testing.T, st *stage) {
 		st.connectAs("").ask("{}")
 		st.connectAs("alice").ask(`{"languages":["yo"]}`)

@@ -81,20 +81,28 @@ type Config struct {
 	// Extensions are those that are served. Nil is extensions.All(); add to it to serve more, or give an empty
 	// slice to serve none.
 	Extensions []handshake.Extension
-	// Admit decides whether a subscriber may have what it asks for; principal is who its transport says it
-	// is, or "". Nil admits everyone. An error that is an *aaep.Rejection is sent as it is; any other is
-	// told as authorization_denied, in words that give nothing away, and logged.
+	// Admit decides whether a subscriber may have what it asks for, and what more it may do; principal is who
+	// its transport says it is, or "". Nil admits everyone with all rights. An error that is an *aaep.Rejection
+	// is sent as it is; any other is told as authorization_denied, in words that give nothing away, and logged.
 	//
 	// It is asked once for each subscription, last of all: the request is valid, within the limits, and
 	// could be served on its terms. So it sees no flood, and may count what it admits. Who is not admitted
 	// learns no more than the manifest tells everybody. It may be called many times at once, without any
 	// lock held, and may take its time, but must return: the subscriber waits for it, and so does Shutdown.
-	Admit func(principal string, req *aaep.SubscriptionRequest) error
+	Admit func(principal string, req *aaep.SubscriptionRequest) (Rights, error)
 	// Audit keeps the trail of questions, answers and deeds: who allowed what, having been shown which words. What
 	// it cannot keep is not done. Nil is audit.Slog(Logger).
 	Audit audit.Sink
 	// Logger receives diagnostics. Nil discards them.
 	Logger *slog.Logger
+}
+
+// Rights are what a subscriber may do besides listen (§10.3.2). The zero Rights are those of a log viewer.
+type Rights struct {
+	// Reply lets it be asked, and answer.
+	Reply bool
+	// Renegotiate lets it change its terms later. Trying to without the right ends the subscription (§5.7).
+	Renegotiate bool
 }
 
 const (

@@ -80,7 +80,10 @@ func (sub *subscription) judge(now handshake.Terms, m *aaep.SubscriptionRenegoti
 	if m.SubscriptionID != sub.id {
 		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "This is not the subscription's own id."}
 	}
-	terms, err := handshake.Renegotiate(now, m.Capabilities, sub.p.offer)
+	if !sub.rights.Renegotiate {
+		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "You may not change the terms of this subscription. Subscribe anew, asking for what you need."}
+	}
+	terms, err := handshake.Renegotiate(now, m.Capabilities, sub.offer)
 	if err == nil {
 		err = tooMuch(m.Capabilities)
 	}

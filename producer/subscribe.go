@@ -90,38 +90,43 @@ func (p *Producer) greet(sub *subscription) (handshake.Terms, error) {
 			Message: "The first message must be subscription.request."}
 	}
 	sub.subscriberID = req.SubscriberID
-	terms, err := handshake.Negotiate(req, p.offer)
+	sub.offer = p.offer
+	terms, err := handshake.Negotiate(req, sub.offer)
 	if err == nil {
 		err = tooMuch(req.Capabilities)
 	}
 	if err == nil {
-		err = p.admit(sub.principal, req)
+		sub.rights, err = p.admit(sub.principal, req)
+	}
+	if err == nil && !sub.rights.Reply {
+		sub.offer.ReadOnly = true
+		terms, err = handshake.Negotiate(req, sub.offer)
 	}
 	return terms, err
 }
 
 // admit asks the application. The error is an *aaep.Rejection that can be sent.
-func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) error {
+func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) (Rights, error) {
 	if p.cfg.Admit == nil {
-		return nil
+		return Rights{Reply: true, Renegotiate: true}, nil
 	}
-	err := p.cfg.Admit(principal, req)
+	rights, err := p.cfg.Admit(principal, req)
 	if err == nil {
-		return nil
+		return rights, nil
 	}
 	denied := &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "You are not allowed to subscribe here.", Err: err}
 	var r *aaep.Rejection
 	if !errors.As(err, &r) || r == nil {
-		return denied
+		return Rights{}, denied
 	}
 	if r.Message == "" {
 		r = &aaep.Rejection{Code: r.Code, Message: denied.Message, RetryAfter: r.RetryAfter, Err: err}
 	}
 	if invalid := aaep.Validate(rejected(r)); invalid != nil { // no answer at all would be worse
 		p.cfg.Logger.Error("Admit returned a rejection that cannot be sent", "error", invalid)
-		return denied
+		return Rights{}, denied
 	}
-	return r
+	return Rights{}, r
 }
 
 // rejected writes a refusal as the message that tells it.

@@ -22,6 +22,8 @@ type subscription struct {
 	id           string
 	subscriberID string
 	principal    string
+	rights       Rights
+	offer        handshake.Offer // what of the producer's this subscriber may have
 	conn         transports.Conn
 	ctx          context.Context
 	hangUp       context.CancelFunc

@@ -122,14 +122,14 @@ func TestReasons(t *testing.T) {
 		"wrong token":  {options: locked, provoke: again(request("{}"), "Authorization: Basic alice"), code: aaep.AuthenticationRequired, status: 401, words: "credentials"},
 		"not for them": {options: locked, provoke: again(request("{}"), "Authorization: Bearer mallory"), code: aaep.AuthorizationDenied, status: 403, words: "credentials"},
 		"not admitted": {
-			cfg: producer.Config{Admit: func(principal string, _ *aaep.SubscriptionRequest) error {
-				return errors.New("secret list without " + principal)
+			cfg: producer.Config{Admit: func(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, error) {
+				return producer.Rights{}, errors.New("secret list without " + principal)
 			}}, options: locked,
 			provoke: again(request("{}"), good), code: aaep.AuthorizationDenied, status: 403, words: "not allowed",
 		},
 		"admitted later": {
-			cfg: producer.Config{Admit: func(string, *aaep.SubscriptionRequest) error {
-				return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "Come tomorrow.", RetryAfter: time.Hour}
+			cfg: producer.Config{Admit: func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
+				return producer.Rights{}, &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "Come tomorrow.", RetryAfter: time.Hour}
 			}},
 			provoke: again(request("{}")), code: aaep.TransportUnavailable, status: 503, words: "Come tomorrow.",
 		},
@@ -188,10 +188,10 @@ func TestReasons(t *testing.T) {
 // A request that is being looked at when the agent goes down has the producer's own answer. HS-043
 func TestAskedAtTheLastMoment(t *testing.T) {
 	looking, down := make(chan struct{}), make(chan struct{})
-	mounted(t, producer.Config{Admit: func(string, *aaep.SubscriptionRequest) error {
+	mounted(t, producer.Config{Admit: func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
 		looking <- struct{}{}
 		<-down
-		return nil
+		return producer.Rights{}, nil
 	}}, sse.ServerOptions{}, false, func(t *testing.T, v *virtual, _ *sse.Server) {
 		looking, down = make(chan struct{}), make(chan struct{}) // of this bubble
 		go func() {
