@@ -211,9 +211,9 @@ func TestManyLinks(t *testing.T) {
 			take(t, sub, "")
 			take(t, sub, "evt_q") // asked again each time
 		}
+		leave(t, sub, p) // which waits for the goroutine that keeps them
 		if n := len(sub.open); n > 1 {
 			t.Errorf("%d questions are open", n)
 		}
-		leave(t, sub, p)
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,10 @@ type Config struct {
 	Version string
 	// Capabilities are asked for; ScreenReader and its neighbours are good beginnings.
 	Capabilities aaep.Capabilities
+	// Fallback are further ways to the same producer. Where the one before does not lead to it, the next is tried, with a
+	// handshake of its own (B.7.2); a refusal by the producer ends the search. Whoever is reached must be the same:
+	// each way needs the encryption and the credentials that the first has. Status.Way says which it is.
+	Fallback []transports.Dialer
 	// NoReconnect ends the subscription when its link breaks, instead of trying again.
 	NoReconnect bool
 	// Logger receives diagnostics. Nil discards them.
@@ -59,7 +64,7 @@ const (
 // over Events.
 type Subscription struct {
 	cfg    Config
-	dialer transports.Dialer
+	ways   []transports.Dialer
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the reading goroutine has ended
@@ -97,6 +102,8 @@ type Status struct {
 	Over bool
 	// Subscribed counts handshakes: above one, the producer was reached anew and may have lost its place.
 	Subscribed int
+	// Way is by which Dialer the producer was reached last: 0 is that of Dial, 1 the first of Config.Fallback.
+	Way int
 }
 
 // Dial subscribes to the producer that dialer reaches and returns when it has answered. A refusal is an
@@ -106,7 +113,7 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Subscription{
-		cfg: cfg, dialer: dialer, wanted: cfg.Capabilities, done: make(chan struct{}),
+		cfg: cfg, ways: append([]transports.Dialer{dialer}, cfg.Fallback...), wanted: cfg.Capabilities, done: make(chan struct{}),
 		inbox: newInbox(), asking: make(chan struct{}, 1), crowded: make(chan struct{}, 1),
 		numbers: map[string]int64{}, changed: make(chan struct{}),
 		open: map[aaep.ReplyToken]*question{}, seen: map[string]int{},
@@ -118,8 +125,8 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: this Config cannot be sent: %w", err)
 	}
-	if dialer == nil {
-		return nil, errors.New("subscriber: a Dialer is required")
+	if slices.Contains(s.ways, nil) {
+		return nil, errors.New("subscriber: a Dialer is required, and each of Config.Fallback")
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	conn, err := s.subscribe(ctx)
@@ -145,17 +152,43 @@ func (s *Subscription) requestLocked(c aaep.Capabilities) *aaep.SubscriptionRequ
 // subscribe dials and shakes hands. A request that is refused as incompatible is made once more without its
 // extensions, of which two may have one prefix there (§7.3.1): a person is better served without them than not.
 func (s *Subscription) subscribe(ctx context.Context) (transports.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
-	defer cancel()
-	conn, err := s.subscribeOnce(ctx)
+	conn, err := s.subscribeAnyWay(ctx)
 	if extended(s.request().Capabilities) && errors.Is(err, aaep.CapabilitiesIncompatible) && isRemote(err) {
 		s.cfg.Logger.Warn("subscribing again without extensions", "error", err)
 		s.mu.Lock()
 		s.wanted.SupportedExtensions, s.wanted.Extensions = nil, nil
 		s.mu.Unlock()
-		return s.subscribeOnce(ctx)
+		return s.subscribeAnyWay(ctx)
 	}
 	return conn, err
+}
+
+// subscribeAnyWay tries the way that led to the producer last, then the others in their order. The error is that of
+// the first way tried, with those of the others.
+func (s *Subscription) subscribeAnyWay(ctx context.Context) (transports.Conn, error) {
+	status, _ := s.Status()
+	var failed []error
+	for i := range s.ways {
+		way := i
+		switch { // the last one that worked takes the first place
+		case i == 0:
+			way = status.Way
+		case i <= status.Way:
+			way = i - 1
+		}
+		conn, err := s.subscribeOnce(ctx, way)
+		if err == nil {
+			return conn, nil
+		}
+		failed = append(failed, err)
+		if ctx.Err() != nil || s.ctx.Err() != nil || isRemote(err) && !errors.Is(err, aaep.TransportUnavailable) {
+			return nil, err // it was the producer that said no, or nobody waits any more
+		}
+		if i+1 < len(s.ways) {
+			s.cfg.Logger.Info("trying another way", "failed", way, "error", err)
+		}
+	}
+	return nil, errors.Join(failed...)
 }
 
 func extended(c aaep.Capabilities) bool { return len(c.SupportedExtensions)+len(c.Extensions) > 0 }
@@ -165,8 +198,10 @@ func isRemote(err error) bool {
 	return errors.As(err, &r) && r.Remote
 }
 
-func (s *Subscription) subscribeOnce(ctx context.Context) (transports.Conn, error) {
-	conn, err := s.dialer.Dial(ctx)
+func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	conn, err := s.ways[way].Dial(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: the producer was not reached: %w", err)
 	}
@@ -184,7 +219,7 @@ func (s *Subscription) subscribeOnce(ctx context.Context) (transports.Conn, erro
 	clear(s.open) // their tokens died with the subscription they came on
 	s.settleLocked(errors.New("subscriber: the subscription began anew before its new terms were answered"))
 	s.mu.Unlock()
-	s.setStatus(func(st *Status) { st.Connected, st.Err = true, nil; st.Subscribed++ })
+	s.setStatus(func(st *Status) { st.Connected, st.Err, st.Way = true, nil, way; st.Subscribed++ })
 	return conn, nil
 }
 

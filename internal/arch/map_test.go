@@ -127,14 +127,20 @@ var theMap = []folder{
 		why:    "whoever writes a transport tests it with nothing but the interface",
 	},
 	{
+		path:   "manifest",
+		arrows: []string{".", "schemas", "internal/httpguard"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "what a producer says of itself is read by those who know no producer, and before there is a link",
+	},
+	{
 		path:   "producer",
-		arrows: []string{".", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
 	{
 		path:   "producer/serve",
-		arrows: []string{".", "producer", "transports", "transports/sse", "transports/websocket", "schemas", "internal/httpguard"},
+		arrows: []string{".", "manifest", "producer", "transports", "transports/sse", "transports/websocket", "schemas", "internal/httpguard"},
 		why:    "it wires the usual listeners, and is the only part of the producer to know one by name",
 	},
 	{

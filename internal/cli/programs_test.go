@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"sync"
@@ -32,7 +33,7 @@ func asker() {
 		cfg.Audit = f
 	}
 	p := must(newProducer("asker", cfg))
-	ln := must(serve.Listen(ctx, "127.0.0.1:0"))
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	go serve.Serve(ctx, ln, p)
 	fmt.Fprintf(os.Stderr, "Serving http://%s\n", ln.Addr())
 	for here := 0; here < *listeners; time.Sleep(5 * time.Millisecond) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func (r *replayer) run(ctx context.Context, name, addr string, stdin io.Reader) 
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}
-	ln, err := serve.Listen(ctx, addr)
+	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %w", addr, err)}
 	}

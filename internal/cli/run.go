@@ -19,7 +19,6 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
-	"github.com/aaep-go/aaep/producer/serve"
 )
 
 func runCommand() *cobra.Command {
@@ -163,7 +162,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	case !at.IP.IsLoopback():
 		return nil, usage("--listen %q could be reached from other machines, which is not protected.\n"+such, addr)
 	}
-	ln, err := serve.Listen(ctx, addr)
+	ln, err := net.Listen("tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: --listen 127.0.0.1:0", addr)}

@@ -107,7 +107,7 @@ func startAAEP(b *testing.B) target {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ln, err := serve.Listen(b.Context(), "127.0.0.1:0")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}

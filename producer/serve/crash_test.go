@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,7 +92,7 @@ func agent(dir, life string, overSSE bool) {
 		Grace: 200 * time.Millisecond, ShortTimeouts: true})
 	die(err)
 	if overSSE {
-		ln, err := serve.Listen(context.Background(), "127.0.0.1:0")
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		die(err)
 		fmt.Println("at", ln.Addr())
 		go func() { die(serve.Serve(context.Background(), ln, p)) }()

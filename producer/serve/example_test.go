@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"fmt"
+	"net"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
@@ -19,7 +20,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	ln, err := serve.Listen(ctx, "127.0.0.1:0") // a free port; or ListenAndServe
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // a free port; or ListenAndServe
 	if err != nil {
 		fmt.Println(err)
 		return

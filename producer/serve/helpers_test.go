@@ -58,7 +58,7 @@ func startAt(t testing.TB, cfg producer.Config, addr string) *stage {
 	cfg.ShortTimeouts = true
 	p, err := producer.New(cfg)
 	check(t, err)
-	ln, err := serve.Listen(context.Background(), addr)
+	ln, err := net.Listen("tcp", addr)
 	check(t, err)
 	st := &stage{t: t, p: p, addr: ln.Addr().String(), ended: make(chan error, 1)}
 	go func() { st.ended <- serve.Serve(context.Background(), ln, p) }()

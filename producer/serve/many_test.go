@@ -214,7 +214,7 @@ func TestServeCancelled(t *testing.T) {
 	check(t, err)
 	defer p.Shutdown(context.Background())
 	serving := func(addr string) (net.Addr, func()) {
-		ln, err := serve.Listen(context.Background(), addr)
+		ln, err := net.Listen("tcp", addr)
 		check(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := later(func() (any, error) { return nil, serve.Serve(ctx, ln, p) })
@@ -254,7 +254,7 @@ func TestServeEnded(t *testing.T) {
 	if err := serve.ListenAndServe(t.Context(), "127.0.0.1:0", p); err != nil {
 		t.Errorf("ListenAndServe = %v, want nil", err)
 	}
-	ln, err := serve.Listen(context.Background(), "127.0.0.1:0")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	ln.Close()
 	p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})

@@ -1,73 +1,107 @@
 // Package serve puts a producer on the usual transports: Server-Sent Events under /aaep/v1 and WebSocket at
-// /aaep/v1/ws, on loopback. The JSON Schemas of what it sends are at /aaep/v1/schemas/.
+// /aaep/v1/ws, with the manifest at /.well-known/aaep-manifest.json, the JSON Schemas of what is sent at
+// /aaep/v1/schemas/, and /healthz for those who watch over it.
+//
+// The zero Server serves this machine. Others are served with TLS and an authenticator, and not otherwise (§8.2.7, §8.2.8).
 package serve
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
-	"github.com/aaep-go/aaep/schemas"
 	"github.com/aaep-go/aaep/transports/sse"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// ListenAndServe is Listen and Serve.
-func ListenAndServe(ctx context.Context, addr string, p *producer.Producer) error {
-	ln, err := Listen(ctx, addr)
-	if err != nil {
-		return err
-	}
-	return Serve(ctx, ln, p)
+// Server says who is served, and how. It must not be changed once it serves. One Server may serve many producers.
+type Server struct {
+	// TLS encrypts; package transports/auth makes one of files. TLS 1.2 is the least that is spoken.
+	TLS *tls.Config
+	// Authenticate names who sent a request; package transports/auth has the usual ways. An error that is
+	// aaep.AuthorizationDenied is told as such, every other as authentication_required; its text stays here. It is called
+	// from many goroutines at once. If nil, nobody is asked, and only loopback is served (D-71).
+	Authenticate func(*http.Request) (principal string, err error)
+	// Hosts are the names under which the listener may be addressed, "name" or "name:port". If empty, those in the
+	// certificate of TLS, and on loopback localhost, 127.0.0.1 and [::1] (INV-44).
+	Hosts []string
+	// Origins are the web pages of other origins that may connect, such as "https://reader.example".
+	Origins []string
+	// Endpoints are further ways to the same producer, by the name of the transport, for the manifest.
+	Endpoints map[string]manifest.Endpoint
+	// Logger receives diagnostics, never message contents. If nil, they are discarded.
+	Logger *slog.Logger
 }
 
-// Listen listens on a TCP address such as "127.0.0.1:8080". Other machines are not served: that needs
-// TLS and credentials (§8.2.7, §8.2.8), so an address that is not loopback is an error.
-func Listen(ctx context.Context, addr string) (net.Listener, error) {
+// ListenAndServe serves p at a TCP address of this machine such as "127.0.0.1:8080", as Serve of the zero Server does.
+func ListenAndServe(ctx context.Context, addr string, p *producer.Producer) error {
+	return new(Server).ListenAndServe(ctx, addr, p)
+}
+
+// Serve serves p on a loopback listener, as Serve of the zero Server does.
+func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
+	return new(Server).Serve(ctx, ln, p)
+}
+
+// ListenAndServe listens at a TCP address and calls Serve.
+func (s *Server) ListenAndServe(ctx context.Context, addr string, p *producer.Producer) error {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkLoopback(ln); err != nil {
-		ln.Close()
-		return nil, err
-	}
-	return ln, nil
-}
-
-func checkLoopback(ln net.Listener) error {
-	if a, ok := ln.Addr().(*net.TCPAddr); ok && a.IP.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("serve: %v is not a loopback address; to serve other machines, mount an sse.Server with Authenticate behind TLS", ln.Addr())
-}
-
-// Serve serves p on a loopback listener until ctx is done or p has been shut down. It closes ln. The error is
-// nil after p was shut down, and ctx's after that was done.
-func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
-	defer ln.Close()
-	if err := checkLoopback(ln); err != nil {
 		return err
 	}
-	events, sockets := sse.NewServer(sse.ServerOptions{}), websocket.NewServer(websocket.ServerOptions{})
-	srv := &http.Server{Handler: routes(events, sockets), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer srv.Close()
+	return s.Serve(ctx, ln, p)
+}
+
+// Serve serves p on a TCP listener until ctx is done or p has been shut down, which tells the subscribers and gives them
+// time. It closes ln. The error is nil after p was shut down, and ctx's after that was done. A listener that other machines
+// can reach is refused without TLS and Authenticate.
+func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
+	defer ln.Close()
+	loopback, err := s.check(ln.Addr())
+	if err != nil {
+		return err
+	}
+	conf, err := s.tls()
+	if err != nil {
+		return err
+	}
+	hosts, err := s.hosts(conf, loopback)
+	if err != nil {
+		return err
+	}
+	if s.Authenticate == nil {
+		s.logger().Warn("serve: nobody is asked for credentials; every user and program of this machine can listen and answer", "address", ln.Addr().String())
+	}
 	accepting, stop := context.WithCancel(ctx)
 	defer stop()
+	handler, running := s.mount(accepting, p, hosts)
+	defer running.Wait()
+	newcomers := newcomers{most: maxNewcomers}
+	srv := &http.Server{Handler: handler, TLSConfig: conf, ConnState: newcomers.state,
+		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(s.logger().Handler(), slog.LevelInfo)}
+	defer stop() // before running is waited for
+	defer srv.Close()
 	upgraded, hangUp := context.WithCancel(context.Background()) // of which the http.Server knows no more
 	defer hangUp()
 	srv.BaseContext = func(net.Listener) context.Context { return upgraded }
 	failed := make(chan error, 1)
-	running.Go(func() { failed <- srv.Serve(ln) })
-	running.Go(func() { p.Serve(accepting, events) })
-	running.Go(func() { p.Serve(accepting, sockets) })
+	running.Go(func() {
+		if conf != nil {
+			failed <- srv.ServeTLS(ln, "", "")
+		} else {
+			failed <- srv.Serve(ln)
+		}
+	})
 	select {
 	case err := <-failed:
 		return err
@@ -82,20 +116,98 @@ func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
 	}
 }
 
-const schemasPath = "/aaep/v1/schemas/"
+// Handler serves p within a server of the application's own, until p has been shut down. It must be mounted at the root
+// and the application's server needs a ReadHeaderTimeout. TLS is then that server's, and Hosts must be given unless it
+// serves loopback only.
+func (s *Server) Handler(p *producer.Producer) http.Handler {
+	handler, _ := s.mount(context.Background(), p, slices.Clone(s.Hosts))
+	return handler
+}
 
-// routes puts the schemas beside the bindings, with the same checks of who asks.
-func routes(events, sockets http.Handler) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", events)
-	mux.Handle(websocket.DefaultPath, sockets)
-	files := http.StripPrefix(schemasPath, http.FileServerFS(schemas.FS()))
-	mux.HandleFunc("GET "+schemasPath, func(w http.ResponseWriter, r *http.Request) {
-		if err := (httpguard.Rules{}).Check(r); err != nil {
-			http.Error(w, err.Error(), http.StatusForbidden)
-			return
+func (s *Server) logger() *slog.Logger {
+	if s.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Logger
+}
+
+// mount puts p on the transports until ctx is done or p has been shut down; running then ends.
+func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string) (handler http.Handler, running *sync.WaitGroup) {
+	running = new(sync.WaitGroup)
+	events := sse.NewServer(sse.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
+	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
+	running.Go(func() { p.Serve(ctx, events) })
+	running.Go(func() { p.Serve(ctx, sockets) })
+	return s.routes(p, hosts, events, sockets), running
+}
+
+// check says whether a listener at addr may be opened at all, and whether it is loopback (INV-47, D-71).
+func (s *Server) check(addr net.Addr) (loopback bool, err error) {
+	a, ok := addr.(*net.TCPAddr)
+	switch {
+	case ok && a.IP.IsLoopback():
+		return true, nil
+	case !ok:
+		return false, fmt.Errorf("serve: %v is not a TCP address", addr)
+	case s.TLS == nil || s.Authenticate == nil:
+		return false, fmt.Errorf("serve: %v is not a loopback address: other machines can reach it, so set Server.TLS and Server.Authenticate", addr)
+	}
+	return false, nil
+}
+
+func (s *Server) tls() (*tls.Config, error) {
+	if s.TLS == nil {
+		return nil, nil
+	}
+	conf := s.TLS.Clone()
+	if conf.MinVersion != 0 && conf.MinVersion < tls.VersionTLS12 {
+		return nil, errors.New("serve: Server.TLS allows versions below TLS 1.2; leave MinVersion out, or raise it")
+	}
+	conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12)
+	return conf, nil
+}
+
+// hosts are the names this listener goes by.
+func (s *Server) hosts(conf *tls.Config, loopback bool) ([]string, error) {
+	if len(s.Hosts) > 0 {
+		return slices.Clone(s.Hosts), nil
+	}
+	var names []string
+	if loopback {
+		names = []string{"localhost", "127.0.0.1", "[::1]"}
+	}
+	if conf != nil {
+		names = append(names, certified(conf)...)
+	}
+	if len(names) == 0 {
+		return nil, errors.New("serve: set Server.Hosts to the names under which this listener is reached; the certificate does not say them")
+	}
+	return names, nil
+}
+
+// certified are the names in the certificate that is served to those who ask for none.
+func certified(conf *tls.Config) (names []string) {
+	var cert *tls.Certificate
+	if conf.GetCertificate != nil {
+		cert, _ = conf.GetCertificate(&tls.ClientHelloInfo{})
+	}
+	if cert == nil && len(conf.Certificates) > 0 {
+		cert = &conf.Certificates[0]
+	}
+	if cert == nil {
+		return nil
+	}
+	leaf := cert.Leaf
+	if leaf == nil {
+		return nil
+	}
+	names = slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
+		if ip.To4() == nil {
+			names = append(names, "["+ip.String()+"]")
+		} else {
+			names = append(names, ip.String())
 		}
-		files.ServeHTTP(w, r)
-	})
-	return mux
+	}
+	return names
 }

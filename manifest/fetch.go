@@ -1,0 +1,144 @@
+package manifest
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/httpguard"
+)
+
+// fetchTime bounds a fetch from the first look-up to the last byte.
+const fetchTime = 10 * time.Second
+
+// ErrNone is returned by Discover where the producer publishes no manifest.
+var ErrNone = errors.New("manifest: there is none")
+
+// Discover fetches the manifest of the agent at an HTTP origin that the user named, such as "https://bank.example" or
+// "http://127.0.0.1:8080", and returns it as it was published: JSON, or a compact JWS. A path is left out. The error is
+// ErrNone where the agent answers that it has none. TLS may be nil; http is for loopback only.
+func Discover(ctx context.Context, origin string, conf *tls.Config) ([]byte, error) {
+	u, err := checkURL(origin)
+	if err != nil {
+		return nil, err
+	}
+	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: Path}
+	return fetch(ctx, &at, conf, nil)
+}
+
+// Fetch fetches a manifest from a URL that a peer gave, such as the manifest_uri of an event. It must be https, and
+// every address it leads to must be a public one: a stranger cannot make this machine ask others on its own network
+// (INV-42). It is never called by anything else in this SDK that only reads a message.
+func Fetch(ctx context.Context, rawURL string, conf *tls.Config) ([]byte, error) {
+	u, err := checkURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "https" {
+		return nil, fmt.Errorf("manifest: %s is not https", u.Redacted())
+	}
+	return fetch(ctx, u, conf, func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil || !public(at.Addr()) {
+			return fmt.Errorf("manifest: the name leads to %s, which is no public address", address)
+		}
+		return nil
+	})
+}
+
+// checkURL takes what may be asked at all.
+func checkURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Opaque != "" || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http":
+		return nil, errors.New("manifest: the address is not an http or https URL with a host")
+	case u.User != nil:
+		return nil, errors.New("manifest: an address holds no credentials")
+	case u.Scheme == "http" && !httpguard.LoopbackName(u.Hostname()):
+		return nil, fmt.Errorf("manifest: %s is not this machine and http is not encrypted; use https", u.Host)
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u, nil
+}
+
+// fetch sends no credentials and follows no redirect. Control sees every address before it is connected to; with it no proxy
+// is used, which would connect in our place.
+func fetch(ctx context.Context, u *url.URL, conf *tls.Config, control func(network, address string, c syscall.RawConn) error) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	if conf == nil {
+		conf = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	transport := &http.Transport{TLSClientConfig: conf, DialContext: (&net.Dialer{Control: control}).DialContext,
+		DisableCompression: true, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true}
+	if control == nil && !httpguard.LoopbackName(u.Hostname()) {
+		transport.Proxy = http.ProxyFromEnvironment
+	}
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json, application/jose")
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound, http.StatusGone:
+		return nil, ErrNone
+	default:
+		return nil, fmt.Errorf("manifest: %s answers %d %s, want 200", u.Redacted(), resp.StatusCode, http.StatusText(resp.StatusCode))
+	}
+	switch typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); {
+	case err == nil && (typ == "application/json" || typ == "application/jose" || typ == "application/jwt"):
+	default:
+		return nil, fmt.Errorf("manifest: %s is no JSON by its Content-Type", u.Redacted())
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
+	}
+	if len(data) > MaxSize {
+		return nil, fmt.Errorf("manifest: %s has more than %d bytes", u.Redacted(), MaxSize)
+	}
+	return data, nil
+}
+
+// special are the ranges of addresses that are not the public internet, or lead through a translator into others.
+var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
+	"203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+
+var globalV6 = netip.MustParsePrefix("2000::/3")
+
+func prefixes(all ...string) (list []netip.Prefix) {
+	for _, s := range all {
+		list = append(list, netip.MustParsePrefix(s))
+	}
+	return list
+}
+
+// public reports whether an address is one of the public internet. What is not known to be is not.
+func public(a netip.Addr) bool {
+	a = a.Unmap()
+	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is6() && !globalV6.Contains(a) || a.Zone() != "" {
+		return false
+	}
+	for _, p := range special {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return true
+}

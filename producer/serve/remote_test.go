@@ -1,0 +1,254 @@
+package serve_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+// certificate makes a key and a certificate for names, signed by itself, and what trusts it.
+func certificate(t testing.TB, names ...string) (*tls.Config, *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "agent"}, NotAfter: time.Now().Add(time.Hour), DNSNames: names}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	check(t, err)
+	leaf, err := x509.ParseCertificate(der)
+	check(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}}}, &tls.Config{RootCAs: pool}
+}
+
+// bearer knows alice by her token.
+func bearer(r *http.Request) (string, error) {
+	switch r.Header.Get("Authorization") {
+	case "Bearer alice":
+		return "alice", nil
+	case "Bearer mallory":
+		return "", aaep.AuthorizationDenied
+	}
+	return "", errors.New("no such token")
+}
+
+// remote serves where other machines could come in, and returns the address under which this one does.
+func remote(t *testing.T, s *serve.Server, cfg producer.Config) (*producer.Producer, string) {
+	t.Helper()
+	cfg.Agent = aaep.Producer{AgentID: "tester"}
+	p, err := producer.New(cfg)
+	check(t, err)
+	ln, err := net.Listen("tcp", "0.0.0.0:0")
+	check(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(context.Background(), ln, p) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		p.Shutdown(ctx)
+		if err := <-ended; err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+	})
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	return p, "agent.example:" + port
+}
+
+// toHere dials this machine whatever the name.
+func toHere(ctx context.Context, network, addr string) (net.Conn, error) {
+	_, port, _ := net.SplitHostPort(addr)
+	return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
+}
+
+func httpsClient(t testing.TB, conf *tls.Config) *http.Client {
+	tr := &http.Transport{TLSClientConfig: conf, DialContext: toHere, ForceAttemptHTTP2: true}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr}
+}
+
+// TR-015, TR-016, TR-018, INV-47: a door to other machines opens with TLS and an authenticator, and says what is missing
+// without.
+func TestRemoteNeedsBoth(t *testing.T) {
+	server, _ := certificate(t, "agent.example")
+	nameless, _ := certificate(t)
+	old := server.Clone()
+	old.MinVersion = tls.VersionTLS11
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	check(t, err)
+	defer p.Shutdown(context.Background())
+	for name, c := range map[string]struct {
+		s    serve.Server
+		says string
+	}{
+		"neither":  {serve.Server{}, "set Server.TLS and Server.Authenticate"},
+		"no TLS":   {serve.Server{Authenticate: bearer}, "set Server.TLS and Server.Authenticate"},
+		"no names": {serve.Server{TLS: nameless, Authenticate: bearer}, "set Server.Hosts"},
+		"anybody":  {serve.Server{TLS: server}, "set Server.TLS and Server.Authenticate"},
+		"old TLS":  {serve.Server{TLS: old, Authenticate: bearer}, "below TLS 1.2"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		if err := c.s.ListenAndServe(ctx, "0.0.0.0:0", p); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: ListenAndServe = %v, want that it says %q", name, err, c.says)
+		}
+		cancel()
+	}
+}
+
+// TR-015, TR-018, TR-019: over TLS, somebody with credentials follows and answers, over both transports; nobody else does, and
+// TLS 1.3 is what two of ours speak.
+func TestRemote(t *testing.T) {
+	server, client := certificate(t, "agent.example")
+	p, addr := remote(t, &serve.Server{TLS: server, Authenticate: bearer}, producer.Config{})
+	https := httpsClient(t, client)
+	good, bad := http.Header{"Authorization": {"Bearer alice"}}, http.Header{"Authorization": {"Bearer eve"}}
+	local := strings.Replace(addr, "agent.example", "127.0.0.1", 1)
+	byName := client.Clone()
+	byName.ServerName = "agent.example"
+	dial := map[string]func(http.Header) transports.Dialer{
+		"sse": func(h http.Header) transports.Dialer {
+			return sse.Dialer{URL: "https://" + addr, Client: https, Header: h}
+		},
+		"websocket": func(h http.Header) transports.Dialer {
+			return websocket.Dialer{URL: "wss://" + local, TLS: byName, Header: with(h, "Host", addr)}
+		},
+	}
+	for name, d := range dial {
+		for _, h := range []http.Header{nil, bad} {
+			if _, err := subscriber.Dial(t.Context(), d(h), subscriber.Config{ID: "x", Capabilities: everything}); !errors.Is(err, aaep.AuthenticationRequired) {
+				t.Errorf("%s with %v: %v, want authentication_required", name, h, err)
+			}
+		}
+		if _, err := subscriber.Dial(t.Context(), d(http.Header{"Authorization": {"Bearer mallory"}}), subscriber.Config{ID: "x", Capabilities: everything}); !errors.Is(err, aaep.AuthorizationDenied) {
+			t.Errorf("%s: %v, want authorization_denied", name, err)
+		}
+		sub, err := subscriber.Dial(t.Context(), d(good), subscriber.Config{ID: name, Capabilities: everything})
+		check(t, err)
+		s, err := p.StartSession(context.Background(), aaep.Say("Paying."))
+		check(t, err)
+		paid := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+		_, err = collect(sub, func(ev *aaep.Event) bool {
+			if ev.Type() == aaep.TypeAwaitingConfirmation {
+				check(t, sub.Reply(t.Context(), ev, aaep.Accept))
+			}
+			return ev.Type() == aaep.TypeToolCompleted
+		})
+		check(t, err)
+		check(t, wait(t, paid).err)
+		check(t, s.Complete(aaep.Say("Paid.")))
+		check(t, sub.Close())
+	}
+	resp, err := https.Get("https://" + addr + "/healthz")
+	check(t, err)
+	resp.Body.Close()
+	if resp.TLS.Version != tls.VersionTLS13 {
+		t.Errorf("two of ours speak %s", tls.VersionName(resp.TLS.Version))
+	}
+	old := client.Clone()
+	old.MinVersion, old.MaxVersion = tls.VersionTLS11, tls.VersionTLS11
+	if resp, err := httpsClient(t, old).Get("https://" + addr + "/healthz"); err == nil {
+		resp.Body.Close()
+		t.Error("TLS 1.1 is spoken")
+	}
+}
+
+func with(h http.Header, name, value string) http.Header {
+	h = h.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	h.Set(name, value)
+	return h
+}
+
+// INV-44: with TLS the names are those of the certificate, on every route that says something.
+func TestNamesOfTheCertificate(t *testing.T) {
+	server, client := certificate(t, "agent.example")
+	_, addr := remote(t, &serve.Server{TLS: server, Authenticate: bearer}, producer.Config{})
+	https := httpsClient(t, client)
+	for host, want := range map[string]int{addr: http.StatusOK, "agent.example": http.StatusOK, "localhost": http.StatusForbidden, "rebound.example": http.StatusForbidden} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+addr+manifest.Path, nil)
+		check(t, err)
+		req.Host = host
+		resp, err := https.Do(req)
+		check(t, err)
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("Host %s: status %d, want %d", host, resp.StatusCode, want)
+		}
+	}
+}
+
+// XT-001, HS-089, HS-090, SSE-002, VER-010: what is at the well-known path says what is served and where.
+func TestManifestIsPublished(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"}, Languages: []string{"es"}, MaxSubscriptions: 7})
+	check(t, err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	s := &serve.Server{Endpoints: map[string]manifest.Endpoint{manifest.Unix: {Address: "unix:/run/aaep/planner.sock", Framing: "length"}}}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(context.Background(), ln, p) }()
+	data, err := manifest.Discover(t.Context(), "http://"+ln.Addr().String()+"/some/path", nil)
+	check(t, err)
+	m, err := manifest.Parse(data)
+	check(t, err)
+	at, err := m.Endpoints()
+	check(t, err)
+	if m.AgentID != "planner" || m.AgentName != "Planner" || strings.Join(m.LanguagesSupported, " ") != "en-US es" || m.MaxConcurrentSubscriptions != 7 ||
+		m.AAEPVersionsSupported[0] != aaep.Version || at[manifest.SSE].Address != "/aaep/v1" || at[manifest.WebSocket].Address != "/aaep/v1/ws" ||
+		at[manifest.Unix].Framing != "length" { // IPC-010
+		t.Errorf("the manifest is %s", data)
+	}
+	health := func() (int, string) {
+		resp, err := http.Get("http://" + ln.Addr().String() + "/healthz")
+		check(t, err)
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(body)
+	}
+	if status, body := health(); status != http.StatusOK || !strings.Contains(body, "ok") {
+		t.Errorf("/healthz: %d %s", status, body)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	p.Shutdown(context.Background())
+	check(t, <-ended)
+}
+
+// TestMounted: an application that has a server of its own mounts the handler, and p.Shutdown ends what that started.
+func TestMounted(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	check(t, err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	srv := &http.Server{Handler: new(serve.Server).Handler(p), ReadHeaderTimeout: time.Second}
+	go srv.Serve(ln)
+	for name, d := range map[string]transports.Dialer{"sse": sse.Dialer{URL: "http://" + ln.Addr().String()}, "websocket": websocket.Dialer{URL: "ws://" + ln.Addr().String()}} {
+		sub, err := subscriber.Dial(t.Context(), d, subscriber.Config{ID: name, Capabilities: everything})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		check(t, sub.Close())
+	}
+	p.Shutdown(context.Background())
+	srv.Close()
+}

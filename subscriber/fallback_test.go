@@ -1,0 +1,106 @@
+package subscriber
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// ways are three ways to one producer, of which the test plays each; tried notes the order in which they were.
+type ways struct {
+	stages [3]*stage
+	tried  []int
+}
+
+func newWays() *ways { return &ways{stages: [3]*stage{newStage(), newStage(), newStage()}} }
+
+func (w *ways) way(i int) transports.Dialer {
+	return dialer(func(ctx context.Context) (transports.Conn, error) {
+		w.tried = append(w.tried, i)
+		return w.stages[i].Dial(ctx)
+	})
+}
+
+func (w *ways) dial(t *testing.T) (*Subscription, error) {
+	return Dial(t.Context(), w.way(0), Config{ID: "orca", Capabilities: able(), Fallback: []transports.Dialer{w.way(1), w.way(2)}})
+}
+
+// XT-002, B.7.2: where a way is blocked, or leads to something that does not answer, the next is tried with a new handshake, and the
+// subscription says which it was. A link that breaks is renewed on the way that worked, before the others.
+func TestFallback(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWays()
+		w.stages[0].fail = errors.New("blocked")
+		done := make(chan *Subscription, 1)
+		go func() {
+			sub, err := w.dial(t)
+			if err != nil {
+				t.Error(err)
+			}
+			done <- sub
+		}()
+		w.stages[1].next(t) // it takes the request and never answers
+		p := w.stages[2].next(t)
+		want[*aaep.SubscriptionRequest](t, p)
+		p.say(t, accepted("sub_1", `{}`))
+		sub := <-done
+		if st, _ := sub.Status(); st.Way != 2 || !st.Connected {
+			t.Errorf("Status = %+v, want the third way", st)
+		}
+		if !slices.Equal(w.tried, []int{0, 1, 2}) {
+			t.Errorf("tried %v", w.tried)
+		}
+		w.tried = nil
+		w.stages[0].fail, w.stages[2].fail = nil, errors.New("blocked now")
+		p.Close()
+		p = w.stages[0].next(t)
+		want[*aaep.SubscriptionRequest](t, p)
+		p.say(t, accepted("sub_2", `{}`))
+		time.Sleep(time.Minute)
+		if st, _ := sub.Status(); st.Way != 0 || st.Subscribed != 2 || !slices.Equal(w.tried, []int{2, 0}) {
+			t.Errorf("Status = %+v after trying %v", st, w.tried)
+		}
+		leave(t, sub, p)
+	})
+}
+
+// A producer that says no is not asked again by another door (T-DOWNGRADE); one that cannot serve this way is.
+func TestNoFallbackAfterRefusal(t *testing.T) {
+	for code, tried := range map[aaep.ReasonCode]int{aaep.AuthenticationRequired: 1, aaep.RateLimit: 1, aaep.VersionUnsupported: 1, aaep.TransportUnavailable: 3} {
+		bubble(t, func(t *testing.T) {
+			w := newWays()
+			done := make(chan error, 1)
+			go func() {
+				_, err := w.dial(t)
+				done <- err
+			}()
+			for i := range tried {
+				p := w.stages[i].next(t)
+				want[*aaep.SubscriptionRequest](t, p)
+				p.say(t, `{"type":"subscription.rejected","reason_code":"`+string(code)+`","reason_message":"No."}`)
+			}
+			if err := <-done; !errors.Is(err, code) || len(w.tried) != tried {
+				t.Errorf("%s: Dial = %v after trying %v, want %d", code, err, w.tried, tried)
+			}
+		})
+	}
+}
+
+// Where no way leads to the producer, the error says so of each.
+func TestEveryWayFails(t *testing.T) {
+	w := newWays()
+	for i, err := range []error{errors.New("no route"), io.ErrUnexpectedEOF, errors.New("no such file")} {
+		w.stages[i].fail = err
+	}
+	_, err := w.dial(t)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "no route") || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("Dial = %v", err)
+	}
+}
