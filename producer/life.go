@@ -3,6 +3,7 @@ package producer
 import (
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 )
 
@@ -47,4 +48,22 @@ func restart(t *time.Timer, limit, gone time.Duration) {
 func (l *life) stop() {
 	l.idle.Stop()
 	l.end.Stop()
+}
+
+// Why a subscription ends, for those who made nothing of it themselves.
+
+func tooOld() *aaep.Rejection {
+	return &aaep.Rejection{Code: "ttl", Message: "The subscription is as old as it was to become."}
+}
+
+func shuttingDown() *aaep.Rejection {
+	return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
+}
+
+func goneBecause(err error) *aaep.Rejection {
+	return &aaep.Rejection{Code: aaep.SubscriberShutdown, Remote: true, Err: err}
+}
+
+func slow(why string) *aaep.Rejection {
+	return &aaep.Rejection{Code: aaep.SlowSubscriber, Message: "This subscription cannot keep up: " + why + "."}
 }

@@ -93,6 +93,8 @@ type Config struct {
 	// Audit keeps the trail of questions, answers and deeds: who allowed what, having been shown which words. What
 	// it cannot keep is not done. Nil is audit.Slog(Logger).
 	Audit audit.Sink
+	// Observer is told what to measure. Nil is nobody.
+	Observer Observer
 	// Logger receives diagnostics. Nil discards them.
 	Logger *slog.Logger
 }
@@ -144,6 +146,7 @@ type Producer struct {
 	asking   *meter
 	asked    map[aaep.ReplyToken]*pending // questions still open
 	moved    chan struct{}                // closed when a subscription got on and somebody waits for it
+	past     coalesce.Stats               // of the subscriptions that have ended
 }
 
 // New returns a Producer. It starts nothing but the clerk that keeps the open questions; end it
@@ -181,6 +184,9 @@ func New(cfg Config) (*Producer, error) {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = unobserved{}
 	}
 	if cfg.Audit == nil {
 		cfg.Audit = audit.Slog(cfg.Logger)
@@ -253,9 +259,6 @@ func (p *Producer) Subscriptions() []SubscriptionStatus {
 	})
 	return all
 }
-
-// Produced returns how many events the agent has produced.
-func (p *Producer) Produced() int { return int(p.log.End()) }
 
 func (p *Producer) live() []*subscription {
 	p.mu.Lock()

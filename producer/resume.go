@@ -10,6 +10,7 @@ import (
 // attach points the cursor at what the subscriber has not seen.
 func (sub *subscription) attach(stream transports.Stream, first bool) {
 	sub.setConnected(true)
+	sub.attached = time.Now()
 	if first {
 		for _, e := range sub.first {
 			if !sub.p.stale(e.Event) { // the stream may have been long in coming
@@ -19,6 +20,8 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 		sub.first = nil
 		return
 	}
+	resumed := sub.p.cfg.Observer.Began(Resume)
+	defer func() { resumed(nil) }()
 	sub.shaper.Reset()
 	sub.skip = 0
 	last := stream.LastEventID()

@@ -28,7 +28,7 @@ func TestRefuseSecrets(t *testing.T) {
 	}
 	ran := false
 	run := func(context.Context) (string, error) { ran = true; return "", nil }
-	before := p.Produced()
+	before := p.Stats().Produced
 	for name, err := range map[string]error{
 		"state":    s.State(aaep.StateDeciding, aaep.Say("Card "+card)),
 		"progress": s.Progress(aaep.Say("Half."), aaep.Progress{Description: key}, 0),
@@ -43,8 +43,8 @@ func TestRefuseSecrets(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if ran || p.Produced() != before {
-		t.Errorf("the tool ran: %v; %d events were told", ran, p.Produced()-before)
+	if ran || p.Stats().Produced != before {
+		t.Errorf("the tool ran: %v; %d events were told", ran, p.Stats().Produced-before)
 	}
 	if err := s.Complete(aaep.Say("Done.")); err != nil {
 		t.Error(err)

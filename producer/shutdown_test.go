@@ -245,14 +245,14 @@ func TestAfterShutdown(t *testing.T) {
 		if err := st.p.Shutdown(t.Context()); err != nil {
 			t.Errorf("Shutdown = %v", err)
 		}
-		produced := st.p.Produced()
+		produced := st.p.Stats().Produced
 		if err := st.p.Shutdown(t.Context()); !errors.Is(err, producer.ErrClosed) {
 			t.Errorf("the second Shutdown = %v", err)
 		}
 		if _, err := st.p.StartSession(t.Context(), aaep.Say("Talking.")); !errors.Is(err, producer.ErrClosed) {
 			t.Errorf("StartSession = %v", err)
 		}
-		if st.p.Produced() != produced { // INV-29: no session without an end
+		if st.p.Stats().Produced != produced { // INV-29: no session without an end
 			t.Error("an event was told after the end")
 		}
 		a, b := transports.Pipe()

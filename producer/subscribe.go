@@ -26,6 +26,7 @@ func (p *Producer) subscribe(conn transports.Conn) {
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()
 	}
+	answered := p.cfg.Observer.Began(Subscribe)
 	terms, err := p.greet(sub)
 	if err == nil {
 		sub.setTerms(terms)
@@ -34,6 +35,7 @@ func (p *Producer) subscribe(conn transports.Conn) {
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
 		err = p.register(sub)
 	}
+	answered(err)
 	if err != nil {
 		var r *aaep.Rejection
 		if !errors.As(err, &r) {
@@ -204,7 +206,13 @@ func (p *Producer) register(sub *subscription) error {
 }
 
 func (p *Producer) unregister(sub *subscription) {
+	last := sub.shaper.Stats()
 	p.mu.Lock()
+	if p.subs[sub.id] != nil {
+		all := Stats{Stats: p.past}
+		all.add(last)
+		p.past = all.Stats
+	}
 	delete(p.subs, sub.id)
 	p.alone.Store(len(p.subs) < 2)
 	p.mu.Unlock()

@@ -39,6 +39,7 @@ type subscription struct {
 	resumed  bool   // an event went out that can be resumed after
 	passed   int    // events that left in front of the critical one that is next in the log
 	first    []coalesce.Entry
+	attached time.Time // when the stream was there
 
 	changes changes
 	control chan change // renegotiations, when their turn has come
@@ -108,7 +109,10 @@ func (sub *subscription) receive() {
 					}
 				}
 				// The sender is never told whether a reply counted (§6.3.4).
-				if err := sub.p.desk.reply(sub.who(nil), m); err != nil {
+				effected := sub.p.cfg.Observer.Began(Reply)
+				err := sub.p.desk.reply(sub.who(nil), m)
+				effected(err)
+				if err != nil {
 					if !refused.pace.Take(time.Now()) {
 						refused.more++
 						continue
@@ -287,22 +291,6 @@ func (sub *subscription) poll(life *life) *aaep.Rejection {
 	}
 }
 
-func tooOld() *aaep.Rejection {
-	return &aaep.Rejection{Code: "ttl", Message: "The subscription is as old as it was to become."}
-}
-
-func shuttingDown() *aaep.Rejection {
-	return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
-}
-
-func goneBecause(err error) *aaep.Rejection {
-	return &aaep.Rejection{Code: aaep.SubscriberShutdown, Remote: true, Err: err}
-}
-
-func slow(why string) *aaep.Rejection {
-	return &aaep.Rejection{Code: aaep.SlowSubscriber, Message: "This subscription cannot keep up: " + why + "."}
-}
-
 // fill hands the shaper everything the log has, so that what is critical need not wait for what is held; but
 // no more than can be sent at once, where nothing is held. The channel is closed when there is more.
 //
@@ -374,6 +362,7 @@ func (sub *subscription) send(stream transports.Stream, out coalesce.Out) error 
 	if err := stream.SendEvent(sub.sending, msg, out.Event.EventID, out.Resumable); err != nil {
 		return err
 	}
+	sub.delivered(out.Event)
 	sub.resumed = sub.resumed || out.Resumable
 	sub.shaper.Left(time.Now().Add(jitterGuard))
 	return nil

@@ -148,7 +148,7 @@ func inSpanish(ev *aaep.Event) string {
 
 // report says what each person received of what the agent produced.
 func (d *demo) report(p *producer.Producer, people []*person) {
-	d.say("", fmt.Sprintf("The agent produced %s.", count(p.Produced(), "event")))
+	d.say("", fmt.Sprintf("The agent produced %s.", count(p.Stats().Produced, "event")))
 	statuses := p.Subscriptions()
 	for _, who := range people {
 		i := slices.IndexFunc(statuses, func(s producer.SubscriptionStatus) bool {

@@ -183,7 +183,7 @@ func TestCutAfterOvertaking(t *testing.T) {
 		for range 4 { // tools at once, so that none waits for the other to be told
 			looks.Go(func() { s.Tool(context.Background(), look, ok) })
 		}
-		eventually(t, "the tools are told", func() bool { return st.p.Produced() >= 7 })
+		eventually(t, "the tools are told", func() bool { return st.p.Stats().Produced >= 7 })
 		agent := later(func() (string, error) {
 			result, err := s.Tool(context.Background(), pay, ok)
 			looks.Wait()
@@ -326,7 +326,7 @@ func TestResumeTooLate(t *testing.T) {
 	st := start(t, producer.Config{KeepEvents: 8})
 	px, s, sub := lag(t, st, 20)
 	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
-	eventually(t, "the question is asked", func() bool { return st.p.Produced() == 24 })
+	eventually(t, "the question is asked", func() bool { return st.p.Stats().Produced == 24 })
 	px.let()
 	var replied error
 	evs := mustCollect(t, sub.Subscription, func(ev *aaep.Event) bool {

@@ -1,0 +1,77 @@
+package producer
+
+import (
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+)
+
+// Observer is told what an operator's instruments measure. Its methods are called from many goroutines at once, without any
+// lock held, on the path of what they measure: they must not wait. Module producer/telemetry has one for OpenTelemetry.
+type Observer interface {
+	// Began is called when something begins, and what it returns when that has ended, with nil or with why it failed. A
+	// reply that has no effect failed; whoever sent it is not told (§6.3.4).
+	Began(what Operation) (ended func(error))
+	// Critical is called when a critical event was handed to the link of one subscription, with the time since the agent said
+	// it. What was said before the stream was there is left out.
+	Critical(delay time.Duration)
+}
+
+// Operation is something that an Observer is told of.
+type Operation string
+
+const (
+	Subscribe Operation = "subscribe" // from the link's first byte to the answer
+	Reply     Operation = "reply"     // from a reply's arrival to its effect
+	Resume    Operation = "resume"    // of a stream that broke
+)
+
+// unobserved observes nothing.
+type unobserved struct{}
+
+func (unobserved) Began(Operation) func(error) { return func(error) {} }
+func (unobserved) Critical(time.Duration)      {}
+
+// Stats are a producer's counts since it began.
+type Stats struct {
+	// Produced is how many events the agent has produced; Questions how many are open now; Subscriptions how many are served
+	// now, of which Connected are not away.
+	Produced, Questions, Subscriptions, Connected int
+	// Delivered, Merged and Filtered count events over all subscriptions there have been; Held those that wait now.
+	coalesce.Stats
+}
+
+// Stats returns the counts.
+func (p *Producer) Stats() Stats {
+	p.mu.Lock()
+	all := Stats{Produced: int(p.log.End()), Questions: len(p.asked), Stats: p.past}
+	subs := make([]*subscription, 0, len(p.subs))
+	for _, sub := range p.subs {
+		subs = append(subs, sub)
+	}
+	p.mu.Unlock()
+	all.Subscriptions = len(subs)
+	for _, sub := range subs {
+		s := sub.status()
+		all.add(s.Stats)
+		all.Held += s.Held
+		if s.Connected {
+			all.Connected++
+		}
+	}
+	return all
+}
+
+func (s *Stats) add(more coalesce.Stats) {
+	s.Delivered += more.Delivered
+	s.Merged += more.Merged
+	s.Filtered += more.Filtered
+}
+
+// delivered tells the observer of an event that was handed to the link.
+func (sub *subscription) delivered(ev *aaep.Event) {
+	if ev.Critical() && !ev.Timestamp.Before(sub.attached.Truncate(time.Millisecond)) {
+		sub.p.cfg.Observer.Critical(max(time.Since(ev.Timestamp), 0))
+	}
+}

@@ -1,0 +1,85 @@
+package producer_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// instruments keep what an Observer is told.
+type instruments struct {
+	mu     sync.Mutex
+	told   []string
+	delays []time.Duration
+}
+
+func (o *instruments) Began(what producer.Operation) func(error) {
+	return func(err error) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.told = append(o.told, fmt.Sprintf("%s %t", what, err == nil))
+	}
+}
+
+func (o *instruments) Critical(d time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.delays = append(o.delays, d)
+}
+
+// An operator sees subscriptions, refusals, replies with and without effect, resumptions, and how late what is critical left.
+func TestObserver(t *testing.T) {
+	o := &instruments{}
+	bubbleWith(t, producer.Config{Observer: o}, func(t *testing.T, st *stage) {
+		st.connect().sendRaw("{")
+		synctest.Wait()
+		l, open := st.resumable(answering(everything()))
+		open("")
+		s, d := st.session("Paying."), &deed{}
+		paid := tool(s, pay, d)
+		synctest.Wait()
+		if got := st.p.Stats(); got.Questions != 1 || got.Subscriptions != 1 || got.Connected != 1 {
+			t.Errorf("Stats = %+v with a question open", got)
+		}
+		l.sendRaw(`{"type":"confirmation.reply","reply_token":"rpl_none","decision":"accept","subscription_id":"` + l.id + `","timestamp":"2026-01-01T00:00:00Z"}`)
+		time.Sleep(time.Second)
+		again := of[*aaep.AwaitingConfirmation](open("").events())
+		if len(again) != 1 {
+			t.Fatalf("the question is on the second stream %d times", len(again))
+		}
+		l.reply(again[0], aaep.Accept)
+		<-paid
+		synctest.Wait()
+		want := "[subscribe false subscribe true reply false resume true reply true]"
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if got := fmt.Sprint(o.told); got != want {
+			t.Errorf("told %s, want %s", got, want)
+		}
+		if len(o.delays) != 1 || o.delays[0] > time.Second {
+			t.Errorf("critical events left after %v, want one at once", o.delays)
+		}
+	})
+}
+
+// The counts of subscriptions that have ended stay in the sum.
+func TestStats(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		for n := range 3 {
+			l := st.listen(everything())
+			s := st.session("Working.")
+			s.Complete(aaep.Say("Done."))
+			synctest.Wait()
+			l.send(&aaep.SubscriptionClose{SubscriptionID: l.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})
+			synctest.Wait()
+			if got := st.p.Stats(); got.Subscriptions != 0 || got.Delivered != got.Produced || got.Produced < 2*(n+1) {
+				t.Errorf("after %d: Stats = %+v", n+1, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,111 @@
+// Package telemetry measures a producer with OpenTelemetry: how many subscriptions there are, what becomes of events, how late
+// critical ones leave, how many questions are open; and a span for each handshake, reply and resumption.
+//
+//	t, err := telemetry.New(meterProvider, tracerProvider)
+//	p, err := producer.New(producer.Config{Agent: …, Observer: t})
+//	stop, err := t.Watch(p)
+//
+// No event has a span and no label holds what an agent or a person said, or who they are.
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/aaep-go/aaep/producer"
+)
+
+const name = "github.com/aaep-go/aaep/producer/telemetry"
+
+// Telemetry is a producer.Observer. Its methods may be called at once.
+type Telemetry struct {
+	meter  metric.Meter
+	tracer trace.Tracer
+	delay  metric.Float64Histogram
+	took   metric.Float64Histogram
+}
+
+var _ producer.Observer = (*Telemetry)(nil)
+
+// New returns a Telemetry for producer.Config.Observer that reports to the providers, such as otel.GetMeterProvider() and
+// otel.GetTracerProvider().
+func New(meters metric.MeterProvider, tracers trace.TracerProvider) (*Telemetry, error) {
+	t := &Telemetry{meter: meters.Meter(name), tracer: tracers.Tracer(name)}
+	bounds := metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .15, .25, .5, 1, 2.5, 5, 10, 30)
+	var err error
+	if t.delay, err = t.meter.Float64Histogram("aaep.critical.delay", metric.WithUnit("s"), bounds,
+		metric.WithDescription("Time from a critical event's being said to its leaving on one subscription")); err != nil {
+		return nil, err
+	}
+	t.took, err = t.meter.Float64Histogram("aaep.operation.duration", metric.WithUnit("s"), bounds,
+		metric.WithDescription("Time that subscribing, replying and resuming took the producer"))
+	return t, err
+}
+
+// Began starts a span.
+func (t *Telemetry) Began(what producer.Operation) func(error) {
+	began := time.Now()
+	ctx, span := t.tracer.Start(context.Background(), "aaep."+string(what), trace.WithSpanKind(trace.SpanKindServer))
+	return func(err error) {
+		if err != nil {
+			span.SetStatus(codes.Error, "") // why is for the log: it may name who asked
+		}
+		span.End()
+		t.took.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(
+			attribute.String("aaep.operation", string(what)), attribute.Bool("aaep.failed", err != nil)))
+	}
+}
+
+// Critical records a delay.
+func (t *Telemetry) Critical(delay time.Duration) { t.delay.Record(context.Background(), delay.Seconds()) }
+
+// Watch reports p's counts whenever they are collected, until stop is called.
+func (t *Telemetry) Watch(p *producer.Producer) (stop func() error, err error) {
+	var all []metric.Observable
+	var read []func(metric.Observer, producer.Stats)
+	counter := func(name, description, unit string, value func(producer.Stats) int) {
+		c, failed := t.meter.Int64ObservableCounter(name, metric.WithDescription(description), metric.WithUnit(unit))
+		if failed != nil {
+			err = failed
+			return
+		}
+		all = append(all, c)
+		read = append(read, func(o metric.Observer, s producer.Stats) { o.ObserveInt64(c, int64(value(s))) })
+	}
+	gauge := func(name, description, unit string, value func(producer.Stats) int) {
+		g, failed := t.meter.Int64ObservableGauge(name, metric.WithDescription(description), metric.WithUnit(unit))
+		if failed != nil {
+			err = failed
+			return
+		}
+		all = append(all, g)
+		read = append(read, func(o metric.Observer, s producer.Stats) { o.ObserveInt64(g, int64(value(s))) })
+	}
+	counter("aaep.events.produced", "Events the agent produced", "{event}", func(s producer.Stats) int { return s.Produced })
+	counter("aaep.events.delivered", "Events delivered, over all subscriptions", "{event}", func(s producer.Stats) int { return s.Delivered })
+	counter("aaep.events.merged", "Events that left inside another", "{event}", func(s producer.Stats) int { return s.Merged })
+	counter("aaep.events.filtered", "Events a subscription did not want", "{event}", func(s producer.Stats) int { return s.Filtered })
+	gauge("aaep.events.held", "Events that wait for their turn", "{event}", func(s producer.Stats) int { return s.Held })
+	gauge("aaep.questions.open", "Questions that wait for an answer", "{question}", func(s producer.Stats) int { return s.Questions })
+	gauge("aaep.subscriptions", "Subscriptions that are served", "{subscription}", func(s producer.Stats) int { return s.Subscriptions })
+	gauge("aaep.subscriptions.connected", "Subscriptions whose link is not broken", "{subscription}", func(s producer.Stats) int { return s.Connected })
+	if err != nil {
+		return nil, err
+	}
+	registered, err := t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		stats := p.Stats()
+		for _, f := range read {
+			f(o, stats)
+		}
+		return nil
+	}, all...)
+	if err != nil {
+		return nil, err
+	}
+	return registered.Unregister, nil
+}

@@ -1,0 +1,169 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/telemetry"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// pipe is a way to a producer in this process.
+type pipe struct{ p *producer.Producer }
+
+func (d pipe) Dial(context.Context) (transports.Conn, error) {
+	a, b := transports.Pipe()
+	go d.p.ServeConn(b)
+	return a, nil
+}
+
+// Example measures a producer. Real providers come from the OpenTelemetry SDK, with the exporters of one's choice.
+func Example() {
+	reader := metric.NewManualReader()
+	t, err := telemetry.New(metric.NewMeterProvider(metric.WithReader(reader)), trace.NewTracerProvider())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Observer: t})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer p.Shutdown(context.Background())
+	stop, err := t.Watch(p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer stop()
+	s, _ := p.StartSession(context.Background(), aaep.Say("Planning."))
+	s.Complete(aaep.Say("Done."))
+	fmt.Println(collect(reader)["aaep.events.produced"])
+	// Output: 3
+}
+
+// collect returns the sums, the gauges and the counts of the histograms, with their attributes.
+func collect(r *metric.ManualReader) map[string]int64 {
+	var all metricdata.ResourceMetrics
+	if err := r.Collect(context.Background(), &all); err != nil {
+		panic(err)
+	}
+	got := map[string]int64{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			switch d := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				got[m.Name] = d.DataPoints[0].Value
+			case metricdata.Gauge[int64]:
+				got[m.Name] = d.DataPoints[0].Value
+			case metricdata.Histogram[float64]:
+				for _, p := range d.DataPoints {
+					name := m.Name
+					for _, a := range p.Attributes.ToSlice() {
+						name += " " + a.Value.Emit()
+					}
+					got[name] = int64(p.Count)
+				}
+			}
+		}
+	}
+	return got
+}
+
+// What an operator sees of a question that was asked and answered, and of somebody who was refused.
+func TestTelemetry(t *testing.T) {
+	reader, spans := metric.NewManualReader(), tracetest.NewSpanRecorder()
+	instruments, err := telemetry.New(metric.NewMeterProvider(metric.WithReader(reader)), trace.NewTracerProvider(trace.WithSpanProcessor(spans)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "payer"}, Observer: instruments})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, err := instruments.Watch(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caps := subscriber.ScreenReader("en-US")
+	if _, err := subscriber.Dial(t.Context(), pipe{p}, subscriber.Config{ID: "other", Capabilities: caps.With(aaep.Capabilities{Languages: []string{"yo"}})}); !errors.Is(err, aaep.CapabilitiesIncompatible) {
+		t.Fatalf("Dial in a language that is not served = %v", err)
+	}
+	sub, err := subscriber.Dial(t.Context(), pipe{p}, subscriber.Config{ID: "orca", Capabilities: caps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	s, err := p.StartSession(t.Context(), aaep.Say("Paying."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paid := make(chan error, 1)
+	go func() {
+		_, err := s.Tool(context.Background(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay $5."),
+			Consequence: aaep.Say("The money is gone.")}, func(context.Context) (string, error) { return "", nil })
+		paid <- err
+	}()
+	for ev, err := range sub.Events(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Type() != aaep.TypeAwaitingConfirmation {
+			continue
+		}
+		if got := collect(reader); got["aaep.questions.open"] != 1 || got["aaep.subscriptions"] != 1 || got["aaep.subscriptions.connected"] != 1 {
+			t.Errorf("with the question open: %v", got)
+		}
+		if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if err := <-paid; err != nil {
+		t.Fatal(err)
+	}
+	s.Complete(aaep.Say("Paid."))
+	p.Shutdown(context.Background())
+	got := collect(reader)
+	for name, want := range map[string]int64{"aaep.questions.open": 0, "aaep.subscriptions": 0, "aaep.critical.delay": 1,
+		"aaep.operation.duration false subscribe": 1, "aaep.operation.duration false reply": 1} {
+		if n, ok := got[name]; n != want || !ok {
+			t.Errorf("%s is %d, want %d: %v", name, n, want, got)
+		}
+	}
+	if got["aaep.operation.duration true subscribe"] == 0 || got["aaep.events.delivered"] == 0 || got["aaep.events.delivered"]+got["aaep.events.merged"] < got["aaep.events.produced"] {
+		t.Errorf("collected %v", got)
+	}
+	failed, fine := 0, 0
+	for _, span := range spans.Ended() {
+		if span.Status().Code == codes.Error {
+			failed++
+		} else {
+			fine++
+		}
+		if len(span.Attributes()) > 0 || span.Status().Description != "" {
+			t.Errorf("the span %s tells %v, %q", span.Name(), span.Attributes(), span.Status().Description)
+		}
+	}
+	if failed == 0 || fine != 2 {
+		t.Errorf("%d spans failed and %d did not; want some, and subscribe and reply", failed, fine)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := collect(reader); got["aaep.events.produced"] != 0 {
+		t.Error("after stop it is still watched")
+	}
+}
