@@ -62,7 +62,9 @@ func (t *Telemetry) Began(what producer.Operation) func(error) {
 }
 
 // Critical records a delay.
-func (t *Telemetry) Critical(delay time.Duration) { t.delay.Record(context.Background(), delay.Seconds()) }
+func (t *Telemetry) Critical(delay time.Duration) {
+	t.delay.Record(context.Background(), delay.Seconds())
+}
 
 // Watch reports p's counts whenever they are collected, until stop is called.
 func (t *Telemetry) Watch(p *producer.Producer) (stop func() error, err error) {
