@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
@@ -70,11 +71,13 @@ func CheckPrincipal(name string) error {
 		return errors.New("auth: the principal's name is empty")
 	case len(name) > MaxPrincipal:
 		return fmt.Errorf("auth: the principal's name has more than %d bytes", MaxPrincipal)
-	case !utf8.ValidString(name), aaep.SafeText(name) != name, strings.ContainsAny(name, " \t\r\n"):
+	case !utf8.ValidString(name), aaep.SafeText(name) != name, strings.ContainsFunc(name, unseen):
 		return errors.New("auth: the principal's name has a space or a character that cannot be seen")
 	}
 	return nil
 }
+
+func unseen(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
 
 // OneLine makes a text of others fit for an error or a log: one line, nothing raw, not long (INV-36).
 func OneLine(s string) string {

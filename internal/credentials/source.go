@@ -45,13 +45,14 @@ func (s *Source[T]) Get() T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.stat()
-	if s.settled && same(now, s.seen) {
+	changed := !same(now, s.seen)
+	if s.settled && !changed {
 		return s.value
 	}
 	switch err := s.load(now); {
 	case err == nil:
 		s.complaint = ""
-	case err.Error() != s.complaint:
+	case changed || err.Error() != s.complaint:
 		s.complaint = err.Error()
 		s.log.Error("auth: a changed file is not used; what was read before stays in force", "cause", s.complaint)
 	}

@@ -136,12 +136,12 @@ func TestReadPrivate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	if runtime.GOOS != "windows" {
 		for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: false, 0o604: false, 0o620: false, 0o601: false} {
-			write(t, path, "secret", mode)
+			write(t, path, "hunter2", mode)
 			if err := os.Chmod(path, mode); err != nil {
 				t.Fatal(err)
 			}
 			_, err := ReadPrivate(path)
-			if (err == nil) != ok || err != nil && (!strings.Contains(err.Error(), "chmod 600") || strings.Contains(err.Error(), "secret")) {
+			if (err == nil) != ok || err != nil && (!strings.Contains(err.Error(), "chmod 600") || strings.Contains(err.Error(), "hunter2")) {
 				t.Errorf("mode %o: %v, want read: %v", mode, err, ok)
 			}
 		}

@@ -31,11 +31,11 @@ func TestDialCredentials(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
 		server := <-conns
 		if got := server.(transports.Identified).Principal(); got != name {
 			t.Errorf("the peer is %q, want %q", got, name)
 		}
+		c.Close()
 		server.Close()
 	}
 	if _, err := d.Dial(t.Context()); err == nil || !strings.Contains(err.Error(), "the file is gone") {
