@@ -93,5 +93,8 @@ func nameOf(c *x509.Certificate) (string, error) {
 	default:
 		return "", errors.New("auth: the client's certificate must name its owner once in its alternative names: by one SPIFFE ID, or by one DNS name or e-mail address")
 	}
-	return name, credentials.CheckPrincipal(name)
+	if err := credentials.CheckPrincipal(name); err != nil {
+		return "", err
+	}
+	return name, nil
 }

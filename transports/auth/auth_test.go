@@ -74,7 +74,7 @@ func TestClientCertificate(t *testing.T) {
 		_, _, cert := authority.sign(t, tt.cert, x509.ExtKeyUsageClientAuth)
 		seen := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert, authority.cert}}}
 		got, err := auth.ClientCertificate(&http.Request{TLS: seen})
-		if tt.want == "" && (err == nil || errors.Is(err, auth.ErrNone)) || tt.want != "" && (got != tt.want || err != nil) {
+		if got != tt.want || (err == nil) != (tt.want != "") || errors.Is(err, auth.ErrNone) {
 			t.Errorf("%s: %q, %v; want %q", tt.name, got, err, tt.want)
 		}
 		seen.VerifiedChains = nil

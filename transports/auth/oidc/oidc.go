@@ -149,7 +149,10 @@ func (v *verifier) authenticate(r *http.Request) (string, error) {
 		return "", fmt.Errorf("oidc: the token is refused: %w", err)
 	}
 	principal := v.Issuer + "#" + subject
-	return principal, credentials.CheckPrincipal(principal)
+	if err := credentials.CheckPrincipal(principal); err != nil {
+		return "", err
+	}
+	return principal, nil
 }
 
 // verify returns the subject of a good token. The token is read twice, by the library and strictly: where the two could
