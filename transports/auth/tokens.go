@@ -120,8 +120,8 @@ func guessable(token string) bool {
 		least = 32
 	}
 	different := map[byte]bool{}
-	for i := range len(token) {
-		different[token[i]] = true
+	for _, c := range []byte(token) {
+		different[c] = true
 	}
 	return len(token) < least || len(different) < 8
 }

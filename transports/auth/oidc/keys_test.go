@@ -75,7 +75,8 @@ func TestOneFetchForMany(t *testing.T) {
 	i := newIssuer(t)
 	first, second := newKey(t, "1", "ES256"), newKey(t, "2", "ES256")
 	i.set(nil, first)
-	v, _ := i.verifier(i.config())
+	v, pass := i.verifier(i.config())
+	pass(fetchAfter + time.Second) // what is known is old, too
 	asked, goOn := make(chan struct{}), make(chan struct{})
 	i.set(func(w http.ResponseWriter, _ *http.Request) {
 		close(asked)
