@@ -122,6 +122,22 @@ var theMap = []folder{
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
+		path:   "internal/credentials",
+		arrows: []string{"."},
+		why:    "what authenticators share knows nothing of who asks, nor over which transport",
+	},
+	{
+		path:   "transports/auth",
+		arrows: []string{".", "internal/credentials"},
+		why:    "who is there does not depend on the transport that asks",
+	},
+	{
+		path:   "transports/auth/oidc",
+		arrows: []string{".", "transports/auth", "internal/credentials", "internal/httpguard"},
+		others: []string{"github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json"},
+		why:    "only those who import it get what it takes to verify signed tokens",
+	},
+	{
 		path:   "transports/transporttest",
 		arrows: []string{"transports"},
 		why:    "whoever writes a transport tests it with nothing but the interface",

@@ -23,6 +23,7 @@ import (
 type conn struct {
 	base             *url.URL
 	header           http.Header
+	credentials      func(context.Context) (http.Header, error) // nil if header is all
 	client           *http.Client
 	own              *http.Transport // nil if the client is the caller's
 	timeout, silence time.Duration
@@ -321,10 +322,13 @@ func (c *conn) post(ctx context.Context, to *url.URL, msg []byte) (reaction, err
 	req.Header.Set("Content-Type", jsonType)
 	req.Header.Set("Accept", jsonType)
 	req.Header.Set("Accept-Encoding", "identity")
-	resp, err := c.client.Do(req)
+	resp, err := c.do(req)
 	if err != nil {
 		if c.ctx.Err() != nil {
 			return reaction{}, transports.ErrClosed
+		}
+		if errors.Is(err, errCredentials) {
+			return reaction{}, fmt.Errorf("sse: not delivered: %w", err)
 		}
 		var op *net.OpError
 		if errors.As(err, &op) && op.Op == "dial" {

@@ -21,13 +21,21 @@ import (
 type Dialer struct {
 	// URL is where the producer lives, such as "http://127.0.0.1:8080" or
 	// "https://bank.example/aaep/v1". If it has no path, "/aaep/v1" is added. Credentials do not belong
-	// in it; put them in Header.
+	// in it; put them in Credentials.
 	URL string
 	// Client sends the requests. Its redirect policy and its overall timeout are not used. If nil, each
 	// Conn has a client of its own, which leaves loopback addresses out of any proxy.
 	Client *http.Client
-	// Header goes with every request, for example Authorization. It is sent to the origin of URL only.
+	// Header goes with every request. It is sent to the origin of URL only.
 	Header http.Header
+	// Credentials are asked for before each request and go with it, in the place of what Header has under the same
+	// names: auth.BearerFile makes one, for example. They go to the origin of URL only, and only over https or to this
+	// machine, also with InsecurePlaintext. After a 401 they are asked for once more and, if they differ, the request is
+	// sent again. An error leaves the request unsent; a broken stream may then be reopened later. Credentials is called
+	// from many goroutines at once, with a context that ends with the request.
+	Credentials func(context.Context) (http.Header, error)
+	// TLS is for https where Client is nil. If nil, the system's roots are trusted. Versions below 1.2 are not spoken.
+	TLS *tls.Config
 	// InsecurePlaintext allows http for other hosts than loopback. Anyone on the way can then read and
 	// change what is asked and answered (§8.2.8).
 	InsecurePlaintext bool
@@ -51,11 +59,16 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		return nil, err
 	}
 	base, err := d.base()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case d.Client != nil && d.TLS != nil:
+		return nil, errors.New("sse: Dialer.TLS is for Dials without a Client; give it to the Client's transport")
+	case d.Credentials != nil && base.Scheme == "http" && !httpguard.LoopbackName(base.Hostname()):
+		return nil, errors.New("sse: credentials are not sent in clear; use https")
 	}
 	c := &conn{
-		base: base, header: d.Header.Clone(), log: orDiscard(d.Logger),
+		base: base, header: d.Header.Clone(), credentials: d.Credentials, log: orDiscard(d.Logger),
 		timeout: orDefault(d.Timeout, 20*time.Second), silence: orDefault(d.Silence, 45*time.Second),
 		answers: make(chan []byte, 4), reopening: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
@@ -67,7 +80,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		client = *d.Client
 		client.Timeout = 0
 	} else {
-		c.own = ownTransport()
+		c.own = ownTransport(d.TLS)
 		client.Transport = c.own
 	}
 	client.CheckRedirect = c.redirect
@@ -84,7 +97,7 @@ func (d Dialer) base() (*url.URL, error) {
 	case err != nil || u.Opaque != "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("sse: Dialer.URL is not an http or https URL with a host; " + want)
 	case u.User != nil:
-		return nil, errors.New("sse: Dialer.URL holds credentials; put them in Dialer.Header")
+		return nil, errors.New("sse: Dialer.URL holds credentials; put them in Dialer.Credentials")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("sse: Dialer.URL has a query or a fragment; " + want)
 	case u.Scheme == "http" && !d.InsecurePlaintext && !httpguard.LoopbackName(u.Hostname()):
@@ -99,7 +112,12 @@ func (d Dialer) base() (*url.URL, error) {
 }
 
 // ownTransport has bounds on everything but the length of a stream.
-func ownTransport() *http.Transport {
+func ownTransport(conf *tls.Config) *http.Transport {
+	if conf == nil {
+		conf = &tls.Config{}
+	}
+	conf = conf.Clone()
+	conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12) // TR-018
 	return &http.Transport{
 		Proxy: func(r *http.Request) (*url.URL, error) {
 			if httpguard.LoopbackName(r.URL.Hostname()) {
@@ -108,7 +126,7 @@ func ownTransport() *http.Transport {
 			return http.ProxyFromEnvironment(r)
 		},
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSClientConfig:        conf,
 		TLSHandshakeTimeout:    5 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 		IdleConnTimeout:        90 * time.Second,

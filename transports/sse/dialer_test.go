@@ -17,7 +17,7 @@ func TestDialerURL(t *testing.T) {
 		{"http://[::1]:1/x/", "http://[::1]:1/x", ""},
 		{"https://bank.example/aaep/v1", "https://bank.example/aaep/v1", ""},
 		{"http://bank.example", "", "not encrypted"},
-		{"https://user:secret@bank.example", "", "Dialer.Header"},
+		{"https://user:secret@bank.example", "", "Dialer.Credentials"},
 		{"https://bank.example?a=b", "", "query"},
 		{"ws://bank.example", "", "http or https"},
 		{"bank.example", "", "http or https"},
@@ -51,7 +51,7 @@ func TestDialerURL(t *testing.T) {
 
 // No environment proxy for loopback. INV-49
 func TestOwnTransport(t *testing.T) {
-	tr := ownTransport()
+	tr := ownTransport(nil)
 	for _, url := range []string{"http://localhost:1", "http://127.0.0.2", "http://[::1]"} {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
 		check(t, err)

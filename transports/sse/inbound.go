@@ -114,7 +114,7 @@ func (c *conn) get(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 	late := time.AfterFunc(c.timeout, func() {
 		in.cancel(fmt.Errorf("no response headers within %v", c.timeout))
 	})
-	resp, err := c.client.Do(req)
+	resp, err := c.do(req)
 	late.Stop()
 	stop()
 	if in.ctx.Err() != nil {

@@ -23,7 +23,11 @@ type Dialer struct {
 	URL string
 	// Header is sent with the request: credentials, for example. Credentials go to wss and to loopback only.
 	Header http.Header
-	// TLS is for wss. If nil, the system's roots are trusted and at least TLS 1.2 is spoken.
+	// Credentials are asked for at each Dial and go with the request, in the place of what Header has under the same
+	// names: auth.BearerFile makes one, for example. They go to the host of URL only, by wss or on this machine. An error
+	// ends Dial. Credentials is called by as many goroutines at once as Dial is.
+	Credentials func(context.Context) (http.Header, error)
+	// TLS is for wss. If nil, the system's roots are trusted. Versions below 1.2 are not spoken.
 	TLS *tls.Config
 }
 
@@ -33,25 +37,42 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	u, err := url.Parse(d.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss":
-		return nil, fmt.Errorf("websocket: %q is not an address such as ws://127.0.0.1:8080", d.URL)
+		return nil, errors.New("websocket: Dialer.URL is not an address such as ws://127.0.0.1:8080") // which may hold a password
 	case u.User != nil || u.Fragment != "":
-		return nil, errors.New("websocket: an address holds no credentials and no fragment; credentials go into Header")
+		return nil, errors.New("websocket: an address holds no credentials and no fragment; credentials go into Credentials")
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = DefaultPath
 	}
-	if u.Scheme == "ws" && len(d.Header.Values("Authorization"))+len(d.Header.Values("Cookie")) > 0 && !httpguard.LoopbackName(u.Hostname()) {
+	secret := d.Credentials != nil || len(d.Header.Values("Authorization"))+len(d.Header.Values("Cookie")) > 0
+	if u.Scheme == "ws" && secret && !httpguard.LoopbackName(u.Hostname()) {
 		return nil, errors.New("websocket: credentials are not sent in clear; use wss")
+	}
+	header := d.Header.Clone()
+	if d.Credentials != nil {
+		given, err := d.Credentials(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("websocket: no credentials: %w", err)
+		}
+		if header == nil {
+			header = http.Header{}
+		}
+		for name, values := range given {
+			header[http.CanonicalHeaderKey(name)] = values
+		}
 	}
 	conf := d.TLS
 	if conf == nil {
-		conf = &tls.Config{MinVersion: tls.VersionTLS12}
+		conf = &tls.Config{}
 	}
+	conf = conf.Clone()
+	conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12) // TR-018
+	conf.NextProtos = []string{"http/1.1"}                   // whatever else the configuration is shared with
 	dialer := gorilla.Dialer{Subprotocols: []string{Subprotocol}, HandshakeTimeout: writeTimeout, TLSClientConfig: conf}
 	if !httpguard.LoopbackName(u.Hostname()) { // never a proxy for what does not leave this machine
 		dialer.Proxy = http.ProxyFromEnvironment
 	}
-	ws, resp, err := dialer.DialContext(ctx, u.String(), d.Header)
+	ws, resp, err := dialer.DialContext(ctx, u.String(), header)
 	if err != nil {
 		if resp == nil {
 			return nil, fmt.Errorf("websocket: %w", err)

@@ -2,6 +2,8 @@ package websocket
 
 import (
 	"context"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -45,6 +47,9 @@ func start(t *testing.T, s *Server) (addr string, conns chan net.Conn) {
 	t.Cleanup(func() { s.Close(); srv.Close() })
 	return strings.TrimPrefix(srv.URL, "http://"), c.conns
 }
+
+// quiet is for servers whose clients are turned away on purpose.
+var quiet = log.New(io.Discard, "", 0)
 
 func bearer(r *http.Request) (string, error) {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), nil

@@ -1,0 +1,89 @@
+// Package credentials holds what authenticators share: the bearer token of a request, the names that are fit for a
+// principal, and values made of files, which are made anew when the files change.
+package credentials
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/aaep-go/aaep"
+)
+
+// ErrNone says that a request has no credentials of the kind that was looked for.
+var ErrNone = errors.New("auth: no credentials of this kind")
+
+// maxToken is the longest bearer token that is looked at, in bytes: below what HTTP servers take as a header.
+const maxToken = 16 << 10
+
+// Bearer returns the token of a request's Authorization header, or ErrNone. No error repeats any of it (INV-37).
+func Bearer(r *http.Request) (string, error) {
+	values := r.Header.Values("Authorization")
+	switch {
+	case len(values) == 0:
+		return "", ErrNone
+	case len(values) > 1:
+		return "", errors.New("auth: more than one Authorization header; send one")
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", ErrNone
+	}
+	token = strings.Trim(token, " ")
+	if err := CheckToken(token); err != nil {
+		return "", err
+	}
+	return token, nil
+}
+
+// CheckToken refuses what cannot be a bearer token (RFC 6750, 2.1).
+func CheckToken(token string) error {
+	rest := strings.TrimRight(token, "=")
+	switch {
+	case rest == "":
+		return errors.New("auth: the bearer token is empty")
+	case len(token) > maxToken:
+		return errors.New("auth: the bearer token is too long")
+	}
+	for i := range len(rest) {
+		c := rest[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~+/", c) >= 0) {
+			return errors.New("auth: the bearer token has a character that no token has")
+		}
+	}
+	return nil
+}
+
+// Signed reports whether a token has the three parts of a signed one (JWT). Each token is thereby the affair of one kind
+// of authenticator, and a bad one is not tried with the next.
+func Signed(token string) bool { return strings.Count(token, ".") == 2 }
+
+// MaxPrincipal is the longest name of a principal, in bytes.
+const MaxPrincipal = 512
+
+// CheckPrincipal refuses names that are not fit to be logged, shown and compared. Its error does not repeat the name.
+func CheckPrincipal(name string) error {
+	switch {
+	case name == "":
+		return errors.New("auth: the principal's name is empty")
+	case len(name) > MaxPrincipal:
+		return fmt.Errorf("auth: the principal's name has more than %d bytes", MaxPrincipal)
+	case !utf8.ValidString(name), aaep.SafeText(name) != name, strings.ContainsFunc(name, unseen):
+		return errors.New("auth: the principal's name has a space or a character that cannot be seen")
+	}
+	return nil
+}
+
+func unseen(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
+
+// OneLine makes a text of others fit for an error or a log: one line, nothing raw, not long (INV-36).
+func OneLine(s string) string {
+	s = strings.Join(strings.Fields(aaep.SafeText(s)), " ")
+	if len(s) > 300 {
+		s = strings.ToValidUTF8(s[:300], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,140 @@
+package credentials
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// maxFile bounds a file of credentials, in bytes.
+const maxFile = 1 << 20
+
+// Source is a value made of files, made anew when one of them changes. A change that makes no good value leaves the one
+// before in force and is logged once. A Source may be used by many goroutines at once.
+type Source[T any] struct {
+	paths []string
+	read  func(path string) ([]byte, error)
+	build func(contents [][]byte) (T, error)
+	log   *slog.Logger
+
+	mu        sync.Mutex
+	value     T
+	seen      []fs.FileInfo // the files when they were last read
+	settled   bool          // they had not just been written then
+	complaint string
+}
+
+// NewSource makes the first value of the files; an empty path is a file that is always empty. Read is ReadFile or
+// ReadPrivate. Diagnostics go to log, which may be nil.
+func NewSource[T any](log *slog.Logger, read func(path string) ([]byte, error), build func(contents [][]byte) (T, error), paths ...string) (*Source[T], error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Source[T]{paths: paths, read: read, build: build, log: log}
+	return s, s.load(s.stat())
+}
+
+// Get returns the value of what is in the files now.
+func (s *Source[T]) Get() T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.stat()
+	changed := !same(now, s.seen)
+	if s.settled && !changed {
+		return s.value
+	}
+	switch err := s.load(now); {
+	case err == nil:
+		s.complaint = ""
+	case changed || err.Error() != s.complaint:
+		s.complaint = err.Error()
+		s.log.Error("auth: a changed file is not used; what was read before stays in force", "cause", s.complaint)
+	}
+	return s.value
+}
+
+// granule is how long a file may be written again without its time changing, on the coarsest file systems.
+const granule = 2 * time.Second
+
+func (s *Source[T]) load(now []fs.FileInfo) error {
+	s.seen, s.settled = now, true
+	contents := make([][]byte, len(s.paths))
+	for i, path := range s.paths {
+		if path == "" {
+			continue
+		}
+		if now[i] != nil && time.Since(now[i].ModTime()) < granule {
+			s.settled = false
+		}
+		var err error
+		if contents[i], err = s.read(path); err != nil {
+			return err
+		}
+	}
+	value, err := s.build(contents)
+	if err == nil {
+		s.value = value
+	}
+	return err
+}
+
+// stat looks at the files; one that is not there is nil.
+func (s *Source[T]) stat() []fs.FileInfo {
+	infos := make([]fs.FileInfo, len(s.paths))
+	for i, path := range s.paths {
+		if path != "" {
+			infos[i], _ = os.Stat(path) // reading says what is wrong
+		}
+	}
+	return infos
+}
+
+func same(a, b []fs.FileInfo) bool {
+	for i := range a {
+		if (a[i] == nil) != (b[i] == nil) {
+			return false
+		}
+		if a[i] != nil && !(os.SameFile(a[i], b[i]) && a[i].ModTime().Equal(b[i].ModTime()) && a[i].Size() == b[i].Size() && a[i].Mode() == b[i].Mode()) {
+			return false
+		}
+	}
+	return true
+}
+
+// ReadFile reads a file of at most 1 MiB.
+func ReadFile(path string) ([]byte, error) { return readFile(path, false) }
+
+// ReadPrivate reads a file of at most 1 MiB that nobody but its owner may open. Windows has no such modes; there the
+// file's access list is its owner's affair.
+func ReadPrivate(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows") }
+
+func readFile(path string, private bool) ([]byte, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", path) // opening a pipe would wait for whoever writes it
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); private && mode&0o077 != 0 {
+		return nil, fmt.Errorf("%s holds secrets and others than its owner may open it, its mode is %04o: run chmod 600 on it", path, mode)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(b) > maxFile {
+		err = errors.New(path + " is larger than 1 MiB")
+	}
+	return b, err
+}

@@ -1,0 +1,33 @@
+package auth
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/aaep-go/aaep/internal/credentials"
+)
+
+// Bearer gives a token to a dialer's Credentials.
+func Bearer(token string) func(context.Context) (http.Header, error) {
+	return func(context.Context) (http.Header, error) { return bearer(token) }
+}
+
+// BearerFile gives the token in a file to a dialer's Credentials. The file holds the token and nothing else, nobody but
+// its owner may open it, and it is read each time: a new token is used from the next request on.
+func BearerFile(path string) func(context.Context) (http.Header, error) {
+	return func(context.Context) (http.Header, error) {
+		text, err := credentials.ReadPrivate(path)
+		if err != nil {
+			return nil, err
+		}
+		return bearer(strings.TrimSpace(string(text)))
+	}
+}
+
+func bearer(token string) (http.Header, error) {
+	if err := credentials.CheckToken(token); err != nil {
+		return nil, err
+	}
+	return http.Header{"Authorization": {"Bearer " + token}}, nil
+}

@@ -1,0 +1,85 @@
+package oidc
+
+import (
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// claims are what a token says, read strictly: no repeated names, none that differs in case, only valid UTF-8.
+type claims struct {
+	Issuer    string   `json:"iss"`
+	Subject   string   `json:"sub"`
+	Audience  audience `json:"aud"`
+	Expiry    *seconds `json:"exp"`
+	NotBefore *seconds `json:"nbf"`
+	IssuedAt  *seconds `json:"iat"`
+
+	all map[string]any
+}
+
+// UnmarshalJSON gets the token's own bytes.
+func (c *claims) UnmarshalJSON(b []byte) error {
+	type plain claims
+	if err := json.Unmarshal(b, (*plain)(c)); err != nil {
+		return err
+	}
+	return json.Unmarshal(b, &c.all)
+}
+
+// audience is one name or a list.
+type audience []string
+
+func (a *audience) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		*a = make(audience, 1)
+		return json.Unmarshal(b, &(*a)[0])
+	}
+	return json.Unmarshal(b, (*[]string)(a))
+}
+
+func (a audience) has(name string) bool { return slices.Contains(a, name) }
+
+// seconds are a time, since 1970.
+type seconds float64
+
+// after reports whether the time is known and later than t.
+func (s *seconds) after(t time.Time) bool {
+	return s != nil && float64(*s) > float64(t.UnixNano())/1e9
+}
+
+// types are the kinds of token that say who somebody is, or what somebody may do. Others, such as the notice of a logout,
+// have the same signature and mean something else.
+var types = []string{"", "jwt", "at+jwt"}
+
+// checkHeader refuses a token whose header could be read in two ways, or has a say in how it is verified.
+func checkHeader(token string) error {
+	parts := strings.Split(token, ".")
+	for _, part := range parts {
+		if _, err := base64.RawURLEncoding.Strict().DecodeString(part); err != nil || part == "" {
+			return errors.New("a part of it is not base64url")
+		}
+	}
+	b, _ := base64.RawURLEncoding.DecodeString(parts[0])
+	var h map[string]any
+	if err := json.Unmarshal(b, &h); err != nil {
+		return errors.New("its header is not JSON that can be read in one way only")
+	}
+	for _, name := range []string{"crit", "b64", "jwk", "jku", "x5c", "x5u", "zip"} {
+		if _, there := h[name]; there {
+			return errors.New(`its header has "` + name + `", which is not for a token to say`)
+		}
+	}
+	typ, isText := h["typ"].(string)
+	if _, there := h["typ"]; there && !isText {
+		return errors.New("its header is not one of a token")
+	}
+	if !slices.Contains(types, strings.TrimPrefix(strings.ToLower(typ), "application/")) {
+		return errors.New("it is a signed message of another kind")
+	}
+	return nil
+}

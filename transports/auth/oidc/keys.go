@@ -1,0 +1,188 @@
+package oidc
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/credentials"
+)
+
+const (
+	fetchPace  = 10 * time.Second // least time between two fetches, whoever brings tokens nobody signed
+	fetchAfter = 5 * time.Minute  // a key that the issuer has withdrawn is good for so long
+)
+
+// keys is the issuer's public keys, for the library to verify signatures with. Its own set would never ask for withdrawn
+// keys again, and would ask for unknown ones as often as strangers like.
+type keys struct {
+	file     *credentials.Source[[]key] // or:
+	fetch    func(context.Context) ([]byte, error)
+	now      func() time.Time
+	fetching chan struct{} // held by who fetches
+
+	mu    sync.Mutex // never held while waiting
+	set   []key
+	read  time.Time // when set was fetched
+	tried time.Time // when that was last tried, the first time apart
+}
+
+type key struct {
+	id, alg string
+	public  any
+}
+
+// VerifySignature returns the payload of a token that one of the keys has signed.
+func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+	jws, err := jose.ParseSignedCompact(token, signatures())
+	if err != nil {
+		return nil, errors.New("not a signed token")
+	}
+	h := jws.Signatures[0].Protected
+	public, err := k.find(ctx, h.KeyID, h.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	return jws.Verify(public)
+}
+
+func signatures() (all []jose.SignatureAlgorithm) {
+	for _, alg := range algorithms {
+		all = append(all, jose.SignatureAlgorithm(alg))
+	}
+	return all
+}
+
+// find returns the one key that a token names.
+func (k *keys) find(ctx context.Context, id, alg string) (any, error) {
+	if k.file != nil {
+		return pick(k.file.Get(), id, alg)
+	}
+	set, old := k.current()
+	public, err := pick(set, id, alg)
+	if err == nil && !old {
+		return public, nil
+	}
+	if err == nil { // one goroutine sees whether the key is still there, the others need not wait
+		select {
+		case k.fetching <- struct{}{}:
+		default:
+			return public, nil
+		}
+	} else {
+		select {
+		case k.fetching <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	defer func() { <-k.fetching }()
+	if k.due() {
+		// What was known before stays in force. Whoever hangs up meanwhile must not spoil it for the others.
+		_ = k.refresh(context.WithoutCancel(ctx))
+	}
+	set, _ = k.current()
+	return pick(set, id, alg)
+}
+
+func (k *keys) current() (set []key, old bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.set, k.now().Sub(k.read) > fetchAfter
+}
+
+// due reports whether the keys may be fetched again, and counts that as tried.
+func (k *keys) due() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now := k.now(); now.Sub(k.tried) >= fetchPace {
+		k.tried = now
+		return true
+	}
+	return false
+}
+
+func (k *keys) refresh(ctx context.Context) error {
+	b, err := k.fetch(ctx)
+	if err != nil {
+		return err
+	}
+	set, err := parseKeys(b)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.set, k.read = set, k.now()
+	return nil
+}
+
+// pick returns the key of that id, or the only one that fits where the token names none.
+func pick(set []key, id, alg string) (public any, err error) {
+	for _, k := range set {
+		if id != "" && k.id != id || k.alg != "" && k.alg != alg || !fits(k.public, alg) {
+			continue
+		}
+		if public != nil {
+			return nil, errors.New("the issuer has several keys that it could be signed with")
+		}
+		public = k.public
+	}
+	if public == nil {
+		return nil, errors.New("the issuer has no such key")
+	}
+	return public, nil
+}
+
+func fits(public any, alg string) bool {
+	switch p := public.(type) {
+	case *rsa.PublicKey:
+		return strings.HasPrefix(alg, "RS") || strings.HasPrefix(alg, "PS")
+	case *ecdsa.PublicKey:
+		return alg == map[int]string{256: "ES256", 384: "ES384", 521: "ES512"}[p.Curve.Params().BitSize]
+	case ed25519.PublicKey:
+		return alg == "EdDSA"
+	}
+	return false
+}
+
+// parseKeys reads a JWK set (RFC 7517). Keys of kinds that are not ours, and those not made to sign, are left out.
+func parseKeys(b []byte) (set []key, err error) {
+	var raw struct {
+		Keys []jsontext.Value `json:"keys"`
+	}
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return nil, errors.New("not a JWK set, which is a JSON object with keys")
+	}
+	for _, one := range raw.Keys {
+		var about struct {
+			Use string   `json:"use"`
+			Ops []string `json:"key_ops"`
+		}
+		var k jose.JSONWebKey
+		if json.Unmarshal(one, &about) != nil || k.UnmarshalJSON(one) != nil || !k.IsPublic() || !k.Valid() {
+			continue
+		}
+		if p, ok := k.Key.(*rsa.PublicKey); ok && p.N.BitLen() < 2048 {
+			continue
+		}
+		if about.Use != "" && about.Use != "sig" || about.Ops != nil && !slices.Contains(about.Ops, "verify") {
+			continue
+		}
+		set = append(set, key{k.KeyID, k.Algorithm, k.Key})
+	}
+	if len(set) == 0 {
+		return nil, errors.New("it has no public key to verify signatures with")
+	}
+	return set, nil
+}

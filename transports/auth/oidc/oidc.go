@@ -1,0 +1,187 @@
+// Package oidc knows peers by tokens that an OpenID Connect issuer signed (§10.3.1). It is a package of its own, so that
+// only those who import it have its dependencies.
+package oidc
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	upstream "github.com/coreos/go-oidc/v3/oidc"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/transports/auth"
+)
+
+// Config says whose tokens are good.
+type Config struct {
+	// Issuer is the address of the issuer, letter for letter as it is in tokens: https, or http on loopback.
+	Issuer string
+	// Audience is the name that the issuer knows this producer by. Tokens for others are refused, also those that a peer
+	// got to sign in somewhere else.
+	Audience string
+	// Keys is where the issuer's public keys are, a JWK set: an https URL, or a file, which is read again when it has
+	// changed. If empty, the issuer is asked where they are.
+	Keys string
+	// Allow has the last word about a token that is valid. Its error is answered as aaep.AuthorizationDenied and goes to
+	// the log; claims are what the token says. It is called from many goroutines at once. If nil, every valid token will
+	// do.
+	Allow func(claims map[string]any) error
+	// TLS is for the way to the issuer, where the system's roots are not the right ones.
+	TLS *tls.Config
+}
+
+// leeway is how far the clocks of issuer and producer may be apart.
+const leeway = 30 * time.Second
+
+// algorithms are those with a public key. There is no "none", and no shared secret that a public key could be taken for.
+var algorithms = []string{upstream.RS256, upstream.RS384, upstream.RS512, upstream.PS256, upstream.PS384, upstream.PS512,
+	upstream.ES256, upstream.ES384, upstream.ES512, upstream.EdDSA}
+
+// New makes an Authenticator for bearer tokens that are signed (JWT). The principal is the issuer, "#" and the token's
+// subject. A bearer token of another shape is auth.ErrNone.
+//
+// New asks the issuer for its keys and returns an error if it gets none; ctx bounds that, and so does a limit of five
+// seconds for each of at most two requests. No redirect to another origin is followed. Keys are asked for again when a
+// token names one that is not known, at most every ten seconds, and when they are five minutes old. While the issuer
+// cannot be reached those from before stay in force.
+//
+// A token is verified where a request comes in. It is refused unless it has an expiry that is not past, the issuer and
+// the audience, a subject, and the signature of exactly one of the issuer's keys; the clocks may be 30 seconds apart.
+func New(ctx context.Context, c Config) (auth.Authenticator, error) {
+	v, err := newVerifier(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("oidc: %w", err)
+	}
+	return v.authenticate, nil
+}
+
+type verifier struct {
+	Config
+	keys   *keys
+	tokens *upstream.IDTokenVerifier
+	now    func() time.Time
+}
+
+func newVerifier(ctx context.Context, c Config) (*verifier, error) {
+	if c.Audience == "" {
+		return nil, errors.New("Config.Audience is empty: tokens that were made for others would be good")
+	}
+	if err := address(c.Issuer); err != nil {
+		return nil, fmt.Errorf("Config.Issuer %w", err)
+	}
+	v := &verifier{Config: c, now: time.Now}
+	v.keys = &keys{now: func() time.Time { return v.now() }, fetching: make(chan struct{}, 1)}
+	if err := v.locate(ctx); err != nil {
+		return nil, err
+	}
+	v.tokens = upstream.NewVerifier(c.Issuer, v.keys, &upstream.Config{
+		ClientID: c.Audience, SupportedSigningAlgs: algorithms,
+		Now: func() time.Time { return v.now().Add(-leeway) },
+	})
+	return v, nil
+}
+
+// locate finds the keys, and reads them once.
+func (v *verifier) locate(ctx context.Context) error {
+	client := newClient(v.TLS)
+	at := v.Keys
+	switch {
+	case at != "" && !strings.Contains(at, "://"):
+		file, err := credentials.NewSource(nil, credentials.ReadFile, func(contents [][]byte) ([]key, error) { return parseKeys(contents[0]) }, at)
+		if err != nil {
+			return fmt.Errorf("the keys in %s: %w", at, err)
+		}
+		v.keys.file = file
+		return nil
+	case at == "":
+		issuer, err := upstream.NewProvider(upstream.ClientContext(ctx, client), v.Issuer)
+		var known struct {
+			Keys string `json:"jwks_uri"`
+		}
+		if err == nil {
+			err = issuer.Claims(&known)
+		}
+		if err != nil {
+			return fmt.Errorf("the issuer %s does not say where its keys are: %s; if it cannot, give Config.Keys", v.Issuer, credentials.OneLine(err.Error()))
+		}
+		at = known.Keys
+	}
+	if err := address(at); err != nil {
+		return fmt.Errorf("the address of the keys %w", err)
+	}
+	v.keys.fetch = func(ctx context.Context) ([]byte, error) { return get(ctx, client, at) }
+	if err := v.keys.refresh(ctx); err != nil {
+		return fmt.Errorf("the keys at %s: %w", credentials.OneLine(at), err)
+	}
+	return nil
+}
+
+// address refuses what could not be asked in safety.
+func address(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("is not an https URL, such as https://login.example")
+	case u.Scheme == "http" && !httpguard.LoopbackName(u.Hostname()):
+		return errors.New("is not https, and not on this machine: anyone on the way could make tokens")
+	}
+	return nil
+}
+
+func (v *verifier) authenticate(r *http.Request) (string, error) {
+	token, err := credentials.Bearer(r)
+	if err != nil {
+		return "", err
+	}
+	if !credentials.Signed(token) {
+		return "", auth.ErrNone
+	}
+	subject, err := v.verify(r.Context(), token)
+	if err != nil {
+		return "", fmt.Errorf("oidc: the token is refused: %w", err)
+	}
+	principal := v.Issuer + "#" + subject
+	if err := credentials.CheckPrincipal(principal); err != nil {
+		return "", err
+	}
+	return principal, nil
+}
+
+// verify returns the subject of a good token. The token is read twice, by the library and strictly: where the two could
+// differ, in repeated names or in names that differ in case, the token is refused (INV-33).
+func (v *verifier) verify(ctx context.Context, token string) (subject string, err error) {
+	if err := checkHeader(token); err != nil {
+		return "", err
+	}
+	t, err := v.tokens.Verify(ctx, token)
+	if err != nil {
+		return "", errors.New(credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
+	}
+	var c claims
+	if err := t.Claims(&c); err != nil {
+		return "", errors.New("what it says can be read in more than one way")
+	}
+	now := v.now()
+	switch {
+	case c.Issuer != v.Issuer || !c.Audience.has(v.Audience) || c.Subject == "" || c.Subject != t.Subject || !c.Expiry.after(now.Add(-leeway)):
+		return "", errors.New("it does not say who issued it, to whom, for whom and until when")
+	case c.NotBefore.after(now.Add(leeway)):
+		return "", errors.New("it is not valid yet")
+	case c.IssuedAt.after(now.Add(leeway)):
+		return "", errors.New("it was made in the future")
+	}
+	if v.Allow != nil {
+		if err := v.Allow(c.all); err != nil {
+			return "", fmt.Errorf("%w: %w", aaep.AuthorizationDenied, err)
+		}
+	}
+	return c.Subject, nil
+}

@@ -1,0 +1,85 @@
+package auth
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/aaep-go/aaep/internal/credentials"
+)
+
+// ServerTLS makes the TLS of a listener from a certificate and its key in PEM: version 1.2 or better (§8.2.8), HTTP/2 or
+// HTTP/1.1. With a file of client CAs, clients that show a certificate of theirs are known to ClientCertificate, and a
+// certificate of anybody else's ends the handshake; who shows none is let through to the Authenticator. An empty
+// clientCAFile asks nobody.
+//
+// The files are looked at with each handshake and read again when they have changed; connections that are open stay open.
+// If the files do not fit each other, what was read before stays in force and log is told; log may be nil.
+func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.Config, error) {
+	source, err := credentials.NewSource(log, credentials.ReadFile, func(contents [][]byte) (*tls.Config, error) {
+		cert, err := keyPair(certFile, contents[0], contents[1])
+		if err != nil {
+			return nil, err
+		}
+		conf := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{*cert}}
+		if clientCAFile != "" {
+			conf.ClientAuth = tls.VerifyClientCertIfGiven
+			conf.ClientCAs, err = pool(clientCAFile, contents[2])
+		}
+		return conf, err
+	}, certFile, keyFile, clientCAFile)
+	if err != nil {
+		return nil, err
+	}
+	conf := source.Get().Clone()
+	conf.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return source.Get(), nil }
+	return conf, nil
+}
+
+// ClientTLS makes the TLS of a dialer, version 1.2 or better. It trusts the CAs in a file, or those of the system if
+// caFile is empty. With a certificate and its key it answers a listener that asks who is there; those two files are read
+// again when they have changed, as in ServerTLS, and the CAs once.
+func ClientTLS(caFile, certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if caFile != "" {
+		pem, err := credentials.ReadFile(caFile)
+		if err != nil {
+			return nil, err
+		}
+		if conf.RootCAs, err = pool(caFile, pem); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case certFile == "" && keyFile == "":
+		return conf, nil
+	case certFile == "" || keyFile == "":
+		return nil, errors.New("auth: a certificate needs its key, and a key its certificate")
+	}
+	source, err := credentials.NewSource(log, credentials.ReadFile, func(contents [][]byte) (*tls.Certificate, error) {
+		return keyPair(certFile, contents[0], contents[1])
+	}, certFile, keyFile)
+	if err != nil {
+		return nil, err
+	}
+	conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return source.Get(), nil }
+	return conf, nil
+}
+
+func keyPair(certFile string, certPEM, keyPEM []byte) (*tls.Certificate, error) {
+	cert, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("auth: %s and its key: %w", certFile, err)
+	}
+	return &cert, nil
+}
+
+func pool(file string, pem []byte) (*x509.CertPool, error) {
+	p := x509.NewCertPool()
+	if !p.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("auth: %s holds no certificate in PEM", file)
+	}
+	return p, nil
+}

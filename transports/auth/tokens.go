@@ -1,0 +1,149 @@
+package auth
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/aaep-go/aaep/internal/credentials"
+)
+
+// Tokens knows peers by bearer tokens that were agreed on beforehand; byPrincipal has one for each name. They suit
+// development and a handful of peers (§10.3.1 discourages such keys); package auth/oidc suits more. A token has at least
+// 22 characters, or 32 if all of them are hexadecimal digits: 128 bits, if they are random. Make one with rand.Text. There
+// are at most 1,000 tokens.
+func Tokens(byPrincipal map[string]string) (Authenticator, error) {
+	var set tokenSet
+	for principal, token := range byPrincipal {
+		if err := set.add(principal, token); err != nil {
+			if credentials.CheckPrincipal(principal) != nil {
+				principal = "a name"
+			}
+			return nil, fmt.Errorf("%w (%s)", err, principal)
+		}
+	}
+	if len(set) == 0 {
+		return nil, errors.New("auth: there are no tokens, so nobody could come in")
+	}
+	return set.authenticate, nil
+}
+
+// TokenFile is as Tokens, for the tokens in a file: on each line a principal, a space and a token. Empty lines and those
+// that begin with # are skipped. A principal may have several tokens, for the time in which one takes the place of
+// another. Nobody but its owner may open the file: its mode is 0600 or less.
+//
+// The file is read again when it has changed. Replace it as a whole, by renaming another over it. If what it becomes is
+// not right, or holds no token, the tokens from before stay in force and log is told; log may be nil.
+func TokenFile(path string, log *slog.Logger) (Authenticator, error) {
+	source, err := credentials.NewSource(log, credentials.ReadPrivate, func(contents [][]byte) (tokenSet, error) {
+		set, err := parseTokens(contents[0])
+		if err != nil {
+			return nil, fmt.Errorf("auth: %s: %w", path, err)
+		}
+		return set, nil
+	}, path)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *http.Request) (string, error) { return source.Get().authenticate(r) }, nil
+}
+
+// A tokenSet holds no token, only what tells whether one is in it.
+type tokenSet []struct {
+	sum       [sha256.Size]byte
+	principal string
+}
+
+func (s tokenSet) authenticate(r *http.Request) (string, error) {
+	token, err := credentials.Bearer(r)
+	if err != nil {
+		return "", err
+	}
+	if credentials.Signed(token) {
+		return "", ErrNone
+	}
+	if principal := s.find(token); principal != "" {
+		return principal, nil
+	}
+	return "", errors.New("auth: the token is not known")
+}
+
+// find takes the same time whichever token is in the set, and however much of one was guessed (INV-48).
+func (s tokenSet) find(token string) (principal string) {
+	sum := sha256.Sum256([]byte(token))
+	at := -1
+	for i := range s {
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], s[i].sum[:]), i, at)
+	}
+	if at < 0 {
+		return ""
+	}
+	return s[at].principal
+}
+
+func (s *tokenSet) add(principal, token string) error {
+	if err := credentials.CheckPrincipal(principal); err != nil {
+		return err
+	}
+	if err := credentials.CheckToken(token); err != nil {
+		return err
+	}
+	switch {
+	case guessable(token):
+		return errors.New("auth: a token could be guessed; make one with: openssl rand -hex 32")
+	case credentials.Signed(token):
+		return errors.New("auth: a token has three parts with dots between them and would be taken for a signed one; make one with: openssl rand -hex 32")
+	case s.find(token) != "":
+		return errors.New("auth: a token is there twice")
+	case len(*s) == maxTokens:
+		return fmt.Errorf("auth: there are more than %d tokens", maxTokens)
+	}
+	*s = append(*s, struct {
+		sum       [sha256.Size]byte
+		principal string
+	}{sha256.Sum256([]byte(token)), principal})
+	return nil
+}
+
+// maxTokens bounds what one request costs, since each token is compared with all of them.
+const maxTokens = 1000
+
+// guessable reports whether a token is too short for 128 bits, or was made by leaning on a key.
+func guessable(token string) bool {
+	least := 22
+	if strings.Trim(token, "0123456789abcdefABCDEF") == "" {
+		least = 32
+	}
+	different := map[byte]bool{}
+	for _, c := range []byte(token) {
+		different[c] = true
+	}
+	return len(token) < least || len(different) < 8
+}
+
+func parseTokens(text []byte) (tokenSet, error) {
+	var set tokenSet
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		fields := strings.Fields(string(line))
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) != 2 {
+			return nil, fmt.Errorf("line %d: want a principal, a space and a token", n)
+		}
+		if err := set.add(fields[0], fields[1]); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if len(set) == 0 {
+		return nil, errors.New("there are no tokens, so nobody could come in")
+	}
+	return set, nil
+}

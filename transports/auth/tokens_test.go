@@ -1,0 +1,173 @@
+package auth_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/aaep-go/aaep/transports/auth"
+)
+
+// TR-015, SEC-016
+func TestTokens(t *testing.T) {
+	a, err := auth.Tokens(map[string]string{"ada": tokenA, "bob": tokenB})
+	check(t, err)
+	for _, tt := range []struct {
+		name string
+		r    *http.Request
+		want string
+		none bool
+	}{
+		{"the first", with("Bearer " + tokenA), "ada", false},
+		{"the second", with("bearer " + tokenB), "bob", false},
+		{"nothing", with(), "", true},
+		{"another scheme", with("Basic " + tokenA), "", true},
+		{"a signed token", with("Bearer eyJ9.e30.c2ln"), "", true},
+		{"an unknown one", with("Bearer " + tokenC), "", false},
+		{"a beginning", with("Bearer " + tokenA[:31]), "", false},
+		{"more than one", with("Bearer " + tokenA + "0"), "", false},
+		{"other letters", with("Bearer " + strings.ToUpper(tokenA)), "", false},
+		{"two headers", with("Bearer "+tokenA, "Bearer "+tokenB), "", false},
+		{"the principal", with("Bearer ada"), "", false},
+	} {
+		got, err := a(tt.r)
+		if got != tt.want || (err == nil) != (tt.want != "") || errors.Is(err, auth.ErrNone) != tt.none {
+			t.Errorf("%s: %q, %v", tt.name, got, err)
+		}
+	}
+}
+
+// refused are sets that nobody should run with, by what is wrong with them.
+var refused = map[string]map[string]string{
+	"no tokens":          {},
+	"openssl rand":       {"ada": "short-token"},
+	"could be guessed":   {"ada": strings.Repeat("0123456789abcdef", 2)[:31]}, // 124 bits
+	"be guessed":         {"ada": strings.Repeat("ab", 40)},
+	"there twice":        {"ada": tokenA, "bob": tokenA},
+	"three parts":        {"ada": "a07Kx2.Lq9Zr4Tt.Wm1VbYc8"},
+	"that no token has":  {"ada": tokenA + "\""},
+	"name is empty":      {"": tokenA},
+	"cannot be seen":     {"a\x1b[2Jda": tokenA},
+	"more than 512":      {strings.Repeat("a", 513): tokenA},
+	"bearer token is em": {"ada": ""},
+}
+
+// Weak sets are refused, with a way out and without repeating a token. INV-37
+func TestTokensRefused(t *testing.T) {
+	for want, set := range refused {
+		_, err := auth.Tokens(set)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want an error with %q", set, err, want)
+			continue
+		}
+		for principal, token := range set {
+			if token != "" && strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "\x1b") || len(err.Error()) > 300 {
+				t.Errorf("the error tells too much of %q: %v", principal, err)
+			}
+		}
+	}
+	for _, token := range []string{"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789abcdef0123456789abcdef", "a07Kx2-Lq9_Zr4TtWm1VbY"} { // rand.Text, 16 bytes in hex and in base64
+		if _, err := auth.Tokens(map[string]string{"ada": token}); err != nil {
+			t.Errorf("a token of 128 bits: %v", err)
+		}
+	}
+	many := map[string]string{}
+	for i := range 1001 {
+		many[fmt.Sprint("p", i)] = fmt.Sprintf("%s%04d", tokenA, i)
+	}
+	if _, err := auth.Tokens(many); err == nil || !strings.Contains(err.Error(), "1000") {
+		t.Errorf("%d tokens: %v", len(many), err)
+	}
+	delete(many, "p1000")
+	if _, err := auth.Tokens(many); err != nil {
+		t.Errorf("%d tokens: %v", len(many), err)
+	}
+}
+
+// Tokens change while the listener runs. What is not right changes nothing.
+func TestTokenFile(t *testing.T) {
+	log := &journal{}
+	path := file(t, "# readers\n\nada "+tokenA+"\r\n  bob\t"+tokenB+"  \n")
+	a, err := auth.TokenFile(path, log.logger())
+	check(t, err)
+	knows := func(what, token, want string) {
+		t.Helper()
+		if got, err := a(with("Bearer " + token)); got != want {
+			t.Errorf("%s: %q, %v; want %q", what, got, err, want)
+		}
+	}
+	knows("the file", tokenA, "ada")
+	knows("the file", tokenB, "bob")
+	write(t, path, []byte("ada "+tokenA+"\nada "+tokenC+"\n"))
+	knows("while a token is replaced", tokenA, "ada")
+	knows("while a token is replaced", tokenC, "ada")
+	knows("taken out", tokenB, "")
+	write(t, path, []byte("ada "+tokenC))
+	knows("after that", tokenA, "")
+	knows("after that", tokenC, "ada")
+	for what, text := range map[string]string{
+		"empty": "", "comments": "# ada " + tokenA, "half a line": "ada " + tokenA[:10], "no token": "ada",
+		"three words": "ada " + tokenA + " x", "a name twice": "ada " + tokenA + "\nbob " + tokenA,
+	} {
+		before := log.String()
+		write(t, path, []byte(text))
+		knows(what, tokenC, "ada")
+		knows(what, tokenA, "")
+		if told := strings.TrimPrefix(log.String(), before); strings.Count(told, "\n") != 1 || !strings.Contains(told, "level=ERROR") || strings.Contains(told, tokenA[:10]) {
+			t.Errorf("%s: the log got %q, want one error without a token", what, told)
+		}
+		if _, err := auth.TokenFile(path, nil); err == nil || strings.Contains(err.Error(), tokenA[:10]) {
+			t.Errorf("%s, at the start: %v", what, err)
+		}
+	}
+	write(t, path, []byte("bob "+tokenB))
+	knows("mended", tokenB, "bob")
+	knows("mended", tokenC, "")
+	if runtime.GOOS != "windows" {
+		check(t, os.Chmod(path, 0o644))
+		if _, err := auth.TokenFile(path, nil); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+			t.Errorf("a file that others may read: %v", err)
+		}
+	}
+	if _, err := auth.TokenFile(path+"x", nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// TR-015
+func TestBearer(t *testing.T) {
+	h, err := auth.Bearer(tokenA)(t.Context())
+	if err != nil || h.Get("Authorization") != "Bearer "+tokenA {
+		t.Errorf("%v, %v", h, err)
+	}
+	for _, bad := range []string{"", "a b", "a\r\nX-Admin: yes"} {
+		if h, err := auth.Bearer(bad)(t.Context()); err == nil || len(bad) > 0 && strings.Contains(err.Error(), bad) {
+			t.Errorf("%q: %v, %v", bad, h, err)
+		}
+	}
+	path := file(t, tokenA+"\n")
+	give := auth.BearerFile(path)
+	for _, token := range []string{tokenA, tokenB, tokenC} {
+		write(t, path, []byte(token+"\n"))
+		if h, err := give(t.Context()); err != nil || h.Get("Authorization") != "Bearer "+token {
+			t.Errorf("%v, %v; want %s", h, err, token)
+		}
+	}
+	write(t, path, []byte(tokenA+"\n"+tokenB))
+	if h, err := give(t.Context()); err == nil || strings.Contains(err.Error(), tokenA) {
+		t.Errorf("a file with two tokens: %v, %v", h, err)
+	}
+	if _, err := auth.BearerFile(path + "x")(t.Context()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if runtime.GOOS != "windows" {
+		check(t, os.Chmod(path, 0o640))
+		if _, err := give(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+			t.Errorf("a file that others may read: %v", err)
+		}
+	}
+}
