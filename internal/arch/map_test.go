@@ -166,6 +166,11 @@ var theMap = []folder{
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},
 	{
+		path:   "subscriber/discover",
+		arrows: []string{"manifest", "transports", "transports/ipc", "transports/sse", "transports/websocket", "internal/httpguard"},
+		why:    "it knows the usual transports by name, and is the only part of the subscriber to do so",
+	},
+	{
 		path:   "internal/segmentio",
 		arrows: []string{".", "coalesce"},
 		why:    "it shows what coalesce makes of a text, and can do nothing that coalesce cannot",

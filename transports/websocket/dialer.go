@@ -19,9 +19,9 @@ import (
 // Dialer reaches a producer.
 type Dialer struct {
 	// URL is the producer's address, "ws://127.0.0.1:8080" or "wss://agent.example/aaep/v1/ws". Without a path,
-	// DefaultPath is used.
+	// DefaultPath is used. Ws without encryption is for this machine only.
 	URL string
-	// Header is sent with the request: credentials, for example. Credentials go to wss and to loopback only.
+	// Header is sent with the request.
 	Header http.Header
 	// Credentials are asked for at each Dial and go with the request, in the place of what Header has under the same
 	// names: auth.BearerFile makes one, for example. They go to the host of URL only, by wss or on this machine. An error
@@ -44,9 +44,8 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if u.Path == "" || u.Path == "/" {
 		u.Path = DefaultPath
 	}
-	secret := d.Credentials != nil || len(d.Header.Values("Authorization"))+len(d.Header.Values("Cookie")) > 0
-	if u.Scheme == "ws" && secret && !httpguard.LoopbackName(u.Hostname()) {
-		return nil, errors.New("websocket: credentials are not sent in clear; use wss")
+	if u.Scheme == "ws" && !httpguard.LoopbackName(u.Hostname()) {
+		return nil, fmt.Errorf("websocket: %s is not this machine and ws is not encrypted; use wss", u.Host)
 	}
 	header := d.Header.Clone()
 	if d.Credentials != nil {

@@ -1,0 +1,227 @@
+// Package discover finds the ways to an agent: it reads the address that a user gave, asks the agent's manifest which
+// transports there are (§5.10.2), and makes a dialer of each, in the user's order.
+//
+//	ways, err := discover.Ways(ctx, "https://bank.example", discover.Options{})
+//	sub, err := subscriber.Dial(ctx, ways[0].Dialer, subscriber.Config{…, Fallback: discover.Dialers(ways[1:])})
+//
+// A way never leaves the machine, the host or the encryption of the address that the user gave: what the manifest says
+// beyond that is passed over.
+package discover
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/ipc"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+// The schemes of addresses that are no URLs of the web.
+const (
+	UnixScheme = "unix:" // and a socket's path, or an agent's id for the usual place
+	PipeScheme = "pipe:" // and a Windows pipe's path, or an agent's id
+)
+
+// Usual is the order in which transports are tried where the user has none: the one that goes on after a cut comes first.
+var Usual = []string{manifest.SSE, manifest.WebSocket, manifest.Unix, manifest.Pipe}
+
+// Options say what the user wants, and who they are. The zero Options take the usual order.
+type Options struct {
+	// Transports are the names of those that may be used, best first. Nil is Usual.
+	Transports []string
+	// Credentials and TLS are for transports over the network; see sse.Dialer.
+	Credentials func(context.Context) (http.Header, error)
+	TLS         *tls.Config
+	// More makes dialers for transports of other modules, such as gRPC, by their names: of the endpoint in the manifest.
+	More map[string]func(at *url.URL) transports.Dialer
+	// Logger receives diagnostics. Nil discards them.
+	Logger *slog.Logger
+}
+
+// Way is one way to an agent.
+type Way struct {
+	// Transport is its name, as in a manifest.
+	Transport string
+	// Address is where it leads.
+	Address string
+	Dialer  transports.Dialer
+}
+
+// Dialers are those of the ways, for subscriber.Config.Fallback.
+func Dialers(ways []Way) []transports.Dialer {
+	var all []transports.Dialer
+	for _, w := range ways {
+		all = append(all, w.Dialer)
+	}
+	return all
+}
+
+// Ways returns the ways to the agent at an address: at least one, or an error that says what was wrong and what would be
+// right. "https://bank.example" asks for a manifest, which takes at most ten seconds, and does without where there is none;
+// http is for this machine only. An address with a path, "wss://…", "unix:…" and "pipe:…" are the one way they name.
+// Connections are made by the dialers.
+func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Transports == nil {
+		o.Transports = Usual
+	}
+	if scheme, name, ok := local(address); ok {
+		way, err := o.local(scheme, name)
+		return []Way{way}, err
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Opaque != "" || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme):
+		return nil, fmt.Errorf("discover: %q is no address such as http://127.0.0.1:8080, wss://agent.example or unix:planner", address)
+	case u.User != nil:
+		return nil, fmt.Errorf("discover: an address holds no credentials; give them in another way")
+	case strings.HasPrefix(u.Scheme, "ws"):
+		return []Way{o.socket(u)}, nil
+	case u.Path != "" && u.Path != "/":
+		return []Way{o.events(u)}, nil
+	}
+	origin := &url.URL{Scheme: u.Scheme, Host: u.Host}
+	published, err := o.manifest(ctx, origin)
+	if err != nil {
+		return nil, err
+	}
+	var ways []Way
+	for _, name := range o.Transports {
+		at, ok := published[name]
+		if !ok {
+			continue
+		}
+		if way, ok := o.way(name, at, origin); ok {
+			ways = append(ways, way)
+		} else {
+			o.Logger.Warn("discover: a way was passed over", "transport", name, "address", at.Address)
+		}
+	}
+	if ways == nil {
+		return nil, fmt.Errorf("discover: the agent at %s is not reached over %s; it serves %s", origin, strings.Join(o.Transports, ", "), strings.Join(names(published), ", "))
+	}
+	return ways, nil
+}
+
+// local parts an address on this machine into its scheme and its name.
+func local(address string) (scheme, name string, ok bool) {
+	for _, scheme := range []string{UnixScheme, PipeScheme} {
+		if name, ok := strings.CutPrefix(address, scheme); ok {
+			return scheme, name, true
+		}
+	}
+	return "", "", false
+}
+
+func (o *Options) local(scheme, name string) (Way, error) {
+	path, err := SocketPath(name)
+	transport := manifest.Unix
+	if scheme == PipeScheme {
+		transport = manifest.Pipe
+	}
+	return Way{transport, scheme + path, ipc.Dialer{Path: path}}, err
+}
+
+// SocketPath completes an agent's id to the path of its socket or pipe; a path stays as it is.
+func SocketPath(name string) (string, error) {
+	switch {
+	case name == "":
+		return "", fmt.Errorf("discover: give the name or path of a socket, such as %splanner", UnixScheme)
+	case strings.ContainsAny(name, `/\`):
+		return name, nil
+	}
+	return ipc.Path(name)
+}
+
+func (o *Options) events(u *url.URL) Way {
+	return Way{manifest.SSE, u.String(), sse.Dialer{URL: u.String(), Credentials: o.Credentials, TLS: o.TLS, Logger: o.Logger}}
+}
+
+func (o *Options) socket(u *url.URL) Way {
+	return Way{manifest.WebSocket, u.String(), websocket.Dialer{URL: u.String(), Credentials: o.Credentials, TLS: o.TLS}}
+}
+
+// manifest returns where the transports are. An agent without a manifest has its transports at the usual paths, if any.
+func (o *Options) manifest(ctx context.Context, origin *url.URL) (map[string]manifest.Endpoint, error) {
+	usual := map[string]manifest.Endpoint{manifest.SSE: {Address: sse.DefaultPrefix}, manifest.WebSocket: {Address: websocket.DefaultPath}}
+	data, err := manifest.Discover(ctx, origin.String(), o.TLS)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var m *manifest.Manifest
+	if err == nil {
+		m, err = manifest.Parse(data)
+	}
+	if err != nil {
+		o.Logger.Info("discover: no manifest", "error", err)
+		return usual, nil
+	}
+	served, err := m.Endpoints()
+	if err != nil {
+		o.Logger.Warn("discover: the manifest does not say where the transports are", "error", err)
+	}
+	published := map[string]manifest.Endpoint{}
+	for _, name := range m.TransportsSupported {
+		if at, ok := served[name]; ok {
+			published[name] = at
+		} else if at, ok := usual[name]; ok {
+			published[name] = at
+		}
+	}
+	return published, nil
+}
+
+// way is the way that an endpoint names, if it stays where the user was: on this machine, or on that host and encrypted.
+func (o *Options) way(name string, at manifest.Endpoint, origin *url.URL) (Way, bool) {
+	here := httpguard.LoopbackName(origin.Hostname())
+	if scheme, path, ok := local(at.Address); ok {
+		way, err := o.local(scheme, path)
+		return way, here && err == nil && way.Transport == name
+	}
+	ref, err := url.Parse(at.Address)
+	if err != nil {
+		return Way{}, false
+	}
+	u := origin.ResolveReference(ref)
+	secure := u.Scheme == "https" || u.Scheme == "wss"
+	if !strings.EqualFold(u.Hostname(), origin.Hostname()) || u.User != nil || u.Opaque != "" || !secure && (!here || origin.Scheme == "https") {
+		return Way{}, false
+	}
+	switch more := o.More[name]; {
+	case name == manifest.SSE && (u.Scheme == "https" || u.Scheme == "http") && u.Host == origin.Host:
+		return o.events(u), true
+	case name == manifest.WebSocket && u.Host == origin.Host:
+		u.Scheme = "ws"
+		if secure {
+			u.Scheme = "wss"
+		}
+		return o.socket(u), true
+	case more != nil: // a transport of another module may have a port of its own
+		return Way{name, u.String(), more(u)}, true
+	}
+	return Way{}, false
+}
+
+func names(published map[string]manifest.Endpoint) []string {
+	var all []string
+	for name := range published {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	if all == nil {
+		all = []string{"nothing"}
+	}
+	return all
+}
