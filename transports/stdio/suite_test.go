@@ -134,10 +134,11 @@ var children = map[string]func() int{
 		}
 		return 0
 	},
-	"exit": func() int { return 3 },
-	"late": func() int { time.Sleep(50 * time.Millisecond); fmt.Println(`{"type":"x"}`); return 3 },
-	"torn": func() int { fmt.Print(`{"type":"x"`); return 0 },
-	"mute": func() int { time.Sleep(time.Hour); return 0 },
+	"agent": agent,
+	"exit":  func() int { return 3 },
+	"late":  func() int { time.Sleep(50 * time.Millisecond); fmt.Println(`{"type":"x"}`); return 3 },
+	"torn":  func() int { fmt.Print(`{"type":"x"`); return 0 },
+	"mute":  func() int { time.Sleep(time.Hour); return 0 },
 	"closed": func() int { // its output ends before it does
 		os.Stdout.Close()
 		io.Copy(io.Discard, os.Stdin)
