@@ -138,6 +138,12 @@ var theMap = []folder{
 		why:    "only those who import it get what it takes to verify signed tokens",
 	},
 	{
+		path:   "transports/stdio",
+		arrows: []string{".", "transports", "internal/duplex"},
+		others: []string{"github.com/go-json-experiment/json", "github.com/sourcegraph/jsonrpc2", "golang.org/x/sys"},
+		why:    "a transport carries messages and knows neither half, nor what a message means",
+	},
+	{
 		path:   "transports/transporttest",
 		arrows: []string{"transports"},
 		why:    "whoever writes a transport tests it with nothing but the interface",

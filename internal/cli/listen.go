@@ -17,9 +17,10 @@ import (
 
 func listenCommand() *cobra.Command {
 	var asJSON, noReply bool
+	var program string
 	var ask *asking
 	cmd := &cobra.Command{
-		Use:   "listen ADDRESS",
+		Use:   "listen (ADDRESS | --exec COMMAND)",
 		Short: "Follow an agent: hear what it says, sentence by sentence, and answer its questions",
 		Long: `listen follows the agent at ADDRESS and prints one line for each thing there is to know. When the agent asks,
 type your answer and press Enter. What you do not answer is decided as the question says.
@@ -29,22 +30,30 @@ answer, with /more; /help lists them.
 
 --as asks for what suits a device. What a profile says goes over that, and what the other flags say over both.
 
-When the link breaks, listen mends it; when the agent comes back, listen follows it again. Ctrl-C ends.`,
+When the link breaks, listen mends it; when the agent comes back, listen follows it again. Ctrl-C ends.
+
+With --exec it starts the agent itself and speaks with it over its standard input and output; when one ends, so does the
+other, and nothing starts the agent again. COMMAND is split at spaces; quotes, single or double, keep what is between
+them together. No shell reads it.`,
 		Example: `  aaep listen http://127.0.0.1:8080
   aaep listen --as braille --cells 20 --language es,en http://127.0.0.1:8080
   aaep listen ws://127.0.0.1:8080
   aaep listen unix:planner
+  aaep listen --exec "aaep run --stdio -- some-llm 'Plan my week'"
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 {
+			if (len(args) == 1) != (program != "") && len(args) < 2 {
 				return nil
 			}
 			return usage("name one agent to follow, for example: aaep listen http://127.0.0.1:8080")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			url, err := address(args[0])
-			if err != nil {
-				return &exitError{exitUsage, err}
+			var url string
+			if program == "" {
+				var err error
+				if url, err = address(args[0]); err != nil {
+					return &exitError{exitUsage, err}
+				}
 			}
 			caps, err := ask.capabilities()
 			if err != nil {
@@ -56,11 +65,15 @@ When the link breaks, listen mends it; when the agent comes back, listen follows
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: asJSON, wanted: caps}
+			if program != "" {
+				return l.listenTo(ctx, program, cmd.InOrStdin(), cmd.ErrOrStderr())
+			}
 			return l.listen(ctx, url, cmd.InOrStdin())
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
+	f.StringVar(&program, "exec", "", "start the agent with this `COMMAND`, and follow it")
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
 	ask = askingFlags(cmd)
 	return cmd
@@ -93,14 +106,17 @@ type listener struct {
 }
 
 func (l *listener) listen(ctx context.Context, url string, stdin io.Reader) error {
-	host, _ := os.Hostname()
-	sub, err := subscriber.Dial(ctx, dialer(url), subscriber.Config{
-		ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version, Capabilities: l.wanted})
+	sub, err := subscriber.Dial(ctx, dialer(url), listenConfig(l.wanted, false))
 	if err != nil {
 		return dialError(ctx, url, err)
 	}
 	defer sub.Close()
 	return l.follow(ctx, sub, readLines(ctx, stdin))
+}
+
+func listenConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
+	host, _ := os.Hostname()
+	return subscriber.Config{ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version, Capabilities: wanted, NoReconnect: once}
 }
 
 // follow tells what comes, and obeys the lines a person types, until ctx or the subscription ends.
@@ -199,6 +215,7 @@ func (l *listener) looked(now subscriber.Status, changed <-chan struct{}) <-chan
 	was := l.link
 	l.link = now
 	switch {
+	case now.Over: // whoever follows tells why
 	case was.Connected && !now.Connected && errors.Is(now.Err, aaep.ProducerShutdown):
 		l.status.say("aaep", "The agent has ended. Waiting for it to come back. Ctrl-C ends.")
 	case was.Connected && !now.Connected:

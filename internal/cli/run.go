@@ -23,9 +23,9 @@ import (
 
 func runCommand() *cobra.Command {
 	var addr, language, name, trail string
-	var wait bool
+	var wait, parent bool
 	cmd := &cobra.Command{
-		Use:   "run [--listen ADDRESS] [-- PROGRAM ARGUMENTS]",
+		Use:   "run [--listen ADDRESS | --stdio] [-- PROGRAM ARGUMENTS]",
 		Short: "Make any program that prints text an accessible agent",
 		Long: `run starts PROGRAM and serves what it prints, as it prints it, to assistive technology. Without a program
 it serves its own standard input. The text also goes to standard output.
@@ -33,12 +33,21 @@ it serves its own standard input. The text also goes to standard output.
 When the program ends, so does run, with the same exit code; any other than 0 is told as an error.
 Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it.
 
+With --stdio it serves the program that started it, over its own standard input and output, so nothing else may go there:
+PROGRAM has no input, and its text goes to nobody else. It is started when it is listened to, and ended when that is over.
+
 With --audit it is put on record which program was started, when it ended and how, and all that the agent asks. What
 cannot be put on record is not started. Read the record with: aaep audit show FILE`,
 		Example: `  aaep run --listen 127.0.0.1:8080 -- some-llm "Plan my week"
   some-llm "Plan my week" | aaep run --listen 127.0.0.1:8080
+  aaep listen --exec "aaep run --stdio -- some-llm 'Plan my week'"
   aaep run --audit trail.jsonl -- some-llm "Plan my week"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if parent {
+				if err := stdioMisused(cmd.InOrStdin(), cmd.OutOrStdout(), args, cmd.Flags().Changed("listen")); err != nil {
+					return err
+				}
+			}
 			if len(args) == 0 {
 				if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 					return usage("nothing to run: name a program after --, or pipe text in.\nSee: aaep run --help")
@@ -60,6 +69,9 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 				name = "program"
 			}
 			r := &runner{args: args, name: name, wait: wait, trail: trail, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
+			if parent {
+				r.parent, r.wait, r.in, r.out = true, true, nil, io.Discard
+			}
 			return r.run(cmd.Context(), addr, language)
 		},
 	}
@@ -69,6 +81,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	f.StringVar(&language, "language", "en-US", "the tag of the language the program prints")
 	f.StringVar(&name, "name", "", "the agent's name (default is the program's)")
 	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")
+	f.BoolVar(&parent, "stdio", false, "serve the program that started this one")
 	f.BoolVar(&wait, "wait", false, "wait for somebody to listen before starting")
 	return cmd
 }
@@ -77,6 +90,7 @@ type runner struct {
 	args   []string
 	name   string
 	wait   bool
+	parent bool   // serve whoever started us
 	trail  string // the name of the file; empty is none
 	audit  *audit.File
 	in     io.Reader
@@ -115,7 +129,13 @@ func (r *runner) run(ctx context.Context, addr, language string) (err error) {
 	if err != nil {
 		return usage("cannot be an agent: %s", plain(err))
 	}
-	at, served, err := serveAt(ctx, addr, p)
+	var at string
+	var served <-chan error
+	if r.parent {
+		ctx, served, err = serveParent(ctx, p)
+	} else {
+		at, served, err = serveAt(ctx, addr, p)
+	}
 	if err != nil {
 		return err
 	}
@@ -125,9 +145,13 @@ func (r *runner) run(ctx context.Context, addr, language string) (err error) {
 		p.Shutdown(ending)
 		<-served
 	}()
-	r.status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", r.name, at))
+	if !r.parent { // who reads our standard error is followed by whoever started us
+		r.status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", r.name, at))
+	}
 	if r.wait {
-		r.status.say("aaep", "Waiting for somebody to listen.")
+		if !r.parent {
+			r.status.say("aaep", "Waiting for somebody to listen.")
+		}
 		if err := p.WaitSubscriber(ctx); err != nil {
 			return &exitError{exitInterrupted, errors.New("interrupted")}
 		}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/stdio"
+)
+
+// childAgent is a program that listen starts. It keeps the link, which knows how the program ended.
+type childAgent struct {
+	stdio.Dialer
+	conn transports.Conn
+}
+
+func (s *childAgent) Dial(ctx context.Context) (transports.Conn, error) {
+	conn, err := s.Dialer.Dial(ctx)
+	if err == nil {
+		s.conn = conn
+	}
+	return conn, err
+}
+
+// listenTo starts an agent and follows it until one of the two ends.
+func (l *listener) listenTo(ctx context.Context, command string, stdin io.Reader, stderr io.Writer) error {
+	args, err := splitWords(command)
+	if err != nil {
+		return usage("--exec %s.\nSee: aaep listen --help", err)
+	}
+	agent := &childAgent{Dialer: stdio.Dialer{Command: func() *exec.Cmd {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Stderr = stderr
+		return cmd
+	}}}
+	// Reaching the agent again would start it again, and do again what it has done.
+	sub, err := subscriber.Dial(ctx, agent, listenConfig(l.wanted, true))
+	if err != nil {
+		return agent.notFollowed(ctx, args[0], err)
+	}
+	err = l.follow(ctx, sub, readLines(ctx, stdin))
+	left := ctx.Err() != nil || l.failed()
+	sub.Close()
+	if left {
+		return err
+	}
+	if how := howEnded(agent.conn.Close()); how != "" {
+		return &exitError{exitFailed, errors.New("the agent " + how)}
+	}
+	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, io.EOF) || err == nil {
+		l.status.say("aaep", "The agent has ended.")
+		return nil
+	}
+	return err
+}
+
+// notFollowed says why an agent that was to be started is not followed.
+func (s *childAgent) notFollowed(ctx context.Context, program string, err error) error {
+	var refused *aaep.Rejection
+	var invalid *aaep.InvalidError
+	if ctx.Err() != nil || errors.As(err, &invalid) {
+		return dialError(ctx, program, err)
+	}
+	if s.conn == nil {
+		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", program, whyNot(err))}
+	}
+	how := howEnded(s.conn.Close())
+	switch {
+	case errors.As(err, &refused):
+		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s", program, sentence(plain(err)))}
+	case how != "" && !errors.Is(err, context.DeadlineExceeded):
+		return &exitError{exitUnreachable, fmt.Errorf("the agent %s", how)}
+	}
+	return &exitError{exitUnreachable, fmt.Errorf("%s does not speak AAEP on its standard output.\nStart it so that it does, or make any program an agent: aaep listen --exec \"aaep run --stdio -- %s\"", program, program)}
+}
+
+// howEnded says how a program ended that failed, or nothing.
+func howEnded(err error) string {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return ""
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return "was ended by a signal: " + status.Signal().String()
+	}
+	return fmt.Sprintf("ended with exit code %d", exit.ExitCode())
+}
+
+// splitWords splits a command into its words, without a shell: spaces part them, and what is between two single or two
+// double quotes is kept as it is. Nothing else means anything, so that a path of Windows does too.
+func splitWords(command string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	var quote rune
+	begun := false
+	for _, r := range command {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, begun = r, true
+		case quote == 0 && (r == ' ' || r == '\t' || r == '\n'):
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	switch {
+	case quote != 0:
+		return nil, fmt.Errorf("has a quote %c that does not end", quote)
+	case len(words) == 0 || words[0] == "":
+		return nil, errors.New("names no program")
+	}
+	return words, nil
+}
+
+// stdioMisused reports what keeps run from serving on its own standard streams.
+func stdioMisused(in io.Reader, out io.Writer, program []string, elsewhere bool) error {
+	person := false
+	for _, s := range []any{in, out} {
+		f, ok := s.(*os.File)
+		person = person || ok && term.IsTerminal(int(f.Fd()))
+	}
+	switch {
+	case elsewhere:
+		return usage("--stdio and --listen are two places to serve; give one of them.\nSee: aaep run --help")
+	case len(program) == 0:
+		return usage("--stdio needs a program: name it after --.\nSee: aaep run --help")
+	case person:
+		return usage("--stdio speaks with the program that started it, and that is you.\nTry: aaep listen --exec \"aaep run --stdio -- %s\"", program[0])
+	}
+	return nil
+}
+
+// serveParent serves p to whoever started this program, on its standard streams. The context ends when that one leaves.
+func serveParent(ctx context.Context, p *producer.Producer) (context.Context, <-chan error, error) {
+	l, err := stdio.Listen(nil)
+	if err != nil {
+		return ctx, nil, &exitError{exitFailed, fmt.Errorf("cannot serve on standard output: %s", innermost(err))}
+	}
+	ctx, leave := context.WithCancelCause(ctx)
+	served := make(chan error, 1)
+	go func() {
+		err := p.Serve(context.WithoutCancel(ctx), l)
+		leave(signalled{syscall.SIGTERM})
+		served <- err
+	}()
+	return ctx, served, nil
+}

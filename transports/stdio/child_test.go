@@ -1,0 +1,192 @@
+//go:build unix
+
+package stdio
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep/transports"
+)
+
+// stray prints in every way there is.
+func stray() {
+	fmt.Println("by fmt")
+	syscall.Write(1, []byte("by descriptor\n"))
+	if out, err := exec.Command("cat").Output(); err != nil || len(out) > 0 { // it would eat the link's input
+		os.Exit(5)
+	}
+	echo := exec.Command("echo", "by child")
+	echo.Stdin, echo.Stdout = os.Stdin, os.Stdout
+	if err := echo.Run(); err != nil {
+		os.Exit(5)
+	}
+	if n, _ := os.Stdin.Read(make([]byte, 1)); n > 0 {
+		os.Exit(6)
+	}
+}
+
+func receive(t *testing.T, c transports.Conn) ([]byte, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	return c.Receive(ctx)
+}
+
+// STDIO-010, STDIO-011, D-68: whatever the agent prints goes to standard error, which nobody reads as messages, and the link
+// stays whole. Listen works once.
+func TestStrayPrints(t *testing.T) {
+	cmd := as("echo")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	c := dial(t, cmd)
+	for n := range 5 {
+		msg := fmt.Sprintf(`{"n":%d}`, n)
+		if err := c.Send(t.Context(), []byte(msg)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := receive(t, c); err != nil || string(got) != msg {
+			t.Fatalf("Receive = %q, %v; want %s", got, err, msg)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	for _, text := range []string{"by fmt\n", "by descriptor\n", "by child\n"} {
+		if n := strings.Count(stderr.String(), text); n != 5 {
+			t.Errorf("%q is %d times on standard error:\n%s", text, n, &stderr)
+		}
+	}
+}
+
+// STDIO-009, TR-011: the end of the process is the end of the link, with what it said before and with how it ended.
+func TestChildEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		messages int
+		code     int // of the error of Receive; -1 is a signal, 0 none
+		end      error
+	}{
+		"exit": {0, 3, nil}, "late": {1, 3, nil}, "torn": {0, 0, io.ErrUnexpectedEOF}, "leaver": {1, 0, io.EOF}, "garbage": {2, 0, io.EOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, as(name))
+			for range tc.messages {
+				got, err := receive(t, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var pid int
+				if n, _ := fmt.Sscanf(string(got), `{"type":"left","pid":%d}`, &pid); n == 1 {
+					defer syscall.Kill(pid, syscall.SIGKILL)
+				}
+			}
+			_, err := receive(t, c)
+			closing := c.Close()
+			if tc.end != nil {
+				if !errors.Is(err, tc.end) || closing != nil {
+					t.Errorf("Receive = %v, Close = %v; want %v", err, closing, tc.end)
+				}
+				return
+			}
+			for what, err := range map[string]error{"Receive": err, "Close": closing} {
+				var exit *exec.ExitError
+				if !errors.As(err, &exit) || exit.ExitCode() != tc.code {
+					t.Errorf("%s = %v, want exit code %d", what, err, tc.code)
+				}
+			}
+		})
+	}
+}
+
+// STDIO-009, STDIO-010: kill -9 of the child is an error that names the signal, for a Receive that waits and for Send.
+func TestChildKilled(t *testing.T) {
+	cmd := as("mute")
+	c := dial(t, cmd)
+	received := make(chan error, 1)
+	go func() { _, err := receive(t, c); received <- err }()
+	cmd.Process.Kill()
+	err := <-received
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL || !strings.Contains(err.Error(), "signal: killed") {
+		t.Errorf("Receive = %v, want what killed it", err)
+	}
+	if err := c.Send(t.Context(), []byte(`{}`)); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("Send = %v, want io.ErrClosedPipe", err)
+	}
+	if _, err := os.FindProcess(cmd.Process.Pid); err == nil && syscall.Kill(cmd.Process.Pid, 0) != syscall.ESRCH {
+		t.Error("there is a zombie")
+	}
+}
+
+// A child that closes its output is gone for us, and how it ends is what Close says.
+func TestChildClosesOutput(t *testing.T) {
+	c := dial(t, as("closed"))
+	if _, err := receive(t, c); err != io.EOF {
+		t.Errorf("Receive = %v, want io.EOF", err)
+	}
+	var exit *exec.ExitError
+	if err := c.Close(); !errors.As(err, &exit) || exit.ExitCode() != 4 {
+		t.Errorf("Close = %v, want exit code 4", err)
+	}
+}
+
+// A child that does not heed the end of its input is told to terminate after a while, and is gone when Close returns.
+func TestChildStays(t *testing.T) {
+	t.Parallel()
+	cmd := as("mute")
+	c := dial(t, cmd)
+	began := time.Now()
+	var exit *exec.ExitError
+	if err := c.Close(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
+		t.Errorf("Close = %v, want that it was terminated", err)
+	}
+	if took := time.Since(began); took < patience {
+		t.Errorf("it had %v, want %v", took, patience)
+	}
+	if cmd.ProcessState == nil {
+		t.Error("nobody waited for it")
+	}
+}
+
+// What cannot be started says so, and costs no descriptors.
+func TestDialRefuses(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tc := range map[string]struct {
+		ctx  context.Context
+		make func() *exec.Cmd
+		want string
+	}{
+		"no program": {t.Context(), func() *exec.Cmd { return exec.Command("no-such-program") }, "not found"},
+		"no command": {t.Context(), nil, "Command"},
+		"stdout":     {t.Context(), func() *exec.Cmd { c := as("exit"); c.Stdout = io.Discard; return c }, "Stdout"},
+		"stdin":      {t.Context(), func() *exec.Cmd { c := as("exit"); c.Stdin = os.Stdin; return c }, "Stdin"},
+		"too late":   {ended, func() *exec.Cmd { return as("exit") }, "canceled"},
+	} {
+		if c, err := (Dialer{Command: tc.make}).Dial(tc.ctx); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: Dial = %v, want %q", name, err, tc.want)
+			if err == nil {
+				c.Close()
+			}
+		}
+	}
+}
+
+// Streams that are one cannot be told apart, so they are not taken.
+func TestListenSame(t *testing.T) {
+	cmd := as("echo")
+	var both bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &both, &both
+	if err := cmd.Run(); err == nil || !strings.Contains(both.String(), errSame.Error()) {
+		t.Errorf("%v: %s", err, &both)
+	}
+}

@@ -1,0 +1,148 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/aaep-go/aaep/transports"
+)
+
+const (
+	patience = 5 * time.Second // for a child whose input has ended, and again once it was told to terminate
+	linger   = time.Second     // for what a child that has ended left in its output, or for its end after that of its output
+)
+
+// Dialer starts a producer as a child process and speaks with it over its standard input and output (B.6.4).
+//
+// Every Dial starts the program anew, and whatever it does is done again: a subscriber should set
+// subscriber.Config.NoReconnect.
+type Dialer struct {
+	// Command makes the command, without Stdin and Stdout. Its Stderr is for people and is not read as messages
+	// (B.6.5); nil discards it. The child inherits what exec.Cmd says: a child that shall not see the terminal's Ctrl-C
+	// needs a process group of its own.
+	Command func() *exec.Cmd
+	// Logger receives diagnostics, such as lines that are no messages. Nil discards them.
+	Logger *slog.Logger
+}
+
+// Dial starts the program. ctx bounds Dial alone.
+//
+// When the child ends with another code than 0, or by a signal, the error of Receive wraps an *exec.ExitError. Close ends
+// the child's input; if it has not ended 5 seconds later it is told to terminate, and another 5 seconds later killed. The
+// error of Close wraps an *exec.ExitError if the child did not end with code 0, even where Receive has told another reason.
+func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
+	if d.Command == nil {
+		return nil, errors.New("stdio: a Dialer needs a Command")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	cmd := d.Command()
+	if cmd.Stdin != nil || cmd.Stdout != nil {
+		return nil, errors.New("stdio: the command's Stdin and Stdout are the link's")
+	}
+	childIn, out, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("stdio: %w", err)
+	}
+	in, childOut, err := os.Pipe()
+	if err != nil {
+		childIn.Close()
+		out.Close()
+		return nil, fmt.Errorf("stdio: %w", err)
+	}
+	cmd.Stdin, cmd.Stdout = childIn, childOut
+	if cmd.WaitDelay == 0 { // whoever inherited its Stderr must not keep us
+		cmd.WaitDelay = linger
+	}
+	err = cmd.Start()
+	childIn.Close()
+	childOut.Close()
+	if err != nil {
+		in.Close()
+		out.Close()
+		return nil, fmt.Errorf("stdio: %w", err)
+	}
+	p := &process{cmd: cmd, output: in, exited: make(chan struct{})}
+	go p.wait()
+	return newConn(&frames{in: p, out: out, process: p, logger: d.Logger}, ""), nil
+}
+
+// process is a child. It reads its output, which ends with the child, whoever else holds it.
+type process struct {
+	cmd    *exec.Cmd
+	output *os.File
+	exited chan struct{} // closed when it has ended; err is set
+	err    error
+}
+
+func (p *process) wait() {
+	err := p.cmd.Wait()
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		p.err = fmt.Errorf("stdio: the producer ended: %w", err)
+	}
+	close(p.exited)
+	p.output.SetReadDeadline(time.Now().Add(linger)) // for a Read that waits
+}
+
+// Read reads what the child prints. After its end there is only what it left behind.
+func (p *process) Read(b []byte) (int, error) {
+	if p.hasExited() {
+		p.output.SetReadDeadline(time.Now().Add(linger))
+	}
+	n, err := p.output.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (p *process) hasExited() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// failure returns how the child failed, if it did; it waits a moment for a child whose output has ended.
+func (p *process) failure(done <-chan struct{}) error {
+	t := time.NewTimer(linger)
+	defer t.Stop()
+	select {
+	case <-p.exited:
+		return p.err
+	case <-t.C:
+	case <-done:
+	}
+	return nil
+}
+
+// end waits until the child is gone, and sees to it. It returns how the child failed.
+func (p *process) end() error {
+	for _, sig := range []os.Signal{syscall.SIGTERM, os.Kill} {
+		t := time.NewTimer(patience)
+		select {
+		case <-p.exited:
+			t.Stop()
+			return p.err
+		case <-t.C:
+			if p.cmd.Process.Signal(sig) != nil { // there is no such signal, or no such process
+				p.cmd.Process.Kill()
+			}
+		}
+	}
+	<-p.exited
+	return p.err
+}
+
+// Close lets go of the output.
+func (p *process) Close() error { return p.output.Close() }

@@ -1,0 +1,196 @@
+package stdio
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/aaep-go/aaep"
+)
+
+// The methods (B.6.3).
+const (
+	methodSubscribe   = "aaep.subscribe"
+	methodRenegotiate = "aaep.renegotiate"
+	methodReply       = "aaep.reply"
+	methodEvent       = "aaep.event"
+	methodClose       = "aaep.close"
+	methodPing        = "aaep.ping"
+)
+
+// The types that do not travel as an event or a reply.
+const (
+	typeRequest     = "subscription.request"
+	typeRenegotiate = "subscription.renegotiate"
+	typeAccepted    = "subscription.accepted"
+	typeRejected    = "subscription.rejected"
+	typeClose       = "subscription.close"
+)
+
+// take makes of an object the message it carries, or nil.
+func (f *frames) take(o object) ([]byte, *fault) {
+	switch {
+	case o.bare != nil:
+		return o.bare, nil
+	case o.method == "":
+		return f.response(o)
+	}
+	wrong := func(code int64, text string) ([]byte, *fault) {
+		return nil, &fault{code, o.id, text}
+	}
+	known := []string{methodEvent, methodClose, methodPing}
+	if f.producer {
+		known = []string{methodSubscribe, methodRenegotiate, methodReply, methodClose, methodPing}
+	}
+	if !slices.Contains(known, o.method) {
+		return wrong(jsonrpc2.CodeMethodNotFound, "no such method")
+	}
+	if p := bytes.TrimLeft(o.params, space); p != nil && p[0] != '{' || p == nil && o.method != methodPing {
+		return wrong(jsonrpc2.CodeInvalidParams, "params is not an object")
+	}
+	if o.method == methodPing {
+		f.confirm(o.id)
+		return nil, nil
+	}
+	var fits bool
+	if o.params, fits = message(o.params); !fits {
+		return wrong(jsonrpc2.CodeInvalidParams, "the message is too large")
+	}
+	if methodOf(typeOf(o.params), !f.producer) != o.method {
+		return wrong(jsonrpc2.CodeInvalidParams, "the message does not belong to the method")
+	}
+	switch o.method {
+	case methodSubscribe, methodRenegotiate:
+		return f.request(o)
+	}
+	f.confirm(o.id) // the same whatever it says: a reply is never told what became of it (D-68, D-36)
+	return o.params, nil
+}
+
+func (f *frames) confirm(id []byte) {
+	if id != nil {
+		f.answer(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(",\"result\":{}}\n")))
+	}
+}
+
+// request takes what the producer will answer. Answers come in the order of the requests, and have no id: whatever the
+// producer would not answer is answered here.
+func (f *frames) request(o object) ([]byte, *fault) {
+	wrong := func(code int64, text string) ([]byte, *fault) {
+		return nil, &fault{code, o.id, text}
+	}
+	if o.id == nil {
+		return wrong(jsonrpc2.CodeInvalidParams, "a request without an id cannot be answered")
+	}
+	if o.method == methodRenegotiate {
+		if _, err := aaep.Decode(o.params); err != nil {
+			return wrong(jsonrpc2.CodeInvalidParams, "the renegotiation cannot be read")
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case o.method == methodSubscribe && f.opened:
+		return wrong(jsonrpc2.CodeInvalidRequest, "there is a subscription on this link")
+	case len(f.requests) >= maxRequests:
+		return wrong(jsonrpc2.CodeInternalError, "too many requests wait for an answer")
+	}
+	f.opened = f.opened || o.method == methodSubscribe
+	f.requests = append(f.requests, request{string(o.id), o.method})
+	return o.params, nil
+}
+
+// response takes the answer to a request of ours.
+func (f *frames) response(o object) ([]byte, *fault) {
+	if !f.asks(string(o.id)) {
+		return nil, &fault{jsonrpc2.CodeMethodNotFound, nil, "the answer to nothing that was asked"}
+	}
+	if o.error == nil {
+		msg, fits := message(o.result)
+		if !fits {
+			return nil, &fault{jsonrpc2.CodeInvalidParams, nil, "the answer is too large"}
+		}
+		return msg, nil // if it is no message, whoever waits for it is to know
+	}
+	var e jsonrpc2.Error
+	if jsonv2.Unmarshal(o.error, &e) != nil { // whatever it is, it is no yes
+		e.Message = ""
+	}
+	why := "The agent refused the request."
+	if said := []rune(aaep.SafeText(e.Message)); len(said) > 0 {
+		why = string(said[:min(len(said), 1000)])
+	}
+	msg, err := aaep.Encode(&aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: why})
+	if err != nil {
+		return nil, &fault{jsonrpc2.CodeInvalidParams, nil, "the refusal cannot be told"}
+	}
+	return msg, nil
+}
+
+// asks reports whether a request of ours waits for an answer with this id, and lets it wait no longer. To the first
+// request, which is all that a producer has been sent, an error may come without its id.
+func (f *frames) asks(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.producer {
+		return false
+	}
+	i := slices.IndexFunc(f.requests, func(r request) bool { return r.id == id })
+	if i < 0 && id == "null" && len(f.requests) == 1 && f.requests[0].method == methodSubscribe {
+		i = 0
+	}
+	if i < 0 {
+		return false
+	}
+	f.requests = slices.Delete(f.requests, i, i+1)
+	return true
+}
+
+// methodOf is the method by which a message of a type travels.
+func methodOf(typ string, fromProducer bool) string {
+	switch {
+	case typ == typeClose:
+		return methodClose
+	case fromProducer:
+		return methodEvent
+	case typ == typeRequest:
+		return methodSubscribe
+	case typ == typeRenegotiate:
+		return methodRenegotiate
+	}
+	return methodReply
+}
+
+// wrap puts a message into a line. A line end in it can only be white space between its parts, and becomes a space
+// (TR-005): nothing else changes, and an application's pretty-printed data does not cost it the link.
+func (f *frames) wrap(msg []byte) []byte {
+	line := make([]byte, 0, len(msg)+96)
+	line = append(line, `{"jsonrpc":"2.0",`...)
+	typ := typeOf(msg)
+	method := methodOf(typ, f.producer)
+	f.mu.Lock()
+	switch {
+	case f.producer && (typ == typeAccepted || typ == typeRejected) && len(f.requests) > 0:
+		line = append(line, `"id":`+f.requests[0].id+`,"result":`...)
+		f.requests = slices.Delete(f.requests, 0, 1)
+	case method == methodSubscribe || method == methodRenegotiate:
+		f.asked++
+		id := strconv.FormatUint(f.asked, 10)
+		f.requests = append(f.requests, request{id, method})
+		line = append(line, `"id":`+id+`,"method":"`+method+`","params":`...)
+	default:
+		line = append(line, `"method":"`+method+`","params":`...)
+	}
+	f.mu.Unlock()
+	start := len(line)
+	line = append(line, msg...)
+	for i, b := range line[start:] {
+		if b == '\n' || b == '\r' {
+			line[start+i] = ' '
+		}
+	}
+	return append(line, "}\n"...)
+}

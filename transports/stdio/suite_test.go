@@ -1,0 +1,161 @@
+//go:build unix
+
+package stdio
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/transporttest"
+)
+
+// childEnv names what this test program is to be as a child.
+const childEnv = "STDIO_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(childEnv); name != "" {
+		os.Unsetenv(childEnv)
+		os.Exit(children[name]())
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// as is the command of a child.
+func as(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), childEnv+"="+name)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// dial starts a child.
+func dial(t *testing.T, cmd *exec.Cmd) transports.Conn {
+	t.Helper()
+	c, err := Dialer{Command: func() *exec.Cmd { return cmd }}.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func pipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+// accept returns the producer's end on two streams.
+func accept(t *testing.T, in io.ReadCloser, out io.WriteCloser) transports.Conn {
+	t.Helper()
+	c, err := NewListener(in, out, nil).Accept(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// linked returns both ends of a link without processes.
+func linked(t *testing.T) (subscriber, producer transports.Conn) {
+	in, childOut := pipe(t)
+	childIn, out := pipe(t)
+	subscriber = newConn(&frames{in: in, out: out}, "")
+	t.Cleanup(func() { subscriber.Close() })
+	return subscriber, accept(t, childIn, childOut)
+}
+
+// STDIO-001.
+func TestSuite(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T) transporttest.Link {
+		a, b := linked(t)
+		return transporttest.Link{A: a, B: b, Principal: Principal}
+	})
+}
+
+// STDIO-009: the same by way of a child, which is a process that passes everything on.
+func TestSuiteChild(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T) transporttest.Link {
+		fromChild, childOut := pipe(t)
+		childIn, toChild := pipe(t)
+		cmd := as("relay")
+		cmd.ExtraFiles = []*os.File{childIn, childOut}
+		a := dial(t, cmd)
+		childIn.Close()
+		childOut.Close()
+		return transporttest.Link{A: a, B: accept(t, fromChild, toChild), Principal: Principal}
+	})
+}
+
+// children are what this test program can be.
+var children = map[string]func() int{
+	"relay": func() int { // between its own streams and those that the test holds
+		go func() {
+			out := os.NewFile(4, "")
+			io.Copy(out, os.Stdin)
+			out.Close()
+			os.Exit(0)
+		}()
+		io.Copy(os.Stdout, os.NewFile(3, ""))
+		return 0
+	},
+	"echo": func() int { // a producer that says everything back, and prints where it should not
+		l, err := Listen(nil)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+		c, err := l.Accept(context.Background())
+		for err == nil {
+			var msg []byte
+			if msg, err = c.Receive(context.Background()); err == nil {
+				stray()
+				err = c.Send(context.Background(), msg)
+			}
+		}
+		if err != io.EOF {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+		if _, err := Listen(nil); err != errTaken {
+			return 3
+		}
+		return 0
+	},
+	"agent": agent,
+	"exit":  func() int { return 3 },
+	"late":  func() int { time.Sleep(50 * time.Millisecond); fmt.Println(`{"type":"x"}`); return 3 },
+	"torn":  func() int { fmt.Print(`{"type":"x"`); return 0 },
+	"mute":  func() int { time.Sleep(time.Hour); return 0 },
+	"closed": func() int { // its output ends before it does
+		os.Stdout.Close()
+		io.Copy(io.Discard, os.Stdin)
+		return 4
+	},
+	"leaver": func() int { // what it leaves behind holds its output
+		cmd := as("mute")
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, os.Stdout, nil
+		if err := cmd.Start(); err != nil {
+			return 2
+		}
+		fmt.Printf(`{"type":"left","pid":%d}`+"\n", cmd.Process.Pid)
+		return 0
+	},
+	"garbage": func() int {
+		fmt.Print("Loading model…\n\x1b[1m50%\r\x00\xff\n{\n[1]\n{\"type\":\"a\"}\n")
+		fmt.Println(`{"jsonrpc":"2.0","method":"aaep.event","params":{"type":"b"}}`)
+		return 0
+	},
+}

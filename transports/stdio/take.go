@@ -1,0 +1,39 @@
+package stdio
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"sync/atomic"
+)
+
+var (
+	taken    atomic.Bool
+	errTaken = errors.New("stdio: this process's standard streams are a link already")
+	errSame  = errors.New("stdio: standard output and standard error are one stream; the link needs its own")
+)
+
+// Listen makes the standard input and output of this process the link to the process that started it; nobody can have them
+// a second time. From then on what the program prints goes to standard error, whether it prints to os.Stdout, to file
+// descriptor 1 or by a child of its own, and what it reads from standard input is empty: neither can harm the link (B.6.5).
+// Call it before anything is printed. A nil logger discards.
+func Listen(logger *slog.Logger) (*Listener, error) {
+	if taken.Swap(true) {
+		return nil, errTaken
+	}
+	in, out, err := takeApart()
+	if err != nil {
+		taken.Store(false)
+		return nil, err
+	}
+	return NewListener(in, out, logger), nil
+}
+
+func takeApart() (in, out *os.File, err error) {
+	if out, err := os.Stdout.Stat(); err == nil {
+		if errs, err := os.Stderr.Stat(); err == nil && os.SameFile(out, errs) {
+			return nil, nil, errSame
+		}
+	}
+	return take()
+}

@@ -1,0 +1,24 @@
+package stdio
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// take keeps the standard streams, and puts others in their place for whoever asks for them from now on.
+func take() (in, out *os.File, err error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, nil, fmt.Errorf("stdio: %w", err)
+	}
+	for id, f := range map[uint32]*os.File{windows.STD_INPUT_HANDLE: null, windows.STD_OUTPUT_HANDLE: os.Stderr} {
+		if err := windows.SetStdHandle(id, windows.Handle(f.Fd())); err != nil {
+			return nil, nil, fmt.Errorf("stdio: %w", err)
+		}
+	}
+	in, out = os.Stdin, os.Stdout
+	os.Stdin, os.Stdout = null, os.Stderr
+	return in, out, nil
+}
