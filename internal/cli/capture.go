@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"sync"
@@ -13,14 +12,15 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/discover"
 	"github.com/aaep-go/aaep/transports"
-	"github.com/aaep-go/aaep/transports/sse"
 )
 
 func captureCommand() *cobra.Command {
 	var once, questions bool
+	var reach *reaching
 	cmd := &cobra.Command{
-		Use:   "capture URL",
+		Use:   "capture ADDRESS",
 		Short: "Record what an agent sends, as it sends it",
 		Long: `capture subscribes without a limit and without merging, and prints every message it receives, unchanged, one on
 each line. It answers nothing, and so it is asked nothing; with --questions it is, and the agent waits for an answer
@@ -30,11 +30,20 @@ from somebody else, or for its own deadline. A recording can be read by validate
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			return capture(ctx, args[0], once, questions, cmd.OutOrStdout(), &announcer{out: cmd.ErrOrStderr()})
+			at, err := address(args[0])
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			ways, err := reach.ways(ctx, at)
+			if err != nil {
+				return err
+			}
+			return capture(ctx, at, ways, once, questions, cmd.OutOrStdout(), &announcer{out: cmd.ErrOrStderr()})
 		},
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "end with the first session that ends")
 	cmd.Flags().BoolVar(&questions, "questions", false, "record questions too: the agent then counts on this listener to answer")
+	reach = reachingFlags(cmd)
 	return cmd
 }
 
@@ -50,11 +59,15 @@ func everything(questions bool) aaep.Capabilities {
 	}
 }
 
-func capture(ctx context.Context, url string, once, questions bool, out io.Writer, status *announcer) error {
+func capture(ctx context.Context, url string, ways []discover.Way, once, questions bool, out io.Writer, status *announcer) error {
 	host, _ := os.Hostname()
 	tape := &tape{out: out}
-	sub, err := subscriber.Dial(ctx, recorder{sse.Dialer{URL: url}, tape}, subscriber.Config{
-		ID: "aaep-capture-" + host, Name: "aaep capture", Version: aaep.Version, Capabilities: everything(questions)})
+	var dialers []transports.Dialer
+	for _, w := range ways {
+		dialers = append(dialers, recorder{w.Dialer, tape})
+	}
+	sub, err := subscriber.Dial(ctx, dialers[0], subscriber.Config{ID: "aaep-capture-" + host, Name: "aaep capture",
+		Version: aaep.Version, Capabilities: everything(questions), Fallback: dialers[1:]})
 	if err != nil {
 		return dialError(ctx, url, err)
 	}
@@ -134,22 +147,35 @@ func (r recorder) Dial(ctx context.Context) (transports.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	reopener, ok := conn.(transports.Reopener)
-	if !ok {
-		return nil, errors.New("this transport cannot be recorded")
+	if reopener, ok := conn.(transports.Reopener); ok {
+		return &recordedStream{reopener, r.tape}, nil
 	}
-	return &recorded{reopener, r.tape}, nil
+	return &recordedLink{conn, r.tape}, nil
 }
 
-type recorded struct {
+type recordedLink struct {
+	transports.Conn
+	tape *tape
+}
+
+func (r *recordedLink) Receive(ctx context.Context) ([]byte, error) {
+	return r.tape.receive(ctx, r.Conn)
+}
+
+// recordedStream is a link whose stream can be opened again.
+type recordedStream struct {
 	transports.Reopener
 	tape *tape
 }
 
-func (r *recorded) Receive(ctx context.Context) ([]byte, error) {
-	msg, err := r.Reopener.Receive(ctx)
+func (r *recordedStream) Receive(ctx context.Context) ([]byte, error) {
+	return r.tape.receive(ctx, r.Reopener)
+}
+
+func (t *tape) receive(ctx context.Context, conn transports.Conn) ([]byte, error) {
+	msg, err := conn.Receive(ctx)
 	if err == nil {
-		r.tape.write(msg)
+		t.write(msg)
 	}
 	return msg, err
 }

@@ -13,12 +13,14 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/discover"
 )
 
 func listenCommand() *cobra.Command {
 	var asJSON, noReply bool
 	var program string
 	var ask *asking
+	var reach *reaching
 	cmd := &cobra.Command{
 		Use:   "listen (ADDRESS | --exec COMMAND)",
 		Short: "Follow an agent: hear what it says, sentence by sentence, and answer its questions",
@@ -68,7 +70,7 @@ them together. No shell reads it.`,
 			if program != "" {
 				return l.listenTo(ctx, program, cmd.InOrStdin(), cmd.ErrOrStderr())
 			}
-			return l.listen(ctx, url, cmd.InOrStdin())
+			return l.listen(ctx, reach, url, cmd.InOrStdin())
 		},
 	}
 	f := cmd.Flags()
@@ -76,6 +78,7 @@ them together. No shell reads it.`,
 	f.StringVar(&program, "exec", "", "start the agent with this `COMMAND`, and follow it")
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
 	ask = askingFlags(cmd)
+	reach = reachingFlags(cmd)
 	return cmd
 }
 
@@ -90,6 +93,7 @@ type listener struct {
 	asked  []*question       // the one on the screen first
 	before past              // of what was asked before
 	note   string            // of the agent, about the terms; said once
+	over   []string          // the ways to the agent, in words; empty if there is one that speaks for itself
 
 	changing bool               // other terms are asked for
 	later    *aaep.Capabilities // to ask for after that
@@ -105,8 +109,17 @@ type listener struct {
 	untold    <-chan time.Time // when that is said without it
 }
 
-func (l *listener) listen(ctx context.Context, url string, stdin io.Reader) error {
-	sub, err := subscriber.Dial(ctx, dialer(url), listenConfig(l.wanted, false))
+func (l *listener) listen(ctx context.Context, reach *reaching, url string, stdin io.Reader) error {
+	ways, err := reach.ways(ctx, url)
+	if err != nil {
+		return err
+	}
+	for _, w := range ways {
+		l.over = append(l.over, wireWords(w.Transport))
+	}
+	cfg := listenConfig(l.wanted, false)
+	cfg.Fallback = discover.Dialers(ways[1:])
+	sub, err := subscriber.Dial(ctx, ways[0].Dialer, cfg)
 	if err != nil {
 		return dialError(ctx, url, err)
 	}
@@ -127,7 +140,9 @@ func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lin
 	if name == "" {
 		name = oneLine(who.AgentID)
 	}
-	l.status.say("aaep", fmt.Sprintf("Following %s. Who it is has not been verified. Type /help for commands. Ctrl-C ends.", name))
+	var moved <-chan struct{}
+	l.link, moved = sub.Status()
+	l.status.say("aaep", fmt.Sprintf("Following %s%s. Who it is has not been verified. Type /help for commands. Ctrl-C ends.", name, l.way()))
 	l.explain(l.wanted)
 	if isQuiet(l.terms()) {
 		l.quiet = time.After(quietTime)
@@ -148,8 +163,6 @@ func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lin
 		over <- nil
 	}()
 	l.changed, l.extended = make(chan renegotiated, 1), make(chan moreTime, 1)
-	var moved <-chan struct{}
-	l.link, moved = sub.Status()
 	for {
 		select {
 		case ev := <-events:
@@ -190,6 +203,14 @@ func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lin
 	}
 }
 
+// way says over what the agent is reached.
+func (l *listener) way() string {
+	if l.link.Way >= len(l.over) {
+		return ""
+	}
+	return " over " + l.over[l.link.Way]
+}
+
 // terms are what holds now; before anything was agreed on, what is wanted.
 func (l *listener) terms() aaep.Capabilities {
 	if l.sub == nil {
@@ -221,7 +242,11 @@ func (l *listener) looked(now subscriber.Status, changed <-chan struct{}) <-chan
 	case was.Connected && !now.Connected:
 		l.status.say("aaep", "Connection lost. Trying again. Ctrl-C ends.")
 	case !was.Connected && now.Connected:
-		l.status.say("aaep", "Connected again.")
+		again := "Connected again."
+		if now.Way != was.Way {
+			again = "Connected again" + l.way() + "."
+		}
+		l.status.say("aaep", again)
 	}
 	if was.Subscribed != now.Subscribed && len(l.asked) > 0 {
 		l.asked, l.before = nil, past{} // they went with the subscription they came on

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/discover"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -21,12 +23,15 @@ func plain(err error) string {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
 	var noName *net.DNSError
+	var unproven *tls.CertificateVerificationError
 	var network *net.OpError
 	switch {
 	case errors.As(err, &refused) && refused.Message != "":
 		return strings.TrimRight(oneLine(refused.Message), ".")
 	case errors.As(err, &invalid):
 		return problems(invalid)
+	case errors.As(err, &unproven):
+		return "nothing proves that what answers there is what it claims to be"
 	case errors.As(err, &noName):
 		return "there is no machine named " + noName.Name
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
@@ -57,12 +62,14 @@ func problems(err *aaep.InvalidError) string {
 
 // address completes and checks the address of an agent.
 func address(text string) (string, error) {
-	if strings.HasPrefix(text, unixScheme) {
-		path, err := socketPath(text)
-		if err != nil {
-			return "", err
+	for _, scheme := range []string{discover.UnixScheme, discover.PipeScheme} {
+		if name, ok := strings.CutPrefix(text, scheme); ok {
+			path, err := discover.SocketPath(name)
+			if err != nil {
+				return "", fmt.Errorf("%q names no socket.\nGive a name or a path, such as unix:planner or unix:/run/user/1000/aaep/planner.sock", text)
+			}
+			return scheme + path, nil
 		}
-		return unixScheme + path, nil
 	}
 	full := text
 	if !strings.Contains(full, "://") {
@@ -84,6 +91,7 @@ func dialError(ctx context.Context, url string, err error) error {
 	var invalid *aaep.InvalidError
 	var network *net.OpError
 	var noName *net.DNSError
+	var unproven *tls.CertificateVerificationError
 	unreachable := func(format string, args ...any) error {
 		return &exitError{exitUnreachable, fmt.Errorf(format, args...)}
 	}
@@ -94,11 +102,13 @@ func dialError(ctx context.Context, url string, err error) error {
 		return &exitError{exitUsage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help", problems(invalid))}
 	case errors.As(err, &refused):
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", url, sentence(plain(err)))}
+	case errors.As(err, &unproven):
+		return unreachable("nothing proves that what answers at %s is what it claims to be: %s.\nCheck the address. If a CA of your own vouches for it, name that with --ca.", url, innermost(unproven))
 	case errors.As(err, &noName):
 		return unreachable("%s: %s.\nCheck the address.", url, plain(err))
 	case errors.Is(err, context.DeadlineExceeded):
 		return unreachable("%s does not answer.\nCheck the address, or try again later.", url)
-	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(url, unixScheme):
+	case errors.Is(err, fs.ErrNotExist) && !isTCP(url):
 		return unreachable("there is no agent at %s.\nStart one: aaep run --listen %s -- PROGRAM", url, url)
 	case errors.As(err, &network) && network.Op == "dial":
 		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", url)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +21,8 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var addr, language, name, trail string
+	var language, name, trail string
+	var where *serving
 	var wait, parent bool
 	cmd := &cobra.Command{
 		Use:   "run [--listen ADDRESS | --stdio] [-- PROGRAM ARGUMENTS]",
@@ -33,8 +33,11 @@ it serves its own standard input. The text also goes to standard output.
 When the program ends, so does run, with the same exit code; any other than 0 is told as an error.
 Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it.
 
-With --stdio it serves the program that started it, over its own standard input and output, so nothing else may go there:
-PROGRAM has no input, and its text goes to nobody else. It is started when it is listened to, and ended when that is over.
+With --stdio it serves the program that started it, over its own standard input and output, so nothing else may go
+there: PROGRAM has no input, and its text goes to nobody else. It is started when it is listened to, and ended when
+that is over.
+
+Listeners on other machines need --tls-cert and --tls-key, and are known by --tokens, --client-ca or --oidc-issuer.
 
 With --audit it is put on record which program was started, when it ended and how, and all that the agent asks. What
 cannot be put on record is not started. Read the record with: aaep audit show FILE`,
@@ -72,12 +75,12 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if parent {
 				r.parent, r.wait, r.in, r.out = true, true, nil, io.Discard
 			}
-			return r.run(cmd.Context(), addr, language)
+			return r.run(cmd.Context(), where, language)
 		},
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the program's name is the program's
-	f.StringVar(&addr, "listen", "127.0.0.1:8080", "where to serve: an address of this machine, or unix:NAME")
+	where = servingFlags(cmd)
 	f.StringVar(&language, "language", "en-US", "the tag of the language the program prints")
 	f.StringVar(&name, "name", "", "the agent's name (default is the program's)")
 	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")
@@ -105,7 +108,7 @@ const (
 	lastChance = 5 * time.Second  // for a program that was told to end, before it is killed
 )
 
-func (r *runner) run(ctx context.Context, addr, language string) (err error) {
+func (r *runner) run(ctx context.Context, where *serving, language string) (err error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	if len(r.args) > 0 {
@@ -113,7 +116,7 @@ func (r *runner) run(ctx context.Context, addr, language string) (err error) {
 			return &exitError{exitFailed, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))}
 		}
 	}
-	cfg := producer.Config{Language: language}
+	cfg := producer.Config{Language: language, Admit: where.admit()}
 	if r.trail != "" {
 		if r.audit, err = openTrail(r.trail); err != nil {
 			return err
@@ -129,12 +132,12 @@ func (r *runner) run(ctx context.Context, addr, language string) (err error) {
 	if err != nil {
 		return usage("cannot be an agent: %s", plain(err))
 	}
-	var at string
+	var at []string
 	var served <-chan error
 	if r.parent {
 		ctx, served, err = serveParent(ctx, p)
 	} else {
-		at, served, err = serveAt(ctx, addr, p)
+		at, served, err = where.open(ctx, p, r.errs)
 	}
 	if err != nil {
 		return err
@@ -146,7 +149,7 @@ func (r *runner) run(ctx context.Context, addr, language string) (err error) {
 		<-served
 	}()
 	if !r.parent { // who reads our standard error is followed by whoever started us
-		r.status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", r.name, at))
+		r.status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", r.name, strings.Join(at, ", or ")))
 	}
 	if r.wait {
 		if !r.parent {
@@ -174,26 +177,6 @@ func openTrail(name string) (*audit.File, error) {
 		err = fmt.Errorf("cannot open the trail %s: %s", name, innermost(err))
 	}
 	return nil, &exitError{exitFailed, err}
-}
-
-// listen checks the address before anything is opened to others.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	const such = "Use one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port."
-	at, err := net.ResolveTCPAddr("tcp", addr)
-	switch {
-	case err != nil:
-		return nil, usage("--listen %q is not an address of this machine.\n"+such, addr)
-	case !at.IP.IsLoopback():
-		return nil, usage("--listen %q could be reached from other machines, which is not protected.\n"+such, addr)
-	}
-	ln, err := net.Listen("tcp", addr)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: --listen 127.0.0.1:0", addr)}
-	case err != nil:
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermost(err))}
-	}
-	return ln, nil
 }
 
 // session runs the program, or reads standard input, as one session.

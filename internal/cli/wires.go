@@ -2,61 +2,86 @@ package cli
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 
-	"github.com/aaep-go/aaep/producer"
-	"github.com/aaep-go/aaep/producer/serve"
-	"github.com/aaep-go/aaep/transports"
-	"github.com/aaep-go/aaep/transports/ipc"
-	"github.com/aaep-go/aaep/transports/sse"
-	"github.com/aaep-go/aaep/transports/websocket"
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/subscriber/discover"
+	"github.com/aaep-go/aaep/transports/auth"
 )
 
-const unixScheme = "unix:"
-
-// dialer reaches the agent at an address that address has checked.
-func dialer(at string) transports.Dialer {
-	switch {
-	case strings.HasPrefix(at, unixScheme):
-		return ipc.Dialer{Path: strings.TrimPrefix(at, unixScheme)}
-	case strings.HasPrefix(at, "ws"):
-		return websocket.Dialer{URL: at}
-	}
-	return sse.Dialer{URL: at}
+// reaching is how agents are reached.
+type reaching struct {
+	transports    []string
+	token         string
+	ca, cert, key string
 }
 
-// socketPath completes "unix:" and a name, or a path, to a path.
-func socketPath(at string) (string, error) {
-	name := strings.TrimPrefix(at, unixScheme)
-	if strings.Contains(name, "/") {
-		return name, nil
-	}
-	if name == "" {
-		return "", fmt.Errorf("%q names no socket.\nGive a name or a path, such as unix:planner or unix:/run/user/1000/aaep/planner.sock", at)
-	}
-	return ipc.Path(name)
+func reachingFlags(cmd *cobra.Command) *reaching {
+	r := &reaching{}
+	f := cmd.Flags()
+	f.StringSliceVar(&r.transports, "transport", nil, "the `NAMES` of the transports to use, best first: "+strings.Join(wireNames(), ", "))
+	f.StringVar(&r.token, "token-file", "", "show the token in this `FILE`; read again when it changes")
+	f.StringVar(&r.ca, "ca", "", "trust agents with certificates of the CAs in this PEM `FILE`, and no others")
+	f.StringVar(&r.cert, "cert", "", "show the certificate in this PEM `FILE`")
+	f.StringVar(&r.key, "key", "", "its key, a PEM `FILE`")
+	return r
 }
 
-// serveAt serves p where the user said until p is shut down, and returns how to reach it there.
-func serveAt(ctx context.Context, addr string, p *producer.Producer) (at string, served <-chan error, err error) {
-	done := make(chan error, 1)
-	if !strings.HasPrefix(addr, unixScheme) {
-		ln, err := listen(ctx, addr)
-		if err != nil {
-			return "", nil, err
+// wires are the transports as people call them.
+var wires = []struct{ name, transport, words string }{
+	{"sse", manifest.SSE, "Server-Sent Events"},
+	{"websocket", manifest.WebSocket, "WebSocket"},
+	{"unix", manifest.Unix, "a Unix socket"},
+	{"pipe", manifest.Pipe, "a named pipe"},
+}
+
+func wireNames() (names []string) {
+	for _, w := range wires {
+		names = append(names, w.name)
+	}
+	return names
+}
+
+// wireWords is how a transport is spoken of.
+func wireWords(transport string) string {
+	for _, w := range wires {
+		if w.transport == transport {
+			return w.words
 		}
-		go func() { done <- serve.Serve(context.WithoutCancel(ctx), ln, p) }()
-		return "http://" + ln.Addr().String(), done, nil
 	}
-	path, err := socketPath(addr)
+	return transport
+}
+
+// ways are those to the agent at an address that address has checked.
+func (r *reaching) ways(ctx context.Context, at string) ([]discover.Way, error) {
+	o := discover.Options{}
+	for _, name := range r.transports {
+		i := slices.Index(wireNames(), strings.ToLower(name))
+		if i < 0 {
+			return nil, usage("--transport %q is none of %s.\nSee: aaep listen --help", name, strings.Join(wireNames(), ", "))
+		}
+		o.Transports = append(o.Transports, wires[i].transport)
+	}
+	if r.token != "" {
+		o.Credentials = auth.BearerFile(r.token)
+		if _, err := o.Credentials(ctx); err != nil {
+			return nil, usage("cannot take --token-file: %s", plain(err))
+		}
+	}
+	if r.ca+r.cert+r.key != "" {
+		conf, err := auth.ClientTLS(r.ca, r.cert, r.key, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return nil, usage("cannot take --ca, --cert or --key: %s", plain(err))
+		}
+		o.TLS = conf
+	}
+	ways, err := discover.Ways(ctx, at, o)
 	if err != nil {
-		return "", nil, usage("--listen %s", err)
+		return nil, dialError(ctx, at, err)
 	}
-	l, err := ipc.Listen(path, nil)
-	if err != nil {
-		return "", nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", path, plain(err))}
-	}
-	go func() { done <- p.Serve(context.WithoutCancel(ctx), l) }()
-	return unixScheme + path, done, nil
+	return ways, nil
 }

@@ -87,6 +87,8 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 		return nil, fmt.Errorf("discover: %q is no address such as http://127.0.0.1:8080, wss://agent.example or unix:planner", address)
 	case u.User != nil:
 		return nil, fmt.Errorf("discover: an address holds no credentials; give them in another way")
+	case (u.Scheme == "http" || u.Scheme == "ws") && !httpguard.LoopbackName(u.Hostname()):
+		return nil, fmt.Errorf("discover: %s is not this machine and %s is not encrypted; use %ss", u.Host, u.Scheme, u.Scheme)
 	case strings.HasPrefix(u.Scheme, "ws"):
 		return []Way{o.socket(u)}, nil
 	case u.Path != "" && u.Path != "/":

@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/subscriber/discover"
+	"github.com/aaep-go/aaep/transports/auth"
+	"github.com/aaep-go/aaep/transports/auth/oidc"
+	"github.com/aaep-go/aaep/transports/ipc"
+)
+
+// serving is where an agent is served, and to whom.
+type serving struct {
+	addrs               []string
+	cert, key, clientCA string
+	tokens              string
+	issuer, audience    string
+	hosts, origins      []string
+	answer              []string // principals who may; empty is everybody
+}
+
+func servingFlags(cmd *cobra.Command) *serving {
+	s := &serving{}
+	f := cmd.Flags()
+	f.StringArrayVar(&s.addrs, "listen", []string{"127.0.0.1:8080"}, "where to serve: `ADDRESS` or unix:NAME; may be repeated")
+	f.StringVar(&s.cert, "tls-cert", "", "the certificate to serve with, a PEM `FILE`; read again when it changes")
+	f.StringVar(&s.key, "tls-key", "", "its key, a PEM `FILE`")
+	f.StringVar(&s.clientCA, "client-ca", "", "know listeners by certificates of the CAs in this PEM `FILE`")
+	f.StringVar(&s.tokens, "tokens", "", "know listeners by tokens: on each line of this `FILE` a name, a space, a token")
+	f.StringVar(&s.issuer, "oidc-issuer", "", "know listeners by tokens of the OpenID Connect issuer at this `URL`")
+	f.StringVar(&s.audience, "oidc-audience", "", "the `NAME` that the issuer knows this agent by")
+	f.StringSliceVar(&s.answer, "may-answer", nil, "only these `NAMES` may answer and change their terms (default everybody)")
+	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under (default those in the certificate)")
+	f.StringSliceVar(&s.origins, "origin", nil, "web pages of these `ORIGINS` may connect, such as https://reader.example")
+	return s
+}
+
+// admit is the producer's question who may do what.
+func (s *serving) admit() func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
+	if len(s.answer) == 0 {
+		return nil
+	}
+	return func(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, error) {
+		may := slices.Contains(s.answer, principal)
+		return producer.Rights{Reply: may, Renegotiate: may}, nil
+	}
+}
+
+// server makes what serves over TCP.
+func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, error) {
+	log := slog.New(slog.NewTextHandler(talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	srv := &serve.Server{Hosts: s.hosts, Origins: s.origins}
+	var known []auth.Authenticator
+	fail := func(what string, err error) (*serve.Server, error) {
+		return nil, &exitError{exitFailed, fmt.Errorf("%s: %s", what, plain(err))}
+	}
+	switch {
+	case s.cert == "" && s.key == "" && s.clientCA == "":
+	case s.cert == "" || s.key == "":
+		return nil, usage("--tls-cert and --tls-key belong together, and --client-ca needs both.\nSee: aaep run --help")
+	default:
+		conf, err := auth.ServerTLS(s.cert, s.key, s.clientCA, log)
+		if err != nil {
+			return fail("cannot serve with TLS", err)
+		}
+		srv.TLS = conf
+		if s.clientCA != "" {
+			known = append(known, auth.ClientCertificate)
+		}
+	}
+	if s.tokens != "" {
+		byToken, err := auth.TokenFile(s.tokens, log)
+		if err != nil {
+			return fail("cannot take --tokens", err)
+		}
+		known = append(known, byToken)
+	}
+	switch {
+	case s.issuer == "" && s.audience == "":
+	case s.issuer == "" || s.audience == "":
+		return nil, usage("--oidc-issuer and --oidc-audience belong together: a token for somebody else is no token for this agent.\nSee: aaep run --help")
+	default:
+		byIssuer, err := oidc.New(ctx, oidc.Config{Issuer: s.issuer, Audience: s.audience})
+		if err != nil {
+			return fail("cannot take --oidc-issuer", err)
+		}
+		known = append(known, byIssuer)
+	}
+	if len(known) > 0 {
+		srv.Authenticate, srv.Logger = auth.Any(known...), log
+	}
+	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.addrs, isTCP) {
+		return nil, usage("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
+	}
+	return srv, nil
+}
+
+func isTCP(addr string) bool {
+	return !strings.HasPrefix(addr, discover.UnixScheme) && !strings.HasPrefix(addr, discover.PipeScheme)
+}
+
+// open serves p everywhere until it is shut down, and returns how to reach it there. Nothing is served unless all can be.
+func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer) (at []string, served <-chan error, err error) {
+	srv, err := s.server(ctx, talk)
+	if err != nil {
+		return nil, nil, err
+	}
+	var serves []func(context.Context) error
+	var opened []io.Closer
+	defer func() {
+		if err != nil {
+			for _, c := range opened {
+				c.Close()
+			}
+		}
+	}()
+	for _, addr := range s.addrs {
+		if isTCP(addr) {
+			ln, err := listen(ctx, addr, srv)
+			if err != nil {
+				return nil, nil, err
+			}
+			opened = append(opened, ln)
+			at = append(at, reachedAt(ln.Addr(), srv))
+			serves = append(serves, func(ctx context.Context) error { return srv.Serve(ctx, ln, p) })
+			continue
+		}
+		l, err := listenLocally(addr)
+		if err != nil {
+			return nil, nil, err
+		}
+		opened = append(opened, l)
+		name, scheme := manifest.Unix, discover.UnixScheme
+		if strings.HasPrefix(addr, discover.PipeScheme) {
+			name, scheme = manifest.Pipe, discover.PipeScheme
+		}
+		if srv.Endpoints == nil {
+			srv.Endpoints = map[string]manifest.Endpoint{}
+		}
+		srv.Endpoints[name] = manifest.Endpoint{Address: scheme + l.Addr(), Framing: "length"}
+		at = append(at, scheme+l.Addr())
+		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
+	}
+	ctx = context.WithoutCancel(ctx)
+	failed, done := make([]error, len(serves)), make(chan error, 1)
+	var all sync.WaitGroup
+	for i, serve := range serves {
+		all.Go(func() { failed[i] = serve(ctx) })
+	}
+	go func() { all.Wait(); done <- errors.Join(failed...) }()
+	return at, done, nil
+}
+
+// listenLocally opens a socket or a pipe.
+func listenLocally(addr string) (*ipc.Listener, error) {
+	_, name, _ := strings.Cut(addr, ":")
+	path, err := discover.SocketPath(name)
+	if err != nil {
+		return nil, usage("--listen %q names no socket.\nGive a name or a path, such as unix:planner.", addr)
+	}
+	l, err := ipc.Listen(path, nil)
+	if err != nil {
+		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", path, plain(err))}
+	}
+	return l, nil
+}
+
+// listen opens a TCP address, once it is sure that srv may serve there.
+func listen(ctx context.Context, addr string, srv *serve.Server) (net.Listener, error) {
+	const such = "Use one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port."
+	at, err := net.ResolveTCPAddr("tcp", addr)
+	switch {
+	case err != nil:
+		return nil, usage("--listen %q is not an address of this machine.\n"+such, addr)
+	case at.IP.IsLoopback():
+	case srv.TLS == nil:
+		return nil, usage("--listen %q could be reached from other machines, which is not protected.\n"+such+"\nFor others, encrypt with --tls-cert and --tls-key, and know them by --tokens, --client-ca or --oidc-issuer.", addr)
+	case srv.Authenticate == nil:
+		return nil, usage("--listen %q could be reached from other machines, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", addr)
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nEnd it, or take any free port: --listen 127.0.0.1:0", addr)}
+	case err != nil:
+		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermost(err))}
+	}
+	return ln, nil
+}
+
+// reachedAt is the address to give to listeners.
+func reachedAt(addr net.Addr, srv *serve.Server) string {
+	host, port, _ := net.SplitHostPort(addr.String())
+	scheme := "http"
+	if srv.TLS != nil {
+		scheme = "https"
+		names := srv.Hosts
+		if leaf := srv.TLS.Certificates[0].Leaf; len(names) == 0 {
+			names = leaf.DNSNames
+		}
+		if len(names) > 0 {
+			host = names[0]
+		}
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
