@@ -31,10 +31,15 @@ type Dialer struct {
 	// InsecurePlaintext allows http for other hosts than loopback. Anyone on the way can then read and
 	// change what is asked and answered (§8.2.8).
 	InsecurePlaintext bool
+	// RootLayout makes a Conn listen without a handshake where the producer knows none (D-43, D-63): if the
+	// request is answered with 404 or 405, it opens "/events" below URL, and replies go to "/messages". The
+	// subscription.accepted is then the Conn's own, and nothing is agreed: its negotiation_notes say so.
+	RootLayout bool
 	// Timeout bounds a POST with its answer, and the wait for a stream's headers. If zero, 20 seconds.
 	Timeout time.Duration
 	// Silence is how long a stream may bring nothing at all, not even a heartbeat, before it counts as
-	// broken. If zero, 45 seconds: three heartbeats.
+	// broken. If zero, 45 seconds: three heartbeats. Without a handshake zero is a day, for published
+	// servers may never send one.
 	Silence time.Duration
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
@@ -50,12 +55,16 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	base, err := d.base()
+	root, err := d.address()
 	if err != nil {
 		return nil, err
 	}
+	base := root
+	if base.Path == "" {
+		base = root.JoinPath(DefaultPrefix)
+	}
 	c := &conn{
-		base: base, header: d.Header.Clone(), log: orDiscard(d.Logger),
+		base: base, root: root, mayListen: d.RootLayout, patient: d.Silence <= 0, header: d.Header.Clone(), log: orDiscard(d.Logger),
 		timeout: orDefault(d.Timeout, 20*time.Second), silence: orDefault(d.Silence, 45*time.Second),
 		answers: make(chan []byte, 4), reopening: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
@@ -76,8 +85,8 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	return c, nil
 }
 
-// base checks and completes the address. Its errors do not repeat it, for it may hold a password.
-func (d Dialer) base() (*url.URL, error) {
+// address checks and tidies URL. Its errors do not repeat it, for it may hold a password.
+func (d Dialer) address() (*url.URL, error) {
 	const want = `give "http://127.0.0.1:8080" or "https://bank.example/aaep/v1", for example`
 	u, err := url.Parse(d.URL)
 	switch {
@@ -92,9 +101,6 @@ func (d Dialer) base() (*url.URL, error) {
 	}
 	u = u.JoinPath() // a copy, with a clean path
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
-	if u.Path == "" {
-		u.Path = DefaultPrefix
-	}
 	return u, nil
 }
 

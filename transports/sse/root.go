@@ -3,6 +3,7 @@ package sse
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -149,12 +150,7 @@ func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 		rs.s.fail(w, status, problem)
 		return
 	}
-	m, err := aaep.Decode(body)
-	if err != nil { // the published clients name no subscription
-		if rest, ok := bytes.CutPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")); ok {
-			m, err = aaep.Decode(append([]byte(`{"subscription_id":"`+implicitID+`",`), rest...))
-		}
-	}
+	m, err := aaep.Decode(implicit(body))
 	var token aaep.ReplyToken
 	var id *string
 	switch m := m.(type) {
@@ -167,7 +163,6 @@ func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 		rs.s.fail(w, http.StatusBadRequest, "not a valid AAEP reply")
 		return
 	}
-	*id = implicitID
 	l := rs.asked(token)
 	if l != nil {
 		*id = l.subscription()
@@ -181,6 +176,28 @@ func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 		rs.s.body(w, http.StatusOK, []byte(`{"status":"received"}`))
 		_ = http.NewResponseController(w).Flush()
 	}
+}
+
+// implicit writes the constant into a message that names a subscription in any form, or none: the published clients
+// know no id. It changes nothing else, so that Decode still sees all that is wrong.
+func implicit(body []byte) []byte {
+	const quoted = `"` + implicitID + `"`
+	d := json.NewDecoder(bytes.NewReader(body))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return body
+	}
+	start := int(d.InputOffset())
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return body
+		}
+		if end := int(d.InputOffset()); name == "subscription_id" && value[0] == '"' {
+			return slices.Concat(body[:end-len(value)], []byte(quoted), body[end:])
+		}
+	}
+	return slices.Concat(body[:start], []byte(`"subscription_id":`+quoted+`,`), body[start:])
 }
 
 // links are the subscriptions that are there, in no order.
