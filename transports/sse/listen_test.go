@@ -25,7 +25,8 @@ import (
 type published struct {
 	heartbeat time.Duration // 0 is none
 	replay    bool
-	method    bool // 405 instead of 404
+	method    bool          // 405 instead of 404
+	gate      chan struct{} // if not nil, the second stream waits for it
 
 	mu      sync.Mutex
 	events  []string
@@ -66,7 +67,11 @@ func (p *published) stream(w http.ResponseWriter, r *http.Request) {
 			events <- ev
 		}
 	}
+	again := len(p.lasts) > 1
 	p.mu.Unlock()
+	if again && p.gate != nil {
+		<-p.gate
+	}
 	defer func() { p.mu.Lock(); defer p.mu.Unlock(); delete(p.streams, events) }()
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)
@@ -221,24 +226,32 @@ func TestListenOnlyWhenTold(t *testing.T) {
 	})
 }
 
-// A close while the stream is opened again ends that one too.
-func TestListenCloseWhileReopening(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := newPublished(t, &published{})
-		c, err := sse.Dialer{URL: here, Client: client, RootLayout: true}.Dial(t.Context())
-		check(t, err)
-		defer c.Close()
-		check(t, c.Send(t.Context(), []byte(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"r","capabilities":{}}`)))
-		_, err = c.Receive(t.Context())
-		check(t, err)
-		done := make(chan error, 1)
-		go func() { done <- c.(transports.Reopener).Reopen(t.Context()) }()
-		check(t, c.Send(t.Context(), []byte(`{"type":"subscription.close","subscription_id":"sub_implicit"}`)))
-		<-done
-		if _, err := c.Receive(t.Context()); err != io.EOF {
-			t.Errorf("Receive = %v, want EOF", err)
-		}
-	})
+// A close ends the stream, also the one that is just opened again.
+func TestListenClose(t *testing.T) {
+	for _, reopening := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &published{gate: make(chan struct{})}
+			c, err := sse.Dialer{URL: here, Client: newPublished(t, p), RootLayout: true}.Dial(t.Context())
+			check(t, err)
+			defer c.Close()
+			check(t, c.Send(t.Context(), []byte(`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"r","capabilities":{}}`)))
+			_, err = c.Receive(t.Context())
+			check(t, err)
+			done := make(chan error, 1)
+			if reopening {
+				go func() { done <- c.(transports.Reopener).Reopen(t.Context()) }()
+				synctest.Wait()
+			}
+			check(t, c.Send(t.Context(), []byte(`{"type":"subscription.close","subscription_id":"sub_implicit"}`)))
+			close(p.gate)
+			if reopening {
+				check(t, <-done)
+			}
+			if _, err := c.Receive(t.Context()); err != io.EOF {
+				t.Errorf("Receive = %v, want EOF", err)
+			}
+		})
+	}
 }
 
 // Both ends ours, no handshake: a question, the answer, what became of it.

@@ -68,5 +68,5 @@ func (t *trace) asked(token aaep.ReplyToken) bool {
 func (t *trace) knows(id string, request []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return id != "" && bytes.Equal(t.request, request) && slices.Contains(t.ids, id)
+	return bytes.Equal(t.request, request) && slices.Contains(t.ids, id)
 }
