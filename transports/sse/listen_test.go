@@ -247,8 +247,9 @@ func TestListenClose(t *testing.T) {
 			if reopening {
 				check(t, <-done)
 			}
-			if _, err := c.Receive(t.Context()); err != io.EOF {
-				t.Errorf("Receive = %v, want EOF", err)
+			start := time.Now()
+			if _, err := c.Receive(t.Context()); err != io.EOF || time.Since(start) != 0 {
+				t.Errorf("Receive = %v after %v, want EOF at once", err, time.Since(start))
 			}
 		})
 	}
