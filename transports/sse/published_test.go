@@ -31,12 +31,12 @@ func check(t *testing.T, err error) {
 // colon, gives up after 30 s in which nothing comes, and knows no handshake. An onmessage listener hears no event
 // that has a name.
 type reader struct {
-	t      *testing.T
-	last   string // what the browser sends again
-	body   io.ReadCloser
-	heard  chan map[string]any
-	err    chan error // holds one
-	stop   context.CancelFunc
+	t     *testing.T
+	last  string // what the browser sends again
+	body  io.ReadCloser
+	heard chan map[string]any
+	err   chan error // holds one
+	stop  context.CancelFunc
 }
 
 func listen(t *testing.T, client *http.Client, header ...string) *reader {
@@ -217,7 +217,7 @@ func TestPublishedClient(t *testing.T) {
 	}
 }
 
-// Without the operator's leave nobody there is asked: the terms are the protocol's defaults. D-43, D-34
+// Without the operator's leave nobody there is asked: the terms are the protocol's defaults. D-43, D-34, HS-002
 func TestPublishedClientMayNotReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, client := agent(t, aaep.Capabilities{}, producer.Config{})

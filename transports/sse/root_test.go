@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -273,6 +274,7 @@ func TestRootResume(t *testing.T) {
 		if idle {
 			break
 		}
+		runtime.Gosched()
 	}
 	come(t, rs, url, "sub_3", "Accept-Language: en", "Last-Event-ID: e9") // unknown
 	come(t, rs, url, "sub_4", "Accept-Language: fr", "Last-Event-ID: e1") // other terms
