@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +27,7 @@ func (s *Server) write(w http.ResponseWriter, a answer, created int) {
 		return
 	}
 	if created == http.StatusCreated {
-		w.Header().Set("Location", s.o.Prefix+"/events?subscription_id="+url.QueryEscape(a.accepted.SubscriptionID))
+		w.Header().Set("Location", s.streamOf(a.accepted.SubscriptionID))
 	}
 	s.body(w, created, a.msg)
 }

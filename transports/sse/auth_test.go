@@ -84,6 +84,7 @@ func TestUniformReplies(t *testing.T) {
 	for name, got := range map[string]string{
 		"unknown subscription":   raw("alice", fmt.Sprintf(replyTo, "sub_2")),
 		"foreign subscription":   raw("bob", good),
+		"no handshake":           raw("alice", fmt.Sprintf(replyTo, implicitID)), // D-37: only at a RootServer
 		"clarification, unknown": raw("alice", fmt.Sprintf(clarify, "sub_2")),
 		"used again":             raw("alice", good),
 	} {

@@ -21,7 +21,9 @@ import (
 
 // A conn is the subscriber's Conn: POSTs go out, the answers and one event stream come in.
 type conn struct {
-	base             *url.URL
+	base, root       *url.URL // of the endpoints of a handshake, and without one
+	mayListen        bool     // without a handshake
+	patient          bool     // then, with a stream that is silent
 	header           http.Header
 	credentials      func(context.Context) (http.Header, error) // nil if header is all
 	client           *http.Client
@@ -36,6 +38,7 @@ type conn struct {
 
 	mu      sync.Mutex // never held while waiting
 	phase   phase
+	alone   bool          // nothing was negotiated, and there is nobody to negotiate with
 	events  *url.URL      // where the stream is, once accepted
 	in      *inbound      // the current stream; nil before the first and while one is opened again
 	changed chan struct{} // closed and renewed with in and phase
@@ -146,7 +149,7 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 	}
 	msg = slices.Clone(msg) // net/http may read it a little longer than the POST takes
 	c.mu.Lock()
-	ph := c.phase
+	ph, alone := c.phase, c.alone
 	_, isRequest := m.(*aaep.SubscriptionRequest)
 	if ph == fresh && isRequest {
 		c.phase = asking
@@ -154,28 +157,30 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 	c.mu.Unlock()
 	switch {
 	case ph == fresh && isRequest:
-		return c.request(ctx, msg)
+		return c.request(ctx, m.(*aaep.SubscriptionRequest), msg)
 	case ph == fresh:
 		return errors.Join(errors.New("sse: the first message must be a subscription.request"), err)
 	case ph == asking:
 		return errors.New("sse: wait for the subscription.accepted before sending more")
 	case ph == rejected:
 		return errors.New("sse: the subscription was rejected; Dial again to make a new request")
+	case alone:
+		return c.sendAlone(ctx, m, msg)
 	}
 	if _, closing := m.(*aaep.SubscriptionClose); closing && ph == open {
 		c.turn(leaving) // before the POST: the stream may end sooner than the answer comes
-		err := c.reply(ctx, m, msg)
+		err := c.reply(ctx, c.base.JoinPath("replies"), m, msg)
 		if err != nil {
 			c.turn(open)
 		}
 		return err
 	}
-	return c.reply(ctx, m, msg)
+	return c.reply(ctx, c.base.JoinPath("replies"), m, msg)
 }
 
 // reply POSTs a message of an open subscription (B.1.4).
-func (c *conn) reply(ctx context.Context, m aaep.Message, msg []byte) error {
-	a, err := c.post(ctx, c.base.JoinPath("replies"), msg)
+func (c *conn) reply(ctx context.Context, to *url.URL, m aaep.Message, msg []byte) error {
+	a, err := c.post(ctx, to, msg)
 	if err != nil {
 		return err
 	}
@@ -206,9 +211,12 @@ func isAnswer(body []byte) bool {
 }
 
 // request opens the subscription and, once accepted, its stream (B.1.2).
-func (c *conn) request(ctx context.Context, msg []byte) error {
+func (c *conn) request(ctx context.Context, req *aaep.SubscriptionRequest, msg []byte) error {
 	at := c.base.JoinPath("subscriptions")
 	a, err := c.post(ctx, at, msg)
+	if err == nil && c.mayListen && (a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed) && !isAnswer(a.body) {
+		return c.listen(ctx, req)
+	}
 	var m aaep.Message
 	if err == nil {
 		if m, err = aaep.Decode(a.body); err != nil || !isAnswer(a.body) {

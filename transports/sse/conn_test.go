@@ -225,7 +225,7 @@ func TestReopenErrors(t *testing.T) {
 	}
 }
 
-// A GET is redirected within its origin, Last-Event-ID and all.
+// A GET is redirected within its origin, Last-Event-ID and all. TR-023
 func TestRedirectWithinOrigin(t *testing.T) {
 	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/aaep/v1/events" {

@@ -39,10 +39,15 @@ type Dialer struct {
 	// InsecurePlaintext allows http for other hosts than loopback. Anyone on the way can then read and
 	// change what is asked and answered (§8.2.8).
 	InsecurePlaintext bool
+	// RootLayout makes a Conn listen without a handshake where the producer knows none (D-43, D-63): if the
+	// request is answered with 404 or 405, it opens "/events" below URL, and replies go to "/messages". The
+	// subscription.accepted is then the Conn's own, and nothing is agreed: its negotiation_notes say so.
+	RootLayout bool
 	// Timeout bounds a POST with its answer, and the wait for a stream's headers. If zero, 20 seconds.
 	Timeout time.Duration
 	// Silence is how long a stream may bring nothing at all, not even a heartbeat, before it counts as
-	// broken. If zero, 45 seconds: three heartbeats.
+	// broken. If zero, 45 seconds: three heartbeats. Without a handshake zero is a day, for published
+	// servers may never send one.
 	Silence time.Duration
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
@@ -58,17 +63,22 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	base, err := d.base()
+	root, err := d.address()
 	switch {
 	case err != nil:
 		return nil, err
 	case d.Client != nil && d.TLS != nil:
 		return nil, errors.New("sse: Dialer.TLS is for Dials without a Client; give it to the Client's transport")
-	case d.Credentials != nil && base.Scheme == "http" && !httpguard.LoopbackName(base.Hostname()):
+	case d.Credentials != nil && root.Scheme == "http" && !httpguard.LoopbackName(root.Hostname()):
 		return nil, errors.New("sse: credentials are not sent in clear; use https")
 	}
+	base := root
+	if base.Path == "" {
+		base = root.JoinPath(DefaultPrefix)
+	}
 	c := &conn{
-		base: base, header: d.Header.Clone(), credentials: d.Credentials, log: orDiscard(d.Logger),
+		base: base, root: root, mayListen: d.RootLayout, patient: d.Silence <= 0, log: orDiscard(d.Logger),
+		header: d.Header.Clone(), credentials: d.Credentials,
 		timeout: orDefault(d.Timeout, 20*time.Second), silence: orDefault(d.Silence, 45*time.Second),
 		answers: make(chan []byte, 4), reopening: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
@@ -89,8 +99,8 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	return c, nil
 }
 
-// base checks and completes the address. Its errors do not repeat it, for it may hold a password.
-func (d Dialer) base() (*url.URL, error) {
+// address checks and tidies URL. Its errors do not repeat it, for it may hold a password.
+func (d Dialer) address() (*url.URL, error) {
 	const want = `give "http://127.0.0.1:8080" or "https://bank.example/aaep/v1", for example`
 	u, err := url.Parse(d.URL)
 	switch {
@@ -105,9 +115,6 @@ func (d Dialer) base() (*url.URL, error) {
 	}
 	u = u.JoinPath() // a copy, with a clean path
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
-	if u.Path == "" {
-		u.Path = DefaultPrefix
-	}
 	return u, nil
 }
 

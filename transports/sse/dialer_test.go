@@ -2,6 +2,7 @@ package sse
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -57,6 +58,27 @@ func TestOwnTransport(t *testing.T) {
 		check(t, err)
 		if p, err := tr.Proxy(r); p != nil || err != nil {
 			t.Errorf("%s goes over the proxy %v, %v", url, p, err)
+		}
+	}
+}
+
+// Two ends that are ours and left as they are speak TLS 1.3. TR-019
+func TestTLSVersion(t *testing.T) {
+	s := NewServer(ServerOptions{})
+	versions := make(chan uint16, 8)
+	ts := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		versions <- r.TLS.Version
+		s.ServeHTTP(w, r)
+	}))
+	ts.StartTLS()
+	t.Cleanup(func() { _ = s.Close(); ts.CloseClientConnections(); ts.Close() })
+	tr := ownTransport()
+	tr.TLSClientConfig.RootCAs = ts.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	t.Cleanup(tr.CloseIdleConnections)
+	pair(t, s, Dialer{URL: ts.URL, Client: &http.Client{Transport: tr}}, "sub_1")
+	for range 2 { // the request and the stream
+		if v := <-versions; v != tls.VersionTLS13 {
+			t.Errorf("%s, want TLS 1.3", tls.VersionName(v))
 		}
 	}
 }

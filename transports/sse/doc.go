@@ -3,11 +3,15 @@
 //
 //	POST {prefix}/subscriptions                   a subscription.request; 201 with the answer
 //	GET  {prefix}/events?subscription_id=sub_…    the event stream
+//	POST {prefix}/events?subscription_id=sub_…    with credentials: a ticket for the stream, for an EventSource
 //	POST {prefix}/replies                         replies, renegotiation and close
 //
 // A producer mounts a Server as an http.Handler and hands it to its owner as a transports.Listener. A
 // subscriber gives a Dialer to its owner. Neither side knows what the messages mean; this package looks
 // at types and ids only to put each message on its way.
+//
+// Peers that know no handshake have another layout: RootServer serves such clients, and Dialer.RootLayout follows
+// such producers.
 //
 // TLS is the affair of the http.Server that the Server is mounted on. Without an authenticator a Server
 // answers on loopback only (D-71).

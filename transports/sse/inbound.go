@@ -85,6 +85,9 @@ func (c *conn) start(in *inbound, run func() error) bool {
 		close(in.done)
 	})
 	c.setLocked(in)
+	if c.alone && c.phase == leaving { // nobody else ends it
+		in.cancel(transports.ErrInterrupted)
+	}
 	return true
 }
 

@@ -17,6 +17,7 @@ import (
 type link struct {
 	srv       *Server
 	principal string
+	trace     *trace        // nil after a handshake
 	in        chan posted   // what the peer POSTed, for Receive
 	streams   chan *stream  // the newest stream, if NextStream has not taken it
 	slot      chan struct{} // held while a question waits for the producer's answer
@@ -26,12 +27,13 @@ type link struct {
 
 	posts sync.WaitGroup // POSTs that are being answered
 
-	mu     sync.Mutex    // never held while waiting
-	err    error         // why done is closed
-	id     string        // the subscription, once accepted
-	inHand chan struct{} // of the message that Receive returned last
-	asked  *question     // the request the producer's next answer belongs to
-	stream *stream
+	mu      sync.Mutex    // never held while waiting
+	err     error         // why done is closed
+	id      string        // the subscription, once accepted
+	inHand  chan struct{} // of the message that Receive returned last
+	asked   *question     // the request the producer's next answer belongs to
+	stream  *stream
+	tickets []ticket // that may still open a stream
 }
 
 // posted is a message on its way to Receive. Handled is closed when Receive is called again, which says that
@@ -41,23 +43,16 @@ type posted struct {
 	handled chan struct{}
 }
 
-// question is a POST that waits for the producer's answer.
-type question struct {
-	first  bool        // the subscription.request, not a renegotiation
-	left   bool        // nobody waits any more; guarded by link.mu
-	answer chan answer // holds one, so that answering never waits
-}
-
 var (
 	errBusy = errors.New("sse: the producer does not read its messages")
 	errGone = errors.New("sse: the subscription has ended")
 )
 
 // newLink makes a link whose first question is already asked.
-func newLink(s *Server, principal string, request []byte) (*link, *question) {
+func newLink(s *Server, principal string, request []byte, t *trace) (*link, *question) {
 	q := &question{first: true, answer: make(chan answer, 1)}
 	l := &link{
-		srv: s, principal: principal, asked: q,
+		srv: s, principal: principal, trace: t, asked: q,
 		in: make(chan posted, 16), streams: make(chan *stream, 1), slot: make(chan struct{}, 1),
 		done: make(chan struct{}), hungUp: make(chan struct{}),
 	}
@@ -129,6 +124,13 @@ func (l *link) hand(next *posted) []byte {
 	return next.msg
 }
 
+// subscription is the id that the producer chose, or "".
+func (l *link) subscription() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id
+}
+
 // cause says why the link ended; call it only after done is closed.
 func (l *link) cause() error {
 	l.mu.Lock()
@@ -184,27 +186,6 @@ func (l *link) Send(ctx context.Context, msg []byte) error {
 	return err
 }
 
-// settle gives a to q. It reports whether a must go on the stream instead. The caller holds l.mu.
-func (l *link) settle(q *question, a answer) (onStream bool, err error) {
-	if a.accepted != nil {
-		id := a.accepted.SubscriptionID
-		if q.first && !l.srv.enter(id, l) {
-			return false, fmt.Errorf("sse: subscription_id %q is in use; choose an unused one", id)
-		}
-		if !q.first && id != l.id {
-			return false, fmt.Errorf("sse: subscription_id is %q; a renegotiated subscription keeps its id, %q", id, l.id)
-		}
-		l.id = id
-	}
-	l.asked = nil
-	<-l.slot
-	if q.left {
-		return true, nil
-	}
-	q.answer <- a
-	return false, nil
-}
-
 // ended wraps why the link ended for Send; the caller holds l.mu.
 func (l *link) ended() error {
 	if l.err == io.EOF {
@@ -214,6 +195,9 @@ func (l *link) ended() error {
 }
 
 func (l *link) push(ctx context.Context, msg []byte, closing bool) error {
+	if l.trace != nil {
+		return nil // who knows no handshake knows none of these; the end of the stream says enough
+	}
 	l.mu.Lock()
 	st := l.stream
 	l.mu.Unlock()
@@ -290,10 +274,10 @@ func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 	}
 }
 
-// attach makes st the stream; the one before ends.
-func (l *link) attach(st *stream) bool {
+// attach makes st the stream; the one before ends. If idle, there must be none before.
+func (l *link) attach(st *stream, idle bool) bool {
 	l.mu.Lock()
-	if l.err != nil {
+	if l.err != nil || idle && l.stream != nil {
 		l.mu.Unlock()
 		return false
 	}
@@ -341,54 +325,4 @@ func (l *link) deliver(ctx context.Context, msg []byte) (<-chan struct{}, error)
 	case <-ctx.Done():
 		return nil, errBusy
 	}
-}
-
-// ask queues a renegotiation and makes it the question that the next answer belongs to.
-func (l *link) ask(ctx context.Context, msg []byte) (*question, error) {
-	select {
-	case l.slot <- struct{}{}:
-	case <-l.done:
-		return nil, errGone
-	case <-ctx.Done():
-		return nil, errBusy
-	}
-	q := &question{answer: make(chan answer, 1)}
-	l.mu.Lock()
-	l.asked = q
-	l.mu.Unlock()
-	_, err := l.deliver(ctx, msg)
-	if err != nil {
-		l.mu.Lock()
-		if l.asked == q {
-			l.asked = nil
-			<-l.slot
-		}
-		l.mu.Unlock()
-	}
-	return q, err
-}
-
-// wait waits for the answer to q until ctx is done or the link ends. A late answer still finds its own
-// question, so that it cannot be taken for the answer to the next one.
-func (l *link) wait(ctx context.Context, q *question) (answer, bool) {
-	select {
-	case a := <-q.answer:
-		return a, true
-	case <-ctx.Done():
-	case <-l.done:
-	}
-	l.mu.Lock()
-	q.left = true
-	l.mu.Unlock()
-	select {
-	case a := <-q.answer:
-		return a, true
-	default:
-		return answer{}, false
-	}
-}
-
-// bounded gives a POST's ctx the time that a producer has for it.
-func (s *Server) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, s.o.AnswerTimeout)
 }

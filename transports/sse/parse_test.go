@@ -148,7 +148,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add([]byte("\n\nid: x\n\n"), "\x00")
 	ends := strings.NewReplacer("\r\n", "\n", "\r", "\n")
 	f.Fuzz(func(t *testing.T, msg []byte, id string) {
-		frame := appendFrame(nil, msg, id)
+		frame := appendFrame(nil, msg, eventName, id)
 		got, lastID, err := parse(strings.NewReader(string(frame)), len(msg)+len(id)+8)
 		if len(got) != 1 || got[0] != ends.Replace(string(msg)) || err != io.EOF {
 			t.Fatalf("%q became %q, %v", msg, got, err)

@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,12 +11,12 @@ import (
 
 // subscribe serves POST subscriptions: a new Conn, and the producer's answer as the response (B.1.2).
 func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal string) {
-	refuse := func(status int, code aaep.ReasonCode, text string, retry *int64) {
-		s.reject(w, status, &aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: text, RetryAfterSeconds: retry})
+	refuse := func(status int, text string) {
+		s.reject(w, status, &aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: text})
 	}
 	body, status, problem := s.readBody(w, r)
 	if status != 0 {
-		refuse(status, aaep.ReasonUnknown, problem, nil)
+		refuse(status, problem)
 		return
 	}
 	m, err := aaep.Decode(body)
@@ -25,20 +26,28 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal str
 		}
 	}
 	if err != nil {
-		refuse(http.StatusBadRequest, aaep.ReasonUnknown, err.Error(), nil)
+		refuse(http.StatusBadRequest, err.Error())
 		return
 	}
-	l, q := newLink(s, principal, body)
-	switch s.admit(l) {
-	case aaep.TransportUnavailable:
-		refuse(http.StatusServiceUnavailable, aaep.TransportUnavailable, closedToNew, nil)
+	_, a, refusal := s.open(r.Context(), principal, body, nil)
+	if refusal != nil {
+		s.reject(w, statusOf(refusal.ReasonCode), refusal)
 		return
+	}
+	s.write(w, a, http.StatusCreated)
+}
+
+// open hands a request to the producer and waits for its answer. A refusal is this transport's own.
+func (s *Server) open(ctx context.Context, principal string, request []byte, t *trace) (*link, answer, *aaep.SubscriptionRejected) {
+	l, q := newLink(s, principal, request, t)
+	switch code := s.admit(l); code {
+	case aaep.TransportUnavailable:
+		return nil, answer{}, &aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: closedToNew}
 	case aaep.RateLimit:
 		retry := int64(30) // a subscription that nobody opens is given up after 30 seconds (D-65)
-		refuse(http.StatusTooManyRequests, aaep.RateLimit, "The producer has as many subscriptions as it can serve.", &retry)
-		return
+		return nil, answer{}, &aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: "The producer has as many subscriptions as it can serve.", RetryAfterSeconds: &retry}
 	}
-	ctx, cancel := s.bounded(r.Context())
+	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	a, ok := l.wait(ctx, q)
 	if !ok {
@@ -47,10 +56,9 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal str
 			text = "The producer did not answer in time."
 		}
 		l.end(errors.New("sse: the subscription.request was not answered in time, and the subscriber was told so"))
-		refuse(http.StatusServiceUnavailable, aaep.TransportUnavailable, text, nil)
-		return
+		return nil, answer{}, &aaep.SubscriptionRejected{ReasonCode: aaep.TransportUnavailable, ReasonMessage: text}
 	}
-	s.write(w, a, http.StatusCreated)
+	return l, a, nil
 }
 
 const closedToNew = "The producer takes no subscriptions at the moment."
@@ -89,32 +97,41 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, principal string)
 // forward hands a message to its subscription, if the sender owns one of that name, and answers 204.
 // A last message makes the subscription unknown from then on.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, id, principal string, body []byte, last bool) {
-	if l := s.lookup(id, principal); l == nil || !l.begin() {
-		s.o.Logger.Debug("sse: message for a subscription the sender does not have")
-	} else {
-		defer l.posts.Done()
-		ctx, cancel := s.bounded(r.Context())
-		defer cancel()
-		handled, err := l.deliver(ctx, body)
-		switch {
-		case err == errBusy: // lost without a word would be worse than this one difference
-			s.fail(w, http.StatusServiceUnavailable, "the producer is too slow; send the message again later")
-			return
-		case err == nil && last:
-			s.unlist(id, l)
-			l.hangUp.Do(func() { close(l.hungUp) })
-		case err == nil:
-			// Whoever has the answer knows that replies sent from now on come later (INV-05).
-			select {
-			case <-handled:
-			case <-l.done:
-			case <-ctx.Done():
-			}
-		}
+	if !s.hand(w, r, s.lookup(id, principal), body, last) {
+		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 	_ = http.NewResponseController(w).Flush() // now, not when the handler has returned
+}
+
+// hand gives a message to l, which may be nil, and waits until the producer has dealt with it. It reports false
+// where it has answered itself, which it does for one reason only: that the producer is too slow.
+func (s *Server) hand(w http.ResponseWriter, r *http.Request, l *link, body []byte, last bool) bool {
+	if l == nil || !l.begin() {
+		s.o.Logger.Debug("sse: message for a subscription the sender does not have")
+		return true
+	}
+	defer l.posts.Done()
+	ctx, cancel := s.bounded(r.Context())
+	defer cancel()
+	handled, err := l.deliver(ctx, body)
+	switch {
+	case err == errBusy: // lost without a word would be worse than this one difference
+		s.fail(w, http.StatusServiceUnavailable, "the producer is too slow; send the message again later")
+		return false
+	case err == nil && last:
+		s.unlist(l.subscription(), l)
+		l.hangUp.Do(func() { close(l.hungUp) })
+	case err == nil:
+		// Whoever has the answer knows that replies sent from now on come later (INV-05).
+		select {
+		case <-handled:
+		case <-l.done:
+		case <-ctx.Done():
+		}
+	}
+	return true
 }
 
 // renegotiate hands a renegotiation to its subscription and waits for the answer (D-55). What this

@@ -157,46 +157,34 @@ func (s *Server) lookup(id, principal string) *link {
 
 // ServeHTTP serves the three endpoints. Every check that needs no state comes first (INV-44).
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if r.ContentLength != 0 {
-		// Stays in force until the body is read whole, also while net/http throws away the rest (INV-54).
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.o.BodyTimeout))
-	}
-	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
-		s.fail(w, http.StatusForbidden, "this listener has no authentication and serves loopback connections only")
+	cors, ok := s.letIn(w, r)
+	if !ok {
 		return
 	}
-	if err := s.guard.Check(r); err != nil {
-		s.o.Logger.Info("sse: request refused", "cause", err.Error())
-		s.fail(w, http.StatusForbidden, err.Error())
-		return
-	}
-	cors := s.cors(w, r)
-
-	var method string
+	var methods []string
 	var serve func(http.ResponseWriter, *http.Request, string)
 	name, ok := strings.CutPrefix(r.URL.Path, s.o.Prefix)
 	switch {
 	case ok && name == "/subscriptions":
-		method, serve = http.MethodPost, s.subscribe
+		methods, serve = []string{http.MethodPost}, s.subscribe
+	case ok && name == "/events" && s.o.Authenticate != nil:
+		methods, serve = []string{http.MethodGet, http.MethodPost}, s.stream
 	case ok && name == "/events":
-		method, serve = http.MethodGet, s.stream
+		methods, serve = []string{http.MethodGet}, s.stream
 	case ok && name == "/replies":
-		method, serve = http.MethodPost, s.reply
+		methods, serve = []string{http.MethodPost}, s.reply
 	default:
 		s.fail(w, http.StatusNotFound, "no such endpoint; there are "+s.o.Prefix+"/subscriptions, /events and /replies")
 		return
 	}
-	if cors && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-		w.Header().Set("Access-Control-Allow-Methods", method)
-		w.Header().Set("Access-Control-Allow-Headers", "Authorization, Cache-Control, Content-Type, "+lastEventID)
-		w.WriteHeader(http.StatusNoContent)
+	if !s.takes(w, r, cors, methods...) {
 		return
 	}
-	if r.Method != method {
-		w.Header().Set("Allow", method)
-		s.fail(w, http.StatusMethodNotAllowed, "this endpoint takes "+method+" only")
-		return
+	if name == "/events" && r.Method == http.MethodGet {
+		if principal, ok := s.redeem(r); ok {
+			serve(w, r, principal)
+			return
+		}
 	}
 	principal, code := s.authenticate(r)
 	if code != "" {
@@ -213,6 +201,43 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	serve(w, r, principal)
+}
+
+// letIn makes the checks that come first, of who asks and from where. It has answered where it reports !ok; cors
+// says that a page of an allowed foreign origin asks.
+func (s *Server) letIn(w http.ResponseWriter, r *http.Request) (cors, ok bool) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.ContentLength != 0 {
+		// Stays in force until the body is read whole, also while net/http throws away the rest (INV-54).
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.o.BodyTimeout))
+	}
+	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
+		s.fail(w, http.StatusForbidden, "this listener has no authentication and serves loopback connections only")
+		return false, false
+	}
+	if err := s.guard.Check(r); err != nil {
+		s.o.Logger.Info("sse: request refused", "cause", err.Error())
+		s.fail(w, http.StatusForbidden, err.Error())
+		return false, false
+	}
+	return s.cors(w, r), true
+}
+
+// takes reports whether an endpoint of these methods goes on with the request; otherwise it has answered.
+func (s *Server) takes(w http.ResponseWriter, r *http.Request, cors bool, methods ...string) bool {
+	list := strings.Join(methods, ", ")
+	switch {
+	case slices.Contains(methods, r.Method):
+		return true
+	case cors && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "":
+		w.Header().Set("Access-Control-Allow-Methods", list)
+		w.Header().Set("Access-Control-Allow-Headers", "Authorization, Cache-Control, Content-Type, "+lastEventID)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		w.Header().Set("Allow", list)
+		s.fail(w, http.StatusMethodNotAllowed, "this endpoint takes "+list+" only")
+	}
+	return false
 }
 
 // cors answers a page of an allowed foreign origin and reports whether there is one.

@@ -86,14 +86,14 @@ func TestNobodyAccepts(t *testing.T) {
 		resp, body := call(t, nil, "POST", url+"/aaep/v1/subscriptions", request)
 		return resp.StatusCode, reasonOf(t, body), resp.Header.Get("Retry-After")
 	}
-	blocked, _ := newLink(s, "", []byte(request))
+	blocked, _ := newLink(s, "", []byte(request), nil)
 	if code := s.admit(blocked); code != "" {
 		t.Fatalf("admit = %q", code)
 	}
 	if status, reason, _ := try(); status != 503 || reason != "transport_unavailable" {
 		t.Errorf("full queue: %d %s, want 503 transport_unavailable", status, reason)
 	}
-	other, _ := newLink(s, "", []byte(request))
+	other, _ := newLink(s, "", []byte(request), nil)
 	s.live[other] = struct{}{}
 	if status, reason, retry := try(); status != 429 || reason != "rate_limit" || retry == "" {
 		t.Errorf("too many: %d %s, Retry-After %q; want 429 rate_limit with it", status, reason, retry)

@@ -16,6 +16,7 @@ import (
 // handler returned.
 type stream struct {
 	last   string
+	trace  *trace // nil after a handshake
 	writes chan write
 	done   chan struct{}
 	once   sync.Once
@@ -49,7 +50,12 @@ func (st *stream) SendEvent(ctx context.Context, event []byte, eventID string, r
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	wr := write{appendFrame(make([]byte, 0, len(event)+len(eventID)+len(eventName)+32), event, eventID), make(chan error, 1)}
+	name := eventName
+	if st.trace != nil {
+		name = ""
+		st.trace.note(event, eventID) // before the write: the reply may be fast
+	}
+	wr := write{appendFrame(make([]byte, 0, len(event)+len(eventID)+len(name)+32), event, name, eventID), make(chan error, 1)}
 	select {
 	case st.writes <- wr:
 	case <-st.done:
@@ -74,8 +80,10 @@ func (st *stream) SendEvent(ctx context.Context, event []byte, eventID string, r
 
 // appendFrame appends one event. Encoded messages have no line ends; one that has still gives one
 // event, whose data differs only in how its lines end (SSE-006, SSE-007).
-func appendFrame(b, msg []byte, eventID string) []byte {
-	b = append(b, "event: "+eventName+"\n"...)
+func appendFrame(b, msg []byte, name, eventID string) []byte {
+	if name != "" {
+		b = append(b, "event: "+name+"\n"...)
+	}
 	if eventID != "" && !strings.ContainsAny(eventID, "\r\n\x00") {
 		b = append(b, "id: "+eventID+"\n"...)
 	}
@@ -94,10 +102,10 @@ func appendFrame(b, msg []byte, eventID string) []byte {
 	return append(append(b, msg...), "\n\n"...)
 }
 
-// stream serves GET events until the stream is lost, replaced or closed.
+// stream serves GET events until the stream is lost, replaced or closed, and sells a ticket to a POST.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string) {
 	if r.ContentLength != 0 {
-		s.fail(w, http.StatusBadRequest, "a GET of the event stream has no body")
+		s.fail(w, http.StatusBadRequest, "a request for the event stream has no body")
 		return
 	}
 	l := s.lookup(r.URL.Query().Get("subscription_id"), principal)
@@ -105,23 +113,45 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string
 		s.fail(w, http.StatusNotFound, "there is no such subscription; GET the Location of an accepted subscription.request")
 		return
 	}
+	if r.Method == http.MethodPost {
+		s.sell(w, l)
+		return
+	}
+	if st := s.newStream(w, r); st != nil && !s.follow(w, r, l, st, false) {
+		s.fail(w, http.StatusNotFound, "the subscription has ended")
+	}
+}
+
+// newStream makes the stream of a GET, or answers that there cannot be one and returns nil.
+func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 	rc := http.NewResponseController(w)
 	if err := rc.SetWriteDeadline(time.Now().Add(s.o.WriteTimeout)); err != nil {
 		s.o.Logger.Error("sse: the http.ResponseWriter has no write deadlines; a middleware that wraps it needs an Unwrap method", "cause", err)
 		s.fail(w, http.StatusInternalServerError, "this server cannot stream")
-		return
+		return nil
 	}
 	_ = rc.SetReadDeadline(time.Time{}) // a ReadTimeout of the http.Server is not meant for streams
-	st := &stream{last: r.Header.Get(lastEventID), writes: make(chan write), done: make(chan struct{})}
-	if !l.attach(st) {
-		s.fail(w, http.StatusNotFound, "the subscription has ended")
-		return
+	last := r.Header.Get(lastEventID)
+	if last == "" { // a page cannot set the header on an EventSource that it makes itself
+		last = r.URL.Query().Get("last_event_id")
+	}
+	return &stream{last: last, writes: make(chan write), done: make(chan struct{})}
+}
+
+// follow serves st as the link's stream until it is lost, replaced or closed. It reports false, having written
+// nothing, if the link has ended or, where it must be idle, has a stream.
+func (s *Server) follow(w http.ResponseWriter, r *http.Request, l *link, st *stream, idle bool) bool {
+	st.trace = l.trace
+	if !l.attach(st, idle) {
+		return false
 	}
 	defer l.detach(st)
 	h := w.Header()
 	h.Set("Content-Type", streamType)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(s.o.WriteTimeout)) // the producer's answer may have taken a while
 	w.WriteHeader(http.StatusOK)
 	err := rc.Flush()
 	if err == nil {
@@ -130,6 +160,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string
 	if err != nil && r.Context().Err() == nil {
 		s.o.Logger.Info("sse: event stream lost", "cause", err)
 	}
+	return true
 }
 
 // run writes what SendEvent hands over, and a comment after silence. A nil error means a proper end.

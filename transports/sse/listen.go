@@ -1,0 +1,76 @@
+package sse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// listen opens the stream of a producer that knows no handshake, and answers the request in its place.
+func (c *conn) listen(ctx context.Context, req *aaep.SubscriptionRequest) error {
+	answer, err := aaep.Encode(c.unagreed(req))
+	if err != nil {
+		c.turn(fresh)
+		return err
+	}
+	c.mu.Lock()
+	c.alone, c.events = true, c.root.JoinPath("events")
+	c.mu.Unlock()
+	if c.patient {
+		c.silence = 24 * time.Hour
+	}
+	in := c.newInbound("")
+	body, err := c.get(ctx, in) // now: that the stream is there is all that this acceptance can mean
+	if err != nil {
+		in.cancel(nil)
+		c.mu.Lock()
+		c.alone = false
+		c.mu.Unlock()
+		c.turn(fresh)
+		return fmt.Errorf("sse: there is neither a handshake at %s nor a stream without one: %w", c.base.Redacted(), err)
+	}
+	c.answers <- answer // there is room: nothing was answered before
+	c.turn(open)
+	if !c.start(in, func() error { return c.read(in, body) }) {
+		body.Close()
+		return transports.ErrClosed
+	}
+	return nil
+}
+
+// unagreed is the acceptance of terms that nobody agreed to. What it leaves out is as requested for a subscriber
+// that goes by the letter (D-45), so a note says that it is not; the questions such producers send go to all who
+// listen, so who offered to answer may.
+func (c *conn) unagreed(req *aaep.SubscriptionRequest) *aaep.SubscriptionAccepted {
+	return &aaep.SubscriptionAccepted{
+		SubscriptionID: implicitID, AAEPVersion: aaep.Version,
+		Producer: aaep.Producer{AgentID: c.root.Host}, // its events name it
+		HonoredCapabilities: aaep.Capabilities{
+			SupportsConfirmationReply:  req.Capabilities.SupportsConfirmationReply,
+			SupportsClarificationReply: req.Capabilities.SupportsClarificationReply,
+		},
+		NegotiationNotes: "This producer has no handshake. Nothing was agreed: its events come as it makes them, whatever was asked for.",
+	}
+}
+
+// sendAlone sends what a producer without a handshake understands, which is replies. A close only ends the stream.
+func (c *conn) sendAlone(ctx context.Context, m aaep.Message, msg []byte) error {
+	switch m.(type) {
+	case *aaep.SubscriptionClose:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.phase = leaving
+		if c.in != nil { // else start ends the one that Reopen is about to open
+			c.in.cancel(transports.ErrInterrupted)
+		}
+		c.setLocked(c.in)
+		return nil
+	case *aaep.SubscriptionRenegotiate:
+		return errors.New("sse: this producer has no handshake; there is nothing to renegotiate")
+	}
+	return c.reply(ctx, c.root.JoinPath("messages"), m, msg)
+}

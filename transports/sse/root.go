@@ -1,0 +1,239 @@
+package sse
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// RootOptions are the settings of a RootServer.
+type RootOptions struct {
+	// Capabilities are the terms of everyone who comes, for nobody there can ask for any: the zero Capabilities
+	// are the protocol's defaults (§5.3.1), with which nobody is asked anything. If Languages is nil, a
+	// browser's Accept-Language is used where the producer has text for it.
+	Capabilities aaep.Capabilities
+	// Origins are the web pages of other origins that may use this listener; see ServerOptions.
+	Origins []string
+	// Logger receives diagnostics, never message contents. If nil, they are discarded.
+	Logger *slog.Logger
+}
+
+// RootServer serves clients that know no handshake, as those published with the specification do (D-43, D-63):
+//
+//	GET  /events     a stream of unnamed events; each is a subscription with the terms of RootOptions
+//	POST /messages   replies, with any subscription_id or none
+//	GET  /healthz    whether the listener is there
+//
+// Such clients have no credentials either, so it serves loopback connections only, whatever else the http.Server
+// has to offer (D-71). A proxy on this machine makes everyone look local: do not put one in front.
+//
+// Its Conns begin with a subscription.request that it writes itself, from the subscriber "implicit". An
+// EventSource that comes back with a Last-Event-ID goes on with its subscription, if that is still there; all
+// others begin a new one.
+type RootServer struct {
+	s            *Server
+	capabilities aaep.Capabilities
+}
+
+var (
+	_ http.Handler        = (*RootServer)(nil)
+	_ transports.Listener = (*RootServer)(nil)
+)
+
+// implicitID stands for a subscription without a handshake (D-37).
+const implicitID = "sub_implicit"
+
+// NewRootServer makes a RootServer. Mount it at the three paths, without http.StripPrefix, and call Accept. The
+// error says that the Capabilities cannot be asked for.
+func NewRootServer(o RootOptions) (*RootServer, error) {
+	rs := &RootServer{NewServer(ServerOptions{Origins: o.Origins, Logger: o.Logger}), o.Capabilities}
+	if _, err := rs.request(nil); err != nil {
+		return nil, fmt.Errorf("sse: RootOptions.Capabilities: %w", err)
+	}
+	return rs, nil
+}
+
+// Accept returns the Conn of the next stream; see Server.
+func (rs *RootServer) Accept(ctx context.Context) (transports.Conn, error) { return rs.s.Accept(ctx) }
+
+// Close refuses new streams; see Server.
+func (rs *RootServer) Close() error { return rs.s.Close() }
+
+// ServeHTTP serves the three endpoints.
+func (rs *RootServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	cors, ok := rs.s.letIn(w, r)
+	if !ok {
+		return
+	}
+	method, serve := http.MethodGet, rs.events
+	switch r.URL.Path {
+	case "/events":
+	case "/messages":
+		method, serve = http.MethodPost, rs.message
+	case "/healthz":
+		serve = rs.health
+	default:
+		rs.s.fail(w, http.StatusNotFound, "no such endpoint; there are /events, /messages and /healthz")
+		return
+	}
+	if rs.s.takes(w, r, cors, method) {
+		serve(w, r)
+	}
+}
+
+func (rs *RootServer) health(w http.ResponseWriter, _ *http.Request) {
+	rs.s.body(w, http.StatusOK, []byte(`{"status":"ok","aaep_version":"`+aaep.Version+`"}`))
+}
+
+// request is what a client is taken to have asked for.
+func (rs *RootServer) request(tags []string) ([]byte, error) {
+	c := rs.capabilities
+	if c.Languages == nil {
+		c.Languages = tags
+	}
+	return aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "implicit", Capabilities: c})
+}
+
+// events serves GET events: on an idle subscription that knows the last event, or on a new one.
+func (rs *RootServer) events(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		rs.s.fail(w, http.StatusBadRequest, "a request for the event stream has no body")
+		return
+	}
+	st := rs.s.newStream(w, r)
+	if st == nil {
+		return
+	}
+	request, err := rs.request(languages(r.Header))
+	if err != nil { // there are tags that we do not know to be wrong
+		request, _ = rs.request(nil)
+	}
+	for _, l := range rs.links() {
+		if l.trace.knows(st.last, request) && rs.s.follow(w, r, l, st, true) {
+			return
+		}
+	}
+	l, a, refusal := rs.open(r.Context(), request)
+	switch {
+	case refusal != nil:
+		rs.s.reject(w, statusOf(refusal.ReasonCode), refusal)
+	case a.accepted == nil:
+		rs.s.write(w, a, http.StatusOK)
+	case !rs.s.follow(w, r, l, st, false):
+		rs.s.fail(w, http.StatusServiceUnavailable, "the subscription has ended; try again")
+	}
+}
+
+// open makes a new subscription. A browser's languages are a wish: who has none of them still speaks.
+func (rs *RootServer) open(ctx context.Context, request []byte) (*link, answer, *aaep.SubscriptionRejected) {
+	l, a, refusal := rs.s.open(ctx, "", request, &trace{request: request})
+	if a.rejected != nil && a.rejected.ReasonCode == aaep.CapabilitiesIncompatible {
+		if plain, err := rs.request(nil); err == nil && !bytes.Equal(plain, request) {
+			return rs.s.open(ctx, "", plain, &trace{request: request})
+		}
+	}
+	return l, a, refusal
+}
+
+// message serves POST messages. All that is a reply gets the same answer, whatever becomes of it (D-36).
+func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
+	body, status, problem := rs.s.readBody(w, r)
+	if status != 0 {
+		rs.s.fail(w, status, problem)
+		return
+	}
+	m, err := aaep.Decode(implicit(body))
+	var token aaep.ReplyToken
+	var id *string
+	switch m := m.(type) {
+	case *aaep.ConfirmationReply:
+		token, id = m.ReplyToken, &m.SubscriptionID
+	case *aaep.ClarificationReply:
+		token, id = m.ReplyToken, &m.SubscriptionID
+	default:
+		rs.s.o.Logger.Debug("sse: malformed reply", "cause", err)
+		rs.s.fail(w, http.StatusBadRequest, "not a valid AAEP reply")
+		return
+	}
+	l := rs.asked(token)
+	if l != nil {
+		*id = l.subscription()
+	}
+	if body, err = aaep.Encode(m); err != nil {
+		rs.s.o.Logger.Debug("sse: malformed reply", "cause", err)
+		rs.s.fail(w, http.StatusBadRequest, "not a valid AAEP reply")
+		return
+	}
+	if rs.s.hand(w, r, l, body, false) {
+		rs.s.body(w, http.StatusOK, []byte(`{"status":"received"}`))
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// implicit writes the constant into a message that names a subscription in any form, or none: the published clients
+// know no id. It changes nothing else, so that Decode still sees all that is wrong.
+func implicit(body []byte) []byte {
+	const quoted = `"` + implicitID + `"`
+	d := json.NewDecoder(bytes.NewReader(body))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return body
+	}
+	start := int(d.InputOffset())
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return body
+		}
+		if end := int(d.InputOffset()); name == "subscription_id" && value[0] == '"' {
+			return slices.Concat(body[:end-len(value)], []byte(quoted), body[end:])
+		}
+	}
+	return slices.Concat(body[:start], []byte(`"subscription_id":`+quoted+`,`), body[start:])
+}
+
+// links are the subscriptions that are there, in no order.
+func (rs *RootServer) links() []*link {
+	rs.s.mu.Lock()
+	defer rs.s.mu.Unlock()
+	all := make([]*link, 0, len(rs.s.ids))
+	for _, l := range rs.s.ids {
+		all = append(all, l)
+	}
+	return all
+}
+
+// asked returns a subscription that the question went to. A token that went to none goes to any, so that the
+// producer takes as long over it and has it in its records.
+func (rs *RootServer) asked(token aaep.ReplyToken) (any *link) {
+	for _, l := range rs.links() {
+		if any = l; l.trace.asked(token) {
+			break
+		}
+	}
+	return any
+}
+
+// languages reads the languages of a request, best first as browsers write them.
+func languages(h http.Header) []string {
+	var tags []string
+	for tag := range strings.SplitSeq(strings.Join(h.Values("Accept-Language"), ","), ",") {
+		tag, weight, _ := strings.Cut(strings.ReplaceAll(tag, " ", ""), ";")
+		never := weight != "" && strings.Trim(weight, "q=0.") == ""
+		if tag == "" || tag == "*" || never || slices.Contains(tags, tag) {
+			continue
+		}
+		if tags = append(tags, tag); len(tags) == 8 {
+			break
+		}
+	}
+	return tags
+}

@@ -1,0 +1,89 @@
+package sse
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// A ticket opens one stream of one subscription, once (D-83): an EventSource cannot send credentials, so its page
+// buys one with them. It is in a URL and so may be seen; by then it is spent or soon worth nothing.
+type ticket struct {
+	secret  string
+	expires time.Time
+}
+
+const (
+	ticketLife = 30 * time.Second
+	maxTickets = 4 // of one subscription that may still be used
+)
+
+// sell answers the POST of a stream's URL with a Location that opens the stream without credentials.
+func (s *Server) sell(w http.ResponseWriter, l *link) {
+	t := ticket{rand.Text(), time.Now().Add(ticketLife)}
+	if !l.keep(t) {
+		w.Header().Set("Retry-After", strconv.Itoa(int(ticketLife/time.Second)))
+		s.fail(w, http.StatusTooManyRequests, "this subscription has enough tickets; use one, or wait until they expire")
+		return
+	}
+	h := w.Header()
+	h.Set("Location", s.streamOf(l.subscription())+"&ticket="+t.secret)
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusCreated)
+}
+
+// streamOf is the path of a subscription's stream.
+func (s *Server) streamOf(id string) string {
+	return s.o.Prefix + "/events?subscription_id=" + url.QueryEscape(id)
+}
+
+// redeem returns whose subscription a ticket opens, and spends it.
+func (s *Server) redeem(r *http.Request) (principal string, ok bool) {
+	q := r.URL.Query()
+	s.mu.Lock()
+	l := s.ids[q.Get("subscription_id")]
+	s.mu.Unlock()
+	if l == nil || !l.spend(q.Get("ticket")) {
+		return "", false
+	}
+	return l.principal, true
+}
+
+// keep adds a ticket, unless there are too many.
+func (l *link) keep(t ticket) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropExpired()
+	if len(l.tickets) >= maxTickets {
+		return false
+	}
+	l.tickets = append(l.tickets, t)
+	return true
+}
+
+// spend takes a ticket away and reports whether it was there. It compares in constant time (INV-48).
+func (l *link) spend(secret string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropExpired()
+	found := -1
+	for i, t := range l.tickets {
+		if subtle.ConstantTimeCompare([]byte(t.secret), []byte(secret)) == 1 {
+			found = i
+		}
+	}
+	if found < 0 {
+		return false
+	}
+	l.tickets = slices.Delete(l.tickets, found, found+1)
+	return true
+}
+
+func (l *link) dropExpired() {
+	now := time.Now()
+	l.tickets = slices.DeleteFunc(l.tickets, func(t ticket) bool { return !now.Before(t.expires) })
+}

@@ -1,0 +1,72 @@
+package sse
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"github.com/aaep-go/aaep"
+)
+
+// A trace is what a subscription without a handshake has told its client. The client names no subscription: its
+// replies find the right one by their token, and its EventSource by the last event.
+type trace struct {
+	request []byte // what the client is taken to have asked for
+
+	mu     sync.Mutex
+	tokens []aaep.ReplyToken // of the newest questions
+	ids    []string          // of the newest events
+}
+
+// traced is how many tokens and ids are remembered; a client lags behind by less.
+const traced = 1024
+
+func (t *trace) note(event []byte, id string) {
+	var token aaep.ReplyToken
+	if bytes.Contains(event, []byte("reply_token")) {
+		if m, err := aaep.Decode(event); err == nil {
+			token = tokenOf(m)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if id != "" {
+		t.ids = appendBounded(t.ids, id)
+	}
+	if token != "" {
+		t.tokens = appendBounded(t.tokens, token)
+	}
+}
+
+func tokenOf(m aaep.Message) aaep.ReplyToken {
+	if ev, ok := m.(*aaep.Event); ok {
+		switch q := ev.Payload.(type) {
+		case *aaep.AwaitingConfirmation:
+			return q.ReplyToken
+		case *aaep.AwaitingClarification:
+			return q.ReplyToken
+		}
+	}
+	return ""
+}
+
+func appendBounded[T any](list []T, v T) []T {
+	if len(list) == 2*traced {
+		list = slices.Delete(list, 0, traced)
+	}
+	return append(list, v)
+}
+
+// asked reports whether the question went this way.
+func (t *trace) asked(token aaep.ReplyToken) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Contains(t.tokens, token)
+}
+
+// knows reports whether a client that asks for the same has had this event from here.
+func (t *trace) knows(id string, request []byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Equal(t.request, request) && slices.Contains(t.ids, id)
+}
