@@ -52,6 +52,8 @@ func start(t *testing.T, s *Server, more ...rpc.ServerOption) (addr string, conn
 	return ln.Addr().String(), c.conns
 }
 
+func anybody(*http.Request) (string, error) { return "somebody", nil }
+
 func bearer(r *http.Request) (string, error) {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), nil
 }
