@@ -79,7 +79,6 @@ var reasons = []reason{
 	{"TR-002", "needs other transports"},
 	{"TR-007", "no transport here is without order"},
 	{"TR-017", withRunner},
-	{"TR-019", "not done yet: left to Go, which prefers TLS 1.3; no test looks at the version"},
 	{"TR-023", "an optional extra: our producer redirects nobody; a subscriber follows a GET within its origin"},
 	{"VER-002", withRunner},
 	{"VER-006", "there is no switch that changes them"},
