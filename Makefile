@@ -10,12 +10,16 @@
 # make clean    remove what these targets leave behind
 
 FUZZTIME ?= 30s
-STATICCHECK := go tool -modfile=tools/go.mod staticcheck
+STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
+
+# Folders that are modules of their own, so that users of the core do not inherit what they need.
+MODULES := transports/grpc
 
 .PHONY: test lint bench fuzz races kills timing eval cover clean compiler
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler
+	@set -e; for module in $(MODULES); do (set -x; cd $$module; CGO_ENABLED=1 go test -race -shuffle=on ./...); done
 	CGO_ENABLED=1 go test -race -shuffle=on ./...
 
 lint:
@@ -24,10 +28,9 @@ lint:
 		echo "These files are not formatted; run gofmt -w on them:"; \
 		echo "$$unformatted" | sed 's/^/  /'; exit 1; \
 	fi >&2
-	go vet ./...
-	go mod tidy -diff
-	go mod verify
-	$(STATICCHECK) ./...
+	@set -e; for module in . $(MODULES); do \
+		(set -x; cd $$module; go vet ./...; go mod tidy -diff; go mod verify; $(STATICCHECK) ./...); \
+	done
 
 # The race detector links C code, so go needs gcc and the C library's headers.
 compiler:
@@ -40,7 +43,7 @@ compiler:
 	works || { echo "The race detector needs a C compiler: install the packages gcc and libc6-dev." >&2; exit 1; }
 
 bench:
-	go test -run '^$$' -bench . -benchmem ./...
+	@set -e; for module in . $(MODULES); do (cd $$module; go test -run '^$$' -bench . -benchmem ./...); done
 
 fuzz:
 	@set -e; packages=$$(go list ./...); \

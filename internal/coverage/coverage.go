@@ -54,8 +54,8 @@ var areas = []area{
 	{"WS", "WebSocket", "this transport is not built yet"},
 	{"IPC", "Sockets and pipes", "this transport is not built yet"},
 	{"STDIO", "Standard input and output", "this transport is not built yet"},
-	{"GRPC", "gRPC", "this transport is not built yet"},
-	{"XT", "Across transports", "there is one transport so far"},
+	{"GRPC", "gRPC", ""},
+	{"XT", "Across transports", "not done yet"},
 	{"LVL", "Conformance", "the conformance suite is not built yet"},
 }
 

@@ -72,7 +72,7 @@ func TestTLSVersion(t *testing.T) {
 	}))
 	ts.StartTLS()
 	t.Cleanup(func() { _ = s.Close(); ts.CloseClientConnections(); ts.Close() })
-	tr := ownTransport()
+	tr := ownTransport(nil)
 	tr.TLSClientConfig.RootCAs = ts.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	t.Cleanup(tr.CloseIdleConnections)
 	pair(t, s, Dialer{URL: ts.URL, Client: &http.Client{Transport: tr}}, "sub_1")

@@ -2,6 +2,7 @@ package sse
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"slices"
 	"sync"
 
@@ -61,7 +62,9 @@ func appendBounded[T any](list []T, v T) []T {
 func (t *trace) asked(token aaep.ReplyToken) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Contains(t.tokens, token)
+	return slices.ContainsFunc(t.tokens, func(known aaep.ReplyToken) bool {
+		return subtle.ConstantTimeCompare([]byte(known), []byte(token)) == 1
+	})
 }
 
 // knows reports whether a client that asks for the same has had this event from here.

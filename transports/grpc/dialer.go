@@ -1,0 +1,80 @@
+package grpc
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	rpc "google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/transports"
+	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
+)
+
+// Dialer reaches a producer. It asks no proxy, follows no service configuration, and looks names up as package net does.
+type Dialer struct {
+	// Target is the producer's address: "agent.example:443", "127.0.0.1:50051" or "unix:" and the path of a socket.
+	Target string
+	// TLS is what is spoken, at least version 1.2, with Certificates that say who we are. &tls.Config{} trusts the
+	// system's roots. It may be nil, which is no TLS, for loopback and Unix sockets only (B.5.3).
+	TLS *tls.Config
+	// Token, if not empty, is sent as bearer token in the authorization metadata.
+	Token string
+}
+
+// Dial opens a connection and a stream of its own. Whether the credentials are accepted shows when the first message
+// is received: then the error is an *aaep.Rejection.
+func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
+	network, addr, authority := "unix", strings.TrimPrefix(d.Target, "unix:"), "localhost"
+	if addr == d.Target {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil || host == "" || port == "" {
+			return nil, fmt.Errorf("grpc: %q is not an address such as agent.example:443 or unix:/path", d.Target)
+		}
+		if d.TLS == nil && !httpguard.LoopbackName(host) {
+			return nil, fmt.Errorf("grpc: %s is another machine, to which nothing is sent in clear: set TLS; &tls.Config{} trusts the system's roots", host)
+		}
+		network, authority = "tcp", addr
+	}
+	creds := insecure.NewCredentials()
+	if d.TLS != nil {
+		conf := d.TLS.Clone()
+		conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12)
+		creds = credentials.NewTLS(conf)
+	}
+	// A machine that is gone is noticed within 45 seconds by the system. The pings of gRPC, which also notice a process
+	// that hangs, are as rare as every server allows.
+	lookOut := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 10 * time.Second, Count: 3}}
+	conn, err := rpc.NewClient("passthrough:///"+authority, rpc.WithTransportCredentials(creds),
+		rpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return lookOut.DialContext(ctx, network, addr) }),
+		rpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 6 * time.Minute, Timeout: 30 * time.Second}),
+		rpc.WithNoProxy(), rpc.WithDisableServiceConfig(), rpc.WithDisableRetry(),
+		rpc.WithDefaultCallOptions(rpc.MaxCallRecvMsgSize(maxFrame), rpc.MaxCallSendMsgSize(maxFrame)))
+	if err != nil {
+		return nil, fmt.Errorf("grpc: %w", err)
+	}
+	life, cancel := context.WithCancel(context.Background()) // the stream's, which outlives ctx
+	if d.Token != "" {
+		life = metadata.AppendToOutgoingContext(life, "authorization", "Bearer "+d.Token)
+	}
+	stop := context.AfterFunc(ctx, cancel)
+	stream, err := aaepv1.NewAaepServiceClient(conn).Subscribe(life)
+	if !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		cancel()
+		conn.Close()
+		return nil, fmt.Errorf("grpc: %w", refusal(err))
+	}
+	return duplex.New(&dialed{stream: stream, conn: conn, cancel: cancel, ended: make(chan struct{})}, ""), nil
+}

@@ -1,0 +1,181 @@
+package grpc
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	rpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
+)
+
+const (
+	writeTimeout = 10 * time.Second // of one message
+	goodbye      = time.Second      // for the peer's end of the stream
+	maxType      = 256              // bytes of a message_type of ours
+	maxFrame     = transports.MaxMessage + 4<<10
+)
+
+var errNotText = errors.New("grpc: the peer sent a message that is not UTF-8")
+
+func pack(msg []byte) *aaepv1.AaepMessage {
+	return &aaepv1.AaepMessage{Json: msg, MessageType: typeOf(msg)}
+}
+
+// typeOf returns the "type" of a JSON object, or "" where that is no short text.
+func typeOf(msg []byte) string {
+	d := jsontext.NewDecoder(bytes.NewBuffer(msg))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return ""
+	}
+	for {
+		name, err := d.ReadToken()
+		if err != nil || name.Kind() != '"' {
+			return ""
+		}
+		if name.String() != "type" {
+			if d.SkipValue() != nil {
+				return ""
+			}
+			continue
+		}
+		if t, err := d.ReadToken(); err == nil && t.Kind() == '"' {
+			if s := t.String(); len(s) <= maxType {
+				return s
+			}
+		}
+		return ""
+	}
+}
+
+// unpack returns the message. What message_type says changes nothing (GRPC-002).
+func unpack(m *aaepv1.AaepMessage) ([]byte, error) {
+	switch {
+	case len(m.Json) > transports.MaxMessage:
+		return nil, transports.ErrTooLarge
+	case !utf8.Valid(m.Json):
+		return nil, errNotText
+	}
+	return m.Json, nil
+}
+
+// served is the producer's end of a stream. It lasts until the handler returns status.
+type served struct {
+	stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]
+	once   sync.Once
+	over   chan struct{} // closed when status is set
+	status error
+}
+
+// end has the handler return, which ends a Send and a Recv that are under way.
+func (f *served) end(status error) {
+	f.once.Do(func() {
+		f.status = status
+		close(f.over)
+	})
+}
+
+func (f *served) Read() ([]byte, error) {
+	m, err := f.stream.Recv()
+	var msg []byte
+	switch {
+	case err == nil:
+		msg, err = unpack(m)
+	case status.Code(err) == codes.ResourceExhausted:
+		err = transports.ErrTooLarge
+	}
+	switch err {
+	case transports.ErrTooLarge:
+		f.end(status.Error(codes.ResourceExhausted, "a message has at most 1 MiB"))
+	case errNotText:
+		f.end(status.Error(codes.InvalidArgument, "a message is JSON in UTF-8"))
+	}
+	return msg, err
+}
+
+func (f *served) Write(msg []byte) error {
+	t := time.AfterFunc(writeTimeout, func() { f.end(status.Error(codes.DeadlineExceeded, "no message was taken for too long")) })
+	defer t.Stop()
+	return f.stream.Send(pack(msg))
+}
+
+// Close ends the stream with OK, behind what was written.
+func (f *served) Close() error {
+	f.end(nil)
+	return nil
+}
+
+// dialed is the subscriber's end of a stream, and the connection under it.
+type dialed struct {
+	stream  rpc.BidiStreamingClient[aaepv1.AaepMessage, aaepv1.AaepMessage]
+	conn    *rpc.ClientConn
+	cancel  func()
+	writing sync.Mutex    // the stream's half is not closed during a Send
+	ended   chan struct{} // closed when why is set
+	why     error
+}
+
+func (f *dialed) Read() ([]byte, error) {
+	m, err := f.stream.Recv()
+	var msg []byte
+	if err == nil {
+		msg, err = unpack(m)
+	}
+	if err != nil {
+		f.why = refusal(err)
+		close(f.ended)
+	}
+	return msg, f.why
+}
+
+// refusal is the error of a stream, as package subscriber understands it.
+func refusal(err error) error {
+	code := aaep.AuthenticationRequired
+	switch status.Code(err) {
+	case codes.Unauthenticated:
+	case codes.PermissionDenied:
+		code = aaep.AuthorizationDenied
+	default:
+		return err
+	}
+	return &aaep.Rejection{Code: code, Message: status.Convert(err).Message(), Remote: true}
+}
+
+func (f *dialed) Write(msg []byte) error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	t := time.AfterFunc(writeTimeout, f.cancel)
+	defer t.Stop()
+	err := f.stream.Send(pack(msg))
+	if err == io.EOF { // says only that the stream has ended; Read learns why, if it is not held up by an earlier message
+		late := time.NewTimer(goodbye)
+		defer late.Stop()
+		select {
+		case <-f.ended:
+			err = f.why
+		case <-late.C:
+		}
+	}
+	return err
+}
+
+// Close ends this half, so that what was written arrives, waits a moment for the producer's, and lets go.
+func (f *dialed) Close() error {
+	t := time.AfterFunc(goodbye, f.cancel)
+	defer t.Stop()
+	f.writing.Lock()
+	f.stream.CloseSend()
+	f.writing.Unlock()
+	<-f.ended // Read goes on until then
+	f.cancel()
+	return f.conn.Close()
+}

@@ -1,0 +1,214 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	rpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/transports"
+	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
+)
+
+// ServerOptions are the settings of a Server. The zero ServerOptions serve this machine only.
+type ServerOptions struct {
+	// Authenticate names the peer of a subscription with a non-empty name. It is the one of the other network
+	// transports: the request has the stream's metadata as its Header, the method as its URL's path, Host, RemoteAddr
+	// and, with the client's certificates, TLS; it has no body. An error that is aaep.AuthorizationDenied is answered with
+	// PERMISSION_DENIED, every other with UNAUTHENTICATED; its text stays here. It is called from many goroutines at
+	// once. If nil, nobody is asked, and only connections to a loopback address or a Unix socket are served (D-71).
+	Authenticate func(*http.Request) (principal string, err error)
+	// Manifest is the producer's manifest, JSON. It is given to all who may connect, with or without credentials: it
+	// says which ones are wanted. If empty, GetManifest is answered with UNAVAILABLE.
+	Manifest []byte
+	// MaxConnections bounds the subscriptions alive at once. If zero, 1024.
+	MaxConnections int
+	// Logger receives diagnostics, never message contents. If nil, they are discarded.
+	Logger *slog.Logger
+}
+
+// Server is the producer's side: the service aaep.v1.AaepService, and the transports.Listener that hands out its streams.
+// Its Conns implement transports.Identified.
+type Server struct {
+	o     ServerOptions
+	queue chan *duplex.Conn
+	done  chan struct{}
+	once  sync.Once
+	slots chan struct{}
+}
+
+var _ transports.Listener = (*Server)(nil)
+
+// NewServer makes a Server. Register it on a grpc.Server made with Options, and call Accept.
+func NewServer(o ServerOptions) *Server {
+	if o.MaxConnections <= 0 {
+		o.MaxConnections = 1024
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{o: o, queue: make(chan *duplex.Conn), done: make(chan struct{}), slots: make(chan struct{}, o.MaxConnections)}
+}
+
+// Register puts the service on a grpc.Server, before that serves. No page of a browser can reach it there, under whatever
+// name: browsers speak HTTP/2 over TLS only, and the certificate holds the names.
+func (s *Server) Register(on rpc.ServiceRegistrar) {
+	aaepv1.RegisterAaepServiceServer(on, service{s: s})
+}
+
+// Options returns what a grpc.Server for AAEP is to be made with. Without them, gRPC takes any number of streams on a
+// connection, 16 MiB of metadata and 4 MiB of message, buffers up to 16 MiB for each stream, and finds out after two
+// hours that a peer is gone. With them: 100 streams, 64 KiB, 1 MiB, 64 KiB and the message that is read, 45 seconds; a
+// connection is up within ten seconds and closed after two minutes without a stream. Pings may come every ten seconds.
+func Options() []rpc.ServerOption {
+	return []rpc.ServerOption{
+		rpc.MaxConcurrentStreams(100), rpc.MaxHeaderListSize(64 << 10), rpc.MaxRecvMsgSize(maxFrame), rpc.MaxSendMsgSize(maxFrame),
+		rpc.StaticStreamWindowSize(64 << 10), rpc.StaticConnWindowSize(1 << 20), rpc.ConnectionTimeout(10 * time.Second),
+		rpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 30 * time.Second, MaxConnectionIdle: 2 * time.Minute}),
+		rpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second}),
+	}
+}
+
+// Accept returns the Conn of the next subscriber.
+func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
+	select {
+	case <-s.done:
+		return nil, transports.ErrClosed
+	default:
+	}
+	select {
+	case c := <-s.queue:
+		return c, nil
+	case <-s.done:
+		return nil, transports.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close refuses new subscriptions. Accepted Conns live on. A second Close does nothing.
+func (s *Server) Close() error {
+	s.once.Do(func() { close(s.done) })
+	return nil
+}
+
+// service keeps the methods of gRPC apart from those of a Listener.
+type service struct {
+	aaepv1.UnimplementedAaepServiceServer
+	s *Server
+}
+
+// acceptTimeout is how long a stream waits to be accepted.
+const acceptTimeout = 10 * time.Second
+
+var errNotLocal = status.Error(codes.Unauthenticated, "this listener has no authentication and serves loopback connections only")
+
+// Subscribe is one stream; it returns when that has ended, and with what status.
+func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]) error {
+	s, r := v.s, request(stream.Context(), aaepv1.AaepService_Subscribe_FullMethodName)
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	default:
+		s.o.Logger.Info("grpc: refused: as many subscriptions as can be served")
+		return status.Error(codes.Unavailable, "there are as many subscriptions as can be served; try again later")
+	}
+	principal, err := s.authenticate(r)
+	if err != nil {
+		return err
+	}
+	f := &served{stream: stream, over: make(chan struct{})}
+	c := duplex.New(f, principal)
+	t := time.NewTimer(acceptTimeout)
+	defer t.Stop()
+	select {
+	case s.queue <- c: // whoever accepted it closes it
+		select {
+		case <-f.over:
+			return f.status
+		case <-stream.Context().Done():
+			return status.FromContextError(stream.Context().Err()).Err()
+		}
+	case <-s.done:
+	case <-t.C:
+	case <-f.over:
+	case <-stream.Context().Done():
+	}
+	f.end(status.Error(codes.Unavailable, "nobody is there to serve this; try again later"))
+	go c.Close() // which waits for this to return
+	return f.status
+}
+
+// authenticate names the peer, or returns the status that refuses it.
+func (s *Server) authenticate(r *http.Request) (principal string, refused error) {
+	if s.o.Authenticate == nil {
+		if !httpguard.Loopback(r) {
+			s.o.Logger.Info("grpc: refused: not from this machine, and there is no authentication", "peer", r.RemoteAddr)
+			return "", errNotLocal
+		}
+		return "", nil
+	}
+	principal, err := s.o.Authenticate(r)
+	switch {
+	case err == nil && principal != "":
+		return principal, nil
+	case errors.Is(err, aaep.AuthorizationDenied):
+		s.o.Logger.Info("grpc: not authorized", "cause", err)
+		return "", status.Error(codes.PermissionDenied, "These credentials do not allow this.")
+	case err == nil:
+		s.o.Logger.Error("grpc: Authenticate returned neither a principal nor an error")
+	default:
+		s.o.Logger.Info("grpc: not authenticated", "cause", err)
+	}
+	return "", status.Error(codes.Unauthenticated, "The credentials are missing or not valid.")
+}
+
+// GetManifest returns the manifest.
+func (v service) GetManifest(ctx context.Context, _ *aaepv1.GetManifestRequest) (*aaepv1.Manifest, error) {
+	o := v.s.o
+	switch {
+	case o.Authenticate == nil && !httpguard.Loopback(request(ctx, aaepv1.AaepService_GetManifest_FullMethodName)):
+		return nil, errNotLocal
+	case len(o.Manifest) == 0:
+		return nil, status.Error(codes.Unavailable, "this producer has no manifest")
+	}
+	return &aaepv1.Manifest{Json: o.Manifest}, nil
+}
+
+// request shows a call to those who judge requests of HTTP, which it is.
+func request(ctx context.Context, method string) *http.Request {
+	r := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: method}, RequestURI: method, Proto: "HTTP/2.0", ProtoMajor: 2,
+		Header: http.Header{}, Body: http.NoBody}
+	md, _ := metadata.FromIncomingContext(ctx)
+	for name, values := range md {
+		switch {
+		case name == ":authority":
+			r.Host = values[0]
+		case !strings.HasPrefix(name, ":") && !strings.HasSuffix(name, "-bin"):
+			r.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	if p, ok := peer.FromContext(ctx); ok {
+		r.RemoteAddr = p.Addr.String()
+		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+			r.TLS = &info.State
+		}
+		ctx = context.WithValue(ctx, http.LocalAddrContextKey, p.LocalAddr)
+	}
+	return r.WithContext(ctx)
+}

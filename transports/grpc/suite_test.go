@@ -1,0 +1,91 @@
+package grpc
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	rpc "google.golang.org/grpc"
+
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/transporttest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// cutter is a listener whose connections can be torn.
+type cutter struct {
+	net.Listener
+	conns chan net.Conn
+}
+
+func (c *cutter) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err == nil {
+		c.conns <- conn
+	}
+	return conn, err
+}
+
+// start serves s on loopback and returns its address.
+func start(t *testing.T, s *Server, more ...rpc.ServerOption) (addr string, conns chan net.Conn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutter{ln, make(chan net.Conn, 64)}
+	host := rpc.NewServer(append(Options(), more...)...)
+	s.Register(host)
+	served := make(chan error, 1)
+	go func() { served <- host.Serve(c) }()
+	t.Cleanup(func() {
+		s.Close()
+		host.Stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+	})
+	return ln.Addr().String(), c.conns
+}
+
+func anybody(*http.Request) (string, error) { return "somebody", nil }
+
+func bearer(r *http.Request) (string, error) {
+	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), nil
+}
+
+// link opens a stream with d, whose Target is not set yet.
+func link(t *testing.T, s *Server, d Dialer, more ...rpc.ServerOption) transporttest.Link {
+	t.Helper()
+	addr, conns := start(t, s, more...)
+	accepted := make(chan transports.Conn, 1)
+	go func() {
+		c, err := s.Accept(context.Background())
+		if err != nil {
+			t.Error(err)
+		}
+		accepted <- c
+	}()
+	d.Target = addr
+	a, err := d.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tcp := <-conns
+	return transporttest.Link{A: a, B: <-accepted, Cut: func() {
+		tcp.(*net.TCPConn).SetLinger(0)
+		tcp.Close()
+	}}
+}
+
+func TestSuite(t *testing.T) {
+	transporttest.Run(t, func(t *testing.T) transporttest.Link {
+		l := link(t, NewServer(ServerOptions{Authenticate: bearer}), Dialer{Token: "ada"})
+		l.Principal = "ada"
+		return l
+	})
+}
