@@ -53,7 +53,7 @@ var areas = []area{
 	{"SEC", "Security", ""},
 	{"WS", "WebSocket", "this transport is not built yet"},
 	{"IPC", "Sockets and pipes", "this transport is not built yet"},
-	{"STDIO", "Standard input and output", "this transport is not built yet"},
+	{"STDIO", "Standard input and output", ""},
 	{"GRPC", "gRPC", "this transport is not built yet"},
 	{"XT", "Across transports", "there is one transport so far"},
 	{"LVL", "Conformance", "the conformance suite is not built yet"},
