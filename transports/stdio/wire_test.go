@@ -348,7 +348,7 @@ func TestSendRefuses(t *testing.T) {
 
 // A Listener has one link; when that is over nobody can come any more.
 func TestListener(t *testing.T) {
-	in, toIn := pipe(t)
+	in, _ := pipe(t)
 	_, out := pipe(t)
 	l := NewListener(in, out, nil)
 	c, err := l.Accept(t.Context())
@@ -371,7 +371,7 @@ func TestListener(t *testing.T) {
 	if _, err := l.Accept(t.Context()); err != transports.ErrClosed {
 		t.Errorf("Accept after Close = %v", err)
 	}
-	in, toIn = pipe(t)
+	in, toIn := pipe(t)
 	_, out = pipe(t)
 	NewListener(in, out, nil).Close()
 	if _, err := toIn.Write([]byte("x")); err == nil {
