@@ -13,7 +13,7 @@ FUZZTIME ?= 30s
 STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
-MODULES := transports/grpc
+MODULES := transports/grpc producer/telemetry
 
 .PHONY: test lint bench fuzz races kills timing eval cover clean compiler
 

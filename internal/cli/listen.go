@@ -34,9 +34,9 @@ answer, with /more; /help lists them.
 
 When the link breaks, listen mends it; when the agent comes back, listen follows it again. Ctrl-C ends.
 
-With --exec it starts the agent itself and speaks with it over its standard input and output; when one ends, so does the
-other, and nothing starts the agent again. COMMAND is split at spaces; quotes, single or double, keep what is between
-them together. No shell reads it.`,
+With --exec it starts the agent itself and speaks with it over its standard input and output. When one of them
+ends, so does the other; nothing starts the agent again. COMMAND is split at spaces. Quotes, single or double,
+keep what is between them together. No shell reads it.`,
 		Example: `  aaep listen http://127.0.0.1:8080
   aaep listen --as braille --cells 20 --language es,en http://127.0.0.1:8080
   aaep listen ws://127.0.0.1:8080

@@ -33,9 +33,8 @@ it serves its own standard input. The text also goes to standard output.
 When the program ends, so does run, with the same exit code; any other than 0 is told as an error.
 Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it.
 
-With --stdio it serves the program that started it, over its own standard input and output, so nothing else may go
-there: PROGRAM has no input, and its text goes to nobody else. It is started when it is listened to, and ended when
-that is over.
+With --stdio it serves the program that started it, over its own standard input and output. PROGRAM then has no
+input, and its text goes nowhere else. It is started once that program listens, and ended when it leaves.
 
 Listeners on other machines need --tls-cert and --tls-key, and are known by --tokens, --client-ca or --oidc-issuer.
 

@@ -51,11 +51,11 @@ var areas = []area{
 	{"TR", "Transport", ""},
 	{"SSE", "Server-Sent Events", ""},
 	{"SEC", "Security", ""},
-	{"WS", "WebSocket", "this transport is not built yet"},
-	{"IPC", "Sockets and pipes", "this transport is not built yet"},
-	{"STDIO", "Standard input and output", "this transport is not built yet"},
+	{"WS", "WebSocket", ""},
+	{"IPC", "Sockets and pipes", ""},
+	{"STDIO", "Standard input and output", ""},
 	{"GRPC", "gRPC", ""},
-	{"XT", "Across transports", "not done yet"},
+	{"XT", "Across transports", ""},
 	{"LVL", "Conformance", "the conformance suite is not built yet"},
 }
 

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +26,7 @@ import (
 	aaepgrpc "github.com/aaep-go/aaep/transports/grpc"
 	"github.com/aaep-go/aaep/transports/ipc"
 	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/stdio"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
@@ -48,7 +51,7 @@ func (l lines) Write(msg []byte) error {
 // wires serves p on every transport there is, until the test ends, and returns how it is reached on each.
 func wires(t *testing.T, p *producer.Producer) map[string]transports.Dialer {
 	t.Helper()
-	http, err := serve.Listen(t.Context(), "127.0.0.1:0")
+	http, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	socket, err := ipc.Listen(filepath.Join(t.TempDir(), "aaep", "agent.sock"), nil)
 	check(t, err)
@@ -74,8 +77,27 @@ func wires(t *testing.T, p *producer.Producer) map[string]transports.Dialer {
 			return a, nil
 		}),
 		"grpc": aaepgrpc.Dialer{Target: rpc},
-		// A new transport, such as standard input and output, adds its row here.
+		"stdio": stdio.Dialer{Command: func() *exec.Cmd {
+			return relay(t, func(up net.Conn) { p.Serve(context.Background(), stdio.NewListener(up, up, nil)) }, &serving)
+		}},
 	}
+}
+
+// relay is a child whose standard streams lead back to this process, where serve is handed the other end. So the child's half is
+// that of a real process, and the agent is the one that the others follow too.
+func relay(t *testing.T, serve func(net.Conn), serving *sync.WaitGroup) *exec.Cmd {
+	ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "relay.sock"))
+	check(t, err)
+	serving.Go(func() {
+		up, err := ln.Accept()
+		ln.Close()
+		if err == nil {
+			serve(up)
+		}
+	})
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), relayVariable+"="+ln.Addr().String())
+	return cmd
 }
 
 // HS-003, XT-003: one agent is followed at once over all transports, by subscribers that asked for the same; all hear the same

@@ -7,14 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	rpc "google.golang.org/grpc"
 
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/transporttest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // cutter is a listener whose connections can be torn.
 type cutter struct {

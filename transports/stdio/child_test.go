@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -30,6 +31,7 @@ func stray() {
 	if err := echo.Run(); err != nil {
 		os.Exit(5)
 	}
+	exec.Command("sh", "-c", "for fd in 3 4 5 6 7 8 9; do echo by inheritance >&$fd; done").Run()
 	if n, _ := os.Stdin.Read(make([]byte, 1)); n > 0 {
 		os.Exit(6)
 	}
@@ -48,7 +50,12 @@ func TestStrayPrints(t *testing.T) {
 	cmd := as("echo")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	c := dial(t, cmd)
+	var log bytes.Buffer
+	c, err := Dialer{func() *exec.Cmd { return cmd }, slog.New(slog.NewTextHandler(&log, nil))}.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
 	for n := range 5 {
 		msg := fmt.Sprintf(`{"n":%d}`, n)
 		if err := c.Send(t.Context(), []byte(msg)); err != nil {
@@ -60,6 +67,9 @@ func TestStrayPrints(t *testing.T) {
 	}
 	if err := c.Close(); err != nil {
 		t.Errorf("Close = %v", err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("something else was on the link: %s", &log)
 	}
 	for _, text := range []string{"by fmt\n", "by descriptor\n", "by child\n"} {
 		if n := strings.Count(stderr.String(), text); n != 5 {
@@ -78,7 +88,9 @@ func TestChildEnds(t *testing.T) {
 		"exit": {0, 3, nil}, "late": {1, 3, nil}, "torn": {0, 0, io.ErrUnexpectedEOF}, "leaver": {1, 0, io.EOF}, "garbage": {2, 0, io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := dial(t, as(name))
+			cmd := as(name)
+			cmd.Stderr = new(bytes.Buffer)
+			c := dial(t, cmd)
 			for range tc.messages {
 				got, err := receive(t, c)
 				if err != nil {
@@ -124,6 +136,45 @@ func TestChildKilled(t *testing.T) {
 	}
 	if _, err := os.FindProcess(cmd.Process.Pid); err == nil && syscall.Kill(cmd.Process.Pid, 0) != syscall.ESRCH {
 		t.Error("there is a zombie")
+	}
+}
+
+// What a child left in its output is read however late.
+func TestReadsLeftovers(t *testing.T) {
+	r, w := pipe(t)
+	p := &process{output: r, exited: make(chan struct{})}
+	close(p.exited)
+	io.WriteString(w, "left")
+	r.SetReadDeadline(time.Now().Add(-time.Second))
+	b := make([]byte, 8)
+	if n, err := p.Read(b); err != nil || string(b[:n]) != "left" {
+		t.Errorf("Read = %q, %v", b[:n], err)
+	}
+	if n, err := p.Read(b); n > 0 || err != io.EOF { // somebody else still holds it
+		t.Errorf("Read at the end = %d, %v", n, err)
+	}
+}
+
+// Close does not wait for a peer that takes nothing.
+func TestCloseStuck(t *testing.T) {
+	r := rawProducer(t)
+	sent, closed := make(chan error, 3), make(chan struct{})
+	for range 3 { // no pipe has so much room
+		go func() { sent <- r.Send(context.Background(), []byte(`{"x":"`+strings.Repeat("y", 1<<19)+`"}`)) }()
+	}
+	if _, err := r.out.ReadByte(); err != nil { // one is being written
+		t.Fatal(err)
+	}
+	go func() { r.Close(); close(closed) }()
+	for range 3 {
+		if err := <-sent; !errors.Is(err, transports.ErrClosed) {
+			t.Errorf("Send = %v, want ErrClosed", err)
+		}
+	}
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second):
+		t.Fatal("Close still waits")
 	}
 }
 

@@ -37,9 +37,6 @@ var (
 type conn struct{ *duplex.Conn }
 
 func (c conn) Send(ctx context.Context, msg []byte) error {
-	if len(msg) > transports.MaxMessage {
-		return transports.ErrTooLarge
-	}
 	if v := jsontext.Value(msg); v.Kind() != '{' || !v.IsValid(jsonOptions) {
 		return errNoJSON
 	}

@@ -144,9 +144,9 @@ var children = map[string]func() int{
 		io.Copy(io.Discard, os.Stdin)
 		return 4
 	},
-	"leaver": func() int { // what it leaves behind holds its output
+	"leaver": func() int { // what it leaves behind holds its output and its standard error
 		cmd := as("mute")
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, os.Stdout, nil
+		cmd.Stdin, cmd.Stdout = nil, os.Stdout
 		if err := cmd.Start(); err != nil {
 			return 2
 		}

@@ -273,8 +273,19 @@ func TestSubscribeTwice(t *testing.T) {
 	if got, err := r.line(); err != nil || !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":2,"error":{"code":-32600,`) {
 		t.Errorf("the answer is %q, %v", got, err)
 	}
+	r.write(`{"jsonrpc":"2.0","id":1,"result":` + replies + `}`) // an answer to its own question
+	r.write(pingLine)
+	r.wrote(pongLine)
 	r.send(accepts)
 	r.wrote(`{"jsonrpc":"2.0","id":1,"result":` + accepts + `}`)
+	for n := range maxRequests { // INV-32: what waits for an answer is bounded
+		r.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"aaep.renegotiate","params":%s}`, n, renegs))
+		r.received(renegs)
+	}
+	r.write(`{"jsonrpc":"2.0","id":"more","method":"aaep.renegotiate","params":` + renegs + `}`)
+	if got, err := r.line(); err != nil || !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":"more","error":{"code":-32603,`) {
+		t.Errorf("the answer is %q, %v", got, err)
+	}
 }
 
 // INV-32, INV-35: so many bad lines in a row are borne, and no more; a good one between starts anew. A line without end is
@@ -348,7 +359,7 @@ func TestSendRefuses(t *testing.T) {
 
 // A Listener has one link; when that is over nobody can come any more.
 func TestListener(t *testing.T) {
-	in, toIn := pipe(t)
+	in, _ := pipe(t)
 	_, out := pipe(t)
 	l := NewListener(in, out, nil)
 	c, err := l.Accept(t.Context())
@@ -371,7 +382,7 @@ func TestListener(t *testing.T) {
 	if _, err := l.Accept(t.Context()); err != transports.ErrClosed {
 		t.Errorf("Accept after Close = %v", err)
 	}
-	in, toIn = pipe(t)
+	in, toIn := pipe(t)
 	_, out = pipe(t)
 	NewListener(in, out, nil).Close()
 	if _, err := toIn.Write([]byte("x")); err == nil {
