@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
 )
@@ -71,7 +70,7 @@ func CheckPrincipal(name string) error {
 		return errors.New("auth: the principal's name is empty")
 	case len(name) > MaxPrincipal:
 		return fmt.Errorf("auth: the principal's name has more than %d bytes", MaxPrincipal)
-	case !utf8.ValidString(name), aaep.SafeText(name) != name, strings.ContainsFunc(name, unseen):
+	case aaep.SafeText(name) != name, strings.ContainsFunc(name, unseen):
 		return errors.New("auth: the principal's name has a space or a character that cannot be seen")
 	}
 	return nil

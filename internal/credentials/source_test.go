@@ -93,9 +93,20 @@ func TestSourceReadsWhatChanged(t *testing.T) {
 	if reads != 1 {
 		t.Errorf("an unchanged file was read %d times", reads)
 	}
+	// Another file of the same age and size.
+	write(t, path+".other", "two", 0o600)
+	if err := os.Chtimes(path+".other", old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".other", path); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Get(); got != "two" {
+		t.Errorf("Get = %q, want what is in the other file", got)
+	}
 	// Written in place twice, within one tick of its file system's clock.
 	recent := time.Now()
-	for _, text := range []string{"two", "six"} {
+	for _, text := range []string{"ten", "six"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -59,17 +59,16 @@ func ClientCertificate(r *http.Request) (principal string, err error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return "", ErrNone
 	}
-	if len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
+	if len(r.TLS.VerifiedChains) == 0 {
 		return "", errors.New("auth: nobody has verified the client's certificate; the listener's TLS needs ClientCAs, as ServerTLS sets them")
 	}
-	now, valid := time.Now(), false
+	now := time.Now()
 	for _, chain := range r.TLS.VerifiedChains {
-		valid = valid || inForce(chain, now)
+		if inForce(chain, now) {
+			return nameOf(chain[0])
+		}
 	}
-	if !valid {
-		return "", errors.New("auth: the client's certificate has expired")
-	}
-	return nameOf(r.TLS.VerifiedChains[0][0])
+	return "", errors.New("auth: the client's certificate, or one that vouches for it, has expired")
 }
 
 func inForce(chain []*x509.Certificate, now time.Time) bool {

@@ -20,6 +20,7 @@ func (c *conn) do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCredentials, err)
 	}
+	bare := req.Header.Clone()
 	put(req.Header, given)
 	resp, err := c.client.Do(req)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
@@ -30,13 +31,11 @@ func (c *conn) do(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	again := req.Clone(req.Context())
+	again.Header = bare
 	if req.GetBody != nil {
 		if again.Body, err = req.GetBody(); err != nil {
 			return resp, nil
 		}
-	}
-	for name := range given {
-		again.Header.Del(name)
 	}
 	put(again.Header, fresh)
 	resp.Body.Close()

@@ -60,7 +60,7 @@ var types = []string{"", "jwt", "at+jwt"}
 func checkHeader(token string) error {
 	parts := strings.Split(token, ".")
 	for _, part := range parts {
-		if _, err := base64.RawURLEncoding.Strict().DecodeString(part); err != nil || part == "" {
+		if _, err := base64.RawURLEncoding.Strict().DecodeString(part); err != nil {
 			return errors.New("a part of it is not base64url")
 		}
 	}

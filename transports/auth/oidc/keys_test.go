@@ -50,9 +50,11 @@ func TestKeyRotation(t *testing.T) {
 	pass(fetchAfter + time.Second)
 	expect("withdrawn", second, false, 5)
 
+	i.set(nil, first)
+	before := i.jwks()
 	// Whatever the issuer answers that is no set of keys, those from before stay in force.
 	for what, answer := range map[string]http.HandlerFunc{
-		"down":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+		"down":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503); _, _ = w.Write(before) },
 		"empty":       func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) },
 		"a page":      func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
 		"twice":       func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[],"keys":[]}`)) },
@@ -61,9 +63,9 @@ func TestKeyRotation(t *testing.T) {
 	} {
 		i.set(answer, third)
 		pass(fetchAfter + time.Second)
-		before := i.fetched()
-		expect(what, third, true, before+1)
-		expect(what+", at once", third, true, before+1)
+		n := i.fetched() + 1
+		expect(what, third, true, n)
+		expect(what+", at once", third, true, n)
 	}
 	i.set(nil, first)
 	pass(fetchAfter + time.Second)
@@ -107,6 +109,23 @@ func TestOneFetchForMany(t *testing.T) {
 	}
 }
 
+// Whoever asks and hangs up does not use up the one fetch that others wait for.
+func TestFetchOutlivesItsRequest(t *testing.T) {
+	i := newIssuer(t)
+	first, second := newKey(t, "1", "ES256"), newKey(t, "2", "ES256")
+	i.set(nil, first)
+	v, _ := i.verifier(i.config())
+	ctx, hangUp := context.WithCancel(t.Context())
+	i.set(func(w http.ResponseWriter, _ *http.Request) {
+		hangUp()
+		_, _ = w.Write(i.jwks())
+	}, second)
+	_, _ = v.authenticate(with(i.token(second, nil)).WithContext(ctx))
+	if _, err := v.authenticate(with(i.token(second, nil))); err != nil || i.fetched() != 2 {
+		t.Errorf("%v after %d fetches, want the key of the second", err, i.fetched())
+	}
+}
+
 // Keys in a file, and keys at an address, without discovery.
 func TestKeysElsewhere(t *testing.T) {
 	i := newIssuer(t)
@@ -143,7 +162,7 @@ func TestParseKeys(t *testing.T) {
 	es, rs := newKey(t, "a", "ES256"), newKey(t, "b", "RS256")
 	twin := newKey(t, "a", "ES256")
 	open, encrypts, other := newKey(t, "a", "ES256"), newKey(t, "a", "ES256"), newKey(t, "c", "ES384")
-	open.Algorithm, encrypts.Use = "", "enc"
+	open.Algorithm, other.Algorithm, encrypts.Use = "", "", "enc"
 	shared := jose.JSONWebKey{Key: []byte(strings.Repeat("s", 32)), KeyID: "a", Algorithm: "HS256"}
 	small, err := rsa.GenerateKey(rand.Reader, 1024)
 	check(t, err)
@@ -186,7 +205,7 @@ func TestParseKeys(t *testing.T) {
 			t.Errorf("%s: %v, want one: %v", tt.name, err, tt.ok)
 		}
 	}
-	for _, bad := range []string{"", "[]", "{}", `{"keys":[]}`, `{"keys":{}}`, `{"keys":[` + text(shared)[0] + `]}`, `{"Keys":[` + text(pub(es))[0] + `]}`} {
+	for _, bad := range []string{"", "[]", "{}", `{"keys":[]}`, `{"keys":{}}`, `{"keys":[` + text(shared)[0] + `]}`, `{"keys":[` + text(es)[0] + `]}`, `{"Keys":[` + text(pub(es))[0] + `]}`} {
 		if set, err := parseKeys([]byte(bad)); err == nil {
 			t.Errorf("%s gave %d keys", bad, len(set))
 		}

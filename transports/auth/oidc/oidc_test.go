@@ -98,6 +98,8 @@ func TestVerify(t *testing.T) {
 		{"a name twice", says(`,"sub":"eve"`), ""},
 		{"a name in other letters", sign(t, es, fmt.Appendf(nil, `{"iss":%q,"SUB":"eve","aud":%q,"exp":%d}`, i.url, audience1, at(time.Hour)), nil), ""},
 		{"an audience in other letters", sign(t, es, fmt.Appendf(nil, `{"iss":%q,"sub":"eve","aud":"x","AUD":%q,"exp":%d}`, i.url, audience1, at(time.Hour)), nil), ""},
+		{"an issuer in other letters", sign(t, es, fmt.Appendf(nil, `{"iss":"https://evil.example","ISS":%q,"sub":"eve","aud":%q,"exp":%d}`, i.url, audience1, at(time.Hour)), nil), ""},
+		{"an expiry in other letters", sign(t, es, fmt.Appendf(nil, `{"iss":%q,"sub":"eve","aud":%q,"exp":%d,"EXP":%d}`, i.url, audience1, at(-time.Hour), at(time.Hour)), nil), ""},
 		{"a subject in other letters too", says(`,"Sub":"eve"`), ""},
 		{"not text", says(",\"x\":\"\xff\""), ""},
 		{"a list", sign(t, es, []byte(`[]`), nil), ""},
@@ -113,6 +115,11 @@ func TestVerify(t *testing.T) {
 		}
 		if err != nil && (strings.Contains(err.Error(), parts[1][:20]) || strings.ContainsAny(err.Error(), "\x1b\n")) { // INV-36, INV-37
 			t.Errorf("%s: the error tells too much: %v", tt.name, err)
+		}
+	}
+	for _, alg := range algorithms {
+		if alg != "EdDSA" && !strings.Contains("RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512", alg) {
+			t.Errorf("%s may sign tokens", alg)
 		}
 	}
 	for _, token := range []string{"", "a07Kx2-Lq9_Zr4TtWm1VbYc8", `{"payload":"x"}`} {

@@ -1,0 +1,70 @@
+package auth_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/auth"
+	"github.com/aaep-go/aaep/transports/sse"
+)
+
+// A reader whose token was replaced in time goes on with the subscription it has when its link breaks. One whose token is
+// good for nothing is told so, and does not knock for ever. TR-015, INV-52
+func TestReaderWithANewToken(t *testing.T) {
+	journal := &journal{}
+	theirs, mine := file(t, "ada "+tokenA), file(t, tokenA)
+	tokens, err := auth.TokenFile(theirs, journal.logger())
+	check(t, err)
+	s := newSite(t, tokens, newCA(t, "clients"), journal)
+	type result struct {
+		sub *subscriber.Subscription
+		err error
+	}
+	dialed := make(chan result, 1)
+	go func() {
+		sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: s.url, TLS: s.tls(t, "", ""), Credentials: auth.BearerFile(mine)}, subscriber.Config{ID: "reader-1"})
+		dialed <- result{sub, err}
+	}()
+	conn, err := s.sse.Accept(t.Context())
+	check(t, err)
+	defer conn.Close()
+	_, err = conn.Receive(t.Context())
+	check(t, err)
+	check(t, conn.Send(t.Context(), []byte(accepted)))
+	d := <-dialed
+	check(t, d.err)
+	defer d.sub.Close()
+	tell := func(n int) {
+		t.Helper()
+		st, err := conn.(transports.Resumable).NextStream(t.Context())
+		check(t, err)
+		ev := fmt.Sprintf(`{"@context":%q,"type":"acme:thing","event_id":"evt_%d","session_id":"sess_1","timestamp":"2026-05-24T14:22:25.000Z","producer":{"agent_id":"agent"}}`, aaep.CoreContext, n)
+		check(t, st.SendEvent(t.Context(), []byte(ev), fmt.Sprint("evt_", n), true))
+		if got, err := d.sub.Next(t.Context()); err != nil || got.EventID != fmt.Sprint("evt_", n) {
+			t.Fatalf("Next = %v, %v; want event %d", got, err, n)
+		}
+	}
+	tell(1)
+	write(t, theirs, []byte("ada "+tokenC))
+	write(t, mine, []byte(tokenC))
+	s.cut()
+	tell(2)
+	if id := d.sub.Accepted().SubscriptionID; id != "sub_1" {
+		t.Errorf("the subscription is now %s", id)
+	}
+	write(t, theirs, []byte("bob "+tokenB))
+	s.cut()
+	if _, err := d.sub.Next(t.Context()); !errors.Is(err, aaep.AuthenticationRequired) {
+		t.Errorf("Next = %v, want that credentials are required", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.sse.Accept(ctx); err == nil {
+		t.Error("there is another subscription")
+	}
+}
