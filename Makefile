@@ -6,13 +6,14 @@
 # make kills    an agent killed a thousand times, and what it left behind looked at every time
 # make timing   how long the answer to a reply takes, after what is wrong with the reply
 # make eval     sentence boundaries against annotated text, where that is at hand
+# make wine     the tests that need no Unix, as Windows programs, under Wine
 # make cover    statement coverage over the whole module
 # make clean    remove what these targets leave behind
 
 FUZZTIME ?= 30s
 STATICCHECK := go tool -modfile=tools/go.mod staticcheck
 
-.PHONY: test lint bench fuzz races kills timing eval cover clean compiler
+.PHONY: test lint bench fuzz races kills timing eval wine cover clean compiler
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler
@@ -25,6 +26,8 @@ lint:
 		echo "$$unformatted" | sed 's/^/  /'; exit 1; \
 	fi >&2
 	go vet ./...
+	CGO_ENABLED=0 GOOS=windows go vet ./...
+	CGO_ENABLED=0 GOOS=darwin go vet ./...
 	go mod tidy -diff
 	go mod verify
 	$(STATICCHECK) ./...
@@ -62,6 +65,13 @@ kills:
 
 timing:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestReplyTiming$$' -v ./producer/serve
+
+# Not those that need temporary files: Wine 8 cannot delete as Go does, and a test that leaves files behind fails.
+WINE_PACKAGES := . ./coalesce ./handshake/... ./transports/... ./producer ./producer/log ./subscriber ./schemas ./conformance/...
+
+wine:
+	@tools/wine
+	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go test -short -count=1 -exec "$(CURDIR)/tools/wine" $(WINE_PACKAGES)
 
 cover:
 	go test -coverpkg=./... -coverprofile=cover.out ./...

@@ -33,7 +33,7 @@ When the link breaks, listen mends it; when the agent comes back, listen follows
 		Example: `  aaep listen http://127.0.0.1:8080
   aaep listen --as braille --cells 20 --language es,en http://127.0.0.1:8080
   aaep listen ws://127.0.0.1:8080
-  aaep listen unix:planner
+  aaep listen ` + localScheme + `planner
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {

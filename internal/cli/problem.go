@@ -57,12 +57,12 @@ func problems(err *aaep.InvalidError) string {
 
 // address completes and checks the address of an agent.
 func address(text string) (string, error) {
-	if strings.HasPrefix(text, unixScheme) {
-		path, err := socketPath(text)
+	if isLocal(text) {
+		path, err := localPath(text)
 		if err != nil {
 			return "", err
 		}
-		return unixScheme + path, nil
+		return localScheme + path, nil
 	}
 	full := text
 	if !strings.Contains(full, "://") {
@@ -98,8 +98,10 @@ func dialError(ctx context.Context, url string, err error) error {
 		return unreachable("%s: %s.\nCheck the address.", url, plain(err))
 	case errors.Is(err, context.DeadlineExceeded):
 		return unreachable("%s does not answer.\nCheck the address, or try again later.", url)
-	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(url, unixScheme):
+	case errors.Is(err, fs.ErrNotExist) && isLocal(url):
 		return unreachable("there is no agent at %s.\nStart one: aaep run --listen %s -- PROGRAM", url, url)
+	case errors.Is(err, fs.ErrPermission) && isLocal(url):
+		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", url)
 	case errors.As(err, &network) && network.Op == "dial":
 		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", url)
 	case strings.Contains(err.Error(), "not encrypted"):

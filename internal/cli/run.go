@@ -66,7 +66,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the program's name is the program's
-	f.StringVar(&addr, "listen", "127.0.0.1:8080", "where to serve: an address of this machine, or unix:NAME")
+	f.StringVar(&addr, "listen", "127.0.0.1:8080", "where to serve: an address of this machine, or "+localScheme+"NAME")
 	f.StringVar(&language, "language", "en-US", "the tag of the language the program prints")
 	f.StringVar(&name, "name", "", "the agent's name (default is the program's)")
 	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/aaep-go/aaep/producer"
@@ -13,27 +14,32 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-const unixScheme = "unix:"
-
 // dialer reaches the agent at an address that address has checked.
 func dialer(at string) transports.Dialer {
 	switch {
-	case strings.HasPrefix(at, unixScheme):
-		return ipc.Dialer{Path: strings.TrimPrefix(at, unixScheme)}
+	case strings.HasPrefix(at, localScheme):
+		return ipc.Dialer{Path: strings.TrimPrefix(at, localScheme)}
 	case strings.HasPrefix(at, "ws"):
 		return websocket.Dialer{URL: at}
 	}
 	return sse.Dialer{URL: at}
 }
 
-// socketPath completes "unix:" and a name, or a path, to a path.
-func socketPath(at string) (string, error) {
-	name := strings.TrimPrefix(at, unixScheme)
-	if strings.Contains(name, "/") {
+// isLocal reports whether an address is one that only the agent's own user can reach, on this system or another.
+func isLocal(at string) bool {
+	return strings.HasPrefix(at, localScheme) || strings.HasPrefix(at, foreignScheme)
+}
+
+// localPath completes "unix:" or "pipe:" and a name, or a path, to a path.
+func localPath(at string) (string, error) {
+	name, ok := strings.CutPrefix(at, localScheme)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("%q is for other systems.\nHere an agent is at a %s, such as %splanner", at, localThing, localScheme)
+	case name == "":
+		return "", fmt.Errorf("%q names no %s.\nGive a name or a path, such as %splanner or %s", at, localThing, localScheme, localExample)
+	case strings.ContainsRune(name, filepath.Separator):
 		return name, nil
-	}
-	if name == "" {
-		return "", fmt.Errorf("%q names no socket.\nGive a name or a path, such as unix:planner or unix:/run/user/1000/aaep/planner.sock", at)
 	}
 	return ipc.Path(name)
 }
@@ -41,7 +47,7 @@ func socketPath(at string) (string, error) {
 // serveAt serves p where the user said until p is shut down, and returns how to reach it there.
 func serveAt(ctx context.Context, addr string, p *producer.Producer) (at string, served <-chan error, err error) {
 	done := make(chan error, 1)
-	if !strings.HasPrefix(addr, unixScheme) {
+	if !isLocal(addr) {
 		ln, err := listen(ctx, addr)
 		if err != nil {
 			return "", nil, err
@@ -49,7 +55,7 @@ func serveAt(ctx context.Context, addr string, p *producer.Producer) (at string,
 		go func() { done <- serve.Serve(context.WithoutCancel(ctx), ln, p) }()
 		return "http://" + ln.Addr().String(), done, nil
 	}
-	path, err := socketPath(addr)
+	path, err := localPath(addr)
 	if err != nil {
 		return "", nil, usage("--listen %s", err)
 	}
@@ -58,5 +64,5 @@ func serveAt(ctx context.Context, addr string, p *producer.Producer) (at string,
 		return "", nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", path, plain(err))}
 	}
 	go func() { done <- p.Serve(context.WithoutCancel(ctx), l) }()
-	return unixScheme + path, done, nil
+	return localScheme + path, done, nil
 }

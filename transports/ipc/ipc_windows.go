@@ -56,7 +56,7 @@ type arrival struct {
 	err  error
 }
 
-// Listen makes the pipe at path, such as Path gives, which only the user of this process can open, from this machine.
+// Listen makes the pipe at path, such as Path gives, which only the user of this process can open, and not over a network.
 // A pipe that is there already is an error, whoever made it. A nil logger discards.
 func Listen(path string, logger *slog.Logger) (*Listener, error) {
 	if logger == nil {
