@@ -6,6 +6,7 @@
 # make kills    an agent killed a thousand times, and what it left behind looked at every time
 # make timing   how long the answer to a reply takes, after what is wrong with the reply
 # make eval     sentence boundaries against annotated text, where that is at hand
+# make wine     the tests that need no Unix, as Windows programs, under Wine
 # make cover    statement coverage over the whole module
 # make clean    remove what these targets leave behind
 
@@ -15,7 +16,7 @@ STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
 MODULES := transports/grpc producer/telemetry
 
-.PHONY: test lint bench fuzz races kills timing eval cover clean compiler
+.PHONY: test lint bench fuzz races kills timing eval wine cover clean compiler
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler
@@ -29,7 +30,7 @@ lint:
 		echo "$$unformatted" | sed 's/^/  /'; exit 1; \
 	fi >&2
 	@set -e; for module in . $(MODULES); do \
-		(set -x; cd $$module; go vet ./...; go mod tidy -diff; go mod verify; $(STATICCHECK) ./...); \
+		(set -x; cd $$module; go vet ./...; CGO_ENABLED=0 GOOS=windows go vet ./...; CGO_ENABLED=0 GOOS=darwin go vet ./...; go mod tidy -diff; go mod verify; $(STATICCHECK) ./...); \
 	done
 
 # The race detector links C code, so go needs gcc and the C library's headers.
@@ -65,6 +66,13 @@ kills:
 
 timing:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestReplyTiming$$' -v ./producer/serve
+
+# Not those that need temporary files: Wine 8 cannot delete as Go does, and a test that leaves files behind fails.
+WINE_PACKAGES := . ./coalesce ./handshake/... ./transports/... ./producer ./producer/log ./subscriber ./schemas ./conformance/...
+
+wine:
+	@tools/wine
+	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go test -short -count=1 -exec "$(CURDIR)/tools/wine" $(WINE_PACKAGES)
 
 cover:
 	go test -coverpkg=./... -coverprofile=cover.out ./...

@@ -118,7 +118,7 @@ var theMap = []folder{
 	{
 		path:   "transports/ipc",
 		arrows: []string{"transports", "internal/duplex"},
-		others: []string{"golang.org/x/sys"},
+		others: []string{"github.com/Microsoft/go-winio", "golang.org/x/sys"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{

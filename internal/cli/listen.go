@@ -40,7 +40,7 @@ keep what is between them together. No shell reads it.`,
 		Example: `  aaep listen http://127.0.0.1:8080
   aaep listen --as braille --cells 20 --language es,en http://127.0.0.1:8080
   aaep listen ws://127.0.0.1:8080
-  aaep listen unix:planner
+  aaep listen ` + localScheme + `planner
   aaep listen --exec "aaep run --stdio -- some-llm 'Plan my week'"
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/subscriber"
-	"github.com/aaep-go/aaep/subscriber/discover"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -62,14 +61,12 @@ func problems(err *aaep.InvalidError) string {
 
 // address completes and checks the address of an agent.
 func address(text string) (string, error) {
-	for _, scheme := range []string{discover.UnixScheme, discover.PipeScheme} {
-		if name, ok := strings.CutPrefix(text, scheme); ok {
-			path, err := discover.SocketPath(name)
-			if err != nil {
-				return "", fmt.Errorf("%q names no socket.\nGive a name or a path, such as unix:planner or unix:/run/user/1000/aaep/planner.sock", text)
-			}
-			return scheme + path, nil
+	if isLocal(text) {
+		path, err := localPath(text)
+		if err != nil {
+			return "", err
 		}
+		return localScheme + path, nil
 	}
 	full := text
 	if !strings.Contains(full, "://") {
@@ -108,8 +105,10 @@ func dialError(ctx context.Context, url string, err error) error {
 		return unreachable("%s: %s.\nCheck the address.", url, plain(err))
 	case errors.Is(err, context.DeadlineExceeded):
 		return unreachable("%s does not answer.\nCheck the address, or try again later.", url)
-	case errors.Is(err, fs.ErrNotExist) && !isTCP(url):
+	case errors.Is(err, fs.ErrNotExist) && isLocal(url):
 		return unreachable("there is no agent at %s.\nStart one: aaep run --listen %s -- PROGRAM", url, url)
+	case errors.Is(err, fs.ErrPermission) && isLocal(url):
+		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", url)
 	case errors.As(err, &network) && network.Op == "dial":
 		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", url)
 	case strings.Contains(err.Error(), "not encrypted"):

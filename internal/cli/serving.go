@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -37,7 +36,7 @@ type serving struct {
 func servingFlags(cmd *cobra.Command) *serving {
 	s := &serving{}
 	f := cmd.Flags()
-	f.StringArrayVar(&s.addrs, "listen", []string{"127.0.0.1:8080"}, "where to serve: `ADDRESS` or unix:NAME; may be repeated")
+	f.StringArrayVar(&s.addrs, "listen", []string{"127.0.0.1:8080"}, "where to serve: `ADDRESS` or "+localScheme+"NAME; may be repeated")
 	f.StringVar(&s.cert, "tls-cert", "", "the certificate to serve with, a PEM `FILE`; read again when it changes")
 	f.StringVar(&s.key, "tls-key", "", "its key, a PEM `FILE`")
 	f.StringVar(&s.clientCA, "client-ca", "", "know listeners by certificates of the CAs in this PEM `FILE`")
@@ -104,14 +103,10 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	if len(known) > 0 {
 		srv.Authenticate, srv.Logger = auth.Any(known...), log
 	}
-	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.addrs, isTCP) {
+	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.addrs, func(at string) bool { return !isLocal(at) }) {
 		return nil, usage("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
 	}
 	return srv, nil
-}
-
-func isTCP(addr string) bool {
-	return !strings.HasPrefix(addr, discover.UnixScheme) && !strings.HasPrefix(addr, discover.PipeScheme)
 }
 
 // open serves p everywhere until it is shut down, and returns how to reach it there. Nothing is served unless all can be.
@@ -130,7 +125,7 @@ func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer
 		}
 	}()
 	for _, addr := range s.addrs {
-		if isTCP(addr) {
+		if !isLocal(addr) {
 			ln, err := listen(ctx, addr, srv)
 			if err != nil {
 				return nil, nil, err
@@ -145,15 +140,11 @@ func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer
 			return nil, nil, err
 		}
 		opened = append(opened, l)
-		name, scheme := manifest.Unix, discover.UnixScheme
-		if strings.HasPrefix(addr, discover.PipeScheme) {
-			name, scheme = manifest.Pipe, discover.PipeScheme
-		}
 		if srv.Endpoints == nil {
 			srv.Endpoints = map[string]manifest.Endpoint{}
 		}
-		srv.Endpoints[name] = manifest.Endpoint{Address: scheme + l.Addr(), Framing: "length"}
-		at = append(at, scheme+l.Addr())
+		srv.Endpoints[discover.LocalTransport] = manifest.Endpoint{Address: localScheme + l.Addr(), Framing: "length"}
+		at = append(at, localScheme+l.Addr())
 		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -168,10 +159,9 @@ func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer
 
 // listenLocally opens a socket or a pipe.
 func listenLocally(addr string) (*ipc.Listener, error) {
-	_, name, _ := strings.Cut(addr, ":")
-	path, err := discover.SocketPath(name)
+	path, err := localPath(addr)
 	if err != nil {
-		return nil, usage("--listen %q names no socket.\nGive a name or a path, such as unix:planner.", addr)
+		return nil, usage("--listen %s", err)
 	}
 	l, err := ipc.Listen(path, nil)
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -84,4 +85,21 @@ func (r *reaching) ways(ctx context.Context, at string) ([]discover.Way, error) 
 		return nil, dialError(ctx, at, err)
 	}
 	return ways, nil
+}
+
+// isLocal reports whether an address is one that only the agent's own user can reach, on this system or another.
+func isLocal(at string) bool {
+	return strings.HasPrefix(at, localScheme) || strings.HasPrefix(at, foreignScheme)
+}
+
+// localPath completes "unix:" or "pipe:" and a name, or a path, to a path.
+func localPath(at string) (string, error) {
+	name, ok := strings.CutPrefix(at, localScheme)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("%q is for other systems.\nHere an agent is at a %s, such as %splanner", at, localThing, localScheme)
+	case name == "":
+		return "", fmt.Errorf("%q names no %s.\nGive a name or a path, such as %splanner or %s", at, localThing, localScheme, localExample)
+	}
+	return discover.LocalPath(name)
 }

@@ -62,7 +62,7 @@ func TestAddress(t *testing.T) {
 	for in, want := range map[string]string{
 		"http://127.0.0.1:8080": "http://127.0.0.1:8080", "127.0.0.1:8080": "http://127.0.0.1:8080", "localhost:1/x": "http://localhost:1/x",
 		"https://bank.example/aaep": "https://bank.example/aaep", "[::1]:80": "http://[::1]:80",
-		"ws://x": "ws://x", "wss://bank.example": "wss://bank.example", "unix:/run/x.sock": "unix:/run/x.sock", "unix:": "",
+		"ws://x": "ws://x", "wss://bank.example": "wss://bank.example", localExample: localExample, localScheme: "", foreignScheme + "planner": "",
 		"": "", "http://": "", "ftp://x": "", "a:b:c": "", "http://a:b@c": "", "http://a?b=c": "", "http://a#b": "",
 	} {
 		got, err := address(in)

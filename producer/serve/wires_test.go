@@ -2,8 +2,11 @@ package serve_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -22,7 +25,11 @@ import (
 func TestEveryWire(t *testing.T) {
 	for _, answers := range []string{"sse", "websocket", "ipc"} {
 		st := start(t, producer.Config{})
-		socket, err := ipc.Listen(filepath.Join(t.TempDir(), "aaep", "agent.sock"), nil)
+		path := filepath.Join(t.TempDir(), "aaep", "agent.sock")
+		if runtime.GOOS == "windows" {
+			path = fmt.Sprintf(`\\.\pipe\aaep\every wire %d %s`, os.Getpid(), answers)
+		}
+		socket, err := ipc.Listen(path, nil)
 		check(t, err)
 		go st.p.Serve(context.Background(), socket)
 		subs := map[string]*subscriber.Subscription{}

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,14 +27,8 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// The schemes of addresses that are no URLs of the web.
-const (
-	UnixScheme = "unix:" // and a socket's path, or an agent's id for the usual place
-	PipeScheme = "pipe:" // and a Windows pipe's path, or an agent's id
-)
-
 // Usual is the order in which transports are tried where the user has none: the one that goes on after a cut comes first.
-var Usual = []string{manifest.SSE, manifest.WebSocket, manifest.Unix, manifest.Pipe}
+var Usual = []string{manifest.SSE, manifest.WebSocket, LocalTransport}
 
 // Options say what the user wants, and who they are. The zero Options take the usual order.
 type Options struct {
@@ -68,7 +63,8 @@ func Dialers(ways []Way) []transports.Dialer {
 
 // Ways returns the ways to the agent at an address: at least one, or an error that says what was wrong and what would be
 // right. "https://bank.example" asks for a manifest, which takes at most ten seconds, and does without where there is none;
-// http is for this machine only. An address with a path, "wss://…", "unix:…" and "pipe:…" are the one way they name.
+// http is for this machine only. An address with a path, "wss://…" and LocalScheme with an agent's id or a path are the one way
+// they name.
 // Connections are made by the dialers.
 func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 	if o.Logger == nil {
@@ -77,14 +73,14 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 	if o.Transports == nil {
 		o.Transports = Usual
 	}
-	if scheme, name, ok := local(address); ok {
-		way, err := o.local(scheme, name)
+	if name, ok := strings.CutPrefix(address, LocalScheme); ok {
+		way, err := o.local(name)
 		return []Way{way}, err
 	}
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Opaque != "" || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme):
-		return nil, fmt.Errorf("discover: %q is no address such as http://127.0.0.1:8080, wss://agent.example or unix:planner", address)
+		return nil, fmt.Errorf("discover: %q is no address such as http://127.0.0.1:8080, wss://agent.example or %splanner", address, LocalScheme)
 	case u.User != nil:
 		return nil, fmt.Errorf("discover: an address holds no credentials; give them in another way")
 	case (u.Scheme == "http" || u.Scheme == "ws") && !httpguard.LoopbackName(u.Hostname()):
@@ -117,31 +113,17 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 	return ways, nil
 }
 
-// local parts an address on this machine into its scheme and its name.
-func local(address string) (scheme, name string, ok bool) {
-	for _, scheme := range []string{UnixScheme, PipeScheme} {
-		if name, ok := strings.CutPrefix(address, scheme); ok {
-			return scheme, name, true
-		}
-	}
-	return "", "", false
+func (o *Options) local(name string) (Way, error) {
+	path, err := LocalPath(name)
+	return Way{LocalTransport, LocalScheme + path, ipc.Dialer{Path: path}}, err
 }
 
-func (o *Options) local(scheme, name string) (Way, error) {
-	path, err := SocketPath(name)
-	transport := manifest.Unix
-	if scheme == PipeScheme {
-		transport = manifest.Pipe
-	}
-	return Way{transport, scheme + path, ipc.Dialer{Path: path}}, err
-}
-
-// SocketPath completes an agent's id to the path of its socket or pipe; a path stays as it is.
-func SocketPath(name string) (string, error) {
+// LocalPath completes an agent's id to the path of its socket, or pipe on Windows; a path stays as it is.
+func LocalPath(name string) (string, error) {
 	switch {
 	case name == "":
-		return "", fmt.Errorf("discover: give the name or path of a socket, such as %splanner", UnixScheme)
-	case strings.ContainsAny(name, `/\`):
+		return "", fmt.Errorf("discover: give the id of an agent or a path, such as %splanner", LocalScheme)
+	case strings.ContainsRune(name, filepath.Separator):
 		return name, nil
 	}
 	return ipc.Path(name)
@@ -188,9 +170,9 @@ func (o *Options) manifest(ctx context.Context, origin *url.URL) (map[string]man
 // way is the way that an endpoint names, if it stays where the user was: on this machine, or on that host and encrypted.
 func (o *Options) way(name string, at manifest.Endpoint, origin *url.URL) (Way, bool) {
 	here := httpguard.LoopbackName(origin.Hostname())
-	if scheme, path, ok := local(at.Address); ok {
-		way, err := o.local(scheme, path)
-		return way, here && err == nil && way.Transport == name
+	if path, ok := strings.CutPrefix(at.Address, LocalScheme); ok {
+		way, err := o.local(path)
+		return way, here && err == nil && name == LocalTransport
 	}
 	ref, err := url.Parse(at.Address)
 	if err != nil {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package discover_test
 
 import (
@@ -66,7 +68,7 @@ func TestWays(t *testing.T) {
 		"other host":      {manifest: told(`"sse","websocket"`, `"sse":{"address":"https://elsewhere.example/aaep/v1"}`), want: "websocket ws://HOST/aaep/v1/ws"},
 		"other port":      {manifest: told(`"sse","websocket"`, `"websocket":{"address":"ws://127.0.0.1:1/x"}`), want: "sse http://HOST/aaep/v1"},
 		"credentials":     {manifest: told(`"sse","websocket"`, `"sse":{"address":"http://user:pw@HOST/"}`), want: "websocket ws://HOST/aaep/v1/ws"},
-		"pipe as socket":  {manifest: told(everywhere, `"unix-socket":{"address":"pipe:a"}`), order: []string{"unix-socket", "sse"}, want: "sse http://HOST/aaep/v1"},
+		"pipe as socket":  {manifest: told(everywhere, `"unix-socket":{"address":"telegraph:a"}`), order: []string{"unix-socket", "sse"}, want: "sse http://HOST/aaep/v1"},
 		"nothing for us":  {manifest: told(`"telegraph"`, ""), says: "not reached over sse"},
 		"not what I want": {manifest: told(`"sse"`, ""), order: []string{"websocket"}, says: "it serves sse"},
 	} {
@@ -105,7 +107,6 @@ func TestAddresses(t *testing.T) {
 		"https://agent.example/aaep/v1":         "sse",
 		"unix:/run/user/1000/aaep/planner.sock": "unix-socket",
 		"unix:planner":                          "unix-socket",
-		`pipe:\\.\pipe\aaep\planner`:            "windows-named-pipe",
 	} {
 		ways, err := discover.Ways(t.Context(), address, discover.Options{})
 		if err != nil || len(ways) != 1 || ways[0].Transport != want {

@@ -1,9 +1,10 @@
-//go:build unix
+//go:build unix || windows
 
 package ipc
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,16 +29,22 @@ const (
 	lines
 )
 
-// frames is one stream socket.
+// stream carries bytes both ways, and each half can end by itself.
+type stream interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// frames is one stream.
 type frames struct {
-	conn    *net.UnixConn
+	conn    stream
 	r       *bufio.Reader
 	framing atomic.Int32  // what the peer uses, and so do we
 	first   []byte        // scratch for the length
 	ended   chan struct{} // closed when the peer's half has ended
 }
 
-func newFrames(conn *net.UnixConn, framing int32) *frames {
+func newFrames(conn stream, framing int32) *frames {
 	f := &frames{conn: conn, r: bufio.NewReaderSize(conn, 16<<10), first: make([]byte, 4), ended: make(chan struct{})}
 	f.framing.Store(framing)
 	return f
@@ -137,18 +144,16 @@ var errNewline = errors.New("ipc: the peer uses lines, and this message has a li
 
 func (f *frames) Write(msg []byte) error {
 	f.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	var frame net.Buffers
+	frame := make([]byte, 0, 4+len(msg)) // one write, since in a pipe of messages one write is one message
 	if f.framing.Load() == lines {
-		for _, b := range msg {
-			if b == '\n' {
-				return errNewline
-			}
+		if bytes.IndexByte(msg, '\n') >= 0 {
+			return errNewline
 		}
-		frame = net.Buffers{msg, []byte{'\n'}}
+		frame = append(append(frame, msg...), '\n')
 	} else {
-		frame = net.Buffers{binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg}
+		frame = append(binary.BigEndian.AppendUint32(frame, uint32(len(msg))), msg...)
 	}
-	_, err := frame.WriteTo(f.conn)
+	_, err := f.conn.Write(frame)
 	return err
 }
 

@@ -1,9 +1,19 @@
-// Package ipc carries AAEP over Unix domain sockets (appendix B.4): the natural wire between an agent and assistive
-// technology on one machine. Only the user who owns the producer can connect, and the operating system says who that is.
+// Package ipc carries AAEP over Unix domain sockets (appendix B.4) and, on Windows, named pipes (B.3): the natural wire
+// between an agent and assistive technology on one machine. Only the user who owns the producer can connect, and the
+// operating system says who that is; a dialer makes sure that the producer is that user too. The connection's end is the
+// subscription's end.
 //
-// Messages are framed by a 4-byte length; a peer that sends one line for each message is answered in lines. The
-// connection's end is the subscription's end. Windows has no Unix sockets here: Listen and Dial return
-// errors.ErrUnsupported there.
+// On a socket a length of 4 bytes goes before each message; a peer that sends one line for each is answered in lines.
+//
+// On a pipe one write is one message, with nothing around it, as B.3.4 has it. A peer whose first write begins with a
+// length, or ends with the only line end in it, is answered like one on a socket, still in one write for each message. Such
+// a first write holds at most one message's worth of bytes. At a pipe of bytes, which this package reaches but does not
+// make, it uses lengths. A message without bytes ends a pipe, since package winio says so; no message of AAEP is one.
+//
+// All users of a Windows machine share the names of pipes. Where somebody else has an agent's, Listen says so, and nothing
+// is said to who has it; choose another name.
+//
+// On systems with neither, all return errors.ErrUnsupported.
 package ipc
 
 import (

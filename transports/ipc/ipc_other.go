@@ -1,4 +1,4 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package ipc
 
@@ -11,7 +11,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-var errNone = fmt.Errorf("ipc: there are no Unix sockets on this system: %w", errors.ErrUnsupported)
+var errNone = fmt.Errorf("ipc: there are neither Unix sockets nor named pipes on this system: %w", errors.ErrUnsupported)
 
 // Path returns errors.ErrUnsupported.
 func Path(string) (string, error) { return "", errNone }

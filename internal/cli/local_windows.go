@@ -1,0 +1,11 @@
+package cli
+
+import "github.com/aaep-go/aaep/subscriber/discover"
+
+// The wire that only the agent's own user can reach is a named pipe here.
+const (
+	localScheme   = discover.LocalScheme
+	localThing    = "pipe"
+	localExample  = `pipe:\\.\pipe\aaep\planner`
+	foreignScheme = "unix:"
+)

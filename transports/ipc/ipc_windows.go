@@ -1,0 +1,198 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/Microsoft/go-winio"
+	"golang.org/x/sys/windows"
+
+	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/transports"
+)
+
+const (
+	local   = `\\.\pipe\`
+	folder  = local + `aaep\`
+	maxName = 256 // of a pipe, with what precedes its name
+)
+
+// Path returns where an agent's pipe is (B.3.1). All users of a machine share these names, and their case does not count.
+func Path(agentID string) (string, error) {
+	return folder + fileName(agentID, maxName-len(folder)), nil
+}
+
+// checkPath keeps to the pipes of this machine: elsewhere a path is a file, or a pipe that others see us open.
+func checkPath(path string) error {
+	if len(path) <= len(local) || !strings.EqualFold(path[:len(local)], local) {
+		return fmt.Errorf(`ipc: %q is no pipe of this machine; its path begins with %s`, path, local)
+	}
+	if len(path) > maxName {
+		return fmt.Errorf("ipc: the path %s has %d bytes; a pipe's has at most %d", path, len(path), maxName)
+	}
+	return nil
+}
+
+// Listener waits for peers on a pipe. Its Conns implement transports.Identified.
+type Listener struct {
+	ln     net.Listener
+	self   *windows.SID
+	logger *slog.Logger
+	peers  chan arrival
+	closed chan struct{}
+	once   sync.Once
+	ended  chan struct{} // closed when run has returned
+}
+
+type arrival struct {
+	conn net.Conn
+	err  error
+}
+
+// Listen makes the pipe at path, such as Path gives, which only the user of this process can open, and not over a network.
+// A pipe that is there already is an error, whoever made it. A nil logger discards.
+func Listen(path string, logger *slog.Logger) (*Listener, error) {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	self, err := user(windows.GetCurrentProcessToken())
+	if err != nil {
+		return nil, fmt.Errorf("ipc: which user we are: %w", err)
+	}
+	ln, err := winio.ListenPipe(path, &winio.PipeConfig{
+		SecurityDescriptor: alone(self),
+		MessageMode:        true, // B.3.2
+		InputBufferSize:    transports.MaxMessage,
+		OutputBufferSize:   transports.MaxMessage,
+	})
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist), errors.Is(err, windows.ERROR_PIPE_BUSY):
+		return nil, fmt.Errorf("ipc: another producer, of this user or another one, listens at %s: %w", path, err)
+	case err != nil:
+		return nil, fmt.Errorf("ipc: %w", err)
+	}
+	l := &Listener{ln: ln, self: self, logger: logger, peers: make(chan arrival), closed: make(chan struct{}), ended: make(chan struct{})}
+	go l.run()
+	return l, nil
+}
+
+// run waits for clients, since that cannot be cancelled, and has one ready for Accept.
+func (l *Listener) run() {
+	defer close(l.ended)
+	for {
+		conn, err := l.ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		select {
+		case l.peers <- arrival{conn, err}:
+		case <-l.closed:
+			if err == nil {
+				conn.Close()
+			}
+			return
+		}
+	}
+}
+
+// Addr returns the path.
+func (l *Listener) Addr() string { return l.ln.Addr().String() }
+
+// Accept returns the Conn of the next peer, who is the user that we are; others are turned away.
+func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var a arrival
+		select {
+		case a = <-l.peers:
+		case <-l.closed:
+			return nil, transports.ErrClosed
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if a.err != nil {
+			return nil, fmt.Errorf("ipc: %w", a.err)
+		}
+		who, pid, err := client(a.conn)
+		if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
+			// Windows does not say who runs a process with more rights than ours, such as a screen reader. It can have
+			// opened our pipe as nobody but us.
+			who, err = l.self, nil
+		}
+		if err != nil || !who.Equals(l.self) {
+			l.logger.Warn("ipc: turned away", "pid", pid, "sid", who, "error", err)
+			a.conn.Close()
+			continue
+		}
+		return duplex.New(newPipe(a.conn), "sid:"+who.String()), nil
+	}
+}
+
+// Close stops listening and takes the pipe away. Accepted Conns live on.
+func (l *Listener) Close() error {
+	l.once.Do(func() {
+		close(l.closed)
+		l.ln.Close()
+	})
+	<-l.ended
+	return nil
+}
+
+// Dialer reaches a producer.
+type Dialer struct {
+	// Path is the pipe's, such as Path gives.
+	Path string
+}
+
+// Dial connects, if the pipe belongs to the user of this process. It waits while the producer is busy with others. The
+// producer learns our process, but cannot act as us.
+func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
+	if err := checkPath(d.Path); err != nil {
+		return nil, err
+	}
+	conn, err := winio.DialPipeContext(ctx, d.Path) // anonymously
+	if err != nil {
+		return nil, fmt.Errorf("ipc: %w", err)
+	}
+	frames, err := d.meet(conn)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return duplex.New(frames, ""), nil
+}
+
+// meet looks at the pipe before anything is said on it.
+func (d Dialer) meet(conn net.Conn) (duplex.Frames, error) {
+	self, err := user(windows.GetCurrentProcessToken())
+	if err != nil {
+		return nil, fmt.Errorf("ipc: which user we are: %w", err)
+	}
+	who, err := owner(conn)
+	if err != nil {
+		return nil, fmt.Errorf("ipc: whose the pipe %s is: %w", d.Path, err)
+	}
+	if !who.Equals(self) {
+		return nil, fmt.Errorf("ipc: the pipe %s belongs to %s, not to us, %s: %w", d.Path, who, self, os.ErrPermission)
+	}
+	var flags uint32
+	if err := windows.GetNamedPipeInfo(handle(conn), &flags, nil, nil, nil); err != nil {
+		return nil, fmt.Errorf("ipc: %w", err)
+	}
+	if flags&windows.PIPE_TYPE_MESSAGE == 0 { // B.3.4
+		return newFrames(pipeStream{conn, conn}, lengths), nil
+	}
+	return newPipe(conn), nil
+}

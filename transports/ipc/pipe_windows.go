@@ -1,0 +1,134 @@
+package ipc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+
+	"github.com/aaep-go/aaep/transports"
+)
+
+// pipe is one connection of a pipe of messages. One write is one message (B.3.4), unless the peer's first one says
+// otherwise: from then on it is a stream like a socket.
+type pipe struct {
+	conn   net.Conn
+	stream atomic.Pointer[frames] // nil for messages
+	begun  bool
+	first  []byte
+	mu     sync.Mutex     // guards handle
+	handle windows.Handle // 0 once closed
+}
+
+func newPipe(conn net.Conn) *pipe {
+	return &pipe{conn: conn, handle: handle(conn), first: make([]byte, 1)}
+}
+
+// Read returns the next message.
+func (p *pipe) Read() ([]byte, error) {
+	if s := p.stream.Load(); s != nil {
+		return s.Read()
+	}
+	msg, err := p.message()
+	if err != nil {
+		return nil, err
+	}
+	framing := framingOf(msg)
+	switch {
+	case framing != unknown && !p.begun:
+		s := newFrames(pipeStream{p.conn, io.MultiReader(bytes.NewReader(msg), p.conn)}, framing)
+		p.stream.Store(s)
+		return s.Read()
+	case framing == lengths:
+		return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", msg[0])
+	case len(msg) > transports.MaxMessage:
+		return nil, transports.ErrTooLarge
+	}
+	p.begun = true
+	return msg, nil
+}
+
+// framingOf tells from a peer's first message whether it writes to pipes as to sockets. Who ends it with the only line
+// end in it reads lines, as programs do that cannot see where a message ends.
+func framingOf(msg []byte) int32 {
+	switch bytes.IndexByte(msg, '\n') {
+	case len(msg) - 1:
+		return lines
+	default:
+		if msg[0] == 0 {
+			return lengths
+		}
+		return unknown
+	}
+}
+
+// message reads what the peer wrote at once. The pipe is read as bytes, and asked how many of them are left of the
+// message: in the mode that stops at a message's end package winio does not say whether it has stopped there, or only
+// because the buffer was full.
+func (p *pipe) message() ([]byte, error) {
+	if _, err := io.ReadFull(p.conn, p.first); err != nil {
+		return nil, err // io.EOF is the end
+	}
+	left, err := p.left()
+	if err != nil {
+		return nil, err
+	}
+	if left >= 4+transports.MaxMessage { // with a length in front, it may yet be a message
+		return nil, transports.ErrTooLarge
+	}
+	msg := make([]byte, 1+left)
+	msg[0] = p.first[0]
+	_, err = io.ReadFull(p.conn, msg[1:])
+	return msg, torn(err)
+}
+
+var peekNamedPipe = windows.NewLazySystemDLL("kernel32.dll").NewProc("PeekNamedPipe")
+
+// left returns how many bytes the message has that was begun.
+func (p *pipe) left() (n uint32, err error) {
+	p.mu.Lock() // or the handle could meanwhile be something else's
+	defer p.mu.Unlock()
+	if p.handle == 0 {
+		return 0, os.ErrClosed
+	}
+	if ok, _, err := peekNamedPipe.Call(uintptr(p.handle), 0, 0, 0, 0, uintptr(unsafe.Pointer(&n))); ok == 0 {
+		return 0, fmt.Errorf("ipc: %w", err)
+	}
+	return n, nil
+}
+
+func (p *pipe) Write(msg []byte) error {
+	if s := p.stream.Load(); s != nil {
+		return s.Write(msg)
+	}
+	p.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_, err := p.conn.Write(msg)
+	return err
+}
+
+// Close lets go. Windows keeps what was written until the peer has read it.
+func (p *pipe) Close() error {
+	p.mu.Lock()
+	p.handle = 0
+	p.mu.Unlock()
+	return p.conn.Close()
+}
+
+// pipeStream is a pipe as a stream, with what was already read of it in front.
+type pipeStream struct {
+	net.Conn
+	r io.Reader
+}
+
+func (s pipeStream) Read(b []byte) (int, error) { return s.r.Read(b) }
+
+// CloseWrite is not for pipes: package winio would first wait, for as long as it takes, until all is read.
+func (s pipeStream) CloseWrite() error { return errors.ErrUnsupported }

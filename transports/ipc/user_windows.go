@@ -1,0 +1,54 @@
+package ipc
+
+import (
+	"net"
+
+	"golang.org/x/sys/windows"
+)
+
+// alone describes a pipe that belongs to a user, whom alone it lets in. Without an owner by name that of a process with an
+// administrator's rights would be the administrators.
+func alone(who *windows.SID) string { return "O:" + who.String() + "D:P(A;;GA;;;" + who.String() + ")" }
+
+// handle returns a connection's, which is valid until it is closed.
+func handle(conn net.Conn) windows.Handle {
+	return windows.Handle(conn.(interface{ Fd() uintptr }).Fd())
+}
+
+func user(token windows.Token) (*windows.SID, error) {
+	u, err := token.GetTokenUser()
+	if err != nil {
+		return nil, err
+	}
+	return u.User.Sid, nil
+}
+
+// owner returns whose a pipe is. Nobody but an administrator can name somebody else.
+func owner(conn net.Conn) (*windows.SID, error) {
+	sd, err := windows.GetSecurityInfo(handle(conn), windows.SE_KERNEL_OBJECT, windows.OWNER_SECURITY_INFORMATION)
+	if err != nil {
+		return nil, err
+	}
+	who, _, err := sd.Owner()
+	return who, err
+}
+
+// client returns the process at the other end of a connection that was accepted, and the user it runs as. The pipe lets
+// only us in; this is the second lock (B.3.6).
+func client(conn net.Conn) (who *windows.SID, pid uint32, err error) {
+	if err := windows.GetNamedPipeClientProcessId(handle(conn), &pid); err != nil {
+		return nil, 0, err
+	}
+	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, pid)
+	if err != nil {
+		return nil, pid, err
+	}
+	defer windows.CloseHandle(process)
+	var token windows.Token
+	if err := windows.OpenProcessToken(process, windows.TOKEN_QUERY, &token); err != nil {
+		return nil, pid, err
+	}
+	defer token.Close()
+	who, err = user(token)
+	return who, pid, err
+}
