@@ -31,6 +31,7 @@ type serving struct {
 	issuer, audience    string
 	hosts, origins      []string
 	answer              []string // principals who may; empty is everybody
+	root                bool
 }
 
 func servingFlags(cmd *cobra.Command) *serving {
@@ -46,6 +47,7 @@ func servingFlags(cmd *cobra.Command) *serving {
 	f.StringSliceVar(&s.answer, "may-answer", nil, "only these `NAMES` may answer and change their terms (default everybody)")
 	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under (default those in the certificate)")
 	f.StringSliceVar(&s.origins, "origin", nil, "web pages of these `ORIGINS` may connect, such as https://reader.example")
+	f.BoolVar(&s.root, "root-layout", false, "also serve clients on this machine that know no handshake, at /events and /messages")
 	return s
 }
 
@@ -64,6 +66,9 @@ func (s *serving) admit() func(string, *aaep.SubscriptionRequest) (producer.Righ
 func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, error) {
 	log := slog.New(slog.NewTextHandler(talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	srv := &serve.Server{Hosts: s.hosts, Origins: s.origins}
+	if s.root {
+		srv.RootLayout = &aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
+	}
 	var known []auth.Authenticator
 	fail := func(what string, err error) (*serve.Server, error) {
 		return nil, &exitError{exitFailed, fmt.Errorf("%s: %s", what, plain(err))}

@@ -59,7 +59,7 @@ func wireWords(transport string) string {
 
 // ways are those to the agent at an address that address has checked.
 func (r *reaching) ways(ctx context.Context, at string) ([]discover.Way, error) {
-	o := discover.Options{}
+	o := discover.Options{RootLayout: true}
 	for _, name := range r.transports {
 		i := slices.Index(wireNames(), strings.ToLower(name))
 		if i < 0 {

@@ -240,7 +240,9 @@ func TestMounted(t *testing.T) {
 	check(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
-	srv := &http.Server{Handler: new(serve.Server).Handler(p), ReadHeaderTimeout: time.Second}
+	handler, err := new(serve.Server).Handler(p)
+	check(t, err)
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
 	go srv.Serve(ln)
 	for name, d := range map[string]transports.Dialer{"sse": sse.Dialer{URL: "http://" + ln.Addr().String()}, "websocket": websocket.Dialer{URL: "ws://" + ln.Addr().String()}} {
 		sub, err := subscriber.Dial(t.Context(), d, subscriber.Config{ID: name, Capabilities: everything})
@@ -251,4 +253,41 @@ func TestMounted(t *testing.T) {
 	}
 	p.Shutdown(context.Background())
 	srv.Close()
+}
+
+// D-63, D-64: clients that know no handshake are served beside the others, where that is asked for; ours finds either.
+func TestRootLayout(t *testing.T) {
+	for _, served := range []bool{true, false} {
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, FromStart: true})
+		check(t, err)
+		s := &serve.Server{}
+		if served {
+			s.RootLayout = &aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryNone}}
+		}
+		handler, err := s.Handler(p)
+		check(t, err)
+		behind := http.NewServeMux()
+		behind.Handle("/", handler)
+		behind.Handle("/aaep/", http.NotFoundHandler()) // as a published server is
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		check(t, err)
+		srv := &http.Server{Handler: behind, ReadHeaderTimeout: time.Second}
+		go srv.Serve(ln)
+		sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: "http://" + ln.Addr().String(), RootLayout: true}, subscriber.Config{ID: "x"})
+		if (err == nil) != served {
+			t.Errorf("served %t: Dial = %v", served, err)
+		}
+		if err == nil {
+			session, err := p.StartSession(t.Context(), aaep.Say("Working."))
+			check(t, err)
+			check(t, session.Complete(aaep.Say("Done.")))
+			evs, err := collect(sub, isOver)
+			if err != nil || len(evs) < 2 {
+				t.Errorf("%d events, %v", len(evs), err)
+			}
+			sub.Close()
+		}
+		p.Shutdown(context.Background())
+		srv.Close()
+	}
 }

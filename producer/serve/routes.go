@@ -18,7 +18,7 @@ const (
 
 // routes puts the manifest and the schemas beside the bindings, with the same checks of who asks. They hold no secret, so
 // nobody is asked for credentials.
-func (s *Server) routes(p *producer.Producer, hosts []string, events, sockets http.Handler) http.Handler {
+func (s *Server) routes(p *producer.Producer, hosts []string, events, sockets http.Handler, root *sse.RootServer) http.Handler {
 	guard := httpguard.Rules{Hosts: hosts, Origins: s.Origins}
 	guarded := func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +33,10 @@ func (s *Server) routes(p *producer.Producer, hosts []string, events, sockets ht
 	mux := http.NewServeMux()
 	mux.Handle("/", events)
 	mux.Handle(websocket.DefaultPath, sockets)
+	if root != nil {
+		mux.Handle("/events", root)
+		mux.Handle("/messages", root)
+	}
 	mux.Handle("GET "+schemasPath, guarded(http.StripPrefix(schemasPath, http.FileServerFS(schemas.FS()))))
 	mux.Handle("GET "+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { s.manifest(w, p) })))
 	mux.HandleFunc("GET "+healthPath, func(w http.ResponseWriter, _ *http.Request) { health(w, p) })

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports/sse"
@@ -36,6 +37,9 @@ type Server struct {
 	Hosts []string
 	// Origins are the web pages of other origins that may connect, such as "https://reader.example".
 	Origins []string
+	// RootLayout also serves clients that know no handshake, at /events and /messages, with these terms for everyone; on
+	// loopback only, whatever else is served. Nil serves none. See sse.RootServer.
+	RootLayout *aaep.Capabilities
 	// Endpoints are further ways to the same producer, by the name of the transport, for the manifest.
 	Endpoints map[string]manifest.Endpoint
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
@@ -83,7 +87,10 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Produce
 	}
 	accepting, stop := context.WithCancel(ctx)
 	defer stop()
-	handler, running := s.mount(accepting, p, hosts)
+	handler, running, err := s.mount(accepting, p, hosts)
+	if err != nil {
+		return err
+	}
 	defer running.Wait()
 	newcomers := newcomers{most: maxNewcomers}
 	srv := &http.Server{Handler: handler, TLSConfig: conf, ConnState: newcomers.state,
@@ -118,10 +125,10 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Produce
 
 // Handler serves p within a server of the application's own, until p has been shut down. It must be mounted at the root
 // and the application's server needs a ReadHeaderTimeout. TLS is then that server's, and Hosts must be given unless it
-// serves loopback only.
-func (s *Server) Handler(p *producer.Producer) http.Handler {
-	handler, _ := s.mount(context.Background(), p, slices.Clone(s.Hosts))
-	return handler
+// serves loopback only. The error says that RootLayout cannot be served.
+func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
+	handler, _, err := s.mount(context.Background(), p, slices.Clone(s.Hosts))
+	return handler, err
 }
 
 func (s *Server) logger() *slog.Logger {
@@ -132,13 +139,20 @@ func (s *Server) logger() *slog.Logger {
 }
 
 // mount puts p on the transports until ctx is done or p has been shut down; running then ends.
-func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string) (handler http.Handler, running *sync.WaitGroup) {
+func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string) (handler http.Handler, running *sync.WaitGroup, err error) {
 	running = new(sync.WaitGroup)
+	var root *sse.RootServer
+	if s.RootLayout != nil {
+		if root, err = sse.NewRootServer(sse.RootOptions{Capabilities: *s.RootLayout, Origins: s.Origins, Logger: s.Logger}); err != nil {
+			return nil, nil, err
+		}
+		running.Go(func() { p.Serve(ctx, root) })
+	}
 	events := sse.NewServer(sse.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
 	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
 	running.Go(func() { p.Serve(ctx, events) })
 	running.Go(func() { p.Serve(ctx, sockets) })
-	return s.routes(p, hosts, events, sockets), running
+	return s.routes(p, hosts, events, sockets, root), running, nil
 }
 
 // check says whether a listener at addr may be opened at all, and whether it is loopback (INV-47, D-71).

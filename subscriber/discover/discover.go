@@ -37,6 +37,8 @@ type Options struct {
 	// Credentials and TLS are for transports over the network; see sse.Dialer.
 	Credentials func(context.Context) (http.Header, error)
 	TLS         *tls.Config
+	// RootLayout also follows agents that know no handshake; see sse.Dialer. Nothing is agreed with them.
+	RootLayout bool
 	// More makes dialers for transports of other modules, such as gRPC, by their names: of the endpoint in the manifest.
 	More map[string]func(at *url.URL) transports.Dialer
 	// Logger receives diagnostics. Nil discards them.
@@ -130,7 +132,11 @@ func LocalPath(name string) (string, error) {
 }
 
 func (o *Options) events(u *url.URL) Way {
-	return Way{manifest.SSE, u.String(), sse.Dialer{URL: u.String(), Credentials: o.Credentials, TLS: o.TLS, Logger: o.Logger}}
+	at := *u
+	if at.Path == sse.DefaultPrefix { // which the dialer adds, and looks above it where there is no handshake
+		at.Path = ""
+	}
+	return Way{manifest.SSE, u.String(), sse.Dialer{URL: at.String(), Credentials: o.Credentials, TLS: o.TLS, RootLayout: o.RootLayout, Logger: o.Logger}}
 }
 
 func (o *Options) socket(u *url.URL) Way {

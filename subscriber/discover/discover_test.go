@@ -144,7 +144,12 @@ func ExampleWays() {
 		fmt.Println(err)
 		return
 	}
-	srv := httptest.NewServer(new(serve.Server).Handler(p))
+	handler, err := new(serve.Server).Handler(p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	srv := httptest.NewServer(handler)
 	defer srv.Close()
 	defer p.Shutdown(ctx)
 
@@ -171,7 +176,10 @@ func TestBlockedWebSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	behind := new(serve.Server).Handler(p)
+	behind, err := new(serve.Server).Handler(p)
+	if err != nil {
+		t.Fatal(err)
+	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Connection"), "Upgrade") {
 			http.Error(w, "no", http.StatusBadGateway)
