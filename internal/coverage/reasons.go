@@ -72,7 +72,6 @@ var reasons = []reason{
 	{"TERM-012", withAnnouncer},
 	{"TERM-018", "needs other transports"},
 	{"TERM-019", withRunner},
-	{"TR-002", "needs other transports"},
 	{"TR-007", "no transport here is without order"},
 	{"TR-017", withRunner},
 	{"VER-002", withRunner},
@@ -80,5 +79,7 @@ var reasons = []reason{
 	{"VER-007", "not done yet: events and the handshake have it; " + manifestLater},
 	{"VER-009", "not done yet: our producer accepts with 1.0.0; no test looks at the version in its answer"},
 	{"VER-012", "there is only version 1.0.0 so far"},
+	{"WS-008", "an optional extra: who comes back makes a new subscription, which is told what the agent is doing"},
+	{"IPC-006", "the process at the other end is checked on Windows, and its user everywhere; there is no hook for more"},
 	{"VER-013", "not done yet: there is no conformance suite to test with"},
 }

@@ -211,7 +211,7 @@ func TestCloseCodes(t *testing.T) {
 }
 
 // INV-32, INV-35, security: too much, what is no text, and compressed bombs end the one connection they came on; binary text is
-// taken (WS-004).
+// taken (WS-004). Such ends have the standard codes, and those that AAEP names are its own (WS-010).
 func TestBadFrames(t *testing.T) {
 	addr, conns := accept(t, ServerOptions{})
 	var bomb bytes.Buffer
