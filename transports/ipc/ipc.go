@@ -23,9 +23,6 @@ import (
 	"strings"
 )
 
-// maxPath is the longest path of a socket on every system, in bytes.
-const maxPath = 103
-
 // fileName makes a file's name of an agent's id, which may be any string: what is not a letter, digit, dot, underscore or
 // hyphen is percent-encoded, and what is too long ends in a hash (D-69).
 func fileName(agentID string, most int) string {

@@ -13,6 +13,9 @@ import (
 	"syscall"
 )
 
+// maxPath is the longest path of a socket on every system, in bytes.
+const maxPath = 103
+
 // Path returns where an agent's socket is for the user of this process (B.4.2): in the aaep folder of the runtime
 // directory, on macOS in the user's Application Support, else in a folder of the user's own in the temporary directory.
 func Path(agentID string) (string, error) {
