@@ -46,7 +46,7 @@ type Endpoint struct {
 	// Address is a URL, relative to the manifest's own where the transport is HTTP ("/aaep/v1"), or a socket's path
 	// ("unix:/run/user/1000/aaep/planner.sock").
 	Address string `json:"address"`
-	// Framing of a stream socket is "length" or "ndjson" (IPC-010); empty on others.
+	// Framing of a socket is "length" or "ndjson", of a pipe "message" (IPC-010); empty on others.
 	Framing string `json:"framing,omitzero"`
 }
 

@@ -8,6 +8,7 @@ import "github.com/aaep-go/aaep/subscriber/discover"
 const (
 	localScheme   = discover.LocalScheme
 	localThing    = "socket"
+	localFraming  = "length"
 	localExample  = "unix:/run/user/1000/aaep/planner.sock"
 	foreignScheme = "pipe:"
 )

@@ -6,6 +6,7 @@ import "github.com/aaep-go/aaep/subscriber/discover"
 const (
 	localScheme   = discover.LocalScheme
 	localThing    = "pipe"
+	localFraming  = "message" // one write is one
 	localExample  = `pipe:\\.\pipe\aaep\planner`
 	foreignScheme = "unix:"
 )

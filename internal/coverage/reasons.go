@@ -48,6 +48,7 @@ var reasons = []reason{
 	{"I18N-020", "a recommendation about an agent's data; reviewed by people"},
 	{"I18N-021", withAnnouncer},
 	{"I18N-023", "not done yet: text_direction is handed on as it came, and nothing shows it"},
+	{"IPC-006", "the process at the other end is checked on Windows, and its user everywhere; there is no hook for more"},
 	{"SEC-002", withAnnouncer + "; aaep listen shows every question whole, and nothing answers unasked (INV-18)"},
 	{"SEC-008", "an optional extra: our subscriber closes no subscription for its rate"},
 	{"SEC-009", "not done yet: the subscriber bounds what waits and not what comes in a second"},
@@ -79,7 +80,6 @@ var reasons = []reason{
 	{"VER-007", "not done yet: events and the handshake have it; " + manifestLater},
 	{"VER-009", "not done yet: our producer accepts with 1.0.0; no test looks at the version in its answer"},
 	{"VER-012", "there is only version 1.0.0 so far"},
-	{"WS-008", "an optional extra: who comes back makes a new subscription, which is told what the agent is doing"},
-	{"IPC-006", "the process at the other end is checked on Windows, and its user everywhere; there is no hook for more"},
 	{"VER-013", "not done yet: there is no conformance suite to test with"},
+	{"WS-008", "an optional extra: who comes back makes a new subscription, which is told what the agent is doing"},
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// HS-003, XT-003: one agent is followed over every wire at once; all hear the same story, and who answers on one of them answers
+// HS-003, XT-003, IPC-005: one agent is followed over every wire at once; all hear the same story, and who answers on one of them answers
 // for all.
 func TestEveryWire(t *testing.T) {
 	for _, answers := range []string{"sse", "websocket", "ipc"} {

@@ -28,6 +28,7 @@ func accept(t *testing.T, l *Listener) transports.Conn {
 	return c
 }
 
+// IPC-003: a mebibyte goes through, either way.
 func TestSuite(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Link {
 		l := start(t)
