@@ -72,7 +72,7 @@ func collect(r *metric.ManualReader) map[string]int64 {
 				for _, p := range d.DataPoints {
 					name := m.Name
 					for _, a := range p.Attributes.ToSlice() {
-						name += " " + a.Value.Emit()
+						name += " " + a.Value.String()
 					}
 					got[name] = int64(p.Count)
 				}
