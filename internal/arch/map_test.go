@@ -66,6 +66,11 @@ var theMap = []folder{
 		why:    "a question is settled by the reply and the time alone",
 	},
 	{
+		path: "internal/words",
+		pure: true,
+		why:  "how a number or a time is said depends on nothing but itself",
+	},
+	{
 		path: "internal/phrase",
 		pure: true,
 		why:  "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
@@ -172,6 +177,17 @@ var theMap = []folder{
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},
 	{
+		path:   "subscriber/announce",
+		arrows: []string{".", "coalesce", "internal/words"},
+		pure:   true,
+		why:    "what a person is told, and when, follows from events, keys and the time alone, whatever tells it",
+	},
+	{
+		path:   "subscriber/present",
+		arrows: []string{".", "subscriber/announce"},
+		why:    "it drives any output there is, and knows none of them by name",
+	},
+	{
 		path:   "subscriber/discover",
 		arrows: []string{"manifest", "transports", "transports/ipc", "transports/sse", "transports/websocket", "internal/httpguard"},
 		why:    "it knows the usual transports by name, and is the only part of the subscriber to do so",
@@ -183,7 +199,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/segmentio"},
+		arrows: []string{public, "internal/segmentio", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

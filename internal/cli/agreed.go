@@ -9,6 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/words"
 )
 
 // effective is what holds after an answer: a term that a producer leaves out is as it was asked for (D-45), an
@@ -33,7 +34,7 @@ func inWords(c, about aaep.Capabilities) []string {
 	say(about.CoalesceBoundaries != nil || about.CognitiveLoad != "", boundaryInWords(c))
 	say(about.CognitiveLoad != "", loadInWords(c.CognitiveLoad))
 	if about.PaceWPM != 0 && c.PaceWPM != 0 {
-		say(true, "a pace of "+count(c.PaceWPM, "word")+" a minute")
+		say(true, "a pace of "+words.Count(c.PaceWPM, "word")+" a minute")
 	}
 	if f := c.EventFilters; about.EventFilters != nil && f != nil {
 		say(!slices.Contains(f.Include, "aaep:agent.*") && f.Include != nil, "only what is critical and "+andList(f.Include))
@@ -60,7 +61,7 @@ func rateInWords(n int64) string {
 	if n == 0 {
 		return "every event as it comes"
 	}
-	return "at most " + count(n, "event") + " a second"
+	return "at most " + words.Count(n, "event") + " a second"
 }
 
 func languagesInWords(tags []string) string {
@@ -116,7 +117,7 @@ func extensionInWords(prefix string, capability json.RawMessage) string {
 	switch prefix {
 	case extensions.BrailleVocabulary.Prefix:
 		if d := read[extensions.Braille](capability); d.Cells > 0 {
-			return "text cut to " + count(d.Cells*max(d.Rows, 1), "cell")
+			return "text cut to " + words.Count(d.Cells*max(d.Rows, 1), "cell")
 		}
 	case extensions.TimingVocabulary.Prefix:
 		if t := read[extensions.Timing](capability); t.TimeoutMultiplier > 0 {
@@ -212,7 +213,7 @@ func felt(ev *aaep.Event, device aaep.Capabilities) string {
 			pattern = own[0]
 		}
 	}
-	if pattern = oneLine(pattern); pattern == "" {
+	if pattern = words.OneLine(pattern); pattern == "" {
 		return ""
 	}
 	return "[" + pattern + "]"

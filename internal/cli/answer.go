@@ -5,12 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
 const promptDecision = "Type y to accept or n to reject, then press Enter."
@@ -29,31 +30,20 @@ func decisionOf(line string) aaep.Decision {
 // offerAgain ends a line that may have silenced the question.
 const offerAgain = " Enter alone puts the question again."
 
-// kinds are the forms of answer a clarification takes. Without any it takes text.
-type kinds struct{ choice, yesNo, numeric, text bool }
-
-func kindsOf(p *aaep.AwaitingClarification) kinds {
-	has := func(k aaep.ResponseKind) bool { return slices.Contains(p.AcceptedResponseKinds, k) }
-	return kinds{
-		choice: has(aaep.ResponseMultipleChoice) && len(p.Choices) > 0, yesNo: has(aaep.ResponseYesNo),
-		numeric: has(aaep.ResponseNumeric), text: has(aaep.ResponseFreetext) || len(p.AcceptedResponseKinds) == 0,
-	}
-}
-
 // prompt says how to answer a clarification.
 func prompt(p *aaep.AwaitingClarification) string {
 	var ways []string
-	k := kindsOf(p)
-	if k.choice {
+	k := announce.KindsOf(p)
+	if k.Choice {
 		ways = append(ways, fmt.Sprintf("a number from 1 to %d", len(p.Choices)))
 	}
-	if k.yesNo {
+	if k.YesNo {
 		ways = append(ways, "y for yes or n for no")
 	}
-	if k.numeric {
+	if k.Numeric {
 		ways = append(ways, "a number such as 12.5")
 	}
-	if k.text {
+	if k.Text {
 		ways = append(ways, "your answer")
 	}
 	return "Type " + strings.Join(ways, ", or ") + ", then press Enter."
@@ -62,8 +52,8 @@ func prompt(p *aaep.AwaitingClarification) string {
 // responseOf reads an answer to a clarification; nil is none.
 func responseOf(p *aaep.AwaitingClarification, line string) any {
 	line = strings.TrimSpace(line)
-	k := kindsOf(p)
-	if k.choice {
+	k := announce.KindsOf(p)
+	if k.Choice {
 		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(p.Choices) {
 			return p.Choices[n-1].Value
 		}
@@ -73,17 +63,17 @@ func responseOf(p *aaep.AwaitingClarification, line string) any {
 			}
 		}
 	}
-	if k.yesNo {
+	if k.YesNo {
 		if d := decisionOf(line); d != "" {
 			return d == aaep.Accept
 		}
 	}
-	if k.numeric && strings.Trim(line, "0123456789.+-") == "" {
+	if k.Numeric && strings.Trim(line, "0123456789.+-") == "" {
 		if f, err := strconv.ParseFloat(line, 64); err == nil {
 			return f
 		}
 	}
-	if k.text && line != "" {
+	if k.Text && line != "" {
 		return line
 	}
 	return nil
@@ -100,7 +90,7 @@ func inShort(p *aaep.AwaitingClarification, response any) string {
 	}
 	for _, c := range p.Choices {
 		if c.Value == response {
-			return oneLine(c.Label)
+			return words.OneLine(c.Label)
 		}
 	}
 	return ""

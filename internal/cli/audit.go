@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -124,7 +125,7 @@ func (v *auditVerifier) run(name string, r io.Reader) error {
 	default:
 		text := fmt.Sprintf("Up to record %d the trail is as it was when this head was taken.", rep.Anchored)
 		if after := rep.Records - rep.Anchored; after > 0 {
-			text += fmt.Sprintf(" After it come %s, which only a later head can vouch for.", count(int64(after), "record"))
+			text += fmt.Sprintf(" After it come %s, which only a later head can vouch for.", words.Count(int64(after), "record"))
 		}
 		v.status.say("aaep", text)
 	}
@@ -133,7 +134,7 @@ func (v *auditVerifier) run(name string, r io.Reader) error {
 
 func (v *auditVerifier) print(name string, rep audit.Report, fault *audit.Fault) error {
 	var b strings.Builder
-	where := oneLine(aaep.SafeText(name))
+	where := words.OneLine(aaep.SafeText(name))
 	if fault != nil {
 		line := ""
 		if fault.Line > 0 {
@@ -149,7 +150,7 @@ func (v *auditVerifier) print(name string, rep audit.Report, fault *audit.Fault)
 		if fault != nil && fault.How != audit.HeadMissing {
 			in = "in order before that"
 		}
-		fmt.Fprintf(&b, "%s: %s %s, from %s to %s.\n", where, count(int64(rep.Records), "record"), in, moment(rep.First), moment(rep.Last))
+		fmt.Fprintf(&b, "%s: %s %s, from %s to %s.\n", where, words.Count(int64(rep.Records), "record"), in, moment(rep.First), moment(rep.Last))
 		if rep.Torn > 0 {
 			fmt.Fprintf(&b, "%s: %s found torn at its end, and that is on record.\n", where, times(rep.Torn))
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -69,7 +70,7 @@ func (s *trailShower) lines(e audit.Entry) []string {
 	switch e.Kind {
 	case audit.Opened:
 		if e.Torn > 0 {
-			return []string{fmt.Sprintf("The trail was opened. The run before was stopped in the middle of a record: %s before this belong to none.", count(e.Torn, "byte"))}
+			return []string{fmt.Sprintf("The trail was opened. The run before was stopped in the middle of a record: %s before this belong to none.", words.Count(e.Torn, "byte"))}
 		}
 		return []string{"The trail was opened."}
 	case audit.Asked:
@@ -85,7 +86,7 @@ func (s *trailShower) lines(e audit.Entry) []string {
 	case audit.Settled:
 		lines := []string{question + " was settled" + outcome(e) + "."}
 		if e.Response != nil {
-			lines = append(lines, question+", the answer that was taken: "+words(fmt.Sprint(e.Response)))
+			lines = append(lines, question+", the answer that was taken: "+theirs(fmt.Sprint(e.Response)))
 		}
 		return lines
 	case audit.Invoked:
@@ -98,14 +99,14 @@ func (s *trailShower) lines(e audit.Entry) []string {
 		text := nameOf(e.Tool, "A tool") + " ended"
 		if e.DurationMS != nil {
 			if d := time.Duration(*e.DurationMS) * time.Millisecond; d < time.Second {
-				text += " after " + count(*e.DurationMS, "millisecond")
+				text += " after " + words.Count(*e.DurationMS, "millisecond")
 			} else {
-				text += " after " + spoken(d)
+				text += " after " + words.Spoken(d)
 			}
 		}
-		return []string{text + inSession(e) + ": " + words(string(e.Status))}
+		return []string{text + inSession(e) + ": " + theirs(string(e.Status))}
 	}
-	return []string{"A record of a kind that is not known here: " + words(string(e.Kind))}
+	return []string{"A record of a kind that is not known here: " + theirs(string(e.Kind))}
 }
 
 // question names the question that a record is about.
@@ -133,7 +134,7 @@ func (s *trailShower) asked(e audit.Entry, question string) (lines []string) {
 			text += " Time to answer until " + s.clock(e.Deadline) + "."
 		}
 		if e.Default != "" {
-			text += " No answer means: " + words(e.Default)
+			text += " No answer means: " + theirs(e.Default)
 		}
 		lines = append(lines, text)
 	}
@@ -145,11 +146,11 @@ func (s *trailShower) asked(e audit.Entry, question string) (lines []string) {
 		} {
 			if !said[part.text] {
 				said[part.text] = true
-				lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", question, nameOf(w.Language, "no language"), part.name, words(part.text)))
+				lines = append(lines, fmt.Sprintf("%s, %s, %s: %s", question, nameOf(w.Language, "no language"), part.name, theirs(part.text)))
 			}
 		}
 		for i, c := range w.Choices {
-			lines = append(lines, fmt.Sprintf("%s, %s, choice %d, %s: %s", question, nameOf(w.Language, "no language"), i+1, nameOf(c.Value, "empty"), words(c.Label)))
+			lines = append(lines, fmt.Sprintf("%s, %s, choice %d, %s: %s", question, nameOf(w.Language, "no language"), i+1, nameOf(c.Value, "empty"), theirs(c.Label)))
 		}
 	}
 	for _, r := range e.Recipients {
@@ -171,7 +172,7 @@ func replied(e audit.Entry, question string) []string {
 	case e.Counted:
 		did = "It counted."
 	case e.Refused != "":
-		did = "It did not count: " + words(e.Refused)
+		did = "It did not count: " + theirs(e.Refused)
 	}
 	if e.Claims == nil {
 		return []string{question + ": a reply from " + from + ". " + did}
@@ -183,16 +184,16 @@ func replied(e audit.Entry, question string) []string {
 	}
 	lines := []string{question + ": a reply from " + from + ", " + what + ". " + did}
 	if c.Response != nil {
-		lines = append(lines, question+", that reply's answer: "+words(fmt.Sprint(c.Response)))
+		lines = append(lines, question+", that reply's answer: "+theirs(fmt.Sprint(c.Response)))
 	}
 	if c.Modified {
 		lines = append(lines, question+", that reply wants a changed action, which counts as a rejection.")
 	}
 	if c.DecidedBy != "" {
-		lines = append(lines, question+", that reply claims to be decided by: "+words(c.DecidedBy))
+		lines = append(lines, question+", that reply claims to be decided by: "+theirs(c.DecidedBy))
 	}
 	if c.Rationale != "" {
-		lines = append(lines, question+", that reply gives as its reason: "+words(c.Rationale))
+		lines = append(lines, question+", that reply gives as its reason: "+theirs(c.Rationale))
 	}
 	if !c.Time.IsZero() {
 		lines = append(lines, question+", that reply claims to be of: "+moment(c.Time))
@@ -267,8 +268,8 @@ func (s *trailShower) clock(t time.Time) string {
 	return t.Format("15:04:05")
 }
 
-// words are somebody's text, in one line, for the end of it.
-func words(text string) string { return oneLine(aaep.SafeText(text)) }
+// theirs is somebody's text, in one line, for the end of it.
+func theirs(text string) string { return words.OneLine(aaep.SafeText(text)) }
 
 // nameOf is a name that somebody chose, in quotes where it could be taken for words of ours.
 func nameOf(name, otherwise string) string {
@@ -281,5 +282,5 @@ func nameOf(name, otherwise string) string {
 	if plain == "" && len(name) < 300 {
 		return name
 	}
-	return strconv.Quote(words(name))
+	return strconv.Quote(theirs(name))
 }

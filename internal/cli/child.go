@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
@@ -78,7 +79,7 @@ func (s *childAgent) notFollowed(ctx context.Context, program string, err error)
 	how := howEnded(s.conn.Close())
 	switch {
 	case errors.As(err, &refused):
-		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s", program, sentence(plain(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s", program, words.Sentence(plain(err)))}
 	case how != "" && !errors.Is(err, context.DeadlineExceeded):
 		return &exitError{exitUnreachable, fmt.Errorf("the agent %s", how)}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/words"
 )
 
 // A line that begins with a slash changes the terms, or asks for more time, and is never an answer. To answer with one, a space goes
@@ -46,7 +47,7 @@ func (l *listener) command(ctx context.Context, line string) {
 		l.status.say("aaep", commandsHelp)
 	case "terms":
 		c := l.terms()
-		l.status.say("aaep", oneLine("You get "+andList(inWords(c, everyTerm(c)))+"."))
+		l.status.say("aaep", words.OneLine("You get "+andList(inWords(c, everyTerm(c)))+"."))
 	case "more":
 		if word != "" {
 			l.wrong(name, "nothing", word)
@@ -65,7 +66,7 @@ func (l *listener) command(ctx context.Context, line string) {
 			l.change(ctx, l.presence(false))
 		}
 	default:
-		text := "There is no command /" + oneLine(name) + ". Type /help for those there are."
+		text := "There is no command /" + words.OneLine(name) + ". Type /help for those there are."
 		if len(l.asked) > 0 {
 			text += " If it is your answer, type a space before it."
 		}
@@ -78,7 +79,7 @@ func (l *listener) wrong(name, must, is string) {
 	if is != "" {
 		text += ", not by \"" + is + "\""
 	}
-	l.status.say("aaep", oneLine(text+"."))
+	l.status.say("aaep", words.OneLine(text+"."))
 }
 
 // safely makes a change one that cannot be refused: a producer that has none of the languages ends the
@@ -148,7 +149,7 @@ func (l *listener) agreed(ctx context.Context, r renegotiated) {
 		l.wanted = l.wanted.With(r.change)
 		l.tell(ctx, r.change)
 	} else {
-		l.status.say("aaep", "Not changed so far: "+sentence(plain(r.err)))
+		l.status.say("aaep", "Not changed so far: "+words.Sentence(plain(r.err)))
 		if l.quiet != nil {
 			l.quiet = time.After(quietTime) // to end it, if that is what failed
 		}
@@ -169,7 +170,7 @@ func (l *listener) tell(ctx context.Context, change aaep.Capabilities) {
 		switch asked := isQuiet(change); {
 		case asked && isQuiet(terms):
 			l.quiet = time.After(quietTime)
-			l.status.say("aaep", "Quiet for "+spoken(quietTime)+", except for what cannot wait. /quiet off ends it.")
+			l.status.say("aaep", "Quiet for "+words.Spoken(quietTime)+", except for what cannot wait. /quiet off ends it.")
 		case asked:
 			l.status.say("aaep", "This agent cannot be quiet. It goes on as before.")
 			l.change(ctx, l.presence(false)) // so that nobody is asked for it when the link begins anew
@@ -179,7 +180,7 @@ func (l *listener) tell(ctx context.Context, change aaep.Capabilities) {
 	}
 	change.Extensions = nil
 	if list := inWords(terms, change); len(list) > 0 {
-		l.status.say("aaep", oneLine("From now on: "+andList(list)+"."))
+		l.status.say("aaep", words.OneLine("From now on: "+andList(list)+"."))
 		l.explain(terms.With(change))
 	}
 }

@@ -16,9 +16,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/transports/sse"
 )
 
@@ -88,7 +90,7 @@ func (d *demo) run(ctx context.Context) error {
 	url := "http://" + ln.Addr().String()
 	d.say("", "A retirement planner is at work. Four follow it, each in their own way.")
 	readsOnly := aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}
-	english := func(ev *aaep.Event) string { return announcement(ev, ev.Verbosity) }
+	english := func(ev *aaep.Event) string { return announce.Text(ev, ev.Verbosity) }
 	feels := func(ev *aaep.Event) string { return felt(ev, subscriber.Haptic(patterns...)) }
 	people := []*person{
 		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), notices: english, decides: true},
@@ -148,7 +150,7 @@ func inSpanish(ev *aaep.Event) string {
 
 // report says what each person received of what the agent produced.
 func (d *demo) report(p *producer.Producer, people []*person) {
-	d.say("", fmt.Sprintf("The agent produced %s.", count(p.Stats().Produced, "event")))
+	d.say("", fmt.Sprintf("The agent produced %s.", words.Count(p.Stats().Produced, "event")))
 	statuses := p.Subscriptions()
 	for _, who := range people {
 		i := slices.IndexFunc(statuses, func(s producer.SubscriptionStatus) bool {
@@ -214,12 +216,12 @@ func (w *person) follow(ctx context.Context) {
 	for ev, err := range w.sub.Events(ctx) {
 		if err != nil {
 			if ctx.Err() == nil {
-				w.say(w.name, "Lost the agent: "+sentence(plain(err)))
+				w.say(w.name, "Lost the agent: "+words.Sentence(plain(err)))
 			}
 			return
 		}
 		w.received = append(w.received, receipt{time.Now(), ev.Critical()})
-		if question != nil && ends(question, ev) {
+		if question != nil && announce.Closes(question, ev) {
 			close(settled)
 			question = nil
 		}
@@ -250,7 +252,7 @@ func (w *person) askForLess(ctx context.Context) {
 	w.say(w.name, "That is a lot. The person asks for less.")
 	if _, err := w.sub.Renegotiate(ctx, change); err != nil {
 		if ctx.Err() == nil {
-			w.say(w.name, "Not changed: "+sentence(plain(err)))
+			w.say(w.name, "Not changed: "+words.Sentence(plain(err)))
 		}
 		return
 	}
@@ -287,7 +289,7 @@ func (w *person) decide(ctx context.Context, ev *aaep.Event, settled <-chan stru
 	}
 	w.say(w.name, "The person answers: "+string(d)+".")
 	if err := w.sub.Reply(ctx, ev, d); err != nil && ctx.Err() == nil {
-		w.say(w.name, "The answer was not delivered: "+sentence(plain(err)))
+		w.say(w.name, "The answer was not delivered: "+words.Sentence(plain(err)))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/discover"
 )
@@ -136,9 +137,9 @@ func listenConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
 func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lines <-chan typed) error {
 	l.sub = sub
 	who := sub.Accepted().Producer
-	name := oneLine(who.AgentName)
+	name := words.OneLine(who.AgentName)
 	if name == "" {
-		name = oneLine(who.AgentID)
+		name = words.OneLine(who.AgentID)
 	}
 	var moved <-chan struct{}
 	l.link, moved = sub.Status()
@@ -196,7 +197,7 @@ func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lin
 			if err == nil || ctx.Err() != nil {
 				return nil
 			}
-			return &exitError{exitFailed, fmt.Errorf("the agent ended the link: %s", sentence(plain(err)))}
+			return &exitError{exitFailed, fmt.Errorf("the agent ended the link: %s", words.Sentence(plain(err)))}
 		case <-ctx.Done():
 			return nil
 		}
@@ -221,13 +222,13 @@ func (l *listener) terms() aaep.Capabilities {
 
 // explain says what of a request the agent did not grant.
 func (l *listener) explain(asked aaep.Capabilities) {
-	note := oneLine(l.sub.Accepted().NegotiationNotes)
+	note := words.OneLine(l.sub.Accepted().NegotiationNotes)
 	if note != "" && note != l.note {
 		l.status.say("aaep", note)
 	}
 	l.note = note
 	if list := notGranted(asked, l.terms(), note != ""); len(list) > 0 {
-		l.status.say("aaep", oneLine("Not granted: "+strings.Join(list, ", ")+"."))
+		l.status.say("aaep", words.OneLine("Not granted: "+strings.Join(list, ", ")+"."))
 	}
 }
 

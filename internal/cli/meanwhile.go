@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
 // While a question is on the screen nothing else is said that can wait: it would stand between the question and the
@@ -20,7 +22,7 @@ func (l *listener) waits(ev *aaep.Event) bool {
 		return false
 	}
 	for _, q := range l.asked {
-		if ends(q.ev, ev) || ev.Type() == aaep.TypeProgressUpdated && ev.SessionID == q.ev.SessionID {
+		if announce.Closes(q.ev, ev) || ev.Type() == aaep.TypeProgressUpdated && ev.SessionID == q.ev.SessionID {
 			return false
 		}
 	}
@@ -45,7 +47,7 @@ func (l *listener) catchUp() {
 	}
 	begin := "What came meanwhile:"
 	if l.dropped > 0 {
-		begin = fmt.Sprintf("What came meanwhile, without the first %s:", count(int64(l.dropped), "line"))
+		begin = fmt.Sprintf("What came meanwhile, without the first %s:", words.Count(int64(l.dropped), "line"))
 	}
 	l.say("", begin)
 	for _, text := range l.meanwhile {
@@ -68,11 +70,11 @@ func (l *listener) tooSoon(q *question, p *aaep.AwaitingConfirmation, d aaep.Dec
 	if pace == 0 {
 		pace = usualPace
 	}
-	words := len(strings.Fields(p.Action + " " + p.Consequence))
-	if at.Sub(q.put) >= time.Duration(words)*time.Minute/time.Duration(pace) {
+	n := len(strings.Fields(p.Action + " " + p.Consequence))
+	if at.Sub(q.put) >= time.Duration(n)*time.Minute/time.Duration(pace) {
 		return false
 	}
 	q.warned, q.put = true, at
-	l.status.say("aaep", "You may not have heard all of it. Action: "+sentence(oneLine(p.Action))+" Consequence: "+sentence(oneLine(p.Consequence))+" Type y again to accept.")
+	l.status.say("aaep", "You may not have heard all of it. Action: "+words.Sentence(words.OneLine(p.Action))+" Consequence: "+words.Sentence(words.OneLine(p.Consequence))+" Type y again to accept.")
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
 )
 
@@ -58,20 +59,20 @@ func (l *listener) gave(ctx context.Context, m moreTime) {
 	case errors.Is(m.err, subscriber.ErrNoMoreTime):
 		text := "The agent gives no more time for this question."
 		if left := m.q.left(); left > 0 {
-			text += " You have " + spoken(left) + " to answer."
+			text += " You have " + words.Spoken(left) + " to answer."
 		}
 		l.status.say("aaep", text)
 	case errors.Is(m.err, subscriber.ErrUnknownEvent):
 		l.status.say("aaep", "There is no more time: the question is no longer open.")
 	default:
-		l.status.say("aaep", "No more time so far: "+sentence(plain(m.err))+" To ask again, type /more.")
+		l.status.say("aaep", "No more time so far: "+words.Sentence(plain(m.err))+" To ask again, type /more.")
 	}
 }
 
 // tellGiven says that there is more time, where the agent has not said so.
 func (l *listener) tellGiven() {
 	if slices.Contains(l.asked, l.given) {
-		l.status.say("aaep", "There is more time. You have "+spoken(l.given.left())+" to answer.")
+		l.status.say("aaep", "There is more time. You have "+words.Spoken(l.given.left())+" to answer.")
 	}
 	l.given, l.untold = nil, nil
 }

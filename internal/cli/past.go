@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
 // past is what is known of questions that are no longer open. A key that a person presses silences their screen
@@ -33,14 +35,14 @@ func (b *past) heed(ev *aaep.Event) {
 	default:
 		return
 	}
-	b.outcome = announcement(ev, ev.Verbosity)
+	b.outcome = announce.Text(ev, ev.Verbosity)
 }
 
 // news is what is said of an event to whoever was asked. What they were asked about would, when it is done, sound like
 // the question; and that the agent waits is said by the question, which begins with what matters most.
 func (l *listener) news(ev *aaep.Event) string {
 	l.before.heed(ev)
-	text := announcement(ev, ev.Verbosity)
+	text := announce.Text(ev, ev.Verbosity)
 	switch p := ev.Payload.(type) {
 	case *aaep.ToolInvoked:
 		i := slices.Index(l.before.calls, p.ToolCallID)
@@ -48,7 +50,7 @@ func (l *listener) news(ev *aaep.Event) string {
 			break
 		}
 		l.before.calls = slices.Delete(l.before.calls, i, i+1)
-		text = "Accepted, and being done: " + oneLine(ev.Text(ev.Verbosity))
+		text = "Accepted, and being done: " + words.OneLine(ev.Text(ev.Verbosity))
 		if l.before.last != nil && callOf(l.before.last.ev) == p.ToolCallID {
 			l.before.outcome = text
 		}
@@ -91,6 +93,6 @@ func callOf(ev *aaep.Event) string {
 func (l *listener) nothingAsked() {
 	l.status.say("aaep", "Nothing is being asked.")
 	if l.before.outcome != "" {
-		l.status.say("aaep", oneLine("The last question: "+l.before.outcome))
+		l.status.say("aaep", words.OneLine("The last question: "+l.before.outcome))
 	}
 }

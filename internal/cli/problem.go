@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -26,7 +27,7 @@ func plain(err error) string {
 	var network *net.OpError
 	switch {
 	case errors.As(err, &refused) && refused.Message != "":
-		return strings.TrimRight(oneLine(refused.Message), ".")
+		return strings.TrimRight(words.OneLine(refused.Message), ".")
 	case errors.As(err, &invalid):
 		return problems(invalid)
 	case errors.As(err, &unproven):
@@ -46,7 +47,7 @@ func plain(err error) string {
 	for _, prefix := range []string{"transports: ", "sse: ", "serve: ", "subscriber: ", "producer: ", "aaep: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
-	return oneLine(text)
+	return words.OneLine(text)
 }
 
 // problems says what is wrong with a message, without the numbers of the rules.
@@ -56,7 +57,7 @@ func problems(err *aaep.InvalidError) string {
 		_, member, _ := strings.Cut(v.Pointer, "/capabilities/")
 		list = append(list, strings.TrimSpace(strings.NewReplacer("_", " ", "/", " ").Replace(member)+" "+v.Problem))
 	}
-	return oneLine(strings.Join(list, "; "))
+	return words.OneLine(strings.Join(list, "; "))
 }
 
 // address completes and checks the address of an agent.
@@ -98,7 +99,7 @@ func dialError(ctx context.Context, url string, err error) error {
 	case errors.As(err, &invalid):
 		return &exitError{exitUsage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help", problems(invalid))}
 	case errors.As(err, &refused):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", url, sentence(plain(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", url, words.Sentence(plain(err)))}
 	case errors.As(err, &unproven):
 		return unreachable("nothing proves that what answers at %s is what it claims to be: %s.\nCheck the address. If a CA of your own vouches for it, name that with --ca.", url, innermost(unproven))
 	case errors.As(err, &noName):

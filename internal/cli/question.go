@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
 // A question waits for the person's answer.
@@ -90,9 +92,9 @@ func (l *listener) next() {
 func (l *listener) put(q *question) {
 	switch p := q.ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		l.say("", confirmation(p, q.left())+"\n"+promptDecision+offerMore)
+		l.say("", announce.Confirmation(p, q.left())+"\n"+promptDecision+offerMore)
 	case *aaep.AwaitingClarification:
-		l.say("", clarification(p, q.left())+"\n"+prompt(p)+offerMore)
+		l.say("", announce.Clarification(p, q.left())+"\n"+prompt(p)+offerMore)
 	}
 	q.put = time.Now()
 }
@@ -103,11 +105,11 @@ func (l *listener) settle(ev *aaep.Event) {
 		return
 	}
 	first, n := l.asked[0], len(l.asked)
-	if ends(first.ev, ev) {
+	if announce.Closes(first.ev, ev) {
 		l.before.leave(first)
 		l.before.heed(ev)
 	}
-	l.asked = slices.DeleteFunc(l.asked, func(q *question) bool { return ends(q.ev, ev) })
+	l.asked = slices.DeleteFunc(l.asked, func(q *question) bool { return announce.Closes(q.ev, ev) })
 	switch {
 	case len(l.asked) == 0 || l.asked[0] != first:
 		if first.tried {
@@ -178,11 +180,11 @@ func (l *listener) answer(ctx context.Context, line typed) {
 		l.done("The question is no longer open.")
 	case err != nil:
 		q.tried = true
-		l.status.say("aaep", "Not delivered: "+sentence(plain(err))+" Type it again, or wait.")
+		l.status.say("aaep", "Not delivered: "+words.Sentence(plain(err))+" Type it again, or wait.")
 	case q.left() <= 0: // the agent is the judge of that
 		l.done("Answer sent, but the time to answer seems to be over. It may not count.")
 	case said != "":
-		l.done("Answer sent: " + sentence(said))
+		l.done("Answer sent: " + words.Sentence(said))
 	default:
 		l.done("Answer sent.")
 	}

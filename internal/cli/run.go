@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -67,7 +68,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 					name = filepath.Base(args[0])
 				}
 			}
-			if name = oneLine(strings.ToValidUTF8(name, "?")); name == "" {
+			if name = words.OneLine(strings.ToValidUTF8(name, "?")); name == "" {
 				name = "program"
 			}
 			r := &runner{args: args, name: name, wait: wait, trail: trail, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
@@ -196,7 +197,7 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 		failed = err
 	}
 	if text.strange > 0 {
-		r.status.say("aaep", count(text.strange, "byte")+" of the output could not be read as text. Listeners are told a replacement character for each.")
+		r.status.say("aaep", words.Count(text.strange, "byte")+" of the output could not be read as text. Listeners are told a replacement character for each.")
 	}
 	var exit *exec.ExitError
 	switch {

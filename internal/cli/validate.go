@@ -15,6 +15,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance/check"
+	"github.com/aaep-go/aaep/internal/words"
 )
 
 func validateCommand() *cobra.Command {
@@ -71,9 +72,9 @@ func (v *validator) run(ctx context.Context, inputs []string, stdin io.Reader) e
 		return &exitError{exitFailed, errors.New("there was no message to judge")}
 	}
 	if v.wrong > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%s in %s", count(v.wrong, "violation"), count(messages, "message"))}
+		return &exitError{exitFailed, fmt.Errorf("%s in %s", words.Count(v.wrong, "violation"), words.Count(messages, "message"))}
 	}
-	v.status.say("aaep", count(messages, "message")+", all valid.")
+	v.status.say("aaep", words.Count(messages, "message")+", all valid.")
 	return nil
 }
 

@@ -3,76 +3,16 @@ package cli
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
-	"time"
+
+	"github.com/aaep-go/aaep/internal/words"
 )
-
-// count is a number of things: "1 event", "2 events".
-func count[N int | int64](n N, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return thousands(int64(n)) + " " + thing + "s"
-}
-
-// thousands writes a number with separators, without which it is read digit by digit.
-func thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
-}
 
 // dollars is an amount of money; cents are told where there are any.
 func dollars(amount float64) string {
 	cents := int64(math.Round(amount * 100))
-	text := "$" + thousands(cents/100)
+	text := "$" + words.Thousands(cents/100)
 	if cents%100 != 0 {
 		text += fmt.Sprintf(".%02d", cents%100)
 	}
 	return text
-}
-
-// spoken is a time as it is said, to the second: "1 minute 30 seconds".
-func spoken(d time.Duration) string {
-	seconds := max(int64(d.Round(time.Second)/time.Second), 0)
-	var parts []string
-	for _, unit := range []struct {
-		seconds int64
-		name    string
-	}{{3600, "hour"}, {60, "minute"}, {1, "second"}} {
-		if n := seconds / unit.seconds; n > 0 {
-			parts = append(parts, count(n, unit.name))
-			seconds %= unit.seconds
-		}
-	}
-	if parts == nil {
-		return "0 seconds"
-	}
-	return strings.Join(parts, " ")
-}
-
-// oneLine is text that cannot pretend to be another line.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// sentence ends a text with a full stop, so that a voice pauses before what follows.
-func sentence(text string) string {
-	text = strings.TrimSpace(text)
-	if text == "" || strings.ContainsRune(".!?。！？؟।", lastRune(text)) {
-		return text
-	}
-	return text + "."
-}
-
-func lastRune(s string) (last rune) {
-	for _, r := range s {
-		last = r
-	}
-	return last
 }

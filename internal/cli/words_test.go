@@ -16,19 +16,20 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
 )
 
 func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
-		count(0, "event"): "0 events", count(1, "event"): "1 event", count(2, "event"): "2 events", count(1234567, "byte"): "1,234,567 bytes",
-		thousands(-1000): "-1,000", thousands(999): "999",
+		words.Count(0, "event"): "0 events", words.Count(1, "event"): "1 event", words.Count(2, "event"): "2 events", words.Count(1234567, "byte"): "1,234,567 bytes",
+		words.Thousands(-1000): "-1,000", words.Thousands(999): "999",
 		dollars(0): "$0", dollars(61500): "$61,500", dollars(999.999): "$1,000", dollars(1491.5): "$1,491.50", dollars(0.05): "$0.05",
-		spoken(0): "0 seconds", spoken(time.Second): "1 second", spoken(90 * time.Second): "1 minute 30 seconds",
-		spoken(5 * time.Minute): "5 minutes", spoken(25*time.Hour + time.Second): "25 hours 1 second", spoken(-1): "0 seconds ",
-		oneLine(" a\n b\tc\u2028d "): "a b c d",
-		sentence("Gone"):             "Gone.", sentence("Gone. "): "Gone. ", sentence("終わり。"): "終わり。", sentence(""): "",
+		words.Spoken(0): "0 seconds", words.Spoken(time.Second): "1 second", words.Spoken(90 * time.Second): "1 minute 30 seconds",
+		words.Spoken(5 * time.Minute): "5 minutes", words.Spoken(25*time.Hour + time.Second): "25 hours 1 second", words.Spoken(-1): "0 seconds ",
+		words.OneLine(" a\n b\tc\u2028d "): "a b c d",
+		words.Sentence("Gone"):             "Gone.", words.Sentence("Gone. "): "Gone. ", words.Sentence("終わり。"): "終わり。", words.Sentence(""): "",
 	} {
 		if strings.TrimSpace(want) != got {
 			t.Errorf("%q, want %q", got, want)

@@ -3,7 +3,11 @@
 // subscriber/present drives it with real outputs.
 package announce
 
-import "github.com/aaep-go/aaep"
+import (
+	"errors"
+
+	"github.com/aaep-go/aaep"
+)
 
 // Kind says what an utterance is about. An output may choose a sound or a pattern by it.
 type Kind string
@@ -32,3 +36,6 @@ type Utterance struct {
 	// Event is what it tells of, or nil.
 	Event *aaep.Event
 }
+
+// ErrCut is what an output returns of an utterance that the person silenced or dismissed.
+var ErrCut = errors.New("announce: silenced by the person")

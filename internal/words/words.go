@@ -1,0 +1,67 @@
+// Package words makes numbers, times and sentences fit for a voice, in English.
+package words
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Count is a number of things: "1 event", "2 events".
+func Count[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Thousands(int64(n)) + " " + thing + "s"
+}
+
+// Thousands writes a number with separators, without which it is read digit by digit.
+func Thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// Spoken is a time as it is said, to the second: "1 minute 30 seconds".
+func Spoken(d time.Duration) string {
+	seconds := max(int64(d.Round(time.Second)/time.Second), 0)
+	var parts []string
+	for _, unit := range []struct {
+		seconds int64
+		name    string
+	}{{3600, "hour"}, {60, "minute"}, {1, "second"}} {
+		if n := seconds / unit.seconds; n > 0 {
+			parts = append(parts, Count(n, unit.name))
+			seconds %= unit.seconds
+		}
+	}
+	if parts == nil {
+		return "0 seconds"
+	}
+	return strings.Join(parts, " ")
+}
+
+// OneLine is text that cannot pretend to be another line.
+func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Sentence ends a text with a full stop, so that a voice pauses before what follows.
+func Sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.ContainsRune(".!?。！？؟।", lastRune(text)) {
+		return text
+	}
+	return text + "."
+}
+
+func lastRune(s string) (last rune) {
+	for _, r := range s {
+		last = r
+	}
+	return last
+}

@@ -1,0 +1,342 @@
+package announce
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Preferences are of one person. The zero Preferences suit a usual voice.
+type Preferences struct {
+	// WordsPerMinute is how fast they listen. Zero is 170.
+	WordsPerMinute int64
+	// Verbosity chooses the words of events. Empty is normal.
+	Verbosity aaep.Verbosity
+	// Speaks reports whether text in a language can be presented; nil is always. Where it cannot, that is said once.
+	Speaks func(language string) bool
+}
+
+const (
+	usualPace  = 170              // words a minute
+	stillFor   = 2 * time.Second  // without a key, until somebody no longer types
+	pauseAfter = time.Second      // of an answer, until what is there is said though more may come
+	freshState = 10 * time.Second // until the news of a state or a tool is too old to be said
+	everySoFar = 5 * time.Second  // between two utterances of progress of one session
+	maxKept    = 200              // announcements that are remembered
+	maxHeld    = 500              // that wait; of more, the oldest that is not critical is left to be asked for
+)
+
+// An Announcer makes one person's plan of what they are told by one or several agents. It is not safe for concurrent use
+// and has no clock: the caller passes now, which never goes back, and learns when to ask again.
+//
+//	events, keys, commands ─▶ Announcer ─ Next ─▶ an output ─ Ended ─▶ receipts
+//
+// What is critical comes first and cuts what is being said, which is said again from the last sentence that was heard
+// whole. An answer is said sentence by sentence and never left out. Progress waits for everything else, and only its newest
+// value is said. News that grew too old is not said. While the person types only what is critical is said; afterwards one
+// sentence tells what came, and Details the rest.
+type Announcer struct {
+	p       Preferences
+	last    int64 // utterance
+	saying  *part
+	urgent  []*item // critical
+	asked   []*item // what the person asked for
+	normal  []*item
+	soFar   map[string]*item // progress, by session
+	saidAt  map[string]time.Time
+	missed  []*item // left to be asked for
+	kept    []*item // all of them, oldest first
+	answers map[string]*answer
+	agents  map[string]*agent // by session
+	sources []string
+	speaker string // who was heard last
+	noVoice map[string]bool
+	typed   time.Time // the newest key
+	quiet   bool      // somebody typed a moment ago
+	before  int       // items that waited when they began to type
+	cut     bool      // what is being said has to end
+	pace    pace
+}
+
+// part is one utterance of an item.
+type part struct {
+	*item
+	u     Utterance
+	words int
+	began time.Time
+}
+
+// item is one announcement: the sentences of it.
+type item struct {
+	source, session string
+	kind            Kind
+	critical        bool
+	event           *aaep.Event
+	language        string
+	sentences       []string // all of them
+	next            int      // the first that has not been heard whole
+	arrived         time.Time
+	stale           time.Time // zero is never
+	receipt         Receipt
+}
+
+// New returns an Announcer.
+func New(p Preferences) *Announcer {
+	if p.WordsPerMinute <= 0 {
+		p.WordsPerMinute = usualPace
+	}
+	if p.Verbosity == "" {
+		p.Verbosity = aaep.VerbosityNormal
+	}
+	return &Announcer{p: p, soFar: map[string]*item{}, saidAt: map[string]time.Time{}, answers: map[string]*answer{},
+		agents: map[string]*agent{}, noVoice: map[string]bool{}}
+}
+
+// Add takes an event of an agent that source names for the person, such as its agent_name. Text is what to say of it; Text
+// makes it.
+func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, text string) {
+	if !slices.Contains(a.sources, source) {
+		a.sources = append(a.sources, source)
+	}
+	a.heed(source, ev, text)
+	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
+		a.answer(now, source, ev, p)
+		return
+	}
+	a.finish(now, ev) // an answer that was interrupted by something else
+	sentences := split(forEar(text), ev.Language())
+	if len(sentences) == 0 {
+		return
+	}
+	it := a.item(now, source, ev, kindOf(ev), sentences)
+	switch {
+	case it.critical:
+		a.urgent = append(a.urgent, it)
+	case it.kind == Progress:
+		if old := a.soFar[it.session]; old != nil {
+			a.end(old, now, Expired)
+		}
+		a.soFar[it.session] = it
+	default:
+		if it.kind == News && !ev.Type().Terminal() && ev.Type() != aaep.TypeSessionStarted {
+			it.stale = now.Add(freshState)
+		}
+		a.queue(it)
+	}
+}
+
+// Tell says something of this program's own.
+func (a *Announcer) Tell(now time.Time, text string, critical bool) {
+	sentences := split(forEar(text), ownLanguage)
+	if len(sentences) == 0 {
+		return
+	}
+	it := &item{kind: Notice, critical: critical, language: ownLanguage, sentences: sentences, arrived: now}
+	a.keep(it)
+	if critical {
+		a.urgent = append(a.urgent, it)
+	} else {
+		a.queue(it)
+	}
+}
+
+func (a *Announcer) item(now time.Time, source string, ev *aaep.Event, kind Kind, sentences []string) *item {
+	it := &item{source: source, session: ev.SessionID, kind: kind, critical: ev.Critical(), event: ev, language: ev.Language(),
+		sentences: sentences, arrived: now}
+	a.keep(it)
+	return it
+}
+
+// keep remembers an announcement, and its receipt.
+func (a *Announcer) keep(it *item) {
+	it.receipt = Receipt{Source: it.source, Kind: it.kind, Outcome: Waiting, Arrived: it.arrived, Of: len(it.sentences)}
+	if it.event != nil {
+		it.receipt.EventID = it.event.EventID
+	}
+	if len(a.kept) >= maxKept {
+		a.kept = slices.Delete(a.kept, 0, 1)
+	}
+	a.kept = append(a.kept, it)
+}
+
+// queue makes something wait its turn.
+func (a *Announcer) queue(it *item) {
+	a.normal = append(a.normal, it)
+	if len(a.normal) > maxHeld {
+		a.miss(a.normal[0])
+		a.normal = slices.Delete(a.normal, 0, 1)
+	}
+}
+
+// miss leaves an announcement to be asked for.
+func (a *Announcer) miss(it *item) {
+	if len(a.missed) >= maxHeld {
+		a.missed = slices.Delete(a.missed, 0, 1)
+	}
+	a.missed = append(a.missed, it)
+}
+
+// Do is what to do now: end what is being presented, or present something, or nothing.
+type Do struct {
+	Cancel bool
+	Say    *Utterance
+}
+
+// Next returns what to do, and when to ask again at the latest; the zero time is when something happens. What is to be said
+// counts as being said until Ended.
+func (a *Announcer) Next(now time.Time) (Do, time.Time) {
+	a.settle(now)
+	wake := a.wake(now)
+	if a.saying != nil {
+		if a.mustEnd() && !a.cut {
+			a.cut = true
+			return Do{Cancel: true}, wake
+		}
+		return Do{}, wake
+	}
+	it := a.choose(now)
+	if it == nil {
+		return Do{}, wake
+	}
+	a.cut = false
+	a.last++
+	u := Utterance{ID: a.last, Text: it.sentences[it.next], Language: it.language, Kind: it.kind, Critical: it.critical, Event: it.event}
+	if it.next == 0 || a.speaker != it.source {
+		u.Text = a.introduce(it) + u.Text
+	}
+	if it.source != "" {
+		a.speaker = it.source
+	}
+	it.receipt.Outcome = Speaking
+	a.saying = &part{item: it, u: u, words: len(strings.Fields(u.Text)), began: now}
+	return Do{Say: &u}, wake
+}
+
+// introduce names the speaker where it is another than before, and says once that there is no voice for a language.
+func (a *Announcer) introduce(it *item) string {
+	begin := ""
+	if it.source != "" && it.source != a.speaker && len(a.sources) > 1 {
+		begin = it.source + ": "
+	}
+	if it.language != "" && a.p.Speaks != nil && !a.noVoice[it.language] && !a.p.Speaks(it.language) {
+		a.noVoice[it.language] = true
+		begin = noVoice(it.language) + " " + begin
+	}
+	return begin
+}
+
+// mustEnd reports whether what is being said has to make room.
+func (a *Announcer) mustEnd() bool {
+	return !a.saying.critical && (len(a.urgent) > 0 || len(a.asked) > 0 && !slices.Contains(a.asked, a.saying.item) || a.quiet)
+}
+
+// choose takes what comes next out of its queue. What is said in several sentences stays in front of it.
+func (a *Announcer) choose(now time.Time) *item {
+	for _, q := range []*[]*item{&a.urgent, &a.asked} {
+		if len(*q) > 0 {
+			return (*q)[0]
+		}
+	}
+	if a.quiet {
+		return nil
+	}
+	if len(a.normal) > 0 {
+		return a.normal[0]
+	}
+	var first *item
+	for session, it := range a.soFar {
+		if now.Sub(a.saidAt[session]) >= everySoFar && (first == nil || it.arrived.Before(first.arrived)) {
+			first = it
+		}
+	}
+	return first
+}
+
+// Ended takes what became of an utterance. Heard is one that was presented whole; Cut is one that the person silenced; Waiting is
+// one that was cancelled because Next wanted it, or that failed, and is said again.
+func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
+	s := a.saying
+	if s == nil || s.u.ID != id {
+		return
+	}
+	a.saying, a.cut = nil, false
+	switch what {
+	case Heard:
+		a.pace.add(s.words, now.Sub(s.began))
+		s.next++
+		s.receipt.Said = s.next
+		if s.next < len(s.sentences) {
+			s.receipt.Outcome = Waiting
+			return
+		}
+		a.remove(s.item)
+		a.end(s.item, now, Heard)
+	case Cut:
+		a.remove(s.item)
+		a.end(s.item, now, Cut)
+	default:
+		s.receipt.Outcome = Waiting
+	}
+}
+
+// end gives an announcement its receipt.
+func (a *Announcer) end(it *item, now time.Time, what Outcome) {
+	it.receipt.Outcome, it.receipt.Ended = what, now
+	if it.kind == Progress && what == Heard {
+		a.saidAt[it.session] = now
+	}
+}
+
+// remove takes an announcement out of wherever it waits.
+func (a *Announcer) remove(it *item) {
+	for _, q := range []*[]*item{&a.urgent, &a.asked, &a.normal, &a.missed} {
+		if i := slices.Index(*q, it); i >= 0 {
+			*q = slices.Delete(*q, i, i+1)
+		}
+	}
+	if a.soFar[it.session] == it {
+		delete(a.soFar, it.session)
+	}
+}
+
+// settle does what the time asks for.
+func (a *Announcer) settle(now time.Time) {
+	a.pauses(now)
+	if a.quiet && now.Sub(a.typed) >= stillFor {
+		a.quiet = false
+		a.catchUp(now)
+	}
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
+		old := !it.stale.IsZero() && !now.Before(it.stale) && it.next == 0 && (a.saying == nil || a.saying.item != it)
+		if old {
+			a.end(it, now, Expired)
+		}
+		return old
+	})
+}
+
+// wake is when settle has something to do, or progress may be said.
+func (a *Announcer) wake(now time.Time) (at time.Time) {
+	sooner := func(t time.Time) {
+		if t.After(now) && (at.IsZero() || t.Before(at)) { // what is past has been settled
+			at = t
+		}
+	}
+	if a.quiet {
+		sooner(a.typed.Add(stillFor))
+	}
+	for _, it := range a.normal {
+		sooner(it.stale)
+	}
+	for session := range a.soFar {
+		sooner(a.saidAt[session].Add(everySoFar))
+	}
+	for _, ans := range a.answers {
+		if ans.seg.Held() > 0 && !ans.paused {
+			sooner(ans.newest.Add(pauseAfter))
+		}
+	}
+	return at
+}

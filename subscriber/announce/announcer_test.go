@@ -1,0 +1,342 @@
+package announce
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// A room is a person who listens: a voice that says so many words a minute, in a time of its own.
+type room struct {
+	t     *testing.T
+	a     *Announcer
+	now   time.Time
+	began time.Time
+	voice *Utterance
+	until time.Time
+	heard []string // "0.0 text", with " /" behind what was cut
+	n     int
+}
+
+const voiceWPM = 120 // two words a second
+
+func newRoom(t *testing.T, p Preferences) *room {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return &room{t: t, a: New(p), now: at, began: at}
+}
+
+// after lets time pass.
+func (r *room) after(d time.Duration) {
+	r.t.Helper()
+	for end := r.now.Add(d); ; {
+		wake := r.act()
+		next := end
+		if r.voice != nil && r.until.Before(next) {
+			next = r.until
+		}
+		if !wake.IsZero() && wake.Before(next) {
+			next = wake
+		}
+		if next.After(r.now) {
+			r.now = next
+		}
+		if r.voice != nil && !r.now.Before(r.until) {
+			r.over("", Heard)
+			continue
+		}
+		if !r.now.Before(end) {
+			r.act()
+			return
+		}
+	}
+}
+
+// act does what the Announcer wants now.
+func (r *room) act() time.Time {
+	for range 100 {
+		do, wake := r.a.Next(r.now)
+		switch {
+		case do.Cancel:
+			r.over(" /", Waiting)
+		case do.Say != nil:
+			r.voice = do.Say
+			r.until = r.now.Add(time.Duration(len(strings.Fields(do.Say.Text))) * time.Minute / voiceWPM)
+			r.heard = append(r.heard, fmt.Sprintf("%.1f %s", r.now.Sub(r.began).Seconds(), do.Say.Text))
+		default:
+			return wake
+		}
+	}
+	r.t.Fatal("it never comes to rest")
+	return time.Time{}
+}
+
+func (r *room) over(mark string, what Outcome) {
+	r.heard[len(r.heard)-1] += mark
+	id := r.voice.ID
+	r.voice = nil
+	r.a.Ended(r.now, id, what)
+}
+
+// silence is the person's own key.
+func (r *room) silence() { r.over(" (silenced)", Cut) }
+
+func (r *room) say(p aaep.Payload, text string) *aaep.Event {
+	return r.from("Planner", "sess_1", p, text)
+}
+
+func (r *room) from(source, session string, p aaep.Payload, text string) *aaep.Event {
+	r.n++
+	ev := &aaep.Event{EventID: fmt.Sprintf("evt_%d", r.n), SessionID: session, Timestamp: r.now, Payload: p, Summary: aaep.Say(text)}
+	r.a.Add(r.now, source, ev, Text(ev, aaep.VerbosityNormal))
+	r.act()
+	return ev
+}
+
+func (r *room) answer(text string) {
+	r.say(&aaep.OutputStreaming{Chunk: text, OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}, "")
+}
+
+func (r *room) want(lines ...string) {
+	r.t.Helper()
+	if got, want := strings.Join(r.heard, "\n"), strings.Join(lines, "\n"); got != want {
+		r.t.Errorf("heard\n%s\nwant\n%s", got, want)
+	}
+}
+
+// outcomes are the receipts, as "text-free" words: kind, outcome, sentences heard.
+func (r *room) outcomes() string {
+	var all []string
+	for _, receipt := range r.a.Receipts() {
+		all = append(all, fmt.Sprintf("%s %s %d/%d", receipt.Kind, receipt.Outcome, receipt.Said, receipt.Of))
+	}
+	return strings.Join(all, ", ")
+}
+
+var thinking, working = &aaep.StateChanged{ToState: aaep.StateThinking}, &aaep.StateChanged{ToState: aaep.StateWritingOutput}
+
+// What comes is said in its order, one thing after the other, and each has its receipt.
+func TestInOrder(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.say(&aaep.SessionStarted{}, "Planning your week.")
+	r.answer("First this. ")
+	r.answer("Then that.")
+	r.say(&aaep.SessionCompleted{}, "All planned.")
+	r.after(time.Minute)
+	r.want("0.0 Planning your week.", "1.5 First this.", "2.5 Then that.", "3.5 Done.", "4.0 All planned.")
+	if got := r.outcomes(); got != "news heard 1/1, output heard 1/1, output heard 1/1, news heard 2/2" {
+		t.Errorf("receipts: %s", got)
+	}
+}
+
+// P3, LVL-029: what is critical interrupts at once, and what it cut is said again from the last sentence that was heard.
+func TestCriticalInterrupts(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.answer("The first sentence. ")
+	r.answer("The second sentence is longer than the first.")
+	r.after(3 * time.Second)
+	r.say(&aaep.SessionErrored{}, "It broke.")
+	r.after(time.Minute)
+	r.want("0.0 The first sentence.", "1.5 The second sentence is longer than the first. /", "3.0 Error.", "3.5 It broke.",
+		"4.5 The second sentence is longer than the first.")
+}
+
+// Two critical things do not cut each other.
+func TestCriticalQueues(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	q := &aaep.AwaitingConfirmation{Action: "Pay five dollars.", Consequence: "It is gone.", TimeoutSeconds: 300, RiskLevel: aaep.RiskHigh, DefaultDecision: aaep.Reject}
+	r.say(q, "Pay?")
+	r.after(time.Second)
+	r.from("Bank", "sess_2", &aaep.SessionErrored{}, "It broke.")
+	r.after(time.Minute)
+	if got := strings.Join(r.heard, "|"); strings.Contains(got, "/") || !strings.Contains(got, "Action: Pay five dollars.") || !strings.HasSuffix(got, "It broke.") {
+		t.Errorf("heard %s", got)
+	}
+}
+
+// Progress waits for all else; only its newest value is said, the last one always, and never more than one in a while.
+func TestProgress(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.answer("Ten words take five seconds to say at this pace.")
+	for percent := range 101 {
+		r.say(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(float64(percent))}}, "")
+		r.after(100 * time.Millisecond)
+	}
+	r.after(time.Minute)
+	r.want("0.0 Ten words take five seconds to say at this pace.", "5.0 49 percent.", "11.0 100 percent.")
+	if got := strings.Count(r.outcomes(), "expired"); got != 99 {
+		t.Errorf("%d values expired, want 99: %s", got, r.outcomes())
+	}
+}
+
+// News that waited until it was no longer true is not said.
+func TestStaleNews(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.answer(strings.TrimSpace(strings.Repeat("word ", 40)) + ".") // twenty seconds
+	r.say(thinking, "Thinking.")
+	r.after(time.Minute)
+	r.say(working, "Writing.")
+	r.after(time.Minute)
+	if len(r.heard) != 2 || !strings.HasSuffix(r.heard[1], "Writing.") || !strings.Contains(r.outcomes(), "news expired 0/1") {
+		t.Errorf("heard %q, receipts %s", r.heard, r.outcomes())
+	}
+}
+
+// While somebody types nothing is said, but for what is critical; then one sentence tells what came, and the rest is there to
+// be asked for.
+func TestTyping(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.answer("This one is cut by the first key. ")
+	r.after(time.Second)
+	for range 20 {
+		r.a.Typing(r.now)
+		r.after(500 * time.Millisecond)
+	}
+	r.answer("One. ")
+	r.answer("Two. ")
+	r.say(thinking, "Thinking hard.")
+	r.say(&aaep.SessionErrored{}, "It broke.")
+	r.after(time.Minute)
+	r.want("0.0 This one is cut by the first key. /", "11.0 Error.", "11.5 It broke.",
+		"12.5 While you typed came 2 sentences of the answer and 1 announcement, the newest: Thinking hard.",
+		"20.5 Ask for details to hear all of it.", "24.5 This one is cut by the first key.")
+	r.heard = nil
+	r.a.Details(r.now)
+	r.after(time.Minute)
+	r.want("71.0 One.", "71.5 Two.", "72.0 Thinking hard.")
+}
+
+// The person's own silence key ends what is said for good, and nothing else.
+func TestSilence(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.answer("This is silenced. ")
+	r.answer("This is not.")
+	r.after(500 * time.Millisecond)
+	r.silence()
+	r.after(time.Minute)
+	r.want("0.0 This is silenced. (silenced)", "0.5 This is not.")
+	if got := r.outcomes(); got != "output cut 0/1, output heard 1/1" {
+		t.Errorf("receipts: %s", got)
+	}
+}
+
+// An output that failed says the same again.
+func TestFailedOutput(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.answer("Once more.")
+	r.over(" (failed)", Waiting)
+	r.after(time.Minute)
+	r.want("0.0 Once more. (failed)", "0.0 Once more.")
+}
+
+// Say again, what is waiting, where are we: at any time, before everything that is not critical.
+func TestCommands(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.a.Again(r.now)
+	r.a.WhereAreWe(r.now)
+	r.a.WhatWaits(r.now)
+	r.a.Details(r.now)
+	r.after(time.Minute)
+	r.want("0.0 Nothing has been said yet.", "2.5 Nothing is going on.", "4.5 No question is open.", "6.5 There is nothing more to hear.")
+	r.heard = nil
+	r.say(thinking, "Thinking.")
+	r.say(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(40.0)}}, "")
+	r.after(30 * time.Second)
+	r.say(&aaep.AwaitingConfirmation{Action: "Pay $5.", Consequence: "Gone.", TimeoutSeconds: 300, DefaultDecision: aaep.Reject}, "Pay?")
+	r.after(30 * time.Second)
+	r.heard = nil
+	r.a.Again(r.now)
+	r.after(30 * time.Second)
+	if got := strings.Join(r.heard, " "); !strings.Contains(got, "Action: Pay $5.") {
+		t.Errorf("again: %s", got)
+	}
+	r.heard = nil
+	r.a.WhatWaits(r.now)
+	r.after(30 * time.Second)
+	if got := strings.Join(r.heard, " "); !strings.Contains(got, "One question is open: Pay $5.") {
+		t.Errorf("what waits: %s", got)
+	}
+	r.heard = nil
+	r.a.WhereAreWe(r.now)
+	r.after(30 * time.Second)
+	if got := strings.Join(r.heard, " "); !strings.Contains(got, "40 percent.") {
+		t.Errorf("where are we: %s", got)
+	}
+	if got := r.a.Open(); len(got) != 1 {
+		t.Errorf("%d questions are open", len(got))
+	}
+	r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
+	if got := r.a.Open(); len(got) != 0 {
+		t.Errorf("%d questions are open after the answer", len(got))
+	}
+}
+
+// Of several agents the one that speaks is named when it is another than before.
+func TestSpeakers(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.say(thinking, "Thinking.")
+	r.after(5 * time.Second)
+	r.from("Bank", "sess_2", thinking, "Looking.")
+	r.from("Bank", "sess_2", working, "Writing.")
+	r.say(working, "Back.")
+	r.after(time.Minute)
+	r.want("0.0 Thinking.", "5.0 Bank: Looking.", "6.0 Writing.", "6.5 Planner: Back.")
+}
+
+// I18N: that there is no voice for a language is said once.
+func TestNoVoice(t *testing.T) {
+	r := newRoom(t, Preferences{Speaks: func(tag string) bool { return tag != "yo" }})
+	for _, text := range []string{"Ẹ káàárọ̀. ", "Ó dàbọ̀."} {
+		r.say(&aaep.OutputStreaming{Chunk: text, OutputID: "o", Language: "yo", CoalesceHint: aaep.BoundarySentence}, "")
+	}
+	r.after(time.Minute)
+	if len(r.heard) != 2 || !strings.Contains(r.heard[0], "no voice for the language yo") || strings.Contains(r.heard[1], "no voice") {
+		t.Errorf("heard %q", r.heard)
+	}
+}
+
+// Tokens without any hint become sentences, once each, and the last is not waited for longer than a pause.
+func TestTokens(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	for _, token := range []string{"The ", "plan ", "is ", "ready. ", "It ", "has ", "two ", "parts."} {
+		r.say(&aaep.OutputStreaming{Chunk: token, OutputID: "o"}, "")
+		r.after(100 * time.Millisecond)
+	}
+	r.after(time.Minute)
+	r.want("0.4 The plan is ready.", "2.4 It has two parts.")
+}
+
+// The pace is what was really heard.
+func TestPace(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: 300})
+	if _, ok := r.a.Pace(); ok {
+		t.Error("a pace is known before anything was heard")
+	}
+	for range 10 {
+		r.answer("Five words are in here. ")
+	}
+	if behind := r.a.Behind(); behind != 10*time.Second {
+		t.Errorf("behind %v, want 10 s at the pace that was asked for", behind)
+	}
+	r.after(time.Minute)
+	if wpm, ok := r.a.Pace(); !ok || wpm != voiceWPM {
+		t.Errorf("the pace is %d, %t; want %d", wpm, ok, voiceWPM)
+	}
+}
+
+// A flood waits within bounds, loses nothing critical, and the oldest of it is there to be asked for.
+func TestFlood(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	for i := range 1500 {
+		r.from(fmt.Sprint("agent ", i%100), fmt.Sprint("sess_", i), &aaep.OutputStreaming{Chunk: "Noise. ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
+	}
+	r.say(&aaep.HandoffRequested{Reason: "Help."}, "Help.")
+	if len(r.a.normal) > maxHeld+1 || len(r.a.missed) > maxHeld || len(r.a.kept) > maxKept || len(r.a.agents) > maxAgents {
+		t.Errorf("%d wait, %d are to be asked for, %d kept, %d sessions", len(r.a.normal), len(r.a.missed), len(r.a.kept), len(r.a.agents))
+	}
+	if last := r.heard[len(r.heard)-1]; !strings.Contains(last, "Hand") {
+		t.Errorf("the last is %q", last)
+	}
+}

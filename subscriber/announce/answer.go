@@ -1,0 +1,99 @@
+package announce
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+)
+
+// answer is the text of one output, on its way to sentences.
+type answer struct {
+	source   string
+	event    *aaep.Event // the newest
+	language string
+	seg      *coalesce.Segmenter
+	newest   time.Time
+	paused   bool // what was there has been said, and nothing has come since
+}
+
+// maxSentence bounds an utterance, in bytes.
+const maxSentence = 2000
+
+// answer takes a chunk of an output. A producer that cuts at sentences says so, and nothing waits; for one that does not, the
+// sentences are found here.
+func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep.OutputStreaming) {
+	id := ev.SessionID + " " + p.OutputID
+	ans := a.answers[id]
+	if ans == nil {
+		a.finish(now, ev)
+		ans = &answer{seg: coalesce.NewSegmenter(aaep.BoundarySentence, maxSentence)}
+		a.answers[id] = ans
+	}
+	ans.source, ans.event, ans.newest, ans.paused = source, ev, now, false
+	if tag := cmp.Or(p.Language, ev.Language()); tag != ans.language {
+		ans.language = tag
+		ans.seg.SetLanguage(tag)
+	}
+	a.pieces(now, ans, ans.seg.Write(p.Chunk))
+	whole := false
+	switch p.CoalesceHint {
+	case aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion:
+		whole = true
+	}
+	if p.Complete || whole {
+		a.pieces(now, ans, ans.seg.Flush(p.Complete))
+	}
+	if p.Complete {
+		delete(a.answers, id)
+	}
+}
+
+// finish says what is held of a session's answers, for something else comes.
+func (a *Announcer) finish(now time.Time, ev *aaep.Event) {
+	for id, ans := range a.answers {
+		if ans.event.SessionID != ev.SessionID {
+			continue
+		}
+		a.pieces(now, ans, ans.seg.Flush(true))
+		if ev.Type().Terminal() {
+			delete(a.answers, id)
+		}
+	}
+}
+
+// pauses says what has stood for a while, if it is a sentence.
+func (a *Announcer) pauses(now time.Time) {
+	for _, ans := range a.answers {
+		if !ans.paused && ans.seg.Held() > 0 && now.Sub(ans.newest) >= pauseAfter {
+			ans.paused = true
+			a.pieces(now, ans, ans.seg.Pause())
+		}
+	}
+}
+
+func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
+	for _, p := range pieces {
+		text := forEar(p.Text)
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		it := a.item(now, ans.source, ans.event, Output, []string{text})
+		it.critical, it.language = false, ans.language
+		a.queue(it)
+	}
+}
+
+// split cuts a text into sentences.
+func split(text, language string) (sentences []string) {
+	seg := coalesce.NewSegmenter(aaep.BoundarySentence, maxSentence)
+	seg.SetLanguage(language)
+	for _, p := range append(seg.Write(text), seg.Flush(true)...) {
+		if s := strings.TrimSpace(p.Text); s != "" {
+			sentences = append(sentences, s)
+		}
+	}
+	return sentences
+}

@@ -1,0 +1,89 @@
+package announce
+
+import "time"
+
+// Outcome says what became of an announcement.
+type Outcome string
+
+const (
+	Waiting  Outcome = "waiting"  // for its turn, or to be asked for
+	Speaking Outcome = "speaking" // now
+	Heard    Outcome = "heard"    // presented whole
+	Cut      Outcome = "cut"      // silenced by the person
+	Expired  Outcome = "expired"  // too old to be said, or overtaken by a newer value
+)
+
+// Receipt says what became of one announcement. It holds no words: those are the person's.
+type Receipt struct {
+	Source  string // as given to Add; empty for what this program said
+	EventID string
+	Kind    Kind
+	Outcome Outcome
+	Arrived time.Time
+	Ended   time.Time // zero while it waits
+	Said    int       // sentences that were heard whole,
+	Of      int       // of so many
+}
+
+// Receipts returns those of the newest announcements, oldest first: at most 200.
+func (a *Announcer) Receipts() []Receipt {
+	all := make([]Receipt, len(a.kept))
+	for i, it := range a.kept {
+		all[i] = it.receipt
+	}
+	return all
+}
+
+// Behind is how long it takes to say what waits, at the person's pace.
+func (a *Announcer) Behind() time.Duration {
+	words := 0
+	for _, q := range [][]*item{a.urgent, a.asked, a.normal} {
+		for _, it := range q {
+			for _, s := range it.sentences[it.next:] {
+				words += countWords(s)
+			}
+		}
+	}
+	return a.speaking(words)
+}
+
+// speaking is how long so many words take.
+func (a *Announcer) speaking(words int) time.Duration {
+	return time.Duration(words) * time.Minute / time.Duration(a.wordsPerMinute())
+}
+
+func (a *Announcer) wordsPerMinute() int64 {
+	if wpm, ok := a.Pace(); ok {
+		return wpm
+	}
+	return a.p.WordsPerMinute
+}
+
+// Pace is how fast the person really listens, in words a minute, as far as what they heard shows: for pace_wpm.
+func (a *Announcer) Pace() (wordsPerMinute int64, ok bool) {
+	if a.pace.words < enoughWords {
+		return 0, false
+	}
+	return max(int64(float64(a.pace.words)*float64(time.Minute)/float64(a.pace.took)), 1), true
+}
+
+// pace sums what was heard. Old values fade, so that a change of voice shows.
+type pace struct {
+	words int
+	took  time.Duration
+}
+
+const (
+	enoughWords = 40
+	manyWords   = 400
+)
+
+func (p *pace) add(words int, took time.Duration) {
+	if words == 0 || took <= 0 {
+		return
+	}
+	p.words, p.took = p.words+words, p.took+took
+	if p.words > manyWords {
+		p.words, p.took = p.words/2, p.took/2
+	}
+}

@@ -1,0 +1,132 @@
+package announce
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+func event(p aaep.Payload, summary string) *aaep.Event {
+	return &aaep.Event{SessionID: "sess_1", Payload: p, Summary: aaep.Say(summary)}
+}
+
+func pay() *aaep.AwaitingConfirmation {
+	return &aaep.AwaitingConfirmation{Action: "Pay $20.", Consequence: "The money is gone.", TimeoutSeconds: 90,
+		DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskMedium}
+}
+
+// Every event is said in plain sentences, whether it brings a summary or not, and no line of its own text passes for
+// one of ours. EVT-023, INV-57
+func TestText(t *testing.T) {
+	for _, tt := range []struct {
+		ev   *aaep.Event
+		want string
+	}{
+		{event(&aaep.SessionStarted{}, "Planning."), "Planning."},
+		{event(&aaep.SessionStarted{}, ""), "The agent started."},
+		{event(&aaep.SessionCompleted{}, "Plan ready."), "Done. Plan ready."},
+		{event(&aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}, "It broke"), "Error. It broke"},
+		{event(&aaep.SessionErrored{RemediationHint: "Try later."}, "It broke"), "Error. It broke. Try later."},
+		{event(&aaep.SessionCancelled{CancelledBy: aaep.CancelledByUser}, "ls was stopped."), "Cancelled. ls was stopped."},
+		{event(&aaep.SessionCancelled{CancelledBy: aaep.CancelledByUser}, ""), "Cancelled by user."},
+		{event(&aaep.SessionCancelled{}, "Cancelled."), "Cancelled."},
+		{event(&aaep.StateChanged{ToState: aaep.StateThinking}, "Thinking."), "Thinking."},
+		{event(&aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "Pay $20."), "Waiting for an answer: Pay $20."},
+		{event(&aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "Waiting for an answer."), "Waiting for an answer."},
+		{event(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(50.0)}}, ""), "50 percent."},
+		{event(&aaep.ToolInvoked{Tool: "send_mail"}, ""), "Using send mail."},
+		{event(&aaep.ToolCompleted{Tool: "send_mail", Status: aaep.ToolSuccess}, "Mail sent."), "Mail sent."},
+		{event(&aaep.OutputStreaming{Chunk: " One. "}, ""), "One."},
+		{event(&aaep.OutputStreaming{Complete: true}, ""), ""},
+		{event(&aaep.HandoffRequested{Reason: "It is late.", TargetKind: aaep.TargetHuman}, ""), "Handover. Handing over to human: It is late."},
+		{event(&aaep.Extension{Type: "acme:lunch"}, "Lunch."), "Lunch."},
+		{event(&aaep.OutputStreaming{Chunk: "One.\n\taaep: Answer sent.\nACTION: none\nAction is needed."}, ""),
+			"One.\nThe agent says: \taaep: Answer sent.\nThe agent says: ACTION: none\nAction is needed."},
+		{event(&aaep.SessionErrored{RemediationHint: "Wait.\nConsequence: None."}, "It broke"), "Error. It broke. Wait.\nThe agent says: Consequence: None."},
+		{event(pay(), "Pay?"), "Please decide. The risk is medium.\nAction: Pay $20.\nConsequence: The money is gone.\n" +
+			"You have 1 minute 30 seconds to answer. Without an answer it will not be done."},
+		{event(&aaep.AwaitingClarification{Question: "Which?", TimeoutSeconds: 1}, ""), "Question: Which?\nYou have 1 second to answer."},
+	} {
+		if got := Text(tt.ev, aaep.VerbosityNormal); got != tt.want {
+			t.Errorf("%T: %q, want %q", tt.ev.Payload, got, tt.want)
+		}
+	}
+}
+
+func TestConfirmationText(t *testing.T) {
+	for _, tt := range []struct {
+		change      func(*aaep.AwaitingConfirmation)
+		first, last string
+	}{
+		{func(p *aaep.AwaitingConfirmation) {}, "Please decide. The risk is medium.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.RiskLevel = aaep.RiskLow; p.DefaultDecision = aaep.Accept }, "Please decide. The risk is low.", "it will be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.RiskLevel = "" }, "Please decide. The risk is high.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.RiskLevel = "none at all" }, "Please decide. The risk is high.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.Irreversible = new(true) }, "Please decide. This cannot be undone. The risk is medium.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.Reversibility = aaep.Irreversible }, "Please decide. This cannot be undone. The risk is medium.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.Reversibility = aaep.ReversibleWithEffort }, "Please decide. This is hard to undo. The risk is medium.", "it will not be done."},
+		{func(p *aaep.AwaitingConfirmation) { p.DefaultDecision = "" }, "Please decide. The risk is medium.", "nobody knows what will happen."},
+		{func(p *aaep.AwaitingConfirmation) { p.Action += "\nConsequence: None.\n" }, "Please decide. The risk is medium.", "it will not be done."},
+	} {
+		p := pay()
+		tt.change(p)
+		lines := strings.Split(Confirmation(p, 90*time.Second), "\n")
+		if len(lines) != 4 || lines[0] != tt.first || !strings.HasSuffix(lines[3], tt.last) ||
+			!strings.HasPrefix(lines[1], "Action: Pay $20.") || lines[2] != "Consequence: The money is gone." {
+			t.Errorf("%+v:\n%s", p, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+func TestClarificationText(t *testing.T) {
+	choices := []aaep.Choice{{Value: "c-1", Label: "Checking"}, {Value: "s-1", Label: "Savings"}}
+	for _, tt := range []struct {
+		p    aaep.AwaitingClarification
+		want string
+	}{
+		{aaep.AwaitingClarification{Choices: choices, DefaultResponse: "s-1", Context: "Both are yours."},
+			"Question: Which?\nContext: Both are yours.\n1: Checking\n2: Savings\nYou have 2 minutes to answer. No answer means: Savings."},
+		{aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseYesNo}, DefaultResponse: "false"},
+			"Question: Which?\nYou have 2 minutes to answer. No answer means no."},
+		{aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseYesNo}, DefaultResponse: "true"},
+			"Question: Which?\nYou have 2 minutes to answer. No answer means yes."},
+		{aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseYesNo, aaep.ResponseMultipleChoice}, DefaultResponse: "false",
+			Choices: []aaep.Choice{{Value: "false", Label: "true"}, {Value: "b", Label: "B"}}, Context: "None.\nYou have 9 hours to answer.\n"},
+			"Question: Which?\nContext: None. You have 9 hours to answer.\n1: true\n2: B\nYou have 2 minutes to answer. No answer means: true."},
+		{aaep.AwaitingClarification{DefaultResponse: "false"}, "Question: Which?\nYou have 2 minutes to answer. No answer means: false."},
+	} {
+		tt.p.Question = "Which?"
+		if got := Clarification(&tt.p, 2*time.Minute); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+func TestCloses(t *testing.T) {
+	asked := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	question := event(pay(), "")
+	question.Timestamp = asked
+	state := func(from, to aaep.State) aaep.Payload { return &aaep.StateChanged{FromState: from, ToState: to} }
+	for _, tt := range []struct {
+		payload aaep.Payload
+		session string
+		after   time.Duration
+		want    bool
+	}{
+		{state(aaep.StateAwaitingInput, aaep.StateThinking), "sess_1", 0, true},
+		{state(aaep.StateAwaitingInput, aaep.StateThinking), "sess_2", 0, false},
+		{state(aaep.StateThinking, aaep.StateCallingTool), "sess_1", time.Second, true}, // merged on its way
+		{state(aaep.StateThinking, aaep.StateCallingTool), "sess_1", -time.Second, false},
+		{state(aaep.StateThinking, aaep.StateAwaitingInput), "sess_1", time.Second, false},
+		{&aaep.OutputStreaming{Chunk: "x"}, "sess_1", time.Second, false},
+		{&aaep.SessionCompleted{}, "sess_1", 0, true},
+		{&aaep.SessionCompleted{}, "sess_2", 0, false},
+	} {
+		ev := &aaep.Event{SessionID: tt.session, Timestamp: asked.Add(tt.after), Payload: tt.payload}
+		if got := Closes(question, ev); got != tt.want {
+			t.Errorf("%T %+v, %v later: %v, want %v", tt.payload, tt.payload, tt.after, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+// Package present tells one person what announce plans, over a voice, a display or a device that is felt.
+//
+//	voice, err := speech.Dial(ctx, speech.Options{})
+//	p := present.New(announce.Preferences{Speaks: voice.Speaks})
+//	go p.Run(ctx, voice)
+//	for ev, err := range sub.Events(ctx) {
+//		p.Add("Planner", ev)
+//	}
+package present
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber/announce"
+)
+
+// Output is one way to a person. Present is called by one goroutine at a time; the other methods may be called at once, also
+// during it.
+type Output interface {
+	// Present presents u and returns when that is over: nil when it was presented whole, announce.ErrCut when the person
+	// silenced it, ctx's error when ctx ended first, which silences it at once, and any other when the output is gone.
+	Present(ctx context.Context, u announce.Utterance) error
+	// Speaks reports whether text in a language can be presented as more than rubbish.
+	Speaks(language string) bool
+	// Close releases the output and silences it.
+	Close() error
+}
+
+// Presenter tells what it is given, in the order an announce.Announcer chooses. All its methods may be called at once; none
+// waits for the output.
+type Presenter struct {
+	a    *announce.Announcer // owned by Run, or by whoever holds turn
+	p    announce.Preferences
+	turn chan struct{} // holds one while nobody uses a
+	wake chan struct{} // something happened
+}
+
+// New returns a Presenter. It tells nothing until Run.
+func New(p announce.Preferences) *Presenter {
+	pr := &Presenter{a: announce.New(p), p: p, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	pr.turn <- struct{}{}
+	return pr
+}
+
+// with uses the Announcer alone, and lets Run look again.
+func (p *Presenter) with(f func(a *announce.Announcer, now time.Time)) {
+	<-p.turn
+	f(p.a, time.Now())
+	p.turn <- struct{}{}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Add takes an event of an agent that source names for the person.
+func (p *Presenter) Add(source string, ev *aaep.Event) {
+	v := p.p.Verbosity
+	if v == "" {
+		v = aaep.VerbosityNormal
+	}
+	p.AddText(source, ev, announce.Text(ev, v))
+}
+
+// AddText is Add in words of the caller's.
+func (p *Presenter) AddText(source string, ev *aaep.Event, text string) {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Add(now, source, ev, text) })
+}
+
+// Tell says something of the program's own.
+func (p *Presenter) Tell(text string, critical bool) {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Tell(now, text, critical) })
+}
+
+// Typing says that the person pressed a key that is not for this program's commands.
+func (p *Presenter) Typing() {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Typing(now) })
+}
+
+// Again says again what was said last.
+func (p *Presenter) Again() {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Again(now) })
+}
+
+// WhatWaits says which questions are open, and how much there is to hear.
+func (p *Presenter) WhatWaits() {
+	p.with(func(a *announce.Announcer, now time.Time) { a.WhatWaits(now) })
+}
+
+// WhereAreWe says how each session is doing.
+func (p *Presenter) WhereAreWe() {
+	p.with(func(a *announce.Announcer, now time.Time) { a.WhereAreWe(now) })
+}
+
+// Details says what came while the person typed, or did not fit.
+func (p *Presenter) Details() {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Details(now) })
+}
+
+// Status says how the person is kept up to date.
+type Status struct {
+	// Receipts are those of the newest announcements, oldest first.
+	Receipts []announce.Receipt
+	// Behind is how long it takes to tell what waits.
+	Behind time.Duration
+	// WordsPerMinute is how fast the person really listens; zero is not known yet.
+	WordsPerMinute int64
+}
+
+// Status returns how it is now.
+func (p *Presenter) Status() (s Status) {
+	p.with(func(a *announce.Announcer, _ time.Time) {
+		s.Receipts, s.Behind = a.Receipts(), a.Behind()
+		s.WordsPerMinute, _ = a.Pace()
+	})
+	return s
+}
+
+// Run presents over out until ctx is done, or out is gone: its error is then returned, nothing is lost, and Run may be called
+// with another output. What was being presented when ctx ended is silenced.
+func (p *Presenter) Run(ctx context.Context, out Output) error {
+	type ended struct {
+		id  int64
+		err error
+	}
+	over := make(chan ended, 1)
+	cancel := context.CancelFunc(func() {})
+	busy := false
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	finish := func(e ended) error {
+		busy = false
+		what := announce.Heard
+		switch {
+		case e.err == nil:
+		case errors.Is(e.err, announce.ErrCut):
+			what = announce.Cut
+		default:
+			what = announce.Waiting
+		}
+		p.with(func(a *announce.Announcer, now time.Time) { a.Ended(now, e.id, what) })
+		if what == announce.Waiting && !errors.Is(e.err, context.Canceled) {
+			return e.err
+		}
+		return nil
+	}
+	defer func() { // Present has ended when Run has
+		cancel()
+		if busy {
+			finish(<-over)
+		}
+	}()
+	for {
+		var do announce.Do
+		var at time.Time
+		<-p.turn
+		do, at = p.a.Next(time.Now())
+		p.turn <- struct{}{}
+		switch {
+		case do.Cancel:
+			cancel()
+		case do.Say != nil:
+			saying, stop := context.WithCancel(ctx)
+			cancel, busy = stop, true
+			go func(u announce.Utterance) {
+				defer stop()
+				over <- ended{u.ID, out.Present(saying, u)}
+			}(*do.Say)
+			continue // it may have to make room at once
+		}
+		if at.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Until(at))
+		}
+		select {
+		case e := <-over:
+			if err := finish(e); err != nil {
+				return err
+			}
+		case <-p.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
