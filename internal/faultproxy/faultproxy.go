@@ -72,6 +72,15 @@ func (p *Proxy) Ends() map[End]int {
 	return ends
 }
 
+// Cut resets every connection there is.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.reset()
+	}
+}
+
 // Close ends every connection and waits until nothing of the Proxy is left.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
