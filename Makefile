@@ -62,7 +62,7 @@ kills:
 	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^TestKill$$' -v ./producer/serve
 
 faults:
-	AAEP_LONG=1 go test -count=1 -timeout 0 -run '^TestFaultRun$$' -v ./producer/serve
+	AAEP_LONG=1 go test -count=1 -timeout 0 -run '^(TestFaultRun|TestCutAtEveryByte)$$' -v ./producer/serve
 
 timing:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestReplyTiming$$' -v ./producer/serve

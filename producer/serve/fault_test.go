@@ -45,7 +45,7 @@ func listenEverywhere(t *testing.T, cfg producer.Config) *wires {
 	w.socket = socket
 	serving := make(chan struct{})
 	go func() { defer close(serving); w.st.p.Serve(context.Background(), socket) }()
-	t.Cleanup(func() { socket.Close(); <-serving })
+	t.Cleanup(func() { w.rest(); socket.Close(); <-serving })
 	return w
 }
 
@@ -81,12 +81,19 @@ func (w *wires) dialer(wire string, plan faultproxy.Plan) (transports.Dialer, *f
 			return new(net.Dialer).DialContext(ctx, "tcp", at)
 		}}
 		w.idle = append(w.idle, tr.CloseIdleConnections)
-		w.t.Cleanup(tr.CloseIdleConnections)
 		return sse.Dialer{URL: "http://" + target, Client: &http.Client{Transport: tr}}, px
 	case "websocket":
 		return websocket.Dialer{URL: "ws://" + at, Header: http.Header{"Host": {target}}}, px
 	}
 	return ipc.Dialer{Path: at}, px
+}
+
+// rest closes the connections that wait to be used again.
+func (w *wires) rest() {
+	for _, end := range w.idle {
+		end()
+	}
+	w.idle = nil
 }
 
 // deeds are what tools did, and what was allowed.
@@ -326,9 +333,7 @@ func TestFaultRun(t *testing.T) {
 	}
 	w.st.shutdown(time.Second)
 	w.socket.Close()
-	for _, end := range w.idle {
-		end()
-	}
+	w.rest()
 	if strings.Contains(said.String(), "panic") {
 		t.Error(said.String())
 	}
