@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -64,6 +65,9 @@ func (f *frames) read() ([]byte, error) {
 			is = lengths
 		}
 		if was := f.framing.Load(); was == unknown {
+			if is == lines && !strings.ContainsRune("{ \t\r\n", rune(b)) { // or the line's end might never come (D-69)
+				return nil, fmt.Errorf("ipc: the peer's first byte is %#02x; a length begins with 0x00, a line of JSON with {", b)
+			}
 			f.framing.Store(is)
 		} else if was != is {
 			return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", b)
