@@ -117,7 +117,7 @@ func accepted(msg []byte) (*aaep.SubscriptionAccepted, error) {
 	if acc, ok := m.(*aaep.SubscriptionAccepted); ok {
 		return acc, err
 	}
-	return nil, fmt.Errorf("the answer is %s, %w", msg, err)
+	return nil, fmt.Errorf("the answer is %s (%v)", msg, err)
 }
 
 func (f *follower) read(conn transports.Conn) error {
