@@ -17,9 +17,13 @@ import (
 type stream struct {
 	last   string
 	writes chan write
+	used   chan write // holds one whose frame has been written and whose result taken, to be used again
 	done   chan struct{}
 	once   sync.Once
 }
+
+// maxUsed is the largest frame whose memory an idle stream keeps.
+const maxUsed = 4 << 10
 
 type write struct {
 	frame  []byte
@@ -49,7 +53,13 @@ func (st *stream) SendEvent(ctx context.Context, event []byte, eventID string, r
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	wr := write{appendFrame(make([]byte, 0, len(event)+len(eventID)+len(eventName)+32), event, eventID), make(chan error, 1)}
+	var wr write
+	select {
+	case wr = <-st.used:
+	default:
+		wr = write{make([]byte, 0, len(event)+len(eventID)+len(eventName)+32), make(chan error, 1)}
+	}
+	wr.frame = appendFrame(wr.frame[:0], event, eventID)
 	select {
 	case st.writes <- wr:
 	case <-st.done:
@@ -59,6 +69,12 @@ func (st *stream) SendEvent(ctx context.Context, event []byte, eventID string, r
 	}
 	select {
 	case err := <-wr.result:
+		if cap(wr.frame) <= maxUsed {
+			select {
+			case st.used <- wr:
+			default:
+			}
+		}
 		return err
 	case <-st.done:
 		select {
@@ -112,7 +128,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string
 		return
 	}
 	_ = rc.SetReadDeadline(time.Time{}) // a ReadTimeout of the http.Server is not meant for streams
-	st := &stream{last: r.Header.Get(lastEventID), writes: make(chan write), done: make(chan struct{})}
+	st := &stream{last: r.Header.Get(lastEventID), writes: make(chan write), used: make(chan write, 1), done: make(chan struct{})}
 	if !l.attach(st) {
 		s.fail(w, http.StatusNotFound, "the subscription has ended")
 		return
