@@ -197,7 +197,7 @@ func (c *Conn) isClosed() bool {
 func (c *Conn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
-		c.cause = c.frames.Close()
+		c.running.Go(func() { c.cause = c.frames.Close() }) // which takes a while: whoever closes meanwhile waits below
 	})
 	c.running.Wait()
 	return c.cause
