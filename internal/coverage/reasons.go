@@ -76,7 +76,6 @@ var reasons = []reason{
 	{"TERM-012", withAnnouncer},
 	{"TERM-018", "needs other transports"},
 	{"TERM-019", withRunner},
-	{"TR-002", "needs other transports"},
 	{"TR-007", "no transport here is without order"},
 	{"TR-017", withRunner},
 	{"TR-019", "not done yet: left to Go, which prefers TLS 1.3; no test looks at the version"},

@@ -195,7 +195,7 @@ func TestSeed(t *testing.T) {
 		}
 		return s
 	}
-	if draw(1) != draw(1) || draw(1) == draw(2) {
+	if one, again, other := draw(1), draw(1), draw(2); one != again || one == other {
 		t.Error("a plan does not follow from its seed")
 	}
 }

@@ -149,6 +149,7 @@ func TestSlowBytes(t *testing.T) {
 				for i := range ends {
 					c, err := v.ln.dial(context.Background(), "", "")
 					check(t, err)
+					defer time.AfterFunc(tc.ends+time.Minute, func() { c.Close() }).Stop() // or it might never end
 					all.Go(func() {
 						io.Copy(io.Discard, c) // until it ends
 						ends[i] = time.Since(begin)
