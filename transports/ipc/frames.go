@@ -39,7 +39,7 @@ type frames struct {
 }
 
 func newFrames(conn *net.UnixConn, framing int32) *frames {
-	f := &frames{conn: conn, r: bufio.NewReaderSize(conn, 16<<10), first: make([]byte, 4), ended: make(chan struct{})}
+	f := &frames{conn: conn, r: bufio.NewReaderSize(conn, 4<<10), first: make([]byte, 4), ended: make(chan struct{})}
 	f.framing.Store(framing)
 	return f
 }
