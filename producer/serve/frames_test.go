@@ -31,6 +31,7 @@ type frameCase struct {
 	name, wire string
 	bytes      []byte
 	accept     bool   // a subscription.accepted must come back
+	then       string // is sent after that
 	survive    string // "yes": a good message sent next works; "no": the connection ends; else either
 }
 
