@@ -138,18 +138,21 @@ func (f *follower) read(conn transports.Conn) error {
 		if !isEvent {
 			return fmt.Errorf("%s: %s", f.name, msg)
 		}
+		// The stamp may differ, for no session's goes back: not to what others heard, nor when a critical event that had
+		// left comes again after those that it had overtaken (D-09).
+		stamp := fmt.Appendf(nil, "%q", ev.Timestamp.Format("2006-01-02T15:04:05.000Z"))
+		sum := maphash.Bytes(sums, bytes.Replace(msg, stamp, nil, 1))
 		if before, again := seen[ev.EventID]; again {
-			if f.twice++; before != maphash.Bytes(sums, msg) {
+			if f.twice++; before != sum {
 				f.broken = fmt.Errorf("%s came before with other bytes", msg)
 			}
 			continue
 		}
-		stamp := fmt.Appendf(nil, "%q", ev.Timestamp.Format("2006-01-02T15:04:05.000Z")) // may differ (D-09)
 		if !bytes.Contains(msg, stamp) || ev.Timestamp.Before(last[ev.SessionID]) {
 			f.broken = fmt.Errorf("%s came after the stamp %v", msg, last[ev.SessionID])
 		}
-		last[ev.SessionID], seen[ev.EventID] = ev.Timestamp, maphash.Bytes(sums, msg)
-		n := hearing{id: ev.EventID, sum: maphash.Bytes(sums, bytes.Replace(msg, stamp, nil, 1)), critical: ev.Critical(), state: ev.Type() == aaep.TypeStateChanged}
+		last[ev.SessionID], seen[ev.EventID] = ev.Timestamp, sum
+		n := hearing{id: ev.EventID, sum: sum, critical: ev.Critical(), state: ev.Type() == aaep.TypeStateChanged}
 		f.heard = append(f.heard, n)
 		if err := f.take(conn, ev); err != nil {
 			return err
