@@ -4,6 +4,7 @@
 # make fuzz     each fuzz target in turn, for FUZZTIME
 # make races    ten thousand questions, each answered by ten subscribers at once over sockets of their own
 # make kills    an agent killed a thousand times, and what it left behind looked at every time
+# make faults   ten minutes through proxies that hold up, split and cut what is sent (AAEP_FAULTS=1h for an hour)
 # make timing   how long the answer to a reply takes, after what is wrong with the reply
 # make eval     sentence boundaries against annotated text, where that is at hand
 # make wine     the tests that need no Unix, as Windows programs, under Wine
@@ -16,7 +17,7 @@ STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
 MODULES := transports/grpc producer/telemetry
 
-.PHONY: test lint bench fuzz races kills timing eval wine cover clean compiler
+.PHONY: test lint bench fuzz races kills faults timing eval wine cover clean compiler
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler
@@ -63,6 +64,9 @@ races:
 
 kills:
 	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^TestKill$$' -v ./producer/serve
+
+faults:
+	AAEP_LONG=1 go test -count=1 -timeout 0 -run '^(TestFaultRun|TestCutAtEveryByte)$$' -v ./producer/serve
 
 timing:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestReplyTiming$$' -v ./producer/serve

@@ -69,7 +69,10 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	}
 	// An event that was overtaken leaves with the stamp of the one before it, so that stamps never
 	// go backwards (D-09).
-	t := s.told[ev.SessionID]
+	t, known := s.told[ev.SessionID]
+	if !known {
+		t.stamp = s.stampOf(ev.SessionID)
+	}
 	if ev.Timestamp.Before(t.stamp) {
 		ev.Timestamp = t.stamp
 	}
@@ -77,6 +80,12 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	resumable := it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)
 	if !resumable { // whoever resumes before an event that is has not had it
 		t.note(it)
+	}
+	if ev.Type().Terminal() {
+		if len(s.ended) == maxEnded {
+			s.ended = slices.Delete(s.ended, 0, 1)
+		}
+		s.ended = append(s.ended, end{ev.SessionID, t.stamp})
 	}
 	if ev.Type().Terminal() || t.over && s.last(ev.SessionID) < 0 {
 		delete(s.told, ev.SessionID)
@@ -89,6 +98,26 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	}
 	shape.stamp, shape.critical, shape.verbosity = ev.Timestamp, ev.Urgency == aaep.UrgencyCritical, ev.Verbosity
 	return Out{Event: &ev, Resumable: resumable, Shape: shape}
+}
+
+// end is a session that has ended, and the stamp that its end left with: whoever resumes before that goes on with no
+// earlier one.
+type end struct {
+	session string
+	stamp   time.Time
+}
+
+// maxEnded is how many sessions may end while a link is broken before their stamps are forgotten.
+const maxEnded = 16
+
+// stampOf returns the last stamp of a session that has ended.
+func (s *Shaper) stampOf(session string) (stamp time.Time) {
+	for _, e := range s.ended {
+		if e.session == session {
+			stamp = e.stamp
+		}
+	}
+	return stamp
 }
 
 func (s *Shaper) holdsBefore(after mark) bool {

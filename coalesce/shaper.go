@@ -53,20 +53,20 @@ type Stats struct {
 
 // A Shaper makes the stream of one subscription. It is not safe for concurrent use.
 type Shaper struct {
-	terms   handshake.Terms
-	wanted  func(*aaep.Event) bool
-	cut     aaep.Boundary
-	choice  choice // of language
-	id      func(pos uint64, offset int) string
-	budget  *Budget
-	urgent  []*item
-	queue   []*item
-	streams []*stream
-	told    map[string]telling // by session
-	resume  uint64             // the place of the newest resumable event
-	quiet   time.Time          // until then only what is critical leaves
-	stats   Stats
-	spent   bool // the last Pop spent a token
+	terms         handshake.Terms
+	wanted        func(*aaep.Event) bool
+	cut           aaep.Boundary
+	choice        choice // of language
+	id            func(pos uint64, offset int) string
+	budget        *Budget
+	urgent, queue []*item
+	streams       []*stream
+	told          map[string]telling // by session
+	ended         []end              // the newest maxEnded sessions whose end has left
+	resume        uint64             // the place of the newest resumable event
+	quiet         time.Time          // until then only what is critical leaves
+	stats         Stats
+	spent         bool // the last Pop spent a token
 }
 
 // mark is a place in the log: after the first offset bytes of the chunk at pos, or, where whole, after

@@ -159,3 +159,33 @@ func checkLatest(t *rapid.T, r *ride, union []departure) {
 		}
 	}
 }
+
+// A session that ended just before its listener resumed goes on with the stamps it had: after a catch-up, what is older
+// left with the catch-up's stamp, and does so again (D-09, INV-20, INV-21).
+func TestShaperResetEnded(t *testing.T) {
+	r := newRide(t, listener(sentence))
+	r.push(tool("1"), tool("2"), done())
+	r.s.Reset()
+	now := change(idle, thinking)
+	now.Timestamp = r.log[2].Timestamp.Add(time.Minute)
+	r.s.Push(r.now, Entry{Event: now})
+	r.pop()
+	for range 2 * maxEnded {
+		first := len(r.out)
+		for pos, ev := range r.log[:3] {
+			r.give(Entry{Pos: uint64(pos + 1), Event: ev})
+		}
+		for _, d := range r.out[first:] {
+			if !d.Event.Timestamp.Equal(now.Timestamp) {
+				t.Fatalf("%s left with %v after %v", line(d.Event), d.Event.Timestamp, now.Timestamp)
+			}
+		}
+		if len(r.out) != first+3 {
+			t.Fatalf("%d left, want 3", len(r.out)-first)
+		}
+		r.s.Reset()
+	}
+	if len(r.s.ended) > maxEnded {
+		t.Errorf("%d ended sessions are kept", len(r.s.ended))
+	}
+}

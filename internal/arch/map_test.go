@@ -160,6 +160,10 @@ var theMap = []folder{
 		why:    "what a producer says of itself is read by those who know no producer, and before there is a link",
 	},
 	{
+		path: "internal/faultproxy",
+		why:  "it hurts bytes and must not know which of them mean something",
+	},
+	{
 		path:   "producer",
 		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 
 	"github.com/aaep-go/aaep/transports"
@@ -31,6 +30,7 @@ type Conn struct {
 	principal string
 	in        chan []byte
 	out       chan write
+	used      chan write // holds one that has been written and whose result was taken, to be used again
 	closed    chan struct{}
 	ended     chan struct{} // nothing more comes in; why is set
 	broken    chan struct{} // nothing more goes out; failed is set
@@ -46,9 +46,12 @@ type write struct {
 	result chan error // holds one
 }
 
+// maxUsed is the largest message whose memory an idle Conn keeps.
+const maxUsed = 4 << 10
+
 // New returns the Conn over frames of a peer that principal names, or "". Close ends its goroutines.
 func New(frames Frames, principal string) *Conn {
-	c := &Conn{frames: frames, principal: principal, in: make(chan []byte), out: make(chan write),
+	c := &Conn{frames: frames, principal: principal, in: make(chan []byte), out: make(chan write), used: make(chan write, 1),
 		closed: make(chan struct{}), ended: make(chan struct{}), broken: make(chan struct{})}
 	c.running.Go(c.read)
 	c.running.Go(c.write)
@@ -133,7 +136,13 @@ func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w := write{msg: slices.Clone(msg), result: make(chan error, 1)} // a cancelled Send must not go on reading msg
+	var w write
+	select {
+	case w = <-c.used:
+	default:
+		w.result = make(chan error, 1)
+	}
+	w.msg = append(w.msg[:0], msg...) // a cancelled Send must not go on reading msg
 	select {
 	case c.out <- w:
 	case <-c.closed:
@@ -145,6 +154,12 @@ func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	}
 	select {
 	case err := <-w.result:
+		if cap(w.msg) <= maxUsed {
+			select {
+			case c.used <- w:
+			default:
+			}
+		}
 		return c.gone(err)
 	case <-ctx.Done():
 		select {
@@ -182,7 +197,7 @@ func (c *Conn) isClosed() bool {
 func (c *Conn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
-		c.cause = c.frames.Close()
+		c.running.Go(func() { c.cause = c.frames.Close() }) // which takes a while: whoever closes meanwhile waits below
 	})
 	c.running.Wait()
 	return c.cause

@@ -2,177 +2,201 @@ package serve_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	gorilla "github.com/gorilla/websocket"
+
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/transports/ipc"
+	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// BenchmarkDelivery measures what one event costs from the agent's call to the listener's socket, over
-// Server-Sent Events on loopback, against a handler that only writes frames that are encoded already.
-// One operation is one delivery to one listener; p99 is from the call to the receipt. "single" sends one event
-// and waits until all have it, "burst" sends 32.
-func BenchmarkDelivery(b *testing.B) {
-	for _, listeners := range []int{1, 100} {
-		for _, burst := range []int{1, 32} {
-			load := map[int]string{1: "single", 32: "burst"}[burst]
-			b.Run(fmt.Sprintf("aaep/%s/listeners=%d", load, listeners), func(b *testing.B) {
-				measure(b, listeners, burst, startAAEP)
-			})
-			b.Run(fmt.Sprintf("floor/%s/listeners=%d", load, listeners), func(b *testing.B) {
-				measure(b, listeners, burst, startFloor)
-			})
-		}
-	}
-}
-
-// A target is what is measured: emit sends the event with number n, below numbers, to all listeners; open opens
-// one listener's stream.
-type target struct {
-	emit func(n int)
-	open func() net.Conn
-}
-
-// numbers is how many events are told apart. A burst is shorter.
-const numbers = 1024
-
-// receipt is an event that has come.
-type receipt struct {
-	n  int
-	at time.Time
-}
-
-func measure(b *testing.B, listeners, burst int, start func(*testing.B) target) {
-	t := start(b)
-	received := make(chan receipt, listeners*burst)
-	for range listeners {
-		conn := t.open()
-		defer conn.Close()
-		go read(conn, received)
-	}
-	sent := make([]time.Time, numbers)
-	delays := make([]time.Duration, 0, b.N+listeners*burst)
-	number := 0
-	b.ReportAllocs()
-	b.ResetTimer()
-	for len(delays) < b.N {
-		for range burst {
-			sent[number] = time.Now()
-			t.emit(number)
-			number = (number + 1) % numbers
-		}
-		for range listeners * burst {
-			r := <-received
-			delays = append(delays, r.at.Sub(sent[r.n]))
-		}
-	}
-	b.StopTimer()
-	slices.Sort(delays)
-	b.ReportMetric(float64(delays[len(delays)*99/100].Microseconds()), "p99-µs")
-	b.ReportMetric(float64(len(delays))/b.Elapsed().Seconds(), "deliveries/s")
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(len(delays)), "ns/op") // the last burst may go past b.N
-}
-
-var numbered = []byte(`"summary_normal":"Event `)
-
-// read reports every event that arrives.
-func read(conn net.Conn, received chan<- receipt) {
-	r := bufio.NewReaderSize(conn, 64<<10)
-	for {
-		line, err := r.ReadSlice('\n')
-		if err != nil {
-			return
-		}
-		if _, rest, ok := bytes.Cut(line, numbered); ok {
-			digits, _, _ := bytes.Cut(rest, []byte("."))
-			if n, err := strconv.Atoi(string(digits)); err == nil {
-				received <- receipt{n, time.Now()}
+// BenchmarkWire measures what one event costs from the agent's call to the listener's socket, on every wire, beside two
+// that know only frames that are encoded already: "bare" is a handler with a channel and a goroutine for each listener,
+// "raw" one loop over the sockets, which writes what belongs together in one call. One operation is one delivery to one
+// listener. "single" sends one event and waits until all have it, "burst" sends 32. The listeners are another process:
+// bytes, allocations and cpu-ns are the server's alone; p50 and p99 are from the call to the receipt, idle-KiB is what the
+// heap and the stacks grew by for each listener.
+func BenchmarkWire(b *testing.B) {
+	servers := map[string]func(*testing.B, string, int) target{"aaep": startAAEP, "bare": startBare, "raw": startRaw}
+	for _, wire := range wireNames {
+		for _, listeners := range []int{1, 100, 1000} {
+			for _, burst := range []int{1, 32} {
+				for _, server := range []string{"raw", "bare", "aaep"} {
+					load := map[int]string{1: "single", 32: "burst"}[burst]
+					b.Run(fmt.Sprintf("%s/listeners=%d/%s/%s", wire, listeners, load, server), func(b *testing.B) {
+						measure(b, wire, server, listeners, burst, servers[server])
+					})
+				}
 			}
 		}
 	}
 }
 
-func startAAEP(b *testing.B) target {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}})
-	if err != nil {
-		b.Fatal(err)
+// A target is what is measured.
+type target struct {
+	addr string
+	emit func(events int) // sends so many to all
+	here func() int       // how many listeners there are
+}
+
+func measure(b *testing.B, wire, server string, listeners, burst int, start func(*testing.B, string, int) target) {
+	t := start(b, wire, listeners)
+	before := atRest()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childVariable+"="+fmt.Sprint("reader ", wire, " ", server, " ", t.addr, " ", listeners, " ", burst))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	check(b, err)
+	out, err := cmd.StdoutPipe()
+	check(b, err)
+	check(b, cmd.Start())
+	defer cmd.Wait()
+	defer in.Close()
+	says := bufio.NewScanner(out)
+	if !says.Scan() || says.Text() != "ready" {
+		b.Fatalf("the reader says %q", says.Text())
 	}
+	eventually(b, "all are there", func() bool { return t.here() == listeners })
+	idle := atRest() - before
+	round := func() {
+		t.emit(burst)
+		if !says.Scan() {
+			b.Fatal("the reader is gone")
+		}
+	}
+	for range 3 {
+		round()
+	}
+	cpu := cpuTime()
+	b.ReportAllocs()
+	b.ResetTimer()
+	n := 0
+	for ; n < b.N; n += listeners * burst {
+		round()
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(cpuTime()-cpu)/float64(n), "cpu-ns")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/op") // the last round may go past b.N
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "deliveries/s")
+	b.ReportMetric(float64(idle)/1024/float64(listeners), "idle-KiB")
+	in.Close()
+	for says.Scan() {
+		for _, field := range strings.Fields(says.Text()) {
+			name, value, _ := strings.Cut(field, "=")
+			if v, err := strconv.ParseFloat(value, 64); err == nil {
+				b.ReportMetric(v, name)
+			}
+		}
+	}
+}
+
+// atRest is what is in use when nothing happens.
+func atRest() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+func listenOn(b *testing.B, wire string) net.Listener {
+	network, addr := "tcp", "127.0.0.1:0"
+	if wire == "ipc" {
+		network, addr = "unix", filepath.Join(b.TempDir(), "s")
+	}
+	ln, err := net.Listen(network, addr)
+	check(b, err)
+	b.Cleanup(func() { ln.Close() })
+	return ln
+}
+
+func startAAEP(b *testing.B, wire string, listeners int) target {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}, MaxSubscriptions: 2 * listeners, MaxRequestsPerSecond: -1})
+	check(b, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
+	socket, err := ipc.Listen(filepath.Join(b.TempDir(), "aaep", "s"), nil)
+	check(b, err)
 	var serving sync.WaitGroup
 	serving.Go(func() { serve.Serve(context.Background(), ln, p) })
+	serving.Go(func() { p.Serve(context.Background(), socket) })
 	s, err := p.StartSession(context.Background(), aaep.Say("Measuring."))
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	b.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		p.Shutdown(ctx)
 		serving.Wait()
 	})
-	return target{
-		emit: func(n int) {
-			text := aaep.Say("Event " + strconv.Itoa(n) + ".")
-			if err := s.Progress(text, aaep.Progress{Step: int64(n + 1)}, 0); err != nil {
-				panic(err)
+	addr := ln.Addr().String()
+	if wire == "ipc" {
+		addr = socket.Addr()
+	}
+	step := int64(0)
+	return target{addr: addr,
+		emit: func(events int) {
+			for range events {
+				step++
+				text := aaep.Say("Event " + strconv.FormatInt(time.Now().UnixNano(), 10) + ".")
+				if err := s.Progress(text, aaep.Progress{Step: step}, 0); err != nil {
+					panic(err)
+				}
 			}
 		},
-		open: func() net.Conn {
-			body := `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"bench","capabilities":{}}`
-			resp, err := http.Post("http://"+ln.Addr().String()+"/aaep/v1/subscriptions", "application/json", bytes.NewReader([]byte(body)))
-			if err != nil {
-				b.Fatal(err)
+		here: func() (n int) {
+			for _, sub := range p.Subscriptions() {
+				if sub.Connected {
+					n++
+				}
 			}
-			resp.Body.Close()
-			return openStream(b, ln.Addr(), resp.Header.Get("Location"))
+			return n
 		},
 	}
 }
 
-func openStream(b *testing.B, addr net.Addr, path string) net.Conn {
-	conn, err := net.Dial("tcp", addr.String())
-	if err != nil {
-		b.Fatal(err)
+// frameOf is an event as long as a real one, as the wire wants it.
+func frameOf(wire string) []byte {
+	msg := fmt.Sprintf(`{"pad":"%0420d","summary_normal":"Event %d."}`, 0, time.Now().UnixNano())
+	switch wire {
+	case "sse":
+		return []byte("event: aaep.event\nid: evt_0123456789abcdef0123456789abcdef\ndata: " + msg + "\n\n")
+	case "websocket":
+		return append(binary.BigEndian.AppendUint16([]byte{frameText, 126}, uint16(len(msg))), msg...)
 	}
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n", path, addr)
-	// Wait for the headers, so that every event sent from now on arrives.
-	for line := []byte{}; !bytes.HasSuffix(line, []byte("\r\n\r\n")); {
-		var one [1]byte
-		if _, err := conn.Read(one[:]); err != nil {
-			b.Fatal(err)
-		}
-		line = append(line, one[0])
-	}
-	return conn
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...)
 }
 
-// startFloor is the least a server can do: a channel for each listener, and frames that are encoded already.
-func startFloor(b *testing.B) target {
+// startBare is a plain handler: a channel for each listener.
+func startBare(b *testing.B, wire string, _ int) target {
 	var mu sync.Mutex
 	var streams []chan []byte
-	joined := make(chan struct{}, 1)
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	join := func() chan []byte {
 		frames := make(chan []byte, 64)
-		w.Header().Set("Content-Type", "text/event-stream")
+		mu.Lock()
+		defer mu.Unlock()
+		streams = append(streams, frames)
+		return frames
+	}
+	ln := startPlain(b, wire, func(w http.ResponseWriter, r *http.Request) {
 		flush := http.NewResponseController(w)
 		flush.Flush()
-		mu.Lock()
-		streams = append(streams, frames)
-		mu.Unlock()
-		joined <- struct{}{}
+		frames := join()
 		for {
 			select {
 			case f := <-frames:
@@ -182,28 +206,96 @@ func startFloor(b *testing.B) target {
 				return
 			}
 		}
+	}, func(conn net.Conn) {
+		frames := join()
+		for f := range frames {
+			if _, err := conn.Write(f); err != nil {
+				return
+			}
+		}
 	})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	srv := &http.Server{Handler: handler}
-	go srv.Serve(ln)
-	b.Cleanup(func() { srv.Close() })
-	frames := make([][]byte, numbers) // as long as a real event
-	for i := range frames {
-		frames[i] = []byte(fmt.Sprintf("event: aaep.event\nid: evt_0123456789abcdef0123456789abcdef\ndata: {\"pad\":\"%0450d\",\"summary_normal\":\"Event %d.\"}\n\n", 0, i))
-	}
-	return target{
-		emit: func(n int) {
-			for _, s := range streams {
-				s <- frames[n]
+	b.Cleanup(func() {
+		for _, s := range streams {
+			close(s)
+		}
+	})
+	return target{addr: ln.Addr().String(),
+		emit: func(events int) {
+			for range events {
+				f := frameOf(wire)
+				for _, s := range streams {
+					s <- f
+				}
 			}
 		},
-		open: func() net.Conn {
-			conn := openStream(b, ln.Addr(), "/")
-			<-joined
-			return conn
-		},
+		here: func() int { mu.Lock(); defer mu.Unlock(); return len(streams) },
 	}
+}
+
+// startRaw writes to one socket after the other.
+func startRaw(b *testing.B, wire string, _ int) target {
+	var mu sync.Mutex
+	var conns []net.Conn
+	over := make(chan struct{})
+	join := func(conn net.Conn) {
+		mu.Lock()
+		conns = append(conns, conn)
+		mu.Unlock()
+		<-over
+	}
+	b.Cleanup(func() { close(over) })
+	ln := startPlain(b, wire, func(w http.ResponseWriter, _ *http.Request) {
+		http.NewResponseController(w).Flush()
+		conn, buf, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer conn.Close()
+		buf.Flush()
+		join(conn)
+	}, join)
+	return target{addr: ln.Addr().String(),
+		emit: func(events int) {
+			var all []byte
+			for range events {
+				all = append(all, frameOf(wire)...)
+			}
+			for _, c := range conns {
+				if _, err := c.Write(all); err != nil {
+					panic(err)
+				}
+			}
+		},
+		here: func() int { mu.Lock(); defer mu.Unlock(); return len(conns) },
+	}
+}
+
+// startPlain hands each listener to one of two functions.
+func startPlain(b *testing.B, wire string, stream http.HandlerFunc, link func(net.Conn)) net.Listener {
+	ln := listenOn(b, wire)
+	if wire == "ipc" {
+		go func() {
+			for {
+				conn, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				go func() { defer conn.Close(); link(conn) }()
+			}
+		}()
+		return ln
+	}
+	srv := &http.Server{Handler: stream}
+	if wire == "websocket" {
+		up := gorilla.Upgrader{Subprotocols: []string{websocket.Subprotocol}}
+		srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if ws, err := up.Upgrade(w, r, nil); err == nil {
+				defer ws.Close()
+				link(ws.NetConn())
+			}
+		})
+	}
+	go srv.Serve(ln)
+	b.Cleanup(func() { srv.Close() })
+	return ln
 }

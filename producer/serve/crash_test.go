@@ -36,6 +36,10 @@ func child(what string) {
 	switch args[0] {
 	case "agent": // with its listener in the same process, or over a socket
 		agent(args[1], args[2], args[3] == "sse")
+	case "flood":
+		flood(args[1], args[2])
+	case "reader":
+		readers(args[1], args[2], args[3], args[4], args[5])
 	case "listener":
 		conn, err := sse.Dialer{URL: "http://" + args[3]}.Dial(context.Background())
 		if err == nil {

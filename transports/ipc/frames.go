@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -45,7 +46,7 @@ type frames struct {
 }
 
 func newFrames(conn stream, framing int32) *frames {
-	f := &frames{conn: conn, r: bufio.NewReaderSize(conn, 16<<10), first: make([]byte, 4), ended: make(chan struct{})}
+	f := &frames{conn: conn, r: bufio.NewReaderSize(conn, 4<<10), first: make([]byte, 4), ended: make(chan struct{})}
 	f.framing.Store(framing)
 	return f
 }
@@ -71,6 +72,9 @@ func (f *frames) read() ([]byte, error) {
 			is = lengths
 		}
 		if was := f.framing.Load(); was == unknown {
+			if is == lines && !strings.ContainsRune("{ \t\r\n", rune(b)) { // or the line's end might never come (D-69)
+				return nil, fmt.Errorf("ipc: the peer's first byte is %#02x; a length begins with 0x00, a line of JSON with {", b)
+			}
 			f.framing.Store(is)
 		} else if was != is {
 			return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", b)

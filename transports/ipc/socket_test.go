@@ -91,6 +91,8 @@ func TestBadFrames(t *testing.T) {
 		"torn line":         {"{\"a\":1", "unexpected EOF"},
 		"changed to lines":  {length(2, "{}") + "{}\n", "framing"},
 		"changed to length": {"{}\n" + length(2, "{}"), "framing"},
+		"another length":    {"\xff\xff\xff\xff{}", "first byte"},
+		"another protocol":  {"GET / HTTP/1.1", "first byte"},
 		"endless line":      {strings.Repeat("{", transports.MaxMessage+10), "1 MiB"},
 	} {
 		l := start(t)

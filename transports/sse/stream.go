@@ -18,9 +18,13 @@ type stream struct {
 	last   string
 	trace  *trace // nil after a handshake
 	writes chan write
+	used   chan write // holds one whose frame has been written and whose result taken, to be used again
 	done   chan struct{}
 	once   sync.Once
 }
+
+// maxUsed is the largest frame whose memory an idle stream keeps.
+const maxUsed = 4 << 10
 
 type write struct {
 	frame  []byte
@@ -55,7 +59,13 @@ func (st *stream) SendEvent(ctx context.Context, event []byte, eventID string, r
 		name = ""
 		st.trace.note(event, eventID) // before the write: the reply may be fast
 	}
-	wr := write{appendFrame(make([]byte, 0, len(event)+len(eventID)+len(name)+32), event, name, eventID), make(chan error, 1)}
+	var wr write
+	select {
+	case wr = <-st.used:
+	default:
+		wr = write{make([]byte, 0, len(event)+len(eventID)+len(name)+32), make(chan error, 1)}
+	}
+	wr.frame = appendFrame(wr.frame[:0], event, name, eventID)
 	select {
 	case st.writes <- wr:
 	case <-st.done:
@@ -65,6 +75,12 @@ func (st *stream) SendEvent(ctx context.Context, event []byte, eventID string, r
 	}
 	select {
 	case err := <-wr.result:
+		if cap(wr.frame) <= maxUsed {
+			select {
+			case st.used <- wr:
+			default:
+			}
+		}
 		return err
 	case <-st.done:
 		select {
@@ -135,7 +151,7 @@ func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 	if last == "" { // a page cannot set the header on an EventSource that it makes itself
 		last = r.URL.Query().Get("last_event_id")
 	}
-	return &stream{last: last, writes: make(chan write), done: make(chan struct{})}
+	return &stream{last: last, writes: make(chan write), used: make(chan write, 1), done: make(chan struct{})}
 }
 
 // follow serves st as the link's stream until it is lost, replaced or closed. It reports false, having written

@@ -1,0 +1,266 @@
+// Package faultproxy stands between two ends of a stream and does to their bytes what bad networks do: it buffers, delays,
+// splits, joins and cuts them. Everything it does to a connection follows from the connection's number and the plan, so a
+// failure can be had again from its seed. It is for tests; nothing that users compile imports it.
+package faultproxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// End is how a connection ends.
+type End int
+
+const (
+	Never End = iota // as its two ends wish
+	Close            // each side is told that the other has finished
+	Reset            // each side is told that the connection is lost
+	Stall            // nobody is told anything, and nothing moves any more
+)
+
+// Line is what happens to one direction of a connection. The zero Line hands on every byte at once.
+type Line struct {
+	End   End
+	After int           // so many bytes have been handed on in this direction when the connection ends
+	Stall time.Duration // a stalled connection is reset after so long; zero is when the Proxy is closed
+	// Next says, piece by piece, how long the bytes are left to pile up and how many of them, at most, go on in one
+	// write. Nil is at once and 32 KiB.
+	Next func() (wait time.Duration, most int)
+}
+
+// Plan says what happens to the connection with number n, counted from zero: to what is sent up to the target, and to what
+// comes down from it. It is called by one goroutine.
+type Plan func(n int) (up, down Line)
+
+// Proxy is a running proxy.
+type Proxy struct {
+	ln     net.Listener
+	dial   func() (net.Conn, error)
+	plan   Plan
+	closed chan struct{}
+	all    sync.WaitGroup
+
+	mu    sync.Mutex
+	links map[*link]bool
+	ends  map[End]int
+}
+
+// lingers is how long two ends that were told of a close have to leave.
+const lingers = time.Second
+
+// New hands on what is accepted from ln to a connection of its own that dial makes. The Proxy closes ln.
+func New(ln net.Listener, dial func() (net.Conn, error), plan Plan) *Proxy {
+	p := &Proxy{ln: ln, dial: dial, plan: plan, closed: make(chan struct{}), links: map[*link]bool{}, ends: map[End]int{}}
+	p.all.Go(p.accept)
+	return p
+}
+
+// Addr is where the Proxy listens.
+func (p *Proxy) Addr() net.Addr { return p.ln.Addr() }
+
+// Ends returns how many connections the plan has ended in each way.
+func (p *Proxy) Ends() map[End]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ends := map[End]int{}
+	for e, n := range p.ends {
+		ends[e] = n
+	}
+	return ends
+}
+
+// Cut resets every connection there is.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.reset()
+	}
+}
+
+// Close ends every connection and waits until nothing of the Proxy is left.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	select {
+	case <-p.closed:
+	default:
+		close(p.closed)
+	}
+	for l := range p.links {
+		l.close()
+	}
+	p.mu.Unlock()
+	err := p.ln.Close()
+	p.all.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (p *Proxy) accept() {
+	for n := 0; ; n++ {
+		c, err := p.ln.Accept()
+		if err != nil {
+			return
+		}
+		up, down := p.plan(n)
+		p.all.Go(func() { p.serve(c, up, down) })
+	}
+}
+
+func (p *Proxy) serve(subscriber net.Conn, up, down Line) {
+	target, err := p.dial()
+	if err != nil {
+		subscriber.Close()
+		return
+	}
+	l := &link{a: subscriber, b: target, gone: make(chan struct{}), stalled: make(chan struct{})}
+	p.mu.Lock()
+	select {
+	case <-p.closed:
+		l.close()
+	default:
+		p.links[l] = true
+	}
+	p.mu.Unlock()
+	var both sync.WaitGroup
+	both.Go(func() { p.pump(l, subscriber, target, up) })
+	both.Go(func() { p.pump(l, target, subscriber, down) })
+	both.Wait()
+	l.close()
+	p.mu.Lock()
+	delete(p.links, l)
+	p.mu.Unlock()
+}
+
+// link is one connection through the Proxy.
+type link struct {
+	a, b    net.Conn
+	gone    chan struct{} // closed with both of them
+	stalled chan struct{} // closed when nothing is to move any more
+	end     sync.Once     // the plan's
+	closing sync.Once
+}
+
+func (l *link) close() {
+	l.closing.Do(func() {
+		close(l.gone)
+		l.a.Close()
+		l.b.Close()
+	})
+}
+
+// reset closes both so that whoever is there sees a loss, where the kind of connection knows the difference.
+func (l *link) reset() {
+	for _, c := range []net.Conn{l.a, l.b} {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			tcp.SetLinger(0)
+		}
+	}
+	l.close()
+}
+
+// finish tells c that no more will come; it reports false if that can only be said by closing it.
+func finish(c net.Conn) bool {
+	half, ok := c.(interface{ CloseWrite() error })
+	return ok && half.CloseWrite() == nil
+}
+
+// sleep reports false once the link is gone.
+func (l *link) sleep(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-l.gone:
+		return false
+	}
+}
+
+// pump hands on one direction until its plan, or one of the ends, ends it.
+func (p *Proxy) pump(l *link, from, to net.Conn, line Line) {
+	buf := make([]byte, 32<<10)
+	for left := line.After; ; {
+		if line.End != Never && left == 0 {
+			p.finish(l, line)
+			return
+		}
+		wait, most := time.Duration(0), len(buf)
+		if line.Next != nil {
+			wait, most = line.Next()
+		}
+		if !l.sleep(wait) {
+			return
+		}
+		most = min(max(most, 1), len(buf))
+		if line.End != Never {
+			most = min(most, left)
+		}
+		n, err := from.Read(buf[:most])
+		select {
+		case <-l.stalled: // the other direction's doing
+			<-l.gone
+			return
+		default:
+		}
+		if n > 0 {
+			left -= n
+			if _, err := to.Write(buf[:n]); err != nil {
+				l.reset()
+				return
+			}
+		}
+		switch {
+		case err == nil:
+		case err == io.EOF && finish(to): // the other half goes on
+			return
+		case err == io.EOF:
+			l.close()
+			return
+		default:
+			l.reset()
+			return
+		}
+	}
+}
+
+// finish ends the link as the line says, unless the other direction has ended it.
+func (p *Proxy) finish(l *link, line Line) {
+	l.end.Do(func() {
+		if line.End == Stall {
+			close(l.stalled)
+		}
+		p.mu.Lock()
+		p.ends[line.End]++
+		p.mu.Unlock()
+		switch line.End {
+		case Close:
+			if finish(l.a) && finish(l.b) { // and whatever they still say is read, or they would see a loss
+				var both sync.WaitGroup
+				stop := time.AfterFunc(lingers, l.close)
+				both.Go(func() { io.Copy(io.Discard, l.a) })
+				both.Go(func() { io.Copy(io.Discard, l.b) })
+				both.Wait()
+				stop.Stop()
+			}
+			l.close()
+		case Reset:
+			l.reset()
+		case Stall:
+			if line.Stall > 0 {
+				l.sleep(line.Stall)
+				l.reset()
+			} else {
+				<-l.gone
+			}
+		}
+	})
+}

@@ -1,0 +1,357 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// A follower follows one wire by hand: it comes back at once, so that it meets many faults, and writes down exactly what
+// it heard, and when it had to subscribe anew.
+type follower struct {
+	last, name  string // session, and who this is
+	dialer      transports.Dialer
+	deeds       *deeds
+	direct      bool // no proxy is in between
+	ctx         context.Context
+	cancel      context.CancelFunc
+	over        chan error
+	replies     sync.WaitGroup
+	generations atomic.Int64
+	reopened    int
+	twice       int
+	id          string       // of the subscription
+	lost        error        // why the one before ended
+	broken      error        // what should not have come
+	step        atomic.Int64 // of the background session's progress
+
+	heard  []hearing
+	delays []time.Duration  // of a direct one
+	texts  map[string]*text // of a direct one
+}
+
+// hearing is one event that was heard. An empty id says that here the subscription began anew; or, with state, that its
+// stream was opened again.
+type hearing struct {
+	id       string
+	sum      uint64
+	critical bool
+	state    bool
+}
+
+var sums = maphash.MakeSeed()
+
+func newFollower(last, name string, d transports.Dialer, deeds *deeds, direct bool) *follower {
+	f := &follower{last: last, name: name, dialer: d, deeds: deeds, direct: direct, over: make(chan error, 1), texts: map[string]*text{}}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	go func() { f.over <- f.follow() }()
+	return f
+}
+
+func (f *follower) stop() { f.cancel(); f.replies.Wait() }
+
+var errDone = errors.New("the last session is over")
+
+func (f *follower) follow() error {
+	for {
+		conn, err := f.subscribe()
+		if err == nil {
+			f.heard = append(f.heard, hearing{})
+			f.generations.Add(1)
+			err = f.read(conn)
+		}
+		if conn != nil {
+			conn.Close()
+		}
+		if err == errDone {
+			return nil
+		}
+		if f.ctx.Err() != nil {
+			return f.ctx.Err()
+		}
+		if f.generations.Load() > 0 {
+			f.lost = err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (f *follower) subscribe() (transports.Conn, error) {
+	ctx, cancel := context.WithTimeout(f.ctx, 5*time.Second)
+	defer cancel()
+	conn, err := f.dialer.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	msg, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "follower", Capabilities: everything})
+	if err == nil {
+		err = conn.Send(ctx, msg)
+	}
+	if err == nil {
+		msg, err = conn.Receive(ctx)
+	}
+	if err == nil {
+		var acc *aaep.SubscriptionAccepted
+		if acc, err = accepted(msg); err == nil {
+			f.id = acc.SubscriptionID
+		}
+	}
+	return conn, err
+}
+
+func accepted(msg []byte) (*aaep.SubscriptionAccepted, error) {
+	m, err := aaep.Decode(msg)
+	if acc, ok := m.(*aaep.SubscriptionAccepted); ok {
+		return acc, err
+	}
+	return nil, fmt.Errorf("the answer is %s (%v)", msg, err)
+}
+
+func (f *follower) read(conn transports.Conn) error {
+	seen, last := map[string]uint64{}, map[string]time.Time{}
+	for {
+		msg, err := conn.Receive(f.ctx)
+		if err != nil {
+			if err = f.reopen(conn, err); err != nil {
+				return err
+			}
+			continue
+		}
+		m, err := aaep.Decode(msg)
+		if err != nil {
+			return fmt.Errorf("%s: %w in %s", f.name, err, msg)
+		}
+		ev, isEvent := m.(*aaep.Event)
+		if !isEvent {
+			return fmt.Errorf("%s: %s", f.name, msg)
+		}
+		// The stamp may differ, for no session's goes back: not to what others heard, nor when a critical event that had
+		// left comes again after those that it had overtaken (D-09).
+		stamp := fmt.Appendf(nil, "%q", ev.Timestamp.Format("2006-01-02T15:04:05.000Z"))
+		sum := maphash.Bytes(sums, bytes.Replace(msg, stamp, nil, 1))
+		if before, again := seen[ev.EventID]; again {
+			if f.twice++; before != sum {
+				f.broken = fmt.Errorf("%s came before with other bytes", msg)
+			}
+			continue
+		}
+		if !bytes.Contains(msg, stamp) || ev.Timestamp.Before(last[ev.SessionID]) {
+			f.broken = fmt.Errorf("%s came after the stamp %v", msg, last[ev.SessionID])
+		}
+		last[ev.SessionID], seen[ev.EventID] = ev.Timestamp, sum
+		n := hearing{id: ev.EventID, sum: sum, critical: ev.Critical(), state: ev.Type() == aaep.TypeStateChanged}
+		f.heard = append(f.heard, n)
+		if err := f.take(conn, ev); err != nil {
+			return err
+		}
+	}
+}
+
+// reopen mends a stream that can be mended.
+func (f *follower) reopen(conn transports.Conn, err error) error {
+	r, ok := conn.(transports.Reopener)
+	for ok && errors.Is(err, transports.ErrInterrupted) && f.ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(f.ctx, 5*time.Second)
+		err = r.Reopen(ctx)
+		cancel()
+		if err == nil {
+			f.reopened++
+			f.heard = append(f.heard, hearing{state: true})
+			return nil
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return err
+}
+
+func (f *follower) take(conn transports.Conn, ev *aaep.Event) error {
+	switch p := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		says, any := f.deeds.decide(p.Action, f.direct)
+		if !any {
+			return nil
+		}
+		msg, err := aaep.Encode(&aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: says, SubscriptionID: f.id, Timestamp: time.Now()})
+		if err != nil {
+			return err
+		}
+		f.replies.Go(func() { // an unknown fate is answered with the same bytes
+			ctx, cancel := context.WithTimeout(f.ctx, 2*time.Second)
+			defer cancel()
+			for range 3 {
+				if conn.Send(ctx, msg) == nil {
+					return
+				}
+			}
+		})
+	case *aaep.OutputStreaming:
+		if !f.direct {
+			return nil
+		}
+		heard := f.texts[p.OutputID]
+		if heard == nil {
+			heard = new(text)
+			f.texts[p.OutputID] = heard
+		}
+		heard.add(p)
+		for word := range strings.FieldsSeq(p.Chunk) {
+			if at, err := strconv.ParseInt(strings.TrimPrefix(word, "t"), 10, 64); err == nil {
+				f.delays = append(f.delays, time.Since(time.Unix(0, at)))
+			}
+		}
+	case *aaep.ProgressUpdated:
+		f.step.Store(p.Progress.Step)
+	case *aaep.SessionCompleted:
+		if ev.SessionID == f.last {
+			return errDone
+		}
+	}
+	return nil
+}
+
+// text is an output, put together of its chunks.
+type text struct {
+	strings.Builder
+	first   int64 // where it begins, which is not zero for those who could not say where to go on (D-65)
+	next    int64
+	ended   int
+	problem string
+}
+
+func (x *text) add(p *aaep.OutputStreaming) {
+	if x.Len() == 0 && x.next == 0 {
+		x.first = p.Position
+	}
+	if p.Position != x.next && x.problem == "" {
+		x.problem = fmt.Sprintf("a chunk is at %d, want %d", p.Position, x.next)
+	}
+	x.WriteString(p.Chunk)
+	x.next = p.Position + int64(utf8.RuneCountInString(p.Chunk))
+	if p.Complete {
+		x.ended++
+	}
+}
+
+func (x *text) trouble() string {
+	if x == nil {
+		return "nothing came"
+	}
+	return fmt.Sprintf("%s, %d ends", x.problem, x.ended)
+}
+
+// judge compares what everybody heard with what the first one heard, who has no proxy.
+func judge(t *testing.T, followers []*follower) {
+	t.Helper()
+	first := followers[0]
+	heard := map[string]int{} // by so many who have no proxy
+	for _, f := range followers {
+		for _, n := range f.heard {
+			if f.direct {
+				heard[n.id]++
+			}
+		}
+	}
+	whole := map[string]int{} // of each event: where it is among those that are not critical, or -1
+	sum := map[string]hearing{}
+	var order []string
+	for _, n := range first.heard {
+		switch {
+		case n.id == "" || heard[n.id] == 1: // what it was told first is for it alone
+			continue
+		case n.critical:
+			whole[n.id] = -1
+		default:
+			whole[n.id], order = len(order), append(order, n.id)
+		}
+		sum[n.id] = n
+	}
+	for id, x := range first.texts {
+		if x.problem != "" || x.ended != 1 || strings.Count(x.String(), "👩🏽‍🌾") != 30 {
+			t.Errorf("the text %s is %.80q: %s", id, x, x.trouble())
+		}
+	}
+	for _, f := range followers {
+		if err := f.compare(whole, sum, len(order)); err != nil {
+			t.Errorf("%s: %v; it was lost because of %v", f.name, err, f.lost)
+		}
+		if f.direct {
+			slices.Sort(f.delays)
+			if f.generations.Load() != 1 || len(f.delays) == 0 || f.delays[len(f.delays)-1] > 5*time.Second {
+				t.Errorf("%s was disturbed: subscribed %d times, the slowest of %d took %v", f.name, f.generations.Load(), len(f.delays), f.delays[max(len(f.delays)-1, 0)])
+			}
+			t.Logf("%s: %d events, p50 %v, p99 %v, most %v", f.name, len(f.heard)-1, f.delays[len(f.delays)/2], f.delays[len(f.delays)*99/100], f.delays[len(f.delays)-1])
+		} else {
+			t.Logf("%s: %d events, subscribed %d times, resumed %d times, %d came twice", f.name, len(f.heard), f.generations.Load(), f.reopened, f.twice)
+		}
+	}
+}
+
+// compare: between two gaps nothing is missing, nothing is twice, nothing is out of order and every byte is the same; and
+// after a gap the state of things comes first. A critical event may overtake others, but is not lost either.
+func (f *follower) compare(whole map[string]int, sum map[string]hearing, all int) error {
+	if f.broken != nil {
+		return f.broken
+	}
+	gaps, at, late := 0, -1, false
+	told := false // of the gap, since it was
+	var came = map[string]bool{}
+	reached := map[int]bool{} // what was heard of the others
+	for _, n := range f.heard {
+		pos, known := whole[n.id]
+		switch {
+		case n.id == "" && n.state: // who has heard nothing yet cannot say where to go on, and is told how things are (D-65)
+			if at < 0 {
+				late, told = true, false
+			}
+			continue
+		case n.id == "":
+			gaps, at, told = gaps+1, -1, false
+			clear(came)
+			continue
+		case came[n.id]:
+			return fmt.Errorf("%s came twice", n.id)
+		case !known && !n.state:
+			return fmt.Errorf("nobody else heard %s", n.id)
+		}
+		came[n.id] = true
+		switch {
+		case !known:
+			told = true
+		case sum[n.id].sum != n.sum:
+			return fmt.Errorf("%s has other bytes than elsewhere", n.id)
+		case pos < 0: // critical
+		case at < 0 && !told:
+			return fmt.Errorf("after gap %d came event %d, and nothing of the state before it", gaps, pos)
+		case at >= 0 && pos != at+1:
+			return fmt.Errorf("after event %d came %d", at, pos)
+		default:
+			at = pos
+			reached[pos] = true
+		}
+	}
+	if at != all-1 {
+		return fmt.Errorf("the last event was %d of %d", at, all)
+	}
+	if strings.HasPrefix(f.name, "sse") {
+		if gaps != 1 {
+			return fmt.Errorf("%d subscriptions, though the log held everything", gaps)
+		}
+		if len(reached) != all && !late {
+			return fmt.Errorf("%d of %d events", len(reached), all)
+		}
+	}
+	return nil
+}
