@@ -116,6 +116,11 @@ func Parse(data []byte) (*Manifest, error) {
 	if err := jsonv2.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("manifest: it cannot be read: %s", aaep.SafeText(err.Error()))
 	}
+	return f.read()
+}
+
+// read returns the manifest of a form that was filled in.
+func (f *form) read() (*Manifest, error) {
 	if f.Type != "" && f.Type != Type && f.Type != "https://aaep-protocol.org/types/producer.manifest" {
 		return nil, fmt.Errorf("manifest: its type is %q, want %s", aaep.SafeText(f.Type), Type)
 	}
