@@ -84,6 +84,9 @@ func (f *Fetched[T]) refresh(ctx context.Context) {
 	defer f.mu.Unlock()
 	switch {
 	case err == nil:
+		if f.read.IsZero() {
+			f.tried = time.Time{} // nobody has asked for anything that was not there
+		}
 		f.value, f.read, f.failed = value, time.Now(), nil
 	case f.read.IsZero():
 		f.failed = err
