@@ -15,18 +15,19 @@ import (
 // It compares skeletons, as Unicode's technical standard 39 does, with a small table of its own: the Cyrillic,
 // Greek, Armenian and Cherokee letters that pass for Latin ones, a few Latin ones that pass for others, digits and
 // punctuation. What is alike within or between other scripts, several letters that look like one (rn, m), and names that
-// only sound the same are not found.
+// only sound the same are not found. Of a long name the first 256 characters count that can be seen.
 func Lookalike(a, b string) bool {
 	if a == b {
 		return false
 	}
+	a, b = visible(a), visible(b)
 	// Shapes differ with case, so they are compared twice: as they are written, and all in small letters.
 	return skeleton(a, false) == skeleton(b, false) || skeleton(a, true) == skeleton(b, true)
 }
 
 // skeleton is the same for names that look the same.
 func skeleton(s string, fold bool) string {
-	s = norm.NFKC.String(strings.Map(seen, norm.NFKC.String(s)))
+	s = norm.NFKC.String(strings.Map(seen, norm.NFKC.String(s))) // which may bring forth what nobody sees
 	s = strings.Map(func(r rune) rune { return shapeOf(shapes, r) }, s)
 	if fold {
 		s = cases.Fold().String(s)
@@ -35,6 +36,18 @@ func skeleton(s string, fold bool) string {
 	}
 	s = strings.Map(func(r rune) rune { return shapeOf(shapes, r) }, s)
 	return norm.NFC.String(strings.Join(strings.Fields(s), " "))
+}
+
+// visible is what somebody may see of a name, and not more than they would compare.
+func visible(s string) string {
+	s = strings.Join(strings.Fields(strings.Map(seen, s)), " ")
+	n := 0
+	for i := range s {
+		if n++; n > 256 {
+			return s[:i]
+		}
+	}
+	return s
 }
 
 // seen drops what nobody sees.

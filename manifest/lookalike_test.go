@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -46,6 +47,22 @@ func TestLookalike(t *testing.T) {
 		if Lookalike(c.a, c.b) != c.want || Lookalike(c.b, c.a) != c.want {
 			t.Errorf("Lookalike(%q, %q) = %t", c.a, c.b, !c.want)
 		}
+	}
+}
+
+// T-NAME: a long name is compared in little time, and padding that cannot be seen hides nothing.
+func TestLookalikeLong(t *testing.T) {
+	long := strings.Repeat("\u0301", MaxSignedSize)
+	for range 100 { // would be many seconds
+		Lookalike(long, long+"x")
+	}
+	for _, padding := range []string{"\u00ad", " ", "\u3000"} {
+		if !Lookalike("Invoice helper", strings.Repeat(padding, MaxSignedSize/len(padding))+"Invoice helper") {
+			t.Errorf("%+q hides a name", padding)
+		}
+	}
+	if long := strings.Repeat("a", 255); Lookalike(long+"b", long+"c") {
+		t.Error("what is among the first 256 characters does not count")
 	}
 }
 

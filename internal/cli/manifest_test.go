@@ -86,7 +86,7 @@ func TestManifestFromElsewhere(t *testing.T) {
 		"no keys":                       {signed, []string{"verify", "-"}, exitUsage, "say whom you believe"},
 		"no keys in the file":           {signed, []string{"verify", "-", "--keys", "none"}, exitUnreachable, "cannot take --keys"},
 		"no CA":                         {signed, []string{"verify", "-", "--ca", "manifest.json"}, exitUnreachable, "no certificate"},
-		"two URLs of keys":              {signed, []string{"verify", "-", "--keys", agent.URL, "--keys", agent.URL}, exitUsage, "one URL"},
+		"two URLs of keys":              {signed, []string{"verify", "-", "--keys", agent.URL + manifest.KeysPath, "--keys", agent.URL}, exitUsage, "one URL"},
 		"keys without encryption":       {signed, []string{"verify", "-", "--keys", "http://bank.example/k"}, exitUsage, "https"},
 		"days":                          {"", []string{"sign", "manifest.json", "--days", "-1"}, exitUsage, "--days"},
 		"language":                      {"", []string{"init", "x", "--language", "no tag"}, exitUsage, "--language"},
