@@ -189,3 +189,43 @@ func openVector(jws string, keys *KeySet, err error) (bool, error) {
 	_, err = tok.open(k, time.Now())
 	return err == nil, err
 }
+
+// T-JWS: of the signatures in RFC 7520 and RFC 7797 the one with RS256 is found good; the others have algorithms or forms
+// that are not taken.
+func TestCookbook(t *testing.T) {
+	for name, good := range map[string]bool{"4_1.rsa_v15_signature": true, "4_2.rsa-pss_signature": false, "4_3.ecdsa_signature": false, "4_4.hmac-sha2_integrity_protection": false,
+		"4_5.signature_with_detached_content": false, "4_6.protecting_specific_header_fields": false, "4_7.protecting_content_only": false, "4_8.multiple_signatures": false,
+		"hmac-sha2_b64_false": false} {
+		var file struct {
+			Input  struct{ Key any }
+			Output struct {
+				Compact string
+				JSON    json.RawMessage
+				Flat    json.RawMessage `json:"json_flat"`
+			}
+		}
+		readCorpus(t, "third_party/jose-cookbook/"+name+".json", &file)
+		set, one := file.Input.Key.(map[string]any)
+		if !one {
+			set = map[string]any{"keys": file.Input.Key}
+		}
+		publicOnly(set)
+		text, err := json.Marshal(set)
+		check(t, err)
+		keys, keyErr := ParseKeys(text)
+		forms := 0
+		for _, form := range []string{file.Output.Compact, string(file.Output.JSON), string(file.Output.Flat)} {
+			if form == "" {
+				continue
+			}
+			forms++
+			opened, err := openVector(form, keys, keyErr)
+			if want := good && form == file.Output.Compact; opened != want {
+				t.Errorf("%s: %.60s…: %v, want it taken: %t", name, form, err, want)
+			}
+		}
+		if forms == 0 {
+			t.Errorf("%s has no output", name)
+		}
+	}
+}

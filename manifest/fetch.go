@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -29,7 +30,7 @@ var manifestTypes = []string{"application/json", "application/jose", "applicatio
 var ErrNone = errors.New("manifest: there is none")
 
 // Discover fetches the manifest of the agent at an HTTP origin that the user named, such as "https://bank.example" or
-// "http://127.0.0.1:8080", and returns it as it was published: JSON, or a compact JWS. A path is left out. The error is
+// "http://127.0.0.1:8080", and returns it as it was published, but for white space around it: JSON, or a compact JWS. A path is left out. The error is
 // ErrNone where the agent answers that it has none. TLS may be nil; http is for loopback only.
 func Discover(ctx context.Context, origin string, conf *tls.Config) ([]byte, error) {
 	u, err := checkURL(origin)
@@ -117,7 +118,7 @@ func fetch(ctx context.Context, u *url.URL, conf *tls.Config, control func(netwo
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("manifest: %s has more than %d bytes", u.Redacted(), MaxSize)
 	}
-	return data, nil
+	return bytes.TrimSpace(data), nil // a file in which a JWS is kept ends its line
 }
 
 // special are the ranges of addresses that are not the public internet, or lead through a translator into others.

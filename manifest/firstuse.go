@@ -72,21 +72,25 @@ func (f *FirstUse) Accept(agentID, thumbprint string) error {
 	return f.write(all)
 }
 
-// meet remembers an agent, or compares its key with the one it is known by. It tells which agent that was met before this
-// one has a name or id that looks the same.
-func (f *FirstUse) meet(m *Manifest, key string, now time.Time) (looksLike string, err error) {
+// meet remembers an agent, or compares its key with the one it is known by; a key that is settled is right in any case. It
+// tells which agent that was met before this one has a name or id that looks the same.
+func (f *FirstUse) meet(m *Manifest, key string, settled bool, now time.Time) (looksLike string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all, err := f.read()
 	if err != nil {
 		return "", err
 	}
-	for _, a := range all {
-		if a.AgentID == m.AgentID {
-			if a.Key != key {
-				return "", &KeyChangedError{AgentID: m.AgentID, Known: a.Key, Presented: key, Since: a.Since}
-			}
+	for i, a := range all {
+		switch {
+		case a.AgentID != m.AgentID:
+		case a.Key == key:
 			return looksLike, nil
+		case settled:
+			all[i].Key, all[i].Since = key, now.UTC()
+			return looksLike, f.write(all)
+		default:
+			return "", &KeyChangedError{AgentID: m.AgentID, Known: a.Key, Presented: key, Since: a.Since}
 		}
 		if looksLike == "" && (Lookalike(a.AgentID, m.AgentID) || a.AgentName != "" && (a.AgentName == m.AgentName || Lookalike(a.AgentName, m.AgentName))) {
 			looksLike = a.AgentID

@@ -33,6 +33,8 @@ func TestLookalike(t *testing.T) {
 		{"PAYPAL", "РАYРАL", true},                         // Cyrillic Р, А
 		{"bank-helper", "bank‐helper", true},               // hyphen U+2010
 		{"Ọlá", "O\u0323la\u0301", true},                   // the same letters, composed otherwise
+		{"Bank", "ВANK", true},                             // Cyrillic В, which is в when it is small
+		{"café", "cafе\u0301", true},                       // Cyrillic е, and an accent
 		{"Straße", "STRASSE", true},                        // case
 		{"O0", "0O", true},                                 // zeros
 		{"Invoice helper", "Invoice helper", false},        // the same

@@ -115,8 +115,6 @@ func readToken(text string) (*token, error) {
 		return nil, fmt.Errorf("%w: %s", ErrHeader, credentials.OneLine(err.Error()))
 	case parts[2] == "" || strings.EqualFold(t.head.Alg, "none"):
 		return nil, ErrUnsigned
-	case parts[1] == "":
-		return nil, fmt.Errorf("%w: it is empty", ErrPayload)
 	case t.head.Crit != nil:
 		return nil, ErrCritical
 	case t.head.B64 != nil || t.head.Zip != nil:

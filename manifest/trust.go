@@ -12,8 +12,8 @@ type Trust struct {
 	Verifier
 	// Source has more keys. It is asked for a kid that is not among Verifier.Keys, and may be nil.
 	Source KeySource
-	// FirstUse, if not nil, remembers which key an agent was first met with, and refuses another. It brings no keys: those
-	// of Source, published where the agent is, are what it is for.
+	// FirstUse, if not nil, remembers which key an agent was first met with, and refuses another that only Source brought:
+	// keys that the agent itself publishes are what it is for. To those of Verifier it gets used without a word.
 	FirstUse *FirstUse
 }
 
@@ -40,7 +40,8 @@ func (t *Trust) Verify(ctx context.Context, signed string, expect Expect) (*Mani
 	now := time.Now()
 	m, id, err := t.verify(read, keys, expect, now)
 	if err == nil && t.FirstUse != nil {
-		id.LooksLike, err = t.FirstUse.meet(m, id.Thumbprint, now)
+		settled := keys == t.Keys || id.Certificate != nil
+		id.LooksLike, err = t.FirstUse.meet(m, id.Thumbprint, settled, now)
 	}
 	if err != nil {
 		return nil, nil, err

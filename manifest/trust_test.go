@@ -112,6 +112,13 @@ func TestTrust(t *testing.T) {
 	if p.asked.Load() != 2 {
 		t.Errorf("asked for keys %d times, want twice", p.asked.Load())
 	}
+	pinned := &Trust{Verifier: Verifier{Keys: set(t, jwk(t, k.other, nil))}, Source: source, FirstUse: first}
+	if _, _, err := pinned.Verify(t.Context(), sign(t, signer(t, k.other, SignerOptions{}), plannerManifest(t)), expect); err != nil {
+		t.Errorf("a key that the caller named: %v", err)
+	}
+	if _, _, err := pinned.Verify(t.Context(), sign(t, next, plannerManifest(t)), expect); !errors.Is(err, ErrKeyChanged) {
+		t.Errorf("the agent's own key after that: %v", err)
+	}
 	if err := first.Accept("someone", "x"); err == nil {
 		t.Error("a key of an agent that nobody met was accepted")
 	}
@@ -161,7 +168,7 @@ func TestFirstUseFile(t *testing.T) {
 	check(t, err)
 	if runtime.GOOS != "windows" {
 		check(t, os.Chmod(path, 0o666))
-		if _, err := first.meet(plannerManifest(t), "k", now); err == nil || !strings.Contains(err.Error(), "0666") {
+		if _, err := first.meet(plannerManifest(t), "k", false, now); err == nil || !strings.Contains(err.Error(), "0666") {
 			t.Errorf("a file that anybody may write: %v", err)
 		}
 		check(t, os.Chmod(path, 0o600))
@@ -171,7 +178,7 @@ func TestFirstUseFile(t *testing.T) {
 		all.Go(func() {
 			m := plannerManifest(t)
 			m.AgentID = strings.Repeat("a", i+1)
-			if _, err := first.meet(m, "k", now); err != nil {
+			if _, err := first.meet(m, "k", false, now); err != nil {
 				t.Error(err)
 			}
 		})
@@ -185,7 +192,7 @@ func TestFirstUseFile(t *testing.T) {
 	}
 	gone, err := OpenFirstUse(filepath.Join(dir, "none", "met.json"))
 	check(t, err)
-	if _, err := gone.meet(plannerManifest(t), "k", now); err == nil {
+	if _, err := gone.meet(plannerManifest(t), "k", false, now); err == nil {
 		t.Error("it cannot be kept, and that is not told")
 	}
 }
