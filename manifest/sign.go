@@ -48,8 +48,8 @@ type SignerOptions struct {
 }
 
 // NewSigner makes a Signer of a key: ECDSA with P-256 signs with ES256, RSA of 2048 to 4096 bits with RS256, Ed25519 with
-// EdDSA, which only those verify who allow it. The key may be one that never leaves a KMS or a HSM. What such a key
-// signs is verified before it is used.
+// EdDSA, which only those verify who allow it. The key may be one that never leaves a KMS or an HSM; what such a one
+// signs is verified each time before it is returned. Others are tried once, here.
 func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
 	if private == nil {
 		return nil, errors.New("manifest: there is no key to sign with")
@@ -58,12 +58,6 @@ func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
 	var err error
 	if s.alg, err = algorithmOf(s.public); err != nil {
 		return nil, err
-	}
-	switch private.(type) {
-	case *ecdsa.PrivateKey, *rsa.PrivateKey, ed25519.PrivateKey:
-		s.private = private
-	default:
-		s.private, s.checked = cryptosigner.Opaque(private), true
 	}
 	if s.kid == "" {
 		s.kid = thumbprint(s.public)
@@ -82,6 +76,18 @@ func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
 	}
 	if len(s.x5c) > maxChain {
 		return nil, fmt.Errorf("manifest: there are %d certificates, at most %d may be sent", len(s.x5c), maxChain)
+	}
+	s.checked = true
+	switch private.(type) {
+	case *ecdsa.PrivateKey, *rsa.PrivateKey, ed25519.PrivateKey: // once is enough: a JWK may have two halves that do not fit
+		s.private = private
+		_, err = s.sign([]byte("{}"), time.Time{})
+		s.checked = false
+	default:
+		s.private = cryptosigner.Opaque(private)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return s, nil
 }

@@ -137,6 +137,8 @@ func TestParseSigner(t *testing.T) {
 	}
 	d, err := k.es.Bytes()
 	check(t, err)
+	otherD, err := k.other.Bytes()
+	check(t, err)
 	private, err := json.Marshal(jwk(t, k.es, map[string]any{"d": b64(d), "kid": "mine"}))
 	check(t, err)
 	for name, c := range map[string]struct{ text, alg, kid string }{
@@ -167,6 +169,7 @@ func TestParseSigner(t *testing.T) {
 		"damaged":        {in("PRIVATE KEY", sec1[1:]), "cannot be read"},
 		"JWK, d twice":   {strings.Replace(string(private), `"d":`, `"d":"AA","d":`, 1), "one way"},
 		"JWK, wrong d":   {strings.Replace(string(private), b64(d), b64(d[1:]), 1), "one way"},
+		"JWK, other d":   {strings.Replace(string(private), b64(d), b64(otherD), 1), "does not verify"},
 		"JWK, symmetric": {`{"kty":"oct","k":"c2VjcmV0"}`, "no private key"},
 	} {
 		s, err := ParseSigner([]byte(c.text), SignerOptions{})

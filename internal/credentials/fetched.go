@@ -33,7 +33,7 @@ func NewFetched[T any](fetch func(context.Context) (T, error)) *Fetched[T] {
 // Get returns the value. Suits reports whether it has what is looked for; what is returned may still have not. The error
 // says why nothing was ever fetched.
 func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (T, error) {
-	value, read, err := f.current()
+	value, read, _ := f.current()
 	known := !read.IsZero() && suits(value)
 	switch {
 	case known && time.Since(read) <= fetchAfter:
@@ -56,7 +56,7 @@ func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (T, error) {
 		// Whoever gives up meanwhile must not spoil it for the others.
 		f.refresh(context.WithoutCancel(ctx))
 	}
-	value, _, err = f.current()
+	value, _, err := f.current()
 	return value, err
 }
 

@@ -37,9 +37,9 @@ func TestFetched(t *testing.T) {
 		published = 2
 		get(2, 3, is(2)) // it has changed
 		get(2, 3, is(9)) // too soon
-		time.Sleep(fetchPace - 1)
+		time.Sleep(fetchPace - time.Nanosecond)
 		get(2, 3, is(9))
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		get(2, 4, is(9))
 		broken = errors.New("down")
 		time.Sleep(time.Minute)
