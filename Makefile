@@ -6,6 +6,7 @@
 # make kills    an agent killed a thousand times, and what it left behind looked at every time
 # make faults   ten minutes through proxies that hold up, split and cut what is sent (AAEP_FAULTS=1h for an hour)
 # make timing   how long the answer to a reply takes, after what is wrong with the reply
+# make jose     signed manifests against another implementation; needs npm, which fetches that
 # make eval     sentence boundaries against annotated text, where that is at hand
 # make wine     the tests that need no Unix, as Windows programs, under Wine
 # make cover    statement coverage over the whole module
@@ -17,12 +18,12 @@ STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
 MODULES := transports/grpc producer/telemetry
 
-.PHONY: test lint bench fuzz races kills faults timing eval wine cover clean compiler
+.PHONY: test lint bench fuzz races kills faults timing jose eval wine cover clean compiler
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler
 	@set -e; for module in $(MODULES); do (set -x; cd $$module; CGO_ENABLED=1 go test -race -shuffle=on ./...); done
-	CGO_ENABLED=1 go test -race -shuffle=on ./...
+	@if command -v npm >/dev/null; then export AAEP_JOSE=1; fi; set -x; CGO_ENABLED=1 go test -race -shuffle=on ./...
 
 lint:
 	@unformatted=$$(gofmt -l .) || exit 1; \
@@ -77,6 +78,9 @@ WINE_PACKAGES := . ./coalesce ./handshake/... ./transports/... ./producer ./prod
 wine:
 	@tools/wine
 	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go test -short -count=1 -exec "$(CURDIR)/tools/wine" $(WINE_PACKAGES)
+
+jose:
+	AAEP_JOSE=1 go test -count=1 -run '^TestJOSE$$' -v ./manifest
 
 cover:
 	go test -coverpkg=./... -coverprofile=cover.out ./...

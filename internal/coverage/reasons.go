@@ -53,7 +53,6 @@ var reasons = []reason{
 	{"SEC-008", "an optional extra: our subscriber closes no subscription for its rate"},
 	{"SEC-009", "not done yet: the subscriber bounds what waits and not what comes in a second"},
 	{"SEC-011", "the agent's own choice of words; tokens and secrets are kept out (INV-37, SEC-010)"},
-	{"SEC-018", manifestLater},
 	{"SEC-019", manifestLater},
 	{"SEC-020", manifestLater},
 	{"SEC-021", manifestLater},
