@@ -1,14 +1,24 @@
 package producer
 
 import (
+	"time"
+
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/manifest"
 )
 
-// Manifest says what this producer serves, from what it is configured to do and nothing else (§5.10). Over which transports
-// it is served is not known here: producer/serve adds that, or manifest.Manifest.AddEndpoint. The result is the caller's.
-func (p *Producer) Manifest() *manifest.Manifest {
+// AddEndpoint says in the manifest that this producer is served over a transport, and where. Package producer/serve does it for
+// what it serves.
+func (p *Producer) AddEndpoint(transport string, at manifest.Endpoint) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reached[transport] = at
+}
+
+// Manifest says what this producer serves, from what it is configured to do and nothing else (§5.10). The result is the
+// caller's. It is valid once AddEndpoint has named a transport.
+func (p *Producer) Manifest() (*manifest.Manifest, error) {
 	m := &manifest.Manifest{
 		AgentID: p.cfg.Agent.AgentID, AgentVersion: p.cfg.Agent.AgentVersion, AgentName: p.cfg.Agent.AgentName,
 		AAEPVersionsSupported: []string{aaep.Version}, ConformanceLevelsSupported: append([]int64(nil), p.offer.Levels...),
@@ -16,6 +26,7 @@ func (p *Producer) Manifest() *manifest.Manifest {
 		EventTypesEmitted:          []string{"aaep:agent.*"},
 		DefaultVerbosity:           aaep.VerbosityNormal,
 		MaxConcurrentSubscriptions: int64(p.cfg.MaxSubscriptions),
+		Contact:                    p.cfg.Contact,
 	}
 	ours := map[string]bool{}
 	for _, ext := range extensions.All() {
@@ -27,5 +38,35 @@ func (p *Producer) Manifest() *manifest.Manifest {
 			m.EventTypesEmitted = append(m.EventTypesEmitted, ext.Prefix+":*")
 		}
 	}
-	return m
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, name := range []string{manifest.SSE, manifest.WebSocket, manifest.GRPC, manifest.Unix, manifest.Pipe, manifest.Stdio} {
+		if at, ok := p.reached[name]; ok {
+			if err := m.AddEndpoint(name, at); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, nil
+}
+
+// SignedManifest is the manifest with the signature of the first of Config.Signers: a compact JWS, or "" if there is none.
+func (p *Producer) SignedManifest() (string, error) {
+	signers := p.Signers()
+	if len(signers) == 0 {
+		return "", nil
+	}
+	m, err := p.Manifest()
+	if err != nil {
+		return "", err
+	}
+	return signers[0].Sign(m, time.Now())
+}
+
+// Signers are those that Config.Signers returns now.
+func (p *Producer) Signers() []*manifest.Signer {
+	if p.cfg.Signers == nil {
+		return nil
+	}
+	return p.cfg.Signers()
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
 )
@@ -38,6 +39,8 @@ import (
 type Config struct {
 	// Agent is written on every event.
 	Agent aaep.Producer
+	// Contact is for those who have questions about its accessibility: an address for the manifest.
+	Contact string
 	// Language is the tag of the language the agent's text is in. Empty is "en-US".
 	Language string
 	// Languages are the tags of further languages that the agent has text in: what aaep.Text.In adds is told to
@@ -93,18 +96,14 @@ type Config struct {
 	// Audit keeps the trail of questions, answers and deeds: who allowed what, having been shown which words. What
 	// it cannot keep is not done. Nil is audit.Slog(Logger).
 	Audit audit.Sink
+	// Signers sign the manifest, with which the producer proves who it is (§5.10.3): the first of them does, and the keys of all
+	// are published, so that one can take the place of another. It is called whenever a signature or the keys are
+	// wanted, from many goroutines at once. Nil signs nothing, and those who demand a signature are refused.
+	Signers func() []*manifest.Signer
 	// Observer is told what to measure. Nil is nobody.
 	Observer Observer
 	// Logger receives diagnostics. Nil discards them.
 	Logger *slog.Logger
-}
-
-// Rights are what a subscriber may do besides listen (§10.3.2). The zero Rights are those of a log viewer.
-type Rights struct {
-	// Reply lets it be asked, and answer.
-	Reply bool
-	// Renegotiate lets it change its terms later. Trying to without the right ends the subscription (§5.7).
-	Renegotiate bool
 }
 
 const (
@@ -147,6 +146,7 @@ type Producer struct {
 	asked    map[aaep.ReplyToken]*pending // questions still open
 	moved    chan struct{}                // closed when a subscription got on and somebody waits for it
 	past     coalesce.Stats               // of the subscriptions that have ended
+	reached  map[string]manifest.Endpoint // for the manifest
 }
 
 // New returns a Producer. It starts nothing but the clerk that keeps the open questions; end it
@@ -200,15 +200,16 @@ func New(cfg Config) (*Producer, error) {
 		cfg: cfg,
 		offer: handshake.Offer{
 			Languages: languages, AnyLanguage: cfg.AnyLanguage, Extensions: cfg.Extensions,
-			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2},
+			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2}, SignedManifest: cfg.Signers != nil,
 		},
-		log:    log.New(cfg.KeepEvents),
-		desk:   newDesk(&trail{cfg.Audit, cfg.Logger}, asleep),
-		done:   make(chan struct{}),
-		subs:   map[string]*subscription{},
-		asking: newMeter(cfg.MaxRequestsPerSecond),
-		asked:  map[aaep.ReplyToken]*pending{},
-		moved:  make(chan struct{}),
+		log:     log.New(cfg.KeepEvents),
+		desk:    newDesk(&trail{cfg.Audit, cfg.Logger}, asleep),
+		done:    make(chan struct{}),
+		subs:    map[string]*subscription{},
+		asking:  newMeter(cfg.MaxRequestsPerSecond),
+		asked:   map[aaep.ReplyToken]*pending{},
+		moved:   make(chan struct{}),
+		reached: map[string]manifest.Endpoint{},
 	}
 	p.serving, p.drain = context.WithCancel(context.Background())
 	p.waiting, p.leave = context.WithCancel(context.Background())

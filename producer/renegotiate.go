@@ -144,7 +144,10 @@ func (sub *subscription) apply(c change) *aaep.Rejection {
 	if was.ConfirmationReply && !terms.ConfirmationReply || was.ClarificationReply && !terms.ClarificationReply {
 		sub.p.desk.unable(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
 	}
-	accepted := sub.p.accepted(sub.id, terms)
+	accepted, err := sub.p.accepted(sub.id, terms)
+	if err != nil {
+		return goneBecause(err)
+	}
 	for _, token := range c.more {
 		if sub.p.moreTime(sub, token) && token == terms.MoreTime {
 			accepted.HonoredCapabilities = terms.Granted()

@@ -13,6 +13,14 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
+// Rights are what a subscriber may do besides listen (§10.3.2). The zero Rights are those of a log viewer.
+type Rights struct {
+	// Reply lets it be asked, and answer.
+	Reply bool
+	// Renegotiate lets it change its terms later. Trying to without the right ends the subscription (§5.7).
+	Renegotiate bool
+}
+
 // subscribe answers the first message on a link and serves the subscription it opens until that is over.
 func (p *Producer) subscribe(conn transports.Conn) {
 	defer conn.Close()
@@ -50,7 +58,7 @@ func (p *Producer) subscribe(conn transports.Conn) {
 		return
 	}
 	defer p.loops.Done()
-	if err := sub.tell(p.accepted(sub.id, terms)); err != nil {
+	if err := p.answer(sub, terms); err != nil {
 		p.unregister(sub)
 		return
 	}
@@ -163,10 +171,35 @@ func tooLate() error {
 	return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "The agent is shutting down."}
 }
 
-func (p *Producer) accepted(id string, t handshake.Terms) *aaep.SubscriptionAccepted {
-	return &aaep.SubscriptionAccepted{SubscriptionID: id, AAEPVersion: aaep.Version, Producer: p.cfg.Agent,
-		HonoredCapabilities: t.Capabilities(), NegotiationNotes: t.Note()}
+// answer accepts the subscription, or refuses it if that cannot be signed as it has to be.
+func (p *Producer) answer(sub *subscription, t handshake.Terms) error {
+	accepted, err := p.accepted(sub.id, t)
+	if err == nil {
+		return sub.tell(accepted)
+	}
+	p.cfg.Logger.Error("the manifest cannot be signed", "error", err)
+	sub.tell(rejected(&aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: "The manifest cannot be signed at the moment."}))
+	return err
 }
+
+// accepted is the answer to those who may listen on terms. It brings the signed manifest where there is one; the error says
+// that there is none, and that the terms demand it.
+func (p *Producer) accepted(id string, t handshake.Terms) (*aaep.SubscriptionAccepted, error) {
+	m := &aaep.SubscriptionAccepted{SubscriptionID: id, AAEPVersion: aaep.Version, Producer: p.cfg.Agent, ManifestURI: p.cfg.Agent.ManifestURI,
+		HonoredCapabilities: t.Capabilities(), NegotiationNotes: t.Note()}
+	signed, err := p.SignedManifest()
+	if err == nil && signed == "" {
+		err = errUnsigned
+	}
+	if err == nil {
+		m.SignedManifest = signed
+	} else if t.SignedOnly {
+		return nil, err
+	}
+	return m, nil
+}
+
+var errUnsigned = errors.New("producer: nobody signs the manifest")
 
 // register makes the subscription one of those that are served, from the newest event on. It is told first
 // what the agent is doing and what it is waiting for. The error is an *aaep.Rejection; without one, Shutdown

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -217,10 +218,14 @@ func TestNarrowerFilters(t *testing.T) {
 	}
 }
 
-// A signed manifest that was demanded must be verified, which this subscriber cannot. LVL-039, D-54
+// A signed manifest that was demanded must be there, and whoever demands one says whose signature counts. LVL-039, D-54
 func TestDialDemandsManifest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		_, err := tryDial(t, Config{ID: "reader", Capabilities: aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}}, func(p *peer) {
+		demanding := aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}
+		if _, err := Dial(t.Context(), newStage(), Config{ID: "reader", Capabilities: demanding}); !errors.Is(err, errNoTrust) {
+			t.Errorf("Dial without Trust = %v", err)
+		}
+		_, err := tryDial(t, Config{ID: "reader", Trust: &manifest.Trust{}, Capabilities: demanding}, func(p *peer) {
 			p.accept(t, "sub_1")
 			if m := want[*aaep.SubscriptionClose](t, p); m.ReasonCode != "manifest_verification_failed" {
 				t.Errorf("close = %+v", m)

@@ -64,6 +64,9 @@ func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Cap
 	if err == nil {
 		err = extensions.Check(s.wanted.With(change))
 	}
+	if err == nil && demands(change) && s.cfg.Trust == nil {
+		err = errNoTrust
+	}
 	if err != nil {
 		s.mu.Unlock()
 		return nil, err
@@ -123,12 +126,23 @@ func (s *Subscription) agree(m *aaep.SubscriptionAccepted) error {
 		return nil
 	}
 	wanted := s.wanted.With(r.change)
-	err := checkAccepted(s.requestLocked(wanted), m)
+	verified := s.verified // who it is does not change with the terms, though its key may meanwhile
+	s.mu.Unlock()
+	var err error
+	if verified == nil {
+		ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
+		defer cancel()
+		verified, err = s.verify(ctx, m, demands(wanted))
+	}
+	s.mu.Lock()
+	if err == nil {
+		err = checkAccepted(s.requestLocked(wanted), m)
+	}
 	if err == nil && m.SubscriptionID != s.accepted.SubscriptionID {
 		err = &aaep.Rejection{Code: aaep.PolicyViolation, Message: "the producer's answer is about another subscription"}
 	}
 	if err == nil {
-		s.accepted, s.wanted = m, wanted
+		s.accepted, s.wanted, s.verified = m, wanted, verified
 		r.accepted = m
 	}
 	s.mu.Unlock()

@@ -203,7 +203,9 @@ func (s *Subscription) read(conn transports.Conn) error {
 		}
 		switch m := m.(type) {
 		case *aaep.Event:
-			err = s.receive(m, len(data))
+			if err = s.impostor(m); err == nil {
+				err = s.receive(m, len(data))
+			}
 		case *aaep.SubscriptionAccepted:
 			err = s.agree(m)
 		case *aaep.SubscriptionRejected:

@@ -28,6 +28,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -39,6 +40,10 @@ type Config struct {
 	Version string
 	// Capabilities are asked for; ScreenReader and its neighbours are good beginnings.
 	Capabilities aaep.Capabilities
+	// Trust says whose signatures prove who an agent is (§5.10.3). What an agent has signed is then verified before any event
+	// is handed on: a signature that does not hold ends the subscription, and so does, if Capabilities demand a signed
+	// manifest, none. Nil verifies nothing, and nothing may be demanded. See Verified.
+	Trust *manifest.Trust
 	// Fallback are further ways to the same producer. Where the one before does not lead to it, the next is tried, with a
 	// handshake of its own (B.7.2); a refusal by the producer ends the search. Whoever is reached must be the same:
 	// each way needs the encryption and the credentials that the first has. Status.Way says which it is.
@@ -82,6 +87,7 @@ type Subscription struct {
 	wanted     aaep.Capabilities // what the next handshake asks for
 	conn       transports.Conn
 	accepted   *aaep.SubscriptionAccepted
+	verified   *Verified
 	generation int // of subscriptions: the number of handshakes
 	status     Status
 	changed    chan struct{} // closed when status changes
@@ -124,6 +130,9 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 	}
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: this Config cannot be sent: %w", err)
+	}
+	if demands(cfg.Capabilities) && cfg.Trust == nil {
+		return nil, errNoTrust
 	}
 	if slices.Contains(s.ways, nil) {
 		return nil, errors.New("subscriber: a Dialer is required, and each of Config.Fallback")
@@ -206,6 +215,10 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 		return nil, fmt.Errorf("subscriber: the producer was not reached: %w", err)
 	}
 	accepted, err := s.shakeHands(ctx, conn)
+	var verified *Verified
+	if err == nil {
+		verified, err = s.verify(ctx, accepted, demands(s.request().Capabilities))
+	}
 	if err != nil {
 		if accepted != nil { // its answer is not
 			_ = s.leave(ctx, conn, accepted.SubscriptionID, err)
@@ -214,7 +227,7 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 		return nil, err
 	}
 	s.mu.Lock()
-	s.conn, s.accepted = conn, accepted
+	s.conn, s.accepted, s.verified = conn, accepted, verified
 	s.generation++
 	clear(s.open) // their tokens died with the subscription they came on
 	s.settleLocked(errors.New("subscriber: the subscription began anew before its new terms were answered"))

@@ -19,10 +19,6 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 			Message: fmt.Sprintf("the producer wants to speak version %q; this subscriber speaks %s", acc.AAEPVersion, aaep.Version)}
 	}
 	asked, honored := req.Capabilities, acc.HonoredCapabilities
-	if isTrue(asked.AcceptSignedManifestsOnly) {
-		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired,
-			Message: "a signed manifest was demanded, and this subscriber cannot verify one"}
-	}
 	if n := asked.MaxEventsPerSecond; n > 0 && honored.MaxEventsPerSecond > n {
 		return refuse("honors %d events per second; %d were asked for", honored.MaxEventsPerSecond, n)
 	}

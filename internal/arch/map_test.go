@@ -176,7 +176,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber",
-		arrows: []string{".", "handshake/extensions", "transports"},
+		arrows: []string{".", "handshake/extensions", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},

@@ -145,10 +145,7 @@ func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer
 			return nil, nil, err
 		}
 		opened = append(opened, l)
-		if srv.Endpoints == nil {
-			srv.Endpoints = map[string]manifest.Endpoint{}
-		}
-		srv.Endpoints[discover.LocalTransport] = manifest.Endpoint{Address: localScheme + l.Addr(), Framing: localFraming}
+		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: localScheme + l.Addr(), Framing: localFraming})
 		at = append(at, localScheme+l.Addr())
 		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
 	}

@@ -205,9 +205,9 @@ func TestManifestIsPublished(t *testing.T) {
 	check(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
-	s := &serve.Server{Endpoints: map[string]manifest.Endpoint{manifest.Unix: {Address: "unix:/run/aaep/planner.sock", Framing: "length"}}}
+	p.AddEndpoint(manifest.Unix, manifest.Endpoint{Address: "unix:/run/aaep/planner.sock", Framing: "length"})
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(context.Background(), ln, p) }()
+	go func() { ended <- serve.Serve(context.Background(), ln, p) }()
 	data, err := manifest.Discover(t.Context(), "http://"+ln.Addr().String()+"/some/path", nil)
 	check(t, err)
 	m, err := manifest.Parse(data)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/manifest"
@@ -38,33 +39,54 @@ func (s *Server) routes(p *producer.Producer, hosts []string, events, sockets ht
 		mux.Handle("/messages", root)
 	}
 	mux.Handle("GET "+schemasPath, guarded(http.StripPrefix(schemasPath, http.FileServerFS(schemas.FS()))))
-	mux.Handle("GET "+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { s.manifest(w, p) })))
+	mux.Handle("GET "+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.manifest(w, r, p) })))
+	mux.Handle("GET "+manifest.KeysPath, guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { s.keys(w, p) })))
 	mux.HandleFunc("GET "+healthPath, func(w http.ResponseWriter, _ *http.Request) { health(w, p) })
 	return mux
 }
 
-func (s *Server) manifest(w http.ResponseWriter, p *producer.Producer) {
-	m := p.Manifest()
-	err := m.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: sse.DefaultPrefix})
-	if err == nil {
-		err = m.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: websocket.DefaultPath})
-	}
-	for name, at := range s.Endpoints {
-		if err == nil {
-			err = m.AddEndpoint(name, at)
+// manifest publishes what p says of itself, with its signature for those who ask for that.
+func (s *Server) manifest(w http.ResponseWriter, r *http.Request, p *producer.Producer) {
+	if strings.Contains(r.Header.Get("Accept"), joseType) {
+		signed, err := p.SignedManifest()
+		if err == nil && signed != "" {
+			s.publish(w, joseType, []byte(signed), nil)
+			return
+		}
+		if err != nil {
+			s.logger().Error("serve: the manifest cannot be signed", "error", err)
 		}
 	}
+	m, err := p.Manifest()
 	var data []byte
 	if err == nil {
 		data, err = manifest.Encode(m)
 	}
-	if err != nil { // what is configured cannot be said in a manifest
-		s.logger().Error("serve: there is no manifest", "error", err)
-		http.Error(w, "there is no manifest", http.StatusNotFound)
+	s.publish(w, "application/json", data, err)
+}
+
+const joseType = "application/jose"
+
+// keys publishes the keys that the manifest is, was and will be signed with.
+func (s *Server) keys(w http.ResponseWriter, p *producer.Producer) {
+	signers := p.Signers()
+	if len(signers) == 0 {
+		http.Error(w, "nothing is signed here", http.StatusNotFound)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
+	data, err := manifest.PublicKeys(signers...)
+	s.publish(w, "application/json", data, err)
+}
+
+func (s *Server) publish(w http.ResponseWriter, typ string, data []byte, err error) {
+	if err != nil { // what is configured cannot be said in a manifest
+		s.logger().Error("serve: there is no manifest", "error", err)
+		http.Error(w, "there is none", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", typ)
 	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Vary", "Accept")
 	w.Write(data)
 }
 

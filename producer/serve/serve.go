@@ -1,5 +1,6 @@
 // Package serve puts a producer on the usual transports: Server-Sent Events under /aaep/v1 and WebSocket at
-// /aaep/v1/ws, with the manifest at /.well-known/aaep-manifest.json, the JSON Schemas of what is sent at
+// /aaep/v1/ws, with the manifest at /.well-known/aaep-manifest.json and the keys it is signed with at
+// /.well-known/aaep-keys.json, the JSON Schemas of what is sent at
 // /aaep/v1/schemas/, and /healthz for those who watch over it.
 //
 // The zero Server serves this machine. Others are served with TLS and an authenticator, and not otherwise (§8.2.7, §8.2.8).
@@ -40,8 +41,6 @@ type Server struct {
 	// RootLayout also serves clients that know no handshake, at /events and /messages, with these terms for everyone; on
 	// loopback only, whatever else is served. Nil serves none. See sse.RootServer.
 	RootLayout *aaep.Capabilities
-	// Endpoints are further ways to the same producer, by the name of the transport, for the manifest.
-	Endpoints map[string]manifest.Endpoint
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
 }
@@ -150,6 +149,8 @@ func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string
 	}
 	events := sse.NewServer(sse.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
 	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
+	p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: sse.DefaultPrefix})
+	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: websocket.DefaultPath})
 	running.Go(func() { p.Serve(ctx, events) })
 	running.Go(func() { p.Serve(ctx, sockets) })
 	return s.routes(p, hosts, events, sockets, root), running, nil

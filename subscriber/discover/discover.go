@@ -152,7 +152,7 @@ func (o *Options) manifest(ctx context.Context, origin *url.URL) (map[string]man
 	}
 	var m *manifest.Manifest
 	if err == nil {
-		m, err = manifest.Parse(data)
+		m, _, err = manifest.ParseUnverified(data) // it says where to knock, and not who opens
 	}
 	if err != nil {
 		o.Logger.Info("discover: no manifest", "error", err)

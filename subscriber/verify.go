@@ -1,0 +1,72 @@
+package subscriber
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
+)
+
+// Verified is who an agent has proved to be.
+type Verified struct {
+	// Manifest is what it signed. Its name is to be shown, and not the one on events, which anybody can write.
+	Manifest *manifest.Manifest
+	// Identity says with which key.
+	Identity *manifest.Identity
+}
+
+// Verified returns who the agent has proved to be, or nil: then nobody knows who it is, whatever name it goes by. It must not
+// be changed.
+func (s *Subscription) Verified() *Verified {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.verified
+}
+
+var errNoTrust = errors.New("subscriber: a signed manifest is demanded, and Config.Trust does not say whose signature counts")
+
+func demands(c aaep.Capabilities) bool {
+	return c.AcceptSignedManifestsOnly != nil && *c.AcceptSignedManifestsOnly
+}
+
+// verify checks what an agent proves by its answer, before anything else of it counts (INV-41). The error is final: by a way
+// that others control it would be tried again.
+func (s *Subscription) verify(ctx context.Context, accepted *aaep.SubscriptionAccepted, demanded bool) (*Verified, error) {
+	if s.cfg.Trust == nil {
+		return nil, nil
+	}
+	before := s.Verified()
+	if accepted.SignedManifest == "" {
+		if !demanded && before == nil {
+			return nil, nil
+		}
+		return nil, notVerified("The agent has no signed manifest.", manifest.ErrUnsigned)
+	}
+	m, id, err := s.cfg.Trust.Verify(ctx, accepted.SignedManifest, manifest.Expect{Accepted: accepted})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err() // its keys were not there in time
+	case err != nil:
+		return nil, notVerified("The agent is not verified: "+err.Error()+".", err)
+	case before != nil && m.AgentID != before.Manifest.AgentID:
+		return nil, notVerified(fmt.Sprintf("The agent was %q and is now %q.", before.Manifest.AgentID, m.AgentID), manifest.ErrAgent)
+	}
+	return &Verified{m, id}, nil
+}
+
+func notVerified(text string, err error) error {
+	return &aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: text, Err: err}
+}
+
+var errImpostor = errors.New("subscriber: the event is of another agent than the one that was verified")
+
+// impostor reports whether an event is of another agent than the one that was verified (INV-40).
+func (s *Subscription) impostor(ev *aaep.Event) error {
+	v := s.Verified()
+	if v == nil || ev.Producer.AgentID == v.Manifest.AgentID {
+		return nil
+	}
+	return notVerified(fmt.Sprintf("The agent is %q, and an event came from %q.", v.Manifest.AgentID, aaep.SafeText(ev.Producer.AgentID)), errImpostor)
+}

@@ -1,0 +1,110 @@
+package subscriber
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
+)
+
+// bank signs its manifest, and trust believes it.
+func bank(t *testing.T) (signed string, trust *manifest.Trust) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := manifest.NewSigner(key, manifest.SignerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err = s.Sign(&manifest.Manifest{AgentID: "agent", AgentName: "Bank", AAEPVersionsSupported: []string{"1.0.0"}, ConformanceLevelsSupported: []int64{1, 2},
+		TransportsSupported: []string{manifest.SSE}, LanguagesSupported: []string{"en-US"}, EventTypesEmitted: []string{"aaep:agent.*"},
+		DefaultVerbosity: aaep.VerbosityNormal, MaxConcurrentSubscriptions: 1}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := manifest.PublicKeys(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := manifest.ParseKeys(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed, &manifest.Trust{Verifier: manifest.Verifier{Keys: keys}}
+}
+
+// proved is an acceptance with a proof.
+func proved(signed string) string {
+	return strings.Replace(accepted("sub_1", `{}`), `{"type"`, `{"signed_manifest":"`+signed+`","type"`, 1)
+}
+
+// INV-40, T3: an event of another agent than the one that proved who it is ends the subscription before anybody hears it.
+func TestImpostor(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		signed, trust := bank(t)
+		st := newStage()
+		done := make(chan *Subscription, 1)
+		go func() {
+			sub, err := Dial(t.Context(), st, Config{ID: "reader", Trust: trust})
+			if err != nil {
+				t.Error(err)
+			}
+			done <- sub
+		}()
+		p := st.next(t)
+		want[*aaep.SubscriptionRequest](t, p)
+		p.say(t, proved(signed))
+		sub := <-done
+		if v := sub.Verified(); v == nil || v.Manifest.AgentName != "Bank" {
+			t.Fatalf("Verified = %+v", v)
+		}
+		p.say(t, evt(1))
+		if _, err := sub.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p.say(t, strings.Replace(evt(2), `"agent_id":"agent"`, `"agent_id":"mallory"`, 1))
+		if ev, err := sub.Next(t.Context()); !errors.Is(err, aaep.ManifestSignatureRequired) || !errors.Is(err, errImpostor) {
+			t.Errorf("Next = %v, %v", ev, err)
+		}
+		if m := want[*aaep.SubscriptionClose](t, p); m.ReasonCode != manifestNotVerified {
+			t.Errorf("the producer is told %+v", m)
+		}
+		sub.Close()
+	})
+}
+
+// INV-41: every later handshake has to prove it again, also to somebody who did not demand it at first: whoever takes the place of an
+// agent that was verified does not pass for it by proving nothing.
+func TestProvedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		signed, trust := bank(t)
+		st := newStage()
+		done := make(chan *Subscription, 1)
+		go func() {
+			sub, err := Dial(t.Context(), st, Config{ID: "reader", Trust: trust})
+			if err != nil {
+				t.Error(err)
+			}
+			done <- sub
+		}()
+		p := st.next(t)
+		want[*aaep.SubscriptionRequest](t, p)
+		p.say(t, proved(signed))
+		sub := <-done
+		p.Close()
+		p = st.next(t)
+		p.accept(t, "sub_2") // and proves nothing
+		if _, err := sub.Next(t.Context()); !errors.Is(err, manifest.ErrUnsigned) {
+			t.Errorf("Next = %v, want that there is no proof", err)
+		}
+		sub.Close()
+	})
+}
