@@ -1,5 +1,5 @@
-// Package credentials holds what authenticators share: the bearer token of a request, the names that are fit for a
-// principal, and values made of files, which are made anew when the files change.
+// Package credentials holds what authenticators and verifiers share: the bearer token of a request, the names that are fit
+// for a principal, and values made of files or fetched, which are made anew when those change.
 package credentials
 
 import (

@@ -1,0 +1,94 @@
+package credentials
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	fetchPace  = 10 * time.Second // least time between two fetches, whatever strangers ask for
+	fetchAfter = 5 * time.Minute  // what was withdrawn is good for so long
+)
+
+// Fetched is a value that somebody else publishes, such as a set of keys. It is fetched when it is first asked for, when
+// it has not what is looked for, at most every ten seconds, and when it is five minutes old. While fetching fails, what
+// was there before stays in force. A Fetched may be used by many goroutines at once.
+type Fetched[T any] struct {
+	fetch    func(context.Context) (T, error)
+	fetching chan struct{} // held by who fetches
+
+	mu     sync.Mutex // never held while waiting
+	value  T
+	failed error     // why there is none yet
+	read   time.Time // when value was fetched; zero if never
+	tried  time.Time
+}
+
+// NewFetched makes a Fetched. Each fetch has to end by itself.
+func NewFetched[T any](fetch func(context.Context) (T, error)) *Fetched[T] {
+	return &Fetched[T]{fetch: fetch, fetching: make(chan struct{}, 1)}
+}
+
+// Get returns the value. Suits reports whether it has what is looked for; what is returned may still have not. The error
+// says why nothing was ever fetched.
+func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (T, error) {
+	value, read, _ := f.current()
+	known := !read.IsZero() && suits(value)
+	switch {
+	case known && time.Since(read) <= fetchAfter:
+		return value, nil
+	case known: // one goroutine looks whether it is still so, the others need not wait
+		select {
+		case f.fetching <- struct{}{}:
+		default:
+			return value, nil
+		}
+	default:
+		select {
+		case f.fetching <- struct{}{}:
+		case <-ctx.Done():
+			return value, context.Cause(ctx)
+		}
+	}
+	defer func() { <-f.fetching }()
+	if f.due(read) {
+		// Whoever gives up meanwhile must not spoil it for the others.
+		f.refresh(context.WithoutCancel(ctx))
+	}
+	value, _, err := f.current()
+	return value, err
+}
+
+func (f *Fetched[T]) current() (T, time.Time, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.value, f.read, f.failed
+}
+
+// due reports whether it may be fetched again, and was not meanwhile; that counts as tried.
+func (f *Fetched[T]) due(seen time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if !f.read.Equal(seen) || !f.tried.IsZero() && now.Sub(f.tried) < fetchPace {
+		return false
+	}
+	f.tried = now
+	return true
+}
+
+func (f *Fetched[T]) refresh(ctx context.Context) {
+	value, err := f.fetch(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case err == nil:
+		if f.read.IsZero() {
+			f.tried = time.Time{} // nobody has asked for anything that was not there
+		}
+		f.value, f.read, f.failed = value, time.Now(), nil
+	case f.read.IsZero():
+		f.failed = err
+	}
+}

@@ -1,0 +1,102 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// INV-42, T-SSRF: whoever asks for whatever is not there, it is fetched at most every ten seconds; what is withdrawn is
+// forgotten within five minutes; and while nothing can be fetched, what was there stays.
+func TestFetched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		published, broken, fetched := 1, error(nil), 0
+		f := NewFetched(func(context.Context) (int, error) { fetched++; return published, broken })
+		begin := time.Now()
+		get := func(want, wantFetched int, suits func(int) bool) {
+			t.Helper()
+			got, err := f.Get(t.Context(), suits)
+			if err != nil || got != want || fetched != wantFetched {
+				t.Errorf("after %v: %d, %v, fetched %d times; want %d, fetched %d times", time.Since(begin), got, err, fetched, want, wantFetched)
+			}
+		}
+		is := func(n int) func(int) bool { return func(v int) bool { return v == n } }
+		broken = errors.New("down")
+		for range 3 {
+			if _, err := f.Get(t.Context(), is(1)); err != broken || fetched != 1 {
+				t.Errorf("never fetched: %v after %d", err, fetched)
+			}
+		}
+		broken = nil
+		time.Sleep(fetchPace)
+		get(1, 2, is(1))
+		get(1, 2, is(1))
+		published = 2
+		get(2, 3, is(2)) // it has changed
+		get(2, 3, is(9)) // too soon
+		time.Sleep(fetchPace - time.Nanosecond)
+		get(2, 3, is(9))
+		time.Sleep(time.Nanosecond)
+		get(2, 4, is(9))
+		broken = errors.New("down")
+		time.Sleep(time.Minute)
+		get(2, 5, is(9))
+		get(2, 5, is(2))
+		time.Sleep(time.Hour)
+		get(2, 6, is(2))
+		broken, published = nil, 3
+		time.Sleep(fetchPace)
+		get(3, 7, is(2))
+	})
+}
+
+// Many who ask at once cause one fetch; who gives up does not end it for the others.
+func TestFetchedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fetched := 0
+		f := NewFetched(func(ctx context.Context) (int, error) {
+			fetched++
+			select {
+			case <-time.After(time.Second):
+				return 1, nil
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			}
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		any := func(int) bool { return true }
+		var all sync.WaitGroup
+		all.Go(func() { f.Get(ctx, any) })
+		synctest.Wait()
+		for range 9 {
+			all.Go(func() {
+				if v, err := f.Get(t.Context(), any); v != 1 || err != nil {
+					t.Error(v, err)
+				}
+			})
+		}
+		all.Go(func() {
+			if _, err := f.Get(ctx, any); !errors.Is(err, context.Canceled) {
+				t.Errorf("given up: %v", err)
+			}
+		})
+		synctest.Wait()
+		cancel()
+		all.Wait()
+		if fetched != 1 {
+			t.Errorf("fetched %d times", fetched)
+		}
+		// What is old is looked at again by one, and the others get it as it is.
+		time.Sleep(fetchAfter + 1)
+		begin := time.Now()
+		all.Go(func() { f.Get(t.Context(), any) })
+		synctest.Wait()
+		if v, err := f.Get(t.Context(), any); v != 1 || err != nil || time.Since(begin) != 0 || fetched != 2 {
+			t.Errorf("%d, %v after %v, fetched %d times", v, err, time.Since(begin), fetched)
+		}
+		all.Wait()
+	})
+}
