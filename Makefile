@@ -5,6 +5,7 @@
 # make races    ten thousand questions, each answered by ten subscribers at once over sockets of their own
 # make kills    an agent killed a thousand times, and what it left behind looked at every time
 # make timing   how long the answer to a reply takes, after what is wrong with the reply
+# make jose     signed manifests against another implementation; needs npm, which fetches that
 # make eval     sentence boundaries against annotated text, where that is at hand
 # make cover    statement coverage over the whole module
 # make clean    remove what these targets leave behind
@@ -12,7 +13,7 @@
 FUZZTIME ?= 30s
 STATICCHECK := go tool -modfile=tools/go.mod staticcheck
 
-.PHONY: test lint bench fuzz races kills timing eval cover clean compiler
+.PHONY: test lint bench fuzz races kills timing jose eval cover clean compiler
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler
@@ -62,6 +63,9 @@ kills:
 
 timing:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestReplyTiming$$' -v ./producer/serve
+
+jose:
+	AAEP_JOSE=1 go test -count=1 -run '^TestJOSE$$' -v ./manifest
 
 cover:
 	go test -coverpkg=./... -coverprofile=cover.out ./...

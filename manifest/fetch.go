@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,11 +23,14 @@ import (
 // fetchTime bounds a fetch from the first look-up to the last byte.
 const fetchTime = 10 * time.Second
 
+// manifestTypes are the media types of manifests, plain and signed.
+var manifestTypes = []string{"application/json", "application/jose", "application/jwt"}
+
 // ErrNone is returned by Discover where the producer publishes no manifest.
 var ErrNone = errors.New("manifest: there is none")
 
 // Discover fetches the manifest of the agent at an HTTP origin that the user named, such as "https://bank.example" or
-// "http://127.0.0.1:8080", and returns it as it was published: JSON, or a compact JWS. A path is left out. The error is
+// "http://127.0.0.1:8080", and returns it as it was published, but for white space around it: JSON, or a compact JWS. A path is left out. The error is
 // ErrNone where the agent answers that it has none. TLS may be nil; http is for loopback only.
 func Discover(ctx context.Context, origin string, conf *tls.Config) ([]byte, error) {
 	u, err := checkURL(origin)
@@ -32,7 +38,7 @@ func Discover(ctx context.Context, origin string, conf *tls.Config) ([]byte, err
 		return nil, err
 	}
 	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: Path}
-	return fetch(ctx, &at, conf, nil)
+	return fetch(ctx, &at, conf, nil, manifestTypes...)
 }
 
 // Fetch fetches a manifest from a URL that a peer gave, such as the manifest_uri of an event. It must be https, and
@@ -52,7 +58,7 @@ func Fetch(ctx context.Context, rawURL string, conf *tls.Config) ([]byte, error)
 			return fmt.Errorf("manifest: the name leads to %s, which is no public address", address)
 		}
 		return nil
-	})
+	}, manifestTypes...)
 }
 
 // checkURL takes what may be asked at all.
@@ -72,7 +78,8 @@ func checkURL(s string) (*url.URL, error) {
 
 // fetch sends no credentials and follows no redirect. Control sees every address before it is connected to; with it no proxy
 // is used, which would connect in our place.
-func fetch(ctx context.Context, u *url.URL, conf *tls.Config, control func(network, address string, c syscall.RawConn) error) ([]byte, error) {
+func fetch(ctx context.Context, u *url.URL, conf *tls.Config, control func(network, address string, c syscall.RawConn) error,
+	types ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	if conf == nil {
@@ -88,7 +95,7 @@ func fetch(ctx context.Context, u *url.URL, conf *tls.Config, control func(netwo
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept", "application/json, application/jose")
+	req.Header.Set("Accept", strings.Join(types, ", "))
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
@@ -101,9 +108,7 @@ func fetch(ctx context.Context, u *url.URL, conf *tls.Config, control func(netwo
 	default:
 		return nil, fmt.Errorf("manifest: %s answers %d %s, want 200", u.Redacted(), resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
-	switch typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); {
-	case err == nil && (typ == "application/json" || typ == "application/jose" || typ == "application/jwt"):
-	default:
+	if typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || !slices.Contains(types, typ) {
 		return nil, fmt.Errorf("manifest: %s is no JSON by its Content-Type", u.Redacted())
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxSize+1))
@@ -113,7 +118,7 @@ func fetch(ctx context.Context, u *url.URL, conf *tls.Config, control func(netwo
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("manifest: %s has more than %d bytes", u.Redacted(), MaxSize)
 	}
-	return data, nil
+	return bytes.TrimSpace(data), nil // a file in which a JWS is kept ends its line
 }
 
 // special are the ranges of addresses that are not the public internet, or lead through a translator into others.

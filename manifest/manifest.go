@@ -4,6 +4,10 @@
 //
 // A producer builds one with Producer.Manifest, and producer/serve publishes it at Path. Assistive technology fetches
 // it with Fetch to learn how an agent can be reached; package subscriber/discover makes dialers of that.
+//
+// A signed manifest proves who wrote it (§10.4). Signer signs with a key of a file, or of a KMS; Verifier believes the
+// keys and authorities that it is given, and nothing that a token brings along; Trust gets keys from files or from where
+// an agent publishes them, and can remember them from the first use on.
 package manifest
 
 import (
@@ -116,6 +120,11 @@ func Parse(data []byte) (*Manifest, error) {
 	if err := jsonv2.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("manifest: it cannot be read: %s", aaep.SafeText(err.Error()))
 	}
+	return f.read()
+}
+
+// read returns the manifest of a form that was filled in.
+func (f *form) read() (*Manifest, error) {
 	if f.Type != "" && f.Type != Type && f.Type != "https://aaep-protocol.org/types/producer.manifest" {
 		return nil, fmt.Errorf("manifest: its type is %q, want %s", aaep.SafeText(f.Type), Type)
 	}

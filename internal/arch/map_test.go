@@ -150,8 +150,8 @@ var theMap = []folder{
 	},
 	{
 		path:   "manifest",
-		arrows: []string{".", "schemas", "internal/httpguard"},
-		others: []string{"github.com/go-json-experiment/json"},
+		arrows: []string{".", "schemas", "internal/credentials", "internal/httpguard"},
+		others: []string{"github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json", "golang.org/x/text"},
 		why:    "what a producer says of itself is read by those who know no producer, and before there is a link",
 	},
 	{

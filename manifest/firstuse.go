@@ -1,0 +1,141 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/credentials"
+)
+
+// FirstUse is a file that remembers which key each agent signed with when it was first met. Whoever comes first under a
+// name is believed: it finds out when an agent is replaced later, and not when it never was who it says. It may be used
+// by many goroutines at once; programs that share a file should not write to it at the same moment.
+type FirstUse struct {
+	path string
+	mu   sync.Mutex
+}
+
+// met is an agent that was met, in the order of meeting.
+type met struct {
+	AgentID   string    `json:"agent_id"`
+	AgentName string    `json:"agent_name,omitzero"`
+	Key       string    `json:"key"`
+	Since     time.Time `json:"since"`
+}
+
+// KeyChangedError is an agent that signs with another key than before. It is ErrKeyChanged, for errors.Is.
+type KeyChangedError struct {
+	AgentID string
+	// Known is the thumbprint of the key that it is known by since Since, Presented that of the one it has now.
+	Known, Presented string
+	Since            time.Time
+}
+
+func (e *KeyChangedError) Error() string {
+	return fmt.Sprintf("%v: %q is known since %s by the key %s, and now signs with %s. Either it was given a new key, or somebody else has taken its place. Ask those who run it before you accept the new key",
+		ErrKeyChanged, credentials.OneLine(e.AgentID), e.Since.UTC().Format("2 January 2006"), e.Known, e.Presented)
+}
+
+// Is reports whether target is ErrKeyChanged.
+func (e *KeyChangedError) Is(target error) bool { return target == ErrKeyChanged }
+
+// OpenFirstUse uses a file, which is made when the first agent is met, for its owner only.
+func OpenFirstUse(path string) (*FirstUse, error) {
+	f := &FirstUse{path: path}
+	_, err := f.read()
+	return f, err
+}
+
+// Accept lets a known agent have another key from now on: the one that a KeyChangedError presented, after a person has
+// looked at it.
+func (f *FirstUse) Accept(agentID, thumbprint string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all, err := f.read()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(a met) bool { return a.AgentID == agentID })
+	if i < 0 {
+		return fmt.Errorf("manifest: %q was never met", credentials.OneLine(agentID))
+	}
+	all[i].Key, all[i].Since = thumbprint, time.Now().UTC()
+	return f.write(all)
+}
+
+// meet remembers an agent, or compares its key with the one it is known by; a key that is settled is right in any case. It
+// tells which agent that was met before this one has a name or id that looks the same.
+func (f *FirstUse) meet(m *Manifest, key string, settled bool, now time.Time) (looksLike string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all, err := f.read()
+	if err != nil {
+		return "", err
+	}
+	for i, a := range all {
+		switch {
+		case a.AgentID != m.AgentID:
+		case a.Key == key:
+			return looksLike, nil
+		case settled:
+			all[i].Key, all[i].Since = key, now.UTC()
+			return looksLike, f.write(all)
+		default:
+			return "", &KeyChangedError{AgentID: m.AgentID, Known: a.Key, Presented: key, Since: a.Since}
+		}
+		if looksLike == "" && (Lookalike(a.AgentID, m.AgentID) || a.AgentName != "" && (a.AgentName == m.AgentName || Lookalike(a.AgentName, m.AgentName))) {
+			looksLike = a.AgentID
+		}
+	}
+	return looksLike, f.write(append(all, met{m.AgentID, m.AgentName, key, now.UTC()}))
+}
+
+func (f *FirstUse) read() ([]met, error) {
+	text, err := credentials.ReadPrivate(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var all []met
+	if err == nil {
+		err = jsonv2.Unmarshal(text, &all, jsonv2.RejectUnknownMembers(true))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("manifest: the agents that were met cannot be read: %w", err)
+	}
+	return all, nil
+}
+
+// write puts a new file in the place of the old one.
+func (f *FirstUse) write(all []met) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("manifest: the agents that were met cannot be kept: %w", err)
+		}
+	}()
+	text, err := jsonv2.Marshal(all, jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(filepath.Dir(f.path), ".aaep-met-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(next.Name())
+	_, err = next.Write(append(text, '\n'))
+	if err == nil {
+		err = next.Sync()
+	}
+	if err = errors.Join(err, next.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), f.path)
+}

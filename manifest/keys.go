@@ -1,0 +1,263 @@
+package manifest
+
+import (
+	"cmp"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/credentials"
+)
+
+// The algorithms of signatures (RFC 7518, RFC 8037). ES256 is the one for new keys (§10.4.1).
+const (
+	ES256 = "ES256" // ECDSA with the curve P-256
+	RS256 = "RS256" // RSA, PKCS #1 v1.5, with 2048 to 4096 bits
+	EdDSA = "EdDSA" // Ed25519
+)
+
+// KeySet is public keys that are trusted to sign manifests. It does not change, and may be used by many goroutines.
+type KeySet struct{ keys []key }
+
+// key is one of a set. One that is unfit stays in it, for its kid is taken.
+type key struct {
+	id, print, alg string
+	public         crypto.PublicKey
+	period
+	unfit error
+}
+
+// ParseKeys reads public keys: a JWK, a JWK Set (RFC 7517), or PEM with public keys or certificates, of which the key
+// and the period count and nothing else. A key in PEM, and a JWK without a kid, is known by its thumbprint (RFC 7638),
+// as those are that Signer signs with. A JWK may say from when until when it is good, in nbf and exp. Several texts
+// make one set. A text without any key that could be used, and one with a private key in it, is an error.
+func ParseKeys(texts ...[]byte) (*KeySet, error) {
+	set := &KeySet{}
+	for _, text := range texts {
+		parse := parsePEM
+		if strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
+			parse = parseJWKs
+		}
+		keys, err := parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("manifest: %w", err)
+		}
+		if !slices.ContainsFunc(keys, func(k key) bool { return k.unfit == nil }) {
+			if len(keys) == 1 {
+				return nil, keys[0].unfit
+			}
+			return nil, errors.New("manifest: there is no public key in it that signatures could be verified with")
+		}
+		set.keys = append(set.keys, keys...)
+	}
+	return set, nil
+}
+
+// ReadKeys is ParseKeys of files, of at most 1 MiB each.
+func ReadKeys(paths ...string) (*KeySet, error) {
+	texts := make([][]byte, len(paths))
+	for i, path := range paths {
+		var err error
+		if texts[i], err = credentials.ReadFile(path); err != nil {
+			return nil, fmt.Errorf("manifest: %w", err)
+		}
+		if _, err := ParseKeys(texts[i]); err != nil {
+			return nil, fmt.Errorf("%w, in %s", err, path)
+		}
+	}
+	return ParseKeys(texts...)
+}
+
+func parseJWKs(text []byte) ([]key, error) {
+	var raw struct {
+		Keys []jsontext.Value `json:"keys"`
+	}
+	if err := jsonv2.Unmarshal(text, &raw); err != nil {
+		return nil, errors.New("the keys are no JSON that can be read in one way only")
+	}
+	if raw.Keys == nil {
+		raw.Keys = []jsontext.Value{text}
+	}
+	keys := make([]key, len(raw.Keys))
+	for i, one := range raw.Keys {
+		var about struct {
+			ID  string         `json:"kid"`
+			Kty string         `json:"kty"`
+			Alg string         `json:"alg"`
+			Use string         `json:"use"`
+			Ops []string       `json:"key_ops"`
+			N   string         `json:"n"`
+			D   jsontext.Value `json:"d"`
+			period
+		}
+		if err := jsonv2.Unmarshal(one, &about); err != nil || !about.readable() {
+			return nil, fmt.Errorf("the key number %d is no JWK", i+1)
+		}
+		if about.D != nil && about.Kty != "oct" {
+			return nil, fmt.Errorf("the key number %d is a private one; those who verify need the public one", i+1)
+		}
+		var parsed jose.JSONWebKey
+		err := parsed.UnmarshalJSON(one)
+		k := key{id: about.ID, alg: about.Alg, public: parsed.Key, period: about.period}
+		switch {
+		case about.Kty == "RSA" && base64.RawURLEncoding.DecodedLen(len(about.N)) > 4096/8:
+			k.unfit = fmt.Errorf("%w: RSA with more than 4096 bits", ErrKeySize)
+		case err != nil || !parsed.IsPublic():
+			k.unfit = fmt.Errorf("%w: it is no public key of a kind that is used here", ErrKeyUse)
+		case about.Use != "" && about.Use != "sig":
+			k.unfit = fmt.Errorf("%w: its use is %q, not sig", ErrKeyUse, credentials.OneLine(about.Use))
+		case about.Ops != nil && !slices.Contains(about.Ops, "verify"):
+			k.unfit = fmt.Errorf("%w: verify is not among its key_ops", ErrKeyUse)
+		}
+		keys[i] = k.measured()
+	}
+	return keys, nil
+}
+
+func parsePEM(text []byte) (keys []key, err error) {
+	for len(text) > 0 {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			break
+		}
+		var k key
+		switch block.Type {
+		case "PUBLIC KEY":
+			k.public, err = x509.ParsePKIXPublicKey(block.Bytes)
+		case "RSA PUBLIC KEY":
+			k.public, err = x509.ParsePKCS1PublicKey(block.Bytes)
+		case "CERTIFICATE":
+			var c *x509.Certificate
+			if c, err = x509.ParseCertificate(block.Bytes); err == nil {
+				from, until := seconds(max(c.NotBefore.Unix(), 0)), seconds(c.NotAfter.Unix())
+				k.public, k.period = c.PublicKey, period{NotBefore: &from, Expires: &until}
+				k.unfit = signs(c)
+			}
+		default:
+			err = fmt.Errorf("it holds a %s; those who verify need a PUBLIC KEY or a CERTIFICATE", credentials.OneLine(block.Type))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("in the PEM: %s", credentials.OneLine(err.Error()))
+		}
+		keys = append(keys, k.measured())
+	}
+	if keys == nil {
+		err = errors.New("the keys are neither JWK nor PEM")
+	}
+	return keys, err
+}
+
+// signs refuses a certificate whose key is for other purposes.
+func signs(c *x509.Certificate) error {
+	if c.KeyUsage != 0 && c.KeyUsage&x509.KeyUsageDigitalSignature == 0 {
+		return fmt.Errorf("%w: the certificate's key is not for digital signatures", ErrKeyUse)
+	}
+	return nil
+}
+
+// measured completes a key: its thumbprint, and whether it is fit.
+func (k key) measured() key {
+	if k.unfit == nil {
+		_, k.unfit = algorithmOf(k.public)
+	}
+	k.print = thumbprint(k.public)
+	if k.id == "" {
+		k.id = k.print
+	}
+	return k
+}
+
+// algorithmOf is the only algorithm that a key is used with here.
+func algorithmOf(public crypto.PublicKey) (string, error) {
+	switch p := public.(type) {
+	case *ecdsa.PublicKey:
+		if p.Curve == elliptic.P256() {
+			return ES256, nil
+		}
+		return "", fmt.Errorf("%w: its curve is %s, want P-256", ErrKeyUse, p.Curve.Params().Name)
+	case *rsa.PublicKey:
+		if bits := p.N.BitLen(); bits < 2048 || bits > 4096 {
+			return "", fmt.Errorf("%w: RSA with %d bits, want 2048 to 4096", ErrKeySize, bits)
+		}
+		return RS256, nil
+	case ed25519.PublicKey:
+		return EdDSA, nil
+	}
+	return "", fmt.Errorf("%w: it is no public key of a kind that is used here", ErrKeyUse)
+}
+
+// thumbprint is the name that a public key has by itself (RFC 7638), or empty.
+func thumbprint(public crypto.PublicKey) string {
+	k := jose.JSONWebKey{Key: public}
+	sum, err := k.Thumbprint(crypto.SHA256)
+	if err != nil || len(sum) != sha256.Size {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(sum)
+}
+
+// find returns the one key of that id.
+func (s *KeySet) find(id string) (found *key, err error) {
+	if s == nil {
+		return nil, ErrUnknownKey
+	}
+	for i := range s.keys {
+		k := &s.keys[i]
+		switch {
+		case k.id != id:
+		case found == nil:
+			found = k
+		case !k.same(found):
+			return nil, ErrAmbiguousKey
+		}
+	}
+	if found == nil {
+		return nil, ErrUnknownKey
+	}
+	return found, nil
+}
+
+// same reports whether two of a set say the same, as those of two files may.
+func (k *key) same(other *key) bool {
+	return k.print != "" && k.print == other.print && k.alg == other.alg && k.unfit == nil && other.unfit == nil &&
+		when(k.NotBefore) == when(other.NotBefore) && when(k.Expires) == when(other.Expires)
+}
+
+// usable refuses a key that is not one for this algorithm at this time.
+func (k *key) usable(alg string, now time.Time) error {
+	if k.unfit != nil {
+		return k.unfit
+	}
+	fits, err := algorithmOf(k.public)
+	switch {
+	case err != nil:
+		return err
+	case fits != alg || k.alg != "" && k.alg != alg:
+		return fmt.Errorf("%w: the token says %s, and the key is one for %s", ErrKeyUse, alg, credentials.OneLine(cmp.Or(k.alg, fits)))
+	case k.check(now) != nil:
+		return fmt.Errorf("%w: it is good from %s to %s", ErrKeyPeriod, when(k.NotBefore), when(k.Expires))
+	}
+	return nil
+}
+
+func when(s *seconds) string {
+	if s == nil {
+		return "any time"
+	}
+	return s.time().Format(time.RFC3339)
+}

@@ -1,0 +1,237 @@
+package manifest
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	jose "github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/cryptosigner"
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep/internal/credentials"
+)
+
+// KeysPath is where a producer may publish its public keys, beside the manifest.
+const KeysPath = "/.well-known/aaep-keys.json"
+
+// Signer signs manifests with one key. It may be used by many goroutines at once if its key may, as all of the standard
+// library's do.
+type Signer struct {
+	alg, kid string
+	public   crypto.PublicKey
+	private  any // what go-jose signs with
+	checked  bool
+	x5c      []string
+	lifetime time.Duration
+}
+
+// SignerOptions are what is not in a key.
+type SignerOptions struct {
+	// KeyID is the kid, the key's thumbprint if empty (RFC 7638).
+	KeyID string
+	// Lifetime is how long a manifest is good from when it is signed, to the second. Zero is for ever: who steals it then
+	// has it as long as its key is trusted.
+	Lifetime time.Duration
+	// Certificates vouch for the key, that of the key first. They go into the header, for those who trust an authority and
+	// know no keys (see Verifier.Roots).
+	Certificates []*x509.Certificate
+}
+
+// NewSigner makes a Signer of a key: ECDSA with P-256 signs with ES256, RSA of 2048 to 4096 bits with RS256, Ed25519 with
+// EdDSA, which only those verify who allow it. The key may be one that never leaves a KMS or an HSM; what such a one
+// signs is verified each time before it is returned. Others are tried once, here.
+func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
+	if private == nil {
+		return nil, errors.New("manifest: there is no key to sign with")
+	}
+	s := &Signer{public: private.Public(), kid: o.KeyID, lifetime: o.Lifetime}
+	var err error
+	if s.alg, err = algorithmOf(s.public); err != nil {
+		return nil, err
+	}
+	if s.kid == "" {
+		s.kid = thumbprint(s.public)
+	}
+	switch {
+	case o.Lifetime < 0:
+		return nil, errors.New("manifest: SignerOptions.Lifetime is less than zero")
+	case !utf8.ValidString(s.kid):
+		return nil, errors.New("manifest: the key's id is not valid UTF-8")
+	}
+	for i, c := range o.Certificates {
+		if i == 0 && thumbprint(c.PublicKey) != thumbprint(s.public) {
+			return nil, errors.New("manifest: the first certificate is not that of the key")
+		}
+		s.x5c = append(s.x5c, base64.StdEncoding.EncodeToString(c.Raw))
+	}
+	if len(s.x5c) > maxChain {
+		return nil, fmt.Errorf("manifest: there are %d certificates, at most %d may be sent", len(s.x5c), maxChain)
+	}
+	s.checked = true
+	switch private.(type) {
+	case *ecdsa.PrivateKey, *rsa.PrivateKey, ed25519.PrivateKey: // once is enough: a JWK may have two halves that do not fit
+		s.private = private
+		_, err = s.sign([]byte("{}"), time.Time{})
+		s.checked = false
+	default:
+		s.private = cryptosigner.Opaque(private)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// ParseSigner makes a Signer of a private key in text: PEM, of PKCS #8, SEC 1 or PKCS #1, with the key's certificates
+// behind it if there are any; or a JWK, whose kid is used if o has none. No error repeats any of it.
+func ParseSigner(text []byte, o SignerOptions) (*Signer, error) {
+	if strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
+		var about struct {
+			ID string `json:"kid"`
+		}
+		var k jose.JSONWebKey
+		if jsonv2.Unmarshal(text, &about) != nil || k.UnmarshalJSON(text) != nil {
+			return nil, errors.New("manifest: the key is no JWK that can be read in one way only")
+		}
+		private, ok := k.Key.(crypto.Signer)
+		if !ok {
+			return nil, errors.New("manifest: the JWK is no private key of a kind that is used here")
+		}
+		if o.KeyID == "" {
+			o.KeyID = about.ID
+		}
+		return NewSigner(private, o)
+	}
+	var private crypto.Signer
+	for len(text) > 0 {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			break
+		}
+		var parsed any
+		var err error
+		switch block.Type {
+		case "PRIVATE KEY":
+			parsed, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+		case "EC PRIVATE KEY":
+			parsed, err = x509.ParseECPrivateKey(block.Bytes)
+		case "RSA PRIVATE KEY":
+			parsed, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+		case "CERTIFICATE":
+			var c *x509.Certificate
+			if c, err = x509.ParseCertificate(block.Bytes); err == nil {
+				o.Certificates = append(o.Certificates[:len(o.Certificates):len(o.Certificates)], c)
+			}
+		case "EC PARAMETERS": // openssl writes them before the key
+		case "ENCRYPTED PRIVATE KEY":
+			err = errors.New("it is encrypted")
+		default:
+			err = errors.New("it is a " + credentials.OneLine(block.Type))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("manifest: the key cannot be read: %s", credentials.OneLine(err.Error()))
+		}
+		if parsed == nil {
+			continue
+		}
+		one, ok := parsed.(crypto.Signer)
+		if !ok || private != nil {
+			return nil, errors.New("manifest: there must be one private key that can sign")
+		}
+		private = one
+	}
+	if private == nil {
+		return nil, errors.New("manifest: it is no private key, neither PEM nor JWK")
+	}
+	return NewSigner(private, o)
+}
+
+// ReadSigner is ParseSigner of a file, which nobody but its owner may open.
+func ReadSigner(path string, o SignerOptions) (*Signer, error) {
+	text, err := credentials.ReadPrivate(path)
+	if err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
+	}
+	return ParseSigner(text, o)
+}
+
+// Sign writes a manifest as Encode does and signs it: one compact JWS (§10.4.1). When it was signed, and until when it is
+// good, is in the header (iat, exp), where those who do not know them may pass them over (RFC 7515, 4).
+func (s *Signer) Sign(m *Manifest, now time.Time) (string, error) {
+	payload, err := Encode(m)
+	if err != nil {
+		return "", err
+	}
+	return s.sign(payload, now)
+}
+
+func (s *Signer) sign(payload []byte, now time.Time) (string, error) {
+	o := (&jose.SignerOptions{}).WithType(SignedType).WithHeader("kid", s.kid).WithHeader("iat", now.Unix())
+	if s.lifetime > 0 {
+		o.WithHeader("exp", now.Add(s.lifetime).Unix())
+	}
+	if s.x5c != nil {
+		o.WithHeader("x5c", s.x5c)
+	}
+	alg := jose.SignatureAlgorithm(s.alg)
+	made, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: s.private}, o)
+	if err != nil {
+		return "", fmt.Errorf("manifest: %w", err)
+	}
+	jws, err := made.Sign(payload)
+	if err != nil {
+		return "", fmt.Errorf("manifest: it cannot be signed: %w", err)
+	}
+	text, err := jws.CompactSerialize()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("manifest: %w", err)
+	case len(text) > MaxSignedSize:
+		return "", fmt.Errorf("manifest: signed it has %d bytes; at most %d are read", len(text), MaxSignedSize)
+	}
+	if s.checked {
+		if jws, err = jose.ParseSignedCompact(text, []jose.SignatureAlgorithm{alg}); err == nil {
+			_, err = jws.Verify(s.public)
+		}
+		if err != nil {
+			return "", errors.New("manifest: what the key signed does not verify with its public key")
+		}
+	}
+	return text, nil
+}
+
+// KeyID is the kid of what s signs.
+func (s *Signer) KeyID() string { return s.kid }
+
+// Algorithm is the one s signs with.
+func (s *Signer) Algorithm() string { return s.alg }
+
+// PublicKeys is the JWK Set to publish at KeysPath, and to give to those who verify: the public keys of all signers.
+// To change keys, publish both for longer than others remember sets (RemoteKeys: five minutes), then sign with the new
+// one, and take the old one out when all it has signed has expired or was replaced.
+func PublicKeys(signers ...*Signer) ([]byte, error) {
+	var set jose.JSONWebKeySet
+	taken := map[string]bool{}
+	for _, s := range signers {
+		if taken[s.kid] {
+			return nil, fmt.Errorf("manifest: two keys have the kid %q", s.kid)
+		}
+		taken[s.kid] = true
+		set.Keys = append(set.Keys, jose.JSONWebKey{Key: s.public, KeyID: s.kid, Algorithm: s.alg, Use: "sig"})
+	}
+	data, err := jsonv2.Marshal(set)
+	if err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
+	}
+	return data, nil
+}

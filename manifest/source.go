@@ -1,0 +1,55 @@
+package manifest
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/aaep-go/aaep/internal/credentials"
+)
+
+// KeySource returns public keys that are trusted, fetched anew if need be because the key kid was not among them. It may
+// be called by many goroutines at once.
+type KeySource func(ctx context.Context, kid string) (*KeySet, error)
+
+// FileKeys are the keys in files, as ReadKeys reads them. A file is read again when it has changed. One that then cannot
+// be read leaves what was read before in force, and log, which may be nil, says so.
+func FileKeys(log *slog.Logger, paths ...string) (KeySource, error) {
+	if _, err := ReadKeys(paths...); err != nil { // which names the file
+		return nil, err
+	}
+	build := func(texts [][]byte) (*KeySet, error) { return ParseKeys(texts...) }
+	files, err := credentials.NewSource(log, credentials.ReadFile, build, paths...)
+	if err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
+	}
+	return func(context.Context, string) (*KeySet, error) { return files.Get(), nil }, nil
+}
+
+// RemoteKeys are the keys at a URL that the user named, such as an agent's origin with KeysPath: https, or http on
+// loopback. No redirect is followed; a fetch takes at most ten seconds and 256 KiB. They are fetched when they are first
+// asked for, when a token names a key that is not among them, at most every ten seconds, and when they are five minutes
+// old. While that fails, those from before stay in force. Conf may be nil.
+//
+// Whoever controls the URL is trusted to say which keys are good. FirstUse notices when they are others than before.
+func RemoteKeys(rawURL string, conf *tls.Config) (KeySource, error) {
+	u, err := checkURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	remote := credentials.NewFetched(func(ctx context.Context) (*KeySet, error) {
+		text, err := fetch(ctx, u, conf, nil, "application/jwk-set+json", "application/json")
+		if err != nil {
+			return nil, fmt.Errorf("the keys at %s cannot be had: %w", u.Redacted(), err)
+		}
+		return ParseKeys(text)
+	})
+	return func(ctx context.Context, kid string) (*KeySet, error) {
+		return remote.Get(ctx, func(set *KeySet) bool {
+			_, err := set.find(kid)
+			return !errors.Is(err, ErrUnknownKey)
+		})
+	}, nil
+}

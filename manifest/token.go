@@ -1,0 +1,168 @@
+package manifest
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/credentials"
+)
+
+// MaxSignedSize is the largest signed manifest that is made or read, in bytes.
+const MaxSignedSize = 64 << 10
+
+// SignedType is the typ of the header of signed manifests that are made here (RFC 7515, 4.1.9).
+const SignedType = "aaep-manifest+jws"
+
+// token is a compact JWS that was looked at, and not verified.
+type token struct {
+	text string
+	head header
+}
+
+// header is what counts of a protected header. What only brings keys along is looked at where nothing else is known.
+type header struct {
+	Alg  string         `json:"alg"`
+	Kid  string         `json:"kid"`
+	Typ  string         `json:"typ"`
+	X5c  []string       `json:"x5c"`
+	JWK  jsontext.Value `json:"jwk"`
+	JKU  jsontext.Value `json:"jku"`
+	X5u  jsontext.Value `json:"x5u"`
+	Crit jsontext.Value `json:"crit"`
+	B64  jsontext.Value `json:"b64"`
+	Zip  jsontext.Value `json:"zip"`
+	period
+}
+
+// period says from when until when something is good, as JWT does (RFC 7519, 4.1.4 to 4.1.6).
+type period struct {
+	IssuedAt  *seconds `json:"iat"`
+	NotBefore *seconds `json:"nbf"`
+	Expires   *seconds `json:"exp"`
+}
+
+type seconds float64
+
+// leeway is how far two clocks may be apart.
+const leeway = 30 * time.Second
+
+// readable reports whether all its times are some.
+func (p *period) readable() bool {
+	return !slices.ContainsFunc([]*seconds{p.IssuedAt, p.NotBefore, p.Expires}, func(s *seconds) bool {
+		return s != nil && !(*s >= 0 && *s <= 253402300799) // the end of the year 9999
+	})
+}
+
+func (s *seconds) time() time.Time {
+	if s == nil {
+		return time.Time{}
+	}
+	whole, part := math.Modf(float64(*s))
+	return time.Unix(int64(whole), int64(part*1e9)).UTC()
+}
+
+// check refuses what is not good at a time.
+func (p *period) check(now time.Time) error {
+	switch {
+	case p.Expires != nil && !now.Add(-leeway).Before(p.Expires.time()):
+		return fmt.Errorf("%w: it was good until %s", ErrExpired, p.Expires.time().Format(time.RFC3339))
+	case p.NotBefore != nil && now.Add(leeway).Before(p.NotBefore.time()):
+		return fmt.Errorf("%w: it is good from %s", ErrNotYetValid, p.NotBefore.time().Format(time.RFC3339))
+	case p.IssuedAt != nil && now.Add(leeway).Before(p.IssuedAt.time()):
+		return fmt.Errorf("%w: it was signed at %s", ErrNotYetValid, p.IssuedAt.time().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// readToken takes exactly one form: go-jose lets through more than one token for the same signature (INV-40).
+func readToken(text string) (*token, error) {
+	if len(text) > MaxSignedSize {
+		return nil, fmt.Errorf("%w: it has %d bytes; at most %d are read", ErrNotCompact, len(text), MaxSignedSize)
+	}
+	if strings.HasPrefix(text, "{") {
+		if _, err := Parse([]byte(text)); err == nil {
+			return nil, fmt.Errorf("%w: it is a plain manifest", ErrUnsigned)
+		}
+		return nil, fmt.Errorf("%w: it is JSON", ErrNotCompact)
+	}
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return nil, fmt.Errorf("%w: it has %d parts; a JWS has 3, with dots between", ErrNotCompact, len(parts))
+	}
+	for i, name := range []string{"header", "payload", "signature"} {
+		if !isBase64URL(parts[i]) {
+			return nil, fmt.Errorf("%w: its %s is not base64url, which has no white space, no padding and no stray bits", ErrNotCompact, name)
+		}
+	}
+	t := &token{text: text}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[0])
+	if err == nil {
+		err = jsonv2.Unmarshal(raw, &t.head)
+	}
+	if err == nil && !t.head.readable() {
+		err = errors.New("a time in it is none")
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %s", ErrHeader, credentials.OneLine(err.Error()))
+	case parts[2] == "" || strings.EqualFold(t.head.Alg, "none"):
+		return nil, ErrUnsigned
+	case t.head.Crit != nil:
+		return nil, ErrCritical
+	case t.head.B64 != nil || t.head.Zip != nil:
+		return nil, ErrUnencoded
+	}
+	switch typ := strings.TrimPrefix(strings.ToLower(t.head.Typ), "application/"); typ {
+	case "", "jose", "jwt", SignedType: // jwt is what many libraries write unasked
+	default:
+		return nil, fmt.Errorf("%w: its typ is %q", ErrType, credentials.OneLine(t.head.Typ))
+	}
+	return t, nil
+}
+
+// embeds reports whether the header brings a key along, or says where one is.
+func (h *header) embeds() bool { return h.JWK != nil || h.JKU != nil || h.X5u != nil || h.X5c != nil }
+
+// payload is what is said to be signed.
+func (t *token) payload() []byte {
+	_, rest, _ := strings.Cut(t.text, ".")
+	text, _, _ := strings.Cut(rest, ".")
+	b, _ := base64.RawURLEncoding.DecodeString(text) // it was looked at
+	return b
+}
+
+// isBase64URL reports whether a text is the one and only base64url of some bytes, of none too. The standard library's
+// strict decoder skips line ends.
+func isBase64URL(s string) bool {
+	last := byte(0)
+	for i := range len(s) {
+		if last = sextet[s[i]]; last > 63 {
+			return false
+		}
+	}
+	switch len(s) % 4 {
+	case 2:
+		return last&15 == 0
+	case 3:
+		return last&3 == 0
+	}
+	return len(s)%4 == 0
+}
+
+var sextet = func() (table [256]byte) {
+	for i := range table {
+		table[i] = 255
+	}
+	for i, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") {
+		table[c] = byte(i)
+	}
+	return table
+}()

@@ -1,0 +1,50 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Trust is a Verifier with places where keys come from. It may be used by many goroutines at once.
+type Trust struct {
+	Verifier
+	// Source has more keys. It is asked for a kid that is not among Verifier.Keys, and may be nil.
+	Source KeySource
+	// FirstUse, if not nil, remembers which key an agent was first met with, and refuses another that only Source brought:
+	// keys that the agent itself publishes are what it is for. To those of Verifier it gets used without a word.
+	FirstUse *FirstUse
+}
+
+// Verify is Verifier.Verify with the keys of Source, at this moment. Ctx bounds fetching them. A key that is not the one
+// of before is a *KeyChangedError.
+func (t *Trust) Verify(ctx context.Context, signed string, expect Expect) (*Manifest, *Identity, error) {
+	read, err := readToken(signed)
+	if err == nil {
+		err = t.allowed(read.head.Alg)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, kid := t.Keys, read.head.Kid
+	if _, err := keys.find(kid); t.Source != nil && kid != "" && errors.Is(err, ErrUnknownKey) {
+		more, err := t.Source(ctx, kid)
+		switch {
+		case err == nil:
+			keys = more
+		case t.Roots == nil || read.head.X5c == nil:
+			return nil, nil, fmt.Errorf("%w: %w", ErrUnknownKey, err)
+		}
+	}
+	now := time.Now()
+	m, id, err := t.verify(read, keys, expect, now)
+	if err == nil && t.FirstUse != nil {
+		settled := keys == t.Keys || id.Certificate != nil
+		id.LooksLike, err = t.FirstUse.meet(m, id.Thumbprint, settled, now)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, id, nil
+}

@@ -1,0 +1,260 @@
+package manifest
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
+)
+
+// Verifier says which signatures prove who an agent is. It decides by what it is given, opens nothing, and may be used
+// by many goroutines at once. Trust adds where keys come from.
+type Verifier struct {
+	// Keys are those that are trusted. A token has to name one of them by its kid.
+	Keys *KeySet
+	// Roots are authorities that vouch for the names of agents. A token whose header has a chain of certificates (x5c)
+	// is then good with the key of the first one, if that leads to one of the roots and names the agent: by a URI that
+	// is the agent_id, or is "urn:aaep:agent:" and the agent_id escaped as in a URL's path; or by a DNS name that is the
+	// agent_id. The common name never counts, nor what the certificate is otherwise for: give no roots that also vouch
+	// for strangers, such as the system's.
+	Roots *x509.CertPool
+	// Algorithms are those that are allowed, ES256 and RS256 if nil. EdDSA is the only other one there is.
+	Algorithms []string
+}
+
+// Expect is what a manifest must agree with (§10.4.2, steps 4 and 5).
+type Expect struct {
+	// AgentID is whose manifest it must be. If empty it is that of Accepted; without either no manifest is the right one.
+	AgentID string
+	// AnyAgent takes the manifest of any agent, for those who look at one and do not talk to its agent.
+	AnyAgent bool
+	// Accepted is the answer to the subscription, which the manifest must not contradict. It may be nil.
+	Accepted *aaep.SubscriptionAccepted
+	// Transport is the name of the one in use, as in a manifest. It may be empty.
+	Transport string
+}
+
+// Identity is who signed a manifest.
+type Identity struct {
+	// KeyID is the kid of the token, and empty where a certificate was used without one.
+	KeyID string
+	// Thumbprint names the key itself: the SHA-256 of RFC 7638 in base64url. It is empty where nothing was verified.
+	Thumbprint string
+	Algorithm  string
+	// Certificate is the one that vouched for the key, or nil.
+	Certificate *x509.Certificate
+	// SignedAt and ExpiresAt are zero where the token does not say. They are in the header, as iat and exp, for a manifest
+	// has no members for them.
+	SignedAt, ExpiresAt time.Time
+	// LooksLike is the agent_id of another agent that was met before, whose name or id looks the same; or empty. Only
+	// FirstUse fills it in.
+	LooksLike string
+}
+
+// Verify returns a manifest that its agent has signed, and by which key (INV-40). A token is one compact JWS, and nothing
+// else around it. Of its header only the algorithm, the kid, the typ and the times have a say, and the certificates if
+// there are Roots. Clocks may be 30 seconds apart.
+//
+// The errors wrap the Refusal that was met first, and are fit for a log. Nothing in a token that is refused is to be
+// shown as the agent's word.
+func (v *Verifier) Verify(signed string, expect Expect, now time.Time) (*Manifest, *Identity, error) {
+	t, err := readToken(signed)
+	if err != nil {
+		return nil, nil, err
+	}
+	return v.verify(t, v.Keys, expect, now)
+}
+
+func (v *Verifier) verify(t *token, trusted *KeySet, expect Expect, now time.Time) (*Manifest, *Identity, error) {
+	if err := v.allowed(t.head.Alg); err != nil {
+		return nil, nil, err
+	}
+	k, cert, err := v.key(t, trusted, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	payload, err := t.open(k, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := readPayload(payload, &t.head)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := t.head.check(now); err != nil {
+		return nil, nil, err
+	}
+	if cert != nil {
+		if err := names(cert, m.AgentID); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := expect.check(m); err != nil {
+		return nil, nil, err
+	}
+	id := t.identity()
+	id.Thumbprint, id.Certificate = k.print, cert
+	return m, id, nil
+}
+
+// open returns what a key has signed. The token's algorithm is the only one that counts, and the key has to be one for it.
+func (t *token) open(k *key, now time.Time) ([]byte, error) {
+	if err := k.usable(t.head.Alg, now); err != nil {
+		return nil, err
+	}
+	jws, err := jose.ParseSignedCompact(t.text, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(t.head.Alg)})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrHeader, credentials.OneLine(err.Error()))
+	}
+	payload, err := jws.Verify(k.public)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the key %s has not signed this", ErrSignature, k.print)
+	}
+	return payload, nil
+}
+
+// allowed refuses an algorithm that the caller did not name, and one that nobody may name.
+func (v *Verifier) allowed(alg string) error {
+	list := v.Algorithms
+	if list == nil {
+		list = []string{ES256, RS256}
+	}
+	for _, a := range list {
+		if a != ES256 && a != RS256 && a != EdDSA {
+			return fmt.Errorf("manifest: Verifier.Algorithms has %q; there are ES256, RS256 and EdDSA", a)
+		}
+	}
+	switch {
+	case slices.Contains(list, alg):
+		return nil
+	case strings.HasPrefix(strings.ToUpper(alg), "HS"):
+		return fmt.Errorf("%w: %q", ErrSymmetric, credentials.OneLine(alg))
+	}
+	return fmt.Errorf("%w: %q, want %s", ErrAlgorithm, credentials.OneLine(alg), strings.Join(list, " or "))
+}
+
+// key finds the key that the token is to be verified with: one that is trusted by its kid, or else one that a trusted
+// authority vouches for. Whatever else the token brings along has no say.
+func (v *Verifier) key(t *token, trusted *KeySet, now time.Time) (*key, *x509.Certificate, error) {
+	k, err := trusted.find(t.head.Kid)
+	switch {
+	case t.head.Kid != "" && !errors.Is(err, ErrUnknownKey):
+		if err != nil {
+			err = fmt.Errorf("%w: %q", err, credentials.OneLine(t.head.Kid))
+		}
+		return k, nil, err
+	case v.Roots != nil && t.head.X5c != nil:
+		return chain(t.head.X5c, v.Roots, now)
+	case t.head.embeds():
+		return nil, nil, ErrEmbeddedKey
+	case t.head.Kid == "":
+		return nil, nil, fmt.Errorf("%w: the token names none by a kid", ErrUnknownKey)
+	}
+	return nil, nil, fmt.Errorf("%w: %q", ErrUnknownKey, credentials.OneLine(t.head.Kid))
+}
+
+// readPayload reads a manifest strictly. Times that a JWT library put there count as those in the header do.
+func readPayload(payload []byte, h *header) (*Manifest, error) {
+	var claims struct {
+		form
+		period
+	}
+	var m *Manifest
+	err := errors.New("it is no JSON object")
+	if jsontext.Value(payload).Kind() == '{' {
+		err = jsonv2.Unmarshal(payload, &claims)
+	}
+	if err == nil {
+		m, err = claims.read()
+	}
+	switch {
+	case err != nil:
+	case !claims.readable():
+		err = errors.New("a time in it is none")
+	case claims.Type == "" && strings.HasSuffix(strings.ToLower(h.Typ), "jwt"): // which may be a token for anything
+		err = errors.New("it does not say that it is one")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrPayload, credentials.OneLine(strings.TrimPrefix(err.Error(), "manifest: ")))
+	}
+	for _, one := range []struct{ to, from **seconds }{{&h.IssuedAt, &claims.IssuedAt}, {&h.NotBefore, &claims.NotBefore}, {&h.Expires, &claims.Expires}} {
+		if *one.to == nil {
+			*one.to = *one.from
+		}
+	}
+	return m, nil
+}
+
+func (t *token) identity() *Identity {
+	return &Identity{KeyID: t.head.Kid, Algorithm: t.head.Alg, SignedAt: t.head.IssuedAt.time(), ExpiresAt: t.head.Expires.time()}
+}
+
+// ParseUnverified reads what a manifest claims, signed or not, for those who look at it, or want to know where an
+// agent's transports are. Nothing proves who wrote it. The Identity is nil for a plain one, and has no Thumbprint.
+func ParseUnverified(data []byte) (*Manifest, *Identity, error) {
+	if len(data) > 0 && strings.ContainsRune("{ \t\r\n", rune(data[0])) {
+		m, err := Parse(data)
+		return m, nil, err
+	}
+	t, err := readToken(string(data))
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := readPayload(t.payload(), &t.head)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, t.identity(), nil
+}
+
+// check compares a manifest with what is said elsewhere.
+func (e *Expect) check(m *Manifest) error {
+	id, a := e.AgentID, e.Accepted
+	if id == "" && a != nil {
+		id = a.Producer.AgentID
+	}
+	if m.AgentID != id && !e.AnyAgent || a != nil && a.Producer.AgentID != m.AgentID {
+		return fmt.Errorf("%w: its agent_id is %q, want %q", ErrAgent, credentials.OneLine(m.AgentID), credentials.OneLine(id))
+	}
+	differs := func(what, said string) error {
+		return fmt.Errorf("%w: it does not name %s %q", ErrOffer, what, credentials.OneLine(said))
+	}
+	if e.Transport != "" && m.TransportsSupported != nil && !slices.Contains(m.TransportsSupported, e.Transport) {
+		return differs("the transport", e.Transport)
+	}
+	if a == nil {
+		return nil
+	}
+	switch {
+	case a.Producer.AgentName != "" && m.AgentName != "" && a.Producer.AgentName != m.AgentName:
+		return differs("the agent", a.Producer.AgentName)
+	case m.AAEPVersionsSupported != nil && !slices.Contains(m.AAEPVersionsSupported, a.AAEPVersion):
+		return differs("the version", a.AAEPVersion)
+	}
+	for _, level := range a.HonoredCapabilities.SupportedConformanceLevels {
+		if m.ConformanceLevelsSupported != nil && !slices.Contains(m.ConformanceLevelsSupported, level) {
+			return differs("the conformance level", fmt.Sprint(level))
+		}
+	}
+	for _, tag := range a.HonoredCapabilities.Languages {
+		if m.LanguagesSupported != nil && !slices.ContainsFunc(m.LanguagesSupported, func(t string) bool { return primary(t) == primary(tag) }) {
+			return differs("the language", tag)
+		}
+	}
+	return nil
+}
+
+// primary is the first part of a language tag.
+func primary(tag string) string {
+	tag, _, _ = strings.Cut(tag, "-")
+	return strings.ToLower(tag)
+}
