@@ -44,7 +44,7 @@ func plain(err error) string {
 		return "the question is no longer open"
 	}
 	text := err.Error()
-	for _, prefix := range []string{"transports: ", "sse: ", "serve: ", "subscriber: ", "producer: ", "aaep: "} {
+	for _, prefix := range []string{"transports: ", "sse: ", "serve: ", "subscriber: ", "producer: ", "manifest: ", "aaep: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return oneLine(text)

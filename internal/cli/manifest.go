@@ -1,0 +1,275 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/schemas"
+)
+
+func manifestCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "manifest",
+		Short: "Say who an agent is, sign that, and find out who signed it",
+		Long: `A manifest is what an agent says of itself before anybody follows it. Signed, it proves who says so to those who have
+the agent's public keys.
+
+Begin with:
+  aaep manifest init planner
+  aaep manifest sign manifest.json > manifest.jws`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usage("say what to do with a manifest: init, keygen, sign, verify or show.\nSee: aaep manifest --help")
+		},
+	}
+	cmd.AddCommand(manifestInit(), manifestKeygen(), manifestSign(), manifestVerify(), manifestShow())
+	return cmd
+}
+
+// The files of a manifest stand beside each other: PLANNER.json, its private key PLANNER.key, its public PLANNER.keys.json.
+const (
+	manifestSuffix = ".json"
+	privateSuffix  = ".key"
+	publicSuffix   = ".keys.json"
+)
+
+func manifestInit() *cobra.Command {
+	var out, name, language string
+	cmd := &cobra.Command{
+		Use:   "init AGENT_ID",
+		Short: "Write a first manifest, and the key to sign it with",
+		Long: `init writes a manifest to begin with, NAME.json, to be edited. If there is no NAME.key yet, it also makes a key pair, as
+"aaep manifest keygen" does. No file that is there is changed.`,
+		Example: `  aaep manifest init planner
+  aaep manifest init invoice-helper --name "Invoice helper" --out invoices`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !aaep.ValidLanguageTag(language) {
+				return usage("--language must be a language tag such as en-US; it is %q.\nSee: aaep manifest init --help", language)
+			}
+			data, err := manifest.Encode(&manifest.Manifest{
+				AgentID: args[0], AgentName: name, AgentVersion: "0.1.0", AAEPVersionsSupported: []string{aaep.Version},
+				ConformanceLevelsSupported: []int64{1, 2}, TransportsSupported: []string{manifest.SSE, manifest.WebSocket},
+				LanguagesSupported: []string{language}, EventTypesEmitted: []string{"aaep:agent.*"},
+				DefaultVerbosity: aaep.VerbosityNormal, MaxConcurrentSubscriptions: 16,
+			})
+			if err != nil {
+				return usage("no manifest can say that: %s.\nSee: aaep manifest init --help", plain(err))
+			}
+			if err := create(out+manifestSuffix, append(data, '\n'), 0o644); err != nil {
+				return err
+			}
+			status := announcer{out: cmd.ErrOrStderr()}
+			status.say("aaep", "Wrote "+out+manifestSuffix+", the manifest. Edit it to say what the agent does.")
+			if _, err := os.Stat(out + privateSuffix); errors.Is(err, fs.ErrNotExist) {
+				if err := keygen(&status, out, manifest.ES256); err != nil {
+					return err
+				}
+			}
+			status.say("aaep", "Next: aaep manifest sign "+out+manifestSuffix+" > "+out+".jws")
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&out, "out", "manifest", "the `NAME` of the files, without .json")
+	f.StringVar(&name, "name", "", "what people call the agent")
+	f.StringVar(&language, "language", "en", "the language it speaks, such as en or pt-BR")
+	return cmd
+}
+
+func manifestKeygen() *cobra.Command {
+	var alg string
+	cmd := &cobra.Command{
+		Use:   "keygen [NAME]",
+		Short: "Make a key pair to sign manifests with",
+		Long: `keygen writes a private key, NAME.key, that nobody but you may open, and its public half, NAME.keys.json, a JWK Set to give
+to those who verify. Without a NAME it is manifest. No file that is there is changed.`,
+		Example: `  aaep manifest keygen
+  aaep manifest keygen planner-2027 --alg RS256`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := "manifest"
+			if len(args) > 0 {
+				name = args[0]
+			}
+			return keygen(&announcer{out: cmd.ErrOrStderr()}, name, alg)
+		},
+	}
+	cmd.Flags().StringVar(&alg, "alg", manifest.ES256, "the `ALGORITHM`: ES256, RS256, or EdDSA, which not everybody takes")
+	return cmd
+}
+
+func keygen(status *announcer, name, alg string) error {
+	var private crypto.Signer
+	var err error
+	switch alg {
+	case manifest.ES256:
+		private, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	case manifest.RS256:
+		private, err = rsa.GenerateKey(rand.Reader, 3072)
+	case manifest.EdDSA:
+		_, private, err = ed25519.GenerateKey(rand.Reader)
+	default:
+		return usage("--alg must be ES256, RS256 or EdDSA; it is %q.\nSee: aaep manifest keygen --help", alg)
+	}
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	signer, err := manifest.NewSigner(private, manifest.SignerOptions{})
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	public, err := manifest.PublicKeys(signer)
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	if err := create(name+privateSuffix, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+		return err
+	}
+	if err := create(name+publicSuffix, append(public, '\n'), 0o644); err != nil {
+		os.Remove(name + privateSuffix) // which nobody has used yet
+		return err
+	}
+	status.say("aaep", "Wrote "+name+privateSuffix+", the private key. Keep it secret.")
+	status.say("aaep", "Wrote "+name+publicSuffix+", the public key "+signer.KeyID()+". Give it to those who verify.")
+	return nil
+}
+
+// create writes a file that must not be there yet.
+func create(path string, data []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return &exitError{exitFailed, fmt.Errorf("%s is there already.\nMove it away, or take another name", path)}
+	}
+	if err == nil {
+		_, err = f.Write(data)
+		if err = errors.Join(err, f.Close()); err != nil {
+			os.Remove(path)
+		}
+	}
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	return nil
+}
+
+func manifestSign() *cobra.Command {
+	var keyFile, keyID string
+	var days int
+	cmd := &cobra.Command{
+		Use:   "sign FILE",
+		Short: "Sign a manifest",
+		Long: `sign checks a manifest and prints it signed: one compact JWS, on one line. Serve it in place of the manifest, or give it to
+the agent. It says until when it is good; sign anew before that.
+
+Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be read.`,
+		Example: `  aaep manifest sign manifest.json > manifest.jws
+  aaep manifest sign planner.json --key /etc/aaep/planner.key --days 30`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			stem, beside := strings.CutSuffix(args[0], manifestSuffix)
+			switch {
+			case days < 0 || days > 36500:
+				return usage("--days must be from 1 to 36500, or 0 for ever; it is %d.\nSee: aaep manifest sign --help", days)
+			case keyFile == "" && !beside:
+				return usage("name the private key with --key.\nSee: aaep manifest sign --help")
+			case keyFile == "":
+				keyFile = stem + privateSuffix
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			data, err := readManifest(ctx, args[0], cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			m, err := manifest.Parse(data)
+			if err == nil {
+				err = schemas.Validate(data)
+			}
+			if err != nil {
+				return &exitError{exitFailed, fmt.Errorf("%s is no manifest that could be signed: %s.\nSee: aaep validate %s", args[0], plain(err), args[0])}
+			}
+			signer, err := manifest.ReadSigner(keyFile, manifest.SignerOptions{KeyID: keyID, Lifetime: time.Duration(days) * 24 * time.Hour})
+			if errors.Is(err, fs.ErrNotExist) {
+				return &exitError{exitFailed, fmt.Errorf("there is no key %s.\nName one with --key, or make one: aaep manifest keygen", keyFile)}
+			}
+			if err != nil {
+				return &exitError{exitFailed, fmt.Errorf("cannot sign with %s: %s", keyFile, plain(err))}
+			}
+			now := time.Now()
+			signed, err := signer.Sign(m, now)
+			if err != nil {
+				return &exitError{exitFailed, fmt.Errorf("cannot sign: %s", plain(err))}
+			}
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), signed); err != nil {
+				return &exitError{exitFailed, err}
+			}
+			until := "for ever"
+			if days > 0 {
+				until = "until " + day(now.AddDate(0, 0, days))
+			}
+			status := announcer{out: cmd.ErrOrStderr()}
+			status.say("aaep", "Signed the manifest of "+words(m.AgentID)+" with "+signer.Algorithm()+" and the key "+signer.KeyID()+". It is good "+until+".")
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&keyFile, "key", "", "the private key, a PEM or JWK `FILE` (default that of the manifest's name, with .key)")
+	f.StringVar(&keyID, "kid", "", "the key's `ID`, where those who verify know it by another than its thumbprint")
+	f.IntVar(&days, "days", 365, "how many days it is good; 0 for ever")
+	return cmd
+}
+
+// day is a date for people.
+func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+// readManifest reads a file, standard input as "-", or what an agent publishes.
+func readManifest(ctx context.Context, name string, stdin io.Reader) ([]byte, error) {
+	var data []byte
+	var err error
+	if scheme, _, _ := strings.Cut(name, "://"); slices.Contains([]string{"http", "https"}, scheme) {
+		data, err = manifest.Discover(ctx, name, nil)
+	} else {
+		var in io.ReadCloser
+		if in, _, err = openInput(ctx, name, stdin); err == nil {
+			defer in.Close()
+			data, err = io.ReadAll(io.LimitReader(in, manifest.MaxSize+1))
+		}
+	}
+	var file *fs.PathError
+	switch {
+	case errors.As(err, &file):
+		return nil, &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, file.Err)}
+	case ctx.Err() != nil:
+		return nil, &exitError{exitInterrupted, errors.New("interrupted")}
+	case errors.Is(err, manifest.ErrNone):
+		return nil, &exitError{exitFailed, fmt.Errorf("the agent at %s publishes no manifest", name)}
+	case err != nil:
+		return nil, &exitError{exitUnreachable, fmt.Errorf("%s: %s", name, plain(err))}
+	}
+	return bytes.TrimSpace(data), nil
+}

@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep/manifest"
+)
+
+// believing is whose signatures count.
+type believing struct {
+	keys, algorithms []string
+	ca, agent        string
+}
+
+func believingFlags(cmd *cobra.Command) *believing {
+	b := &believing{}
+	f := cmd.Flags()
+	f.StringArrayVar(&b.keys, "keys", nil, "public keys to believe: a JWK, JWK Set or PEM `FILE`, or the URL of one; may be repeated")
+	f.StringVar(&b.ca, "ca", "", "believe keys that the CAs in this PEM `FILE` vouch for")
+	f.StringVar(&b.agent, "agent", "", "the `ID` of the agent whose manifest it must be")
+	f.StringSliceVar(&b.algorithms, "algorithms", []string{manifest.ES256, manifest.RS256}, "the `ALGORITHMS` to allow; EdDSA is the other one there is")
+	return b
+}
+
+// any reports whether anybody is believed.
+func (b *believing) any() bool { return len(b.keys) > 0 || b.ca != "" }
+
+// verify says whether a signed manifest is to be believed. Its error is one for the user where nothing could be judged, and
+// refused where it was.
+func (b *believing) verify(ctx context.Context, signed string) (m *manifest.Manifest, id *manifest.Identity, refused, err error) {
+	for _, a := range b.algorithms {
+		if !slices.Contains([]string{manifest.ES256, manifest.RS256, manifest.EdDSA}, a) {
+			return nil, nil, nil, usage("--algorithms has %q; there are ES256, RS256 and EdDSA", a)
+		}
+	}
+	trust := manifest.Trust{Verifier: manifest.Verifier{Algorithms: b.algorithms}}
+	var files []string
+	for _, at := range b.keys {
+		if !strings.Contains(at, "://") {
+			files = append(files, at)
+			continue
+		}
+		if trust.Source != nil {
+			return nil, nil, nil, usage("--keys may name one URL, and any number of files")
+		}
+		if trust.Source, err = manifest.RemoteKeys(at, nil); err != nil {
+			return nil, nil, nil, usage("--keys %s: %s", at, plain(err))
+		}
+		if _, err := trust.Source(ctx, ""); err != nil && ctx.Err() == nil {
+			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --keys %s: %s", at, plain(err))}
+		}
+	}
+	if len(files) > 0 {
+		if trust.Keys, err = manifest.ReadKeys(files...); err != nil {
+			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --keys: %s", plain(err))}
+		}
+	}
+	if b.ca != "" {
+		text, err := os.ReadFile(b.ca)
+		trust.Roots = x509.NewCertPool()
+		if err == nil && !trust.Roots.AppendCertsFromPEM(text) {
+			err = errors.New("it holds no certificate")
+		}
+		if err != nil {
+			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --ca %s: %s", b.ca, plain(err))}
+		}
+	}
+	m, id, refused = trust.Verify(ctx, signed, manifest.Expect{AgentID: b.agent, AnyAgent: b.agent == ""})
+	if ctx.Err() != nil {
+		return nil, nil, nil, &exitError{exitInterrupted, errors.New("interrupted")}
+	}
+	return m, id, refused, nil
+}
+
+func manifestVerify() *cobra.Command {
+	var b *believing
+	cmd := &cobra.Command{
+		Use:   "verify FILE | - | URL",
+		Short: "Tell whether a manifest is signed by somebody you believe",
+		Long: `verify reads a signed manifest, from a file or from where an agent publishes it, and tells whether it is good: signed with
+one of the keys that you name, in time, and that of the agent you name. A URL is the agent's address.
+
+Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 something could not be read.`,
+		Example: `  aaep manifest verify manifest.jws --keys manifest.keys.json --agent planner
+  aaep manifest verify https://bank.example --keys bank.keys.json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !b.any() {
+				return usage("say whom you believe: --keys FILE, or --ca FILE.\nSee: aaep manifest verify --help")
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			data, err := readManifest(ctx, args[0], cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			m, id, refused, err := b.verify(ctx, string(data))
+			if err != nil {
+				return err
+			}
+			if refused != nil {
+				return &exitError{exitFailed, fmt.Errorf("not verified: %s", plain(refused))}
+			}
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), "Verified: the manifest of "+words(m.AgentID)+". "+signedBy(id)); err != nil {
+				return &exitError{exitFailed, err}
+			}
+			return nil
+		},
+	}
+	b = believingFlags(cmd)
+	return cmd
+}
+
+func manifestShow() *cobra.Command {
+	var b *believing
+	cmd := &cobra.Command{
+		Use:   "show FILE | - | URL",
+		Short: "Print what a manifest says, and who signed it",
+		Long: `show prints a manifest, one fact on each line, after who signed it and whether that is proven by the keys that you name.
+Without any it is not verified: anybody can have written it.
+
+Exit codes: 0 shown, 1 not verified though keys were named, or no manifest, 2 wrong use, 3 something could not be read.`,
+		Example: `  aaep manifest show http://127.0.0.1:8080
+  aaep manifest show https://bank.example --keys bank.keys.json --agent planner`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			data, err := readManifest(ctx, args[0], cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			m, id, err := manifest.ParseUnverified(data)
+			if err != nil {
+				return &exitError{exitFailed, fmt.Errorf("%s is no manifest: %s", args[0], plain(err))}
+			}
+			lines := []string{"Not verified: you named no keys to believe. Anybody can have written this."}
+			var refused error
+			if b.any() {
+				var proven *manifest.Manifest
+				var who *manifest.Identity
+				proven, who, refused, err = b.verify(ctx, string(data))
+				switch {
+				case err != nil:
+					return err
+				case refused != nil:
+					lines[0] = sentence("Not verified: " + plain(refused))
+				default:
+					lines[0], m, id = "Verified.", proven, who
+				}
+			}
+			if id == nil {
+				lines = append(lines, "It is not signed.")
+			} else {
+				lines = append(lines, signedBy(id))
+			}
+			for _, line := range append(lines, claims(m)...) {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+					return &exitError{exitFailed, err}
+				}
+			}
+			if refused != nil {
+				return &exitError{exitFailed, errors.New("")}
+			}
+			return nil
+		},
+	}
+	b = believingFlags(cmd)
+	return cmd
+}
+
+// signedBy says who signed a manifest, or who it says did.
+func signedBy(id *manifest.Identity) string {
+	text := "Signed with " + words(id.Algorithm) + " by the key "
+	switch {
+	case id.Thumbprint == "":
+		text = "Said to be signed with " + words(id.Algorithm) + " by the key " + words(id.KeyID)
+	case id.KeyID == "" || id.KeyID == id.Thumbprint:
+		text += id.Thumbprint
+	default:
+		text += words(id.KeyID) + ", which is " + id.Thumbprint
+	}
+	if id.Certificate != nil {
+		text += ", for which " + words(id.Certificate.Issuer.String()) + " vouches"
+	}
+	if !id.SignedAt.IsZero() {
+		text += ", on " + day(id.SignedAt)
+	}
+	if !id.ExpiresAt.IsZero() {
+		text += ". Good until " + day(id.ExpiresAt)
+	}
+	return text + "."
+}
+
+// claims are what a manifest says, one on each line. What it does not say has none.
+func claims(m *manifest.Manifest) (lines []string) {
+	add := func(label string, values ...string) {
+		values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
+		if len(values) > 0 {
+			lines = append(lines, label+": "+words(strings.Join(values, ", ")))
+		}
+	}
+	add("Agent", m.AgentID)
+	add("Name", m.AgentName)
+	add("Version", m.AgentVersion)
+	add("Contact", m.Contact)
+	add("AAEP versions", m.AAEPVersionsSupported...)
+	levels := make([]string, len(m.ConformanceLevelsSupported))
+	for i, l := range m.ConformanceLevelsSupported {
+		levels[i] = fmt.Sprint(l)
+	}
+	add("Conformance levels", levels...)
+	add("Languages", m.LanguagesSupported...)
+	add("Transports", m.TransportsSupported...)
+	if places, err := m.Endpoints(); err == nil {
+		for _, name := range slices.Sorted(maps.Keys(places)) {
+			add("Address of "+words(name), places[name].Address)
+		}
+	}
+	add("Events", m.EventTypesEmitted...)
+	add("Extensions", m.ExtensionsSupported...)
+	add("Verbosity", string(m.DefaultVerbosity))
+	if m.MaxConcurrentSubscriptions > 0 {
+		add("Subscriptions at once", fmt.Sprint(m.MaxConcurrentSubscriptions))
+	}
+	return lines
+}

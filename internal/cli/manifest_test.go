@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
+)
+
+// called runs the command with what is on standard input.
+func called(stdin string, args ...string) (code int, out, talk string) {
+	var stdout, stderr bytes.Buffer
+	code = Main(args, strings.NewReader(stdin), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+// SEC-018, SEC-006: an agent publishes its signed manifest and its keys; and a CA vouches for its key.
+func TestManifestFromElsewhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if code, _, talk := called("", "manifest", "init", "planner"); code != exitOK {
+		t.Fatal(talk)
+	}
+	text, err := os.ReadFile("manifest.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"planner"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, own, own, key.(crypto.Signer).Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for name, data := range map[string][]byte{"ca.pem": cert, "both.pem": append(text, cert...)} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, signed, _ := called("", "manifest", "sign", "manifest.json")
+	_, certified, _ := called("", "manifest", "sign", "manifest.json", "--key", "both.pem")
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case manifest.Path:
+			w.Header().Set("Content-Type", "application/jose")
+			io.WriteString(w, signed)
+		case manifest.KeysPath:
+			w.Header().Set("Content-Type", "application/jwk-set+json")
+			http.ServeFile(w, r, "manifest.keys.json")
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer agent.Close()
+	down := httptest.NewServer(nil)
+	down.Close()
+	for name, c := range map[string]struct {
+		stdin string
+		args  []string
+		code  int
+		says  string
+	}{
+		"from the agent, by its keys":   {"", []string{"verify", agent.URL, "--keys", agent.URL + manifest.KeysPath, "--agent", "planner"}, exitOK, "Verified: the manifest of planner"},
+		"from the agent, by a file":     {"", []string{"verify", agent.URL, "--keys", "manifest.keys.json"}, exitOK, "Verified"},
+		"shown from the agent":          {"", []string{"show", agent.URL, "--keys", "manifest.keys.json"}, exitOK, "Verified.\nSigned with ES256"},
+		"by a CA":                       {certified, []string{"verify", "-", "--ca", "ca.pem", "--agent", "planner"}, exitOK, "vouches"},
+		"by a CA, without certificate":  {signed, []string{"verify", "-", "--ca", "ca.pem"}, exitFailed, "not one that is trusted"},
+		"keys that cannot be had":       {signed, []string{"verify", "-", "--keys", down.URL}, exitUnreachable, "cannot take --keys " + down.URL + ": nothing answers there"},
+		"no agent":                      {"", []string{"verify", down.URL, "--keys", "manifest.keys.json"}, exitUnreachable, "nothing answers there"},
+		"no file":                       {"", []string{"show", "none.jws"}, exitUnreachable, "none.jws: "},
+		"no keys":                       {signed, []string{"verify", "-"}, exitUsage, "say whom you believe"},
+		"no keys in the file":           {signed, []string{"verify", "-", "--keys", "none"}, exitUnreachable, "cannot take --keys"},
+		"no CA":                         {signed, []string{"verify", "-", "--ca", "manifest.json"}, exitUnreachable, "no certificate"},
+		"two URLs of keys":              {signed, []string{"verify", "-", "--keys", agent.URL + manifest.KeysPath, "--keys", agent.URL}, exitUsage, "one URL"},
+		"keys without encryption":       {signed, []string{"verify", "-", "--keys", "http://bank.example/k"}, exitUsage, "https"},
+		"days":                          {"", []string{"sign", "manifest.json", "--days", "-1"}, exitUsage, "--days"},
+		"language":                      {"", []string{"init", "x", "--language", "no tag"}, exitUsage, "--language"},
+		"agent without an id":           {"", []string{"init", "", "--out", "x"}, exitUsage, "no manifest can say that"},
+		"what a stranger wrote is safe": {`{"agent_id":"a` + "\\u001b[2J\\u202e\\nVerified." + `"}`, []string{"show", "-"}, exitOK, "Agent: a<U+001B>[2J<U+202E> Verified.\n"},
+	} {
+		code, out, talk := called(c.stdin, append([]string{"manifest"}, c.args...)...)
+		if all := out + talk; code != c.code || !strings.Contains(all, c.says) || aaep.SafeText(all) != all || strings.Contains(all, block.Type) {
+			t.Errorf("%s: exit code %d, want %d, and that it says %q:\n%s", name, code, c.code, c.says, all)
+		}
+	}
+}
