@@ -19,7 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// SEC-018, LVL-033: each kind of key signs what is verified with what is published of it, and the header says what it must.
+// SEC-018: each kind of key signs what is verified with what is published of it, and the header says what it must.
 func TestSign(t *testing.T) {
 	for _, key := range keysOf().all {
 		s, err := NewSigner(key, SignerOptions{Lifetime: time.Hour})
