@@ -120,6 +120,13 @@ func (l *listener) listen(ctx context.Context, reach *reaching, url string, stdi
 	}
 	cfg := listenConfig(l.wanted, false)
 	cfg.Fallback = discover.Dialers(ways[1:])
+	if cfg.Trust, err = reach.trust(url); err != nil {
+		return err
+	}
+	if cfg.Trust != nil {
+		l.wanted.AcceptSignedManifestsOnly = new(true)
+		cfg.Capabilities = l.wanted
+	}
 	sub, err := subscriber.Dial(ctx, ways[0].Dialer, cfg)
 	if err != nil {
 		return dialError(ctx, url, err)
@@ -137,13 +144,16 @@ func listenConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
 func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lines <-chan typed) error {
 	l.sub = sub
 	who := sub.Accepted().Producer
-	name := words.OneLine(who.AgentName)
-	if name == "" {
-		name = words.OneLine(who.AgentID)
+	name, proof := nameOfAgent(who.AgentName, who.AgentID), "Who it is has not been verified."
+	if v := sub.Verified(); v != nil {
+		name, proof = nameOfAgent(v.Manifest.AgentName, v.Manifest.AgentID), "It has proved who it is."
+		if like := v.Identity.LooksLike; like != "" {
+			proof += " Its name looks like that of another agent, " + words.OneLine(like) + ", which it is not."
+		}
 	}
 	var moved <-chan struct{}
 	l.link, moved = sub.Status()
-	l.status.say("aaep", fmt.Sprintf("Following %s%s. Who it is has not been verified. Type /help for commands. Ctrl-C ends.", name, l.way()))
+	l.status.say("aaep", fmt.Sprintf("Following %s%s. %s Type /help for commands. Ctrl-C ends.", name, l.way(), proof))
 	l.explain(l.wanted)
 	if isQuiet(l.terms()) {
 		l.quiet = time.After(quietTime)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -92,11 +93,27 @@ func (l *listener) next() {
 func (l *listener) put(q *question) {
 	switch p := q.ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		l.say("", announce.Confirmation(p, q.left())+"\n"+promptDecision+offerMore)
+		l.say("", announce.Confirmation(p, q.left())+"\n"+l.askedBy(q)+promptDecision+offerMore)
 	case *aaep.AwaitingClarification:
-		l.say("", announce.Clarification(p, q.left())+"\n"+prompt(p)+offerMore)
+		l.say("", announce.Clarification(p, q.left())+"\n"+l.askedBy(q)+prompt(p)+offerMore)
 	}
 	q.put = time.Now()
+}
+
+// askedBy says whose question it is, and whether that is proven: what a person consents to depends on it.
+func (l *listener) askedBy(q *question) string {
+	if l.sub == nil {
+		return ""
+	}
+	if v := l.sub.Verified(); v != nil {
+		return "Verified: this is asked by " + words.Sentence(nameOfAgent(v.Manifest.AgentName, v.Manifest.AgentID)) + "\n"
+	}
+	return "Not verified: this is asked in the name of " + words.Sentence(nameOfAgent(q.ev.Producer.AgentName, q.ev.Producer.AgentID)) + "\n"
+}
+
+// nameOfAgent is what people call an agent.
+func nameOfAgent(name, id string) string {
+	return cmp.Or(words.OneLine(name), words.OneLine(id), "an agent")
 }
 
 // settle takes away the questions that an event says are no longer open.

@@ -52,6 +52,7 @@ func asked(t *testing.T, cfg producer.Config, caps aaep.Capabilities, f func(*ta
 Action: Pay $20 to Ada.
 Consequence: The money is gone.
 You have 1 minute to answer. Without an answer it will not be done.
+Not verified: this is asked in the name of asker.
 Type y to accept or n to reject, then press Enter. /more asks for more time.
 `
 			if got := e.screen.String(); !strings.Contains(got, want) || strings.Contains(got, "Waiting for an answer:") {

@@ -117,6 +117,9 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 		}
 	}
 	cfg := producer.Config{Language: language, Admit: where.admit()}
+	if cfg.Signers, err = where.signers(); err != nil {
+		return err
+	}
 	if r.trail != "" {
 		if r.audit, err = openTrail(r.trail); err != nil {
 			return err

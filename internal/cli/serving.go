@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,7 @@ type serving struct {
 	hosts, origins      []string
 	answer              []string // principals who may; empty is everybody
 	root                bool
+	sign                []string
 }
 
 func servingFlags(cmd *cobra.Command) *serving {
@@ -47,6 +49,7 @@ func servingFlags(cmd *cobra.Command) *serving {
 	f.StringSliceVar(&s.answer, "may-answer", nil, "only these `NAMES` may answer and change their terms (default everybody)")
 	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under (default those in the certificate)")
 	f.StringSliceVar(&s.origins, "origin", nil, "web pages of these `ORIGINS` may connect, such as https://reader.example")
+	f.StringArrayVar(&s.sign, "sign", nil, "prove who the agent is with the key in this `FILE`; a second one is published, to change keys")
 	f.BoolVar(&s.root, "root-layout", false, "also serve clients on this machine that know no handshake, at /events and /messages")
 	return s
 }
@@ -60,6 +63,22 @@ func (s *serving) admit() func(string, *aaep.SubscriptionRequest) (producer.Righ
 		may := slices.Contains(s.answer, principal)
 		return producer.Rights{Reply: may, Renegotiate: may}, nil
 	}
+}
+
+// signers read the keys to prove with.
+func (s *serving) signers() (func() []*manifest.Signer, error) {
+	if len(s.sign) == 0 {
+		return nil, nil
+	}
+	var all []*manifest.Signer
+	for _, path := range s.sign {
+		signer, err := manifest.ReadSigner(path, manifest.SignerOptions{Lifetime: 24 * time.Hour})
+		if err != nil {
+			return nil, &exitError{exitFailed, fmt.Errorf("cannot take --sign: %s", plain(err))}
+		}
+		all = append(all, signer)
+	}
+	return func() []*manifest.Signer { return all }, nil
 }
 
 // server makes what serves over TCP.

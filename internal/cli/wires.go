@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -19,6 +21,8 @@ type reaching struct {
 	transports    []string
 	token         string
 	ca, cert, key string
+	keys          []string
+	firstUse      string
 }
 
 func reachingFlags(cmd *cobra.Command) *reaching {
@@ -29,7 +33,54 @@ func reachingFlags(cmd *cobra.Command) *reaching {
 	f.StringVar(&r.ca, "ca", "", "trust agents with certificates of the CAs in this PEM `FILE`, and no others")
 	f.StringVar(&r.cert, "cert", "", "show the certificate in this PEM `FILE`")
 	f.StringVar(&r.key, "key", "", "its key, a PEM `FILE`")
+	f.StringSliceVar(&r.keys, "trust", nil, "follow only an agent that proves who it is with one of the keys in these `FILES`")
+	f.StringVar(&r.firstUse, "trust-first-use", "", "or with the key that it had the first time, which is kept in this `FILE`")
 	return r
+}
+
+// trust is whose proof counts, or nil if none is asked for.
+func (r *reaching) trust(at string) (*manifest.Trust, error) {
+	if len(r.keys) == 0 && r.firstUse == "" {
+		return nil, nil
+	}
+	t := &manifest.Trust{}
+	var err error
+	if len(r.keys) > 0 {
+		if t.Keys, err = manifest.ReadKeys(r.keys...); err != nil {
+			return nil, usage("cannot take --trust: %s", plain(err))
+		}
+	}
+	if r.firstUse == "" {
+		return t, nil
+	}
+	u, err := url.Parse(at)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, usage("--trust-first-use needs the http or https address of an agent, where it publishes its keys")
+	}
+	if t.FirstUse, err = manifest.OpenFirstUse(r.firstUse); err != nil {
+		return nil, usage("cannot take --trust-first-use: %s", plain(err))
+	}
+	origin := url.URL{Scheme: u.Scheme, Host: u.Host, Path: manifest.KeysPath}
+	conf, err := r.tls()
+	if err != nil {
+		return nil, err
+	}
+	if t.Source, err = manifest.RemoteKeys(origin.String(), conf); err != nil {
+		return nil, usage("cannot take --trust-first-use: %s", plain(err))
+	}
+	return t, nil
+}
+
+// tls is how network connections are encrypted; nil is as usual.
+func (r *reaching) tls() (*tls.Config, error) {
+	if r.ca+r.cert+r.key == "" {
+		return nil, nil
+	}
+	conf, err := auth.ClientTLS(r.ca, r.cert, r.key, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, usage("cannot take --ca, --cert or --key: %s", plain(err))
+	}
+	return conf, nil
 }
 
 // wires are the transports as people call them.
@@ -73,13 +124,11 @@ func (r *reaching) ways(ctx context.Context, at string) ([]discover.Way, error) 
 			return nil, usage("cannot take --token-file: %s", plain(err))
 		}
 	}
-	if r.ca+r.cert+r.key != "" {
-		conf, err := auth.ClientTLS(r.ca, r.cert, r.key, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return nil, usage("cannot take --ca, --cert or --key: %s", plain(err))
-		}
-		o.TLS = conf
+	conf, err := r.tls()
+	if err != nil {
+		return nil, err
 	}
+	o.TLS = conf
 	ways, err := discover.Ways(ctx, at, o)
 	if err != nil {
 		return nil, dialError(ctx, at, err)

@@ -55,7 +55,7 @@ func Text(ev *aaep.Event, v aaep.Verbosity) string {
 }
 
 // labels begin lines of ours, and mean something. Who hears them must be able to rely on them.
-var labels = []string{"aaep:", "please decide.", "accepted, and being done:", "action:", "consequence:", "question:", "context:"}
+var labels = []string{"aaep:", "please decide.", "accepted, and being done:", "action:", "consequence:", "question:", "context:", "verified:", "not verified:"}
 
 // quoted is an agent's text, with a word before each line that would otherwise pass for one of ours.
 func quoted(text string) string {
