@@ -284,7 +284,11 @@ func TestFaultRun(t *testing.T) {
 		step++
 		check(t, background.Progress(aaep.Text{}, aaep.Progress{Step: step}, 0))
 	}
-	eventually(t, "everybody is back", func() bool {
+	back := patience
+	if long { // a subscriber that failed many times waits for a minute, and a silent stream shows after 45 seconds
+		back = 5 * time.Minute
+	}
+	eventuallyWithin(t, back, "everybody is back", func() bool {
 		beat()
 		for _, f := range followers {
 			if f.step.Load() == 0 {
