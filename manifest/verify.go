@@ -98,7 +98,7 @@ func (v *Verifier) verify(t *token, trusted *KeySet, expect Expect, now time.Tim
 			return nil, nil, err
 		}
 	}
-	if err := expect.check(m); err != nil {
+	if err := expect.Check(m); err != nil {
 		return nil, nil, err
 	}
 	id := t.identity()
@@ -216,8 +216,9 @@ func ParseUnverified(data []byte) (*Manifest, *Identity, error) {
 	return m, t.identity(), nil
 }
 
-// check compares a manifest with what is said elsewhere.
-func (e *Expect) check(m *Manifest) error {
+// Check compares a manifest with what is said elsewhere. Whether it is signed is not asked. The error is ErrAgent or ErrOffer and
+// says where they differ.
+func (e *Expect) Check(m *Manifest) error {
 	id, a := e.AgentID, e.Accepted
 	if id == "" && a != nil {
 		id = a.Producer.AgentID

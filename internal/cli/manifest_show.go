@@ -9,11 +9,15 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/discover"
 )
 
 // believing is whose signatures count.
@@ -25,7 +29,7 @@ type believing struct {
 func believingFlags(cmd *cobra.Command) *believing {
 	b := &believing{}
 	f := cmd.Flags()
-	f.StringArrayVar(&b.keys, "keys", nil, "public keys to believe: a JWK, JWK Set or PEM `FILE`, or the URL of one; may be repeated")
+	f.StringArrayVar(&b.keys, "trust", nil, "public keys to believe: a JWK, JWK Set or PEM `FILE`, or the URL of one; may be repeated")
 	f.StringVar(&b.ca, "ca", "", "believe keys that the CAs in this PEM `FILE` vouch for")
 	f.StringVar(&b.agent, "agent", "", "the `ID` of the agent whose manifest it must be")
 	f.StringSliceVar(&b.algorithms, "algorithms", []string{manifest.ES256, manifest.RS256}, "the `ALGORITHMS` to allow; EdDSA is the other one there is")
@@ -51,18 +55,18 @@ func (b *believing) verify(ctx context.Context, signed string) (m *manifest.Mani
 			continue
 		}
 		if trust.Source != nil {
-			return nil, nil, nil, usage("--keys may name one URL, and any number of files")
+			return nil, nil, nil, usage("--trust may name one URL, and any number of files")
 		}
 		if trust.Source, err = manifest.RemoteKeys(at, nil); err != nil {
-			return nil, nil, nil, usage("--keys %s: %s", at, plain(err))
+			return nil, nil, nil, usage("--trust %s: %s", at, plain(err))
 		}
 		if _, err := trust.Source(ctx, ""); err != nil && ctx.Err() == nil {
-			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --keys %s: %s", at, plain(err))}
+			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --trust %s: %s", at, plain(err))}
 		}
 	}
 	if len(files) > 0 {
 		if trust.Keys, err = manifest.ReadKeys(files...); err != nil {
-			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --keys: %s", plain(err))}
+			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --trust: %s", plain(err))}
 		}
 	}
 	if b.ca != "" {
@@ -91,12 +95,12 @@ func manifestVerify() *cobra.Command {
 one of the keys that you name, in time, and that of the agent you name. A URL is the agent's address.
 
 Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 something could not be read.`,
-		Example: `  aaep manifest verify manifest.jws --keys manifest.keys.json --agent planner
-  aaep manifest verify https://bank.example --keys bank.keys.json`,
+		Example: `  aaep manifest verify manifest.jws --trust manifest.keys.json --agent planner
+  aaep manifest verify https://bank.example --trust bank.keys.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !b.any() {
-				return usage("say whom you believe: --keys FILE, or --ca FILE.\nSee: aaep manifest verify --help")
+				return usage("say whom you believe: --trust FILE, or --ca FILE.\nSee: aaep manifest verify --help")
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
@@ -129,9 +133,11 @@ func manifestShow() *cobra.Command {
 		Long: `show prints a manifest, one fact on each line, after who signed it and whether that is proven by the keys that you name.
 Without any it is not verified: anybody can have written it.
 
-Exit codes: 0 shown, 1 not verified though keys were named, or no manifest, 2 wrong use, 3 something could not be read.`,
+Of an agent that is there it also says whether its answer to a subscriber contradicts the manifest.
+
+Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no manifest, 2 wrong use, 3 something could not be read.`,
 		Example: `  aaep manifest show http://127.0.0.1:8080
-  aaep manifest show https://bank.example --keys bank.keys.json --agent planner`,
+  aaep manifest show https://bank.example --trust bank.keys.json --agent planner`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd.Context())
@@ -169,7 +175,15 @@ Exit codes: 0 shown, 1 not verified though keys were named, or no manifest, 2 wr
 					return &exitError{exitFailed, err}
 				}
 			}
-			if refused != nil {
+			agrees := true
+			if strings.Contains(args[0], "://") {
+				var line string
+				line, agrees = keepsItsWord(ctx, args[0], m)
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+					return &exitError{exitFailed, err}
+				}
+			}
+			if refused != nil || !agrees {
 				return &exitError{exitFailed, errors.New("")}
 			}
 			return nil
@@ -234,4 +248,27 @@ func claims(m *manifest.Manifest) (lines []string) {
 		add("Subscriptions at once", fmt.Sprint(m.MaxConcurrentSubscriptions))
 	}
 	return lines
+}
+
+// keepsItsWord asks an agent for a subscription, in which it is asked nothing, and says whether its answer contradicts its manifest.
+func keepsItsWord(ctx context.Context, at string, m *manifest.Manifest) (line string, agrees bool) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	ways, err := discover.Ways(ctx, at, discover.Options{})
+	if err != nil {
+		return words.Sentence("The agent could not be asked: " + plain(err)), true
+	}
+	cfg := subscriber.Config{ID: "aaep-manifest-show", Name: "aaep manifest show", Version: aaep.Version, NoReconnect: true,
+		Fallback: discover.Dialers(ways[1:]), Capabilities: aaep.Capabilities{Languages: m.LanguagesSupported}}
+	sub, err := subscriber.Dial(ctx, ways[0].Dialer, cfg)
+	if err != nil {
+		return words.Sentence("The agent could not be asked: " + plain(err)), true
+	}
+	defer sub.Close()
+	status, _ := sub.Status()
+	expect := manifest.Expect{Accepted: sub.Accepted(), Transport: ways[status.Way].Transport}
+	if err := expect.Check(m); err != nil {
+		return words.Sentence("The agent contradicts its manifest: " + plain(err)), false
+	}
+	return "The agent's answer over " + wireWords(ways[status.Way].Transport) + " agrees with it.", true
 }
