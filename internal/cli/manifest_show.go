@@ -127,13 +127,14 @@ Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 something could not be re
 
 func manifestShow() *cobra.Command {
 	var b *believing
+	var ask bool
 	cmd := &cobra.Command{
 		Use:   "show FILE | - | URL",
 		Short: "Print what a manifest says, and who signed it",
 		Long: `show prints a manifest, one fact on each line, after who signed it and whether that is proven by the keys that you name.
 Without any it is not verified: anybody can have written it.
 
-Of an agent that is there it also says whether its answer to a subscriber contradicts the manifest.
+With --ask it also subscribes, which an agent may be waiting for, and says whether the answer agrees with the manifest.
 
 Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no manifest, 2 wrong use, 3 something could not be read.`,
 		Example: `  aaep manifest show http://127.0.0.1:8080
@@ -176,7 +177,7 @@ Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no 
 				}
 			}
 			agrees := true
-			if strings.Contains(args[0], "://") {
+			if ask {
 				var line string
 				line, agrees = keepsItsWord(ctx, args[0], m)
 				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
@@ -190,6 +191,7 @@ Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no 
 		},
 	}
 	b = believingFlags(cmd)
+	cmd.Flags().BoolVar(&ask, "ask", false, "subscribe to the agent at URL, and compare its answer")
 	return cmd
 }
 
