@@ -1,0 +1,34 @@
+// Package announce decides what a person is told, in which order and in which words: from the events of one or several
+// agents to a plan of utterances, each of which ends in a receipt (§9.3.2). It is a pure machine; package
+// subscriber/present drives it with real outputs.
+package announce
+
+import "github.com/aaep-go/aaep"
+
+// Kind says what an utterance is about. An output may choose a sound or a pattern by it.
+type Kind string
+
+const (
+	Output   Kind = "output"   // of the agent's answer
+	News     Kind = "news"     // of what the agent does: states, tools, the beginning and end of a session
+	Progress Kind = "progress" // how far it has come
+	Question Kind = "question" // that the person is asked
+	Problem  Kind = "problem"  // that went wrong, or needs somebody
+	Notice   Kind = "notice"   // of this program itself
+)
+
+// Utterance is what is presented in one go: a sentence or a few words, in one language, made for the ear. It has no
+// control characters and no markup.
+type Utterance struct {
+	// ID is unique among the utterances of one Announcer, and is never 0.
+	ID int64
+	// Text is what to say.
+	Text string
+	// Language is a language tag, or "" if nobody said.
+	Language string
+	Kind     Kind
+	// Critical ones cannot wait, and stay until they were noticed where an output can do that.
+	Critical bool
+	// Event is what it tells of, or nil.
+	Event *aaep.Event
+}
