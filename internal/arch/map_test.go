@@ -172,6 +172,21 @@ var theMap = []folder{
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},
 	{
+		path:   "subscriber/announce",
+		arrows: []string{"."},
+		why:    "what a person is told follows from the events alone, whatever presents it",
+	},
+	{
+		path:   "subscriber/speech",
+		arrows: []string{".", "subscriber/announce"},
+		others: []string{"github.com/godbus/dbus/v5", "golang.org/x/text"},
+		why:    "an output presents what it is given, and does not know why it is said",
+	},
+	{
+		path: "subscriber/speech/speechtest",
+		why:  "a double that shared code with the client would share its mistakes",
+	},
+	{
 		path:   "subscriber/discover",
 		arrows: []string{"manifest", "transports", "transports/ipc", "transports/sse", "transports/websocket", "internal/httpguard"},
 		why:    "it knows the usual transports by name, and is the only part of the subscriber to do so",
