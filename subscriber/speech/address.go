@@ -48,7 +48,7 @@ func connect(ctx context.Context, spawn bool) (net.Conn, error) {
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, addr)
-	if err == nil || !spawn || ctx.Err() != nil {
+	if err == nil || !spawn {
 		return conn, err
 	}
 	args := []string{"--spawn", "--communication-method", "unix_socket", "--socket-path", addr}

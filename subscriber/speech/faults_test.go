@@ -96,6 +96,10 @@ func TestPresentFaults(t *testing.T) {
 		{"dies in the middle", nil, after(time.Second, (*speechtest.Server).Close), "EOF", time.Second},
 		{"stalls in the middle", nil, after(time.Second, (*speechtest.Server).Stall), "did not say in time", 20500 * time.Millisecond},
 		{"stalls before", nil, (*speechtest.Server).Stall, os.ErrDeadlineExceeded.Error(), 5 * time.Second},
+		{"stalls after a pause", nil, after(time.Second, func(s *speechtest.Server) {
+			s.Send("704-1\r\n704-1\r\n704 PAUSED\r\n705-1\r\n705-1\r\n705 RESUMED\r\n")
+			time.AfterFunc(time.Second, s.Stall)
+		}), "did not say in time", 21500 * time.Millisecond},
 		{"garbage in the middle", nil, after(time.Second, func(s *speechtest.Server) { s.Send("\x00\x01\r\n") }), "which is no reply", time.Second},
 		{"an answer to nothing", nil, after(time.Second, func(s *speechtest.Server) { s.Send("225-8\r\n225 OK\r\n") }), "to nothing", time.Second},
 		{"refuses", answer("SPEAK", "380 ERR NOT IMPLEMENTED\r\n", 0), nil, `380 "ERR NOT IMPLEMENTED" to "SPEAK"`, 0},

@@ -54,9 +54,9 @@ func readerOnBus(ctx context.Context) string {
 		}
 	}
 	var on bool
-	err = bus.Object("org.a11y.Bus", "/org/a11y/bus").CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get",
-		dbus.FlagNoAutoStart, "org.a11y.Status", "ScreenReaderEnabled").Store(&on)
-	if err == nil && on {
+	get := bus.Object("org.a11y.Bus", "/org/a11y/bus").CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get",
+		dbus.FlagNoAutoStart, "org.a11y.Status", "ScreenReaderEnabled")
+	if get.Store(&on) == nil && on {
 		return "the desktop's screen reader"
 	}
 	return ""

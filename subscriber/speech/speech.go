@@ -60,12 +60,10 @@ type Output struct {
 	closing context.Context
 	stop    context.CancelFunc
 
-	turn     chan struct{} // who could send here owns what follows
-	link     *link
-	client   string // the server's name for us
-	language string
-	priority string
-	err      error // why it is over
+	turn   chan struct{} // who could send here owns what follows
+	link   *link
+	client string // the server's name for us
+	err    error  // why it is over
 }
 
 // Dial opens an output. The error is ErrScreenReader where a screen reader runs and Force is not set.
@@ -143,7 +141,6 @@ func (o *Output) hello(ctx context.Context, d Dialer) error {
 	if err != nil {
 		return err
 	}
-	o.language = home
 	o.choir = newChoir(home, voices.data) // no data if the synthesizer cannot tell
 	return nil
 }
@@ -208,22 +205,14 @@ var errSilenced = errors.New("silenced")
 
 // say speaks a text. Errors other than ErrCut and errSilenced mean that the link is of no more use.
 func (o *Output) say(ctx context.Context, text, language, priority string) error {
-	if language != o.language {
-		if _, err := o.link.must(ctx, "SET SELF LANGUAGE "+language); err != nil {
+	for _, c := range []string{"SET SELF LANGUAGE " + language, "SET SELF PRIORITY " + priority} {
+		if _, err := o.link.must(ctx, c); err != nil {
 			return err
 		}
-		o.language = language
-	}
-	if priority != o.priority {
-		if _, err := o.link.must(ctx, "SET SELF PRIORITY "+priority); err != nil {
-			return err
-		}
-		o.priority = priority
 	}
 	if _, err := o.link.must(ctx, "SPEAK", codeGoOn); err != nil {
 		return err
 	}
-	o.link.events = nil // of earlier messages
 	queued, err := o.link.must(ctx, text+"\r\n.", codeQueued, codeNothing)
 	if err != nil || queued.code == codeNothing {
 		return err

@@ -134,10 +134,10 @@ func TestText(t *testing.T) {
 
 // A text that the server finds empty is over at once: there will be no event.
 func TestNothingToSay(t *testing.T) {
-	s := &speechtest.Server{}
+	s := answer(".", "227 OK MESSAGE CANCELED\r\n", 0)
 	bubble(t, s, func(t *testing.T, o *speech.Output) {
 		within(t, 0, 0, func() {
-			if err := o.Present(t.Context(), say("\u00a0")); err != nil {
+			if err := o.Present(t.Context(), say("\u200b")); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -201,8 +201,7 @@ func TestInterruptWaiting(t *testing.T) {
 
 // The server reports the end just as the context ends: it was heard.
 func TestInterruptTooLate(t *testing.T) {
-	var s *speechtest.Server
-	s = &speechtest.Server{Answer: func(command string) (string, bool) {
+	s := &speechtest.Server{Answer: func(command string) (string, bool) {
 		return "702-1\r\n702-1\r\n702 END\r\n213 OK CANCELED\r\n", command == "CANCEL SELF"
 	}}
 	bubble(t, s, func(t *testing.T, o *speech.Output) {
@@ -283,6 +282,23 @@ func TestClose(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Close silences whatever there may be, and waits no longer than it must for a server that does not answer.
+func TestCloseIdle(t *testing.T) {
+	for reply, limit := range map[string]time.Duration{"213 OK CANCELED\r\n": 0, "": 250 * time.Millisecond} {
+		cancelled := false
+		s := &speechtest.Server{Answer: func(command string) (string, bool) {
+			cancelled = cancelled || command == "CANCEL SELF"
+			return reply, command == "CANCEL SELF"
+		}}
+		bubble(t, s, func(t *testing.T, o *speech.Output) {
+			within(t, limit, limit, func() { o.Close() })
+			if !cancelled {
+				t.Error("it was closed without a word")
+			}
+		})
+	}
 }
 
 // All speech is paused for ten minutes, which is no fault of the server.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestRate(t *testing.T) {
 func TestVoice(t *testing.T) {
 	var lines []string
 	// what eSpeak NG 1.51 says, in part
-	for _, tag := range strings.Fields("af ar chr-US-QAAA-X-WEST cmn cmn-LATN-PINYIN en-029 en-GB en-GB-SCOTLAND en-US en-US-NYC es es-419 fa fa-LATN fr-BE fr-CH fr-FR ha-LATN he id nb pt pt-BR sr sw vi vi-VN-X-CENTRAL yue") {
+	for _, tag := range strings.Fields("af ar chr-US-QAAA-X-WEST cmn cmn-LATN-PINYIN en-029 en-GB en-GB-SCOTLAND en-US-NYC en-US es es-419 fa fa-LATN fr-BE fr-CH fr-FR ha-LATN he id nb pt pt-BR sr sw vi vi-VN-X-CENTRAL yue") {
 		lines = append(lines, "A voice+Max\t"+tag+"\tMax", "no tabs", "x\tnot a tag\tnone")
 	}
 	for _, c := range []struct{ home, want, voice string }{
@@ -118,6 +119,72 @@ type conn struct {
 
 func (c conn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 
+// A line may come in many pieces, with deadlines in between; its length has a bound all the same.
+func TestLineInPieces(t *testing.T) {
+	three := strings.NewReader(strings.Repeat("200 ", 800))
+	var pieces []io.Reader
+	for range 3 {
+		pieces = append(pieces, three, iotest.ErrReader(os.ErrDeadlineExceeded))
+	}
+	l := newLink(conn{Reader: readerFunc(func(p []byte) (int, error) {
+		if len(pieces) == 0 {
+			return 0, io.EOF
+		}
+		n, err := pieces[0].Read(p)
+		if n == 0 {
+			pieces = pieces[1:]
+			three.Seek(0, io.SeekStart)
+			if err == io.EOF {
+				err = nil
+			}
+		}
+		return n, err
+	})})
+	for {
+		if _, err := l.read(); err == nil || !timedOut(err) {
+			if err == nil || !strings.Contains(err.Error(), "more than 4096 bytes") {
+				t.Errorf("read = %v", err)
+			}
+			return
+		}
+	}
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// The bound on a reply is for each, not for all of them.
+func TestManyReplies(t *testing.T) {
+	var p parser
+	for i := range 3000 {
+		if _, whole, err := p.feed("200 " + strings.Repeat("x", 4000)); !whole || err != nil {
+			t.Fatalf("reply %d: %v, %v", i, whole, err)
+		}
+	}
+}
+
+// readAll returns what is understood of what comes from r, as it would be sent, and what is understood no more.
+func readAll(t *testing.T, r io.Reader) (back string, err error) {
+	l := newLink(conn{Reader: r})
+	for {
+		r, err := l.read()
+		if err == iotest.ErrTimeout {
+			continue
+		}
+		if err != nil {
+			return back, err
+		}
+		if r.code < 100 || r.code > 999 {
+			t.Fatalf("code %d", r.code)
+		}
+		for _, line := range r.data {
+			back += fmt.Sprintf("%d-%s\n", r.code, line)
+		}
+		back += fmt.Sprintf("%d %s\n", r.code, r.text)
+	}
+}
+
 // Whatever a server sends, in whatever pieces: no panic, nothing unbounded, nothing made up. What is understood is what
 // was sent, and no timeout in between loses any of it.
 func FuzzRead(f *testing.F) {
@@ -131,27 +198,13 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		l := newLink(conn{Reader: iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader(sent)))})
-		var back bytes.Buffer
-		for {
-			r, err := l.read()
-			if err == iotest.ErrTimeout {
-				continue
-			}
-			if err != nil {
-				break
-			}
-			if r.code < 100 || r.code > 999 {
-				t.Fatalf("code %d", r.code)
-			}
-			for _, line := range r.data {
-				fmt.Fprintf(&back, "%d-%s\n", r.code, line)
-			}
-			fmt.Fprintf(&back, "%d %s\n", r.code, r.text)
+		back, err := readAll(t, bytes.NewReader(sent))
+		if plain := strings.ReplaceAll(string(sent), "\r\n", "\n"); !strings.HasPrefix(plain, back) {
+			t.Fatalf("%q was read as %q", sent, back)
 		}
-		plain := bytes.ReplaceAll(sent, []byte("\r\n"), []byte("\n"))
-		if !bytes.HasPrefix(plain, back.Bytes()) {
-			t.Fatalf("%q was read as %q", sent, back.Bytes())
+		slow, late := readAll(t, iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader(sent))))
+		if slow != back || late.Error() != err.Error() {
+			t.Fatalf("%q was read as %q, %v; and with a timeout as %q, %v", sent, back, err, slow, late)
 		}
 	})
 }
