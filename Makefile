@@ -9,6 +9,7 @@
 # make jose     signed manifests against another implementation; needs npm, which fetches that
 # make eval     sentence boundaries against annotated text, where that is at hand
 # make wine     the tests that need no Unix, as Windows programs, under Wine
+# make real     install the speech server and whatever else the tests use that is real
 # make cover    statement coverage over the whole module
 # make clean    remove what these targets leave behind
 
@@ -18,10 +19,10 @@ STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
 MODULES := transports/grpc producer/telemetry
 
-.PHONY: test lint bench fuzz races kills faults timing jose eval wine cover clean compiler
+.PHONY: test lint bench fuzz races kills faults timing jose eval wine cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
-test: lint compiler
+test: lint compiler real
 	@set -e; for module in $(MODULES); do (set -x; cd $$module; CGO_ENABLED=1 go test -race -shuffle=on ./...); done
 	@if command -v npm >/dev/null; then export AAEP_JOSE=1; fi; set -x; CGO_ENABLED=1 go test -race -shuffle=on ./...
 
@@ -44,6 +45,24 @@ compiler:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev; \
 	fi >&2; \
 	works || { echo "The race detector needs a C compiler: install the packages gcc and libc6-dev." >&2; exit 1; }
+
+# What the tests need to meet real assistive technology: names of Debian packages. Without them those tests are skipped,
+# and say so; with AAEP_REAL=1 they fail.
+REAL_PACKAGES := speech-dispatcher speech-dispatcher-espeak-ng speech-dispatcher-audio-plugins espeak-ng pulseaudio dbus-daemon
+
+real:
+	@command -v dpkg-query >/dev/null || { echo "Not Debian: tests with real assistive technology run if its programs are there."; exit 0; }; \
+	missing=; for package in $(REAL_PACKAGES); do \
+		dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
+	done; \
+	[ -n "$$missing" ] || exit 0; \
+	if [ "$$(id -u)" = 0 ]; then \
+		echo "Installing for the tests:$$missing"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends --no-remove $$missing || \
+			echo "That failed; the tests that need them are skipped."; \
+	else \
+		echo "Tests with real assistive technology are skipped without the packages:$$missing"; \
+	fi >&2
 
 bench:
 	@set -e; for module in . $(MODULES); do (cd $$module; go test -run '^$$' -bench . -benchmem ./...); done

@@ -192,6 +192,16 @@ var theMap = []folder{
 		why:    "it drives any output there is, and knows none of them by name",
 	},
 	{
+		path:   "subscriber/speech",
+		arrows: []string{".", "subscriber/announce"},
+		others: []string{"github.com/godbus/dbus/v5", "golang.org/x/text"},
+		why:    "an output presents what it is given, and does not know why it is said",
+	},
+	{
+		path: "subscriber/speech/speechtest",
+		why:  "a double that shared code with the client would share its mistakes",
+	},
+	{
 		path:   "subscriber/discover",
 		arrows: []string{"manifest", "transports", "transports/ipc", "transports/sse", "transports/websocket", "internal/httpguard"},
 		why:    "it knows the usual transports by name, and is the only part of the subscriber to do so",

@@ -197,6 +197,9 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		return Do{}, wake
 	}
 	it := a.choose(now)
+	if it != nil && a.voiceless(now, it) {
+		it = a.choose(now)
+	}
 	if it == nil {
 		return Do{}, wake
 	}
@@ -214,17 +217,28 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	return Do{Say: &u}, wake
 }
 
-// introduce names the speaker where it is another than before, and says once that there is no voice for a language.
+// introduce names the speaker where it is another than before.
 func (a *Announcer) introduce(it *item) string {
-	begin := ""
-	if it.source != "" && it.source != a.speaker && len(a.sources) > 1 {
-		begin = it.source + ": "
+	if it.source == "" || it.source == a.speaker || len(a.sources) < 2 {
+		return ""
 	}
-	if it.language != "" && a.p.Speaks != nil && !a.noVoice[it.language] && !a.p.Speaks(it.language) {
-		a.noVoice[it.language] = true
-		begin = noVoice(it.language) + " " + begin
+	return it.source + ": "
+}
+
+// voiceless puts before an announcement, once for each language, that there is no voice for it.
+func (a *Announcer) voiceless(now time.Time, it *item) bool {
+	if it.language == "" || a.p.Speaks == nil || a.noVoice[it.language] || a.p.Speaks(it.language) {
+		return false
 	}
-	return begin
+	a.noVoice[it.language] = true
+	n := &item{kind: Notice, critical: it.critical, language: ownLanguage, sentences: []string{noVoice(it.language)}, arrived: now}
+	a.keep(n)
+	if it.critical {
+		a.urgent = slices.Insert(a.urgent, 0, n)
+	} else {
+		a.asked = slices.Insert(a.asked, 0, n)
+	}
+	return true
 }
 
 // mustEnd reports whether what is being said has to make room.
@@ -254,7 +268,8 @@ func (a *Announcer) choose(now time.Time) *item {
 	return first
 }
 
-// Ended takes what became of an utterance. Heard is one that was presented whole; Cut is one that the person silenced; Waiting is
+// Ended takes what became of an utterance. Heard is one that was presented whole; Cut is one that the person silenced, Unsaid one that
+// cannot be presented; Waiting is
 // one that was cancelled because Next wanted it, or that failed, and is said again.
 func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 	s := a.saying
@@ -273,9 +288,9 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		}
 		a.remove(s.item)
 		a.end(s.item, now, Heard)
-	case Cut:
+	case Cut, Unsaid:
 		a.remove(s.item)
-		a.end(s.item, now, Cut)
+		a.end(s.item, now, what)
 	default:
 		s.receipt.Outcome = Waiting
 	}

@@ -292,7 +292,7 @@ func TestNoVoice(t *testing.T) {
 		r.say(&aaep.OutputStreaming{Chunk: text, OutputID: "o", Language: "yo", CoalesceHint: aaep.BoundarySentence}, "")
 	}
 	r.after(time.Minute)
-	if len(r.heard) != 2 || !strings.Contains(r.heard[0], "no voice for the language yo") || strings.Contains(r.heard[1], "no voice") {
+	if len(r.heard) != 3 || !strings.Contains(r.heard[0], "no voice for the language yo") || !strings.Contains(r.heard[1], "káàárọ̀") {
 		t.Errorf("heard %q", r.heard)
 	}
 }

@@ -11,6 +11,7 @@ const (
 	Heard    Outcome = "heard"    // presented whole
 	Cut      Outcome = "cut"      // silenced by the person
 	Expired  Outcome = "expired"  // too old to be said, or overtaken by a newer value
+	Unsaid   Outcome = "unsaid"   // in a language that nothing here can present
 )
 
 // Receipt says what became of one announcement. It holds no words: those are the person's.

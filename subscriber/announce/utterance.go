@@ -37,5 +37,10 @@ type Utterance struct {
 	Event *aaep.Event
 }
 
-// ErrCut is what an output returns of an utterance that the person silenced or dismissed.
-var ErrCut = errors.New("announce: silenced by the person")
+// What an output returns of an utterance, besides nil.
+var (
+	// ErrCut is of one that the person silenced or dismissed, or that another program did.
+	ErrCut = errors.New("announce: silenced before its end")
+	// ErrLanguage is of one that the output cannot present, while it goes on to present others.
+	ErrLanguage = errors.New("announce: there is no voice for this language")
+)

@@ -21,7 +21,8 @@ import (
 // during it.
 type Output interface {
 	// Present presents u and returns when that is over: nil when it was presented whole, announce.ErrCut when the person
-	// silenced it, ctx's error when ctx ended first, which silences it at once, and any other when the output is gone.
+	// silenced it, announce.ErrLanguage when it cannot be presented and others can, ctx's error when ctx ended first, which
+	// silences it at once, and any other when the output is gone.
 	Present(ctx context.Context, u announce.Utterance) error
 	// Speaks reports whether text in a language can be presented as more than rubbish.
 	Speaks(language string) bool
@@ -138,6 +139,8 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 		case e.err == nil:
 		case errors.Is(e.err, announce.ErrCut):
 			what = announce.Cut
+		case errors.Is(e.err, announce.ErrLanguage):
+			what = announce.Unsaid
 		default:
 			what = announce.Waiting
 		}

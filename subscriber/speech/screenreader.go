@@ -1,0 +1,63 @@
+package speech
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// screenReader returns the name of a screen reader that runs for this user, or "". Each way to find one misses some:
+// Orca is on the bus from version 49 on; the desktop's switch is not touched when somebody starts Orca by hand; and a
+// container sees no processes but its own.
+func screenReader(ctx context.Context, proc string) string {
+	if name := readerOnBus(ctx); name != "" {
+		return name
+	}
+	files, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "comm"))
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil || !ours(info) {
+			continue
+		}
+		comm, _ := os.ReadFile(file)
+		switch name := strings.TrimSpace(string(comm)); name {
+		case "orca", "cthulhu", "odilia", "fenrir":
+			return name
+		}
+	}
+	return ""
+}
+
+// readerOnBus asks the session bus, where there is one, and starts nothing.
+func readerOnBus(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	bus, err := dbus.SessionBusPrivateNoAutoStartup(dbus.WithContext(ctx))
+	if err != nil {
+		return ""
+	}
+	defer bus.Close()
+	if bus.Auth(nil) != nil || bus.Hello() != nil {
+		return ""
+	}
+	var names []string
+	if bus.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.ListNames", 0).Store(&names) != nil {
+		return ""
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, "org.gnome.Orca") { // org.gnome.Orca.Service, or Orca1 in other versions
+			return "orca"
+		}
+	}
+	var on bool
+	get := bus.Object("org.a11y.Bus", "/org/a11y/bus").CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get",
+		dbus.FlagNoAutoStart, "org.a11y.Status", "ScreenReaderEnabled")
+	if get.Store(&on) == nil && on {
+		return "the desktop's screen reader"
+	}
+	return ""
+}

@@ -1,0 +1,319 @@
+// Package speech says utterances aloud through the user's Speech Dispatcher, which is the speech server of most free
+// desktops. It is for self-voicing: for people at a console or a kiosk, who have no screen reader. It speaks SSIP, the
+// server's own protocol, without C and without another library (the sections quoted are those of "SSIP", the manual of
+// Speech Dispatcher).
+//
+// Who runs a screen reader hears agents through it, not through this package: two voices do not know of each
+// other, and the key that silences one does not silence the other. Dial refuses then.
+package speech
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/user"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aaep-go/aaep/subscriber/announce"
+)
+
+var (
+	// ErrScreenReader is what Dial returns when a screen reader runs.
+	ErrScreenReader = errors.New("speech: a screen reader is running, and its silence key would not reach a second voice; " +
+		"speak through it instead (--output orca)")
+
+	errClosed = fmt.Errorf("speech: %w", net.ErrClosed)
+)
+
+// A Dialer opens speech outputs. The zero Dialer is ready: it uses the server that is there, as the user configured it.
+type Dialer struct {
+	// WordsPerMinute is the pace, by what eSpeak NG makes of SSIP's rates: 84 to 473; what is beyond is as near as
+	// possible. Zero leaves the user's own.
+	WordsPerMinute int
+	// Voice is one of SSIP's symbolic voices, such as FEMALE1; "" leaves the user's own.
+	Voice string
+	// Pitch and Volume are from -100 to 100. Zero leaves the user's own.
+	Pitch, Volume int
+	// Spawn starts a server when none listens, as other programs of the desktop do. It goes on after this one ends.
+	Spawn bool
+	// Force speaks even beside a screen reader.
+	Force bool
+	// Connect opens the connection; nil finds the server as its own library does: at SPEECHD_ADDRESS, which is
+	// unix_socket:PATH or inet_socket:HOST:PORT, else at speech-dispatcher/speechd.sock in XDG_RUNTIME_DIR.
+	Connect func(ctx context.Context) (net.Conn, error)
+}
+
+// An Output is a voice. Present is for one goroutine at a time, the others for any. When Present has failed because the
+// server is gone or cannot be understood, it goes on to fail: Dial again, and say again what was not heard.
+type Output struct {
+	choir   *choir
+	closing context.Context
+	stop    context.CancelFunc
+
+	turn   chan struct{} // who could send here owns what follows
+	link   *link
+	client string // the server's name for us
+	err    error  // why it is over
+}
+
+// Dial opens an output. The error is ErrScreenReader where a screen reader runs and Force is not set.
+func (d Dialer) Dial(ctx context.Context) (*Output, error) {
+	if !d.Force {
+		if name := screenReader(ctx, "/proc"); name != "" {
+			return nil, fmt.Errorf("%w: found %s", ErrScreenReader, name)
+		}
+	}
+	open := d.Connect
+	if open == nil {
+		open = func(ctx context.Context) (net.Conn, error) { return connect(ctx, d.Spawn) }
+	}
+	conn, err := open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("speech: no speech server: %w", err)
+	}
+	o := &Output{link: newLink(conn), turn: make(chan struct{}, 1)}
+	if err := o.hello(ctx, d); err != nil {
+		conn.Close()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, fmt.Errorf("speech: %w", err)
+	}
+	o.closing, o.stop = context.WithCancel(context.Background())
+	return o, nil
+}
+
+// hello introduces us, and asks what the server can do.
+func (o *Output) hello(ctx context.Context, d Dialer) error {
+	commands := []string{
+		"SET SELF CLIENT_NAME " + userName() + ":aaep:main", // first, and once
+		"SET SELF NOTIFICATION ALL on",
+	}
+	if d.WordsPerMinute != 0 {
+		commands = append(commands, fmt.Sprint("SET SELF RATE ", rateFor(d.WordsPerMinute)))
+	}
+	if d.Voice != "" {
+		commands = append(commands, "SET SELF VOICE_TYPE "+word(d.Voice))
+	}
+	if d.Pitch != 0 {
+		commands = append(commands, fmt.Sprint("SET SELF PITCH ", d.Pitch))
+	}
+	if d.Volume != 0 {
+		commands = append(commands, fmt.Sprint("SET SELF VOLUME ", d.Volume))
+	}
+	for _, c := range commands {
+		if _, err := o.link.must(ctx, c); err != nil {
+			return err
+		}
+	}
+	var err error
+	get := func(command string) string {
+		r, e := o.link.must(ctx, command)
+		if e == nil && len(r.data) != 1 {
+			e = fmt.Errorf("the server answered %d lines to %q", len(r.data), command)
+		}
+		if err = errors.Join(err, e); err != nil {
+			return ""
+		}
+		return r.data[0]
+	}
+	o.client = get("HISTORY GET CLIENT_ID")
+	module := get("GET OUTPUT_MODULE")
+	home := word(get("GET LANGUAGE"))
+	if err != nil {
+		return err
+	}
+	if module == "dummy" {
+		// It answers everything, and plays half a minute of regrets for each sentence.
+		return errors.New("the speech server has no synthesizer that works")
+	}
+	voices, err := o.link.ask(ctx, "LIST SYNTHESIS_VOICES")
+	if err != nil {
+		return err
+	}
+	o.choir = newChoir(home, voices.data) // no data if the synthesizer cannot tell
+	return nil
+}
+
+// Speaks reports whether there is a voice for texts in a language. The server itself says yes to every language, and
+// spells Yoruba letter by letter in English. "" is the language of the server.
+func (o *Output) Speaks(language string) bool {
+	_, ok := o.choir.voice(language)
+	return ok
+}
+
+// Present says u and returns when that is over: nil when it was said to its end, announce.ErrCut when it was silenced, by
+// the person or by a more important message of another program (the server does not say which), ctx's error
+// when ctx ended first; then it is silent, within some 50 ms. The end of an utterance is reported about 0.4 s after its
+// last sound. announce.ErrLanguage is for u alone; with any other error the output is over, and u was not heard to its end.
+//
+// While another program speaks, u waits for its turn, but a critical one cuts the other off; that one is not resumed.
+func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	language, ok := o.choir.voice(u.Language)
+	if !ok {
+		return fmt.Errorf("%w %.40q", announce.ErrLanguage, u.Language)
+	}
+	o.turn <- struct{}{}
+	defer func() { <-o.turn }()
+	if o.err != nil {
+		return o.err
+	}
+	text := oneLine(u.Text)
+	if text == "" {
+		return nil
+	}
+	// Not SSIP's "text" for answers nor "progress" for progress: of these the server drops what it likes, and says
+	// that it was cancelled. What is out of date never comes here: one utterance is under way at a time. "message"
+	// waits until others have finished, and "important" cuts them off.
+	priority := "message"
+	if u.Critical {
+		priority = "important"
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(o.closing, cancel)()
+	err := o.say(inner, text, language, priority)
+	switch {
+	case err == nil, err == announce.ErrCut, err == errSilenced:
+	default:
+		o.fail(fmt.Errorf("speech: the speech server is gone: %w", err))
+		err = o.err
+	}
+	switch {
+	case inner.Err() == nil || err == nil:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return errClosed
+}
+
+// errSilenced is what say returns when it was its context that ended.
+var errSilenced = errors.New("silenced")
+
+// say speaks a text. Errors other than announce.ErrCut and errSilenced mean that the link is of no more use.
+func (o *Output) say(ctx context.Context, text, language, priority string) error {
+	for _, c := range []string{"SET SELF LANGUAGE " + language, "SET SELF PRIORITY " + priority} {
+		if _, err := o.link.must(ctx, c); err != nil {
+			return err
+		}
+	}
+	if _, err := o.link.must(ctx, "SPEAK", codeGoOn); err != nil {
+		return err
+	}
+	queued, err := o.link.must(ctx, text+"\r\n.", codeQueued, codeNothing)
+	if err != nil || queued.code == codeNothing {
+		return err
+	}
+	if len(queued.data) != 1 {
+		return fmt.Errorf("the server queued %d messages instead of one", len(queued.data))
+	}
+	return o.wait(ctx, queued.data[0], speakLimit(text))
+}
+
+// Longest times until something happens. They end what would never end; a sane server needs a fraction of them.
+const (
+	turnLimit  = 2 * time.Minute // until others have finished
+	pauseLimit = time.Hour       // while the person has all speech paused
+)
+
+// speakLimit is how long a text can take: at the slowest pace a letter takes 150 ms, but digits and symbols are words.
+func speakLimit(text string) time.Duration {
+	return 10*time.Second + time.Duration(utf8.RuneCountInString(text))*400*time.Millisecond
+}
+
+// wait returns when a message is over.
+func (o *Output) wait(ctx context.Context, message string, limit time.Duration) error {
+	deadline := time.Now().Add(turnLimit)
+	for {
+		event, err := o.link.event(ctx, time.Until(deadline))
+		switch {
+		case timedOut(err) && ctx.Err() != nil:
+			return o.hush(ctx, message)
+		case timedOut(err):
+			return errors.New("it did not say in time that the utterance began or ended")
+		case err != nil:
+			return err
+		case !event.of(o.client, message):
+			continue
+		}
+		switch event.code {
+		case codeBegun, codeResumed:
+			deadline = time.Now().Add(limit)
+		case codePaused:
+			deadline = time.Now().Add(pauseLimit)
+		case codeEnded:
+			return nil
+		case codeCanceled:
+			return announce.ErrCut
+		}
+	}
+}
+
+// hush silences a message when ctx has ended, and waits until the server says that it is silent: 30 to 45 ms. If the
+// message came to its end meanwhile the error is nil, for it was heard.
+func (o *Output) hush(ctx context.Context, message string) error {
+	deadline := time.Now().Add(hushLimit)
+	if _, err := o.link.must(ctx, "CANCEL SELF"); err != nil {
+		return err
+	}
+	for {
+		event, err := o.link.event(context.Background(), time.Until(deadline))
+		switch {
+		case timedOut(err):
+			return errSilenced // it obeyed, and will say so some time
+		case err != nil:
+			return err
+		case !event.of(o.client, message):
+		case event.code == codeEnded:
+			return nil
+		case event.code == codeCanceled:
+			return errSilenced
+		}
+	}
+}
+
+// Close silences what is being said, and closes the connection. Present then returns net.ErrClosed.
+func (o *Output) Close() error {
+	o.stop()
+	o.turn <- struct{}{}
+	defer func() { <-o.turn }()
+	if o.err == nil {
+		o.link.ask(o.closing, "CANCEL SELF") // the server goes on to speak for clients that have left
+		o.link.conn.Close()
+		o.err = errClosed
+	}
+	return nil
+}
+
+// fail ends the output for the reason err. What may still be spoken is silenced, if the server listens at all.
+func (o *Output) fail(err error) {
+	o.err = err
+	o.link.conn.SetWriteDeadline(time.Now().Add(hushLimit))
+	o.link.conn.Write([]byte("CANCEL SELF\r\n"))
+	o.link.conn.Close()
+}
+
+// userName is for the server's own book-keeping.
+func userName() string {
+	if u, err := user.Current(); err == nil && word(u.Username) != "" {
+		return word(u.Username)
+	}
+	return "user"
+}
+
+// word leaves of s what cannot be mistaken for another part of a command.
+func word(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+			return r
+		}
+		return -1
+	}, s)
+}
