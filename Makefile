@@ -8,6 +8,7 @@
 # make eval     sentence boundaries against annotated text, where that is at hand
 # make wine     the tests that need no Unix, as Windows programs, under Wine
 # make cover    statement coverage over the whole module
+# make real     install what the tests of real programs need, as root on Debian; elsewhere name it
 # make clean    remove what these targets leave behind
 
 FUZZTIME ?= 30s
@@ -16,10 +17,13 @@ STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
 MODULES := transports/grpc producer/telemetry
 
-.PHONY: test lint bench fuzz races kills timing eval wine cover clean compiler
+# Debian packages of the real programs that tests speak to. A test without its program is skipped, with AAEP_REAL=1 it fails.
+REAL_PACKAGES += dbus feedbackd
+
+.PHONY: test lint bench fuzz races kills timing eval wine cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
-test: lint compiler
+test: lint compiler real
 	@set -e; for module in $(MODULES); do (set -x; cd $$module; CGO_ENABLED=1 go test -race -shuffle=on ./...); done
 	CGO_ENABLED=1 go test -race -shuffle=on ./...
 
@@ -42,6 +46,17 @@ compiler:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev; \
 	fi >&2; \
 	works || { echo "The race detector needs a C compiler: install the packages gcc and libc6-dev." >&2; exit 1; }
+
+real:
+	@missing=; for package in $(REAL_PACKAGES); do \
+		dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q '^install ok installed$$' || missing="$$missing $$package"; \
+	done; \
+	[ -n "$$missing" ] || exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing$$missing"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing && exit 0; \
+	fi >&2; \
+	echo "Tests of real programs are skipped without these packages:$$missing" >&2
 
 bench:
 	@set -e; for module in . $(MODULES); do (cd $$module; go test -run '^$$' -bench . -benchmem ./...); done

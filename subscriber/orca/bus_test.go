@@ -89,7 +89,12 @@ func TestRealOrca(t *testing.T) {
 		t.Errorf("Present = %v", err)
 	}
 	t.Logf("silence was asked for and answered after %v", time.Since(start))
-	go out.Present(t.Context(), announce.Utterance{Text: "This is a second long sentence, and a question comes before it has come to an end."})
+	other, err := orca.Open(t.Context(), orca.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	go other.Present(t.Context(), announce.Utterance{Text: "This is a second long sentence, and a question comes before it has come to an end."})
 	time.Sleep(time.Second)
 	if err := out.Present(t.Context(), announce.Utterance{Text: "Transfer 500 dollars to savings?", Critical: true}); err != nil {
 		t.Errorf("Present = %v", err)
