@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/godbus/dbus/v5"
 
 	"github.com/aaep-go/aaep/internal/sessionbus"
 	"github.com/aaep-go/aaep/internal/sessionbus/bustest"
@@ -65,6 +68,40 @@ func TestBus(t *testing.T) {
 		if err := out.Present(t.Context(), announce.Utterance{Text: "Hello."}); !errors.Is(err, orca.ErrAbsent) {
 			t.Errorf("with Orca away, Present = %v", err)
 		}
+	}
+}
+
+// An Orca before version 49 is known only to the desktop.
+func TestRunningByHearsay(t *testing.T) {
+	bustest.Start(t)
+	desktop, err := sessionbus.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer desktop.Close()
+	var on atomic.Bool
+	err = desktop.ExportMethodTable(map[string]any{"Get": func(of, property string) (dbus.Variant, *dbus.Error) {
+		if of != "org.a11y.Status" || property != "ScreenReaderEnabled" {
+			return dbus.Variant{}, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty", nil)
+		}
+		return dbus.MakeVariant(on.Load()), nil
+	}}, "/org/a11y/bus", "org.freedesktop.DBus.Properties")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := desktop.RequestName("org.a11y.Bus", dbus.NameFlagDoNotQueue); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{false, true} {
+		on.Store(want)
+		if got := orca.Running(t.Context()); got != want {
+			t.Errorf("the desktop says %v, and Running %v", want, got)
+		}
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if orca.Running(over) {
+		t.Error("Running knows more than it had time to find out")
 	}
 }
 

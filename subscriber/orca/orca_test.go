@@ -72,6 +72,29 @@ func TestPresent(t *testing.T) {
 	})
 }
 
+// Where there are no spaces, a text is not one word. At 60 words a minute a word takes a second, and there is one more.
+func TestEstimate(t *testing.T) {
+	bubble(t, orca.Options{WordsPerMinute: 60}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+		for text, want := range map[string]int{
+			"One.":                           1,
+			"  Transfer 500\u00a0dollars? ":  3,
+			"\u6211\u4eec\u8d70\u5427\u3002": 2, // four Han characters
+			"\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35\u0e04\u0e23\u0e31\u0e1a": 2, // nine of Thai
+			"Open \u6211\u4eec\u8d70\u5427 now":                            4,
+			"\u3044":                                                       1,
+			"--":                                                           1,
+		} {
+			start := time.Now()
+			if err := out.Present(t.Context(), announce.Utterance{Text: text}); err != nil {
+				t.Fatal(err)
+			}
+			if got := time.Since(start) - time.Second; got != time.Duration(want)*time.Second {
+				t.Errorf("%q takes %v, want %d s", text, got, want)
+			}
+		}
+	})
+}
+
 // Whoever presents something more important ends ctx, and Orca must be silent before that.
 func TestCut(t *testing.T) {
 	bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
@@ -194,6 +217,12 @@ func TestSpeaks(t *testing.T) {
 		double.Be(orcatest.Well)
 		if got := out.Speaks("ig"); got != !tells {
 			t.Errorf("once Orca answers, Speaks = %v", got)
+		}
+		before := len(double.Calls())
+		double.Be(orcatest.Absent)
+		double.Be(orcatest.Well)
+		if out.Speaks("ig"); tells && len(double.Calls()) != before+1 {
+			t.Error("an Orca that was restarted is not asked for its voices")
 		}
 	})
 	bubble(t, orca.Options{Languages: []string{"yo", "nb-NO"}}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
