@@ -203,6 +203,12 @@ var theMap = []folder{
 		why:    "a double of Orca must not know the client that is tested with it",
 	},
 	{
+		path:   "subscriber/nvda",
+		arrows: []string{"subscriber/announce"},
+		others: []string{"golang.org/x/sys"},
+		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
+	},
+	{
 		path:   "subscriber/haptic",
 		arrows: []string{".", "handshake/extensions", "internal/sessionbus", "subscriber/announce"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/godbus/dbus/v5"},
