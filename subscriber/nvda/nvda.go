@@ -16,10 +16,7 @@
 // NVDA speaks on the lock screen too, to whoever is there.
 package nvda
 
-import (
-	"errors"
-	"time"
-)
+import "errors"
 
 // What can be wrong with NVDA. After each of them a later Present may succeed.
 var (
@@ -29,6 +26,3 @@ var (
 	ErrHung   = errors.New("nvda: NVDA does not answer")
 	ErrClosed = errors.New("nvda: the output is closed")
 )
-
-// silent is how long NVDA may take to fall silent.
-const silent = time.Second

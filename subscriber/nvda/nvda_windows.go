@@ -41,6 +41,9 @@ const (
 // as it began. Each has a thread.
 const atOnce = 4
 
+// silent is how long NVDA may take to fall silent.
+const silent = time.Second
+
 // Callbacks are never freed, so there is one for the process, which notes the marks that NVDA has reached.
 var (
 	reached sync.Map // by name
@@ -101,6 +104,9 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	select {
 	case <-o.closed:
 		return ErrClosed
+	default:
+	}
+	select {
 	case o.speaking <- struct{}{}:
 	default:
 		return ErrHung
