@@ -13,7 +13,8 @@
 //   - In which language it speaks. A message carries none; Orca reads all of them in the user's voice. See Output.Speaks.
 //
 // A message that is Critical interrupts everything that Orca is saying, the user's own reading as well, and what it
-// interrupts is not said again by Orca. Others wait their turn in Orca's queue.
+// interrupts is not said again by Orca. Others wait their turn in Orca's queue, and so does a critical one that follows
+// another within two seconds, such as the second sentence of a question: it must not cut the end of the first.
 package orca
 
 import (
@@ -46,6 +47,7 @@ const (
 	answerWithin = 5 * time.Second // Orca itself waits for programs that hang
 	usualPace    = 172             // words a minute, of Orca's default rate with eSpeak NG
 	lead         = time.Second     // until the voice begins, and after its last word
+	tail         = 2 * time.Second // in which a critical message may still be spoken after its time
 )
 
 // Options may be zero.
@@ -79,8 +81,9 @@ func Running(ctx context.Context) bool {
 // Output presents through Orca. Present is for one goroutine at a time, since Orca has one voice; the other methods may
 // be called from any.
 type Output struct {
-	options Options
-	conn    *dbus.Conn
+	options  Options
+	conn     *dbus.Conn
+	critical time.Time // when the last critical message was taken for spoken
 
 	mu     sync.Mutex
 	voices map[string]bool // by owner of the name and language, what Orca answered
@@ -141,7 +144,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	if err != nil {
 		return err
 	}
-	if u.Critical {
+	if u.Critical && time.Since(o.critical) > tail {
 		o.interrupt(ctx, d, owner) // an Orca that cannot be interrupted still has to say it
 	}
 	var presented bool
@@ -159,6 +162,9 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	for {
 		select {
 		case <-timer.C:
+			if u.Critical {
+				o.critical = time.Now()
+			}
 			return nil
 		case <-ctx.Done():
 			o.silence(ctx, d, owner)

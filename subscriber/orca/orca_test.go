@@ -72,6 +72,22 @@ func TestPresent(t *testing.T) {
 	})
 }
 
+// The second sentence of a question does not cut the end of the first, which may take longer than was thought.
+func TestSentences(t *testing.T) {
+	bubble(t, orca.Options{WordsPerMinute: 120}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
+		start := time.Now()
+		for _, text := range []string{"One two.", "Three four.", "", "Later on."} {
+			if text == "" {
+				time.Sleep(2001 * time.Millisecond)
+			} else if err := out.Present(t.Context(), announce.Utterance{Text: text, Critical: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect(t, double, start, "0s InterruptSpeech", "0s PresentMessage One two.", "2s PresentMessage Three four.",
+			"6s InterruptSpeech", "6s PresentMessage Later on.")
+	})
+}
+
 // Where there are no spaces, a text is not one word. At 60 words a minute a word takes a second, and there is one more.
 func TestEstimate(t *testing.T) {
 	bubble(t, orca.Options{WordsPerMinute: 60}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {

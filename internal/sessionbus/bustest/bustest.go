@@ -22,8 +22,12 @@ func Start(t *testing.T, programs ...string) {
 			t.Skipf("%s is not installed: make real installs it", program)
 		}
 	}
-	home := t.TempDir()
-	bus := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address", "--address=unix:tmpdir="+os.TempDir())
+	home, err := os.MkdirTemp("", "bus") // t.TempDir may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	bus := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address", "--address=unix:dir="+home)
 	bus.Env = append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home, "XDG_DATA_HOME="+home)
 	out, err := bus.StdoutPipe()
 	if err != nil {
