@@ -40,7 +40,7 @@ lint:
 compiler:
 	@works() { echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1; }; \
 	works && exit 0; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	if [ -w /var/lib/dpkg ] && command -v apt-get >/dev/null; then \
 		echo "gcc is missing: installing the packages gcc and libc6-dev"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev; \
 	fi >&2; \
@@ -48,7 +48,8 @@ compiler:
 
 # What the tests need to meet real assistive technology: names of Debian packages. Without them those tests are skipped,
 # and say so; with AAEP_REAL=1 they fail.
-REAL_PACKAGES := speech-dispatcher speech-dispatcher-espeak-ng speech-dispatcher-audio-plugins espeak-ng pulseaudio dbus-daemon
+REAL_PACKAGES := speech-dispatcher speech-dispatcher-espeak-ng speech-dispatcher-audio-plugins espeak-ng pulseaudio dbus-daemon \
+	dbus feedbackd brltty liblouis-bin liblouis-data
 
 real:
 	@command -v dpkg-query >/dev/null || { echo "Not Debian: tests with real assistive technology run if its programs are there."; exit 0; }; \
@@ -56,7 +57,7 @@ real:
 		dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
 	done; \
 	[ -n "$$missing" ] || exit 0; \
-	if [ "$$(id -u)" = 0 ]; then \
+	if [ -w /var/lib/dpkg ]; then \
 		echo "Installing for the tests:$$missing"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends --no-remove $$missing || \
 			echo "That failed; the tests that need them are skipped."; \
@@ -92,7 +93,7 @@ timing:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestReplyTiming$$' -v ./producer/serve
 
 # Not those that need temporary files: Wine 8 cannot delete as Go does, and a test that leaves files behind fails.
-WINE_PACKAGES := . ./coalesce ./handshake/... ./transports/... ./producer ./producer/log ./subscriber ./schemas ./conformance/...
+WINE_PACKAGES := . ./coalesce ./handshake/... ./transports/... ./producer ./producer/log ./subscriber ./subscriber/nvda ./schemas ./conformance/...
 
 wine:
 	@tools/wine

@@ -207,6 +207,39 @@ var theMap = []folder{
 		why:    "it knows the usual transports by name, and is the only part of the subscriber to do so",
 	},
 	{
+		path:   "internal/sessionbus",
+		others: []string{"github.com/godbus/dbus/v5"},
+		why:    "how the user's desktop is reached depends on nothing that is said there",
+	},
+	{
+		path: "internal/sessionbus/bustest",
+		why:  "it starts programs for tests and knows nothing of what they test",
+	},
+	{
+		path:   "subscriber/orca",
+		arrows: []string{"internal/sessionbus", "subscriber/announce"},
+		others: []string{"github.com/godbus/dbus/v5"},
+		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
+	},
+	{
+		path:   "subscriber/orca/orcatest",
+		arrows: []string{"internal/sessionbus"},
+		others: []string{"github.com/godbus/dbus/v5"},
+		why:    "a double of Orca must not know the client that is tested with it",
+	},
+	{
+		path:   "subscriber/nvda",
+		arrows: []string{"subscriber/announce"},
+		others: []string{"golang.org/x/sys"},
+		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
+	},
+	{
+		path:   "subscriber/haptic",
+		arrows: []string{".", "handshake/extensions", "internal/sessionbus", "subscriber/announce"},
+		others: []string{"github.com/go-json-experiment/json", "github.com/godbus/dbus/v5"},
+		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
+	},
+	{
 		path:   "internal/segmentio",
 		arrows: []string{".", "coalesce"},
 		why:    "it shows what coalesce makes of a text, and can do nothing that coalesce cannot",

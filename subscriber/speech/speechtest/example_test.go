@@ -27,6 +27,6 @@ func Example() {
 		fmt.Printf("%s: heard to its end: %v\n", m.Text, m.Heard)
 	}
 	// Output:
-	// speech: cut off before its end
+	// announce: silenced before its end
 	// This sentence goes on for some seconds.: heard to its end: false
 }

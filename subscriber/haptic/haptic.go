@@ -1,0 +1,178 @@
+// Package haptic makes felt what happens: five patterns of one meaning each, for a wristband, a telephone or a
+// controller, and as five sounds where a device plays those. No words, and no language.
+//
+// A pattern is never the only way in which somebody learns of something: use it beside speech, braille or text. That
+// is why what cannot be felt is no error here: a device without a motor, a person who switched it off.
+//
+// A band that buzzes all the time is taken off. So there is at most one pattern a second, that of work going on at most
+// one in ten seconds, and an event that is told in several sentences is felt once. What is Critical is felt at once.
+//
+// An agent that knows better chooses a pattern for its event with the extension of extensions.HapticVocabulary. If the
+// device has it, it is that which is felt. Declare the device's patterns so that the agent knows them:
+//
+//	caps.AddExtension(extensions.HapticVocabulary, extensions.Haptic{PatternsSupported: device.Patterns()})
+//
+// Feedbackd is the device of Linux telephones and desktops, and plays sounds (earcons) as well: its users decide in one
+// place whether an event of theirs is felt, heard or neither, so both are one package here. Sounds are switched with
+// FeedbackdOptions.Sound; words are another output's and are not touched by it.
+package haptic
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/subscriber/announce"
+)
+
+// The patterns by meaning. A device may have others besides, and need not have all.
+const (
+	Started  = "started"   // an agent has begun
+	Working  = "working"   // it goes on
+	NeedsYou = "needs_you" // it waits for the person, or something is urgent
+	Done     = "done"      // it is over, and nothing went wrong
+	Failed   = "failed"    // it did not succeed
+)
+
+// Device makes patterns felt or heard. Play is called by one goroutine at a time, the others by any.
+type Device interface {
+	// Patterns are the names of those it has. The first is felt with what is critical where nothing else fits.
+	Patterns() []string
+	// Play plays one of them and returns when it is over. When ctx ends first, it stops it and returns ctx's error.
+	Play(ctx context.Context, felt extensions.HapticData) error
+	Close() error
+}
+
+// ErrClosed is returned after Close.
+var ErrClosed = errors.New("haptic: the output is closed")
+
+const (
+	between = time.Second      // the beginnings of two patterns
+	again   = 10 * time.Second // for the same event, and for work that goes on
+)
+
+// Output presents through a device. Present is for one goroutine at a time; the other methods may be called from any.
+type Output struct {
+	device Device
+	closed chan struct{}
+	close  func() error
+
+	last    time.Time // when the last pattern began
+	working time.Time // when Working was last felt
+	event   string    // which was last felt, and when
+	felt    time.Time
+}
+
+// New returns an Output, which owns the device from now on.
+func New(device Device) *Output {
+	o := &Output{device: device, closed: make(chan struct{})}
+	o.close = sync.OnceValue(func() error {
+		close(o.closed)
+		return device.Close()
+	})
+	return o
+}
+
+// Present makes u felt, if there is a pattern for it and the person was not just disturbed, and returns when that is
+// over. It returns nil for what is not felt, ctx's error if ctx ended first, and the device's if that failed.
+func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-o.closed:
+		return ErrClosed
+	default:
+	}
+	felt, ok := o.choose(u)
+	if !ok || o.repeats(u.Event, felt.Pattern) {
+		return nil
+	}
+	if wait := between - time.Since(o.last); wait > 0 && !u.Critical && !o.last.IsZero() {
+		if felt.Pattern == Working {
+			return nil // late it would mean nothing
+		}
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-o.closed:
+			return ErrClosed
+		}
+	}
+	o.last = time.Now()
+	if felt.Pattern == Working {
+		o.working = o.last
+	}
+	if u.Event != nil {
+		o.event, o.felt = u.Event.EventID, o.last
+	}
+	return o.device.Play(ctx, felt)
+}
+
+// choose returns what an utterance feels like on this device.
+func (o *Output) choose(u announce.Utterance) (felt extensions.HapticData, ok bool) {
+	has := o.device.Patterns()
+	if u.Event != nil {
+		data := u.Event.Extensions[extensions.HapticVocabulary.Prefix]
+		if data != nil && jsonv2.Unmarshal(data, &felt) == nil && slices.Contains(has, felt.Pattern) {
+			return felt, true
+		}
+	}
+	felt = extensions.HapticData{Pattern: meaning(u)}
+	if !slices.Contains(has, felt.Pattern) && u.Critical && len(has) > 0 {
+		felt.Pattern = has[0]
+	}
+	return felt, slices.Contains(has, felt.Pattern)
+}
+
+// repeats reports whether the person has just felt this.
+func (o *Output) repeats(ev *aaep.Event, pattern string) bool {
+	return ev != nil && ev.EventID != "" && ev.EventID == o.event && time.Since(o.felt) < again ||
+		pattern == Working && !o.working.IsZero() && time.Since(o.working) < again
+}
+
+// meaning returns the pattern for an utterance, or "" for one that has no more to it than its words.
+func meaning(u announce.Utterance) string {
+	if u.Event != nil {
+		switch p := u.Event.Payload.(type) {
+		case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification, *aaep.HandoffRequested:
+			return NeedsYou
+		case *aaep.SessionErrored:
+			return Failed
+		case *aaep.SessionCompleted, *aaep.SessionCancelled:
+			return Done
+		case *aaep.SessionStarted:
+			return Started
+		case *aaep.StateChanged:
+			if !u.Critical && (p.ToState == aaep.StateIdle || p.ToState == aaep.StateAwaitingInput) {
+				return ""
+			}
+		}
+	}
+	switch {
+	case u.Kind == announce.Question:
+		return NeedsYou
+	case u.Kind == announce.Problem:
+		return Failed
+	case u.Critical:
+		return NeedsYou
+	case u.Kind == announce.News, u.Kind == announce.Progress:
+		return Working
+	}
+	return ""
+}
+
+// Speaks returns true: what is felt is in no language.
+func (o *Output) Speaks(string) bool { return true }
+
+// Close closes the device too. A Present that waits for its turn returns ErrClosed.
+func (o *Output) Close() error { return o.close() }

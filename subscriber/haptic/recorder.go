@@ -1,0 +1,63 @@
+package haptic
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep/handshake/extensions"
+)
+
+// Recorder is a device for tests: it keeps what it was asked to play. The zero value has the five patterns by meaning and
+// plays each in no time. Its methods may be called from any goroutine.
+type Recorder struct {
+	// Names are the patterns that it has, instead of the five.
+	Names []string
+	// Length is how long each takes.
+	Length time.Duration
+	// Err is what Play returns, if anything.
+	Err error
+
+	mu     sync.Mutex
+	played []Played
+}
+
+// Played is a pattern that was begun.
+type Played struct {
+	At time.Time
+	extensions.HapticData
+}
+
+// Patterns returns Names, or the five.
+func (r *Recorder) Patterns() []string {
+	if r.Names != nil {
+		return r.Names
+	}
+	return []string{NeedsYou, Started, Working, Done, Failed}
+}
+
+// Play keeps felt, and returns after Length or when ctx ends.
+func (r *Recorder) Play(ctx context.Context, felt extensions.HapticData) error {
+	r.mu.Lock()
+	r.played = append(r.played, Played{At: time.Now(), HapticData: felt})
+	r.mu.Unlock()
+	timer := time.NewTimer(r.Length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return r.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Played returns what was played so far.
+func (r *Recorder) Played() []Played {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.played)
+}
+
+// Close does nothing.
+func (r *Recorder) Close() error { return nil }

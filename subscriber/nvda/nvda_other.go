@@ -1,0 +1,31 @@
+//go:build !windows
+
+package nvda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aaep-go/aaep/subscriber/announce"
+)
+
+var errNone = fmt.Errorf("nvda: NVDA is a program for Windows: %w", errors.ErrUnsupported)
+
+// Output is not available.
+type Output struct{}
+
+// Open returns errors.ErrUnsupported.
+func Open(string) (*Output, error) { return nil, errNone }
+
+// Running returns false.
+func (*Output) Running() bool { return false }
+
+// Present returns errors.ErrUnsupported.
+func (*Output) Present(context.Context, announce.Utterance) error { return errNone }
+
+// Speaks returns false.
+func (*Output) Speaks(string) bool { return false }
+
+// Close does nothing.
+func (*Output) Close() error { return nil }

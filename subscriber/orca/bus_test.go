@@ -1,0 +1,139 @@
+package orca_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/aaep-go/aaep/internal/sessionbus"
+	"github.com/aaep-go/aaep/internal/sessionbus/bustest"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/orca"
+	"github.com/aaep-go/aaep/subscriber/orca/orcatest"
+)
+
+// A real bus has names, owners and signals of its own.
+func TestBus(t *testing.T) {
+	bustest.Start(t)
+	if orca.Running(t.Context()) {
+		t.Error("Orca is there before it is")
+	}
+	for _, version := range []int{50, 51} {
+		conn, err := sessionbus.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		double := orcatest.New(version, "en")
+		defer double.Close()
+		if err := double.Serve(conn); err != nil {
+			t.Fatal(err)
+		}
+		if !orca.Running(t.Context()) {
+			t.Error("Orca is not seen")
+		}
+		out, err := orca.Open(t.Context(), orca.Options{WordsPerMinute: 60})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		if out.Speaks("yo") != (version < 51) || !out.Speaks("en-NG") {
+			t.Error("Speaks does not know the voices")
+		}
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if err := out.Present(ctx, announce.Utterance{Text: "One two three.", Critical: true}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Present = %v", err)
+		}
+		calls := double.Calls()
+		if n := len(calls); n < 3 || calls[n-3].Method != "InterruptSpeech" || calls[n-2].Argument != "One two three." || calls[n-1].Method != "InterruptSpeech" {
+			t.Errorf("Orca was asked %q", asked(double, start))
+		}
+		done := make(chan error)
+		go func() { done <- out.Present(t.Context(), announce.Utterance{Text: "One two three."}) }()
+		for len(double.Calls()) == len(calls) {
+			time.Sleep(time.Millisecond)
+		}
+		if err := double.Be(orcatest.Absent); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; !errors.Is(err, orca.ErrLeft) {
+			t.Errorf("when Orca left, Present = %v", err)
+		}
+		if err := out.Present(t.Context(), announce.Utterance{Text: "Hello."}); !errors.Is(err, orca.ErrAbsent) {
+			t.Errorf("with Orca away, Present = %v", err)
+		}
+	}
+}
+
+// An Orca before version 49 is known only to the desktop.
+func TestRunningByHearsay(t *testing.T) {
+	bustest.Start(t)
+	desktop, err := sessionbus.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer desktop.Close()
+	var on atomic.Bool
+	err = desktop.ExportMethodTable(map[string]any{"Get": func(of, property string) (dbus.Variant, *dbus.Error) {
+		if of != "org.a11y.Status" || property != "ScreenReaderEnabled" {
+			return dbus.Variant{}, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty", nil)
+		}
+		return dbus.MakeVariant(on.Load()), nil
+	}}, "/org/a11y/bus", "org.freedesktop.DBus.Properties")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := desktop.RequestName("org.a11y.Bus", dbus.NameFlagDoNotQueue); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{false, true} {
+		on.Store(want)
+		if got := orca.Running(t.Context()); got != want {
+			t.Errorf("the desktop says %v, and Running %v", want, got)
+		}
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if orca.Running(over) {
+		t.Error("Running knows more than it had time to find out")
+	}
+}
+
+// With AAEP_ORCA=1 it speaks through the Orca that runs, where whoever started the test can hear it.
+func TestRealOrca(t *testing.T) {
+	if os.Getenv("AAEP_ORCA") != "1" {
+		t.Skip("AAEP_ORCA is not 1: the Orca that runs, if any, is left alone")
+	}
+	out, err := orca.Open(t.Context(), orca.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	for _, language := range []string{"en-US", "yo-NG", "zh-CN"} {
+		t.Logf("Speaks(%q) = %v", language, out.Speaks(language))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	start := time.Now()
+	err = out.Present(ctx, announce.Utterance{Text: "This is a long sentence, which goes on and on until it is cut off after two seconds by the end of its context."})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Present = %v", err)
+	}
+	t.Logf("silence was asked for and answered after %v", time.Since(start))
+	other, err := orca.Open(t.Context(), orca.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	go other.Present(t.Context(), announce.Utterance{Text: "This is a second long sentence, and a question comes before it has come to an end."})
+	time.Sleep(time.Second)
+	if err := out.Present(t.Context(), announce.Utterance{Text: "Transfer 500 dollars to savings?", Critical: true}); err != nil {
+		t.Errorf("Present = %v", err)
+	}
+}

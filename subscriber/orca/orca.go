@@ -1,0 +1,259 @@
+// Package orca presents through Orca, the screen reader of Linux desktops: in the voice, at the speed and on the braille
+// display that the user has chosen, and silenced by the same key. Where Orca runs this is the output to prefer; a
+// second voice beside a screen reader talks over it and does not stop when the user wants silence.
+//
+// It needs Orca 49 or later, which has a D-Bus service. Orca 51 gave it another name; both are known.
+//
+// # What Orca does not say
+//
+//   - When it has spoken. Present estimates that, from the words and Options.WordsPerMinute, and returns then. The
+//     estimate is a lower bound: Orca may still be busy with what it said before, or with what the user does.
+//   - That it was silenced. The user's silence key, or any other key, ends a message, and Present returns nil as if it
+//     had been heard. Whoever needs to know that a message was noticed must ask for an answer.
+//   - In which language it speaks. A message carries none; Orca reads all of them in the user's voice. See Output.Speaks.
+//
+// A message that is Critical interrupts everything that Orca is saying, the user's own reading as well, and what it
+// interrupts is not said again by Orca. Others wait their turn in Orca's queue, and so does a critical one that follows
+// another within two seconds, such as the second sentence of a question: it must not cut the end of the first.
+package orca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/aaep-go/aaep/internal/sessionbus"
+	"github.com/aaep-go/aaep/subscriber/announce"
+)
+
+// What can be wrong with Orca. After each of them a later Present may succeed.
+var (
+	ErrAbsent  = errors.New("orca: Orca is not running, or is older than version 49 and cannot be reached")
+	ErrLeft    = errors.New("orca: Orca ended or was restarted while it had something to say")
+	ErrHung    = errors.New("orca: Orca does not answer; it may still say what it was given")
+	ErrRefused = errors.New("orca: Orca answered that it did not present the message")
+)
+
+// ErrClosed is returned after Close, and when the bus is gone.
+var ErrClosed = errors.New("orca: the connection to the session bus is closed")
+
+const (
+	answerWithin = 5 * time.Second // Orca itself waits for programs that hang
+	usualPace    = 172             // words a minute, of Orca's default rate with eSpeak NG
+	lead         = time.Second     // until the voice begins, and after its last word
+	tail         = 2 * time.Second // in which a critical message may still be spoken after its time
+)
+
+// Options may be zero.
+type Options struct {
+	// WordsPerMinute is how fast the user's voice speaks; 0 stands for 172, the speed of Orca as it comes.
+	WordsPerMinute int
+	// Languages are tags of those that the user's Orca voice speaks. With nil, Orca is asked which it has voices for.
+	Languages []string
+	// Bus connects to the bus on which Orca is; nil stands for the session bus. The Output closes what it returns.
+	Bus func(context.Context) (*dbus.Conn, error)
+}
+
+// Running reports whether a screen reader is on the session bus: an Orca that can be reached, or one that the desktop
+// knows to be switched on. A program that has a voice of its own should be silent then. It returns false where that
+// cannot be found out before ctx ends; a screen reader that is older than Orca 49 and was started by hand is not seen.
+func Running(ctx context.Context) bool {
+	conn, err := sessionbus.Dial(ctx)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	o := &Output{conn: conn}
+	if _, _, err := o.find(ctx); err == nil {
+		return true
+	}
+	var on bool
+	err = o.call(ctx, "org.a11y.Bus", "/org/a11y/bus", "org.freedesktop.DBus.Properties.Get", "org.a11y.Status", "ScreenReaderEnabled").store(&on)
+	return err == nil && on
+}
+
+// Output presents through Orca. Present is for one goroutine at a time, since Orca has one voice; the other methods may
+// be called from any.
+type Output struct {
+	options  Options
+	conn     *dbus.Conn
+	critical time.Time // when the last critical message was taken for spoken
+
+	mu     sync.Mutex
+	voices map[string]bool // by owner of the name and language, what Orca answered
+}
+
+// Open connects to Orca, and returns ErrAbsent if it is not there. ctx bounds the connecting, not the Output.
+func Open(ctx context.Context, options Options) (*Output, error) {
+	if options.WordsPerMinute <= 0 {
+		options.WordsPerMinute = usualPace
+	}
+	dial := options.Bus
+	if dial == nil {
+		dial = sessionbus.Dial
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	conn, err := dial(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("orca: %w", err)
+	}
+	o := &Output{options: options, conn: conn, voices: map[string]bool{}}
+	for _, d := range dialects {
+		if err == nil {
+			err = conn.AddMatchSignalContext(ctx, ownerChanged(d.name)...)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("orca: %w", err)
+	} else {
+		_, _, err = o.find(ctx)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+func ownerChanged(name string) []dbus.MatchOption {
+	return []dbus.MatchOption{dbus.WithMatchSender("org.freedesktop.DBus"), dbus.WithMatchInterface("org.freedesktop.DBus"),
+		dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, name)}
+}
+
+// Present gives Orca the text and returns nil when it can have been spoken. When ctx ends first, Orca is silenced.
+func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// A bus drops whoever sends it what is no text, so nothing of that kind leaves here.
+	text := strings.ReplaceAll(strings.ToValidUTF8(u.Text, "\ufffd"), "\x00", "")
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	signals := make(chan *dbus.Signal, 16)
+	o.conn.Signal(signals)
+	defer o.conn.RemoveSignal(signals)
+	d, owner, err := o.find(ctx)
+	if err != nil {
+		return err
+	}
+	if u.Critical && time.Since(o.critical) > tail {
+		o.interrupt(ctx, d, owner) // an Orca that cannot be interrupted still has to say it
+	}
+	var presented bool
+	if err := o.call(ctx, owner, d.path, d.name+".PresentMessage", text).store(&presented); err != nil {
+		if ctx.Err() != nil {
+			o.silence(ctx, d, owner) // it may have arrived
+		}
+		return err
+	}
+	if !presented {
+		return ErrRefused
+	}
+	timer := time.NewTimer(o.estimate(text))
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			if u.Critical {
+				o.critical = time.Now()
+			}
+			return nil
+		case <-ctx.Done():
+			o.silence(ctx, d, owner)
+			return ctx.Err()
+		case <-o.conn.Context().Done():
+			return ErrClosed
+		case s := <-signals:
+			if s != nil && left(s, d.name, owner) {
+				return ErrLeft
+			}
+		}
+	}
+}
+
+// left reports whether a signal says that the name is no longer the owner's.
+func left(s *dbus.Signal, name, owner string) bool {
+	return s.Name == "org.freedesktop.DBus.NameOwnerChanged" && len(s.Body) == 3 && s.Body[0] == name && s.Body[2] != owner
+}
+
+// find returns who Orca is now.
+func (o *Output) find(ctx context.Context) (d dialect, owner string, err error) {
+	for _, d := range dialects {
+		err := o.call(ctx, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.GetNameOwner", d.name).store(&owner)
+		if err == nil {
+			return d, owner, nil
+		}
+		if !errors.Is(err, ErrAbsent) {
+			return d, "", err
+		}
+	}
+	return d, "", ErrAbsent
+}
+
+// interrupt silences Orca, if it does as it is asked within a second.
+func (o *Output) interrupt(ctx context.Context, d dialect, owner string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for _, module := range d.modules {
+		if o.call(ctx, owner, d.path+dbus.ObjectPath("/"+module), d.interrupt, d.args...).err == nil {
+			return
+		}
+	}
+}
+
+// silence interrupts although ctx has ended.
+func (o *Output) silence(ctx context.Context, d dialect, owner string) {
+	o.interrupt(context.WithoutCancel(ctx), d, owner)
+}
+
+// reply is the end of a call.
+type reply struct {
+	body []any
+	err  error
+}
+
+func (r reply) store(to any) error {
+	if r.err != nil {
+		return r.err
+	}
+	return dbus.Store(r.body, to)
+}
+
+// call never starts anybody: a screen reader is the user's to start.
+func (o *Output) call(ctx context.Context, to string, path dbus.ObjectPath, method string, args ...any) reply {
+	within, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	call := o.conn.Object(to, path).CallWithContext(within, method, dbus.FlagNoAutoStart, args...)
+	err := call.Err
+	var answer dbus.Error
+	switch {
+	case err == nil:
+		return reply{body: call.Body}
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case !o.conn.Connected():
+		err = ErrClosed
+	case within.Err() != nil:
+		err = ErrHung
+	case errors.As(err, &answer) && slices.Contains(gone, answer.Name):
+		err = ErrAbsent
+	default:
+		err = fmt.Errorf("orca: %w", err)
+	}
+	return reply{err: err}
+}
+
+// gone are the answers of a bus on which the addressee is not.
+var gone = []string{"org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedesktop.DBus.Error.ServiceUnknown",
+	"org.freedesktop.DBus.Error.NoReply"} // it left before it replied
+
+// Close ends the connection. A Present that still waits returns ErrClosed; Orca finishes what it was given.
+func (o *Output) Close() error { return o.conn.Close() }
