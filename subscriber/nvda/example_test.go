@@ -19,7 +19,7 @@ func Example() {
 	}
 	defer out.Close()
 	err = out.Present(context.Background(), announce.Utterance{Text: "Book the first flight?", Language: "en", Critical: true})
-	if errors.Is(err, nvda.ErrCut) {
+	if errors.Is(err, announce.ErrCut) {
 		fmt.Println("the person did not hear all of it")
 	}
 	// Output: another output: true

@@ -157,6 +157,9 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 		}
 	}()
 	for {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		var do announce.Do
 		var at time.Time
 		<-p.turn
