@@ -13,12 +13,16 @@ import (
 type announcer struct {
 	mu   sync.Mutex
 	out  io.Writer
-	err  error  // of the first write that failed
-	gone func() // called once then, if set
+	err  error             // of the first write that failed
+	gone func()            // called once then, if set
+	also func(text string) // is told what say is, if set
 }
 
 // say prints text behind a label, line by line. Nothing of what a peer wrote reaches the terminal unescaped.
 func (a *announcer) say(label, text string) {
+	if a.also != nil {
+		a.also(text)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for line := range strings.Lines(aaep.SafeText(text)) {

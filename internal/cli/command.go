@@ -24,6 +24,7 @@ const commandsHelp = `Type a line with one of these:
 /quiet: only what cannot wait, for 5 minutes. /quiet off ends it.
 /more: more time to answer the question on the screen.
 /terms: what holds now.
+/again, /where, /waiting, /details: with --output, what was said last, how it stands, what is to come, and what you missed.
 Nothing but Enter: the question on the screen again.`
 
 // quietTime is how long somebody can be quiet for at most; it is what the extension allows.
@@ -40,6 +41,9 @@ func (l *listener) command(ctx context.Context, line string) {
 			return
 		}
 		l.change(ctx, l.safely(change))
+		return
+	}
+	if l.outputCommand(name) {
 		return
 	}
 	switch name {

@@ -15,11 +15,13 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/discover"
+	"github.com/aaep-go/aaep/subscriber/present"
 )
 
 func listenCommand() *cobra.Command {
 	var asJSON, noReply bool
 	var program string
+	var outs []string
 	var ask *asking
 	var reach *reaching
 	cmd := &cobra.Command{
@@ -68,6 +70,17 @@ keep what is between them together. No shell reads it.`,
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: asJSON, wanted: caps}
+			if len(outs) > 0 {
+				l.out, err = openOutputs(ctx, outs, caps.PaceWPM, func(text string) { l.status.say("aaep", text) })
+				if err != nil {
+					return err
+				}
+				defer l.out.close()
+				l.status.also = func(text string) { l.out.each(func(p *present.Presenter) { p.Tell(text, false) }) }
+				if !l.out.plain {
+					l.announcer.out = io.Discard
+				}
+			}
 			if program != "" {
 				return l.listenTo(ctx, program, cmd.InOrStdin(), cmd.ErrOrStderr())
 			}
@@ -77,6 +90,7 @@ keep what is between them together. No shell reads it.`,
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
 	f.StringVar(&program, "exec", "", "start the agent with this `COMMAND`, and follow it")
+	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS` in place of lines: "+strings.Join(outputNames(), ", "))
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
 	ask = askingFlags(cmd)
 	reach = reachingFlags(cmd)
@@ -94,6 +108,8 @@ type listener struct {
 	asked  []*question       // the one on the screen first
 	before past              // of what was asked before
 	note   string            // of the agent, about the terms; said once
+	source string            // the agent's name
+	out    *outputs          // nil if the terminal is all there is
 	over   []string          // the ways to the agent, in words; empty if there is one that speaks for itself
 
 	changing bool               // other terms are asked for
@@ -153,6 +169,7 @@ func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lin
 	}
 	var moved <-chan struct{}
 	l.link, moved = sub.Status()
+	l.source = name
 	l.status.say("aaep", fmt.Sprintf("Following %s%s. %s Type /help for commands. Ctrl-C ends.", name, l.way(), proof))
 	l.explain(l.wanted)
 	if isQuiet(l.terms()) {
@@ -174,6 +191,12 @@ func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lin
 		over <- nil
 	}()
 	l.changed, l.extended = make(chan renegotiated, 1), make(chan moreTime, 1)
+	var pace <-chan time.Time
+	if l.out != nil {
+		t := time.NewTicker(30 * time.Second)
+		defer t.Stop()
+		pace = t.C
+	}
 	for {
 		select {
 		case ev := <-events:
@@ -203,6 +226,8 @@ func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lin
 			l.tellGiven()
 		case <-l.quiet:
 			l.change(ctx, l.presence(false))
+		case <-pace:
+			l.keepPace(ctx)
 		case err := <-over:
 			if err == nil || ctx.Err() != nil {
 				return nil
@@ -284,6 +309,7 @@ func (l *listener) announce(ev *aaep.Event) {
 			return
 		}
 	}
+	l.out.each(func(p *present.Presenter) { p.Add(l.source, ev) })
 	text := felt(ev, l.terms()) + " " + l.news(ev)
 	if l.waits(ev) {
 		l.keep(text)

@@ -71,7 +71,11 @@ func (l *listener) tooSoon(q *question, p *aaep.AwaitingConfirmation, d aaep.Dec
 		pace = usualPace
 	}
 	n := len(strings.Fields(p.Action + " " + p.Consequence))
-	if at.Sub(q.put) >= time.Duration(n)*time.Minute/time.Duration(pace) {
+	heard, known := l.out.heard(q.ev)
+	if !known { // the terminal cannot tell; it takes so long at the least
+		heard = at.Sub(q.put) >= time.Duration(n)*time.Minute/time.Duration(pace)
+	}
+	if heard {
 		return false
 	}
 	q.warned, q.put = true, at

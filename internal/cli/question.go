@@ -12,6 +12,7 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
 )
 
 // A question waits for the person's answer.
@@ -93,11 +94,16 @@ func (l *listener) next() {
 func (l *listener) put(q *question) {
 	switch p := q.ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		l.say("", announce.Confirmation(p, q.left())+"\n"+l.askedBy(q)+promptDecision+offerMore)
+		l.putText(q, announce.Confirmation(p, q.left())+"\n"+l.askedBy(q)+promptDecision+offerMore)
 	case *aaep.AwaitingClarification:
-		l.say("", announce.Clarification(p, q.left())+"\n"+l.askedBy(q)+prompt(p)+offerMore)
+		l.putText(q, announce.Clarification(p, q.left())+"\n"+l.askedBy(q)+prompt(p)+offerMore)
 	}
 	q.put = time.Now()
+}
+
+func (l *listener) putText(q *question, text string) {
+	l.say("", text)
+	l.out.each(func(p *present.Presenter) { p.AddText(l.source, q.ev, text) })
 }
 
 // askedBy says whose question it is, and whether that is proven: what a person consents to depends on it.

@@ -24,10 +24,11 @@ import (
 func TestMain(m *testing.M) {
 	flag.Set("test.parallel", "16") // the scripts do little but wait for each other's processes
 	testscript.Main(m, map[string]func(){
-		"aaep":    func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-		"asker":   asker,
-		"mint":    mint,
-		"printer": printer,
+		"aaep":     func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"asker":    asker,
+		"mint":     mint,
+		"voicebox": voicebox,
+		"printer":  printer,
 	})
 }
 
@@ -101,7 +102,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(path, args[2:]...)
 	cmd.Args[0] = args[1]
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE", "SPEECHD_ADDRESS"} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}

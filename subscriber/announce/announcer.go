@@ -79,6 +79,7 @@ type item struct {
 	next            int      // the first that has not been heard whole
 	arrived         time.Time
 	stale           time.Time // zero is never
+	moot            bool      // a question that is settled
 	receipt         Receipt
 }
 
@@ -243,7 +244,7 @@ func (a *Announcer) voiceless(now time.Time, it *item) bool {
 
 // mustEnd reports whether what is being said has to make room.
 func (a *Announcer) mustEnd() bool {
-	return !a.saying.critical && (len(a.urgent) > 0 || len(a.asked) > 0 && !slices.Contains(a.asked, a.saying.item) || a.quiet)
+	return a.saying.moot || !a.saying.critical && (len(a.urgent) > 0 || len(a.asked) > 0 && !slices.Contains(a.asked, a.saying.item) || a.quiet)
 }
 
 // choose takes what comes next out of its queue. What is said in several sentences stays in front of it.
@@ -292,7 +293,9 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		a.remove(s.item)
 		a.end(s.item, now, what)
 	default:
-		s.receipt.Outcome = Waiting
+		if !s.moot {
+			s.receipt.Outcome = Waiting
+		}
 	}
 }
 

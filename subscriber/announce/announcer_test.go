@@ -156,6 +156,19 @@ func TestCriticalQueues(t *testing.T) {
 	}
 }
 
+// What is left of a question is not said once it is settled.
+func TestSettledQuestion(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.say(&aaep.AwaitingConfirmation{Action: "Pay five dollars.", Consequence: "It is gone.", TimeoutSeconds: 300, RiskLevel: aaep.RiskHigh, DefaultDecision: aaep.Reject}, "Pay?")
+	r.after(3 * time.Second)
+	r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
+	r.after(time.Minute)
+	r.want("0.0 Please decide.", "1.0 The risk is high.", "3.0 Action: Pay five dollars. /", "3.0 Rejected.")
+	if got := r.outcomes(); got != "question expired 2/6, news heard 1/1" {
+		t.Errorf("receipts: %s", got)
+	}
+}
+
 // Progress waits for all else; only its newest value is said, the last one always, and never more than one in a while.
 func TestProgress(t *testing.T) {
 	r := newRoom(t, Preferences{})

@@ -32,7 +32,13 @@ func (a *Announcer) heed(source string, ev *aaep.Event, text string) {
 		a.agents[ev.SessionID] = g
 	}
 	g.source = source
-	g.asks = slices.DeleteFunc(g.asks, func(q *aaep.Event) bool { return Closes(q, ev) })
+	g.asks = slices.DeleteFunc(g.asks, func(q *aaep.Event) bool {
+		settled := Closes(q, ev)
+		if settled {
+			a.settled(q, ev.Timestamp)
+		}
+		return settled
+	})
 	switch ev.Payload.(type) {
 	case *aaep.OutputStreaming:
 		return
@@ -46,12 +52,23 @@ func (a *Announcer) heed(source string, ev *aaep.Event, text string) {
 		g.newest = text
 	}
 	if ev.Type().Terminal() {
-		g.over, g.progress, g.asks = true, "", nil
+		g.over, g.progress = true, ""
 		if it := a.soFar[ev.SessionID]; it != nil && (a.saying == nil || a.saying.item != it) {
 			delete(a.soFar, ev.SessionID)
 			a.end(it, ev.Timestamp, Expired)
 		}
 		delete(a.saidAt, ev.SessionID)
+	}
+}
+
+// settled says no more of a question that needs no answer any more.
+func (a *Announcer) settled(q *aaep.Event, at time.Time) {
+	for _, it := range slices.Clone(a.urgent) {
+		if it.event == q {
+			it.moot = true
+			a.remove(it)
+			a.end(it, at, Expired)
+		}
 	}
 }
 

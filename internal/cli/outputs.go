@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/haptic"
+	"github.com/aaep-go/aaep/subscriber/orca"
+	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/subscriber/speech"
+)
+
+type outputKind struct {
+	name  string
+	words bool // a person gets the words, and can have heard a question
+	open  func(ctx context.Context, wordsPerMinute int64) (present.Output, error)
+}
+
+// The outputs there are, beside the lines on the terminal.
+var outputKinds = []outputKind{
+	{"speech", true, func(ctx context.Context, wpm int64) (present.Output, error) {
+		return opened(speech.Dialer{WordsPerMinute: int(wpm), Spawn: true}.Dial(ctx))
+	}},
+	{"orca", true, func(ctx context.Context, wpm int64) (present.Output, error) {
+		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
+	}},
+	{"touch", false, func(ctx context.Context, _ int64) (present.Output, error) {
+		device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})
+		if err != nil {
+			return nil, err
+		}
+		return haptic.New(device), nil
+	}},
+}
+
+// opened keeps a nil pointer from becoming an output that is there.
+func opened[T present.Output](out T, err error) (present.Output, error) {
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+const onTerminal = "plain"
+
+func outputNames() []string {
+	names := []string{onTerminal}
+	for _, k := range outputKinds {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// outputs tell a person what the terminal would print, and more than that keep what they heard.
+type outputs struct {
+	plain    bool // the terminal tells it too
+	tellings []*telling
+	running  sync.WaitGroup
+	stop     context.CancelFunc
+}
+
+// telling is one output, which is opened again when it dies.
+type telling struct {
+	name  string
+	words bool
+	p     *present.Presenter
+}
+
+// openOutputs opens those that were asked for. Lost is told of those that die, and come back, while the program runs.
+func openOutputs(ctx context.Context, names []string, wpm int64, lost func(text string)) (*outputs, error) {
+	o := &outputs{}
+	ctx, o.stop = context.WithCancel(ctx)
+	for _, name := range names {
+		if name == onTerminal {
+			o.plain = true
+			continue
+		}
+		i := slices.IndexFunc(outputKinds, func(k outputKind) bool { return k.name == name })
+		if i < 0 {
+			o.close()
+			return nil, usage("--output %q is none of %s.\nSee: aaep listen --help", name, strings.Join(outputNames(), ", "))
+		}
+		kind := outputKinds[i]
+		out, err := kind.open(ctx, wpm)
+		if err != nil {
+			o.close()
+			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s", name, plain(err))}
+		}
+		t := &telling{name, kind.words, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks})}
+		o.tellings = append(o.tellings, t)
+		o.running.Go(func() {
+			t.run(ctx, out, lost, func() (present.Output, error) { return kind.open(ctx, wpm) })
+		})
+	}
+	return o, nil
+}
+
+// run presents until ctx is done. An output that died is opened again; what it had not said is said then.
+func (t *telling) run(ctx context.Context, out present.Output, lost func(string), again func() (present.Output, error)) {
+	for {
+		err := t.p.Run(ctx, out)
+		out.Close()
+		if ctx.Err() != nil {
+			return
+		}
+		lost(fmt.Sprintf("The output %s is gone: %s. Trying again.", t.name, plain(err)))
+		out = nil
+		for wait := time.Second; out == nil; wait = min(2*wait, time.Minute) {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return
+			}
+			out, _ = again()
+		}
+		lost("The output " + t.name + " is there again.")
+	}
+}
+
+// close silences all of them.
+func (o *outputs) close() {
+	o.stop()
+	o.running.Wait()
+}
+
+// each does something with each, if there are any.
+func (o *outputs) each(f func(p *present.Presenter)) {
+	if o == nil {
+		return
+	}
+	for _, t := range o.tellings {
+		f(t.p)
+	}
+}
+
+// heard reports whether the person had the words of an event whole, and whether anybody can know.
+func (o *outputs) heard(ev *aaep.Event) (heard, known bool) {
+	if o == nil {
+		return false, false
+	}
+	for _, t := range o.tellings {
+		if !t.words {
+			continue
+		}
+		known = true
+		for _, r := range t.p.Status().Receipts {
+			heard = heard || r.EventID == ev.EventID && r.Kind == announce.Question && r.Outcome == announce.Heard
+		}
+	}
+	return heard, known
+}
+
+// outputCommand obeys what only outputs can do.
+func (l *listener) outputCommand(name string) bool {
+	do := map[string]func(*present.Presenter){
+		"again": (*present.Presenter).Again, "where": (*present.Presenter).WhereAreWe,
+		"waiting": (*present.Presenter).WhatWaits, "details": (*present.Presenter).Details,
+	}[name]
+	if do == nil {
+		return false
+	}
+	if l.out == nil || len(l.out.tellings) == 0 {
+		l.status.say("aaep", "/"+name+" is for --output speech, orca and their neighbours.")
+		return true
+	}
+	l.out.each(do)
+	return true
+}
+
+// keepPace asks for the pace that the person really listens at, when that is known and another than was asked for.
+func (l *listener) keepPace(ctx context.Context) {
+	var wpm int64
+	l.out.each(func(p *present.Presenter) { wpm = max(wpm, p.Status().WordsPerMinute) })
+	if wpm < 50 || wpm > 1000 || l.changing {
+		return
+	}
+	if now := l.terms().PaceWPM; now == 0 || wpm*5 < now*4 || wpm*4 > now*5 {
+		l.change(ctx, aaep.Capabilities{PaceWPM: wpm})
+	}
+}
