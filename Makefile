@@ -16,10 +16,13 @@ STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
 MODULES := transports/grpc producer/telemetry
 
-.PHONY: test lint bench fuzz races kills timing eval wine cover clean compiler
+# Debian packages with what the outputs for people talk to: with them the tests run the real thing.
+REAL_PACKAGES += brltty liblouis-bin liblouis-data
+
+.PHONY: test lint bench fuzz races kills timing eval wine cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
-test: lint compiler
+test: lint compiler real
 	@set -e; for module in $(MODULES); do (set -x; cd $$module; CGO_ENABLED=1 go test -race -shuffle=on ./...); done
 	CGO_ENABLED=1 go test -race -shuffle=on ./...
 
@@ -42,6 +45,16 @@ compiler:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev; \
 	fi >&2; \
 	works || { echo "The race detector needs a C compiler: install the packages gcc and libc6-dev." >&2; exit 1; }
+
+# What is missing is installed where that is possible. Elsewhere the tests that need it say so and are skipped.
+real:
+	@missing() { for p in $(REAL_PACKAGES); do dpkg-query -W -f='$${Status}\n' $$p 2>/dev/null | grep -q ' installed$$' || echo $$p; done; }; \
+	[ -n "$$(missing)" ] || exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "for the tests with real outputs: installing" $$(missing); \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$(missing); \
+	fi >&2; \
+	[ -z "$$(missing)" ] || echo "Some tests will be skipped. They need these Debian packages:" $$(missing) >&2
 
 bench:
 	@set -e; for module in . $(MODULES); do (cd $$module; go test -run '^$$' -bench . -benchmem ./...); done
