@@ -202,6 +202,16 @@ var theMap = []folder{
 		why:  "a double that shared code with the client would share its mistakes",
 	},
 	{
+		path:   "subscriber/braille",
+		arrows: []string{".", "subscriber/announce"},
+		others: []string{"github.com/clipperhouse/uax29", "golang.org/x/text"},
+		why:    "a display is given utterances: it knows neither agents nor who decided what is said",
+	},
+	{
+		path: "subscriber/braille/brailletest",
+		why:  "it stands in for BRLTTY, so it knows nothing of who talks to it",
+	},
+	{
 		path:   "subscriber/discover",
 		arrows: []string{"manifest", "transports", "transports/ipc", "transports/sse", "transports/websocket", "internal/httpguard"},
 		why:    "it knows the usual transports by name, and is the only part of the subscriber to do so",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/braille"
 	"github.com/aaep-go/aaep/subscriber/haptic"
 	"github.com/aaep-go/aaep/subscriber/orca"
 	"github.com/aaep-go/aaep/subscriber/present"
@@ -29,6 +30,14 @@ var outputKinds = []outputKind{
 	}},
 	{"orca", true, func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
+	}},
+	{"braille", true, func(ctx context.Context, _ int64) (present.Output, error) {
+		d, err := braille.Open(ctx, braille.Config{})
+		if err == nil && d.Cells() == 0 {
+			d.Close()
+			err = braille.ErrNoDisplay
+		}
+		return opened(d, err)
 	}},
 	{"touch", false, func(ctx context.Context, _ int64) (present.Output, error) {
 		device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})

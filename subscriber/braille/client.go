@@ -1,0 +1,361 @@
+package braille
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// answer is how long BRLTTY may take for an answer, and the connection for what we write.
+const answer = 5 * time.Second
+
+// client is a connection to BrlAPI. Its methods are for one goroutine; close is for any.
+type client struct {
+	conn    net.Conn
+	path    []uint32      // of the terminal
+	replies chan packet   // to what we asked
+	keys    chan key      // a person's
+	changes chan struct{} // the display may have another size
+	refused chan int      // a line of so many cells was not shown
+	rows    map[rune][]byte
+	done    chan struct{} // the connection has ended
+	err     error         // why, once done is closed
+}
+
+// connect introduces us on a connection: version, then authorization. If that fails it closes it.
+func connect(conn net.Conn, keyFile string) (*client, error) {
+	conn.SetDeadline(time.Now().Add(answer))
+	if err := introduce(conn, keyFile); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	conn.SetDeadline(time.Time{})
+	c := &client{
+		conn: conn, path: terminal(),
+		replies: make(chan packet, 1), keys: make(chan key, 64), changes: make(chan struct{}, 1), refused: make(chan int, 1),
+		rows: map[rune][]byte{}, done: make(chan struct{}),
+	}
+	go c.read()
+	return c, nil
+}
+
+func introduce(conn net.Conn, keyFile string) error {
+	p, err := expect(conn, packetVersion)
+	if err != nil {
+		return err
+	}
+	if v := p.word32(0); v != protocolVersion {
+		return fmt.Errorf("BRLTTY speaks version %d of BrlAPI, and this program speaks version %d", v, protocolVersion)
+	}
+	if _, err := conn.Write(p.encode()); err != nil {
+		return err
+	}
+	methods, err := expect(conn, packetAuth)
+	if err != nil {
+		return err
+	}
+	refused := errors.New("it offers no way to authorize that this program knows")
+	for i := range len(methods.body) / 4 {
+		switch methods.word32(i) {
+		case 'N':
+			return nil
+		case 'K':
+			key, err := readKeyFile(keyFile)
+			if err != nil {
+				refused = err
+				continue
+			}
+			if _, err := conn.Write(packet{packetAuth, append(words32('K'), key...)}.encode()); err != nil {
+				return err
+			}
+			if _, err := expect(conn, packetAck); err == nil {
+				return nil
+			}
+			refused = fmt.Errorf("it did not accept the key in %s", keyFile)
+		}
+	}
+	return fmt.Errorf("BRLTTY does not let this program in: %w", refused)
+}
+
+// keyFile is the file that BRLAPI_AUTH names, or "": it is a path, also after "keyfile:", perhaps among other ways to
+// authorize, with a + between them.
+func keyFile(auth string) string {
+	for way := range strings.SplitSeq(auth, "+") {
+		if name := strings.TrimPrefix(way, "keyfile:"); filepath.IsAbs(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+func readKeyFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	key := make([]byte, maxPacket-8)
+	n, err := f.Read(key)
+	if err != nil {
+		return nil, fmt.Errorf("the key file %s: %w", name, err)
+	}
+	return key[:n], nil
+}
+
+func expect(conn net.Conn, kind packetType) (packet, error) {
+	p, err := readPacket(conn)
+	switch {
+	case err != nil:
+		return packet{}, err
+	case p.kind == packetError:
+		return packet{}, fmt.Errorf("BRLTTY answers with error %d", p.word32(0))
+	case p.kind != kind:
+		return packet{}, fmt.Errorf("BRLTTY answers with a packet %v instead of %v", p.kind, kind)
+	}
+	return p, nil
+}
+
+// read sorts what comes, until the connection ends.
+func (c *client) read() {
+	defer c.conn.Close() // what is being written then fails, and done says why
+	defer close(c.done)
+	for {
+		p, err := readPacket(c.conn)
+		if err != nil {
+			c.err = err
+			return
+		}
+		switch p.kind {
+		case packetKey:
+			if k := commands[p.word32(1)]; len(p.body) == 8 && k != keyNone {
+				select {
+				case c.keys <- k:
+				default: // nobody presses that many
+				}
+			}
+		case packetUpdate: // what it says is no use: BRLTTY 6 sends the size now in one byte order, now in the other
+			select {
+			case c.changes <- struct{}{}:
+			default:
+			}
+		case packetException: // code and kind, then the packet that was wrong: for a write its flags and its region
+			if packetType(p.word32(1)) != packetWrite {
+				c.err = fmt.Errorf("BRLTTY answers with exception %d", p.word32(0))
+				return
+			}
+			select {
+			case c.refused <- int(p.word32(4)):
+			default:
+			}
+		default:
+			select {
+			case c.replies <- p:
+			default:
+				c.err = fmt.Errorf("BRLTTY sends a packet %v that nobody asked for", p.kind)
+				return
+			}
+		}
+	}
+}
+
+// send writes a packet, or fails in time.
+func (c *client) send(p packet) error {
+	c.conn.SetWriteDeadline(time.Now().Add(answer))
+	_, err := c.conn.Write(p.encode())
+	if err != nil {
+		select {
+		case <-c.done:
+			return c.err
+		default:
+		}
+	}
+	return err
+}
+
+// ask sends a packet and waits for the answer, which is of kind want.
+func (c *client) ask(p packet, want packetType) (packet, error) {
+	if err := c.send(p); err != nil {
+		return packet{}, err
+	}
+	timeout := time.NewTimer(answer)
+	defer timeout.Stop()
+	select {
+	case reply := <-c.replies:
+		if reply.kind == packetError && want != packetError {
+			return packet{}, refusal(reply.word32(0))
+		}
+		if reply.kind != want {
+			return packet{}, fmt.Errorf("BRLTTY answers with a packet %v instead of %v", reply.kind, want)
+		}
+		return reply, nil
+	case <-timeout.C:
+		return packet{}, fmt.Errorf("BRLTTY has not answered for %v", answer)
+	case <-c.done:
+		return packet{}, c.err
+	}
+}
+
+// refusal is a BrlAPI error code: the request had no effect, and the connection goes on.
+type refusal uint32
+
+func (r refusal) Error() string { return fmt.Sprintf("BRLTTY answers with error %d", uint32(r)) }
+
+// Parameters of BrlAPI.
+const (
+	paramPriority = 1
+	paramSize     = 6
+	paramOnline   = 9
+	paramRowCells = 27
+
+	paramGlobal    = 0x001
+	paramGet       = 0x100
+	paramSubscribe = 0x200
+)
+
+// watch asks to be told when the display changes. An old BRLTTY cannot; then a line that does not fit tells.
+func (c *client) watch() error {
+	for _, param := range []uint32{paramSize, paramOnline} {
+		_, err := c.ask(packet{packetRequest, words32(paramGlobal|paramGet|paramSubscribe, param, 0, 0)}, packetValue)
+		if err != nil && !errors.As(err, new(refusal)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxCells is the longest line that fits a packet, and more than any display has.
+const maxCells = 400
+
+// size is how many cells the first line of the display has; 0 if there is no display.
+func (c *client) size() (int, error) {
+	p, err := c.ask(packet{kind: packetSize}, packetSize)
+	if err != nil {
+		return 0, err
+	}
+	if len(p.body) != 8 {
+		return 0, fmt.Errorf("BRLTTY answers with a display size of %d bytes", len(p.body))
+	}
+	if p.word32(1) == 0 {
+		return 0, nil
+	}
+	return int(min(p.word32(0), maxCells)), nil
+}
+
+// enter takes the display, and only the keys that are ours: all others go on doing what they do. The priority is above
+// that of a screen reader, which is 50: a text covers what is read for a while, and then the display is given back.
+func (c *client) enter() error {
+	path := append(words32(uint32(len(c.path))), words32(c.path...)...)
+	if _, err := c.ask(packet{packetEnter, append(path, 0)}, packetAck); err != nil {
+		return err
+	}
+	ours := []uint32{}
+	for code := range commands {
+		ours = append(ours, 0, code, 0xffffffff, code)
+	}
+	for _, p := range []packet{
+		{'P'<<8 | 'V', words32(0, paramPriority, 0, 0, 60)},
+		{packetIgnore, words32(0, 0, 0xffffffff, 0xffffffff)},
+		{packetAccept, words32(ours...)},
+	} {
+		if _, err := c.ask(p, packetAck); err != nil && !errors.As(err, new(refusal)) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *client) leave() error {
+	_, err := c.ask(packet{kind: packetLeave}, packetAck)
+	return err
+}
+
+// knows reports whether the table of the display has a character. An old BRLTTY does not say; then it is taken to.
+func (c *client) knows(r rune) (bool, error) {
+	row, ok := c.rows[r>>8]
+	if !ok {
+		p, err := c.ask(packet{packetRequest, words32(paramGlobal|paramGet, paramRowCells, 0, uint32(r>>8))}, packetValue)
+		switch {
+		case errors.As(err, new(refusal)):
+			row = bytes.Repeat([]byte{0xff}, 32)
+		case err != nil:
+			return false, err
+		case len(p.body) == 16+256+32: // the request, the cells of the row, and a bit for each that is defined
+			row = p.body[16+256:]
+		}
+		c.rows[r>>8] = row
+	}
+	i := int(r&0xff) / 8
+	return i < len(row) && row[i]&(1<<(r&7)) != 0, nil
+}
+
+// terminal is where the person is, as libbrlapi finds it: in an X session, else anywhere.
+func terminal() []uint32 {
+	path := os.Getenv("WINDOWPATH")
+	if path == "" && os.Getenv("DISPLAY") != "" {
+		path = os.Getenv("XDG_VTNR")
+	}
+	var numbers []uint32
+	for _, s := range strings.FieldsFunc(path, func(r rune) bool { return r < '0' || r > '9' }) {
+		if n, err := strconv.ParseUint(s, 10, 32); err == nil && len(numbers) < 16 {
+			numbers = append(numbers, uint32(n))
+		}
+	}
+	return numbers
+}
+
+const (
+	firstPort = 4101
+	sockets   = "/var/lib/BrlAPI"
+)
+
+// addresses are the networks and addresses to try for what BRLAPI_HOST may be, in turn: ":N" is a socket file, or the
+// loopback network; "host:N" is TCP, port 4101+N.
+func addresses(host string) ([][2]string, error) {
+	if host == "" {
+		host = ":0"
+	}
+	name, display := host, "0"
+	if i := strings.LastIndexByte(host, ':'); i >= 0 {
+		name, display = host[:i], host[i+1:]
+	}
+	n, err := strconv.ParseUint(display, 10, 16)
+	if err != nil || n > 65535-firstPort {
+		return nil, fmt.Errorf("BRLTTY's host %q does not end in a number after a colon", host)
+	}
+	port := strconv.Itoa(firstPort + int(n))
+	if name != "" {
+		return [][2]string{{"tcp", net.JoinHostPort(name, port)}}, nil
+	}
+	local := [][2]string{{"tcp", net.JoinHostPort("127.0.0.1", port)}, {"tcp", net.JoinHostPort("::1", port)}}
+	if runtime.GOOS == "windows" {
+		return local, nil
+	}
+	return append([][2]string{{"unix", filepath.Join(sockets, display)}}, local...), nil
+}
+
+// dial connects to the first address that answers.
+func dial(ctx context.Context, host string) (net.Conn, error) {
+	all, err := addresses(host)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range all {
+		d := net.Dialer{Timeout: answer}
+		conn, e := d.DialContext(ctx, a[0], a[1])
+		if e == nil {
+			return conn, nil
+		}
+		if err == nil {
+			err = e // the first is the likely one
+		}
+	}
+	return nil, err
+}

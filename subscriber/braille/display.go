@@ -1,0 +1,327 @@
+// Package braille presents utterances on a braille display through BRLTTY, by the BrlAPI protocol and without C.
+//
+//	d, err := braille.Open(ctx, braille.Config{})
+//	…
+//	err = d.Present(ctx, utterance)
+//
+// A text is cut into pages between words, and stays for as long as it takes to read. Two cells at the right end say
+// what else there is: ⠒ in the last one for a text that goes on, ⠿ for one that stays until the person pans on, ⠶ in the
+// one before it while something else waits. A display of less than eight cells has no room for them.
+//
+// The keys are those that pan everywhere else: forward and back by one page; past the end, to dismiss what is there, or
+// to acknowledge it if it is critical; back before the beginning, to read the last fifty texts again; line down to
+// skip, line up to begin again, home for the newest text. They act at once. What nobody's key asked for changes the
+// display at most once a second, and waits while somebody reads back, unless it is critical. All other keys keep doing
+// what they do in BRLTTY, and the display goes back to whoever had it when a text is over or dismissed.
+package braille
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep/subscriber/announce"
+)
+
+// What Present returns besides nil, announce.ErrCut where the person skipped the rest, and the context's error. Any other error says that the connection is gone.
+var (
+	// ErrNoDisplay says that no display is connected to BRLTTY. When one is plugged in, Present works again.
+	ErrNoDisplay = errors.New("braille: no display is connected")
+	// ErrClosed says that Close was called.
+	ErrClosed = errors.New("braille: closed")
+)
+
+// Config says which display, and how it is read. The zero Config is the display of this machine, at the usual pace.
+type Config struct {
+	// Host is where BRLTTY is, as in BRLAPI_HOST, which counts if it is empty: ":0", "localhost:0".
+	Host string
+	// KeyFile has the key that lets programs in. If it is empty, BRLAPI_AUTH counts, then /etc/brlapi.key.
+	KeyFile string
+	// Dial connects to BRLTTY some other way, if it is not nil.
+	Dial func(context.Context) (net.Conn, error)
+	// Page is how long 40 cells take to read; 0 is five seconds.
+	Page time.Duration
+	// Manual says that a text stays until the person pans on, however long that takes.
+	Manual bool
+	// Tables, if it is not nil, translates with liblouis: from language tag to table, such as "en" to "en-ueb-g2.ctb".
+	// A tag without a region or script serves all of them. DefaultTables is the usual choice.
+	Tables map[string]string
+}
+
+// Display is an open display. Present is for one goroutine at a time; all other methods are for any.
+type Display struct {
+	client *client
+	louis  *louis // nil if BRLTTY translates
+	orders chan func()
+	nudge  chan struct{} // waiting has changed
+	stop   chan struct{}
+	once   sync.Once
+	gone   chan struct{} // closed when the goroutine below has ended
+	err    error         // why
+
+	// Of one goroutine, which carries out the orders and is the only one to ask client.
+	reader reader
+	drawn  []rune // what was written last; nil while the display is not ours
+	failed error  // of a question to BRLTTY in an order
+
+	mu      sync.Mutex
+	cells   int
+	waiting int
+	speaks  map[string]bool
+}
+
+// Open connects to BRLTTY and asks for the size of the display; that there is none now is no error. Nothing is shown
+// before the first Present.
+func Open(ctx context.Context, config Config) (*Display, error) {
+	d, err := open(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("braille: %w", err)
+	}
+	return d, nil
+}
+
+func open(ctx context.Context, config Config) (*Display, error) {
+	connectTo := config.Dial
+	if connectTo == nil {
+		host := first(config.Host, os.Getenv("BRLAPI_HOST"))
+		connectTo = func(ctx context.Context) (net.Conn, error) { return dial(ctx, host) }
+	}
+	conn, err := connectTo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	d, err := begin(conn, config)
+	if !stop() {
+		if err == nil {
+			d.Close()
+		}
+		return nil, ctx.Err()
+	}
+	return d, err
+}
+
+// begin opens a display on a connection, and closes that if it cannot.
+func begin(conn net.Conn, config Config) (*Display, error) {
+	c, err := connect(conn, first(config.KeyFile, keyFile(os.Getenv("BRLAPI_AUTH")), "/etc/brlapi.key"))
+	if err != nil {
+		return nil, err
+	}
+	d := &Display{
+		client: c, reader: reader{perPage: config.Page, manual: config.Manual, lost: time.Now()}, orders: make(chan func()),
+		nudge: make(chan struct{}, 1), stop: make(chan struct{}), gone: make(chan struct{}), speaks: map[string]bool{},
+	}
+	if d.reader.perPage <= 0 {
+		d.reader.perPage = 5 * time.Second
+	}
+	if config.Tables != nil {
+		d.louis = newLouis(config.Tables)
+	}
+	if err = c.watch(); err == nil {
+		err = d.measure()
+	}
+	if err != nil {
+		conn.Close()
+		<-c.done
+		return nil, err
+	}
+	go d.run()
+	return d, nil
+}
+
+// Cells is how many cells the display has now; 0 if there is none.
+func (d *Display) Cells() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.cells
+}
+
+// Present shows an utterance, and returns nil when it stood for its reading time or the person panned through it;
+// a critical one stays until the person pans past its end. When ctx ends first, its text stays on the display until
+// something else comes. Without a display it waits up to fifteen seconds for one, and returns ErrNoDisplay.
+func (d *Display) Present(ctx context.Context, u announce.Utterance) error {
+	words := d.words(ctx, u)
+	if err := ctx.Err(); err != nil || len(words) == 0 {
+		return err
+	}
+	over := make(chan error, 1)
+	t := &text{words: words, critical: u.Critical, over: func(err error) { over <- err }}
+	if err := d.order(ctx, func() { d.reader.add(t) }); err != nil {
+		return err
+	}
+	select {
+	case err := <-over:
+		return err
+	case <-d.gone:
+		return d.err
+	case <-ctx.Done():
+		select {
+		case err := <-over:
+			return err
+		default:
+		}
+		// In the background, because BRLTTY may take its time. It does not matter if the next text comes first.
+		go d.order(context.Background(), func() { d.reader.cancel(t) })
+		return ctx.Err()
+	}
+}
+
+// Waiting says how many utterances the caller holds back. While there are any, a cell of the display says so.
+func (d *Display) Waiting(n int) {
+	d.mu.Lock()
+	d.waiting = n
+	d.mu.Unlock()
+	select {
+	case d.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// Close gives the display back and ends the connection. A Present that is under way returns ErrClosed.
+func (d *Display) Close() error {
+	d.once.Do(func() {
+		close(d.stop)
+		// Whatever the goroutine waits for, it does not wait longer than this.
+		t := time.AfterFunc(time.Second, func() { d.client.conn.Close() })
+		<-d.gone
+		t.Stop()
+	})
+	<-d.gone
+	return nil
+}
+
+// order has f run by the owner.
+func (d *Display) order(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	select {
+	case d.orders <- func() { f(); close(done) }:
+		<-done
+		return nil
+	case <-d.gone:
+		return d.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run owns the reader.
+func (d *Display) run() {
+	defer close(d.gone)
+	err := d.serve()
+	d.client.conn.Close()
+	<-d.client.done
+	d.louis.close()
+	if d.err = err; err != ErrClosed {
+		d.err = fmt.Errorf("braille: the connection to BRLTTY has ended: %w", err)
+	}
+}
+
+func (d *Display) serve() error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case f := <-d.orders:
+			if f(); d.failed != nil {
+				return d.failed
+			}
+		case <-d.nudge:
+			d.mu.Lock()
+			d.reader.waiting = d.waiting
+			d.mu.Unlock()
+		case k := <-d.client.keys:
+			d.reader.key(k, time.Now())
+		case <-d.client.changes:
+			if err := d.measure(); err != nil {
+				return err
+			}
+		case width := <-d.client.refused:
+			if err := d.measure(); err != nil {
+				return err
+			}
+			if width == d.reader.cells {
+				return errors.New("BRLTTY refuses what is shown")
+			}
+		case <-timer.C:
+		case <-d.client.done:
+			return d.client.err
+		case <-d.stop:
+			if d.drawn != nil {
+				d.giveBack()
+			}
+			return ErrClosed
+		}
+		if err := d.update(timer); err != nil {
+			return err
+		}
+	}
+}
+
+// update has the display follow the reader, and the timer its next appointment.
+func (d *Display) update(timer *time.Timer) error {
+	now := time.Now()
+	next := d.reader.tick(now)
+	switch line := d.reader.shown; {
+	case line == nil && d.drawn != nil:
+		if err := d.giveBack(); err != nil {
+			return err
+		}
+	case len(line) > 0 && !slices.Equal(line, d.drawn):
+		if d.drawn == nil {
+			if err := d.client.enter(); err != nil {
+				return err
+			}
+		}
+		d.drawn = line
+		if err := d.client.send(writing(line)); err != nil {
+			return err
+		}
+	}
+	timer.Stop()
+	if !next.IsZero() {
+		timer.Reset(next.Sub(now))
+	}
+	return nil
+}
+
+// giveBack lets whoever had the display have it again. Our line is wiped: BRLTTY leaves it where it is, if it believes
+// that its own is there.
+func (d *Display) giveBack() error {
+	if n := d.reader.cells; n > 0 {
+		if err := d.client.send(writing(slices.Repeat([]rune{' '}, n))); err != nil {
+			return err
+		}
+	}
+	d.drawn = nil
+	return d.client.leave()
+}
+
+// measure asks how many cells there are.
+func (d *Display) measure() error {
+	cells, err := d.client.size()
+	if err != nil {
+		return err
+	}
+	if d.reader.cells != cells && d.drawn != nil {
+		d.drawn = []rune{} // what stands there is not what we wrote
+	}
+	d.reader.resize(cells, time.Now())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cells = cells
+	return nil
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,229 @@
+package braille_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/braille"
+	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const transfer = "Confirm transfer of 500 dollars to savings."
+
+// bed is a display in a bubble: a second of its time lasts no time.
+type bed struct {
+	*testing.T
+	s     *brailletest.Server
+	d     *braille.Display
+	start time.Time
+}
+
+func inBubble(t *testing.T, cells int, config braille.Config, test func(*bed)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bed{T: t, s: brailletest.New(cells), start: time.Now()}
+		config.Dial = b.s.Dial
+		var err error
+		if b.d, err = braille.Open(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+		test(b)
+		b.d.Close()
+	})
+}
+
+func say(text string) announce.Utterance { return announce.Utterance{ID: 1, Text: text} }
+
+func critical(text string) announce.Utterance {
+	return announce.Utterance{ID: 1, Text: text, Critical: true}
+}
+
+// present presents in the background.
+func (b *bed) present(ctx context.Context, u announce.Utterance) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- b.d.Present(ctx, u) }()
+	synctest.Wait()
+	return result
+}
+
+// after lets time pass until so long after the start.
+func (b *bed) after(d time.Duration) {
+	time.Sleep(time.Until(b.start.Add(d)))
+	synctest.Wait()
+}
+
+func (b *bed) press(keys ...brailletest.Key) {
+	b.s.Press(keys...)
+	synctest.Wait()
+}
+
+// shows checks what is on the display: text, then from its last two cells what waits and what follows.
+func (b *bed) shows(want string) {
+	b.Helper()
+	synctest.Wait()
+	state := b.s.Now()
+	line := []rune(state.Line)
+	if state.Cursor != 0 {
+		b.Errorf("after %v a cursor stands on cell %d", time.Since(b.start), state.Cursor)
+	}
+	got := state.Line
+	if n := len(line); n >= 8 {
+		got = strings.TrimRight(strings.TrimRight(string(line[:n-2]), " ")+"|"+string(line[n-2:]), " ")
+	}
+	if got != want {
+		b.Errorf("after %v the display shows %q, want %q", time.Since(b.start), got, want)
+	}
+}
+
+// ends checks that a Present has ended.
+func (b *bed) ends(result <-chan error, want error) {
+	b.Helper()
+	synctest.Wait()
+	select {
+	case err := <-result:
+		if !errors.Is(err, want) {
+			b.Errorf("after %v Present = %v, want %v", time.Since(b.start), err, want)
+		}
+	default:
+		b.Errorf("after %v Present has not returned", time.Since(b.start))
+		b.d.Close()
+	}
+}
+
+func (b *bed) goesOn(result <-chan error) {
+	b.Helper()
+	synctest.Wait()
+	select {
+	case err := <-result:
+		b.Fatalf("after %v Present = %v", time.Since(b.start), err)
+	default:
+	}
+}
+
+// story is what was on the display, and for how long.
+func (b *bed) story() []string {
+	states := b.s.States()
+	var lines []string
+	for i, s := range states {
+		stood := "on"
+		if i+1 < len(states) {
+			stood = fmt.Sprint(states[i+1].At.Sub(s.At))
+		}
+		if !s.Ours {
+			lines = append(lines, "given back, "+stood)
+			continue
+		}
+		if strings.TrimSpace(s.Line) == "" && stood == "0s" {
+			continue // wiped before it is given back
+		}
+		lines = append(lines, strings.Join(strings.Fields(s.Line), " ")+", "+stood)
+	}
+	return lines
+}
+
+func (b *bed) tells(want ...string) {
+	b.Helper()
+	if got := b.story(); !slices.Equal(got, want) {
+		b.Errorf("on the display was\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A text goes over the display by itself, each page for as long as its cells take: 5 s for 40, 2 s at least.
+func TestDwell(t *testing.T) {
+	for cells, want := range map[int][]string{
+		14: {"Confirm ⠒, 2s", "transfer of ⠒, 2s", "500 dollars ⠒, 2s", "to savings., 12s", "given back, on"},
+		20: {"Confirm transfer ⠒, 2s", "of 500 dollars to ⠒, 2.125s", "savings., 12s", "given back, on"},
+		40: {"Confirm transfer of 500 dollars to ⠒, 4.25s", "savings., 12s", "given back, on"},
+		80: {transfer + ", 15.375s", "given back, on"},
+		// no room for marks
+		7: {"Confirm, 2s", "transfe, 2s", "r of, 2s", "500, 2s", "dollars, 2s", "to, 2s", "savings, 2s", "., 12s", "given back, on"},
+	} {
+		t.Run(fmt.Sprint(cells), func(t *testing.T) {
+			inBubble(t, cells, braille.Config{}, func(b *bed) {
+				if err := b.d.Present(b.Context(), say(transfer)); err != nil {
+					t.Fatal(err)
+				}
+				if stood, last := time.Since(b.start), len(want)-1; stood < 2*time.Second*time.Duration(last) && cells < 80 {
+					t.Errorf("read in %v", stood)
+				}
+				b.after(time.Minute)
+				b.tells(want...)
+			})
+		})
+	}
+}
+
+// Somebody's own pace.
+func TestPace(t *testing.T) {
+	inBubble(t, 40, braille.Config{Page: 20 * time.Second}, func(b *bed) {
+		b.d.Present(b.Context(), say(transfer))
+		b.after(time.Minute)
+		b.tells("Confirm transfer of 500 dollars to ⠒, 17s", "savings., 14s", "given back, on")
+	})
+}
+
+// Nothing moves by itself, and the text is over when the person has panned past its end.
+func TestManual(t *testing.T) {
+	inBubble(t, 20, braille.Config{Manual: true}, func(b *bed) {
+		result := b.present(b.Context(), say(transfer))
+		b.after(time.Hour)
+		b.shows("Confirm transfer| ⠒")
+		b.press(brailletest.Forward, brailletest.Forward)
+		b.shows("savings.|")
+		b.goesOn(result)
+		b.press(brailletest.Forward)
+		b.ends(result, nil)
+		b.shows("|")
+		b.after(time.Hour + 2*time.Second)
+		b.tells("Confirm transfer ⠒, 1h0m0s", "of 500 dollars to ⠒, 0s", "savings., 0s", ", 1s", "given back, on")
+	})
+}
+
+// A key is obeyed at once. Who skips gets the next text at once too, but not faster than one a second.
+func TestKeys(t *testing.T) {
+	inBubble(t, 20, braille.Config{}, func(b *bed) {
+		first := b.present(b.Context(), say(transfer))
+		b.after(100 * time.Millisecond)
+		b.press(brailletest.Forward, brailletest.Back, brailletest.Back) // nothing is before
+		b.shows("Confirm transfer| ⠒")
+		b.press(brailletest.Forward)
+		b.press(brailletest.Previous)
+		b.shows("Confirm transfer| ⠒")
+		b.after(2 * time.Second)
+		b.shows("Confirm transfer| ⠒") // the reading time counts from the key
+		b.press(brailletest.Next)
+		b.ends(first, announce.ErrCut)
+		second := b.present(b.Context(), say("Second."))
+		b.shows("Second.|")
+		b.after(3 * time.Second)
+		b.press(brailletest.Next)
+		b.ends(second, nil) // all of it was there
+		third := b.present(b.Context(), say("Third."))
+		b.shows("Third.|")
+		b.press(brailletest.Forward)
+		b.ends(third, nil)
+		fourth := b.present(b.Context(), say("Fourth."))
+		b.shows("|")
+		b.after(4 * time.Second)
+		b.shows("Fourth.|")
+		b.press(brailletest.Back)
+		b.shows("Third.|⠶")
+		b.press(brailletest.Back, brailletest.Back)
+		b.shows("savings.|⠶")
+		b.press(brailletest.Home)
+		b.shows("Fourth.|")
+		b.after(7 * time.Second)
+		b.ends(fourth, nil)
+	})
+}

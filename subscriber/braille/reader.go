@@ -1,0 +1,318 @@
+package braille
+
+import (
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"slices"
+	"time"
+)
+
+// What stands in the last two cells of a display that has at least eight.
+const (
+	markMore  = '⠒' // the text goes on
+	markHold  = '⠿' // it stays until you pan on
+	markWaits = '⠶' // in the cell before: something else waits
+	minMarked = 8
+)
+
+const (
+	interval = time.Second      // between two changes that the person did not cause
+	arming   = time.Second      // how long the end of a critical text stands before a key can acknowledge it
+	shortest = 2 * time.Second  // for a page, however little is on it
+	linger   = 10 * time.Second // how long a text that is over stays, if nothing else comes
+	patience = 15 * time.Second // with a display that was unplugged: BRLTTY looks for it every five
+	history  = 50               // texts that can be read again
+	fullPage = 40               // cells that take Config.Page to read
+)
+
+// A text is one utterance on its way over the display.
+type text struct {
+	words    []word
+	pages    []page
+	critical bool
+	seen     int // pages that stood on the display
+	over     func(error)
+}
+
+// A reader decides what is on the display: it is given utterances, keys and the time, and says what to show and when
+// to ask again. It is what a person holds a finger on, so it changes nothing under the finger without need.
+type reader struct {
+	perPage time.Duration
+	manual  bool
+
+	cells   int       // of the display; 0 while there is none
+	lost    time.Time // it was unplugged
+	texts   []*text   // oldest first
+	current *text     // the one that is presented, also in texts, or nil
+	waiting int       // what the caller holds back
+	at      int       // what is to be read: a place in texts, len(texts) for nothing
+	page    int
+	roams   bool // the person moved to where they are
+
+	shown    []rune    // what is on the display; nil when it is not ours
+	shownAt  spot      // what of
+	since    time.Time // the reader began to stand there
+	changed  time.Time // the last time that the display changed
+	lastAuto time.Time // the last time that it did so without a key
+	emptied  bool      // by the person: what comes next cannot disturb
+}
+
+type spot struct {
+	of   *text
+	page int
+}
+
+// width is how many cells a page has.
+func (r *reader) width() int {
+	if r.cells >= minMarked {
+		return r.cells - 2
+	}
+	return max(r.cells, 1)
+}
+
+// add begins to present a text. Over is called once, with the result.
+func (r *reader) add(t *text) {
+	t.pages = paginate(t.words, r.width())
+	if len(r.texts) == history {
+		oldest := 0
+		if r.roams && r.at == 0 {
+			oldest = 1 // not the one that is read
+		}
+		r.texts = slices.Delete(r.texts, oldest, oldest+1)
+		if oldest < r.at {
+			r.at--
+		}
+	}
+	if r.current != nil {
+		r.end(announce.ErrCut) // nobody should present two at once
+	}
+	last := len(r.texts)
+	r.texts = append(r.texts, t)
+	r.current = t
+	if !r.roams || t.critical || r.at == last { // else the person reads something
+		r.moveTo(last, 0, false)
+	}
+}
+
+// cancel ends the presentation. The text stays where it is until something else comes.
+func (r *reader) cancel(t *text) {
+	if r.current == t {
+		r.current = nil
+	}
+}
+
+func (r *reader) moveTo(at, page int, byKey bool) {
+	r.at, r.page, r.roams = at, page, byKey
+}
+
+// here is the text that is to be read, or nil.
+func (r *reader) here() *text {
+	if r.at < len(r.texts) {
+		return r.texts[r.at]
+	}
+	return nil
+}
+
+// resize is told how many cells there are.
+func (r *reader) resize(cells int, now time.Time) {
+	if cells == r.cells {
+		return
+	}
+	if r.cells = cells; cells == 0 {
+		r.lost = now
+		return
+	}
+	for i, t := range r.texts {
+		start := 0
+		if i == r.at {
+			start = t.pages[r.page].start
+		}
+		t.pages = paginate(t.words, r.width())
+		t.seen = 0
+		if i == r.at {
+			for r.page = 0; r.page+1 < len(t.pages) && t.pages[r.page+1].start <= start; {
+				r.page++
+			}
+			t.seen = r.page
+		}
+	}
+	if r.shown != nil {
+		r.shown, r.shownAt = []rune{}, spot{} // what stands there now is not what we wrote
+	}
+}
+
+// key does what a key asks for, at once.
+func (r *reader) key(k key, now time.Time) {
+	if r.shown == nil {
+		return
+	}
+	t := r.here()
+	last := t != nil && r.page == len(t.pages)-1
+	switch {
+	case k == keyForward && t != nil && !last:
+		r.moveTo(r.at, r.page+1, true)
+	case k == keyForward || k == keyNext:
+		r.leave(now)
+	case k == keyBack && t != nil && r.page > 0:
+		r.moveTo(r.at, r.page-1, true)
+	case k == keyBack && r.at > 0:
+		r.moveTo(r.at-1, len(r.texts[r.at-1].pages)-1, true)
+	case k == keyPrevious && t != nil && r.page > 0:
+		r.moveTo(r.at, 0, true)
+	case k == keyPrevious && r.at > 0:
+		r.moveTo(r.at-1, 0, true)
+	case k == keyHome && len(r.texts) > 0:
+		r.moveTo(len(r.texts)-1, 0, false)
+	default:
+		return
+	}
+	r.show(now, true)
+}
+
+// leave goes on from the text that is read, to the next one or to nothing, and so dismisses or acknowledges it.
+func (r *reader) leave(now time.Time) {
+	t := r.here()
+	if t == nil {
+		return
+	}
+	if t == r.current {
+		if t.critical && (r.shownAt != spot{t, r.page} || now.Sub(r.since) < arming) {
+			return // pressed for what stood there before
+		}
+		var err error
+		if !t.critical && t.seen < len(t.pages) {
+			err = announce.ErrCut
+		}
+		r.end(err)
+	}
+	r.moveTo(r.at+1, 0, true)
+	r.roams = r.at < len(r.texts)
+}
+
+func (r *reader) end(err error) {
+	t := r.current
+	r.current = nil
+	t.over(err)
+}
+
+// dwell is how long the page that is shown stays.
+func (r *reader) dwell() time.Duration {
+	n := len(r.here().pages[r.page].cells)
+	return max(shortest, r.perPage*time.Duration(n)/fullPage)
+}
+
+// tick does what is due, and returns when to be called again; the zero time for not before something happens.
+func (r *reader) tick(now time.Time) time.Time {
+	for {
+		next := r.show(now, false)
+		due := r.due()
+		switch {
+		case due.IsZero():
+			return next
+		case !due.After(now):
+			r.act()
+		case next.IsZero() || due.Before(next):
+			return due
+		default:
+			return next
+		}
+	}
+}
+
+// due is when the page that stands has stood long enough; act goes on from it.
+func (r *reader) due() time.Time {
+	t := r.here()
+	switch {
+	case r.cells == 0 && r.current != nil:
+		return r.lost.Add(patience)
+	case r.shown == nil || r.cells == 0:
+		return time.Time{}
+	case t == nil:
+		return r.changed.Add(interval) // then the display is given back
+	case r.shownAt != spot{t, r.page}:
+		return time.Time{}
+	case r.current != nil && r.current.critical && t == r.current, r.current != nil && r.manual && !r.current.critical:
+		return time.Time{}
+	case r.current == nil && r.manual && !r.roams:
+		return time.Time{}
+	case r.current == nil:
+		return r.since.Add(r.dwell() + linger)
+	}
+	return r.since.Add(r.dwell())
+}
+
+func (r *reader) act() {
+	t := r.here()
+	switch {
+	case r.cells == 0:
+		r.end(ErrNoDisplay)
+	case r.current == nil:
+		r.shown, r.shownAt = nil, spot{}
+		r.moveTo(len(r.texts), 0, false)
+	case t != r.current: // nobody reads on in what was before
+		r.moveTo(len(r.texts)-1, 0, false)
+	case r.page < len(t.pages)-1:
+		r.moveTo(r.at, r.page+1, false)
+	default:
+		r.end(nil)
+	}
+}
+
+// show puts on the display what is to be read, if it may change now, and else returns when.
+func (r *reader) show(now time.Time, byKey bool) time.Time {
+	t := r.here()
+	if r.cells == 0 || t == nil && r.shown == nil {
+		return time.Time{}
+	}
+	frame := r.frame()
+	if !slices.Equal(frame, r.shown) {
+		resized := r.shown != nil && len(r.shown) == 0
+		if !byKey && !resized {
+			next := r.lastAuto.Add(interval)
+			if other := r.changed.Add(interval); !r.emptied && other.After(next) {
+				next = other
+			}
+			if next.After(now) {
+				return next
+			}
+		}
+		r.shown, r.changed = frame, now
+		if !byKey {
+			r.lastAuto = now
+		}
+		r.emptied = byKey && t == nil
+	}
+	if s := (spot{t, r.page}); t != nil && s != r.shownAt {
+		r.shownAt, r.since = s, now
+		t.seen = max(t.seen, r.page+1)
+	} else if t == nil {
+		r.shownAt = spot{}
+	}
+	return time.Time{}
+}
+
+// frame is the whole line.
+func (r *reader) frame() []rune {
+	var text []rune
+	t := r.here()
+	if t != nil {
+		text = t.pages[r.page].cells
+	}
+	line := make([]rune, r.cells)
+	for i := range line {
+		line[i] = ' '
+	}
+	copy(line, text)
+	if r.cells < minMarked {
+		return line
+	}
+	if r.waiting > 0 || r.current != nil && t != r.current {
+		line[r.cells-2] = markWaits
+	}
+	switch {
+	case t != nil && r.page < len(t.pages)-1:
+		line[r.cells-1] = markMore
+	case t != nil && t == r.current && t.critical:
+		line[r.cells-1] = markHold
+	}
+	return line
+}

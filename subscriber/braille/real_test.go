@@ -1,0 +1,242 @@
+package braille_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/braille"
+)
+
+// needs skips a test whose programs are not here. With AAEP_REAL=1 they have to be.
+func needs(t *testing.T, packages string, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			if os.Getenv("AAEP_REAL") == "1" {
+				t.Fatalf("AAEP_REAL is set, and %s is not installed: %s", p, packages)
+			}
+			t.Skipf("%s is not installed (Debian packages: %s): not tested with the real one", p, packages)
+		}
+	}
+}
+
+// freePort is a TCP port of the loopback network that nobody listens on.
+func freePort(t *testing.T) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// virtual is the display end of BRLTTY's driver "vr": it says how many cells it has, presses keys, and is told what
+// the cells show.
+type virtual struct {
+	*testing.T
+	conn net.Conn
+	mu   sync.Mutex
+	line string // the latest line, as Unicode braille
+	news chan struct{}
+	done chan struct{}
+}
+
+// plug connects a display of so many cells.
+func plug(t *testing.T, port, cells int) *virtual {
+	v := &virtual{T: t, news: make(chan struct{}, 1), done: make(chan struct{})}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) { // BRLTTY opens the port when it likes
+		var err error
+		if v.conn, err = net.Dial("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	v.send("cells", cells)
+	go func() {
+		defer close(v.done)
+		for s := bufio.NewScanner(v.conn); s.Scan(); {
+			if dots, ok := strings.CutPrefix(s.Text(), `Braille "`); ok {
+				v.mu.Lock()
+				v.line = patterns(strings.TrimSuffix(dots, `"`))
+				v.mu.Unlock()
+				select {
+				case v.news <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}()
+	return v
+}
+
+func (v *virtual) unplug() {
+	v.conn.Close()
+	<-v.done
+}
+
+func (v *virtual) send(words ...any) { fmt.Fprintln(v.conn, words...) }
+
+// patterns reads dots such as "1|125||".
+func patterns(dots string) string {
+	var b strings.Builder
+	for cell := range strings.SplitSeq(dots, "|") {
+		r := '⠀'
+		for _, d := range strings.TrimSpace(cell) {
+			r |= 1 << (d - '1')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func (v *virtual) now() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.line
+}
+
+// shows waits until the cells show a line, of which trailing blanks do not count.
+func (v *virtual) shows(want string) {
+	v.Helper()
+	timeout := time.After(20 * time.Second)
+	for strings.TrimRight(v.now(), "⠀") != strings.TrimRight(want, "⠀") {
+		select {
+		case <-v.news:
+		case <-timeout:
+			v.Fatalf("the display shows %q, want %q", v.now(), want)
+		}
+	}
+}
+
+// startBRLTTY runs a BRLTTY of our own, and returns the ports of its display and the number of its BrlAPI.
+func startBRLTTY(t *testing.T) (display, api int) {
+	needs(t, "brltty", "brltty")
+	if drivers, _ := filepath.Glob("/lib/brltty/libbrltty*.so"); len(drivers) > 0 && !slices.Contains(drivers, "/lib/brltty/libbrlttybvr.so") {
+		t.Skip("this BRLTTY has no virtual driver: version 6.9 and later have none")
+	}
+	display, api = freePort(t), freePort(t)-4101
+	cmd := exec.Command("brltty", "-n", "-b", "vr", "-d", fmt.Sprint("server:127.0.0.1:", display), "-x", "no", "-s", "no",
+		"-A", fmt.Sprintf("host=127.0.0.1:%d,auth=none", api), "-f", "/dev/null", "-t", "en-nabcc", "-M", "10")
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill() // it does not end by itself while no display is there
+		cmd.Wait()
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	return display, api
+}
+
+// openReal opens the display of 40 cells of a BRLTTY.
+func openReal(t *testing.T, api int, config braille.Config) *braille.Display {
+	t.Helper()
+	config.Host = fmt.Sprint("127.0.0.1:", api)
+	var d *braille.Display
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		var err error
+		if d, err = braille.Open(t.Context(), config); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { d.Close() })
+	for end := time.Now().Add(20 * time.Second); d.Cells() != 40; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the display has %d cells", d.Cells())
+		}
+	}
+	return d
+}
+
+// line is text as the table en-nabcc shows small letters, on a display of so many cells, with its last two.
+func line(cells int, text, marks string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return []rune("⠁⠃⠉⠙⠑⠋⠛⠓⠊⠚⠅⠇⠍⠝⠕⠏⠟⠗⠎⠞⠥⠧⠺⠭⠽⠵")[r-'a']
+		case r == ' ':
+			return '⠀'
+		}
+		return r
+	}, fmt.Sprintf("%-*s%2s", cells-2, text, marks))
+}
+
+// The whole way with BRLTTY and its virtual display: text by its table, marks as dots, no cursor, keys, another size
+// in the middle of a text, unplugged and back, given back at the end.
+func TestBRLTTY(t *testing.T) {
+	t.Parallel()
+	port, api := startBRLTTY(t)
+	v := plug(t, port, 40)
+	defer func() { v.unplug() }()
+	d := openReal(t, api, braille.Config{Manual: true})
+	result := make(chan error, 1)
+	go func() {
+		result <- d.Present(t.Context(), announce.Utterance{Text: "transfer the whole sum to the savings account tomorrow", Critical: true})
+	}()
+	v.shows(line(40, "transfer the whole sum to the savings", "⠒"))
+	v.send("FWINRT")
+	v.shows(line(40, "account tomorrow", "⠿"))
+	v.send("FWINLT")
+	v.shows(line(40, "transfer the whole sum to the savings", "⠒"))
+	v.send("cells", 14)
+	v.shows(line(14, "transfer the", "⠒"))
+	v.send("FWINRT")
+	v.shows(line(14, "whole sum to", "⠒"))
+	v.unplug()
+	v = plug(t, port, 20)
+	v.shows(line(20, "transfer the whole", "⠒")) // the page with the word that was first
+	if d.Cells() != 20 {
+		t.Errorf("Cells = %d", d.Cells())
+	}
+	for over := false; !over; { // not at once: it has just come
+		v.send("LNDN")
+		select {
+		case err := <-result:
+			if over = true; err != nil {
+				t.Error(err)
+			}
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+	v.shows("")
+}
+
+// Without liblouis the letters of the table that BRLTTY uses count.
+func TestBRLTTYSpeaks(t *testing.T) {
+	t.Parallel()
+	port, api := startBRLTTY(t)
+	v := plug(t, port, 40)
+	defer v.unplug()
+	d := openReal(t, api, braille.Config{})
+	for tag, want := range map[string]bool{"en": true, "fr": true, "sw": true, "yo-NG": false, "ha": false, "ig": false, "ar": false, "ru": false} {
+		if got := d.Speaks(tag); got != want {
+			t.Errorf("%s: %t", tag, got)
+		}
+	}
+	if err := d.Present(t.Context(), announce.Utterance{Text: "ẹ kú àárọ̀", Language: "yo"}); err != nil {
+		t.Error(err)
+	}
+	if got := v.now(); !strings.HasPrefix(got, "⠑⠀⠅⡺⠀⡁⡁⠗⠕") && strings.Contains(got, "⣿") {
+		t.Errorf("the display shows %s", got)
+	}
+}
