@@ -193,7 +193,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/speech",
-		arrows: []string{".", "subscriber/announce"},
+		arrows: []string{".", "internal/sessionbus", "subscriber/announce"},
 		others: []string{"github.com/godbus/dbus/v5", "golang.org/x/text"},
 		why:    "an output presents what it is given, and does not know why it is said",
 	},

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/godbus/dbus/v5"
 
 	"github.com/aaep-go/aaep/internal/sessionbus"
 	"github.com/aaep-go/aaep/internal/sessionbus/bustest"
@@ -20,8 +17,8 @@ import (
 // A real bus has names, owners and signals of its own.
 func TestBus(t *testing.T) {
 	bustest.Start(t)
-	if orca.Running(t.Context()) {
-		t.Error("Orca is there before it is")
+	if _, err := orca.Open(t.Context(), orca.Options{}); !errors.Is(err, orca.ErrAbsent) {
+		t.Errorf("before Orca is there, Open = %v", err)
 	}
 	for _, version := range []int{50, 51} {
 		conn, err := sessionbus.Dial(t.Context())
@@ -32,9 +29,6 @@ func TestBus(t *testing.T) {
 		defer double.Close()
 		if err := double.Serve(conn); err != nil {
 			t.Fatal(err)
-		}
-		if !orca.Running(t.Context()) {
-			t.Error("Orca is not seen")
 		}
 		out, err := orca.Open(t.Context(), orca.Options{WordsPerMinute: 60})
 		if err != nil {
@@ -68,40 +62,6 @@ func TestBus(t *testing.T) {
 		if err := out.Present(t.Context(), announce.Utterance{Text: "Hello."}); !errors.Is(err, orca.ErrAbsent) {
 			t.Errorf("with Orca away, Present = %v", err)
 		}
-	}
-}
-
-// An Orca before version 49 is known only to the desktop.
-func TestRunningByHearsay(t *testing.T) {
-	bustest.Start(t)
-	desktop, err := sessionbus.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer desktop.Close()
-	var on atomic.Bool
-	err = desktop.ExportMethodTable(map[string]any{"Get": func(of, property string) (dbus.Variant, *dbus.Error) {
-		if of != "org.a11y.Status" || property != "ScreenReaderEnabled" {
-			return dbus.Variant{}, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty", nil)
-		}
-		return dbus.MakeVariant(on.Load()), nil
-	}}, "/org/a11y/bus", "org.freedesktop.DBus.Properties")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := desktop.RequestName("org.a11y.Bus", dbus.NameFlagDoNotQueue); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []bool{false, true} {
-		on.Store(want)
-		if got := orca.Running(t.Context()); got != want {
-			t.Errorf("the desktop says %v, and Running %v", want, got)
-		}
-	}
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	if orca.Running(over) {
-		t.Error("Running knows more than it had time to find out")
 	}
 }
 

@@ -60,24 +60,6 @@ type Options struct {
 	Bus func(context.Context) (*dbus.Conn, error)
 }
 
-// Running reports whether a screen reader is on the session bus: an Orca that can be reached, or one that the desktop
-// knows to be switched on. A program that has a voice of its own should be silent then. It returns false where that
-// cannot be found out before ctx ends; a screen reader that is older than Orca 49 and was started by hand is not seen.
-func Running(ctx context.Context) bool {
-	conn, err := sessionbus.Dial(ctx)
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	o := &Output{conn: conn}
-	if _, _, err := o.find(ctx); err == nil {
-		return true
-	}
-	var on bool
-	err = o.call(ctx, "org.a11y.Bus", "/org/a11y/bus", "org.freedesktop.DBus.Properties.Get", "org.a11y.Status", "ScreenReaderEnabled").store(&on)
-	return err == nil && on
-}
-
 // Output presents through Orca. Present is for one goroutine at a time, since Orca has one voice; the other methods may
 // be called from any.
 type Output struct {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/aaep-go/aaep/internal/sessionbus"
 )
 
 // screenReader returns the name of a screen reader that runs for this user, or "". Each way to find one misses some:
@@ -36,14 +38,11 @@ func screenReader(ctx context.Context, proc string) string {
 func readerOnBus(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	bus, err := dbus.SessionBusPrivateNoAutoStartup(dbus.WithContext(ctx))
+	bus, err := sessionbus.Dial(ctx)
 	if err != nil {
 		return ""
 	}
 	defer bus.Close()
-	if bus.Auth(nil) != nil || bus.Hello() != nil {
-		return ""
-	}
 	var names []string
 	if bus.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.ListNames", 0).Store(&names) != nil {
 		return ""
