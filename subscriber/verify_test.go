@@ -46,23 +46,29 @@ func proved(signed string) string {
 	return strings.Replace(accepted("sub_1", `{}`), `{"type"`, `{"signed_manifest":"`+signed+`","type"`, 1)
 }
 
+// proving subscribes to a producer that proves who it is, and which the test plays from then on.
+func proving(t *testing.T, st *stage, signed string, trust *manifest.Trust) (*Subscription, *peer) {
+	t.Helper()
+	done := make(chan *Subscription, 1)
+	go func() {
+		sub, err := Dial(t.Context(), st, Config{ID: "reader", Trust: trust})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- sub
+	}()
+	p := st.next(t)
+	want[*aaep.SubscriptionRequest](t, p)
+	p.say(t, proved(signed))
+	return <-done, p
+}
+
 // INV-40, T3: an event of another agent than the one that proved who it is ends the subscription before anybody hears it.
 func TestImpostor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		signed, trust := bank(t)
 		st := newStage()
-		done := make(chan *Subscription, 1)
-		go func() {
-			sub, err := Dial(t.Context(), st, Config{ID: "reader", Trust: trust})
-			if err != nil {
-				t.Error(err)
-			}
-			done <- sub
-		}()
-		p := st.next(t)
-		want[*aaep.SubscriptionRequest](t, p)
-		p.say(t, proved(signed))
-		sub := <-done
+		sub, p := proving(t, st, signed, trust)
 		if v := sub.Verified(); v == nil || v.Manifest.AgentName != "Bank" {
 			t.Fatalf("Verified = %+v", v)
 		}
@@ -87,18 +93,7 @@ func TestProvedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		signed, trust := bank(t)
 		st := newStage()
-		done := make(chan *Subscription, 1)
-		go func() {
-			sub, err := Dial(t.Context(), st, Config{ID: "reader", Trust: trust})
-			if err != nil {
-				t.Error(err)
-			}
-			done <- sub
-		}()
-		p := st.next(t)
-		want[*aaep.SubscriptionRequest](t, p)
-		p.say(t, proved(signed))
-		sub := <-done
+		sub, p := proving(t, st, signed, trust)
 		p.Close()
 		p = st.next(t)
 		p.accept(t, "sub_2") // and proves nothing

@@ -502,12 +502,7 @@ func broken(st subscriber.Status) bool    { return !st.Connected }
 // eventually waits for a condition that tells nobody when it comes true.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	eventuallyWithin(t, patience, what, f)
-}
-
-func eventuallyWithin(t testing.TB, limit time.Duration, what string, f func() bool) {
-	t.Helper()
-	for late := time.Now().Add(limit); !f(); time.Sleep(2 * time.Millisecond) {
+	for late := time.Now().Add(patience); !f(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatalf("never: %s", what)
 		}
