@@ -148,8 +148,8 @@ func (o *outputs) each(f func(p *present.Presenter)) {
 	}
 }
 
-// heard reports whether the person had the words of an event whole, and whether anybody can know.
-func (o *outputs) heard(ev *aaep.Event) (heard, known bool) {
+// heard reports whether the person had a question whole, and whether anybody can know.
+func (o *outputs) heard(question *aaep.Event) (heard, known bool) {
 	if o == nil {
 		return false, false
 	}
@@ -158,9 +158,7 @@ func (o *outputs) heard(ev *aaep.Event) (heard, known bool) {
 			continue
 		}
 		known = true
-		for _, r := range t.p.Status().Receipts {
-			heard = heard || r.EventID == ev.EventID && r.Kind == announce.Question && r.Outcome == announce.Heard
-		}
+		heard = heard || t.p.Armed(question)
 	}
 	return heard, known
 }

@@ -19,13 +19,14 @@ type Preferences struct {
 }
 
 const (
-	usualPace  = 170              // words a minute
-	stillFor   = 2 * time.Second  // without a key, until somebody no longer types
-	pauseAfter = time.Second      // of an answer, until what is there is said though more may come
-	freshState = 10 * time.Second // until the news of a state or a tool is too old to be said
-	everySoFar = 5 * time.Second  // between two utterances of progress of one session
-	maxKept    = 200              // announcements that are remembered
-	maxHeld    = 500              // that wait; of more, the oldest that is not critical is left to be asked for
+	usualPace   = 170              // words a minute
+	stillFor    = 2 * time.Second  // without a key, until somebody no longer types
+	stillBefore = time.Second      // without a key, until an acceptance is one
+	pauseAfter  = time.Second      // of an answer, until what is there is said though more may come
+	freshState  = 10 * time.Second // until the news of a state or a tool is too old to be said
+	everySoFar  = 5 * time.Second  // between two utterances of progress of one session
+	maxKept     = 200              // announcements that are remembered
+	maxHeld     = 500              // that wait; of more, the oldest that is not critical is left to be asked for
 )
 
 // An Announcer makes one person's plan of what they are told by one or several agents. It is not safe for concurrent use

@@ -158,6 +158,15 @@ func (a *Announcer) Open() (all []*aaep.Event) {
 	return all
 }
 
+// Armed reports whether an acceptance of a question may count as meant: the question is open, the person had all of it, and no
+// key was pressed a moment ago. A key that was under the finger when the question came accepts nothing.
+func (a *Announcer) Armed(now time.Time, question *aaep.Event) bool {
+	if !slices.Contains(a.Open(), question) || !a.typed.IsZero() && now.Sub(a.typed) < stillBefore {
+		return false
+	}
+	return slices.ContainsFunc(a.kept, func(it *item) bool { return it.event == question && it.receipt.Outcome == Heard })
+}
+
 // WhatWaits says which questions are open, and how much there is to hear.
 func (a *Announcer) WhatWaits(now time.Time) {
 	var asks []string

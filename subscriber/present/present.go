@@ -101,6 +101,12 @@ func (p *Presenter) Details() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Details(now) })
 }
 
+// Armed reports whether an acceptance of a question may count as meant; see announce.Announcer.
+func (p *Presenter) Armed(question *aaep.Event) (armed bool) {
+	p.with(func(a *announce.Announcer, now time.Time) { armed = a.Armed(now, question) })
+	return armed
+}
+
 // Status says how the person is kept up to date.
 type Status struct {
 	// Receipts are those of the newest announcements, oldest first.
