@@ -24,7 +24,7 @@ MODULES := transports/grpc producer/telemetry
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
 	@set -e; for module in $(MODULES); do (set -x; cd $$module; CGO_ENABLED=1 go test -race -shuffle=on ./...); done
-	@if command -v npm >/dev/null; then export AAEP_JOSE=1; fi; set -x; CGO_ENABLED=1 go test -race -shuffle=on ./...
+	@if npm view jose version >/dev/null 2>&1; then export AAEP_JOSE=1; fi; set -x; CGO_ENABLED=1 go test -race -shuffle=on ./...
 
 lint:
 	@unformatted=$$(gofmt -l .) || exit 1; \
