@@ -108,7 +108,7 @@ type end struct {
 }
 
 // maxEnded is how many sessions may end while a link is broken before their stamps are forgotten.
-const maxEnded = 16
+const maxEnded = 256
 
 // stampOf returns the last stamp of a session that has ended.
 func (s *Shaper) stampOf(session string) (stamp time.Time) {

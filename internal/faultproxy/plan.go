@@ -18,20 +18,25 @@ func Random(seed uint64, w Weather) Plan {
 		r := rand.New(rand.NewPCG(seed, uint64(n)))
 		up, down = w.line(r), w.line(r)
 		if w.Bytes > 0 {
-			victim := &down // most bytes come down
+			// Most bytes come down, and some connections say little upwards: each ends in that direction at the latest.
+			w.end(r, &down)
 			if r.IntN(4) == 0 {
-				victim = &up
-			}
-			victim.End = []End{Close, Reset, Close, Reset, Stall}[r.IntN(5)]
-			if victim.End == Stall && w.Stall == 0 {
-				victim.End = Reset
-			}
-			victim.After = int(r.ExpFloat64() * float64(w.Bytes))
-			if w.Stall > 0 {
-				victim.Stall = 1 + time.Duration(r.Int64N(int64(w.Stall)))
+				w.end(r, &up)
 			}
 		}
 		return up, down
+	}
+}
+
+// end draws where and how a direction ends its connection.
+func (w Weather) end(r *rand.Rand, l *Line) {
+	l.End = []End{Close, Reset, Close, Reset, Stall}[r.IntN(5)]
+	if l.End == Stall && w.Stall == 0 {
+		l.End = Reset
+	}
+	l.After = int(r.ExpFloat64() * float64(w.Bytes))
+	if w.Stall > 0 {
+		l.Stall = 1 + time.Duration(r.Int64N(int64(w.Stall)))
 	}
 }
 
