@@ -289,7 +289,7 @@ func judge(t *testing.T, followers []*follower) {
 		}
 		if f.direct {
 			slices.Sort(f.delays)
-			if f.generations.Load() != 1 || len(f.delays) == 0 || f.delays[len(f.delays)-1] > 5*time.Second {
+			if f.generations.Load() != 1 || len(f.delays) == 0 || f.delays[len(f.delays)-1] > 15*time.Second {
 				t.Errorf("%s was disturbed: subscribed %d times, the slowest of %d took %v", f.name, f.generations.Load(), len(f.delays), f.delays[max(len(f.delays)-1, 0)])
 			}
 			t.Logf("%s: %d events, p50 %v, p99 %v, most %v", f.name, len(f.heard)-1, f.delays[len(f.delays)/2], f.delays[len(f.delays)*99/100], f.delays[len(f.delays)-1])
