@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/discover"
 	"github.com/aaep-go/aaep/transports"
@@ -38,7 +39,11 @@ from somebody else, or for its own deadline. A recording can be read by validate
 			if err != nil {
 				return err
 			}
-			return capture(ctx, at, ways, once, questions, cmd.OutOrStdout(), &announcer{out: cmd.ErrOrStderr()})
+			trust, err := reach.trust(at)
+			if err != nil {
+				return err
+			}
+			return capture(ctx, at, ways, trust, once, questions, cmd.OutOrStdout(), &announcer{out: cmd.ErrOrStderr()})
 		},
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "end with the first session that ends")
@@ -59,15 +64,19 @@ func everything(questions bool) aaep.Capabilities {
 	}
 }
 
-func capture(ctx context.Context, url string, ways []discover.Way, once, questions bool, out io.Writer, status *announcer) error {
+func capture(ctx context.Context, url string, ways []discover.Way, trust *manifest.Trust, once, questions bool, out io.Writer, status *announcer) error {
 	host, _ := os.Hostname()
 	tape := &tape{out: out}
 	var dialers []transports.Dialer
 	for _, w := range ways {
 		dialers = append(dialers, recorder{w.Dialer, tape})
 	}
+	wanted := everything(questions)
+	if trust != nil {
+		wanted.AcceptSignedManifestsOnly = new(true)
+	}
 	sub, err := subscriber.Dial(ctx, dialers[0], subscriber.Config{ID: "aaep-capture-" + host, Name: "aaep capture",
-		Version: aaep.Version, Capabilities: everything(questions), Fallback: dialers[1:]})
+		Version: aaep.Version, Capabilities: wanted, Fallback: dialers[1:], Trust: trust})
 	if err != nil {
 		return dialError(ctx, url, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
@@ -46,7 +47,9 @@ func (l *listener) listenTo(ctx context.Context, command string, stdin io.Reader
 		return cmd
 	}}}
 	// Reaching the agent again would start it again, and do again what it has done.
-	sub, err := subscriber.Dial(ctx, agent, listenConfig(l.wanted, true))
+	cfg := listenConfig(l.wanted, true)
+	l.demand(&cfg)
+	sub, err := subscriber.Dial(ctx, agent, cfg)
 	if err != nil {
 		return agent.notFollowed(ctx, args[0], err)
 	}
@@ -158,6 +161,7 @@ func serveParent(ctx context.Context, p *producer.Producer) (context.Context, <-
 	if err != nil {
 		return ctx, nil, &exitError{exitFailed, fmt.Errorf("cannot serve on standard output: %s", innermost(err))}
 	}
+	p.AddEndpoint(manifest.Stdio, manifest.Endpoint{})
 	ctx, leave := context.WithCancelCause(ctx)
 	served := make(chan error, 1)
 	go func() {

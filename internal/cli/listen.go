@@ -13,6 +13,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/discover"
 	"github.com/aaep-go/aaep/subscriber/present"
@@ -47,8 +48,11 @@ keep what is between them together. No shell reads it.`,
   aaep listen --exec "aaep run --stdio -- some-llm 'Plan my week'"
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if (len(args) == 1) != (program != "") && len(args) < 2 {
+			switch {
+			case len(args) == 1 && program == "" || len(args) == 0 && program != "":
 				return nil
+			case program != "":
+				return usage("--exec starts the agent, so there is no address to name too; give one of them.\nSee: aaep listen --help")
 			}
 			return usage("name one agent to follow, for example: aaep listen http://127.0.0.1:8080")
 		},
@@ -77,11 +81,15 @@ keep what is between them together. No shell reads it.`,
 				}
 				defer l.out.close()
 				l.status.also = func(text string) { l.out.each(func(p *present.Presenter) { p.Tell(text, false) }) }
-				if !l.out.plain {
-					l.announcer.out = io.Discard
-				}
+				l.announcer.out = l.out.lines(cmd.OutOrStdout())
 			}
 			if program != "" {
+				if err := reach.ofChild(); err != nil {
+					return err
+				}
+				if l.trust, err = reach.trust(""); err != nil {
+					return err
+				}
 				return l.listenTo(ctx, program, cmd.InOrStdin(), cmd.ErrOrStderr())
 			}
 			return l.listen(ctx, reach, url, cmd.InOrStdin())
@@ -109,6 +117,7 @@ type listener struct {
 	before past              // of what was asked before
 	note   string            // of the agent, about the terms; said once
 	source string            // the agent's name
+	trust  *manifest.Trust   // nil demands no proof
 	out    *outputs          // nil if the terminal is all there is
 	over   []string          // the ways to the agent, in words; empty if there is one that speaks for itself
 
@@ -136,19 +145,25 @@ func (l *listener) listen(ctx context.Context, reach *reaching, url string, stdi
 	}
 	cfg := listenConfig(l.wanted, false)
 	cfg.Fallback = discover.Dialers(ways[1:])
-	if cfg.Trust, err = reach.trust(url); err != nil {
+	if l.trust, err = reach.trust(url); err != nil {
 		return err
 	}
-	if cfg.Trust != nil {
-		l.wanted.AcceptSignedManifestsOnly = new(true)
-		cfg.Capabilities = l.wanted
-	}
+	l.demand(&cfg)
 	sub, err := subscriber.Dial(ctx, ways[0].Dialer, cfg)
 	if err != nil {
 		return dialError(ctx, url, err)
 	}
 	defer sub.Close()
 	return l.follow(ctx, sub, readLines(ctx, stdin))
+}
+
+// demand asks for proof of who the agent is, if the person wants that.
+func (l *listener) demand(cfg *subscriber.Config) {
+	if l.trust == nil {
+		return
+	}
+	l.wanted.AcceptSignedManifestsOnly = new(true)
+	cfg.Capabilities, cfg.Trust = l.wanted, l.trust
 }
 
 func listenConfig(wanted aaep.Capabilities, once bool) subscriber.Config {

@@ -202,7 +202,7 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			data, err := readManifest(ctx, args[0], cmd.InOrStdin())
+			data, err := readManifest(ctx, args[0], "", cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -248,11 +248,15 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
 // readManifest reads a file, standard input as "-", or what an agent publishes.
-func readManifest(ctx context.Context, name string, stdin io.Reader) ([]byte, error) {
+func readManifest(ctx context.Context, name, ca string, stdin io.Reader) ([]byte, error) {
 	var data []byte
 	var err error
 	if scheme, _, _ := strings.Cut(name, "://"); slices.Contains([]string{"http", "https"}, scheme) {
-		data, err = manifest.Discover(ctx, name, nil)
+		conf, failed := (&reaching{ca: ca}).tls()
+		if failed != nil {
+			return nil, failed
+		}
+		data, err = manifest.Discover(ctx, name, conf)
 	} else {
 		var in io.ReadCloser
 		if in, _, err = openInput(ctx, name, stdin); err == nil {

@@ -23,14 +23,15 @@ import (
 // believing is whose signatures count.
 type believing struct {
 	keys, algorithms []string
-	ca, agent        string
+	ca, tlsCA, agent string
 }
 
 func believingFlags(cmd *cobra.Command) *believing {
 	b := &believing{}
 	f := cmd.Flags()
 	f.StringArrayVar(&b.keys, "trust", nil, "public keys to believe: a JWK, JWK Set or PEM `FILE`, or the URL of one; may be repeated")
-	f.StringVar(&b.ca, "ca", "", "believe keys that the CAs in this PEM `FILE` vouch for")
+	f.StringVar(&b.ca, "key-ca", "", "believe keys that the CAs in this PEM `FILE` vouch for")
+	f.StringVar(&b.tlsCA, "ca", "", "trust agents with certificates of the CAs in this PEM `FILE`, and no others")
 	f.StringVar(&b.agent, "agent", "", "the `ID` of the agent whose manifest it must be")
 	f.StringSliceVar(&b.algorithms, "algorithms", []string{manifest.ES256, manifest.RS256}, "the `ALGORITHMS` to allow; EdDSA is the other one there is")
 	return b
@@ -76,7 +77,7 @@ func (b *believing) verify(ctx context.Context, signed string) (m *manifest.Mani
 			err = errors.New("it holds no certificate")
 		}
 		if err != nil {
-			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --ca %s: %s", b.ca, plain(err))}
+			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --key-ca %s: %s", b.ca, plain(err))}
 		}
 	}
 	m, id, refused = trust.Verify(ctx, signed, manifest.Expect{AgentID: b.agent, AnyAgent: b.agent == ""})
@@ -100,11 +101,11 @@ Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 something could not be re
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !b.any() {
-				return usage("say whom you believe: --trust FILE, or --ca FILE.\nSee: aaep manifest verify --help")
+				return usage("say whom you believe: --trust FILE, or --key-ca FILE.\nSee: aaep manifest verify --help")
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			data, err := readManifest(ctx, args[0], cmd.InOrStdin())
+			data, err := readManifest(ctx, args[0], b.tlsCA, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -143,7 +144,7 @@ Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			data, err := readManifest(ctx, args[0], cmd.InOrStdin())
+			data, err := readManifest(ctx, args[0], b.tlsCA, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -179,7 +180,7 @@ Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no 
 			agrees := true
 			if ask {
 				var line string
-				line, agrees = keepsItsWord(ctx, args[0], m)
+				line, agrees = keepsItsWord(ctx, args[0], b.tlsCA, m)
 				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
 					return &exitError{exitFailed, err}
 				}
@@ -253,10 +254,14 @@ func claims(m *manifest.Manifest) (lines []string) {
 }
 
 // keepsItsWord asks an agent for a subscription, in which it is asked nothing, and says whether its answer contradicts its manifest.
-func keepsItsWord(ctx context.Context, at string, m *manifest.Manifest) (line string, agrees bool) {
+func keepsItsWord(ctx context.Context, at, ca string, m *manifest.Manifest) (line string, agrees bool) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	ways, err := discover.Ways(ctx, at, discover.Options{})
+	conf, err := (&reaching{ca: ca}).tls()
+	if err != nil {
+		return words.Sentence("The agent could not be asked: " + plain(err)), true
+	}
+	ways, err := discover.Ways(ctx, at, discover.Options{TLS: conf})
 	if err != nil {
 		return words.Sentence("The agent could not be asked: " + plain(err)), true
 	}

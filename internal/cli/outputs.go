@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -19,19 +21,20 @@ import (
 
 type outputKind struct {
 	name  string
-	words bool // a person gets the words, and can have heard a question
+	words bool   // a person gets the words, and can have heard a question
+	hint  string // what may help where it cannot be opened
 	open  func(ctx context.Context, wordsPerMinute int64) (present.Output, error)
 }
 
 // The outputs there are, beside the lines on the terminal.
 var outputKinds = []outputKind{
-	{"speech", true, func(ctx context.Context, wpm int64) (present.Output, error) {
+	{"speech", true, "It needs Speech Dispatcher, and sound that works: try spd-say hello.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(speech.Dialer{WordsPerMinute: int(wpm), Spawn: true}.Dial(ctx))
 	}},
-	{"orca", true, func(ctx context.Context, wpm int64) (present.Output, error) {
+	{"orca", true, "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
 	}},
-	{"braille", true, func(ctx context.Context, _ int64) (present.Output, error) {
+	{"braille", true, "It needs BRLTTY with a display; BRLAPI_HOST says where, if it is elsewhere.", func(ctx context.Context, _ int64) (present.Output, error) {
 		d, err := braille.Open(ctx, braille.Config{})
 		if err == nil && d.Cells() == 0 {
 			d.Close()
@@ -39,7 +42,7 @@ var outputKinds = []outputKind{
 		}
 		return opened(d, err)
 	}},
-	{"touch", false, func(ctx context.Context, _ int64) (present.Output, error) {
+	{"touch", false, "It needs feedbackd, in the same desktop session.", func(ctx context.Context, _ int64) (present.Output, error) {
 		device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})
 		if err != nil {
 			return nil, err
@@ -68,7 +71,8 @@ func outputNames() []string {
 
 // outputs tell a person what the terminal would print, and more than that keep what they heard.
 type outputs struct {
-	plain    bool // the terminal tells it too
+	plain    bool         // the terminal tells it too
+	down     atomic.Int32 // outputs that are gone
 	tellings []*telling
 	running  sync.WaitGroup
 	stop     context.CancelFunc
@@ -99,25 +103,26 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(text 
 		out, err := kind.open(ctx, wpm)
 		if err != nil {
 			o.close()
-			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s", name, plain(err))}
+			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plain(err), kind.hint)}
 		}
 		t := &telling{name, kind.words, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks})}
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {
-			t.run(ctx, out, lost, func() (present.Output, error) { return kind.open(ctx, wpm) })
+			t.run(ctx, &o.down, out, lost, func() (present.Output, error) { return kind.open(ctx, wpm) })
 		})
 	}
 	return o, nil
 }
 
 // run presents until ctx is done. An output that died is opened again; what it had not said is said then.
-func (t *telling) run(ctx context.Context, out present.Output, lost func(string), again func() (present.Output, error)) {
+func (t *telling) run(ctx context.Context, down *atomic.Int32, out present.Output, lost func(string), again func() (present.Output, error)) {
 	for {
 		err := t.p.Run(ctx, out)
 		out.Close()
 		if ctx.Err() != nil {
 			return
 		}
+		down.Add(1)
 		lost(fmt.Sprintf("The output %s is gone: %s. Trying again.", t.name, plain(err)))
 		out = nil
 		for wait := time.Second; out == nil; wait = min(2*wait, time.Minute) {
@@ -128,9 +133,24 @@ func (t *telling) run(ctx context.Context, out present.Output, lost func(string)
 			}
 			out, _ = again()
 		}
+		down.Add(-1)
 		lost("The output " + t.name + " is there again.")
 	}
 }
+
+// lines are written to the terminal where the person wants that, and where no output is left to tell them.
+func (o *outputs) lines(terminal io.Writer) io.Writer {
+	return writerFunc(func(b []byte) (int, error) {
+		if o.plain || int(o.down.Load()) == len(o.tellings) {
+			return terminal.Write(b)
+		}
+		return len(b), nil
+	})
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // close silences all of them.
 func (o *outputs) close() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -98,6 +99,12 @@ func dialError(ctx context.Context, url string, err error) error {
 		return &exitError{exitInterrupted, errors.New("interrupted")}
 	case errors.As(err, &invalid):
 		return &exitError{exitUsage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help", problems(invalid))}
+	case errors.Is(err, manifest.ErrKeyChanged):
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nIf that is meant, take its entry out of the file of --trust-first-use", url, words.Sentence(plain(err)))}
+	case errors.As(err, &refused) && refused.Code == aaep.ManifestSignatureRequired && refused.Remote:
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", url)}
+	case errors.Is(err, aaep.AuthenticationRequired):
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow a token with --token-file, or a certificate with --cert and --key", url, words.Sentence(plain(err)))}
 	case errors.As(err, &refused):
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", url, words.Sentence(plain(err)))}
 	case errors.As(err, &unproven):
@@ -112,6 +119,14 @@ func dialError(ctx context.Context, url string, err error) error {
 		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", url)
 	case errors.As(err, &network) && network.Op == "dial":
 		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", url)
+	case strings.Contains(err.Error(), "is not reached over"), isLocal(url) && strings.Contains(err.Error(), "the folder"):
+		return unreachable("%s.", innermost(err))
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"), strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
+		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", url)
+	case strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
+		return unreachable("what answers at %s encrypts.\nUse https or wss in the address.", url)
+	case strings.Contains(err.Error(), "remote error: tls:"):
+		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", url)
 	case strings.Contains(err.Error(), "not encrypted"):
 		return &exitError{exitUsage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", url)}
 	}

@@ -101,6 +101,9 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 		if err != nil {
 			return fail("cannot serve with TLS", err)
 		}
+		if leaf := conf.Certificates[0].Leaf; len(leaf.DNSNames)+len(leaf.IPAddresses) == 0 {
+			return nil, usage("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nSee: docs/operating.md", s.cert)
+		}
 		srv.TLS = conf
 		if s.clientCA != "" {
 			known = append(known, auth.ClientCertificate)

@@ -34,8 +34,16 @@ func reachingFlags(cmd *cobra.Command) *reaching {
 	f.StringVar(&r.cert, "cert", "", "show the certificate in this PEM `FILE`")
 	f.StringVar(&r.key, "key", "", "its key, a PEM `FILE`")
 	f.StringSliceVar(&r.keys, "trust", nil, "follow only an agent that proves who it is with one of the keys in these `FILES`")
-	f.StringVar(&r.firstUse, "trust-first-use", "", "or with the key that it had the first time, which is kept in this `FILE`")
+	f.StringVar(&r.firstUse, "trust-first-use", "", "follow only an agent that has the key it had the first time, kept in this `FILE`")
 	return r
+}
+
+// ofChild refuses what means nothing for an agent that listen starts itself.
+func (r *reaching) ofChild() error {
+	if len(r.transports) > 0 || r.token+r.ca+r.cert+r.key+r.firstUse != "" {
+		return usage("--exec starts the agent and needs no way to it; of the flags about that, only --trust goes with it.\nSee: aaep listen --help")
+	}
+	return nil
 }
 
 // trust is whose proof counts, or nil if none is asked for.
