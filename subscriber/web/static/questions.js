@@ -65,7 +65,7 @@ export class Questions {
       facts.push(w(irreversible ? "irreversible" : e.reversibility === "reversible" || e.irreversible === false ? "reversible" :
         e.reversibility === "reversible_with_effort" ? "effort" : "undoUnknown"));
     }
-    q.said = [q.what, meaning, ...facts].filter(Boolean).join("\n");
+    q.said = [q.what, meaning, ...facts].filter(Boolean).join(" ");
     const id = "q" + q.n;
     q.el = document.createElement("section");
     q.el.className = "question";

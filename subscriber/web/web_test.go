@@ -66,7 +66,7 @@ func TestHandler(t *testing.T) {
 // shortcut, and no module is longer than one can read.
 func TestFiles(t *testing.T) {
 	forbidden := map[string]string{
-		`//[a-z0-9-]+\.[a-z]`: "names another place",
+		`//[a-z0-9-]+\.[a-z]`:           "names another place",
 		`(?i)<(script|style)[^>]*>[^<]`: "script or style within the page",
 		`(?i)\s(on[a-z]+|style)="`:      "a handler or style in an attribute",
 		`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.style\b|srcdoc`: "text could become markup or code",
