@@ -47,6 +47,9 @@ type reply struct {
 // newBrowser starts Chromium with a profile of its own.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a person's time to read passes in it")
+	}
 	path := need(t, "chromium")
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-port=0", "--lang=en-US", "--user-data-dir="+t.TempDir(), "about:blank")

@@ -24,6 +24,7 @@ const (
 // TestAccept: what somebody types while a question comes answers nothing, wherever the focus is; the button does, once there
 // was time to read.
 func TestAccept(t *testing.T) {
+	t.Parallel()
 	st := start(t, producer.Config{})
 	p := newBrowser(t).open(st.page, "")
 	p.until(connected)
@@ -45,6 +46,9 @@ func TestAccept(t *testing.T) {
 		!strings.Contains(said, "Asked by Tester (not verified") || !strings.Contains(said, "If nobody answers, it is not done.") || !strings.Contains(said, "so that nothing is answered by accident") {
 		t.Errorf("the question says %q", said)
 	}
+	if said := eval[string](p, `document.getElementById("alert").textContent`); said != "Question 1: Pay $5 to the water company. The money leaves your account today. Risk: high. It cannot be undone." {
+		t.Errorf("the alert says %q", said)
+	}
 	if title := eval[string](p, "document.title"); !strings.HasPrefix(title, "1 question waits") {
 		t.Errorf("the title is %q", title)
 	}
@@ -54,14 +58,15 @@ func TestAccept(t *testing.T) {
 	if err := result(t, outcome); err != nil {
 		t.Fatal(err)
 	}
-	p.until(`document.querySelector(".settled .outcome").textContent.startsWith("You answered: accept. The agent says: ")`)
+	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("You answered: accept. The agent says: ")`)
 	if at := eval[string](p, "document.activeElement.className"); at != "outcome" {
 		t.Errorf("the button is gone, and the focus is on %q", at)
 	}
 }
 
-// TestReject: the second of two questions is answered with no, and the first stays.
+// TestTwo: the second of two questions is answered with no, and the first stays.
 func TestTwo(t *testing.T) {
+	t.Parallel()
 	st := start(t, producer.Config{QuestionsAtOnce: 2})
 	p := newBrowser(t).open(st.page, "")
 	p.until(connected)
@@ -86,6 +91,7 @@ func TestTwo(t *testing.T) {
 
 // TestExpiry: nobody's silence is told as a refusal.
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	st := start(t, producer.Config{ShortTimeouts: true})
 	p := newBrowser(t).open(st.page, "")
 	p.until(connected)
@@ -107,6 +113,7 @@ func TestExpiry(t *testing.T) {
 
 // TestClarify: every kind of answer arrives as what it is.
 func TestClarify(t *testing.T) {
+	t.Parallel()
 	st := start(t, producer.Config{})
 	p := newBrowser(t).open(st.page, "")
 	p.until(connected)
@@ -151,6 +158,7 @@ func TestClarify(t *testing.T) {
 
 // TestCut: what was said while the link was down is said once; a page that comes later is told what waits.
 func TestCut(t *testing.T) {
+	t.Parallel()
 	st := start(t, producer.Config{})
 	b := newBrowser(t)
 	p := b.open(st.page, "")
@@ -183,6 +191,7 @@ func TestCut(t *testing.T) {
 
 // TestHostile: text from elsewhere stays text, shows what it hides, and neither widens nor fills the page.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	st := start(t, producer.Config{})
 	p := newBrowser(t).open(st.page, `Object.defineProperty(window, "localStorage", { get() { throw new Error("no storage") } })`)
 	p.do("Emulation.setDeviceMetricsOverride", args{"width": 320, "height": 640, "deviceScaleFactor": 1, "mobile": false})
@@ -217,6 +226,7 @@ func TestHostile(t *testing.T) {
 
 // TestAway: what came while another tab was in front is told in one line.
 func TestAway(t *testing.T) {
+	t.Parallel()
 	st := start(t, producer.Config{})
 	p := newBrowser(t).open(st.page, `let away = false;
 		Object.defineProperty(document, "hidden", { get: () => away });
@@ -232,11 +242,44 @@ func TestAway(t *testing.T) {
 	if live := eval[string](p, `document.getElementById("log").getAttribute("aria-live") ?? ""`); live != "off" {
 		t.Errorf("in the background the log is %q", live)
 	}
+	pay(t, s, "$5")
+	p.until(armed)
 	eval[any](p, "turn(false)")
-	p.until(spoken + `.at(-1) === "While you were away came 3 lines. The newest: This is two."`)
-	if n := eval[int](p, spoken+".length"); n != 4 {
+	if eval[bool](p, armed) {
+		t.Error("a question that came unseen can be answered at once")
+	}
+	p.until(spoken + `.at(-1).startsWith("While you were away came 4 lines. The newest: Pay $5") && ` + spoken + `.at(-1).endsWith("1 question waits")`)
+	if n := eval[int](p, spoken+".length"); n != 5 {
 		t.Errorf("%d lines", n)
 	}
+}
+
+// TestSettings: what is chosen is agreed at once, and there again in the next visit.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	b := newBrowser(t)
+	p := b.open(st.page, "")
+	p.until(connected)
+	for id, value := range map[string]string{"rate": "5", "pace": "250", "verbosity": "terse", "language": "es", "time": "10"} {
+		eval[any](p, `{ const el = document.getElementById("`+id+`"); el.value = "`+value+`"; el.dispatchEvent(new Event("change", { bubbles: true })); }`)
+	}
+	p.until(`document.documentElement.lang === "es" && document.getElementById("questions").textContent === "Preguntas"`)
+	agreed := func() bool {
+		for _, sub := range st.Subscriptions() {
+			if c := sub.Terms; c.MaxEventsPerSecond == 5 && c.PaceWPM == 250 && c.PreferredVerbosity == aaep.VerbosityTerse && strings.Contains(string(c.Extensions["timing"]), "10") {
+				return true
+			}
+		}
+		return false
+	}
+	for end := time.Now().Add(20 * time.Second); !agreed(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("agreed was %+v", st.Subscriptions())
+		}
+	}
+	again := b.open(st.page, "")
+	again.until(`document.getElementById("link")?.textContent === "Con conexión." && document.getElementById("rate").value === "5"`)
 }
 
 // axe fetches axe-core, which no user of the module needs.
@@ -257,6 +300,7 @@ func axe(t *testing.T) string {
 
 // TestAxe: axe-core finds nothing in any state, and nothing is wider than 320 pixels.
 func TestAxe(t *testing.T) {
+	t.Parallel()
 	source := axe(t)
 	st := start(t, producer.Config{QuestionsAtOnce: 2})
 	b := newBrowser(t)

@@ -5,9 +5,9 @@ const most = 400; // nodes kept
 const backlog = 60000; // of reading, before what waits is shown at once
 
 export class Log {
-  // words(key, values) says what the page says itself; pace() is in words a minute.
-  constructor({ words, pace }) {
-    Object.assign(this, { words, pace });
+  // words(key, values) says what the page says itself; pace() is in words a minute; waits() says how many questions do.
+  constructor({ words, pace, waits }) {
+    Object.assign(this, { words, pace, waits });
     this.el = document.getElementById("log");
     this.queue = [];
     this.free = 0; // when what was told last has been heard
@@ -37,11 +37,13 @@ export class Log {
     this.step();
   }
 
-  // urgent tells what cannot wait, to whoever is there, and nothing else until that was heard.
-  urgent(line, spoken = line.text) {
-    this.add({ ...line, text: clip(safe(line.text), 4000, (n) => " … " + this.words("more", { n })), kind: "urgent" }, true);
-    const text = clip(safe(spoken), 1000, (n) => " … " + this.words("more", { n }));
-    this.brief("alert", text, line.language);
+  // urgent tells what cannot wait, to whoever is there, and nothing else until that was heard. Before and after are the
+  // page's own words around the agent's.
+  urgent(line, before = "") {
+    const cut = (most) => clip(safe(line.text), most, (n) => " … " + this.words("more", { n }));
+    this.add({ ...line, text: cut(4000), kind: "urgent" }, true);
+    const text = cut(1000);
+    this.brief("alert", text, line.language, before, line.after);
     // A word beside the alert, never in its place: not every screen reader hears this.
     this.notify(this.words("attention"), "high");
     this.free = Date.now() + reading(text, this.pace());
@@ -63,13 +65,19 @@ export class Log {
     }
   }
 
-  brief(region, text, language) {
+  brief(region, text, language, before = "", after = "") {
     const el = document.getElementById(region), p = document.createElement("p");
-    p.textContent = text;
-    p.dir = "auto";
-    if (language) p.lang = language;
+    p.append(before, " ", this.theirs(text, language), " ", after);
     el.append(p);
     setTimeout(() => p.remove(), Math.max(15000, 2 * reading(text, this.pace())));
+  }
+
+  // theirs is text of somebody else's, in its own language and direction.
+  theirs(text, language) {
+    const el = document.createElement("bdi");
+    el.textContent = text;
+    if (language) el.lang = language;
+    return el;
   }
 
   step() {
@@ -111,10 +119,13 @@ export class Log {
       p.append(b);
       this.who = line.who;
     }
-    p.append(line.text);
-    p.dir = "auto";
+    if (line.after) p.append(this.theirs(line.text, line.language), " ", line.after);
+    else {
+      p.append(line.text);
+      p.dir = "auto";
+      if (line.language) p.lang = line.language;
+    }
     p.className = line.kind ?? "news";
-    if (line.language) p.lang = line.language;
     if (quiet) p.setAttribute("aria-live", "off"); // the alert says it
     this.el.append(p);
     if (document.hidden) this.missed.push(line.text);
@@ -141,7 +152,7 @@ export class Log {
     if (n) {
       const newest = clip(this.missed.at(-1), 300, (n) => " … " + this.words("more", { n }));
       this.missed = [];
-      this.queue.unshift({ text: this.words("missed", { n, newest }) });
+      this.queue.unshift({ text: [this.words("missed", { n, newest }), this.waits()].filter(Boolean).join(" ") });
     }
     this.step();
   }

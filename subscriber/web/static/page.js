@@ -12,7 +12,7 @@ let words = pageWords(settings.language);
 const say = (key, values) => words(key, values); // also after the language has changed
 Object.defineProperty(say, "language", { get: () => words.language });
 
-const log = new Log({ words: say, pace: () => Number(settings.pace) });
+const log = new Log({ words: say, pace: () => Number(settings.pace), waits });
 const sessions = new Map(); // what each is doing, oldest first
 const outputs = new Map();
 let agent, linkState = "connecting", progress, progressTimer, progressAt = 0, lostTimer, recheck;
@@ -144,12 +144,20 @@ function linkSays(what, text) {
   }
 }
 
+function waits() {
+  const n = questions.open().length;
+  return n ? say("titleWaits", { n }) : "";
+}
+
 function title() {
-  const n = questions?.open().length ?? 0, missed = log.missed.length;
-  document.title = [n ? say("titleWaits", { n }) : missed ? say("titleNews", { n: missed }) : "", safe(agent ?? say("heading")).slice(0, 60)].filter(Boolean).join(" – ");
+  const missed = log.missed.length;
+  document.title = [waits() || (missed ? say("titleNews", { n: missed }) : ""), safe(agent ?? say("heading")).slice(0, 60)].filter(Boolean).join(" – ");
 }
 setInterval(() => document.hidden && title(), 2000);
-document.addEventListener("visibilitychange", () => title());
+document.addEventListener("visibilitychange", () => {
+  title();
+  if (!document.hidden) questions.returned();
+});
 
 function speak() {
   words = pageWords(settings.language);

@@ -5,7 +5,7 @@ import { clip, reading, safe } from "./text.js";
 const still = 1000; // of the keyboard, before a button works
 
 export class Questions {
-  // reply(message) and more(token) send, and tell whether that arrived; changed() follows what is open.
+  // changed is told how many are open; time() is what the settings say of it.
   constructor({ words, pace, log, link, changed, time }) {
     Object.assign(this, { words, pace, log, link, changed, time });
     this.all = [];
@@ -32,9 +32,8 @@ export class Questions {
     this.show(q);
     this.all.push(q);
     document.getElementById("queue").append(q.el);
-    this.log.urgent({ text: q.said, who: this.who(event), language: q.lang, session: q.session },
-      this.words("asked", { n: q.n, text: q.said }));
-    this.arm(q, Math.max(2500, reading(q.said, this.pace())));
+    this.log.urgent({ text: q.said, after: q.facts, who: this.who(event), language: q.lang, session: q.session }, this.words("question", { n: q.n }));
+    this.arm(q, Math.max(2500, reading(q.said + " " + q.facts, this.pace())));
     this.watch(q);
     this.update();
   }
@@ -65,7 +64,8 @@ export class Questions {
       facts.push(w(irreversible ? "irreversible" : e.reversibility === "reversible" || e.irreversible === false ? "reversible" :
         e.reversibility === "reversible_with_effort" ? "effort" : "undoUnknown"));
     }
-    q.said = [q.what, meaning, ...facts].filter(Boolean).join(" ");
+    q.said = [q.what, meaning].filter(Boolean).join(" ");
+    q.facts = facts.join(" ");
     const id = "q" + q.n;
     q.el = document.createElement("section");
     q.el.className = "question";
@@ -83,7 +83,7 @@ export class Questions {
     q.result = this.part(q, "p", "outcome", "", true);
     q.result.tabIndex = -1;
     q.form = this.part(q, "div", "choices", "", true);
-    q.el.append(q.head, by, this.part(q, "p", "consequence", meaning), this.part(q, "p", "risk", facts.join(" "), true), q.clock, q.form, q.hint, q.result);
+    q.el.append(q.head, by, this.part(q, "p", "consequence", meaning), this.part(q, "p", "risk", q.facts, true), q.clock, q.form, q.hint, q.result);
     if (confirm) this.confirmation(q);
     else this.clarification(q);
     if (this.link.honored.timing && e.timeout_seconds < 86400) this.button(q, w("moreTime"), () => this.more(q)).classList.add("more");
@@ -117,6 +117,7 @@ export class Questions {
     const w = this.words, e = q.event, kinds = e.accepted_response_kinds ?? [];
     const send = (response, said) => this.send(q, { type: "clarification.reply", reply_token: q.token, response }, w("saidAnswer", { text: said }));
     const choices = Array.isArray(e.choices) ? e.choices.slice(0, 64) : [];
+    if (choices.length) q.said += " " + choices.map((c) => clip(safe(c.label ?? c.value), 200, () => "…")).join("; ");
     for (const c of choices) this.button(q, w("choose"), () => send(c.value, safe(c.label)), safe(c.label ?? c.value));
     if (kinds.includes("yes_no")) {
       this.button(q, w("yes"), () => send(true, w("yes")));
@@ -168,17 +169,16 @@ export class Questions {
 
   async send(q, message, said) {
     q.armed = false;
-    q.said1 = said;
+    q.mine = said;
     this.able(q, false, this.words("sending"));
     const arrived = await this.link.reply(message);
     if (q.over) return;
     if (!arrived) {
       this.log.status(this.words("notSent"));
       this.arm(q, 1500);
-      q.said1 = undefined;
+      q.mine = undefined;
       return;
     }
-    q.answered = Date.now();
     this.able(q, false, said + " " + this.words("sent"));
     this.log.status(said + " " + this.words("sent"));
   }
@@ -242,11 +242,16 @@ export class Questions {
     const end = /:agent\.session\.(completed|errored|cancelled)$/.test(event.type);
     if (end) for (const q of open) this.settle(q, text, true);
     else if (event.from_state === "awaiting_input" && event.to_state !== "awaiting_input") {
-      const one = live.find((q) => q.answered) ?? (live.length === 1 ? live[0] : live.length ? live.find((q) => this.link.now() > q.due - 1000) : open.at(-1));
+      const one = live.find((q) => q.mine) ?? (live.length === 1 ? live[0] : live.length ? live.find((q) => this.link.now() > q.due - 1000) : open.at(-1));
       if (one) this.settle(one, text, true);
       return Boolean(one);
     }
     return false;
+  }
+
+  // returned starts the time to read anew for who comes back to the page.
+  returned() {
+    for (const q of this.open()) if (!q.lost && !q.mine) this.arm(q, Math.max(2500, reading(q.said + " " + q.facts, this.pace())));
   }
 
   // gone marks what was open when the subscription was lost, until it is told again.
@@ -271,7 +276,7 @@ export class Questions {
     q.known = Boolean(known);
     clearTimeout(q.timer);
     clearTimeout(q.arming);
-    const said = [q.said1, text && (known ? this.words("outcome", { text: safe(text) }) : text)].filter(Boolean).join(" ");
+    const said = [q.mine, text && (known ? this.words("outcome", { text: safe(text) }) : text)].filter(Boolean).join(" ");
     q.result.textContent = said;
     q.result.dir = "auto";
     q.hint.textContent = "";

@@ -26,7 +26,6 @@ export default {
   lines: { one: "{n} line waits to be read out.", other: "{n} lines wait to be read out." },
   removed: { one: "{n} older line was removed from this page.", other: "{n} older lines were removed from this page." },
   missed: { one: "While you were away came one line: {newest}", other: "While you were away came {n} lines. The newest: {newest}" },
-  asked: "Question {n}: {text}",
   question: "Question {n}:",
   by: "Asked by",
   unverified: "(not verified: anybody can use that name)",

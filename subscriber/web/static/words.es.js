@@ -26,7 +26,6 @@ export default {
   lines: { one: "{n} línea espera a ser leída.", other: "{n} líneas esperan a ser leídas." },
   removed: { one: "Se quitó de esta página {n} línea antigua.", other: "Se quitaron de esta página {n} líneas antiguas." },
   missed: { one: "En su ausencia llegó una línea: {newest}", other: "En su ausencia llegaron {n} líneas. La última: {newest}" },
-  asked: "Pregunta {n}: {text}",
   question: "Pregunta {n}:",
   by: "Pregunta",
   unverified: "(sin verificar: cualquiera puede usar ese nombre)",

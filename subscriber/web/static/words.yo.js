@@ -26,7 +26,6 @@ export default {
   lines: "Iye ìlà tó ń dúró láti kà: {n}.",
   removed: "Iye ìlà àtijọ́ tí a yọ kúrò lójú ewé yìí: {n}.",
   missed: "Iye ìlà tó wá nígbà tí o kò sí níbí: {n}. Èyí tó dé kẹ́yìn: {newest}",
-  asked: "Ìbéèrè {n}: {text}",
   question: "Ìbéèrè {n}:",
   by: "Ẹni tó béèrè:",
   unverified: "(a kò tíì jẹ́rìí sí i: ẹnikẹ́ni lè lo orúkọ yẹn)",
