@@ -49,7 +49,7 @@ compiler:
 # What the tests need to meet real assistive technology: names of Debian packages. Without them those tests are skipped,
 # and say so; with AAEP_REAL=1 they fail.
 REAL_PACKAGES := speech-dispatcher speech-dispatcher-espeak-ng speech-dispatcher-audio-plugins espeak-ng pulseaudio dbus-daemon \
-	dbus feedbackd brltty liblouis-bin liblouis-data
+	dbus feedbackd brltty liblouis-bin liblouis-data chromium
 
 real:
 	@command -v dpkg-query >/dev/null || { echo "Not Debian: tests with real assistive technology run if its programs are there."; exit 0; }; \

@@ -250,6 +250,10 @@ var theMap = []folder{
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
 	},
 	{
+		path: "subscriber/web",
+		why:  "the page is the subscriber, and speaks to whatever producer it is served beside",
+	},
+	{
 		path:   "internal/segmentio",
 		arrows: []string{".", "coalesce"},
 		why:    "it shows what coalesce makes of a text, and can do nothing that coalesce cannot",

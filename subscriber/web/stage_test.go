@@ -1,0 +1,81 @@
+package web_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/subscriber/web"
+)
+
+// A stage is an agent with the page beside it.
+type stage struct {
+	*producer.Producer
+	*httptest.Server
+	page string
+}
+
+func start(t *testing.T, cfg producer.Config) *stage {
+	t.Helper()
+	cfg.Agent = aaep.Producer{AgentID: "tester", AgentName: "Tester"}
+	p, err := producer.New(cfg)
+	check(t, err)
+	agent, err := new(serve.Server).Handler(p)
+	check(t, err)
+	mux := http.NewServeMux()
+	mux.Handle("/", agent)
+	mux.Handle("GET "+web.Path, http.StripPrefix(web.Path, web.Handler()))
+	srv := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		p.Shutdown(ctx)
+		srv.CloseClientConnections()
+		srv.Close()
+	})
+	return &stage{p, srv, srv.URL + web.Path}
+}
+
+func (s *stage) session(t *testing.T, about string) *producer.Session {
+	t.Helper()
+	session, err := s.StartSession(t.Context(), aaep.Say(about))
+	check(t, err)
+	t.Cleanup(func() { session.Close() })
+	return session
+}
+
+// pay asks in its own time, and reports what came of it.
+func pay(t *testing.T, s *producer.Session, amount string) <-chan error {
+	outcome := make(chan error, 1)
+	go func() {
+		_, err := s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay " + amount + " to the water company."),
+			Consequence: aaep.Say("The money leaves your account today."), Timeout: 2 * time.Minute}, func(context.Context) (string, error) { return "done", nil })
+		outcome <- err
+	}()
+	return outcome
+}
+
+func result(t *testing.T, outcome <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-outcome:
+		return err
+	case <-time.After(30 * time.Second):
+		t.Fatal("the question has no outcome")
+		return nil
+	}
+}
+
+func undecided(t *testing.T, outcome <-chan error) {
+	t.Helper()
+	select {
+	case err := <-outcome:
+		t.Fatalf("the question was settled: %v", err)
+	default:
+	}
+}

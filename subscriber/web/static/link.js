@@ -1,0 +1,111 @@
+// The link to a producer: a subscription made by fetch, heard by an EventSource, answered by fetch (B.1).
+
+export class Link {
+  // base is the path of the endpoints. hear gets each event once; say is told what the link does; capabilities are
+  // asked for with every new subscription.
+  constructor(base, { capabilities, hear, say }) {
+    Object.assign(this, { base, capabilities, hear, say });
+    this.heard = new Set();
+    this.wait = 500;
+    this.skew = 0; // of the producer's clock before ours
+    this.honored = {};
+  }
+
+  async post(where, message) {
+    const r = await fetch(this.base + where, { method: "POST", headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(message), cache: "no-store" });
+    const there = Date.parse(r.headers.get("Date"));
+    if (Number.isFinite(there)) this.skew = Math.abs(there - Date.now()) < 2000 ? 0 : there - Date.now();
+    return r;
+  }
+
+  async start() {
+    clearTimeout(this.timer);
+    this.source?.close();
+    const turn = this.turn = {}; // what an older attempt finds out counts no more
+    this.say("connecting");
+    let r, answer;
+    try {
+      r = await this.post("/subscriptions", { type: "subscription.request", aaep_version: "1.0.0", subscriber_id: "web-page",
+        subscriber_name: "Web page", capabilities: this.capabilities() });
+      answer = await r.json();
+    } catch {
+      if (turn === this.turn) this.later("unreachable");
+      return;
+    }
+    if (turn !== this.turn) return;
+    if (r.status !== 201) {
+      const passing = r.status === 429 || r.status >= 500;
+      return passing ? this.later("busy", answer.retry_after_seconds) : this.say("refused", answer.reason_message ?? answer.error ?? String(r.status));
+    }
+    this.id = answer.subscription_id;
+    this.honored = answer.honored_capabilities ?? {};
+    this.say("subscribed");
+    const stream = new URL(r.headers.get("Location"), r.url);
+    if (stream.origin !== location.origin) return this.say("refused", stream.origin);
+    this.open(stream.href, turn);
+  }
+
+  open(url, turn) {
+    const source = this.source = new EventSource(url);
+    source.onopen = () => {
+      this.wait = 500;
+      this.say("connected");
+    };
+    source.addEventListener("aaep.event", (m) => {
+      if (turn !== this.turn) return;
+      let event;
+      try {
+        event = JSON.parse(m.data);
+      } catch {
+        return; // it is no event
+      }
+      if (event.type === "subscription.close" || event.type === "subscription.rejected") {
+        source.close();
+        return this.later("closed", undefined, event.reason_message);
+      }
+      // A question that a new subscription is told again is one that is still open.
+      if (event.event_id && this.heard.has(event.event_id) && !event.reply_token) return;
+      this.heard.add(event.event_id);
+      if (this.heard.size > 5000) this.heard.delete(this.heard.values().next().value);
+      this.hear(event);
+    });
+    source.onerror = () => {
+      if (turn !== this.turn) return;
+      // The browser comes back by itself with the last id, until it is told that the subscription is gone.
+      if (source.readyState === EventSource.CLOSED) this.later("lost");
+      else this.say("lost");
+    };
+  }
+
+  later(what, seconds, text) {
+    this.turn = undefined;
+    this.say(what, text);
+    const ms = seconds ? seconds * 1000 : this.wait * (0.5 + Math.random());
+    this.wait = Math.min(2 * this.wait, 60000);
+    this.timer = setTimeout(() => this.start(), ms);
+  }
+
+  now() { return Date.now() + this.skew; }
+
+  // reply reports whether the answer arrived. Whether it counted, events tell.
+  async reply(message) {
+    try {
+      const r = await this.post("/replies", { ...message, subscription_id: this.id, timestamp: new Date(this.now()).toISOString() });
+      return r.ok;
+    } catch {
+      return false;
+    }
+  }
+
+  // renegotiate returns what is honored from now on, or null. A refusal ends the subscription (§5.7), so another is made.
+  async renegotiate(capabilities) {
+    try {
+      const r = await this.post("/replies", { type: "subscription.renegotiate", subscription_id: this.id, capabilities });
+      const answer = await r.json();
+      if (r.ok && answer.type === "subscription.accepted") return (this.honored = answer.honored_capabilities ?? {});
+      if (answer.type === "subscription.rejected" || r.status === 404) this.start();
+    } catch { /* told as null */ }
+    return null;
+  }
+}

@@ -1,0 +1,191 @@
+// One page: what comes over the link goes to the log, to the line that says what happens now, and to the questions.
+import { Link } from "./link.js";
+import { Log } from "./log.js";
+import { Questions } from "./questions.js";
+import { load, save, wanted, preferred } from "./settings.js";
+import { safe, sentences } from "./text.js";
+import { pageWords } from "./words.js";
+
+const $ = (id) => document.getElementById(id);
+const settings = load();
+let words = pageWords(settings.language);
+const say = (key, values) => words(key, values); // also after the language has changed
+Object.defineProperty(say, "language", { get: () => words.language });
+
+const log = new Log({ words: say, pace: () => Number(settings.pace), waits });
+const sessions = new Map(); // what each is doing, oldest first
+const outputs = new Map();
+let agent, linkState = "connecting", progress, progressTimer, progressAt = 0, lostTimer, recheck;
+
+const link = new Link(document.body.dataset.endpoints, {
+  capabilities: () => wanted(settings),
+  hear,
+  say: linkSays,
+});
+const questions = new Questions({ words: say, pace: () => Number(settings.pace), log, link, changed: title, time: () => wanted(settings).timing });
+
+const summary = (e) => e["summary_" + settings.verbosity] || e.summary_normal || e.summary_terse || e.summary_detailed;
+
+function hear(e) {
+  if (typeof e?.type !== "string") return;
+  const kind = e.type.replace(/^aaep:agent\./, ""), id = e.session_id;
+  const line = { text: summary(e), who: questions.who(e), language: e.localization_hints?.primary_language, session: id };
+  if (agent !== line.who) {
+    agent = line.who;
+    title();
+  }
+  if (kind === "output.streaming") return output(e, line);
+  finish(id); // something else comes: what is held of an answer is said first
+  const session = sessions.get(id) ?? {};
+  sessions.delete(id);
+  sessions.set(id, session);
+  if (sessions.size > 50) sessions.delete(sessions.keys().next().value);
+  switch (kind) {
+    case "awaiting.confirmation":
+    case "awaiting.clarification":
+      session.text = say("awaiting");
+      questions.ask(e);
+      break;
+    case "state.changed":
+      session.state = e.to_state;
+      session.text = line.text || say("state", { text: String(e.to_state).replaceAll("_", " ") });
+      if (e.to_state === "awaiting_input") session.text = say("awaiting");
+      // Its outcome is read with the question.
+      if (!questions.moved(e, line.text) && e.urgency === "critical") log.urgent(line);
+      break;
+    case "progress.updated":
+      if (e.urgency === "critical") log.urgent(line);
+      else if (session.state === "awaiting_input" && e.eta_ms !== undefined) log.say(line);
+      else move(line.text || e.progress?.description || "", e.progress);
+      if (e.eta_ms >= 0 && questions.open().length) questions.timeTold(e);
+      break;
+    case "session.completed":
+    case "session.errored":
+    case "session.cancelled":
+      sessions.delete(id);
+      questions.moved(e, line.text);
+      move("");
+      if (kind === "session.errored") log.urgent({ ...line, text: [line.text, e.remediation_hint].filter(Boolean).join(" ") });
+      else log.say(line);
+      break;
+    default:
+      if (e.urgency === "critical" || kind === "handoff.requested") log.urgent(line);
+      else log.say(line);
+  }
+  now();
+}
+
+// output takes a piece of an answer: what a voice can say goes to the log, the rest waits for its end.
+function output(e, line) {
+  const key = e.session_id + " " + (e.output_id ?? "");
+  const out = outputs.get(key) ?? { text: "", end: 0, session: e.session_id };
+  const points = Array.from(String(e.chunk ?? "")), skip = Math.max(0, out.end - (e.position ?? out.end));
+  out.text += points.slice(skip).join("");
+  out.end = Math.max(out.end, (e.position ?? out.end) + points.length);
+  out.line = { ...line, kind: "output", language: e.language || line.language };
+  outputs.set(key, out);
+  const whole = e.complete || ["sentence", "paragraph", "completion"].includes(e.coalesce_hint);
+  put(out, whole);
+  clearTimeout(out.timer);
+  if (e.complete) outputs.delete(key);
+  else if (out.text) out.timer = setTimeout(() => /[.!?。！？؟…:]["'”»)]*\s*$/.test(out.text) && put(out, true), 3000);
+}
+
+function put(out, final) {
+  const { found, rest } = sentences(out.text, out.line.language, final);
+  out.text = rest;
+  for (const text of found) log.say({ ...out.line, text });
+}
+
+function finish(session) {
+  for (const out of outputs.values()) if (out.session === session && out.text) put(out, true);
+}
+
+// now shows what the newest session does. It is there to be looked up, and is not read out.
+function now() {
+  const [id, s] = [...sessions].at(-1) ?? [];
+  const text = id === undefined ? say("idle") : s.text || say("working");
+  const more = sessions.size > 1 ? " " + say("others", { n: sessions.size - 1 }) : "";
+  if ($("state").textContent !== safe(text) + more) $("state").textContent = safe(text) + more;
+}
+
+// move changes the line of progress at most every five seconds; the last value always comes.
+function move(text, p) {
+  if (p && Number.isFinite(p.percent)) text = say("percent", { n: Math.round(p.percent) }) + " " + text;
+  progress = safe(text).slice(0, 500);
+  clearTimeout(progressTimer);
+  progressTimer = setTimeout(() => {
+    progressAt = Date.now();
+    $("progress").textContent = progress;
+    $("progress").hidden = !progress;
+  }, text ? Math.max(0, progressAt + 5000 - Date.now()) : 0);
+}
+
+function linkSays(what, text) {
+  const show = (key) => { $("link").textContent = say("link." + key, { text: safe(text).slice(0, 300) }); };
+  const was = linkState;
+  linkState = what === "subscribed" ? "connecting" : what;
+  $("again").hidden = what === "connected" || what === "connecting" || what === "subscribed";
+  clearTimeout(what === "connecting" || what === "subscribed" ? undefined : lostTimer);
+  if (what === "connecting" && was !== "connecting") questions.gone();
+  if (what === "connected") {
+    clearTimeout(recheck);
+    recheck = setTimeout(() => questions.back(), 3000);
+    show("connected");
+    if (linkSays.told) log.status(say("link.connected"));
+    linkSays.told = false;
+  } else if (what === "connecting" && was === "connecting") show("connecting");
+  else if (what !== "connecting" && what !== "subscribed") {
+    show(what);
+    lostTimer = setTimeout(() => { // what mends itself in a moment is not worth a word
+      linkSays.told = true;
+      log.status($("link").textContent);
+    }, what === "refused" ? 0 : 4000);
+  }
+}
+
+function waits() {
+  const n = questions.open().length;
+  return n ? say("titleWaits", { n }) : "";
+}
+
+function title() {
+  const missed = log.missed.length;
+  document.title = [waits() || (missed ? say("titleNews", { n: missed }) : ""), safe(agent ?? say("heading")).slice(0, 60)].filter(Boolean).join(" – ");
+}
+setInterval(() => document.hidden && title(), 2000);
+document.addEventListener("visibilitychange", () => {
+  title();
+  if (!document.hidden) questions.returned();
+});
+
+function speak() {
+  words = pageWords(settings.language);
+  document.documentElement.lang = words.language;
+  document.documentElement.dir = words.language === "ar" ? "rtl" : "ltr";
+  for (const el of document.querySelectorAll("[data-say]")) el.textContent = say(el.dataset.say);
+  $("link").textContent = say("link." + linkState, { text: "" });
+  now();
+  title();
+}
+
+let changing;
+for (const el of $("settings").elements) {
+  el.value = settings[el.id];
+  el.addEventListener("change", () => {
+    settings[el.id] = el.value;
+    save(settings);
+    if (el.id === "language") speak();
+    clearTimeout(changing);
+    changing = setTimeout(async () => {
+      if (linkState !== "connected") return;
+      const honored = await link.renegotiate(preferred(settings));
+      log.status(say(honored ? "taken" : "notTaken"));
+    }, 300);
+  });
+}
+$("settings").addEventListener("submit", (e) => e.preventDefault());
+$("again").addEventListener("click", () => link.start());
+
+speak();
+link.start();

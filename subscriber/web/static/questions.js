@@ -1,0 +1,300 @@
+// Questions, in a line of their own. Nothing here takes the focus, listens for letters or answers by itself; an answer
+// is a button that says what it does, and works only when there was time to read the question and the hands were still.
+import { clip, reading, safe } from "./text.js";
+
+const still = 1000; // of the keyboard, before a button works
+
+export class Questions {
+  // changed is told how many are open; time() is what the settings say of it.
+  constructor({ words, pace, log, link, changed, time }) {
+    Object.assign(this, { words, pace, log, link, changed, time });
+    this.all = [];
+    this.count = 0;
+    this.key = 0;
+    document.addEventListener("keydown", () => { this.key = Date.now(); }, true);
+  }
+
+  open() { return this.all.filter((q) => !q.over); }
+
+  ask(event) {
+    const known = this.all.find((q) => q.token === event.reply_token);
+    if (known) { // told again by a new subscription: it is still open
+      if (known.lost) {
+        known.lost = false;
+        this.arm(known, 0);
+      }
+      return;
+    }
+    if (!this.open().length) for (const q of this.all.splice(0)) q.el.remove(); // nothing moves under a finger
+    const q = { token: event.reply_token, event, session: event.session_id, n: ++this.count, parts: [] };
+    q.at = Date.parse(event.timestamp) || this.link.now();
+    q.due = q.at + (event.timeout_seconds > 0 ? event.timeout_seconds * 1000 : NaN);
+    this.show(q);
+    this.all.push(q);
+    document.getElementById("queue").append(q.el);
+    this.log.urgent({ text: q.said, after: q.facts, who: this.who(event), language: q.lang, session: q.session }, this.words("question", { n: q.n }));
+    this.arm(q, Math.max(2500, reading(q.said + " " + q.facts, this.pace())));
+    this.watch(q);
+    this.update();
+  }
+
+  who(event) { return event.producer?.agent_name || event.producer?.agent_id || "?"; }
+
+  part(q, tag, name, text, ours) {
+    const el = document.createElement(tag);
+    if (name) el.className = name;
+    if (ours === undefined) {
+      el.lang = q.lang ?? "";
+      el.dir = "auto";
+    }
+    el.textContent = text;
+    return el;
+  }
+
+  show(q) {
+    const e = q.event, w = this.words, confirm = e.type.endsWith(".confirmation");
+    q.lang = e.localization_hints?.primary_language;
+    const cut = (s, n) => clip(safe(s), n, (n) => " … " + w("more", { n }));
+    q.what = cut(confirm ? e.action : e.question, 1000) || cut(e.summary_normal, 1000);
+    const meaning = cut(confirm ? e.consequence : e.context, 3000);
+    const irreversible = e.irreversible === true || e.reversibility === "irreversible";
+    const facts = [];
+    if (confirm) {
+      facts.push(w("risk." + (["low", "medium", "high"].includes(e.risk_level) ? e.risk_level : "unknown")));
+      facts.push(w(irreversible ? "irreversible" : e.reversibility === "reversible" || e.irreversible === false ? "reversible" :
+        e.reversibility === "reversible_with_effort" ? "effort" : "undoUnknown"));
+    }
+    q.said = [q.what, meaning].filter(Boolean).join(" ");
+    q.facts = facts.join(" ");
+    const id = "q" + q.n;
+    q.el = document.createElement("section");
+    q.el.className = "question";
+    q.el.id = id;
+    q.el.setAttribute("aria-labelledby", id + "-h");
+    q.head = this.part(q, "h3", "", w("question", { n: q.n }) + " ", true);
+    q.head.id = id + "-h";
+    q.head.tabIndex = -1;
+    q.head.append(this.part(q, "bdi", "", q.what));
+    const by = this.part(q, "p", "quiet", w("by") + " ", true);
+    by.append(this.part(q, "bdi", "", cut(this.who(e), 100)), " ", w("unverified"));
+    q.clock = this.part(q, "p", "time", "", true);
+    q.hint = this.part(q, "p", "quiet hint", "", true);
+    q.hint.id = id + "-hint";
+    q.result = this.part(q, "p", "outcome", "", true);
+    q.result.tabIndex = -1;
+    q.form = this.part(q, "div", "choices", "", true);
+    q.el.append(q.head, by, this.part(q, "p", "consequence", meaning), this.part(q, "p", "risk", q.facts, true), q.clock, q.form, q.hint, q.result);
+    if (confirm) this.confirmation(q);
+    else this.clarification(q);
+    if (this.link.honored.timing && e.timeout_seconds < 86400) this.button(q, w("moreTime"), () => this.more(q)).classList.add("more");
+    this.setClock(q);
+  }
+
+  button(q, label, act, text) {
+    const b = this.part(q, "button", "", label, true);
+    b.type = "button";
+    if (text) b.append(" ", this.part(q, "bdi", "", clip(text, 200, () => "…")));
+    b.setAttribute("aria-describedby", q.hint.id);
+    b.addEventListener("click", (e) => {
+      e.preventDefault();
+      if (q.over) return;
+      if (b.classList.contains("more") ? q.asking : !q.armed) return this.log.status(q.hint.textContent);
+      act();
+    });
+    q.form.append(b);
+    q.parts.push(b);
+    return b;
+  }
+
+  confirmation(q) {
+    const w = this.words, send = (decision, key) => this.send(q, { type: "confirmation.reply", reply_token: q.token, decision }, w(key));
+    const allowed = Array.isArray(q.event.allowed_replies) && q.event.allowed_replies.length ? q.event.allowed_replies : ["accept", "reject"];
+    if (allowed.includes("reject")) this.button(q, w("reject"), () => send("reject", "saidReject"));
+    if (allowed.includes("accept")) this.button(q, w("accept"), () => send("accept", "saidAccept"), q.what).classList.add("yes");
+  }
+
+  clarification(q) {
+    const w = this.words, e = q.event, kinds = e.accepted_response_kinds ?? [];
+    const send = (response, said) => this.send(q, { type: "clarification.reply", reply_token: q.token, response }, w("saidAnswer", { text: said }));
+    const choices = Array.isArray(e.choices) ? e.choices.slice(0, 64) : [];
+    if (choices.length) q.said += " " + choices.map((c) => clip(safe(c.label ?? c.value), 200, () => "…")).join("; ");
+    for (const c of choices) this.button(q, w("choose"), () => send(c.value, safe(c.label)), safe(c.label ?? c.value));
+    if (kinds.includes("yes_no")) {
+      this.button(q, w("yes"), () => send(true, w("yes")));
+      this.button(q, w("no"), () => send(false, w("no")));
+    }
+    const numeric = kinds.includes("numeric");
+    if (!numeric && !kinds.includes("freetext") && (choices.length || kinds.includes("yes_no"))) return;
+    const label = this.part(q, "label", "", w(numeric ? "number" : "answer"), true), input = document.createElement("input");
+    input.id = q.el.id + "-input";
+    label.htmlFor = input.id;
+    input.type = "text";
+    input.dir = "auto";
+    if (numeric) input.inputMode = "decimal";
+    input.setAttribute("aria-describedby", q.hint.id);
+    q.form.before(label, input);
+    q.parts.push(input);
+    this.button(q, w("send"), () => {
+      const said = input.value.trim(), number = Number(said.replace(",", "."));
+      if (!said || (numeric && !Number.isFinite(number))) return this.log.status(w(said ? "noNumber" : "empty"));
+      send(numeric ? number : said, said);
+    }).classList.add("yes");
+  }
+
+  // arm makes the buttons work after ms, once the hands were still.
+  arm(q, ms) {
+    clearTimeout(q.arming);
+    q.armed = false;
+    this.able(q, false, this.words("wait", { n: Math.ceil(ms / 1000) }));
+    const look = () => {
+      const left = this.key + still - Date.now();
+      if (left > 0) {
+        q.arming = setTimeout(look, left);
+        return;
+      }
+      q.armed = true;
+      this.able(q, true, this.words("ready"));
+      if (q.el.contains(document.activeElement)) this.log.status(this.words("ready"));
+    };
+    q.arming = setTimeout(look, ms);
+  }
+
+  able(q, yes, text) {
+    for (const el of q.parts) {
+      if (el.tagName !== "BUTTON" || el.classList.contains("more")) continue;
+      el.setAttribute("aria-disabled", String(!yes));
+    }
+    q.hint.textContent = text;
+  }
+
+  async send(q, message, said) {
+    q.armed = false;
+    q.mine = said;
+    this.able(q, false, this.words("sending"));
+    const arrived = await this.link.reply(message);
+    if (q.over) return;
+    if (!arrived) {
+      this.log.status(this.words("notSent"));
+      this.arm(q, 1500);
+      q.mine = undefined;
+      return;
+    }
+    this.able(q, false, said + " " + this.words("sent"));
+    this.log.status(said + " " + this.words("sent"));
+  }
+
+  async more(q) {
+    q.asking = true;
+    const honored = await this.link.renegotiate({ timing: { ...this.time(), more_time_for: q.token } });
+    q.asking = false;
+    if (q.over) return;
+    const given = honored?.timing?.more_time_for === q.token;
+    this.log.status(this.words(given ? "moreGiven" : "moreNot"));
+    if (!given) return;
+    q.longer = true;
+    if (!q.told) { // an event says exactly how long, before or after this
+      q.due += q.event.timeout_seconds * 1000;
+      this.setClock(q);
+      this.watch(q);
+    }
+    q.told = false;
+  }
+
+  // timeTold takes the time that is left from a notice of it, where there is one question it can be about.
+  timeTold(event) {
+    const open = this.open().filter((q) => q.session === event.session_id);
+    const due = Date.parse(event.timestamp) + event.eta_ms;
+    if (open.length !== 1 || !(due > open[0].due + 2000 || (open[0].longer && due > this.link.now()))) return;
+    open[0].due = due;
+    open[0].told = open[0].asking;
+    this.setClock(open[0]);
+    this.watch(open[0]);
+  }
+
+  setClock(q) {
+    const w = this.words, e = q.event;
+    if (!Number.isFinite(q.due)) q.clock.textContent = w("noLimit");
+    else {
+      const at = new Date(q.due - this.link.skew), day = at.toDateString() !== new Date().toDateString();
+      const time = at.toLocaleTimeString(w.language, { hour: "numeric", minute: "2-digit", second: "2-digit" });
+      const fixed = e.type.endsWith(".confirmation") ? e.default_decision : e.default_response !== undefined && "default";
+      q.clock.textContent = w("until", { time: day ? at.toLocaleDateString(w.language) + " " + time : time, length: this.span(q.due - q.at) }) + " " +
+        w(fixed === "accept" ? "elseAccept" : fixed === "reject" ? "elseReject" : fixed ? "elseDefault" : "elseUnknown");
+    }
+  }
+
+  span(ms) {
+    const s = Math.round(ms / 1000);
+    return s < 120 ? this.words("seconds", { n: s }) : s < 7200 ? this.words("minutes", { n: Math.round(s / 60) }) : this.words("hours", { n: Math.round(s / 3600) });
+  }
+
+  watch(q) {
+    clearTimeout(q.timer);
+    const left = q.due - this.link.now();
+    if (Number.isFinite(left)) q.timer = setTimeout(() => this.settle(q, this.words("timeOver")), Math.min(Math.max(left, 0) + 1500, 2 ** 31 - 1));
+  }
+
+  // moved follows the session: a question is settled when the agent no longer waits. The text is its outcome.
+  moved(event, text) {
+    const at = Date.parse(event.timestamp);
+    const open = this.all.filter((q) => q.session === event.session_id && !q.known && !(at < q.at));
+    const live = open.filter((q) => !q.over);
+    const end = /:agent\.session\.(completed|errored|cancelled)$/.test(event.type);
+    if (end) for (const q of open) this.settle(q, text, true);
+    else if (event.from_state === "awaiting_input" && event.to_state !== "awaiting_input") {
+      const one = live.find((q) => q.mine) ?? (live.length === 1 ? live[0] : live.length ? live.find((q) => this.link.now() > q.due - 1000) : open.at(-1));
+      if (one) this.settle(one, text, true);
+      return Boolean(one);
+    }
+    return false;
+  }
+
+  // returned starts the time to read anew for who comes back to the page.
+  returned() {
+    for (const q of this.open()) if (!q.lost && !q.mine) this.arm(q, Math.max(2500, reading(q.said + " " + q.facts, this.pace())));
+  }
+
+  // gone marks what was open when the subscription was lost, until it is told again.
+  gone() {
+    for (const q of this.open()) {
+      q.lost = true;
+      q.armed = false;
+      clearTimeout(q.arming);
+      this.able(q, false, this.words("checking"));
+    }
+  }
+
+  // back settles what nobody told again.
+  back() {
+    for (const q of this.open()) if (q.lost) this.settle(q, this.words("vanished"));
+  }
+
+  settle(q, text, known) {
+    if (q.known) return;
+    const first = !q.over, inside = q.el.contains(document.activeElement);
+    q.over = true;
+    q.known = Boolean(known);
+    clearTimeout(q.timer);
+    clearTimeout(q.arming);
+    const said = [q.mine, text && (known ? this.words("outcome", { text: safe(text) }) : text)].filter(Boolean).join(" ");
+    q.result.textContent = said;
+    q.result.dir = "auto";
+    q.hint.textContent = "";
+    q.el.classList.add("settled");
+    for (const el of q.parts) el.remove();
+    q.el.querySelector("label")?.remove();
+    q.clock.remove();
+    if (inside) q.result.focus(); // the button it was on is gone
+    if (first) {
+      this.log.say({ text: this.words("about", { n: q.n, text: said }), session: q.session });
+      for (const other of this.open()) if (other.armed) this.arm(other, 1500); // it may have moved
+    }
+    this.update();
+  }
+
+  update() {
+    const n = this.open().length;
+    document.getElementById("none").hidden = n > 0;
+    this.changed(n);
+  }
+}

@@ -1,0 +1,71 @@
+// Text from elsewhere, made harmless and readable. Nothing here touches the page.
+
+const flag = /\u{1F3F4}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]{1,6}\u{E007F}/gu;
+const hidden = /[\0-\x08\x0B-\x1F\x7F-\x9F\u2028\u2029\u202A-\u202E\uFFF9-\uFFFB\p{Co}\p{Cs}\u{E0000}-\u{E007F}]/gu;
+const isolate = /[\u2066-\u2069]/g;
+
+const shown = (c) => `<U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}>`;
+
+function balanced(s) {
+  let depth = 0;
+  for (const [c] of s.matchAll(isolate)) {
+    depth += c === "\u2069" ? -1 : 1;
+    if (depth < 0) return false;
+  }
+  return depth === 0;
+}
+
+// safe shows what could deceive: controls, overrides of direction, hidden characters. It agrees with aaep.SafeText.
+export function safe(value) {
+  const s = String(value ?? "").replace(/\r\n?/g, "\n");
+  let out = "", from = 0;
+  for (const m of s.matchAll(flag)) { // the flags of Wales, Scotland and the like are no hidden message
+    out += s.slice(from, m.index).replace(hidden, shown) + m[0];
+    from = m.index + m[0].length;
+  }
+  out += s.slice(from).replace(hidden, shown);
+  return balanced(out) ? out : out.replace(isolate, shown);
+}
+
+// clip cuts a text that nobody can follow, and says how much is left out.
+export function clip(s, most, left) {
+  if (s.length <= most) return s;
+  let end = most;
+  if (/[\uD800-\uDBFF]/.test(s[end - 1])) end--;
+  return s.slice(0, end) + left(s.length - end);
+}
+
+const longest = 2000;
+
+// sentences cuts a text where a voice can pause. What is left may go on with the next piece.
+export function sentences(text, language, final) {
+  const found = [];
+  let segments;
+  try {
+    segments = new Intl.Segmenter(language || undefined, { granularity: "sentence" });
+  } catch {
+    segments = globalThis.Intl?.Segmenter && new Intl.Segmenter(undefined, { granularity: "sentence" });
+  }
+  const pieces = segments ? Array.from(segments.segment(text), (s) => s.segment) : text.match(/[^.!?。！？]+[.!?。！？]*\s*|[.!?。！？]+\s*/g) ?? [];
+  let rest = final ? "" : pieces.pop() ?? "";
+  if (rest.length > longest) {
+    pieces.push(rest);
+    rest = "";
+  }
+  for (let piece of pieces) {
+    while (piece.length > longest) {
+      let end = piece.lastIndexOf(" ", longest);
+      if (end < longest / 2) end = /[\uD800-\uDBFF]/.test(piece[longest - 1]) ? longest - 1 : longest;
+      found.push(piece.slice(0, end));
+      piece = piece.slice(end);
+    }
+    found.push(piece);
+  }
+  return { found: found.map((s) => s.trim()).filter(Boolean), rest };
+}
+
+// reading is how long a text takes to be heard, in milliseconds: at the pace of the user's voice, and a second.
+export function reading(text, pace) {
+  const words = Math.max(text.split(/\s+/).length, text.length / 7);
+  return (words / pace) * 60000 + 1000;
+}

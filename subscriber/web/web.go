@@ -1,0 +1,86 @@
+// Package web is one page that listens to an agent in a browser and asks its user, made for screen readers, braille
+// displays, keyboards, touch and large print. It is plain HTML, CSS and JavaScript within the program: nothing is built,
+// nothing is fetched from anywhere else, and nothing has to be stored.
+//
+// The page speaks to the SSE endpoints under /aaep/v1 of the origin that it comes from (B.1.1), so it belongs beside a
+// producer. It can send no credentials but cookies.
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+// Path is where the page usually is. Handler works under any path that ends in a slash.
+const Path = "/aaep/web/"
+
+//go:embed static
+var static embed.FS
+
+// policy allows what the page has and nothing else: no script or style within it, no form that is sent, no frame around
+// it in which somebody else could make a user press a button, and no text that becomes markup.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// types are written here because a system's own table may say otherwise, and a module of the wrong type does not run.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+type file struct {
+	body      []byte
+	typ, etag string
+}
+
+// Handler serves the page and its files, by their names in a URL below the one that it is mounted at:
+//
+//	mux.Handle("GET "+web.Path, http.StripPrefix(web.Path, web.Handler()))
+//
+// It holds no secret and does not look at who asks.
+func Handler() http.Handler {
+	files := map[string]file{}
+	entries, err := static.ReadDir("static")
+	if err != nil {
+		panic(err) // it is in the program
+	}
+	for _, e := range entries {
+		body, err := static.ReadFile("static/" + e.Name())
+		if err != nil {
+			panic(err)
+		}
+		sum := sha256.Sum256(body)
+		files[e.Name()] = file{body: body, typ: types[path.Ext(e.Name())], etag: `"` + hex.EncodeToString(sum[:12]) + `"`}
+	}
+	files[""] = files["index.html"]
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		f, ok := files[strings.TrimPrefix(r.URL.Path, "/")]
+		switch {
+		case !ok:
+			http.Error(w, "there is no such file", http.StatusNotFound)
+			return
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			h.Set("Allow", "GET, HEAD")
+			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
+			return
+		}
+		h.Set("Content-Type", f.typ)
+		h.Set("Cache-Control", "no-cache") // but with ETag
+		h.Set("ETag", f.etag)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.body))
+	})
+}
