@@ -19,6 +19,7 @@ import (
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber/discover"
+	"github.com/aaep-go/aaep/subscriber/web"
 	"github.com/aaep-go/aaep/transports/auth"
 	"github.com/aaep-go/aaep/transports/auth/oidc"
 	"github.com/aaep-go/aaep/transports/ipc"
@@ -32,7 +33,7 @@ type serving struct {
 	issuer, audience    string
 	hosts, origins      []string
 	answer              []string // principals who may; empty is everybody
-	root                bool
+	root, web           bool
 	sign                []string
 }
 
@@ -50,6 +51,7 @@ func servingFlags(cmd *cobra.Command) *serving {
 	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under (default those in the certificate)")
 	f.StringSliceVar(&s.origins, "origin", nil, "web pages of these `ORIGINS` may connect, such as https://reader.example")
 	f.StringArrayVar(&s.sign, "sign", nil, "prove who the agent is with the key in this `FILE`; a second one is published, to change keys")
+	f.BoolVar(&s.web, "web", false, "also serve a page that follows the agent in a browser, at /")
 	f.BoolVar(&s.root, "root-layout", false, "also serve clients on this machine that know no handshake, at /events and /messages")
 	return s
 }
@@ -85,6 +87,9 @@ func (s *serving) signers() (func() []*manifest.Signer, error) {
 func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, error) {
 	log := slog.New(slog.NewTextHandler(talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	srv := &serve.Server{Hosts: s.hosts, Origins: s.origins}
+	if s.web {
+		srv.Page = web.Handler()
+	}
 	if s.root {
 		srv.RootLayout = &aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
 	}

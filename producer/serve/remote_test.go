@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -289,5 +290,36 @@ func TestRootLayout(t *testing.T) {
 		}
 		p.Shutdown(context.Background())
 		srv.Close()
+	}
+}
+
+// A page for people is where they look for it, under the agent's own names alone, and nowhere if there is none.
+func TestPage(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+		check(t, err)
+		s := &serve.Server{}
+		if there {
+			s.Page = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "page "+r.URL.Path) })
+		}
+		handler, err := s.Handler(p)
+		check(t, err)
+		ask := func(host, path string) (int, string) {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(http.MethodGet, "http://"+host+path, nil)
+			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}))
+			handler.ServeHTTP(w, r)
+			return w.Code, w.Header().Get("Location") + w.Body.String()
+		}
+		if status, body := ask("localhost", "/aaep/web/x"); (status == http.StatusOK && body == "page x") != there {
+			t.Errorf("there %t: %d %s", there, status, body)
+		}
+		if status, body := ask("localhost", "/"); (status == http.StatusSeeOther && strings.HasPrefix(body, "/aaep/web/")) != there {
+			t.Errorf("there %t: / is %d %s", there, status, body)
+		}
+		if status, _ := ask("rebound.example", "/aaep/web/x"); status == http.StatusOK {
+			t.Errorf("there %t: it is shown under a foreign name", there) // INV-44
+		}
+		p.Shutdown(context.Background())
 	}
 }

@@ -34,6 +34,10 @@ func (s *Server) routes(p *producer.Producer, hosts []string, events, sockets ht
 	mux := http.NewServeMux()
 	mux.Handle("/", events)
 	mux.Handle(websocket.DefaultPath, sockets)
+	if s.Page != nil {
+		mux.Handle("GET "+PagePath, guarded(http.StripPrefix(PagePath, s.Page)))
+		mux.Handle("GET /{$}", guarded(http.RedirectHandler(PagePath, http.StatusSeeOther)))
+	}
 	if root != nil {
 		mux.Handle("/events", root)
 		mux.Handle("/messages", root)

@@ -38,12 +38,18 @@ type Server struct {
 	Hosts []string
 	// Origins are the web pages of other origins that may connect, such as "https://reader.example".
 	Origins []string
+	// Page is what people see who open the agent's address in a browser, such as web.Handler() of subscriber/web. It is at
+	// PagePath, where / leads. Nil is no page.
+	Page http.Handler
 	// RootLayout also serves clients that know no handshake, at /events and /messages, with these terms for everyone; on
 	// loopback only, whatever else is served. Nil serves none. See sse.RootServer.
 	RootLayout *aaep.Capabilities
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
 }
+
+// PagePath is where Server.Page is.
+const PagePath = "/aaep/web/"
 
 // ListenAndServe serves p at a TCP address of this machine such as "127.0.0.1:8080", as Serve of the zero Server does.
 func ListenAndServe(ctx context.Context, addr string, p *producer.Producer) error {
