@@ -189,6 +189,23 @@ func TestCut(t *testing.T) {
 	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("The agent says: ")`) // and not that it was answered here
 }
 
+// TestRestart: another agent in the old one's place is subscribed to anew. Whether the old one's question is open, nobody
+// knows, and so it can be answered no more.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	pay(t, st.session(t, "Paying your bills."), "$5")
+	p.until(armed)
+	st.newAgent(t, producer.Config{})
+	st.CloseClientConnections()
+	p.until(`document.querySelector(".settled .outcome")?.textContent === "The question is no longer open, and what came of it is not known."`)
+	p.until(connected)
+	st.session(t, "A new beginning.")
+	p.until(spoken + `.at(-1) === "A new beginning."`)
+}
+
 // TestHostile: text from elsewhere stays text, shows what it hides, and neither widens nor fills the page.
 func TestHostile(t *testing.T) {
 	t.Parallel()

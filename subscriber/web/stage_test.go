@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,28 +18,41 @@ import (
 type stage struct {
 	*producer.Producer
 	*httptest.Server
-	page string
+	page  string
+	agent atomic.Pointer[http.Handler]
 }
 
-func start(t *testing.T, cfg producer.Config) *stage {
+// newAgent makes an agent and puts it in the place of the one before.
+func (s *stage) newAgent(t *testing.T, cfg producer.Config) {
 	t.Helper()
 	cfg.Agent = aaep.Producer{AgentID: "tester", AgentName: "Tester"}
 	p, err := producer.New(cfg)
 	check(t, err)
 	agent, err := new(serve.Server).Handler(p)
 	check(t, err)
-	mux := http.NewServeMux()
-	mux.Handle("/", agent)
-	mux.Handle("GET "+web.Path, http.StripPrefix(web.Path, web.Handler()))
-	srv := httptest.NewServer(mux)
+	s.Producer = p
+	s.agent.Store(&agent)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		p.Shutdown(ctx)
-		srv.CloseClientConnections()
-		srv.Close()
 	})
-	return &stage{p, srv, srv.URL + web.Path}
+}
+
+func start(t *testing.T, cfg producer.Config) *stage {
+	t.Helper()
+	s := new(stage)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { (*s.agent.Load()).ServeHTTP(w, r) })
+	mux.Handle("GET "+web.Path, http.StripPrefix(web.Path, web.Handler()))
+	s.Server = httptest.NewServer(mux)
+	s.page = s.URL + web.Path
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	s.newAgent(t, cfg)
+	return s
 }
 
 func (s *stage) session(t *testing.T, about string) *producer.Session {
