@@ -101,6 +101,7 @@ var plays = []play{
 		if q, ok := st.await(l, slow, confirm); ok {
 			st.await(other, patience, confirm)
 			l.reply(q, "reject", nil)
+			st.pause(settle / 4) // on two links there is no order but time
 			other.reply(q, "accept", nil)
 		}
 		st.end(l, slow)
