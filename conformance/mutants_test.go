@@ -231,7 +231,7 @@ func (p *proxy) deed(like object) object {
 }
 
 // TestMutants: each broken producer is caught by the cases that are meant for it, and by no other; and no case is
-// without a mutant that it catches.
+// without a mutant that it catches. CONF-034, ENV-049.
 func TestMutants(t *testing.T) {
 	proved := map[string]bool{}
 	caught := 0

@@ -62,8 +62,12 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if _, missed := rec.noted(0, noteNoDial); missed && i == 0 {
-			return nil, ErrUnreachable
+		if i == 0 && len(rec.all(0, false)) == 0 {
+			_, missed := rec.noted(0, noteNoDial)
+			_, unsent := rec.noted(0, noteNoSend) // some links are made with the first message
+			if missed || unsent {
+				return nil, ErrUnreachable
+			}
 		}
 		for l := range rec.links() {
 			for _, m := range rec.all(l, false) {
@@ -117,6 +121,9 @@ func judgeCase(c Case, recordings map[string]*Recording) Result {
 		}
 		if _, missed := r.noted(0, noteNoDial); missed && f.verdict != Fail {
 			f = unseen(noteNoDial)
+		}
+		if a, ok := r.answer(0); ok && f.verdict == Inconclusive && a.typ() == "subscription.rejected" {
+			f = finding{Inconclusive, f.seen + ", for the request was rejected with " + quoted(a.str("reason_code")), []Entry{a.Entry}}
 		}
 		better := result.Verdict == Inconclusive && (f.verdict != Inconclusive || result.Play == "")
 		if f.verdict == Fail || better {
