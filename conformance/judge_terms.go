@@ -22,8 +22,10 @@ var handshakeCases = []Case{
 			if a, ok := r.answer(0); ok {
 				return pass("the answer was "+a.typ(), a.Entry)
 			}
-			if e, ok := r.noted(0, noteNoDial); ok {
-				return finding{Inconclusive, noteNoDial, []Entry{e}}
+			for _, note := range []string{noteNoDial, noteNoSend} {
+				if e, ok := r.noted(0, note); ok {
+					return finding{Inconclusive, note, []Entry{e}}
+				}
 			}
 			return fail(fmt.Sprintf("no answer came within %v", patience), sent(r)...)
 		}},

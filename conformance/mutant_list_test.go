@@ -108,7 +108,7 @@ var mutants = []mutant{
 			if o["from_state"] == "awaiting_input" && !p.flag && p.asking {
 				return []object{p.deed(o), o}
 			}
-			return p.see(o)
+			return []object{o}
 		}},
 	{name: "lies about the time to answer", out: edit("awaiting.confirmation", object{"timeout_seconds": 60}), caught: []string{"deadline"}},
 	{name: "means yes by default", out: edit("awaiting.confirmation", object{"default_decision": "accept"}), caught: []string{"default-reject"}},
@@ -127,7 +127,7 @@ var mutants = []mutant{
 		return []object{o}
 	}},
 
-	{name: "acts twice on two replies", caught: []string{"accept-is-single"}, in: replies(func(p *proxy, o object) object {
+	{name: "acts twice on two replies", caught: []string{"accept-is-single"}, delay: lingers, in: replies(func(p *proxy, o object) object {
 		if o["decision"] == "accept" {
 			p.flag = p.replied
 			p.replied = true
@@ -142,7 +142,7 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "can be talked round", caught: []string{"first-reply-wins"}, in: replies(func(p *proxy, o object) object {
+	{name: "can be talked round", caught: []string{"first-reply-wins"}, delay: lingers, in: replies(func(p *proxy, o object) object {
 		if o["decision"] == "reject" {
 			p.rejected = true
 		}
@@ -187,22 +187,16 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "lets both decide", caught: []string{"one-decision"}, delay: func(p *proxy, o object) time.Duration {
-		if short(o) == "session.completed" && p.asking {
-			return time.Second
-		}
-		return 0
-	}, in: replies(func(p *proxy, o object) object {
+	{name: "lets both decide", caught: []string{"one-decision"}, delay: lingers, in: replies(func(p *proxy, o object) object {
 		if first, other := p.shared.LoadOrStore(o["reply_token"], p.link); other && first != p.link && o["decision"] == "accept" {
-			p.shared.Store("both", true)
+			p.shared.Store("both "+p.token, true)
 		}
 		return o
 	}), out: func(p *proxy, o object) []object {
-		if _, both := p.shared.Load("both"); both && short(o) == "session.completed" && p.asking {
-			p.shared.Delete("both")
+		if _, both := p.shared.Load("both " + p.token); both && short(o) == "session.completed" {
 			return []object{p.deed(o), o}
 		}
-		return p.see(o)
+		return []object{o}
 	}},
 	{name: "forgets the others", caught: []string{"others-told"}, in: replies(func(p *proxy, o object) object {
 		p.shared.LoadOrStore(p.token, p.link)

@@ -116,6 +116,7 @@ func (p *proxy) Receive(ctx context.Context) ([]byte, error) {
 		if id, _ := o["subscription_id"].(string); id != "" {
 			p.id = id
 		}
+		p.asking = p.asking || short(o) == "awaiting.confirmation"
 		list := []object{o}
 		if p.m.out != nil {
 			list = p.m.out(p, o)
@@ -269,12 +270,12 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// see remembers that a link was asked to confirm.
-func (p *proxy) see(o object) []object {
-	if short(o) == "awaiting.confirmation" {
-		p.asking = true
+// lingers holds the end of a session up in which something was asked, so that replies still come in time.
+func lingers(p *proxy, o object) time.Duration {
+	if short(o) == "session.completed" && p.asking {
+		return time.Second
 	}
-	return []object{o}
+	return 0
 }
 
 // shareTwice reports whether a key was shared before, and shares it.

@@ -27,6 +27,7 @@ type Recording struct {
 
 	began time.Time
 	old   map[string]bool // sessions of earlier plays
+	read  map[int]object  // entries that were read before, by their place; nil is no JSON object
 }
 
 const (
@@ -44,7 +45,7 @@ type tape struct {
 }
 
 func newTape(s Scenario, old map[string]bool) *tape {
-	return &tape{rec: Recording{Scenario: s, old: old, began: time.Now()}, changed: make(chan struct{})}
+	return &tape{rec: Recording{Scenario: s, old: old, began: time.Now(), read: map[int]object{}}, changed: make(chan struct{})}
 }
 
 // add keeps an entry, and reports whether there is room for more.
@@ -65,7 +66,7 @@ func (t *tape) add(e Entry) bool {
 	return !t.full
 }
 
-// wait waits until something is on the tape, and reports whether it was before ctx is done or the time is over.
+// wait waits until something is on the tape, which is asked on the play's own goroutine, and reports whether it was before ctx is done or the time is over.
 func (t *tape) wait(ctx context.Context, limit time.Duration, is func(*Recording) bool) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -130,9 +131,15 @@ func (r *Recording) all(link int, sent bool) (list []message) {
 		if e.Data == nil || e.Link != link || e.Sent != sent {
 			continue
 		}
-		m := message{Entry: e, n: i}
-		if jsonv2.Unmarshal(e.Data, &m.m) == nil {
-			list = append(list, m)
+		o, ok := r.read[i]
+		if !ok {
+			if jsonv2.Unmarshal(e.Data, &o) != nil {
+				o = nil
+			}
+			r.read[i] = o
+		}
+		if o != nil {
+			list = append(list, message{Entry: e, n: i, m: o})
 		}
 	}
 	return list
