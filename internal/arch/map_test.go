@@ -81,6 +81,12 @@ var theMap = []folder{
 		why:    "it judges messages that were written down, whoever sent them and over whatever link",
 	},
 	{
+		path:   "conformance",
+		arrows: []string{".", "conformance/check", "transports"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "it judges what was on the wire, and must not know the insides of what it judges",
+	},
+	{
 		path: "internal/coverage",
 		why:  "it reads the sources as text and must not depend on what it counts",
 	},

@@ -150,14 +150,18 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 	msg = slices.Clone(msg) // net/http may read it a little longer than the POST takes
 	c.mu.Lock()
 	ph, alone := c.phase, c.alone
-	_, isRequest := m.(*aaep.SubscriptionRequest)
+	req, isRequest := m.(*aaep.SubscriptionRequest)
+	var invalid *aaep.InvalidError
+	if errors.As(err, &invalid) && invalid.Message == new(aaep.SubscriptionRequest).MessageType() {
+		req, isRequest = new(aaep.SubscriptionRequest), true // it has a right to an answer (HS-043)
+	}
 	if ph == fresh && isRequest {
 		c.phase = asking
 	}
 	c.mu.Unlock()
 	switch {
 	case ph == fresh && isRequest:
-		return c.request(ctx, m.(*aaep.SubscriptionRequest), msg)
+		return c.request(ctx, req, msg)
 	case ph == fresh:
 		return errors.Join(errors.New("sse: the first message must be a subscription.request"), err)
 	case ph == asking:

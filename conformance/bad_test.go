@@ -1,0 +1,238 @@
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/ipc"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+type dialer func(context.Context) (transports.Conn, error)
+
+func (d dialer) Dial(ctx context.Context) (transports.Conn, error) { return d(ctx) }
+
+// piped is a target that does with its end of a link whatever it likes.
+func piped(serve func(transports.Conn)) dialer {
+	return func(context.Context) (transports.Conn, error) {
+		a, b := transports.Pipe()
+		go func() { defer b.Close(); serve(b) }()
+		return a, nil
+	}
+}
+
+func verdicts(r *conformance.Report) map[string]conformance.Verdict {
+	all := map[string]conformance.Verdict{}
+	for _, res := range r.Results {
+		all[res.Case.Name] = res.Verdict
+	}
+	return all
+}
+
+// D-76, LVL-043: whatever a target does instead of speaking the protocol, the run ends and nothing is passed.
+func TestTargetsThatDoNotPlayAlong(t *testing.T) {
+	started := conformance.DriverFunc(func(context.Context, conformance.Scenario) error { return nil })
+	hangs := conformance.DriverFunc(func(ctx context.Context, _ conformance.Scenario) error { <-ctx.Done(); return ctx.Err() })
+	read := func(c transports.Conn) {
+		for {
+			if _, err := c.Receive(context.Background()); err != nil {
+				return
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		serve  func(transports.Conn)
+		driver conformance.Driver
+		want   conformance.Verdict
+		// verdicts of single cases
+		begins, valid, answered conformance.Verdict
+	}{
+		{"is silent", read, started, conformance.Fail, conformance.Inconclusive, conformance.Inconclusive, conformance.Fail},
+		{"reads nothing", func(c transports.Conn) { time.Sleep(time.Hour) }, started, conformance.Fail, conformance.Inconclusive, conformance.Inconclusive, conformance.Fail},
+		{"has a driver that hangs", read, hangs, conformance.Fail, conformance.Inconclusive, conformance.Inconclusive, conformance.Fail},
+		{"hangs up", func(transports.Conn) {}, started, conformance.Fail, conformance.Inconclusive, conformance.Inconclusive, conformance.Fail},
+		{"speaks another protocol", func(c transports.Conn) { c.Send(context.Background(), []byte("220 mail ready")); read(c) }, started,
+			conformance.Fail, conformance.Inconclusive, conformance.Fail, conformance.Fail},
+		{"floods", func(c transports.Conn) {
+			for c.Send(context.Background(), []byte(`{"type":"noise"}`)) == nil {
+			}
+		}, started, conformance.Fail, conformance.Inconclusive, conformance.Fail, conformance.Fail},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				// The floods take memory: fewer plays do.
+				run := conformance.Run{Dialer: piped(tt.serve), Driver: tt.driver, Level: 3, Only: []string{"begins-once", "events-valid", "request-answered", "asks-first"}}
+				r, err := run.Producer(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := verdicts(r)
+				if r.Verdict != tt.want || got["begins-once"] != tt.begins || got["events-valid"] != tt.valid || got["request-answered"] != tt.answered ||
+					got["asks-first"] != conformance.Inconclusive {
+					t.Errorf("the verdict is %s: %v", r.Verdict, got)
+				}
+				if took := time.Since(began); took > time.Hour {
+					t.Errorf("it took %v", took)
+				}
+				time.Sleep(time.Hour) // for the target that reads nothing
+			})
+		})
+	}
+}
+
+// A level that was not put to the test is not passed, and a scenario that cannot be started passes nothing.
+func TestInconclusiveIsNotPassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newTarget(t)
+		cannot := conformance.DriverFunc(func(ctx context.Context, s conformance.Scenario) error {
+			if s.Name == conformance.Ask {
+				return errors.New("501 not here")
+			}
+			return g.Start(ctx, s)
+		})
+		r, err := conformance.Run{Dialer: g, Driver: cannot, Level: 2}.Producer(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := verdicts(r); r.Verdict != conformance.Inconclusive || got["asks-first"] != conformance.Inconclusive || got["rate-kept"] != conformance.Skipped || r.Counts[conformance.Fail] != 0 {
+			t.Errorf("the verdict is %s: %v", r.Verdict, got)
+		}
+		var text bytes.Buffer
+		if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "INCONCLUSIVE LVL-019 asks-first: the scenario ask could not be started: 501 not here. Right would be:") {
+			t.Errorf("%v: %s", err, text.String())
+		}
+		g.p.Shutdown(context.Background())
+	})
+}
+
+// LVL-018: at Level 1 nobody needs to know the handshake; at Level 3 it is missed.
+func TestWithoutHandshake(t *testing.T) {
+	m := mutant{out: drop(isType("subscription.accepted"))}
+	for level, want := range map[int]conformance.Verdict{1: conformance.Pass, 3: conformance.Fail} {
+		r := inBubble(t, func(g *target) conformance.Run {
+			return conformance.Run{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: level}
+		})
+		if r == nil || r.Verdict != want || level == 3 && verdicts(r)["request-answered"] != conformance.Fail {
+			t.Errorf("level %d: %+v", level, r)
+		}
+	}
+}
+
+// The report says why nothing could be judged where the target wants nobody.
+func TestRejected(t *testing.T) {
+	m := mutant{in: func(_ *proxy, o object) []object { return []object{clone(o, object{"aaep_version": "99.0.0"})} }}
+	r := inBubble(t, func(g *target) conformance.Run {
+		return conformance.Run{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 1}
+	})
+	var text bytes.Buffer
+	if r.WriteText(&text); r.Verdict != conformance.Inconclusive || !strings.Contains(text.String(), `no event came, for the request was rejected with "version_unsupported"`) {
+		t.Error(text.String())
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	g := newTarget(t)
+	refuses := dialer(func(context.Context) (transports.Conn, error) { return nil, net.ErrClosed })
+	if _, err := (conformance.Run{Dialer: refuses, Driver: g, Level: 1}).Producer(t.Context()); !errors.Is(err, conformance.ErrUnreachable) {
+		t.Errorf("err = %v", err)
+	}
+	for _, run := range []conformance.Run{{Driver: g, Level: 1}, {Dialer: g, Level: 1}, {Dialer: g, Driver: g}, {Dialer: g, Driver: g, Level: 1, Only: []string{"no-such"}}} {
+		if _, err := run.Producer(t.Context()); err == nil {
+			t.Errorf("%+v ran", run)
+		}
+	}
+	g.p.Shutdown(context.Background())
+}
+
+// LVL-029: the same cases over the transports that are real, with an HTTP driver.
+func TestRealTransports(t *testing.T) {
+	g := newTarget(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 2)
+	go func() { served <- serve.Serve(ctx, ln, g.p) }()
+	private, err := os.MkdirTemp("", "aaep") // 0700, and short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(private)
+	path := filepath.Join(private, "agent.sock")
+	local, err := ipc.Listen(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { served <- g.p.Serve(ctx, local) }()
+	driver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var s conformance.Scenario
+		if err := json.NewDecoder(r.Body).Decode(&s); err != nil || r.URL.Path != "/scenarios/"+s.Name {
+			http.Error(w, "bad", http.StatusBadRequest)
+			return
+		}
+		if err := g.Start(r.Context(), s); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}))
+	for name, d := range map[string]transports.Dialer{
+		"sse":       sse.Dialer{URL: "http://" + ln.Addr().String()},
+		"websocket": websocket.Dialer{URL: "ws://" + ln.Addr().String() + "/aaep/v1/ws"},
+		"ipc":       ipc.Dialer{Path: path},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := conformance.Run{Dialer: d, Driver: conformance.HTTPDriver{Base: driver.URL, Client: driver.Client()}, Level: 3,
+				Only: []string{"first-reply-wins", "invalid-refused", "honors-no-more"}} // what is quickly judged: the clock is real here
+			r, err := run.Producer(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict != conformance.Pass || r.Counts[conformance.Pass] != 3 {
+				var text bytes.Buffer
+				r.WriteText(&text)
+				t.Error(text.String())
+			}
+		})
+	}
+	driver.Close()
+	stop()
+	g.p.Shutdown(context.Background())
+	local.Close()
+	for range 2 {
+		<-served
+	}
+}
+
+// The names that the report and --list show are unique, and everything a case needs is there.
+func TestCases(t *testing.T) {
+	names := map[string]bool{}
+	for _, c := range conformance.Cases() {
+		if names[c.Name] || len(c.Requirements) == 0 || c.Rule == "" || c.Level < 1 || c.Level > 3 {
+			t.Errorf("%+v", c)
+		}
+		names[c.Name] = true
+	}
+	if got := conformance.Find("hs-020"); len(got) != 1 || got[0].Name != "not-asked-if-mute" {
+		t.Errorf("HS-020 is decided by %v", got)
+	}
+	fmt.Fprintln(t.Output(), len(names), "cases")
+}

@@ -1,0 +1,156 @@
+// Package conformance proves that a producer keeps the duties of Level 1, 2 or 3 (chapter 9), whoever wrote it
+// and over whatever transport it is reached.
+//
+//	run := conformance.Run{Dialer: dialer, Driver: conformance.HTTPDriver{Base: "http://127.0.0.1:9100"}, Level: 3}
+//	report, err := run.Producer(ctx)
+//	report.WriteText(os.Stdout)
+//
+// A Driver makes the producer act: a Scenario says what. The runner connects subscribers that see every byte, some of
+// them ill-behaved, keeps a Recording of what was said, and when, and lets Cases judge it. What was never seen is
+// inconclusive, and passes nothing.
+package conformance
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep"
+)
+
+// SuiteVersion is the version of the cases; a claim names it (§9.1).
+const SuiteVersion = "0.1.0"
+
+// Strength is how much a requirement asks.
+type Strength string
+
+const (
+	Must   Strength = "MUST"
+	Should Strength = "SHOULD"
+)
+
+// Verdict is what became of a case, or of a level.
+type Verdict string
+
+const (
+	Pass Verdict = "pass"
+	Fail Verdict = "fail"
+	// Inconclusive is a MUST that could not be put to the test. The level is then not passed (D-76).
+	Inconclusive Verdict = "inconclusive"
+	// Skipped cases are of a higher level, were not chosen, or are a SHOULD that could not be put to the test.
+	Skipped Verdict = "skipped"
+	// Deviation is a SHOULD that is not kept. It fails nothing.
+	Deviation Verdict = "deviation"
+)
+
+// Case decides one clause of the specification.
+type Case struct {
+	Name         string
+	Requirements []string // ids, best known first
+	Level        int
+	Strength     Strength
+	// Rule is one sentence that says what is right.
+	Rule string
+	// Scenario is what the producer must do for it.
+	Scenario string
+
+	plays []string // whose recordings are judged
+	judge func(*Recording) finding
+}
+
+// ID is the requirement that the case is cited by.
+func (c Case) ID() string { return c.Requirements[0] }
+
+// matches reports whether a user means the case by its name or by a requirement.
+func (c Case) matches(name string) bool {
+	return c.Name == name || slices.ContainsFunc(c.Requirements, func(id string) bool { return strings.EqualFold(id, name) })
+}
+
+// Cases returns all cases, by level.
+func Cases() []Case {
+	all := slices.Concat(messageCases, sessionCases, outputCases, consentCases, replyCases, questionCases, handshakeCases, termsCases)
+	slices.SortStableFunc(all, func(a, b Case) int { return a.Level - b.Level })
+	for i := range all {
+		if all[i].plays == nil {
+			all[i].plays = wholePlays
+			all[i].Scenario = "all"
+			continue
+		}
+		var names []string
+		for _, p := range all[i].plays {
+			if s := playNamed(p).scenario.Name; s != "" && !slices.Contains(names, s) {
+				names = append(names, s)
+			}
+		}
+		all[i].Scenario = strings.Join(names, ", ")
+	}
+	return all
+}
+
+// Find returns the cases with a name, or that decide a requirement.
+func Find(name string) []Case {
+	return slices.DeleteFunc(Cases(), func(c Case) bool { return !c.matches(name) })
+}
+
+// The scenarios a Driver must be able to start. Each is one session, from its beginning to its end.
+const (
+	Stream  = "stream"  // writes Sentences as one output and is completed
+	Tools   = "tools"   // runs a tool of low risk and is completed
+	Ask     = "ask"     // wants to run one irreversible tool of high risk, tells what came of it, and is completed
+	Errored = "fail"    // makes 20 progress reports at once, then fails
+	Handoff = "handoff" // hands over to a human and is completed
+	Clarify = "clarify" // asks a yes-or-no question and is completed with whatever is answered
+	Idle    = "idle"    // thinks for two seconds and is cancelled
+)
+
+// Scenarios are the names of all, in the order of the documentation.
+var Scenarios = []string{Stream, Tools, Ask, Errored, Handoff, Clarify, Idle}
+
+// Scenario is something that a producer is made to do. No model is asked: it does exactly this.
+type Scenario struct {
+	Name string `json:"name"`
+	// Sentences are what Stream writes, one after another, each as it is.
+	Sentences []string `json:"sentences,omitzero"`
+	// TimeoutSeconds is how long the questions of Ask and Clarify should be open. The event's own member counts.
+	TimeoutSeconds int `json:"timeout_seconds,omitzero"`
+}
+
+// Driver starts scenarios on the target.
+type Driver interface {
+	// Start begins a scenario. It may return at once or when the scenario is over; ctx ends when nobody listens
+	// any more. An error says that it could not be started.
+	Start(ctx context.Context, s Scenario) error
+}
+
+// DriverFunc is a Driver within this process.
+type DriverFunc func(ctx context.Context, s Scenario) error
+
+// Start calls f.
+func (f DriverFunc) Start(ctx context.Context, s Scenario) error { return f(ctx, s) }
+
+// finding is what a judge makes of one recording.
+type finding struct {
+	verdict  Verdict // Pass, Fail or Inconclusive
+	seen     string
+	evidence []Entry
+}
+
+func pass(seen string, evidence ...Entry) finding { return finding{Pass, seen, evidence} }
+func fail(seen string, evidence ...Entry) finding { return finding{Fail, seen, evidence} }
+func unseen(why string) finding                   { return finding{Inconclusive, why, nil} }
+
+// event types, short.
+const (
+	started   = string(aaep.TypeSessionStarted)
+	completed = string(aaep.TypeSessionCompleted)
+	errored   = string(aaep.TypeSessionErrored)
+	cancelled = string(aaep.TypeSessionCancelled)
+	state     = string(aaep.TypeStateChanged)
+	progress  = string(aaep.TypeProgressUpdated)
+	invoked   = string(aaep.TypeToolInvoked)
+	done      = string(aaep.TypeToolCompleted)
+	output    = string(aaep.TypeOutputStreaming)
+	confirm   = string(aaep.TypeAwaitingConfirmation)
+	clarify   = string(aaep.TypeAwaitingClarification)
+	handoff   = string(aaep.TypeHandoffRequested)
+)

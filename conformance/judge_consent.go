@@ -1,0 +1,187 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+)
+
+// slack is how much later than due something may come.
+const slack = 5 * time.Second
+
+// deeds are the irreversible calls a producer said it began, or finished without ever saying so.
+func deeds(r *Recording, link int) (list []message) {
+	harmless := map[string]bool{}
+	for _, m := range of(r.events(link), invoked, done) {
+		key := m.str("tool") + " " + m.str("tool_call_id")
+		switch dangerous := m.is("irreversible") || m.str("risk_level") == "high"; {
+		case m.typ() == invoked && !dangerous:
+			harmless[key] = true
+		case m.typ() == invoked:
+			harmless[key] = true // its completion is no second deed
+			list = append(list, m)
+		case !harmless[key]:
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// questions are what a link was asked.
+func questions(r *Recording, link int) []message { return of(r.events(link), confirm) }
+
+// asked judges a recording in which there must be a question and no deed.
+func neverDone(because string) func(*Recording) finding {
+	return func(r *Recording) finding {
+		if d := deeds(r, 0); len(d) > 0 {
+			return fail("the irreversible tool was run although "+because, evidence(r, d[0])...)
+		}
+		q := questions(r, 0)
+		if len(q) == 0 {
+			return unseen("the producer never asked")
+		}
+		return pass("the tool was not run: "+because, evidence(r, q[0])...)
+	}
+}
+
+// evidence is a message, and what was said before it that matters.
+func evidence(r *Recording, m message) (list []Entry) {
+	for i, o := range r.Entries {
+		if i >= m.n {
+			break
+		}
+		var about message
+		for _, q := range questions(r, o.Link) {
+			if q.n == i {
+				about = q
+			}
+		}
+		if about.Data != nil {
+			list = append(list, o)
+		}
+	}
+	for _, s := range of(r.all(m.Link, true), "confirmation.reply") {
+		if s.n < m.n {
+			list = append(list, s.Entry)
+		}
+	}
+	return append(list, m.Entry)
+}
+
+// consentCases judge what is done, and on whose word.
+var consentCases = []Case{
+	{Name: "asks-first", Requirements: []string{"LVL-019", "EVT-067", "CONF-001"}, Level: 2, Strength: Must, plays: []string{"accept"},
+		Rule: "an irreversible tool is not begun before its confirmation was accepted", judge: func(r *Recording) finding {
+			yes := of(r.all(0, true), "confirmation.reply")
+			for _, d := range deeds(r, 0) {
+				if len(yes) == 0 || d.n < yes[0].n {
+					return fail("the irreversible tool was begun before anybody had accepted", evidence(r, d)...)
+				}
+			}
+			if len(yes) == 0 {
+				return unseen("the producer never asked")
+			}
+			return pass("the tool waited for the answer", yes[0].Entry)
+		}},
+	{Name: "does-what-was-accepted", Requirements: []string{"EVT-093", "SM-009"}, Level: 2, Strength: Must, plays: []string{"accept"},
+		Rule: "after an accept, tool.invoked says that the tool is run", judge: func(r *Recording) finding {
+			q := questions(r, 0)
+			if len(q) == 0 {
+				return unseen("the producer never asked")
+			}
+			if d := of(deeds(r, 0), invoked); len(d) > 0 {
+				return pass("the tool was run once it was accepted", d[0].Entry)
+			}
+			return fail("the tool was accepted, and no tool.invoked said that it is run", q[0].Entry)
+		}},
+	{Name: "reject-means-no", Requirements: []string{"SM-013", "CONF-004"}, Level: 2, Strength: Must, plays: []string{"reject"},
+		Rule: "a tool that was rejected is not run", judge: neverDone("it was rejected")},
+	{Name: "silence-means-no", Requirements: []string{"CONF-030", "LVL-042"}, Level: 2, Strength: Must, plays: []string{"silence"},
+		Rule: "without an answer the default, reject, applies", judge: neverDone("nobody answered")},
+	{Name: "deadline", Requirements: []string{"SM-014"}, Level: 2, Strength: Must, plays: []string{"silence"},
+		Rule: "a question is open until its timeout, and settled soon after", judge: judgeDeadline},
+	{Name: "default-reject", Requirements: []string{"CONF-031", "EVT-072"}, Level: 2, Strength: Must, plays: []string{"accept"},
+		Rule: "the default of an irreversible action of high or medium risk is reject", judge: func(r *Recording) finding {
+			for _, q := range questions(r, 0) {
+				if q.str("default_decision") != "reject" {
+					return fail("the default_decision of an irreversible action is "+quoted(q.str("default_decision")), q.Entry)
+				}
+				return pass("the default is reject", q.Entry)
+			}
+			return unseen("the producer never asked")
+		}},
+	{Name: "waiting-told", Requirements: []string{"SM-007"}, Level: 2, Strength: Must, plays: []string{"accept"},
+		Rule: "the state is awaiting_input no later than when the question comes", judge: func(r *Recording) finding {
+			for _, q := range questions(r, 0) {
+				now := ""
+				for _, m := range of(r.events(0), state) {
+					if m.n < q.n {
+						now = m.str("to_state")
+					}
+				}
+				if now != "awaiting_input" {
+					return fail("the question came in the state "+quoted(now), q.Entry)
+				}
+				return pass("awaiting_input came before the question", q.Entry)
+			}
+			return unseen("the producer never asked")
+		}},
+	{Name: "outcome-told", Requirements: []string{"LVL-021", "CONF-002", "SM-008"}, Level: 2, Strength: Must, plays: []string{"accept", "reject", "silence", "clarify"},
+		Rule: "after a question is settled, a state.changed leaves awaiting_input", judge: func(r *Recording) finding {
+			for _, q := range of(r.events(0), confirm, clarify) {
+				for _, m := range of(r.events(0), state) {
+					if m.n > q.n && m.str("from_state") == "awaiting_input" {
+						return pass("a state.changed said that it goes on", q.Entry, m.Entry)
+					}
+				}
+				return fail("nothing said that the question was settled", q.Entry)
+			}
+			return unseen("the producer never asked")
+		}},
+	{Name: "not-asked-if-mute", Requirements: []string{"HS-020"}, Level: 2, Strength: Must, plays: []string{"cannot-reply"},
+		Rule: "who cannot reply is not asked, and the default applies at once", judge: judgeMute(confirm)},
+	{Name: "not-questioned-if-mute", Requirements: []string{"HS-021"}, Level: 2, Strength: Must, plays: []string{"cannot-answer"},
+		Rule: "who cannot answer gets no awaiting.clarification, and the session goes on", judge: judgeMute(clarify)},
+}
+
+func judgeDeadline(r *Recording) finding {
+	q := questions(r, 0)
+	if len(q) == 0 {
+		return unseen("the producer never asked")
+	}
+	due := time.Duration(q[0].num("timeout_seconds")) * time.Second
+	for _, m := range r.events(0) {
+		if m.n <= q[0].n || m.typ() != invoked && !m.terminal() && (m.typ() != state || m.str("from_state") != "awaiting_input") {
+			continue
+		}
+		switch after := m.At.Sub(q[0].At); {
+		case after < due-slack/10:
+			return fail(fmt.Sprintf("a question open for %v was settled after %v without an answer", due, after.Round(time.Millisecond)), q[0].Entry, m.Entry)
+		case after > due+slack:
+			return fail(fmt.Sprintf("a question open for %v was settled only after %v", due, after.Round(time.Millisecond)), q[0].Entry, m.Entry)
+		default:
+			return pass(fmt.Sprintf("a question open for %v was settled after %v", due, after.Round(time.Millisecond)), q[0].Entry, m.Entry)
+		}
+	}
+	return fail(fmt.Sprintf("a question open for %v was never settled", due), q[0].Entry)
+}
+
+// judgeMute: no question comes, nothing irreversible is done, and the session does not wait.
+func judgeMute(question string) func(*Recording) finding {
+	return func(r *Recording) finding {
+		if q := of(r.events(0), question); len(q) > 0 {
+			return fail(short(q[0])+" came to a subscriber that had said it cannot answer", q[0].Entry)
+		}
+		if d := deeds(r, 0); len(d) > 0 {
+			return fail("the irreversible tool was run although nobody could be asked", d[0].Entry)
+		}
+		all := r.events(0)
+		if len(all) == 0 {
+			return unseen("no event came")
+		}
+		last := all[len(all)-1]
+		if !last.terminal() {
+			return fail("the session waits for an answer that nobody can give", last.Entry)
+		}
+		return pass("nobody was asked, and the session went on", last.Entry)
+	}
+}

@@ -1,0 +1,88 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// outputCases judge streamed text.
+var outputCases = []Case{
+	{Name: "text-whole", Requirements: []string{"LVL-008", "EVT-056"}, Level: 1, Strength: Must, plays: []string{"stream"},
+		Rule: "the chunks of an output make up all of its text, in order", judge: judgeText},
+	{Name: "positions", Requirements: []string{"EVT-059", "SM-011"}, Level: 1, Strength: Must, plays: []string{"stream"},
+		Rule: "a chunk's position is where it starts in its output, in characters", judge: func(r *Recording) finding {
+			next := map[string]int{}
+			list := of(r.events(0), output)
+			for _, m := range list {
+				id := m.str("session_id") + m.str("output_id")
+				if at := int(m.num("position")); at != next[id] {
+					return fail(fmt.Sprintf("a chunk has position %d where %d characters came before it", at, next[id]), m.Entry)
+				}
+				next[id] += utf8.RuneCountInString(m.str("chunk"))
+			}
+			return someOutput(list, "each where it should be")
+		}},
+	{Name: "output-complete", Requirements: []string{"EVT-058", "EVT-057"}, Level: 1, Strength: Must, plays: []string{"stream"},
+		Rule: "an output has complete=true once, on its last chunk", judge: func(r *Recording) finding {
+			closed := map[string]*message{}
+			list := of(r.events(0), output)
+			for _, m := range list {
+				id := m.str("session_id") + m.str("output_id")
+				if before := closed[id]; before != nil {
+					return fail("a chunk came after complete=true", before.Entry, m.Entry)
+				}
+				if closed[id] = nil; m.is("complete") {
+					closed[id] = &m
+				}
+			}
+			for _, last := range closed {
+				if last == nil {
+					return fail("an output ended without complete=true", list[len(list)-1].Entry)
+				}
+			}
+			return someOutput(list, "complete=true on the last")
+		}},
+	{Name: "text-whole-slow", Requirements: []string{"LVL-034", "HS-065"}, Level: 3, Strength: Must, plays: []string{"rate", "completion"},
+		Rule: "a subscriber that wants few events still gets all of the text", judge: judgeText},
+	{Name: "boundaries", Requirements: []string{"HS-024", "HS-071"}, Level: 3, Strength: Should, plays: []string{"completion"},
+		Rule: "chunks are cut at the boundaries that were agreed", judge: func(r *Recording) finding {
+			allowed := honoredList(r, 0, "coalesce_boundaries")
+			list := of(r.events(0), output)
+			for _, m := range list {
+				if hint := m.str("coalesce_hint"); !m.is("complete") && hint != "" && len(allowed) > 0 && !slices.Contains(allowed, hint) {
+					return fail("a chunk is cut at "+quoted(hint)+" where "+strings.Join(allowed, ", ")+" was agreed", m.Entry)
+				}
+			}
+			return someOutput(list, "cut as agreed")
+		}},
+}
+
+func someOutput(list []message, what string) finding {
+	if len(list) == 0 {
+		return unseen("no output.streaming came")
+	}
+	return pass(fmt.Sprintf("%d chunks, %s", len(list), what), list[len(list)-1].Entry)
+}
+
+// judgeText compares what came with what the scenario says. White space at the very end may be dropped.
+func judgeText(r *Recording) finding {
+	list := of(r.events(0), output)
+	if len(list) == 0 {
+		return unseen("no output.streaming came")
+	}
+	var got strings.Builder
+	for _, m := range list {
+		got.WriteString(m.str("chunk"))
+	}
+	is, want := strings.TrimSpace(got.String()), strings.TrimSpace(strings.Join(r.Scenario.Sentences, ""))
+	if is == want {
+		return pass(fmt.Sprintf("%d characters came in %d chunks, all of the text", utf8.RuneCountInString(is), len(list)), list[len(list)-1].Entry)
+	}
+	same := 0
+	for same < len(is) && same < len(want) && is[same] == want[same] {
+		same++
+	}
+	return fail(fmt.Sprintf("the text is not what was written: after %d of %d bytes it differs", same, len(want)), list[len(list)-1].Entry)
+}

@@ -1,0 +1,285 @@
+package conformance
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+var greetings = []string{"restricted", "bare", "future-version", "signed-only", "unknown-extension", "no-language", "bad-rate", "no-capabilities"}
+
+var reasonCodes = []string{"version_unsupported", "manifest_signature_required", "capabilities_incompatible", "rate_limit",
+	"authentication_required", "authorization_denied", "transport_unavailable", "unknown"} // §5.5.3
+
+var subscriptionID = regexp.MustCompile(`\Asub_[A-Za-z0-9]{1,64}\z`)
+
+// handshakeCases judge answers to requests.
+var handshakeCases = []Case{
+	{Name: "request-answered", Requirements: []string{"HS-043", "LVL-029"}, Level: 3, Strength: Must, plays: greetings,
+		Rule: "every request is answered with accepted or rejected", judge: func(r *Recording) finding {
+			if a, ok := r.answer(0); ok {
+				return pass("the answer was "+a.typ(), a.Entry)
+			}
+			for _, note := range []string{noteNoDial, noteNoSend} {
+				if e, ok := r.noted(0, note); ok {
+					return finding{Inconclusive, note, []Entry{e}}
+				}
+			}
+			return fail(fmt.Sprintf("no answer came within %v", patience), sent(r)...)
+		}},
+	{Name: "answer-valid", Requirements: []string{"HS-044", "HS-056", "HS-047"}, Level: 3, Strength: Must, plays: greetings,
+		Rule: "the answer to a request is valid under its schema", judge: judgeValid},
+	{Name: "subscription-id", Requirements: []string{"HS-045"}, Level: 3, Strength: Must, plays: []string{"restricted", "bare"},
+		Rule: "subscription_id is sub_ and 1 to 64 letters or digits", judge: accepted(func(_ *Recording, a message) finding {
+			if id := a.str("subscription_id"); !subscriptionID.MatchString(id) {
+				return fail("the subscription_id is "+quoted(id), a.Entry)
+			}
+			return pass("the subscription_id is well formed", a.Entry)
+		})},
+	{Name: "honors-no-more", Requirements: []string{"HS-053", "HS-049", "HS-050", "HS-051", "HS-052"}, Level: 3, Strength: Must, plays: []string{"restricted", "bare"},
+		Rule: "no honored capability gives more than was asked, defaults included", judge: accepted(judgeSubset)},
+	{Name: "version-refused", Requirements: []string{"HS-058"}, Level: 3, Strength: Must, plays: []string{"future-version"},
+		Rule: "a version that nobody speaks is rejected with version_unsupported", judge: rejectedWith("version_unsupported")},
+	{Name: "signature-demanded", Requirements: []string{"HS-040"}, Level: 3, Strength: Must, plays: []string{"signed-only"},
+		Rule: "who demands a signed manifest gets one, or is rejected with manifest_signature_required", judge: func(r *Recording) finding {
+			a, ok := r.answer(0)
+			if ok && a.typ() == "subscription.accepted" {
+				if parts := strings.Split(a.str("signed_manifest"), "."); len(parts) != 3 || slices.Contains(parts, "") {
+					return fail("a subscriber that demands a signed manifest was accepted without one", a.Entry)
+				}
+				return pass("a signed manifest came; its signature was not verified here", a.Entry)
+			}
+			return rejectedWith("manifest_signature_required")(r)
+		}},
+	{Name: "unknown-extension", Requirements: []string{"HS-042"}, Level: 3, Strength: Must, plays: []string{"unknown-extension"},
+		Rule: "an unknown extension capability is no reason to reject", judge: func(r *Recording) finding {
+			a, ok := r.answer(0)
+			switch {
+			case !ok:
+				return unseen("no answer came")
+			case a.typ() != "subscription.accepted":
+				return fail("a request with an unknown extension was rejected with "+quoted(a.str("reason_code")), a.Entry)
+			}
+			return pass("the request was accepted", a.Entry)
+		}},
+	{Name: "language-unknown", Requirements: []string{"HS-050"}, Level: 3, Strength: Must, plays: []string{"no-language"},
+		Rule: "no language is honored that was not asked for", judge: func(r *Recording) finding {
+			a, ok := r.answer(0)
+			switch {
+			case !ok:
+				return unseen("no answer came")
+			case a.typ() == "subscription.rejected" && a.str("reason_code") != "capabilities_incompatible":
+				return fail("a language that cannot be served was rejected with "+quoted(a.str("reason_code")), a.Entry)
+			}
+			for _, tag := range honoredList(r, 0, "languages") {
+				if !strings.HasPrefix(tag, "tlh") {
+					return fail("the language "+quoted(tag)+" is honored where only tlh was asked for", a.Entry)
+				}
+			}
+			return pass("no other language was made a term", a.Entry)
+		}},
+	{Name: "invalid-refused", Requirements: []string{"HS-012", "HS-007"}, Level: 3, Strength: Must, plays: []string{"bad-rate", "no-capabilities"},
+		Rule: "a request that is not valid is rejected", judge: func(r *Recording) finding {
+			a, ok := r.answer(0)
+			switch {
+			case !ok:
+				return unseen("no answer came")
+			case a.typ() != "subscription.rejected":
+				return fail("a request that is not valid was accepted", append(sent(r), a.Entry)...)
+			}
+			return pass("it was rejected with "+quoted(a.str("reason_code")), a.Entry)
+		}},
+	{Name: "reason-codes", Requirements: []string{"HS-057"}, Level: 3, Strength: Must, plays: greetings,
+		Rule: "reason_code is one of the eight listed codes", judge: func(r *Recording) finding {
+			a, ok := r.answer(0)
+			switch {
+			case !ok || a.typ() != "subscription.rejected":
+				return unseen("nothing was rejected")
+			case !slices.Contains(reasonCodes, a.str("reason_code")):
+				return fail("the reason_code is "+quoted(a.str("reason_code")), a.Entry)
+			}
+			return pass("the reason_code is "+a.str("reason_code"), a.Entry)
+		}},
+}
+
+// termsCases judge whether what was agreed is kept.
+var termsCases = []Case{
+	{Name: "rate-kept", Requirements: []string{"HS-013", "LVL-030"}, Level: 3, Strength: Must, plays: []string{"rate"},
+		Rule: "in no span of t seconds come more than rate times t, and rate, events that are not critical", judge: judgeRate},
+	{Name: "filters-kept", Requirements: []string{"HS-029", "HS-028", "HS-055"}, Level: 3, Strength: Must, plays: []string{"filtered", "filtered-fail"},
+		Rule: "an excluded event does not come unless it is critical", judge: func(r *Recording) finding {
+			a, ok := r.answer(0)
+			if !ok || a.typ() != "subscription.accepted" {
+				return unseen("the request was not accepted")
+			}
+			n := 0
+			for _, m := range r.events(0) {
+				n++
+				asked, _ := capabilities(r, 0)["event_filters"].(object)
+				if !m.critical() && !passes(asked, m.typ()) {
+					return fail(short(m)+" came although it is excluded", sent(r)[0], m.Entry)
+				}
+			}
+			return some(n, "events came, none of them excluded")
+		}},
+	{Name: "critical-through-filters", Requirements: []string{"HS-062", "HS-014"}, Level: 3, Strength: Must, plays: []string{"filtered-fail", "filtered-ask"},
+		Rule: "errors and questions come whatever is excluded and whatever the rate", judge: func(r *Recording) finding {
+			want := errored
+			if r.Scenario.Name == Ask {
+				want = confirm
+			}
+			got := of(r.all(0, false), want)
+			if a, ok := r.answer(0); !ok || a.typ() != "subscription.accepted" {
+				return unseen("the request was not accepted")
+			}
+			if len(got) == 0 {
+				return fail(fmt.Sprintf("a subscriber that excludes everything got no %s", strings.TrimPrefix(want, "aaep:agent.")), sent(r)...)
+			}
+			return pass(short(got[0])+" came through the filter", got[0].Entry)
+		}},
+	{Name: "critical-at-once", Requirements: []string{"HS-067", "LVL-034"}, Level: 3, Strength: Must, plays: []string{"slow-fail"},
+		Rule: "an error does not wait for the rate", judge: func(r *Recording) finding {
+			a, b := of(r.events(0), errored), of(r.events(1), errored)
+			switch {
+			case len(a) == 0:
+				return unseen("no session.errored came")
+			case len(b) == 0:
+				return fail("the subscriber with a low rate never learnt of the error", a[0].Entry)
+			case b[0].At.Sub(a[0].At) > time.Second:
+				return fail(fmt.Sprintf("the error came %v later to a subscriber with a low rate", b[0].At.Sub(a[0].At).Round(time.Millisecond)), a[0].Entry, b[0].Entry)
+			}
+			return pass("the error came at once to both", a[0].Entry, b[0].Entry)
+		}},
+	{Name: "renegotiation-answered", Requirements: []string{"HS-073"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
+		Rule: "a renegotiation is answered with accepted or rejected", judge: func(r *Recording) finding {
+			switch got := of(r.all(0, false), "subscription.accepted", "subscription.rejected"); {
+			case len(got) == 0 || got[0].typ() != "subscription.accepted":
+				return unseen("the request was not accepted")
+			case len(got) == 1:
+				return fail(fmt.Sprintf("no answer to a renegotiation came within %v", patience), got[0].Entry)
+			default:
+				return pass("the answer was "+got[1].typ(), got[1].Entry)
+			}
+		}},
+	{Name: "renegotiation-keeps", Requirements: []string{"HS-075", "HS-049"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
+		Rule: "what a renegotiation names is honored up to what was asked, and the rest keeps its value", judge: renegotiated(func(r *Recording, a, b message) finding {
+			if b.typ() != "subscription.accepted" {
+				return unseen("the renegotiation was rejected")
+			}
+			was, is := a.obj("honored_capabilities"), b.obj("honored_capabilities")
+			for _, name := range []string{"languages", "coalesce_boundaries", "supports_confirmation_reply", "supports_clarification_reply"} {
+				if fmt.Sprint(was[name]) != fmt.Sprint(is[name]) {
+					return fail("changing the rate changed "+name, a.Entry, b.Entry)
+				}
+			}
+			if rate, ok := is["max_events_per_second"].(float64); !ok || rate > 3 {
+				return fail(fmt.Sprintf("3 events a second were asked for, and %v is honored", is["max_events_per_second"]), b.Entry)
+			}
+			return pass("only what was named changed", a.Entry, b.Entry)
+		})},
+	{Name: "renegotiation-governs", Requirements: []string{"HS-076"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
+		Rule: "events after the answer obey the new terms", judge: renegotiated(func(r *Recording, _, b message) finding {
+			all := r.events(0)
+			for _, m := range of(all, output) {
+				return fail("output.streaming came although the new terms exclude it", b.Entry, m.Entry)
+			}
+			return some(len(all), "events obeyed the new terms")
+		})},
+	{Name: "close-silences", Requirements: []string{"HS-082"}, Level: 3, Strength: Must, plays: []string{"closed"},
+		Rule: "nothing comes on a subscription after it was closed", judge: func(r *Recording) finding {
+			if len(r.events(1)) == 0 {
+				return unseen("no event came to the subscriber that stayed")
+			}
+			if late := r.events(0); len(late) > 0 {
+				return fail(short(late[0])+" came on a subscription that had been closed", late[0].Entry)
+			}
+			return pass("nothing came after the close")
+		}},
+	{Name: "others-go-on", Requirements: []string{"HS-085", "HS-084"}, Level: 3, Strength: Must, plays: []string{"closed"},
+		Rule: "closing one subscription does not disturb another", judge: func(r *Recording) finding {
+			other := r.events(1)
+			switch n := len(other); {
+			case n == 0:
+				return unseen("no event came to the subscriber that stayed")
+			case !other[n-1].terminal():
+				return fail("the subscriber that stayed never saw the end", other[n-1].Entry)
+			default:
+				return pass("the subscriber that stayed saw the session to its end", other[n-1].Entry)
+			}
+		}},
+}
+
+// sent is what the runner said on the first link.
+func sent(r *Recording) (list []Entry) {
+	for _, m := range r.all(0, true) {
+		list = append(list, m.Entry)
+	}
+	return list[:min(1, len(list))]
+}
+
+func accepted(judge func(*Recording, message) finding) func(*Recording) finding {
+	return func(r *Recording) finding {
+		if a, ok := r.answer(0); ok && a.typ() == "subscription.accepted" {
+			return judge(r, a)
+		}
+		return unseen("the request was not accepted")
+	}
+}
+
+func rejectedWith(code string) func(*Recording) finding {
+	return func(r *Recording) finding {
+		a, ok := r.answer(0)
+		switch {
+		case !ok:
+			return unseen("no answer came")
+		case a.typ() != "subscription.rejected":
+			return fail("the request was accepted", append(sent(r), a.Entry)...)
+		case a.str("reason_code") != code:
+			return fail("the request was rejected with "+quoted(a.str("reason_code")), a.Entry)
+		}
+		return pass("the request was rejected with "+code, a.Entry)
+	}
+}
+
+func renegotiated(judge func(r *Recording, a, b message) finding) func(*Recording) finding {
+	return func(r *Recording) finding {
+		got := of(r.all(0, false), "subscription.accepted", "subscription.rejected")
+		switch {
+		case len(got) == 0 || got[0].typ() != "subscription.accepted":
+			return unseen("the request was not accepted")
+		case len(got) == 1:
+			return unseen("no answer to the renegotiation came")
+		}
+		return judge(r, got[0], got[1])
+	}
+}
+
+// judgeRate counts in every span between two arrivals. What a network held up and delivered together gets a quarter
+// of a second (D-49).
+func judgeRate(r *Recording) finding {
+	const jitter = 0.25
+	rate, ok := honored(r, 0)["max_events_per_second"].(float64)
+	if asked, _ := capabilities(r, 0)["max_events_per_second"].(float64); !ok || rate > asked {
+		rate = asked
+	}
+	var list []message
+	for _, m := range r.events(0) {
+		if !m.critical() {
+			list = append(list, m)
+		}
+	}
+	for i := range list {
+		for j := i + 1; j < len(list); j++ {
+			t := list[j].At.Sub(list[i].At).Seconds()
+			if n := j - i + 1; float64(n) > rate*(t+jitter)+rate {
+				return fail(fmt.Sprintf("%d events came within %.2f seconds at a rate of %v", n, t, rate), list[i].Entry, list[j].Entry)
+			}
+		}
+	}
+	if len(list) < int(rate)+2 {
+		return unseen(fmt.Sprintf("only %d events came, too few to judge a rate of %v", len(list), rate))
+	}
+	return pass(fmt.Sprintf("%d events kept to %v a second", len(list), rate), list[0].Entry, list[len(list)-1].Entry)
+}

@@ -1,0 +1,340 @@
+package conformance_test
+
+import (
+	"bytes"
+	"strings"
+	"time"
+)
+
+// The mutants, in the order of the cases they are for. LVL-041, LVL-042, LVL-043.
+var mutants = []mutant{
+	{name: "writes an unknown urgency", out: edit("state.changed", object{"urgency": "loud"}), caught: []string{"events-valid"}},
+	{name: "invents a member", out: edit("session.started", object{"custom_field": 1}), caught: []string{"events-valid"}},
+	{name: "invents a type", out: after("session.started", func(p *proxy, o object) object {
+		return p.event(o, "purple.flamingo", object{"urgency": "critical"})
+	}), caught: []string{"events-valid"}},
+	{name: "says nothing of a result", out: edit("tool.completed", object{"summary_normal": nil}), caught: []string{"summaries"}},
+	{name: "names no version", out: edit("progress.updated", object{"aaep_version": nil}), caught: []string{"version-named"}},
+	{name: "stamps tenths of a second", caught: []string{"stamp-digits"}, out: func(_ *proxy, o object) []object {
+		if stamp, ok := o["timestamp"].(string); ok && short(o) == "session.started" {
+			o["timestamp"] = stamp[:strings.Index(stamp, ".")+2] + "Z"
+		}
+		return []object{o}
+	}},
+	{name: "sends giants", caught: []string{"size"}, raw: func(b []byte) []byte {
+		if bytes.Contains(b, []byte("session.cancelled")) {
+			return append([]byte("{"+strings.Repeat(" ", 70000)), b[1:]...)
+		}
+		return b
+	}},
+	{name: "uses an id again", out: edit("state.changed", object{"event_id": "evt_1"}), caught: []string{"ids-once"}},
+	{name: "never begins", out: drop(isType("session.started")), caught: []string{"begins-once"}},
+	{name: "begins twice", out: func(p *proxy, o object) []object {
+		if short(o) == "session.started" && p.caps["max_events_per_second"] == nil {
+			return []object{o, p.fresh(o, nil)}
+		}
+		return []object{o}
+	}, caught: []string{"begins-once"}},
+	{name: "never ends", out: drop(isType("session.cancelled")), caught: []string{"ends-once"}},
+	{name: "ends twice", out: after("session.completed", func(p *proxy, o object) object {
+		return p.event(o, "session.cancelled", object{"cancelled_by": "system"})
+	}), caught: []string{"ends-once"}},
+	{name: "talks after the end", out: after("session.cancelled", func(p *proxy, o object) object {
+		return p.event(o, "progress.updated", object{"progress": object{"percent": 5}})
+	}), caught: []string{"nothing-after-end"}},
+	{name: "turns the clock back", out: edit("tool.completed", object{"timestamp": "1999-12-31T23:00:00.000Z"}), caught: []string{"time-forward"}},
+	{name: "jumps between states", caught: []string{"states-chained"}, out: func(_ *proxy, o object) []object {
+		if o["to_state"] == "writing_output" {
+			o["from_state"] = "juggling"
+		}
+		return []object{o}
+	}},
+	{name: "keeps to itself that it writes", caught: []string{"states-told"}, out: func(_ *proxy, o object) []object {
+		for _, k := range []string{"from_state", "to_state"} {
+			if o[k] == "writing_output" {
+				o[k] = "busy"
+			}
+		}
+		return []object{o}
+	}},
+	{name: "never completes a tool", out: drop(isType("tool.completed")), caught: []string{"tools-paired"}},
+	{name: "fails quietly", out: edit("session.errored", object{"urgency": "normal"}), caught: []string{"error-critical", "events-valid"}},
+
+	{name: "changes a number in the text", caught: []string{"text-whole", "text-whole-slow"}, out: func(_ *proxy, o object) []object {
+		if c, ok := o["chunk"].(string); ok {
+			o["chunk"] = strings.ReplaceAll(c, "3.50", "3.51")
+		}
+		return []object{o}
+	}},
+	{name: "counts bytes", caught: []string{"positions"}, out: func(p *proxy, o object) []object {
+		if n, ok := o["position"].(float64); ok && n > 0 {
+			o["position"] = n + 1
+		}
+		return []object{o}
+	}},
+	{name: "never completes its output", out: edit("output.streaming", object{"complete": false}), caught: []string{"output-complete"}},
+	{name: "drops text when it is slow", caught: []string{"text-whole-slow"}, out: func(p *proxy, o object) []object {
+		if c, ok := o["chunk"].(string); ok && p.asked("max_events_per_second", 2.0) && len(c) > 5 {
+			o["chunk"] = c[5:]
+		}
+		return []object{o}
+	}},
+	{name: "cuts at words", caught: []string{"boundaries"}, out: func(p *proxy, o object) []object {
+		b, _ := p.caps["coalesce_boundaries"].([]any)
+		c, ok := o["chunk"].(string)
+		if !ok || len(b) != 1 || len(c) < 10 {
+			return []object{o}
+		}
+		at := strings.Index(c, " ") + 1
+		return []object{p.fresh(o, object{"chunk": c[:at], "complete": false, "coalesce_hint": "word"}),
+			clone(o, object{"chunk": c[at:], "position": o["position"].(float64) + float64(at)})}
+	}},
+
+	{name: "acts before it asks", out: before("awaiting.confirmation", func(p *proxy, o object) object { return p.deed(o) }),
+		caught: []string{"asks-first", "tools-paired", "reject-means-no", "silence-means-no", "first-reply-wins", "one-decision", "accept-is-single",
+			"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "modified-action"}},
+	{name: "does not say what it does", caught: []string{"does-what-was-accepted"}, out: drop(func(o object) bool {
+		return o["tool"] == "pay" && (short(o) == "tool.invoked" || short(o) == "tool.completed")
+	})},
+	{name: "takes a no for a yes", caught: []string{"reject-means-no", "first-reply-wins", "one-decision"}, in: replies(func(p *proxy, o object) object {
+		if o["decision"] == "reject" && !p.flag {
+			o["decision"] = "accept"
+		}
+		p.flag = true
+		return o
+	})},
+	{name: "takes silence for a yes", caught: []string{"silence-means-no"}, in: replies(func(p *proxy, o object) object { p.flag = true; return o }),
+		out: func(p *proxy, o object) []object {
+			if o["from_state"] == "awaiting_input" && !p.flag && p.asking {
+				return []object{p.deed(o), o}
+			}
+			return []object{o}
+		}},
+	{name: "lies about the time to answer", out: edit("awaiting.confirmation", object{"timeout_seconds": 60}), caught: []string{"deadline"}},
+	{name: "means yes by default", out: edit("awaiting.confirmation", object{"default_decision": "accept"}), caught: []string{"default-reject"}},
+	{name: "asks out of nowhere", out: drop(func(o object) bool { return o["to_state"] == "awaiting_input" }), caught: []string{"waiting-told"}},
+	{name: "keeps the outcome to itself", out: drop(func(o object) bool { return o["from_state"] == "awaiting_input" }), caught: []string{"outcome-told", "others-told"}},
+	{name: "asks who cannot reply", caught: []string{"not-asked-if-mute"}, in: func(p *proxy, o object) []object {
+		if p.asked("supports_confirmation_reply", false) && p.caps["supports_clarification_reply"] == nil {
+			p.caps["supports_confirmation_reply"] = true
+		}
+		return []object{o}
+	}},
+	{name: "questions who cannot answer", caught: []string{"not-questioned-if-mute"}, in: func(p *proxy, o object) []object {
+		if p.caps["coalesce_boundaries"] != nil && p.caps["pace_wpm"] == nil && p.caps["supports_confirmation_reply"] == nil {
+			p.caps["supports_clarification_reply"] = true
+		}
+		return []object{o}
+	}},
+
+	{name: "acts twice on two replies", caught: []string{"accept-is-single"}, delay: lingers, in: replies(func(p *proxy, o object) object {
+		if o["decision"] == "accept" {
+			p.flag = p.replied
+			p.replied = true
+		}
+		if o["decision"] == "reject" {
+			p.flag, p.replied = false, false
+		}
+		return o
+	}), out: func(p *proxy, o object) []object {
+		if short(o) == "session.completed" && p.flag {
+			return []object{p.deed(o), o}
+		}
+		return []object{o}
+	}},
+	{name: "can be talked round", caught: []string{"first-reply-wins"}, delay: lingers, in: replies(func(p *proxy, o object) object {
+		if o["decision"] == "reject" {
+			p.rejected = true
+		}
+		p.flag = p.flag || p.rejected && o["decision"] == "accept"
+		return o
+	}), out: func(p *proxy, o object) []object {
+		if short(o) == "session.completed" && p.flag {
+			return []object{p.deed(o), o}
+		}
+		return []object{o}
+	}},
+	{name: "believes any token", caught: []string{"foreign-token"}, in: replies(func(p *proxy, o object) object {
+		o["reply_token"] = p.token
+		return o
+	})},
+	{name: "believes any subscription", caught: []string{"foreign-subscription"}, in: replies(func(p *proxy, o object) object {
+		o["subscription_id"] = p.id
+		return o
+	})},
+	{name: "believes any stamp", caught: []string{"late-stamp"}, in: replies(func(p *proxy, o object) object {
+		if s, _ := o["timestamp"].(string); s > "2000-01-02" {
+			o["timestamp"] = "2000-01-01T00:00:00.000Z"
+		}
+		return o
+	})},
+	{name: "takes yes for accept", caught: []string{"broken-reply"}, in: replies(func(p *proxy, o object) object {
+		if o["decision"] == "yes" {
+			o["decision"] = "accept"
+		}
+		return o
+	})},
+	{name: "takes a wrong token for a no", caught: []string{"bad-reply-leaves-open"}, in: replies(func(p *proxy, o object) object {
+		if o["reply_token"] != p.token {
+			o["reply_token"], o["decision"] = p.token, "reject"
+		}
+		return o
+	})},
+	{name: "passes over changes", caught: []string{"modified-action"}, in: replies(func(p *proxy, o object) object { return clone(o, object{"modified_action": nil}) })},
+	{name: "asks only one", caught: []string{"all-are-asked"}, out: func(p *proxy, o object) []object {
+		if short(o) == "awaiting.confirmation" && p.shareTwice(o["reply_token"]) {
+			return nil
+		}
+		return []object{o}
+	}},
+	{name: "lets both decide", caught: []string{"one-decision"}, delay: lingers, in: replies(func(p *proxy, o object) object {
+		if first, other := p.shared.LoadOrStore(o["reply_token"], p.link); other && first != p.link && o["decision"] == "accept" {
+			p.shared.Store("both "+p.token, true)
+		}
+		return o
+	}), out: func(p *proxy, o object) []object {
+		if _, both := p.shared.Load("both " + p.token); both && short(o) == "session.completed" {
+			return []object{p.deed(o), o}
+		}
+		return []object{o}
+	}},
+	{name: "forgets the others", caught: []string{"others-told"}, in: replies(func(p *proxy, o object) object {
+		p.shared.LoadOrStore(p.token, p.link)
+		return o
+	}), out: func(p *proxy, o object) []object {
+		if first, ok := p.shared.Load(p.token); ok && first != p.link && o["from_state"] == "awaiting_input" {
+			return nil
+		}
+		return []object{o}
+	}},
+	{name: "acts when nobody is left", caught: []string{"leaving-is-no-consent"}, out: func(p *proxy, o object) []object {
+		if o["from_state"] == "awaiting_input" && p.asked("supports_confirmation_reply", false) && p.asked("supports_clarification_reply", true) {
+			return []object{p.deed(o), o}
+		}
+		return []object{o}
+	}},
+	{name: "hands over silently", out: drop(isType("handoff.requested")), caught: []string{"hands-over"}},
+	{name: "takes anything for an answer", caught: []string{"wrong-answer-waits"}, in: func(p *proxy, o object) []object {
+		if _, odd := o["response"].(object); odd {
+			o["response"] = true
+		}
+		return []object{o}
+	}},
+	{name: "asks and goes on", caught: []string{"question-waits"}, out: after("awaiting.clarification", func(p *proxy, o object) object {
+		return p.event(o, "tool.invoked", object{"tool": "paint", "tool_call_id": "call_1"})
+	})},
+
+	{name: "leaves a request unanswered", caught: []string{"request-answered"}, in: drop(func(o object) bool { return o["aaep_version"] == "99.0.0" })},
+	{name: "adds to a rejection", out: edit("subscription.rejected", object{"trace": "main.go:7"}), caught: []string{"answer-valid"}},
+	{name: "names subscriptions badly", caught: []string{"answer-valid", "subscription-id"}, out: func(p *proxy, o object) []object {
+		if short(o) == "subscription.accepted" && p.caps != nil && len(p.caps) == 0 {
+			o["subscription_id"] = "sub_quick-start"
+		}
+		return []object{o}
+	}},
+	{name: "gives more than was asked", caught: []string{"honors-no-more"}, out: func(p *proxy, o object) []object {
+		if h, ok := o["honored_capabilities"].(object); ok && p.asked("max_events_per_second", 3.0) {
+			h["max_events_per_second"] = 5
+		}
+		return []object{o}
+	}},
+	{name: "honors replies that nobody offered", caught: []string{"honors-no-more"}, out: func(p *proxy, o object) []object {
+		if h, ok := o["honored_capabilities"].(object); ok && p.caps != nil && len(p.caps) == 0 {
+			h["supports_confirmation_reply"] = true
+		}
+		return []object{o}
+	}},
+	{name: "speaks every version", caught: []string{"version-refused"}, in: func(_ *proxy, o object) []object {
+		if o["aaep_version"] == "99.0.0" {
+			o["aaep_version"] = "1.0.0"
+		}
+		return []object{o}
+	}},
+	{name: "needs no signature", caught: []string{"signature-demanded"}, in: func(p *proxy, o object) []object {
+		delete(p.caps, "accept_signed_manifests_only")
+		return []object{o}
+	}},
+	{name: "refuses what it does not know", caught: []string{"unknown-extension"}, in: func(p *proxy, o object) []object {
+		if p.caps["zzz"] != nil {
+			o["aaep_version"] = "99.0.0"
+		}
+		return []object{o}
+	}},
+	{name: "gives odd reasons", caught: []string{"language-unknown"}, out: func(_ *proxy, o object) []object {
+		if o["reason_code"] == "capabilities_incompatible" {
+			o["reason_code"] = "rate_limit"
+		}
+		return []object{o}
+	}},
+	{name: "mends a request", caught: []string{"invalid-refused"}, in: func(p *proxy, o object) []object {
+		if p.asked("max_events_per_second", 0.0) {
+			delete(p.caps, "max_events_per_second")
+		}
+		return []object{o}
+	}},
+	{name: "invents a reason", caught: []string{"answer-valid", "reason-codes", "version-refused"}, out: func(_ *proxy, o object) []object {
+		if o["reason_code"] == "version_unsupported" {
+			o["reason_code"] = "teapot"
+		}
+		return []object{o}
+	}},
+
+	{name: "hurries", caught: []string{"rate-kept"}, in: func(p *proxy, o object) []object {
+		if p.asked("max_events_per_second", 2.0) {
+			delete(p.caps, "max_events_per_second")
+		}
+		return []object{o}
+	}},
+	{name: "filters nothing", caught: []string{"filters-kept"}, in: func(p *proxy, o object) []object {
+		if f, ok := p.caps["event_filters"].(object); ok && f["include"] != nil && p.caps["max_events_per_second"] == nil {
+			p.caps = clone(p.caps, object{"event_filters": object{"include": []string{"aaep:*"}}})
+			return []object{clone(o, object{"capabilities": p.caps})}
+		}
+		return []object{o}
+	}},
+	{name: "filters errors", caught: []string{"critical-through-filters"}, out: func(p *proxy, o object) []object {
+		if p.caps["event_filters"] != nil && (short(o) == "session.errored") {
+			return nil
+		}
+		return []object{o}
+	}},
+	{name: "lets errors queue", caught: []string{"critical-at-once"}, delay: func(p *proxy, o object) time.Duration {
+		if short(o) == "session.errored" && p.asked("max_events_per_second", 1.0) {
+			return 2 * time.Second
+		}
+		return 0
+	}},
+	{name: "does not answer a renegotiation", caught: []string{"renegotiation-answered"}, in: drop(isType("subscription.renegotiate"))},
+	{name: "renegotiates what nobody named", caught: []string{"renegotiation-keeps"}, out: func(p *proxy, o object) []object {
+		if h, ok := o["honored_capabilities"].(object); ok {
+			if p.flag {
+				h["supports_confirmation_reply"] = false
+			}
+			p.flag = true
+		}
+		return []object{o}
+	}},
+	{name: "forgets new filters", caught: []string{"renegotiation-governs"}, in: func(p *proxy, o object) []object {
+		if c, ok := o["capabilities"].(object); ok && short(o) == "subscription.renegotiate" {
+			delete(c, "event_filters")
+		}
+		return []object{o}
+	}},
+	{name: "goes on after the close", caught: []string{"close-silences"}, in: func(p *proxy, o object) []object {
+		if o["reason_message"] == "Leaving." && p.token == "" {
+			return nil
+		}
+		return []object{o}
+	}},
+	{name: "leaves with the first", caught: []string{"others-go-on"}, in: func(p *proxy, o object) []object {
+		if o["reason_message"] == "Leaving." && p.token == "" {
+			p.shared.Store("gone", true)
+		}
+		return []object{o}
+	}, out: func(p *proxy, o object) []object {
+		if _, gone := p.shared.Load("gone"); gone && short(o) == "session.completed" {
+			return nil
+		}
+		return []object{o}
+	}},
+}

@@ -1,0 +1,285 @@
+package conformance_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/transports"
+)
+
+type object = map[string]any
+
+// A mutant is a producer with one fault: a proxy stands before ours and edits what passes.
+type mutant struct {
+	name string
+	// out edits what the producer sends, in edits what it gets; either returns what passes in its place.
+	out, in func(*proxy, object) []object
+	// raw edits the bytes that leave.
+	raw func([]byte) []byte
+	// delay holds a message up.
+	delay func(*proxy, object) time.Duration
+	// caught are the cases that must fail or deviate, by name, and no other may.
+	caught []string
+}
+
+// proxy is one link through a mutant.
+type proxy struct {
+	transports.Conn
+	m                         *mutant
+	mu                        sync.Mutex
+	waiting                   [][]byte
+	n                         int // events that were made up
+	link                      int
+	token                     string // of the newest question
+	id                        string // of the subscription
+	caps                      object // that were asked for
+	flag                      bool   // the mutant's own
+	asking, rejected, replied bool   // a confirmation came
+	shared                    *sync.Map
+}
+
+type broken struct {
+	*target
+	m      *mutant
+	shared *sync.Map // what the links of a mutant know together
+	links  *int
+}
+
+func (b broken) Dial(ctx context.Context) (transports.Conn, error) {
+	c, err := b.target.Dial(ctx)
+	*b.links++
+	return &proxy{Conn: c, m: b.m, shared: b.shared, link: *b.links}, err
+}
+
+func write(o object) []byte {
+	data, err := jsonv2.Marshal(o, jsonv2.Deterministic(true))
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func (p *proxy) Send(ctx context.Context, msg []byte) error {
+	var o object
+	if jsonv2.Unmarshal(msg, &o) != nil {
+		return p.Conn.Send(ctx, msg)
+	}
+	p.mu.Lock()
+	if o["type"] == "subscription.request" {
+		p.caps, _ = o["capabilities"].(object)
+	}
+	list := []object{o}
+	if p.m.in != nil {
+		list = p.m.in(p, o)
+	}
+	p.mu.Unlock()
+	for _, o := range list {
+		if err := p.Conn.Send(ctx, write(o)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *proxy) Receive(ctx context.Context) ([]byte, error) {
+	for {
+		p.mu.Lock()
+		if len(p.waiting) > 0 {
+			msg := p.waiting[0]
+			p.waiting = p.waiting[1:]
+			p.mu.Unlock()
+			return msg, nil
+		}
+		p.mu.Unlock()
+		msg, err := p.Conn.Receive(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var o object
+		if err := jsonv2.Unmarshal(msg, &o); err != nil {
+			return nil, err
+		}
+		if p.m.delay != nil {
+			time.Sleep(p.m.delay(p, o))
+		}
+		p.mu.Lock()
+		if t, _ := o["reply_token"].(string); t != "" {
+			p.token = t
+		}
+		if id, _ := o["subscription_id"].(string); id != "" {
+			p.id = id
+		}
+		p.asking = p.asking || short(o) == "awaiting.confirmation"
+		list := []object{o}
+		if p.m.out != nil {
+			list = p.m.out(p, o)
+		}
+		for _, o := range list {
+			data := write(o)
+			if p.m.raw != nil {
+				data = p.m.raw(data)
+			}
+			p.waiting = append(p.waiting, data)
+		}
+		p.mu.Unlock()
+	}
+}
+
+func short(o object) string {
+	t, _ := o["type"].(string)
+	return strings.TrimPrefix(t, "aaep:agent.")
+}
+
+// asked reports whether the link asked for a capability with a value.
+func (p *proxy) asked(name string, value any) bool { return p.caps != nil && p.caps[name] == value }
+
+func clone(o object, more object) object {
+	c := object{}
+	for k, v := range o {
+		c[k] = v
+	}
+	for k, v := range more {
+		if c[k] = v; v == nil {
+			delete(c, k)
+		}
+	}
+	return c
+}
+
+// fresh is another event with an id of its own.
+func (p *proxy) fresh(o object, more object) object {
+	p.n++
+	id := "evt_" + strings.Repeat("a", p.n%60+1) + p.idTail()
+	return clone(o, clone(object{"event_id": id}, more))
+}
+
+func (p *proxy) idTail() string { return string(rune('A' + p.n/60)) }
+
+// edit changes members of the messages of a type; nil takes one away.
+func edit(typ string, more object) func(*proxy, object) []object {
+	return func(_ *proxy, o object) []object {
+		if short(o) == typ {
+			return []object{clone(o, more)}
+		}
+		return []object{o}
+	}
+}
+
+// drop keeps messages back.
+func drop(is func(object) bool) func(*proxy, object) []object {
+	return func(_ *proxy, o object) []object {
+		if is(o) {
+			return nil
+		}
+		return []object{o}
+	}
+}
+
+func isType(types ...string) func(object) bool {
+	return func(o object) bool { return slices.Contains(types, short(o)) }
+}
+
+// after sends one more event after those of a type.
+func after(typ string, next func(*proxy, object) object) func(*proxy, object) []object {
+	return func(p *proxy, o object) []object {
+		if short(o) == typ {
+			return []object{o, next(p, o)}
+		}
+		return []object{o}
+	}
+}
+
+func before(typ string, first func(*proxy, object) object) func(*proxy, object) []object {
+	return func(p *proxy, o object) []object {
+		if short(o) == typ {
+			return []object{first(p, o), o}
+		}
+		return []object{o}
+	}
+}
+
+// replies edits the confirmations that go to the producer.
+func replies(change func(p *proxy, o object) object) func(*proxy, object) []object {
+	return func(p *proxy, o object) []object {
+		if short(o) == "confirmation.reply" {
+			if o = change(p, o); o == nil {
+				return nil
+			}
+		}
+		return []object{o}
+	}
+}
+
+// event is one with the envelope of another.
+func (p *proxy) event(like object, typ string, more object) object {
+	o := object{"type": "aaep:agent." + typ, "summary_normal": "Said."}
+	for _, k := range []string{"@context", "aaep_version", "session_id", "timestamp", "producer", "verbosity", "localization_hints"} {
+		o[k] = like[k]
+	}
+	o["urgency"] = "normal"
+	return p.fresh(o, more)
+}
+
+func (p *proxy) deed(like object) object {
+	return p.event(like, "tool.invoked", object{"tool": "pay", "tool_call_id": "call_x" + p.idTail() + strings.Repeat("b", p.n%50), "irreversible": true, "risk_level": "high"})
+}
+
+// TestMutants: each broken producer is caught by the cases that are meant for it, and by no other; and no case is
+// without a mutant that it catches. CONF-034, ENV-049.
+func TestMutants(t *testing.T) {
+	proved := map[string]bool{}
+	caught := 0
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			report := inBubble(t, func(g *target) conformance.Run {
+				return conformance.Run{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 3}
+			})
+			if report == nil {
+				t.FailNow()
+			}
+			var got, why []string
+			for _, r := range report.Results {
+				if r.Verdict == conformance.Fail || r.Verdict == conformance.Deviation {
+					got = append(got, r.Case.Name)
+					why = append(why, r.Case.Name+" ("+r.Play+"): "+r.Seen)
+				}
+			}
+			want := slices.Sorted(slices.Values(m.caught))
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("caught by %v, want %v:\n%s", got, want, strings.Join(why, "\n"))
+				return
+			}
+			caught++
+			for _, name := range got {
+				proved[name] = true
+			}
+		})
+	}
+	t.Logf("%d of %d mutants caught as they should be", caught, len(mutants))
+	for _, c := range conformance.Cases() {
+		if !proved[c.Name] {
+			t.Errorf("no mutant is caught by %s", c.Name)
+		}
+	}
+}
+
+// lingers holds the end of a session up in which something was asked, so that replies still come in time.
+func lingers(p *proxy, o object) time.Duration {
+	if short(o) == "session.completed" && p.asking {
+		return time.Second
+	}
+	return 0
+}
+
+// shareTwice reports whether a key was shared before, and shares it.
+func (p *proxy) shareTwice(key any) bool {
+	_, before := p.shared.LoadOrStore(key, true)
+	return before
+}

@@ -1,0 +1,255 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// sentences are what is streamed: short and long, with what cutting gets wrong.
+var sentences = []string{
+	"The first sentence is short. ",
+	"Dr. Adé paid $3.50 at 9.30 a.m. for 2 coffees – and left. ",
+	"Ẹ káàárọ̀, ó dára! ",
+	"Family 👨‍👩‍👧‍👦 emoji stay whole. ",
+	"Did all of it arrive? Yes.",
+}
+
+func many(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf("This is sentence number %d of many. ", i+1))
+	}
+	return list
+}
+
+const openFor = 20 // seconds that questions should be open for
+
+func asking() Scenario     { return Scenario{Name: Ask, TimeoutSeconds: openFor} }
+func clarifying() Scenario { return Scenario{Name: Clarify, TimeoutSeconds: openFor} }
+
+// wholePlays are those in which a link sees whole sessions as they are.
+var wholePlays = []string{"stream", "tools", "accept", "reject", "silence", "fail", "handoff", "clarify", "idle"}
+
+var plays = []play{
+	{"stream", Scenario{Name: Stream, Sentences: sentences}, 1, watch},
+	{"tools", Scenario{Name: Tools}, 1, watch},
+	{"fail", Scenario{Name: Errored}, 1, watch},
+	{"idle", Scenario{Name: Idle}, 1, watch},
+	{"handoff", Scenario{Name: Handoff}, 2, watch},
+	{"accept", asking(), 2, answers(func(l *link, q message) {
+		l.st.pause(settle) // time for a producer that does not wait
+		l.reply(q, "accept", nil)
+	})},
+	{"reject", asking(), 2, answers(func(l *link, q message) { l.reply(q, "reject", nil) })},
+	{"silence", asking(), 2, func(st *stage) {
+		l := st.subscribe(usual())
+		st.start()
+		q, ok := st.await(l, slow, confirm, completed, errored, cancelled)
+		limit := slow
+		if ok && q.typ() == confirm {
+			limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slow
+		}
+		st.end(l, limit)
+	}},
+	{"twice", asking(), 2, answers(func(l *link, q message) {
+		l.reply(q, "accept", nil)
+		l.reply(q, "accept", nil)
+		l.st.await(l, patience, completed, errored, cancelled)
+		l.reply(q, "accept", nil)
+	})},
+	{"changed-mind", asking(), 2, answers(func(l *link, q message) {
+		l.reply(q, "reject", nil)
+		l.reply(q, "accept", nil)
+	})},
+	{"foreign-token", asking(), 2, doubtful(func(l *link, q message) {
+		l.reply(q, "accept", object{"reply_token": "rpl_" + strings.Repeat("0", 32)})
+	})},
+	{"foreign-subscription", asking(), 2, doubtful(func(l *link, q message) {
+		l.reply(q, "accept", object{"subscription_id": "sub_" + strings.Repeat("0", 32)})
+	})},
+	{"late-stamp", asking(), 2, doubtful(func(l *link, q message) {
+		l.reply(q, "accept", object{"timestamp": aaep.FormatTimestamp(time.Now().Add(25 * time.Hour))})
+	})},
+	{"broken-reply", asking(), 2, doubtful(func(l *link, q message) {
+		l.reply(q, "yes", nil)
+		l.reply(q, "accept", object{"decision": []string{"accept"}})
+		l.reply(q, "accept", object{"timestamp": nil})
+		l.sendRaw(fmt.Appendf(nil, `{"type":"confirmation.reply","reply_token":%q,"decision":"reject","decision":"accept","subscription_id":%q,"timestamp":%q}`,
+			q.str("reply_token"), l.id, aaep.FormatTimestamp(time.Now())))
+	})},
+	{"modified", asking(), 2, answers(func(l *link, q message) {
+		l.reply(q, "accept", object{"modified_action": object{"amount": "changed"}})
+		if again, ok := l.second(q); ok {
+			l.reply(again, "reject", nil)
+		}
+	})},
+	{"cannot-reply", asking(), 2, func(st *stage) {
+		l := st.subscribe(with(usual(), object{"supports_confirmation_reply": false, "supports_clarification_reply": nil}))
+		st.start()
+		st.end(l, slow)
+	}},
+	{"cannot-answer", clarifying(), 2, func(st *stage) {
+		l := st.subscribe(with(usual(), object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
+		st.start()
+		st.end(l, slow)
+	}},
+	{"two", asking(), 2, func(st *stage) {
+		l, other := st.subscribe(usual()), st.subscribe(usual())
+		st.start()
+		if q, ok := st.await(l, slow, confirm); ok {
+			st.await(other, patience, confirm)
+			l.reply(q, "reject", nil)
+			st.pause(settle / 4) // on two links there is no order but time
+			other.reply(q, "accept", nil)
+		}
+		st.end(l, slow)
+	}},
+	{"left", asking(), 3, func(st *stage) {
+		l := st.subscribe(usual())
+		observer := st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
+		st.start()
+		if _, ok := st.await(l, slow, confirm); ok {
+			l.send(object{"type": "subscription.close", "subscription_id": l.id, "reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+		}
+		st.end(observer, slow/2)
+	}},
+	{"clarify", clarifying(), 2, func(st *stage) {
+		l := st.subscribe(usual())
+		st.start()
+		if q, ok := st.await(l, slow, clarify); ok {
+			l.respond(q, object{"not": "an answer"})
+			st.pause(settle)
+			l.respond(q, properAnswer(q))
+		}
+		st.end(l, slow)
+	}},
+	{"filtered-fail", Scenario{Name: Errored}, 3, func(st *stage) {
+		l := st.subscribe(with(usual(), object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
+		st.start()
+		st.end(l, slow)
+	}},
+	{"slow-fail", Scenario{Name: Errored}, 3, func(st *stage) {
+		whole, l := st.subscribe(usual()), st.subscribe(with(usual(), object{"max_events_per_second": 1}))
+		st.start()
+		st.await(whole, slow, errored)
+		st.end(l, slow)
+	}},
+	{"filtered-ask", asking(), 3, func(st *stage) {
+		l := st.subscribe(with(usual(), object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
+		st.start()
+		if q, ok := st.await(l, slow, confirm); ok {
+			l.reply(q, "reject", nil)
+		}
+		st.pause(4 * settle) // the end is filtered out
+	}},
+	{"rate", Scenario{Name: Stream, Sentences: many(40)}, 3, func(st *stage) {
+		l := st.subscribe(with(usual(), object{"max_events_per_second": 2}))
+		st.start()
+		st.end(l, 2*slow)
+	}},
+	{"completion", Scenario{Name: Stream, Sentences: sentences}, 3, func(st *stage) {
+		l := st.subscribe(with(usual(), object{"coalesce_boundaries": []string{"completion"}}))
+		st.start()
+		st.end(l, slow)
+	}},
+	{"filtered", Scenario{Name: Tools}, 3, func(st *stage) {
+		l := st.subscribe(with(usual(), object{"event_filters": object{"include": []string{"aaep:agent.*"}, "exclude": []string{state, "aaep:agent.tool.*"}}}))
+		st.start()
+		st.end(l, slow)
+	}},
+	{"renegotiate", Scenario{Name: Stream, Sentences: many(12)}, 3, func(st *stage) {
+		l := st.subscribe(with(usual(), object{"max_events_per_second": 5}))
+		l.send(object{"type": "subscription.renegotiate", "subscription_id": l.id,
+			"capabilities": object{"max_events_per_second": 3, "event_filters": object{"exclude": []string{output}}}})
+		if l.answered(2) {
+			st.start()
+			st.end(l, slow)
+		}
+	}},
+	{"closed", Scenario{Name: Stream, Sentences: many(12)}, 3, func(st *stage) {
+		l, other := st.subscribe(usual()), st.subscribe(usual())
+		l.send(object{"type": "subscription.close", "subscription_id": l.id, "reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+		st.pause(settle)
+		st.start()
+		st.end(other, slow)
+	}},
+	greeting("restricted", request(object{"max_events_per_second": 3, "preferred_verbosity": "terse", "languages": []string{"en-US", "en"},
+		"coalesce_boundaries": []string{"completion"}, "supported_conformance_levels": []int{1, 2}, "cognitive_load": "low", "pace_wpm": 150,
+		"event_filters": object{"include": []string{"aaep:agent.session.*", "aaep:agent.awaiting.*"}, "exclude": []string{started}}})),
+	greeting("bare", request(object{})),
+	greeting("future-version", with(request(usual()), object{"aaep_version": "99.0.0"})),
+	greeting("signed-only", request(with(usual(), object{"accept_signed_manifests_only": true}))),
+	greeting("unknown-extension", request(with(usual(), object{"zzz": object{"anything": 1}}))),
+	greeting("no-language", request(with(usual(), object{"languages": []string{"tlh"}}))),
+	greeting("bad-rate", request(with(usual(), object{"max_events_per_second": 0}))),
+	greeting("no-capabilities", with(request(nil), object{"capabilities": nil})),
+}
+
+// watch follows a session and says nothing.
+func watch(st *stage) {
+	l := st.subscribe(usual())
+	st.start()
+	st.end(l, slow)
+}
+
+// answers plays a subscriber that does something about the question.
+func answers(do func(*link, message)) func(*stage) {
+	return func(st *stage) {
+		l := st.subscribe(usual())
+		st.start()
+		q, ok := st.await(l, slow, confirm, completed, errored, cancelled)
+		if ok && q.typ() == confirm {
+			do(l, q)
+		}
+		st.end(l, slow)
+	}
+}
+
+// doubtful sends replies that must have no effect, and later a good no.
+func doubtful(do func(*link, message)) func(*stage) {
+	return answers(func(l *link, q message) {
+		do(l, q)
+		l.st.pause(2 * settle)
+		l.reply(q, "reject", nil)
+	})
+}
+
+// second waits for a question after q.
+func (l *link) second(q message) (message, bool) {
+	var got []message
+	l.st.tape.wait(l.st.ctx, patience, func(r *Recording) bool {
+		got = of(r.events(l.n), confirm)
+		return len(got) > 1 || len(of(r.events(l.n), completed, errored, cancelled)) > 0
+	})
+	if len(got) < 2 {
+		return message{}, false
+	}
+	return got[1], true
+}
+
+// greeting asks, and does no more.
+func greeting(name string, req object) play {
+	return play{name, Scenario{}, 3, func(st *stage) { st.ask(req) }}
+}
+
+// properAnswer is one that the question allows.
+func properAnswer(q message) any {
+	kinds, _ := q.m["accepted_response_kinds"].([]any)
+	for _, k := range kinds {
+		switch k {
+		case "yes_no":
+			return true
+		case "numeric":
+			return 7
+		case "multiple_choice":
+			if list, _ := q.m["choices"].([]any); len(list) > 0 {
+				if c, _ := list[0].(map[string]any); c != nil {
+					return c["value"]
+				}
+			}
+		}
+	}
+	return "An answer."
+}

@@ -1,0 +1,211 @@
+package conformance
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// Entry is one message as it was on the wire, or something that happened.
+type Entry struct {
+	At   time.Time
+	Link int  // which of the runner's subscribers, from 0
+	Sent bool // to the producer; otherwise it came from there
+	Data []byte
+	Note string // in place of Data: "the producer closed the link"
+}
+
+// Recording is all that was said in one play. What is sent is noted before it leaves, what is received when it has
+// come, so what the producer does because of a message never stands before it.
+type Recording struct {
+	Entries []Entry
+	// Scenario is what the producer was asked to do. DriverErr says why it could not be.
+	Scenario  Scenario
+	DriverErr error
+
+	began time.Time
+	old   map[string]bool // sessions of earlier plays
+	read  map[int]object  // entries that were read before, by their place; nil is no JSON object
+}
+
+const (
+	maxEntries = 20000
+	maxBytes   = 64 << 20
+)
+
+// A tape is a Recording that is still being made.
+type tape struct {
+	mu      sync.Mutex
+	rec     Recording
+	bytes   int
+	changed chan struct{} // closed at the next entry
+	full    bool
+}
+
+func newTape(s Scenario, old map[string]bool) *tape {
+	return &tape{rec: Recording{Scenario: s, old: old, began: time.Now(), read: map[int]object{}}, changed: make(chan struct{})}
+}
+
+// add keeps an entry, and reports whether there is room for more.
+func (t *tape) add(e Entry) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.full {
+		return false
+	}
+	e.At = time.Now()
+	if t.bytes += len(e.Data); len(t.rec.Entries) >= maxEntries || t.bytes > maxBytes {
+		t.full = true
+		e.Data, e.Note = nil, noteFlood
+	}
+	t.rec.Entries = append(t.rec.Entries, e)
+	close(t.changed)
+	t.changed = make(chan struct{})
+	return !t.full
+}
+
+// wait waits until something is on the tape, which is asked on the play's own goroutine, and reports whether it was before ctx is done or the time is over.
+func (t *tape) wait(ctx context.Context, limit time.Duration, is func(*Recording) bool) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		t.mu.Lock()
+		r := t.rec
+		changed, full := t.changed, t.full
+		t.mu.Unlock()
+		if is(&r) {
+			return true
+		}
+		if full {
+			return false
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// message is an entry that could be read as a JSON object. Judges read it themselves: what the core would refuse,
+// or repair, must still be seen.
+type message struct {
+	Entry
+	n int // its place in the recording
+	m map[string]any
+}
+
+func (m message) str(name string) string { s, _ := m.m[name].(string); return s }
+func (m message) is(name string) bool    { b, _ := m.m[name].(bool); return b }
+func (m message) typ() string            { return m.str("type") }
+
+func (m message) num(name string) float64 {
+	if f, ok := m.m[name].(float64); ok {
+		return f
+	}
+	return -1
+}
+
+func (m message) obj(name string) map[string]any { o, _ := m.m[name].(map[string]any); return o }
+
+// critical goes by the type too: a producer must not get rid of a duty by leaving out the urgency.
+func (m message) critical() bool {
+	switch m.typ() {
+	case errored, confirm, clarify, handoff:
+		return true
+	}
+	return m.str("urgency") == "critical"
+}
+
+func (m message) terminal() bool {
+	return m.typ() == completed || m.typ() == errored || m.typ() == cancelled
+}
+
+// all are the messages of a link in one direction, in order.
+func (r *Recording) all(link int, sent bool) (list []message) {
+	for i, e := range r.Entries {
+		if e.Data == nil || e.Link != link || e.Sent != sent {
+			continue
+		}
+		o, ok := r.read[i]
+		if !ok {
+			if jsonv2.Unmarshal(e.Data, &o) != nil {
+				o = nil
+			}
+			r.read[i] = o
+		}
+		if o != nil {
+			list = append(list, message{Entry: e, n: i, m: o})
+		}
+	}
+	return list
+}
+
+// events are those of sessions that began in this play.
+func (r *Recording) events(link int) (list []message) {
+	for _, m := range r.all(link, false) {
+		if id := m.str("session_id"); id != "" && !r.old[id] {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func of(list []message, types ...string) (some []message) {
+	for _, m := range list {
+		for _, t := range types {
+			if m.typ() == t {
+				some = append(some, m)
+			}
+		}
+	}
+	return some
+}
+
+// sessions are the events of each session, by its first event.
+func (r *Recording) sessions(link int) (list [][]message) {
+	at := map[string]int{}
+	for _, m := range r.events(link) {
+		id := m.str("session_id")
+		i, ok := at[id]
+		if !ok {
+			i = len(list)
+			at[id] = i
+			list = append(list, nil)
+		}
+		list[i] = append(list[i], m)
+	}
+	return list
+}
+
+// answer is the first answer to the request of a link.
+func (r *Recording) answer(link int) (message, bool) {
+	got := of(r.all(link, false), "subscription.accepted", "subscription.rejected")
+	if len(got) == 0 {
+		return message{}, false
+	}
+	return got[0], true
+}
+
+// noted returns the first note of that text on a link.
+func (r *Recording) noted(link int, note string) (Entry, bool) {
+	for _, e := range r.Entries {
+		if e.Link == link && e.Note == note {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// links is how many subscribers there were.
+func (r *Recording) links() int {
+	n := 0
+	for _, e := range r.Entries {
+		n = max(n, e.Link+1)
+	}
+	return n
+}

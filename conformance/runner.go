@@ -1,0 +1,145 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// ErrUnreachable is returned where the target was never reached.
+var ErrUnreachable = errors.New("conformance: the target cannot be reached")
+
+// maxPlay bounds one play, whatever the target does.
+const maxPlay = 12 * time.Minute
+
+// Run says what is to be proved of whom.
+type Run struct {
+	// Dialer reaches the target, several times and sometimes twice at once.
+	Dialer transports.Dialer
+	Driver Driver
+	// Level is 1, 2 or 3, and includes the lower ones (§9.1).
+	Level int
+	// Only names the cases to judge, by name or requirement. Empty is all of the level; a level is then passed or not.
+	Only []string
+	// Progress is told before each play what is played. Nil is nobody.
+	Progress func(play string, n, of int)
+	// Target and Transport are for the report.
+	Target, Transport string
+}
+
+// Producer puts the target through all plays that the cases need, one after another, and judges. It takes a few
+// minutes. An error says that there is nothing to report: ErrUnreachable, a wrong Run, or the end of ctx.
+func (run Run) Producer(ctx context.Context) (*Report, error) {
+	switch {
+	case run.Dialer == nil || run.Driver == nil:
+		return nil, errors.New("conformance: a Run needs a Dialer and a Driver")
+	case run.Level < 1 || run.Level > 3:
+		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", run.Level)
+	}
+	cases := Cases()
+	for _, name := range run.Only {
+		if !slices.ContainsFunc(cases, func(c Case) bool { return c.matches(name) }) {
+			return nil, fmt.Errorf("conformance: no case is named %q or decides it", name)
+		}
+	}
+	chosen := func(c Case) bool {
+		return c.Level <= run.Level && (len(run.Only) == 0 || slices.ContainsFunc(run.Only, c.matches))
+	}
+	needed := run.needed(cases, chosen)
+	recordings := map[string]*Recording{}
+	old := map[string]bool{}
+	for i, p := range needed {
+		if run.Progress != nil {
+			run.Progress(p.name, i+1, len(needed))
+		}
+		rec := run.play(ctx, p, maps.Clone(old))
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if i == 0 && len(rec.all(0, false)) == 0 {
+			_, missed := rec.noted(0, noteNoDial)
+			_, unsent := rec.noted(0, noteNoSend) // some links are made with the first message
+			if missed || unsent {
+				return nil, ErrUnreachable
+			}
+		}
+		for l := range rec.links() {
+			for _, m := range rec.all(l, false) {
+				old[m.str("session_id")] = true
+			}
+		}
+		recordings[p.name] = rec
+	}
+	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Date: time.Now().UTC(), Level: run.Level,
+		Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
+	for _, c := range cases {
+		if !chosen(c) {
+			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
+			continue
+		}
+		report.add(judgeCase(c, recordings))
+	}
+	return report, nil
+}
+
+// needed are the plays that the chosen cases are judged by.
+func (run Run) needed(cases []Case, chosen func(Case) bool) (list []play) {
+	for _, p := range plays {
+		if p.level <= run.Level && slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (run Run) play(ctx context.Context, p play, old map[string]bool) *Recording {
+	ctx, stop := context.WithTimeout(ctx, maxPlay)
+	st := &stage{ctx: ctx, dialer: run.Dialer, driver: run.Driver, tape: newTape(p.scenario, old), stop: stop, play: p}
+	p.run(st)
+	rec := st.over()
+	return &rec
+}
+
+// judgeCase lets a case judge each of its recordings: one that fails decides, one that could not be judged counts
+// only where none could.
+func judgeCase(c Case, recordings map[string]*Recording) Result {
+	result := Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}
+	for _, name := range c.plays {
+		r := recordings[name]
+		if r == nil {
+			continue
+		}
+		f := c.judge(r)
+		if r.DriverErr != nil && f.verdict != Fail {
+			f = unseen("the scenario " + r.Scenario.Name + " could not be started: " + aaep.SafeText(r.DriverErr.Error()))
+		}
+		if _, missed := r.noted(0, noteNoDial); missed && f.verdict != Fail {
+			f = unseen(noteNoDial)
+		}
+		if a, ok := r.answer(0); ok && f.verdict == Inconclusive && a.typ() == "subscription.rejected" {
+			f = finding{Inconclusive, f.seen + ", for the request was rejected with " + quoted(a.str("reason_code")), []Entry{a.Entry}}
+		}
+		better := result.Verdict == Inconclusive && (f.verdict != Inconclusive || result.Play == "")
+		if f.verdict == Fail || better {
+			result.Play, result.Verdict, result.Seen, result.Evidence = name, f.verdict, f.seen, evidenceOf(r, f.evidence)
+		}
+		if f.verdict == Fail {
+			break
+		}
+	}
+	if c.Strength == Should {
+		switch result.Verdict {
+		case Fail:
+			result.Verdict = Deviation
+		case Inconclusive:
+			result.Verdict = Skipped
+		}
+	}
+	return result
+}

@@ -1,0 +1,98 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// capabilities are what the request on a link asked for.
+func capabilities(r *Recording, link int) object {
+	for _, m := range of(r.all(link, true), "subscription.request") {
+		return m.obj("capabilities")
+	}
+	return nil
+}
+
+// honored are the terms that were answered first.
+func honored(r *Recording, link int) object {
+	a, _ := r.answer(link)
+	return a.obj("honored_capabilities")
+}
+
+func honoredList(r *Recording, link int, name string) (list []string) {
+	return texts(honored(r, link)[name])
+}
+
+func texts(v any) (list []string) {
+	all, _ := v.([]any)
+	for _, t := range all {
+		list = append(list, fmt.Sprint(t))
+	}
+	return list
+}
+
+// defaults hold where a request is silent (§5.3.1).
+var defaults = object{
+	"languages":                    []any{"en-US"},
+	"supports_confirmation_reply":  false,
+	"supports_clarification_reply": false,
+	"coalesce_boundaries":          []any{"sentence", "completion"},
+	"supported_conformance_levels": []any{1.0},
+	"supported_extensions":         []any{},
+}
+
+// everyType is what filters are tried on.
+var everyType = []string{started, completed, errored, cancelled, state, progress, invoked, done, output, confirm, clarify, handoff,
+	"medai:dose.given", "aaep:other"}
+
+func judgeSubset(r *Recording, a message) finding {
+	asked, got := with(defaults, capabilities(r, 0)), a.obj("honored_capabilities")
+	wrong := func(name string) finding {
+		return fail(fmt.Sprintf("%s: %v is honored where %v was asked for", name, got[name], asked[name]), append(sent(r), a.Entry)...)
+	}
+	for _, name := range []string{"languages", "coalesce_boundaries", "supported_conformance_levels", "supported_extensions"} {
+		for _, v := range texts(got[name]) {
+			if !slices.Contains(texts(asked[name]), v) {
+				return wrong(name)
+			}
+		}
+	}
+	for _, name := range []string{"supports_confirmation_reply", "supports_clarification_reply"} {
+		if got[name] == true && asked[name] != true {
+			return wrong(name)
+		}
+	}
+	if most, ok := asked["max_events_per_second"].(float64); ok {
+		if rate, ok := got["max_events_per_second"].(float64); !ok || rate > most {
+			return wrong("max_events_per_second")
+		}
+	}
+	wants, _ := asked["event_filters"].(object)
+	has, stated := got["event_filters"].(object)
+	if wants != nil && !stated {
+		return wrong("event_filters")
+	}
+	for _, t := range everyType {
+		if passes(has, t) && !passes(wants, t) {
+			return wrong("event_filters")
+		}
+	}
+	return pass("nothing more was honored than was asked for", a.Entry)
+}
+
+// passes applies filters as §5.3.1.7 says; nil is the default.
+func passes(filters object, typ string) bool {
+	match := func(name string) bool {
+		return slices.ContainsFunc(texts(filters[name]), func(p string) bool {
+			if stem, ok := strings.CutSuffix(p, "*"); ok {
+				return strings.HasPrefix(typ, stem)
+			}
+			return p == typ
+		})
+	}
+	if _, ok := filters["include"]; !ok {
+		return strings.HasPrefix(typ, "aaep:agent.") && !match("exclude")
+	}
+	return match("include") && !match("exclude")
+}
