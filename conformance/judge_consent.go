@@ -29,7 +29,7 @@ func deeds(r *Recording, link int) (list []message) {
 // questions are what a link was asked.
 func questions(r *Recording, link int) []message { return of(r.events(link), confirm) }
 
-// asked judges a recording in which there must be a question and no deed.
+// neverDone judges a recording in which there must be a question and no deed.
 func neverDone(because string) func(*Recording) finding {
 	return func(r *Recording) finding {
 		if d := deeds(r, 0); len(d) > 0 {
@@ -100,47 +100,51 @@ var consentCases = []Case{
 	{Name: "deadline", Requirements: []string{"SM-014"}, Level: 2, Strength: Must, plays: []string{"silence"},
 		Rule: "a question is open until its timeout, and settled soon after", judge: judgeDeadline},
 	{Name: "default-reject", Requirements: []string{"CONF-031", "EVT-072"}, Level: 2, Strength: Must, plays: []string{"accept"},
-		Rule: "the default of an irreversible action of high or medium risk is reject", judge: func(r *Recording) finding {
-			for _, q := range questions(r, 0) {
-				if q.str("default_decision") != "reject" {
-					return fail("the default_decision of an irreversible action is "+quoted(q.str("default_decision")), q.Entry)
-				}
-				return pass("the default is reject", q.Entry)
+		Rule: "the default of an irreversible action of high or medium risk is reject", judge: eachQuestion(func(_ *Recording, q message) finding {
+			if q.str("default_decision") != "reject" {
+				return fail("the default_decision of an irreversible action is "+quoted(q.str("default_decision")), q.Entry)
 			}
-			return unseen("the producer never asked")
-		}},
+			return pass("the default is reject", q.Entry)
+		})},
 	{Name: "waiting-told", Requirements: []string{"SM-007"}, Level: 2, Strength: Must, plays: []string{"accept"},
-		Rule: "the state is awaiting_input no later than when the question comes", judge: func(r *Recording) finding {
-			for _, q := range questions(r, 0) {
-				now := ""
-				for _, m := range of(r.events(0), state) {
-					if m.n < q.n {
-						now = m.str("to_state")
-					}
+		Rule: "the state is awaiting_input no later than when the question comes", judge: eachQuestion(func(r *Recording, q message) finding {
+			now := ""
+			for _, m := range of(r.events(0), state) {
+				if m.n < q.n {
+					now = m.str("to_state")
 				}
-				if now != "awaiting_input" {
-					return fail("the question came in the state "+quoted(now), q.Entry)
-				}
-				return pass("awaiting_input came before the question", q.Entry)
 			}
-			return unseen("the producer never asked")
-		}},
+			if now != "awaiting_input" {
+				return fail("the question came in the state "+quoted(now), q.Entry)
+			}
+			return pass("awaiting_input came before the question", q.Entry)
+		})},
 	{Name: "outcome-told", Requirements: []string{"LVL-021", "CONF-002", "SM-008"}, Level: 2, Strength: Must, plays: []string{"accept", "reject", "silence", "clarify"},
-		Rule: "after a question is settled, a state.changed leaves awaiting_input", judge: func(r *Recording) finding {
-			for _, q := range of(r.events(0), confirm, clarify) {
-				for _, m := range of(r.events(0), state) {
-					if m.n > q.n && m.str("from_state") == "awaiting_input" {
-						return pass("a state.changed said that it goes on", q.Entry, m.Entry)
-					}
+		Rule: "after a question is settled, a state.changed leaves awaiting_input", judge: eachQuestion(func(r *Recording, q message) finding {
+			for _, m := range of(r.events(0), state) {
+				if m.n > q.n && m.str("from_state") == "awaiting_input" {
+					return pass("a state.changed said that it goes on", q.Entry, m.Entry)
 				}
-				return fail("nothing said that the question was settled", q.Entry)
 			}
-			return unseen("the producer never asked")
-		}},
+			return fail("nothing said that the question was settled", q.Entry)
+		})},
 	{Name: "not-asked-if-mute", Requirements: []string{"HS-020"}, Level: 2, Strength: Must, plays: []string{"cannot-reply"},
 		Rule: "who cannot reply is not asked, and the default applies at once", judge: judgeMute(confirm)},
 	{Name: "not-questioned-if-mute", Requirements: []string{"HS-021"}, Level: 2, Strength: Must, plays: []string{"cannot-answer"},
 		Rule: "who cannot answer gets no awaiting.clarification, and the session goes on", judge: judgeMute(clarify)},
+}
+
+// eachQuestion fails with the first question, of either kind, that something is wrong with.
+func eachQuestion(judge func(*Recording, message) finding) func(*Recording) finding {
+	return func(r *Recording) finding {
+		last := unseen("the producer never asked")
+		for _, q := range of(r.events(0), confirm, clarify) {
+			if last = judge(r, q); last.verdict == Fail {
+				break
+			}
+		}
+		return last
+	}
 }
 
 func judgeDeadline(r *Recording) finding {
