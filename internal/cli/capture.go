@@ -49,6 +49,7 @@ from somebody else, or for its own deadline. A recording can be read by validate
 	cmd.Flags().BoolVar(&once, "once", false, "end with the first session that ends")
 	cmd.Flags().BoolVar(&questions, "questions", false, "record questions too: the agent then counts on this listener to answer")
 	reach = reachingFlags(cmd)
+	reach.trustFlags(cmd)
 	return cmd
 }
 

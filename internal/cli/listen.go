@@ -102,6 +102,7 @@ keep what is between them together. No shell reads it.`,
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
 	ask = askingFlags(cmd)
 	reach = reachingFlags(cmd)
+	reach.trustFlags(cmd)
 	return cmd
 }
 

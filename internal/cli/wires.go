@@ -33,9 +33,14 @@ func reachingFlags(cmd *cobra.Command) *reaching {
 	f.StringVar(&r.ca, "ca", "", "trust agents with certificates of the CAs in this PEM `FILE`, and no others")
 	f.StringVar(&r.cert, "cert", "", "show the certificate in this PEM `FILE`")
 	f.StringVar(&r.key, "key", "", "its key, a PEM `FILE`")
+	return r
+}
+
+// trustFlags are for those who follow an agent only if it proves who it is.
+func (r *reaching) trustFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringSliceVar(&r.keys, "trust", nil, "follow only an agent that proves who it is with one of the keys in these `FILES`")
 	f.StringVar(&r.firstUse, "trust-first-use", "", "follow only an agent that has the key it had the first time, kept in this `FILE`")
-	return r
 }
 
 // ofChild refuses what means nothing for an agent that listen starts itself.
