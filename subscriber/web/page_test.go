@@ -215,10 +215,10 @@ func TestHostile(t *testing.T) {
 	p.until(connected)
 	var got map[string]any
 	check(t, json.Unmarshal(eval[json.RawMessage](p, `import("./text.js").then(({ safe, sentences, clip }) => ({
-		safe: safe("<b>\u202Egnp\u0007 \u2067x \u{E0041}\u{1F3F4}\u{E0067}\u{E0062}\u{E007F}"), paired: safe("\u2067x\u2069"),
+		safe: safe("<b>\u202Egnp\u0007 \u2067x \u{E0041}\u{1F3F4}\u{E0067}\u{E0062}\u{E007F}\u0008"), paired: safe("\u2067x\u2069"),
 		long: sentences("x".repeat(1 << 20), "en", true).found.every((s) => s.length <= 2000),
 		cut: sentences("Mr. X is here. He st", "en", false), clip: clip("a\u{1F600}b", 2, (n) => "+" + n) }))`), &got))
-	if want := "<b><U+202E>gnp<U+0007> <U+2067>x <U+E0041>\U0001F3F4\U000E0067\U000E0062\U000E007F"; got["safe"] != want || got["paired"] != "\u2067x\u2069" || got["long"] != true || got["clip"] != "a+3" {
+	if want := "<b><U+202E>gnp<U+0007> <U+2067>x <U+E0041>\U0001F3F4\U000E0067\U000E0062\U000E007F<U+0008>"; got["safe"] != want || got["paired"] != "\u2067x\u2069" || got["long"] != true || got["clip"] != "a+3" {
 		t.Errorf("text.js: %v, want %q", got, want)
 	}
 	s := st.session(t, `<img src=x onerror="document.title='hacked'"><script>1</script>`)
