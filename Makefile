@@ -19,12 +19,18 @@ STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
 MODULES := transports/grpc producer/telemetry
 
+# Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
+REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
+
 .PHONY: test lint bench fuzz races kills faults timing jose eval wine cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
 	@set -e; for module in $(MODULES); do (set -x; cd $$module; CGO_ENABLED=1 go test -race -shuffle=on ./...); done
-	@if npm view jose version >/dev/null 2>&1; then export AAEP_JOSE=1; fi; set -x; CGO_ENABLED=1 go test -race -shuffle=on ./...
+	CGO_ENABLED=1 go test -race -shuffle=on -p 1 $(REAL_TESTS)
+	@if npm view jose version >/dev/null 2>&1; then export AAEP_JOSE=1; fi; \
+	others=$$(go list ./... | grep -v $(REAL_TESTS:./%=-e aaep/%$$)) || exit 1; \
+	set -x; CGO_ENABLED=1 go test -race -shuffle=on $$others
 
 lint:
 	@unformatted=$$(gofmt -l .) || exit 1; \
