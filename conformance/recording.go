@@ -182,10 +182,14 @@ func (r *Recording) sessions(link int) (list [][]message) {
 	return list
 }
 
-// answer is the first answer to the request of a link.
+// answer is the first answer to the request of a link. What a producer says when the runner has waited in vain and
+// closes the link is no answer.
 func (r *Recording) answer(link int) (message, bool) {
 	got := of(r.all(link, false), "subscription.accepted", "subscription.rejected")
 	if len(got) == 0 {
+		return message{}, false
+	}
+	if asked := r.all(link, true); len(asked) > 0 && got[0].At.Sub(asked[0].At) >= patience {
 		return message{}, false
 	}
 	return got[0], true
