@@ -49,7 +49,7 @@ func newDesk(trail *trail, asleep func() time.Duration) *desk {
 func (d *desk) run() {
 	var book ledger.Ledger
 	waiting := map[aaep.ReplyToken]waiter{}
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(never)
 	defer timer.Stop()
 	defer close(d.done)
 	for {

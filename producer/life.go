@@ -1,11 +1,16 @@
 package producer
 
 import (
+	"math"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 )
+
+// never is what a timer is made with that is set later. With 0 it would fire on the goroutine that makes it; in a
+// synctest bubble two that do so at once bring down the race detector (golang/go#78156).
+const never time.Duration = math.MaxInt64
 
 // A life ends a subscription that asked for it: after so long without an event, or so long after it began.
 type life struct {
@@ -16,8 +21,7 @@ type life struct {
 }
 
 func newLife(t handshake.Terms) *life {
-	l := &life{idle: time.NewTimer(0), end: time.NewTimer(0), began: time.Now()}
-	l.stop()
+	l := &life{idle: time.NewTimer(never), end: time.NewTimer(never), began: time.Now()}
 	l.set(t)
 	return l
 }

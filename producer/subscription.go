@@ -181,7 +181,7 @@ func (sub *subscription) run() *aaep.Rejection {
 		sub.attach(stream, true)
 		away.Stop()
 	}
-	wake := time.NewTimer(0)
+	wake := time.NewTimer(never)
 	defer wake.Stop()
 	life := newLife(sub.terms)
 	defer life.stop()

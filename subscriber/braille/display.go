@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"slices"
@@ -222,7 +223,7 @@ func (d *Display) run() {
 }
 
 func (d *Display) serve() error {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(math.MaxInt64) // set when something is due
 	defer timer.Stop()
 	for {
 		select {

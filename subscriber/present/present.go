@@ -11,6 +11,7 @@ package present
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -136,7 +137,7 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 	over := make(chan ended, 1)
 	cancel := context.CancelFunc(func() {})
 	busy := false
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(math.MaxInt64) // set below
 	defer timer.Stop()
 	finish := func(e ended) error {
 		busy = false
