@@ -72,15 +72,9 @@ func (s *stranger) listen() {
 
 // every does something again and again.
 func (s *stranger) every(d time.Duration, f func(i int)) {
-	tick := time.NewTicker(d)
-	defer tick.Stop()
-	for i := 0; ; i++ {
+	for i := 0; s.ctx.Err() == nil; i++ {
 		f(i)
-		select {
-		case <-tick.C:
-		case <-s.ctx.Done():
-			return
-		}
+		time.Sleep(d)
 	}
 }
 
