@@ -43,8 +43,8 @@ func (p *Producer) subscribe(conn transports.Conn) {
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
 		err = p.register(sub)
 	}
-	answered(err)
 	if err != nil {
+		answered(err)
 		var r *aaep.Rejection
 		if !errors.As(err, &r) {
 			return // the link is gone; there is nobody to tell
@@ -58,7 +58,9 @@ func (p *Producer) subscribe(conn transports.Conn) {
 		return
 	}
 	defer p.loops.Done()
-	if err := p.answer(sub, terms); err != nil {
+	err = p.answer(sub, terms)
+	answered(err)
+	if err != nil {
 		p.unregister(sub)
 		return
 	}

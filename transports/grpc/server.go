@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	rpc "google.golang.org/grpc"
@@ -46,9 +45,7 @@ type ServerOptions struct {
 // Its Conns implement transports.Identified.
 type Server struct {
 	o     ServerOptions
-	queue chan *duplex.Conn
-	done  chan struct{}
-	once  sync.Once
+	queue *duplex.Queue
 	slots chan struct{}
 }
 
@@ -62,7 +59,7 @@ func NewServer(o ServerOptions) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{o: o, queue: make(chan *duplex.Conn), done: make(chan struct{}), slots: make(chan struct{}, o.MaxConnections)}
+	return &Server{o: o, queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
 }
 
 // Register puts the service on a grpc.Server, before that serves. No page of a browser can reach it there, under whatever
@@ -85,25 +82,11 @@ func Options() []rpc.ServerOption {
 }
 
 // Accept returns the Conn of the next subscriber.
-func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
-	select {
-	case <-s.done:
-		return nil, transports.ErrClosed
-	default:
-	}
-	select {
-	case c := <-s.queue:
-		return c, nil
-	case <-s.done:
-		return nil, transports.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
+func (s *Server) Accept(ctx context.Context) (transports.Conn, error) { return s.queue.Accept(ctx) }
 
 // Close refuses new subscriptions. Accepted Conns live on. A second Close does nothing.
 func (s *Server) Close() error {
-	s.once.Do(func() { close(s.done) })
+	s.queue.Close()
 	return nil
 }
 
@@ -112,9 +95,6 @@ type service struct {
 	aaepv1.UnimplementedAaepServiceServer
 	s *Server
 }
-
-// acceptTimeout is how long a stream waits to be accepted.
-const acceptTimeout = 10 * time.Second
 
 var errNotLocal = status.Error(codes.Unauthenticated, "this listener has no authentication and serves loopback connections only")
 
@@ -134,20 +114,13 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 	}
 	f := &served{stream: stream, over: make(chan struct{})}
 	c := duplex.New(f, principal)
-	t := time.NewTimer(acceptTimeout)
-	defer t.Stop()
-	select {
-	case s.queue <- c: // whoever accepted it closes it
+	if s.queue.Offer(stream.Context(), c, f.over) {
 		select {
 		case <-f.over:
 			return f.status
 		case <-stream.Context().Done():
 			return status.FromContextError(stream.Context().Err()).Err()
 		}
-	case <-s.done:
-	case <-t.C:
-	case <-f.over:
-	case <-stream.Context().Done():
 	}
 	f.end(status.Error(codes.Unavailable, "nobody is there to serve this; try again later"))
 	go c.Close() // which waits for this to return

@@ -172,7 +172,7 @@ func TestNobodyAccepts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if code, text := closed(stream); code != codes.Unavailable || time.Since(begin) != acceptTimeout {
+		if code, text := closed(stream); code != codes.Unavailable || time.Since(begin) != duplex.AcceptTimeout {
 			t.Errorf("%v %s after %v", code, text, time.Since(begin))
 		}
 	})

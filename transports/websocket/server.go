@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"sync"
-	"time"
 
 	gorilla "github.com/gorilla/websocket"
 
@@ -40,9 +38,7 @@ type ServerOptions struct {
 type Server struct {
 	o     ServerOptions
 	guard httpguard.Rules
-	queue chan *duplex.Conn
-	done  chan struct{}
-	once  sync.Once
+	queue *duplex.Queue
 	slots chan struct{}
 }
 
@@ -60,35 +56,17 @@ func NewServer(o ServerOptions) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, queue: make(chan *duplex.Conn),
-		done: make(chan struct{}), slots: make(chan struct{}, o.MaxConnections)}
+	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
 }
 
 // Accept returns the Conn of the next peer.
-func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
-	select {
-	case <-s.done:
-		return nil, transports.ErrClosed
-	default:
-	}
-	select {
-	case c := <-s.queue:
-		return c, nil
-	case <-s.done:
-		return nil, transports.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
+func (s *Server) Accept(ctx context.Context) (transports.Conn, error) { return s.queue.Accept(ctx) }
 
 // Close refuses new connections. Accepted Conns live on. A second Close does nothing.
 func (s *Server) Close() error {
-	s.once.Do(func() { close(s.done) })
+	s.queue.Close()
 	return nil
 }
-
-// acceptTimeout is how long a connection waits to be accepted.
-const acceptTimeout = 10 * time.Second
 
 // ServeHTTP upgrades a request and returns when the connection has ended, which the end of the request's context ends too.
 // Every check that needs no state comes first.
@@ -142,17 +120,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	t := time.NewTimer(acceptTimeout)
-	defer t.Stop()
-	select {
-	case s.queue <- c:
+	if s.queue.Offer(r.Context(), c, f.peerGone) {
 		select {
 		case <-c.Closed(): // whoever accepted it ends it
 		case <-r.Context().Done(): // or the end of the server, where its BaseContext ends with it
 		}
-	case <-s.done:
-	case <-t.C:
-	case <-f.peerGone:
 	}
 }
 
