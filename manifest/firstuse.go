@@ -24,6 +24,9 @@ type FirstUse struct {
 	mu   sync.Mutex
 }
 
+// longestNames is how many bytes of id and name are remembered of an agent.
+const longestNames = 4096
+
 // met is an agent that was met, in the order of meeting.
 type met struct {
 	AgentID   string    `json:"agent_id"`
@@ -75,6 +78,9 @@ func (f *FirstUse) Accept(agentID, thumbprint string) error {
 // meet remembers an agent, or compares its key with the one it is known by; a key that is settled is right in any case. It
 // tells which agent that was met before this one has a name or id that looks the same.
 func (f *FirstUse) meet(m *Manifest, key string, settled bool, now time.Time) (looksLike string, err error) {
+	if len(m.AgentID)+len(m.AgentName) > longestNames {
+		return "", fmt.Errorf("%w: its id and name are too long to remember", ErrPayload)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all, err := f.read()
@@ -124,6 +130,9 @@ func (f *FirstUse) write(all []met) (err error) {
 	text, err := jsonv2.Marshal(all, jsontext.WithIndent("  "))
 	if err != nil {
 		return err
+	}
+	if len(text) >= credentials.MaxFile { // or nobody could read it any more
+		return errors.New("there is no room for another; take those that are gone out of the file")
 	}
 	next, err := os.CreateTemp(filepath.Dir(f.path), ".aaep-met-*") // with mode 0600
 	if err != nil {

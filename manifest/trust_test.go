@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -301,5 +302,37 @@ func TestFileKeys(t *testing.T) {
 	}
 	if _, err := FileKeys(nil, path+"2"); err == nil {
 		t.Error("a file that is not there")
+	}
+}
+
+// Whatever strangers call themselves, those who were met stay known.
+func TestFirstUseIsNotFilledUp(t *testing.T) {
+	first, err := OpenFirstUse(filepath.Join(t.TempDir(), "met.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	meet := func(id, name string) error {
+		_, err := first.meet(&Manifest{AgentID: id, AgentName: name}, "key", false, time.Now())
+		return err
+	}
+	if err := meet("bank", "Bank"); err != nil {
+		t.Fatal(err)
+	}
+	if err := meet("stranger", strings.Repeat("n", 1<<16)); !errors.Is(err, ErrPayload) {
+		t.Errorf("a name of 64 KiB: %v", err)
+	}
+	full := false
+	for i := 0; i < 1000 && !full; i++ {
+		err := meet(fmt.Sprint("stranger", i), strings.Repeat("n", 4000))
+		full = err != nil && strings.Contains(err.Error(), "no room")
+		if err != nil && !full {
+			t.Fatal(err)
+		}
+	}
+	if !full {
+		t.Error("a thousand long names were all kept")
+	}
+	if err := meet("bank", "Bank"); err != nil {
+		t.Error(err)
 	}
 }

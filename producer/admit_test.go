@@ -84,3 +84,20 @@ func TestAdmitIsAskedLast(t *testing.T) {
 		}
 	})
 }
+
+// It is not asked about those for whom there is no room.
+func TestAdmitIsAskedWhereThereIsRoom(t *testing.T) {
+	asked := 0
+	bubbleWith(t, producer.Config{MaxSubscriptions: 1, Admit: func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
+		asked++
+		return all, nil
+	}}, func(t *testing.T, st *stage) {
+		first := st.connectAs("alice")
+		if acc, ok := first.ask("{}").(*aaep.SubscriptionAccepted); ok {
+			first.id = acc.SubscriptionID
+		}
+		if r, ok := st.connectAs("bob").ask("{}").(*aaep.SubscriptionRejected); !ok || r.ReasonCode != aaep.RateLimit || asked != 1 {
+			t.Errorf("the second is told %+v, and Admit was asked %d times", r, asked)
+		}
+	})
+}

@@ -87,6 +87,8 @@ type listener struct {
 	asked bool
 	// served is closed when the producer has let go of it.
 	served chan struct{}
+	// streams takes those of a resumable one.
+	streams chan transports.Stream
 
 	mu   sync.Mutex
 	got  []arrival

@@ -22,7 +22,7 @@ type Observer interface {
 type Operation string
 
 const (
-	Subscribe Operation = "subscribe" // from the link's first byte to the answer
+	Subscribe Operation = "subscribe" // from the request's arrival to the answer
 	Reply     Operation = "reply"     // from a reply's arrival to its effect
 	Resume    Operation = "resume"    // of a stream that broke
 )

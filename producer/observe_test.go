@@ -36,6 +36,7 @@ func (o *instruments) Critical(d time.Duration) {
 func TestObserver(t *testing.T) {
 	o := &instruments{}
 	bubbleWith(t, producer.Config{Observer: o}, func(t *testing.T, st *stage) {
+		st.connect().conn.Close() // without a word: that is no subscription
 		st.connect().sendRaw("{")
 		synctest.Wait()
 		l, open := st.resumable(answering(everything()))

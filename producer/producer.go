@@ -102,7 +102,7 @@ type Config struct {
 	Signers func() []*manifest.Signer
 	// Observer is told what to measure. Nil is nobody.
 	Observer Observer
-	// Logger receives diagnostics. Nil discards them.
+	// Logger receives diagnostics and, where Audit is nil, the audit trail. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -295,7 +295,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	put := &pending{more: make(chan time.Duration, 1), slowest: slowest{patience: 1000, pace: usualPace}}
 	var able []*subscription
 	for _, sub := range p.live() {
-		if sub.canAnswer(q) {
+		if sub.mayBeAsked(q.Confirmation != nil) {
 			able = append(able, sub)
 			put.patience, put.least = max(put.patience, sub.patience.Load()), max(put.least, sub.least.Load())
 			if pace := sub.pace.Load(); pace > 0 {

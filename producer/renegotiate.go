@@ -65,6 +65,7 @@ func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 		c.answers += q.waiting[last].answers
 		c.quiet = c.quiet || q.waiting[last].quiet
 		c.more = append(q.waiting[last].more, c.more...)
+		c.more = c.more[max(0, len(c.more)-maxChanges):]
 		q.waiting[last] = c
 	} else {
 		q.waiting = append(q.waiting, c)
@@ -134,6 +135,10 @@ func (sub *subscription) apply(c change) *aaep.Rejection {
 		return &aaep.Rejection{Code: c.refusal.Code} // without a message: the refusal was the last word
 	}
 	was, terms := sub.terms, c.terms
+	accepted, err := sub.accepted(terms)
+	if err != nil {
+		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired} // which it was told
+	}
 	sub.p.putting.Lock() // a question that is being put sees the old terms, and is settled below, or the new ones
 	sub.setTerms(terms)
 	sub.p.putting.Unlock()
@@ -143,10 +148,6 @@ func (sub *subscription) apply(c change) *aaep.Rejection {
 	}
 	if was.ConfirmationReply && !terms.ConfirmationReply || was.ClarificationReply && !terms.ClarificationReply {
 		sub.p.desk.unable(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
-	}
-	accepted, err := sub.p.accepted(sub.id, terms)
-	if err != nil {
-		return goneBecause(err)
 	}
 	for _, token := range c.more {
 		if sub.p.moreTime(sub, token) && token == terms.MoreTime {

@@ -68,9 +68,15 @@ func (sub *subscription) situate(situation []coalesce.Entry) {
 	sub.p.join(sub, true, true, push)
 }
 
+// detach gives the stream time to come back. A stream that brought the subscription no further, and broke soon, gives
+// no new time: what waits for this subscriber would wait for ever.
 func (sub *subscription) detach(away *time.Timer) {
 	sub.setConnected(false)
-	away.Reset(max(sub.p.cfg.Grace, 0))
+	left := sub.left.Load()
+	if sub.grace.IsZero() || left > sub.came || left == sub.p.log.End() || time.Since(sub.attached) >= sub.p.cfg.Grace {
+		sub.grace, sub.came = time.Now().Add(sub.p.cfg.Grace), left
+	}
+	away.Reset(max(time.Until(sub.grace), 1))
 }
 
 func (sub *subscription) setConnected(yes bool) {

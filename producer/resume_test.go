@@ -84,7 +84,7 @@ func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last str
 	if !ok {
 		st.t.Fatalf("the answer is %+v", l.lastMessage())
 	}
-	l.id = acc.SubscriptionID
+	l.id, l.streams = acc.SubscriptionID, wire.streams
 	return l, func(last string) *eventStream {
 		s := &eventStream{last: last, done: make(chan struct{})}
 		wire.streams <- s
@@ -220,4 +220,57 @@ func TestGrace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// P7: whose streams break before they bring it any further is not waited for, however often it opens another.
+func TestUselessStreams(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		payer := st.record()
+		l, open := st.resumable(everything())
+		s, d := st.session("Paying."), &deed{}
+		open("").breaks()
+		paid := tool(s, pay, d)
+		payer.reply(payer.question(), aaep.Accept)
+		began := time.Now()
+		go func() {
+			useless := &eventStream{done: make(chan struct{})}
+			useless.breaks()
+			for {
+				select {
+				case <-time.After(9 * time.Second):
+				case <-l.served:
+					return
+				}
+				select {
+				case l.streams <- useless:
+				case <-l.served:
+					return
+				}
+			}
+		}()
+		<-paid
+		if waited := time.Since(began); d.times != 1 || waited > 20*time.Second {
+			t.Errorf("the tool ran %d times after %v", d.times, waited)
+		}
+	})
+}
+
+// Whoever opens one stream after the other is on record once for each question.
+func TestAskedOnce(t *testing.T) {
+	kept := &sink{}
+	bubbleWith(t, producer.Config{Audit: kept}, func(t *testing.T, st *stage) {
+		l, open := st.resumable(answering(everything()))
+		paid := tool(st.session("Paying."), pay, &deed{})
+		var again []*aaep.AwaitingConfirmation
+		for range 20 {
+			stream := open("evt_unknown")
+			again = of[*aaep.AwaitingConfirmation](stream.events())
+			stream.breaks()
+		}
+		l.reply(again[0], aaep.Reject)
+		<-paid
+		if got := kinds(kept.records()); got != "asked asked replied settled" {
+			t.Errorf("on record: %s", got)
+		}
+	})
 }

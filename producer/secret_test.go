@@ -37,7 +37,9 @@ func TestRefuseSecrets(t *testing.T) {
 		"question": second(s.Clarify(ctx, producer.Question{Ask: aaep.Say("Is it " + card + "?")})),
 		"confirm": second(s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay."),
 			Consequence: aaep.Say("Charges " + card)}, run)),
-		"end": s.Complete(aaep.Say("The key is " + key)),
+		"choice": second(s.Clarify(ctx, producer.Question{Ask: aaep.Say("Which card?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say(card)}, {Value: "b", Label: aaep.Say("Another")}}})),
+		"target": s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{TargetURI: "https://help.example/?key=" + key}),
+		"end":    s.Complete(aaep.Say("The key is " + key)),
 	} {
 		if !refused(err, key) || !refused(err, card) {
 			t.Errorf("%s: %v", name, err)

@@ -34,8 +34,12 @@ func (p *Producer) subscribe(conn transports.Conn) {
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()
 	}
+	data, err := p.firstMessage(conn)
+	if err != nil {
+		return // the link is gone; there is nobody to tell
+	}
 	answered := p.cfg.Observer.Began(Subscribe)
-	terms, err := p.greet(sub)
+	terms, err := p.greet(sub, data)
 	if err == nil {
 		sub.setTerms(terms)
 		sub.changes = changes{ahead: terms, pace: coalesce.NewBudget(changesPerSecond)}
@@ -47,7 +51,7 @@ func (p *Producer) subscribe(conn transports.Conn) {
 		answered(err)
 		var r *aaep.Rejection
 		if !errors.As(err, &r) {
-			return // the link is gone; there is nobody to tell
+			return
 		}
 		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.principal, "reason", r.Code, "error", r)
 		if p.waiting.Err() != nil {
@@ -58,7 +62,10 @@ func (p *Producer) subscribe(conn transports.Conn) {
 		return
 	}
 	defer p.loops.Done()
-	err = p.answer(sub, terms)
+	accepted, err := sub.accepted(terms)
+	if err == nil {
+		err = sub.tell(accepted)
+	}
 	answered(err)
 	if err != nil {
 		p.unregister(sub)
@@ -80,12 +87,8 @@ func (p *Producer) subscribe(conn transports.Conn) {
 	}
 }
 
-// greet reads the request and negotiates. An error that is no *aaep.Rejection means that the link is gone.
-func (p *Producer) greet(sub *subscription) (handshake.Terms, error) {
-	data, err := p.firstMessage(sub.conn)
-	if err != nil {
-		return handshake.Terms{}, err
-	}
+// greet reads the request and negotiates. The error is an *aaep.Rejection.
+func (p *Producer) greet(sub *subscription, data []byte) (handshake.Terms, error) {
 	if p.isClosed() { // register looks again
 		return handshake.Terms{}, tooLate()
 	}
@@ -106,6 +109,11 @@ func (p *Producer) greet(sub *subscription) (handshake.Terms, error) {
 	terms, err := handshake.Negotiate(req, sub.offer)
 	if err == nil {
 		err = tooMuch(req.Capabilities)
+	}
+	if err == nil { // register looks again
+		p.mu.Lock()
+		err = p.hasRoom(sub.principal)
+		p.mu.Unlock()
 	}
 	if err == nil {
 		sub.rights, err = p.admit(sub.principal, req)
@@ -173,21 +181,11 @@ func tooLate() error {
 	return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "The agent is shutting down."}
 }
 
-// answer accepts the subscription, or refuses it if that cannot be signed as it has to be.
-func (p *Producer) answer(sub *subscription, t handshake.Terms) error {
-	accepted, err := p.accepted(sub.id, t)
-	if err == nil {
-		return sub.tell(accepted)
-	}
-	p.cfg.Logger.Error("the manifest cannot be signed", "error", err)
-	sub.tell(rejected(&aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: "The manifest cannot be signed at the moment."}))
-	return err
-}
-
-// accepted is the answer to those who may listen on terms. It brings the signed manifest where there is one; the error says
-// that there is none, and that the terms demand it.
-func (p *Producer) accepted(id string, t handshake.Terms) (*aaep.SubscriptionAccepted, error) {
-	m := &aaep.SubscriptionAccepted{SubscriptionID: id, AAEPVersion: aaep.Version, Producer: p.cfg.Agent, ManifestURI: p.cfg.Agent.ManifestURI,
+// accepted is the answer to a subscription that may listen on terms. It brings the signed manifest where there is one; the
+// error says that there is none, and that the terms demand it, which the subscriber has then been told.
+func (sub *subscription) accepted(t handshake.Terms) (*aaep.SubscriptionAccepted, error) {
+	p := sub.p
+	m := &aaep.SubscriptionAccepted{SubscriptionID: sub.id, AAEPVersion: aaep.Version, Producer: p.cfg.Agent, ManifestURI: p.cfg.Agent.ManifestURI,
 		HonoredCapabilities: t.Capabilities(), NegotiationNotes: t.Note()}
 	signed, err := p.SignedManifest()
 	if err == nil && signed == "" {
@@ -196,6 +194,8 @@ func (p *Producer) accepted(id string, t handshake.Terms) (*aaep.SubscriptionAcc
 	if err == nil {
 		m.SignedManifest = signed
 	} else if t.SignedOnly {
+		p.cfg.Logger.Error("the manifest cannot be signed", "error", err)
+		sub.tell(rejected(&aaep.Rejection{Code: aaep.ManifestSignatureRequired, Message: "The manifest cannot be signed at the moment."}))
 		return nil, err
 	}
 	return m, nil
@@ -262,18 +262,22 @@ func (p *Producer) join(sub *subscription, confirmations, clarifications bool, p
 	p.mu.Lock()
 	open := maps.Clone(p.asked)
 	p.mu.Unlock()
+	maps.DeleteFunc(sub.onRecord, func(token aaep.ReplyToken, _ bool) bool { return open[token] == nil })
 	for token, put := range open {
-		wanted := clarifications
-		if put.Event.Type() == aaep.TypeAwaitingConfirmation {
-			wanted = confirmations
-		}
-		if !wanted || !mayAnswer(sub, put.Event) {
+		isConfirmation := put.Event.Type() == aaep.TypeAwaitingConfirmation
+		if isConfirmation && !confirmations || !isConfirmation && !clarifications || !sub.mayBeAsked(isConfirmation) {
 			continue
 		}
-		again := audit.Record{Kind: audit.Asked, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
-			Recipients: []audit.Subscription{sub.who(put.Event)}}
-		if p.desk.trail.record(again) != nil {
-			continue
+		if !sub.onRecord[token] { // once, however often it comes back
+			again := audit.Record{Kind: audit.Asked, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
+				Recipients: []audit.Subscription{sub.who(put.Event)}}
+			if p.desk.trail.record(again) != nil {
+				continue
+			}
+			if sub.onRecord == nil {
+				sub.onRecord = map[aaep.ReplyToken]bool{}
+			}
+			sub.onRecord[token] = true
 		}
 		p.desk.join(token, sub.id) // without p.mu: the desk may be waiting for what it records
 		p.mu.Lock()
@@ -299,13 +303,6 @@ func (p *Producer) stale(ev *aaep.Event) bool {
 	defer p.mu.Unlock()
 	_, open := p.asked[token]
 	return !open
-}
-
-func mayAnswer(sub *subscription, ev *aaep.Event) bool {
-	if ev.Type() == aaep.TypeAwaitingConfirmation {
-		return sub.confirms.Load()
-	}
-	return sub.clarifies.Load()
 }
 
 // situation makes one state.changed for each session that is under way, for somebody who did not see how

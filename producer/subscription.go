@@ -10,7 +10,6 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
-	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -51,15 +50,19 @@ type subscription struct {
 	left                atomic.Uint64 // every event that is not output, up to here, has left
 	watched             atomic.Bool   // somebody waits for left to grow
 
+	onRecord map[aaep.ReplyToken]bool // the open questions that the trail says it was asked; used by join alone
+	grace    time.Time                // when its stream has to be back; see detach
+	came     uint64                   // how far it had come when that was set
+
 	mu        sync.Mutex
 	honored   aaep.Capabilities
 	stats     coalesce.Stats
 	connected bool
 }
 
-// canAnswer reports whether the question may be put to this subscription.
-func (sub *subscription) canAnswer(q *ledger.Question) bool {
-	if q.Confirmation != nil {
+// mayBeAsked reports whether a question may be put to this subscription.
+func (sub *subscription) mayBeAsked(isConfirmation bool) bool {
+	if isConfirmation {
 		return sub.confirms.Load()
 	}
 	return sub.clarifies.Load()
@@ -217,8 +220,9 @@ func (sub *subscription) run() *aaep.Rejection {
 					}
 					stream = nil
 					sub.detach(away)
+				} else {
+					life.sent()
 				}
-				life.sent()
 				if quit := sub.poll(life); quit != nil {
 					return quit
 				}

@@ -60,16 +60,16 @@ func CheckToken(token string) error {
 // of authenticator, and a bad one is not tried with the next.
 func Signed(token string) bool { return strings.Count(token, ".") == 2 }
 
-// MaxPrincipal is the longest name of a principal, in bytes.
-const MaxPrincipal = 512
+// maxPrincipal is the longest name of a principal, in bytes.
+const maxPrincipal = 512
 
 // CheckPrincipal refuses names that are not fit to be logged, shown and compared. Its error does not repeat the name.
 func CheckPrincipal(name string) error {
 	switch {
 	case name == "":
 		return errors.New("auth: the principal's name is empty")
-	case len(name) > MaxPrincipal:
-		return fmt.Errorf("auth: the principal's name has more than %d bytes", MaxPrincipal)
+	case len(name) > maxPrincipal:
+		return fmt.Errorf("auth: the principal's name has more than %d bytes", maxPrincipal)
 	case aaep.SafeText(name) != name, strings.ContainsFunc(name, unseen):
 		return errors.New("auth: the principal's name has a space or a character that cannot be seen")
 	}

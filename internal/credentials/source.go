@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// maxFile bounds a file of credentials, in bytes.
-const maxFile = 1 << 20
+// MaxFile bounds a file of credentials, in bytes.
+const MaxFile = 1 << 20
 
 // Source is a value made of files, made anew when one of them changes. A change that makes no good value leaves the one
 // before in force and is logged once. A Source may be used by many goroutines at once.
@@ -132,8 +132,8 @@ func readFile(path string, private bool) ([]byte, error) {
 	if mode := info.Mode().Perm(); private && mode&0o077 != 0 {
 		return nil, fmt.Errorf("%s holds secrets and others than its owner may open it, its mode is %04o: run chmod 600 on it", path, mode)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(b) > maxFile {
+	b, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err == nil && len(b) > MaxFile {
 		err = errors.New(path + " is larger than 1 MiB")
 	}
 	return b, err

@@ -163,7 +163,7 @@ func TestReadPrivate(t *testing.T) {
 	if _, err := ReadFile(path); err != nil {
 		t.Errorf("a file that is no secret: %v", err)
 	}
-	write(t, path, strings.Repeat("a", maxFile+1), 0o600)
+	write(t, path, strings.Repeat("a", MaxFile+1), 0o600)
 	if _, err := ReadPrivate(path); err == nil || !strings.Contains(err.Error(), "1 MiB") {
 		t.Errorf("a large file: %v", err)
 	}

@@ -77,6 +77,9 @@ func clear(path string) error {
 // Addr returns the path.
 func (l *Listener) Addr() string { return l.ln.Addr().String() }
 
+// shortage is how long Accept waits for what the system has too little of.
+const shortage = 100 * time.Millisecond
+
 // Accept returns the Conn of the next peer, who is the user that we are; others are turned away.
 func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { l.ln.SetDeadline(time.Now()) })
@@ -95,6 +98,13 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 			return nil, ctx.Err()
 		case errors.Is(err, net.ErrClosed):
 			return nil, transports.ErrClosed
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
+			l.logger.Error("ipc: a peer has to wait", "error", err)
+			select {
+			case <-time.After(shortage):
+			case <-ctx.Done():
+			}
+			continue
 		case err != nil:
 			return nil, fmt.Errorf("ipc: %w", err)
 		}

@@ -9,11 +9,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -208,4 +211,43 @@ func TestPath(t *testing.T) {
 	if path, err := Path("planner"); err != nil || strings.HasPrefix(path, "relative") {
 		t.Errorf("with a bad XDG_RUNTIME_DIR: %s, %v", path, err)
 	}
+}
+
+// A process that has no file to spare for a peer lets it wait, and goes on listening.
+func TestFilesRunOut(t *testing.T) {
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	l := start(t)
+	said := make(logLines, 100)
+	l.logger = slog.New(slog.NewTextHandler(said, nil))
+	peer := raw(t, l)
+	low := was
+	low.Cur = 3
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low); err != nil {
+		t.Fatal(err)
+	}
+	restore := sync.OnceFunc(func() { syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was) })
+	defer restore()
+	go func() {
+		<-said
+		restore()
+	}()
+	c := accept(t, l)
+	io.WriteString(peer, "{}\n")
+	if got, err := c.Receive(t.Context()); err != nil || string(got) != "{}" {
+		t.Errorf("Receive = %q, %v", got, err)
+	}
+}
+
+// logLines are those of a log, as many as somebody reads.
+type logLines chan string
+
+func (l logLines) Write(p []byte) (int, error) {
+	select {
+	case l <- string(p):
+	default:
+	}
+	return len(p), nil
 }
