@@ -7,14 +7,16 @@ import (
 )
 
 const (
-	fetchPace  = 10 * time.Second // least time between two fetches, whatever strangers ask for
-	fetchAfter = 5 * time.Minute  // what was withdrawn is good for so long
+	FetchPace  = 10 * time.Second // least time between two fetches, whatever strangers ask for
+	FetchAfter = 5 * time.Minute  // what was withdrawn is good for so long
 )
 
 // Fetched is a value that somebody else publishes, such as a set of keys. It is fetched when it is first asked for, when
 // it has not what is looked for, at most every ten seconds, and when it is five minutes old. While fetching fails, what
 // was there before stays in force. A Fetched may be used by many goroutines at once.
 type Fetched[T any] struct {
+	Now func() time.Time // the clock, of which nil is the usual one
+
 	fetch    func(context.Context) (T, error)
 	fetching chan struct{} // held by who fetches
 
@@ -36,7 +38,7 @@ func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (T, error) {
 	value, read, _ := f.current()
 	known := !read.IsZero() && suits(value)
 	switch {
-	case known && time.Since(read) <= fetchAfter:
+	case known && f.now().Sub(read) <= FetchAfter:
 		return value, nil
 	case known: // one goroutine looks whether it is still so, the others need not wait
 		select {
@@ -60,6 +62,13 @@ func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (T, error) {
 	return value, err
 }
 
+func (f *Fetched[T]) now() time.Time {
+	if f.Now != nil {
+		return f.Now()
+	}
+	return time.Now()
+}
+
 func (f *Fetched[T]) current() (T, time.Time, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,8 +79,8 @@ func (f *Fetched[T]) current() (T, time.Time, error) {
 func (f *Fetched[T]) due(seen time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := time.Now()
-	if !f.read.Equal(seen) || !f.tried.IsZero() && now.Sub(f.tried) < fetchPace {
+	now := f.now()
+	if !f.read.Equal(seen) || !f.tried.IsZero() && now.Sub(f.tried) < FetchPace {
 		return false
 	}
 	f.tried = now
@@ -87,7 +96,7 @@ func (f *Fetched[T]) refresh(ctx context.Context) {
 		if f.read.IsZero() {
 			f.tried = time.Time{} // nobody has asked for anything that was not there
 		}
-		f.value, f.read, f.failed = value, time.Now(), nil
+		f.value, f.read, f.failed = value, f.now(), nil
 	case f.read.IsZero():
 		f.failed = err
 	}

@@ -31,13 +31,13 @@ func TestFetched(t *testing.T) {
 			}
 		}
 		broken = nil
-		time.Sleep(fetchPace)
+		time.Sleep(FetchPace)
 		get(1, 2, is(1))
 		get(1, 2, is(1))
 		published = 2
 		get(2, 3, is(2)) // it has changed
 		get(2, 3, is(9)) // too soon
-		time.Sleep(fetchPace - time.Nanosecond)
+		time.Sleep(FetchPace - time.Nanosecond)
 		get(2, 3, is(9))
 		time.Sleep(time.Nanosecond)
 		get(2, 4, is(9))
@@ -48,7 +48,7 @@ func TestFetched(t *testing.T) {
 		time.Sleep(time.Hour)
 		get(2, 6, is(2))
 		broken, published = nil, 3
-		time.Sleep(fetchPace)
+		time.Sleep(FetchPace)
 		get(3, 7, is(2))
 	})
 }
@@ -90,7 +90,7 @@ func TestFetchedTogether(t *testing.T) {
 			t.Errorf("fetched %d times", fetched)
 		}
 		// What is old is looked at again by one, and the others get it as it is.
-		time.Sleep(fetchAfter + 1)
+		time.Sleep(FetchAfter + 1)
 		begin := time.Now()
 		all.Go(func() { f.Get(t.Context(), any) })
 		synctest.Wait()

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
 	"github.com/go-json-experiment/json"
@@ -18,23 +16,11 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-const (
-	fetchPace  = 10 * time.Second // least time between two fetches, whoever brings tokens nobody signed
-	fetchAfter = 5 * time.Minute  // a key that the issuer has withdrawn is good for so long
-)
-
 // keys is the issuer's public keys, for the library to verify signatures with. Its own set would never ask for withdrawn
-// keys again, and would ask for unknown ones as often as strangers like.
+// keys again, and would ask for unknown ones as often as strangers like. One of the two is set.
 type keys struct {
-	file     *credentials.Source[[]key] // or:
-	fetch    func(context.Context) ([]byte, error)
-	now      func() time.Time
-	fetching chan struct{} // held by who fetches
-
-	mu    sync.Mutex // never held while waiting
-	set   []key
-	read  time.Time // when set was fetched
-	tried time.Time // when that was last tried, the first time apart
+	file   *credentials.Source[[]key]
+	remote *credentials.Fetched[[]key]
 }
 
 type key struct {
@@ -68,63 +54,11 @@ func (k *keys) find(ctx context.Context, id, alg string) (any, error) {
 	if k.file != nil {
 		return pick(k.file.Get(), id, alg)
 	}
-	set, old := k.current()
-	public, err := pick(set, id, alg)
-	if err == nil && !old {
-		return public, nil
+	set, err := k.remote.Get(ctx, func(set []key) bool { _, err := pick(set, id, alg); return err == nil })
+	if err != nil {
+		return nil, err
 	}
-	if err == nil { // one goroutine sees whether the key is still there, the others need not wait
-		select {
-		case k.fetching <- struct{}{}:
-		default:
-			return public, nil
-		}
-	} else {
-		select {
-		case k.fetching <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	defer func() { <-k.fetching }()
-	if k.due() {
-		// What was known before stays in force. Whoever hangs up meanwhile must not spoil it for the others.
-		_ = k.refresh(context.WithoutCancel(ctx))
-	}
-	set, _ = k.current()
 	return pick(set, id, alg)
-}
-
-func (k *keys) current() (set []key, old bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.set, k.now().Sub(k.read) > fetchAfter
-}
-
-// due reports whether the keys may be fetched again, and counts that as tried.
-func (k *keys) due() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if now := k.now(); now.Sub(k.tried) >= fetchPace {
-		k.tried = now
-		return true
-	}
-	return false
-}
-
-func (k *keys) refresh(ctx context.Context) error {
-	b, err := k.fetch(ctx)
-	if err != nil {
-		return err
-	}
-	set, err := parseKeys(b)
-	if err != nil {
-		return err
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.set, k.read = set, k.now()
-	return nil
 }
 
 // pick returns the key of that id, or the only one that fits where the token names none.

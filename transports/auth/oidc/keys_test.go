@@ -15,6 +15,8 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
+
+	"github.com/aaep-go/aaep/internal/credentials"
 )
 
 // Keys come and go at the issuer while the listener runs, and it is not asked more often than it should be. T-STORM
@@ -39,15 +41,15 @@ func TestKeyRotation(t *testing.T) {
 	for range 5 {
 		expect("a key nobody knows, at once", third, false, 2)
 	}
-	pass(fetchPace)
+	pass(credentials.FetchPace)
 	expect("a key nobody knows, later", third, false, 3)
 	i.set(nil, second, third)
 	expect("a new key, too soon", third, false, 3)
-	pass(fetchPace)
+	pass(credentials.FetchPace)
 	expect("a new key, later", third, true, 4)
 	i.set(nil, third)
 	expect("withdrawn, but not seen", second, true, 4)
-	pass(fetchAfter + time.Second)
+	pass(credentials.FetchAfter + time.Second)
 	expect("withdrawn", second, false, 5)
 
 	i.set(nil, first)
@@ -62,13 +64,13 @@ func TestKeyRotation(t *testing.T) {
 		"without end": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(bytes.Repeat([]byte(" "), maxDocument+1)) },
 	} {
 		i.set(answer, third)
-		pass(fetchAfter + time.Second)
+		pass(credentials.FetchAfter + time.Second)
 		n := i.fetched() + 1
 		expect(what, third, true, n)
 		expect(what+", at once", third, true, n)
 	}
 	i.set(nil, first)
-	pass(fetchAfter + time.Second)
+	pass(credentials.FetchAfter + time.Second)
 	expect("back", third, false, i.fetched()+1)
 }
 
@@ -78,7 +80,7 @@ func TestOneFetchForMany(t *testing.T) {
 	first, second := newKey(t, "1", "ES256"), newKey(t, "2", "ES256")
 	i.set(nil, first)
 	v, pass := i.verifier(i.config())
-	pass(fetchAfter + time.Second) // what is known is old, too
+	pass(credentials.FetchAfter + time.Second) // what is known is old, too
 	asked, goOn := make(chan struct{}), make(chan struct{})
 	i.set(func(w http.ResponseWriter, _ *http.Request) {
 		close(asked)

@@ -78,7 +78,7 @@ func newVerifier(ctx context.Context, c Config) (*verifier, error) {
 		return nil, fmt.Errorf("Config.Issuer %w", err)
 	}
 	v := &verifier{Config: c, now: time.Now}
-	v.keys = &keys{now: func() time.Time { return v.now() }, fetching: make(chan struct{}, 1)}
+	v.keys = &keys{}
 	if err := v.locate(ctx); err != nil {
 		return nil, err
 	}
@@ -117,8 +117,15 @@ func (v *verifier) locate(ctx context.Context) error {
 	if err := address(at); err != nil {
 		return fmt.Errorf("the address of the keys %w", err)
 	}
-	v.keys.fetch = func(ctx context.Context) ([]byte, error) { return get(ctx, client, at) }
-	if err := v.keys.refresh(ctx); err != nil {
+	v.keys.remote = credentials.NewFetched(func(ctx context.Context) ([]key, error) {
+		b, err := get(ctx, client, at)
+		if err != nil {
+			return nil, err
+		}
+		return parseKeys(b)
+	})
+	v.keys.remote.Now = func() time.Time { return v.now() }
+	if _, err := v.keys.remote.Get(ctx, func([]key) bool { return true }); err != nil {
 		return fmt.Errorf("the keys at %s: %w", credentials.OneLine(at), err)
 	}
 	return nil
