@@ -35,7 +35,13 @@ func TestEventsInOrderEachOnce(t *testing.T) {
 func TestBadAndUnknownMessages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log bytes.Buffer
-		sub, p := open(t, newStage(), Config{ID: "reader", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		var unreadable []string
+		sub, p := open(t, newStage(), Config{ID: "reader", Unreadable: func(err error) {
+			var invalid *aaep.InvalidError
+			if errors.As(err, &invalid) {
+				unreadable = append(unreadable, invalid.Message)
+			}
+		}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		for _, msg := range []string{
 			"", "null", "[]", "{}", "\xff", `{"type":7}`, `{"type":"subscription.close"}`,
 			event("bad id", "acme:thing", ""),                                                 // an envelope that is not one
@@ -66,6 +72,9 @@ func TestBadAndUnknownMessages(t *testing.T) {
 			t.Error("terms changed that nobody asked for")
 		}
 		leave(t, sub, p)
+		if len(unreadable) != 9 || unreadable[8] != "aaep:agent.awaiting.confirmation" {
+			t.Errorf("it is told of %q", unreadable)
+		}
 		for _, words := range []string{"message dropped", "answer without a question", "message ignored"} {
 			if !strings.Contains(log.String(), words) {
 				t.Errorf("the log does not say %q", words)

@@ -48,6 +48,10 @@ type Config struct {
 	// handshake of its own (B.7.2); a refusal by the producer ends the search. Whoever is reached must be the same:
 	// each way needs the encryption and the credentials that the first has. Status.Way says which it is.
 	Fallback []transports.Dialer
+	// Unreadable, if not nil, is called with what is wrong with each message of the producer that is not valid, and so is not
+	// among Events: the user should know that something is missing. The Message of an *aaep.InvalidError says what it
+	// was to be, maybe a question. It is called by the goroutine that reads the link, and must not wait.
+	Unreadable func(error)
 	// NoReconnect ends the subscription when its link breaks, instead of trying again.
 	NoReconnect bool
 	// Logger receives diagnostics. Nil discards them.
