@@ -191,6 +191,9 @@ func New(cfg Config) (*Producer, error) {
 	if cfg.Audit == nil {
 		cfg.Audit = audit.Slog(cfg.Logger)
 	}
+	if cfg.Agent.AgentID == "" {
+		return nil, errors.New("producer: Config.Agent.AgentID is empty; give the agent an id that stays the same")
+	}
 	// The identity is on every message, so what is wrong with it is better said now.
 	probe := &aaep.SubscriptionAccepted{SubscriptionID: "sub_0", AAEPVersion: aaep.Version, Producer: cfg.Agent}
 	if err := aaep.Validate(probe); err != nil {

@@ -56,7 +56,7 @@ Exit codes: 0 all in order, 1 something is wrong with the trail, 2 wrong use, 3 
 		Example: `  aaep audit show trail.jsonl`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := &trailShower{out: cmd.OutOrStdout(), questions: map[string]uint64{}}
+			s := &trailShower{out: cmd.OutOrStdout(), questions: map[string]uint64{}, running: map[string]string{}}
 			return readTrail(cmd, args[0], &announcer{out: cmd.ErrOrStderr()}, s.run)
 		},
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +21,7 @@ type trailShower struct {
 	out       io.Writer
 	day       string
 	questions map[string]uint64 // the number of the record in which each was asked
+	running   map[string]string // the tools that have not ended, by their calls
 }
 
 func (s *trailShower) run(name string, r io.Reader) error {
@@ -69,10 +72,16 @@ func (s *trailShower) lines(e audit.Entry) []string {
 	question := s.question(e)
 	switch e.Kind {
 	case audit.Opened:
+		text := "The trail was opened."
 		if e.Torn > 0 {
-			return []string{fmt.Sprintf("The trail was opened. The run before was stopped in the middle of a record: %s before this belong to none.", words.Count(e.Torn, "byte"))}
+			text += fmt.Sprintf(" The run before was stopped in the middle of a record: %s before this belong to none.", words.Count(e.Torn, "byte"))
 		}
-		return []string{"The trail was opened."}
+		lines := []string{text}
+		for _, call := range slices.Sorted(maps.Keys(s.running)) {
+			lines = append(lines, s.running[call]+" was under way when the run before was stopped. How it ended is not on record.")
+		}
+		clear(s.running)
+		return lines
 	case audit.Asked:
 		return s.asked(e, question)
 	case audit.Replied:
@@ -90,12 +99,14 @@ func (s *trailShower) lines(e audit.Entry) []string {
 		}
 		return lines
 	case audit.Invoked:
+		s.running[e.ToolCallID] = nameOf(e.Tool, "A tool")
 		text := nameOf(e.Tool, "A tool") + " was started"
 		if e.QuestionID != "" {
 			text += ", after " + strings.ToLower(question[:1]) + question[1:]
 		}
 		return []string{text + inSession(e) + "." + dangers(e)}
 	case audit.Completed:
+		delete(s.running, e.ToolCallID)
 		text := nameOf(e.Tool, "A tool") + " ended"
 		if e.DurationMS != nil {
 			if d := time.Duration(*e.DurationMS) * time.Millisecond; d < time.Second {

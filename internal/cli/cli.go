@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -60,6 +61,8 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	root.Version = version()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w.\nSee: %s --help", err, cmd.CommandPath())
@@ -68,6 +71,9 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	err := root.Execute()
 	if err == nil {
 		return exitOK
+	}
+	if errors.Is(err, syscall.EPIPE) { // whoever read what we print has seen enough
+		return exitFailed
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) { // what cobra itself found: an unknown command, missing arguments
@@ -78,6 +84,24 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 		fmt.Fprintln(stderr, "aaep: "+aaep.SafeText(text))
 	}
 	return exit.code
+}
+
+// version says which build this is, as far as the Go tools wrote that into it.
+func version() string {
+	text := "aaep, for AAEP " + aaep.Version
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return text
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		text = "aaep " + v + ", for AAEP " + aaep.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			text += ", commit " + s.Value
+		}
+	}
+	return text
 }
 
 // usage is the error of a command that was called in a wrong way.

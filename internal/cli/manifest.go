@@ -9,14 +9,15 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -247,16 +248,35 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 // day is a date for people.
 func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
+// published is where an agent publishes its manifest, if a name is an agent's address and no file's.
+func published(name string) (at string, ok bool) {
+	if strings.HasPrefix(name, "ws://") || strings.HasPrefix(name, "wss://") {
+		name = "http" + strings.TrimPrefix(name, "ws")
+	}
+	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+		return name, true
+	}
+	host, _, err := net.SplitHostPort(name)
+	if _, missing := os.Stat(name); missing == nil || err != nil || host == "" {
+		return "", false
+	}
+	return "http://" + name, true
+}
+
 // readManifest reads a file, standard input as "-", or what an agent publishes.
 func readManifest(ctx context.Context, name, ca string, stdin io.Reader) ([]byte, error) {
 	var data []byte
 	var err error
-	if scheme, _, _ := strings.Cut(name, "://"); slices.Contains([]string{"http", "https"}, scheme) {
+	if at, ok := published(name); ok {
 		conf, failed := (&reaching{ca: ca}).tls()
 		if failed != nil {
 			return nil, failed
 		}
-		data, err = manifest.Discover(ctx, name, conf)
+		data, err = manifest.Discover(ctx, at, conf)
+		var unproven *tls.CertificateVerificationError
+		if errors.As(err, &unproven) || err != nil && encrypts(ctx, at) {
+			return nil, dialError(ctx, at, err)
+		}
 	} else {
 		var in io.ReadCloser
 		if in, _, err = openInput(ctx, name, stdin); err == nil {

@@ -180,7 +180,8 @@ Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no 
 			agrees := true
 			if ask {
 				var line string
-				line, agrees = keepsItsWord(ctx, args[0], b.tlsCA, m)
+				at, _ := published(args[0])
+				line, agrees = keepsItsWord(ctx, at, b.tlsCA, m)
 				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
 					return &exitError{exitFailed, err}
 				}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/words"
@@ -85,7 +87,7 @@ func address(text string) (string, error) {
 }
 
 // dialError says why an agent could not be followed, and what to do.
-func dialError(ctx context.Context, url string, err error) error {
+func dialError(ctx context.Context, at string, err error) error {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
 	var network *net.OpError
@@ -100,35 +102,54 @@ func dialError(ctx context.Context, url string, err error) error {
 	case errors.As(err, &invalid):
 		return &exitError{exitUsage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help", problems(invalid))}
 	case errors.Is(err, manifest.ErrKeyChanged):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nIf that is meant, take its entry out of the file of --trust-first-use", url, words.Sentence(plain(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nIf that is meant, take its entry out of the file of --trust-first-use", at, words.Sentence(plain(err)))}
 	case errors.As(err, &refused) && refused.Code == aaep.ManifestSignatureRequired && refused.Remote:
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", url)}
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", at)}
 	case errors.Is(err, aaep.AuthenticationRequired):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow a token with --token-file, or a certificate with --cert and --key", url, words.Sentence(plain(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plain(err)))}
 	case errors.As(err, &refused):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", url, words.Sentence(plain(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", at, words.Sentence(plain(err)))}
 	case errors.As(err, &unproven):
-		return unreachable("nothing proves that what answers at %s is what it claims to be: %s.\nCheck the address. If a CA of your own vouches for it, name that with --ca.", url, innermost(unproven))
+		return unreachable("nothing proves that what answers at %s is what it claims to be: %s.\nCheck the address. If a CA of your own vouches for it, name that with --ca.", at, innermost(unproven))
 	case errors.As(err, &noName):
-		return unreachable("%s: %s.\nCheck the address.", url, plain(err))
+		return unreachable("%s: %s.\nCheck the address.", at, plain(err))
 	case errors.Is(err, context.DeadlineExceeded):
-		return unreachable("%s does not answer.\nCheck the address, or try again later.", url)
-	case errors.Is(err, fs.ErrNotExist) && isLocal(url):
-		return unreachable("there is no agent at %s.\nStart one: aaep run --listen %s -- PROGRAM", url, url)
-	case errors.Is(err, fs.ErrPermission) && isLocal(url):
-		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", url)
+		return unreachable("%s does not answer.\nCheck the address, or try again later.", at)
+	case errors.Is(err, fs.ErrNotExist) && isLocal(at):
+		return unreachable("there is no agent at %s.\nStart one: aaep run --listen %s -- PROGRAM", at, at)
+	case errors.Is(err, fs.ErrPermission) && isLocal(at):
+		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", at)
 	case errors.As(err, &network) && network.Op == "dial":
-		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", url)
-	case strings.Contains(err.Error(), "is not reached over"), isLocal(url) && strings.Contains(err.Error(), "the folder"):
+		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", at)
+	case strings.Contains(err.Error(), "is not reached over"), isLocal(at) && strings.Contains(err.Error(), "the folder"):
 		return unreachable("%s.", innermost(err))
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"), strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
-		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", url)
-	case strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
-		return unreachable("what answers at %s encrypts.\nUse https or wss in the address.", url)
+		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", at)
 	case strings.Contains(err.Error(), "remote error: tls:"):
-		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", url)
+		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", at)
 	case strings.Contains(err.Error(), "not encrypted"):
-		return &exitError{exitUsage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", url)}
+		return &exitError{exitUsage, fmt.Errorf("%s is another machine, and http does not protect what is said; use https", at)}
 	}
-	return unreachable("what answers at %s is not an agent.\nCheck the address.", url)
+	if encrypts(ctx, at) {
+		return unreachable("what answers at %s encrypts.\nUse https or wss in the address.", at)
+	}
+	return unreachable("what answers at %s is not an agent.\nCheck the address.", at)
+}
+
+// encrypts reports whether what answers at an address that is not encrypted speaks TLS. Its answer to anything else says so,
+// but is often lost when it hangs up.
+func encrypts(ctx context.Context, at string) bool {
+	u, err := url.Parse(at)
+	if err != nil || u.Scheme != "http" && u.Scheme != "ws" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // nothing is said over it
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }

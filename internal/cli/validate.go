@@ -16,6 +16,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance/check"
 	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/manifest"
 )
 
 func validateCommand() *cobra.Command {
@@ -168,6 +169,10 @@ func openInput(ctx context.Context, name string, stdin io.Reader) (io.ReadCloser
 	if resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
 		return nil, 0, fmt.Errorf("the server answered %s", resp.Status)
+	}
+	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) == "text/html" {
+		resp.Body.Close()
+		return nil, 0, errors.New("this is a page for people; give the address of messages or of a manifest, such as " + strings.TrimRight(name, "/") + manifest.Path)
 	}
 	return resp.Body, resp.ContentLength, nil
 }
