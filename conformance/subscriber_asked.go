@@ -252,10 +252,11 @@ var askedCases = []Case{
 		Rule: "a confirmation of high risk stands out from one of low risk", judge: differ("questions of high and of low risk are presented alike", "highrisk", "lowrisk")},
 	{Name: "decision-sent", Requirements: []string{"LVL-023"}, Level: 2, Strength: Must, plays: asked,
 		Rule: "when the user has decided, a reply is sent", judge: answer("highrisk", func(r *Recording, q, act message, replies []message) finding {
-			if len(replies) == 0 && len(r.replies()) == 0 {
+			sent := of(r.replies(), "confirmation.reply")
+			if len(sent) == 0 {
 				return fail("the user accepted, and no reply was sent", q.Entry, act.Entry)
 			}
-			return pass("the user decided, and a reply came", act.Entry, r.replies()[0].Entry)
+			return pass("the user decided, and a reply came", act.Entry, sent[0].Entry)
 		})},
 	{Name: "decision-kept", Requirements: []string{"CONF-013", "LVL-023"}, Level: 2, Strength: Must, plays: asked,
 		Rule: "the decision is what the user decided", judge: func(r *Recording) finding {

@@ -52,13 +52,13 @@ var oddities = []oddity{
 		}},
 	{Case: Case{Name: "bare-envelope", Requirements: []string{"ENV-044"}, Rule: "an event without any optional member is presented"},
 		say: "Only what must be", more: object{"aaep_version": nil, "verbosity": nil, "urgency": nil, "localization_hints": nil, "summary_terse": nil,
-			"summary_detailed": nil, "risk_level": nil, "irreversible": nil}},
+			"summary_detailed": nil}},
 	{Case: Case{Name: "foreign-language", Requirements: []string{"I18N-005"}, Rule: "an event in a language that nobody asked for is presented all the same"},
 		say: "nuqneH Qapla", more: object{"localization_hints": object{"primary_language": "tlh"}}},
 	{Case: Case{Name: "decomposed", Requirements: []string{"I18N-011"}, Rule: "text in any Unicode normalization form is presented"},
 		say: "In many parts", more: object{"summary_normal": "In many parts: e\u0301 o\u0323\u0300 \uFB01", "summary_terse": "In many parts: e\u0301", "summary_detailed": "In many parts: o\u0323\u0300"}},
 	{Case: Case{Name: "large", Requirements: []string{"ENV-062"}, Rule: "an event above the soft limits does no harm"},
-		say: "A large one", more: object{"@context": []string{aaep.CoreContext, someContext}, "extensions": object{"medai": object{"image": strings.Repeat("0123456789", 10<<10), "deep": nested(12)}}}},
+		say: "A large one", more: object{"@context": []string{aaep.CoreContext, someContext}, "extensions": object{"camera": object{"image": strings.Repeat("0123456789", 10<<10), "deep": nested(12)}}}},
 	{Case: Case{Name: "id-case", Requirements: []string{"ENV-015"}, Rule: "two ids that differ in case are two"},
 		say: "Small letters or large", more: object{"event_id": nil}},
 }
@@ -94,9 +94,8 @@ func tellOdd(sc *scene) {
 	for _, odd := range oddities {
 		e := with(c.event(label(odd.Name), s, invoked, odd.say, toolCall()), odd.more)
 		if e["type"] != invoked {
-			for _, name := range []string{"tool", "tool_call_id", "risk_level", "irreversible"} {
-				delete(e, name)
-			}
+			delete(e, "tool")
+			delete(e, "tool_call_id")
 		}
 		if odd.Name == "id-case" {
 			id := "evt_" + random()[:12]
@@ -105,6 +104,7 @@ func tellOdd(sc *scene) {
 		}
 		if e["type"] == errored {
 			e["session_id"] = sessionID()
+			c.emit(c.event("administration", e["session_id"].(string), started, "Asking the administration", nil))
 		}
 		id, _ := e["event_id"].(string)
 		if odd.raw == nil {
@@ -139,14 +139,15 @@ func tellGarbage(sc *scene) {
 	c.emit(with(c.event("nocontext", s, invoked, "Without a context", toolCall()), object{"@context": nil}))
 	c.emit(with(c.event("nosession", s, invoked, "Without a session", toolCall()), object{"session_id": nil}))
 	c.emit(with(c.event("notime", s, invoked, "Without a time", toolCall()), object{"timestamp": "yesterday"}))
-	if sc.presented(c.emit(c.event("after", s, completed, "All is well again", nil))) {
+	sc.presented(c.emit(c.event("after", s, invoked, "All is well again", toolCall())))
+	if sc.presented(c.emit(c.event("aftertoo", s, completed, "All is well", nil))) {
 		sc.pause(quiet)
 	}
 }
 
 var oddCases = append(ofOddities(), []Case{
 	{Name: "survives-garbage", Requirements: []string{"ENV-064", "ENV-068", "LVL-013"}, Level: 1, Strength: Must, plays: []string{"garbage"},
-		Rule: "messages that cannot be read do not keep the next one from being presented", judge: presents("after")},
+		Rule: "messages that cannot be read do not keep the next one from being presented", judge: notLeft("before", presentsAny("after", "aftertoo"))},
 	{Name: "context-checked", Requirements: []string{"ENV-004", "LVL-013"}, Level: 1, Strength: Must, plays: []string{"garbage"},
 		Rule: "an event without @context is not presented as if it were valid", judge: dropped("nocontext")},
 	{Name: "session-checked", Requirements: []string{"LVL-013"}, Level: 1, Strength: Must, plays: []string{"garbage"},

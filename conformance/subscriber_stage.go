@@ -18,6 +18,7 @@ import (
 const (
 	arrival = 20 * time.Second       // for a target to start and connect
 	told    = 3 * time.Second        // for it to present or answer what it was sent
+	longest = time.Minute            // the same for one that goes on presenting other things
 	mute    = 200 * time.Millisecond // the same for one that tells nothing through the hook
 	quiet   = 150 * time.Millisecond // in which what must not come would come
 	leaving = 3 * time.Second        // for it to end
@@ -56,7 +57,7 @@ type call struct {
 	n    int
 	conn transports.Conn
 	id   string // of the subscription
-	// request is the first message; its m is nil if none came.
+	// request is the first; its m is nil if none came.
 	request message
 	terms   object // what was honored
 	streams chan transports.Stream
@@ -98,6 +99,7 @@ func (run SubscriberRun) play(ctx context.Context, p scenePlay, hookless bool, n
 		t.add(Entry{Note: noteStart})
 	}
 	t.add(Entry{Note: noteEnd})
+	t.freeze() // what it does when it is ended is not judged
 	kill()
 	<-sc.over
 	for _, c := range sc.calls {
@@ -143,7 +145,7 @@ func (r *Recording) ended() bool {
 	return false
 }
 
-// next waits for a connection of the target, and for its first message; nil is none.
+// next waits for a connection of the target, and for its request; nil is none.
 func (sc *scene) next(limit time.Duration) *call {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -163,7 +165,7 @@ func (sc *scene) next(limit time.Duration) *call {
 	}
 }
 
-// take begins a call, and waits for its first message. Who says nothing may know no handshake, which Level 3 alone asks
+// take begins a call, and waits for its request. Who says nothing may know no handshake, which Level 3 alone asks
 // for: they just get events.
 func (sc *scene) take(conn transports.Conn) *call {
 	c := &call{sc: sc, n: len(sc.calls), conn: conn, id: "sub_" + random(), streams: make(chan transports.Stream)}
@@ -173,7 +175,7 @@ func (sc *scene) take(conn transports.Conn) *call {
 		sc.running.Go(func() { c.follow(r) })
 	}
 	sc.wait(told, func(r *Recording) bool {
-		if got := r.all(c.n, false); len(got) > 0 {
+		if got := of(r.all(c.n, false), "subscription.request"); len(got) > 0 {
 			c.request = got[0]
 		}
 		_, left := r.noted(c.n, noteLeft)
@@ -186,6 +188,13 @@ func (c *call) left() bool {
 	r := c.sc.tape.now()
 	_, left := r.noted(c.n, noteLeft)
 	return left
+}
+
+// freeze ends a tape.
+func (t *tape) freeze() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.full = true
 }
 
 // now is what is on the tape.
@@ -285,7 +294,7 @@ func (c *call) accepted(changes object) {
 	c.terms = with(asked, changes)
 	answer := object{"type": "subscription.accepted", "subscription_id": c.id, "aaep_version": aaep.Version,
 		"producer": object{"agent_id": "aaep-conformance", "agent_name": "Conformance"}, "honored_capabilities": c.terms}
-	if c.request.m != nil && c.request.typ() == "subscription.request" {
+	if c.request.m != nil {
 		c.sendObject(answer)
 	}
 }
@@ -386,12 +395,21 @@ func (sc *scene) do(act object) {
 	}
 }
 
-// presented waits until all of some texts were presented of an event.
-func (sc *scene) presented(eventID string, texts ...string) bool {
-	return sc.wait(sc.patience, func(r *Recording) bool {
-		got := r.text(eventID)
-		return got != "" && !slices.ContainsFunc(texts, func(t string) bool { return !says(got, t) })
-	})
+// presented waits until all of some texts were presented of an event. A voice takes its time: as long as the target
+// presents anything at all, it is waited for.
+func (sc *scene) presented(eventID string, texts ...string) (done bool) {
+	for end := time.Now().Add(longest); !done && time.Now().Before(end); {
+		n := len(sc.tape.now().all(hookLink, false))
+		more := sc.wait(sc.patience, func(r *Recording) bool {
+			got := r.text(eventID)
+			done = got != "" && !slices.ContainsFunc(texts, func(t string) bool { return !says(got, t) })
+			return done || len(r.all(hookLink, false)) > n
+		})
+		if !more {
+			break
+		}
+	}
+	return done
 }
 
 // text is all that was presented of an event.

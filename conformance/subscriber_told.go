@@ -62,6 +62,39 @@ func presents(label string, texts ...string) func(*Recording) finding {
 	})
 }
 
+// presentsAny judges that the target still presents anything: one of two events of different types.
+func presentsAny(labels ...string) func(*Recording) finding {
+	return func(r *Recording) (f finding) {
+		for _, label := range labels {
+			if f = presents(label)(r); f.verdict != Fail {
+				break
+			}
+		}
+		return f
+	}
+}
+
+// notLeft judges that the target does not leave after the event with a label, or after it was accepted, and then as
+// judge does.
+func notLeft(label string, judge func(*Recording) finding) func(*Recording) finding {
+	return func(r *Recording) finding {
+		from := -1
+		if m, ok := r.sentAs(label); ok && label != "" {
+			from = m.n
+		} else if a := of(r.all(0, true), "subscription.accepted"); label == "" && len(a) > 0 {
+			from = a[0].n
+		}
+		if from >= 0 {
+			for _, e := range r.Entries[from:] {
+				if e.Link == 0 && (e.Note == noteLeft || strings.HasPrefix(e.Note, noteGone)) {
+					return fail(e.Note, r.Entries[from], e)
+				}
+			}
+		}
+		return judge(r)
+	}
+}
+
 // fate says if the target left when it got a message.
 func (r *Recording) fate(m message) string {
 	for _, e := range r.Entries[m.n+1:] {
@@ -135,7 +168,7 @@ func tellStory(sc *scene) {
 	sc.presented(c.emit(c.event("started", a, started, theStart, nil)))
 	c.emit(c.event("thinking", a, state, "Thinking about ships", object{"from_state": "idle", "to_state": "thinking"}))
 	c.emit(c.event("calling", a, state, "About to use a tool", object{"from_state": "thinking", "to_state": "calling_tool"}))
-	call := toolCall()
+	call := with(toolCall(), object{"risk_level": "low", "irreversible": false})
 	sc.presented(c.emit(c.event("invoked", a, invoked, theTool, call)))
 	c.emit(c.event("toolover", a, done, "Ten ships counted", object{"tool": call["tool"], "tool_call_id": call["tool_call_id"], "status": "success"}))
 	c.emit(c.event("writing", a, state, "Writing the answer", object{"from_state": "calling_tool", "to_state": "writing_output"}))
@@ -143,7 +176,7 @@ func tellStory(sc *scene) {
 	c.emit(c.event("fragment", a, output, "", with(out, object{"chunk": fragment, "position": 0, "complete": false, "coalesce_hint": "none"})))
 	// What follows in other sessions shows that the fragment has been dealt with.
 	c.emit(c.event("startedtwo", b, started, "Asking the crane", nil))
-	crash := c.emit(c.event("errored", b, errored, theEnd, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false,
+	crash := c.emit(c.event("errored", b, errored, theEnd, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": true,
 		"remediation_hint": theHint}))
 	sc.presented(crash, theEnd, theHint)
 	c.emit(c.event("startedthree", d, started, "Waiting for the tide", nil))
@@ -154,7 +187,7 @@ func tellStory(sc *scene) {
 }
 
 func toolCall() object {
-	return object{"tool": "count", "tool_call_id": "call_" + random(), "risk_level": "low", "irreversible": false}
+	return object{"tool": "count", "tool_call_id": "call_" + random()}
 }
 
 // promptly is how soon something critical must be told.
@@ -167,6 +200,7 @@ func tellUrgent(sc *scene) {
 		return
 	}
 	s := sessionID()
+	c.emit(c.event("hurry", s, started, "A harbour in a hurry", nil))
 	long := strings.Repeat("and one more ship that is long to tell of, ", 12)
 	for i := range 6 {
 		c.emit(c.event(fmt.Sprintf("long%d", i), s, invoked, fmt.Sprintf("Ship %d, %s", i, long), toolCall()))
