@@ -15,8 +15,8 @@ import (
 
 // SubscriberRun says which subscriber is to be proved. The runner plays its producer.
 type SubscriberRun struct {
-	// Listener is where the target connects to. One whose Conns have a method Cut() can break an event stream, or a
-	// link, without a word; of others the runner closes the Conn.
+	// Listener is where the target connects to, such as a stand.Stand. A Conn with a method Cut() is broken by it without a
+	// word; others are closed. One with Wrongs() []string says what was wrong with how its streams were asked for.
 	Listener transports.Listener
 	// Subscriber starts the target.
 	Subscriber Subscriber

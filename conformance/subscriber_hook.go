@@ -1,7 +1,17 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os/exec"
+	"path"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 )
@@ -16,6 +26,9 @@ type Hook struct {
 
 // hookLink is the Entry.Link of what passes the hook.
 const hookLink = -1
+
+// userQuits is what the user does to end the target.
+var userQuits = encoded(object{"quit": true})
 
 // maxHookLine is the longest line of a hook that is kept, in bytes.
 const maxHookLine = 256 << 10
@@ -64,4 +77,143 @@ func (r *Recording) told(eventID string) (list []message) {
 		}
 	}
 	return list
+}
+
+// ExecSubscriber starts a program for every play, with URL as its last argument. What it prints is told to the hook, line
+// by line, and what the user does is written to its standard input. A program that does not use the hook is ended by a
+// signal where it should end by itself; at the end of a play every program is killed.
+type ExecSubscriber struct {
+	Command []string
+	URL     string
+	// Stderr gets what the program says beside; nil discards it.
+	Stderr io.Writer
+}
+
+// Run runs the program to its end.
+func (s ExecSubscriber) Run(ctx context.Context, h *Hook) error {
+	if len(s.Command) == 0 {
+		return errors.New("there is no command")
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer stop()
+	cmd := exec.CommandContext(ctx, s.Command[0], append(s.Command[1:len(s.Command):len(s.Command)], s.URL)...)
+	cmd.WaitDelay = time.Second // what it started may still hold its output
+	cmd.Stderr = s.Stderr
+	out := &lineWriter{line: h.Tell}
+	cmd.Stdout = out
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	writing.Go(func() {
+		defer in.Close()
+		for {
+			act, err := h.Next(ctx)
+			if err != nil {
+				return
+			}
+			if bytes.Equal(act, userQuits) && !h.Told() && runtime.GOOS != "windows" {
+				_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+				continue
+			}
+			if _, err := in.Write(append(act, '\n')); err != nil {
+				return // it reads no more
+			}
+		}
+	})
+	err = cmd.Wait()
+	out.flush()
+	return err
+}
+
+// lineWriter cuts what is written into lines. A line that is too long is lost.
+type lineWriter struct {
+	line    func([]byte)
+	rest    []byte
+	tooLong bool
+}
+
+func (w *lineWriter) Write(b []byte) (int, error) {
+	n := len(b)
+	for {
+		line, after, whole := bytes.Cut(b, []byte("\n"))
+		if w.tooLong = w.tooLong || len(w.rest)+len(line) > maxHookLine; !w.tooLong {
+			w.rest = append(w.rest, line...)
+		}
+		if !whole {
+			return n, nil
+		}
+		w.flush()
+		b = after
+	}
+}
+
+func (w *lineWriter) flush() {
+	if len(w.rest) > 0 && !w.tooLong {
+		w.line(w.rest)
+	}
+	w.rest, w.tooLong = w.rest[:0], false
+}
+
+// HTTPHook is a hook for a target that the runner cannot start, such as a web page or a screen reader that runs already.
+// The target must come again after each play. It POSTs its lines to {path}/presented, and GETs {path}/user, which is
+// answered with what the user does next, or with 204 after a while.
+type HTTPHook struct {
+	mu   sync.Mutex
+	hook *Hook // of the play that is played
+}
+
+// Run waits for the end of the play.
+func (s *HTTPHook) Run(ctx context.Context, h *Hook) error {
+	set := func(h *Hook) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hook = h
+	}
+	set(h)
+	defer set(nil)
+	<-ctx.Done()
+	return nil
+}
+
+// userWait is how long a GET waits for the user.
+const userWait = 20 * time.Second
+
+// ServeHTTP serves the two endpoints, whatever the path before their names.
+func (s *HTTPHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	h := s.hook
+	s.mu.Unlock()
+	w.Header().Set("Cache-Control", "no-store")
+	switch _, name := path.Split(r.URL.Path); {
+	case h == nil:
+		w.WriteHeader(http.StatusNoContent) // between two plays
+	case name == "presented" && r.Method == http.MethodPost:
+		body, err := io.ReadAll(io.LimitReader(r.Body, maxHookLine))
+		if err != nil {
+			http.Error(w, "the lines did not arrive whole", http.StatusBadRequest)
+			return
+		}
+		lines := &lineWriter{line: h.Tell}
+		lines.Write(body)
+		lines.flush()
+		w.WriteHeader(http.StatusNoContent)
+	case name == "user" && r.Method == http.MethodGet:
+		ctx, cancel := context.WithTimeout(r.Context(), userWait)
+		defer cancel()
+		act, err := h.Next(ctx)
+		if err != nil {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(append(act, '\n'))
+	default:
+		http.Error(w, "POST presented, or GET user", http.StatusNotFound)
+	}
 }

@@ -23,7 +23,7 @@ type fault struct {
 	name_  string
 	caught []string // the cases that must fail or deviate, and no other may
 
-	conn  func(transports.Conn, *conformance.Hook) transports.Conn // stands before the link
+	conn  func(transports.Conn, hook) transports.Conn // stands before the link
 	caps  func(*aaep.Capabilities)
 	runs  func(context.Context, *conformance.Hook, *reader) error
 	says  func(ev *aaep.Event, text string) string // what is made of an event
@@ -137,8 +137,8 @@ func (m *meddler) Send(ctx context.Context, msg []byte) error {
 }
 
 // meddling makes the conn of a fault. Its state is that of one link.
-func meddling(make_ func() *meddler) func(transports.Conn, *conformance.Hook) transports.Conn {
-	return func(c transports.Conn, _ *conformance.Hook) transports.Conn {
+func meddling(make_ func() *meddler) func(transports.Conn, hook) transports.Conn {
+	return func(c transports.Conn, _ hook) transports.Conn {
 		m := make_()
 		m.Conn = c
 		return m
@@ -146,11 +146,11 @@ func meddling(make_ func() *meddler) func(transports.Conn, *conformance.Hook) tr
 }
 
 // comes edits what comes.
-func comes(edit func(o object) object) func(transports.Conn, *conformance.Hook) transports.Conn {
+func comes(edit func(o object) object) func(transports.Conn, hook) transports.Conn {
 	return meddling(func() *meddler { return &meddler{in: one(edit)} })
 }
 
-func goes(edit func(o object) object) func(transports.Conn, *conformance.Hook) transports.Conn {
+func goes(edit func(o object) object) func(transports.Conn, hook) transports.Conn {
 	return meddling(func() *meddler { return &meddler{out: one(edit)} })
 }
 
@@ -164,7 +164,7 @@ func one(edit func(o object) object) func(object) []object {
 }
 
 // unless drops what comes.
-func unless(is func(o object) bool) func(transports.Conn, *conformance.Hook) transports.Conn {
+func unless(is func(o object) bool) func(transports.Conn, hook) transports.Conn {
 	return comes(func(o object) object {
 		if is(o) {
 			return nil
@@ -206,7 +206,7 @@ func hasExtension(o object, name string) bool {
 }
 
 // raws drops what comes by its bytes.
-func raws(is func([]byte) bool) func(transports.Conn, *conformance.Hook) transports.Conn {
+func raws(is func([]byte) bool) func(transports.Conn, hook) transports.Conn {
 	return meddling(func() *meddler {
 		return &meddler{raw: func(msg []byte) []byte {
 			if is(msg) && bytes.Contains(msg, []byte(`"event_id"`)) {
@@ -414,7 +414,7 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{name_: "insists", caught: []string{"asks-for-less"}, conn: func() func(transports.Conn, *conformance.Hook) transports.Conn {
+	{name_: "insists", caught: []string{"asks-for-less"}, conn: func() func(transports.Conn, hook) transports.Conn {
 		var first any
 		return goes(only("subscription.request", func(o object) object {
 			if first == nil {
@@ -433,7 +433,7 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{name_: "says again what comes again", caught: []string{"no-doubles"}, conn: func(c transports.Conn, h *conformance.Hook) transports.Conn {
+	{name_: "says again what comes again", caught: []string{"no-doubles"}, conn: func(c transports.Conn, h hook) transports.Conn {
 		seen := map[string]bool{}
 		return &meddler{Conn: c, in: one(func(o object) object {
 			id, _ := o["event_id"].(string)
@@ -491,7 +491,7 @@ var faults = []fault{
 }
 
 // counting drops what comes late on a link.
-func counting(is func(n int, o object) bool) func(transports.Conn, *conformance.Hook) transports.Conn {
+func counting(is func(n int, o object) bool) func(transports.Conn, hook) transports.Conn {
 	return meddling(func() *meddler {
 		n := 0
 		return &meddler{in: one(func(o object) object {

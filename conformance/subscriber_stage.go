@@ -28,6 +28,7 @@ const (
 	noteStream = "the target opened the event stream after " // and the id of an event, or "nothing"
 	noteCut    = "the runner broke the link"
 	noteLeft   = "the target closed the link"
+	noteWrong  = "the transport: "
 	noteGone   = "the target ended: "
 )
 
@@ -97,6 +98,13 @@ func (run SubscriberRun) play(ctx context.Context, p scenePlay, hookless bool, n
 		p.perform(sc)
 	} else {
 		t.add(Entry{Note: noteStart})
+	}
+	for _, c := range sc.calls {
+		if asked, ok := c.conn.(interface{ Wrongs() []string }); ok {
+			for _, wrong := range asked.Wrongs() {
+				t.add(Entry{Link: c.n, Note: noteWrong + wrong})
+			}
+		}
 	}
 	t.add(Entry{Note: noteEnd})
 	t.freeze() // what it does when it is ended is not judged

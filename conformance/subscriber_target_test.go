@@ -22,6 +22,12 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
+// hook is the reader's end of a hook.
+type hook interface {
+	Tell(line []byte)
+	Next(ctx context.Context) ([]byte, error)
+}
+
 // reader is a screen reader in small: what package subscriber and its neighbours make of events, told to the hook.
 type reader struct {
 	dialer transports.Dialer
@@ -65,8 +71,11 @@ type act struct {
 	Quit      bool
 }
 
-// Run follows the runner until the user ends it.
-func (rd *reader) Run(ctx context.Context, h *conformance.Hook) error {
+// Run is follow, as a conformance.Subscriber.
+func (rd *reader) Run(ctx context.Context, h *conformance.Hook) error { return rd.follow(ctx, h) }
+
+// follow follows the runner until the user ends it.
+func (rd *reader) follow(ctx context.Context, h hook) error {
 	log := slog.New(slog.NewJSONHandler(logLines{h, rd.f}, &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.MessageKey {
 			a.Key = "log"
@@ -204,7 +213,7 @@ func (rd *reader) Run(ctx context.Context, h *conformance.Hook) error {
 
 // voice tells the hook.
 type voice struct {
-	h     *conformance.Hook
+	h     hook
 	takes time.Duration
 	f     fault
 }
@@ -237,7 +246,7 @@ func (voice) Speaks(string) bool { return true }
 func (voice) Close() error       { return nil }
 
 type logLines struct {
-	h *conformance.Hook
+	h hook
 	f fault
 }
 

@@ -203,7 +203,10 @@ func tellUrgent(sc *scene) {
 	c.emit(c.event("hurry", s, started, "A harbour in a hurry", nil))
 	long := strings.Repeat("and one more ship that is long to tell of, ", 12)
 	for i := range 6 {
-		c.emit(c.event(fmt.Sprintf("long%d", i), s, invoked, fmt.Sprintf("Ship %d, %s", i, long), toolCall()))
+		id := c.emit(c.event(fmt.Sprintf("long%d", i), s, invoked, fmt.Sprintf("Ship %d, %s", i, long), toolCall()))
+		if i == 0 {
+			sc.presented(id) // it has begun
+		}
 	}
 	id := c.emit(c.event("urgent", s, errored, theError, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
 	sc.wait(max(promptly, sc.patience), func(r *Recording) bool { return r.text(id) != "" })

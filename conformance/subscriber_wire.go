@@ -377,7 +377,7 @@ func quit(sc *scene) {
 		return
 	}
 	sc.presented(c.emit(c.event("farewell", sessionID(), started, "This will not take long", nil)))
-	sc.do(object{"quit": true})
+	sc.do(object{"quit": true})                             // userQuits
 	sc.tape.wait(sc.ctx, leaving, func(r *Recording) bool { // its last words may come after its end
 		_, left := r.noted(0, noteLeft)
 		return left || len(of(r.all(0, false), "subscription.close")) > 0
@@ -464,6 +464,22 @@ var linkCases = []Case{
 				return fail("the stream was opened again from another place", last.Entry, *b)
 			}
 			return pass("the stream was opened again where it had broken", *b)
+		}},
+	{Name: "stream-headers", Requirements: []string{"SSE-015"}, Level: 3, Strength: Must, plays: []string{"less", "cut"},
+		Rule: "a stream is asked for with Accept: text/event-stream and Cache-Control: no-cache", judge: func(r *Recording) finding {
+			var opened *Entry
+			for i, e := range r.Entries {
+				switch {
+				case strings.HasPrefix(e.Note, noteWrong):
+					return fail(strings.TrimPrefix(e.Note, noteWrong), e)
+				case strings.HasPrefix(e.Note, noteStream):
+					opened = &r.Entries[i]
+				}
+			}
+			if opened == nil {
+				return finding{Skipped, "there was no stream: this is another transport", nil}
+			}
+			return pass("the stream was asked for as it should be", *opened)
 		}},
 	{Name: "comes-back-calmly", Requirements: []string{"GRPC-005"}, Level: 3, Strength: Should, plays: []string{"calm"},
 		Rule: "who is cut again and again does not come back without a pause", judge: func(r *Recording) finding {

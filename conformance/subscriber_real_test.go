@@ -1,0 +1,156 @@
+package conformance_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/ipc"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+// beAReader makes this binary the program that is started for every play, where the environment says so.
+func beAReader() bool {
+	fault := os.Getenv("AAEP_TEST_READER")
+	if fault == "" {
+		return false
+	}
+	if err := program(fault, os.Args[len(os.Args)-1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	return true
+}
+
+// stdio is the hook of a program.
+type stdio struct{ lines chan []byte }
+
+func (s stdio) Tell(line []byte) { os.Stdout.Write(append(bytes.TrimSpace(line), '\n')) }
+func (s stdio) Next(ctx context.Context) ([]byte, error) {
+	select {
+	case line := <-s.lines:
+		return line, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// without drops headers of requests.
+type without []string
+
+func (w without) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for _, name := range w {
+		r.Header.Del(name)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func program(fault_, url string) error {
+	var d transports.Dialer
+	switch {
+	case strings.HasPrefix(url, "http"):
+		forgets := without{}
+		if fault_ != "none" {
+			forgets = without{fault_}
+		}
+		d = sse.Dialer{URL: url, Client: &http.Client{Transport: forgets}}
+	case strings.HasPrefix(url, "ws"):
+		d = websocket.Dialer{URL: url}
+	default:
+		d = ipc.Dialer{Path: url}
+	}
+	h := stdio{make(chan []byte)}
+	go func() {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			h.lines <- bytes.Clone(in.Bytes())
+		}
+	}()
+	rd := &reader{dialer: d, caps: usualReader()}
+	return rd.follow(context.Background(), h)
+}
+
+func self(t *testing.T, fault string) []string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AAEP_TEST_READER", fault)
+	return []string{exe}
+}
+
+// at is where a stand may be, by the name of its transport.
+func at(t *testing.T, transport string) string {
+	t.Helper()
+	switch transport {
+	case "sse":
+		return "http://127.0.0.1:0"
+	case "websocket":
+		return "ws://127.0.0.1:0"
+	}
+	private, err := os.MkdirTemp("", "aaep") // 0700, and short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(private) })
+	return filepath.Join(private, "agent.sock")
+}
+
+// LVL-012, LVL-043: our subscriber passes Level 3 over each transport, as a program that is started for each play.
+func TestRealSubscribers(t *testing.T) {
+	for _, transport := range []string{"sse", "websocket", "ipc"} {
+		t.Run(transport, func(t *testing.T) {
+			s, err := stand.Listen(at(t, transport), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			began := time.Now()
+			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: self(t, "none"), URL: s.URL(), Stderr: os.Stderr},
+				Level: 3}.Prove(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := notPassed(r); text != "" || r.Verdict != conformance.Pass {
+				t.Error(text, r.Summary())
+			}
+			t.Log(time.Since(began).Round(time.Millisecond), r.Summary())
+		})
+	}
+}
+
+// SSE-012, SSE-015: what can be seen on an event stream alone.
+func TestStreamMutants(t *testing.T) {
+	for header, caught := range map[string]string{"Last-Event-ID": "goes-on", "Cache-Control": "stream-headers", "Accept": "stream-headers"} {
+		t.Run(header, func(t *testing.T) {
+			s, err := stand.Listen(at(t, "sse"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: self(t, header), URL: s.URL()}, Level: 3,
+				Only: []string{"goes-on", "stream-headers", "no-doubles", "survives-cut", "request-valid"}}.Prove(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, res := range r.Results {
+				if bad := slices.Contains([]conformance.Verdict{conformance.Fail, conformance.Deviation}, res.Verdict); bad != (res.Case.Name == caught) {
+					t.Errorf("%s %s: %s", res.Verdict, res.Case.Name, res.Seen)
+				}
+			}
+		})
+	}
+}
