@@ -14,8 +14,8 @@ import (
 
 // Report is what came of a run.
 type Report struct {
-	// Role is what was judged: "producer" or "subscriber".
-	Role         string    `json:"role"`
+	// Kind is what was judged: "producer" or "subscriber".
+	Kind         string    `json:"kind"`
 	Suite        string    `json:"suite"`
 	SuiteVersion string    `json:"suite_version"`
 	SpecVersion  string    `json:"spec_version"`
@@ -133,9 +133,9 @@ func (r *Report) way(e Evidence) string {
 		return "the user did"
 	case e.Link == hookLink:
 		return "the hook told"
-	case r.Role == "subscriber" && e.Sent:
+	case r.Kind == "subscriber" && e.Sent:
 		return fmt.Sprintf("sent on link %d", e.Link+1)
-	case r.Role == "subscriber":
+	case r.Kind == "subscriber":
 		return fmt.Sprintf("received on link %d", e.Link+1)
 	case e.Sent:
 		return fmt.Sprintf("subscriber %d sent", e.Link+1)
@@ -146,7 +146,7 @@ func (r *Report) way(e Evidence) string {
 // Summary is the verdict in one sentence.
 func (r *Report) Summary() string {
 	verdict := map[Verdict]string{Pass: "passed", Fail: "failed", Inconclusive: "not proved"}[r.Verdict]
-	what := fmt.Sprintf("AAEP %s %s Level %d", r.SpecVersion, r.Role, r.Level)
+	what := fmt.Sprintf("AAEP %s %s Level %d", r.SpecVersion, r.Kind, r.Level)
 	if r.Partial {
 		what = "Some cases of " + what
 	}

@@ -104,7 +104,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 		}
 		recordings[p.name] = rec
 	}
-	report := &Report{Role: "subscriber", Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Date: time.Now().UTC(),
+	report := &Report{Kind: "subscriber", Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Date: time.Now().UTC(),
 		Level: run.Level, Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
 	for _, c := range cases {
 		if !chosen(c) {

@@ -111,6 +111,7 @@ func at(t *testing.T, transport string) string {
 
 // LVL-012, LVL-043: our subscriber passes Level 3 over each transport, as a program that is started for each play.
 func TestRealSubscribers(t *testing.T) {
+	command := self(t, "none")
 	for _, transport := range []string{"sse", "websocket", "ipc"} {
 		t.Run(transport, func(t *testing.T) {
 			s, err := stand.Listen(at(t, transport), nil)
@@ -119,7 +120,7 @@ func TestRealSubscribers(t *testing.T) {
 			}
 			defer s.Close()
 			began := time.Now()
-			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: self(t, "none"), URL: s.URL(), Stderr: os.Stderr},
+			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
 				Level: 3}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -115,8 +115,7 @@ func (rd *reader) follow(ctx context.Context, h hook) error {
 			for {
 				select {
 				case u := <-queue:
-					v.takes = time.Duration(len(u.Text)/400) * 20 * time.Second
-					v.Present(ctx, u)
+					voice{h, time.Duration(len(u.Text)/400) * 20 * time.Second, rd.f}.Present(ctx, u)
 				case <-ctx.Done():
 					return
 				}
