@@ -30,7 +30,6 @@ func (c *call) ask(label, session string, seconds int, risk string) (q object, p
 	if !c.mayAsk("confirmation") {
 		return q, false
 	}
-	c.emit(c.event(label+"waits", session, state, "Waiting for an answer", object{"from_state": "thinking", "to_state": "awaiting_input"}))
 	return q, c.sc.presented(c.emit(q), theAction, theConsequence)
 }
 
@@ -51,7 +50,7 @@ func (c *call) answered(q object) bool {
 
 // settled tells that a question was answered, and what came of it.
 func (c *call) settled(label, session string) {
-	c.emit(c.event(label, session, state, "Going on", object{"from_state": "awaiting_input", "to_state": "thinking"}))
+	c.emit(c.event(label, session, state, "Going on", object{"to_state": "thinking"}))
 }
 
 // questioned are the answers that a user gives to clarifications.
@@ -148,7 +147,7 @@ func cancelSession(c *call, s string) object {
 }
 
 func answerElsewhere(c *call, s string) object {
-	return c.event("takenback", s, state, "Somebody else has answered", object{"from_state": "awaiting_input", "to_state": "thinking"})
+	return c.event("takenback", s, state, "Somebody else has answered", object{"to_state": "thinking"})
 }
 
 // repliesTo are the replies with a token, on any call.

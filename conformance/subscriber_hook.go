@@ -10,6 +10,7 @@ import (
 	"path"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,8 +21,9 @@ import (
 // a line; what a target must tell and do is in docs/conformance.md. A target without it can still be judged by what it
 // sends, and the cases that need more are inconclusive.
 type Hook struct {
-	tape *tape
-	acts chan []byte
+	tape  *tape
+	acts  chan []byte
+	lines atomic.Int64
 }
 
 // hookLink is the Entry.Link of what passes the hook.
@@ -30,8 +32,10 @@ const hookLink = -1
 // userQuits is what the user does to end the target.
 var userQuits = encoded(object{"quit": true})
 
-// maxHookLine is the longest line of a hook that is kept, in bytes.
-const maxHookLine = 256 << 10
+const (
+	maxHookLine  = 256 << 10 // bytes of a line that is kept
+	maxHookLines = 3000      // lines that are kept of a play
+)
 
 // Tell takes a line from the target: {"event_id":"evt_…","text":"…","kind":"…"} for what it presents, {"log":"…"} for what an
 // operator can read. Lines that are neither are ignored, so that a program may print other things too.
@@ -42,7 +46,7 @@ func (h *Hook) Tell(line []byte) {
 	}
 	_, presents := o["event_id"].(string)
 	_, logs := o["log"].(string)
-	if presents || logs {
+	if (presents || logs) && h.lines.Add(1) <= maxHookLines {
 		h.tape.add(Entry{Link: hookLink, Data: append([]byte{}, line...)})
 	}
 }
@@ -59,14 +63,7 @@ func (h *Hook) Next(ctx context.Context) ([]byte, error) {
 
 // Told reports whether the target has used the hook in this play.
 func (h *Hook) Told() bool {
-	h.tape.mu.Lock()
-	defer h.tape.mu.Unlock()
-	for _, e := range h.tape.rec.Entries {
-		if e.Link == hookLink && !e.Sent {
-			return true
-		}
-	}
-	return false
+	return h.lines.Load() > 0
 }
 
 // told is what was presented of an event, in order.

@@ -39,7 +39,7 @@ var oddities = []oddity{
 	{Case: Case{Name: "unknown-value", Requirements: []string{"VER-003"}, Rule: "a value that 1.0 does not know is no reason to drop an event"},
 		say: "Only an administrator can help", more: object{"type": errored, "urgency": "critical", "error_category": "requires_admin", "error_code": "NO_RIGHTS", "recoverable": false}},
 	{Case: Case{Name: "unknown-state", Requirements: []string{"EVT-032", "EVT-031"}, Strength: Should, Rule: "a change to an unknown state is presented"},
-		say: "Juggling with three balls", more: object{"type": state, "from_state": "thinking", "to_state": "juggling"}},
+		say: "Juggling with three balls", more: object{"type": state, "from_state": "idle", "to_state": "juggling"}},
 	{Case: Case{Name: "any-order", Requirements: []string{"ENV-056"}, Rule: "the order of members does not matter"},
 		say: "From the last to the first", raw: reversed},
 	{Case: Case{Name: "pretty-printed", Requirements: []string{"ENV-065"}, Rule: "JSON that is printed prettily is read like any other"},
@@ -102,11 +102,14 @@ func tellOdd(sc *scene) {
 			c.emit(with(e, object{"event_id": id + strings.ToUpper(label(odd.Name))}))
 			e["event_id"] = id + label(odd.Name)
 		}
-		if e["type"] == errored {
+		if e["type"] == errored || e["type"] == state { // the session goes on
 			e["session_id"] = sessionID()
 			c.emit(c.event("administration", e["session_id"].(string), started, "Asking the administration", nil))
 		}
 		id, _ := e["event_id"].(string)
+		if odd.raw != nil { // emit would write it in the usual way
+			c.inState(s, "calling_tool")
+		}
 		if odd.raw == nil {
 			id = c.emit(e)
 		} else if c.pace(e); !c.send(odd.raw(encoded(e)), id) { // a link of lines carries no line ends
@@ -119,7 +122,7 @@ func tellOdd(sc *scene) {
 	alarm := object{"@context": []string{aaep.CoreContext, someContext}, "type": "medai:alarm.rang"}
 	c.emit(c.event("calmtwin", s, "medai:alarm.rang", "The alarm rings", alarm))
 	sc.presented(c.emit(c.event("criticaltwin", s, "medai:alarm.rang", "The alarm rings", with(alarm, object{"urgency": "critical"}))), "The alarm rings")
-	sc.presented(c.emit(c.event("oddend", s, completed, "Odd no more", nil)))
+	sc.presented(c.emit(c.event("oddend", sessionID(), started, "Odd no more", nil)))
 }
 
 // garbage is what no subscriber can use.
@@ -131,7 +134,8 @@ func tellGarbage(sc *scene) {
 	if c == nil {
 		return
 	}
-	s := sessionID()
+	s, other := sessionID(), sessionID()
+	c.emit(c.event("other", other, started, "All is well elsewhere", nil))
 	sc.presented(c.emit(c.event("before", s, started, "All is well", nil)))
 	for _, data := range garbage {
 		c.send([]byte(data), "evt_garbage")
@@ -140,7 +144,7 @@ func tellGarbage(sc *scene) {
 	c.emit(with(c.event("nosession", s, invoked, "Without a session", toolCall()), object{"session_id": nil}))
 	c.emit(with(c.event("notime", s, invoked, "Without a time", toolCall()), object{"timestamp": "yesterday"}))
 	sc.presented(c.emit(c.event("after", s, invoked, "All is well again", toolCall())))
-	if sc.presented(c.emit(c.event("aftertoo", s, completed, "All is well", nil))) {
+	if sc.presented(c.emit(c.event("aftertoo", other, completed, "All is well", nil))) {
 		sc.pause(quiet)
 	}
 }

@@ -63,7 +63,8 @@ type call struct {
 	terms   object // what was honored
 	streams chan transports.Stream
 	stream  transports.Stream
-	spent   []time.Time // when the newest events left, for the rate
+	spent   []time.Time       // when the newest events left, for the rate
+	states  map[string]string // of sessions
 }
 
 // play plays one play. A target that is known to be mute is not waited for.
@@ -176,7 +177,7 @@ func (sc *scene) next(limit time.Duration) *call {
 // take begins a call, and waits for its request. Who says nothing may know no handshake, which Level 3 alone asks
 // for: they just get events.
 func (sc *scene) take(conn transports.Conn) *call {
-	c := &call{sc: sc, n: len(sc.calls), conn: conn, id: "sub_" + random(), streams: make(chan transports.Stream)}
+	c := &call{sc: sc, n: len(sc.calls), conn: conn, id: "sub_" + random(), streams: make(chan transports.Stream), states: map[string]string{}}
 	sc.calls = append(sc.calls, c)
 	sc.running.Go(c.read)
 	if r, ok := conn.(transports.Resumable); ok {
@@ -362,17 +363,42 @@ func wordings(say string) map[string]string {
 	return map[string]string{"terse": say + " in brief.", "normal": say + " as usual.", "detailed": say + " at length and in detail."}
 }
 
-// emit sends an event as a good producer would: not one that is filtered out, and within the rate.
+// stateOf is the state in which events of a type are told (§6.2).
+var stateOf = map[string]string{invoked: "calling_tool", done: "calling_tool", output: "writing_output", confirm: "awaiting_input", clarify: "awaiting_input"}
+
+// emit sends an event as a good producer would: in the right state, not if it is filtered out, and within the rate. It returns
+// the id of what was sent.
 func (c *call) emit(e object) string {
-	filters, _ := c.terms["event_filters"].(object)
 	typ, _ := e["type"].(string)
-	if e["urgency"] != "critical" && !passes(filters, typ) && filters != nil {
+	session, _ := e["session_id"].(string)
+	if to := stateOf[typ]; to != "" && session != "" {
+		c.inState(session, to)
+	}
+	if typ == state {
+		e = with(e, object{"from_state": c.stateNow(session)})
+		c.states[session], _ = e["to_state"].(string)
+	}
+	if filters, ok := c.terms["event_filters"].(object); ok && e["urgency"] != "critical" && !passes(filters, typ) {
 		return ""
 	}
 	c.pace(e)
 	id, _ := e["event_id"].(string)
 	c.send(encoded(e), id)
 	return id
+}
+
+func (c *call) stateNow(session string) string {
+	if now := c.states[session]; now != "" {
+		return now
+	}
+	return "idle"
+}
+
+// inState tells that a session goes to another state, if it is not there.
+func (c *call) inState(session, to string) {
+	if c.stateNow(session) != to {
+		c.emit(c.event("state", session, state, "Going on", object{"to_state": to}))
+	}
 }
 
 // pace waits until one more event may leave (§5.6).

@@ -166,12 +166,10 @@ func tellStory(sc *scene) {
 	}
 	a, b, d := sessionID(), sessionID(), sessionID()
 	sc.presented(c.emit(c.event("started", a, started, theStart, nil)))
-	c.emit(c.event("thinking", a, state, "Thinking about ships", object{"from_state": "idle", "to_state": "thinking"}))
-	c.emit(c.event("calling", a, state, "About to use a tool", object{"from_state": "thinking", "to_state": "calling_tool"}))
+	c.emit(c.event("thinking", a, state, "Thinking about ships", object{"to_state": "thinking"}))
 	call := with(toolCall(), object{"risk_level": "low", "irreversible": false})
 	sc.presented(c.emit(c.event("invoked", a, invoked, theTool, call)))
 	c.emit(c.event("toolover", a, done, "Ten ships counted", object{"tool": call["tool"], "tool_call_id": call["tool_call_id"], "status": "success"}))
-	c.emit(c.event("writing", a, state, "Writing the answer", object{"from_state": "calling_tool", "to_state": "writing_output"}))
 	out := object{"output_id": "out_" + random(), "content_type": "text/plain", "language": "en-US"}
 	c.emit(c.event("fragment", a, output, "", with(out, object{"chunk": fragment, "position": 0, "complete": false, "coalesce_hint": "none"})))
 	// What follows in other sessions shows that the fragment has been dealt with.
@@ -182,7 +180,7 @@ func tellStory(sc *scene) {
 	c.emit(c.event("startedthree", d, started, "Waiting for the tide", nil))
 	c.emit(c.event("cancelled", d, cancelled, theEnd, object{"cancelled_by": "user", "cancellation_reason": "user_request"}))
 	c.emit(c.event("boundary", a, output, "", with(out, object{"chunk": theRest, "position": len(fragment), "complete": true, "coalesce_hint": "completion"})))
-	c.emit(c.event("still", a, state, "Nothing more to write", object{"from_state": "writing_output", "to_state": "idle"}))
+	c.emit(c.event("still", a, state, "Nothing more to write", object{"to_state": "idle"}))
 	sc.presented(c.emit(c.event("completed", a, completed, theEnd, nil)), theEnd)
 }
 
@@ -199,8 +197,9 @@ func tellUrgent(sc *scene) {
 	if c == nil {
 		return
 	}
-	s := sessionID()
+	s, other := sessionID(), sessionID()
 	c.emit(c.event("hurry", s, started, "A harbour in a hurry", nil))
+	c.emit(c.event("crane", other, started, "The crane works", nil))
 	long := strings.Repeat("and one more ship that is long to tell of, ", 12)
 	for i := range 6 {
 		id := c.emit(c.event(fmt.Sprintf("long%d", i), s, invoked, fmt.Sprintf("Ship %d, %s", i, long), toolCall()))
@@ -208,7 +207,7 @@ func tellUrgent(sc *scene) {
 			sc.presented(id) // it has begun
 		}
 	}
-	id := c.emit(c.event("urgent", s, errored, theError, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
+	id := c.emit(c.event("urgent", other, errored, theError, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
 	sc.wait(max(promptly, sc.patience), func(r *Recording) bool { return r.text(id) != "" })
 }
 

@@ -162,7 +162,8 @@ func renegotiate(sc *scene) {
 	if c == nil {
 		return
 	}
-	s := sessionID()
+	s, other := sessionID(), sessionID()
+	c.emit(c.event("other", other, started, "Some words", nil))
 	sc.presented(c.emit(c.event("verbose", s, started, "Many words", nil)))
 	chosen := "terse"
 	if c.verbosity() == chosen {
@@ -176,7 +177,7 @@ func renegotiate(sc *scene) {
 		c.accepted(nil)
 	}
 	c.emit(c.event("newterms", s, invoked, "In other words", toolCall()))
-	sc.presented(c.emit(c.event("newtermstoo", s, completed, "Fewer words", nil)))
+	sc.presented(c.emit(c.event("newtermstoo", other, completed, "Fewer words", nil)))
 }
 
 func renegotiating(judge func(r *Recording, act, m message) finding) func(*Recording) finding {
@@ -267,7 +268,7 @@ func tellTwice(sc *scene) {
 	c.emit(double)
 	c.emit(c.event("three", s, invoked, "The one that came too soon", with(toolCall(), object{"sequence_number": 3})))
 	c.emit(c.event("two", s, invoked, "The one that came too late", with(toolCall(), object{"sequence_number": 2})))
-	sc.presented(c.emit(c.event("four", s, completed, "The last of them", object{"sequence_number": 4})))
+	sc.presented(c.emit(c.event("four", sessionID(), started, "And nothing more", nil)))
 }
 
 func judgeDoubles(r *Recording) finding {
@@ -331,13 +332,14 @@ func burst(sc *scene) {
 	if rate, ok := c.terms["max_events_per_second"].(float64); ok {
 		n = min(n, int(rate))
 	}
-	s := sessionID()
+	s, other := sessionID(), sessionID()
 	c.emit(c.event("burststart", s, started, "The tide comes in", nil))
+	c.emit(c.event("burstother", other, started, "The crane works", nil))
 	last := ""
 	for i := range n {
 		last = c.emit(c.event(fmt.Sprintf("burst%d", i), s, invoked, fmt.Sprintf("Wave %d", i), toolCall()))
 	}
-	id := c.emit(c.event("burstend", s, errored, theError, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
+	id := c.emit(c.event("burstend", other, errored, theError, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
 	if sc.presented(id, theError) && last != "" {
 		sc.presented(last)
 	}
@@ -520,7 +522,8 @@ func breakLink(sc *scene) {
 	if c == nil {
 		return
 	}
-	s := sessionID()
+	s, other := sessionID(), sessionID()
+	c.emit(c.event("other", other, started, "The moon comes up", nil))
 	c.emit(c.event("beforecut", s, started, "The tide comes in", nil))
 	double := c.event("double", s, invoked, "A wave that comes twice", toolCall())
 	sc.presented(c.emit(double))
@@ -530,8 +533,9 @@ func breakLink(sc *scene) {
 		return
 	}
 	again.send(encoded(double), double["event_id"].(string))
+	again.states = c.states
 	again.emit(again.event("aftercut", s, invoked, "Measuring the water", toolCall()))
-	sc.presented(again.emit(again.event("aftercuttoo", s, completed, "The tide goes out", nil)))
+	sc.presented(again.emit(again.event("aftercuttoo", other, completed, "The tide goes out", nil)))
 }
 
 // cutLimit is how long a target may take to come back.
