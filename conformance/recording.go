@@ -26,6 +26,7 @@ type Recording struct {
 	DriverErr error
 
 	began time.Time
+	limit time.Duration   // that a subscriber had to present something
 	old   map[string]bool // sessions of earlier plays
 	read  map[int]object  // entries that were read before, by their place; nil is no JSON object
 }

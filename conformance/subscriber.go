@@ -24,6 +24,8 @@ type SubscriberRun struct {
 	Level int
 	// Only names the cases to judge, by name or requirement. Empty is all of the level.
 	Only []string
+	// Timeout is how long the target may take to present or answer what it was sent. Zero is three seconds.
+	Timeout time.Duration
 	// Progress is told before each play what is played. Nil is nobody.
 	Progress func(play string, n, of int)
 	// Target and Transport are for the report.

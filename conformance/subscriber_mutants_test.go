@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,13 +15,12 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
-	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/transports"
 )
 
 // A fault makes a reader a mutant. The zero fault is none.
 type fault struct {
-	name_  string
+	title  string
 	caught []string // the cases that must fail or deviate, and no other may
 
 	conn  func(transports.Conn, hook) transports.Conn // stands before the link
@@ -72,8 +72,6 @@ func (f fault) presses(ev *aaep.Event) aaep.Decision {
 	}
 	return ""
 }
-
-func (f fault) utter(u announce.Utterance) string { return u.Text }
 
 func (f fault) kind(kind string) string {
 	if f.kinds != nil {
@@ -137,9 +135,9 @@ func (m *meddler) Send(ctx context.Context, msg []byte) error {
 }
 
 // meddling makes the conn of a fault. Its state is that of one link.
-func meddling(make_ func() *meddler) func(transports.Conn, hook) transports.Conn {
+func meddling(fresh func() *meddler) func(transports.Conn, hook) transports.Conn {
 	return func(c transports.Conn, _ hook) transports.Conn {
-		m := make_()
+		m := fresh()
 		m.Conn = c
 		return m
 	}
@@ -186,7 +184,7 @@ func members(more object) func(object) object {
 	return func(o object) object { return clone(o, more) }
 }
 
-// mute says nothing of some events.
+// muteOn says nothing of some events.
 func muteOn(is func(ev *aaep.Event) bool) func(*aaep.Event, string) string {
 	return func(ev *aaep.Event, text string) string {
 		if is(ev) {
@@ -222,58 +220,58 @@ var coreTypes = []string{"session.started", "session.completed", "session.errore
 
 // The mutants, in the order of the cases they are for. LVL-041, LVL-042, LVL-043.
 var faults = []fault{
-	{name_: "says nothing when work begins", says: muteOn(typed(aaep.TypeSessionStarted)), caught: []string{"start-told"}},
-	{name_: "keeps tools of low risk to itself", caught: []string{"tool-told"}, says: muteOn(func(ev *aaep.Event) bool {
+	{title: "says nothing when work begins", says: muteOn(typed(aaep.TypeSessionStarted)), caught: []string{"start-told"}},
+	{title: "keeps tools of low risk to itself", caught: []string{"tool-told"}, says: muteOn(func(ev *aaep.Event) bool {
 		p, ok := ev.Payload.(*aaep.ToolInvoked)
 		return ok && p.RiskLevel == aaep.RiskLow
 	})},
-	{name_: "says nothing when work is over", says: muteOn(typed(aaep.TypeSessionCompleted)), caught: []string{"completion-told"}},
-	{name_: "says nothing of what was cancelled", says: muteOn(typed(aaep.TypeSessionCancelled)), caught: []string{"cancellation-told"}},
-	{name_: "keeps errors that may pass to itself", caught: []string{"error-told"}, says: muteOn(func(ev *aaep.Event) bool {
+	{title: "says nothing when work is over", says: muteOn(typed(aaep.TypeSessionCompleted)), caught: []string{"completion-told"}},
+	{title: "says nothing of what was cancelled", says: muteOn(typed(aaep.TypeSessionCancelled)), caught: []string{"cancellation-told"}},
+	{title: "keeps errors that may pass to itself", caught: []string{"error-told"}, says: muteOn(func(ev *aaep.Event) bool {
 		p, ok := ev.Payload.(*aaep.SessionErrored)
 		return ok && p.Recoverable != nil && *p.Recoverable
 	})},
-	{name_: "gives no hint", caught: []string{"hint-told"}, says: func(ev *aaep.Event, text string) string {
+	{title: "gives no hint", caught: []string{"hint-told"}, says: func(ev *aaep.Event, text string) string {
 		if p, ok := ev.Payload.(*aaep.SessionErrored); ok && p.RemediationHint != "" {
 			text, _, _ = strings.Cut(text, p.RemediationHint)
 		}
 		return text
 	}},
-	{name_: "talks at length whatever was chosen", shows: aaep.VerbosityDetailed, caught: []string{"verbosity-kept"}},
-	{name_: "ends in one way", caught: []string{"ends-distinct"}, says: func(ev *aaep.Event, text string) string {
+	{title: "talks at length whatever was chosen", shows: aaep.VerbosityDetailed, caught: []string{"verbosity-kept"}},
+	{title: "ends in one way", caught: []string{"ends-distinct"}, says: func(ev *aaep.Event, text string) string {
 		switch ev.Type() {
 		case aaep.TypeSessionCompleted, aaep.TypeSessionCancelled:
 			return ev.Text(aaep.VerbosityNormal)
 		}
 		return text
 	}},
-	{name_: "babbles", conn: comes(only("output.streaming", func(o object) object { return clone(o, object{"coalesce_hint": "sentence"}) })), caught: []string{"fragments-held"}},
-	{name_: "has one voice", kinds: func(kind string) string { return strings.TrimPrefix(kind, "critical ") }, caught: []string{"critical-distinct"}},
-	{name_: "says one thing after the other", fifo: true, caught: []string{"critical-at-once"}},
+	{title: "babbles", conn: comes(only("output.streaming", func(o object) object { return clone(o, object{"coalesce_hint": "sentence"}) })), caught: []string{"fragments-held"}},
+	{title: "has one voice", kinds: func(kind string) string { return strings.TrimPrefix(kind, "critical ") }, caught: []string{"critical-distinct"}},
+	{title: "says one thing after the other", fifo: true, caught: []string{"critical-at-once"}},
 
-	{name_: "knows no strangers", conn: unless(func(o object) bool {
+	{title: "knows no strangers", conn: unless(func(o object) bool {
 		t, _ := o["type"].(string)
 		return strings.Contains(t, ":") && !strings.HasPrefix(t, "aaep:")
 	}), caught: []string{"unknown-type"}},
-	{name_: "knows twelve types", conn: unless(func(o object) bool {
+	{title: "knows twelve types", conn: unless(func(o object) bool {
 		t, _ := o["type"].(string)
 		return strings.HasPrefix(t, "aaep:agent.") && !slices.Contains(coreTypes, short(o))
 	}), caught: []string{"future-type"}},
-	{name_: "wants no other members", conn: unless(func(o object) bool { return o["certainty"] != nil }), caught: []string{"future-members"}},
-	{name_: "wants no other extensions", conn: unless(func(o object) bool { return hasExtension(o, "medai") }), caught: []string{"unknown-extension"}},
-	{name_: "believes in extensions", conn: unless(func(o object) bool { return hasExtension(o, "haptic") }), caught: []string{"broken-extension"}},
-	{name_: "knows four kinds of errors", conn: unless(func(o object) bool { return o["error_category"] == "requires_admin" }), caught: []string{"unknown-value"}},
-	{name_: "knows few states", conn: unless(func(o object) bool { return o["to_state"] == "juggling" }), caught: []string{"unknown-state"}},
-	{name_: "reads in one order", conn: raws(func(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"v`)) }), caught: []string{"any-order"}},
-	{name_: "reads no white space", conn: raws(func(b []byte) bool { return bytes.Contains(b, []byte("\t")) }), caught: []string{"pretty-printed"}},
-	{name_: "wants an urgency", conn: unless(func(o object) bool { return o["event_id"] != nil && o["urgency"] == nil }), caught: []string{"bare-envelope"}},
-	{name_: "knows English", caught: []string{"foreign-language"}, conn: unless(func(o object) bool {
+	{title: "wants no other members", conn: unless(func(o object) bool { return o["certainty"] != nil }), caught: []string{"future-members"}},
+	{title: "wants no other extensions", conn: unless(func(o object) bool { return hasExtension(o, "medai") }), caught: []string{"unknown-extension"}},
+	{title: "believes in extensions", conn: unless(func(o object) bool { return hasExtension(o, "haptic") }), caught: []string{"broken-extension"}},
+	{title: "knows four kinds of errors", conn: unless(func(o object) bool { return o["error_category"] == "requires_admin" }), caught: []string{"unknown-value"}},
+	{title: "knows few states", conn: unless(func(o object) bool { return o["to_state"] == "juggling" }), caught: []string{"unknown-state"}},
+	{title: "reads in one order", conn: raws(func(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"v`)) }), caught: []string{"any-order"}},
+	{title: "reads no white space", conn: raws(func(b []byte) bool { return bytes.Contains(b, []byte("\t")) }), caught: []string{"pretty-printed"}},
+	{title: "wants an urgency", conn: unless(func(o object) bool { return o["event_id"] != nil && o["urgency"] == nil }), caught: []string{"bare-envelope"}},
+	{title: "knows English", caught: []string{"foreign-language"}, conn: unless(func(o object) bool {
 		hints, ok := o["localization_hints"].(object)
 		return ok && hints["primary_language"] != "en-US"
 	})},
-	{name_: "wants text in its own form", conn: raws(func(b []byte) bool { return bytes.Contains(b, []byte("\u0301")) }), caught: []string{"decomposed"}},
-	{name_: "takes 64 KiB", conn: raws(func(b []byte) bool { return len(b) > 64<<10 }), caught: []string{"large"}},
-	{name_: "compares ids in small letters", caught: []string{"id-case"}, conn: meddling(func() *meddler {
+	{title: "wants text in its own form", conn: raws(func(b []byte) bool { return bytes.Contains(b, []byte("\u0301")) }), caught: []string{"decomposed"}},
+	{title: "takes 64 KiB", conn: raws(func(b []byte) bool { return len(b) > 64<<10 }), caught: []string{"large"}},
+	{title: "compares ids in small letters", caught: []string{"id-case"}, conn: meddling(func() *meddler {
 		seen := map[string]bool{}
 		return &meddler{in: one(func(o object) object {
 			id, _ := o["event_id"].(string)
@@ -284,7 +282,7 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{name_: "gives up on what it cannot read", caught: []string{"survives-garbage"}, conn: meddling(func() *meddler {
+	{title: "gives up on what it cannot read", caught: []string{"survives-garbage"}, conn: meddling(func() *meddler {
 		return &meddler{bye: func(msg []byte) error {
 			if _, err := aaep.Decode(msg); err != nil {
 				return err
@@ -292,47 +290,47 @@ var faults = []fault{
 			return nil
 		}}
 	})},
-	{name_: "needs no context", caught: []string{"context-checked"}, conn: comes(func(o object) object {
+	{title: "needs no context", caught: []string{"context-checked"}, conn: comes(func(o object) object {
 		if o["event_id"] != nil && o["@context"] == nil {
 			return clone(o, object{"@context": aaep.CoreContext})
 		}
 		return o
 	})},
-	{name_: "needs no session", caught: []string{"session-checked"}, conn: comes(func(o object) object {
+	{title: "needs no session", caught: []string{"session-checked"}, conn: comes(func(o object) object {
 		if o["event_id"] != nil && o["session_id"] == nil {
 			return clone(o, object{"session_id": "sess_1"})
 		}
 		return o
 	})},
-	{name_: "has time", caught: []string{"time-checked"}, conn: comes(func(o object) object {
+	{title: "has time", caught: []string{"time-checked"}, conn: comes(func(o object) object {
 		if o["timestamp"] == "yesterday" {
 			return clone(o, object{"timestamp": aaep.FormatTimestamp(time.Now())})
 		}
 		return o
 	})},
-	{name_: "logs nothing", logsNothing: true, caught: []string{"defects-logged", "order-checked"}},
+	{title: "logs nothing", logsNothing: true, caught: []string{"defects-logged", "order-checked"}},
 
-	{name_: "does not say that it can reply", caps: func(c *aaep.Capabilities) { c.SupportsConfirmationReply, c.SupportsClarificationReply = nil, nil }, caught: []string{"says-it-replies"}},
-	{name_: "leaves the consequence out", caught: []string{"prompt-whole"}, says: func(ev *aaep.Event, text string) string {
+	{title: "does not say that it can reply", caps: func(c *aaep.Capabilities) { c.SupportsConfirmationReply, c.SupportsClarificationReply = nil, nil }, caught: []string{"says-it-replies"}},
+	{title: "leaves the consequence out", caught: []string{"prompt-whole"}, says: func(ev *aaep.Event, text string) string {
 		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
 			return fmt.Sprintf("%s? The risk is %s.", p.Action, p.RiskLevel)
 		}
 		return text
 	}},
-	{name_: "makes light of risks", caught: []string{"risk-shown"}, says: func(ev *aaep.Event, text string) string {
+	{title: "makes light of risks", caught: []string{"risk-shown"}, says: func(ev *aaep.Event, text string) string {
 		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
 			return p.Action + "? " + p.Consequence
 		}
 		return text
 	}},
-	{name_: "never replies", conn: goes(func(o object) object {
+	{title: "never replies", conn: goes(func(o object) object {
 		if short(o) == "confirmation.reply" {
 			return nil
 		}
 		return o
 	}), caught: []string{"decision-sent"}},
-	{name_: "always accepts", decides: aaep.Accept, caught: []string{"decision-kept"}},
-	{name_: "replies twice", caught: []string{"reply-once"}, conn: meddling(func() *meddler {
+	{title: "always accepts", decides: aaep.Accept, caught: []string{"decision-kept"}},
+	{title: "replies twice", caught: []string{"reply-once"}, conn: meddling(func() *meddler {
 		return &meddler{out: func(o object) []object {
 			if short(o) == "confirmation.reply" {
 				return []object{o, o}
@@ -340,28 +338,28 @@ var faults = []fault{
 			return []object{o}
 		}}
 	})},
-	{name_: "tidies tokens", caught: []string{"token-echoed"}, conn: goes(only("confirmation.reply", func(o object) object {
+	{title: "tidies tokens", caught: []string{"token-echoed"}, conn: goes(only("confirmation.reply", func(o object) object {
 		return clone(o, object{"reply_token": strings.ToLower(o["reply_token"].(string))})
 	}))},
-	{name_: "says why", conn: goes(only("confirmation.reply", members(object{"decision_reason": "I like it."}))), caught: []string{"reply-valid"}},
-	{name_: "replies for another", conn: goes(only("confirmation.reply", members(object{"subscription_id": "sub_another"}))), caught: []string{"reply-subscription"}},
-	{name_: "has a slow clock", caught: []string{"reply-stamp"}, conn: goes(only("confirmation.reply", func(o object) object {
+	{title: "says why", conn: goes(only("confirmation.reply", members(object{"decision_reason": "I like it."}))), caught: []string{"reply-valid"}},
+	{title: "replies for another", conn: goes(only("confirmation.reply", members(object{"subscription_id": "sub_another"}))), caught: []string{"reply-subscription"}},
+	{title: "has a slow clock", caught: []string{"reply-stamp"}, conn: goes(only("confirmation.reply", func(o object) object {
 		return clone(o, object{"timestamp": aaep.FormatTimestamp(time.Now().Add(-time.Hour))})
 	}))},
-	{name_: "writes yes as text", caught: []string{"answers-sent"}, conn: goes(only("clarification.reply", func(o object) object {
+	{title: "writes yes as text", caught: []string{"answers-sent"}, conn: goes(only("clarification.reply", func(o object) object {
 		if o["response"] == true {
 			return clone(o, object{"response": "true"})
 		}
 		return o
 	}))},
-	{name_: "answers what has little time", caught: []string{"never-by-itself"}, answers: func(ev *aaep.Event) aaep.Decision {
+	{title: "answers what has little time", caught: []string{"never-by-itself"}, answers: func(ev *aaep.Event) aaep.Decision {
 		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && p.TimeoutSeconds < 10 {
 			return aaep.Reject
 		}
 		return ""
 	}},
-	{name_: "waits for a countdown", everOpen: true, caught: []string{"expires"}},
-	{name_: "asks on behalf of who is gone", caught: []string{"gone-when-cancelled"}, conn: meddling(func() *meddler {
+	{title: "waits for a countdown", everOpen: true, caught: []string{"expires"}},
+	{title: "asks on behalf of who is gone", caught: []string{"gone-when-cancelled"}, conn: meddling(func() *meddler {
 		asks := map[any]bool{}
 		return &meddler{in: one(func(o object) object {
 			asks[o["session_id"]] = asks[o["session_id"]] || short(o) == "awaiting.confirmation"
@@ -371,9 +369,9 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{name_: "asks what was answered elsewhere", caught: []string{"gone-when-settled"}, keeps: typed(aaep.TypeStateChanged)},
+	{title: "asks what was answered elsewhere", caught: []string{"gone-when-settled"}, keeps: typed(aaep.TypeStateChanged)},
 
-	{name_: "says hello", caught: []string{"request-first"}, conn: meddling(func() *meddler {
+	{title: "says hello", caught: []string{"request-first"}, conn: meddling(func() *meddler {
 		return &meddler{out: func(o object) []object {
 			if short(o) == "subscription.request" {
 				return []object{{"type": "hello"}, o}
@@ -381,9 +379,9 @@ var faults = []fault{
 			return []object{o}
 		}}
 	})},
-	{name_: "names half a version", conn: goes(only("subscription.request", members(object{"aaep_version": "1.0"}))), caught: []string{"request-valid"}},
-	{name_: "never has the same name", names: func() string { return fmt.Sprint("reader-", time.Now().UnixNano()) }, caught: []string{"one-name"}},
-	{name_: "wants all or nothing", caught: []string{"lives-with-less"}, conn: meddling(func() *meddler {
+	{title: "names half a version", conn: goes(only("subscription.request", members(object{"aaep_version": "1.0"}))), caught: []string{"request-valid"}},
+	{title: "never has the same name", names: func() string { return fmt.Sprint("reader-", time.Now().UnixNano()) }, caught: []string{"one-name"}},
+	{title: "wants all or nothing", caught: []string{"lives-with-less"}, conn: meddling(func() *meddler {
 		return &meddler{bye: func(msg []byte) error {
 			if bytes.Contains(msg, []byte("subscription.accepted")) && bytes.Contains(msg, []byte(`"supports_confirmation_reply":false`)) {
 				return errors.New("this is less than was asked for")
@@ -391,10 +389,10 @@ var faults = []fault{
 			return nil
 		}}
 	})},
-	{name_: "chooses alone", alone: true, caught: []string{"changes-terms"}},
-	{name_: "asks for something else", asks: aaep.VerbosityDetailed, caught: []string{"changes-terms"}},
-	{name_: "forgets its number", conn: goes(only("subscription.renegotiate", members(object{"subscription_id": "sub_another"}))), caught: []string{"renegotiation-valid"}},
-	{name_: "wants the new terms at once", caught: []string{"old-terms-heard"}, conn: meddling(func() *meddler {
+	{title: "chooses alone", alone: true, caught: []string{"changes-terms"}},
+	{title: "asks for something else", asks: aaep.VerbosityDetailed, caught: []string{"changes-terms"}},
+	{title: "forgets its number", conn: goes(only("subscription.renegotiate", members(object{"subscription_id": "sub_another"}))), caught: []string{"renegotiation-valid"}},
+	{title: "wants the new terms at once", caught: []string{"old-terms-heard"}, conn: meddling(func() *meddler {
 		waits := false
 		return &meddler{out: one(func(o object) object { waits = waits || short(o) == "subscription.renegotiate"; return o }), in: one(func(o object) object {
 			if waits = waits && short(o) != "subscription.accepted"; waits {
@@ -403,7 +401,7 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{name_: "wants no other terms", caught: []string{"new-terms-heard"}, conn: meddling(func() *meddler {
+	{title: "wants no other terms", caught: []string{"new-terms-heard"}, conn: meddling(func() *meddler {
 		n := 0
 		return &meddler{in: one(func(o object) object {
 			if short(o) == "subscription.accepted" {
@@ -414,7 +412,7 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{name_: "insists", caught: []string{"asks-for-less"}, conn: func() func(transports.Conn, hook) transports.Conn {
+	{title: "insists", caught: []string{"asks-for-less"}, conn: func() func(transports.Conn, hook) transports.Conn {
 		var first any
 		return goes(only("subscription.request", func(o object) object {
 			if first == nil {
@@ -423,7 +421,7 @@ var faults = []fault{
 			return clone(o, object{"capabilities": first})
 		}))
 	}()},
-	{name_: "waits for the beginning", caught: []string{"error-unannounced"}, conn: meddling(func() *meddler {
+	{title: "waits for the beginning", caught: []string{"error-unannounced"}, conn: meddling(func() *meddler {
 		began := map[any]bool{}
 		return &meddler{in: one(func(o object) object {
 			began[o["session_id"]] = began[o["session_id"]] || short(o) == "session.started"
@@ -433,7 +431,7 @@ var faults = []fault{
 			return o
 		})}
 	})},
-	{name_: "says again what comes again", caught: []string{"no-doubles"}, conn: func(c transports.Conn, h hook) transports.Conn {
+	{title: "says again what comes again", caught: []string{"no-doubles"}, conn: func(c transports.Conn, h hook) transports.Conn {
 		seen := map[string]bool{}
 		return &meddler{Conn: c, in: one(func(o object) object {
 			id, _ := o["event_id"].(string)
@@ -444,9 +442,9 @@ var faults = []fault{
 			return o
 		})}
 	}},
-	{name_: "does not count", conn: comes(members(object{"sequence_number": nil})), caught: []string{"order-checked"}},
-	{name_: "takes a hundred", caught: []string{"burst-kept"}, conn: counting(func(n int, o object) bool { return n > 100 && short(o) == "tool.invoked" })},
-	{name_: "says the newest first", caught: []string{"burst-kept"}, conn: meddling(func() *meddler {
+	{title: "does not count", conn: comes(members(object{"sequence_number": nil})), caught: []string{"order-checked"}},
+	{title: "takes a hundred", caught: []string{"burst-kept"}, conn: counting(func(n int, o object) bool { return n > 100 && short(o) == "tool.invoked" })},
+	{title: "says the newest first", caught: []string{"burst-kept"}, conn: meddling(func() *meddler {
 		var held object
 		return &meddler{in: func(o object) []object {
 			say, _ := o["summary_normal"].(string)
@@ -460,15 +458,15 @@ var faults = []fault{
 			return []object{o}
 		}}
 	})},
-	{name_: "is tired", caught: []string{"critical-under-load"}, conn: counting(func(n int, o object) bool { return n > 100 && short(o) == "session.errored" })},
-	{name_: "goes without a word", caught: []string{"takes-leave"}, conn: goes(func(o object) object {
+	{title: "is tired", caught: []string{"critical-under-load"}, conn: counting(func(n int, o object) bool { return n > 100 && short(o) == "session.errored" })},
+	{title: "goes without a word", caught: []string{"takes-leave"}, conn: goes(func(o object) object {
 		if short(o) == "subscription.close" {
 			return nil
 		}
 		return o
 	})},
-	{name_: "says goodbye to nobody", conn: goes(only("subscription.close", members(object{"reason_message": nil}))), caught: []string{"leave-valid"}},
-	{name_: "demands proof and does not look", caught: []string{"demands-proof"}, conn: meddling(func() *meddler {
+	{title: "says goodbye to nobody", conn: goes(only("subscription.close", members(object{"reason_message": nil}))), caught: []string{"leave-valid"}},
+	{title: "demands proof and does not look", caught: []string{"demands-proof"}, conn: meddling(func() *meddler {
 		demand := func(name string, v any) func(object) object {
 			return func(o object) object {
 				if caps, ok := o[name].(object); ok {
@@ -480,8 +478,8 @@ var faults = []fault{
 		return &meddler{out: one(demand("capabilities", true)), in: one(demand("honored_capabilities", nil))}
 	})},
 
-	{name_: "falls when the link breaks", stays: true, caught: []string{"survives-cut"}},
-	{name_: "is back before it is gone", stays: true, caught: []string{"comes-back-calmly", "no-doubles"}, runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
+	{title: "falls when the link breaks", stays: true, caught: []string{"survives-cut"}},
+	{title: "is back before it is gone", stays: true, caught: []string{"comes-back-calmly", "no-doubles"}, runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
 		for {
 			if err := rd.Run(ctx, h); err == nil || ctx.Err() != nil {
 				return nil
@@ -508,30 +506,36 @@ func counting(is func(n int, o object) bool) func(transports.Conn, hook) transpo
 func TestSubscriberMutants(t *testing.T) {
 	proved := map[string]bool{"goes-on": true, "stream-headers": true} // by a real stream, in TestStreamMutants
 	caught := 0
-	for _, f := range faults {
-		t.Run(f.name_, func(t *testing.T) {
-			report := prove(t, 3, f, 0)
-			if report == nil {
-				t.FailNow()
-			}
-			var got, why []string
-			for _, r := range report.Results {
-				if r.Verdict == conformance.Fail || r.Verdict == conformance.Deviation {
-					got = append(got, r.Case.Name)
-					why = append(why, r.Case.Name+" ("+r.Play+"): "+r.Seen)
+	var mu sync.Mutex
+	t.Run("all", func(t *testing.T) {
+		for _, f := range faults {
+			t.Run(f.title, func(t *testing.T) {
+				t.Parallel()
+				report := prove(t, 3, f, 0)
+				if report == nil {
+					t.FailNow()
 				}
-			}
-			want := slices.Sorted(slices.Values(f.caught))
-			if slices.Sort(got); !slices.Equal(got, want) {
-				t.Errorf("caught by %v, want %v:\n%s", got, want, strings.Join(why, "\n"))
-				return
-			}
-			caught++
-			for _, name := range got {
-				proved[name] = true
-			}
-		})
-	}
+				var got, why []string
+				for _, r := range report.Results {
+					if r.Verdict == conformance.Fail || r.Verdict == conformance.Deviation {
+						got = append(got, r.Case.Name)
+						why = append(why, r.Case.Name+" ("+r.Play+"): "+r.Seen)
+					}
+				}
+				want := slices.Sorted(slices.Values(f.caught))
+				if slices.Sort(got); !slices.Equal(got, want) {
+					t.Errorf("caught by %v, want %v:\n%s", got, want, strings.Join(why, "\n"))
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				caught++
+				for _, name := range got {
+					proved[name] = true
+				}
+			})
+		}
+	})
 	t.Logf("%d of %d mutants caught as they should be", caught, len(faults))
 	for _, c := range conformance.SubscriberCases() {
 		if !proved[c.Name] {

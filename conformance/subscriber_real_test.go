@@ -21,13 +21,14 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// beAReader makes this binary the program that is started for every play, where the environment says so.
+const readerArg = "be-a-reader"
+
+// beAReader makes this binary the program that is started for every play, if it is started so.
 func beAReader() bool {
-	fault := os.Getenv("AAEP_TEST_READER")
-	if fault == "" {
+	if len(os.Args) != 4 || os.Args[1] != readerArg {
 		return false
 	}
-	if err := program(fault, os.Args[len(os.Args)-1]); err != nil {
+	if err := program(os.Args[2], os.Args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -88,8 +89,7 @@ func self(t *testing.T, fault string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("AAEP_TEST_READER", fault)
-	return []string{exe}
+	return []string{exe, readerArg, fault}
 }
 
 // at is where a stand may be, by the name of its transport.
@@ -114,6 +114,7 @@ func TestRealSubscribers(t *testing.T) {
 	command := self(t, "none")
 	for _, transport := range []string{"sse", "websocket", "ipc"} {
 		t.Run(transport, func(t *testing.T) {
+			t.Parallel() // they wait more than they work
 			s, err := stand.Listen(at(t, transport), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -121,7 +122,7 @@ func TestRealSubscribers(t *testing.T) {
 			defer s.Close()
 			began := time.Now()
 			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
-				Level: 3}.Prove(t.Context())
+				Level: 3, Timeout: 20 * time.Second}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,12 +138,13 @@ func TestRealSubscribers(t *testing.T) {
 func TestStreamMutants(t *testing.T) {
 	for header, caught := range map[string]string{"Last-Event-ID": "goes-on", "Cache-Control": "stream-headers", "Accept": "stream-headers"} {
 		t.Run(header, func(t *testing.T) {
+			t.Parallel()
 			s, err := stand.Listen(at(t, "sse"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: self(t, header), URL: s.URL()}, Level: 3,
+			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: self(t, header), URL: s.URL()}, Level: 3, Timeout: 20 * time.Second,
 				Only: []string{"goes-on", "stream-headers", "no-doubles", "survives-cut", "request-valid"}}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)

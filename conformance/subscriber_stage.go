@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -17,7 +18,7 @@ import (
 
 const (
 	arrival = 20 * time.Second       // for a target to start and connect
-	told    = 3 * time.Second        // for it to present or answer what it was sent
+	told    = 3 * time.Second        // for it to present or answer what it was sent, if SubscriberRun.Timeout says nothing else
 	longest = time.Minute            // the same for one that goes on presenting other things
 	mute    = 200 * time.Millisecond // the same for one that tells nothing through the hook
 	quiet   = 150 * time.Millisecond // in which what must not come would come
@@ -73,7 +74,8 @@ func (run SubscriberRun) play(ctx context.Context, p scenePlay, hookless bool, n
 	ctx, cancel := context.WithTimeout(ctx, maxPlay)
 	defer cancel()
 	t := newTape(Scenario{Name: p.name}, names)
-	sc := &scene{tape: t, hook: &Hook{tape: t, acts: make(chan []byte, 64)}, patience: told, arrivals: make(chan transports.Conn), over: make(chan struct{})}
+	sc := &scene{tape: t, hook: &Hook{tape: t, acts: make(chan []byte, 64)}, patience: cmp.Or(run.Timeout, told), arrivals: make(chan transports.Conn), over: make(chan struct{})}
+	t.rec.limit = sc.patience
 	if hookless {
 		sc.patience = mute
 	}
@@ -183,7 +185,7 @@ func (sc *scene) take(conn transports.Conn) *call {
 	if r, ok := conn.(transports.Resumable); ok {
 		sc.running.Go(func() { c.follow(r) })
 	}
-	sc.wait(told, func(r *Recording) bool {
+	sc.wait(sc.tape.rec.limit, func(r *Recording) bool {
 		if got := of(r.all(c.n, false), "subscription.request"); len(got) > 0 {
 			c.request = got[0]
 		}

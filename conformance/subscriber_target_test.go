@@ -225,7 +225,7 @@ func (v voice) Present(ctx context.Context, u announce.Utterance) error {
 	if u.Event == nil {
 		return nil
 	}
-	v.tell(u.Event.EventID, v.f.utter(u), v.f.kind(kind))
+	v.tell(u.Event.EventID, u.Text, v.f.kind(kind))
 	if v.takes == 0 {
 		return nil
 	}

@@ -3,7 +3,6 @@ package conformance
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // heard judges what a person got of the event with a label.
@@ -188,9 +187,6 @@ func toolCall() object {
 	return object{"tool": "count", "tool_call_id": "call_" + random()}
 }
 
-// promptly is how soon something critical must be told.
-const promptly = 2 * time.Second
-
 // tellUrgent has much to say, and then something that cannot wait.
 func tellUrgent(sc *scene) {
 	c := sc.begin()
@@ -208,7 +204,7 @@ func tellUrgent(sc *scene) {
 		}
 	}
 	id := c.emit(c.event("urgent", other, errored, theError, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
-	sc.wait(max(promptly, sc.patience), func(r *Recording) bool { return r.text(id) != "" })
+	sc.wait(sc.patience, func(r *Recording) bool { return r.text(id) != "" })
 }
 
 // toldCases judge what a person is told of what is as it should be.
@@ -251,8 +247,8 @@ var toldCases = []Case{
 				}
 			}
 			got := r.told(m.str("event_id"))
-			if len(got) == 0 || got[0].At.Sub(m.At) > promptly {
-				return fail(fmt.Sprintf("an error was not presented within %v, while other events were", promptly), append([]Entry{m.Entry}, lines(r, m)...)...)
+			if len(got) == 0 || got[0].At.Sub(m.At) > r.limit {
+				return fail(fmt.Sprintf("an error was not presented within %v, while other events were", r.limit), append([]Entry{m.Entry}, lines(r, m)...)...)
 			}
 			return pass("the error was presented at once", m.Entry, got[0].Entry)
 		})},

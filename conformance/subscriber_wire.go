@@ -20,7 +20,7 @@ var wireCases = []Case{
 					return fail("the first message was "+quoted(all[0].typ()), all[0].Entry)
 				}
 				if _, began := r.noted(l, noteLeft); len(all) == 0 && !began && l == 0 {
-					return fail(fmt.Sprintf("no subscription.request came within %v", told))
+					return fail(fmt.Sprintf("no subscription.request came within %v", r.limit))
 				}
 			}
 			return some(len(of(r.all(0, false), "subscription.request")), "links began with subscription.request")
@@ -207,7 +207,7 @@ func refuse(sc *scene) {
 	if len(extensionsOf(c.request)) == 0 {
 		return
 	}
-	if again := sc.next(told); again != nil {
+	if again := sc.next(sc.patience); again != nil {
 		again.accepted(nil)
 		sc.presented(again.emit(again.event("taken", sessionID(), started, "Welcome all the same", nil)))
 	}
@@ -242,7 +242,7 @@ func judgeRefused(r *Recording) finding {
 			return pass("the target asked again for less", first[0].Entry, m.Entry)
 		}
 	}
-	return fail(fmt.Sprintf("the target did not ask again within %v", told), first[0].Entry)
+	return fail(fmt.Sprintf("the target did not ask again within %v", r.limit), first[0].Entry)
 }
 
 // outOfBlue begins with an error.
@@ -412,7 +412,7 @@ func forge(sc *scene) {
 	c.sendObject(object{"type": "subscription.accepted", "subscription_id": c.id, "aaep_version": "1.0.0", "honored_capabilities": c.terms,
 		"producer":        object{"agent_id": "aaep-conformance", "agent_name": "Conformance"},
 		"signed_manifest": "eyJhbGciOiJFUzI1NiJ9.eyJhZ2VudF9pZCI6ImFhZXAtY29uZm9ybWFuY2UifQ." + strings.Repeat("A", 86)})
-	if !sc.wait(told, func(r *Recording) bool {
+	if !sc.wait(sc.patience, func(r *Recording) bool {
 		_, left := r.noted(0, noteLeft)
 		return left || len(of(r.all(0, false), "subscription.close")) > 0
 	}) {

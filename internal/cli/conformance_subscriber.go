@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,7 @@ import (
 // follower is what the flags of "conformance subscriber" say.
 type follower struct {
 	listen, command, explain string
-	level                    int
+	level, timeout           int
 	cases                    []string
 	list, json, verbose      bool
 }
@@ -61,6 +62,7 @@ Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came.
 	f.StringVar(&p.command, "exec", "", "start the subscriber with this `COMMAND` and the address, for every play")
 	f.IntVar(&p.level, "level", 1, "the `LEVEL` to prove: 1, 2 or 3, with the lower ones")
 	f.StringSliceVar(&p.cases, "case", nil, "judge only these cases, by `NAME` or requirement")
+	f.IntVar(&p.timeout, "timeout", 3, "the `SECONDS` that the subscriber may take to present or answer something")
 	f.BoolVar(&p.list, "list", false, "print the cases and do nothing")
 	f.StringVar(&p.explain, "explain", "", "say what a case, or the cases of a `REQUIREMENT`, want")
 	f.BoolVar(&p.json, "json", false, "print the report as JSON")
@@ -73,6 +75,9 @@ func (p *follower) run(cmd *cobra.Command) error {
 	defer stop()
 	if p.level < 1 || p.level > 3 {
 		return usage("--level %d is none of 1, 2 and 3", p.level)
+	}
+	if p.timeout < 1 || p.timeout > 600 {
+		return usage("--timeout %d is not from 1 to 600", p.timeout)
 	}
 	for _, name := range p.cases {
 		if len(conformance.Match(conformance.SubscriberCases(), name)) == 0 {
@@ -102,7 +107,7 @@ func (p *follower) run(cmd *cobra.Command) error {
 		url = localScheme + url
 	}
 	status := announcer{out: cmd.ErrOrStderr()}
-	run := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: p.level, Only: p.cases, Target: p.command, Transport: transport}
+	run := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: p.level, Only: p.cases, Timeout: time.Duration(p.timeout) * time.Second, Target: p.command, Transport: transport}
 	if words != nil {
 		var stderr io.Writer
 		if p.verbose {
