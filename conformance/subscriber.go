@@ -95,7 +95,10 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if _, missed := rec.noted(0, noteNoDial); missed && !came && rec.DriverErr == nil {
+		if _, missed := rec.noted(0, noteNoDial); missed && !came {
+			if rec.DriverErr != nil {
+				return nil, fmt.Errorf("%w: %w", ErrUnreachable, rec.DriverErr)
+			}
 			return nil, ErrUnreachable
 		}
 		came, told = true, told || rec.hooked()

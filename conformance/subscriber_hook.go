@@ -157,7 +157,7 @@ func (w *lineWriter) flush() {
 	w.rest, w.tooLong = w.rest[:0], false
 }
 
-// HTTPHook is a hook for a target that the runner cannot start, such as a web page or a screen reader that runs already.
+// HTTPHook is a hook for a target that the runner cannot start, such as a screen reader that runs already.
 // The target must come again after each play. It POSTs its lines to {path}/presented, and GETs {path}/user, which is
 // answered with what the user does next, or with 204 after a while.
 type HTTPHook struct {

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -155,5 +157,116 @@ func TestStreamMutants(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// LVL-044: the program in the documentation does what is said of it.
+func TestDocumentedSubscriber(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no Python here")
+	}
+	page, err := os.ReadFile("../docs/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```python\n")
+	program, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("there is no program in docs/conformance.md")
+	}
+	path := filepath.Join(t.TempDir(), "reader.py")
+	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := stand.Listen(at(t, "sse"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: []string{python, path}, URL: s.URL(), Stderr: os.Stderr},
+		Level: 1, Timeout: 20 * time.Second}.Prove(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := notPassed(r); text != "" || r.Verdict != conformance.Pass {
+		t.Error(text, r.Summary())
+	}
+}
+
+// A target that runs already uses the hook over HTTP, and comes again after each play.
+func TestHookOverHTTP(t *testing.T) {
+	web := &conformance.HTTPHook{}
+	s, err := stand.Listen(at(t, "sse"), web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil { // it comes again and again
+			rd := &reader{dialer: sse.Dialer{URL: s.URL()}, caps: usualReader(), f: fault{stays: true}}
+			rd.follow(ctx, overHTTP{s.URL() + stand.HookPath})
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	r, err := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: 2, Timeout: 20 * time.Second,
+		Only: []string{"start-told", "unknown-type", "decision-kept", "answers-sent", "gone-when-settled"}}.Prove(t.Context())
+	stop()
+	<-ended
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := notPassed(r); text != "" || r.Counts[conformance.Pass] != 5 {
+		t.Error(text, r.Summary())
+	}
+}
+
+// overHTTP is the reader's end of a hook over HTTP.
+type overHTTP struct{ at string }
+
+func (h overHTTP) Tell(line []byte) {
+	resp, err := http.Post(h.at+"presented", "application/json", bytes.NewReader(line))
+	if err == nil {
+		resp.Body.Close()
+	}
+}
+
+func (h overHTTP) Next(ctx context.Context) ([]byte, error) {
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.at+"user", nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		line, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode == http.StatusOK {
+			return line, err
+		}
+		select {
+		case <-time.After(10 * time.Millisecond): // between two plays
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// A stand is for this machine, and says what is wrong with an address.
+func TestStand(t *testing.T) {
+	for _, address := range []string{"http://192.0.2.1:80", "http://127.0.0.1", "ftp://127.0.0.1:0", "http://127.0.0.1:0/path"} {
+		if s, err := stand.Listen(address, nil); err == nil {
+			s.Close()
+			t.Errorf("%s was taken", address)
+		}
+	}
+	if s, err := stand.Listen(at(t, "ipc"), &conformance.HTTPHook{}); err == nil {
+		s.Close()
+		t.Error("a hook over a socket was taken")
 	}
 }

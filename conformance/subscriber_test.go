@@ -72,7 +72,7 @@ func TestSubscribersThatDoNotPlayAlong(t *testing.T) {
 		"ends at once": {func(context.Context, *conformance.Hook, transports.Dialer) error { return nil }, "", conformance.ErrUnreachable},
 		"cannot be started": {func(context.Context, *conformance.Hook, transports.Dialer) error {
 			return errors.New("no such program")
-		}, conformance.Inconclusive, nil},
+		}, "", conformance.ErrUnreachable},
 		"reads nothing": {func(ctx context.Context, _ *conformance.Hook, d transports.Dialer) error {
 			dial(ctx, d)
 			<-ctx.Done()

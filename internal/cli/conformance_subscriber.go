@@ -123,7 +123,8 @@ func (p *follower) run(cmd *cobra.Command) error {
 	case ctx.Err() != nil:
 		return &exitError{exitInterrupted, errors.New("interrupted")}
 	case errors.Is(err, conformance.ErrUnreachable):
-		return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s.\nCheck that it was given this address; --verbose shows what it says", url)}
+		why := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error())
+		return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", url, why)}
 	case err != nil:
 		return &exitError{exitFailed, err}
 	}
