@@ -11,8 +11,8 @@ import (
 // Entry is one message as it was on the wire, or something that happened.
 type Entry struct {
 	At   time.Time
-	Link int  // which of the runner's subscribers, from 0
-	Sent bool // to the producer; otherwise it came from there
+	Link int  // which of the runner's subscribers, or of the target's connections, from 0
+	Sent bool // to the target; otherwise it came from there
 	Data []byte
 	Note string // in place of Data: "the producer closed the link"
 }
@@ -26,6 +26,7 @@ type Recording struct {
 	DriverErr error
 
 	began time.Time
+	limit time.Duration   // that a subscriber had to present something
 	old   map[string]bool // sessions of earlier plays
 	read  map[int]object  // entries that were read before, by their place; nil is no JSON object
 }

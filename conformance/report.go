@@ -14,6 +14,8 @@ import (
 
 // Report is what came of a run.
 type Report struct {
+	// Kind is what was judged: "producer" or "subscriber".
+	Kind         string    `json:"kind"`
 	Suite        string    `json:"suite"`
 	SuiteVersion string    `json:"suite_version"`
 	SpecVersion  string    `json:"spec_version"`
@@ -115,11 +117,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		b.WriteByte('\n')
 		for _, e := range res.Evidence {
 			if res.Verdict != Pass {
-				way := "received"
-				if e.Sent {
-					way = "sent"
-				}
-				fmt.Fprintf(&b, "  %s, after %.3f seconds, subscriber %d %s: %s\n", res.Play, e.Seconds, e.Link+1, way, oneLine(e.Text))
+				fmt.Fprintf(&b, "  %s, after %.3f seconds, %s: %s\n", res.Play, e.Seconds, r.way(e), oneLine(e.Text))
 			}
 		}
 	}
@@ -128,10 +126,27 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
+// way says who said something to whom.
+func (r *Report) way(e Evidence) string {
+	switch {
+	case e.Link == hookLink && e.Sent:
+		return "the user did"
+	case e.Link == hookLink:
+		return "the hook told"
+	case r.Kind == "subscriber" && e.Sent:
+		return fmt.Sprintf("sent on link %d", e.Link+1)
+	case r.Kind == "subscriber":
+		return fmt.Sprintf("received on link %d", e.Link+1)
+	case e.Sent:
+		return fmt.Sprintf("subscriber %d sent", e.Link+1)
+	}
+	return fmt.Sprintf("subscriber %d received", e.Link+1)
+}
+
 // Summary is the verdict in one sentence.
 func (r *Report) Summary() string {
 	verdict := map[Verdict]string{Pass: "passed", Fail: "failed", Inconclusive: "not proved"}[r.Verdict]
-	what := fmt.Sprintf("AAEP %s producer Level %d", r.SpecVersion, r.Level)
+	what := fmt.Sprintf("AAEP %s %s Level %d", r.SpecVersion, r.Kind, r.Level)
 	if r.Partial {
 		what = "Some cases of " + what
 	}

@@ -76,7 +76,7 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 		}
 		recordings[p.name] = rec
 	}
-	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Date: time.Now().UTC(), Level: run.Level,
+	report := &Report{Kind: "producer", Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Date: time.Now().UTC(), Level: run.Level,
 		Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
 	for _, c := range cases {
 		if !chosen(c) {

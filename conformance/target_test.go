@@ -17,7 +17,12 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if beAReader() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // target is our own producer, which does what the scenarios say.
 type target struct{ p *producer.Producer }

@@ -87,6 +87,11 @@ var theMap = []folder{
 		why:    "it judges what was on the wire, and must not know the insides of what it judges",
 	},
 	{
+		path:   "conformance/stand",
+		arrows: []string{"internal/httpguard", "transports", "transports/ipc", "transports/sse", "transports/websocket"},
+		why:    "it is where targets come to, over whatever transport, and judges nothing",
+	},
+	{
 		path: "internal/coverage",
 		why:  "it reads the sources as text and must not depend on what it counts",
 	},

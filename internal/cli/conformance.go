@@ -15,13 +15,13 @@ import (
 func conformanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
-		Short: "Prove that an agent keeps the protocol, whoever wrote it",
+		Short: "Prove that an agent, or who follows one, keeps the protocol, whoever wrote it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage("say what to prove: producer.\nSee: aaep conformance --help")
+			return usage("say what to prove: producer or subscriber.\nSee: aaep conformance --help")
 		},
 	}
-	cmd.AddCommand(conformanceProducer())
+	cmd.AddCommand(conformanceProducer(), conformanceSubscriber())
 	return cmd
 }
 

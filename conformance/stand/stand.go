@@ -1,0 +1,204 @@
+// Package stand is where subscribers that are to be proved come to: over Server-Sent Events, WebSocket or a local socket.
+//
+//	s, err := stand.Listen("http://127.0.0.1:0", nil)
+//	run := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: reader, URL: s.URL()}, Level: 1}
+package stand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/ipc"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+// HookPath is where the hook is, if Listen was given one.
+const HookPath = "/conformance/"
+
+// Stand is a transports.Listener, whose Conns can be cut.
+type Stand struct {
+	url      string
+	arrivals chan transports.Conn
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+	close    func() error
+
+	mu     sync.Mutex
+	links  map[net.Conn]bool // that carry events
+	wrongs []string          // what streams were asked for without
+}
+
+// Listen listens at "http://HOST:PORT", which serves Server-Sent Events and WebSocket, at "ws://HOST:PORT", which is the same
+// and makes URL one of WebSocket, or at the path of a local socket. HOST is this machine; port 0 is any. A hook is served at
+// HookPath over HTTP; nil is none.
+func Listen(address string, hook http.Handler) (*Stand, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Stand{arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{}}
+	scheme, _, isURL := strings.Cut(address, "://")
+	err := error(nil)
+	if isURL {
+		err = s.overHTTP(ctx, scheme, address, hook)
+	} else {
+		err = s.overSocket(ctx, address, hook)
+	}
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Stand) overSocket(ctx context.Context, path string, hook http.Handler) error {
+	if hook != nil {
+		return errors.New("stand: a hook over HTTP needs an address of HTTP")
+	}
+	l, err := ipc.Listen(path, nil)
+	if err != nil {
+		return err
+	}
+	s.url, s.close = path, l.Close
+	s.running.Go(func() { s.take(ctx, l, func(c transports.Conn) transports.Conn { return c }) })
+	return nil
+}
+
+func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.Handler) error {
+	u, err := url.Parse(address)
+	if err != nil || scheme != "http" && scheme != "ws" || u.Port() == "" || strings.Trim(u.Path, "/") != "" {
+		return fmt.Errorf("stand: %q is no address such as http://127.0.0.1:0 or ws://127.0.0.1:0", address)
+	}
+	if !httpguard.LoopbackName(u.Hostname()) {
+		return fmt.Errorf("stand: %s is not this machine, and nobody is asked who they are here; use 127.0.0.1", u.Hostname())
+	}
+	ln, err := net.Listen("tcp", u.Host)
+	if err != nil {
+		return fmt.Errorf("stand: %w", err)
+	}
+	events, sockets := sse.NewServer(sse.ServerOptions{}), websocket.NewServer(websocket.ServerOptions{})
+	mux := http.NewServeMux()
+	mux.Handle(sse.DefaultPrefix+"/", events)
+	mux.Handle(sse.DefaultPrefix+"/events", s.carrying(events))
+	mux.Handle(websocket.DefaultPath, s.carrying(sockets))
+	if hook != nil {
+		mux.Handle(HookPath, hook)
+	}
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	s.url = u.Scheme + "://" + ln.Addr().String()
+	if scheme == "ws" {
+		s.url += websocket.DefaultPath
+	}
+	s.close = srv.Close
+	s.running.Go(func() { srv.Serve(ln) }) // until Close
+	s.running.Go(func() {
+		s.take(ctx, events, func(c transports.Conn) transports.Conn { return stream{c.(transports.Resumable), s} })
+	})
+	s.running.Go(func() {
+		s.take(ctx, sockets, func(c transports.Conn) transports.Conn { return link{c, s} })
+	})
+	return nil
+}
+
+type connKey struct{}
+
+// carrying remembers the connection that events go over, so that it can be cut, and how it was asked for.
+func (s *Stand) carrying(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, _ := r.Context().Value(connKey{}).(net.Conn)
+		s.mu.Lock()
+		s.links[c] = true
+		if r.URL.Path != websocket.DefaultPath && r.Method == http.MethodGet {
+			for name, want := range map[string]string{"Accept": "text/event-stream", "Cache-Control": "no-cache"} {
+				if !strings.Contains(r.Header.Get(name), want) {
+					s.wrongs = append(s.wrongs, fmt.Sprintf("the stream was asked for without %s: %s", name, want))
+				}
+			}
+		}
+		s.mu.Unlock()
+		defer func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.links, c)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Stand) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.links {
+		c.Close()
+	}
+}
+
+// wrong is what was wrong with how streams were asked for since it was last asked.
+func (s *Stand) wrong() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.wrongs
+	s.wrongs = nil
+	return all
+}
+
+// link is a Conn that can be cut, and stream one with event streams.
+type link struct {
+	transports.Conn
+	s *Stand
+}
+
+func (l link) Cut() { l.s.cut() }
+
+type stream struct {
+	transports.Resumable
+	s *Stand
+}
+
+func (l stream) Cut()             { l.s.cut() }
+func (l stream) Wrongs() []string { return l.s.wrong() }
+
+func (s *Stand) take(ctx context.Context, l transports.Listener, with func(transports.Conn) transports.Conn) {
+	for {
+		c, err := l.Accept(ctx)
+		if err != nil {
+			return
+		}
+		select {
+		case s.arrivals <- with(c):
+		case <-ctx.Done():
+			c.Close()
+			return
+		}
+	}
+}
+
+// URL is what to give to the target.
+func (s *Stand) URL() string { return s.url }
+
+// Accept returns the Conn of the next subscriber.
+func (s *Stand) Accept(ctx context.Context) (transports.Conn, error) {
+	select {
+	case c := <-s.arrivals:
+		return c, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close ends everything.
+func (s *Stand) Close() error {
+	s.stop()
+	err := s.close()
+	s.running.Wait()
+	return err
+}

@@ -1,0 +1,125 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// SubscriberRun says which subscriber is to be proved. The runner plays its producer.
+type SubscriberRun struct {
+	// Listener is where the target connects to, such as a stand.Stand. A Conn with a method Cut() is broken by it without a
+	// word; others are closed. One with Wrongs() []string says what was wrong with how its streams were asked for.
+	Listener transports.Listener
+	// Subscriber starts the target.
+	Subscriber Subscriber
+	// Level is 1, 2 or 3, and includes the lower ones (§9.1).
+	Level int
+	// Only names the cases to judge, by name or requirement. Empty is all of the level.
+	Only []string
+	// Timeout is how long the target may take to present or answer what it was sent. Zero is three seconds.
+	Timeout time.Duration
+	// Progress is told before each play what is played. Nil is nobody.
+	Progress func(play string, n, of int)
+	// Target and Transport are for the report.
+	Target, Transport string
+}
+
+// Subscriber is a target: an AT, or a program that drives one.
+type Subscriber interface {
+	// Run runs the target for one play. It returns nil when ctx is done, and else why the target ended. The target
+	// connects to the runner by itself, tells h what it presents, and does what the user does there.
+	Run(ctx context.Context, h *Hook) error
+}
+
+// SubscriberFunc is a Subscriber within this process.
+type SubscriberFunc func(ctx context.Context, h *Hook) error
+
+// Run calls f.
+func (f SubscriberFunc) Run(ctx context.Context, h *Hook) error { return f(ctx, h) }
+
+// SubscriberCases returns all cases for subscribers, by level.
+func SubscriberCases() []Case {
+	all := slices.Concat(toldCases, oddCases, askedCases, wireCases, linkCases)
+	slices.SortStableFunc(all, func(a, b Case) int { return a.Level - b.Level })
+	for i := range all {
+		all[i].Scenario = strings.Join(all[i].plays, ", ")
+	}
+	return all
+}
+
+// Match returns those of some cases that a user means by a name or a requirement.
+func Match(cases []Case, name string) []Case {
+	return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !c.matches(name) })
+}
+
+// Prove puts the target through all plays that the cases need, one after another, each with a fresh start of the
+// target, and judges. An error says that there is nothing to report: ErrUnreachable where nobody ever connected, a
+// wrong SubscriberRun, or the end of ctx.
+func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
+	switch {
+	case run.Listener == nil || run.Subscriber == nil:
+		return nil, errors.New("conformance: a SubscriberRun needs a Listener and a Subscriber")
+	case run.Level < 1 || run.Level > 3:
+		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", run.Level)
+	}
+	cases := SubscriberCases()
+	for _, name := range run.Only {
+		if len(Match(cases, name)) == 0 {
+			return nil, fmt.Errorf("conformance: no case for subscribers is named %q or decides it", name)
+		}
+	}
+	chosen := func(c Case) bool {
+		return c.Level <= run.Level && (len(run.Only) == 0 || slices.ContainsFunc(run.Only, c.matches))
+	}
+	var needed []scenePlay
+	for _, p := range scenePlays {
+		if slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
+			needed = append(needed, p)
+		}
+	}
+	recordings := map[string]*Recording{}
+	came, told, names := false, false, map[string]bool{}
+	for i, p := range needed {
+		if run.Progress != nil {
+			run.Progress(p.name, i+1, len(needed))
+		}
+		rec := run.play(ctx, p, i > 0 && !told, maps.Clone(names))
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if _, missed := rec.noted(0, noteNoDial); missed && !came {
+			if rec.DriverErr != nil {
+				return nil, fmt.Errorf("%w: %w", ErrUnreachable, rec.DriverErr)
+			}
+			return nil, ErrUnreachable
+		}
+		came, told = true, told || rec.hooked()
+		for l := range rec.links() {
+			for _, m := range of(rec.all(l, false), "subscription.request") {
+				names[m.str("subscriber_id")] = true
+			}
+		}
+		recordings[p.name] = rec
+	}
+	report := &Report{Kind: "subscriber", Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Date: time.Now().UTC(),
+		Level: run.Level, Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
+	for _, c := range cases {
+		if !chosen(c) {
+			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
+			continue
+		}
+		report.add(judgeCase(c, recordings))
+	}
+	return report, nil
+}
+
+// hooked reports whether the target ever told what it presents.
+func (r *Recording) hooked() bool { return len(r.all(hookLink, false)) > 0 }

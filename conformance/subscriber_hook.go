@@ -1,0 +1,216 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os/exec"
+	"path"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// Hook is how the runner learns what a person gets, and does what that person would. Both ways it is one JSON object in
+// a line; what a target must tell and do is in docs/conformance.md. A target without it can still be judged by what it
+// sends, and the cases that need more are inconclusive.
+type Hook struct {
+	tape  *tape
+	acts  chan []byte
+	lines atomic.Int64
+}
+
+// hookLink is the Entry.Link of what passes the hook.
+const hookLink = -1
+
+// userQuits is what the user does to end the target.
+var userQuits = encoded(object{"quit": true})
+
+const (
+	maxHookLine  = 256 << 10 // bytes of a line that is kept
+	maxHookLines = 3000      // lines that are kept of a play
+)
+
+// Tell takes a line from the target: {"event_id":"evt_…","text":"…","kind":"…"} for what it presents, {"log":"…"} for what an
+// operator can read. Lines that are neither are ignored, so that a program may print other things too.
+func (h *Hook) Tell(line []byte) {
+	var o object
+	if len(line) > maxHookLine || jsonv2.Unmarshal(line, &o) != nil {
+		return
+	}
+	_, presents := o["event_id"].(string)
+	_, logs := o["log"].(string)
+	if (presents || logs) && h.lines.Add(1) <= maxHookLines {
+		h.tape.add(Entry{Link: hookLink, Data: append([]byte{}, line...)})
+	}
+}
+
+// Next returns what the user does next, without a line end.
+func (h *Hook) Next(ctx context.Context) ([]byte, error) {
+	select {
+	case act := <-h.acts:
+		return act, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Told reports whether the target has used the hook in this play.
+func (h *Hook) Told() bool {
+	return h.lines.Load() > 0
+}
+
+// told is what was presented of an event, in order.
+func (r *Recording) told(eventID string) (list []message) {
+	for _, m := range r.all(hookLink, false) {
+		if _, ok := m.m["text"].(string); ok && m.str("event_id") == eventID {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// ExecSubscriber starts a program for every play, with URL as its last argument. What it prints is told to the hook, line
+// by line, and what the user does is written to its standard input. A program that does not use the hook is ended by a
+// signal where it should end by itself; at the end of a play every program is killed.
+type ExecSubscriber struct {
+	Command []string
+	URL     string
+	// Stderr gets what the program says beside; nil discards it.
+	Stderr io.Writer
+}
+
+// Run runs the program to its end.
+func (s ExecSubscriber) Run(ctx context.Context, h *Hook) error {
+	if len(s.Command) == 0 {
+		return errors.New("there is no command")
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer stop()
+	cmd := exec.CommandContext(ctx, s.Command[0], append(s.Command[1:len(s.Command):len(s.Command)], s.URL)...)
+	cmd.WaitDelay = time.Second // what it started may still hold its output
+	cmd.Stderr = s.Stderr
+	out := &lineWriter{line: h.Tell}
+	cmd.Stdout = out
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	writing.Go(func() {
+		defer in.Close()
+		for {
+			act, err := h.Next(ctx)
+			if err != nil {
+				return
+			}
+			if bytes.Equal(act, userQuits) && !h.Told() && runtime.GOOS != "windows" {
+				_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+				continue
+			}
+			if _, err := in.Write(append(act, '\n')); err != nil {
+				return // it reads no more
+			}
+		}
+	})
+	err = cmd.Wait()
+	out.flush()
+	return err
+}
+
+// lineWriter cuts what is written into lines. A line that is too long is lost.
+type lineWriter struct {
+	line    func([]byte)
+	rest    []byte
+	tooLong bool
+}
+
+func (w *lineWriter) Write(b []byte) (int, error) {
+	n := len(b)
+	for {
+		line, after, whole := bytes.Cut(b, []byte("\n"))
+		if w.tooLong = w.tooLong || len(w.rest)+len(line) > maxHookLine; !w.tooLong {
+			w.rest = append(w.rest, line...)
+		}
+		if !whole {
+			return n, nil
+		}
+		w.flush()
+		b = after
+	}
+}
+
+func (w *lineWriter) flush() {
+	if len(w.rest) > 0 && !w.tooLong {
+		w.line(w.rest)
+	}
+	w.rest, w.tooLong = w.rest[:0], false
+}
+
+// HTTPHook is a hook for a target that the runner cannot start, such as a screen reader that runs already.
+// The target must come again after each play. It POSTs its lines to {path}/presented, and GETs {path}/user, which is
+// answered with what the user does next, or with 204 after a while.
+type HTTPHook struct {
+	mu   sync.Mutex
+	hook *Hook // of the play that is played
+}
+
+// Run waits for the end of the play.
+func (s *HTTPHook) Run(ctx context.Context, h *Hook) error {
+	set := func(h *Hook) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hook = h
+	}
+	set(h)
+	defer set(nil)
+	<-ctx.Done()
+	return nil
+}
+
+// userWait is how long a GET waits for the user.
+const userWait = 20 * time.Second
+
+// ServeHTTP serves the two endpoints, whatever the path before their names.
+func (s *HTTPHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	h := s.hook
+	s.mu.Unlock()
+	w.Header().Set("Cache-Control", "no-store")
+	switch _, name := path.Split(r.URL.Path); {
+	case h == nil:
+		w.WriteHeader(http.StatusNoContent) // between two plays
+	case name == "presented" && r.Method == http.MethodPost:
+		body, err := io.ReadAll(io.LimitReader(r.Body, maxHookLine))
+		if err != nil {
+			http.Error(w, "the lines did not arrive whole", http.StatusBadRequest)
+			return
+		}
+		lines := &lineWriter{line: h.Tell}
+		lines.Write(body)
+		lines.flush()
+		w.WriteHeader(http.StatusNoContent)
+	case name == "user" && r.Method == http.MethodGet:
+		ctx, cancel := context.WithTimeout(r.Context(), userWait)
+		defer cancel()
+		act, err := h.Next(ctx)
+		if err != nil {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(append(act, '\n'))
+	default:
+		http.Error(w, "POST presented, or GET user", http.StatusNotFound)
+	}
+}

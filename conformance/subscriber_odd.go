@@ -1,0 +1,205 @@
+package conformance
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep"
+)
+
+// An oddity is an event that is unusual and right, so that a person must get it.
+type oddity struct {
+	Case
+	say  string // what must be presented of it
+	more object // beside what tool.invoked has
+	raw  func([]byte) []byte
+}
+
+const someContext = "https://medai.example/aaep/v1"
+
+// label is the end of the ids of a case's event.
+func label(name string) string { return strings.NewReplacer("-", "", "_", "").Replace(name) }
+
+var oddities = []oddity{
+	{Case: Case{Name: "unknown-type", Requirements: []string{"LVL-016", "ENV-010", "EXT-012"}, Rule: "an event of an unknown type is presented by its summary"},
+		say: "A dose was given", more: object{"@context": []string{aaep.CoreContext, someContext}, "type": "medai:dose.given"}},
+	{Case: Case{Name: "future-type", Requirements: []string{"VER-011", "LVL-016"}, Rule: "an event of a later 1.x, of a type that 1.0 does not have, is presented by its summary"},
+		say: "The mood has changed", more: object{"type": "aaep:agent.mood.changed", "aaep_version": "1.4.0"}},
+	{Case: Case{Name: "future-members", Requirements: []string{"VER-011"}, Rule: "a member that 1.0 does not know is passed over"},
+		say: "A member too many", more: object{"aaep_version": "1.4.0", "certainty": object{"value": 0.5}}},
+	{Case: Case{Name: "unknown-extension", Requirements: []string{"ENV-048"}, Rule: "an extension that is not known is no reason to drop an event"},
+		say: "An unknown extension", more: object{"@context": []string{aaep.CoreContext, someContext}, "extensions": object{"medai": object{"dose": 3}}}},
+	{Case: Case{Name: "broken-extension", Requirements: []string{"HS-034"}, Level: 3, Rule: "extension data that makes no sense is no reason to drop an event"},
+		say: "A broken extension", more: object{"@context": []string{aaep.CoreContext, someContext}, "extensions": object{"haptic": object{"pattern": 17}, "braille": object{"cells": "many"}}}},
+	{Case: Case{Name: "unknown-value", Requirements: []string{"VER-003"}, Rule: "a value that 1.0 does not know is no reason to drop an event"},
+		say: "Only an administrator can help", more: object{"type": errored, "urgency": "critical", "error_category": "requires_admin", "error_code": "NO_RIGHTS", "recoverable": false}},
+	{Case: Case{Name: "unknown-state", Requirements: []string{"EVT-032", "EVT-031"}, Strength: Should, Rule: "a change to an unknown state is presented"},
+		say: "Juggling with three balls", more: object{"type": state, "from_state": "idle", "to_state": "juggling"}},
+	{Case: Case{Name: "any-order", Requirements: []string{"ENV-056"}, Rule: "the order of members does not matter"},
+		say: "From the last to the first", raw: reversed},
+	{Case: Case{Name: "pretty-printed", Requirements: []string{"ENV-065"}, Rule: "JSON that is printed prettily is read like any other"},
+		say: "With room between", raw: func(data []byte) []byte {
+			pretty := jsontext.Value(data)
+			if pretty.Indent(jsontext.WithIndent("\t")) != nil {
+				return data
+			}
+			return pretty
+		}},
+	{Case: Case{Name: "bare-envelope", Requirements: []string{"ENV-044"}, Rule: "an event without any optional member is presented"},
+		say: "Only what must be", more: object{"aaep_version": nil, "verbosity": nil, "urgency": nil, "localization_hints": nil, "summary_terse": nil,
+			"summary_detailed": nil}},
+	{Case: Case{Name: "foreign-language", Requirements: []string{"I18N-005"}, Rule: "an event in a language that nobody asked for is presented all the same"},
+		say: "nuqneH Qapla", more: object{"localization_hints": object{"primary_language": "tlh"}}},
+	{Case: Case{Name: "decomposed", Requirements: []string{"I18N-011"}, Rule: "text in any Unicode normalization form is presented"},
+		say: "In many parts", more: object{"summary_normal": "In many parts: e\u0301 o\u0323\u0300 \uFB01", "summary_terse": "In many parts: e\u0301", "summary_detailed": "In many parts: o\u0323\u0300"}},
+	{Case: Case{Name: "large", Requirements: []string{"ENV-062"}, Rule: "an event above the soft limits does no harm"},
+		say: "A large one", more: object{"@context": []string{aaep.CoreContext, someContext}, "extensions": object{"camera": object{"image": strings.Repeat("0123456789", 10<<10), "deep": nested(12)}}}},
+	{Case: Case{Name: "id-case", Requirements: []string{"ENV-015"}, Rule: "two ids that differ in case are two"},
+		say: "Small letters or large", more: object{"event_id": nil}},
+}
+
+func nested(depth int) object {
+	if depth == 0 {
+		return object{}
+	}
+	return object{"in": nested(depth - 1)}
+}
+
+// reversed writes the members of an object in the opposite order.
+func reversed(data []byte) []byte {
+	var o map[string]jsontext.Value
+	if jsonv2.Unmarshal(data, &o) != nil {
+		return data
+	}
+	var b bytes.Buffer
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(o))) {
+		b.WriteString(map[bool]string{true: "{", false: ","}[b.Len() == 0] + `"` + name + `":` + string(o[name]))
+	}
+	return append(b.Bytes(), '}')
+}
+
+// tellOdd sends the oddities, one when the other was presented.
+func tellOdd(sc *scene) {
+	c := sc.begin()
+	if c == nil {
+		return
+	}
+	s := sessionID()
+	c.emit(c.event("oddstart", s, started, "Something odd", nil))
+	for _, odd := range oddities {
+		e := with(c.event(label(odd.Name), s, invoked, odd.say, toolCall()), odd.more)
+		if e["type"] != invoked {
+			delete(e, "tool")
+			delete(e, "tool_call_id")
+		}
+		if odd.Name == "id-case" {
+			id := "evt_" + random()[:12]
+			c.emit(with(e, object{"event_id": id + strings.ToUpper(label(odd.Name))}))
+			e["event_id"] = id + label(odd.Name)
+		}
+		if e["type"] == errored || e["type"] == state { // the session goes on
+			e["session_id"] = sessionID()
+			c.emit(c.event("administration", e["session_id"].(string), started, "Asking the administration", nil))
+		}
+		id, _ := e["event_id"].(string)
+		if odd.raw != nil { // emit would write it in the usual way
+			c.inState(s, "calling_tool")
+		}
+		if odd.raw == nil {
+			id = c.emit(e)
+		} else if c.pace(e); !c.send(odd.raw(encoded(e)), id) { // a link of lines carries no line ends
+			c.send(bytes.ReplaceAll(odd.raw(encoded(e)), []byte("\n"), []byte(" ")), id)
+		}
+		if id != "" {
+			sc.presented(id, odd.say)
+		}
+	}
+	alarm := object{"@context": []string{aaep.CoreContext, someContext}, "type": "medai:alarm.rang"}
+	c.emit(c.event("calmtwin", s, "medai:alarm.rang", "The alarm rings", alarm))
+	sc.presented(c.emit(c.event("criticaltwin", s, "medai:alarm.rang", "The alarm rings", with(alarm, object{"urgency": "critical"}))), "The alarm rings")
+	sc.presented(c.emit(c.event("oddend", sessionID(), started, "Odd no more", nil)))
+}
+
+// garbage is what no subscriber can use.
+var garbage = []string{`null`, `[]`, `"text"`, `1`, `{`, `{"type":"aaep:agent.session.started",}`, `// a comment` + "\r" + `{}`, `{"type":7}`, `{}`, `220 mail ready`}
+
+// tellGarbage sends what cannot be used among what can.
+func tellGarbage(sc *scene) {
+	c := sc.begin()
+	if c == nil {
+		return
+	}
+	s, other := sessionID(), sessionID()
+	c.emit(c.event("other", other, started, "All is well elsewhere", nil))
+	sc.presented(c.emit(c.event("before", s, started, "All is well", nil)))
+	for _, data := range garbage {
+		c.send([]byte(data), "evt_garbage")
+	}
+	c.emit(with(c.event("nocontext", s, invoked, "Without a context", toolCall()), object{"@context": nil}))
+	c.emit(with(c.event("nosession", s, invoked, "Without a session", toolCall()), object{"session_id": nil}))
+	c.emit(with(c.event("notime", s, invoked, "Without a time", toolCall()), object{"timestamp": "yesterday"}))
+	sc.presented(c.emit(c.event("after", s, invoked, "All is well again", toolCall())))
+	if sc.presented(c.emit(c.event("aftertoo", other, completed, "All is well", nil))) {
+		sc.pause(quiet)
+	}
+}
+
+var oddCases = append(ofOddities(), []Case{
+	{Name: "survives-garbage", Requirements: []string{"ENV-064", "ENV-068", "LVL-013"}, Level: 1, Strength: Must, plays: []string{"garbage"},
+		Rule: "messages that cannot be read do not keep the next one from being presented", judge: notLeft("before", presentsAny("after", "aftertoo"))},
+	{Name: "context-checked", Requirements: []string{"ENV-004", "LVL-013"}, Level: 1, Strength: Must, plays: []string{"garbage"},
+		Rule: "an event without @context is not presented as if it were valid", judge: dropped("nocontext")},
+	{Name: "session-checked", Requirements: []string{"LVL-013"}, Level: 1, Strength: Must, plays: []string{"garbage"},
+		Rule: "an event without session_id is not presented as if it were valid", judge: dropped("nosession")},
+	{Name: "time-checked", Requirements: []string{"LVL-013", "ENV-067"}, Level: 1, Strength: Must, plays: []string{"garbage"},
+		Rule: "an event whose timestamp is none is not presented as if it were valid", judge: dropped("notime")},
+	{Name: "defects-logged", Requirements: []string{"ENV-070"}, Level: 1, Strength: Should, plays: []string{"garbage"},
+		Rule: "what was not valid is logged", judge: func(r *Recording) finding {
+			if why := r.silent(); why != "" {
+				return unseen(why)
+			}
+			for _, m := range r.all(hookLink, false) {
+				if m.str("log") != "" {
+					return pass("defects are logged", m.Entry)
+				}
+			}
+			return fail("the hook told of no log entry, though nothing of what came was valid")
+		}},
+}...)
+
+// ofOddities makes a case of every oddity.
+func ofOddities() (cases []Case) {
+	for _, odd := range oddities {
+		c := odd.Case
+		if c.Level == 0 {
+			c.Level = 1
+		}
+		if c.Strength == "" {
+			c.Strength = Must
+		}
+		c.plays, c.judge = []string{"odd"}, presents(label(c.Name), odd.say)
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// dropped judges that an event is not presented in the same way as valid ones: not at all, or with a warning.
+func dropped(name string) func(*Recording) finding {
+	return heard(name, func(r *Recording, m message, text string) finding {
+		after, ok := r.sentAs("after")
+		if !ok || r.text(after.str("event_id")) == "" {
+			return unseen("nothing was presented after it")
+		}
+		for _, t := range r.told(m.str("event_id")) {
+			if t.str("kind") != "warning" {
+				return fail("it was presented as if it were valid", m.Entry, t.Entry)
+			}
+		}
+		return pass("it was not presented as if it were valid", m.Entry)
+	})
+}

@@ -1,0 +1,272 @@
+package conformance_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/ipc"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+const readerArg = "be-a-reader"
+
+// beAReader makes this binary the program that is started for every play, if it is started so.
+func beAReader() bool {
+	if len(os.Args) != 4 || os.Args[1] != readerArg {
+		return false
+	}
+	if err := program(os.Args[2], os.Args[3]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	return true
+}
+
+// stdio is the hook of a program.
+type stdio struct{ lines chan []byte }
+
+func (s stdio) Tell(line []byte) { os.Stdout.Write(append(bytes.TrimSpace(line), '\n')) }
+func (s stdio) Next(ctx context.Context) ([]byte, error) {
+	select {
+	case line := <-s.lines:
+		return line, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// without drops headers of requests.
+type without []string
+
+func (w without) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for _, name := range w {
+		r.Header.Del(name)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func program(fault_, url string) error {
+	var d transports.Dialer
+	switch {
+	case strings.HasPrefix(url, "http"):
+		forgets := without{}
+		if fault_ != "none" {
+			forgets = without{fault_}
+		}
+		d = sse.Dialer{URL: url, Client: &http.Client{Transport: forgets}}
+	case strings.HasPrefix(url, "ws"):
+		d = websocket.Dialer{URL: url}
+	default:
+		d = ipc.Dialer{Path: url}
+	}
+	h := stdio{make(chan []byte)}
+	go func() {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			h.lines <- bytes.Clone(in.Bytes())
+		}
+	}()
+	rd := &reader{dialer: d, caps: usualReader()}
+	return rd.follow(context.Background(), h)
+}
+
+func self(t *testing.T, fault string) []string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{exe, readerArg, fault}
+}
+
+// at is where a stand may be, by the name of its transport.
+func at(t *testing.T, transport string) string {
+	t.Helper()
+	switch transport {
+	case "sse":
+		return "http://127.0.0.1:0"
+	case "websocket":
+		return "ws://127.0.0.1:0"
+	}
+	private, err := os.MkdirTemp("", "aaep") // 0700, and short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(private) })
+	return filepath.Join(private, "agent.sock")
+}
+
+// LVL-012, LVL-043: our subscriber passes Level 3 over each transport, as a program that is started for each play.
+func TestRealSubscribers(t *testing.T) {
+	command := self(t, "none")
+	for _, transport := range []string{"sse", "websocket", "ipc"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel() // they wait more than they work
+			s, err := stand.Listen(at(t, transport), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			began := time.Now()
+			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
+				Level: 3, Timeout: 20 * time.Second}.Prove(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := notPassed(r); text != "" || r.Verdict != conformance.Pass {
+				t.Error(text, r.Summary())
+			}
+			t.Log(time.Since(began).Round(time.Millisecond), r.Summary())
+		})
+	}
+}
+
+// SSE-012, SSE-015: what can be seen on an event stream alone.
+func TestStreamMutants(t *testing.T) {
+	for header, caught := range map[string]string{"Last-Event-ID": "goes-on", "Cache-Control": "stream-headers", "Accept": "stream-headers"} {
+		t.Run(header, func(t *testing.T) {
+			t.Parallel()
+			s, err := stand.Listen(at(t, "sse"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: self(t, header), URL: s.URL()}, Level: 3, Timeout: 20 * time.Second,
+				Only: []string{"goes-on", "stream-headers", "no-doubles", "survives-cut", "request-valid"}}.Prove(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, res := range r.Results {
+				if bad := slices.Contains([]conformance.Verdict{conformance.Fail, conformance.Deviation}, res.Verdict); bad != (res.Case.Name == caught) {
+					t.Errorf("%s %s: %s", res.Verdict, res.Case.Name, res.Seen)
+				}
+			}
+		})
+	}
+}
+
+// LVL-044: the program in the documentation does what is said of it.
+func TestDocumentedSubscriber(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no Python here")
+	}
+	page, err := os.ReadFile("../docs/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```python\n")
+	program, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("there is no program in docs/conformance.md")
+	}
+	path := filepath.Join(t.TempDir(), "reader.py")
+	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := stand.Listen(at(t, "sse"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: []string{python, path}, URL: s.URL(), Stderr: os.Stderr},
+		Level: 1, Timeout: 20 * time.Second}.Prove(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := notPassed(r); text != "" || r.Verdict != conformance.Pass {
+		t.Error(text, r.Summary())
+	}
+}
+
+// A target that runs already uses the hook over HTTP, and comes again after each play.
+func TestHookOverHTTP(t *testing.T) {
+	web := &conformance.HTTPHook{}
+	s, err := stand.Listen(at(t, "sse"), web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil { // it comes again and again
+			rd := &reader{dialer: sse.Dialer{URL: s.URL()}, caps: usualReader(), f: fault{stays: true}}
+			rd.follow(ctx, overHTTP{s.URL() + stand.HookPath})
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	r, err := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: 2, Timeout: 20 * time.Second,
+		Only: []string{"start-told", "unknown-type", "decision-kept", "answers-sent", "gone-when-settled"}}.Prove(t.Context())
+	stop()
+	<-ended
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := notPassed(r); text != "" || r.Counts[conformance.Pass] != 5 {
+		t.Error(text, r.Summary())
+	}
+}
+
+// overHTTP is the reader's end of a hook over HTTP.
+type overHTTP struct{ at string }
+
+func (h overHTTP) Tell(line []byte) {
+	resp, err := http.Post(h.at+"presented", "application/json", bytes.NewReader(line))
+	if err == nil {
+		resp.Body.Close()
+	}
+}
+
+func (h overHTTP) Next(ctx context.Context) ([]byte, error) {
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.at+"user", nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		line, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode == http.StatusOK {
+			return line, err
+		}
+		select {
+		case <-time.After(10 * time.Millisecond): // between two plays
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// A stand is for this machine, and says what is wrong with an address.
+func TestStand(t *testing.T) {
+	for _, address := range []string{"http://192.0.2.1:80", "http://127.0.0.1", "ftp://127.0.0.1:0", "http://127.0.0.1:0/path"} {
+		if s, err := stand.Listen(address, nil); err == nil {
+			s.Close()
+			t.Errorf("%s was taken", address)
+		}
+	}
+	if s, err := stand.Listen(at(t, "ipc"), &conformance.HTTPHook{}); err == nil {
+		s.Close()
+		t.Error("a hook over a socket was taken")
+	}
+}

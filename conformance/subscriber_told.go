@@ -1,0 +1,303 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+)
+
+// heard judges what a person got of the event with a label.
+func heard(label string, judge func(r *Recording, m message, text string) finding) func(*Recording) finding {
+	return func(r *Recording) finding {
+		m, f := r.put(label)
+		if m.m == nil {
+			return f
+		}
+		return judge(r, m, r.text(m.str("event_id")))
+	}
+}
+
+// put is the event with a label, or why nothing can be judged by it: a target that had ended before, or the last
+// thing it ever got, says nothing of what came later.
+func (r *Recording) put(label string) (message, finding) {
+	m, ok := r.sentAs(label)
+	switch {
+	case r.silent() != "":
+		return message{}, unseen(r.silent())
+	case !ok:
+		return message{}, unseen("the event was not sent: the target asked not to get it, or was gone")
+	}
+	for i, e := range r.Entries[:m.n] {
+		if e.Link == m.Link && e.Note == noteLeft || strings.HasPrefix(e.Note, noteGone) {
+			return message{}, finding{Inconclusive, "the target was gone before that", r.Entries[i : i+1]}
+		}
+	}
+	return m, finding{}
+}
+
+// silent says why nothing that is presented could be seen, or "".
+func (r *Recording) silent() string {
+	if _, missed := r.noted(0, noteNoDial); missed {
+		return "the target did not connect"
+	}
+	if !r.hooked() {
+		return "the target tells nothing through the hook"
+	}
+	return ""
+}
+
+// presents judges that an event was presented at all, with all of some texts.
+func presents(label string, texts ...string) func(*Recording) finding {
+	return heard(label, func(r *Recording, m message, text string) finding {
+		entries := append([]Entry{m.Entry}, lines(r, m)...)
+		if text == "" {
+			return fail(short(m)+" was not presented"+r.fate(m), entries...)
+		}
+		for _, t := range texts {
+			if !says(text, t) {
+				return fail(short(m)+" was presented without "+quoted(t), entries...)
+			}
+		}
+		return pass(short(m)+" was presented", entries...)
+	})
+}
+
+// presentsAny judges that the target still presents anything: one of two events of different types.
+func presentsAny(labels ...string) func(*Recording) finding {
+	return func(r *Recording) (f finding) {
+		for _, label := range labels {
+			if f = presents(label)(r); f.verdict != Fail {
+				break
+			}
+		}
+		return f
+	}
+}
+
+// notLeft judges that the target does not leave after the event with a label, or after it was accepted, and then as
+// judge does.
+func notLeft(label string, judge func(*Recording) finding) func(*Recording) finding {
+	return func(r *Recording) finding {
+		from := -1
+		if m, ok := r.sentAs(label); ok && label != "" {
+			from = m.n
+		} else if a := of(r.all(0, true), "subscription.accepted"); label == "" && len(a) > 0 {
+			from = a[0].n
+		}
+		if from >= 0 {
+			for _, e := range r.Entries[from:] {
+				if e.Link == 0 && (e.Note == noteLeft || strings.HasPrefix(e.Note, noteGone)) {
+					return fail(e.Note, r.Entries[from], e)
+				}
+			}
+		}
+		return judge(r)
+	}
+}
+
+// fate says if the target left when it got a message.
+func (r *Recording) fate(m message) string {
+	for _, e := range r.Entries[m.n+1:] {
+		switch {
+		case e.Sent && e.Data != nil && e.Link == m.Link:
+			return ""
+		case strings.HasPrefix(e.Note, noteGone) || e.Note == noteLeft && e.Link == m.Link:
+			return ", and " + e.Note
+		}
+	}
+	return ""
+}
+
+// lines are what the hook told of an event.
+func lines(r *Recording, m message) (list []Entry) {
+	for _, t := range r.told(m.str("event_id")) {
+		list = append(list, t.Entry)
+	}
+	return list
+}
+
+// form is how an event is presented, beside its words: what a person can tell two apart by.
+func (r *Recording) form(m message) string {
+	var all []string
+	for _, t := range r.told(m.str("event_id")) {
+		all = append(all, t.str("kind"), plainLetters(t.str("text")))
+	}
+	return strings.Join(all, "\n")
+}
+
+// differ judges that events with the same words are not presented alike.
+func differ(what string, labels ...string) func(*Recording) finding {
+	return func(r *Recording) finding {
+		seen := map[string]message{}
+		var entries []Entry
+		for _, label := range labels {
+			m, f := r.put(label)
+			if m.m == nil {
+				return f
+			}
+			if r.text(m.str("event_id")) == "" {
+				return unseen(short(m) + " was not presented at all")
+			}
+			if was, ok := seen[r.form(m)]; ok {
+				return fail(what, append(lines(r, was), lines(r, m)...)...)
+			}
+			seen[r.form(m)] = m
+			entries = append(entries, lines(r, m)...)
+		}
+		return pass("they are presented in different ways", entries...)
+	}
+}
+
+const (
+	theStart = "Looking at the harbour"
+	theTool  = "Counting the ships"
+	theEnd   = "The work is over"
+	theHint  = "Ask the harbour master."
+	fragment = "Seven ships are in and three"
+	theRest  = " are out."
+	theError = "The crane has stopped"
+)
+
+// tellStory is a session as it should be, and the beginning and end of two others.
+func tellStory(sc *scene) {
+	c := sc.begin()
+	if c == nil {
+		return
+	}
+	a, b, d := sessionID(), sessionID(), sessionID()
+	sc.presented(c.emit(c.event("started", a, started, theStart, nil)))
+	c.emit(c.event("thinking", a, state, "Thinking about ships", object{"to_state": "thinking"}))
+	call := with(toolCall(), object{"risk_level": "low", "irreversible": false})
+	sc.presented(c.emit(c.event("invoked", a, invoked, theTool, call)))
+	c.emit(c.event("toolover", a, done, "Ten ships counted", object{"tool": call["tool"], "tool_call_id": call["tool_call_id"], "status": "success"}))
+	out := object{"output_id": "out_" + random(), "content_type": "text/plain", "language": "en-US"}
+	c.emit(c.event("fragment", a, output, "", with(out, object{"chunk": fragment, "position": 0, "complete": false, "coalesce_hint": "none"})))
+	// What follows in other sessions shows that the fragment has been dealt with.
+	c.emit(c.event("startedtwo", b, started, "Asking the crane", nil))
+	crash := c.emit(c.event("errored", b, errored, theEnd, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": true,
+		"remediation_hint": theHint}))
+	sc.presented(crash, theEnd, theHint)
+	c.emit(c.event("startedthree", d, started, "Waiting for the tide", nil))
+	c.emit(c.event("cancelled", d, cancelled, theEnd, object{"cancelled_by": "user", "cancellation_reason": "user_request"}))
+	c.emit(c.event("boundary", a, output, "", with(out, object{"chunk": theRest, "position": len(fragment), "complete": true, "coalesce_hint": "completion"})))
+	c.emit(c.event("still", a, state, "Nothing more to write", object{"to_state": "idle"}))
+	sc.presented(c.emit(c.event("completed", a, completed, theEnd, nil)), theEnd)
+}
+
+func toolCall() object {
+	return object{"tool": "count", "tool_call_id": "call_" + random()}
+}
+
+// tellUrgent has much to say, and then something that cannot wait.
+func tellUrgent(sc *scene) {
+	c := sc.begin()
+	if c == nil {
+		return
+	}
+	s, other := sessionID(), sessionID()
+	c.emit(c.event("hurry", s, started, "A harbour in a hurry", nil))
+	c.emit(c.event("crane", other, started, "The crane works", nil))
+	long := strings.Repeat("and one more ship that is long to tell of, ", 12)
+	for i := range 6 {
+		id := c.emit(c.event(fmt.Sprintf("long%d", i), s, invoked, fmt.Sprintf("Ship %d, %s", i, long), toolCall()))
+		if i == 0 {
+			sc.presented(id) // it has begun
+		}
+	}
+	id := c.emit(c.event("urgent", other, errored, theError, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
+	sc.wait(sc.patience, func(r *Recording) bool { return r.text(id) != "" })
+}
+
+// toldCases judge what a person is told of what is as it should be.
+var toldCases = []Case{
+	{Name: "start-told", Requirements: []string{"LVL-014", "EVT-012", "LVL-012"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule: "session.started is presented", judge: presents("started")},
+	{Name: "tool-told", Requirements: []string{"LVL-014"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule: "tool.invoked is presented", judge: presents("invoked")},
+	{Name: "completion-told", Requirements: []string{"LVL-014", "EVT-016"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule: "session.completed is presented", judge: presents("completed")},
+	{Name: "cancellation-told", Requirements: []string{"LVL-014"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule: "session.cancelled is presented", judge: presents("cancelled")},
+	{Name: "error-told", Requirements: []string{"EVT-022", "LVL-014"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule: "session.errored is presented, always", judge: presents("errored")},
+	{Name: "hint-told", Requirements: []string{"EVT-023"}, Level: 1, Strength: Should, plays: []string{"story"},
+		Rule: "the remediation_hint of an error is presented", judge: heard("errored", func(r *Recording, m message, text string) finding {
+			if text == "" {
+				return unseen("the error was not presented at all")
+			}
+			return presents("errored", theHint)(r)
+		})},
+	{Name: "verbosity-kept", Requirements: []string{"LVL-014", "EVT-012"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule: "what is presented is the summary of the verbosity that the user has chosen", judge: judgeVerbosity},
+	{Name: "ends-distinct", Requirements: []string{"LVL-015"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule:  "completed, errored and cancelled can be told apart though their summaries are the same",
+		judge: differ("two ends of a session are presented alike", "completed", "errored", "cancelled")},
+	{Name: "fragments-held", Requirements: []string{"EVT-061"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule: "a chunk with the coalesce_hint none is not presented before more of it has come", judge: judgeFragment},
+	{Name: "critical-distinct", Requirements: []string{"LVL-017"}, Level: 1, Strength: Must, plays: []string{"odd"},
+		Rule:  "what is critical stands out from what is not though the words are the same",
+		judge: differ("a critical event is presented like any other", "calmtwin", "criticaltwin")},
+	{Name: "critical-at-once", Requirements: []string{"TERM-009", "LVL-017", "TERM-012"}, Level: 1, Strength: Must, plays: []string{"urgent"},
+		Rule: "what is critical is presented at once, however much else waits", judge: heard("urgent", func(r *Recording, m message, text string) finding {
+			for i := range 6 {
+				if e, ok := r.sentAs(fmt.Sprintf("long%d", i)); ok && r.text(e.str("event_id")) != "" {
+					break
+				}
+				if i == 5 {
+					return unseen("nothing else was presented, so nothing could wait")
+				}
+			}
+			got := r.told(m.str("event_id"))
+			if len(got) == 0 || got[0].At.Sub(m.At) > r.limit {
+				return fail(fmt.Sprintf("an error was not presented within %v, while other events were", r.limit), append([]Entry{m.Entry}, lines(r, m)...)...)
+			}
+			return pass("the error was presented at once", m.Entry, got[0].Entry)
+		})},
+}
+
+func judgeVerbosity(r *Recording) finding {
+	n := 0
+	for label, say := range map[string]string{"started": theStart, "invoked": theTool, "completed": theEnd} {
+		m, f := r.put(label)
+		if m.m == nil {
+			return f
+		}
+		text := r.text(m.str("event_id"))
+		if text == "" {
+			continue
+		}
+		n++
+		want := m.str("verbosity")
+		for v, words := range wordings(say) {
+			if says(text, words) != (v == want) {
+				return fail(fmt.Sprintf("%s was presented in other words than those of the verbosity %s", short(m), want), append([]Entry{m.Entry}, lines(r, m)...)...)
+			}
+		}
+	}
+	return some(n, "events were presented in the words that were chosen")
+}
+
+func judgeFragment(r *Recording) finding {
+	m, f := r.put("fragment")
+	if m.m == nil {
+		return f
+	}
+	rest, ok := r.sentAs("boundary")
+	if !ok {
+		return unseen("the target was gone before the rest was sent")
+	}
+	var all []message
+	for _, t := range r.all(hookLink, false) {
+		if id := t.str("event_id"); id == m.str("event_id") || id == rest.str("event_id") {
+			all = append(all, t)
+		}
+	}
+	for _, t := range all {
+		if t.n < rest.n && says(t.str("text"), "ships are in") {
+			return fail("a fragment was presented by itself", m.Entry, t.Entry)
+		}
+	}
+	if len(all) == 0 {
+		return unseen("the output was not presented at all")
+	}
+	return pass("the fragment waited for the rest", m.Entry, all[0].Entry)
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/subscriber/discover"
+)
+
+// follower is what the flags of "conformance subscriber" say.
+type follower struct {
+	listen, command, explain string
+	level, timeout           int
+	cases                    []string
+	list, json, verbose      bool
+}
+
+func conformanceSubscriber() *cobra.Command {
+	p := &follower{}
+	cmd := &cobra.Command{
+		Use:   "subscriber [--exec COMMAND]",
+		Short: "Prove that a subscriber is conformant at Level 1, 2 or 3",
+		Long: `subscriber plays an agent, well-behaved and not, and judges what the subscriber that connects to it presents and sends.
+
+--exec runs COMMAND for every play, with the address of the agent as its last argument. What your subscriber presents it
+prints, one line of JSON each; what its user does it reads, one line of JSON each: that is the hook, of three kinds of lines,
+which docs/conformance.md explains. Without --exec, start your subscriber yourself, as often as it ends, and let it use
+the hook over HTTP.
+
+--listen takes http://127.0.0.1:PORT for Server-Sent Events, ws://127.0.0.1:PORT for WebSocket, and ` + localScheme + `NAME; port 0 is any.
+
+Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came.`,
+		Example: `  aaep conformance subscriber --exec "python3 reader.py"
+  aaep conformance subscriber --listen ws://127.0.0.1:0 --exec ./reader --level 3
+  aaep conformance subscriber --listen http://127.0.0.1:8080 --case unknown-type
+  aaep conformance subscriber --list`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cases := conformance.SubscriberCases()
+			if p.explain != "" {
+				if cases = conformance.Match(cases, p.explain); len(cases) == 0 {
+					return usage("no case for subscribers is named %q, and none decides it.\nSee: aaep conformance subscriber --list", p.explain)
+				}
+			}
+			if p.explain != "" || p.list {
+				return tellCases(cmd.OutOrStdout(), cases)
+			}
+			return p.run(cmd)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.listen, "listen", "http://127.0.0.1:0", "where the subscriber connects to: an `ADDRESS`")
+	f.StringVar(&p.command, "exec", "", "start the subscriber with this `COMMAND` and the address, for every play")
+	f.IntVar(&p.level, "level", 1, "the `LEVEL` to prove: 1, 2 or 3, with the lower ones")
+	f.StringSliceVar(&p.cases, "case", nil, "judge only these cases, by `NAME` or requirement")
+	f.IntVar(&p.timeout, "timeout", 3, "the `SECONDS` that the subscriber may take to present or answer something")
+	f.BoolVar(&p.list, "list", false, "print the cases and do nothing")
+	f.StringVar(&p.explain, "explain", "", "say what a case, or the cases of a `REQUIREMENT`, want")
+	f.BoolVar(&p.json, "json", false, "print the report as JSON")
+	f.BoolVar(&p.verbose, "verbose", false, "let the subscriber's standard error through")
+	return cmd
+}
+
+func (p *follower) run(cmd *cobra.Command) error {
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	if p.level < 1 || p.level > 3 {
+		return usage("--level %d is none of 1, 2 and 3", p.level)
+	}
+	if p.timeout < 1 || p.timeout > 600 {
+		return usage("--timeout %d is not from 1 to 600", p.timeout)
+	}
+	for _, name := range p.cases {
+		if len(conformance.Match(conformance.SubscriberCases(), name)) == 0 {
+			return usage("no case for subscribers is named %q, and none decides it.\nSee: aaep conformance subscriber --list", name)
+		}
+	}
+	at, transport, err := standAt(p.listen)
+	if err != nil {
+		return err
+	}
+	var words []string
+	web, hook := &conformance.HTTPHook{}, http.Handler(nil)
+	if p.command != "" {
+		if words, err = splitWords(p.command); err != nil {
+			return usage("--exec %s.\nSee: aaep conformance subscriber --help", err)
+		}
+	} else if strings.Contains(at, "://") {
+		hook = web
+	}
+	s, err := stand.Listen(at, hook)
+	if err != nil {
+		return usage("cannot take --listen: %s", plain(err))
+	}
+	defer s.Close()
+	url := s.URL()
+	if transport == discover.LocalTransport {
+		url = localScheme + url
+	}
+	status := announcer{out: cmd.ErrOrStderr()}
+	run := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: p.level, Only: p.cases, Timeout: time.Duration(p.timeout) * time.Second, Target: p.command, Transport: transport}
+	if words != nil {
+		var stderr io.Writer
+		if p.verbose {
+			stderr = cmd.ErrOrStderr()
+		}
+		run.Subscriber = conformance.ExecSubscriber{Command: words, URL: url, Stderr: stderr}
+	} else {
+		status.say("aaep", fmt.Sprintf("Waiting for your subscriber at %s. It must come again after each play.", url))
+	}
+	run.Progress = func(play string, n, of int) { status.say("aaep", fmt.Sprintf("%d of %d: %s.", n, of, play)) }
+	report, err := run.Prove(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{exitInterrupted, errors.New("interrupted")}
+	case errors.Is(err, conformance.ErrUnreachable):
+		why := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error())
+		return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", url, why)}
+	case err != nil:
+		return &exitError{exitFailed, err}
+	}
+	write := report.WriteText
+	if p.json {
+		write = report.WriteJSON
+	}
+	if err := write(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	if report.Verdict != conformance.Pass {
+		return &exitError{exitFailed, errors.New(report.Summary())}
+	}
+	return nil
+}
+
+// standAt is what stand.Listen takes for an address, and the transport's name.
+func standAt(address string) (at, transport string, err error) {
+	switch {
+	case isLocal(address):
+		if at, err = localPath(address); err != nil {
+			return "", "", &exitError{exitUsage, err}
+		}
+		return at, discover.LocalTransport, nil
+	case strings.HasPrefix(address, "ws://"):
+		return address, manifest.WebSocket, nil
+	case !strings.Contains(address, "://"):
+		address = "http://" + address
+	}
+	return address, manifest.SSE, nil
+}
+
+// tellCases says what cases want.
+func tellCases(out io.Writer, cases []conformance.Case) error {
+	for _, c := range cases {
+		if _, err := fmt.Fprintf(out, "%s: Level %d, %s, %s: %s. Played: %s.\n", c.Name, c.Level, c.Strength, strings.Join(c.Requirements, ", "), c.Rule, c.Scenario); err != nil {
+			return err
+		}
+	}
+	return nil
+}
