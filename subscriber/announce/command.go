@@ -176,6 +176,21 @@ func (a *Announcer) Armed(began time.Time, question *aaep.Event) bool {
 	return q != nil && !q.heard.IsZero() && !q.heard.After(began) && (a.typed.IsZero() || began.Sub(a.typed) >= stillBefore)
 }
 
+// Expect counts a question among those that are open before it is put, which Add does.
+func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
+	a.open.Add(now, source, question)
+}
+
+// Lose says that an agent's questions can be answered no more, for its subscription is gone.
+func (a *Announcer) Lose(now time.Time, source string) {
+	for _, q := range a.open.All() {
+		if q.Source == source {
+			a.open.Remove(q)
+			a.settled(q.Event, now)
+		}
+	}
+}
+
 // MoreTime says how much time there is in all for a question of which the agent gave more, for where no event tells.
 func (a *Announcer) MoreTime(question *aaep.Event, limit time.Duration) {
 	if q := a.open.Find(question); q != nil {

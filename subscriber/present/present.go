@@ -116,6 +116,16 @@ func (p *Presenter) Armed(began time.Time, question *aaep.Event) (armed bool) {
 	return armed
 }
 
+// Expect counts a question among those that are open before it is put, which Add does.
+func (p *Presenter) Expect(source string, question *aaep.Event) {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Expect(now, source, question) })
+}
+
+// Lose says that an agent's questions can be answered no more, for its subscription is gone.
+func (p *Presenter) Lose(source string) {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Lose(now, source) })
+}
+
 // MoreTime says how much time there is in all for a question of which the agent gave more, for where no event tells.
 func (p *Presenter) MoreTime(question *aaep.Event, limit time.Duration) {
 	p.with(func(a *announce.Announcer, _ time.Time) { a.MoreTime(question, limit) })
