@@ -116,7 +116,12 @@ func (e *ear) wants(line string, said ...string) {
 // agentOf serves an agent in this process, and ends it with the test.
 func agentOf(t *testing.T, cfg producer.Config) (*producer.Producer, dialerFunc) {
 	t.Helper()
-	cfg.Agent = aaep.Producer{AgentID: "asker"}
+	return agentNamed(t, "asker", cfg)
+}
+
+func agentNamed(t *testing.T, name string, cfg producer.Config) (*producer.Producer, dialerFunc) {
+	t.Helper()
+	cfg.Agent = aaep.Producer{AgentID: name}
 	p, err := producer.New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -260,7 +260,7 @@ func (f *following) says(text string) {
 		for _, other := range f.agents {
 			names = append(names, other.name)
 		}
-		text = announce.Quoted(text, names...)
+		text = announce.NotNamed(text, names)
 		if f.speaker != f.name {
 			f.speaker = f.name
 			text = announce.Speaker(f.name) + " " + text

@@ -70,6 +70,7 @@ func (l *listener) put(q *announce.Asked) {
 	case *aaep.AwaitingClarification:
 		text = announce.Clarification(p, q.Left(time.Now())) + "\n" + f.askedBy(q) + prompt(p) + offerMore
 	}
+	l.speaker = "" // who asks is named in any case
 	f.says(text)
 	l.out.each(func(p *present.Presenter) { p.AddText(f.name, q.Event, text) })
 	q.Put = time.Now()

@@ -234,8 +234,13 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	a.cut = false
 	a.last++
 	u := Utterance{ID: a.last, Text: it.sentences[it.next], Language: it.language, Kind: it.kind, Critical: it.critical, Event: it.event}
-	if it.source != "" && len(a.sources) > 1 {
-		u.Text = Quoted(u.Text, a.sources...) // it may be the second sentence of what was quoted
+	if it.source != "" { // each sentence is heard for itself
+		if it.kind != Question {
+			u.Text = quoted(u.Text)
+		}
+		if len(a.sources) > 1 {
+			u.Text = NotNamed(u.Text, a.sources)
+		}
 	}
 	if it.next == 0 || a.speaker != it.source {
 		u.Text = a.introduce(it) + u.Text
@@ -261,7 +266,7 @@ func (a *Announcer) introduce(it *item) string {
 
 // Speaker names an agent before what it says: "Planner:". No name passes for a label of ours.
 func Speaker(name string) string {
-	return words.OneLine(aaep.SafeText(Quoted(words.OneLine(name) + ":")))
+	return words.OneLine(aaep.SafeText(quoted(words.OneLine(name) + ":")))
 }
 
 // voiceless puts before an announcement, once for each language, that there is no voice for it.

@@ -51,20 +51,29 @@ func Text(ev *aaep.Event, v aaep.Verbosity) string {
 	case *aaep.AwaitingClarification:
 		return Clarification(p, time.Duration(p.TimeoutSeconds)*time.Second)
 	}
-	return Quoted(strings.TrimSpace(text))
+	return quoted(strings.TrimSpace(text))
 }
 
 // labels begin lines of ours, and mean something. Who hears them must be able to rely on them.
 var labels = []string{"aaep:", "please decide.", "accepted, and being done:", "action:", "consequence:", "question:", "context:", "verified:", "not verified:"}
 
-// Quoted is an agent's text, with a word before each line that would otherwise pass for one of ours, or of one of the agents
-// that are named.
-func Quoted(text string, agents ...string) string {
+// quoted is an agent's text, with a word before each line that would otherwise pass for one of ours.
+func quoted(text string) string { return marked(text, labels) }
+
+// NotNamed is an agent's text, with a word before each line that would otherwise pass for what one of these agents says.
+func NotNamed(text string, agents []string) string {
+	starts := make([]string, len(agents))
+	for i, name := range agents {
+		starts[i] = strings.ToLower(words.OneLine(name)) + ":"
+	}
+	return marked(text, starts)
+}
+
+func marked(text string, starts []string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		start := strings.ToLower(strings.TrimSpace(line))
-		if slices.ContainsFunc(labels, func(l string) bool { return strings.HasPrefix(start, l) }) ||
-			slices.ContainsFunc(agents, func(name string) bool { return strings.HasPrefix(start, strings.ToLower(words.OneLine(name))+":") }) {
+		if slices.ContainsFunc(starts, func(s string) bool { return strings.HasPrefix(start, s) }) {
 			b.WriteString("The agent says: ")
 		}
 		b.WriteString(line)
