@@ -249,6 +249,17 @@ func TestTyping(t *testing.T) {
 	r.want("71.0 One.", "71.5 Two.", "72.0 Thinking hard.")
 }
 
+// Enter ends the typing at once.
+func TestRest(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.a.Typing(r.now)
+	r.answer("One. ")
+	r.after(500 * time.Millisecond)
+	r.a.Rest(r.now)
+	r.after(time.Minute)
+	r.want("0.5 One.")
+}
+
 // The person's own silence key ends what is said for good, and nothing else.
 func TestSilence(t *testing.T) {
 	r := newRoom(t, Preferences{})
