@@ -145,6 +145,9 @@ func (f *following) explain(asked aaep.Capabilities) {
 
 // look tells what became of the link since it was last looked at.
 func (f *following) look() {
+	if f.sub == nil {
+		return // nothing was agreed on yet
+	}
 	now, _ := f.sub.Status()
 	was := f.link
 	f.link = now

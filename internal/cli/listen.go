@@ -22,8 +22,8 @@ import (
 )
 
 func listenCommand() *cobra.Command {
-	var asJSON, noReply bool
-	var program string
+	var asJSON, noReply, plain bool
+	var program, settings string
 	var outs []string
 	var ask *asking
 	var reach *reaching
@@ -39,7 +39,8 @@ after the other, and each answer goes to the agent that asked. /agents says how 
 While it runs, a line that begins with a slash changes what you get, such as /rate 1, or gives you more time to
 answer, with /more; /help lists them.
 
---as asks for what suits a device. What a profile says goes over that, and what the other flags say over both.
+--as asks for what suits a device. What a profile says goes over that, and what the other flags say over both. Your own
+settings are lines of a file, such as "output speech" and "pace 300"; what the command line says goes over them.
 
 When the link breaks, listen mends it; when the agent comes back, listen follows it again. Ctrl-C ends.
 
@@ -73,6 +74,16 @@ keep what is between them together. No shell reads it.`,
 					return usage("%s is named twice.\nSee: aaep listen --help", arg)
 				}
 			}
+			if plain && len(outs) > 0 {
+				return usage("--plain is for lines on the terminal alone, and --output for more; give one of them.\nSee: aaep listen --help")
+			}
+			chosen := len(outs) > 0
+			if err := applySettings(cmd, settings); err != nil {
+				return err
+			}
+			if plain || asJSON && !chosen {
+				outs = nil
+			}
 			caps, err := ask.capabilities()
 			if err != nil {
 				return err
@@ -89,7 +100,14 @@ keep what is between them together. No shell reads it.`,
 				}
 				defer l.out.close()
 			}
-			lines := readLines(ctx, cmd.InOrStdin())
+			var lines <-chan typed
+			if l.out.any() { // which is to be silent while its user types
+				var restore func()
+				lines, restore = readKeys(ctx, cmd.InOrStdin())
+				defer restore()
+			} else {
+				lines = readLines(ctx, cmd.InOrStdin())
+			}
 			if program == "" {
 				return l.listen(ctx, reach, urls, caps, lines)
 			}
@@ -106,6 +124,8 @@ keep what is between them together. No shell reads it.`,
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
 	f.StringVar(&program, "exec", "", "start the agent with this `COMMAND`, and follow it")
+	f.BoolVar(&plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
+	f.StringVar(&settings, "settings", "", "take your settings from this `FILE` in place of aaep/listen.conf in your directory of settings")
 	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS` in place of lines: "+strings.Join(outputNames(), ", "))
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
 	ask = askingFlags(cmd)
@@ -311,7 +331,7 @@ func (l *listener) typed(ctx context.Context, line typed) {
 	aim := l.aim
 	l.aim = aiming{}
 	l.out.each((*present.Presenter).Rest)
-	for _, f := range l.agents {
+	for f := range l.there() {
 		f.look()
 	}
 	if strings.HasPrefix(line.text, "/") {

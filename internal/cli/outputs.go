@@ -161,6 +161,9 @@ func (o *outputs) close() {
 	o.running.Wait()
 }
 
+// any reports whether there is one beside the terminal.
+func (o *outputs) any() bool { return o != nil && len(o.tellings) > 0 }
+
 // each does something with each, if there are any.
 func (o *outputs) each(f func(p *present.Presenter)) {
 	if o == nil {
@@ -213,7 +216,7 @@ func (l *listener) outputCommand(name string) bool {
 	if do == nil {
 		return false
 	}
-	if l.out == nil || len(l.out.tellings) == 0 {
+	if !l.out.any() {
 		l.status.say("aaep", "/"+name+" is for --output speech, orca and their neighbours.")
 		return true
 	}
