@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	"golang.org/x/text/width"
 )
 
 // readKeys is readLines for a terminal that hands on each key: so that whoever is told something can be left in peace while they
@@ -106,7 +104,7 @@ func columns(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		return 0
-	case width.LookupRune(r).Kind() == width.EastAsianWide, width.LookupRune(r).Kind() == width.EastAsianFullwidth:
+	case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana):
 		return 2
 	}
 	return 1

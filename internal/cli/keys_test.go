@@ -15,16 +15,16 @@ import (
 // Keys make the lines that a terminal makes of them.
 func TestEditor(t *testing.T) {
 	for keys, want := range map[string]string{
-		"y\n":                       "y",
-		"yes\x7f\x7fo\r":            "yo",
-		"\x7f\x7fa\n":               "a",
-		"one two \x17three\n":       "one three",
-		"  \x17x\n":                 "x",
-		"all of it\x15some\n":       "some",
+		"y\n":                         "y",
+		"yes\x7f\x7fo\r":              "yo",
+		"\x7f\x7fa\n":                 "a",
+		"one two \x17three\n":         "one three",
+		"  \x17x\n":                   "x",
+		"all of it\x15some\n":         "some",
 		"a\x1b[Db\x1b[3~c\x1b[15~d\n": "abcd",
-		"日本\x7fe\u0301\x7fx\n":      "日x",
-		"a\tb\x00\x01\n":            "a\tb",
-		"half\x04\n":                "half",
+		"日本\x7fe\u0301\x7fx\n":        "日x",
+		"a\tb\x00\x01\n":              "a\tb",
+		"half\x04\n":                  "half",
 	} {
 		var e editor
 		screen, got := "", ""
