@@ -126,7 +126,12 @@ func agentNamed(t *testing.T, name string, cfg producer.Config) (*producer.Produ
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, func(context.Context) (transports.Conn, error) {
+	return p, pipeTo(p)
+}
+
+// pipeTo reaches an agent of this process.
+func pipeTo(p *producer.Producer) dialerFunc {
+	return func(context.Context) (transports.Conn, error) {
 		a, b := transports.Pipe()
 		go p.ServeConn(b)
 		return a, nil

@@ -241,8 +241,9 @@ func (f *following) announce(ev *aaep.Event) {
 	if told {
 		return
 	}
-	f.out.each(func(p *present.Presenter) { p.Add(f.name, ev) })
-	text := felt(ev, f.terms()) + " " + f.news(ev)
+	text := f.news(ev)
+	f.out.each(func(p *present.Presenter) { p.AddText(f.name, ev, text) })
+	text = felt(ev, f.terms()) + " " + text
 	if waits {
 		f.keep(text)
 		return

@@ -63,7 +63,7 @@ func TestKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, status said
 		l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
-		p := present.New(announce.Preferences{TimeToldElsewhere: true})
+		p := present.New(announce.Preferences{})
 		v := &pacedVoice{}
 		run := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())

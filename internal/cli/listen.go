@@ -294,15 +294,14 @@ func (l *listener) ended(f *following, err error) {
 	}
 }
 
-// timeLeft tells of questions whose time ends soon, and returns when to ask again.
+// timeLeft prints that the time for a question ends soon, and returns when to ask again. Outputs say it themselves.
 func (l *listener) timeLeft() time.Time {
 	for {
-		text, wake := l.asked.TimeLeft(time.Now(), l.pace())
-		if text == "" {
+		q, wake := l.asked.TimeEnds(time.Now(), l.pace())
+		if q == nil {
 			return wake
 		}
-		l.say("", text)
-		l.out.each(func(p *present.Presenter) { p.Tell(text, true) })
+		l.say("", l.asked.Warning(time.Now(), q))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
 )
 
 // offerMore ends the line that says how to answer.
@@ -50,6 +51,7 @@ func (l *listener) gave(q *announce.Asked, was time.Duration, err error) {
 			l.after(agentsWord, l.tellGiven)
 		}
 		q.Extend(was + q.Given())
+		l.out.each(func(p *present.Presenter) { p.MoreTime(q.Event, q.Limit()) })
 	case errors.Is(err, subscriber.ErrNoMoreTime):
 		text := "The agent gives no more time for this question."
 		if left := q.Left(time.Now()); left > 0 {

@@ -106,7 +106,7 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(text 
 			o.close()
 			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plain(err), kind.hint)}
 		}
-		t := &telling{kind, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks, TimeToldElsewhere: true,
+		t := &telling{kind, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks,
 			Otherwise: "Such text is printed on the terminal."})}
 		t.p.Unsaid = unsaid
 		o.tellings = append(o.tellings, t)

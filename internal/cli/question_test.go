@@ -229,7 +229,7 @@ func TestLateAnswer(t *testing.T) {
 			k.t.Fatal(err)
 		}
 		k.until(70 * time.Second)
-		k.shows("until then, by its own clock", "The time to answer is almost over. You have 24 seconds.\n")
+		k.shows("until then, by its own clock", "The time to answer is almost over: you have 24 seconds.\n")
 		k.types("y")
 		pass(5 * time.Second)
 		k.shows("a yes", "aaep: Answer sent, but the time to answer seems to be over. It may not count.\nUsing a tool.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")

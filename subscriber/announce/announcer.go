@@ -19,8 +19,6 @@ type Preferences struct {
 	// becomes of such text: Otherwise, which empty is that it may not be understood.
 	Speaks    func(language string) bool
 	Otherwise string
-	// TimeToldElsewhere is for one of several outputs, whose host tells all of them that the time for a question ends; see Questions.
-	TimeToldElsewhere bool
 }
 
 const (
@@ -86,6 +84,7 @@ type item struct {
 	kind            Kind
 	critical        bool
 	event           *aaep.Event
+	about           *Asked // the question whose time it tells, or nil
 	language        string
 	sentences       []string // all of them
 	next            int      // the first that has not been heard whole
@@ -126,6 +125,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, text strin
 		return
 	}
 	it := a.item(now, source, ev, kindOf(ev), sentences)
+	it.about = a.open.about(source, ev)
 	switch {
 	case it.critical:
 		a.urgent = append(a.urgent, it)
@@ -144,11 +144,15 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, text strin
 
 // Tell says something of this program's own.
 func (a *Announcer) Tell(now time.Time, text string, critical bool) {
+	a.tell(now, text, critical, nil)
+}
+
+func (a *Announcer) tell(now time.Time, text string, critical bool, about *Asked) {
 	sentences := split(forEar(text), ownLanguage)
 	if len(sentences) == 0 {
 		return
 	}
-	it := &item{kind: Notice, critical: critical, language: ownLanguage, sentences: sentences, arrived: now}
+	it := &item{kind: Notice, critical: critical, language: ownLanguage, sentences: sentences, about: about, arrived: now}
 	a.keep(it)
 	if critical {
 		a.urgent = append(a.urgent, it)
@@ -233,8 +237,11 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	a.cut = false
 	a.last++
 	u := Utterance{ID: a.last, Text: it.sentences[it.next], Language: it.language, Kind: it.kind, Critical: it.critical, Event: it.event}
+	if q := a.open.Find(it.event); q != nil && strings.HasPrefix(u.Text, youHave) && strings.HasSuffix(u.Text, toAnswer) {
+		u.Text = youHave + words.Spoken(q.Left(now)) + toAnswer // not what it was when the question came
+	}
 	if it.source != "" { // each sentence is heard for itself
-		if it.kind != Question {
+		if it.kind == Output || it.kind != Question && it.next > 0 { // of the rest, Text marks the beginning
 			u.Text = quoted(u.Text)
 		}
 		if len(a.sources) > 1 {

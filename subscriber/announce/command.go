@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, text stri
 	}
 	closed, told := a.open.Heed(now, source, ev)
 	for _, q := range closed {
-		a.settled(q.Event, now)
+		a.settled(q, now)
 	}
 	switch ev.Payload.(type) {
 	case *aaep.OutputStreaming:
@@ -58,13 +59,13 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, text stri
 	return false
 }
 
-// settled says no more of a question that needs no answer any more.
-func (a *Announcer) settled(q *aaep.Event, at time.Time) {
-	for _, it := range slices.Concat(a.urgent, a.asked, a.normal, a.missed) {
-		if it.event == q {
+// settled says no more of a question that needs no answer any more, and of its time.
+func (a *Announcer) settled(q *Asked, now time.Time) {
+	for _, it := range slices.Concat(a.urgent, a.asked, a.normal, a.missed, slices.Collect(maps.Values(a.soFar))) {
+		if it.event == q.Event || it.about == q {
 			it.moot = true
 			a.remove(it)
-			a.end(it, at, Expired)
+			a.end(it, now, Expired)
 		}
 	}
 }
@@ -186,7 +187,7 @@ func (a *Announcer) Lose(now time.Time, source string) {
 	for _, q := range a.open.All() {
 		if q.Source == source {
 			a.open.Remove(q)
-			a.settled(q.Event, now)
+			a.settled(q, now)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (qs *Questions) turn(than string) {
 }
 
 // Heed takes from an event of an agent which of its questions are open no longer, and removes them, and how much time there is for
-// the others. It reports whether the event only repeats TimeLeft.
+// the others. It reports whether the event only repeats what TimeEnds said.
 func (qs *Questions) Heed(now time.Time, source string, ev *aaep.Event) (closed []*Asked, told bool) {
 	for _, q := range qs.All() {
 		if q.Source != source {
@@ -161,16 +161,15 @@ func (q *Asked) Extend(limit time.Duration) {
 // so that only the agent knows when it is over.
 func (q *Asked) Left(now time.Time) time.Duration { return q.Limit() - now.Sub(q.received) }
 
-// TimeLeft says, once for each question, that its time ends soon, if the agent has not said so: at a tenth of it, and so that twenty
-// seconds are left when a person who hears so many words a minute has heard it. It returns when to ask again; the zero time is
-// when something happens.
-func (qs *Questions) TimeLeft(now time.Time, wordsPerMinute int64) (text string, wake time.Time) {
+// TimeEnds returns, once each, a question whose time ends soon, if the agent has not said so: at a tenth of it, and so that twenty
+// seconds are left when a person who hears so many words a minute has heard its Warning. Else it returns nil. Wake is when to ask
+// again; the zero time is when something happens.
+func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked, wake time.Time) {
 	for _, q := range qs.all {
-		left := q.Left(now)
-		if q.warned || left <= 0 {
+		if q.warned || q.Left(now) <= 0 {
 			continue
 		}
-		warning := timeEnds(left, q, len(qs.all) > 1)
+		warning := qs.Warning(now, q)
 		// The agent says it at a tenth; this waits a second for that. Its words may be in the person's language.
 		at := max(q.Limit()/10-time.Second, reaction+time.Duration(countWords(warning))*time.Minute/time.Duration(cmp.Or(max(wordsPerMinute, 0), usualPace)))
 		if due := q.received.Add(q.Limit() - at); due.After(now) {
@@ -181,19 +180,29 @@ func (qs *Questions) TimeLeft(now time.Time, wordsPerMinute int64) (text string,
 		}
 		q.warned, q.here = true, q.Limit() > at
 		if q.here { // else the question itself says how little there is
-			return warning, now
+			return q, now
 		}
 	}
-	return "", wake
+	return nil, wake
 }
 
-// timeEnds says how much time is left; of several questions, which one is meant.
-func timeEnds(left time.Duration, q *Asked, several bool) string {
-	text := "The time to answer is almost over. You have " + words.Spoken(left) + "."
-	if several {
+// Warning says how much time is left for a question; of several, which one is meant.
+func (qs *Questions) Warning(now time.Time, q *Asked) string {
+	text := "The time to answer is almost over: you have " + words.Spoken(q.Left(now)) + "."
+	if len(qs.all) > 1 {
 		text += " " + words.Sentence("The question is: "+words.OneLine(short(q.Event)))
 	}
 	return text
+}
+
+// about is the question whose time an event tells, or nil.
+func (qs *Questions) about(source string, ev *aaep.Event) *Asked {
+	for _, q := range qs.all {
+		if _, ok := q.TimeIn(ev); ok && q.Source == source {
+			return q
+		}
+	}
+	return nil
 }
 
 // TimeIn is how much time an event says that a question has in all. Such an event does not name its question, and

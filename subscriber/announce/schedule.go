@@ -87,13 +87,14 @@ func (a *Announcer) settle(now time.Time) {
 	if a.quiet && now.Sub(a.typed) >= stillFor {
 		a.Rest(now)
 	}
-	for !a.p.TimeToldElsewhere {
-		text, wake := a.open.TimeLeft(now, a.wordsPerMinute())
-		if a.timeEnds = wake; text == "" {
+	for {
+		q, wake := a.open.TimeEnds(now, a.wordsPerMinute())
+		if a.timeEnds = wake; q == nil {
 			break
 		}
-		a.Tell(now, text, true)
+		a.tell(now, a.open.Warning(now, q), true, q)
 	}
+	a.correctTime(now)
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
 		old := !it.stale.IsZero() && !now.Before(it.stale) && it.next == 0 && (a.saying == nil || a.saying.item != it)
 		if old {
@@ -101,6 +102,18 @@ func (a *Announcer) settle(now time.Time) {
 		}
 		return old
 	})
+}
+
+// correctTime says the time that is left as it is when it is said, where that had to wait.
+func (a *Announcer) correctTime(now time.Time) {
+	for _, it := range a.urgent {
+		if it.about == nil || it.next > 0 || a.saying != nil && a.saying.item == it || now.Sub(it.arrived) < clocksDiffer {
+			continue
+		}
+		it.language, it.arrived = ownLanguage, now
+		it.sentences = split(forEar(a.open.Warning(now, it.about)), ownLanguage)
+		it.receipt.Of = len(it.sentences)
+	}
 }
 
 // wake is when settle has something to do, or progress may be said.

@@ -81,6 +81,9 @@ func marked(text string, starts []string) string {
 	return b.String()
 }
 
+// A sentence of a question that says how much time there is.
+const youHave, toAnswer = "You have ", " to answer."
+
 // Confirmation puts the whole question: who reads only this must know what a yes does. Its parts cannot
 // pretend to be other lines of it.
 func Confirmation(p *aaep.AwaitingConfirmation, left time.Duration) string {
@@ -102,8 +105,8 @@ func Confirmation(p *aaep.AwaitingConfirmation, left time.Duration) string {
 	case aaep.Reject:
 		silence = "it will not be done"
 	}
-	return fmt.Sprintf("Please decide.%s The risk is %s.\nAction: %s\nConsequence: %s\nYou have %s to answer. Without an answer %s.",
-		undo, risk, words.OneLine(p.Action), words.OneLine(p.Consequence), words.Spoken(left), silence)
+	return fmt.Sprintf("Please decide.%s The risk is %s.\nAction: %s\nConsequence: %s\n%s Without an answer %s.",
+		undo, risk, words.OneLine(p.Action), words.OneLine(p.Consequence), youHave+words.Spoken(left)+toAnswer, silence)
 }
 
 // Clarification puts the whole question, with its choices by number.
@@ -121,7 +124,7 @@ func Clarification(p *aaep.AwaitingClarification, left time.Duration) string {
 			kinds.YesNo = kinds.YesNo && !kinds.Choice // a choice comes first
 		}
 	}
-	fmt.Fprintf(&b, "\nYou have %s to answer.", words.Spoken(left))
+	b.WriteString("\n" + youHave + words.Spoken(left) + toAnswer)
 	switch {
 	case silence == "":
 	case kinds.YesNo && p.DefaultResponse == "true":
