@@ -142,14 +142,15 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, text strin
 	}
 }
 
-// Tell says something of this program's own.
+// Tell says something of this program's own; what waits to be said already is not said twice.
 func (a *Announcer) Tell(now time.Time, text string, critical bool) {
 	a.tell(now, text, critical, nil)
 }
 
 func (a *Announcer) tell(now time.Time, text string, critical bool, about *Asked) {
 	sentences := split(forEar(text), ownLanguage)
-	if len(sentences) == 0 {
+	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
+	if len(sentences) == 0 || slices.ContainsFunc(a.normal, same) && !critical {
 		return
 	}
 	it := &item{kind: Notice, critical: critical, language: ownLanguage, sentences: sentences, about: about, arrived: now}

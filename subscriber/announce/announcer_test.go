@@ -249,6 +249,19 @@ func TestTyping(t *testing.T) {
 	r.want("71.0 One.", "71.5 Two.", "72.0 Thinking hard.")
 }
 
+// What this program says itself is not said twice in a row.
+func TestSameNotice(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.answer("This comes first. ")
+	for range 5 {
+		r.a.Tell(r.now, "Once more.", false)
+	}
+	r.after(time.Minute)
+	r.a.Tell(r.now, "Once more.", false)
+	r.after(time.Minute)
+	r.want("0.0 This comes first.", "1.5 Once more.", "60.0 Once more.")
+}
+
 // Enter ends the typing at once.
 func TestRest(t *testing.T) {
 	r := newRoom(t, Preferences{})
