@@ -96,10 +96,11 @@ func inShort(p *aaep.AwaitingClarification, response any) string {
 	return ""
 }
 
-// typed is a line a person typed, and when.
+// typed is a line a person typed, and when; or a key that is not the end of one.
 type typed struct {
 	text string
 	at   time.Time
+	key  bool
 }
 
 // readLines hands on the lines a person types, until the input ends. A read that waits for a person cannot be
@@ -111,7 +112,7 @@ func readLines(ctx context.Context, r io.Reader) <-chan typed {
 		in := bufio.NewScanner(r)
 		for in.Scan() {
 			select {
-			case lines <- typed{in.Text(), time.Now()}:
+			case lines <- typed{text: in.Text(), at: time.Now()}:
 			case <-ctx.Done():
 				return
 			}

@@ -67,6 +67,15 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// puts makes a question one that was put, of an agent that is not there.
+func (l *listener) puts(ev *aaep.Event, received, put time.Time) *following {
+	if len(l.agents) == 0 {
+		l.agents = []*following{{listener: l}}
+	}
+	l.asked.Add(received, "", ev).Put = put
+	return l.agents[0]
+}
+
 // A line decides only about the question that was on the screen for as long as it takes to read it. The
 // listener here has no subscription: an answer that was sent would crash.
 func TestNotAnAnswer(t *testing.T) {
@@ -89,12 +98,12 @@ func TestNotAnAnswer(t *testing.T) {
 			var out, status strings.Builder
 			now := time.Now()
 			l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
-			l.asked = []*question{{ev: event(tt.p, ""), received: now.Add(-tt.received), put: now.Add(-tt.put)}}
-			l.answer(t.Context(), typed{tt.line, now})
+			l.puts(event(tt.p, ""), now.Add(-tt.received), now.Add(-tt.put))
+			l.answer(t.Context(), tt.line, l.aimed(now))
 			if got := status.String(); !strings.Contains(got, tt.says) || (tt.says == "") != (got == "") || out.Len() > 0 {
 				t.Errorf("says %q and %q, want %q", got, out.String(), tt.says)
 			}
-			if len(l.asked) != 1 {
+			if l.asked.Len() != 1 {
 				t.Error("the question has gone")
 			}
 		})
@@ -111,20 +120,18 @@ func TestNextQuestion(t *testing.T) {
 	late.SessionID = "sess_2"
 	last := event(pay(), "")
 	last.SessionID = "sess_3"
-	l.asked = []*question{
-		{ev: event(pay(), ""), received: now, put: now},
-		{ev: late, received: now.Add(-2 * time.Minute)},
-		{ev: last, received: now.Add(-30 * time.Second)},
-	}
-	l.settle(event(&aaep.SessionCompleted{}, ""))
-	if len(l.asked) != 1 || l.asked[0].ev != last || l.asked[0].put.IsZero() {
-		t.Fatalf("asked are %d questions, want the last one", len(l.asked))
+	f := l.puts(event(pay(), ""), now, now)
+	l.puts(late, now.Add(-2*time.Minute), time.Time{})
+	l.puts(last, now.Add(-30*time.Second), time.Time{})
+	f.announce(event(&aaep.SessionCompleted{}, ""))
+	if q := l.asked.First(); l.asked.Len() != 1 || q.Event != last || q.Put.IsZero() {
+		t.Fatalf("asked are %d questions, want the last one", l.asked.Len())
 	}
 	if !strings.Contains(out.String(), "You have 1 minute to answer.") || status.String() != "aaep: The question is no longer open. You did not answer it.\n"+
 		"aaep: A question that waited is not put: its time to answer is over.\n" {
 		t.Errorf("says %q and %q", out.String(), status.String())
 	}
-	l.answer(t.Context(), typed{"y", time.Now()})
+	l.answer(t.Context(), "y", l.aimed(time.Now()))
 	if !strings.Contains(status.String(), "typed before the question could be read") {
 		t.Errorf("a line for the question before was taken for the next: %q", status.String())
 	}
@@ -148,8 +155,8 @@ func TestDemoDecide(t *testing.T) {
 	var out strings.Builder
 	lines, settled := make(chan typed, 2), make(chan struct{})
 	w := &person{demo: &demo{announcer: announcer{out: &out}, lines: lines}, name: "reader"}
-	lines <- typed{"y", time.Now()}
-	lines <- typed{"maybe", time.Now().Add(2 * readingTime)}
+	lines <- typed{text: "y", at: time.Now()}
+	lines <- typed{text: "maybe", at: time.Now().Add(2 * readingTime)}
 	done := make(chan struct{})
 	go func() { defer close(done); w.decide(t.Context(), event(pay(), ""), settled) }()
 	for len(lines) > 0 {
@@ -168,15 +175,15 @@ func TestEnterPutsAgain(t *testing.T) {
 	var out, status strings.Builder
 	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
 	now := time.Now()
-	l.asked = []*question{{ev: event(pay(), ""), received: now.Add(-30 * time.Second), put: now.Add(-30 * time.Second)}}
+	l.puts(event(pay(), ""), now.Add(-30*time.Second), now.Add(-30*time.Second))
 	for range 3 { // held down
-		l.answer(t.Context(), typed{"", time.Now()})
+		l.answer(t.Context(), "", l.aimed(time.Now()))
 	}
 	if got := out.String(); strings.Count(got, "Please decide.") != 1 || !strings.Contains(got, "You have 1 minute to answer.") {
 		t.Errorf("says:\n%s", got)
 	}
-	l.answer(t.Context(), typed{"y", time.Now()})
-	if got := status.String(); !strings.Contains(got, "typed before the question could be read") || len(l.asked) != 1 {
+	l.answer(t.Context(), "y", l.aimed(time.Now()))
+	if got := status.String(); !strings.Contains(got, "typed before the question could be read") || l.asked.Len() != 1 {
 		t.Errorf("says:\n%s", got)
 	}
 }

@@ -36,7 +36,7 @@ func (s *childAgent) Dial(ctx context.Context) (transports.Conn, error) {
 }
 
 // listenTo starts an agent and follows it until one of the two ends.
-func (l *listener) listenTo(ctx context.Context, command string, stdin io.Reader, stderr io.Writer) error {
+func (f *following) listenTo(ctx context.Context, command string, lines <-chan typed, stderr io.Writer) error {
 	args, err := splitWords(command)
 	if err != nil {
 		return usage("--exec %s.\nSee: aaep listen --help", err)
@@ -47,14 +47,13 @@ func (l *listener) listenTo(ctx context.Context, command string, stdin io.Reader
 		return cmd
 	}}}
 	// Reaching the agent again would start it again, and do again what it has done.
-	cfg := listenConfig(l.wanted, true)
-	l.demand(&cfg)
-	sub, err := subscriber.Dial(ctx, agent, cfg)
+	sub, err := subscriber.Dial(ctx, agent, f.config(true))
 	if err != nil {
 		return agent.notFollowed(ctx, args[0], err)
 	}
-	err = l.follow(ctx, sub, readLines(ctx, stdin))
-	left := ctx.Err() != nil || l.failed()
+	f.sub = sub
+	err = f.follow(ctx, lines, f)
+	left := ctx.Err() != nil || f.failed()
 	sub.Close()
 	if left {
 		return err
@@ -63,7 +62,7 @@ func (l *listener) listenTo(ctx context.Context, command string, stdin io.Reader
 		return &exitError{exitFailed, errors.New("the agent " + how)}
 	}
 	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, io.EOF) || err == nil {
-		l.status.say("aaep", "The agent has ended.")
+		f.status.say("aaep", "The agent has ended.")
 		return nil
 	}
 	return err

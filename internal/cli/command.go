@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -9,7 +10,19 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/subscriber/announce"
 )
+
+// there are the agents whose subscriptions are not over.
+func (l *listener) there() iter.Seq[*following] {
+	return func(yield func(*following) bool) {
+		for _, f := range l.agents {
+			if !f.link.Over && !yield(f) {
+				return
+			}
+		}
+	}
+}
 
 // A line that begins with a slash changes the terms, or asks for more time, and is never an answer. To answer with one, a space goes
 // before it.
@@ -23,7 +36,9 @@ const commandsHelp = `Type a line with one of these:
 /boundary sentence, or word, paragraph, completion, none: where answers are cut.
 /quiet: only what cannot wait, for 5 minutes. /quiet off ends it.
 /more: more time to answer the question on the screen.
+/next: another question that waits; this one comes after it.
 /terms: what holds now.
+/agents: how it stands with each agent, and how far behind you are.
 /again, /where, /waiting, /details: with --output, what was said last, how it stands, what is to come, and what you missed.
 Nothing but Enter: the question on the screen again.`
 
@@ -40,7 +55,9 @@ func (l *listener) command(ctx context.Context, line string) {
 			l.wrong(name, w.must, word)
 			return
 		}
-		l.change(ctx, l.safely(change))
+		for f := range l.there() {
+			f.change(ctx, f.safely(change))
+		}
 		return
 	}
 	if l.outputCommand(name) {
@@ -50,8 +67,16 @@ func (l *listener) command(ctx context.Context, line string) {
 	case "help", "?":
 		l.status.say("aaep", commandsHelp)
 	case "terms":
-		c := l.terms()
-		l.status.say("aaep", words.OneLine("You get "+andList(inWords(c, everyTerm(c)))+"."))
+		for f := range l.there() {
+			c := f.terms()
+			f.note(words.OneLine("You get " + andList(inWords(c, everyTerm(c))) + "."))
+		}
+	case "agents":
+		for _, f := range l.agents {
+			l.status.say("aaep", announce.Speaker(f.name)+" "+f.standing())
+		}
+	case "next":
+		l.putAside()
 	case "more":
 		if word != "" {
 			l.wrong(name, "nothing", word)
@@ -59,19 +84,23 @@ func (l *listener) command(ctx context.Context, line string) {
 		}
 		l.askMore(ctx)
 	case "quiet":
-		switch {
-		case word == "" || word == "on":
-			l.change(ctx, l.presence(true))
-		case word != "off":
+		if word != "" && word != "on" && word != "off" {
 			l.wrong(name, "nothing or by off", word)
-		case l.quiet == nil:
-			l.status.say("aaep", "It is not quiet.")
-		default:
-			l.change(ctx, l.presence(false))
+			return
+		}
+		for f := range l.there() {
+			switch {
+			case word != "off":
+				f.change(ctx, f.presence(true))
+			case f.quiet == nil:
+				f.note("It is not quiet.")
+			default:
+				f.change(ctx, f.presence(false))
+			}
 		}
 	default:
 		text := "There is no command /" + words.OneLine(name) + ". Type /help for those there are."
-		if len(l.asked) > 0 {
+		if l.asked.Len() > 0 {
 			text += " If it is your answer, type a space before it."
 		}
 		l.status.say("aaep", text)
@@ -88,11 +117,11 @@ func (l *listener) wrong(name, must, is string) {
 
 // safely makes a change one that cannot be refused: a producer that has none of the languages ends the
 // subscription (§5.7, D-46), so those that are heard now come last.
-func (l *listener) safely(change aaep.Capabilities) aaep.Capabilities {
+func (f *following) safely(change aaep.Capabilities) aaep.Capabilities {
 	if change.Languages == nil {
 		return change
 	}
-	for _, tag := range l.terms().Languages {
+	for _, tag := range f.terms().Languages {
 		if !slices.Contains(change.Languages, tag) && len(change.Languages) < 32 {
 			change.Languages = append(change.Languages, tag)
 		}
@@ -102,9 +131,9 @@ func (l *listener) safely(change aaep.Capabilities) aaep.Capabilities {
 
 // presence says that the person types, or does not. What else is asked of the extension stays, and so do the
 // extensions the agent serves; to name one again that it could not might be refused (§7.3.1).
-func (l *listener) presence(typing bool) aaep.Capabilities {
-	c := aaep.Capabilities{SupportedExtensions: l.sub.Accepted().HonoredCapabilities.SupportedExtensions}
-	d := read[extensions.Delivery](l.wanted.Extensions[extensions.DeliveryVocabulary.Prefix])
+func (f *following) presence(typing bool) aaep.Capabilities {
+	c := aaep.Capabilities{SupportedExtensions: f.sub.Accepted().HonoredCapabilities.SupportedExtensions}
+	d := read[extensions.Delivery](f.wanted.Extensions[extensions.DeliveryVocabulary.Prefix])
 	d.Presence, d.PresenceExpiresIn = "active", 0
 	if typing {
 		d.Presence, d.PresenceExpiresIn = extensions.PresenceTyping, int64(quietTime/time.Second)
@@ -115,76 +144,91 @@ func (l *listener) presence(typing bool) aaep.Capabilities {
 	return c
 }
 
+// hush keeps it quiet for a time, and ends that for the agent too.
+func (f *following) hush() {
+	f.loud()
+	f.quiet = f.after(quietTime, func(ctx context.Context) {
+		if f.quiet != nil {
+			f.change(ctx, f.presence(false))
+		}
+	})
+}
+
+// loud ends the time for which it is quiet.
+func (f *following) loud() {
+	if f.quiet != nil {
+		f.quiet.Stop()
+		f.quiet = nil
+	}
+}
+
 // isQuiet reports whether terms say that the person types.
 func isQuiet(c aaep.Capabilities) bool {
 	return read[extensions.Delivery](c.Extensions[extensions.DeliveryVocabulary.Prefix]).Presence == extensions.PresenceTyping
 }
 
-// renegotiated is what came of a change.
-type renegotiated struct {
-	change aaep.Capabilities
-	err    error
-}
-
 // change asks for other terms. Nothing waits for the answer: announcements and questions go on. What is asked for
 // meanwhile is asked for together when it has come.
-func (l *listener) change(ctx context.Context, change aaep.Capabilities) {
-	if l.changing {
-		if l.later == nil {
-			l.later = new(aaep.Capabilities)
+func (f *following) change(ctx context.Context, change aaep.Capabilities) {
+	if f.changing {
+		if f.later == nil {
+			f.later = new(aaep.Capabilities)
 		}
-		*l.later = l.later.With(change)
+		*f.later = f.later.With(change)
 		return
 	}
-	l.changing = true
+	f.changing = true
 	go func() {
-		_, err := l.sub.Renegotiate(ctx, change)
-		l.changed <- renegotiated{change, err} // there is room for one, and there is only one
+		_, err := f.sub.Renegotiate(ctx, change)
+		f.post(ctx, func() { f.agreed(ctx, change, err) })
 	}()
 }
 
 // agreed tells what came of a change, and asks for what came up meanwhile.
-func (l *listener) agreed(ctx context.Context, r renegotiated) {
-	l.changing = false
-	if ctx.Err() != nil {
+func (f *following) agreed(ctx context.Context, change aaep.Capabilities, err error) {
+	f.changing = false
+	switch mine := change.PaceWPM == f.pace && f.pace != 0; { // which nobody asked for, and nobody is told
+	case ctx.Err() != nil || f.link.Over:
 		return
-	}
-	if r.err == nil {
-		l.wanted = l.wanted.With(r.change)
-		l.tell(ctx, r.change)
-	} else {
-		l.status.say("aaep", "Not changed so far: "+words.Sentence(plain(r.err)))
-		if l.quiet != nil {
-			l.quiet = time.After(quietTime) // to end it, if that is what failed
+	case err == nil:
+		f.wanted = f.wanted.With(change)
+		if mine {
+			change.PaceWPM = 0
+		}
+		f.tell(ctx, change)
+	case !mine:
+		f.note("Not changed so far: " + words.Sentence(plain(err)))
+		if f.quiet != nil {
+			f.hush() // to end it, if that is what failed
 		}
 	}
-	if next := l.later; next != nil {
-		l.later = nil
-		l.change(ctx, *next)
+	if next := f.later; next != nil {
+		f.later = nil
+		f.change(ctx, *next)
 	}
 }
 
 // tell says what holds from now on of what was asked for.
-func (l *listener) tell(ctx context.Context, change aaep.Capabilities) {
-	terms := l.terms()
+func (f *following) tell(ctx context.Context, change aaep.Capabilities) {
+	terms := f.terms()
 	delivery := extensions.DeliveryVocabulary.Prefix
 	if presence := change.Extensions[delivery]; presence != nil {
-		was := l.quiet != nil
-		l.quiet = nil
+		was := f.quiet != nil
+		f.loud()
 		switch asked := isQuiet(change); {
 		case asked && isQuiet(terms):
-			l.quiet = time.After(quietTime)
-			l.status.say("aaep", "Quiet for "+words.Spoken(quietTime)+", except for what cannot wait. /quiet off ends it.")
+			f.hush()
+			f.note("Quiet for " + words.Spoken(quietTime) + ", except for what cannot wait. /quiet off ends it.")
 		case asked:
-			l.status.say("aaep", "This agent cannot be quiet. It goes on as before.")
-			l.change(ctx, l.presence(false)) // so that nobody is asked for it when the link begins anew
+			f.note("This agent cannot be quiet. It goes on as before.")
+			f.change(ctx, f.presence(false)) // so that nobody is asked for it when the link begins anew
 		case was:
-			l.status.say("aaep", "No longer quiet. What was held back follows.")
+			f.note("No longer quiet. What was held back follows.")
 		}
 	}
 	change.Extensions = nil
 	if list := inWords(terms, change); len(list) > 0 {
-		l.status.say("aaep", words.OneLine("From now on: "+andList(list)+"."))
-		l.explain(terms.With(change))
+		f.note(words.OneLine("From now on: " + andList(list) + "."))
+		f.explain(terms.With(change))
 	}
 }

@@ -60,16 +60,25 @@ type ear struct {
 // listenTo follows what dial reaches while f runs. It must be called in a bubble.
 func listenTo(t *testing.T, dial dialerFunc, caps aaep.Capabilities, f func(e *ear)) *ear {
 	t.Helper()
-	sub, err := subscriber.Dial(t.Context(), dial, subscriber.Config{ID: "ear", Capabilities: caps})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sub.Close()
+	return listenToAll(t, caps, []dialerFunc{dial}, f)
+}
+
+func listenToAll(t *testing.T, caps aaep.Capabilities, dials []dialerFunc, f func(e *ear)) *ear {
+	t.Helper()
 	e := &ear{t: t, lines: make(chan typed)}
-	e.l = &listener{announcer: announcer{out: io.MultiWriter(&e.out, &e.screen)}, status: announcer{out: io.MultiWriter(&e.err, &e.screen)}, wanted: caps}
+	e.l = &listener{announcer: announcer{out: io.MultiWriter(&e.out, &e.screen)}, status: announcer{out: io.MultiWriter(&e.err, &e.screen)}}
+	var agents []*following
+	for _, dial := range dials {
+		sub, err := subscriber.Dial(t.Context(), dial, subscriber.Config{ID: "ear", Capabilities: caps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sub.Close()
+		agents = append(agents, &following{listener: e.l, sub: sub, wanted: caps})
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); e.ended = e.l.follow(ctx, sub, e.lines) }()
+	go func() { defer close(done); e.ended = e.l.follow(ctx, e.lines, agents...) }()
 	synctest.Wait()
 	e.err.Reset() // the first lines
 	f(e)
@@ -81,7 +90,7 @@ func listenTo(t *testing.T, dial dialerFunc, caps aaep.Capabilities, f func(e *e
 // types types a line, and returns what is said about it.
 func (e *ear) types(line string) string {
 	e.err.Reset()
-	e.lines <- typed{line, time.Now()}
+	e.lines <- typed{text: line, at: time.Now()}
 	synctest.Wait()
 	return e.err.String()
 }
@@ -107,12 +116,22 @@ func (e *ear) wants(line string, said ...string) {
 // agentOf serves an agent in this process, and ends it with the test.
 func agentOf(t *testing.T, cfg producer.Config) (*producer.Producer, dialerFunc) {
 	t.Helper()
-	cfg.Agent = aaep.Producer{AgentID: "asker"}
+	return agentNamed(t, "asker", cfg)
+}
+
+func agentNamed(t *testing.T, name string, cfg producer.Config) (*producer.Producer, dialerFunc) {
+	t.Helper()
+	cfg.Agent = aaep.Producer{AgentID: name}
 	p, err := producer.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, func(context.Context) (transports.Conn, error) {
+	return p, pipeTo(p)
+}
+
+// pipeTo reaches an agent of this process.
+func pipeTo(p *producer.Producer) dialerFunc {
+	return func(context.Context) (transports.Conn, error) {
 		a, b := transports.Pipe()
 		go p.ServeConn(b)
 		return a, nil
@@ -422,8 +441,8 @@ func TestQuietNotServed(t *testing.T) {
 		listenTo(t, dial, subscriber.Braille(40, "en-US"), func(e *ear) {
 			e.wants("/quiet", "This agent cannot be quiet. It goes on as before.")
 			e.wants("/quiet off", "It is not quiet.")
-			if isQuiet(e.l.wanted) {
-				t.Errorf("a new link would ask for %+v", e.l.wanted)
+			if isQuiet(e.l.agents[0].wanted) {
+				t.Errorf("a new link would ask for %+v", e.l.agents[0].wanted)
 			}
 		})
 	})

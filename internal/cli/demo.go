@@ -46,7 +46,7 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			d := &demo{announcer: announcer{out: cmd.OutOrStdout(), gone: stop}, answer: answer, timeout: 30 * time.Second}
+			d := &demo{announcer: announcer{out: cmd.OutOrStdout(), gone: stop}, answer: answer, timeout: timeToDecide}
 			if answer == "timeout" {
 				d.timeout = 5 * time.Second
 			}
@@ -66,6 +66,9 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 	cmd.Flags().StringVar(&answer, "answer", "", "answer beforehand: accept, reject or timeout")
 	return cmd
 }
+
+// timeToDecide is enough to hear the question, at any pace, and to think about it.
+const timeToDecide = 3 * time.Minute
 
 type demo struct {
 	announcer

@@ -4,37 +4,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/words"
-	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/discover"
 	"github.com/aaep-go/aaep/subscriber/present"
 )
 
 func listenCommand() *cobra.Command {
-	var asJSON, noReply bool
-	var program string
+	var asJSON, noReply, plain bool
+	var program, settings string
 	var outs []string
 	var ask *asking
 	var reach *reaching
 	cmd := &cobra.Command{
-		Use:   "listen (ADDRESS | --exec COMMAND)",
-		Short: "Follow an agent: hear what it says, sentence by sentence, and answer its questions",
+		Use:   "listen (ADDRESS... | --exec COMMAND)",
+		Short: "Follow agents: hear what they say, sentence by sentence, and answer their questions",
 		Long: `listen follows the agent at ADDRESS and prints one line for each thing there is to know. When the agent asks,
 type your answer and press Enter. What you do not answer is decided as the question says.
+
+With several addresses it follows several agents at once, and names the one that speaks. Their questions are put one
+after the other, and each answer goes to the agent that asked. /agents says how it stands with each.
 
 While it runs, a line that begins with a slash changes what you get, such as /rate 1, or gives you more time to
 answer, with /more; /help lists them.
 
---as asks for what suits a device. What a profile says goes over that, and what the other flags say over both.
+--as asks for what suits a device. What a profile says goes over that, and what the other flags say over both. Your own
+settings are lines of a file, such as "output speech" and "pace 300"; what the command line says goes over them.
 
 When the link breaks, listen mends it; when the agent comes back, listen follows it again. Ctrl-C ends.
 
@@ -43,26 +49,40 @@ ends, so does the other; nothing starts the agent again. COMMAND is split at spa
 keep what is between them together. No shell reads it.`,
 		Example: `  aaep listen http://127.0.0.1:8080
   aaep listen --as braille --cells 20 --language es,en http://127.0.0.1:8080
+  aaep listen http://127.0.0.1:8080 http://127.0.0.1:8081
   aaep listen ws://127.0.0.1:8080
   aaep listen ` + localScheme + `planner
   aaep listen --exec "aaep run --stdio -- some-llm 'Plan my week'"
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
-			case len(args) == 1 && program == "" || len(args) == 0 && program != "":
+			case len(args) > 0 && program == "" || len(args) == 0 && program != "":
 				return nil
 			case program != "":
 				return usage("--exec starts the agent, so there is no address to name too; give one of them.\nSee: aaep listen --help")
 			}
-			return usage("name one agent to follow, for example: aaep listen http://127.0.0.1:8080")
+			return usage("name an agent to follow, for example: aaep listen http://127.0.0.1:8080")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var url string
-			if program == "" {
+			urls := make([]string, len(args))
+			for i, arg := range args {
 				var err error
-				if url, err = address(args[0]); err != nil {
+				if urls[i], err = address(arg); err != nil {
 					return &exitError{exitUsage, err}
 				}
+				if slices.Contains(urls[:i], urls[i]) {
+					return usage("%s is named twice.\nSee: aaep listen --help", arg)
+				}
+			}
+			if plain && len(outs) > 0 {
+				return usage("--plain is for lines on the terminal alone, and --output for more; give one of them.\nSee: aaep listen --help")
+			}
+			chosen := len(outs) > 0
+			if err := applySettings(cmd, settings); err != nil {
+				return err
+			}
+			if plain || asJSON && !chosen {
+				outs = nil
 			}
 			caps, err := ask.capabilities()
 			if err != nil {
@@ -73,31 +93,39 @@ keep what is between them together. No shell reads it.`,
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: asJSON, wanted: caps}
+			l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: asJSON}
 			if len(outs) > 0 {
-				l.out, err = openOutputs(ctx, outs, caps.PaceWPM, func(text string) { l.status.say("aaep", text) })
-				if err != nil {
+				if err := l.tellOver(ctx, outs, caps.PaceWPM); err != nil {
 					return err
 				}
 				defer l.out.close()
-				l.status.also = func(text string) { l.out.each(func(p *present.Presenter) { p.Tell(text, false) }) }
-				l.announcer.out = l.out.lines(cmd.OutOrStdout())
 			}
-			if program != "" {
-				if err := reach.ofChild(); err != nil {
-					return err
-				}
-				if l.trust, err = reach.trust(""); err != nil {
-					return err
-				}
-				return l.listenTo(ctx, program, cmd.InOrStdin(), cmd.ErrOrStderr())
+			var lines <-chan typed
+			if l.out.any() { // which is to be silent while its user types
+				var restore func()
+				lines, restore = readKeys(ctx, cmd.InOrStdin())
+				defer restore()
+			} else {
+				lines = readLines(ctx, cmd.InOrStdin())
 			}
-			return l.listen(ctx, reach, url, cmd.InOrStdin())
+			if program == "" {
+				return l.listen(ctx, reach, urls, caps, lines)
+			}
+			if err := reach.ofChild(); err != nil {
+				return err
+			}
+			f := &following{listener: l, wanted: caps}
+			if f.trust, err = reach.trust(""); err != nil {
+				return err
+			}
+			return f.listenTo(ctx, program, lines, cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
 	f.StringVar(&program, "exec", "", "start the agent with this `COMMAND`, and follow it")
+	f.BoolVar(&plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
+	f.StringVar(&settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
 	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS` in place of lines: "+strings.Join(outputNames(), ", "))
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
 	ask = askingFlags(cmd)
@@ -106,65 +134,93 @@ keep what is between them together. No shell reads it.`,
 	return cmd
 }
 
-// listener follows one agent on a terminal.
+// listener is a person at a terminal, who follows one or several agents.
 type listener struct {
 	announcer
 	status announcer
 	json   bool
-	wanted aaep.Capabilities // what was asked for
-	sub    *subscriber.Subscription
-	link   subscriber.Status // as it was last looked at
-	asked  []*question       // the one on the screen first
-	before past              // of what was asked before
-	note   string            // of the agent, about the terms; said once
-	source string            // the agent's name
-	trust  *manifest.Trust   // nil demands no proof
-	out    *outputs          // nil if the terminal is all there is
-	over   []string          // the ways to the agent, in words; empty if there is one that speaks for itself
+	agents []*following
+	asked  announce.Questions // the first is on the screen
+	before past               // of what was asked before
+	out    *outputs           // nil if the terminal is all there is
+	aim    aiming             // of the line that is being typed
 
-	changing bool               // other terms are asked for
-	later    *aaep.Capabilities // to ask for after that
-	changed  chan renegotiated
-	quiet    <-chan time.Time // when it is over; nil where it is not quiet
+	happens chan func()                                            // what the agents do
+	after   func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
+	speaker string                                                 // who was named last
+	gone    int                                                    // agents whose subscriptions are over
+	last    error                                                  // why the last of them is
 
-	meanwhile []string // what came while a question was on the screen
-	dropped   int      // of it
+	meanwhile []held // what came while a question was on the screen
+	dropped   int    // of it
 
-	extending bool // more time is asked for
-	extended  chan moreTime
-	given     *question        // of which the agent has yet to say that there is more time
-	untold    <-chan time.Time // when that is said without it
+	paced     time.Time       // when the pace was looked at last
+	extending bool            // more time is asked for
+	given     *announce.Asked // of which the agent has yet to say that there is more time
 }
 
-func (l *listener) listen(ctx context.Context, reach *reaching, url string, stdin io.Reader) error {
+const helpAndEnd = "Type /help for commands. Ctrl-C ends."
+
+// several reports whether more than one agent is followed, and each has to be named.
+func (l *listener) several() bool { return len(l.agents) > 1 }
+
+// reach subscribes to an agent.
+func (l *listener) reach(ctx context.Context, reach *reaching, url string, wanted aaep.Capabilities) (*following, error) {
+	f := &following{listener: l, wanted: wanted}
 	ways, err := reach.ways(ctx, url)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, w := range ways {
-		l.over = append(l.over, wireWords(w.Transport))
+		f.over = append(f.over, wireWords(w.Transport))
 	}
-	cfg := listenConfig(l.wanted, false)
+	if f.trust, err = reach.trust(url); err != nil {
+		return nil, err
+	}
+	cfg := f.config(false)
 	cfg.Fallback = discover.Dialers(ways[1:])
-	if l.trust, err = reach.trust(url); err != nil {
-		return err
+	if f.sub, err = subscriber.Dial(ctx, ways[0].Dialer, cfg); err != nil {
+		return nil, dialError(ctx, url, err)
 	}
-	l.demand(&cfg)
-	sub, err := subscriber.Dial(ctx, ways[0].Dialer, cfg)
-	if err != nil {
-		return dialError(ctx, url, err)
-	}
-	defer sub.Close()
-	return l.follow(ctx, sub, readLines(ctx, stdin))
+	return f, nil
 }
 
-// demand asks for proof of who the agent is, if the person wants that.
-func (l *listener) demand(cfg *subscriber.Config) {
-	if l.trust == nil {
-		return
+// listen follows the agents at some addresses. One that is not reached keeps nobody from the others.
+func (l *listener) listen(ctx context.Context, reach *reaching, urls []string, wanted aaep.Capabilities, lines <-chan typed) error {
+	agents, errs := make([]*following, len(urls)), make([]error, len(urls))
+	var all sync.WaitGroup
+	for i, url := range urls {
+		all.Go(func() { agents[i], errs[i] = l.reach(ctx, reach, url, wanted) })
 	}
-	l.wanted.AcceptSignedManifestsOnly = new(true)
-	cfg.Capabilities, cfg.Trust = l.wanted, l.trust
+	all.Wait()
+	var failed error
+	for i, err := range errs {
+		if err == nil {
+			defer agents[i].sub.Close()
+			continue
+		}
+		var exit *exitError
+		if len(urls) == 1 || ctx.Err() != nil || errors.As(err, &exit) && exit.code == exitUsage {
+			return err
+		}
+		l.status.say("aaep", words.Sentence(plain(err))+" It is not followed.")
+		failed = err
+	}
+	agents = slices.DeleteFunc(agents, func(f *following) bool { return f == nil })
+	if len(agents) == 0 {
+		return failed
+	}
+	return l.follow(ctx, lines, agents...)
+}
+
+// config is how to subscribe. Proof of who the agent is is asked for, if the person wants that.
+func (f *following) config(once bool) subscriber.Config {
+	if f.trust != nil {
+		f.wanted.AcceptSignedManifestsOnly = new(true)
+	}
+	cfg := listenConfig(f.wanted, once)
+	cfg.Trust = f.trust
+	return cfg
 }
 
 func listenConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
@@ -172,169 +228,116 @@ func listenConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
 	return subscriber.Config{ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version, Capabilities: wanted, NoReconnect: once}
 }
 
-// follow tells what comes, and obeys the lines a person types, until ctx or the subscription ends.
-func (l *listener) follow(ctx context.Context, sub *subscriber.Subscription, lines <-chan typed) error {
-	l.sub = sub
-	who := sub.Accepted().Producer
-	name, proof := nameOfAgent(who.AgentName, who.AgentID), "Who it is has not been verified."
-	if v := sub.Verified(); v != nil {
-		name, proof = nameOfAgent(v.Manifest.AgentName, v.Manifest.AgentID), "It has proved who it is."
-		if like := v.Identity.LooksLike; like != "" {
-			proof += " Its name looks like that of another agent, " + words.OneLine(like) + ", which it is not."
-		}
+// post lets the listener's own goroutine do something.
+func (l *listener) post(ctx context.Context, do func()) {
+	select {
+	case l.happens <- do:
+	case <-ctx.Done():
 	}
-	var moved <-chan struct{}
-	l.link, moved = sub.Status()
-	l.source = name
-	l.status.say("aaep", fmt.Sprintf("Following %s%s. %s Type /help for commands. Ctrl-C ends.", name, l.way(), proof))
-	l.explain(l.wanted)
-	if isQuiet(l.terms()) {
-		l.quiet = time.After(quietTime)
+}
+
+// follow tells what comes, and obeys the lines a person types, until ctx or the last subscription ends.
+func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*following) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.agents, l.happens = agents, make(chan func())
+	l.after = func(d time.Duration, do func(context.Context)) *time.Timer {
+		return time.AfterFunc(d, func() { l.post(ctx, func() { do(ctx) }) })
 	}
-	events := make(chan *aaep.Event)
-	over := make(chan error, 1)
-	go func() {
-		for ev, err := range sub.Events(ctx) {
-			if err != nil {
-				over <- err
-				return
-			}
-			select {
-			case events <- ev:
-			case <-ctx.Done():
-			}
-		}
-		over <- nil
-	}()
-	l.changed, l.extended = make(chan renegotiated, 1), make(chan moreTime, 1)
-	var pace <-chan time.Time
-	if l.out != nil {
-		t := time.NewTicker(30 * time.Second)
-		defer t.Stop()
-		pace = t.C
+	for _, f := range agents {
+		f.begin(ctx)
 	}
+	if l.several() {
+		l.status.say("aaep", helpAndEnd)
+	}
+	timer := time.NewTimer(math.MaxInt64) // set below
+	defer timer.Stop()
 	for {
+		if at := l.timeLeft(); at.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(max(time.Until(at), time.Millisecond))
+		}
 		select {
-		case ev := <-events:
-			l.looked(sub.Status())
-			l.announce(ev)
+		case do := <-l.happens:
+			do()
 			if l.failed() {
 				return nil
 			}
+			if l.gone == len(l.agents) {
+				return l.last
+			}
+			l.keepPace(ctx)
 		case line, ok := <-lines:
 			if !ok {
 				lines = nil
 				continue
 			}
-			l.looked(sub.Status())
-			if strings.HasPrefix(line.text, "/") {
-				l.command(ctx, line.text)
-			} else {
-				l.answer(ctx, line)
-			}
-		case <-moved:
-			moved = l.looked(sub.Status())
-		case r := <-l.changed:
-			l.agreed(ctx, r)
-		case m := <-l.extended:
-			l.gave(ctx, m)
-		case <-l.untold:
-			l.tellGiven()
-		case <-l.quiet:
-			l.change(ctx, l.presence(false))
-		case <-pace:
-			l.keepPace(ctx)
-		case err := <-over:
-			if err == nil || ctx.Err() != nil {
-				return nil
-			}
-			return &exitError{exitFailed, fmt.Errorf("the agent ended the link: %s", words.Sentence(plain(err)))}
+			l.typed(ctx, line)
+		case <-timer.C:
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// way says over what the agent is reached.
-func (l *listener) way() string {
-	if l.link.Way >= len(l.over) {
-		return ""
-	}
-	return " over " + l.over[l.link.Way]
-}
-
-// terms are what holds now; before anything was agreed on, what is wanted.
-func (l *listener) terms() aaep.Capabilities {
-	if l.sub == nil {
-		return l.wanted
-	}
-	return effective(l.wanted, l.sub.Accepted().HonoredCapabilities)
-}
-
-// explain says what of a request the agent did not grant.
-func (l *listener) explain(asked aaep.Capabilities) {
-	note := words.OneLine(l.sub.Accepted().NegotiationNotes)
-	if note != "" && note != l.note {
-		l.status.say("aaep", note)
-	}
-	l.note = note
-	if list := notGranted(asked, l.terms(), note != ""); len(list) > 0 {
-		l.status.say("aaep", words.OneLine("Not granted: "+strings.Join(list, ", ")+"."))
-	}
-}
-
-// looked tells what became of the link since it was last looked at.
-func (l *listener) looked(now subscriber.Status, changed <-chan struct{}) <-chan struct{} {
-	was := l.link
-	l.link = now
-	switch {
-	case now.Over: // whoever follows tells why
-	case was.Connected && !now.Connected && errors.Is(now.Err, aaep.ProducerShutdown):
-		l.status.say("aaep", "The agent has ended. Waiting for it to come back. Ctrl-C ends.")
-	case was.Connected && !now.Connected:
-		l.status.say("aaep", "Connection lost. Trying again. Ctrl-C ends.")
-	case !was.Connected && now.Connected:
-		again := "Connected again."
-		if now.Way != was.Way {
-			again = "Connected again" + l.way() + "."
-		}
-		l.status.say("aaep", again)
-	}
-	if was.Subscribed != now.Subscribed && len(l.asked) > 0 {
-		l.asked, l.before = nil, past{} // they went with the subscription they came on
-		l.status.say("aaep", "The question is no longer open. If it still matters, the agent asks again.")
-	}
-	if was.Subscribed != now.Subscribed && l.quiet != nil {
-		l.quiet = time.After(quietTime) // it was asked for anew
-	}
-	return changed
-}
-
-func (l *listener) announce(ev *aaep.Event) {
-	if l.json {
-		if msg, err := ev.MarshalJSON(); err == nil {
-			l.line(safeJSON(string(msg)))
-		}
+// ended counts an agent whose subscription is over.
+func (l *listener) ended(f *following, err error) {
+	l.gone++
+	if err == nil {
+		l.last = nil
 		return
 	}
-	switch ev.Payload.(type) {
-	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		if l.canAnswer(ev) {
-			l.say("", felt(ev, l.terms()))
-			l.ask(ev)
-			return
+	l.last = &exitError{exitFailed, fmt.Errorf("the agent ended the link: %s", words.Sentence(plain(err)))}
+	if l.several() {
+		f.note("The agent ended the link: " + words.Sentence(plain(err)))
+	}
+}
+
+// timeLeft prints that the time for a question ends soon, and returns when to ask again. Outputs say it themselves.
+func (l *listener) timeLeft() time.Time {
+	for {
+		q, wake := l.asked.TimeEnds(time.Now(), l.pace())
+		if q == nil {
+			return wake
+		}
+		l.say("", l.asked.Warning(time.Now(), q))
+	}
+}
+
+// pace is how fast the person listens, as far as is known, in words a minute.
+func (l *listener) pace() int64 {
+	for _, f := range l.agents {
+		if pace := f.terms().PaceWPM; pace > 0 {
+			return pace
 		}
 	}
-	l.out.each(func(p *present.Presenter) { p.Add(l.source, ev) })
-	text := felt(ev, l.terms()) + " " + l.news(ev)
-	if l.waits(ev) {
-		l.keep(text)
+	return usualPace
+}
+
+// typed obeys a key or a line that the person typed.
+func (l *listener) typed(ctx context.Context, line typed) {
+	if line.key {
+		if l.aim.began.IsZero() {
+			l.aim = l.aimed(line.at)
+		}
+		l.out.each((*present.Presenter).Typing)
 		return
 	}
-	l.say("", strings.TrimSpace(text))
-	l.heed(ev)
-	l.settle(ev)
-	l.catchUp()
+	if l.aim.began.IsZero() { // nobody saw its keys
+		l.aim = l.aimed(line.at)
+	}
+	aim := l.aim
+	l.aim = aiming{}
+	l.out.each((*present.Presenter).Rest)
+	for f := range l.there() {
+		f.look()
+	}
+	if strings.HasPrefix(line.text, "/") {
+		l.command(ctx, line.text)
+	} else {
+		l.answer(ctx, line.text, aim)
+	}
 }
 
 // safeJSON spells what could disturb a terminal as JSON can, which changes nothing of what it says.

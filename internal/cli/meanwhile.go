@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,32 +18,39 @@ import (
 const maxMeanwhile = 100
 
 // waits reports whether an event is told only when no question is on the screen any more.
-func (l *listener) waits(ev *aaep.Event) bool {
-	if len(l.asked) == 0 || ev.Critical() {
+func (f *following) waits(ev *aaep.Event) bool {
+	if f.asked.Len() == 0 || ev.Critical() {
 		return false
 	}
-	for _, q := range l.asked {
-		if announce.Closes(q.ev, ev) || ev.Type() == aaep.TypeProgressUpdated && ev.SessionID == q.ev.SessionID {
+	for _, q := range f.asked.All() {
+		if q.Source == f.name && (announce.Closes(q.Event, ev) || ev.Type() == aaep.TypeProgressUpdated && ev.SessionID == q.Event.SessionID) {
 			return false
 		}
 	}
 	return true
 }
 
-// keep keeps what an event says for after the question.
-func (l *listener) keep(text string) {
+// held is a line of an agent that waits.
+type held struct {
+	of   *following
+	text string
+}
+
+// keep keeps what an event says for after the question. An agent that says more than is kept crowds out itself.
+func (f *following) keep(text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
 	}
-	if len(l.meanwhile) == maxMeanwhile {
-		l.meanwhile, l.dropped = l.meanwhile[1:], l.dropped+1
+	if len(f.meanwhile) >= maxMeanwhile {
+		i := max(slices.IndexFunc(f.meanwhile, func(h held) bool { return h.of == f }), 0)
+		f.meanwhile, f.dropped = slices.Delete(f.meanwhile, i, i+1), f.dropped+1
 	}
-	l.meanwhile = append(l.meanwhile, text)
+	f.meanwhile = append(f.meanwhile, held{f, text})
 }
 
 // catchUp tells what came while questions were open.
 func (l *listener) catchUp() {
-	if len(l.asked) > 0 || len(l.meanwhile) == 0 {
+	if l.asked.Len() > 0 || len(l.meanwhile) == 0 {
 		return
 	}
 	begin := "What came meanwhile:"
@@ -50,8 +58,8 @@ func (l *listener) catchUp() {
 		begin = fmt.Sprintf("What came meanwhile, without the first %s:", words.Count(int64(l.dropped), "line"))
 	}
 	l.say("", begin)
-	for _, text := range l.meanwhile {
-		l.say("", text)
+	for _, h := range l.meanwhile {
+		h.of.says(h.text)
 	}
 	l.meanwhile, l.dropped = nil, 0
 }
@@ -59,26 +67,37 @@ func (l *listener) catchUp() {
 // usualPace is how fast somebody is taken to listen who did not say, in words per minute.
 const usualPace = 170
 
-// tooSoon reports whether an acceptance of what cannot be undone, or is of high risk, comes before the action and its
-// consequence can have been heard. It is then asked for once more: a key silences a screen reader, and what it had yet
-// to say is not said again.
-func (l *listener) tooSoon(q *question, p *aaep.AwaitingConfirmation, d aaep.Decision, at time.Time) bool {
-	if d != aaep.Accept || q.warned || p.RiskLevel != aaep.RiskHigh && !p.IsIrreversible() {
+// aiming is what is known of a line when its first key is pressed: whoever types does not hear what comes then.
+type aiming struct {
+	at           *announce.Asked // the question that it may answer
+	began        time.Time
+	heard, known bool // whether the person had all of the question, and whether anybody can know
+}
+
+// aimed is what holds for a line that begins.
+func (l *listener) aimed(began time.Time) aiming {
+	a := aiming{at: l.asked.First(), began: began}
+	if a.at != nil {
+		a.heard, a.known = l.out.heard(began, a.at.Event)
+	}
+	return a
+}
+
+// tooSoon reports whether an acceptance comes before the action and its consequence were heard, or, where nobody can know, before
+// they can have been: then of what cannot be undone, or is of high risk. It is asked for once more: a key silences a screen
+// reader, and what it had yet to say is not said again.
+func (l *listener) tooSoon(q *announce.Asked, p *aaep.AwaitingConfirmation, d aaep.Decision, a aiming) bool {
+	if d != aaep.Accept || q.Doubted || !a.known && p.RiskLevel != aaep.RiskHigh && !p.IsIrreversible() {
 		return false
 	}
-	pace := l.terms().PaceWPM
-	if pace == 0 {
-		pace = usualPace
+	if !a.known { // the terminal cannot tell; it takes so long at the least
+		n := len(strings.Fields(p.Action + " " + p.Consequence))
+		a.heard = a.began.Sub(q.Put) >= time.Duration(n)*time.Minute/time.Duration(l.pace())
 	}
-	n := len(strings.Fields(p.Action + " " + p.Consequence))
-	heard, known := l.out.heard(q.ev)
-	if !known { // the terminal cannot tell; it takes so long at the least
-		heard = at.Sub(q.put) >= time.Duration(n)*time.Minute/time.Duration(pace)
-	}
-	if heard {
+	if a.heard {
 		return false
 	}
-	q.warned, q.put = true, at
+	q.Doubted, q.Put = true, time.Now()
 	l.status.say("aaep", "You may not have heard all of it. Action: "+words.Sentence(words.OneLine(p.Action))+" Consequence: "+words.Sentence(words.OneLine(p.Consequence))+" Type y again to accept.")
 	return true
 }

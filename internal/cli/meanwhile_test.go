@@ -19,30 +19,30 @@ func in(session string, ev *aaep.Event) *aaep.Event {
 func TestMeanwhile(t *testing.T) {
 	var out, status strings.Builder
 	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
-	l.asked = []*question{{ev: in("a", event(pay(), "")), received: time.Now(), put: time.Now()}}
+	f := l.puts(in("a", event(pay(), "")), time.Now(), time.Now())
 	told := func(text string) bool { return strings.Contains(out.String(), text) }
 	other := func(text string) *aaep.Event {
 		return in("b", event(&aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateDeciding}, text))
 	}
-	l.announce(other("News one."))
-	l.announce(other("News two."))
-	l.announce(in("a", event(&aaep.ProgressUpdated{}, "Time runs out.")))
+	f.announce(other("News one."))
+	f.announce(other("News two."))
+	f.announce(in("a", event(&aaep.ProgressUpdated{}, "Time runs out.")))
 	failed := in("b", event(&aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}, "It broke."))
 	failed.Urgency = aaep.UrgencyCritical
-	l.announce(failed)
+	f.announce(failed)
 	if told("News") || !told("Time runs out.") || !told("It broke.") {
 		t.Errorf("while it was asked:\n%s", out.String())
 	}
 	for i := range maxMeanwhile {
-		l.announce(other(fmt.Sprintf("More %d.", i)))
+		f.announce(other(fmt.Sprintf("More %d.", i)))
 	}
-	l.announce(in("a", event(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")))
+	f.announce(in("a", event(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")))
 	got := out.String()
 	outcome, after := strings.Index(got, "Rejected."), strings.Index(got, "What came meanwhile, without the first 2 lines:")
 	if outcome < 0 || after < outcome || told("News") || strings.Index(got, "More 0.") < after || !strings.HasSuffix(got, fmt.Sprintf("More %d.\n", maxMeanwhile-1)) {
 		t.Errorf("afterwards:\n%s", got)
 	}
-	l.announce(other("And on."))
+	f.announce(other("And on."))
 	if !strings.HasSuffix(out.String(), "And on.\n") {
 		t.Error("what comes later is still held")
 	}
@@ -70,11 +70,12 @@ func TestAcceptedTooSoon(t *testing.T) {
 		p.RiskLevel = aaep.RiskHigh
 		tc.change(p)
 		put := time.Now()
-		q := &question{ev: event(p, ""), put: put}
-		if got := l.tooSoon(q, p, tc.d, put.Add(tc.after)); got != tc.soon || got != strings.Contains(status.String(), "Type y again to accept.") {
+		l.puts(event(p, ""), put, put)
+		q := l.asked.First()
+		if got := l.tooSoon(q, p, tc.d, l.aimed(put.Add(tc.after))); got != tc.soon || got != strings.Contains(status.String(), "Type y again to accept.") {
 			t.Errorf("%s: %t, says %s", name, got, status.String())
 		}
-		if tc.soon && l.tooSoon(q, p, tc.d, put.Add(tc.after+2*time.Second)) {
+		if tc.soon && l.tooSoon(q, p, tc.d, l.aimed(put.Add(tc.after+2*time.Second))) {
 			t.Errorf("%s: the second word does not count", name)
 		}
 	}

@@ -22,19 +22,20 @@ import (
 type outputKind struct {
 	name  string
 	words bool   // a person gets the words, and can have heard a question
+	knows bool   // it knows when the last word was heard, and so at what pace
 	hint  string // what may help where it cannot be opened
 	open  func(ctx context.Context, wordsPerMinute int64) (present.Output, error)
 }
 
 // The outputs there are, beside the lines on the terminal.
 var outputKinds = []outputKind{
-	{"speech", true, "It needs Speech Dispatcher, and sound that works: try spd-say hello.", func(ctx context.Context, wpm int64) (present.Output, error) {
+	{"speech", true, true, "It needs Speech Dispatcher, and sound that works: try spd-say hello.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(speech.Dialer{WordsPerMinute: int(wpm), Spawn: true}.Dial(ctx))
 	}},
-	{"orca", true, "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
+	{"orca", true, false, "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
 	}},
-	{"braille", true, "It needs BRLTTY with a display; BRLAPI_HOST says where, if it is elsewhere.", func(ctx context.Context, _ int64) (present.Output, error) {
+	{"braille", true, true, "It needs BRLTTY with a display; BRLAPI_HOST says where, if it is elsewhere.", func(ctx context.Context, _ int64) (present.Output, error) {
 		d, err := braille.Open(ctx, braille.Config{})
 		if err == nil && d.Cells() == 0 {
 			d.Close()
@@ -42,7 +43,7 @@ var outputKinds = []outputKind{
 		}
 		return opened(d, err)
 	}},
-	{"touch", false, "It needs feedbackd, in the same desktop session.", func(ctx context.Context, _ int64) (present.Output, error) {
+	{"touch", false, false, "It needs feedbackd, in the same desktop session.", func(ctx context.Context, _ int64) (present.Output, error) {
 		device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})
 		if err != nil {
 			return nil, err
@@ -80,13 +81,13 @@ type outputs struct {
 
 // telling is one output, which is opened again when it dies.
 type telling struct {
-	name  string
-	words bool
-	p     *present.Presenter
+	outputKind
+	p *present.Presenter
 }
 
-// openOutputs opens those that were asked for. Lost is told of those that die, and come back, while the program runs.
-func openOutputs(ctx context.Context, names []string, wpm int64, lost func(text string)) (*outputs, error) {
+// openOutputs opens those that were asked for. Lost is told of those that die, and come back, while the program runs, and
+// unsaid of what there is no voice for.
+func openOutputs(ctx context.Context, names []string, wpm int64, lost func(text string), unsaid func(announce.Utterance)) (*outputs, error) {
 	o := &outputs{}
 	ctx, o.stop = context.WithCancel(ctx)
 	for _, name := range names {
@@ -105,7 +106,9 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(text 
 			o.close()
 			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plain(err), kind.hint)}
 		}
-		t := &telling{name, kind.words, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks})}
+		t := &telling{kind, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks,
+			Otherwise: "Such text is printed on the terminal."})}
+		t.p.Unsaid = unsaid
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {
 			t.run(ctx, &o.down, out, lost, func() (present.Output, error) { return kind.open(ctx, wpm) })
@@ -158,6 +161,9 @@ func (o *outputs) close() {
 	o.running.Wait()
 }
 
+// any reports whether there is one beside the terminal.
+func (o *outputs) any() bool { return o != nil && len(o.tellings) > 0 }
+
 // each does something with each, if there are any.
 func (o *outputs) each(f func(p *present.Presenter)) {
 	if o == nil {
@@ -168,8 +174,8 @@ func (o *outputs) each(f func(p *present.Presenter)) {
 	}
 }
 
-// heard reports whether the person had a question whole, and whether anybody can know.
-func (o *outputs) heard(question *aaep.Event) (heard, known bool) {
+// heard reports whether the person had a question whole before they began to answer it, and whether anybody can know.
+func (o *outputs) heard(began time.Time, question *aaep.Event) (heard, known bool) {
 	if o == nil {
 		return false, false
 	}
@@ -178,9 +184,27 @@ func (o *outputs) heard(question *aaep.Event) (heard, known bool) {
 			continue
 		}
 		known = true
-		heard = heard || t.p.Armed(question)
+		heard = heard || t.p.Armed(began, question)
 	}
 	return heard, known
+}
+
+// tellOver opens outputs, which tell what the terminal would.
+func (l *listener) tellOver(ctx context.Context, names []string, wpm int64) (err error) {
+	terminal := l.announcer.out
+	lost := func(text string) { l.status.say("aaep", text) }
+	written := announcer{out: terminal}
+	unsaid := func(u announce.Utterance) {
+		if !l.out.plain { // else it stands there already
+			written.say("", u.Text)
+		}
+	}
+	if l.out, err = openOutputs(ctx, names, wpm, lost, unsaid); err != nil {
+		return err
+	}
+	l.status.also = func(text string) { l.out.each(func(p *present.Presenter) { p.Tell(text, false) }) }
+	l.announcer.out = l.out.lines(terminal)
+	return nil
 }
 
 // outputCommand obeys what only outputs can do.
@@ -192,7 +216,7 @@ func (l *listener) outputCommand(name string) bool {
 	if do == nil {
 		return false
 	}
-	if l.out == nil || len(l.out.tellings) == 0 {
+	if !l.out.any() {
 		l.status.say("aaep", "/"+name+" is for --output speech, orca and their neighbours.")
 		return true
 	}
@@ -200,14 +224,28 @@ func (l *listener) outputCommand(name string) bool {
 	return true
 }
 
+// lookAtPace is how often the pace is looked at, while something happens.
+const lookAtPace = 5 * time.Second
+
 // keepPace asks for the pace that the person really listens at, when that is known and another than was asked for.
 func (l *listener) keepPace(ctx context.Context) {
-	var wpm int64
-	l.out.each(func(p *present.Presenter) { wpm = max(wpm, p.Status().WordsPerMinute) })
-	if wpm < 50 || wpm > 1000 || l.changing {
+	if l.out == nil || time.Since(l.paced) < lookAtPace {
 		return
 	}
-	if now := l.terms().PaceWPM; now == 0 || wpm*5 < now*4 || wpm*4 > now*5 {
-		l.change(ctx, aaep.Capabilities{PaceWPM: wpm})
+	l.paced = time.Now()
+	var wpm int64
+	for _, t := range l.out.tellings {
+		if t.knows {
+			wpm = max(wpm, t.p.Status().WordsPerMinute)
+		}
+	}
+	if wpm < 50 || wpm > 1000 {
+		return
+	}
+	for _, f := range l.agents {
+		if now := f.terms().PaceWPM; !f.changing && !f.link.Over && (now == 0 || wpm*5 < now*4 || wpm*4 > now*5) && f.pace != wpm {
+			f.pace = wpm // an agent that does not take it is not asked again
+			f.change(ctx, aaep.Capabilities{PaceWPM: wpm})
+		}
 	}
 }

@@ -12,18 +12,18 @@ import (
 // past is what is known of questions that are no longer open. A key that a person presses silences their screen
 // reader, and with it what it has yet to say of how a question ended; whoever answers too late hears it again.
 type past struct {
-	last    *question // that was on the screen
-	outcome string    // of it; "" while nothing is known
-	calls   []string  // the tool calls that were asked about, the latest last
+	last    *announce.Asked // that was on the screen
+	outcome string          // of it; "" while nothing is known
+	calls   []call          // the tool calls that were asked about, the latest last
 }
 
 // leave takes over a question that is no longer open for the person.
-func (b *past) leave(q *question) { b.last, b.outcome = q, "" }
+func (b *past) leave(q *announce.Asked) { b.last, b.outcome = q, "" }
 
 // heed takes from an event how the last question ended, where the event says so. Of what is being done, the call
 // itself says which it is.
-func (b *past) heed(ev *aaep.Event) {
-	if b.last == nil || b.outcome != "" || b.last.ev.SessionID != ev.SessionID {
+func (b *past) heed(source string, ev *aaep.Event) {
+	if b.last == nil || b.outcome != "" || b.last.Source != source || b.last.Event.SessionID != ev.SessionID {
 		return
 	}
 	switch p := ev.Payload.(type) {
@@ -40,25 +40,25 @@ func (b *past) heed(ev *aaep.Event) {
 
 // news is what is said of an event to whoever was asked. What they were asked about would, when it is done, sound like
 // the question; and that the agent waits is said by the question, which begins with what matters most.
-func (l *listener) news(ev *aaep.Event) string {
-	l.before.heed(ev)
+func (f *following) news(ev *aaep.Event) string {
+	f.before.heed(f.name, ev)
 	text := announce.Text(ev, ev.Verbosity)
 	switch p := ev.Payload.(type) {
 	case *aaep.ToolInvoked:
-		i := slices.Index(l.before.calls, p.ToolCallID)
+		i := slices.Index(f.before.calls, call{f.name, p.ToolCallID})
 		if i < 0 {
 			break
 		}
-		l.before.calls = slices.Delete(l.before.calls, i, i+1)
+		f.before.calls = slices.Delete(f.before.calls, i, i+1)
 		text = "Accepted, and being done: " + words.OneLine(ev.Text(ev.Verbosity))
-		if l.before.last != nil && callOf(l.before.last.ev) == p.ToolCallID {
-			l.before.outcome = text
+		if f.before.last != nil && f.before.last.Source == f.name && callOf(f.before.last.Event) == p.ToolCallID {
+			f.before.outcome = text
 		}
 	case *aaep.StateChanged:
-		if p.ToState != aaep.StateAwaitingInput || !isTrue(l.terms().SupportsConfirmationReply) || !isTrue(l.terms().SupportsClarificationReply) {
+		if p.ToState != aaep.StateAwaitingInput || !isTrue(f.terms().SupportsConfirmationReply) || !isTrue(f.terms().SupportsClarificationReply) {
 			break
 		}
-		if slices.ContainsFunc(l.asked, func(q *question) bool { return q.ev.SessionID == ev.SessionID }) {
+		if slices.ContainsFunc(f.asked.All(), func(q *announce.Asked) bool { return q.Source == f.name && q.Event.SessionID == ev.SessionID }) {
 			return ""
 		}
 		return "Waiting for an answer."
@@ -66,13 +66,16 @@ func (l *listener) news(ev *aaep.Event) string {
 	return text
 }
 
+// call is one of an agent's tool calls.
+type call struct{ source, id string }
+
 // manyCalls is more than are asked about at a time.
 const manyCalls = 64
 
 // expect remembers the tool call that a question is about.
-func (b *past) expect(ev *aaep.Event) {
+func (b *past) expect(source string, ev *aaep.Event) {
 	if id := callOf(ev); id != "" {
-		b.calls = append(b.calls, id)
+		b.calls = append(b.calls, call{source, id})
 		b.calls = b.calls[max(len(b.calls)-manyCalls, 0):]
 	}
 }

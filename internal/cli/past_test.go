@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
 // Only an event that says how the question ended is told as its outcome.
@@ -29,10 +30,10 @@ func TestOutcomeOfTheLast(t *testing.T) {
 		{"another session", other, ""},
 	} {
 		b := past{}
-		b.heed(tt.ev)
-		b.leave(&question{ev: event(pay(), "")})
-		b.heed(tt.ev)
-		b.heed(event(&aaep.SessionCancelled{}, "Later."))
+		b.heed("", tt.ev)
+		b.leave(&announce.Asked{Event: event(pay(), "")})
+		b.heed("", tt.ev)
+		b.heed("", event(&aaep.SessionCancelled{}, "Later."))
 		if want := tt.want; b.outcome != want && (want != "" || b.outcome != "Cancelled. Later.") {
 			t.Errorf("%s: %q, want %q", tt.name, b.outcome, want)
 		}
@@ -43,13 +44,13 @@ func TestOutcomeOfTheLast(t *testing.T) {
 func TestExpect(t *testing.T) {
 	var b past
 	for i := range manyCalls + 2 {
-		b.expect(event(&aaep.AwaitingConfirmation{ExtraContext: json.RawMessage(fmt.Sprintf(`{"tool_call_id": "call-%d"}`, i))}, ""))
+		b.expect("", event(&aaep.AwaitingConfirmation{ExtraContext: json.RawMessage(fmt.Sprintf(`{"tool_call_id": "call-%d"}`, i))}, ""))
 	}
 	for _, context := range []string{"", `[]`, `{"tool_call_id": 7}`, `{"tool": "pay"}`} {
-		b.expect(event(&aaep.AwaitingConfirmation{ExtraContext: json.RawMessage(context)}, ""))
+		b.expect("", event(&aaep.AwaitingConfirmation{ExtraContext: json.RawMessage(context)}, ""))
 	}
-	b.expect(event(&aaep.AwaitingClarification{}, ""))
-	if len(b.calls) != manyCalls || b.calls[0] != "call-2" {
+	b.expect("", event(&aaep.AwaitingClarification{}, ""))
+	if len(b.calls) != manyCalls || b.calls[0].id != "call-2" {
 		t.Errorf("%d calls, %v first", len(b.calls), b.calls[0])
 	}
 }

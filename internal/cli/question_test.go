@@ -208,7 +208,7 @@ func TestMoreTimeForAnother(t *testing.T) {
 		}
 		pass(5 * time.Second)
 		k.until(170 * time.Second)
-		if left := k.l.asked[0].left().Round(time.Second); left != 10*time.Second {
+		if left := k.l.asked.First().Left(time.Now()).Round(time.Second); left != 10*time.Second {
 			k.t.Errorf("%v are left, want 10s", left)
 		}
 		k.screen.Reset()
@@ -229,7 +229,7 @@ func TestLateAnswer(t *testing.T) {
 			k.t.Fatal(err)
 		}
 		k.until(70 * time.Second)
-		k.shows("until then", "")
+		k.shows("until then, by its own clock", "The time to answer is almost over: you have 24 seconds.\n")
 		k.types("y")
 		pass(5 * time.Second)
 		k.shows("a yes", "aaep: Answer sent, but the time to answer seems to be over. It may not count.\nUsing a tool.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
@@ -257,46 +257,4 @@ func TestLateToAQuestion(t *testing.T) {
 			}
 		})
 	})
-}
-
-// An event counts as news of a question's time only where its numbers agree with the question's; it never takes time
-// away. CONF-039
-func TestTimeFor(t *testing.T) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	q := &question{ev: event(pay(), "")} // 90 seconds
-	q.ev.Timestamp = at
-	for _, tt := range []struct {
-		name    string
-		after   time.Duration
-		percent float64
-		eta     time.Duration
-		want    time.Duration
-	}{
-		{"half of the time", 45 * time.Second, 50, 45 * time.Second, 90 * time.Second},
-		{"more time", 60 * time.Second, 100.0 / 3, 120 * time.Second, 180 * time.Second},
-		{"more time, told a little late", 61 * time.Second, 100.0 / 3, 119 * time.Second, 180 * time.Second},
-		{"ten times more, at once", 0, 0, 990 * time.Second, 990 * time.Second},
-		{"less time", 45 * time.Second, 90, 5 * time.Second, 0},
-		{"other work", 60 * time.Second, 80, 120 * time.Second, 0},
-		{"other work, nearly done", 60 * time.Second, 99, time.Hour, 0},
-		{"of before", -time.Second, 0, 120 * time.Second, 0},
-		{"more than a day", 60 * time.Second, 0.1, 30 * time.Hour, 0},
-		{"over", 60 * time.Second, 100, 0, 0},
-	} {
-		ev := event(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: &tt.percent}, ETAMS: new(tt.eta.Milliseconds())}, "")
-		ev.Timestamp = at.Add(tt.after)
-		limit, ok := timeFor(q, ev)
-		if ok != (tt.want > 0) || ok && limit != tt.want {
-			t.Errorf("%s: %v, %v, want %v", tt.name, limit, ok, tt.want)
-		}
-		ev.SessionID = "sess_2"
-		if _, ok := timeFor(q, ev); ok {
-			t.Errorf("%s: another session's", tt.name)
-		}
-	}
-	for _, p := range []aaep.Payload{&aaep.ProgressUpdated{ETAMS: new(int64(1))}, &aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(0.0)}}, &aaep.SessionStarted{}} {
-		if _, ok := timeFor(q, event(p, "")); ok {
-			t.Errorf("%+v tells the time", p)
-		}
-	}
 }

@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			running := &processes{all: map[string]*process{}}
 			env.Values["processes"] = running
+			env.Setenv("DEL", "\x7f")
 			env.Defer(running.kill)
 			return nil
 		},
@@ -86,11 +87,15 @@ func named(ts *testscript.TestScript, name string) *process {
 	return p
 }
 
-// start NAME PROGRAM ARGUMENTS runs a program in a process group of its own, as a terminal does. What it
-// prints is in NAME.out and NAME.err.
+// start [-tty] NAME PROGRAM ARGUMENTS runs a program in a process group of its own, as a terminal does, or with a terminal to read
+// from, of which NAME.tty has what appears there. What it prints is in NAME.out and NAME.err.
 func start(ts *testscript.TestScript, neg bool, args []string) {
+	tty := len(args) > 0 && args[0] == "-tty"
+	if tty {
+		args = args[1:]
+	}
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: start NAME PROGRAM ARGUMENTS")
+		ts.Fatalf("usage: start [-tty] NAME PROGRAM ARGUMENTS")
 	}
 	path := args[1]
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
@@ -102,14 +107,25 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(path, args[2:]...)
 	cmd.Args[0] = args[1]
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE", "SPEECHD_ADDRESS"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE", "SPEECHD_ADDRESS", "XDG_CONFIG_HOME"} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
-	own(cmd)
-	stdin, err := cmd.StdinPipe()
-	ts.Check(err)
+	var stdin io.WriteCloser
+	var err error
+	if tty {
+		keyboard, err := onTTY(cmd)
+		ts.Check(err)
+		screen, err := os.Create(ts.MkAbs(args[0] + ".tty"))
+		ts.Check(err)
+		go func() { defer screen.Close(); io.Copy(screen, keyboard) }()
+		stdin = keyboard
+	} else {
+		own(cmd)
+		stdin, err = cmd.StdinPipe()
+		ts.Check(err)
+	}
 	stdout, err := os.Create(ts.MkAbs(args[0] + ".out"))
 	ts.Check(err)
 	defer stdout.Close()

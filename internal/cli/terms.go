@@ -129,35 +129,32 @@ func orList(words []string) string {
 
 // capabilities are what to ask for. An error says which word is wrong and what would be right.
 func (a *asking) capabilities() (aaep.Capabilities, error) {
-	wrong := func(flag, must, is string) (aaep.Capabilities, error) {
-		return aaep.Capabilities{}, usage("--%s must be %s; it is %q.\nSee: aaep listen --help", flag, must, is)
+	wrong := func(flag, is string) (aaep.Capabilities, error) {
+		return aaep.Capabilities{}, usage("--%s must be %s; it is %q.\nSee: aaep listen --help", flag, mustBe(flag), is)
 	}
 	var flags aaep.Capabilities
 	for _, t := range wishes {
 		if word := *a.words[t.name]; a.flags.Changed(t.name) && !t.set(&flags, word) {
-			return wrong(t.name, t.must, word)
+			return wrong(t.name, word)
 		}
 	}
-	for _, f := range []struct {
-		flag string
-		list []string
-	}{{"include", a.include}, {"exclude", a.exclude}} {
-		for _, pattern := range f.list {
-			if !validPattern(pattern) {
-				return wrong(f.flag, "types of events such as aaep:agent.state.changed, or how they begin and *, such as aaep:agent.state.*", pattern)
-			}
+	for i, pattern := range slices.Concat(a.include, a.exclude) {
+		if !validPattern(pattern) && i < len(a.include) {
+			return wrong("include", pattern)
+		} else if !validPattern(pattern) {
+			return wrong("exclude", pattern)
 		}
 	}
 	i := slices.IndexFunc(aids, func(d aid) bool { return d.name == a.as })
 	if i < 0 {
-		return wrong("as", aidNames(), a.as)
+		return wrong("as", a.as)
 	}
 	if a.flags.Changed("cells") && a.as != "braille" {
 		return aaep.Capabilities{}, usage("--cells is for a braille display; use it with --as braille.\nSee: aaep listen --help")
 	}
 	var cells int64
 	if !whole(&cells, a.cells, 1, 1000) {
-		return wrong("cells", "a whole number from 1 to 1000", a.cells)
+		return wrong("cells", a.cells)
 	}
 	c := aids[i].preset(int(cells), []string{"en-US"})
 	if a.profile != "" {
@@ -182,6 +179,40 @@ func (a *asking) capabilities() (aaep.Capabilities, error) {
 		c.EventFilters = &filters
 	}
 	return c, nil
+}
+
+// mustBe says what the value of a flag must be.
+func mustBe(flag string) string {
+	for _, w := range wishes {
+		if w.name == flag {
+			return w.must
+		}
+	}
+	return map[string]string{
+		"as": aidNames(), "cells": "a whole number from 1 to 1000", "output": "of " + strings.Join(outputNames(), ", ") + ", joined by commas", "profile": "the name of a file",
+		"include": somePatterns, "exclude": somePatterns,
+	}[flag]
+}
+
+const somePatterns = "types of events such as aaep:agent.state.changed, or how they begin and *, such as aaep:agent.state.*"
+
+// validValue reports whether a flag may have a value, which may be a list. A profile is read later.
+func validValue(flag, value string) bool {
+	each := func(is func(string) bool) bool {
+		return !slices.ContainsFunc(strings.Split(value, ","), func(s string) bool { return !is(s) })
+	}
+	switch flag {
+	case "as":
+		return slices.ContainsFunc(aids, func(d aid) bool { return d.name == value })
+	case "cells":
+		return whole(new(int64), value, 1, 1000)
+	case "output":
+		return each(func(s string) bool { return slices.Contains(outputNames(), s) })
+	case "include", "exclude":
+		return each(validPattern)
+	}
+	i := slices.IndexFunc(wishes, func(w wish) bool { return w.name == flag })
+	return i < 0 || wishes[i].set(new(aaep.Capabilities), value)
 }
 
 // over is c with change in place of what it says. Extensions of both stay named: each is asked for by itself.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
 )
 
 // Preferences are of one person. The zero Preferences suit a usual voice.
@@ -14,8 +15,10 @@ type Preferences struct {
 	WordsPerMinute int64
 	// Verbosity chooses the words of events. Empty is normal.
 	Verbosity aaep.Verbosity
-	// Speaks reports whether text in a language can be presented; nil is always. Where it cannot, that is said once.
-	Speaks func(language string) bool
+	// Speaks reports whether text in a language can be presented; nil is always. Where it cannot, that is said once, with what
+	// becomes of such text: Otherwise, which empty is that it may not be understood.
+	Speaks    func(language string) bool
+	Otherwise string
 }
 
 const (
@@ -26,7 +29,8 @@ const (
 	freshState  = 10 * time.Second // until the news of a state or a tool is too old to be said
 	everySoFar  = 5 * time.Second  // between two utterances of progress of one session
 	maxKept     = 200              // announcements that are remembered
-	maxHeld     = 500              // that wait; of more, the oldest that is not critical is left to be asked for
+	maxHeld     = 500              // that wait; of more, the oldest of the agent that has most is left to be asked for
+	longTurn    = 15 * time.Second // of one agent, until another that waits is heard
 )
 
 // An Announcer makes one person's plan of what they are told by one or several agents. It is not safe for concurrent use
@@ -37,28 +41,33 @@ const (
 // What is critical comes first and cuts what is being said, which is said again from the last sentence that was heard
 // whole. An answer is said sentence by sentence and never left out. Progress waits for everything else, and only its newest
 // value is said. News that grew too old is not said. While the person types only what is critical is said; afterwards one
-// sentence tells what came, and Details the rest.
+// sentence tells what came, and Details the rest. Agents take turns, and are named by turn; what one of them does closes nothing
+// of another.
 type Announcer struct {
-	p       Preferences
-	last    int64 // utterance
-	saying  *part
-	urgent  []*item // critical
-	asked   []*item // what the person asked for
-	normal  []*item
-	soFar   map[string]*item // progress, by session
-	saidAt  map[string]time.Time
-	missed  []*item // left to be asked for
-	kept    []*item // all of them, oldest first
-	answers map[string]*answer
-	agents  map[string]*agent // by session
-	sources []string
-	speaker string // who was heard last
-	noVoice map[string]bool
-	typed   time.Time // the newest key
-	quiet   bool      // somebody typed a moment ago
-	before  int       // items that waited when they began to type
-	cut     bool      // what is being said has to end
-	pace    pace
+	p        Preferences
+	last     int64 // utterance
+	saying   *part
+	urgent   []*item // critical
+	asked    []*item // what the person asked for
+	normal   []*item
+	soFar    map[string]*item // progress, by agent and session
+	saidAt   map[string]time.Time
+	missed   []*item // left to be asked for
+	kept     []*item // all of them, oldest first
+	answers  map[string]*answer
+	agents   map[string]*agent // by agent and session
+	open     Questions
+	timeEnds time.Time      // of one of them, soon
+	leftOut  map[string]int // of each agent
+	sources  []string
+	speaker  string    // who was heard last,
+	since    time.Time // and since when
+	noVoice  map[string]bool
+	typed    time.Time // the newest key
+	quiet    bool      // somebody typed a moment ago,
+	hushed   time.Time // and began then
+	cut      bool      // what is being said has to end
+	pace     pace
 }
 
 // part is one utterance of an item.
@@ -71,10 +80,11 @@ type part struct {
 
 // item is one announcement: the sentences of it.
 type item struct {
-	source, session string
+	source, session string // session is of the agent that source is
 	kind            Kind
 	critical        bool
 	event           *aaep.Event
+	about           *Asked // the question whose time it tells, or nil
 	language        string
 	sentences       []string // all of them
 	next            int      // the first that has not been heard whole
@@ -93,26 +103,29 @@ func New(p Preferences) *Announcer {
 		p.Verbosity = aaep.VerbosityNormal
 	}
 	return &Announcer{p: p, soFar: map[string]*item{}, saidAt: map[string]time.Time{}, answers: map[string]*answer{},
-		agents: map[string]*agent{}, noVoice: map[string]bool{}}
+		agents: map[string]*agent{}, leftOut: map[string]int{}, noVoice: map[string]bool{}}
 }
 
-// Add takes an event of an agent that source names for the person, such as its agent_name. Text is what to say of it; Text
-// makes it.
+// Add takes an event of an agent that source names for the person, such as its agent_name; no two agents have one name. Text is
+// what to say of it; Text makes it.
 func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, text string) {
 	if !slices.Contains(a.sources, source) {
 		a.sources = append(a.sources, source)
 	}
-	a.heed(source, ev, text)
+	if a.heed(now, source, ev, text) {
+		return
+	}
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
 		a.answer(now, source, ev, p)
 		return
 	}
-	a.finish(now, ev) // an answer that was interrupted by something else
+	a.finish(now, source, ev) // an answer that was interrupted by something else
 	sentences := split(forEar(text), ev.Language())
 	if len(sentences) == 0 {
 		return
 	}
 	it := a.item(now, source, ev, kindOf(ev), sentences)
+	it.about = a.open.about(source, ev)
 	switch {
 	case it.critical:
 		a.urgent = append(a.urgent, it)
@@ -129,13 +142,18 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, text strin
 	}
 }
 
-// Tell says something of this program's own.
+// Tell says something of this program's own; what waits to be said already is not said twice.
 func (a *Announcer) Tell(now time.Time, text string, critical bool) {
+	a.tell(now, text, critical, nil)
+}
+
+func (a *Announcer) tell(now time.Time, text string, critical bool, about *Asked) {
 	sentences := split(forEar(text), ownLanguage)
-	if len(sentences) == 0 {
+	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
+	if len(sentences) == 0 || slices.ContainsFunc(a.normal, same) && !critical {
 		return
 	}
-	it := &item{kind: Notice, critical: critical, language: ownLanguage, sentences: sentences, arrived: now}
+	it := &item{kind: Notice, critical: critical, language: ownLanguage, sentences: sentences, about: about, arrived: now}
 	a.keep(it)
 	if critical {
 		a.urgent = append(a.urgent, it)
@@ -145,11 +163,14 @@ func (a *Announcer) Tell(now time.Time, text string, critical bool) {
 }
 
 func (a *Announcer) item(now time.Time, source string, ev *aaep.Event, kind Kind, sentences []string) *item {
-	it := &item{source: source, session: ev.SessionID, kind: kind, critical: ev.Critical(), event: ev, language: ev.Language(),
+	it := &item{source: source, session: sessionOf(source, ev), kind: kind, critical: ev.Critical(), event: ev, language: ev.Language(),
 		sentences: sentences, arrived: now}
 	a.keep(it)
 	return it
 }
+
+// sessionOf is a session of one agent: those of two may have one id.
+func sessionOf(source string, ev *aaep.Event) string { return source + "\x00" + ev.SessionID }
 
 // keep remembers an announcement, and its receipt.
 func (a *Announcer) keep(it *item) {
@@ -163,18 +184,27 @@ func (a *Announcer) keep(it *item) {
 	a.kept = append(a.kept, it)
 }
 
-// queue makes something wait its turn.
+// queue makes something wait its turn. An agent that says more than can be heard crowds out itself.
 func (a *Announcer) queue(it *item) {
 	a.normal = append(a.normal, it)
-	if len(a.normal) > maxHeld {
-		a.miss(a.normal[0])
-		a.normal = slices.Delete(a.normal, 0, 1)
+	if len(a.normal) <= maxHeld {
+		return
 	}
+	count, most := map[string]int{}, it.source
+	for _, it := range a.normal {
+		if count[it.source]++; count[it.source] > count[most] {
+			most = it.source
+		}
+	}
+	i := slices.IndexFunc(a.normal, func(it *item) bool { return it.source == most && (a.saying == nil || a.saying.item != it) })
+	a.miss(a.normal[i])
+	a.normal = slices.Delete(a.normal, i, i+1)
 }
 
 // miss leaves an announcement to be asked for.
 func (a *Announcer) miss(it *item) {
 	if len(a.missed) >= maxHeld {
+		a.end(a.missed[0], it.arrived, Expired)
 		a.missed = slices.Delete(a.missed, 0, 1)
 	}
 	a.missed = append(a.missed, it)
@@ -208,10 +238,24 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	a.cut = false
 	a.last++
 	u := Utterance{ID: a.last, Text: it.sentences[it.next], Language: it.language, Kind: it.kind, Critical: it.critical, Event: it.event}
+	if q := a.open.Find(it.event); q != nil && strings.HasPrefix(u.Text, youHave) && strings.HasSuffix(u.Text, toAnswer) {
+		u.Text = youHave + words.Spoken(q.Left(now)) + toAnswer // not what it was when the question came
+	}
+	if it.source != "" { // each sentence is heard for itself
+		if it.kind == Output || it.kind != Question && it.next > 0 { // of the rest, Text marks the beginning
+			u.Text = quoted(u.Text)
+		}
+		if len(a.sources) > 1 {
+			u.Text = NotNamed(u.Text, a.sources)
+		}
+	}
 	if it.next == 0 || a.speaker != it.source {
 		u.Text = a.introduce(it) + u.Text
 	}
 	if it.source != "" {
+		if a.speaker != it.source {
+			a.since = now
+		}
 		a.speaker = it.source
 	}
 	it.receipt.Outcome = Speaking
@@ -224,7 +268,12 @@ func (a *Announcer) introduce(it *item) string {
 	if it.source == "" || it.source == a.speaker || len(a.sources) < 2 {
 		return ""
 	}
-	return it.source + ": "
+	return Speaker(it.source) + " "
+}
+
+// Speaker names an agent before what it says: "Planner:". No name passes for a label of ours.
+func Speaker(name string) string {
+	return words.OneLine(aaep.SafeText(quoted(words.OneLine(name) + ":")))
 }
 
 // voiceless puts before an announcement, once for each language, that there is no voice for it.
@@ -233,7 +282,7 @@ func (a *Announcer) voiceless(now time.Time, it *item) bool {
 		return false
 	}
 	a.noVoice[it.language] = true
-	n := &item{kind: Notice, critical: it.critical, language: ownLanguage, sentences: []string{noVoice(it.language)}, arrived: now}
+	n := &item{kind: Notice, critical: it.critical, language: ownLanguage, sentences: split(noVoice(it.language, a.p.Otherwise), ownLanguage), arrived: now}
 	a.keep(n)
 	if it.critical {
 		a.urgent = slices.Insert(a.urgent, 0, n)
@@ -259,7 +308,7 @@ func (a *Announcer) choose(now time.Time) *item {
 		return nil
 	}
 	if len(a.normal) > 0 {
-		return a.normal[0]
+		return a.turn(now)
 	}
 	var first *item
 	for session, it := range a.soFar {
@@ -268,94 +317,4 @@ func (a *Announcer) choose(now time.Time) *item {
 		}
 	}
 	return first
-}
-
-// Ended takes what became of an utterance. Heard is one that was presented whole; Cut is one that the person silenced, Unsaid one that
-// cannot be presented; Waiting is
-// one that was cancelled because Next wanted it, or that failed, and is said again.
-func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
-	s := a.saying
-	if s == nil || s.u.ID != id {
-		return
-	}
-	a.saying, a.cut = nil, false
-	switch what {
-	case Heard:
-		a.pace.add(s.words, now.Sub(s.began))
-		s.next++
-		s.receipt.Said = s.next
-		if s.next < len(s.sentences) {
-			s.receipt.Outcome = Waiting
-			return
-		}
-		a.remove(s.item)
-		a.end(s.item, now, Heard)
-	case Cut, Unsaid:
-		a.remove(s.item)
-		a.end(s.item, now, what)
-	default:
-		if !s.moot {
-			s.receipt.Outcome = Waiting
-		}
-	}
-}
-
-// end gives an announcement its receipt.
-func (a *Announcer) end(it *item, now time.Time, what Outcome) {
-	it.receipt.Outcome, it.receipt.Ended = what, now
-	if it.kind == Progress && what == Heard {
-		a.saidAt[it.session] = now
-	}
-}
-
-// remove takes an announcement out of wherever it waits.
-func (a *Announcer) remove(it *item) {
-	for _, q := range []*[]*item{&a.urgent, &a.asked, &a.normal, &a.missed} {
-		if i := slices.Index(*q, it); i >= 0 {
-			*q = slices.Delete(*q, i, i+1)
-		}
-	}
-	if a.soFar[it.session] == it {
-		delete(a.soFar, it.session)
-	}
-}
-
-// settle does what the time asks for.
-func (a *Announcer) settle(now time.Time) {
-	a.pauses(now)
-	if a.quiet && now.Sub(a.typed) >= stillFor {
-		a.quiet = false
-		a.catchUp(now)
-	}
-	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		old := !it.stale.IsZero() && !now.Before(it.stale) && it.next == 0 && (a.saying == nil || a.saying.item != it)
-		if old {
-			a.end(it, now, Expired)
-		}
-		return old
-	})
-}
-
-// wake is when settle has something to do, or progress may be said.
-func (a *Announcer) wake(now time.Time) (at time.Time) {
-	sooner := func(t time.Time) {
-		if t.After(now) && (at.IsZero() || t.Before(at)) { // what is past has been settled
-			at = t
-		}
-	}
-	if a.quiet {
-		sooner(a.typed.Add(stillFor))
-	}
-	for _, it := range a.normal {
-		sooner(it.stale)
-	}
-	for session := range a.soFar {
-		sooner(a.saidAt[session].Add(everySoFar))
-	}
-	for _, ans := range a.answers {
-		if ans.seg.Held() > 0 && !ans.paused {
-			sooner(ans.newest.Add(pauseAfter))
-		}
-	}
-	return at
 }

@@ -25,10 +25,10 @@ const maxSentence = 2000
 // answer takes a chunk of an output. A producer that cuts at sentences says so, and nothing waits; for one that does not, the
 // sentences are found here.
 func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep.OutputStreaming) {
-	id := ev.SessionID + " " + p.OutputID
+	id := sessionOf(source, ev) + "\x00" + p.OutputID
 	ans := a.answers[id]
 	if ans == nil {
-		a.finish(now, ev)
+		a.finish(now, source, ev)
 		ans = &answer{seg: coalesce.NewSegmenter(aaep.BoundarySentence, maxSentence)}
 		a.answers[id] = ans
 	}
@@ -52,9 +52,9 @@ func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep
 }
 
 // finish says what is held of a session's answers, for something else comes.
-func (a *Announcer) finish(now time.Time, ev *aaep.Event) {
+func (a *Announcer) finish(now time.Time, source string, ev *aaep.Event) {
 	for id, ans := range a.answers {
-		if ans.event.SessionID != ev.SessionID {
+		if ans.source != source || ans.event.SessionID != ev.SessionID {
 			continue
 		}
 		a.pieces(now, ans, ans.seg.Flush(true))

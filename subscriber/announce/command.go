@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,59 +16,56 @@ type agent struct {
 	newest   string // what was last told of it, but for its answer
 	progress string
 	over     bool
-	asks     []*aaep.Event // open questions
 }
 
 // maxAgents is how many sessions are remembered; those that are over are forgotten first.
 const maxAgents = 64
 
-// heed keeps what Where and Open tell.
-func (a *Announcer) heed(source string, ev *aaep.Event, text string) {
-	g := a.agents[ev.SessionID]
+// heed keeps what Where and Open tell. It reports whether the event was told already.
+func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, text string) (told bool) {
+	session := sessionOf(source, ev)
+	g := a.agents[session]
 	if g == nil {
 		if len(a.agents) >= maxAgents {
 			a.forget()
 		}
-		g = &agent{}
-		a.agents[ev.SessionID] = g
+		g = &agent{source: source}
+		a.agents[session] = g
 	}
-	g.source = source
-	g.asks = slices.DeleteFunc(g.asks, func(q *aaep.Event) bool {
-		settled := Closes(q, ev)
-		if settled {
-			a.settled(q, ev.Timestamp)
-		}
-		return settled
-	})
+	closed, told := a.open.Heed(now, source, ev)
+	for _, q := range closed {
+		a.settled(q, now)
+	}
 	switch ev.Payload.(type) {
 	case *aaep.OutputStreaming:
-		return
+		return false
 	case *aaep.ProgressUpdated:
 		g.progress = text
-		return
+		return told
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		g.asks = append(g.asks, ev)
+		a.open.Add(now, source, ev)
 	}
 	if text != "" {
 		g.newest = text
 	}
 	if ev.Type().Terminal() {
 		g.over, g.progress = true, ""
-		if it := a.soFar[ev.SessionID]; it != nil && (a.saying == nil || a.saying.item != it) {
-			delete(a.soFar, ev.SessionID)
-			a.end(it, ev.Timestamp, Expired)
+		if it := a.soFar[session]; it != nil && (a.saying == nil || a.saying.item != it) {
+			delete(a.soFar, session)
+			a.end(it, now, Expired)
 		}
-		delete(a.saidAt, ev.SessionID)
+		delete(a.saidAt, session)
 	}
+	return false
 }
 
-// settled says no more of a question that needs no answer any more.
-func (a *Announcer) settled(q *aaep.Event, at time.Time) {
-	for _, it := range slices.Clone(a.urgent) {
-		if it.event == q {
+// settled says no more of a question that needs no answer any more, and of its time.
+func (a *Announcer) settled(q *Asked, now time.Time) {
+	for _, it := range slices.Concat(a.urgent, a.asked, a.normal, a.missed, slices.Collect(maps.Values(a.soFar))) {
+		if it.event == q.Event || it.about == q {
 			it.moot = true
 			a.remove(it)
-			a.end(it, at, Expired)
+			a.end(it, now, Expired)
 		}
 	}
 }
@@ -86,15 +84,28 @@ func (a *Announcer) forget() {
 // Typing says that the person pressed a key. While they type only what is critical is said.
 func (a *Announcer) Typing(now time.Time) {
 	if !a.quiet {
-		a.quiet, a.before = true, len(a.normal)
+		a.quiet, a.hushed = true, now
 	}
 	a.typed = now
+}
+
+// Rest says that they are done with typing, as Enter does; else two seconds without a key are.
+func (a *Announcer) Rest(now time.Time) {
+	if a.quiet {
+		a.quiet = false
+		a.catchUp(now)
+	}
 }
 
 // catchUp tells in one sentence what came while the person typed, and leaves the rest to be asked for. What waited before,
 // and a single thing, are simply said.
 func (a *Announcer) catchUp(now time.Time) {
-	came := a.normal[min(a.before, len(a.normal)):]
+	var came []*item
+	for _, it := range a.normal {
+		if it.next == 0 && !it.arrived.Before(a.hushed) {
+			came = append(came, it)
+		}
+	}
 	if len(came) < 2 {
 		return
 	}
@@ -109,7 +120,7 @@ func (a *Announcer) catchUp(now time.Time) {
 		it.stale = time.Time{}
 		a.miss(it)
 	}
-	a.normal = slices.Delete(a.normal, len(a.normal)-len(came), len(a.normal))
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return slices.Contains(came, it) })
 	a.say(now, whileYouTyped(answers, len(came)-answers, latest))
 }
 
@@ -151,20 +162,41 @@ func (a *Announcer) Again(now time.Time) {
 
 // Open returns the questions that wait for an answer, as far as what came shows; the oldest first.
 func (a *Announcer) Open() (all []*aaep.Event) {
-	for _, g := range a.agents {
-		all = append(all, g.asks...)
+	for _, q := range a.open.all {
+		all = append(all, q.Event)
 	}
-	slices.SortFunc(all, func(x, y *aaep.Event) int { return x.Timestamp.Compare(y.Timestamp) })
+	slices.SortStableFunc(all, func(x, y *aaep.Event) int { return x.Timestamp.Compare(y.Timestamp) })
 	return all
 }
 
-// Armed reports whether an acceptance of a question may count as meant: the question is open, the person had all of it, and no
-// key was pressed a moment ago. A key that was under the finger when the question came accepts nothing.
-func (a *Announcer) Armed(now time.Time, question *aaep.Event) bool {
-	if !slices.Contains(a.Open(), question) || !a.typed.IsZero() && now.Sub(a.typed) < stillBefore {
-		return false
+// Armed reports whether an acceptance of a question may count as meant that was begun at a time: the question is open, the person
+// had all of it by then, and had pressed no key for a moment. A key that was under the finger when the question came accepts
+// nothing. It is asked before Typing is told of the key that begins the acceptance.
+func (a *Announcer) Armed(began time.Time, question *aaep.Event) bool {
+	q := a.open.Find(question)
+	return q != nil && !q.heard.IsZero() && !q.heard.After(began) && (a.typed.IsZero() || began.Sub(a.typed) >= stillBefore)
+}
+
+// Expect counts a question among those that are open before it is put, which Add does.
+func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
+	a.open.Add(now, source, question)
+}
+
+// Lose says that an agent's questions can be answered no more, for its subscription is gone.
+func (a *Announcer) Lose(now time.Time, source string) {
+	for _, q := range a.open.All() {
+		if q.Source == source {
+			a.open.Remove(q)
+			a.settled(q, now)
+		}
 	}
-	return slices.ContainsFunc(a.kept, func(it *item) bool { return it.event == question && it.receipt.Outcome == Heard })
+}
+
+// MoreTime says how much time there is in all for a question of which the agent gave more, for where no event tells.
+func (a *Announcer) MoreTime(question *aaep.Event, limit time.Duration) {
+	if q := a.open.Find(question); q != nil {
+		q.Extend(limit)
+	}
 }
 
 // WhatWaits says which questions are open, and how much there is to hear.
@@ -185,7 +217,7 @@ func (a *Announcer) WhereAreWe(now time.Time) {
 			continue
 		}
 		if len(a.sources) > 1 {
-			text = g.source + ": " + text
+			text = Speaker(g.source) + " " + text
 		}
 		told = append(told, forEar(text))
 	}

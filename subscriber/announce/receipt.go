@@ -36,16 +36,49 @@ func (a *Announcer) Receipts() []Receipt {
 }
 
 // Behind is how long it takes to say what waits, at the person's pace.
-func (a *Announcer) Behind() time.Duration {
-	words := 0
+func (a *Announcer) Behind() (behind time.Duration) {
 	for _, q := range [][]*item{a.urgent, a.asked, a.normal} {
 		for _, it := range q {
-			for _, s := range it.sentences[it.next:] {
-				words += countWords(s)
+			behind += a.remaining(it)
+		}
+	}
+	return behind
+}
+
+// remaining is how long it takes to say what has not been heard of an announcement.
+func (a *Announcer) remaining(it *item) time.Duration {
+	words := 0
+	for _, s := range it.sentences[it.next:] {
+		words += countWords(s)
+	}
+	return a.speaking(words)
+}
+
+// Standing is how far a person is with what one agent says.
+type Standing struct {
+	Waiting int           // announcements that wait,
+	Behind  time.Duration // and how long it takes to say them
+	Missed  int           // that are there to be asked for
+	LeftOut int           // so far: newer ones took their place, or they grew too old
+}
+
+// Standing returns that of the agent that source names.
+func (a *Announcer) Standing(source string) Standing {
+	s := Standing{LeftOut: a.leftOut[source]}
+	for _, q := range [][]*item{a.urgent, a.asked, a.normal} {
+		for _, it := range q {
+			if it.source == source {
+				s.Waiting++
+				s.Behind += a.remaining(it)
 			}
 		}
 	}
-	return a.speaking(words)
+	for _, it := range a.missed {
+		if it.source == source {
+			s.Missed++
+		}
+	}
+	return s
 }
 
 // speaking is how long so many words take.

@@ -58,17 +58,31 @@ func Text(ev *aaep.Event, v aaep.Verbosity) string {
 var labels = []string{"aaep:", "please decide.", "accepted, and being done:", "action:", "consequence:", "question:", "context:", "verified:", "not verified:"}
 
 // quoted is an agent's text, with a word before each line that would otherwise pass for one of ours.
-func quoted(text string) string {
+func quoted(text string) string { return marked(text, labels) }
+
+// NotNamed is an agent's text, with a word before each line that would otherwise pass for what one of these agents says.
+func NotNamed(text string, agents []string) string {
+	starts := make([]string, len(agents))
+	for i, name := range agents {
+		starts[i] = strings.ToLower(words.OneLine(name)) + ":"
+	}
+	return marked(text, starts)
+}
+
+func marked(text string, starts []string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		start := strings.ToLower(strings.TrimSpace(line))
-		if slices.ContainsFunc(labels, func(l string) bool { return strings.HasPrefix(start, l) }) {
+		if slices.ContainsFunc(starts, func(s string) bool { return strings.HasPrefix(start, s) }) {
 			b.WriteString("The agent says: ")
 		}
 		b.WriteString(line)
 	}
 	return b.String()
 }
+
+// A sentence of a question that says how much time there is.
+const youHave, toAnswer = "You have ", " to answer."
 
 // Confirmation puts the whole question: who reads only this must know what a yes does. Its parts cannot
 // pretend to be other lines of it.
@@ -91,8 +105,8 @@ func Confirmation(p *aaep.AwaitingConfirmation, left time.Duration) string {
 	case aaep.Reject:
 		silence = "it will not be done"
 	}
-	return fmt.Sprintf("Please decide.%s The risk is %s.\nAction: %s\nConsequence: %s\nYou have %s to answer. Without an answer %s.",
-		undo, risk, words.OneLine(p.Action), words.OneLine(p.Consequence), words.Spoken(left), silence)
+	return fmt.Sprintf("Please decide.%s The risk is %s.\nAction: %s\nConsequence: %s\n%s Without an answer %s.",
+		undo, risk, words.OneLine(p.Action), words.OneLine(p.Consequence), youHave+words.Spoken(left)+toAnswer, silence)
 }
 
 // Clarification puts the whole question, with its choices by number.
@@ -110,7 +124,7 @@ func Clarification(p *aaep.AwaitingClarification, left time.Duration) string {
 			kinds.YesNo = kinds.YesNo && !kinds.Choice // a choice comes first
 		}
 	}
-	fmt.Fprintf(&b, "\nYou have %s to answer.", words.Spoken(left))
+	b.WriteString("\n" + youHave + words.Spoken(left) + toAnswer)
 	switch {
 	case silence == "":
 	case kinds.YesNo && p.DefaultResponse == "true":

@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -15,8 +16,8 @@ const (
 	nothingSaid   = "Nothing has been said yet."
 )
 
-func noVoice(language string) string {
-	return fmt.Sprintf("There is no voice for the language %s; it may not be understood.", language)
+func noVoice(language, otherwise string) string {
+	return fmt.Sprintf("There is no voice for the language %s. %s", language, cmp.Or(otherwise, "It may not be understood."))
 }
 
 // whileYouTyped is the one sentence that tells what came.

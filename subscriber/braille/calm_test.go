@@ -54,6 +54,23 @@ func TestCriticalIsArmed(t *testing.T) {
 	}
 }
 
+// A key that is pressed as a page turns by itself was meant for the page before: no page is skipped unread.
+func TestKeyAsThePageTurns(t *testing.T) {
+	for _, late := range []time.Duration{0, 200 * time.Millisecond} {
+		inBubble(t, 14, braille.Config{}, func(b *bed) {
+			result := b.present(b.Context(), say("One is here. Two is there."))
+			b.after(2*time.Second + late)
+			b.press(brailletest.Forward)
+			b.shows("Two is| ⠒")
+			b.after(2300 * time.Millisecond)
+			b.press(brailletest.Forward)
+			b.shows("there.|")
+			b.after(10 * time.Second)
+			b.ends(result, nil)
+		})
+	}
+}
+
 // Also by hand, and while the person reads back, a critical text comes. What was read stays a second.
 func TestCriticalInterrupts(t *testing.T) {
 	for _, manual := range []bool{false, true} {

@@ -17,6 +17,7 @@ const (
 const (
 	interval = time.Second      // between two changes that the person did not cause
 	arming   = time.Second      // how long the end of a critical text stands before a key can acknowledge it
+	reflex   = time.Second / 4  // from what a person reads to the key
 	shortest = 2 * time.Second  // for a page, however little is on it
 	linger   = 10 * time.Second // how long a text that is over stays, if nothing else comes
 	patience = 15 * time.Second // with a display that was unplugged: BRLTTY looks for it every five
@@ -53,6 +54,7 @@ type reader struct {
 	since    time.Time // the reader began to stand there
 	changed  time.Time // the last time that the display changed
 	lastAuto time.Time // the last time that it did so without a key
+	turned   bool      // and what the person was reading had to go
 	emptied  bool      // by the person: what comes next cannot disturb
 }
 
@@ -148,6 +150,8 @@ func (r *reader) key(k key, now time.Time) {
 	t := r.here()
 	last := t != nil && r.page == len(t.pages)-1
 	switch {
+	case k == keyForward && r.turned && r.since.Equal(r.lastAuto) && now.Sub(r.lastAuto) < reflex:
+		return // pressed for what stood there before it changed by itself: nothing is skipped unread
 	case k == keyForward && t != nil && !last:
 		r.moveTo(r.at, r.page+1, true)
 	case k == keyForward || k == keyNext:
@@ -277,7 +281,7 @@ func (r *reader) show(now time.Time, byKey bool) time.Time {
 		}
 		r.shown, r.changed = frame, now
 		if !byKey {
-			r.lastAuto = now
+			r.lastAuto, r.turned = now, r.shownAt.of != nil
 		}
 		r.emptied = byKey && t == nil
 	}

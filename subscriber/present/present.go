@@ -34,6 +34,9 @@ type Output interface {
 // Presenter tells what it is given, in the order an announce.Announcer chooses. All its methods may be called at once; none
 // waits for the output.
 type Presenter struct {
+	// Unsaid, if it is set before Run, is called with what an output could not present, for it has no voice for the language.
+	Unsaid func(u announce.Utterance)
+
 	a    *announce.Announcer // owned by Run, or by whoever holds turn
 	p    announce.Preferences
 	turn chan struct{} // holds one while nobody uses a
@@ -82,6 +85,11 @@ func (p *Presenter) Typing() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Typing(now) })
 }
 
+// Rest says that they are done with typing, as Enter does.
+func (p *Presenter) Rest() {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Rest(now) })
+}
+
 // Again says again what was said last.
 func (p *Presenter) Again() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Again(now) })
@@ -102,10 +110,31 @@ func (p *Presenter) Details() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Details(now) })
 }
 
-// Armed reports whether an acceptance of a question may count as meant; see announce.Announcer.
-func (p *Presenter) Armed(question *aaep.Event) (armed bool) {
-	p.with(func(a *announce.Announcer, now time.Time) { armed = a.Armed(now, question) })
+// Armed reports whether an acceptance of a question may count as meant that was begun at a time; see announce.Announcer.
+func (p *Presenter) Armed(began time.Time, question *aaep.Event) (armed bool) {
+	p.with(func(a *announce.Announcer, _ time.Time) { armed = a.Armed(began, question) })
 	return armed
+}
+
+// Expect counts a question among those that are open before it is put, which Add does.
+func (p *Presenter) Expect(source string, question *aaep.Event) {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Expect(now, source, question) })
+}
+
+// Lose says that an agent's questions can be answered no more, for its subscription is gone.
+func (p *Presenter) Lose(source string) {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Lose(now, source) })
+}
+
+// MoreTime says how much time there is in all for a question of which the agent gave more, for where no event tells.
+func (p *Presenter) MoreTime(question *aaep.Event, limit time.Duration) {
+	p.with(func(a *announce.Announcer, _ time.Time) { a.MoreTime(question, limit) })
+}
+
+// Standing returns how far the person is with what one agent says.
+func (p *Presenter) Standing(source string) (s announce.Standing) {
+	p.with(func(a *announce.Announcer, _ time.Time) { s = a.Standing(source) })
+	return s
 }
 
 // Status says how the person is kept up to date.
@@ -131,7 +160,7 @@ func (p *Presenter) Status() (s Status) {
 // with another output. What was being presented when ctx ended is silenced.
 func (p *Presenter) Run(ctx context.Context, out Output) error {
 	type ended struct {
-		id  int64
+		u   announce.Utterance
 		err error
 	}
 	over := make(chan ended, 1)
@@ -148,10 +177,13 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 			what = announce.Cut
 		case errors.Is(e.err, announce.ErrLanguage):
 			what = announce.Unsaid
+			if p.Unsaid != nil {
+				p.Unsaid(e.u)
+			}
 		default:
 			what = announce.Waiting
 		}
-		p.with(func(a *announce.Announcer, now time.Time) { a.Ended(now, e.id, what) })
+		p.with(func(a *announce.Announcer, now time.Time) { a.Ended(now, e.u.ID, what) })
 		if what == announce.Waiting && !errors.Is(e.err, context.Canceled) {
 			return e.err
 		}
@@ -180,7 +212,7 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 			cancel, busy = stop, true
 			go func(u announce.Utterance) {
 				defer stop()
-				over <- ended{u.ID, out.Present(saying, u)}
+				over <- ended{u, out.Present(saying, u)}
 			}(*do.Say)
 			continue // it may have to make room at once
 		}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep"
+)
+
+// A person's settings for listen are lines of a file, each the name of a flag and its value. What is on the command line goes
+// over them.
+
+// settable are the flags that are a person's preferences, and not about one agent or one use.
+func settable() []string {
+	names := []string{"output", "as", "cells", "profile"}
+	for _, w := range wishes {
+		names = append(names, w.name)
+	}
+	return append(names, "include", "exclude")
+}
+
+const maxSettings = 64 << 10
+
+// settingsFile is where a person's settings are, or "" where the system does not say.
+func settingsFile() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "aaep", "listen.conf")
+}
+
+// applySettings sets those flags that the command line leaves out. Without a name the person's own file is read, if there is
+// one. An error says which line is wrong, and what would be right.
+func applySettings(cmd *cobra.Command, name string) error {
+	flags := cmd.Flags()
+	named := name != ""
+	if !named {
+		if name = settingsFile(); name == "" {
+			return nil
+		}
+	}
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return nil
+	}
+	var data []byte
+	if err == nil {
+		defer file.Close()
+		data, err = io.ReadAll(io.LimitReader(file, maxSettings+1))
+	}
+	if err == nil && len(data) > maxSettings {
+		err = errors.New("it is too long")
+	}
+	if err != nil {
+		return usage("cannot read the settings %s: %s", name, innermost(err))
+	}
+	found, err := parseSettings(data)
+	if err != nil {
+		return usage("%s, %s", name, err)
+	}
+	for _, s := range found {
+		if flags.Changed(s.name) || s.name == "cells" && flags.Lookup("as").Value.String() != "braille" {
+			continue
+		}
+		if s.name == "profile" && !filepath.IsAbs(s.value) {
+			s.value = filepath.Join(filepath.Dir(name), s.value)
+		}
+		if err := flags.Set(s.name, s.value); err != nil {
+			return usage("%s, line %d: %s", name, s.line, err)
+		}
+	}
+	return nil
+}
+
+type setting struct {
+	name, value string
+	line        int
+}
+
+// parseSettings reads settings, and checks each. The device comes first, for others depend on it.
+func parseSettings(data []byte) (all []setting, err error) {
+	in := bufio.NewScanner(bytes.NewReader(data))
+	in.Buffer(nil, maxSettings+1)
+	for n := 1; in.Scan(); n++ {
+		text := strings.TrimSpace(in.Text())
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		name, value, _ := strings.Cut(text, " ")
+		s := setting{strings.ToLower(name), strings.TrimSpace(value), n}
+		switch {
+		case !utf8.ValidString(text) || aaep.SafeText(text) != text || strings.Contains(text, "\t"):
+			return nil, fmt.Errorf("line %d is not plain text", n)
+		case !slices.Contains(settable(), s.name):
+			return nil, fmt.Errorf("line %d: %.40q is no setting; there are %s", n, name, strings.Join(settable(), ", "))
+		case slices.ContainsFunc(all, func(o setting) bool { return o.name == s.name }):
+			return nil, fmt.Errorf("line %d: %s is set twice", n, s.name)
+		case s.value == "":
+			return nil, fmt.Errorf("line %d: %s must be followed by %s", n, s.name, mustBe(s.name))
+		case !validValue(s.name, s.value):
+			return nil, fmt.Errorf("line %d: %s must be %s; it is %q", n, s.name, mustBe(s.name), s.value)
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b setting) int {
+		return slices.Index(settable(), a.name) - slices.Index(settable(), b.name)
+	})
+	return all, in.Err()
+}

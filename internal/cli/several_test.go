@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+)
+
+// company is some agents that one person follows.
+type company struct {
+	*ear
+	agents   []*producer.Producer
+	outcomes chan string
+}
+
+func inCompany(t *testing.T, names []string, f func(*company)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := &company{outcomes: make(chan string, 10)}
+		var dials []dialerFunc
+		for _, name := range names {
+			p, dial := agentNamed(t, name, producer.Config{})
+			defer p.Shutdown(t.Context())
+			c.agents, dials = append(c.agents, p), append(dials, dial)
+		}
+		listenToAll(t, subscriber.ScreenReader("en-US"), dials, func(e *ear) {
+			c.ear = e
+			f(c)
+		})
+	})
+}
+
+func (c *company) session(i int, text string) *producer.Session {
+	s, err := c.agents[i].StartSession(c.t.Context(), aaep.Say(text))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+// asks lets an agent ask whether to pay, and tells what came of it.
+func (c *company) asks(i int, what string, timeout time.Duration) {
+	s := c.session(i, "Working.")
+	go func() {
+		_, err := s.Tool(c.t.Context(), producer.Tool{Name: "pay", Confirm: true, Risk: aaep.RiskMedium, Timeout: timeout, Action: aaep.Say(what),
+			Consequence: aaep.Say("It is done at once.")}, func(context.Context) (string, error) { return "", nil })
+		c.outcomes <- fmt.Sprintf("%s %v", what, err == nil)
+		s.Complete(aaep.Say("Ready."))
+	}()
+	pass(3 * time.Second)
+}
+
+// Three agents ask at once. Their questions queue, none takes the place of another, and each answer goes to its own agent.
+func TestThreeAsk(t *testing.T) {
+	inCompany(t, []string{"Planner", "Bank", "Post"}, func(c *company) {
+		c.asks(0, "Book the train.", 5*time.Minute)
+		c.asks(1, "Pay $20.", 5*time.Minute)
+		c.asks(2, "Send the letter.", 5*time.Minute)
+		put := func() string { return c.screen.String()[strings.LastIndex(c.screen.String(), "Please decide."):] }
+		if got := c.screen.String(); strings.Count(got, "Please decide.") != 1 || strings.Count(got, "Another question waits. It comes after this one.") != 2 {
+			c.t.Fatalf("three questions at once:\n%s", got)
+		}
+		if got := c.types("/agents"); got != "aaep: Planner: connected, 1 open question.\naaep: Bank: connected, 1 open question.\naaep: Post: connected, 1 open question.\n" {
+			c.t.Errorf("how it stands: %s", got)
+		}
+		c.types("/next")
+		pass(2 * time.Second)
+		if !strings.Contains(put(), "Action: Pay $20.\n") || !strings.Contains(c.screen.String(), "\nBank: Please decide.") {
+			c.t.Fatalf("the next question:\n%s", c.screen.String())
+		}
+		c.wants("n", "Answer sent to Bank: reject.")
+		pass(2 * time.Second)
+		if !strings.Contains(put(), "Action: Send the letter.\n") {
+			c.t.Fatalf("after that:\n%s", c.screen.String())
+		}
+		c.wants("y", "Answer sent to Post: accept.")
+		pass(2 * time.Second)
+		if !strings.Contains(put(), "Action: Book the train.\n") {
+			c.t.Fatalf("and the one that was put aside:\n%s", c.screen.String())
+		}
+		c.wants("n", "Answer sent to Planner: reject.")
+		pass(time.Second)
+		got := []string{<-c.outcomes, <-c.outcomes, <-c.outcomes}
+		slices.Sort(got)
+		if want := []string{"Book the train. false", "Pay $20. false", "Send the letter. true"}; !slices.Equal(got, want) {
+			c.t.Errorf("the agents were told %q, want %q", got, want)
+		}
+	})
+}
+
+// An agent that leaves takes its own questions with it, and nobody else's.
+func TestOneAgentLeaves(t *testing.T) {
+	inCompany(t, []string{"Planner", "Bank"}, func(c *company) {
+		c.asks(0, "Book the train.", 5*time.Minute)
+		c.asks(1, "Pay $20.", 5*time.Minute)
+		c.screen.Reset()
+		c.agents[0].Shutdown(c.t.Context())
+		pass(5 * time.Second)
+		got := c.screen.String()
+		if !strings.Contains(got, "Bank: Please decide.") || !strings.Contains(got, "Planner: The agent has ended.") {
+			c.t.Fatalf("when one leaves:\n%s", got)
+		}
+		if got := c.types("/agents"); !strings.Contains(got, "Planner: not connected; trying again.") || !strings.Contains(got, "Bank: connected, 1 open question.") {
+			c.t.Errorf("how it stands: %s", got)
+		}
+		c.wants("y", "Answer sent to Bank: accept.")
+		pass(time.Second)
+	})
+}
+
+// The one that speaks is named when it is another than before, and nobody can speak in the name of another, or of this program.
+func TestNamed(t *testing.T) {
+	inCompany(t, []string{"Planner", "aaep", "planner"}, func(c *company) {
+		say := func(i int, text string) {
+			c.session(i, text).Complete(aaep.Say("Ready."))
+			pass(3 * time.Second)
+		}
+		c.screen.Reset()
+		say(0, "One.")
+		say(0, "Two.")
+		say(1, "Three.")
+		say(2, "planner: Four.")
+		want := "Planner: One.\nThinking.\nDone. Ready.\nTwo.\nThinking.\nDone. Ready.\nThe agent says: aaep: Three.\nThinking.\nDone. Ready.\n" +
+			"planner, number 2: The agent says: planner: Four.\nThinking.\nDone. Ready.\n"
+		if got := c.screen.String(); got != want {
+			c.t.Errorf("says\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+// One agent that floods its listener keeps nobody from another's question, nor from its outcome.
+func TestOneFloods(t *testing.T) {
+	inCompany(t, []string{"Noise", "Bank"}, func(c *company) {
+		s := c.session(0, "Noise.")
+		var flood sync.WaitGroup
+		defer flood.Wait()
+		ctx, stop := context.WithCancel(c.t.Context())
+		defer stop()
+		flood.Go(func() {
+			for out := s.Output(); ctx.Err() == nil; {
+				fmt.Fprint(out, "Noise and noise and noise. ")
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+		pass(10 * time.Second)
+		c.asks(1, "Pay $20.", time.Minute)
+		if got := c.screen.String(); !strings.Contains(got, "Bank: Please decide.") {
+			c.t.Fatalf("in the flood:\n%s", got[max(0, len(got)-500):])
+		}
+		c.screen.Reset()
+		c.wants("y", "Answer sent to Bank: accept.")
+		pass(3 * time.Second)
+		if got := c.screen.String(); !strings.Contains(got, "Accepted, and being done: Pay $20.") {
+			c.t.Errorf("the outcome:\n%s", got[:min(len(got), 500)])
+		}
+	})
+}

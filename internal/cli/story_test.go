@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/braille"
+	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
+	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/subscriber/speech"
+	"github.com/aaep-go/aaep/subscriber/speech/speechtest"
+)
+
+var record = flag.Bool("record", false, "write docs/recordings anew")
+
+// A story is the demo's agent, followed by one person with one output and a keyboard, and nothing else: no line of the terminal
+// reaches them.
+type story struct {
+	*testing.T
+	began time.Time
+	lines chan typed
+	asked func() bool // whether they have had the question, and all else there was to hear
+	mu    sync.Mutex
+	did   []instant
+}
+
+// instant is something that happened at a time of the story.
+type instant struct {
+	at, until time.Duration
+	what      string
+}
+
+func (s *story) now() time.Duration { return time.Since(s.began) }
+
+// note keeps what the person did.
+func (s *story) note(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.did = append(s.did, instant{s.now(), s.now(), what})
+}
+
+// answers types y, two seconds after all was had.
+func (s *story) answers() {
+	time.Sleep(37 * time.Millisecond) // never at the same time as anything else
+	for !s.asked() {
+		time.Sleep(211 * time.Millisecond)
+	}
+	time.Sleep(2 * time.Second)
+	s.note("The person types y and Enter.")
+	select {
+	case s.lines <- typed{text: "y", at: time.Now()}:
+	case <-s.Context().Done():
+	}
+}
+
+// tell plays the story over an output, until the session is over and told.
+func tell(t *testing.T, caps aaep.Capabilities, open func(s *story) present.Output, hands func(s *story)) *story {
+	t.Helper()
+	s := &story{T: t, began: time.Now(), lines: make(chan typed)}
+	p, err := newProducer("retirement-planner", producer.Config{Language: "en-US", Languages: []string{"es"}, ShortTimeouts: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(t.Context())
+	dial := pipeTo(p)
+	sub, err := subscriber.Dial(t.Context(), dial, subscriber.Config{ID: "story", Capabilities: caps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	var terminal, talk said
+	l := &listener{announcer: announcer{out: &terminal}, status: announcer{out: &talk}}
+	out := open(s)
+	pr := present.New(announce.Preferences{Speaks: out.Speaks})
+	l.out = &outputs{tellings: []*telling{{outputKind: outputKind{name: "story", words: true, knows: true}, p: pr}}}
+	l.status.also = func(text string) { pr.Tell(text, false) }
+	ctx, cancel := context.WithCancel(t.Context())
+	presented, followed := make(chan error, 1), make(chan error, 1)
+	go func() { presented <- pr.Run(ctx, out) }()
+	go func() { followed <- l.follow(ctx, s.lines, &following{listener: l, sub: sub, wanted: caps}) }()
+	s.asked = func() bool {
+		had := make(chan bool, 1)
+		l.post(ctx, func() {
+			q := l.asked.First()
+			had <- q != nil && pr.Armed(time.Now(), q.Event) && pr.Status().Behind == 0
+		})
+		select {
+		case had := <-had:
+			return had
+		case <-ctx.Done():
+			return true
+		}
+	}
+	synctest.Wait()
+	go hands(s)
+	agent := &planner{say: func(text string) { s.note("The agent " + text) }, timeout: timeToDecide}
+	if err := agent.work(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	for silent := 0; silent < 20; silent++ { // seconds
+		if slices.ContainsFunc(pr.Status().Receipts, func(r announce.Receipt) bool { return r.Outcome == announce.Speaking }) {
+			silent = 0
+		}
+		time.Sleep(time.Second)
+	}
+	synctest.Wait()
+	for _, r := range pr.Status().Receipts { // nothing was lost
+		if r.Outcome != announce.Heard && r.Kind != announce.News && r.Kind != announce.Progress {
+			t.Errorf("%s %s: %d of %d", r.Kind, r.Outcome, r.Said, r.Of)
+		}
+	}
+	if agent.checking != 3700 {
+		t.Errorf("checking holds %v; the person said yes", agent.checking)
+	}
+	cancel()
+	<-presented
+	<-followed
+	out.Close()
+	return s
+}
+
+// TestRecordings keeps what the demo's whole story is to somebody who only hears, and to somebody who only has fourteen cells; both
+// decide. The recordings are for people, and for the next change of what is said: go test ./internal/cli -run Recordings -record
+func TestRecordings(t *testing.T) {
+	t.Run("ear", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			server := &speechtest.Server{}
+			defer server.Close()
+			s := tell(t, subscriber.ScreenReader("en-US"), func(s *story) present.Output {
+				return opening(s)(speech.Dialer{Connect: func(ctx context.Context) (net.Conn, error) { return server.Connect(ctx) }, Force: true}.Dial(t.Context()))
+			}, (*story).answers)
+			for _, m := range server.Messages() {
+				text := "“" + m.Text + "”"
+				if !m.Heard {
+					text += " is cut off, and said again later."
+				}
+				s.did = append(s.did, instant{m.Begun.Sub(s.began), m.Over.Sub(s.began), text})
+			}
+			s.keep("by-ear.txt", `The demo, followed by ear alone
+
+What a person hears of "aaep demo" with "aaep listen --output speech", from when to when in seconds, at 172 words a minute.
+Made by a test with a speech server that keeps the pace of a real one; quotation marks hold what the voice says.
+`, true)
+		})
+	})
+	t.Run("braille", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			server := brailletest.New(14)
+			s := tell(t, subscriber.Braille(14, "en-US"), func(s *story) present.Output {
+				return opening(s)(braille.Open(t.Context(), braille.Config{Dial: server.Dial}))
+			}, func(s *story) {
+				done := make(chan struct{})
+				go func() { // who reads goes on a little sooner than the display does
+					defer close(done)
+					for !s.asked() {
+						time.Sleep(1713 * time.Millisecond)
+						if strings.TrimSpace(server.Now().Line) != "" {
+							server.Press(brailletest.Forward)
+						}
+					}
+				}()
+				s.answers()
+				<-done
+			})
+			states := server.States()
+			for i, state := range states {
+				if i+1 == len(states) || states[i+1].At.Sub(state.At) > 100*time.Millisecond { // what a finger can notice
+					s.did = append(s.did, instant{at: state.At.Sub(s.began), what: "|" + state.Line + "|"})
+				}
+			}
+			s.keep("by-14-cells.txt", `The demo, followed by 14 cells alone
+
+What a person reads of "aaep demo" with "aaep listen --as braille --cells 14 --output braille", from which second on. They pan on every
+1.7 seconds until they have had all of it. The last two cells mean: ⠒ it goes on, ⠿ it stays until you pan on, ⠶ something waits.
+Made by a test with a BRLTTY that shows what it is sent.
+`, false)
+		})
+	})
+}
+
+// opening ends the test where an output cannot be opened.
+func opening(s *story) func(out present.Output, err error) present.Output {
+	return func(out present.Output, err error) present.Output {
+		if err != nil {
+			s.Fatal(err)
+		}
+		return out
+	}
+}
+
+// keep compares the story with its recording, or records it.
+func (s *story) keep(name, title string, ends bool) {
+	s.Helper()
+	slices.SortStableFunc(s.did, func(a, b instant) int {
+		return int(a.at.Round(100*time.Millisecond) - b.at.Round(100*time.Millisecond))
+	})
+	var b strings.Builder
+	b.WriteString(title + "\n")
+	for _, m := range s.did {
+		if ends && m.until > m.at {
+			fmt.Fprintf(&b, "%6.1f to %5.1f  %s\n", m.at.Seconds(), m.until.Seconds(), m.what)
+		} else if ends {
+			fmt.Fprintf(&b, "%6.1f           %s\n", m.at.Seconds(), m.what)
+		} else {
+			fmt.Fprintf(&b, "%6.1f  %s\n", m.at.Seconds(), strings.TrimRight(m.what, " "))
+		}
+	}
+	file := filepath.Join("..", "..", "docs", "recordings", name)
+	if *record {
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			s.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if got := b.String(); got != string(want) {
+		s.Errorf("what reaches the person has changed. If it is meant: go test ./internal/cli -run Recordings -record\n%s", got)
+	}
+}

@@ -1,0 +1,221 @@
+package announce
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// Questions are what one person is asked, by one or several agents. The first is the one that is put to them; none takes the
+// place of another, so that nobody answers what they have not heard, and agents take turns. They are a pure machine as
+// Announcer is, and not safe for concurrent use. The zero Questions are ready.
+type Questions struct{ all []*Asked }
+
+// Asked is a question that waits for the person's answer.
+type Asked struct {
+	Source string
+	Event  *aaep.Event
+	Put    time.Time // when it was put last; zero is not yet
+	// For whoever puts it: an answer was sent and may have arrived; an acceptance came too soon, and is asked for once more.
+	Tried, Doubted bool
+
+	received time.Time     // or, where it was under way for long, when it was asked
+	more     time.Duration // given beyond the time it was asked with
+	heard    time.Time     // whole
+	warned   bool          // that its time ends was told,
+	here     bool          // and not by the agent
+}
+
+const (
+	clocksDiffer = 2 * time.Second  // that show the same time (D-35)
+	reaction     = 20 * time.Second // that a person must have after they heard something (WCAG 2.2.1)
+	mostAsked    = 64               // questions of one agent; it is heard least where it shouts most
+)
+
+// Add adds a question that comes now, or finds it again. Whoever was not there when it was asked has what is left of its time, as
+// far as the agent's clock tells that. It returns nil for a question of an agent that has too many open already.
+func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
+	if q := qs.Find(ev); q != nil {
+		return q
+	}
+	n := 0
+	for _, q := range qs.all {
+		if q.Source == source {
+			n++
+		}
+	}
+	if n >= mostAsked {
+		return nil
+	}
+	q := &Asked{Source: source, Event: ev, received: now}
+	if late := now.Sub(ev.Timestamp); late > clocksDiffer && late < q.Limit() {
+		q.received = now.Add(-late)
+	}
+	qs.all = append(qs.all, q)
+	return q
+}
+
+// All returns those that are open; the one to put, or that is put, is the first.
+func (qs *Questions) All() []*Asked { return slices.Clone(qs.all) }
+
+// Len is how many are open.
+func (qs *Questions) Len() int { return len(qs.all) }
+
+// First is the one to put, or nil.
+func (qs *Questions) First() *Asked {
+	if len(qs.all) == 0 {
+		return nil
+	}
+	return qs.all[0]
+}
+
+// Find returns the question that an event asks, or nil.
+func (qs *Questions) Find(ev *aaep.Event) *Asked {
+	if i := slices.IndexFunc(qs.all, func(q *Asked) bool { return q.Event == ev }); i >= 0 {
+		return qs.all[i]
+	}
+	return nil
+}
+
+// Remove takes a question away. After the first, another agent comes first, if one waits.
+func (qs *Questions) Remove(q *Asked) {
+	i := slices.Index(qs.all, q)
+	if i < 0 {
+		return
+	}
+	qs.all = slices.Delete(qs.all, i, i+1)
+	if i == 0 {
+		qs.turn(q.Source)
+	}
+}
+
+// Later puts the first question behind the others, if there are any.
+func (qs *Questions) Later() {
+	if len(qs.all) > 1 {
+		qs.all = append(qs.all[1:], qs.all[0])
+	}
+}
+
+// turn makes the first a question of another agent, if one waits.
+func (qs *Questions) turn(than string) {
+	if i := slices.IndexFunc(qs.all, func(q *Asked) bool { return q.Source != than }); i > 0 {
+		other := qs.all[i]
+		qs.all = slices.Insert(slices.Delete(qs.all, i, i+1), 0, other)
+	}
+}
+
+// Heed takes from an event of an agent which of its questions are open no longer, and removes them, and how much time there is for
+// the others. It reports whether the event only repeats what TimeEnds said.
+func (qs *Questions) Heed(now time.Time, source string, ev *aaep.Event) (closed []*Asked, told bool) {
+	for _, q := range qs.All() {
+		if q.Source != source {
+			continue
+		}
+		if Closes(q.Event, ev) {
+			closed = append(closed, q)
+			qs.Remove(q)
+			continue
+		}
+		limit, ok := q.TimeIn(ev)
+		if !ok {
+			continue
+		}
+		if limit > q.Limit() {
+			q.Extend(limit)
+		} else if ev.Critical() || q.Left(now) <= limit/4 { // not the half of it, but the end
+			told = q.here
+			q.warned, q.here = true, false
+		}
+	}
+	return closed, told
+}
+
+// Limit is that time with what was added to it.
+func (q *Asked) Limit() time.Duration { return q.Given() + q.more }
+
+// Given is the time to answer that it was asked with.
+func (q *Asked) Given() time.Duration {
+	seconds := int64(0)
+	switch p := q.Event.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		seconds = p.TimeoutSeconds
+	case *aaep.AwaitingClarification:
+		seconds = p.TimeoutSeconds
+	}
+	return time.Duration(min(seconds, 86400)) * time.Second
+}
+
+// Extend says how much time there is in all, from when it was asked. It never takes time away.
+func (q *Asked) Extend(limit time.Duration) {
+	if more := limit - q.Limit(); more > 0 {
+		q.more += more
+		q.warned, q.here = false, false
+	}
+}
+
+// Left is how much time there is as far as is known here. Others may have more time given without a word that gets here,
+// so that only the agent knows when it is over.
+func (q *Asked) Left(now time.Time) time.Duration { return q.Limit() - now.Sub(q.received) }
+
+// TimeEnds returns, once each, a question whose time ends soon, if the agent has not said so: at a tenth of it, and so that twenty
+// seconds are left when a person who hears so many words a minute has heard its Warning. Else it returns nil. Wake is when to ask
+// again; the zero time is when something happens.
+func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked, wake time.Time) {
+	for _, q := range qs.all {
+		if q.warned || q.Left(now) <= 0 {
+			continue
+		}
+		warning := qs.Warning(now, q)
+		// The agent says it at a tenth; this waits a second for that. Its words may be in the person's language.
+		at := max(q.Limit()/10-time.Second, reaction+time.Duration(countWords(warning))*time.Minute/time.Duration(cmp.Or(max(wordsPerMinute, 0), usualPace)))
+		if due := q.received.Add(q.Limit() - at); due.After(now) {
+			if wake.IsZero() || due.Before(wake) {
+				wake = due
+			}
+			continue
+		}
+		q.warned, q.here = true, q.Limit() > at
+		if q.here { // else the question itself says how little there is
+			return q, now
+		}
+	}
+	return nil, wake
+}
+
+// Warning says how much time is left for a question; of several, which one is meant.
+func (qs *Questions) Warning(now time.Time, q *Asked) string {
+	text := "The time to answer is almost over: you have " + words.Spoken(q.Left(now)) + "."
+	if len(qs.all) > 1 {
+		text += " " + words.Sentence("The question is: "+words.OneLine(short(q.Event)))
+	}
+	return text
+}
+
+// about is the question whose time an event tells, or nil.
+func (qs *Questions) about(source string, ev *aaep.Event) *Asked {
+	for _, q := range qs.all {
+		if _, ok := q.TimeIn(ev); ok && q.Source == source {
+			return q
+		}
+	}
+	return nil
+}
+
+// TimeIn is how much time an event says that a question has in all. Such an event does not name its question, and
+// its session may tell of other work too. But the time that is left, the share of it that is over, and the moments of
+// both events, which are by the same clock, must agree; and it never takes time away (CONF-039).
+func (q *Asked) TimeIn(ev *aaep.Event) (limit time.Duration, ok bool) {
+	p, is := ev.Payload.(*aaep.ProgressUpdated)
+	if !is || ev.SessionID != q.Event.SessionID || p.ETAMS == nil || p.Progress.Percent == nil {
+		return 0, false
+	}
+	left := time.Duration(min(*p.ETAMS, 24*time.Hour.Milliseconds())) * time.Millisecond
+	over := ev.Timestamp.Sub(q.Event.Timestamp)
+	limit = (over + left).Round(time.Second)
+	share := 100 * over.Seconds() / limit.Seconds()
+	return limit, over >= 0 && left > 0 && limit >= q.Limit() && limit <= 24*time.Hour && math.Abs(share-*p.Progress.Percent) <= 1
+}

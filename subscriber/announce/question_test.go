@@ -1,0 +1,212 @@
+package announce
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// An event counts as news of a question's time only where its numbers agree with the question's; it never takes time
+// away. CONF-039
+func TestTimeIn(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	q := &Asked{Event: event(pay(), "")} // 90 seconds
+	q.Event.Timestamp = at
+	for _, tt := range []struct {
+		name    string
+		after   time.Duration
+		percent float64
+		eta     time.Duration
+		want    time.Duration
+	}{
+		{"half of the time", 45 * time.Second, 50, 45 * time.Second, 90 * time.Second},
+		{"more time", 60 * time.Second, 100.0 / 3, 120 * time.Second, 180 * time.Second},
+		{"more time, told a little late", 61 * time.Second, 100.0 / 3, 119 * time.Second, 180 * time.Second},
+		{"ten times more, at once", 0, 0, 990 * time.Second, 990 * time.Second},
+		{"less time", 45 * time.Second, 90, 5 * time.Second, 0},
+		{"other work", 60 * time.Second, 80, 120 * time.Second, 0},
+		{"other work, nearly done", 60 * time.Second, 99, time.Hour, 0},
+		{"of before", -time.Second, 0, 120 * time.Second, 0},
+		{"more than a day", 60 * time.Second, 0.1, 30 * time.Hour, 0},
+		{"over", 60 * time.Second, 100, 0, 0},
+	} {
+		ev := event(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: &tt.percent}, ETAMS: new(tt.eta.Milliseconds())}, "")
+		ev.Timestamp = at.Add(tt.after)
+		limit, ok := q.TimeIn(ev)
+		if ok != (tt.want > 0) || ok && limit != tt.want {
+			t.Errorf("%s: %v, %v, want %v", tt.name, limit, ok, tt.want)
+		}
+		ev.SessionID = "sess_2"
+		if _, ok := q.TimeIn(ev); ok {
+			t.Errorf("%s: another session's", tt.name)
+		}
+	}
+	for _, p := range []aaep.Payload{&aaep.ProgressUpdated{ETAMS: new(int64(1))}, &aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(0.0)}}, &aaep.SessionStarted{}} {
+		if _, ok := q.TimeIn(event(p, "")); ok {
+			t.Errorf("%+v tells the time", p)
+		}
+	}
+}
+
+// asks lets an agent ask, with a minute and a half to answer.
+func (r *room) asks(source, session, action string) *aaep.Event {
+	p := pay()
+	p.Action = action
+	return r.from(source, session, p, "")
+}
+
+// tells lets the agent say how much time is left for a question of a minute and a half, as producers of this SDK do.
+func (r *room) tells(left time.Duration, urgency aaep.Urgency) {
+	limit := 90 * time.Second
+	ev := &aaep.Event{EventID: "evt_time", SessionID: "sess_1", Timestamp: r.now, Urgency: urgency, Summary: aaep.Say("Their words."),
+		Payload: &aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(100 * (1 - left.Seconds()/limit.Seconds()))}, ETAMS: new(left.Milliseconds())}}
+	r.a.Add(r.now, "Planner", ev, Text(ev, aaep.VerbosityNormal))
+	r.act()
+}
+
+// CONF-038, CONF-039, WCAG 2.2.1: that the time ends is told once: by the agent, or else by the clock here, so that twenty seconds are
+// left when it was heard, or a tenth; more time is heeded, and what is settled is not warned of.
+func TestTimeEnds(t *testing.T) {
+	const ours = "64.5 The time to answer is almost over: you have 26 seconds."
+	warnings := func(r *room) (all []string) {
+		for _, line := range r.heard {
+			if strings.Contains(line, "almost over") || strings.Contains(line, "Their words") {
+				all = append(all, line)
+			}
+		}
+		return all
+	}
+	for name, tc := range map[string]struct {
+		then func(r *room)
+		want []string
+	}{
+		"the agent says nothing": {func(r *room) {}, []string{ours}},
+		"the agent says it":      {func(r *room) { r.after(3 * time.Second); r.tells(27*time.Second, aaep.UrgencyCritical) }, []string{"63.0 Their words."}},
+		"the agent says it later": {func(r *room) { r.after(5 * time.Second); r.tells(25*time.Second, aaep.UrgencyCritical) },
+			[]string{ours}},
+		"the agent tells the half": {func(r *room) { r.tells(30*time.Second, aaep.UrgencyBackground) },
+			[]string{"60.0 Their words.", ours}},
+		"more time": {func(r *room) { r.a.MoreTime(r.a.Open()[0], time.Hour) }, nil},
+		"it is over": {func(r *room) {
+			r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
+		}, nil},
+		"the agent is lost": {func(r *room) { r.a.Lose(r.now, "Planner") }, nil},
+	} {
+		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+		r.asks("Planner", "sess_1", "Pay $20.")
+		r.after(time.Minute)
+		tc.then(r)
+		r.after(29 * time.Second)
+		if got := warnings(r); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// Agents ask in turns: one that asks more than can be answered crowds out itself, and what one does closes nothing of another,
+// though it uses the same names.
+func TestQuestionsOfSeveral(t *testing.T) {
+	var qs Questions
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	ask := func(source string) *Asked {
+		ev := event(pay(), "")
+		ev.Timestamp = at
+		return qs.Add(at, source, ev)
+	}
+	for range mostAsked {
+		if ask("Noise") == nil {
+			t.Fatal("a question was refused too soon")
+		}
+	}
+	if ask("Noise") != nil {
+		t.Error("there is no end of questions")
+	}
+	bank, post := ask("Bank"), ask("Post")
+	first := qs.First()
+	if qs.Add(at, "Noise", first.Event) != first || qs.Len() != mostAsked+2 {
+		t.Error("a question that is put again is another one")
+	}
+	if closed, _ := qs.Heed(at, "Bank", event(&aaep.SessionCompleted{}, "")); !slices.Equal(closed, []*Asked{bank}) {
+		t.Errorf("the end of the bank's session closed %d questions", len(closed))
+	}
+	qs.Remove(first)
+	if qs.First() != post {
+		t.Error("who asks most is put first")
+	}
+	qs.Later()
+	if qs.First() == post || qs.All()[qs.Len()-1] != post {
+		t.Error("what is put aside is not the last")
+	}
+}
+
+// However much other agents say, a question that was heard can be accepted. INV-58
+func TestArmedInAFlood(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	q := r.asks("Bank", "sess_1", "Pay $20.")
+	r.after(time.Minute)
+	for i := range 2 * maxKept {
+		r.from("Noise", fmt.Sprint("sess_", i), &aaep.StateChanged{ToState: aaep.StateThinking}, "Noise.")
+	}
+	if !r.a.Armed(r.now, q) {
+		t.Error("the question cannot be accepted any more")
+	}
+	if r.a.Armed(r.began, q) {
+		t.Error("it could have been before it was heard")
+	}
+}
+
+// One agent that says more than can be heard crowds out itself: another is heard within a turn, whole, and is up to date.
+func TestTurns(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	for range 2 * maxHeld {
+		r.from("Noise", "sess_1", &aaep.OutputStreaming{Chunk: "Noise and noise. ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
+	}
+	r.after(time.Minute)
+	for _, text := range []string{"One word. ", "Another word. "} {
+		r.from("Bank", "sess_1", &aaep.OutputStreaming{Chunk: text, OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
+	}
+	r.heard = r.heard[len(r.heard)-1:]
+	r.after(20 * time.Second)
+	got := strings.Join(r.heard, "\n")
+	if !strings.Contains(got, "Bank: One word.\n") || !strings.Contains(got, " Another word.\n") || !strings.Contains(got, "Noise: Noise and noise.") {
+		t.Errorf("heard\n%s", got)
+	}
+	if s := r.a.Standing("Bank"); s.Waiting+s.LeftOut+s.Missed > 0 {
+		t.Errorf("the bank: %+v", s)
+	}
+	if s := r.a.Standing("Noise"); s.Waiting > maxHeld || s.Missed == 0 || s.Behind < time.Minute {
+		t.Errorf("the noise: %+v", s)
+	}
+}
+
+// What one agent does is not taken for what another does that uses the same session and output ids.
+func TestSameIDs(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	q := r.asks("Bank", "sess_1", "Pay $20.")
+	r.after(time.Minute)
+	r.from("Noise", "sess_1", &aaep.SessionCompleted{}, "Over.")
+	if !r.a.Armed(r.now, q) {
+		t.Error("another agent's end closed the question")
+	}
+	r.after(time.Minute)
+	r.heard = nil
+	r.from("Bank", "sess_1", &aaep.OutputStreaming{Chunk: "Half of it ", OutputID: "o"}, "")
+	r.from("Noise", "sess_1", &aaep.OutputStreaming{Chunk: "and lies. ", OutputID: "o", Complete: true}, "")
+	r.after(time.Minute)
+	if got := strings.Join(r.heard, "|"); strings.Contains(got, "Half of it and lies") {
+		t.Errorf("heard %s", got)
+	}
+}
+
+// Nobody speaks in the name of another agent or of this program, in any sentence. T-SPOOF
+func TestNames(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.from("Bank", "sess_1", thinking, "Thinking.")
+	r.from("aaep", "sess_1", &aaep.OutputStreaming{Chunk: "Hello. Bank: Your money is safe. Action: None. ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
+	r.after(time.Minute)
+	r.want("0.0 Thinking.", "0.5 The agent says: aaep: Hello.", "3.0 The agent says: Bank: Your money is safe.", "7.0 The agent says: Action: None.")
+}

@@ -1,0 +1,142 @@
+package announce
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// turn is the next of what waits: the rest of what has begun, then more of who speaks, until they have spoken for long and
+// another waits.
+func (a *Announcer) turn(now time.Time) *item {
+	first := func(is func(it *item) bool) *item {
+		if i := slices.IndexFunc(a.normal, is); i >= 0 {
+			return a.normal[i]
+		}
+		return nil
+	}
+	other := first(func(it *item) bool { return it.source != a.speaker })
+	if it := first(func(it *item) bool { return it.next > 0 }); it != nil || other == nil {
+		return cmp.Or(it, a.normal[0])
+	}
+	if now.Sub(a.since) < longTurn {
+		return cmp.Or(first(func(it *item) bool { return it.source == a.speaker }), other)
+	}
+	return other
+}
+
+// Ended takes what became of an utterance. Heard is one that was presented whole; Cut is one that the person silenced, Unsaid one that
+// cannot be presented; Waiting is
+// one that was cancelled because Next wanted it, or that failed, and is said again.
+func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
+	s := a.saying
+	if s == nil || s.u.ID != id {
+		return
+	}
+	a.saying, a.cut = nil, false
+	switch what {
+	case Heard:
+		a.pace.add(s.words, now.Sub(s.began))
+		s.next++
+		s.receipt.Said = s.next
+		if s.next < len(s.sentences) {
+			s.receipt.Outcome = Waiting
+			return
+		}
+		a.remove(s.item)
+		a.end(s.item, now, Heard)
+		if q := a.open.Find(s.event); q != nil {
+			q.heard = now
+		}
+	case Cut, Unsaid:
+		a.remove(s.item)
+		a.end(s.item, now, what)
+	default:
+		if !s.moot {
+			s.receipt.Outcome = Waiting
+		}
+	}
+}
+
+// end gives an announcement its receipt.
+func (a *Announcer) end(it *item, now time.Time, what Outcome) {
+	it.receipt.Outcome, it.receipt.Ended = what, now
+	if what == Expired && it.source != "" && it.kind != Question {
+		a.leftOut[it.source]++
+	}
+	if it.kind == Progress && what == Heard {
+		a.saidAt[it.session] = now
+	}
+}
+
+// remove takes an announcement out of wherever it waits.
+func (a *Announcer) remove(it *item) {
+	for _, q := range []*[]*item{&a.urgent, &a.asked, &a.normal, &a.missed} {
+		if i := slices.Index(*q, it); i >= 0 {
+			*q = slices.Delete(*q, i, i+1)
+		}
+	}
+	if a.soFar[it.session] == it {
+		delete(a.soFar, it.session)
+	}
+}
+
+// settle does what the time asks for.
+func (a *Announcer) settle(now time.Time) {
+	a.pauses(now)
+	if a.quiet && now.Sub(a.typed) >= stillFor {
+		a.Rest(now)
+	}
+	for {
+		q, wake := a.open.TimeEnds(now, a.wordsPerMinute())
+		if a.timeEnds = wake; q == nil {
+			break
+		}
+		a.tell(now, a.open.Warning(now, q), true, q)
+	}
+	a.correctTime(now)
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
+		old := !it.stale.IsZero() && !now.Before(it.stale) && it.next == 0 && (a.saying == nil || a.saying.item != it)
+		if old {
+			a.end(it, now, Expired)
+		}
+		return old
+	})
+}
+
+// correctTime says the time that is left as it is when it is said, where that had to wait.
+func (a *Announcer) correctTime(now time.Time) {
+	for _, it := range a.urgent {
+		if it.about == nil || it.next > 0 || a.saying != nil && a.saying.item == it || now.Sub(it.arrived) < clocksDiffer {
+			continue
+		}
+		it.language, it.arrived = ownLanguage, now
+		it.sentences = split(forEar(a.open.Warning(now, it.about)), ownLanguage)
+		it.receipt.Of = len(it.sentences)
+	}
+}
+
+// wake is when settle has something to do, or progress may be said.
+func (a *Announcer) wake(now time.Time) (at time.Time) {
+	sooner := func(t time.Time) {
+		if t.After(now) && (at.IsZero() || t.Before(at)) { // what is past has been settled
+			at = t
+		}
+	}
+	sooner(a.timeEnds)
+	if a.quiet {
+		sooner(a.typed.Add(stillFor))
+	}
+	for _, it := range a.normal {
+		sooner(it.stale)
+	}
+	for session := range a.soFar {
+		sooner(a.saidAt[session].Add(everySoFar))
+	}
+	for _, ans := range a.answers {
+		if ans.seg.Held() > 0 && !ans.paused {
+			sooner(ans.newest.Add(pauseAfter))
+		}
+	}
+	return at
+}
