@@ -69,12 +69,13 @@ func listenToAll(t *testing.T, caps aaep.Capabilities, dials []dialerFunc, f fun
 	e.l = &listener{announcer: announcer{out: io.MultiWriter(&e.out, &e.screen)}, status: announcer{out: io.MultiWriter(&e.err, &e.screen)}}
 	var agents []*following
 	for _, dial := range dials {
-		sub, err := subscriber.Dial(t.Context(), dial, subscriber.Config{ID: "ear", Capabilities: caps})
-		if err != nil {
+		f := &following{listener: e.l, wanted: caps}
+		var err error
+		if f.sub, err = subscriber.Dial(t.Context(), dial, f.config(false)); err != nil {
 			t.Fatal(err)
 		}
-		defer sub.Close()
-		agents = append(agents, &following{listener: e.l, sub: sub, wanted: caps})
+		defer f.sub.Close()
+		agents = append(agents, f)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -26,6 +26,8 @@ type following struct {
 	trust  *manifest.Trust   // nil demands no proof
 	over   []string          // the ways to the agent, in words; empty if there is one that speaks for itself
 
+	garbled garbled
+
 	pace     int64              // that was asked for without a word of the person's
 	changing bool               // other terms are asked for
 	later    *aaep.Capabilities // to ask for after that
@@ -46,6 +48,7 @@ func (f *following) begin(ctx context.Context) {
 	if isQuiet(f.terms()) {
 		f.hush()
 	}
+	go f.watchGarbled(ctx)
 	go func() {
 		for ev, err := range f.sub.Events(ctx) {
 			f.post(ctx, func() {

@@ -220,6 +220,8 @@ func (f *following) config(once bool) subscriber.Config {
 	}
 	cfg := listenConfig(f.wanted, once)
 	cfg.Trust = f.trust
+	f.garbled = newGarbled()
+	cfg.Unreadable = f.garbled.note
 	return cfg
 }
 

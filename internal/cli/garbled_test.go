@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// A person learns that something is missing, and above all that they were asked something. SEC-002, HS-070
+func TestGarbled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		theirs, ours := transports.Pipe()
+		defer ours.Close()
+		say := func(msg string) {
+			if err := ours.Send(t.Context(), []byte(msg)); err != nil {
+				t.Error(err)
+			}
+		}
+		go func() {
+			if _, err := ours.Receive(t.Context()); err != nil {
+				t.Error(err)
+			}
+			say(`{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"planner"},"honored_capabilities":{}}`)
+			ours.Receive(context.Background()) // the end
+		}()
+		envelope := func(id, typ, rest string) string {
+			return `{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"` + typ + `","event_id":"` + id +
+				`","session_id":"sess_1","timestamp":"2026-01-01T00:00:00Z","producer":{"agent_id":"planner"}` + rest + `}`
+		}
+		dial := func(context.Context) (transports.Conn, error) { return theirs, nil }
+		listenTo(t, dial, aaep.Capabilities{Languages: []string{"en"}}, func(e *ear) {
+			for range 3 {
+				say(envelope("evt_1", "aaep:agent.output.streaming", `,"chunk":"Hello."`))
+				say(envelope("evt_2", "aaep:agent.awaiting.confirmation", `,"urgency":"critical","action":"Pay."`))
+				say("{")
+			}
+			synctest.Wait()
+			lines := strings.Split(strings.TrimSpace(e.err.String()), "\n")
+			want := []string{"The agent sent a message of the type aaep:agent.output.streaming that is left out, because it is not valid: member \"position\" is missing",
+				"The agent asks something that cannot be shown or answered here, because it is not valid: ",
+				"A message of the agent is left out, because it is not valid: "}
+			if len(lines) != len(want) {
+				t.Fatalf("it is told:\n%s", e.err.String())
+			}
+			for i, line := range lines {
+				if !strings.HasPrefix(line, "aaep: "+want[i]) {
+					t.Errorf("%q, want %q", line, want[i])
+				}
+			}
+		})
+	})
+}
