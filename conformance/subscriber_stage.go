@@ -47,6 +47,7 @@ type scene struct {
 	tape     *tape
 	hook     *Hook
 	patience time.Duration
+	unheard  int // events of which nothing was told, while nothing ever was
 	arrivals chan transports.Conn
 	over     chan struct{} // closed when the target has ended
 	running  sync.WaitGroup
@@ -80,6 +81,9 @@ func (run SubscriberRun) play(ctx context.Context, p scenePlay, hookless bool, n
 		sc.patience = mute
 	}
 	sc.ctx, sc.stop = context.WithCancel(ctx)
+	if _, itself := run.Subscriber.(*HTTPHook); !itself {
+		sendAway(run.Listener)
+	}
 	sc.running.Go(func() { sc.accept(run.Listener) })
 	target, kill := context.WithCancel(ctx)
 	go func() {
@@ -119,6 +123,19 @@ func (run SubscriberRun) play(ctx context.Context, p scenePlay, hookless bool, n
 	sc.stop()
 	sc.running.Wait()
 	return t.now()
+}
+
+// sendAway turns away what the target of the play before had still begun.
+func sendAway(l transports.Listener) {
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+		conn, err := l.Accept(ctx)
+		cancel()
+		if err != nil {
+			return
+		}
+		conn.Close()
+	}
 }
 
 // accept hands on who connects.
@@ -443,6 +460,11 @@ func (sc *scene) presented(eventID string, texts ...string) (done bool) {
 		})
 		if !more {
 			break
+		}
+	}
+	if !done && !sc.hook.Told() {
+		if sc.unheard++; sc.unheard > 1 {
+			sc.patience = min(sc.patience, mute)
 		}
 	}
 	return done

@@ -9,7 +9,7 @@ import (
 
 // wireCases judge what the target says of itself, and how it lives with terms.
 var wireCases = []Case{
-	{Name: "request-first", Requirements: []string{"HS-001", "WS-005", "WS-007", "IPC-005"}, Level: 3, Strength: Must, plays: []string{"less", "cut"},
+	{Name: "request-first", Requirements: []string{"HS-001", "WS-005", "WS-007"}, Level: 3, Strength: Must, plays: []string{"less", "cut"},
 		Rule: "the first message on a link is subscription.request, also when the target comes back", judge: func(r *Recording) finding {
 			if _, missed := r.noted(0, noteNoDial); missed {
 				return unseen("the target did not connect")
