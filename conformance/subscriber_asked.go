@@ -85,10 +85,10 @@ func tellAnswers(sc *scene) {
 		}
 	}
 	for _, k := range questioned {
-		if q, ok := c.clarification("ask"+label(k.kind), s, k.kind, k.more); ok || sc.shown(q) {
+		if q, ok := c.clarification("ask"+idTail(k.kind), s, k.kind, k.more); ok || sc.shown(q) {
 			sc.do(object{"event_id": q["event_id"], "response": k.answer})
 			c.answered(q)
-			c.settled("settled"+label(k.kind), s)
+			c.settled("settled"+idTail(k.kind), s)
 		}
 	}
 	sc.presented(c.emit(c.event("askend", s, completed, "The ship is in", nil)))
@@ -325,7 +325,7 @@ var askedCases = []Case{
 	{Name: "answers-sent", Requirements: []string{"LVL-026", "CONF-041", "CONF-042"}, Level: 2, Strength: Must, plays: asked,
 		Rule: "each kind of clarification can be answered, and the answer is sent as it was given", judge: func(r *Recording) finding {
 			for _, k := range questioned {
-				f := answer("ask"+label(k.kind), func(r *Recording, q, act message, replies []message) finding {
+				f := answer("ask"+idTail(k.kind), func(r *Recording, q, act message, replies []message) finding {
 					switch {
 					case len(replies) == 0:
 						return fail("the user answered a question of the kind "+k.kind+", and no reply was sent", q.Entry, act.Entry)
