@@ -15,7 +15,7 @@ import (
 // Report is what came of a run.
 type Report struct {
 	// Kind is what was judged: "producer" or "subscriber".
-	Kind         string    `json:"kind"`
+	Kind         string    `json:"target_kind"`
 	Suite        string    `json:"suite"`
 	SuiteVersion string    `json:"suite_version"`
 	SpecVersion  string    `json:"spec_version"`

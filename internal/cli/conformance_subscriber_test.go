@@ -70,7 +70,7 @@ func TestConformanceSubscriber(t *testing.T) {
 	}
 	var out, talk bytes.Buffer
 	var report struct {
-		Kind    string
+		Kind    string `json:"target_kind"`
 		Verdict conformance.Verdict
 		Results []struct{ Name string }
 	}
