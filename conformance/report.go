@@ -15,7 +15,7 @@ import (
 // Report is what came of a run.
 type Report struct {
 	// Kind is what was judged: "producer" or "subscriber".
-	Kind         string    `json:"kind"`
+	Kind         string    `json:"target_kind"`
 	Suite        string    `json:"suite"`
 	SuiteVersion string    `json:"suite_version"`
 	SpecVersion  string    `json:"spec_version"`
@@ -48,6 +48,8 @@ type Evidence struct {
 	Link    int     `json:"link"`
 	Sent    bool    `json:"sent"`
 	Text    string  `json:"text"` // of the message as it was on the wire, at most 600 bytes
+
+	caller bool // the link is the target's, not one of the runner's subscribers
 }
 
 const maxEvidence = 600
@@ -58,7 +60,7 @@ func evidenceOf(r *Recording, entries []Entry) (list []Evidence) {
 		if e.Data != nil {
 			text = string(e.Data[:min(len(e.Data), maxEvidence)])
 		}
-		list = append(list, Evidence{e.At.Sub(r.began).Round(time.Millisecond).Seconds(), e.Link, e.Sent, aaep.SafeText(strings.ToValidUTF8(text, "\uFFFD"))})
+		list = append(list, Evidence{e.At.Sub(r.began).Round(time.Millisecond).Seconds(), e.Link, e.Sent, aaep.SafeText(strings.ToValidUTF8(text, "\uFFFD")), r.limit > 0})
 	}
 	return list
 }
@@ -117,7 +119,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		b.WriteByte('\n')
 		for _, e := range res.Evidence {
 			if res.Verdict != Pass {
-				fmt.Fprintf(&b, "  %s, after %.3f seconds, %s: %s\n", res.Play, e.Seconds, r.way(e), oneLine(e.Text))
+				fmt.Fprintf(&b, "  %s, after %.3f seconds, %s: %s\n", res.Play, e.Seconds, e.Who(), oneLine(e.Text))
 			}
 		}
 	}
@@ -126,21 +128,21 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// way says who said something to whom.
-func (r *Report) way(e Evidence) string {
+// Who says who sent or received it, or what the user did.
+func (e Evidence) Who() string {
+	way := "received"
+	if e.Sent {
+		way = "sent"
+	}
 	switch {
 	case e.Link == hookLink && e.Sent:
 		return "the user did"
 	case e.Link == hookLink:
 		return "the hook told"
-	case r.Kind == "subscriber" && e.Sent:
-		return fmt.Sprintf("sent on link %d", e.Link+1)
-	case r.Kind == "subscriber":
-		return fmt.Sprintf("received on link %d", e.Link+1)
-	case e.Sent:
-		return fmt.Sprintf("subscriber %d sent", e.Link+1)
+	case e.caller:
+		return fmt.Sprintf("%s on link %d", way, e.Link+1)
 	}
-	return fmt.Sprintf("subscriber %d received", e.Link+1)
+	return fmt.Sprintf("subscriber %d %s", e.Link+1, way)
 }
 
 // Summary is the verdict in one sentence.

@@ -47,7 +47,7 @@ func (f SubscriberFunc) Run(ctx context.Context, h *Hook) error { return f(ctx, 
 
 // SubscriberCases returns all cases for subscribers, by level.
 func SubscriberCases() []Case {
-	all := slices.Concat(toldCases, oddCases, askedCases, wireCases, linkCases)
+	all := slices.Concat(toldCases, oddCases, askedCases, wireCases, flowCases, linkCases)
 	slices.SortStableFunc(all, func(a, b Case) int { return a.Level - b.Level })
 	for i := range all {
 		all[i].Scenario = strings.Join(all[i].plays, ", ")

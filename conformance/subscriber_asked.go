@@ -85,10 +85,10 @@ func tellAnswers(sc *scene) {
 		}
 	}
 	for _, k := range questioned {
-		if q, ok := c.clarification("ask"+label(k.kind), s, k.kind, k.more); ok || sc.shown(q) {
+		if q, ok := c.clarification("ask"+idTail(k.kind), s, k.kind, k.more); ok || sc.shown(q) {
 			sc.do(object{"event_id": q["event_id"], "response": k.answer})
 			c.answered(q)
-			c.settled("settled"+label(k.kind), s)
+			c.settled("settled"+idTail(k.kind), s)
 		}
 	}
 	sc.presented(c.emit(c.event("askend", s, completed, "The ship is in", nil)))
@@ -204,8 +204,16 @@ func eachReply(wrong func(r *Recording, m message) string) func(*Recording) find
 				return fail(w, m.Entry)
 			}
 		}
-		return some(len(all), "replies were right")
+		return replied(len(all), "replies were right")
 	}
+}
+
+// replied is a pass, if anything was replied at all.
+func replied(n int, what string) finding {
+	if n == 0 {
+		return unseen("no reply came")
+	}
+	return pass(fmt.Sprintf("%d %s", n, what))
 }
 
 // question is what a reply is to, by its token.
@@ -269,7 +277,7 @@ var askedCases = []Case{
 					}
 				}
 			}
-			return some(n, "decisions were sent as they were made")
+			return replied(n, "decisions were sent as they were made")
 		}},
 	{Name: "reply-once", Requirements: []string{"LVL-023", "CONF-010"}, Level: 2, Strength: Must, plays: asked,
 		Rule: "a question is replied to once, however often the user presses", judge: eachReply(func(r *Recording, m message) string {
@@ -312,12 +320,12 @@ var askedCases = []Case{
 					return fail(fmt.Sprintf("the stamp is %v from the user's decision", at.Sub(act.At).Round(time.Second)), act.Entry, m.Entry)
 				}
 			}
-			return some(n, "replies are stamped with the moment of the decision")
+			return replied(n, "replies are stamped with the moment of the decision")
 		}},
 	{Name: "answers-sent", Requirements: []string{"LVL-026", "CONF-041", "CONF-042"}, Level: 2, Strength: Must, plays: asked,
 		Rule: "each kind of clarification can be answered, and the answer is sent as it was given", judge: func(r *Recording) finding {
 			for _, k := range questioned {
-				f := answer("ask"+label(k.kind), func(r *Recording, q, act message, replies []message) finding {
+				f := answer("ask"+idTail(k.kind), func(r *Recording, q, act message, replies []message) finding {
 					switch {
 					case len(replies) == 0:
 						return fail("the user answered a question of the kind "+k.kind+", and no reply was sent", q.Entry, act.Entry)

@@ -502,7 +502,7 @@ func counting(is func(n int, o object) bool) func(transports.Conn, hook) transpo
 }
 
 // TestSubscriberMutants: each broken subscriber is caught by the cases that are meant for it, and by no other; and no
-// case is without a mutant that it catches. EVT-033 is left out: a setting cannot be seen from outside.
+// case is without a mutant that it catches.
 func TestSubscriberMutants(t *testing.T) {
 	proved := map[string]bool{"goes-on": true, "stream-headers": true} // by a real stream, in TestStreamMutants
 	caught := 0

@@ -22,8 +22,8 @@ type oddity struct {
 
 const someContext = "https://medai.example/aaep/v1"
 
-// label is the end of the ids of a case's event.
-func label(name string) string { return strings.NewReplacer("-", "", "_", "").Replace(name) }
+// idTail is the end of the ids of a case's event.
+func idTail(name string) string { return strings.NewReplacer("-", "", "_", "").Replace(name) }
 
 var oddities = []oddity{
 	{Case: Case{Name: "unknown-type", Requirements: []string{"LVL-016", "ENV-010", "EXT-012"}, Rule: "an event of an unknown type is presented by its summary"},
@@ -92,15 +92,15 @@ func tellOdd(sc *scene) {
 	s := sessionID()
 	c.emit(c.event("oddstart", s, started, "Something odd", nil))
 	for _, odd := range oddities {
-		e := with(c.event(label(odd.Name), s, invoked, odd.say, toolCall()), odd.more)
+		e := with(c.event(idTail(odd.Name), s, invoked, odd.say, toolCall()), odd.more)
 		if e["type"] != invoked {
 			delete(e, "tool")
 			delete(e, "tool_call_id")
 		}
 		if odd.Name == "id-case" {
 			id := "evt_" + random()[:12]
-			c.emit(with(e, object{"event_id": id + strings.ToUpper(label(odd.Name))}))
-			e["event_id"] = id + label(odd.Name)
+			c.emit(with(e, object{"event_id": id + strings.ToUpper(idTail(odd.Name))}))
+			e["event_id"] = id + idTail(odd.Name)
 		}
 		if e["type"] == errored || e["type"] == state { // the session goes on
 			e["session_id"] = sessionID()
@@ -182,7 +182,7 @@ func ofOddities() (cases []Case) {
 		if c.Strength == "" {
 			c.Strength = Must
 		}
-		c.plays, c.judge = []string{"odd"}, presents(label(c.Name), odd.say)
+		c.plays, c.judge = []string{"odd"}, presents(idTail(c.Name), odd.say)
 		cases = append(cases, c)
 	}
 	return cases

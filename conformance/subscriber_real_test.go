@@ -37,11 +37,11 @@ func beAReader() bool {
 	return true
 }
 
-// stdio is the hook of a program.
-type stdio struct{ lines chan []byte }
+// lineHook is the hook of a program.
+type lineHook struct{ lines chan []byte }
 
-func (s stdio) Tell(line []byte) { os.Stdout.Write(append(bytes.TrimSpace(line), '\n')) }
-func (s stdio) Next(ctx context.Context) ([]byte, error) {
+func (s lineHook) Tell(line []byte) { os.Stdout.Write(append(bytes.TrimSpace(line), '\n')) }
+func (s lineHook) Next(ctx context.Context) ([]byte, error) {
 	select {
 	case line := <-s.lines:
 		return line, nil
@@ -75,7 +75,7 @@ func program(fault_, url string) error {
 	default:
 		d = ipc.Dialer{Path: url}
 	}
-	h := stdio{make(chan []byte)}
+	h := lineHook{make(chan []byte)}
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			h.lines <- bytes.Clone(in.Bytes())
@@ -170,7 +170,8 @@ func TestDocumentedSubscriber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(page), "```python\n")
+	_, rest, _ := strings.Cut(string(page), "# Proving a subscriber\n")
+	_, rest, _ = strings.Cut(rest, "```python\n")
 	program, _, found := strings.Cut(rest, "```")
 	if !found {
 		t.Fatal("there is no program in docs/conformance.md")

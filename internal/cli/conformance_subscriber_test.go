@@ -26,7 +26,8 @@ func TestConformanceSubscriber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(page), "```python\n")
+	_, rest, _ := strings.Cut(string(page), "# Proving a subscriber\n")
+	_, rest, _ = strings.Cut(rest, "```python\n")
 	program, _, _ := strings.Cut(rest, "```")
 	write := func(name, program string) string {
 		path := filepath.Join(t.TempDir(), name)
@@ -69,7 +70,7 @@ func TestConformanceSubscriber(t *testing.T) {
 	}
 	var out, talk bytes.Buffer
 	var report struct {
-		Kind    string
+		Kind    string `json:"target_kind"`
 		Verdict conformance.Verdict
 		Results []struct{ Name string }
 	}
