@@ -182,13 +182,11 @@ func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
 	a.open.Add(now, source, question)
 }
 
-// Lose says that an agent's questions can be answered no more, for its subscription is gone.
-func (a *Announcer) Lose(now time.Time, source string) {
-	for _, q := range a.open.All() {
-		if q.Source == source {
-			a.open.Remove(q)
-			a.settled(q, now)
-		}
+// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone.
+func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
+	if q := a.open.Find(question); q != nil {
+		a.open.Remove(q)
+		a.settled(q, now)
 	}
 }
 

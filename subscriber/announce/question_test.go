@@ -94,7 +94,7 @@ func TestTimeEnds(t *testing.T) {
 		"it is over": {func(r *room) {
 			r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
 		}, nil},
-		"the agent is lost": {func(r *room) { r.a.Lose(r.now, "Planner") }, nil},
+		"it is answered": {func(r *room) { r.a.Settle(r.now, r.a.Open()[0]) }, nil},
 	} {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 		r.asks("Planner", "sess_1", "Pay $20.")
