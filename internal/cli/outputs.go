@@ -217,6 +217,10 @@ func (l *listener) outputCommand(name string) bool {
 	if do == nil {
 		return false
 	}
+	if !l.out.any() && name == "waiting" {
+		l.status.say("aaep", l.asked.InWords())
+		return true
+	}
 	if !l.out.any() {
 		l.status.say("aaep", "/"+name+" is for --output speech, orca and their neighbours.")
 		return true

@@ -74,6 +74,7 @@ func TestThreeAsk(t *testing.T) {
 		if got := c.types("/agents"); got != "aaep: Planner: connected, 1 open question.\naaep: Bank: connected, 1 open question.\naaep: Post: connected, 1 open question.\n" {
 			c.t.Errorf("how it stands: %s", got)
 		}
+		c.wants("/waiting", "3 questions are open. 1: Planner: Book the train. 2: Bank: Pay $20. 3: Post: Send the letter.")
 		c.types("/next")
 		pass(2 * time.Second)
 		if !strings.Contains(put(), "Action: Pay $20.\n") || !strings.Contains(c.screen.String(), "\nBank: Please decide.") {

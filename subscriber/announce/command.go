@@ -126,7 +126,7 @@ func (a *Announcer) catchUp(now time.Time) {
 
 // say puts what the person asked for before everything that is not critical.
 func (a *Announcer) say(now time.Time, text string) {
-	it := &item{kind: Notice, language: ownLanguage, sentences: split(text, ownLanguage), arrived: now}
+	it := &item{kind: Notice, language: ownLanguage, sentences: split(forEar(text), ownLanguage), arrived: now}
 	if len(it.sentences) == 0 {
 		return
 	}
@@ -199,11 +199,7 @@ func (a *Announcer) MoreTime(question *aaep.Event, limit time.Duration) {
 
 // WhatWaits says which questions are open, and how much there is to hear.
 func (a *Announcer) WhatWaits(now time.Time) {
-	var asks []string
-	for _, q := range a.Open() {
-		asks = append(asks, forEar(short(q)))
-	}
-	a.say(now, whatWaits(asks, len(a.urgent)+len(a.normal)+len(a.soFar), len(a.missed)))
+	a.say(now, whatWaits(a.open.InWords(), len(a.urgent)+len(a.normal)+len(a.soFar), len(a.missed)))
 }
 
 // WhereAreWe says how each session is doing.
@@ -217,7 +213,7 @@ func (a *Announcer) WhereAreWe(now time.Time) {
 		if len(a.sources) > 1 {
 			text = Speaker(g.source) + " " + text
 		}
-		told = append(told, forEar(text))
+		told = append(told, text)
 	}
 	slices.Sort(told)
 	a.say(now, whereWeAre(told))

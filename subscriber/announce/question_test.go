@@ -202,6 +202,20 @@ func TestSameIDs(t *testing.T) {
 	}
 }
 
+// What is open is told without what a terminal or a voice would take for something else, and of several agents by name.
+func TestOpenInWords(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.asks("Bank", "sess_1", "Pay **$20** now\x1b[2J.")
+	r.asks("Post", "sess_1", "Send it.")
+	r.after(2 * time.Minute)
+	r.heard = nil
+	r.a.WhatWaits(r.now)
+	r.after(time.Minute)
+	if got := strings.Join(r.heard, " "); !strings.Contains(got, "1: Bank: Pay $20 now<U+001B>[2J.") || !strings.Contains(got, "2: Post: Send it.") {
+		t.Errorf("heard %s", got)
+	}
+}
+
 // Nobody speaks in the name of another agent or of this program, in any sentence. T-SPOOF
 func TestNames(t *testing.T) {
 	r := newRoom(t, Preferences{})
