@@ -39,7 +39,8 @@ const commandsHelp = `Type a line with one of these:
 /next: another question that waits; this one comes after it.
 /terms: what holds now.
 /agents: how it stands with each agent, and how far behind you are.
-/again, /where, /waiting, /details: with --output, what was said last, how it stands, what is to come, and what you missed.
+/waiting: the questions that are open.
+/again, /where, /details: with --output, what was said last, how it stands, and what you missed.
 Nothing but Enter: the question on the screen again.`
 
 // quietTime is how long somebody can be quiet for at most; it is what the extension allows.

@@ -450,7 +450,7 @@ func TestQuietNotServed(t *testing.T) {
 }
 
 // While an answer is waited for, lines are taken, and what they ask for is asked for together. The agent's
-// silence changes nothing and ends nothing. HS-072
+// silence changes nothing and ends nothing. HS-072, TERM-008
 func TestCommandsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted()

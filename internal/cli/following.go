@@ -28,10 +28,11 @@ type following struct {
 
 	garbled garbled
 
-	pace     int64              // that was asked for without a word of the person's
-	changing bool               // other terms are asked for
-	later    *aaep.Capabilities // to ask for after that
-	quiet    *time.Timer        // until it is over; nil where it is not quiet
+	pace       int64                  // that was asked for without a word of the person's
+	unfinished map[string]*unfinished // by session and output
+	changing   bool                   // other terms are asked for
+	later      *aaep.Capabilities     // to ask for after that
+	quiet      *time.Timer            // until it is over; nil where it is not quiet
 }
 
 // begin says who is followed, and lets the listener know what happens there, until ctx is done.
@@ -246,6 +247,11 @@ func (f *following) announce(ev *aaep.Event) {
 	}
 	text := f.news(ev)
 	f.out.each(func(p *present.Presenter) { p.AddText(f.name, ev, text) })
+	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
+		text = f.answerText(ev, p)
+	} else if ev.Type().Terminal() {
+		text = f.rest(ev.SessionID) + text
+	}
 	text = felt(ev, f.terms()) + " " + text
 	if waits {
 		f.keep(text)

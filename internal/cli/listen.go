@@ -77,6 +77,9 @@ keep what is between them together. No shell reads it.`,
 			if plain && len(outs) > 0 {
 				return usage("--plain is for lines on the terminal alone, and --output for more; give one of them.\nSee: aaep listen --help")
 			}
+			if err := reach.one(urls); err != nil {
+				return err
+			}
 			chosen := len(outs) > 0
 			if err := applySettings(cmd, settings); err != nil {
 				return err

@@ -23,19 +23,20 @@ type outputKind struct {
 	name  string
 	words bool   // a person gets the words, and can have heard a question
 	knows bool   // it knows when the last word was heard, and so at what pace
+	other string // what becomes of text in a language that it does not speak; empty is that it may not be understood
 	hint  string // what may help where it cannot be opened
 	open  func(ctx context.Context, wordsPerMinute int64) (present.Output, error)
 }
 
 // The outputs there are, beside the lines on the terminal.
 var outputKinds = []outputKind{
-	{"speech", true, true, "It needs Speech Dispatcher, and sound that works: try spd-say hello.", func(ctx context.Context, wpm int64) (present.Output, error) {
+	{"speech", true, true, "Such text is printed on the terminal.", "It needs Speech Dispatcher, and sound that works: try spd-say hello.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(speech.Dialer{WordsPerMinute: int(wpm), Spawn: true}.Dial(ctx))
 	}},
-	{"orca", true, false, "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
+	{"orca", true, false, "", "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
 	}},
-	{"braille", true, true, "It needs BRLTTY with a display; BRLAPI_HOST says where, if it is elsewhere.", func(ctx context.Context, _ int64) (present.Output, error) {
+	{"braille", true, true, "Such text loses the marks that the table lacks.", "It needs BRLTTY with a display; BRLAPI_HOST says where, if it is elsewhere.", func(ctx context.Context, _ int64) (present.Output, error) {
 		d, err := braille.Open(ctx, braille.Config{})
 		if err == nil && d.Cells() == 0 {
 			d.Close()
@@ -43,7 +44,7 @@ var outputKinds = []outputKind{
 		}
 		return opened(d, err)
 	}},
-	{"touch", false, false, "It needs feedbackd, in the same desktop session.", func(ctx context.Context, _ int64) (present.Output, error) {
+	{"touch", false, false, "", "It needs feedbackd, in the same desktop session.", func(ctx context.Context, _ int64) (present.Output, error) {
 		device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})
 		if err != nil {
 			return nil, err
@@ -107,7 +108,7 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(text 
 			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plain(err), kind.hint)}
 		}
 		t := &telling{kind, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks,
-			Otherwise: "Such text is printed on the terminal."})}
+			Otherwise: kind.other})}
 		t.p.Unsaid = unsaid
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {
@@ -216,6 +217,10 @@ func (l *listener) outputCommand(name string) bool {
 	if do == nil {
 		return false
 	}
+	if !l.out.any() && name == "waiting" {
+		l.status.say("aaep", l.asked.InWords())
+		return true
+	}
 	if !l.out.any() {
 		l.status.say("aaep", "/"+name+" is for --output speech, orca and their neighbours.")
 		return true
@@ -239,9 +244,10 @@ func (l *listener) keepPace(ctx context.Context) {
 			wpm = max(wpm, t.p.Status().WordsPerMinute)
 		}
 	}
-	if wpm < 50 || wpm > 1000 {
-		return
+	if wpm == 0 {
+		return // not known yet
 	}
+	wpm = min(max(wpm, 50), 1000) // what AAEP can say
 	for _, f := range l.agents {
 		if now := f.terms().PaceWPM; !f.changing && !f.link.Over && (now == 0 || wpm*5 < now*4 || wpm*4 > now*5) && f.pace != wpm {
 			f.pace = wpm // an agent that does not take it is not asked again

@@ -52,7 +52,7 @@ func (f *following) ask(ev *aaep.Event) {
 func (l *listener) next() {
 	q := l.asked.First()
 	for ; q != nil && q.Left(time.Now()) <= 0; q = l.asked.First() {
-		l.asked.Remove(q)
+		l.remove(q)
 		l.status.say("aaep", "A question that waited is not put: its time to answer is over.")
 	}
 	if q != nil {
@@ -138,14 +138,13 @@ func (f *following) loseQuestions() {
 	first, lost := f.asked.First(), 0
 	for _, q := range f.asked.All() {
 		if q.Source == f.name {
-			f.asked.Remove(q)
+			f.remove(q)
 			lost++
 		}
 	}
 	if lost == 0 {
 		return
 	}
-	f.out.each(func(p *present.Presenter) { p.Lose(f.name) })
 	f.note("The question is no longer open. If it still matters, the agent asks again.")
 	if first.Source == f.name {
 		f.before = past{}
@@ -159,9 +158,15 @@ func (l *listener) done(news string) {
 	l.status.say("aaep", news)
 	q := l.asked.First()
 	l.before.leave(q)
-	l.asked.Remove(q)
+	l.remove(q)
 	l.next()
 	l.catchUp()
+}
+
+// remove takes away a question that needs no answer any more.
+func (l *listener) remove(q *announce.Asked) {
+	l.asked.Remove(q)
+	l.out.each(func(p *present.Presenter) { p.Settle(q.Event) })
 }
 
 // answer takes a line the person typed.

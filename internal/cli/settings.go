@@ -84,6 +84,14 @@ func applySettings(cmd *cobra.Command, name string) error {
 	return nil
 }
 
+// silences reports whether patterns stand for all changes of state. What the agent turns to is never silenced for good (§4.2.1).
+func silences(patterns string) bool {
+	return slices.ContainsFunc(strings.Split(patterns, ","), func(p string) bool {
+		begin, open := strings.CutSuffix(p, "*")
+		return p == string(aaep.TypeStateChanged) || open && strings.HasPrefix(string(aaep.TypeStateChanged), begin)
+	})
+}
+
 type setting struct {
 	name, value string
 	line        int
@@ -111,6 +119,9 @@ func parseSettings(data []byte) (all []setting, err error) {
 			return nil, fmt.Errorf("line %d: %s must be followed by %s", n, s.name, mustBe(s.name))
 		case !validValue(s.name, s.value):
 			return nil, fmt.Errorf("line %d: %s must be %s; it is %q", n, s.name, mustBe(s.name), s.value)
+		}
+		if s.name == "exclude" && silences(s.value) || s.name == "include" && !silences(s.value) {
+			return nil, fmt.Errorf("line %d: %s would leave out all that the agent turns to, for good; say so when you listen, with --%s", n, s.name, s.name)
 		}
 		all = append(all, s)
 	}

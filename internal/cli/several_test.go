@@ -13,6 +13,8 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
 )
 
 // company is some agents that one person follows.
@@ -72,6 +74,7 @@ func TestThreeAsk(t *testing.T) {
 		if got := c.types("/agents"); got != "aaep: Planner: connected, 1 open question.\naaep: Bank: connected, 1 open question.\naaep: Post: connected, 1 open question.\n" {
 			c.t.Errorf("how it stands: %s", got)
 		}
+		c.wants("/waiting", "3 questions are open. 1: Planner: Book the train. 2: Bank: Pay $20. 3: Post: Send the letter.")
 		c.types("/next")
 		pass(2 * time.Second)
 		if !strings.Contains(put(), "Action: Pay $20.\n") || !strings.Contains(c.screen.String(), "\nBank: Please decide.") {
@@ -135,6 +138,46 @@ func TestNamed(t *testing.T) {
 			c.t.Errorf("says\n%s\nwant\n%s", got, want)
 		}
 	})
+}
+
+// The pace at which a person really listens is asked for by itself, of each agent, and nothing is said about it; an agent that does
+// not take it is not asked again and again.
+func TestTruePace(t *testing.T) {
+	inCompany(t, []string{"Planner", "Bank"}, func(c *company) {
+		ctx, cancel := context.WithCancel(c.t.Context())
+		voice, run := &pacedVoice{}, make(chan error, 1)
+		p := present.New(announce.Preferences{})
+		go func() { run <- p.Run(ctx, voice) }()
+		defer func() { cancel(); <-run }()
+		c.do(func() {
+			c.l.out = &outputs{tellings: []*telling{{outputKind: outputKind{name: "test", words: true, knows: true}, p: p}}}
+		})
+		s := c.session(0, "Working.")
+		out := s.Output()
+		for range 10 {
+			fmt.Fprint(out, "This sentence has seven words in it. ")
+			pass(4 * time.Second)
+		}
+		out.Close()
+		pass(time.Minute)
+		s.Complete(aaep.Say("Ready."))
+		pass(10 * time.Second)
+		for i, p := range c.agents {
+			if got := p.Subscriptions()[0].Terms.PaceWPM; got != 120 {
+				c.t.Errorf("agent %d was asked for a pace of %d words a minute; the person listens at 120", i, got)
+			}
+		}
+		if got := c.screen.String(); strings.Contains(got, "pace") {
+			c.t.Errorf("it is talked about:\n%s", got)
+		}
+	})
+}
+
+// do lets the listener's own goroutine do something.
+func (c *company) do(f func()) {
+	done := make(chan bool)
+	c.l.post(c.t.Context(), func() { f(); close(done) })
+	<-done
 }
 
 // One agent that floods its listener keeps nobody from another's question, nor from its outcome.

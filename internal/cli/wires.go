@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -23,10 +24,12 @@ type reaching struct {
 	ca, cert, key string
 	keys          []string
 	firstUse      string
+	known         func() (*manifest.FirstUse, error) // what is in that file, for all agents
 }
 
 func reachingFlags(cmd *cobra.Command) *reaching {
 	r := &reaching{}
+	r.known = sync.OnceValues(func() (*manifest.FirstUse, error) { return manifest.OpenFirstUse(r.firstUse) })
 	f := cmd.Flags()
 	f.StringSliceVar(&r.transports, "transport", nil, "the `NAMES` of the transports to use, best first: "+strings.Join(wireNames(), ", "))
 	f.StringVar(&r.token, "token-file", "", "show the token in this `FILE`; read again when it changes")
@@ -51,6 +54,14 @@ func (r *reaching) ofChild() error {
 	return nil
 }
 
+// one refuses to show to several agents what only one of them is to know.
+func (r *reaching) one(urls []string) error {
+	if r.token != "" && len(urls) > 1 {
+		return usage("--token-file would show the token of one agent to the others.\nFollow each with a command of its own, or know them by --cert")
+	}
+	return nil
+}
+
 // trust is whose proof counts, or nil if none is asked for.
 func (r *reaching) trust(at string) (*manifest.Trust, error) {
 	if len(r.keys) == 0 && r.firstUse == "" {
@@ -70,7 +81,7 @@ func (r *reaching) trust(at string) (*manifest.Trust, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, usage("--trust-first-use needs the http or https address of an agent, where it publishes its keys")
 	}
-	if t.FirstUse, err = manifest.OpenFirstUse(r.firstUse); err != nil {
+	if t.FirstUse, err = r.known(); err != nil {
 		return nil, usage("cannot take --trust-first-use: %s", plain(err))
 	}
 	origin := url.URL{Scheme: u.Scheme, Host: u.Host, Path: manifest.KeysPath}

@@ -4,7 +4,6 @@ package main
 type reason struct{ id, why string }
 
 const (
-	withAnnouncer = "announcements come with the announcer"
 	withRunner    = "judged by the conformance runner, which is not built yet"
 	manifestLater = "the manifest is not published yet"
 )
@@ -25,8 +24,6 @@ var reasons = []reason{
 	{"ENV-050", "not done yet: our producer writes 1.0.0; of other events' versions only the form is checked"},
 	{"ENV-063", "not done yet: a dropped message is logged with its reason; no test drops one for its size"},
 	{"ENV-069", "not done yet: schemas.ValidateExtension knows our own extensions, but messages are not checked with it"},
-	{"EVT-016", withAnnouncer + "; aaep listen already says that it is done"},
-	{"EVT-033", withAnnouncer},
 	{"EVT-090", "the agent's own choice: a handoff ends no session by itself"},
 	{"EVT-092", "not done yet: every call has an id; no test would miss it on a call of low risk"},
 	{"EXT-013", "not done yet: there are no handlers; what extensions bring is handed on as it came"},
@@ -38,9 +35,9 @@ var reasons = []reason{
 	{"I18N-017", "a recommendation about wording; reviewed by people"},
 	{"I18N-019", "a recommendation about wording; reviewed by people"},
 	{"I18N-020", "a recommendation about an agent's data; reviewed by people"},
-	{"I18N-021", withAnnouncer},
 	{"I18N-023", "not done yet: text_direction is handed on as it came, and nothing shows it"},
 	{"IPC-006", "the process at the other end is checked on Windows, and its user everywhere; there is no hook for more"},
+	{"LVL-027", "nothing here forwards a question to another system"},
 	{"SEC-008", "an optional extra: our subscriber closes no subscription for its rate"},
 	{"SEC-009", "not done yet: the subscriber bounds what waits and not what comes in a second"},
 	{"SEC-011", "the agent's own choice of words; tokens and secrets are kept out (INV-37, SEC-010)"},
@@ -54,9 +51,6 @@ var reasons = []reason{
 	{"TERM-003", "a matter of an agent's own documentation"},
 	{"TERM-006", "the agent's own choice: a Text holds all three lengths"},
 	{"TERM-007", "not done yet: no test plays one script at every verbosity"},
-	{"TERM-008", withAnnouncer},
-	{"TERM-010", withAnnouncer},
-	{"TERM-011", withAnnouncer},
 	{"TERM-018", "needs other transports"},
 	{"TERM-019", withRunner},
 	{"TR-007", "no transport here is without order"},

@@ -131,7 +131,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// P3, LVL-029: what is critical interrupts at once, and what it cut is said again from the last sentence that was heard.
+// P3, LVL-040: what is critical interrupts at once, and what it cut is said again from the last sentence that was heard.
 func TestCriticalInterrupts(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	r.answer("The first sentence. ")
@@ -360,11 +360,12 @@ func TestNoVoice(t *testing.T) {
 	r.want("0.0 There is no voice for the language yo.", "4.0 It may not be understood.", "6.5 Ẹ káàárọ̀.", "7.5 Ó dàbọ̀.")
 }
 
-// Tokens without any hint become sentences, once each, and the last is not waited for longer than a pause.
+// EVT-061: tokens without any hint, or with that there is no boundary, become sentences, once each, and the last is not waited for
+// longer than a pause.
 func TestTokens(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	for _, token := range []string{"The ", "plan ", "is ", "ready. ", "It ", "has ", "two ", "parts."} {
-		r.say(&aaep.OutputStreaming{Chunk: token, OutputID: "o"}, "")
+		r.say(&aaep.OutputStreaming{Chunk: token, OutputID: "o", CoalesceHint: aaep.BoundaryNone}, "")
 		r.after(100 * time.Millisecond)
 	}
 	r.after(time.Minute)

@@ -126,7 +126,7 @@ func (a *Announcer) catchUp(now time.Time) {
 
 // say puts what the person asked for before everything that is not critical.
 func (a *Announcer) say(now time.Time, text string) {
-	it := &item{kind: Notice, language: ownLanguage, sentences: split(text, ownLanguage), arrived: now}
+	it := &item{kind: Notice, language: ownLanguage, sentences: split(forEar(text), ownLanguage), arrived: now}
 	if len(it.sentences) == 0 {
 		return
 	}
@@ -182,13 +182,11 @@ func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
 	a.open.Add(now, source, question)
 }
 
-// Lose says that an agent's questions can be answered no more, for its subscription is gone.
-func (a *Announcer) Lose(now time.Time, source string) {
-	for _, q := range a.open.All() {
-		if q.Source == source {
-			a.open.Remove(q)
-			a.settled(q, now)
-		}
+// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone.
+func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
+	if q := a.open.Find(question); q != nil {
+		a.open.Remove(q)
+		a.settled(q, now)
 	}
 }
 
@@ -201,11 +199,7 @@ func (a *Announcer) MoreTime(question *aaep.Event, limit time.Duration) {
 
 // WhatWaits says which questions are open, and how much there is to hear.
 func (a *Announcer) WhatWaits(now time.Time) {
-	var asks []string
-	for _, q := range a.Open() {
-		asks = append(asks, forEar(short(q)))
-	}
-	a.say(now, whatWaits(asks, len(a.urgent)+len(a.normal)+len(a.soFar), len(a.missed)))
+	a.say(now, whatWaits(a.open.InWords(), len(a.urgent)+len(a.normal)+len(a.soFar), len(a.missed)))
 }
 
 // WhereAreWe says how each session is doing.
@@ -219,7 +213,7 @@ func (a *Announcer) WhereAreWe(now time.Time) {
 		if len(a.sources) > 1 {
 			text = Speaker(g.source) + " " + text
 		}
-		told = append(told, forEar(text))
+		told = append(told, text)
 	}
 	slices.Sort(told)
 	a.say(now, whereWeAre(told))

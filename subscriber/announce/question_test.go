@@ -94,7 +94,7 @@ func TestTimeEnds(t *testing.T) {
 		"it is over": {func(r *room) {
 			r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
 		}, nil},
-		"the agent is lost": {func(r *room) { r.a.Lose(r.now, "Planner") }, nil},
+		"it is answered": {func(r *room) { r.a.Settle(r.now, r.a.Open()[0]) }, nil},
 	} {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 		r.asks("Planner", "sess_1", "Pay $20.")
@@ -198,6 +198,20 @@ func TestSameIDs(t *testing.T) {
 	r.from("Noise", "sess_1", &aaep.OutputStreaming{Chunk: "and lies. ", OutputID: "o", Complete: true}, "")
 	r.after(time.Minute)
 	if got := strings.Join(r.heard, "|"); strings.Contains(got, "Half of it and lies") {
+		t.Errorf("heard %s", got)
+	}
+}
+
+// What is open is told without what a terminal or a voice would take for something else, and of several agents by name.
+func TestOpenInWords(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.asks("Bank", "sess_1", "Pay **$20** now\x1b[2J.")
+	r.asks("Post", "sess_1", "Send it.")
+	r.after(2 * time.Minute)
+	r.heard = nil
+	r.a.WhatWaits(r.now)
+	r.after(time.Minute)
+	if got := strings.Join(r.heard, " "); !strings.Contains(got, "1: Bank: Pay $20 now<U+001B>[2J.") || !strings.Contains(got, "2: Post: Send it.") {
 		t.Errorf("heard %s", got)
 	}
 }

@@ -108,7 +108,7 @@ type pace struct {
 }
 
 const (
-	enoughWords = 40
+	enoughWords = 40 // with fewer, the silence at the end of each utterance hides the pace: after three words by a quarter
 	manyWords   = 400
 )
 

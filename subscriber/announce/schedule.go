@@ -36,7 +36,9 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 	a.saying, a.cut = nil, false
 	switch what {
 	case Heard:
-		a.pace.add(s.words, now.Sub(s.began))
+		if !s.critical { // which may stay until it is noticed
+			a.pace.add(s.words, now.Sub(s.began))
+		}
 		s.next++
 		s.receipt.Said = s.next
 		if s.next < len(s.sentences) {

@@ -3,6 +3,7 @@ package announce
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aaep-go/aaep"
@@ -36,26 +37,38 @@ func whileYouTyped(answers, others int, latest string) string {
 	return words.Sentence(text) + " Ask for details to hear all of it."
 }
 
-func whatWaits(questions []string, waiting, missed int) string {
+// InWords says which questions are open, the first first, and of several agents whose they are.
+func (qs *Questions) InWords() string {
 	var b strings.Builder
-	switch len(questions) {
+	switch len(qs.all) {
 	case 0:
-		b.WriteString("No question is open.")
+		return "No question is open."
 	case 1:
-		b.WriteString("One question is open: " + words.Sentence(questions[0]))
+		b.WriteString("One question is open:")
 	default:
-		fmt.Fprintf(&b, "%d questions are open.", len(questions))
-		for i, q := range questions {
-			fmt.Fprintf(&b, " %d: %s", i+1, words.Sentence(q))
+		fmt.Fprintf(&b, "%d questions are open.", len(qs.all))
+	}
+	several := slices.ContainsFunc(qs.all, func(q *Asked) bool { return q.Source != qs.all[0].Source })
+	for i, q := range qs.all {
+		if len(qs.all) > 1 {
+			fmt.Fprintf(&b, " %d:", i+1)
 		}
-	}
-	if waiting > 0 {
-		b.WriteString(" " + words.Count(waiting, "announcement") + " still to come.")
-	}
-	if missed > 0 {
-		b.WriteString(" " + words.Count(missed, "announcement") + " to ask for.")
+		if several {
+			b.WriteString(" " + Speaker(q.Source))
+		}
+		b.WriteString(" " + words.Sentence(words.OneLine(short(q.Event))))
 	}
 	return b.String()
+}
+
+func whatWaits(questions string, waiting, missed int) string {
+	if waiting > 0 {
+		questions += " " + words.Count(waiting, "announcement") + " still to come."
+	}
+	if missed > 0 {
+		questions += " " + words.Count(missed, "announcement") + " to ask for."
+	}
+	return questions
 }
 
 func whereWeAre(told []string) string {

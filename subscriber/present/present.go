@@ -121,9 +121,9 @@ func (p *Presenter) Expect(source string, question *aaep.Event) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Expect(now, source, question) })
 }
 
-// Lose says that an agent's questions can be answered no more, for its subscription is gone.
-func (p *Presenter) Lose(source string) {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Lose(now, source) })
+// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone.
+func (p *Presenter) Settle(question *aaep.Event) {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
 }
 
 // MoreTime says how much time there is in all for a question of which the agent gave more, for where no event tells.

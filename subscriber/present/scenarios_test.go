@@ -241,7 +241,7 @@ func TestCriticalAtOnce(t *testing.T) {
 	}
 }
 
-// While somebody types, nothing disturbs them, and nothing is lost: one sentence tells what came, and the rest is there to be asked for.
+// TERM-012: while somebody types, nothing disturbs them, and nothing is lost: one sentence tells what came, and the rest is there to be asked for.
 func TestWhileTyping(t *testing.T) {
 	atHome(t, func(p *person) {
 		for i := range 20 {

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/subscriber/announce"
+)
+
+// Answers are printed as they come where the agent cuts them at boundaries. Chunks that it says are at none, as they come from
+// language models, are held until they are sentences: a line for each token is not to be listened to (§4.2.6).
+
+// unfinished is the text of an answer that has not come to a boundary.
+type unfinished struct {
+	ev  *aaep.Event // the newest
+	seg *coalesce.Segmenter
+}
+
+const (
+	longestLine    = 2000 // bytes of a sentence
+	mostUnfinished = 64   // answers; of more, the chunks are printed as they come
+)
+
+// answerText is what to print of a chunk of an answer.
+func (f *following) answerText(ev *aaep.Event, p *aaep.OutputStreaming) string {
+	id := ev.SessionID + "\x00" + p.OutputID
+	u := f.unfinished[id]
+	none := p.CoalesceHint == aaep.BoundaryNone && !p.Complete && !slices.Contains(f.terms().CoalesceBoundaries, aaep.BoundaryNone)
+	if u == nil && (!none || len(f.unfinished) >= mostUnfinished) {
+		return announce.Text(ev, ev.Verbosity)
+	}
+	if u == nil {
+		u = &unfinished{seg: coalesce.NewSegmenter(aaep.BoundarySentence, longestLine)}
+		if f.unfinished == nil {
+			f.unfinished = map[string]*unfinished{}
+		}
+		f.unfinished[id] = u
+	}
+	u.ev = ev
+	u.seg.SetLanguage(ev.Language())
+	pieces := u.seg.Write(p.Chunk)
+	if !none {
+		delete(f.unfinished, id)
+		pieces = append(pieces, u.seg.Flush(true)...)
+	}
+	return u.text(pieces)
+}
+
+// rest is what a session that is over leaves unfinished.
+func (f *following) rest(session string) string {
+	var b strings.Builder
+	for id, u := range f.unfinished {
+		if u.ev.SessionID == session {
+			delete(f.unfinished, id)
+			b.WriteString(u.text(u.seg.Flush(true)) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// text is that of pieces, a line for each.
+func (u *unfinished) text(pieces []coalesce.Piece) string {
+	p := *u.ev.Payload.(*aaep.OutputStreaming)
+	p.Chunk = ""
+	for _, piece := range pieces {
+		p.Chunk += strings.TrimSpace(piece.Text) + "\n"
+	}
+	ev := *u.ev
+	ev.Payload = &p
+	return announce.Text(&ev, ev.Verbosity)
+}
