@@ -260,6 +260,12 @@ var theMap = []folder{
 		why:  "the page is the subscriber, and speaks to whatever producer it is served beside",
 	},
 	{
+		path:   "subscriber/web/relay",
+		arrows: []string{".", "handshake/extensions", "internal/httpguard", "subscriber", "subscriber/web", "transports", "transports/sse"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "it follows agents over any link there is, and speaks to its page over the one that browsers know",
+	},
+	{
 		path:   "internal/segmentio",
 		arrows: []string{".", "coalesce"},
 		why:    "it shows what coalesce makes of a text, and can do nothing that coalesce cannot",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +47,7 @@ keep what is between them together. No shell reads it.`,
   aaep listen ws://127.0.0.1:8080
   aaep listen ` + localScheme + `planner
   aaep listen --exec "aaep run --stdio -- some-llm 'Plan my week'"
+  aaep listen --output web --token-file token.txt https://bank.example
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -74,6 +76,9 @@ keep what is between them together. No shell reads it.`,
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: asJSON, wanted: caps}
+			if slices.Contains(outs, onPage) {
+				return listenOnPage(ctx, cmd, ask, reach, outs, url, noReply, asJSON)
+			}
 			if len(outs) > 0 {
 				l.out, err = openOutputs(ctx, outs, caps.PaceWPM, func(text string) { l.status.say("aaep", text) })
 				if err != nil {
@@ -98,7 +103,7 @@ keep what is between them together. No shell reads it.`,
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
 	f.StringVar(&program, "exec", "", "start the agent with this `COMMAND`, and follow it")
-	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS` in place of lines: "+strings.Join(outputNames(), ", "))
+	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS` in place of lines: "+strings.Join(outputNames(), ", ")+"; or "+onPage+", a page in your browser")
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
 	ask = askingFlags(cmd)
 	reach = reachingFlags(cmd)
