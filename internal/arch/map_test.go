@@ -228,6 +228,10 @@ var theMap = []folder{
 		why:    "how the user's desktop is reached depends on nothing that is said there",
 	},
 	{
+		path: "internal/speechd",
+		why:  "it starts programs for tests and knows nothing of what they test",
+	},
+	{
 		path: "internal/sessionbus/bustest",
 		why:  "it starts programs for tests and knows nothing of what they test",
 	},
