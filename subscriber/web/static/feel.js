@@ -16,7 +16,7 @@ export const canNotify = typeof Notification === "function";
 
 // meaning is the pattern for an event, or undefined for one that has no more to it than its words.
 function meaning(e, kind) {
-  const chosen = e.haptic?.pattern;
+  const chosen = e.extensions?.haptic?.pattern;
   if (Object.hasOwn(patterns, String(chosen))) return chosen;
   switch (kind) {
     case "awaiting.confirmation": case "awaiting.clarification": case "handoff.requested": return "needs_you";
