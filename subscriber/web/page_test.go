@@ -300,12 +300,21 @@ func TestAxe(t *testing.T) {
 	look := func(p *tab, state string) {
 		t.Helper()
 		eval[any](p, source+";0")
-		for _, scheme := range []string{"light", "dark"} {
-			p.do("Emulation.setEmulatedMedia", args{"features": []args{{"name": "prefers-color-scheme", "value": scheme}}})
+		for scheme, features := range map[string][]args{
+			"light":  {{"name": "prefers-color-scheme", "value": "light"}},
+			"dark":   {{"name": "prefers-color-scheme", "value": "dark"}},
+			"forced": {{"name": "forced-colors", "value": "active"}, {"name": "prefers-reduced-motion", "value": "reduce"}},
+		} {
+			p.do("Emulation.setEmulatedMedia", args{"features": features})
 			for _, found := range eval[[]string](p, `axe.run().then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.html + " " + n.failureSummary)))`) {
 				t.Errorf("%s, %s: %s", state, scheme, found)
 			}
 			p.screenshot(state + "-" + scheme)
+		}
+		p.do("Emulation.setEmulatedMedia", args{"features": []args{}})
+		p.do("Emulation.setDeviceMetricsOverride", args{"width": 320, "height": 200, "deviceScaleFactor": 4, "mobile": false}) // a window of 1280 at 400 %
+		for _, hidden := range eval[[]string](p, `Array.from(document.querySelectorAll("main button, main select, h1, h2, h3")).filter((e) => e.checkVisibility()).filter((e) => { const r = e.getBoundingClientRect(); return r.left < 0 || r.right > 320 || e.scrollWidth > e.clientWidth + 1; }).map((e) => e.outerHTML)`) {
+			t.Errorf("%s at 400 %%: it does not fit: %s", state, hidden)
 		}
 		p.do("Emulation.setDeviceMetricsOverride", args{"width": 320, "height": 640, "deviceScaleFactor": 1, "mobile": false})
 		if w := eval[int](p, `document.documentElement.scrollWidth`); w > 320 {

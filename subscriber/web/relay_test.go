@@ -50,7 +50,7 @@ func TestRelay(t *testing.T) {
 
 	page := b.open("http://"+here.Addr().String()+r.Path(), "")
 	page.until(connected)
-	if said := eval[string](page, `document.querySelector("header").innerText`); strings.Join(strings.Fields(said), " ") != "My bank Connected. (verified: it proved that it is who it says)" {
+	if said := eval[string](page, `document.querySelector("header").innerText`); strings.Join(strings.Fields(said), " ") != "My bank Connected. Verified: it proved that it is who it says" {
 		t.Errorf("the header says %q", said)
 	}
 	st := &stage{Producer: p}

@@ -55,7 +55,9 @@ func TestSettings(t *testing.T) {
 		{"verbosity", "terse", func(c aaep.Capabilities) bool { return c.PreferredVerbosity == aaep.VerbosityTerse }},
 		{"load", "low", func(c aaep.Capabilities) bool { return c.CognitiveLoad == aaep.LoadLow }},
 		{"time", "10", func(c aaep.Capabilities) bool { return strings.Contains(string(c.Extensions["timing"]), "10") }},
-		{"vibrate", "on", func(c aaep.Capabilities) bool { return hasHaptic(c) && strings.Contains(string(c.Extensions["haptic"]), "needs_you") }},
+		{"vibrate", "on", func(c aaep.Capabilities) bool {
+			return hasHaptic(c) && strings.Contains(string(c.Extensions["haptic"]), "needs_you")
+		}},
 		{"vibrate", "off", func(c aaep.Capabilities) bool { return !hasHaptic(c) }},
 	} {
 		p.choose(c.id, c.value)

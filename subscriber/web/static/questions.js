@@ -82,7 +82,7 @@ export class Questions {
     q.head.append(this.part(q, "bdi", "", q.what));
     const by = this.part(q, "p", "quiet", w("by") + " ", true);
     const proof = this.link.proof, like = proof?.looks_like;
-    by.append(this.part(q, "bdi", "", cut(this.who(e), 100)), " ", w(proof?.verified ? "verified" : "unverified"));
+    by.append(this.part(q, "bdi", "", cut(this.who(e), 100)), " (", w(proof?.verified ? "verified" : "unverified"), ")");
     if (like) by.append(" ", this.part(q, "strong", "", w("looksLike", { text: cut(like, 100) }), true));
     q.clock = this.part(q, "p", "time", "", true);
     q.hint = this.part(q, "p", "quiet hint", "", true);
