@@ -16,7 +16,8 @@ import (
 // onPage is the output that is a page in the person's own browser.
 const onPage = "web"
 
-// listenOnPage serves the page for the agent at url until ctx ends. The page is the listener: what it asks for is set there.
+// listenOnPage serves the page for the agent at url until ctx ends. The page is the listener: what it asks for is set there, and
+// it says where the agent is not there (yet). Nothing subscribes before it does, for an agent may wait for its first listener.
 func listenOnPage(ctx context.Context, cmd *cobra.Command, ask *asking, reach *reaching, outs []string, url string, noReply, asJSON bool) error {
 	const see = "\nSee: aaep listen --help"
 	switch name := ask.given(); {

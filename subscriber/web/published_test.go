@@ -1,7 +1,9 @@
 package web_test
 
 import (
+	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 
 	"github.com/aaep-go/aaep"
@@ -9,19 +11,25 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// A page of somebody else's that knows no handshake, in the manner of the published one: an EventSource with onmessage at
-// /events, which asks for nothing, and replies without a subscription to /messages.
+// A page of somebody else's that knows no handshake, in the manner of the published one: it is of another origin, has an
+// EventSource with onmessage at /events, which it makes anew when that broke, and sends replies without a subscription to
+// /messages.
 const stranger = `
 window.heard = [];
-const source = new EventSource("/events");
-source.onopen = () => { window.open_ = true; };
-source.onmessage = (m) => {
-	const e = JSON.parse(m.data);
-	heard.push(e.type.split(".").slice(-2).join(".") + ": " + e.summary_normal);
-	if (e.type === "aaep:agent.awaiting.confirmation") window.waiting = e;
+window.opened = 0;
+const connect = () => {
+	const source = new EventSource(agent + "/events");
+	source.onopen = () => { window.opened++; };
+	source.onerror = () => { source.close(); setTimeout(connect, 200); };
+	source.onmessage = (m) => {
+		const e = JSON.parse(m.data);
+		heard.push(e.type.split(".").slice(-2).join(".") + ": " + e.summary_normal);
+		if (e.type === "aaep:agent.awaiting.confirmation") window.waiting = e;
+	};
 };
+connect();
 window.decide = async (decision) => {
-	const r = await fetch("/messages", { method: "POST", headers: { "Content-Type": "application/json" },
+	const r = await fetch(agent + "/messages", { method: "POST", headers: { "Content-Type": "application/json" },
 		body: JSON.stringify({ type: "confirmation.reply", reply_token: waiting.reply_token, decision, timestamp: new Date().toISOString() }) });
 	return r.status;
 };`
@@ -32,7 +40,9 @@ func TestPublishedPage(t *testing.T) {
 	b := newBrowser(t)
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
 	check(t, err)
-	agent, err := (&serve.Server{RootLayout: &aaep.Capabilities{SupportsConfirmationReply: new(true)}}).Handler(p)
+	elsewhere := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(elsewhere.Close)
+	agent, err := (&serve.Server{Origins: []string{elsewhere.URL}, RootLayout: &aaep.Capabilities{SupportsConfirmationReply: new(true)}}).Handler(p)
 	check(t, err)
 	srv := httptest.NewServer(agent)
 	t.Cleanup(func() {
@@ -40,14 +50,16 @@ func TestPublishedPage(t *testing.T) {
 		srv.CloseClientConnections()
 		srv.Close()
 	})
-	page := b.open(srv.URL+"/healthz", "") // any document of that origin
+	page := b.open(elsewhere.URL, "")
 	page.until(`document.readyState === "complete"`)
-	eval[any](page, stranger)
-	page.until("window.open_")
+	eval[any](page, "const agent = "+strconv.Quote(srv.URL)+";"+stranger)
+	page.until("opened === 1")
 	s := (&stage{Producer: p}).session(t, "Paying your bills.")
 	outcome := pay(t, s, "$5")
 	page.until("window.waiting")
 	undecided(t, outcome)
+	srv.CloseClientConnections()
+	page.until("opened === 2")
 	if status := eval[int](page, `decide("accept")`); status != 200 {
 		t.Errorf("the reply got %d", status)
 	}
