@@ -47,11 +47,22 @@ type file struct {
 //	mux.Handle("GET "+web.Path, http.StripPrefix(web.Path, web.Handler()))
 //
 // It holds no secret and does not look at who asks.
-func Handler() http.Handler { return HandlerFor("/aaep/v1") }
+func Handler() http.Handler { return Page{}.Handler() }
 
-// HandlerFor is Handler for a page whose endpoints are elsewhere on its origin, as behind a proxy that puts everything
-// below a path. Endpoints is a URL path, absolute or relative to that of the page, without a slash at its end.
-func HandlerFor(endpoints string) http.Handler {
+// Page is a page that is not the usual one.
+type Page struct {
+	// Endpoints are where the page speaks to, as the browser sees it: a URL path on its own origin, absolute or relative to
+	// that of the page, without a slash at its end. Empty is /aaep/v1.
+	Endpoints string
+	// Relayed says that who answers there found out who the agent is, and can be believed: package relay.
+	Relayed bool
+}
+
+// Handler is the function Handler for this page.
+func (p Page) Handler() http.Handler {
+	if p.Endpoints == "" {
+		p.Endpoints = "/aaep/v1"
+	}
 	files := map[string]file{}
 	entries, err := static.ReadDir("static")
 	if err != nil {
@@ -63,7 +74,10 @@ func HandlerFor(endpoints string) http.Handler {
 			panic(err)
 		}
 		if e.Name() == "index.html" {
-			body = bytes.Replace(body, []byte(`data-endpoints=""`), []byte(`data-endpoints="`+html.EscapeString(endpoints)+`"`), 1)
+			body = bytes.Replace(body, []byte(`data-endpoints=""`), []byte(`data-endpoints="`+html.EscapeString(p.Endpoints)+`"`), 1)
+			if p.Relayed {
+				body = bytes.Replace(body, []byte("<body "), []byte("<body data-relayed "), 1)
+			}
 		}
 		sum := sha256.Sum256(body)
 		files[e.Name()] = file{body: body, typ: types[path.Ext(e.Name())], etag: `"` + hex.EncodeToString(sum[:12]) + `"`}

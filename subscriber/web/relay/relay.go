@@ -51,7 +51,7 @@ func New(dialer transports.Dialer, cfg subscriber.Config) *Relay {
 		r.cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	r.events = sse.NewServer(sse.ServerOptions{Prefix: "/" + r.secret + "/v1", AnswerTimeout: answerTime, MaxSubscriptions: 16, Logger: r.cfg.Logger})
-	r.page = http.StripPrefix("/"+r.secret+"/web/", web.HandlerFor("../v1"))
+	r.page = http.StripPrefix("/"+r.secret+"/web/", web.Page{Endpoints: "../v1", Relayed: true}.Handler())
 	return r
 }
 

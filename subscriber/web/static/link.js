@@ -43,7 +43,8 @@ export class Link {
     this.id = answer.subscription_id;
     this.honored = answer.honored_capabilities ?? {};
     this.agent = answer.producer?.agent_name || answer.producer?.agent_id;
-    this.proof = answer.relay; // what a relay on this machine found out of who the agent is
+    // What a relay on this machine found out of who the agent is. An agent cannot say that of itself.
+    this.proof = "relayed" in document.body.dataset ? answer.relay : undefined;
     this.say("subscribed");
     const stream = new URL(r.headers.get("Location"), r.url);
     if (stream.origin !== location.origin) return this.say("refused", stream.origin);
