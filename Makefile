@@ -9,6 +9,7 @@
 # make jose     signed manifests against another implementation; needs npm, which fetches that
 # make eval     sentence boundaries against annotated text, where that is at hand
 # make wine     the tests that need no Unix, as Windows programs, under Wine
+# make orca     what Orca says of the web page, on a desktop without a screen; three minutes, and not part of the others
 # make real     install the speech server and whatever else the tests use that is real
 # make cover    statement coverage over the whole module
 # make clean    remove what these targets leave behind
@@ -22,7 +23,7 @@ MODULES := transports/grpc producer/telemetry
 # Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
-.PHONY: test lint bench fuzz races kills faults timing jose eval wine cover clean compiler real
+.PHONY: test lint bench fuzz races kills faults timing jose eval wine orca cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
@@ -56,6 +57,13 @@ compiler:
 # and say so; with AAEP_REAL=1 they fail.
 REAL_PACKAGES := speech-dispatcher speech-dispatcher-espeak-ng speech-dispatcher-audio-plugins espeak-ng pulseaudio dbus-daemon \
 	dbus feedbackd brltty liblouis-bin liblouis-data chromium
+
+# What make orca needs besides.
+ORCA_PACKAGES := orca xvfb openbox xdotool at-spi2-core libglib2.0-bin gsettings-desktop-schemas
+
+orca: REAL_PACKAGES += $(ORCA_PACKAGES)
+orca: real
+	AAEP_ORCA=1 AAEP_REAL=1 go test -count=1 -timeout 15m -run '^TestOrca$$' -v ./subscriber/web
 
 real:
 	@command -v dpkg-query >/dev/null || { echo "Not Debian: tests with real assistive technology run if its programs are there."; exit 0; }; \

@@ -233,6 +233,10 @@ var theMap = []folder{
 		why:    "how the user's desktop is reached depends on nothing that is said there",
 	},
 	{
+		path: "internal/speechd",
+		why:  "it starts programs for tests and knows nothing of what they test",
+	},
+	{
 		path: "internal/sessionbus/bustest",
 		why:  "it starts programs for tests and knows nothing of what they test",
 	},
@@ -263,6 +267,12 @@ var theMap = []folder{
 	{
 		path: "subscriber/web",
 		why:  "the page is the subscriber, and speaks to whatever producer it is served beside",
+	},
+	{
+		path:   "subscriber/web/relay",
+		arrows: []string{".", "handshake/extensions", "internal/httpguard", "subscriber", "subscriber/web", "transports", "transports/sse"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "it follows agents over any link there is, and speaks to its page over the one that browsers know",
 	},
 	{
 		path:   "internal/segmentio",

@@ -53,6 +53,7 @@ keep what is between them together. No shell reads it.`,
   aaep listen ws://127.0.0.1:8080
   aaep listen ` + localScheme + `planner
   aaep listen --exec "aaep run --stdio -- some-llm 'Plan my week'"
+  aaep listen --output web --token-file token.txt https://bank.example
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -79,6 +80,9 @@ keep what is between them together. No shell reads it.`,
 			}
 			if err := reach.one(urls); err != nil {
 				return err
+			}
+			if slices.Contains(outs, onPage) { // which has settings of its own
+				return listenOnPage(cmd, ask, reach, outs, urls, noReply, asJSON)
 			}
 			chosen := len(outs) > 0
 			if err := applySettings(cmd, settings); err != nil {
@@ -129,7 +133,7 @@ keep what is between them together. No shell reads it.`,
 	f.StringVar(&program, "exec", "", "start the agent with this `COMMAND`, and follow it")
 	f.BoolVar(&plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
 	f.StringVar(&settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
-	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS` in place of lines: "+strings.Join(outputNames(), ", "))
+	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS` in place of lines: "+strings.Join(outputNames(), ", ")+"; or "+onPage+", a page in your browser")
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
 	ask = askingFlags(cmd)
 	reach = reachingFlags(cmd)

@@ -32,6 +32,7 @@ func need(t *testing.T, program string) string {
 type browser struct {
 	t    *testing.T
 	conn *websocket.Conn
+	seen bool // on a screen, with windows that have the focus or not
 
 	mu    sync.Mutex
 	last  int
@@ -44,15 +45,21 @@ type reply struct {
 	Error  *struct{ Message string }
 }
 
-// newBrowser starts Chromium with a profile of its own.
+// newBrowser starts Chromium with a profile of its own, without a screen.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("a person's time to read passes in it")
 	}
+	return startBrowser(t, "--headless")
+}
+
+func startBrowser(t *testing.T, more ...string) *browser {
+	t.Helper()
 	path := need(t, "chromium")
-	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-port=0", "--lang=en-US", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd := exec.Command(path, "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-port=0", "--lang=en-US", "--user-data-dir="+t.TempDir())
+	cmd.Args = append(append(cmd.Args, more...), "about:blank")
 	stderr, err := cmd.StderrPipe()
 	check(t, err)
 	check(t, cmd.Start())
@@ -169,7 +176,9 @@ func (b *browser) open(url, before string) *tab {
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
 		p.do(domain+".enable", nil)
 	}
-	p.do("Emulation.setFocusEmulationEnabled", args{"enabled": true})
+	if !b.seen {
+		p.do("Emulation.setFocusEmulationEnabled", args{"enabled": true})
+	}
 	if before != "" {
 		p.do("Page.addScriptToEvaluateOnNewDocument", args{"source": before})
 	}

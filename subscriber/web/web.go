@@ -3,7 +3,7 @@
 // nothing is fetched from anywhere else, and nothing has to be stored.
 //
 // The page speaks to the SSE endpoints under /aaep/v1 of the origin that it comes from (B.1.1), so it belongs beside a
-// producer. It can send no credentials but cookies.
+// producer. It can send no credentials but cookies. Package relay serves it for an agent that is elsewhere.
 package web
 
 import (
@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"html"
 	"net/http"
 	"path"
 	"strings"
@@ -46,7 +47,22 @@ type file struct {
 //	mux.Handle("GET "+web.Path, http.StripPrefix(web.Path, web.Handler()))
 //
 // It holds no secret and does not look at who asks.
-func Handler() http.Handler {
+func Handler() http.Handler { return Page{}.Handler() }
+
+// Page is a page that is not the usual one.
+type Page struct {
+	// Endpoints are where the page speaks to, as the browser sees it: a URL path on its own origin, absolute or relative to
+	// that of the page, without a slash at its end. Empty is /aaep/v1.
+	Endpoints string
+	// Relayed says that who answers there found out who the agent is, and can be believed: package relay.
+	Relayed bool
+}
+
+// Handler is the function Handler for this page.
+func (p Page) Handler() http.Handler {
+	if p.Endpoints == "" {
+		p.Endpoints = "/aaep/v1"
+	}
 	files := map[string]file{}
 	entries, err := static.ReadDir("static")
 	if err != nil {
@@ -56,6 +72,12 @@ func Handler() http.Handler {
 		body, err := static.ReadFile("static/" + e.Name())
 		if err != nil {
 			panic(err)
+		}
+		if e.Name() == "index.html" {
+			body = bytes.Replace(body, []byte(`data-endpoints=""`), []byte(`data-endpoints="`+html.EscapeString(p.Endpoints)+`"`), 1)
+			if p.Relayed {
+				body = bytes.Replace(body, []byte("<body "), []byte("<body data-relayed "), 1)
+			}
 		}
 		sum := sha256.Sum256(body)
 		files[e.Name()] = file{body: body, typ: types[path.Ext(e.Name())], etag: `"` + hex.EncodeToString(sum[:12]) + `"`}

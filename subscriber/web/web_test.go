@@ -62,6 +62,21 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// TestPage: a page knows where it speaks to, and only one that is relayed believes what is said of who the agent is.
+func TestPage(t *testing.T) {
+	for want, p := range map[string]web.Page{
+		`<body data-endpoints="/aaep/v1">`:           {},
+		`<body data-endpoints="/a&#34;&gt;b/v1">`:    {Endpoints: `/a">b/v1`},
+		`<body data-relayed data-endpoints="../v1">`: {Endpoints: "../v1", Relayed: true},
+	} {
+		w := httptest.NewRecorder()
+		p.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%+v has no %s", p, want)
+		}
+	}
+}
+
 // TestFiles: nothing comes from elsewhere, nothing is script or style within the page, no text becomes markup, no key is a
 // shortcut, and no module is longer than one can read.
 func TestFiles(t *testing.T) {

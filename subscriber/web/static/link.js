@@ -8,6 +8,7 @@ export class Link {
     this.heard = new Set();
     this.wait = 500;
     this.skew = 0; // of the producer's clock before ours
+    this.ahead = -Infinity; // the most that an event was before ours
     this.honored = {};
   }
 
@@ -15,7 +16,7 @@ export class Link {
     const r = await fetch(this.base + where, { method: "POST", headers: { "Content-Type": "application/json" },
       body: JSON.stringify(message), cache: "no-store" });
     const there = Date.parse(r.headers.get("Date"));
-    if (Number.isFinite(there)) this.skew = Math.abs(there - Date.now()) < 2000 ? 0 : there - Date.now();
+    if (Number.isFinite(there) && !this.proof) this.skew = Math.abs(there - Date.now()) < 2000 ? 0 : there - Date.now();
     return r;
   }
 
@@ -35,11 +36,15 @@ export class Link {
     }
     if (turn !== this.turn) return;
     if (r.status !== 201) {
-      const passing = r.status === 429 || r.status >= 500;
-      return passing ? this.later("busy", answer.retry_after_seconds) : this.say("refused", answer.reason_message ?? answer.error ?? String(r.status));
+      if (r.status === 429) return this.later("busy", answer.retry_after_seconds);
+      if (r.status >= 500) return this.later("unreachable", answer.retry_after_seconds);
+      return this.say("refused", answer.reason_message ?? answer.error ?? String(r.status));
     }
     this.id = answer.subscription_id;
     this.honored = answer.honored_capabilities ?? {};
+    this.agent = answer.producer?.agent_name || answer.producer?.agent_id;
+    // What a relay on this machine found out of who the agent is. An agent cannot say that of itself.
+    this.proof = "relayed" in document.body.dataset ? answer.relay : undefined;
     this.say("subscribed");
     const stream = new URL(r.headers.get("Location"), r.url);
     if (stream.origin !== location.origin) return this.say("refused", stream.origin);
@@ -50,6 +55,7 @@ export class Link {
     const source = this.source = new EventSource(url);
     source.onopen = () => {
       this.wait = 500;
+      this.opened = Date.now();
       this.say("connected");
     };
     source.addEventListener("aaep.event", (m) => {
@@ -68,6 +74,7 @@ export class Link {
       if (event.event_id && this.heard.has(event.event_id) && !event.reply_token) return;
       this.heard.add(event.event_id);
       if (this.heard.size > 5000) this.heard.delete(this.heard.values().next().value);
+      if (this.proof) this.clock(Date.parse(event.timestamp) - Date.now());
       this.hear(event);
     });
     source.onerror = () => {
@@ -84,6 +91,15 @@ export class Link {
     const ms = seconds ? seconds * 1000 : this.wait * (0.5 + Math.random());
     this.wait = Math.min(2 * this.wait, 60000);
     this.timer = setTimeout(() => this.start(), ms);
+  }
+
+  // clock takes the agent's clock from its events, where the clock of who answers here is another. What comes at the
+  // beginning may be old, which shows only that the agent's clock is not behind that.
+  clock(ahead) {
+    const live = Date.now() - this.opened > 5000;
+    if (!(ahead > this.ahead) || !(live || ahead > 0)) return;
+    this.ahead = ahead;
+    this.skew = Math.abs(ahead) < 2000 ? 0 : ahead;
   }
 
   now() { return Date.now() + this.skew; }

@@ -12,9 +12,18 @@ export class Log {
     this.queue = [];
     this.free = 0; // when what was told last has been heard
     this.typed = 0;
+    this.told = []; // what is being read out, with the time when that should be over
+    this.cut = []; // what a key cut off
     this.removed = 0;
     this.missed = [];
-    document.addEventListener("keydown", (e) => { if (e.key.length === 1) this.typed = Date.now(); }, true);
+    document.addEventListener("keydown", (e) => {
+      if (e.key.length !== 1 || e.ctrlKey || e.altKey || e.metaKey) return;
+      this.typed = Date.now(); // and the screen reader is silent
+      this.cut.push(...this.told.filter((t) => t.over > this.typed));
+      this.told = [];
+      this.free = Math.min(this.free, this.typed);
+      this.step();
+    }, true);
     document.addEventListener("visibilitychange", () => this.turned());
     document.getElementById("all").addEventListener("click", () => this.flood());
     this.turned();
@@ -43,10 +52,9 @@ export class Log {
     const cut = (most) => clip(safe(line.text), most, (n) => " … " + this.words("more", { n }));
     this.add({ ...line, text: cut(4000), kind: "urgent" }, true);
     const text = cut(1000);
-    this.brief("alert", text, line.language, before, line.after);
+    this.tell({ region: "alert", text, language: line.language, before, after: line.after });
     // A word beside the alert, never in its place: not every screen reader hears this.
     this.notify(this.words("attention"), "high");
-    this.free = Date.now() + reading(text, this.pace());
     this.step();
   }
 
@@ -63,6 +71,18 @@ export class Log {
     } catch {
       return false;
     }
+  }
+
+  // reads notes that something is read out from now on.
+  reads(what) {
+    const now = Date.now();
+    what.over = this.free = now + reading([what.before, what.text, what.after].join(" ").trim(), this.pace());
+    this.told = [...this.told.filter((t) => t.over > now), what];
+  }
+
+  tell(what) {
+    this.brief(what.region, what.text, what.language, what.before, what.after);
+    this.reads(what);
   }
 
   brief(region, text, language, before = "", after = "") {
@@ -87,25 +107,27 @@ export class Log {
     const note = document.getElementById("waiting");
     note.firstElementChild.textContent = waits ? this.words("lines", { n: this.queue.length }) : "";
     if (note.hidden === waits && !(note.contains(document.activeElement) && !waits)) note.hidden = !waits;
-    if (!line) return;
+    if (!line && !this.cut.length) return;
     const now = Date.now();
     const ready = Math.max(this.free, this.typed + 1500); // each key cuts off what is being said
     if (now < ready) {
       this.timer = setTimeout(() => this.step(), ready - now);
       return;
     }
-    this.queue.shift();
-    this.add(line);
-    this.free = Date.now() + reading(line.text, this.pace());
+    if (this.cut.length) { // what is urgent first
+      const at = Math.max(0, this.cut.findIndex((t) => t.region === "alert"));
+      this.tell(...this.cut.splice(at, 1));
+    } else {
+      this.queue.shift();
+      this.add(line);
+      this.reads({ region: "status", text: line.text, language: line.language });
+    }
     this.step();
   }
 
   // flood shows all that waits, without reading it out.
   flood() {
-    const live = this.el.getAttribute("aria-live");
-    this.el.setAttribute("aria-live", "off");
-    for (const line of this.queue.splice(0)) this.add(line);
-    if (!document.hidden) setTimeout(() => live ? this.el.setAttribute("aria-live", live) : this.el.removeAttribute("aria-live"), 200);
+    for (const line of this.queue.splice(0)) this.add(line, true);
     this.step();
   }
 
@@ -126,7 +148,8 @@ export class Log {
       if (line.language) p.lang = line.language;
     }
     p.className = line.kind ?? "news";
-    if (quiet) p.setAttribute("aria-live", "off"); // the alert says it
+    // The alert says it, or nobody shall: else a browser tells on return all that came in the background.
+    if (quiet || document.hidden) p.setAttribute("aria-live", "off");
     this.el.append(p);
     if (document.hidden) this.missed.push(line.text);
     while (this.el.childElementCount > most) {
@@ -143,11 +166,7 @@ export class Log {
 
   // turned tells in one line what came while another tab was in front, where nothing is read out.
   turned() {
-    if (document.hidden) {
-      this.el.setAttribute("aria-live", "off");
-      return;
-    }
-    this.el.removeAttribute("aria-live");
+    if (document.hidden) return;
     const n = this.missed.length;
     if (n) {
       const newest = clip(this.missed.at(-1), 300, (n) => " … " + this.words("more", { n }));

@@ -2,7 +2,8 @@
 import { Link } from "./link.js";
 import { Log } from "./log.js";
 import { Questions } from "./questions.js";
-import { load, save, wanted, preferred } from "./settings.js";
+import { Feel, notify } from "./feel.js";
+import { load, possible, save, wanted, preferred } from "./settings.js";
 import { safe, sentences } from "./text.js";
 import { pageWords } from "./words.js";
 
@@ -13,6 +14,7 @@ const say = (key, values) => words(key, values); // also after the language has 
 Object.defineProperty(say, "language", { get: () => words.language });
 
 const log = new Log({ words: say, pace: () => Number(settings.pace), waits });
+const feel = new Feel(() => settings.vibrate === "on");
 const sessions = new Map(); // what each is doing, oldest first
 const outputs = new Map();
 let agent, linkState = "connecting", progress, progressTimer, progressAt = 0, lostTimer, recheck;
@@ -30,10 +32,7 @@ function hear(e) {
   if (typeof e?.type !== "string") return;
   const kind = e.type.replace(/^aaep:agent\./, ""), id = e.session_id;
   const line = { text: summary(e), who: questions.who(e), language: e.localization_hints?.primary_language, session: id };
-  if (agent !== line.who) {
-    agent = line.who;
-    title();
-  }
+  feel.event(e, kind);
   if (kind === "output.streaming") return output(e, line);
   finish(id); // something else comes: what is held of an answer is said first
   const session = sessions.get(id) ?? {};
@@ -44,7 +43,7 @@ function hear(e) {
     case "awaiting.confirmation":
     case "awaiting.clarification":
       session.text = say("awaiting");
-      questions.ask(e);
+      if (questions.ask(e) && document.hidden && settings.notify === "on") notify(waits(), say("notifyBody"));
       break;
     case "state.changed":
       session.state = e.to_state;
@@ -123,6 +122,7 @@ function move(text, p) {
 
 function linkSays(what, text) {
   const show = (key) => { $("link").textContent = say("link." + key, { text: safe(text).slice(0, 300) }); };
+  if (what === "subscribed") known();
   const was = linkState;
   linkState = what === "subscribed" ? "connecting" : what;
   $("again").hidden = what === "connected" || what === "connecting" || what === "subscribed";
@@ -144,6 +144,15 @@ function linkSays(what, text) {
   }
 }
 
+// known says whose page this is, and what is proved of that.
+function known() {
+  agent = link.agent;
+  $("agent").textContent = safe(agent || say("heading")).slice(0, 100);
+  $("proof").hidden = !link.proof;
+  $("proof").textContent = link.proof ? say(link.proof.verified ? "verified" : "unverified") : "";
+  title();
+}
+
 function waits() {
   const n = questions.open().length;
   return n ? say("titleWaits", { n }) : "";
@@ -151,7 +160,7 @@ function waits() {
 
 function title() {
   const missed = log.missed.length;
-  document.title = [waits() || (missed ? say("titleNews", { n: missed }) : ""), safe(agent ?? say("heading")).slice(0, 60)].filter(Boolean).join(" – ");
+  document.title = [waits() || (missed ? say("titleNews", { n: missed }) : ""), safe(agent || say("heading")).slice(0, 60)].filter(Boolean).join(" – ");
 }
 setInterval(() => document.hidden && title(), 2000);
 document.addEventListener("visibilitychange", () => {
@@ -166,24 +175,44 @@ function speak() {
   for (const el of document.querySelectorAll("[data-say]")) el.textContent = say(el.dataset.say);
   $("link").textContent = say("link." + linkState, { text: "" });
   now();
-  title();
+  known();
 }
 
 let changing;
+// apply uses a setting from now on; what the agent has to keep is agreed with it.
+function apply(el) {
+  if (el.id === "language") speak();
+  clearTimeout(changing);
+  changing = setTimeout(async () => {
+    if (linkState !== "connected") return;
+    const honored = await link.renegotiate(preferred(settings));
+    log.status(say(honored ? "taken" : "notTaken"));
+  }, 300);
+}
+
 for (const el of $("settings").elements) {
+  el.closest("p").hidden = !possible(el.id);
   el.value = settings[el.id];
-  el.addEventListener("change", () => {
+  el.addEventListener("change", async () => {
+    if (el.id === "notify" && el.value === "on" && await Notification.requestPermission() !== "granted") {
+      el.value = "off";
+      log.status(say("notAllowed"));
+    }
     settings[el.id] = el.value;
     save(settings);
-    if (el.id === "language") speak();
-    clearTimeout(changing);
-    changing = setTimeout(async () => {
-      if (linkState !== "connected") return;
-      const honored = await link.renegotiate(preferred(settings));
-      log.status(say(honored ? "taken" : "notTaken"));
-    }, 300);
+    if (el.id === "vibrate" && el.value === "on") feel.play("needs_you"); // so that its feeling is known
+    if (el.id === "notify") log.status(say(el.value));
+    else apply(el);
   });
 }
+window.addEventListener("storage", () => { // another tab has changed them
+  const now = load();
+  for (const el of $("settings").elements) {
+    if (settings[el.id] === now[el.id]) continue;
+    settings[el.id] = el.value = now[el.id];
+    if (el.id !== "notify") apply(el);
+  }
+});
 $("settings").addEventListener("submit", (e) => e.preventDefault());
 $("again").addEventListener("click", () => link.start());
 

@@ -16,19 +16,23 @@ export class Questions {
 
   open() { return this.all.filter((q) => !q.over); }
 
+  // ask shows a question, and reports whether it is a new one.
   ask(event) {
     const known = this.all.find((q) => q.token === event.reply_token);
     if (known) { // told again by a new subscription: it is still open
-      if (known.lost) {
-        known.lost = false;
-        this.arm(known, 0);
-      }
+      if (!known.lost) return;
+      known.lost = false;
+      if (known.mine) this.log.status(this.words("notSent"));
+      known.mine = undefined;
+      this.arm(known, 0);
       return;
     }
     if (!this.open().length) for (const q of this.all.splice(0)) q.el.remove(); // nothing moves under a finger
     const q = { token: event.reply_token, event, session: event.session_id, n: ++this.count, parts: [] };
+    const time = event.timeout_seconds > 0 ? event.timeout_seconds * 1000 : NaN;
     q.at = Date.parse(event.timestamp) || this.link.now();
-    q.due = q.at + (event.timeout_seconds > 0 ? event.timeout_seconds * 1000 : NaN);
+    if (q.at + time < this.link.now()) q.at = this.link.now(); // the agent would not ask: its clock is another
+    q.due = q.at + time;
     this.show(q);
     this.all.push(q);
     document.getElementById("queue").append(q.el);
@@ -36,6 +40,7 @@ export class Questions {
     this.arm(q, Math.max(2500, reading(q.said + " " + q.facts, this.pace())));
     this.watch(q);
     this.update();
+    return true;
   }
 
   who(event) { return event.producer?.agent_name || event.producer?.agent_id || "?"; }
@@ -76,7 +81,9 @@ export class Questions {
     q.head.tabIndex = -1;
     q.head.append(this.part(q, "bdi", "", q.what));
     const by = this.part(q, "p", "quiet", w("by") + " ", true);
-    by.append(this.part(q, "bdi", "", cut(this.who(e), 100)), " ", w("unverified"));
+    const proof = this.link.proof, like = proof?.looks_like;
+    by.append(this.part(q, "bdi", "", cut(this.who(e), 100)), " (", w(proof?.verified ? "verified" : "unverified"), ")");
+    if (like) by.append(" ", this.part(q, "strong", "", w("looksLike", { text: cut(like, 100) }), true));
     q.clock = this.part(q, "p", "time", "", true);
     q.hint = this.part(q, "p", "quiet hint", "", true);
     q.hint.id = id + "-hint";

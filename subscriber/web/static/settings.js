@@ -1,17 +1,23 @@
 // What the user wants. It is kept where the browser lets the page keep it, and works where it does not.
 
+import { canNotify, canVibrate, patterns } from "./feel.js";
+
 const timing = "https://github.com/aaep-go/aaep/extensions/timing/v1";
+const haptic = "https://github.com/aaep-go/aaep/extensions/haptic/v1";
 const allowed = {
   language: ["en", "es", "ar", "yo"],
   verbosity: ["terse", "normal", "detailed"],
   rate: ["1", "2", "5", "10"],
   pace: ["100", "170", "250", "350", "450"],
   time: ["1", "2", "10", "none"],
+  load: ["medium", "low", "high"],
+  vibrate: ["off", "on"],
+  notify: ["off", "on"],
 };
 const primary = (tag) => tag.toLowerCase().split("-")[0];
 
 export function load() {
-  const s = { language: "en", verbosity: "normal", rate: "2", pace: "170", time: "1" };
+  const s = { language: "en", verbosity: "normal", rate: "2", pace: "170", time: "1", load: "medium", vibrate: "off", notify: "off" };
   for (const tag of [...navigator.languages].reverse()) if (allowed.language.includes(primary(tag))) s.language = primary(tag);
   let kept = {};
   try {
@@ -29,6 +35,11 @@ export function save(s) {
   } catch { /* it lasts as long as the page */ }
 }
 
+// possible says which settings this browser can keep.
+export const possible = (name) => name === "vibrate" ? canVibrate : name === "notify" ? canNotify : true;
+
+const vibrates = (s) => canVibrate && s.vibrate === "on";
+
 // preferred is what a renegotiation asks for.
 export function preferred(s) {
   const own = navigator.languages.filter((tag) => primary(tag) === s.language);
@@ -38,6 +49,9 @@ export function preferred(s) {
     preferred_verbosity: s.verbosity,
     max_events_per_second: Number(s.rate),
     pace_wpm: Number(s.pace),
+    cognitive_load: s.load,
+    supported_extensions: vibrates(s) ? [timing, haptic] : [timing],
+    ...vibrates(s) && { haptic: { patterns_supported: Object.keys(patterns) } },
     timing: s.time === "none" ? { no_limit: true } : { timeout_multiplier: Number(s.time) },
   };
 }
@@ -50,6 +64,5 @@ export function wanted(s) {
     supports_clarification_reply: true,
     supported_conformance_levels: [1, 2],
     coalesce_boundaries: ["sentence", "completion"],
-    supported_extensions: [timing],
   };
 }

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep/subscriber/discover"
+	"github.com/aaep-go/aaep/subscriber/web/relay"
+)
+
+// onPage is the output that is a page in the person's own browser.
+const onPage = "web"
+
+// listenOnPage serves the page for one agent until it is interrupted. The page is the listener: what it asks for is set there, and
+// it says where the agent is not there (yet). Nothing subscribes before it does, for an agent may wait for its first listener.
+func listenOnPage(cmd *cobra.Command, ask *asking, reach *reaching, outs, urls []string, noReply, asJSON bool) error {
+	const see = "\nSee: aaep listen --help"
+	switch name := ask.given(); {
+	case len(urls) == 0:
+		return usage("--output %s needs the address of an agent. To start one with a page: aaep run --web -- COMMAND", onPage)
+	case len(urls) > 1:
+		return usage("--output %s shows one agent; it has %d addresses."+see, onPage, len(urls))
+	case asJSON || len(outs) > 1:
+		return usage("--output %s goes with no other output: the page is the listener. A second aaep listen can follow the same agent."+see, onPage)
+	case name != "":
+		return usage("--%s does not go with --output %s: the page has settings of its own."+see, name, onPage)
+	}
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	url, f := urls[0], &following{}
+	if noReply {
+		f.wanted.SupportsConfirmationReply, f.wanted.SupportsClarificationReply = new(false), new(false)
+	}
+	ways, err := reach.ways(ctx, url)
+	if err != nil {
+		return err
+	}
+	if f.trust, err = reach.trust(url); err != nil {
+		return err
+	}
+	cfg := f.config(false)
+	cfg.Fallback, cfg.Unreadable = discover.Dialers(ways[1:]), nil
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	r := relay.New(ways[0].Dialer, cfg)
+	status := announcer{out: cmd.ErrOrStderr()}
+	status.say("aaep", "Here is a page that follows the agent at "+url+". Open it in your browser. Its address is a secret: who has it can answer for you. Ctrl-C ends.")
+	fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", ln.Addr(), r.Path())
+	if err := r.Serve(ctx, ln); err != nil && !errors.Is(err, context.Canceled) {
+		return &exitError{exitFailed, err}
+	}
+	return nil
+}
+
+// given is the first flag about the terms that was given, or "".
+func (a *asking) given() string {
+	names := []string{"as", "cells", "profile", "include", "exclude"}
+	for _, w := range wishes {
+		names = append(names, w.name)
+	}
+	for _, name := range names {
+		if a.flags.Changed(name) {
+			return name
+		}
+	}
+	return ""
+}

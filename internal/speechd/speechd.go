@@ -1,0 +1,176 @@
+//go:build linux
+
+// Package speechd runs a real Speech Dispatcher for tests: with eSpeak NG, and a sound card that takes sound at the pace of
+// real ears and throws it away. What was said is read from the server's own transcript of the protocol.
+package speechd
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Programs are what a Server needs.
+var Programs = []string{"speech-dispatcher", "espeak-ng", "pulseaudio"}
+
+// A Server is a speech server in a folder of its own.
+type Server struct {
+	Socket string
+	Kill   func()
+	t      *testing.T
+	dir    string
+}
+
+// Start starts a Server, which ends with the test and is the one that programs of the test find.
+func Start(t *testing.T) *Server {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "aaep") // t.TempDir is too long for the path of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.CopyFS(in("conf"), os.DirFS("/etc/speech-dispatcher")); err != nil {
+		t.Fatal(err)
+	}
+	conf := fmt.Sprintf(`LogLevel 1
+LogDir "%s"
+CustomLogFile "protocol" "%s"
+DefaultLanguage "en-US"
+AudioOutputMethod "pulse"
+AddModule "espeak-ng" "sd_espeak-ng" "espeak-ng.conf"
+DefaultModule espeak-ng
+SymbolsPreproc "char"
+SymbolsPreprocFile "symbols.dic"
+`, dir, in("ssip.log"))
+	if err := os.WriteFile(in("conf/speechd.conf"), []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Socket: in("speechd.sock"), t: t, dir: dir}
+	run(t, dir, in("pulse.sock"), "pulseaudio", "-n", "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no",
+		"-L", "module-null-sink sink_name=void rate=22050 channels=1",
+		"-L", "module-native-protocol-unix socket="+in("pulse.sock")+" auth-anonymous=1")
+	s.Kill = run(t, dir, s.Socket, "speech-dispatcher", "-s", "-C", in("conf"), "-S", s.Socket, "-P", in("pid"), "-L", dir, "-t", "0", "-l", "1")
+	t.Setenv("SPEECHD_ADDRESS", "unix_socket:"+s.Socket)
+	return s
+}
+
+// run starts a program, waits until it listens at a socket, and returns what kills it and its children.
+func run(t *testing.T, dir, socket string, name string, args ...string) (kill func()) {
+	t.Helper()
+	var said bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir,
+		"PULSE_SERVER=unix:"+filepath.Join(dir, "pulse.sock"), "DBUS_SESSION_BUS_ADDRESS=disabled:")
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.WaitDelay = 5 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	kill = func() { // not SIGTERM: it can hang while a module closes
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		<-ended
+	}
+	t.Cleanup(kill)
+	for wait := time.NewTimer(20 * time.Second); ; {
+		if conn, err := net.Dial("unix", socket); err == nil {
+			conn.Close()
+			return kill
+		}
+		select {
+		case <-ended:
+			t.Fatalf("%s ended: %s", name, said.String())
+		case <-wait.C:
+			kill()
+			t.Fatalf("%s does not listen: %s", name, said.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Transcript is all that was received and sent.
+func (s *Server) Transcript() string {
+	s.t.Helper()
+	log, err := os.ReadFile(filepath.Join(s.dir, "ssip.log"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(log), "\r", "")
+}
+
+// A Message is something that a client asked to be said.
+type Message struct {
+	Text        string
+	Asked       time.Time
+	Begun, Over time.Time // zero if it has not
+	Cut         bool      // before its end
+}
+
+// Took is how long it was spoken.
+func (m Message) Took() time.Duration { return m.Over.Sub(m.Begun) }
+
+// Heard reports whether it was spoken to its end.
+func (m Message) Heard() bool { return !m.Over.IsZero() && !m.Cut }
+
+// An entry of the transcript has the time, in seconds and microseconds, and what was received or sent.
+var entry = regexp.MustCompile(`(?m)^\[(.{24}) : (\d+)\] speechd: +(\d+):(DATA|REPLY):\|`)
+
+// Messages are those asked for so far, oldest first. Keys and single characters are among them.
+func (s *Server) Messages() []Message {
+	s.t.Helper()
+	log := s.Transcript()
+	at := entry.FindAllStringSubmatchIndex(log, -1)
+	var all []Message
+	pending := map[string]Message{} // by the client who waits for its number
+	numbers := map[string]int{}     // index in all
+	for i, m := range at {
+		when, err := time.ParseInLocation(time.ANSIC, log[m[2]:m[3]], time.Local)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		micros, _ := strconv.Atoi(log[m[4]:m[5]])
+		when = when.Add(time.Duration(micros) * time.Microsecond)
+		end := len(log)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		client, text := log[m[6]:m[7]], log[m[1]:end]
+		text = text[:max(0, strings.LastIndex(text, "\n|"))] // what follows is the number of bytes
+		first, _, _ := strings.Cut(text, "\n")
+		code, number, _ := strings.Cut(first, "-")
+		switch {
+		case log[m[8]:m[9]] == "DATA":
+			said := pending[client]
+			pending[client] = Message{Text: said.Text + text + "\n", Asked: when}
+		case len(first) > 3 && first[3] == ' ': // the answer to another command, or the leave to begin
+			delete(pending, client)
+		case code == "225":
+			said := pending[client]
+			said.Text = strings.TrimSuffix(strings.TrimSuffix(said.Text, "\n"), "\n.")
+			numbers[number], all = len(all), append(all, said)
+			delete(pending, client)
+		case code == "701" || code == "702" || code == "703":
+			n, ok := numbers[number]
+			switch {
+			case !ok:
+			case code == "701":
+				all[n].Begun = when
+			default:
+				all[n].Over, all[n].Cut = when, code == "703"
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,383 @@
+package relay
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+)
+
+const (
+	grace     = 10 * time.Second // that a page has to come back
+	keptCount = 256              // events that a page may have missed when its stream broke
+	keptBytes = 4 << 20
+)
+
+// A visit is one page and its subscription at the agent.
+type visit struct {
+	r    *Relay
+	id   string // that the page knows
+	conn transports.Resumable
+	sub  *subscriber.Subscription
+
+	mu        sync.Mutex
+	questions map[aaep.ReplyToken]*aaep.Event // asked of the page
+
+	// Of the goroutine that passes events on.
+	kept  []frame
+	bytes int
+	last  int // number of the newest
+}
+
+// A frame is an event as it went to the page. The numbers are the ids of the page's stream: unlike the events' own, none
+// comes twice.
+type frame struct {
+	number int
+	event  []byte
+}
+
+// serve takes a page from its request to its end.
+func (r *Relay) serve(ctx context.Context, conn transports.Resumable) {
+	defer conn.Close()
+	data, err := conn.Receive(ctx)
+	if err != nil {
+		return
+	}
+	m, err := aaep.Decode(data)
+	request, ok := m.(*aaep.SubscriptionRequest)
+	if err != nil || !ok {
+		return // the server of the page checked that
+	}
+	cfg := r.cfg
+	cfg.Capabilities = request.Capabilities.With(cfg.Capabilities)
+	dialing, cancel := context.WithTimeout(ctx, answerTime-time.Second)
+	defer cancel()
+	sub, err := subscriber.Dial(dialing, r.dialer, cfg)
+	if err != nil {
+		r.cfg.Logger.Info("relay: the agent was not reached", "cause", err)
+		send(ctx, conn, refusal(err))
+		return
+	}
+	v := &visit{r: r, id: "sub_" + rand.Text(), conn: conn, sub: sub, questions: map[aaep.ReplyToken]*aaep.Event{}}
+	r.mu.Lock()
+	r.visits[v.id] = v
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.visits, v.id)
+	}()
+	defer sub.Close()
+	if v.accept(ctx) != nil {
+		return
+	}
+	visiting, stop := context.WithCancelCause(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { stop(v.listen(visiting)) })
+	running.Go(func() { stop(v.obey(visiting)) })
+	running.Go(func() { stop(v.watch(visiting)) })
+	<-visiting.Done()
+	cause := context.Cause(visiting)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	closing := &aaep.SubscriptionClose{SubscriptionID: v.id, ReasonCode: aaep.TransportUnavailable}
+	var rejection *aaep.Rejection
+	if errors.As(cause, &rejection) {
+		closing.ReasonCode, closing.ReasonMessage = rejection.Code, rejection.Message
+	} else {
+		r.cfg.Logger.Info("relay: a page's subscription ends", "cause", cause)
+	}
+	send(last, conn, closing)
+	conn.Close()
+	running.Wait()
+	if cause == io.EOF || cause == errAway {
+		return
+	}
+	// The page begins anew. Until it has, its place is kept: a question that nobody is there for would be over.
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// refusal is what a page is told for an error of Dial.
+func refusal(err error) *aaep.SubscriptionRejected {
+	var r *aaep.Rejection
+	if !errors.As(err, &r) {
+		return &aaep.SubscriptionRejected{ReasonCode: aaep.TransportUnavailable, ReasonMessage: "The agent cannot be reached."}
+	}
+	m := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: r.Message}
+	if seconds := int64(r.RetryAfter / time.Second); seconds > 0 {
+		m.RetryAfterSeconds = &seconds
+	}
+	return m
+}
+
+func send(ctx context.Context, conn transports.Conn, m aaep.Message) error {
+	data, err := aaep.Encode(m)
+	if err != nil {
+		return err
+	}
+	return conn.Send(ctx, data)
+}
+
+// proof is what the relay tells its page of who the agent is, as the member "relay" of a subscription.accepted. What
+// an agent puts there itself does not reach the page.
+type proof struct {
+	Verified  bool   `json:"verified"`
+	LooksLike string `json:"looks_like,omitzero"` // another agent, which it is not
+}
+
+// accept tells the page the terms that hold, and who it is that honors them.
+func (v *visit) accept(ctx context.Context) error {
+	was := v.sub.Accepted()
+	who, what := was.Producer, proof{}
+	if p := v.sub.Verified(); p != nil {
+		who.AgentName, what = v.name(), proof{true, p.Identity.LooksLike}
+	}
+	data, err := aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: v.id, AAEPVersion: was.AAEPVersion, Producer: who,
+		HonoredCapabilities: was.HonoredCapabilities, NegotiationNotes: was.NegotiationNotes})
+	if err != nil {
+		return err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return err
+	}
+	if members["relay"], err = json.Marshal(what); err != nil {
+		return err
+	}
+	if data, err = json.Marshal(members); err != nil {
+		return err
+	}
+	return v.conn.Send(ctx, data)
+}
+
+// name is the agent's, as it has proved it.
+func (v *visit) name() string {
+	m := v.sub.Verified().Manifest
+	if m.AgentName != "" {
+		return m.AgentName
+	}
+	return m.AgentID
+}
+
+// linked waits until there is a link to the agent, or none. The end of the subscription is both.
+func (v *visit) linked(ctx context.Context, want bool) error {
+	for {
+		st, changed := v.sub.Status()
+		if st.Over || st.Connected == want {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+var errAnew = errors.New("relay: the agent knew the subscription no more")
+
+// watch returns when the agent had to be subscribed to anew. Only a page that does so too learns what is open still.
+func (v *visit) watch(ctx context.Context) error {
+	for {
+		st, changed := v.sub.Status()
+		if st.Subscribed > 1 {
+			return errAnew
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+var errAway = errors.New("relay: the page did not come back")
+
+// nextStream waits for the page to come, or come back. While the agent is out of reach the page is kept waiting, which
+// is not its fault.
+func (v *visit) nextStream(ctx context.Context) (transports.Stream, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		if v.linked(ctx, true) != nil {
+			return
+		}
+		t := time.NewTimer(grace)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			cancel(errAway)
+		case <-ctx.Done():
+		}
+	}()
+	st, err := v.conn.NextStream(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return st, err
+}
+
+// listen passes the agent's events on to one stream after the other, and returns why there are no more.
+func (v *visit) listen(ctx context.Context) error {
+	for {
+		st, err := v.nextStream(ctx)
+		if err != nil {
+			return err
+		}
+		if err := v.feed(ctx, st); err != nil {
+			return err
+		}
+	}
+}
+
+var errMissed = errors.New("relay: the page missed more than was kept")
+
+// feed goes on after what the page had, until the stream is lost. An error is the end of the subscription.
+func (v *visit) feed(ctx context.Context, st transports.Stream) error {
+	had, _ := strconv.Atoi(st.LastEventID())
+	if first := v.last - len(v.kept); had < first || had > v.last {
+		return errMissed
+	}
+	for _, f := range v.kept {
+		if f.number > had && st.SendEvent(ctx, f.event, strconv.Itoa(f.number), true) != nil {
+			return ctx.Err()
+		}
+	}
+	while, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-st.Done():
+			cancel()
+		case <-while.Done():
+		}
+	}()
+	for {
+		ev, err := v.sub.Next(while)
+		switch {
+		case err != nil && while.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return err
+		}
+		f, err := v.keep(ev)
+		if err != nil {
+			v.r.cfg.Logger.Warn("relay: event left out", "event_id", ev.EventID, "cause", err)
+			continue
+		}
+		if st.SendEvent(ctx, f.event, strconv.Itoa(f.number), true) != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// keep remembers an event for a page that may have missed it.
+func (v *visit) keep(ev *aaep.Event) (frame, error) {
+	said := *ev
+	if v.sub.Verified() != nil {
+		said.Producer.AgentName = v.name() // anybody can write one on an event
+	}
+	data, err := said.MarshalJSON()
+	if err == nil && len(data) > transports.MaxMessage {
+		err = transports.ErrTooLarge
+	}
+	if err != nil {
+		return frame{}, err
+	}
+	v.mu.Lock()
+	switch p := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		v.questions[p.ReplyToken] = ev
+	case *aaep.AwaitingClarification:
+		v.questions[p.ReplyToken] = ev
+	}
+	if ev.Type().Terminal() {
+		for token, q := range v.questions {
+			if q.SessionID == ev.SessionID {
+				delete(v.questions, token)
+			}
+		}
+	}
+	v.mu.Unlock()
+	v.last++
+	f := frame{v.last, data}
+	v.kept, v.bytes = append(v.kept, f), v.bytes+len(data)
+	for len(v.kept) > 1 && (len(v.kept) > keptCount || v.bytes > keptBytes) {
+		v.bytes -= len(v.kept[0].event)
+		v.kept = v.kept[1:]
+	}
+	return f, nil
+}
+
+// obey passes on what the page says, and returns why no more can be. What was answered may have arrived or not when that
+// failed: a new subscription is told whether the question is still open.
+func (v *visit) obey(ctx context.Context) error {
+	for {
+		data, err := v.conn.Receive(ctx)
+		if err != nil {
+			return err
+		}
+		m, err := aaep.Decode(data)
+		if err != nil {
+			return err
+		}
+		switch m := m.(type) {
+		case *aaep.ConfirmationReply:
+			err = v.sub.Reply(ctx, v.question(m.ReplyToken), m.Decision)
+		case *aaep.ClarificationReply:
+			err = v.sub.Answer(ctx, v.question(m.ReplyToken), m.Response)
+		case *aaep.SubscriptionRenegotiate:
+			err = v.renegotiate(ctx, m.Capabilities)
+		case *aaep.SubscriptionClose:
+			return io.EOF
+		default:
+			err = errMisfit
+		}
+		if err != nil && !errors.Is(err, subscriber.ErrUnknownEvent) { // which is answered, or over: events tell what came of it
+			return err
+		}
+	}
+}
+
+func (v *visit) question(token aaep.ReplyToken) *aaep.Event {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.questions[token]
+}
+
+// renegotiate asks for other terms, or for more time, and tells the page what holds then.
+func (v *visit) renegotiate(ctx context.Context, wanted aaep.Capabilities) error {
+	var timing extensions.Timing
+	data := wanted.Extensions[extensions.TimingVocabulary.Prefix]
+	if data != nil && jsonv2.Unmarshal(data, &timing) == nil && timing.MoreTimeFor != "" {
+		err := v.sub.MoreTime(ctx, v.question(timing.MoreTimeFor))
+		if err != nil && !errors.Is(err, subscriber.ErrNoMoreTime) && !errors.Is(err, subscriber.ErrUnknownEvent) {
+			return err
+		}
+		return v.accept(ctx)
+	}
+	if _, err := v.sub.Renegotiate(ctx, wanted.With(v.r.cfg.Capabilities)); err != nil {
+		var refused *aaep.Rejection
+		if errors.As(err, &refused) {
+			send(ctx, v.conn, refusal(err))
+		}
+		return err
+	}
+	return v.accept(ctx)
+}

@@ -1,0 +1,76 @@
+package web_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/web/relay"
+	"github.com/aaep-go/aaep/transports/auth"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+// TestRelay: the page for an agent elsewhere, over another transport and behind a token, names who has proved who it is, and
+// its answer counts. When the agent ends, it says so.
+func TestRelay(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	signer, err := manifest.NewSigner(key, manifest.SignerOptions{})
+	check(t, err)
+	public, err := manifest.PublicKeys(signer)
+	check(t, err)
+	keys, err := manifest.ParseKeys(public)
+	check(t, err)
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank", AgentName: "My bank"}, Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
+	check(t, err)
+	tokens, err := auth.Tokens(map[string]string{"ada": "the-token-of-this-test"})
+	check(t, err)
+	var running sync.WaitGroup
+	defer running.Wait()
+	agent, here := listener(t), listener(t)
+	running.Go(func() { (&serve.Server{Authenticate: tokens}).Serve(context.Background(), agent, p) })
+	defer p.Shutdown(context.Background())
+	r := relay.New(websocket.Dialer{URL: "ws://" + agent.Addr().String(), Credentials: auth.Bearer("the-token-of-this-test")}, subscriber.Config{ID: "page",
+		Capabilities: aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}, Trust: &manifest.Trust{Verifier: manifest.Verifier{Keys: keys}}})
+	ctx, stop := context.WithCancel(t.Context())
+	running.Go(func() { r.Serve(ctx, here) })
+	defer stop()
+
+	page := b.open("http://"+here.Addr().String()+r.Path(), "")
+	page.until(connected)
+	if said := eval[string](page, `document.querySelector("header").innerText`); strings.Join(strings.Fields(said), " ") != "My bank Connected. Verified: it proved that it is who it says" {
+		t.Errorf("the header says %q", said)
+	}
+	st := &stage{Producer: p}
+	outcome := pay(t, st.session(t, "Paying your bills."), "$5")
+	page.until(asked)
+	if by := eval[string](page, `document.querySelector(".question .quiet").textContent`); by != "Asked by My bank (verified: it proved that it is who it says)" {
+		t.Errorf("the question is %q", by)
+	}
+	page.screenshot("relay")
+	page.until(armed)
+	eval[any](page, `document.querySelector("button.yes").click()`)
+	check(t, result(t, outcome))
+	page.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("You answered: accept. The agent says: ")`)
+	check(t, p.Shutdown(t.Context()))
+	page.until(`document.getElementById("link").textContent.includes("Trying again.")`)
+}
+
+func listener(t *testing.T) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	return ln
+}

@@ -1,0 +1,108 @@
+package web_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aaep-go/aaep/producer"
+)
+
+// TestClock: a page whose clock is ten minutes off tells the time of its own wall, and its answer counts.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	for _, off := range []string{"-600000", "600000"} {
+		st := start(t, producer.Config{})
+		p := b.open(st.page, `{ const real = Date.now, of = Date; globalThis.Date = class extends of { constructor(...a) { a.length ? super(...a) : super(real() + `+off+`); } static now() { return real() + `+off+`; } }; }`)
+		p.until(connected)
+		outcome := pay(t, st.session(t, "Paying your bills."), "$5") // within two minutes
+		p.until(asked)
+		shown := eval[string](p, `document.querySelector(".question .time").textContent`)
+		minutes := eval[float64](p, `(() => { const at = new Date(); const [, h, m, s, half] = "`+shown+`".match(/(\d+):(\d+):(\d+)\s(AM|PM)/);
+			const then = new Date(at); then.setHours(h % 12 + (half === "PM" ? 12 : 0), m, s); return (((then - at) / 60000) + 2160) % 1440 - 720; })()`)
+		if minutes < 1 || minutes > 2.1 {
+			t.Errorf("off by %s ms: %q is in %.1f minutes, want 2", off, shown, minutes)
+		}
+		p.until(armed)
+		eval[any](p, `document.querySelector("button.yes").click()`)
+		if err := result(t, outcome); err != nil {
+			t.Errorf("off by %s ms: %v", off, err)
+		}
+	}
+}
+
+// TestReplyFails: an answer that does not arrive is told so, and can be given again; it did nothing meanwhile.
+func TestReplyFails(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	var failing atomic.Bool
+	inner := *st.agent.Load()
+	var outer http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if failing.Load() && strings.HasSuffix(r.URL.Path, "/replies") {
+			http.Error(w, "no", http.StatusServiceUnavailable)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+	st.agent.Store(&outer)
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	outcome := pay(t, st.session(t, "Paying your bills."), "$5")
+	p.until(armed)
+	failing.Store(true)
+	eval[any](p, `Object.assign(document, { ariaNotify: (text) => { window.noted = text; } }), document.querySelector("button.yes").click()`)
+	p.until(`window.noted === "Your answer did not arrive. Please try again."`)
+	undecided(t, outcome)
+	failing.Store(false)
+	p.until(armed)
+	eval[any](p, `document.querySelector("button.yes").click()`)
+	check(t, result(t, outcome))
+}
+
+// TestTypedOver: what a key cut off is said again when the hands are still, the question first, and stands in the log once.
+func TestTypedOver(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, `Document.prototype.ariaNotify = undefined`)
+	p.until(connected)
+	s := st.session(t, "Counting.")
+	out := s.Output()
+	out.WriteString("This sentence is quite long, so that it takes a person's screen reader some seconds to read it. ")
+	p.until(spoken + `.length === 2`)
+	pay(t, s, "$5")
+	p.until(asked)
+	eval[any](p, `{ const seen = window.seen = []; for (const id of ["alert", "status"]) { new MutationObserver((all) => { for (const m of all) for (const n of m.addedNodes) seen.push(id + ": " + n.textContent.trim().slice(0, 13)); }).observe(document.getElementById(id), { childList: true }); } }`)
+	p.key("a")
+	if n := eval[int](p, "window.seen.length"); n != 0 {
+		t.Errorf("while somebody types, %d things are said", n)
+	}
+	p.until("window.seen.length === 2")
+	if got := eval[string](p, `window.seen.join()`); got != "alert: Question 1: P,status: This sentence" {
+		t.Errorf("said again was %q", got)
+	}
+	if n := eval[int](p, spoken+`.filter((t) => t.startsWith("This sentence")).length`); n != 1 {
+		t.Errorf("the log has it %d times", n)
+	}
+	out.Close()
+}
+
+// TestVanish: a producer that is gone is told as gone, once, and found again when it is back.
+func TestVanish(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	old := *st.agent.Load()
+	var gone http.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	st.agent.Store(&gone)
+	st.CloseClientConnections()
+	p.until(`document.getElementById("link").textContent.includes("Trying again.")`)
+	p.until(`document.getElementById("again").hidden === false`)
+	st.agent.Store(&old)
+	eval[any](p, `document.getElementById("again").click()`)
+	p.until(connected)
+	st.session(t, "Here again.")
+	p.until(spoken + `.at(-1)?.endsWith("Here again.")`)
+}

@@ -1,0 +1,37 @@
+package web_test
+
+import (
+	"testing"
+
+	"github.com/aaep-go/aaep/producer"
+)
+
+// TestPlurals: a line that a number decides has the forms of its language, as the browser knows them, and no others; and every
+// number gets words without a hole in them.
+func TestPlurals(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	for _, problem := range eval[[]string](p, `import("./words.js").then(({ tables, pageWords }) => {
+		const problems = [];
+		for (const [tag, table] of Object.entries(tables)) {
+			const categories = new Intl.PluralRules(tag).resolvedOptions().pluralCategories, say = pageWords(tag);
+			for (const [key, line] of Object.entries(tables.en)) {
+				const own = table[key];
+				if (typeof own === "object") {
+					if (!own.other) problems.push(tag + " " + key + " has no form for other numbers");
+					for (const form in own) if (!categories.includes(form)) problems.push(tag + " " + key + " has a form " + form + ", which the language has not");
+				}
+				if (typeof line === "object" && typeof own === "string" && categories.length > 1) problems.push(tag + " " + key + " has one form for all numbers");
+				for (const n of [0, 1, 2, 3, 7, 11, 100, 1000000]) {
+					const said = say(key, { n, newest: "x", text: "x", time: "x", length: "x" });
+					if (!said || /[{}]|undefined|NaN/.test(said)) problems.push(tag + " " + key + " with " + n + " says " + said);
+				}
+			}
+		}
+		return problems;
+	})`) {
+		t.Error(problem)
+	}
+}
