@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/aaep-go/aaep/internal/safetext"
 )
 
 // The limits of our own messages, in bytes (D-12).
@@ -83,7 +85,7 @@ func (c *checker) text(req, pointer, s string, least, most int) {
 	if len(s) > most {
 		c.fail(req, pointer, "is %d bytes long; at most %d are allowed", len(s), most)
 	}
-	switch i := firstUnsafe(s); {
+	switch i := safetext.First(s, true); { // SafeText leaves fillers out where people get the text
 	case i < 0:
 	case !utf8.ValidString(s):
 		c.fail("ENV-064", pointer, "is not UTF-8")

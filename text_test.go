@@ -13,7 +13,7 @@ import (
 
 // INV-57: text of twelve scripts and everything that spells in them stays as it is.
 var mustStay = map[string]string{
-	"Latin":              "Pay €12.50 to “Acme & Sons” <now>?\n\tNaïve café, soft\u00adhyphen",
+	"Latin":              "Pay €12.50 to “Acme & Sons” <now>?\n\tNaïve café",
 	"Yoruba":             "Ṣé o fẹ́ san owó náà?",
 	"Vietnamese":         "Bạn có muốn trả tiền không?",
 	"Cyrillic":           "Оплатить счёт?",
@@ -60,6 +60,11 @@ var mustGo = map[string][2]string{
 	"flag with a blank tag":  {"🏴\U000e0061\U000e0020\U000e0062", "🏴\U000e0061<U+E0020><U+E0062>"},
 	"flag ended at once":     {"🏴\U000e007f", "🏴<U+E007F>"},
 	"tags after a flag":      {"🏴\U000e0067\U000e007f\U000e0067", "🏴\U000e0067\U000e007f<U+E0067>"},
+	"isolate over a line":    {"\u2067Reject\nAccept\u2069", "<U+2067>Reject\nAccept<U+2069>"},
+	"fillers":                {"P\u200bay\u00ad 9\u200b0.00 \ufeffE\u2060U\u2062R\u3164\u206a\ufff0", "Pay 90.00 EUR"},
+	"marks of nothing":       {"\ufe0fa\ufe0f\ufe0f b \ufe0e\U000e0100c\U000e0101", "a\ufe0f b c"},
+	"fillers that hide":      {"a\u200b\u200b\u034f\u1160\u115f\u17b4b", "ab"},
+	"word ends":              {"\u1780\u200b\u200bខ\u200b x", "\u1780\u200bខ x"},
 	"broken byte":            {"a\xffb", "a<0xFF>b"},
 	"overlong":               {"\xc0\xaf", "<0xC0><0xAF>"},
 	"surrogate":              {"\xed\xa0\x80", "<0xED><0xA0><0x80>"},
@@ -80,7 +85,7 @@ func TestSafeText(t *testing.T) {
 }
 
 var dangerous = rapid.StringOf(rapid.OneOf(
-	rapid.SampledFrom([]rune("ab \n\t\x00\x1b\u009b\u202a\u202e\u2066\u2067\u2068\u2069\u2028\ue000🏴\U000e0061\U000e0062\U000e007f\u200c\u200dषश👍🏽")), rapid.Rune()))
+	rapid.SampledFrom([]rune("ab \n\t\x00\x1b\u009b\u202a\u202e\u2066\u2067\u2068\u2069\u2028\ue000🏴\U000e0061\U000e0062\U000e007f\u200c\u200dषश👍🏽\u200b\u00ad\ufe0f\U000e0100\u1160\u1100\u180bកខ漢ᠠ")), rapid.Rune()))
 
 // INV-57: safe(safe(x)) = safe(x), nothing dangerous is left, and no visible character is lost.
 func TestSafeTextProperty(t *testing.T) {
@@ -114,7 +119,7 @@ func checkSafe(t interface{ Fatalf(string, ...any) }, s string) {
 
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) && r > 0x7f {
+		if unicode.IsLetter(r) && r > 0x7f && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) {
 			return r
 		}
 		return -1

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/safetext"
 )
 
 // maxEventDepth is how deep our own events nest, the event itself being level 1 (§3.7, D-12).
@@ -22,7 +24,7 @@ func reservedPrefix(prefix string) bool {
 
 // validPrefix: something before a colon that a person can read.
 func validPrefix(s string) bool {
-	return s != "" && len(s) <= 256 && !strings.ContainsAny(s, ": \t\r\n") && firstUnsafe(s) < 0
+	return s != "" && len(s) <= 256 && !strings.ContainsAny(s, ": \t\r\n") && safetext.First(s, false) < 0
 }
 
 func (c *checker) prefix(s string) {

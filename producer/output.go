@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/safetext"
 )
 
 // maxWrite is the most text in one event of the log, in bytes.
@@ -18,7 +19,7 @@ const maxWrite = 8192
 // gets them cut at the boundaries it asked for. Close it to say that the answer is whole.
 //
 // Text is told in Unicode normal form C, with every line end as a line feed, and with characters that
-// could deceive made visible (see aaep.SafeText). All methods may be called at once.
+// could deceive made visible (see aaep.SafeText), and fillers kept. All methods may be called at once.
 type Output struct {
 	s        *Session
 	id       string
@@ -238,14 +239,15 @@ const (
 
 func isTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
-// tidy brings text into the form in which it is told. What SafeText writes may itself compose with what
-// follows. Isolates go too: a listener gets text in pieces, and a piece may hold only one of a pair.
+// tidy brings text into the form in which it is told: what could deceive is made visible, which may itself compose with
+// what follows. Isolates go too: a listener gets text in pieces, and a piece may hold only one of a pair. For the
+// same reason fillers stay; they are left out where people get the text.
 func tidy(text string) string {
 	if strings.Contains(text, "\r") || strings.Contains(text, "\u2028"[:1]) {
 		text = textCleaner.Replace(text)
 	}
 	tidy := norm.NFC.String(text)
-	if safe := aaep.SafeText(tidy); safe != tidy {
+	if safe := safetext.Clean(tidy, true); safe != tidy {
 		tidy = norm.NFC.String(safe)
 	}
 	return tidy

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/safetext"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
@@ -182,7 +183,7 @@ func plain(text string) string {
 	for _, r := range "\u2066\u2067\u2068\u2069" {
 		text = strings.ReplaceAll(text, string(r), fmt.Sprintf("<U+%04X>", r))
 	}
-	return norm.NFC.String(aaep.SafeText(norm.NFC.String(text)))
+	return norm.NFC.String(safetext.Clean(norm.NFC.String(text), true))
 }
 
 func sameFor(rec *listener, ls []*listener, terms []aaep.Capabilities, want string) error {

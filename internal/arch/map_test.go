@@ -20,6 +20,7 @@ type folder struct {
 var theMap = []folder{
 	{
 		path:   ".",
+		arrows: []string{"internal/safetext"},
 		others: []string{"github.com/go-json-experiment/json"},
 		pure:   true,
 		why:    "the words of the protocol are below everything else, and must read the same in every program",
@@ -64,6 +65,11 @@ var theMap = []folder{
 		others: []string{"github.com/go-json-experiment/json"},
 		pure:   true,
 		why:    "a question is settled by the reply and the time alone",
+	},
+	{
+		path: "internal/safetext",
+		pure: true,
+		why:  "whether a text deceives follows from the text alone",
 	},
 	{
 		path: "internal/words",
@@ -176,7 +182,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
