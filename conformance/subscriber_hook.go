@@ -29,8 +29,8 @@ type Hook struct {
 // hookLink is the Entry.Link of what passes the hook.
 const hookLink = -1
 
-// userQuits is what the user does to end the target.
-var userQuits = encoded(object{"quit": true})
+// quits is what the user does to end the target.
+var quits = object{"quit": true}
 
 const (
 	maxHookLine  = 256 << 10 // bytes of a line that is kept
@@ -114,7 +114,7 @@ func (s ExecSubscriber) Run(ctx context.Context, h *Hook) error {
 			if err != nil {
 				return
 			}
-			if bytes.Equal(act, userQuits) && !h.Told() && runtime.GOOS != "windows" {
+			if bytes.Equal(act, encoded(quits)) && !h.Told() && runtime.GOOS != "windows" {
 				_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 				continue
 			}
@@ -178,8 +178,10 @@ func (s *HTTPHook) Run(ctx context.Context, h *Hook) error {
 	return nil
 }
 
-// userWait is how long a GET waits for the user.
-const userWait = 20 * time.Second
+const (
+	userWait     = 20 * time.Second       // that a GET waits for the user
+	betweenPlays = 100 * time.Millisecond // that it waits for the next play
+)
 
 // ServeHTTP serves the two endpoints, whatever the path before their names.
 func (s *HTTPHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -188,8 +190,12 @@ func (s *HTTPHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	w.Header().Set("Cache-Control", "no-store")
 	switch _, name := path.Split(r.URL.Path); {
-	case h == nil:
-		w.WriteHeader(http.StatusNoContent) // between two plays
+	case h == nil: // between two plays
+		select {
+		case <-time.After(betweenPlays):
+		case <-r.Context().Done():
+		}
+		w.WriteHeader(http.StatusNoContent)
 	case name == "presented" && r.Method == http.MethodPost:
 		body, err := io.ReadAll(io.LimitReader(r.Body, maxHookLine))
 		if err != nil {

@@ -49,8 +49,7 @@ type scene struct {
 	calls    []*call
 }
 
-// play plays one play. A target that is known to be mute is not waited for.
-// Names are those that it came under before.
+// play plays one play. A target that is known to be mute is not waited for. Names are those that it came under before.
 func (run SubscriberRun) play(ctx context.Context, p scenePlay, hookless bool, names map[string]bool) *Recording {
 	ctx, cancel := context.WithTimeout(ctx, maxPlay)
 	defer cancel()
@@ -220,6 +219,9 @@ func (sc *scene) do(act object) {
 // presented waits until all of some texts were presented of an event. A voice takes its time: as long as the target
 // presents anything at all, it is waited for.
 func (sc *scene) presented(eventID string, texts ...string) (done bool) {
+	if eventID == "" {
+		return false // it was not sent
+	}
 	for end := time.Now().Add(longest); !done && time.Now().Before(end); {
 		n := len(sc.tape.now().all(hookLink, false))
 		more := sc.wait(sc.patience, func(r *Recording) bool {
@@ -280,7 +282,7 @@ func (sc *scene) begin() *call {
 func (r *Recording) sentAs(label string) (message, bool) {
 	for l := range r.links() {
 		for _, m := range r.all(l, true) {
-			if strings.HasSuffix(m.str("event_id"), label) {
+			if id := m.str("event_id"); len(id) > labelAt && id[labelAt:] == label {
 				return m, true
 			}
 		}
