@@ -24,6 +24,13 @@ type Hook struct {
 	tape  *tape
 	acts  chan []byte
 	lines atomic.Int64
+
+	mu    sync.Mutex
+	texts map[string]string // what was presented, by event
+}
+
+func newHook(t *tape) *Hook {
+	return &Hook{tape: t, acts: make(chan []byte, 64), texts: map[string]string{}}
 }
 
 // hookLink is the Entry.Link of what passes the hook.
@@ -44,9 +51,14 @@ func (h *Hook) Tell(line []byte) {
 	if len(line) > maxHookLine || jsonv2.Unmarshal(line, &o) != nil {
 		return
 	}
-	_, presents := o["event_id"].(string)
+	id, presents := o["event_id"].(string)
 	_, logs := o["log"].(string)
 	if (presents || logs) && h.lines.Add(1) <= maxHookLines {
+		if text, _ := o["text"].(string); text != "" {
+			h.mu.Lock()
+			h.texts[id] += text + " "
+			h.mu.Unlock()
+		}
 		h.tape.add(Entry{Link: hookLink, Data: append([]byte{}, line...)})
 	}
 }
@@ -59,6 +71,13 @@ func (h *Hook) Next(ctx context.Context) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// text is all that was presented of an event so far.
+func (h *Hook) text(eventID string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.texts[eventID]
 }
 
 // Told reports whether the target has used the hook in this play.

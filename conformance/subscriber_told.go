@@ -207,7 +207,7 @@ func tellUrgent(sc *scene) {
 		}
 	}
 	id := c.emit(c.event("urgent", other, errored, theError, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
-	sc.wait(sc.patience, func(r *Recording) bool { return r.text(id) != "" })
+	sc.wait(sc.patience, func(*Recording) bool { return sc.hook.text(id) != "" })
 }
 
 // toldCases judge what a person is told of what is as it should be.
