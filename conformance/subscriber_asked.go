@@ -97,7 +97,7 @@ func tellAnswers(sc *scene) {
 // shown reports whether anything of an event was presented.
 func (sc *scene) shown(e object) bool {
 	id, _ := e["event_id"].(string)
-	return sc.tape.now().text(id) != ""
+	return sc.hook.text(id) != ""
 }
 
 // leaveAlone asks, and nobody answers until it is too late.

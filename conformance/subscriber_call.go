@@ -114,13 +114,20 @@ func encoded(o object) []byte {
 
 func random() string { return strings.ToLower(rand.Text()) }
 
-// accepted agrees to all that was asked for, but for changes; nil takes a term away.
+// accepted agrees to all that was asked for, but for extensions, which the runner has none of, and for changes; nil takes a
+// term away.
 func (c *call) accepted(changes object) {
 	asked := c.request.obj("capabilities")
 	if o, ok := c.latest("subscription.renegotiate"); ok {
 		asked = with(c.terms, o.obj("capabilities"))
 	}
-	c.terms = with(asked, changes)
+	c.terms = with(asked, object{"supported_extensions": nil})
+	for name, v := range asked {
+		if _, ok := v.(object); ok && name != "event_filters" {
+			delete(c.terms, name)
+		}
+	}
+	c.terms = with(c.terms, changes)
 	answer := object{"type": "subscription.accepted", "subscription_id": c.id, "aaep_version": aaep.Version,
 		"producer": object{"agent_id": "aaep-conformance", "agent_name": "Conformance"}, "honored_capabilities": c.terms}
 	if c.request.m != nil {
@@ -128,8 +135,8 @@ func (c *call) accepted(changes object) {
 	}
 }
 
-func (c *call) rejected(code string, more object) {
-	c.sendObject(with(object{"type": "subscription.rejected", "reason_code": code, "reason_message": "The runner tries what a refusal does."}, more))
+func (c *call) rejected(code string) {
+	c.sendObject(object{"type": "subscription.rejected", "reason_code": code, "reason_message": "The runner tries what a refusal does."})
 }
 
 // latest is the newest message of a type that the target has sent on this call.
@@ -140,17 +147,14 @@ func (c *call) latest(typ string) (m message, ok bool) {
 	return m, false
 }
 
-// receive waits for the n-th message of some types on this call.
-func (c *call) receive(limit time.Duration, n int, types ...string) (m message, ok bool) {
-	c.sc.wait(limit, func(r *Recording) bool {
-		got := of(r.all(c.n, false), types...)
-		if ok = len(got) >= n; ok {
-			m = got[n-1]
-		}
+// receive waits for a message of a type on this call.
+func (c *call) receive(typ string) (ok bool) {
+	c.sc.wait(c.sc.patience, func(r *Recording) bool {
+		ok = len(of(r.all(c.n, false), typ)) > 0
 		_, left := r.noted(c.n, noteLeft)
 		return ok || left
 	})
-	return m, ok
+	return ok
 }
 
 // verbosity is what the target is configured for.
@@ -167,7 +171,7 @@ func (c *call) event(label, session, typ, say string, more object) object {
 	if urgency == "" {
 		urgency = "normal"
 	}
-	e := object{"@context": aaep.CoreContext, "aaep_version": aaep.Version, "type": typ, "event_id": "evt_" + random()[:12] + label,
+	e := object{"@context": aaep.CoreContext, "aaep_version": aaep.Version, "type": typ, "event_id": eventID(label),
 		"session_id": session, "timestamp": aaep.FormatTimestamp(time.Now()), "producer": object{"agent_id": "aaep-conformance", "agent_name": "Conformance"},
 		"verbosity": c.verbosity(), "urgency": urgency, "localization_hints": object{"primary_language": "en-US", "text_direction": "ltr"}}
 	if typ != output {
@@ -259,3 +263,8 @@ func (c *call) leave() {
 }
 
 func sessionID() string { return "sess_" + random() }
+
+// labelAt is where the label of an event id begins.
+const labelAt = 16
+
+func eventID(label string) string { return ("evt_" + random())[:labelAt] + label }

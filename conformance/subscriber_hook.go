@@ -24,13 +24,20 @@ type Hook struct {
 	tape  *tape
 	acts  chan []byte
 	lines atomic.Int64
+
+	mu    sync.Mutex
+	texts map[string]string // what was presented, by event
+}
+
+func newHook(t *tape) *Hook {
+	return &Hook{tape: t, acts: make(chan []byte, 64), texts: map[string]string{}}
 }
 
 // hookLink is the Entry.Link of what passes the hook.
 const hookLink = -1
 
-// userQuits is what the user does to end the target.
-var userQuits = encoded(object{"quit": true})
+// quits is what the user does to end the target.
+var quits = object{"quit": true}
 
 const (
 	maxHookLine  = 256 << 10 // bytes of a line that is kept
@@ -44,9 +51,14 @@ func (h *Hook) Tell(line []byte) {
 	if len(line) > maxHookLine || jsonv2.Unmarshal(line, &o) != nil {
 		return
 	}
-	_, presents := o["event_id"].(string)
+	id, presents := o["event_id"].(string)
 	_, logs := o["log"].(string)
 	if (presents || logs) && h.lines.Add(1) <= maxHookLines {
+		if text, _ := o["text"].(string); text != "" {
+			h.mu.Lock()
+			h.texts[id] += text + " "
+			h.mu.Unlock()
+		}
 		h.tape.add(Entry{Link: hookLink, Data: append([]byte{}, line...)})
 	}
 }
@@ -59,6 +71,13 @@ func (h *Hook) Next(ctx context.Context) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// text is all that was presented of an event so far.
+func (h *Hook) text(eventID string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.texts[eventID]
 }
 
 // Told reports whether the target has used the hook in this play.
@@ -114,7 +133,7 @@ func (s ExecSubscriber) Run(ctx context.Context, h *Hook) error {
 			if err != nil {
 				return
 			}
-			if bytes.Equal(act, userQuits) && !h.Told() && runtime.GOOS != "windows" {
+			if bytes.Equal(act, encoded(quits)) && !h.Told() && runtime.GOOS != "windows" {
 				_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 				continue
 			}
@@ -178,8 +197,10 @@ func (s *HTTPHook) Run(ctx context.Context, h *Hook) error {
 	return nil
 }
 
-// userWait is how long a GET waits for the user.
-const userWait = 20 * time.Second
+const (
+	userWait     = 20 * time.Second       // that a GET waits for the user
+	betweenPlays = 100 * time.Millisecond // that it waits for the next play
+)
 
 // ServeHTTP serves the two endpoints, whatever the path before their names.
 func (s *HTTPHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -188,8 +209,12 @@ func (s *HTTPHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	w.Header().Set("Cache-Control", "no-store")
 	switch _, name := path.Split(r.URL.Path); {
-	case h == nil:
-		w.WriteHeader(http.StatusNoContent) // between two plays
+	case h == nil: // between two plays
+		select {
+		case <-time.After(betweenPlays):
+		case <-r.Context().Done():
+		}
+		w.WriteHeader(http.StatusNoContent)
 	case name == "presented" && r.Method == http.MethodPost:
 		body, err := io.ReadAll(io.LimitReader(r.Body, maxHookLine))
 		if err != nil {

@@ -14,7 +14,7 @@ func quit(sc *scene) {
 		return
 	}
 	sc.presented(c.emit(c.event("farewell", sessionID(), started, "This will not take long", nil)))
-	sc.do(object{"quit": true})                             // userQuits
+	sc.do(quits)
 	sc.tape.wait(sc.ctx, leaving, func(r *Recording) bool { // its last words may come after its end
 		_, left := r.noted(0, noteLeft)
 		return left || len(of(r.all(0, false), "subscription.close")) > 0
@@ -99,7 +99,7 @@ var linkCases = []Case{
 			return pass("it was whole", m.Entry)
 		})},
 	{Name: "demands-proof", Requirements: []string{"LVL-039", "SEC-020"}, Level: 3, Strength: Must, plays: []string{"forged"},
-		Rule: "who demands a signed manifest leaves a producer that shows a forged one, or none", judge: judgeForged},
+		Rule: "who demands a signed manifest leaves a producer that shows a forged one", judge: judgeForged},
 	{Name: "survives-cut", Requirements: []string{"HS-080"}, Level: 3, Strength: Must, plays: []string{"cut"},
 		Rule: "a link that breaks without a word does no harm: the target goes on, or ends in an orderly way", judge: func(r *Recording) finding {
 			cut, ok := r.noted(0, noteCut)
@@ -204,7 +204,6 @@ const cutLimit = 8 * time.Second
 
 // after waits until the target is back after a cut: on the same call with another stream, or on a new one.
 func (c *call) after() *call {
-	limit := cutLimit
 	select {
 	case conn := <-c.sc.arrivals:
 		again := c.sc.take(conn)
@@ -212,7 +211,7 @@ func (c *call) after() *call {
 		return again
 	case c.stream = <-c.streams:
 		return c
-	case <-time.After(limit):
+	case <-time.After(cutLimit):
 	case <-c.sc.over:
 	case <-c.sc.ctx.Done():
 	}

@@ -30,11 +30,12 @@ type fault struct {
 	kinds func(kind string) string
 	keeps func(*aaep.Event) bool // questions open although this came
 
-	shows   aaep.Verbosity                     // whatever was chosen
-	asks    aaep.Verbosity                     // the same
-	answers func(ev *aaep.Event) aaep.Decision // by itself
-	decides aaep.Decision                      // whatever the user decided
-	names   func() string                      // of the subscriber
+	shows    aaep.Verbosity                     // whatever was chosen
+	asks     aaep.Verbosity                     // the same
+	answers  func(ev *aaep.Event) aaep.Decision // by itself
+	decides  aaep.Decision                      // whatever the user decided
+	language string                             // of the voice, whatever the text is in
+	names    func() string                      // of the subscriber
 
 	alone, everOpen, logsNothing, stays, fifo bool
 }
@@ -246,6 +247,7 @@ var faults = []fault{
 		return text
 	}},
 	{title: "babbles", conn: comes(only("output.streaming", func(o object) object { return clone(o, object{"coalesce_hint": "sentence"}) })), caught: []string{"fragments-held"}},
+	{title: "reads everything in English", language: "en-US", caught: []string{"language-kept"}},
 	{title: "has one voice", kinds: func(kind string) string { return strings.TrimPrefix(kind, "critical ") }, caught: []string{"critical-distinct"}},
 	{title: "says one thing after the other", fifo: true, caught: []string{"critical-at-once"}},
 

@@ -98,7 +98,7 @@ func tellOdd(sc *scene) {
 			delete(e, "tool_call_id")
 		}
 		if odd.Name == "id-case" {
-			id := "evt_" + random()[:12]
+			id := eventID("")
 			c.emit(with(e, object{"event_id": id + strings.ToUpper(idTail(odd.Name))}))
 			e["event_id"] = id + idTail(odd.Name)
 		}

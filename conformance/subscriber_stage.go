@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep/transports"
@@ -45,17 +46,17 @@ type scene struct {
 	unheard  int // events of which nothing was told, while nothing ever was
 	arrivals chan transports.Conn
 	over     chan struct{} // closed when the target has ended
+	gone     atomic.Bool   // it has ended by itself
 	running  sync.WaitGroup
 	calls    []*call
 }
 
-// play plays one play. A target that is known to be mute is not waited for.
-// Names are those that it came under before.
+// play plays one play. A target that is known to be mute is not waited for. Names are those that it came under before.
 func (run SubscriberRun) play(ctx context.Context, p scenePlay, hookless bool, names map[string]bool) *Recording {
 	ctx, cancel := context.WithTimeout(ctx, maxPlay)
 	defer cancel()
 	t := newTape(Scenario{Name: p.name}, names)
-	sc := &scene{tape: t, hook: &Hook{tape: t, acts: make(chan []byte, 64)}, patience: cmp.Or(run.Timeout, told), arrivals: make(chan transports.Conn), over: make(chan struct{})}
+	sc := &scene{tape: t, hook: newHook(t), patience: cmp.Or(run.Timeout, told), arrivals: make(chan transports.Conn), over: make(chan struct{})}
 	t.rec.limit = sc.patience
 	if hookless {
 		sc.patience = mute
@@ -78,6 +79,7 @@ func (run SubscriberRun) play(ctx context.Context, p scenePlay, hookless bool, n
 				t.rec.DriverErr = err
 			}
 			t.mu.Unlock()
+			sc.gone.Store(true)
 			t.add(Entry{Note: noteGone + why})
 		}
 	}()
@@ -139,18 +141,9 @@ func (sc *scene) wait(limit time.Duration, is func(*Recording) bool) bool {
 	held := false
 	sc.tape.wait(sc.ctx, limit, func(r *Recording) bool {
 		held = is(r)
-		return held || r.ended()
+		return held || sc.gone.Load()
 	})
 	return held
-}
-
-func (r *Recording) ended() bool {
-	for _, e := range slices.Backward(r.Entries) {
-		if strings.HasPrefix(e.Note, noteGone) {
-			return true
-		}
-	}
-	return false
 }
 
 // next waits for a connection of the target, and for its request; nil is none.
@@ -220,14 +213,17 @@ func (sc *scene) do(act object) {
 // presented waits until all of some texts were presented of an event. A voice takes its time: as long as the target
 // presents anything at all, it is waited for.
 func (sc *scene) presented(eventID string, texts ...string) (done bool) {
+	if eventID == "" {
+		return false // it was not sent
+	}
 	for end := time.Now().Add(longest); !done && time.Now().Before(end); {
-		n := len(sc.tape.now().all(hookLink, false))
-		more := sc.wait(sc.patience, func(r *Recording) bool {
-			got := r.text(eventID)
+		n := sc.hook.lines.Load()
+		more := sc.wait(sc.patience, func(*Recording) bool {
+			got := sc.hook.text(eventID)
 			done = got != "" && !slices.ContainsFunc(texts, func(t string) bool { return !says(got, t) })
-			return done || len(r.all(hookLink, false)) > n
+			return done || sc.hook.lines.Load() > n
 		})
-		if !more {
+		if !more || n > maxHookLines {
 			break
 		}
 	}
@@ -280,7 +276,7 @@ func (sc *scene) begin() *call {
 func (r *Recording) sentAs(label string) (message, bool) {
 	for l := range r.links() {
 		for _, m := range r.all(l, true) {
-			if strings.HasSuffix(m.str("event_id"), label) {
+			if id := m.str("event_id"); len(id) > labelAt && id[labelAt:] == label {
 				return m, true
 			}
 		}

@@ -225,7 +225,7 @@ func (v voice) Present(ctx context.Context, u announce.Utterance) error {
 	if u.Event == nil {
 		return nil
 	}
-	v.tell(u.Event.EventID, u.Text, v.f.kind(kind))
+	v.h.Tell(write(object{"event_id": u.Event.EventID, "text": u.Text, "kind": v.f.kind(kind), "language": or(v.f.language, u.Language)}))
 	if v.takes == 0 {
 		return nil
 	}
@@ -235,10 +235,6 @@ func (v voice) Present(ctx context.Context, u announce.Utterance) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-func (v voice) tell(id, text, kind string) {
-	v.h.Tell(write(object{"event_id": id, "text": text, "kind": kind}))
 }
 
 func (voice) Speaks(string) bool { return true }
@@ -319,7 +315,7 @@ func notPassed(r *conformance.Report) (text string) {
 // Our own subscriber passes, at once and with a voice that takes its time:
 // what is told and how: LVL-013, LVL-014, LVL-015, LVL-016, LVL-017, TERM-009, TERM-012, EVT-012, EVT-022, EVT-023, EVT-061;
 // what is unusual: ENV-004, ENV-010, ENV-015, ENV-044, ENV-048, ENV-056, ENV-062, ENV-064, ENV-065, ENV-068, ENV-070, EVT-031,
-// EVT-032, VER-003, VER-011, I18N-005, I18N-011, HS-034;
+// EVT-032, VER-003, VER-011, I18N-005, I18N-011, I18N-018, HS-034;
 // questions: EVT-077, EVT-078, EVT-079, CONF-010, CONF-012, CONF-013, CONF-014, CONF-015, CONF-017, CONF-039, CONF-040, CONF-041,
 // CONF-042, CONF-053, HS-022, LVL-023, LVL-024, LVL-025, LVL-026, LVL-028, SEC-002;
 // terms and links: HS-001, HS-006, HS-063, HS-068, HS-070, HS-074, HS-077, HS-079, HS-080, HS-081, EXT-007, TR-008, TR-010, LVL-035,

@@ -148,13 +148,14 @@ func differ(what string, labels ...string) func(*Recording) finding {
 }
 
 const (
-	theStart = "Looking at the harbour"
-	theTool  = "Counting the ships"
-	theEnd   = "The work is over"
-	theHint  = "Ask the harbour master."
-	fragment = "Seven ships are in and three"
-	theRest  = " are out."
-	theError = "The crane has stopped"
+	theStart  = "Looking at the harbour"
+	theTool   = "Counting the ships"
+	theEnd    = "The work is over"
+	theHint   = "Ask the harbour master."
+	fragment  = "Seven ships are in and three"
+	theRest   = " are out."
+	theFrench = "Bonjour tout le monde."
+	theError  = "The crane has stopped"
 )
 
 // tellStory is a session as it should be, and the beginning and end of two others.
@@ -169,6 +170,8 @@ func tellStory(sc *scene) {
 	call := with(toolCall(), object{"risk_level": "low", "irreversible": false})
 	sc.presented(c.emit(c.event("invoked", a, invoked, theTool, call)))
 	c.emit(c.event("toolover", a, done, "Ten ships counted", object{"tool": call["tool"], "tool_call_id": call["tool_call_id"], "status": "success"}))
+	c.emit(c.event("french", a, output, "", object{"output_id": "out_" + random(), "content_type": "text/plain", "language": "fr-FR",
+		"chunk": theFrench, "position": 0, "complete": true, "coalesce_hint": "completion"}))
 	out := object{"output_id": "out_" + random(), "content_type": "text/plain", "language": "en-US"}
 	c.emit(c.event("fragment", a, output, "", with(out, object{"chunk": fragment, "position": 0, "complete": false, "coalesce_hint": "none"})))
 	// What follows in other sessions shows that the fragment has been dealt with.
@@ -204,7 +207,7 @@ func tellUrgent(sc *scene) {
 		}
 	}
 	id := c.emit(c.event("urgent", other, errored, theError, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
-	sc.wait(sc.patience, func(r *Recording) bool { return r.text(id) != "" })
+	sc.wait(sc.patience, func(*Recording) bool { return sc.hook.text(id) != "" })
 }
 
 // toldCases judge what a person is told of what is as it should be.
@@ -233,6 +236,21 @@ var toldCases = []Case{
 		judge: differ("two ends of a session are presented alike", "completed", "errored", "cancelled")},
 	{Name: "fragments-held", Requirements: []string{"EVT-061"}, Level: 1, Strength: Must, plays: []string{"story"},
 		Rule: "a chunk with the coalesce_hint none is not presented before more of it has come", judge: judgeFragment},
+	{Name: "language-kept", Requirements: []string{"I18N-018"}, Level: 1, Strength: Must, plays: []string{"story"},
+		Rule: "a chunk is presented in the chunk's own language", judge: heard("french", func(r *Recording, m message, text string) finding {
+			if text == "" {
+				return unseen("the chunk was not presented")
+			}
+			for _, t := range r.told(m.str("event_id")) {
+				switch language, ok := t.m["language"].(string); {
+				case !ok:
+					return unseen("the hook does not tell in which language it was presented")
+				case !strings.HasPrefix(strings.ToLower(language), "fr"):
+					return fail("a chunk in fr-FR was presented in "+quoted(language), m.Entry, t.Entry)
+				}
+			}
+			return pass("the chunk was presented in its language", lines(r, m)...)
+		})},
 	{Name: "critical-distinct", Requirements: []string{"LVL-017"}, Level: 1, Strength: Must, plays: []string{"odd"},
 		Rule:  "what is critical stands out from what is not though the words are the same",
 		judge: differ("a critical event is presented like any other", "calmtwin", "criticaltwin")},

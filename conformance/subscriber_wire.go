@@ -101,16 +101,10 @@ func grantLess(sc *scene) {
 	if c == nil {
 		return
 	}
-	less := object{"max_events_per_second": 2, "supported_extensions": nil, "supports_confirmation_reply": false, "supports_clarification_reply": false,
+	less := object{"max_events_per_second": 2, "supports_confirmation_reply": false, "supports_clarification_reply": false,
 		"coalesce_boundaries": nil, "pace_wpm": nil}
-	asked := c.request.obj("capabilities")
-	if rate, ok := asked["max_events_per_second"].(float64); ok && rate < 2 {
+	if rate, ok := c.request.obj("capabilities")["max_events_per_second"].(float64); ok && rate < 2 {
 		less["max_events_per_second"] = rate
-	}
-	for name, v := range asked { // extensions
-		if _, ok := v.(object); ok && name != "event_filters" {
-			less[name] = nil
-		}
 	}
 	c.accepted(less)
 	s := sessionID()
@@ -132,7 +126,7 @@ func renegotiate(sc *scene) {
 		chosen = "detailed"
 	}
 	sc.do(object{"verbosity": chosen})
-	_, came := c.receive(sc.patience, 1, "subscription.renegotiate")
+	came := c.receive("subscription.renegotiate")
 	c.emit(c.event("oldterms", s, invoked, "Still in many words", toolCall()))
 	sc.presented(c.emit(c.event("oldtermstoo", sessionID(), started, "Many more words", nil)))
 	if came {
@@ -165,7 +159,7 @@ func refuse(sc *scene) {
 	if c == nil {
 		return
 	}
-	c.rejected("capabilities_incompatible", nil)
+	c.rejected("capabilities_incompatible")
 	if len(extensionsOf(c.request)) == 0 {
 		return
 	}

