@@ -69,16 +69,15 @@ const usualPace = 170
 
 // aiming is what is known of a line when its first key is pressed: whoever types does not hear what comes then.
 type aiming struct {
-	at           *announce.Asked // the question that it may answer
 	began        time.Time
 	heard, known bool // whether the person had all of the question, and whether anybody can know
 }
 
 // aimed is what holds for a line that begins.
 func (l *listener) aimed(began time.Time) aiming {
-	a := aiming{at: l.asked.First(), began: began}
-	if a.at != nil {
-		a.heard, a.known = l.out.heard(began, a.at.Event)
+	a := aiming{began: began}
+	if q := l.asked.First(); q != nil {
+		a.heard, a.known = l.out.heard(began, q.Event)
 	}
 	return a
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
 	"github.com/aaep-go/aaep/subscriber/haptic"
+	"github.com/aaep-go/aaep/subscriber/nvda"
 	"github.com/aaep-go/aaep/subscriber/orca"
 	"github.com/aaep-go/aaep/subscriber/present"
 	"github.com/aaep-go/aaep/subscriber/speech"
@@ -35,6 +38,18 @@ var outputKinds = []outputKind{
 	}},
 	{"orca", true, false, "", "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
+	}},
+	{"nvda", true, true, "", "It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.", func(context.Context, int64) (present.Output, error) {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		out, err := nvda.Open(filepath.Join(filepath.Dir(self), "nvdaControllerClient.dll"))
+		if err == nil && !out.Running() {
+			out.Close()
+			err = nvda.ErrAbsent
+		}
+		return opened(out, err)
 	}},
 	{"braille", true, true, "Such text loses the marks that the table lacks.", "It needs BRLTTY with a display; BRLAPI_HOST says where, if it is elsewhere.", func(ctx context.Context, _ int64) (present.Output, error) {
 		d, err := braille.Open(ctx, braille.Config{})

@@ -34,7 +34,8 @@ func asker() {
 	}
 	p := must(newProducer("asker", cfg))
 	ln := must(net.Listen("tcp", "127.0.0.1:0"))
-	go serve.Serve(ctx, ln, p)
+	served := make(chan error, 1)
+	go func() { served <- serve.Serve(ctx, ln, p) }()
 	fmt.Fprintf(os.Stderr, "Serving http://%s\n", ln.Addr())
 	for here := 0; here < *listeners; time.Sleep(5 * time.Millisecond) {
 		here = 0
@@ -67,6 +68,7 @@ func asker() {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	p.Shutdown(ctx)
+	<-served // which answers whoever is still asking
 }
 
 func must[T any](value T, err error) T {

@@ -178,7 +178,7 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		}
 		return
 	}
-	if aim.at != q || aim.began.Sub(q.Put) < readingTime {
+	if aim.began.Sub(q.Put) < readingTime {
 		if text != "" {
 			l.status.say("aaep", "That was typed before the question could be read. Press Enter to get the question again, then answer.")
 		}

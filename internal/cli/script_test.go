@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": start, "await": await, "type": typeLine, "insist": insist, "signal": sendSignal,
-			"ended": ended, "inorder": inOrder, "valid": valid, "plain": plainText,
+			"ended": ended, "inorder": inOrder, "cooked": cooked, "valid": valid, "plain": plainText,
 		},
 	})
 }
@@ -164,6 +164,13 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	if len(args) > 2 {
 		ts.Setenv(args[2], found[1])
+	}
+}
+
+// cooked NAME checks that the terminal of a program hands on lines; ! cooked, that it hands on keys.
+func cooked(ts *testscript.TestScript, neg bool, args []string) {
+	if got := handsOnLines(named(ts, args[0]).stdin.(*os.File)); got == neg {
+		ts.Fatalf("the terminal hands on lines: %v", got)
 	}
 }
 

@@ -140,8 +140,34 @@ func TestNamed(t *testing.T) {
 	})
 }
 
-// The pace at which a person really listens is asked for by itself, of each agent, and nothing is said about it; an agent that does
-// not take it is not asked again and again.
+// An agent that does not take the pace of the person is not asked for it again and again.
+func TestPaceNotTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted()
+		s.short = func(c *aaep.Capabilities) { c.PaceWPM = 60 }
+		listenTo(t, s.dial, subscriber.ScreenReader("en-US"), func(e *ear) {
+			ctx, cancel := context.WithCancel(t.Context())
+			run := make(chan error, 1)
+			p := present.New(announce.Preferences{})
+			go func() { run <- p.Run(ctx, &pacedVoice{}) }()
+			defer func() { cancel(); <-run }()
+			p.Tell(strings.Repeat("word ", 60)+"end.", false)
+			pass(time.Minute)
+			e.l.post(t.Context(), func() {
+				e.l.out = &outputs{tellings: []*telling{{outputKind: outputKind{name: "test", words: true, knows: true}, p: p}}}
+			})
+			for range 5 {
+				e.l.post(t.Context(), func() {}) // something happens
+				pass(time.Minute)
+			}
+		})
+		if got := s.changes(); len(got) != 1 || got[0].PaceWPM != 120 {
+			t.Errorf("asked for %+v", got)
+		}
+	})
+}
+
+// The pace at which a person really listens is asked for by itself, of each agent, and nothing is said about it.
 func TestTruePace(t *testing.T) {
 	inCompany(t, []string{"Planner", "Bank"}, func(c *company) {
 		ctx, cancel := context.WithCancel(c.t.Context())

@@ -29,3 +29,9 @@ func onTTY(cmd *exec.Cmd) (*os.File, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	return keyboard, nil
 }
+
+// handsOnLines reports whether a terminal shows what is typed and hands on lines, as it does for other programs.
+func handsOnLines(keyboard *os.File) bool {
+	t, err := unix.IoctlGetTermios(int(keyboard.Fd()), unix.TCGETS)
+	return err == nil && t.Lflag&unix.ICANON != 0 && t.Lflag&unix.ECHO != 0
+}

@@ -9,3 +9,5 @@ import (
 )
 
 func onTTY(*exec.Cmd) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+func handsOnLines(*os.File) bool { return false }

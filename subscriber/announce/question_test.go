@@ -107,6 +107,35 @@ func TestTimeEnds(t *testing.T) {
 	}
 }
 
+// The time that is left is told as it is when it is told, however long that had to wait; when the question is settled, not at all.
+func TestTimeIsTrue(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.answer(strings.TrimSpace(strings.Repeat("word ", 20)) + ".")
+	r.asks("Planner", "sess_1", "Pay $20.")
+	r.after(55 * time.Second)
+	long := r.from("Bank", "sess_1", &aaep.SessionErrored{}, strings.TrimSpace(strings.Repeat("word ", 30))+".") // fifteen seconds
+	r.tells(34*time.Second, aaep.UrgencyCritical)                                                                // "Their words.", which will not be true any more
+	r.after(20 * time.Second)
+	if got := r.heard[len(r.heard)-1]; !strings.HasSuffix(got, "The time to answer is almost over: you have 19 seconds.") {
+		t.Errorf("heard %q", r.heard)
+	}
+	r = newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.from("Bank", "sess_1", long.Payload, strings.TrimSpace(strings.Repeat("word ", 60))+".") // half a minute
+	q := r.asks("Planner", "sess_1", "Pay $20.")
+	r.after(40 * time.Second)
+	if got := strings.Join(r.heard, "|"); !strings.Contains(got, "38.0 You have 52 seconds to answer.") {
+		t.Errorf("heard %s", got)
+	}
+	r.from("Bank", "sess_2", long.Payload, strings.TrimSpace(strings.Repeat("word ", 60))+".")
+	r.tells(50*time.Second, aaep.UrgencyCritical)
+	r.a.Settle(r.now, q)
+	r.heard = r.heard[len(r.heard)-1:]
+	r.after(time.Minute)
+	if got := strings.Join(r.heard, "|"); strings.Contains(got, "time to answer") || strings.Contains(got, "Their words") {
+		t.Errorf("after it was settled: %s", got)
+	}
+}
+
 // Agents ask in turns: one that asks more than can be answered crowds out itself, and what one does closes nothing of another,
 // though it uses the same names.
 func TestQuestionsOfSeveral(t *testing.T) {

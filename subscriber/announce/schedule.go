@@ -25,9 +25,8 @@ func (a *Announcer) turn(now time.Time) *item {
 	return other
 }
 
-// Ended takes what became of an utterance. Heard is one that was presented whole; Cut is one that the person silenced, Unsaid one that
-// cannot be presented; Waiting is
-// one that was cancelled because Next wanted it, or that failed, and is said again.
+// Ended takes what became of an utterance. Heard is one that was presented whole, Cut one that the person silenced, Unsaid one that
+// cannot be presented; Waiting is one that was cancelled because Next wanted it, or that failed, and is said again.
 func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 	s := a.saying
 	if s == nil || s.u.ID != id {

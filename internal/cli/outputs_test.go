@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
+)
+
+// dying is a voice that dies in the middle of the next thing it says.
+type dying struct{ pacedVoice }
+
+func (d *dying) Present(ctx context.Context, u announce.Utterance) error {
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	d.pacedVoice.Present(ctx, u)
+	return errors.New("the speech server died")
+}
+
+// An output that dies in the middle of a question, again and again, is opened anew. The person is told, the terminal tells what there is
+// meanwhile, the question stays open, and is accepted at once only by somebody who had all of it.
+func TestOutputDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out, status said
+		l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+		p := present.New(announce.Preferences{})
+		ctx, cancel := context.WithCancel(t.Context())
+		o := &outputs{tellings: []*telling{{outputKind: outputKind{name: "test", words: true}, p: p}}, stop: cancel}
+		l.out, l.announcer.out = o, o.lines(&out)
+		f := &following{listener: l, name: "asker"}
+		l.agents = []*following{f}
+		var opened atomic.Int32
+		voice := &pacedVoice{}
+		again := func() (present.Output, error) {
+			switch opened.Add(1) {
+			case 1:
+				return nil, errors.New("it is not there yet")
+			case 2:
+				return &dying{}, nil
+			}
+			return voice, nil
+		}
+		o.running.Go(func() {
+			o.tellings[0].run(ctx, &o.down, &dying{}, func(text string) { l.status.say("aaep", text) }, again)
+		})
+		question := event(pay(), "")
+		question.Timestamp = time.Now()
+		f.ask(question)
+		pass(time.Second)
+		f.announce(in("other", event(&aaep.HandoffRequested{Reason: "Help."}, "Help.")))
+		if got := out.String(); !strings.Contains(got, "Handover. ") {
+			t.Errorf("while no output is left, the terminal says %q", got)
+		}
+		pass(5 * time.Second)
+		if l.aimed(time.Now()).heard || l.asked.Len() != 1 {
+			t.Error("the question went, or counts as heard")
+		}
+		pass(time.Minute)
+		if got := voice.String(); !strings.HasPrefix(got, "Please decide.\n") || !strings.Contains(got, "Action: Pay $20.\n") {
+			t.Errorf("heard in the end: %q", got)
+		}
+		if aim := l.aimed(time.Now()); !aim.heard {
+			t.Error("the question does not count as heard")
+		}
+		if got := status.String(); strings.Count(got, "The output test is gone: the speech server died. Trying again.") != 2 || strings.Count(got, "The output test is there again.") != 2 {
+			t.Errorf("the person is told %q", got)
+		}
+		o.close()
+	})
+}
