@@ -103,7 +103,7 @@ keep what is between them together. No shell reads it.`,
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
 	f.StringVar(&program, "exec", "", "start the agent with this `COMMAND`, and follow it")
-	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS` in place of lines: "+strings.Join(outputNames(), ", ")+"; or "+onPage+", a page in your browser")
+	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS` in place of lines: "+strings.Join(outputNames(), ", ")+" (a page in your browser, and no other)")
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
 	ask = askingFlags(cmd)
 	reach = reachingFlags(cmd)
