@@ -83,7 +83,7 @@ func outputNames() []string {
 	for _, k := range outputKinds {
 		names = append(names, k.name)
 	}
-	return names
+	return append(names, onPage)
 }
 
 // outputs tell a person what the terminal would print, and more than that keep what they heard.

@@ -189,9 +189,14 @@ func mustBe(flag string) string {
 		}
 	}
 	return map[string]string{
-		"as": aidNames(), "cells": "a whole number from 1 to 1000", "output": "of " + strings.Join(outputNames(), ", ") + ", joined by commas", "profile": "the name of a file",
+		"as": aidNames(), "cells": "a whole number from 1 to 1000", "output": "of " + strings.Join(outputsToSet(), ", ") + ", joined by commas", "profile": "the name of a file",
 		"include": somePatterns, "exclude": somePatterns,
 	}[flag]
+}
+
+// outputsToSet are the outputs that a file of settings may name: the page has settings of its own.
+func outputsToSet() []string {
+	return slices.DeleteFunc(outputNames(), func(name string) bool { return name == onPage })
 }
 
 const somePatterns = "types of events such as aaep:agent.state.changed, or how they begin and *, such as aaep:agent.state.*"
@@ -207,7 +212,7 @@ func validValue(flag, value string) bool {
 	case "cells":
 		return whole(new(int64), value, 1, 1000)
 	case "output":
-		return each(func(s string) bool { return slices.Contains(outputNames(), s) })
+		return each(func(s string) bool { return slices.Contains(outputsToSet(), s) })
 	case "include", "exclude":
 		return each(validPattern)
 	}

@@ -31,7 +31,6 @@ var reasons = []reason{
 	{"EXT-018", "no profile is claimed; " + withRunner},
 	{"HS-031", "not done yet: questions follow the reply flags; no test compares the levels"},
 	{"HS-069", "the subscriber's own choice; the presets ask for 3 and for 1"},
-	{"I18N-014", "not done yet: text_direction is handed on as it came, and nothing shows it"},
 	{"I18N-017", "a recommendation about wording; reviewed by people"},
 	{"I18N-019", "a recommendation about wording; reviewed by people"},
 	{"I18N-020", "a recommendation about an agent's data; reviewed by people"},

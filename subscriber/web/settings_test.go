@@ -37,7 +37,7 @@ func hasHaptic(c aaep.Capabilities) bool {
 	return slices.Contains(c.SupportedExtensions, extensions.HapticVocabulary.URI)
 }
 
-// TestSettings: what is chosen is agreed at once, there again in the next visit, and the same in another tab.
+// TestSettings: what is chosen is agreed at once, there again in the next visit, and the same in another tab. TERM-008
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})

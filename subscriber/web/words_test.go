@@ -3,6 +3,7 @@ package web_test
 import (
 	"testing"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -33,5 +34,24 @@ func TestPlurals(t *testing.T) {
 		return problems;
 	})`) {
 		t.Error(problem)
+	}
+}
+
+// TestDirection: a text runs, and is read, as its event says. I18N-014
+func TestDirection(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{Languages: []string{"ar"}})
+	b := newBrowser(t)
+	arabic, english := b.open(st.page+"?lang=ar", ""), b.open(st.page, "")
+	english.until(connected)
+	arabic.until(`document.getElementById("link")?.textContent === "متصل."`)
+	s, err := st.StartSession(t.Context(), aaep.Say("AAEP says what the agent does.").In("ar", aaep.Say("يقول ما يفعله الوكيل.")))
+	check(t, err)
+	defer s.Close()
+	for want, p := range map[string]*tab{"rtl ar": arabic, "ltr en-US": english} {
+		p.until(spoken + `.length === 1`)
+		if line := eval[string](p, `(({ dir, lang }) => dir + " " + lang)(document.querySelector("#log > p"))`); line != want {
+			t.Errorf("the line is %q, want %q", line, want)
+		}
 	}
 }

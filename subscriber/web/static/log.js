@@ -52,7 +52,7 @@ export class Log {
     const cut = (most) => clip(safe(line.text), most, (n) => " … " + this.words("more", { n }));
     this.add({ ...line, text: cut(4000), kind: "urgent" }, true);
     const text = cut(1000);
-    this.tell({ region: "alert", text, language: line.language, before, after: line.after });
+    this.tell({ region: "alert", text, language: line.language, dir: line.dir, before, after: line.after });
     // A word beside the alert, never in its place: not every screen reader hears this.
     this.notify(this.words("attention"), "high");
     this.step();
@@ -60,7 +60,7 @@ export class Log {
 
   // status tells what the page itself did. It is not kept.
   status(text) {
-    if (!this.notify(text)) this.brief("status", text);
+    if (!this.notify(text)) this.brief("status", { text });
   }
 
   notify(text, priority = "normal") {
@@ -81,21 +81,22 @@ export class Log {
   }
 
   tell(what) {
-    this.brief(what.region, what.text, what.language, what.before, what.after);
+    this.brief(what.region, what);
     this.reads(what);
   }
 
-  brief(region, text, language, before = "", after = "") {
+  brief(region, { text, language, dir, before = "", after = "" }) {
     const el = document.getElementById(region), p = document.createElement("p");
-    p.append(before, " ", this.theirs(text, language), " ", after);
+    p.append(before, " ", this.theirs(text, language, dir), " ", after);
     el.append(p);
     setTimeout(() => p.remove(), Math.max(15000, 2 * reading(text, this.pace())));
   }
 
   // theirs is text of somebody else's, in its own language and direction.
-  theirs(text, language) {
+  theirs(text, language, dir = "auto") {
     const el = document.createElement("bdi");
     el.textContent = text;
+    el.dir = dir;
     if (language) el.lang = language;
     return el;
   }
@@ -120,7 +121,7 @@ export class Log {
     } else {
       this.queue.shift();
       this.add(line);
-      this.reads({ region: "status", text: line.text, language: line.language });
+      this.reads({ region: "status", text: line.text, language: line.language, dir: line.dir });
     }
     this.step();
   }
@@ -141,10 +142,10 @@ export class Log {
       p.append(b);
       this.who = line.who;
     }
-    if (line.after) p.append(this.theirs(line.text, line.language), " ", line.after);
+    if (line.after) p.append(this.theirs(line.text, line.language, line.dir), " ", line.after);
     else {
       p.append(line.text);
-      p.dir = "auto";
+      p.dir = line.dir ?? "auto";
       if (line.language) p.lang = line.language;
     }
     p.className = line.kind ?? "news";

@@ -1,6 +1,6 @@
 // Questions, in a line of their own. Nothing here takes the focus, listens for letters or answers by itself; an answer
 // is a button that says what it does, and works only when there was time to read the question and the hands were still.
-import { clip, reading, safe } from "./text.js";
+import { clip, direction, reading, safe } from "./text.js";
 
 const still = 1000; // of the keyboard, before a button works
 
@@ -36,7 +36,7 @@ export class Questions {
     this.show(q);
     this.all.push(q);
     document.getElementById("queue").append(q.el);
-    this.log.urgent({ text: q.said, after: q.facts, who: this.who(event), language: q.lang, session: q.session }, this.words("question", { n: q.n }));
+    this.log.urgent({ text: q.said, after: q.facts, who: this.who(event), language: q.lang, dir: q.dir, session: q.session }, this.words("question", { n: q.n }));
     this.arm(q, Math.max(2500, reading(q.said + " " + q.facts, this.pace())));
     this.watch(q);
     this.update();
@@ -50,7 +50,7 @@ export class Questions {
     if (name) el.className = name;
     if (ours === undefined) {
       el.lang = q.lang ?? "";
-      el.dir = "auto";
+      el.dir = q.dir;
     }
     el.textContent = text;
     return el;
@@ -59,6 +59,7 @@ export class Questions {
   show(q) {
     const e = q.event, w = this.words, confirm = e.type.endsWith(".confirmation");
     q.lang = e.localization_hints?.primary_language;
+    q.dir = direction(e);
     const cut = (s, n) => clip(safe(s), n, (n) => " … " + w("more", { n }));
     q.what = cut(confirm ? e.action : e.question, 1000) || cut(e.summary_normal, 1000);
     const meaning = cut(confirm ? e.consequence : e.context, 3000);

@@ -35,6 +35,12 @@ export function clip(s, most, left) {
   return s.slice(0, end) + left(s.length - end);
 }
 
+// direction is how an event says that its text runs, or what the text itself shows.
+export function direction(event) {
+  const said = event.localization_hints?.text_direction;
+  return ["ltr", "rtl"].includes(said) ? said : "auto";
+}
+
 const longest = 2000;
 
 // sentences cuts a text where a voice can pause. What is left may go on with the next piece.
