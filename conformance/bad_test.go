@@ -99,17 +99,21 @@ func TestTargetsThatDoNotPlayAlong(t *testing.T) {
 	}
 }
 
+// cannot is a driver that does not have a scenario.
+func cannot(g *target, name string) conformance.Driver {
+	return conformance.DriverFunc(func(ctx context.Context, s conformance.Scenario) error {
+		if s.Name == name {
+			return errors.New("501 not here")
+		}
+		return g.Start(ctx, s)
+	})
+}
+
 // A level that was not put to the test is not passed, and a scenario that cannot be started passes nothing.
 func TestInconclusiveIsNotPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newTarget(t)
-		cannot := conformance.DriverFunc(func(ctx context.Context, s conformance.Scenario) error {
-			if s.Name == conformance.Ask {
-				return errors.New("501 not here")
-			}
-			return g.Start(ctx, s)
-		})
-		r, err := conformance.Run{Dialer: g, Driver: cannot, Level: 2}.Producer(t.Context())
+		r, err := conformance.Run{Dialer: g, Driver: cannot(g, conformance.Ask), Level: 2}.Producer(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

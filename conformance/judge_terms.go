@@ -260,10 +260,7 @@ func renegotiated(judge func(r *Recording, a, b message) finding) func(*Recordin
 // of a second (D-49).
 func judgeRate(r *Recording) finding {
 	const jitter = 0.25
-	rate, ok := honored(r, 0)["max_events_per_second"].(float64)
-	if asked, _ := capabilities(r, 0)["max_events_per_second"].(float64); !ok || rate > asked {
-		rate = asked
-	}
+	rate, _ := r.rate(0)
 	var list []message
 	for _, m := range r.events(0) {
 		if !m.critical() {

@@ -1,11 +1,13 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -27,6 +29,8 @@ type Run struct {
 	Level int
 	// Only names the cases to judge, by name or requirement. Empty is all of the level; a level is then passed or not.
 	Only []string
+	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
+	Known []string
 	// Progress is told before each play what is played. Nil is nobody.
 	Progress func(play string, n, of int)
 	// Target and Transport are for the report.
@@ -48,10 +52,17 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 			return nil, fmt.Errorf("conformance: no case is named %q or decides it", name)
 		}
 	}
+	for _, name := range run.Known {
+		if !slices.ContainsFunc(cases, func(c Case) bool { return c.Name == name }) {
+			return nil, fmt.Errorf("conformance: among the known failures is %q, and no case has that name", name)
+		}
+	}
 	chosen := func(c Case) bool {
 		return c.Level <= run.Level && (len(run.Only) == 0 || slices.ContainsFunc(run.Only, c.matches))
 	}
 	needed := run.needed(cases, chosen)
+	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Kind: "producer", Began: time.Now().UTC(), Level: run.Level,
+		Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
 	recordings := map[string]*Recording{}
 	old := map[string]bool{}
 	for i, p := range needed {
@@ -75,17 +86,35 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 			}
 		}
 		recordings[p.name] = rec
+		report.Plays = append(report.Plays, playedOf(p, rec))
+		report.Name = cmp.Or(report.Name, nameOf(rec))
 	}
-	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Date: time.Now().UTC(), Level: run.Level,
-		Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
+	report.Date = time.Now().UTC()
 	for _, c := range cases {
 		if !chosen(c) {
 			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
 			continue
 		}
-		report.add(judgeCase(c, recordings))
+		result := judgeCase(c, recordings)
+		if result.Known = slices.Contains(run.Known, c.Name); result.Known && result.Verdict == Pass {
+			report.Stale = append(report.Stale, c.Name)
+		}
+		report.add(result)
 	}
 	return report, nil
+}
+
+// nameOf is what a target calls itself.
+func nameOf(r *Recording) string {
+	for _, m := range r.all(0, false) {
+		if p := m.obj("producer"); p != nil {
+			name, _ := p["agent_name"].(string)
+			id, _ := p["agent_id"].(string)
+			version, _ := p["agent_version"].(string)
+			return strings.TrimSpace(cmp.Or(name, id) + " " + version)
+		}
+	}
+	return ""
 }
 
 // needed are the plays that the chosen cases are judged by.

@@ -20,6 +20,15 @@ func honored(r *Recording, link int) object {
 	return a.obj("honored_capabilities")
 }
 
+// rate is the fewer of what was asked for and what was honored, and whether either was.
+func (r *Recording) rate(link int) (float64, bool) {
+	asked, ok := capabilities(r, link)["max_events_per_second"].(float64)
+	if rate, said := honored(r, link)["max_events_per_second"].(float64); said && (!ok || rate < asked) {
+		return rate, true
+	}
+	return asked, ok
+}
+
 func honoredList(r *Recording, link int, name string) (list []string) {
 	return texts(honored(r, link)[name])
 }

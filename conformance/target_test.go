@@ -20,7 +20,11 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // target is our own producer, which does what the scenarios say.
-type target struct{ p *producer.Producer }
+type target struct {
+	p *producer.Producer
+	// step, if set, is called before each thing that is written or reported.
+	step func()
+}
 
 func newTarget(t *testing.T) *target {
 	t.Helper()
@@ -28,7 +32,7 @@ func newTarget(t *testing.T) *target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &target{p}
+	return &target{p: p, step: func() {}}
 }
 
 // Dial makes a link to it within the process.
@@ -51,6 +55,7 @@ func (g *target) Start(ctx context.Context, sc conformance.Scenario) error {
 	case conformance.Stream:
 		out := s.Output()
 		for _, text := range sc.Sentences {
+			g.step()
 			if _, err := io.WriteString(out, text); err != nil {
 				return err
 			}
@@ -68,10 +73,12 @@ func (g *target) Start(ctx context.Context, sc conformance.Scenario) error {
 		}
 	case conformance.Errored:
 		for i := range 20 {
+			g.step()
 			if err := s.Progress(aaep.Say(fmt.Sprintf("Step %d.", i+1)), aaep.Progress{Step: int64(i + 1), TotalSteps: 20}, 0); err != nil {
 				return err
 			}
 		}
+		g.step()
 		return s.Fail(errors.New("the disk is full"), aaep.Say("It failed."))
 	case conformance.Handoff:
 		err = s.Handoff(aaep.Say("A person takes over."), aaep.HandoffRequested{Reason: "A person must decide.", TargetKind: "human"})

@@ -82,9 +82,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "conformance",
-		arrows: []string{".", "conformance/check", "transports"},
+		arrows: []string{".", "conformance/check", "internal/requirements", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it judges what was on the wire, and must not know the insides of what it judges",
+	},
+	{
+		path: "internal/requirements",
+		why:  "what is demanded does not depend on who keeps it",
 	},
 	{
 		path: "internal/coverage",
