@@ -54,8 +54,21 @@ type Case struct {
 	// Scenario is what the producer must do for it.
 	Scenario string
 
+	// Play and Judge are set in cases from outside, for Run.Extra: what is played, and what is made of it.
+	Play  *Play
+	Judge func(*Recording) Finding
+
 	plays []string // whose recordings are judged
-	judge func(*Recording) finding
+}
+
+// Play is a subscriber that asks for some capabilities beside the usual ones, and follows one scenario to its end.
+type Play struct {
+	// Does says in words what happens.
+	Does string
+	// Scenario may have a name of its own: the Driver is given it as it is.
+	Scenario Scenario
+	// Capabilities are asked for as well; nil takes one of the usual ones away.
+	Capabilities map[string]any
 }
 
 // ID is the requirement that the case is cited by.
@@ -128,16 +141,17 @@ type DriverFunc func(ctx context.Context, s Scenario) error
 // Start calls f.
 func (f DriverFunc) Start(ctx context.Context, s Scenario) error { return f(ctx, s) }
 
-// finding is what a judge makes of one recording.
-type finding struct {
-	verdict  Verdict // Pass, Fail or Inconclusive
-	seen     string
-	evidence []Entry
+// Finding is what a judge makes of one recording.
+type Finding struct {
+	Verdict Verdict // Pass, Fail or Inconclusive
+	// Seen is one sentence that says what was seen, without its full stop.
+	Seen     string
+	Evidence []Entry
 }
 
-func pass(seen string, evidence ...Entry) finding { return finding{Pass, seen, evidence} }
-func fail(seen string, evidence ...Entry) finding { return finding{Fail, seen, evidence} }
-func unseen(why string) finding                   { return finding{Inconclusive, why, nil} }
+func pass(seen string, evidence ...Entry) Finding { return Finding{Pass, seen, evidence} }
+func fail(seen string, evidence ...Entry) Finding { return Finding{Fail, seen, evidence} }
+func unseen(why string) Finding                   { return Finding{Inconclusive, why, nil} }
 
 // event types, short.
 const (

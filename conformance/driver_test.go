@@ -1,7 +1,9 @@
 package conformance_test
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,24 @@ func init() {
 	case "fail":
 		os.Stderr.WriteString("no such scenario")
 		os.Exit(3)
+	case "child":
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			switch {
+			case strings.Contains(lines.Text(), "handoff"):
+				fmt.Println(`{"error": "no such scenario"}`)
+			case strings.Contains(lines.Text(), "clarify"):
+				fmt.Println("what?")
+			case strings.Contains(lines.Text(), "fail"):
+				os.Exit(4)
+			case strings.Contains(lines.Text(), "idle"): // says so when it is told the next
+			case strings.Contains(lines.Text(), "tools"):
+				fmt.Println(`{"error": "of the one before"}`)
+				fmt.Println("{}")
+			default:
+				fmt.Println("{}")
+			}
+		}
+		os.Exit(0)
 	case "hang":
 		time.Sleep(time.Hour)
 	}
@@ -58,5 +78,49 @@ func TestCommandDriver(t *testing.T) {
 	}
 	if err := (conformance.CommandDriver{}).Start(t.Context(), s); err == nil {
 		t.Error("no command was run")
+	}
+}
+
+// A child gets a line for each scenario; its answer is the one to that scenario, and how it ends is told.
+func TestChildDriver(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CONFORMANCE_DRIVER", "child")
+	d := &conformance.ChildDriver{Command: []string{self}}
+	start := func(name, want string) {
+		t.Helper()
+		err := d.Start(t.Context(), conformance.Scenario{Name: name})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	start(conformance.Stream, "")
+	start(conformance.Handoff, "no such scenario")
+	start(conformance.Clarify, "neither {} nor")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := d.Start(ctx, conformance.Scenario{Name: conformance.Idle}); err != nil {
+		t.Error(err)
+	}
+	start(conformance.Tools, "")
+	start(conformance.Errored, "ended")
+	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "exit status 4") {
+		t.Errorf("Close = %v", err)
+	}
+	start(conformance.Ask, "") // it is run again
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("CONFORMANCE_DRIVER", "hang")
+	if err := d.Start(ctx, conformance.Scenario{Name: conformance.Ask}); err != nil {
+		t.Error(err)
+	}
+	if err := d.Close(); err == nil {
+		t.Error("a child that hangs was not killed")
+	}
+	if err := (&conformance.ChildDriver{Command: []string{"/no/such/program"}}).Start(t.Context(), conformance.Scenario{}); err == nil {
+		t.Error("no program was run")
 	}
 }

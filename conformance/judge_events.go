@@ -13,23 +13,23 @@ import (
 // messageCases judge each message by itself.
 var messageCases = []Case{
 	{Name: "events-valid", Requirements: []string{"LVL-009", "EVT-001", "ENV-001"}, Level: 1, Strength: Must,
-		Rule: "every event has the whole envelope and is valid under its schema", judge: judgeValid},
+		Rule: "every event has the whole envelope and is valid under its schema", Judge: judgeValid},
 	{Name: "summaries", Requirements: []string{"LVL-010"}, Level: 1, Strength: Must,
-		Rule: "every event but output.streaming has a summary_normal that is not empty", judge: eachEvent(func(m message) string {
+		Rule: "every event but output.streaming has a summary_normal that is not empty", Judge: eachEvent(func(m message) string {
 			if m.typ() != output && strings.TrimSpace(m.str("summary_normal")) == "" {
 				return short(m) + " came without summary_normal"
 			}
 			return ""
 		})},
 	{Name: "version-named", Requirements: []string{"ENV-049"}, Level: 1, Strength: Should,
-		Rule: "every event carries aaep_version", judge: eachEvent(func(m message) string {
+		Rule: "every event carries aaep_version", Judge: eachEvent(func(m message) string {
 			if _, ok := m.m["aaep_version"]; !ok {
 				return short(m) + " came without aaep_version"
 			}
 			return ""
 		})},
 	{Name: "stamp-digits", Requirements: []string{"ENV-021"}, Level: 1, Strength: Must,
-		Rule: "a timestamp has no fraction of a second, or 3 or 6 digits", judge: eachEvent(func(m message) string {
+		Rule: "a timestamp has no fraction of a second, or 3 or 6 digits", Judge: eachEvent(func(m message) string {
 			_, fraction, ok := strings.Cut(m.str("timestamp"), ".")
 			n := strings.IndexFunc(fraction, func(r rune) bool { return r < '0' || r > '9' })
 			if ok && n != 3 && n != 6 {
@@ -38,14 +38,14 @@ var messageCases = []Case{
 			return ""
 		})},
 	{Name: "size", Requirements: []string{"ENV-058"}, Level: 1, Strength: Should,
-		Rule: "an event takes at most 64 KiB", judge: eachEvent(func(m message) string {
+		Rule: "an event takes at most 64 KiB", Judge: eachEvent(func(m message) string {
 			if len(m.Data) > 64<<10 {
 				return fmt.Sprintf("%s takes %d bytes", short(m), len(m.Data))
 			}
 			return ""
 		})},
 	{Name: "ids-once", Requirements: []string{"ENV-013"}, Level: 1, Strength: Must,
-		Rule: "no event_id comes twice on a subscription", judge: func(r *Recording) finding {
+		Rule: "no event_id comes twice on a subscription", Judge: func(r *Recording) Finding {
 			seen := map[string]message{}
 			for _, m := range r.events(0) {
 				id := m.str("event_id")
@@ -68,7 +68,7 @@ func short(m message) string {
 }
 
 // some passes if there was anything to judge.
-func some(n int, what string) finding {
+func some(n int, what string) Finding {
 	if n == 0 {
 		return unseen("no event came")
 	}
@@ -76,8 +76,8 @@ func some(n int, what string) finding {
 }
 
 // eachEvent fails with the first event that something is wrong with.
-func eachEvent(wrong func(message) string) func(*Recording) finding {
-	return func(r *Recording) finding {
+func eachEvent(wrong func(message) string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		list := r.events(0)
 		for _, m := range list {
 			if text := wrong(m); text != "" {
@@ -92,7 +92,7 @@ func eachEvent(wrong func(message) string) func(*Recording) finding {
 var elsewhere = []string{"LVL-010", "ENV-021", "ENV-049", "ENV-058", "ENV-059", "ENV-060", "ENV-061", "CONF-031", "CONF-034", "EVT-072"}
 
 // judgeValid asks the schemas and the core about every message that came. Order is for other cases.
-func judgeValid(r *Recording) finding {
+func judgeValid(r *Recording) Finding {
 	n := 0
 	for _, e := range r.Entries {
 		if e.Note == noteFlood {
@@ -126,7 +126,7 @@ func noSummary(f check.Finding) bool {
 // sessionCases judge the order of a session's events.
 var sessionCases = []Case{
 	{Name: "begins-once", Requirements: []string{"LVL-003", "EVT-002", "EVT-003"}, Level: 1, Strength: Must,
-		Rule: "a session begins with exactly one session.started", judge: eachSession(func(s []message) finding {
+		Rule: "a session begins with exactly one session.started", Judge: eachSession(func(s []message) Finding {
 			switch n := of(s, started); {
 			case len(n) == 0:
 				return fail(fmt.Sprintf("a session began with %s and never had a session.started", short(s[0])), s[0].Entry)
@@ -138,7 +138,7 @@ var sessionCases = []Case{
 			return pass("session.started came first, and once", s[0].Entry)
 		})},
 	{Name: "ends-once", Requirements: []string{"LVL-004", "EVT-004", "SM-012"}, Level: 1, Strength: Must,
-		Rule: "a session ends with exactly one of completed, errored and cancelled", judge: eachSession(func(s []message) finding {
+		Rule: "a session ends with exactly one of completed, errored and cancelled", Judge: eachSession(func(s []message) Finding {
 			switch n := of(s, completed, errored, cancelled); len(n) {
 			case 0:
 				return fail("the session never ended", s[len(s)-1].Entry)
@@ -149,7 +149,7 @@ var sessionCases = []Case{
 			}
 		})},
 	{Name: "nothing-after-end", Requirements: []string{"EVT-005"}, Level: 1, Strength: Must,
-		Rule: "nothing of a session follows its end", judge: eachSession(func(s []message) finding {
+		Rule: "nothing of a session follows its end", Judge: eachSession(func(s []message) Finding {
 			for i, m := range s {
 				for _, late := range s[i+1:] {
 					if m.terminal() && !late.terminal() {
@@ -160,7 +160,7 @@ var sessionCases = []Case{
 			return pass("nothing came after the end")
 		})},
 	{Name: "time-forward", Requirements: []string{"ENV-023"}, Level: 1, Strength: Must,
-		Rule: "timestamps of a session never go backwards", judge: eachSession(func(s []message) finding {
+		Rule: "timestamps of a session never go backwards", Judge: eachSession(func(s []message) Finding {
 			var last time.Time
 			for i, m := range s {
 				if at, ok := aaep.ParseTimestamp(m.str("timestamp")); ok {
@@ -173,13 +173,13 @@ var sessionCases = []Case{
 			return pass("timestamps never went backwards")
 		})},
 	{Name: "states-chained", Requirements: []string{"EVT-030", "EVT-029"}, Level: 1, Strength: Must,
-		Rule: "the first state.changed leaves idle, and each other one leaves the state before it", judge: eachSession(judgeChain)},
+		Rule: "the first state.changed leaves idle, and each other one leaves the state before it", Judge: eachSession(judgeChain)},
 	{Name: "states-told", Requirements: []string{"LVL-005"}, Level: 1, Strength: Must, plays: []string{"stream", "tools"},
-		Rule: "entering and leaving writing_output and calling_tool is told by state.changed", judge: judgeStatesTold},
+		Rule: "entering and leaving writing_output and calling_tool is told by state.changed", Judge: judgeStatesTold},
 	{Name: "tools-paired", Requirements: []string{"LVL-007", "SM-003", "EVT-091"}, Level: 1, Strength: Must, plays: []string{"tools", "accept"},
-		Rule: "each tool.invoked is followed by exactly one tool.completed of the same call", judge: judgePairs},
+		Rule: "each tool.invoked is followed by exactly one tool.completed of the same call", Judge: judgePairs},
 	{Name: "error-critical", Requirements: []string{"EVT-019"}, Level: 1, Strength: Must, plays: []string{"fail"},
-		Rule: "a session that fails ends with session.errored of urgency critical", judge: func(r *Recording) finding {
+		Rule: "a session that fails ends with session.errored of urgency critical", Judge: func(r *Recording) Finding {
 			e := of(r.events(0), errored)
 			switch ends := of(r.events(0), completed, cancelled); {
 			case len(e) > 0 && e[0].str("urgency") != "critical":
@@ -196,11 +196,11 @@ var sessionCases = []Case{
 func quoted(s string) string { return fmt.Sprintf("%q", aaep.SafeText(s)) }
 
 // eachSession fails with the first session that something is wrong with.
-func eachSession(judge func([]message) finding) func(*Recording) finding {
-	return func(r *Recording) finding {
+func eachSession(judge func([]message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		last := unseen("no session began")
 		for _, s := range r.sessions(0) {
-			if last = judge(s); last.verdict == Fail {
+			if last = judge(s); last.Verdict == Fail {
 				break
 			}
 		}
@@ -209,7 +209,7 @@ func eachSession(judge func([]message) finding) func(*Recording) finding {
 }
 
 // judgeChain follows the states of each producer. Other events may imply a state in between (D-29).
-func judgeChain(s []message) finding {
+func judgeChain(s []message) Finding {
 	now, free := map[string]string{}, map[string]bool{}
 	changes := 0
 	for _, m := range s {
@@ -243,7 +243,7 @@ func judgeChain(s []message) finding {
 	return pass(fmt.Sprintf("%d changes of state followed one another", changes))
 }
 
-func judgeStatesTold(r *Recording) finding {
+func judgeStatesTold(r *Recording) Finding {
 	want := "writing_output"
 	if r.Scenario.Name == Tools {
 		want = "calling_tool"
@@ -264,7 +264,7 @@ func judgeStatesTold(r *Recording) finding {
 	return pass(want + " was entered and left")
 }
 
-func judgePairs(r *Recording) finding {
+func judgePairs(r *Recording) Finding {
 	open := map[string]message{}
 	n := 0
 	for _, m := range of(r.events(0), invoked, done) {

@@ -12,6 +12,7 @@ import (
 // Played is what came and went in one play, without what was said.
 type Played struct {
 	Name     string  `json:"name"`
+	Does     string  `json:"does"` // what the subscribers and the target do, in words
 	Scenario string  `json:"scenario,omitzero"`
 	Seconds  float64 `json:"seconds"`
 	// Budgets are the rates that were agreed.
@@ -44,7 +45,7 @@ type Mark struct {
 const maxMarks = 500
 
 func playedOf(p play, r *Recording) Played {
-	out := Played{Name: p.name, Scenario: p.scenario.Name, Marks: []Mark{}}
+	out := Played{Name: p.name, Does: p.does, Scenario: p.scenario.Name, Marks: []Mark{}}
 	for link := range r.links() {
 		for _, sent := range []bool{false, true} {
 			for _, m := range r.all(link, sent) {

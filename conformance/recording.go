@@ -145,6 +145,15 @@ func (r *Recording) all(link int, sent bool) (list []message) {
 	return list
 }
 
+// Events are the messages that came to a subscriber in the sessions that began in this play, as they were on the wire. Judges
+// of cases from outside read them.
+func (r *Recording) Events(link int) (list []Entry) {
+	for _, m := range r.events(link) {
+		list = append(list, m.Entry)
+	}
+	return list
+}
+
 // events are those of sessions that began in this play.
 func (r *Recording) events(link int) (list []message) {
 	for _, m := range r.all(link, false) {

@@ -241,6 +241,7 @@ func (st *stage) over() Recording {
 // play is how the runner's subscribers behave in one scenario.
 type play struct {
 	name     string
+	does     string // what the subscribers and the agent do, in words
 	scenario Scenario
 	level    int // the least level at which it is played
 	run      func(*stage)

@@ -55,9 +55,9 @@ var defaults = object{
 var everyType = []string{started, completed, errored, cancelled, state, progress, invoked, done, output, confirm, clarify, handoff,
 	"medai:dose.given", "aaep:other"}
 
-func judgeSubset(r *Recording, a message) finding {
+func judgeSubset(r *Recording, a message) Finding {
 	asked, got := with(defaults, capabilities(r, 0)), a.obj("honored_capabilities")
-	wrong := func(name string) finding {
+	wrong := func(name string) Finding {
 		return fail(fmt.Sprintf("%s: %v is honored where %v was asked for", name, got[name], asked[name]), append(sent(r), a.Entry)...)
 	}
 	for _, name := range []string{"languages", "coalesce_boundaries", "supported_conformance_levels", "supported_extensions"} {

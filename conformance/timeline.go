@@ -133,7 +133,11 @@ func (p Played) describe(links int) string {
 			critical++
 		}
 	}
-	text := fmt.Sprintf("%s over %.1f seconds. Received: %s, %d of them critical, and %s. Sent: %s.", plural(links, "subscriber"), p.Seconds,
+	does := p.Does
+	if does != "" {
+		does = strings.ToUpper(does[:1]) + does[1:] + ". "
+	}
+	text := fmt.Sprintf("%s%s over %.1f seconds. Received: %s, %d of them critical, and %s. Sent: %s.", does, plural(links, "subscriber"), p.Seconds,
 		plural(events, "event"), critical, plural(answers, "answer"), plural(sent, "message"))
 	for _, b := range p.Budgets {
 		text += fmt.Sprintf(" Subscriber %d got at most %s within any second that were not critical; the rate agreed is %g a second.", b.Link+1, plural(b.Peak, "event"), b.PerSecond)

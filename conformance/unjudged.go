@@ -1,0 +1,4 @@
+package conformance
+
+// unjudged are the MUSTs of producers that no case decides, each with the reason.
+var unjudged = []struct{ reason, ids string }{}
