@@ -124,7 +124,7 @@ func TestInconclusiveIsNotPassed(t *testing.T) {
 		if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "INCONCLUSIVE LVL-019 asks-first: the scenario ask could not be started: 501 not here. Right would be:") {
 			t.Errorf("%v: %s", err, text.String())
 		}
-		g.p.Shutdown(context.Background())
+		g.Producer.Shutdown(context.Background())
 	})
 }
 
@@ -164,7 +164,21 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("%+v ran", run)
 		}
 	}
-	g.p.Shutdown(context.Background())
+	g.Producer.Shutdown(context.Background())
+}
+
+// driven is the endpoint that HTTPDriver asks.
+func driven(g *target) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var s conformance.Scenario
+		if err := json.NewDecoder(r.Body).Decode(&s); err != nil || r.URL.Path != "/scenarios/"+s.Name {
+			http.Error(w, "bad", http.StatusBadRequest)
+			return
+		}
+		if err := g.Start(r.Context(), s); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
 }
 
 // LVL-029: the same cases over the transports that are real, with an HTTP driver.
@@ -176,7 +190,7 @@ func TestRealTransports(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := make(chan error, 2)
-	go func() { served <- serve.Serve(ctx, ln, g.p) }()
+	go func() { served <- serve.Serve(ctx, ln, g.Producer) }()
 	private, err := os.MkdirTemp("", "aaep") // 0700, and short enough for a socket
 	if err != nil {
 		t.Fatal(err)
@@ -187,17 +201,8 @@ func TestRealTransports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { served <- g.p.Serve(ctx, local) }()
-	driver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var s conformance.Scenario
-		if err := json.NewDecoder(r.Body).Decode(&s); err != nil || r.URL.Path != "/scenarios/"+s.Name {
-			http.Error(w, "bad", http.StatusBadRequest)
-			return
-		}
-		if err := g.Start(r.Context(), s); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	}))
+	go func() { served <- g.Producer.Serve(ctx, local) }()
+	driver := httptest.NewServer(driven(g))
 	for name, d := range map[string]transports.Dialer{
 		"sse":       sse.Dialer{URL: "http://" + ln.Addr().String()},
 		"websocket": websocket.Dialer{URL: "ws://" + ln.Addr().String() + "/aaep/v1/ws"},
@@ -206,11 +211,14 @@ func TestRealTransports(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := conformance.Run{Dialer: d, Driver: conformance.HTTPDriver{Base: driver.URL, Client: driver.Client()}, Level: 3,
 				Only: []string{"first-reply-wins", "invalid-refused", "honors-no-more"}} // what is quickly judged: the clock is real here
+			if os.Getenv("AAEP_LONG") != "" {
+				run.Only = nil // a minute for each
+			}
 			r, err := run.Producer(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Verdict != conformance.Pass || r.Counts[conformance.Pass] != 3 {
+			if r.Verdict != conformance.Pass || r.Counts[conformance.Pass] < 3 {
 				var text bytes.Buffer
 				r.WriteText(&text)
 				t.Error(text.String())
@@ -219,7 +227,7 @@ func TestRealTransports(t *testing.T) {
 	}
 	driver.Close()
 	stop()
-	g.p.Shutdown(context.Background())
+	g.Producer.Shutdown(context.Background())
 	local.Close()
 	for range 2 {
 		<-served

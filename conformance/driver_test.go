@@ -2,15 +2,24 @@ package conformance_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports/stdio"
 )
 
 // This program is its own driver: see TestCommandDriver.
@@ -42,6 +51,8 @@ func init() {
 			}
 		}
 		os.Exit(0)
+	case "agent":
+		os.Exit(beAgent(os.Getenv("CONFORMANCE_AT")))
 	case "hang":
 		time.Sleep(time.Hour)
 	}
@@ -122,5 +133,55 @@ func TestChildDriver(t *testing.T) {
 	}
 	if err := (&conformance.ChildDriver{Command: []string{"/no/such/program"}}).Start(t.Context(), conformance.Scenario{}); err == nil {
 		t.Error("no program was run")
+	}
+}
+
+// beAgent is an agent that speaks on standard output and is driven over HTTP.
+func beAgent(at string) int {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "child"}})
+	if err != nil {
+		return 2
+	}
+	go http.ListenAndServe(at, driven(&target{Producer: p}))
+	l, err := stdio.Listen(nil)
+	if err != nil {
+		return 2
+	}
+	if err := p.Serve(context.Background(), l); err != nil && !errors.Is(err, io.EOF) {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return 0
+}
+
+// An agent that is a child, and therefore has one subscriber at a time: what needs two is skipped, and the report says so.
+func TestOneLink(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := free.Addr().String()
+	free.Close()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	r, err := conformance.Run{Level: 3, OneLink: true, Driver: conformance.HTTPDriver{Base: "http://" + at, Client: client},
+		Only: []string{"reject-means-no", "all-are-asked", "version-refused"},
+		Dialer: stdio.Dialer{Command: func() *exec.Cmd {
+			cmd := exec.Command(self)
+			cmd.Env = append(os.Environ(), "CONFORMANCE_DRIVER=agent", "CONFORMANCE_AT="+at)
+			cmd.Stderr = os.Stderr
+			return cmd
+		}}}.Producer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := verdicts(r)
+	if r.Verdict != conformance.Pass || got["reject-means-no"] != conformance.Pass || got["version-refused"] != conformance.Pass ||
+		got["all-are-asked"] != conformance.Skipped || len(r.Warnings) != 1 || r.Name != "child" {
+		var text bytes.Buffer
+		r.WriteText(&text)
+		t.Error(text.String())
 	}
 }

@@ -62,7 +62,8 @@ func (e Evidence) Way() string {
 	return "received"
 }
 
-func (e Evidence) line(play string) string {
+// In tells it in one line, with the play it is from.
+func (e Evidence) In(play string) string {
 	return fmt.Sprintf("%s, after %.3f seconds, subscriber %d %s: %s", play, e.Seconds, e.Link+1, e.Way(), oneLine(e.Text))
 }
 
@@ -112,7 +113,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		b.WriteByte('\n')
 		for _, e := range res.Evidence {
 			if res.Verdict != Pass {
-				fmt.Fprintf(&b, "  %s\n", e.line(res.Play))
+				fmt.Fprintf(&b, "  %s\n", e.In(res.Play))
 			}
 		}
 	}

@@ -87,7 +87,7 @@ func evidenceText(res Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Right would be: %s.\n", res.Case.Rule)
 	for _, e := range res.Evidence {
-		fmt.Fprintf(&b, "%s\n", aaep.SafeText(e.line(res.Play)))
+		fmt.Fprintf(&b, "%s\n", aaep.SafeText(e.In(res.Play)))
 	}
 	return b.String()
 }

@@ -241,7 +241,7 @@ const publishedPage = "../docs/conformance-report.html"
 // anew. It has the day on which it was last written; the test takes that from it, and all else must be as it is now.
 func TestPublishedReport(t *testing.T) {
 	report := inBubble(t, func(g *target) conformance.Run {
-		g.step = synctest.Wait // how much is merged must not depend on who is quicker
+		g.Step = synctest.Wait // how much is merged must not depend on who is quicker
 		return conformance.Run{Dialer: g, Driver: g, Level: 3, Target: "a pipe within one process, in virtual time", Transport: "pipe"}
 	})
 	render := func(day time.Time) string {

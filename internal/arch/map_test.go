@@ -87,6 +87,11 @@ var theMap = []folder{
 		why:    "it judges what was on the wire, and must not know the insides of what it judges",
 	},
 	{
+		path:   "conformance/aaeptest",
+		arrows: []string{".", "conformance", "producer", "transports"},
+		why:    "it runs the suite in tests, and is where the halves meet",
+	},
+	{
 		path: "internal/requirements",
 		why:  "what is demanded does not depend on who keeps it",
 	},

@@ -96,7 +96,7 @@ exactly those cases did not pass.`,
 	f.BoolVar(&p.json, "json", false, "print the report as JSON")
 	f.StringSliceVar(&p.reports, "report", nil, "write the report to these `FILES`: .html, .json or .xml (JUnit)")
 	f.StringVar(&p.known, "known-failures", "", "the cases named in this `FILE`, one on each line, may fail, and must")
-	p.old.flags(f)
+	p.old.flags(cmd)
 	p.reach = reachingFlags(cmd)
 	return cmd
 }

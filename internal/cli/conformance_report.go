@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep/conformance"
 )
@@ -87,7 +87,8 @@ type publishedFlags struct {
 	timeout                      int
 }
 
-func (o *publishedFlags) flags(f *pflag.FlagSet) {
+func (o *publishedFlags) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringVar(&o.endpoint, "endpoint", "", "the `ADDRESS`")
 	f.StringVar(&o.json, "report-json", "", "as --report, JSON whatever the name of the `FILE`")
 	f.StringVar(&o.html, "report-html", "", "as --report, HTML whatever the name of the `FILE`")
