@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -69,7 +70,7 @@ func evidence(r *Recording, m message) (list []Entry) {
 
 // consentCases judge what is done, and on whose word.
 var consentCases = []Case{
-	{Name: "asks-first", Requirements: []string{"LVL-019", "EVT-067", "CONF-001"}, Level: 2, Strength: Must, plays: []string{"accept"},
+	{Name: "asks-first", Requirements: []string{"LVL-019", "EVT-067", "EVT-042", "EVT-076", "CONF-001", "TERM-016"}, Level: 2, Strength: Must, plays: []string{"accept"},
 		Rule: "an irreversible tool is not begun before its confirmation was accepted", Judge: func(r *Recording) Finding {
 			yes := of(r.all(0, true), "confirmation.reply")
 			for _, d := range deeds(r, 0) {
@@ -119,7 +120,7 @@ var consentCases = []Case{
 			}
 			return pass("awaiting_input came before the question", q.Entry)
 		})},
-	{Name: "outcome-told", Requirements: []string{"LVL-021", "CONF-002", "SM-008"}, Level: 2, Strength: Must, plays: []string{"accept", "reject", "silence", "clarify"},
+	{Name: "outcome-told", Requirements: []string{"LVL-021", "CONF-002", "SM-008", "EVT-094"}, Level: 2, Strength: Must, plays: []string{"accept", "reject", "silence", "clarify"},
 		Rule: "after a question is settled, a state.changed leaves awaiting_input", Judge: eachQuestion(func(r *Recording, q message) Finding {
 			for _, m := range of(r.events(0), state) {
 				if m.n > q.n && m.str("from_state") == "awaiting_input" {
@@ -128,6 +129,35 @@ var consentCases = []Case{
 			}
 			return fail("nothing said that the question was settled", q.Entry)
 		})},
+	{Name: "rejection-told", Requirements: []string{"CONF-052"}, Level: 2, Strength: Must, plays: []string{"reject"},
+		Rule: "after a rejection the state is thinking or deciding, or the session ends", Judge: eachQuestion(func(r *Recording, q message) Finding {
+			for _, m := range r.events(0) {
+				switch to := m.str("to_state"); {
+				case m.n <= q.n || m.typ() != state && !m.terminal():
+				case m.terminal() || to == "thinking" || to == "deciding":
+					return pass("the session went on to something else", q.Entry, m.Entry)
+				default:
+					return fail("after the rejection the state is "+quoted(to), q.Entry, m.Entry)
+				}
+			}
+			return fail("nothing came after the rejection", q.Entry)
+		})},
+	{Name: "asks-once", Requirements: []string{"CONF-005"}, Level: 2, Strength: Must, plays: []string{"silence"},
+		Rule: "while a question is open, it is not asked again under another token", Judge: func(r *Recording) Finding {
+			list := questions(r, 0)
+			if len(list) == 0 {
+				return unseen("the producer never asked")
+			}
+			for _, q := range list[1:] {
+				settled := slices.ContainsFunc(of(r.events(0), state), func(m message) bool {
+					return m.n > list[0].n && m.n < q.n && m.str("from_state") == "awaiting_input"
+				})
+				if !settled && q.str("reply_token") != list[0].str("reply_token") {
+					return fail("a second question came while the first was open", list[0].Entry, q.Entry)
+				}
+			}
+			return pass("it was asked once", list[0].Entry)
+		}},
 	{Name: "not-asked-if-mute", Requirements: []string{"HS-020"}, Level: 2, Strength: Must, plays: []string{"cannot-reply"},
 		Rule: "who cannot reply is not asked, and the default applies at once", Judge: judgeMute(confirm)},
 	{Name: "not-questioned-if-mute", Requirements: []string{"HS-021"}, Level: 2, Strength: Must, plays: []string{"cannot-answer"},
@@ -152,21 +182,26 @@ func judgeDeadline(r *Recording) Finding {
 	if len(q) == 0 {
 		return unseen("the producer never asked")
 	}
-	due := time.Duration(q[0].num("timeout_seconds")) * time.Second
+	return settledInTime(r, q[0])
+}
+
+// settledInTime judges a question that nobody answers.
+func settledInTime(r *Recording, q message) Finding {
+	due := time.Duration(q.num("timeout_seconds")) * time.Second
 	for _, m := range r.events(0) {
-		if m.n <= q[0].n || m.typ() != invoked && !m.terminal() && (m.typ() != state || m.str("from_state") != "awaiting_input") {
+		if m.n <= q.n || m.typ() != invoked && !m.terminal() && (m.typ() != state || m.str("from_state") != "awaiting_input") {
 			continue
 		}
-		switch after := m.At.Sub(q[0].At); {
+		switch after := m.At.Sub(q.At); {
 		case after < due-slack/10:
-			return fail(fmt.Sprintf("a question open for %v was settled after %v without an answer", due, after.Round(time.Millisecond)), q[0].Entry, m.Entry)
+			return fail(fmt.Sprintf("a question open for %v was settled after %v without an answer", due, after.Round(time.Millisecond)), q.Entry, m.Entry)
 		case after > due+slack:
-			return fail(fmt.Sprintf("a question open for %v was settled only after %v", due, after.Round(time.Millisecond)), q[0].Entry, m.Entry)
+			return fail(fmt.Sprintf("a question open for %v was settled only after %v", due, after.Round(time.Millisecond)), q.Entry, m.Entry)
 		default:
-			return pass(fmt.Sprintf("a question open for %v was settled after %v", due, after.Round(time.Millisecond)), q[0].Entry, m.Entry)
+			return pass(fmt.Sprintf("a question open for %v was settled after %v", due, after.Round(time.Millisecond)), q.Entry, m.Entry)
 		}
 	}
-	return fail(fmt.Sprintf("a question open for %v was never settled", due), q[0].Entry)
+	return fail(fmt.Sprintf("a question open for %v was never settled", due), q.Entry)
 }
 
 // judgeMute: no question comes, nothing irreversible is done, and the session does not wait.

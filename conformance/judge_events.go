@@ -45,10 +45,13 @@ var messageCases = []Case{
 			return ""
 		})},
 	{Name: "ids-once", Requirements: []string{"ENV-013"}, Level: 1, Strength: Must,
-		Rule: "no event_id comes twice on a subscription", Judge: func(r *Recording) Finding {
+		Rule: "no event_id comes twice", Judge: func(r *Recording) Finding {
 			seen := map[string]message{}
 			for _, m := range r.events(0) {
 				id := m.str("event_id")
+				if r.before[id] {
+					return fail("an event has the event_id of one in an earlier session", m.Entry)
+				}
 				if before, ok := seen[id]; ok && id != "" {
 					return fail(fmt.Sprintf("%s and %s have the same event_id", short(before), short(m)), before.Entry, m.Entry)
 				}
@@ -56,6 +59,63 @@ var messageCases = []Case{
 			}
 			return some(len(seen), "events, each with an id of its own")
 		}},
+	{Name: "stamps-real", Requirements: []string{"ENV-022"}, Level: 1, Strength: Must, plays: []string{"idle", "silence"},
+		Rule: "a timestamp is the moment at which the event was made", Judge: judgeStamps},
+	{Name: "numbered-right", Requirements: []string{"ENV-041", "ENV-042"}, Level: 1, Strength: Must, plays: []string{"stream", "tools", "accept", "handoff", "idle"},
+		Rule: "sequence_number is on no event of a session, or on all, from 0 and by 1", Judge: eachSession(func(s []message) Finding {
+			for i, m := range s {
+				n, ok := m.m["sequence_number"]
+				if _, first := s[0].m["sequence_number"]; ok != first {
+					return fail("some events of a session are numbered, and some are not", s[0].Entry, m.Entry)
+				}
+				if ok && n != float64(i) {
+					return fail(fmt.Sprintf("%s, which is number %d of its session, has the sequence_number %v", short(m), i, n), m.Entry)
+				}
+			}
+			return pass("the numbers, if any, rise by one")
+		})},
+	{Name: "language-declared", Requirements: []string{"I18N-001"}, Level: 1, Strength: Must,
+		Rule: "an event with text for people says its language in localization_hints.primary_language (§11.1, where §3.3.3 leaves it open)", Judge: eachEvent(func(m message) string {
+			if tag, _ := m.obj("localization_hints")["primary_language"].(string); tag == "" && m.str("summary_normal")+m.str("chunk") != "" {
+				return short(m) + " does not say its language"
+			}
+			return ""
+		})},
+	{Name: "no-secrets", Requirements: []string{"SEC-010", "EVT-045", "EVT-011"}, Level: 1, Strength: Must,
+		Rule: "no key, password or card number is in a field that people read or a log keeps", Judge: eachEvent(func(m message) string {
+			for name, value := range m.m {
+				text, _ := value.(string)
+				if kind, found := aaep.Secret(text); found && name != "reply_token" && !strings.HasSuffix(name, "_id") {
+					return fmt.Sprintf("%s of %s holds what looks like a secret: %s", name, short(m), kind)
+				}
+			}
+			return ""
+		})},
+}
+
+// judgeStamps looks at sessions in which time goes by: stamps go with the clock of the runner, which may be a few minutes
+// apart from that of the target.
+func judgeStamps(r *Recording) Finding {
+	list := r.events(0)
+	var first message
+	for _, m := range list {
+		at, ok := aaep.ParseTimestamp(m.str("timestamp"))
+		if !ok {
+			continue
+		}
+		if apart := at.Sub(m.At).Abs(); apart > 10*time.Minute {
+			return fail(fmt.Sprintf("the timestamp of %s is %v away from when it came", short(m), apart.Round(time.Second)), m.Entry)
+		}
+		if first.Data == nil {
+			first = m
+		}
+		began, _ := aaep.ParseTimestamp(first.str("timestamp"))
+		if went, by := m.At.Sub(first.At), at.Sub(began); (went - by).Abs() > time.Second {
+			return fail(fmt.Sprintf("%s came %v after the first event, and its timestamp is %v after that one's", short(m),
+				went.Round(time.Millisecond), by.Round(time.Millisecond)), first.Entry, m.Entry)
+		}
+	}
+	return some(len(list), "timestamps went with the clock")
 }
 
 // short names an event in a sentence.
@@ -104,8 +164,7 @@ func judgeValid(r *Recording) Finding {
 		n++
 		c := check.Checker{}
 		for _, f := range c.Message(1, e.Data) {
-			ours := strings.HasPrefix(f.Requirement, "INV-") || strings.HasPrefix(f.Requirement, "D-") // a rule of this SDK for itself
-			if f.Note || ours || slices.Contains(elsewhere, f.Requirement) || noSummary(f) || f.Requirement == "EVT-003" && f.Pointer == "/type" {
+			if f.Note || ownRule(f.Requirement) || slices.Contains(elsewhere, f.Requirement) || noSummary(f) || f.Requirement == "EVT-003" && f.Pointer == "/type" {
 				continue
 			}
 			what := f.Type
@@ -137,6 +196,16 @@ var sessionCases = []Case{
 			}
 			return pass("session.started came first, and once", s[0].Entry)
 		})},
+	{Name: "session-ids-once", Requirements: []string{"ENV-019", "TERM-002"}, Level: 1, Strength: Must,
+		Rule: "a session_id is never used for another session", Judge: func(r *Recording) Finding {
+			n := 0
+			for _, m := range of(r.all(0, false), started) {
+				if n++; r.before[m.str("session_id")] {
+					return fail("a session began with the session_id of an earlier one", m.Entry)
+				}
+			}
+			return some(n, "sessions, each with an id of its own")
+		}},
 	{Name: "ends-once", Requirements: []string{"LVL-004", "EVT-004", "SM-012"}, Level: 1, Strength: Must,
 		Rule: "a session ends with exactly one of completed, errored and cancelled", Judge: eachSession(func(s []message) Finding {
 			switch n := of(s, completed, errored, cancelled); len(n) {
@@ -176,8 +245,24 @@ var sessionCases = []Case{
 		Rule: "the first state.changed leaves idle, and each other one leaves the state before it", Judge: eachSession(judgeChain)},
 	{Name: "states-told", Requirements: []string{"LVL-005"}, Level: 1, Strength: Must, plays: []string{"stream", "tools"},
 		Rule: "entering and leaving writing_output and calling_tool is told by state.changed", Judge: judgeStatesTold},
-	{Name: "tools-paired", Requirements: []string{"LVL-007", "SM-003", "EVT-091"}, Level: 1, Strength: Must, plays: []string{"tools", "accept"},
+	{Name: "tools-paired", Requirements: []string{"LVL-007", "SM-003", "SM-004", "EVT-091", "EVT-043"}, Level: 1, Strength: Must, plays: []string{"tools", "accept"},
 		Rule: "each tool.invoked is followed by exactly one tool.completed of the same call", Judge: judgePairs},
+	{Name: "call-named", Requirements: []string{"EVT-050"}, Level: 1, Strength: Must, plays: []string{"tools", "accept"},
+		Rule: "tool.completed names the tool that tool.invoked named", Judge: eachCall(func(r *Recording, began, over message) Finding {
+			if began.str("tool") != over.str("tool") {
+				return fail("the call of "+quoted(began.str("tool"))+" was completed as "+quoted(over.str("tool")), began.Entry, over.Entry)
+			}
+			return pass("it names the same tool", over.Entry)
+		})},
+	{Name: "result-before-state", Requirements: []string{"EVT-051"}, Level: 1, Strength: Must, plays: []string{"tools", "accept"},
+		Rule: "tool.completed comes before the state that follows from the result", Judge: eachCall(func(r *Recording, began, over message) Finding {
+			for _, m := range of(r.events(0), state) {
+				if m.n > began.n && m.n < over.n && m.str("from_state") == "calling_tool" {
+					return fail("calling_tool was left before tool.completed", began.Entry, m.Entry, over.Entry)
+				}
+			}
+			return pass("calling_tool was left after the result", over.Entry)
+		})},
 	{Name: "error-critical", Requirements: []string{"EVT-019"}, Level: 1, Strength: Must, plays: []string{"fail"},
 		Rule: "a session that fails ends with session.errored of urgency critical", Judge: func(r *Recording) Finding {
 			e := of(r.events(0), errored)
@@ -265,7 +350,7 @@ func judgeStatesTold(r *Recording) Finding {
 }
 
 func judgePairs(r *Recording) Finding {
-	open := map[string]message{}
+	open, used := map[string]message{}, map[string]message{}
 	n := 0
 	for _, m := range of(r.events(0), invoked, done) {
 		key := m.str("tool_call_id")
@@ -276,8 +361,10 @@ func judgePairs(r *Recording) Finding {
 		switch {
 		case m.typ() == invoked && ok:
 			return fail("a call was invoked again before it was completed", before.Entry, m.Entry)
+		case m.typ() == invoked && m.str("tool_call_id") != "" && used[key].Data != nil:
+			return fail("a tool_call_id was used for a second call", used[key].Entry, m.Entry)
 		case m.typ() == invoked:
-			open[key] = m
+			open[key], used[key] = m, m
 			n++
 		case !ok:
 			return fail("tool.completed came for a call that was not open", m.Entry)
@@ -292,4 +379,22 @@ func judgePairs(r *Recording) Finding {
 		return unseen("no tool.invoked came")
 	}
 	return pass(fmt.Sprintf("%d calls, each completed once", n))
+}
+
+// eachCall judges each call that was completed, with its two events.
+func eachCall(judge func(r *Recording, began, over message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		last := unseen("no call was completed")
+		list := of(r.events(0), invoked, done)
+		for i, over := range list {
+			for _, began := range list[:i] {
+				if over.typ() == done && began.typ() == invoked && began.str("tool_call_id") == over.str("tool_call_id") {
+					if last = judge(r, began, over); last.Verdict == Fail {
+						return last
+					}
+				}
+			}
+		}
+		return last
+	}
 }

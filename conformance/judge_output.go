@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -46,6 +47,28 @@ var outputCases = []Case{
 		}},
 	{Name: "text-whole-slow", Requirements: []string{"LVL-034", "HS-065"}, Level: 3, Strength: Must, plays: []string{"rate", "completion"},
 		Rule: "a subscriber that wants few events still gets all of the text", Judge: judgeText},
+	{Name: "cuts-labelled", Requirements: []string{"EVT-060", "LVL-030"}, Level: 3, Strength: Must, plays: []string{"completion"},
+		Rule: "a chunk that is not cut at an agreed boundary says in coalesce_hint where it is cut", Judge: func(r *Recording) Finding {
+			allowed := honoredList(r, 0, "coalesce_boundaries")
+			list := of(r.events(0), output)
+			for _, m := range list {
+				if !m.is("complete") && m.str("coalesce_hint") == "" {
+					return fail("a chunk in the middle of an output does not say where it is cut, where "+strings.Join(allowed, ", ")+" was agreed", m.Entry)
+				}
+			}
+			return someOutput(list, "cut as agreed or labelled")
+		}},
+	{Name: "held-not-starved", Requirements: []string{"HS-066"}, Level: 3, Strength: Must, plays: []string{"rate"},
+		Rule: "what the rate holds up is sent as soon as the rate allows", Judge: func(r *Recording) Finding {
+			list := r.events(0)
+			for i := range list {
+				if i > 0 && list[i].At.Sub(list[i-1].At) > slack {
+					return fail(fmt.Sprintf("nothing came for %v, at a rate of 2 a second, and there was more", list[i].At.Sub(list[i-1].At).Round(time.Millisecond)),
+						list[i-1].Entry, list[i].Entry)
+				}
+			}
+			return some(len(list), "events came without a long gap")
+		}},
 	{Name: "boundaries", Requirements: []string{"HS-024", "HS-071"}, Level: 3, Strength: Should, plays: []string{"completion"},
 		Rule: "chunks are cut at the boundaries that were agreed", Judge: func(r *Recording) Finding {
 			allowed := honoredList(r, 0, "coalesce_boundaries")

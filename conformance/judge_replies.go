@@ -4,7 +4,7 @@ import "fmt"
 
 // replyCases judge what becomes of replies that do not deserve an effect.
 var replyCases = []Case{
-	{Name: "accept-is-single", Requirements: []string{"CONF-021", "CONF-028"}, Level: 2, Strength: Must, plays: []string{"twice"},
+	{Name: "accept-is-single", Requirements: []string{"CONF-021", "CONF-028", "SEC-004"}, Level: 2, Strength: Must, plays: []string{"twice"},
 		Rule: "an accept counts once, however often it is sent", Judge: func(r *Recording) Finding {
 			d := of(deeds(r, 0), invoked)
 			switch {
@@ -25,7 +25,7 @@ var replyCases = []Case{
 		Rule: "a reply that names a subscription which does not exist has no effect", Judge: judgeDoubtful("the accept named a subscription that does not exist")},
 	{Name: "late-stamp", Requirements: []string{"CONF-022"}, Level: 2, Strength: Must, plays: []string{"late-stamp"},
 		Rule: "a reply that was decided after the deadline has no effect", Judge: judgeDoubtful("the accept was stamped after the deadline")},
-	{Name: "broken-reply", Requirements: []string{"CONF-019"}, Level: 2, Strength: Must, plays: []string{"broken-reply"},
+	{Name: "broken-reply", Requirements: []string{"CONF-019", "CONF-024"}, Level: 2, Strength: Must, plays: []string{"broken-reply"},
 		Rule: "a reply that is not valid under its schema has no effect", Judge: judgeDoubtful("no valid accept was sent")},
 	{Name: "bad-reply-leaves-open", Requirements: []string{"CONF-025"}, Level: 2, Strength: Must,
 		plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply"},
@@ -45,6 +45,23 @@ var replyCases = []Case{
 			}
 			return pass("both were asked with one token", a[0].Entry, b[0].Entry)
 		}},
+	{Name: "tokens-fresh", Requirements: []string{"CONF-009", "SEC-004"}, Level: 2, Strength: Must,
+		plays: []string{"accept", "reject", "silence", "twice", "changed-mind", "clarify"},
+		Rule:  "every question has a token of its own, which was never used before", Judge: func(r *Recording) Finding {
+			list := of(r.events(0), confirm, clarify)
+			seen := map[string]bool{}
+			for _, q := range list {
+				token := q.str("reply_token")
+				if r.before[token] || seen[token] {
+					return fail("the token of a question was used for another one before", q.Entry)
+				}
+				seen[token] = true
+			}
+			if len(list) == 0 {
+				return unseen("the producer never asked")
+			}
+			return pass("the token is a new one", list[0].Entry)
+		}},
 	{Name: "one-decision", Requirements: []string{"CONF-028", "LVL-042"}, Level: 2, Strength: Must, plays: []string{"two"},
 		Rule: "of two subscribers' replies the first counts", Judge: neverDone("the first subscriber rejected it")},
 	{Name: "others-told", Requirements: []string{"CONF-050", "HS-088"}, Level: 2, Strength: Must, plays: []string{"two"},
@@ -61,21 +78,7 @@ var replyCases = []Case{
 			return fail("the second subscriber never learnt that the question was settled", q[0].Entry)
 		}},
 	{Name: "leaving-is-no-consent", Requirements: []string{"HS-083", "LVL-031"}, Level: 3, Strength: Must, plays: []string{"left"},
-		Rule: "when the last one who was asked leaves, the default applies and the session goes on", Judge: func(r *Recording) Finding {
-			q := questions(r, 0)
-			if len(q) == 0 {
-				return unseen("the producer never asked")
-			}
-			if d := deeds(r, 1); len(d) > 0 {
-				return fail("the irreversible tool was run after the only one who was asked had left", d[0].Entry)
-			}
-			for _, m := range r.events(1) {
-				if m.n > q[0].n && (m.terminal() || m.typ() == state && m.str("from_state") == "awaiting_input") {
-					return pass("the session went on without the tool", m.Entry)
-				}
-			}
-			return fail("the session still waits for one who has left", q[0].Entry)
-		}},
+		Rule: "when the last one who was asked leaves, the default applies and the session goes on", Judge: judgeDeparted("who left")},
 }
 
 // judgeDoubtful: nothing in such a play may run the tool, for the only good reply is a late no.
@@ -130,6 +133,14 @@ var questionCases = []Case{
 				}
 			}
 			return fail("a right answer after a wrong one settled nothing", replies[1].Entry)
+		}},
+	{Name: "question-times-out", Requirements: []string{"SM-010"}, Level: 2, Strength: Must, plays: []string{"unanswered"},
+		Rule: "a question to the user that nobody answers is over at its deadline, and the state changes", Judge: func(r *Recording) Finding {
+			q := of(r.events(0), clarify)
+			if len(q) == 0 {
+				return unseen("no awaiting.clarification came")
+			}
+			return settledInTime(r, q[0])
 		}},
 	{Name: "question-waits", Requirements: []string{"EVT-081", "CONF-006"}, Level: 2, Strength: Must, plays: []string{"clarify"},
 		Rule: "a question to the user is critical, and waits for the answer", Judge: func(r *Recording) Finding {

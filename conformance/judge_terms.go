@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/aaep-go/aaep"
 )
 
 var greetings = []string{"restricted", "bare", "future-version", "signed-only", "unknown-extension", "no-language", "bad-rate", "no-capabilities"}
@@ -64,7 +66,21 @@ var handshakeCases = []Case{
 			}
 			return pass("the request was accepted", a.Entry)
 		}},
-	{Name: "language-unknown", Requirements: []string{"HS-050"}, Level: 3, Strength: Must, plays: []string{"no-language"},
+	{Name: "unknown-not-honored", Requirements: []string{"EXT-015"}, Level: 3, Strength: Must, plays: []string{"unknown-extension"},
+		Rule: "an extension that nobody knows is not honored", Judge: accepted(func(r *Recording, a message) Finding {
+			if _, there := honored(r, 0)["zzz"]; there || slices.Contains(honoredList(r, 0, "supported_extensions"), unknownURI) {
+				return fail("an extension that nobody knows is honored", append(sent(r), a.Entry)...)
+			}
+			return pass("it is not honored", a.Entry)
+		})},
+	{Name: "version-agreed", Requirements: []string{"VER-009", "HS-092"}, Level: 3, Strength: Must, plays: []string{"restricted", "bare"},
+		Rule: "an accepted request names a version that both speak", Judge: accepted(func(_ *Recording, a message) Finding {
+			if major, _, _ := strings.Cut(a.str("aaep_version"), "."); major != "1" {
+				return fail("version "+aaep.Version+" was asked for, and "+quoted(a.str("aaep_version"))+" accepted", a.Entry)
+			}
+			return pass("the version is "+aaep.SafeText(a.str("aaep_version")), a.Entry)
+		})},
+	{Name: "language-unknown", Requirements: []string{"HS-050", "I18N-006"}, Level: 3, Strength: Must, plays: []string{"no-language"},
 		Rule: "no language is honored that was not asked for", Judge: func(r *Recording) Finding {
 			a, ok := r.answer(0)
 			switch {
@@ -121,9 +137,32 @@ func extensionsHonored(uris []string) Case {
 
 // termsCases judge whether what was agreed is kept.
 var termsCases = []Case{
-	{Name: "rate-kept", Requirements: []string{"HS-013", "LVL-030"}, Level: 3, Strength: Must, plays: []string{"rate"},
+	{Name: "rate-kept", Requirements: []string{"HS-013", "HS-064", "EVT-037", "LVL-030", "LVL-034"}, Level: 3, Strength: Must, plays: []string{"rate"},
 		Rule: "in no span of t seconds come more than rate times t, and rate, events that are not critical", Judge: judgeRate},
-	{Name: "filters-kept", Requirements: []string{"HS-029", "HS-028", "HS-055"}, Level: 3, Strength: Must, plays: []string{"filtered", "filtered-fail"},
+	{Name: "default-filter", Requirements: []string{"HS-026"}, Level: 3, Strength: Must, plays: wholePlays,
+		Rule: "without filters come the events of aaep:agent, and no others", Judge: eachEvent(func(m message) string {
+			if !strings.HasPrefix(m.typ(), "aaep:agent.") {
+				return quoted(m.typ()) + " came to a subscriber that did not ask for it"
+			}
+			return ""
+		})},
+	{Name: "verbosity-words-only", Requirements: []string{"TERM-007"}, Level: 3, Strength: Must, plays: []string{"verbosity"},
+		Rule: "whoever wants few words gets the same events as whoever wants many", Judge: func(r *Recording) Finding {
+			a, b := r.events(0), r.events(1)
+			if len(a) == 0 || len(b) == 0 {
+				return unseen("no event came")
+			}
+			for i := range max(len(a), len(b)) {
+				switch {
+				case i >= len(a):
+					return fail(short(b[i])+" did not come to the subscriber that wants few words", b[i].Entry)
+				case i >= len(b) || a[i].typ() != b[i].typ():
+					return fail("the subscriber that wants many words did not get "+short(a[i]), a[i].Entry)
+				}
+			}
+			return pass(fmt.Sprintf("both got the same %d events", len(a)), a[0].Entry, b[0].Entry)
+		}},
+	{Name: "filters-kept", Requirements: []string{"HS-029", "HS-028", "HS-027", "HS-055"}, Level: 3, Strength: Must, plays: []string{"filtered", "filtered-fail"},
 		Rule: "an excluded event does not come unless it is critical", Judge: func(r *Recording) Finding {
 			a, ok := r.answer(0)
 			if !ok || a.typ() != "subscription.accepted" {
@@ -212,7 +251,7 @@ var termsCases = []Case{
 			}
 			return pass("nothing came after the close")
 		}},
-	{Name: "others-go-on", Requirements: []string{"HS-085", "HS-084"}, Level: 3, Strength: Must, plays: []string{"closed"},
+	{Name: "others-go-on", Requirements: []string{"HS-085", "HS-084", "TERM-014"}, Level: 3, Strength: Must, plays: []string{"closed"},
 		Rule: "closing one subscription does not disturb another", Judge: func(r *Recording) Finding {
 			other := r.events(1)
 			switch n := len(other); {
@@ -282,16 +321,29 @@ func judgeRate(r *Recording) Finding {
 			list = append(list, m)
 		}
 	}
+	most, first := 0, 0 // of one second
 	for i := range list {
 		for j := i + 1; j < len(list); j++ {
 			t := list[j].At.Sub(list[i].At).Seconds()
-			if n := j - i + 1; float64(n) > rate*(t+jitter)+rate {
-				return fail(fmt.Sprintf("%d events came within %.2f seconds at a rate of %v", n, t, rate), list[i].Entry, list[j].Entry)
+			n := j - i + 1
+			if float64(n) > rate*(t+jitter)+rate {
+				return fail(fmt.Sprintf("%d events came within %.2f seconds at a rate of %v", n, t, rate), window(list[i:j+1])...)
+			}
+			if t < 1 && n > most {
+				most, first = n, i
 			}
 		}
 	}
 	if len(list) < int(rate)+2 {
 		return unseen(fmt.Sprintf("only %d events came, too few to judge a rate of %v", len(list), rate))
 	}
-	return pass(fmt.Sprintf("%d events kept to %v a second", len(list), rate), list[0].Entry, list[len(list)-1].Entry)
+	return pass(fmt.Sprintf("%d events kept to %v a second; the fullest second held %d", len(list), rate, max(most, 1)), window(list[first:first+max(most, 1)])...)
+}
+
+// window is what came within a span, each with its time.
+func window(list []message) (evidence []Entry) {
+	for _, m := range list[:min(len(list), 50)] {
+		evidence = append(evidence, m.Entry)
+	}
+	return evidence
 }

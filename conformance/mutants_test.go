@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,8 @@ type mutant struct {
 	raw func([]byte) []byte
 	// delay holds a message up.
 	delay func(*proxy, object) time.Duration
+	// run edits how it is reached.
+	run func(*conformance.Run)
 	// caught are the cases that must fail or deviate, by name, and no other may.
 	caught []string
 }
@@ -42,6 +45,8 @@ type proxy struct {
 	caps                      object // that were asked for
 	flag                      bool   // the mutant's own
 	asking, rejected, replied bool   // a confirmation came
+	bye                       bool   // it has said that it leaves
+	held                      object
 	shared                    *sync.Map
 }
 
@@ -75,6 +80,7 @@ func (p *proxy) Send(ctx context.Context, msg []byte) error {
 	if o["type"] == "subscription.request" {
 		p.caps, _ = o["capabilities"].(object)
 	}
+	p.bye = p.bye || o["type"] == "subscription.close"
 	list := []object{o}
 	if p.m.in != nil {
 		list = p.m.in(p, o)
@@ -132,6 +138,14 @@ func (p *proxy) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// Close notes a line that broke.
+func (p *proxy) Close() error {
+	if !p.bye {
+		p.shared.Store("lost", true)
+	}
+	return p.Conn.Close()
+}
+
 func short(o object) string {
 	t, _ := o["type"].(string)
 	return strings.TrimPrefix(t, "aaep:agent.")
@@ -156,11 +170,8 @@ func clone(o object, more object) object {
 // fresh is another event with an id of its own.
 func (p *proxy) fresh(o object, more object) object {
 	p.n++
-	id := "evt_" + strings.Repeat("a", p.n%60+1) + p.idTail()
-	return clone(o, clone(object{"event_id": id}, more))
+	return clone(o, clone(object{"event_id": fmt.Sprintf("evt_x%dy%d", p.link, p.n)}, more))
 }
-
-func (p *proxy) idTail() string { return string(rune('A' + p.n/60)) }
 
 // edit changes members of the messages of a type; nil takes one away.
 func edit(typ string, more object) func(*proxy, object) []object {
@@ -228,7 +239,7 @@ func (p *proxy) event(like object, typ string, more object) object {
 }
 
 func (p *proxy) deed(like object) object {
-	return p.event(like, "tool.invoked", object{"tool": "pay", "tool_call_id": "call_x" + p.idTail() + strings.Repeat("b", p.n%50), "irreversible": true, "risk_level": "high"})
+	return p.event(like, "tool.invoked", object{"tool": "pay", "tool_call_id": fmt.Sprintf("call_x%dy%d", p.link, p.n), "irreversible": true, "risk_level": "high"})
 }
 
 // TestMutants: each broken producer is caught by the cases that are meant for it, and by no other; and no case is
@@ -236,10 +247,15 @@ func (p *proxy) deed(like object) object {
 func TestMutants(t *testing.T) {
 	proved := map[string]bool{}
 	caught := 0
+	mutants := slices.Concat(mutants, moreMutants)
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			report := inBubble(t, func(g *target) conformance.Run {
-				return conformance.Run{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 3}
+				run := whole(g, broken{g, &m, new(sync.Map), new(int)})
+				if m.run != nil {
+					m.run(&run)
+				}
+				return run
 			})
 			if report == nil {
 				t.FailNow()
@@ -276,6 +292,38 @@ func lingers(p *proxy, o object) time.Duration {
 		return time.Second
 	}
 	return 0
+}
+
+// observes reports whether the link watches what others are asked.
+func (p *proxy) observes() bool {
+	return p.asked("supports_confirmation_reply", false) && p.asked("supports_clarification_reply", true)
+}
+
+// actsAfter does an irreversible thing, as an observer sees it, when a question is settled after something was shared.
+func actsAfter(what string) func(p *proxy, o object) []object {
+	return func(p *proxy, o object) []object {
+		if o["from_state"] == "awaiting_input" && p.observes() {
+			if _, ok := p.shared.LoadAndDelete(what); ok {
+				return []object{p.deed(o), o}
+			}
+		}
+		return []object{o}
+	}
+}
+
+// editManifest changes members of what is published; nil takes one away.
+func editManifest(more object) func(*conformance.Run) {
+	return func(run *conformance.Run) {
+		fetch := run.Manifest
+		run.Manifest = func(ctx context.Context) ([]byte, error) {
+			data, err := fetch(ctx)
+			var o object
+			if err == nil {
+				err = jsonv2.Unmarshal(data, &o)
+			}
+			return write(clone(o, more)), err
+		}
+	}
 }
 
 // shareTwice reports whether a key was shared before, and shares it.

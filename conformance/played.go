@@ -46,21 +46,23 @@ const maxMarks = 500
 
 func playedOf(p play, r *Recording) Played {
 	out := Played{Name: p.name, Does: p.does, Scenario: p.scenario.Name, Marks: []Mark{}}
+	var all []message
 	for link := range r.links() {
-		for _, sent := range []bool{false, true} {
-			for _, m := range r.all(link, sent) {
-				name := cmp.Or(aaep.SafeText(strings.TrimPrefix(m.typ(), "aaep:agent.")), "no type")
-				out.Marks = append(out.Marks, Mark{r.since(m.At), link, sent, name[:min(len(name), 80)], !sent && m.critical(), !sent && m.str("session_id") != ""})
-			}
-		}
+		all = slices.Concat(all, r.all(link, false), r.all(link, true))
+	}
+	// Two readers may note what comes at one moment in either order.
+	slices.SortFunc(all, func(a, b message) int {
+		return cmp.Or(cmp.Compare(r.since(a.At), r.since(b.At)), a.Link-b.Link, a.n-b.n)
+	})
+	for _, m := range all {
+		name := cmp.Or(aaep.SafeText(strings.TrimPrefix(m.typ(), "aaep:agent.")), "no type")
+		out.Marks = append(out.Marks, Mark{r.since(m.At), m.Link, m.Sent, name[:min(len(name), 80)], !m.Sent && m.critical(), !m.Sent && m.str("session_id") != ""})
+	}
+	for link := range r.links() {
 		if rate, ok := r.rate(link); ok {
 			out.Budgets = append(out.Budgets, Budget{link, rate, peak(out.times(link))})
 		}
 	}
-	// Two readers may note what comes at one moment in either order.
-	slices.SortStableFunc(out.Marks, func(a, b Mark) int {
-		return cmp.Or(cmp.Compare(a.Seconds, b.Seconds), a.Link-b.Link)
-	})
 	if n := len(out.Marks); n > maxMarks {
 		out.Marks, out.Left = out.Marks[:maxMarks], n-maxMarks
 	}

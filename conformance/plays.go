@@ -145,6 +145,47 @@ var plays = []play{
 			}
 			st.end(l, slow)
 		}},
+	{"not-entitled", "of two subscribers one is asked; the other, which cannot answer, accepts with that token; two seconds later the first rejects",
+		asking(), 2, func(st *stage) {
+			l := st.subscribe(usual())
+			other := st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
+			st.start()
+			if q, ok := st.await(l, slow, confirm, completed, errored, cancelled); ok && q.typ() == confirm {
+				other.reply(q, "accept", nil)
+				st.pause(2 * settle)
+				l.reply(q, "reject", nil)
+			}
+			st.end(l, slow)
+		}},
+	{"lost", "of two subscribers one can answer, is asked, and its line breaks; the other watches",
+		asking(), 2, func(st *stage) {
+			l := st.subscribe(usual())
+			observer := st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
+			st.start()
+			limit := slow
+			if q, ok := st.await(l, slow, confirm); ok {
+				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slack
+				l.cut()
+			}
+			st.end(observer, limit)
+		}},
+	{"unanswered", "a subscriber is questioned, and says nothing",
+		clarifying(), 2, func(st *stage) {
+			l := st.subscribe(usual())
+			st.start()
+			limit := slow
+			if q, ok := st.await(l, slow, clarify, completed, errored, cancelled); ok && q.typ() == clarify {
+				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slow
+			}
+			st.end(l, limit)
+		}},
+	{"verbosity", "two subscribers, one that wants few words and one that wants many, follow a tool",
+		Scenario{Name: Tools}, 3, func(st *stage) {
+			l, other := st.subscribe(with(usual(), object{"preferred_verbosity": "terse"})), st.subscribe(with(usual(), object{"preferred_verbosity": "detailed"}))
+			st.start()
+			st.await(other, slow, completed, errored, cancelled)
+			st.end(l, patience)
+		}},
 	{"filtered-fail", "a subscriber that excludes every event, at one a second, has a session fail",
 		Scenario{Name: Errored}, 3, func(st *stage) {
 			l := st.subscribe(with(usual(), object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
@@ -214,17 +255,25 @@ var plays = []play{
 	greeting("signed-only", "a subscriber accepts signed manifests only",
 		request(with(usual(), object{"accept_signed_manifests_only": true}))),
 	greeting("unknown-extension", "a subscriber asks for an extension that nobody knows",
-		request(with(usual(), object{"zzz": object{"anything": 1}}))),
+		request(with(usual(), object{"zzz": object{"anything": 1}, "supported_extensions": []string{unknownURI}}))),
 	greeting("no-language", "a subscriber understands Klingon only",
 		request(with(usual(), object{"languages": []string{"tlh"}}))),
 	greeting("bad-rate", "a subscriber asks for 0 events a second",
 		request(with(usual(), object{"max_events_per_second": 0}))),
+	{strangerPlay, "a subscriber without credentials asks",
+		Scenario{}, 3, func(st *stage) { st.askBy(st.run.Stranger, request(usual())) }},
 	greeting("no-capabilities", "a subscriber asks without capabilities",
 		with(request(nil), object{"capabilities": nil})),
+	// The last, for it is compared with all that was met.
+	{"manifest", "a subscriber asks, and gets the manifest of the agent that answers",
+		Scenario{}, 3, fetchManifest},
 }
 
+// unknownURI names an extension that nobody has.
+const unknownURI = "https://example.invalid/zzz/v1"
+
 // withTwo are the plays with two subscribers.
-var withTwo = []string{"two", "left", "slow-fail", "closed"}
+var withTwo = []string{"two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity"}
 
 // watch follows a session and says nothing.
 func watch(st *stage) {

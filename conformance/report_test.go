@@ -242,7 +242,9 @@ const publishedPage = "../docs/conformance-report.html"
 func TestPublishedReport(t *testing.T) {
 	report := inBubble(t, func(g *target) conformance.Run {
 		g.Step = synctest.Wait // how much is merged must not depend on who is quicker
-		return conformance.Run{Dialer: g, Driver: g, Level: 3, Target: "a pipe within one process, in virtual time", Transport: "pipe"}
+		run := whole(g, g)
+		run.Target, run.Transport = "a pipe within one process, in virtual time", "pipe"
+		return run
 	})
 	render := func(day time.Time) string {
 		took := report.Date.Sub(report.Began)

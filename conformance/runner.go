@@ -12,6 +12,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/requirements"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -26,6 +27,13 @@ type Run struct {
 	// Dialer reaches the target, several times and sometimes twice at once.
 	Dialer transports.Dialer
 	Driver Driver
+	// Stranger reaches the target without credentials. Nil is where none are asked for, as on one's own machine; whether
+	// strangers are refused is then not judged.
+	Stranger transports.Dialer
+	// Manifest fetches the manifest. If nil, it is fetched from the manifest_uri of an accepted subscription.
+	Manifest func(ctx context.Context) ([]byte, error)
+	// Keys are those that a signed manifest is signed with.
+	Keys *manifest.KeySet
 	// Level is 1, 2 or 3, and includes the lower ones (§9.1).
 	Level int
 	// Only names the cases to judge, by name or requirement. Empty is all of the level; a level is then passed or not.
@@ -80,12 +88,12 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Kind: "producer", Began: time.Now().UTC(), Level: run.Level,
 		Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
 	recordings := map[string]*Recording{}
-	old := map[string]bool{}
+	met := map[string]bool{}
 	for i, p := range plays {
 		if run.Progress != nil {
 			run.Progress(p.name, i+1, len(plays))
 		}
-		rec := run.play(ctx, p, maps.Clone(old))
+		rec := run.play(ctx, p, maps.Clone(met))
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -96,11 +104,7 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 				return nil, ErrUnreachable
 			}
 		}
-		for l := range rec.links() {
-			for _, m := range rec.all(l, false) {
-				old[m.str("session_id")] = true
-			}
-		}
+		rec.remember(met)
 		recordings[p.name] = rec
 		report.Plays = append(report.Plays, playedOf(p, rec))
 		report.Name = cmp.Or(report.Name, nameOf(rec))
@@ -114,7 +118,10 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
 			continue
 		}
-		result := judgeCase(c, recordings)
+		result := run.judge(c, recordings)
+		if run.Stranger == nil && slices.Contains(c.plays, strangerPlay) {
+			result.Verdict, result.Seen = Skipped, "no way was given to reach the target without credentials"
+		}
 		if run.OneLink && !slices.ContainsFunc(c.plays, func(name string) bool { return !slices.Contains(withTwo, name) }) {
 			result.Verdict, result.Seen = Skipped, "it needs two subscribers at once, and the target has one"
 		}
@@ -174,30 +181,31 @@ func (run Run) all() ([]Case, []play, error) {
 // needed are the plays that the chosen cases are judged by.
 func (run Run) needed(plays []play, cases []Case, chosen func(Case) bool) (list []play) {
 	for _, p := range plays {
-		if !(run.OneLink && slices.Contains(withTwo, p.name)) && p.level <= run.Level && slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
+		if !(run.Stranger == nil && p.name == strangerPlay) && !(run.OneLink && slices.Contains(withTwo, p.name)) && p.level <= run.Level && slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-func (run Run) play(ctx context.Context, p play, old map[string]bool) *Recording {
+func (run Run) play(ctx context.Context, p play, before map[string]bool) *Recording {
 	ctx, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxPlay))
-	st := &stage{ctx: ctx, dialer: run.Dialer, driver: run.Driver, tape: newTape(p.scenario, old), stop: stop, play: p}
+	st := &stage{ctx: ctx, run: run, tape: newTape(p.scenario, before), stop: stop, play: p}
 	p.run(st)
 	rec := st.over()
 	return &rec
 }
 
-// judgeCase lets a case judge each of its recordings: one that fails decides, one that could not be judged counts
+// judge lets a case judge each of its recordings: one that fails decides, one that could not be judged counts
 // only where none could.
-func judgeCase(c Case, recordings map[string]*Recording) Result {
+func (run Run) judge(c Case, recordings map[string]*Recording) Result {
 	result := Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}
 	for _, name := range c.plays {
 		r := recordings[name]
 		if r == nil {
 			continue
 		}
+		r.keys = run.Keys
 		f := c.Judge(r)
 		if f.Verdict == "" {
 			f.Verdict = Inconclusive
@@ -205,7 +213,7 @@ func judgeCase(c Case, recordings map[string]*Recording) Result {
 		if r.DriverErr != nil && f.Verdict != Fail {
 			f = unseen("the scenario " + r.Scenario.Name + " could not be started: " + aaep.SafeText(r.DriverErr.Error()))
 		}
-		if _, missed := r.noted(0, noteNoDial); missed && f.Verdict != Fail {
+		if _, missed := r.noted(0, noteNoDial); missed && f.Verdict != Fail && name != strangerPlay {
 			f = unseen(noteNoDial)
 		}
 		if a, ok := r.answer(0); ok && f.Verdict == Inconclusive && a.typ() == "subscription.rejected" {

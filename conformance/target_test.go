@@ -2,6 +2,9 @@ package conformance_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +14,9 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/conformance/aaeptest"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,12 +26,50 @@ type target = aaeptest.Agent
 
 func newTarget(t *testing.T) *target {
 	t.Helper()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target", AgentName: "Target", AgentVersion: "1.0.0"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target", AgentName: "Target", AgentVersion: "1.0.0"},
+		Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: "/aaep/v1/ws"})
 	return &target{Producer: p}
 }
+
+// The target signs with a key that the suite is given. The others are of the same name, and not its own.
+var (
+	signer, keys = newKey("target-1")
+	_, otherKeys = newKey("target-1")
+)
+
+func newKey(id string) (*manifest.Signer, *manifest.KeySet) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	s, err := manifest.NewSigner(private, manifest.SignerOptions{KeyID: id})
+	if err != nil {
+		panic(err)
+	}
+	text, err := manifest.PublicKeys(s)
+	if err != nil {
+		panic(err)
+	}
+	set, err := manifest.ParseKeys(text)
+	if err != nil {
+		panic(err)
+	}
+	return s, set
+}
+
+// whole is all of the suite on a target within the process, reached by d.
+func whole(g *target, d transports.Dialer) conformance.Run {
+	return conformance.Run{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing}
+}
+
+// refusing is a door that wants credentials, and gets none.
+var refusing = dialer(func(context.Context) (transports.Conn, error) {
+	return nil, &aaep.Rejection{Code: aaep.AuthenticationRequired}
+})
 
 // inBubble runs the suite in virtual time.
 func inBubble(t *testing.T, run func(*target) conformance.Run) (report *conformance.Report) {
@@ -46,7 +89,7 @@ func inBubble(t *testing.T, run func(*target) conformance.Run) (report *conforma
 
 // LVL-041, LVL-042, LVL-043: our own producer passes every case, and none of them for want of evidence.
 func TestOurProducer(t *testing.T) {
-	report := inBubble(t, func(g *target) conformance.Run { return conformance.Run{Dialer: g, Driver: g, Level: 3} })
+	report := inBubble(t, func(g *target) conformance.Run { return whole(g, g) })
 	if report == nil {
 		t.FailNow()
 	}

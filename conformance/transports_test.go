@@ -85,7 +85,9 @@ func TestTransports(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newTarget(t)
-				r, err := conformance.Run{Dialer: tt.reach(t, g), Driver: g, Level: tt.level, Known: tt.known}.Producer(t.Context())
+				run := whole(g, tt.reach(t, g))
+				run.Level, run.Known = tt.level, tt.known
+				r, err := run.Producer(t.Context())
 				if err != nil {
 					t.Error(err)
 					r = &conformance.Report{}
@@ -128,14 +130,14 @@ func overRoot(t *testing.T, g *target) transports.Dialer {
 		t.Cleanup(func() { rs.Close(); server.Close(); serving.Wait() })
 		return sse.Dialer{URL: "http://localhost", Client: net.client(t), RootLayout: true}
 	}
-	yes := true
-	able, mute := mount(aaep.Capabilities{SupportsConfirmationReply: &yes, SupportsClarificationReply: &yes}), mount(aaep.Capabilities{})
+	places := map[[2]bool]transports.Dialer{}
+	for _, can := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
+		places[can] = mount(aaep.Capabilities{SupportsConfirmationReply: &can[0], SupportsClarificationReply: &can[1]})
+	}
 	return dialer(func(context.Context) (transports.Conn, error) {
 		return &chosen{made: make(chan struct{}), dial: func(ctx context.Context, request []byte) (transports.Conn, error) {
-			if bytes.Contains(request, []byte(`_reply":true`)) {
-				return able.Dial(ctx)
-			}
-			return mute.Dial(ctx)
+			can := [2]bool{bytes.Contains(request, []byte(`"supports_confirmation_reply":true`)), bytes.Contains(request, []byte(`"supports_clarification_reply":true`))}
+			return places[can].Dial(ctx)
 		}}, nil
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -26,6 +27,15 @@ func (a *Agent) Dial(context.Context) (transports.Conn, error) {
 	near, far := transports.Pipe()
 	go a.Producer.ServeConn(far)
 	return near, nil
+}
+
+// Manifest is that of the producer, for conformance.Run.Manifest. It is valid once the producer has an endpoint.
+func (a *Agent) Manifest(context.Context) ([]byte, error) {
+	m, err := a.Producer.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	return manifest.Encode(m)
 }
 
 func (a *Agent) step() {

@@ -82,13 +82,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "conformance",
-		arrows: []string{".", "conformance/check", "internal/requirements", "transports"},
+		arrows: []string{".", "conformance/check", "internal/requirements", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it judges what was on the wire, and must not know the insides of what it judges",
 	},
 	{
 		path:   "conformance/aaeptest",
-		arrows: []string{".", "conformance", "producer", "transports"},
+		arrows: []string{".", "conformance", "manifest", "producer", "transports"},
 		why:    "it runs the suite in tests, and is where the halves meet",
 	},
 	{
