@@ -47,8 +47,10 @@ const (
 type Case struct {
 	Name         string
 	Requirements []string // ids, best known first
-	Level        int
-	Strength     Strength
+	// Also are requirements that it decides as well, where they are many. What is seen then names the one.
+	Also     []string
+	Level    int
+	Strength Strength
 	// Rule is one sentence that says what is right.
 	Rule string
 	// Scenario is what the producer must do for it.
@@ -76,7 +78,8 @@ func (c Case) ID() string { return c.Requirements[0] }
 
 // matches reports whether a user means the case by its name or by a requirement.
 func (c Case) matches(name string) bool {
-	return c.Name == name || slices.ContainsFunc(c.Requirements, func(id string) bool { return strings.EqualFold(id, name) })
+	same := func(id string) bool { return strings.EqualFold(id, name) }
+	return c.Name == name || slices.ContainsFunc(c.Requirements, same) || slices.ContainsFunc(c.Also, same)
 }
 
 // Cases returns all cases, by level.

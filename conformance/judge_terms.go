@@ -32,7 +32,7 @@ var handshakeCases = []Case{
 			return fail(fmt.Sprintf("no answer came within %v", patience), sent(r)...)
 		}},
 	{Name: "answer-valid", Requirements: []string{"HS-044", "HS-056", "HS-047"}, Level: 3, Strength: Must, plays: greetings,
-		Rule: "the answer to a request is valid under its schema", Judge: judgeValid},
+		Rule: "the answer to a request is valid under its schema", Judge: judgeValid, Also: answerRows},
 	{Name: "subscription-id", Requirements: []string{"HS-045"}, Level: 3, Strength: Must, plays: []string{"restricted", "bare"},
 		Rule: "subscription_id is sub_ and 1 to 64 letters or digits", Judge: accepted(func(_ *Recording, a message) Finding {
 			if id := a.str("subscription_id"); !subscriptionID.MatchString(id) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep/internal/requirements"
@@ -17,9 +19,10 @@ var page string
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"clean":  oneLine,
 	"number": func(link int) int { return link + 1 },
-	"requirements": func(c Case) (list []requirements.Requirement) {
-		for _, id := range c.Requirements {
-			if r, ok := requirements.Find(id); ok {
+	"requirements": func(res Result) (list []requirements.Requirement) {
+		for _, id := range append(slices.Clone(res.Case.Requirements), res.Case.Also...) {
+			named := slices.Contains(res.Case.Requirements, id) || strings.Contains(res.Seen, "("+id+")")
+			if r, ok := requirements.Find(id); ok && named {
 				list = append(list, r)
 			}
 		}
