@@ -100,7 +100,7 @@ var consentCases = []Case{
 		Rule: "without an answer the default, reject, applies", Judge: neverDone("nobody answered")},
 	{Name: "deadline", Requirements: []string{"SM-014"}, Level: 2, Strength: Must, plays: []string{"silence"},
 		Rule: "a question is open until its timeout, and settled soon after", Judge: judgeDeadline},
-	{Name: "default-reject", Requirements: []string{"CONF-031", "EVT-072"}, Level: 2, Strength: Must, plays: []string{"accept"},
+	{Name: "default-reject", Requirements: []string{"CONF-031", "EVT-072", "CONF-034"}, Level: 2, Strength: Must, plays: []string{"accept"},
 		Rule: "the default of an irreversible action of high or medium risk is reject", Judge: eachQuestion(func(_ *Recording, q message) Finding {
 			if q.str("default_decision") != "reject" {
 				return fail("the default_decision of an irreversible action is "+quoted(q.str("default_decision")), q.Entry)

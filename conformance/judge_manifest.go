@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,8 +37,18 @@ func fetchManifest(st *stage) {
 	case err != nil:
 		st.tape.add(Entry{Note: noteNoManifest + aaep.SafeText(err.Error())})
 	default:
-		st.tape.add(Entry{Note: noteManifest, Data: append([]byte{}, data...)})
+		st.tape.add(Entry{Note: noteManifest, Data: unwrapped(data)})
 	}
+}
+
+// unwrapped is the manifest in what was published, which may be a signed one.
+func unwrapped(data []byte) []byte {
+	if parts := bytes.Split(data, []byte(".")); len(parts) == 3 && data[0] != '{' {
+		if payload, err := base64.RawURLEncoding.DecodeString(string(parts[1])); err == nil {
+			return payload
+		}
+	}
+	return append([]byte{}, data...) // not nil, even if there is nothing
 }
 
 var errNoAddress = errors.New("no manifest_uri came with the acceptance, and no other address of it was given")

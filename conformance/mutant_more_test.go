@@ -10,8 +10,11 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// moreMutants are those of identity, time, access and the manifest.
+// moreMutants are those of identity, time, access and the manifest. ENV-019, ENV-022, ENV-041, ENV-042, ENV-050, I18N-001,
+// SEC-010, EVT-050, EVT-051, CONF-005, CONF-009, CONF-026, CONF-052, SEC-003, SM-010, HS-080, TR-013, EVT-060, HS-066, EXT-015,
+// VER-009, HS-026, TERM-007, LVL-032, HS-090, HS-091, SEC-018, SEC-001.
 var moreMutants = []mutant{
+	{name: "speaks a version that is to come", caught: []string{"version-known"}, out: edit("session.started", object{"aaep_version": "7.0.0"})},
 	{name: "stamps all with the beginning", caught: []string{"stamps-real"}, out: func(p *proxy, o object) []object {
 		if id, ok := o["session_id"].(string); ok {
 			o["timestamp"], _ = p.shared.LoadOrStore(id, o["timestamp"])
@@ -171,6 +174,9 @@ var moreMutants = []mutant{
 		run.Manifest = func(context.Context) ([]byte, error) { return nil, errors.New("404 Not Found") }
 	}},
 	{name: "publishes half a manifest", caught: []string{"manifest-valid"}, run: editManifest(object{"default_verbosity": nil})},
+	{name: "publishes nothing but the address of one", caught: []string{"manifest-valid"}, run: func(run *conformance.Run) {
+		run.Manifest = func(context.Context) ([]byte, error) { return nil, nil }
+	}},
 	{name: "publishes another's manifest", caught: []string{"manifest-true"}, run: editManifest(object{"agent_id": "somebody"})},
 	{name: "claims fewer types than it sends", caught: []string{"manifest-true"}, run: editManifest(object{"event_types_emitted": []string{"aaep:agent.session.*"}})},
 	{name: "claims other languages than it speaks", caught: []string{"manifest-true"}, run: editManifest(object{"languages_supported": []string{"tlh"}})},

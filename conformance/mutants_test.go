@@ -243,7 +243,8 @@ func (p *proxy) deed(like object) object {
 }
 
 // TestMutants: each broken producer is caught by the cases that are meant for it, and by no other; and no case is
-// without a mutant that it catches. CONF-034, ENV-049.
+// without a mutant that it catches. CONF-034, ENV-049,
+// LVL-003/004/005/007/008/009, LVL-021, LVL-030, LVL-031, LVL-034.
 func TestMutants(t *testing.T) {
 	proved := map[string]bool{}
 	caught := 0

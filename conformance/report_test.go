@@ -146,7 +146,7 @@ func checkPage(t *testing.T, page string) {
 	}
 }
 
-// D-76: the report has the members of both published layouts, and does not say PASS of what was not proved.
+// D-76, LVL-044: the report has the members of both published layouts, and does not say PASS of what was not proved.
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	if err := faulty(t).WriteJSON(&b); err != nil {
@@ -222,6 +222,29 @@ func TestJUnitAndKnown(t *testing.T) {
 	}
 	if _, err := (conformance.Run{Dialer: dialPipe{}, Driver: conformance.HTTPDriver{}, Level: 1, Known: []string{"no-such"}}).Producer(t.Context()); err == nil {
 		t.Error("a case that does not exist is known to fail")
+	}
+}
+
+// LVL-001, LVL-045, LVL-046: the claim names level, suite, day and the version of the specification, and there is none for
+// a level that was not passed, or only in part.
+func TestClaim(t *testing.T) {
+	r := inBubble(t, func(g *target) conformance.Run { return conformance.Run{Dialer: g, Driver: g, Level: 1} })
+	want := "Target 1.0.0 is AAEP Level 1 conformant (producer, AAEP 1.0.0), verified by AAEP Conformance Suite version aaep-go " + conformance.SuiteVersion + " on 2000-01-01."
+	if got := r.Claim(); got != want {
+		t.Errorf("the claim is %q, want %q", got, want)
+	}
+	for _, res := range r.Results {
+		if (res.Verdict == conformance.Skipped) != (res.Case.Level > 1) {
+			t.Errorf("%s of Level %d is %s", res.Case.Name, res.Case.Level, res.Verdict)
+		}
+	}
+	r.Partial = true
+	if got := r.Claim(); got != "" {
+		t.Errorf("a part of a level is claimed: %s", got)
+	}
+	r.Partial, r.Verdict = false, conformance.Inconclusive
+	if got := r.Claim(); got != "" {
+		t.Errorf("what was not proved is claimed: %s", got)
 	}
 }
 

@@ -49,6 +49,8 @@ var rows = []struct {
 	{"TERM-005", "progress.updated", object{"type": "aaep:agent.flamingo"}},
 	{"EXT-001", "session.started", object{"medai_dose": 1}},
 	{"EXT-003", "progress.updated", object{"type": "aaep:medai.dose"}},
+	{"EXT-009", "session.started", object{"extensions": object{"xsd": object{"a": 1}}}},
+	{"ENV-066", "session.completed", object{"tool_invocations_count": 9007199254740993}},
 	{"EXT-010", "progress.updated", object{"type": "medai:dose.given"}},
 	{"EXT-002", "session.started", object{"medai_dose": 1}},
 	{"I18N-002", "session.started", object{"localization_hints": object{"primary_language": "english language"}}},
@@ -128,7 +130,7 @@ var answerRows = []struct {
 var namedAs = map[string]string{
 	"ENV-003": "ENV-002", "ENV-020": "ENV-067", "TERM-004": "ENV-055", "TERM-005": "ENV-008", "EXT-002": "ENV-055", "I18N-002": "ENV-036",
 	"EVT-017": "ENV-067", "EVT-021": "ENV-067", "EVT-039": "ENV-067", "EVT-048": "ENV-067", "EVT-054": "ENV-067", "EVT-066": "ENV-067",
-	"EVT-080": "ENV-067", "EVT-083": "EVT-084", "EVT-095": "EVT-087", "EVT-006": "LVL-010", "EVT-013": "LVL-010", "HS-046": "ENV-025", "HS-092": "HS-044", "HS-093": "ENV-067",
+	"EVT-080": "ENV-067", "EVT-083": "EVT-084", "EVT-095": "EVT-087", "ENV-066": "EVT-015", "EVT-006": "LVL-010", "EVT-013": "LVL-010", "HS-046": "ENV-025", "HS-092": "HS-044", "HS-093": "ENV-067",
 	"HS-019": "ENV-067", "HS-039": "ENV-067", "EXT-001": "ENV-055", "EXT-003": "ENV-008", "EXT-010": "ENV-009",
 }
 

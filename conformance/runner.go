@@ -110,6 +110,9 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 		report.Name = cmp.Or(report.Name, nameOf(rec))
 	}
 	report.Date = time.Now().UTC()
+	if run.Stranger == nil {
+		report.Warnings = append(report.Warnings, "the target asked for no credentials, or nobody tried to do without; in production it has to ask (§8.2.7)")
+	}
 	if run.OneLink {
 		report.Warnings = append(report.Warnings, "what a producer owes to several subscribers at once was not judged, for the target has one at a time")
 	}

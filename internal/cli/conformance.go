@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ func conformanceCommand() *cobra.Command {
 // proof is what the flags of "conformance producer" say.
 type proof struct {
 	driver, command, child, program string
-	explain, known                  string
+	explain, known, manifest        string
 	level                           int
 	cases, reports                  []string
 	list, json                      bool
@@ -98,6 +99,8 @@ exactly those cases did not pass.`,
 	f.StringVar(&p.known, "known-failures", "", "the cases named in this `FILE`, one on each line, may fail, and must")
 	p.old.flags(cmd)
 	p.reach = reachingFlags(cmd)
+	f.StringSliceVar(&p.reach.keys, "trust", nil, "the keys that its manifest is signed with are in these `FILES`")
+	f.StringVar(&p.manifest, "manifest", "", "its manifest is in this `FILE`, for an agent without a web address")
 	return cmd
 }
 
@@ -127,6 +130,9 @@ func (p *proof) run(cmd *cobra.Command, args []string) (err error) {
 				err = &exitError{exitFailed, fmt.Errorf("the driver did not end well: %s", plain(bad))}
 			}
 		}()
+	}
+	if err := p.proofs(&run); err != nil {
+		return err
 	}
 	at, err := p.target(ctx, &run, args, cmd.ErrOrStderr())
 	if err != nil {
@@ -190,8 +196,38 @@ func (p *proof) target(ctx context.Context, run *conformance.Run, args []string,
 	if err != nil {
 		return "", err
 	}
-	run.Dialer, run.Target, run.Transport = ways[0].Dialer, ways[0].Address, ways[0].Transport
+	way := ways[0]
+	run.Dialer, run.Target, run.Transport = way.Dialer, way.Address, way.Transport
+	if p.reach.token+p.reach.cert != "" {
+		stranger := &reaching{transports: p.reach.transports, ca: p.reach.ca}
+		others, err := stranger.ways(ctx, at)
+		if err != nil {
+			return "", err
+		}
+		run.Stranger = others[0].Dialer
+	}
+	if p.manifest == "" && !isLocal(at) {
+		conf, err := p.reach.tls()
+		if err != nil {
+			return "", err
+		}
+		origin := "http" + strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")
+		run.Manifest = func(ctx context.Context) ([]byte, error) { return manifest.Discover(ctx, origin, conf) }
+	}
 	return at, nil
+}
+
+// proofs are what the agent says of itself, and whose word counts.
+func (p *proof) proofs(run *conformance.Run) (err error) {
+	if p.manifest != "" {
+		run.Manifest = func(context.Context) ([]byte, error) { return os.ReadFile(p.manifest) }
+	}
+	if len(p.reach.keys) > 0 {
+		if run.Keys, err = manifest.ReadKeys(p.reach.keys...); err != nil {
+			return usage("cannot take --trust: %s", plain(err))
+		}
+	}
+	return nil
 }
 
 // drive is how the agent is made to act.
