@@ -234,6 +234,34 @@ func TestRealTransports(t *testing.T) {
 	}
 }
 
+// A case from outside that is not whole, or has a name that is taken, is refused before anything is played.
+func TestExtra(t *testing.T) {
+	whole := conformance.Case{Name: "x", Requirements: []string{"X-001"}, Level: 1, Strength: conformance.Must, Rule: "r",
+		Play: &conformance.Play{}, Judge: func(*conformance.Recording) conformance.Finding { return conformance.Finding{} }}
+	for what, spoil := range map[string]func(*conformance.Case){
+		"its name is that of a case": func(c *conformance.Case) { c.Name = "begins-once" },
+		"its name is that of a play": func(c *conformance.Case) { c.Name = "stream" },
+		"it has no name":             func(c *conformance.Case) { c.Name = "" },
+		"it decides nothing":         func(c *conformance.Case) { c.Requirements = nil },
+		"it is of Level 4":           func(c *conformance.Case) { c.Level = 4 },
+		"it plays nothing":           func(c *conformance.Case) { c.Play = nil },
+		"nobody judges":              func(c *conformance.Case) { c.Judge = nil },
+	} {
+		c := whole
+		spoil(&c)
+		_, err := conformance.Run{Dialer: refusing, Driver: conformance.HTTPDriver{}, Level: 1, Extra: []conformance.Case{c}}.Producer(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "from outside") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	r := inBubble(t, func(g *target) conformance.Run {
+		return conformance.Run{Dialer: g, Driver: g, Level: 1, Extra: []conformance.Case{whole}, Only: []string{"x-001"}}
+	})
+	if got := verdicts(r)["x"]; got != conformance.Inconclusive {
+		t.Errorf("a judge that finds nothing made it %s", got)
+	}
+}
+
 // The names that the report and --list show are unique, and everything a case needs is there.
 func TestCases(t *testing.T) {
 	names := map[string]bool{}

@@ -88,9 +88,9 @@ func (h *head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// ChildDriver runs a program once and gives it each Scenario as one line of JSON on its standard input. For each the program
-// answers with one line on its standard output: {} when it has begun or is over, or {"error": "why not"}. It should end
-// when its input ends. Close ends it. Scenarios are started one after another.
+// ChildDriver runs a program once, which may be the agent itself. The program prints {} on a line when it is ready. It is given
+// each Scenario as one line of JSON on its standard input, and for each it prints one line: {} when it has begun or is over,
+// or {"error": "why not"}. It should end when its input ends. Close ends it. Scenarios are started one after another.
 type ChildDriver struct {
 	Command []string
 	// Stderr gets what the program says beside. If nil, nobody.
@@ -98,16 +98,28 @@ type ChildDriver struct {
 
 	cmd     *exec.Cmd
 	in      io.WriteCloser
+	out     io.Closer
 	answers chan string
 	owed    int // answers to scenarios that nobody waits for any more
 }
 
-// Start gives the program a scenario, and starts the program first if it has not run yet.
+// Open starts the program, unless it runs, and waits until it is ready.
+func (d *ChildDriver) Open(ctx context.Context) error {
+	if d.cmd != nil {
+		return nil
+	}
+	if err := d.run(); err != nil {
+		return err
+	}
+	return d.answer(ctx, errNotReady)
+}
+
+var errNotReady = errors.New("the program did not say that it is ready")
+
+// Start gives the program a scenario. It opens it first, if nobody has.
 func (d *ChildDriver) Start(ctx context.Context, s Scenario) error {
-	if d.cmd == nil {
-		if err := d.run(); err != nil {
-			return err
-		}
+	if err := d.Open(ctx); err != nil {
+		return err
 	}
 	line, err := jsonv2.Marshal(s)
 	if err != nil {
@@ -119,11 +131,16 @@ func (d *ChildDriver) Start(ctx context.Context, s Scenario) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Command[0], err)
 	}
+	return d.answer(ctx, nil)
+}
+
+// answer waits for the next line that answers what was last asked, or returns late when ctx ends first.
+func (d *ChildDriver) answer(ctx context.Context, late error) error {
 	for {
 		select {
 		case <-ctx.Done():
 			d.owed++
-			return nil
+			return late
 		case said, ok := <-d.answers:
 			var answer struct {
 				Error string `json:"error"`
@@ -135,7 +152,7 @@ func (d *ChildDriver) Start(ctx context.Context, s Scenario) error {
 				d.owed--
 				continue
 			case jsonv2.Unmarshal([]byte(said), &answer) != nil:
-				return fmt.Errorf("%s answered %q, which is neither {} nor {\"error\": …}", d.Command[0], aaep.SafeText(said[:min(len(said), 200)]))
+				return fmt.Errorf("%s printed %q, which is neither {} nor {\"error\": …}", d.Command[0], aaep.SafeText(said[:min(len(said), 200)]))
 			case answer.Error != "":
 				return errors.New(aaep.SafeText(answer.Error))
 			}
@@ -161,7 +178,7 @@ func (d *ChildDriver) run() error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	d.cmd, d.in, d.answers = cmd, in, make(chan string, 64)
+	d.cmd, d.in, d.out, d.answers = cmd, in, out, make(chan string, 64)
 	go func() {
 		defer close(d.answers)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -177,7 +194,10 @@ func (d *ChildDriver) Close() error {
 		return nil
 	}
 	d.in.Close()
-	timer := time.AfterFunc(2*time.Second, func() { d.cmd.Process.Kill() })
+	timer := time.AfterFunc(2*time.Second, func() {
+		d.cmd.Process.Kill()
+		d.out.Close() // which something that it started may hold
+	})
 	defer timer.Stop()
 	for range d.answers { // Wait closes the pipe, so all is read first
 	}

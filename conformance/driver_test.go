@@ -34,6 +34,7 @@ func init() {
 		os.Stderr.WriteString("no such scenario")
 		os.Exit(3)
 	case "child":
+		fmt.Println("{}")
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 			switch {
 			case strings.Contains(lines.Text(), "handoff"):
@@ -125,8 +126,8 @@ func TestChildDriver(t *testing.T) {
 		t.Error(err)
 	}
 	t.Setenv("CONFORMANCE_DRIVER", "hang")
-	if err := d.Start(ctx, conformance.Scenario{Name: conformance.Ask}); err != nil {
-		t.Error(err)
+	if err := d.Start(ctx, conformance.Scenario{Name: conformance.Ask}); err == nil || !strings.Contains(err.Error(), "not say that it is ready") {
+		t.Errorf("Start = %v", err)
 	}
 	if err := d.Close(); err == nil {
 		t.Error("a child that hangs was not killed")

@@ -53,7 +53,7 @@ agent sends. The agent is made to act in one of three ways; docs/conformance.md 
 
   --driver URL       POST URL/scenarios/NAME
   --command COMMAND  run COMMAND NAME for each scenario
-  --child COMMAND    run COMMAND once, and give it a line for each scenario
+  --child COMMAND    run COMMAND once, which may be the agent itself, and give it a line for each scenario
 
 It really does it: point it at an agent whose tools do nothing.
 
@@ -133,6 +133,11 @@ func (p *proof) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	if err := p.proofs(&run); err != nil {
 		return err
+	}
+	if child, ok := run.Driver.(*conformance.ChildDriver); ok { // which may be the agent
+		if err := child.Open(ctx); err != nil {
+			return &exitError{exitUnreachable, fmt.Errorf("the driver %s cannot be started: %s.\nIt has to print {} on a line when it is ready", child.Command[0], plain(err))}
+		}
 	}
 	at, err := p.target(ctx, &run, args, cmd.ErrOrStderr())
 	if err != nil {

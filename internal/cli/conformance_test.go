@@ -83,7 +83,7 @@ func TestConformanceProducer(t *testing.T) {
 		{"an extension that is not there", append([]string{at, "--case", "extensions-honored", "--extensions", "https://example.org/x", "--level", "3"}, drive...), exitFailed, "FAIL EXT-015 extensions-honored: "},
 		{"explained and judged", append([]string{at, "--explain", "HS-058", "--level", "3"}, drive...), exitOK, "Case version-refused, MUST at Level 3."},
 		{"exec and address", append([]string{at, "--exec", "x"}, drive...), exitUsage, "give one of them"},
-		{"child that is none", []string{at, "--child", "/no/such/program", "--case", "filters-kept", "--level", "3"}, exitFailed, "the scenario tools could not be started"},
+		{"child that is none", []string{at, "--child", "/no/such/program", "--case", "filters-kept", "--level", "3"}, exitUnreachable, "the driver /no/such/program cannot be started"},
 		{"no address", drive, exitUsage, "give the address"},
 		{"no level", append([]string{at, "--level", "4"}, drive...), exitUsage, "none of 1, 2 and 3"},
 		{"nobody", append([]string{"ws://127.0.0.1:1", "--level", "3", "--case", "version-refused"}, drive...), exitUnreachable, "nothing answers"},
