@@ -112,7 +112,10 @@ var manifestCases = []Case{
 // judgeClaims compares with what came in this play and the earlier ones.
 func judgeClaims(r *Recording, m object, e Entry) Finding {
 	a, ok := r.answer(0)
-	if !ok || a.typ() != "subscription.accepted" {
+	switch {
+	case m == nil:
+		return unseen("the manifest cannot be read")
+	case !ok || a.typ() != "subscription.accepted":
 		return unseen("the request was not accepted")
 	}
 	if id, _ := a.obj("producer")["agent_id"].(string); m["agent_id"] != id {

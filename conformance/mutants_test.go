@@ -246,45 +246,58 @@ func (p *proxy) deed(like object) object {
 // without a mutant that it catches. CONF-034, ENV-049,
 // LVL-003/004/005/007/008/009, LVL-021, LVL-030, LVL-031, LVL-034.
 func TestMutants(t *testing.T) {
+	var mu sync.Mutex
 	proved := map[string]bool{}
 	caught := 0
 	mutants := slices.Concat(mutants, moreMutants)
-	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			report := inBubble(t, func(g *target) conformance.Run {
-				run := whole(g, broken{g, &m, new(sync.Map), new(int)})
-				if m.run != nil {
-					m.run(&run)
+	t.Run("caught", func(t *testing.T) {
+		for _, m := range mutants {
+			t.Run(m.name, func(t *testing.T) {
+				t.Parallel()
+				got := judged(t, &m)
+				mu.Lock()
+				defer mu.Unlock()
+				if got != nil {
+					caught++
 				}
-				return run
+				for _, name := range got {
+					proved[name] = true
+				}
 			})
-			if report == nil {
-				t.FailNow()
-			}
-			var got, why []string
-			for _, r := range report.Results {
-				if r.Verdict == conformance.Fail || r.Verdict == conformance.Deviation {
-					got = append(got, r.Case.Name)
-					why = append(why, r.Case.Name+" ("+r.Play+"): "+r.Seen)
-				}
-			}
-			want := slices.Sorted(slices.Values(m.caught))
-			if slices.Sort(got); !slices.Equal(got, want) {
-				t.Errorf("caught by %v, want %v:\n%s", got, want, strings.Join(why, "\n"))
-				return
-			}
-			caught++
-			for _, name := range got {
-				proved[name] = true
-			}
-		})
-	}
+		}
+	})
 	t.Logf("%d of %d mutants caught as they should be", caught, len(mutants))
 	for _, c := range conformance.Cases() {
 		if !proved[c.Name] {
 			t.Errorf("no mutant is caught by %s", c.Name)
 		}
 	}
+}
+
+// judged runs the suite on a mutant, and returns the cases that caught it, or nil if they are not those that should.
+func judged(t *testing.T, m *mutant) []string {
+	report := inBubble(t, func(g *target) conformance.Run {
+		run := whole(g, broken{g, m, new(sync.Map), new(int)})
+		if m.run != nil {
+			m.run(&run)
+		}
+		return run
+	})
+	if report == nil {
+		t.FailNow()
+	}
+	var got, why []string
+	for _, r := range report.Results {
+		if r.Verdict == conformance.Fail || r.Verdict == conformance.Deviation {
+			got = append(got, r.Case.Name)
+			why = append(why, r.Case.Name+" ("+r.Play+"): "+r.Seen)
+		}
+	}
+	if want := slices.Sorted(slices.Values(m.caught)); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		t.Errorf("caught by %v, want %v:\n%s", got, want, strings.Join(why, "\n"))
+		return nil
+	}
+	return got
 }
 
 // lingers holds the end of a session up in which something was asked, so that replies still come in time.
