@@ -153,6 +153,16 @@ func TestRejected(t *testing.T) {
 	}
 }
 
+// A run in which nothing could be judged proves nothing.
+func TestNothingJudged(t *testing.T) {
+	r := inBubble(t, func(g *target) conformance.Run {
+		return conformance.Run{Dialer: g, Driver: g, Level: 3, Only: []string{"strangers-refused"}}
+	})
+	if r.Verdict != conformance.Inconclusive || r.OK() || verdicts(r)["strangers-refused"] != conformance.Skipped {
+		t.Errorf("%s, OK is %v: %v", r.Verdict, r.OK(), r.Counts)
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	g := newTarget(t)
 	refuses := dialer(func(context.Context) (transports.Conn, error) { return nil, net.ErrClosed })

@@ -19,7 +19,7 @@ import (
 )
 
 // SuiteVersion is the version of the cases; a claim names it (§9.1).
-const SuiteVersion = "0.1.0"
+const SuiteVersion = "0.2.0"
 
 // Strength is how much a requirement asks.
 type Strength string

@@ -13,7 +13,7 @@ const strangerPlay = "stranger"
 // accessCases judge who is served, and who is heard.
 var accessCases = []Case{
 	{Name: "strangers-refused", Requirements: []string{"SEC-001", "CONF-023", "SEC-013"}, Level: 3, Strength: Must, plays: []string{strangerPlay},
-		Rule: "who shows no credentials gets no subscription and no event, and learns that credentials are missing", Judge: func(r *Recording) Finding {
+		Rule: "who shows no credentials gets no subscription and no event, and if there is an answer it says that credentials are missing", Judge: func(r *Recording) Finding {
 			if list := r.events(0); len(list) > 0 {
 				return fail(short(list[0])+" came to a subscriber without credentials", list[0].Entry)
 			}
@@ -37,7 +37,7 @@ var accessCases = []Case{
 			}
 			for _, note := range []string{noteNoDial, noteNoSend, noteClosed} {
 				if e, ok := r.noted(0, note); ok {
-					return fail("a subscriber without credentials was not told why it is not served", e)
+					return pass("without credentials no link came to be", e)
 				}
 			}
 			return fail("no answer came to a subscriber without credentials", sent(r)...)

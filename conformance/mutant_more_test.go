@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -182,7 +183,10 @@ var moreMutants = []mutant{
 	{name: "claims other languages than it speaks", caught: []string{"manifest-true"}, run: editManifest(object{"languages_supported": []string{"tlh"}})},
 	{name: "has a forged signature", caught: []string{"manifest-signed"}, run: func(run *conformance.Run) { run.Keys = otherKeys }},
 	{name: "lets strangers in", caught: []string{"strangers-refused"}, run: func(run *conformance.Run) { run.Stranger = run.Dialer }},
-	{name: "says nothing to strangers", caught: []string{"strangers-refused"}, run: func(run *conformance.Run) {
-		run.Stranger = dialer(func(context.Context) (transports.Conn, error) { return nil, errors.New("connection refused") })
+	{name: "sends strangers away for another reason", caught: []string{"strangers-refused"}, run: func(run *conformance.Run) {
+		run.Stranger = dialer(func(context.Context) (transports.Conn, error) { return nil, &aaep.Rejection{Code: aaep.RateLimit} })
+	}},
+	{name: "leaves strangers waiting", caught: []string{"strangers-refused"}, run: func(run *conformance.Run) {
+		run.Stranger = piped(func(c transports.Conn) { c.Receive(context.Background()); c.Receive(context.Background()) })
 	}},
 }

@@ -133,6 +133,9 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 		}
 		report.add(result)
 	}
+	if report.Counts[Skipped] == len(report.Results) {
+		report.Verdict = Inconclusive // nothing was judged
+	}
 	return report, nil
 }
 
@@ -184,7 +187,8 @@ func (run Run) all() ([]Case, []play, error) {
 // needed are the plays that the chosen cases are judged by.
 func (run Run) needed(plays []play, cases []Case, chosen func(Case) bool) (list []play) {
 	for _, p := range plays {
-		if !(run.Stranger == nil && p.name == strangerPlay) && !(run.OneLink && slices.Contains(withTwo, p.name)) && p.level <= run.Level && slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
+		cannot := run.Stranger == nil && p.name == strangerPlay || run.OneLink && slices.Contains(withTwo, p.name)
+		if !cannot && p.level <= run.Level && slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
 			list = append(list, p)
 		}
 	}

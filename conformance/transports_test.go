@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -67,7 +68,7 @@ func (w *within) client(t *testing.T) *http.Client {
 	return &http.Client{Transport: tr}
 }
 
-// LVL-029: our own producer passes Level 3 over Server-Sent Events and over standard input and output, and over the layout
+// LVL-029, SEC-001: our own producer passes Level 3 over Server-Sent Events and over standard input and output, and over the layout
 // that knows no handshake all that it can have there, which is Level 2 but for one case. Other transports keep real time; see
 // TestRealTransports.
 func TestTransports(t *testing.T) {
@@ -75,7 +76,7 @@ func TestTransports(t *testing.T) {
 		name  string
 		level int
 		known []string
-		reach func(t *testing.T, g *target) transports.Dialer
+		reach func(t *testing.T, run *conformance.Run, g *target)
 	}{
 		{"sse", 3, nil, overSSE},
 		{"stdio", 3, nil, overStdio},
@@ -85,8 +86,9 @@ func TestTransports(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newTarget(t)
-				run := whole(g, tt.reach(t, g))
+				run := whole(g, nil)
 				run.Level, run.Known = tt.level, tt.known
+				tt.reach(t, &run, g)
 				r, err := run.Producer(t.Context())
 				if err != nil {
 					t.Error(err)
@@ -105,18 +107,30 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-func overSSE(t *testing.T, g *target) transports.Dialer {
+// overSSE asks for credentials: with them all is judged, and without them nobody is served.
+func overSSE(t *testing.T, run *conformance.Run, g *target) {
 	net := newWithin()
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error)
-	go func() { served <- serve.Serve(ctx, net, g.Producer) }()
+	server := serve.Server{Authenticate: func(r *http.Request) (string, error) {
+		if r.Header.Get("Authorization") != "Bearer good" {
+			return "", errors.New("no token")
+		}
+		return "friend", nil
+	}}
+	go func() { served <- server.Serve(ctx, net, g.Producer) }()
 	t.Cleanup(func() { stop(); <-served })
-	return sse.Dialer{URL: "http://localhost", Client: net.client(t)}
+	at := sse.Dialer{URL: "http://localhost", Client: net.client(t)}
+	run.Stranger = at
+	at.Credentials = func(context.Context) (http.Header, error) {
+		return http.Header{"Authorization": {"Bearer good"}}, nil
+	}
+	run.Dialer = at
 }
 
 // overRoot serves the layout without a handshake twice: a subscriber there can ask for nothing, so those who cannot be asked
 // have a place of their own.
-func overRoot(t *testing.T, g *target) transports.Dialer {
+func overRoot(t *testing.T, run *conformance.Run, g *target) {
 	mount := func(c aaep.Capabilities) transports.Dialer {
 		rs, err := sse.NewRootServer(sse.RootOptions{Capabilities: c})
 		if err != nil {
@@ -134,7 +148,7 @@ func overRoot(t *testing.T, g *target) transports.Dialer {
 	for _, can := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
 		places[can] = mount(aaep.Capabilities{SupportsConfirmationReply: &can[0], SupportsClarificationReply: &can[1]})
 	}
-	return dialer(func(context.Context) (transports.Conn, error) {
+	run.Dialer = dialer(func(context.Context) (transports.Conn, error) {
 		return &chosen{made: make(chan struct{}), dial: func(ctx context.Context, request []byte) (transports.Conn, error) {
 			can := [2]bool{bytes.Contains(request, []byte(`"supports_confirmation_reply":true`)), bytes.Contains(request, []byte(`"supports_clarification_reply":true`))}
 			return places[can].Dial(ctx)
@@ -178,8 +192,8 @@ func (c *chosen) Close() error {
 }
 
 // overStdio speaks in lines as an agent's parent does (B.6), with a reader and writer that are none of ours.
-func overStdio(t *testing.T, g *target) transports.Dialer {
-	return dialer(func(context.Context) (transports.Conn, error) {
+func overStdio(_ *testing.T, run *conformance.Run, g *target) {
+	run.Dialer = dialer(func(context.Context) (transports.Conn, error) {
 		in, toAgent := io.Pipe()
 		fromAgent, out := io.Pipe()
 		l := stdio.NewListener(in, out, nil)
