@@ -97,7 +97,7 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if i == 0 && len(rec.all(0, false)) == 0 {
+		if i == 0 && p.name != strangerPlay && len(rec.all(0, false)) == 0 {
 			_, missed := rec.noted(0, noteNoDial)
 			_, unsent := rec.noted(0, noteNoSend) // some links are made with the first message
 			if missed || unsent {

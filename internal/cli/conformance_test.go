@@ -3,7 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +18,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 )
@@ -115,5 +120,61 @@ func TestConformanceProducer(t *testing.T) {
 	code := Main(append([]string{"conformance", "producer", at, "--case", "version-refused", "--level", "3", "--json"}, drive...), strings.NewReader(""), &out, &talk)
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil || code != exitOK || report.Verdict != "PASS" || len(report.Results) != len(conformance.Cases()) {
 		t.Errorf("code %d, %v: %s", code, err, out.String())
+	}
+}
+
+// SEC-001: an agent that asks for a token is also asked without one, and its signed manifest is proved with its keys.
+func TestConformanceCredentials(t *testing.T) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := manifest.NewSigner(private, manifest.SignerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := manifest.PublicKeys(signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	keys, token := filepath.Join(dir, "keys"), filepath.Join(dir, "token")
+	for path, text := range map[string][]byte{keys: public, token: []byte("good\n")} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target"}, Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := serve.Server{Authenticate: func(r *http.Request) (string, error) {
+		if r.Header.Get("Authorization") != "Bearer good" {
+			return "", errors.New("no token")
+		}
+		return "friend", nil
+	}}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, ln, p) }()
+	t.Cleanup(func() { stop(); p.Shutdown(context.Background()); <-served })
+	for _, tt := range []struct {
+		flags []string
+		code  int
+		want  string
+	}{
+		{[]string{"--token-file", token, "--trust", keys, "--case", "SEC-001,SEC-018,HS-090,HS-091"}, exitOK, "4 passed, 0 failed"},
+		{[]string{"--token-file", token, "--case", "SEC-018"}, exitFailed, "INCONCLUSIVE SEC-018 manifest-signed: the signature was not verified"},
+		{[]string{"--trust", filepath.Join(dir, "none")}, exitUsage, "cannot take --trust"},
+	} {
+		var out, talk bytes.Buffer
+		args := append([]string{"conformance", "producer", "http://" + ln.Addr().String(), "--driver", "http://127.0.0.1:1", "--level", "3"}, tt.flags...)
+		if code := Main(args, strings.NewReader(""), &out, &talk); code != tt.code || !strings.Contains(out.String()+talk.String(), tt.want) {
+			t.Errorf("code %d, want %d and %q:\n%s%s", code, tt.code, tt.want, out.String(), talk.String())
+		}
 	}
 }
