@@ -47,7 +47,7 @@ func (d HTTPDriver) Start(ctx context.Context, s Scenario) error {
 	defer resp.Body.Close()
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("the driver answered %s: %s", resp.Status, aaep.SafeText(string(said)))
+		return fmt.Errorf("the driver answered %s", strings.TrimSuffix(resp.Status+": "+oneLine(string(said)), ": "))
 	}
 	return nil
 }

@@ -143,7 +143,12 @@ func beAgent(at string) int {
 	if err != nil {
 		return 2
 	}
-	go http.ListenAndServe(at, driven(&target{Producer: p}))
+	ln, err := net.Listen("tcp", at) // before it can be reached, and so asked to act
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	go http.Serve(ln, driven(&target{Producer: p}))
 	l, err := stdio.Listen(nil)
 	if err != nil {
 		return 2

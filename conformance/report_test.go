@@ -231,7 +231,7 @@ func TestJUnitAndKnown(t *testing.T) {
 // a level that was not passed, or only in part.
 func TestClaim(t *testing.T) {
 	r := inBubble(t, func(g *target) conformance.Run { return conformance.Run{Dialer: g, Driver: g, Level: 1} })
-	want := "Target 1.0.0 is AAEP Level 1 conformant (producer, AAEP 1.0.0), verified by AAEP Conformance Suite version aaep-go " + conformance.SuiteVersion + " on 2000-01-01."
+	want := "The producer of aaep-go is AAEP Level 1 conformant (producer, AAEP 1.0.0), verified by AAEP Conformance Suite version aaep-go " + conformance.SuiteVersion + " on 2000-01-01."
 	if got := r.Claim(); got != want {
 		t.Errorf("the claim is %q, want %q", got, want)
 	}

@@ -26,7 +26,7 @@ type target = aaeptest.Agent
 
 func newTarget(t *testing.T) *target {
 	t.Helper()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target", AgentName: "Target", AgentVersion: "1.0.0"},
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target", AgentName: "The producer of aaep-go"},
 		Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
 	if err != nil {
 		t.Fatal(err)
