@@ -104,7 +104,7 @@ exactly those cases did not pass.`,
 	return cmd
 }
 
-func (p *proof) run(cmd *cobra.Command, args []string) (err error) {
+func (p *proof) run(cmd *cobra.Command, args []string) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	run := conformance.Run{Level: p.level, Only: p.cases, Extensions: p.old.extensions, Timeout: time.Duration(p.old.timeout) * time.Second}
@@ -118,23 +118,17 @@ func (p *proof) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if run.Known, err = readKnown(p.known); err != nil {
+	if run.Known, err = knownFailures(p.known); err != nil {
 		return err
 	}
 	if err := p.drive(&run, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	if c, ok := run.Driver.(io.Closer); ok {
-		defer func() {
-			if bad := c.Close(); bad != nil && err == nil {
-				err = &exitError{exitFailed, fmt.Errorf("the driver did not end well: %s", plain(bad))}
-			}
-		}()
-	}
 	if err := p.proofs(&run); err != nil {
 		return err
 	}
 	if child, ok := run.Driver.(*conformance.ChildDriver); ok { // which may be the agent
+		defer child.Close() // how it ends proves nothing
 		if err := child.Open(ctx); err != nil {
 			return &exitError{exitUnreachable, fmt.Errorf("the driver %s cannot be started: %s.\nIt has to print {} on a line when it is ready", child.Command[0], plain(err))}
 		}
@@ -225,7 +219,11 @@ func (p *proof) target(ctx context.Context, run *conformance.Run, args []string,
 // proofs are what the agent says of itself, and whose word counts.
 func (p *proof) proofs(run *conformance.Run) (err error) {
 	if p.manifest != "" {
-		run.Manifest = func(context.Context) ([]byte, error) { return os.ReadFile(p.manifest) }
+		data, err := os.ReadFile(p.manifest)
+		if err != nil {
+			return usage("cannot take --manifest: %s", plain(err))
+		}
+		run.Manifest = func(context.Context) ([]byte, error) { return data, nil }
 	}
 	if len(p.reach.keys) > 0 {
 		if run.Keys, err = manifest.ReadKeys(p.reach.keys...); err != nil {

@@ -62,7 +62,8 @@ func writeReports(report *conformance.Report, list []reportFile) error {
 	return nil
 }
 
-func readKnown(path string) ([]string, error) {
+// knownFailures are the names in a file, or none.
+func knownFailures(path string) ([]string, error) {
 	if path == "" {
 		return nil, nil
 	}

@@ -169,6 +169,7 @@ func TestConformanceCredentials(t *testing.T) {
 	}{
 		{[]string{"--token-file", token, "--trust", keys, "--case", "SEC-001,SEC-018,HS-090,HS-091"}, exitOK, "4 passed, 0 failed"},
 		{[]string{"--token-file", token, "--case", "SEC-018"}, exitFailed, "INCONCLUSIVE SEC-018 manifest-signed: the signature was not verified"},
+		{[]string{"--manifest", filepath.Join(dir, "none")}, exitUsage, "cannot take --manifest"},
 		{[]string{"--trust", filepath.Join(dir, "none")}, exitUsage, "cannot take --trust"},
 	} {
 		var out, talk bytes.Buffer
