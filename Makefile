@@ -11,6 +11,7 @@
 # make wine     the tests that need no Unix, as Windows programs, under Wine
 # make orca     what Orca says of the web page, on a desktop without a screen; three minutes, and not part of the others
 # make real     install the speech server and whatever else the tests use that is real
+# make report   the conformance report of our own producer, and the table of cases, into docs
 # make cover    statement coverage over the whole module
 # make clean    remove what these targets leave behind
 
@@ -23,7 +24,7 @@ MODULES := transports/grpc producer/telemetry
 # Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
-.PHONY: test lint bench fuzz races kills faults timing jose eval wine orca cover clean compiler real
+.PHONY: test lint bench fuzz races kills faults timing jose eval wine orca report cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
@@ -115,6 +116,9 @@ wine:
 
 jose:
 	AAEP_JOSE=1 go test -count=1 -run '^TestJOSE$$' -v ./manifest
+
+report:
+	AAEP_REPORT=1 go test -count=1 -run '^(TestPublishedReport|TestTable)$$' -v ./conformance
 
 cover:
 	go test -coverpkg=./... -coverprofile=cover.out ./...

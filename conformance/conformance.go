@@ -19,7 +19,7 @@ import (
 )
 
 // SuiteVersion is the version of the cases; a claim names it (§9.1).
-const SuiteVersion = "0.1.0"
+const SuiteVersion = "0.2.0"
 
 // Strength is how much a requirement asks.
 type Strength string
@@ -47,15 +47,30 @@ const (
 type Case struct {
 	Name         string
 	Requirements []string // ids, best known first
-	Level        int
-	Strength     Strength
+	// Also are requirements that it decides as well, where they are many. What is seen then names the one.
+	Also     []string
+	Level    int
+	Strength Strength
 	// Rule is one sentence that says what is right.
 	Rule string
 	// Scenario is what the producer must do for it.
 	Scenario string
 
+	// Play and Judge are set in cases from outside, for Run.Extra: what is played, and what is made of it.
+	Play  *Play
+	Judge func(*Recording) Finding
+
 	plays []string // whose recordings are judged
-	judge func(*Recording) finding
+}
+
+// Play is a subscriber that asks for some capabilities beside the usual ones, and follows one scenario to its end.
+type Play struct {
+	// Does says in words what happens.
+	Does string
+	// Scenario may have a name of its own: the Driver is given it as it is.
+	Scenario Scenario
+	// Capabilities are asked for as well; nil takes one of the usual ones away.
+	Capabilities map[string]any
 }
 
 // ID is the requirement that the case is cited by.
@@ -63,12 +78,13 @@ func (c Case) ID() string { return c.Requirements[0] }
 
 // matches reports whether a user means the case by its name or by a requirement.
 func (c Case) matches(name string) bool {
-	return c.Name == name || slices.ContainsFunc(c.Requirements, func(id string) bool { return strings.EqualFold(id, name) })
+	same := func(id string) bool { return strings.EqualFold(id, name) }
+	return c.Name == name || slices.ContainsFunc(c.Requirements, same) || slices.ContainsFunc(c.Also, same)
 }
 
 // Cases returns all cases, by level.
 func Cases() []Case {
-	all := slices.Concat(messageCases, sessionCases, outputCases, consentCases, replyCases, questionCases, handshakeCases, termsCases)
+	all := slices.Concat(messageCases, sessionCases, outputCases, consentCases, replyCases, questionCases, accessCases, handshakeCases, termsCases, manifestCases)
 	slices.SortStableFunc(all, func(a, b Case) int { return a.Level - b.Level })
 	for i := range all {
 		if all[i].plays == nil {
@@ -128,16 +144,17 @@ type DriverFunc func(ctx context.Context, s Scenario) error
 // Start calls f.
 func (f DriverFunc) Start(ctx context.Context, s Scenario) error { return f(ctx, s) }
 
-// finding is what a judge makes of one recording.
-type finding struct {
-	verdict  Verdict // Pass, Fail or Inconclusive
-	seen     string
-	evidence []Entry
+// Finding is what a judge makes of one recording.
+type Finding struct {
+	Verdict Verdict // Pass, Fail or Inconclusive
+	// Seen is one sentence that says what was seen, without its full stop.
+	Seen     string
+	Evidence []Entry
 }
 
-func pass(seen string, evidence ...Entry) finding { return finding{Pass, seen, evidence} }
-func fail(seen string, evidence ...Entry) finding { return finding{Fail, seen, evidence} }
-func unseen(why string) finding                   { return finding{Inconclusive, why, nil} }
+func pass(seen string, evidence ...Entry) Finding { return Finding{Pass, seen, evidence} }
+func fail(seen string, evidence ...Entry) Finding { return Finding{Fail, seen, evidence} }
+func unseen(why string) Finding                   { return Finding{Inconclusive, why, nil} }
 
 // event types, short.
 const (

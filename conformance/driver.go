@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -46,7 +47,7 @@ func (d HTTPDriver) Start(ctx context.Context, s Scenario) error {
 	defer resp.Body.Close()
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("the driver answered %s: %s", resp.Status, aaep.SafeText(string(said)))
+		return fmt.Errorf("the driver answered %s", strings.TrimSuffix(resp.Status+": "+oneLine(string(said)), ": "))
 	}
 	return nil
 }
@@ -85,4 +86,122 @@ func (h *head) Write(b []byte) (int, error) {
 		*h = append(*h, b[:min(room, len(b))]...)
 	}
 	return len(b), nil
+}
+
+// ChildDriver runs a program once, which may be the agent itself. The program prints {} on a line when it is ready. It is given
+// each Scenario as one line of JSON on its standard input, and for each it prints one line: {} when it has begun or is over,
+// or {"error": "why not"}. It should end when its input ends. Close ends it. Scenarios are started one after another.
+type ChildDriver struct {
+	Command []string
+	// Stderr gets what the program says beside. If nil, nobody.
+	Stderr io.Writer
+
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     io.Closer
+	answers chan string
+	owed    int // answers to scenarios that nobody waits for any more
+}
+
+// Open starts the program, unless it runs, and waits until it is ready.
+func (d *ChildDriver) Open(ctx context.Context) error {
+	if d.cmd != nil {
+		return nil
+	}
+	if err := d.run(); err != nil {
+		return err
+	}
+	return d.answer(ctx, errNotReady)
+}
+
+var errNotReady = errors.New("the program did not say that it is ready")
+
+// Start gives the program a scenario. It opens it first, if nobody has.
+func (d *ChildDriver) Start(ctx context.Context, s Scenario) error {
+	if err := d.Open(ctx); err != nil {
+		return err
+	}
+	line, err := jsonv2.Marshal(s)
+	if err != nil {
+		return err
+	}
+	unstuck := context.AfterFunc(ctx, func() { d.cmd.Process.Kill() }) // a program that reads nothing
+	_, err = d.in.Write(append(line, '\n'))
+	unstuck()
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Command[0], err)
+	}
+	return d.answer(ctx, nil)
+}
+
+// answer waits for the next line that answers what was last asked, or returns late when ctx ends first.
+func (d *ChildDriver) answer(ctx context.Context, late error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			d.owed++
+			return late
+		case said, ok := <-d.answers:
+			var answer struct {
+				Error string `json:"error"`
+			}
+			switch {
+			case !ok:
+				return fmt.Errorf("%s ended", d.Command[0])
+			case d.owed > 0:
+				d.owed--
+				continue
+			case jsonv2.Unmarshal([]byte(said), &answer) != nil:
+				return fmt.Errorf("%s printed %q, which is neither {} nor {\"error\": …}", d.Command[0], aaep.SafeText(said[:min(len(said), 200)]))
+			case answer.Error != "":
+				return errors.New(aaep.SafeText(answer.Error))
+			}
+			return nil
+		}
+	}
+}
+
+func (d *ChildDriver) run() error {
+	if len(d.Command) == 0 {
+		return errors.New("there is no command")
+	}
+	cmd := exec.Command(d.Command[0], d.Command[1:]...)
+	cmd.Stderr, cmd.WaitDelay = d.Stderr, time.Second
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	d.cmd, d.in, d.out, d.answers = cmd, in, out, make(chan string, 64)
+	go func() {
+		defer close(d.answers)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			d.answers <- lines.Text()
+		}
+	}()
+	return nil
+}
+
+// Close ends the input of the program, kills it if it then does not end within two seconds, and returns how it ended.
+func (d *ChildDriver) Close() error {
+	if d.cmd == nil {
+		return nil
+	}
+	d.in.Close()
+	timer := time.AfterFunc(2*time.Second, func() {
+		d.cmd.Process.Kill()
+		d.out.Close() // which something that it started may hold
+	})
+	defer timer.Stop()
+	for range d.answers { // Wait closes the pipe, so all is read first
+	}
+	err := d.cmd.Wait()
+	d.cmd = nil
+	return err
 }

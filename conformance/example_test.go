@@ -6,18 +6,9 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/conformance/aaeptest"
 	"github.com/aaep-go/aaep/producer"
-	"github.com/aaep-go/aaep/transports"
 )
-
-// dialPipe reaches a producer within this process.
-type dialPipe struct{ p *producer.Producer }
-
-func (d dialPipe) Dial(context.Context) (transports.Conn, error) {
-	a, b := transports.Pipe()
-	go d.p.ServeConn(b)
-	return a, nil
-}
 
 // A producer is asked for what it must refuse. Whole levels need a Driver that knows all scenarios.
 func Example() {
@@ -28,7 +19,7 @@ func Example() {
 	}
 	defer p.Shutdown(context.Background())
 	run := conformance.Run{
-		Dialer: dialPipe{p},
+		Dialer: &aaeptest.Agent{Producer: p},
 		Driver: conformance.DriverFunc(func(context.Context, conformance.Scenario) error { return nil }),
 		Level:  3,
 		Only:   []string{"version-refused", "invalid-refused"},
@@ -46,4 +37,47 @@ func Example() {
 	// Output:
 	// pass HS-058 the request was rejected with version_unsupported
 	// pass HS-012 it was rejected with "unknown"
+}
+
+// A profile for medicine says that whoever hands over says to whom. Its case counts as the suite's own do.
+func ExampleCase() {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "nurse"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer p.Shutdown(context.Background())
+	named := conformance.Case{
+		Name: "medai-handoff-named", Requirements: []string{"MEDAI-007"}, Level: 2, Strength: conformance.Must,
+		Rule: "a handoff names the ward in target_uri",
+		Play: &conformance.Play{Does: "a subscriber follows a session that is handed over", Scenario: conformance.Scenario{Name: conformance.Handoff}},
+		Judge: func(r *conformance.Recording) conformance.Finding {
+			for _, e := range r.Events(0) {
+				m, err := aaep.Decode(e.Data)
+				if err != nil {
+					continue
+				}
+				ev, _ := m.(*aaep.Event)
+				if h, ok := ev.Payload.(*aaep.HandoffRequested); ok && h.TargetURI == "" {
+					return conformance.Finding{Verdict: conformance.Fail, Seen: "a handoff went to nobody by name", Evidence: []conformance.Entry{e}}
+				} else if ok {
+					return conformance.Finding{Verdict: conformance.Pass, Seen: "the handoff went to " + h.TargetURI}
+				}
+			}
+			return conformance.Finding{Verdict: conformance.Inconclusive, Seen: "nothing was handed over"}
+		},
+	}
+	agent := &aaeptest.Agent{Producer: p}
+	report, err := conformance.Run{Dialer: agent, Driver: agent, Level: 2, Extra: []conformance.Case{named}, Only: []string{"medai-handoff-named"}}.Producer(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range report.Results {
+		if r.Verdict != conformance.Skipped {
+			fmt.Println(r.Verdict, r.Case.ID(), r.Seen)
+		}
+	}
+	// Output:
+	// fail MEDAI-007 a handoff went to nobody by name
 }

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -30,8 +31,8 @@ func deeds(r *Recording, link int) (list []message) {
 func questions(r *Recording, link int) []message { return of(r.events(link), confirm) }
 
 // neverDone judges a recording in which there must be a question and no deed.
-func neverDone(because string) func(*Recording) finding {
-	return func(r *Recording) finding {
+func neverDone(because string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		if d := deeds(r, 0); len(d) > 0 {
 			return fail("the irreversible tool was run although "+because, evidence(r, d[0])...)
 		}
@@ -69,8 +70,8 @@ func evidence(r *Recording, m message) (list []Entry) {
 
 // consentCases judge what is done, and on whose word.
 var consentCases = []Case{
-	{Name: "asks-first", Requirements: []string{"LVL-019", "EVT-067", "CONF-001"}, Level: 2, Strength: Must, plays: []string{"accept"},
-		Rule: "an irreversible tool is not begun before its confirmation was accepted", judge: func(r *Recording) finding {
+	{Name: "asks-first", Requirements: []string{"LVL-019", "EVT-067", "EVT-042", "EVT-076", "CONF-001", "TERM-016"}, Level: 2, Strength: Must, plays: []string{"accept"},
+		Rule: "an irreversible tool is not begun before its confirmation was accepted", Judge: func(r *Recording) Finding {
 			yes := of(r.all(0, true), "confirmation.reply")
 			for _, d := range deeds(r, 0) {
 				if len(yes) == 0 || d.n < yes[0].n {
@@ -83,7 +84,7 @@ var consentCases = []Case{
 			return pass("the tool waited for the answer", yes[0].Entry)
 		}},
 	{Name: "does-what-was-accepted", Requirements: []string{"EVT-093", "SM-009"}, Level: 2, Strength: Must, plays: []string{"accept"},
-		Rule: "after an accept, tool.invoked says that the tool is run", judge: func(r *Recording) finding {
+		Rule: "after an accept, tool.invoked says that the tool is run", Judge: func(r *Recording) Finding {
 			q := questions(r, 0)
 			if len(q) == 0 {
 				return unseen("the producer never asked")
@@ -94,20 +95,20 @@ var consentCases = []Case{
 			return fail("the tool was accepted, and no tool.invoked said that it is run", q[0].Entry)
 		}},
 	{Name: "reject-means-no", Requirements: []string{"SM-013", "CONF-004"}, Level: 2, Strength: Must, plays: []string{"reject"},
-		Rule: "a tool that was rejected is not run", judge: neverDone("it was rejected")},
+		Rule: "a tool that was rejected is not run", Judge: neverDone("it was rejected")},
 	{Name: "silence-means-no", Requirements: []string{"CONF-030", "LVL-042"}, Level: 2, Strength: Must, plays: []string{"silence"},
-		Rule: "without an answer the default, reject, applies", judge: neverDone("nobody answered")},
+		Rule: "without an answer the default, reject, applies", Judge: neverDone("nobody answered")},
 	{Name: "deadline", Requirements: []string{"SM-014"}, Level: 2, Strength: Must, plays: []string{"silence"},
-		Rule: "a question is open until its timeout, and settled soon after", judge: judgeDeadline},
-	{Name: "default-reject", Requirements: []string{"CONF-031", "EVT-072"}, Level: 2, Strength: Must, plays: []string{"accept"},
-		Rule: "the default of an irreversible action of high or medium risk is reject", judge: eachQuestion(func(_ *Recording, q message) finding {
+		Rule: "a question is open until its timeout, and settled soon after", Judge: judgeDeadline},
+	{Name: "default-reject", Requirements: []string{"CONF-031", "EVT-072", "CONF-034"}, Level: 2, Strength: Must, plays: []string{"accept"},
+		Rule: "the default of an irreversible action of high or medium risk is reject", Judge: eachQuestion(func(_ *Recording, q message) Finding {
 			if q.str("default_decision") != "reject" {
 				return fail("the default_decision of an irreversible action is "+quoted(q.str("default_decision")), q.Entry)
 			}
 			return pass("the default is reject", q.Entry)
 		})},
 	{Name: "waiting-told", Requirements: []string{"SM-007"}, Level: 2, Strength: Must, plays: []string{"accept"},
-		Rule: "the state is awaiting_input no later than when the question comes", judge: eachQuestion(func(r *Recording, q message) finding {
+		Rule: "the state is awaiting_input no later than when the question comes", Judge: eachQuestion(func(r *Recording, q message) Finding {
 			now := ""
 			for _, m := range of(r.events(0), state) {
 				if m.n < q.n {
@@ -119,8 +120,8 @@ var consentCases = []Case{
 			}
 			return pass("awaiting_input came before the question", q.Entry)
 		})},
-	{Name: "outcome-told", Requirements: []string{"LVL-021", "CONF-002", "SM-008"}, Level: 2, Strength: Must, plays: []string{"accept", "reject", "silence", "clarify"},
-		Rule: "after a question is settled, a state.changed leaves awaiting_input", judge: eachQuestion(func(r *Recording, q message) finding {
+	{Name: "outcome-told", Requirements: []string{"LVL-021", "CONF-002", "SM-008", "EVT-094"}, Level: 2, Strength: Must, plays: []string{"accept", "reject", "silence", "clarify"},
+		Rule: "after a question is settled, a state.changed leaves awaiting_input", Judge: eachQuestion(func(r *Recording, q message) Finding {
 			for _, m := range of(r.events(0), state) {
 				if m.n > q.n && m.str("from_state") == "awaiting_input" {
 					return pass("a state.changed said that it goes on", q.Entry, m.Entry)
@@ -128,18 +129,47 @@ var consentCases = []Case{
 			}
 			return fail("nothing said that the question was settled", q.Entry)
 		})},
+	{Name: "rejection-told", Requirements: []string{"CONF-052"}, Level: 2, Strength: Must, plays: []string{"reject"},
+		Rule: "after a rejection the state is thinking or deciding, or the session ends", Judge: eachQuestion(func(r *Recording, q message) Finding {
+			for _, m := range r.events(0) {
+				switch to := m.str("to_state"); {
+				case m.n <= q.n || m.typ() != state && !m.terminal():
+				case m.terminal() || to == "thinking" || to == "deciding":
+					return pass("the session went on to something else", q.Entry, m.Entry)
+				default:
+					return fail("after the rejection the state is "+quoted(to), q.Entry, m.Entry)
+				}
+			}
+			return fail("nothing came after the rejection", q.Entry)
+		})},
+	{Name: "asks-once", Requirements: []string{"CONF-005"}, Level: 2, Strength: Must, plays: []string{"silence"},
+		Rule: "while a question is open, it is not asked again under another token", Judge: func(r *Recording) Finding {
+			list := questions(r, 0)
+			if len(list) == 0 {
+				return unseen("the producer never asked")
+			}
+			for _, q := range list[1:] {
+				settled := slices.ContainsFunc(of(r.events(0), state), func(m message) bool {
+					return m.n > list[0].n && m.n < q.n && m.str("from_state") == "awaiting_input"
+				})
+				if !settled && q.str("reply_token") != list[0].str("reply_token") {
+					return fail("a second question came while the first was open", list[0].Entry, q.Entry)
+				}
+			}
+			return pass("it was asked once", list[0].Entry)
+		}},
 	{Name: "not-asked-if-mute", Requirements: []string{"HS-020"}, Level: 2, Strength: Must, plays: []string{"cannot-reply"},
-		Rule: "who cannot reply is not asked, and the default applies at once", judge: judgeMute(confirm)},
+		Rule: "who cannot reply is not asked, and the default applies at once", Judge: judgeMute(confirm)},
 	{Name: "not-questioned-if-mute", Requirements: []string{"HS-021"}, Level: 2, Strength: Must, plays: []string{"cannot-answer"},
-		Rule: "who cannot answer gets no awaiting.clarification, and the session goes on", judge: judgeMute(clarify)},
+		Rule: "who cannot answer gets no awaiting.clarification, and the session goes on", Judge: judgeMute(clarify)},
 }
 
 // eachQuestion fails with the first question, of either kind, that something is wrong with.
-func eachQuestion(judge func(*Recording, message) finding) func(*Recording) finding {
-	return func(r *Recording) finding {
+func eachQuestion(judge func(*Recording, message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		last := unseen("the producer never asked")
 		for _, q := range of(r.events(0), confirm, clarify) {
-			if last = judge(r, q); last.verdict == Fail {
+			if last = judge(r, q); last.Verdict == Fail {
 				break
 			}
 		}
@@ -147,31 +177,36 @@ func eachQuestion(judge func(*Recording, message) finding) func(*Recording) find
 	}
 }
 
-func judgeDeadline(r *Recording) finding {
+func judgeDeadline(r *Recording) Finding {
 	q := questions(r, 0)
 	if len(q) == 0 {
 		return unseen("the producer never asked")
 	}
-	due := time.Duration(q[0].num("timeout_seconds")) * time.Second
+	return settledInTime(r, q[0])
+}
+
+// settledInTime judges a question that nobody answers.
+func settledInTime(r *Recording, q message) Finding {
+	due := time.Duration(q.num("timeout_seconds")) * time.Second
 	for _, m := range r.events(0) {
-		if m.n <= q[0].n || m.typ() != invoked && !m.terminal() && (m.typ() != state || m.str("from_state") != "awaiting_input") {
+		if m.n <= q.n || m.typ() != invoked && !m.terminal() && (m.typ() != state || m.str("from_state") != "awaiting_input") {
 			continue
 		}
-		switch after := m.At.Sub(q[0].At); {
+		switch after := m.At.Sub(q.At); {
 		case after < due-slack/10:
-			return fail(fmt.Sprintf("a question open for %v was settled after %v without an answer", due, after.Round(time.Millisecond)), q[0].Entry, m.Entry)
+			return fail(fmt.Sprintf("a question open for %v was settled after %v without an answer", due, after.Round(time.Millisecond)), q.Entry, m.Entry)
 		case after > due+slack:
-			return fail(fmt.Sprintf("a question open for %v was settled only after %v", due, after.Round(time.Millisecond)), q[0].Entry, m.Entry)
+			return fail(fmt.Sprintf("a question open for %v was settled only after %v", due, after.Round(time.Millisecond)), q.Entry, m.Entry)
 		default:
-			return pass(fmt.Sprintf("a question open for %v was settled after %v", due, after.Round(time.Millisecond)), q[0].Entry, m.Entry)
+			return pass(fmt.Sprintf("a question open for %v was settled after %v", due, after.Round(time.Millisecond)), q.Entry, m.Entry)
 		}
 	}
-	return fail(fmt.Sprintf("a question open for %v was never settled", due), q[0].Entry)
+	return fail(fmt.Sprintf("a question open for %v was never settled", due), q.Entry)
 }
 
 // judgeMute: no question comes, nothing irreversible is done, and the session does not wait.
-func judgeMute(question string) func(*Recording) finding {
-	return func(r *Recording) finding {
+func judgeMute(question string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		if q := of(r.events(0), question); len(q) > 0 {
 			return fail(short(q[0])+" came to a subscriber that had said it cannot answer", q[0].Entry)
 		}

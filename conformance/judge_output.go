@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
 // outputCases judge streamed text.
 var outputCases = []Case{
 	{Name: "text-whole", Requirements: []string{"LVL-008", "EVT-056"}, Level: 1, Strength: Must, plays: []string{"stream"},
-		Rule: "the chunks of an output make up all of its text, in order", judge: judgeText},
+		Rule: "the chunks of an output make up all of its text, in order", Judge: judgeText},
 	{Name: "positions", Requirements: []string{"EVT-059", "SM-011"}, Level: 1, Strength: Must, plays: []string{"stream"},
-		Rule: "a chunk's position is where it starts in its output, in characters", judge: func(r *Recording) finding {
+		Rule: "a chunk's position is where it starts in its output, in characters", Judge: func(r *Recording) Finding {
 			next := map[string]int{}
 			list := of(r.events(0), output)
 			for _, m := range list {
@@ -25,7 +26,7 @@ var outputCases = []Case{
 			return someOutput(list, "each where it should be")
 		}},
 	{Name: "output-complete", Requirements: []string{"EVT-058", "EVT-057"}, Level: 1, Strength: Must, plays: []string{"stream"},
-		Rule: "an output has complete=true once, on its last chunk", judge: func(r *Recording) finding {
+		Rule: "an output has complete=true once, on its last chunk", Judge: func(r *Recording) Finding {
 			closed := map[string]*message{}
 			list := of(r.events(0), output)
 			for _, m := range list {
@@ -45,9 +46,31 @@ var outputCases = []Case{
 			return someOutput(list, "complete=true on the last")
 		}},
 	{Name: "text-whole-slow", Requirements: []string{"LVL-034", "HS-065"}, Level: 3, Strength: Must, plays: []string{"rate", "completion"},
-		Rule: "a subscriber that wants few events still gets all of the text", judge: judgeText},
+		Rule: "a subscriber that wants few events still gets all of the text", Judge: judgeText},
+	{Name: "cuts-labelled", Requirements: []string{"EVT-060", "LVL-030"}, Level: 3, Strength: Must, plays: []string{"completion"},
+		Rule: "a chunk that is not cut at an agreed boundary says in coalesce_hint where it is cut", Judge: func(r *Recording) Finding {
+			allowed := honoredList(r, 0, "coalesce_boundaries")
+			list := of(r.events(0), output)
+			for _, m := range list {
+				if !m.is("complete") && m.str("coalesce_hint") == "" {
+					return fail("a chunk in the middle of an output does not say where it is cut, where "+strings.Join(allowed, ", ")+" was agreed", m.Entry)
+				}
+			}
+			return someOutput(list, "cut as agreed or labelled")
+		}},
+	{Name: "held-not-starved", Requirements: []string{"HS-066"}, Level: 3, Strength: Must, plays: []string{"rate"},
+		Rule: "what the rate holds up is sent as soon as the rate allows", Judge: func(r *Recording) Finding {
+			list := r.events(0)
+			for i := range list {
+				if i > 0 && list[i].At.Sub(list[i-1].At) > slack {
+					return fail(fmt.Sprintf("nothing came for %v, at a rate of 2 a second, and there was more", list[i].At.Sub(list[i-1].At).Round(time.Millisecond)),
+						list[i-1].Entry, list[i].Entry)
+				}
+			}
+			return some(len(list), "events came without a long gap")
+		}},
 	{Name: "boundaries", Requirements: []string{"HS-024", "HS-071"}, Level: 3, Strength: Should, plays: []string{"completion"},
-		Rule: "chunks are cut at the boundaries that were agreed", judge: func(r *Recording) finding {
+		Rule: "chunks are cut at the boundaries that were agreed", Judge: func(r *Recording) Finding {
 			allowed := honoredList(r, 0, "coalesce_boundaries")
 			list := of(r.events(0), output)
 			for _, m := range list {
@@ -59,7 +82,7 @@ var outputCases = []Case{
 		}},
 }
 
-func someOutput(list []message, what string) finding {
+func someOutput(list []message, what string) Finding {
 	if len(list) == 0 {
 		return unseen("no output.streaming came")
 	}
@@ -67,7 +90,7 @@ func someOutput(list []message, what string) finding {
 }
 
 // judgeText compares what came with what the scenario says. White space at the very end may be dropped.
-func judgeText(r *Recording) finding {
+func judgeText(r *Recording) Finding {
 	list := of(r.events(0), output)
 	if len(list) == 0 {
 		return unseen("no output.streaming came")

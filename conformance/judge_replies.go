@@ -4,8 +4,8 @@ import "fmt"
 
 // replyCases judge what becomes of replies that do not deserve an effect.
 var replyCases = []Case{
-	{Name: "accept-is-single", Requirements: []string{"CONF-021", "CONF-028"}, Level: 2, Strength: Must, plays: []string{"twice"},
-		Rule: "an accept counts once, however often it is sent", judge: func(r *Recording) finding {
+	{Name: "accept-is-single", Requirements: []string{"CONF-021", "CONF-028", "SEC-004"}, Level: 2, Strength: Must, plays: []string{"twice"},
+		Rule: "an accept counts once, however often it is sent", Judge: func(r *Recording) Finding {
 			d := of(deeds(r, 0), invoked)
 			switch {
 			case len(questions(r, 0)) == 0:
@@ -18,22 +18,22 @@ var replyCases = []Case{
 			return pass("three times the same accept ran the tool once", d[0].Entry)
 		}},
 	{Name: "first-reply-wins", Requirements: []string{"HS-087"}, Level: 2, Strength: Must, plays: []string{"changed-mind"},
-		Rule: "an accept after a reject has no effect", judge: neverDone("the first reply rejected it")},
+		Rule: "an accept after a reject has no effect", Judge: neverDone("the first reply rejected it")},
 	{Name: "foreign-token", Requirements: []string{"CONF-020"}, Level: 2, Strength: Must, plays: []string{"foreign-token"},
-		Rule: "a reply with a token that was never given out has no effect", judge: judgeDoubtful("the accept carried a made-up token")},
+		Rule: "a reply with a token that was never given out has no effect", Judge: judgeDoubtful("the accept carried a made-up token")},
 	{Name: "foreign-subscription", Requirements: []string{"CONF-014"}, Level: 2, Strength: Must, plays: []string{"foreign-subscription"},
-		Rule: "a reply that names a subscription which does not exist has no effect", judge: judgeDoubtful("the accept named a subscription that does not exist")},
+		Rule: "a reply that names a subscription which does not exist has no effect", Judge: judgeDoubtful("the accept named a subscription that does not exist")},
 	{Name: "late-stamp", Requirements: []string{"CONF-022"}, Level: 2, Strength: Must, plays: []string{"late-stamp"},
-		Rule: "a reply that was decided after the deadline has no effect", judge: judgeDoubtful("the accept was stamped after the deadline")},
-	{Name: "broken-reply", Requirements: []string{"CONF-019"}, Level: 2, Strength: Must, plays: []string{"broken-reply"},
-		Rule: "a reply that is not valid under its schema has no effect", judge: judgeDoubtful("no valid accept was sent")},
+		Rule: "a reply that was decided after the deadline has no effect", Judge: judgeDoubtful("the accept was stamped after the deadline")},
+	{Name: "broken-reply", Requirements: []string{"CONF-019", "CONF-024"}, Level: 2, Strength: Must, plays: []string{"broken-reply"},
+		Rule: "a reply that is not valid under its schema has no effect", Judge: judgeDoubtful("no valid accept was sent")},
 	{Name: "bad-reply-leaves-open", Requirements: []string{"CONF-025"}, Level: 2, Strength: Must,
 		plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply"},
-		Rule:  "after a reply that does not count the question stays open", judge: judgeStaysOpen},
+		Rule:  "after a reply that does not count the question stays open", Judge: judgeStaysOpen},
 	{Name: "modified-action", Requirements: []string{"CONF-018"}, Level: 2, Strength: Must, plays: []string{"modified"},
-		Rule: "an accept with changes does not run the action as it was", judge: neverDone("it was accepted only with changes")},
+		Rule: "an accept with changes does not run the action as it was", Judge: neverDone("it was accepted only with changes")},
 	{Name: "all-are-asked", Requirements: []string{"CONF-049"}, Level: 2, Strength: Must, plays: []string{"two"},
-		Rule: "all who can reply are asked, with the same token", judge: func(r *Recording) finding {
+		Rule: "all who can reply are asked, with the same token", Judge: func(r *Recording) Finding {
 			a, b := questions(r, 0), questions(r, 1)
 			switch {
 			case len(a)+len(b) == 0:
@@ -45,10 +45,27 @@ var replyCases = []Case{
 			}
 			return pass("both were asked with one token", a[0].Entry, b[0].Entry)
 		}},
+	{Name: "tokens-fresh", Requirements: []string{"CONF-009", "SEC-004"}, Level: 2, Strength: Must,
+		plays: []string{"accept", "reject", "silence", "twice", "changed-mind", "clarify"},
+		Rule:  "every question has a token of its own, which was never used before", Judge: func(r *Recording) Finding {
+			list := of(r.events(0), confirm, clarify)
+			seen := map[string]bool{}
+			for _, q := range list {
+				token := q.str("reply_token")
+				if r.before[token] || seen[token] {
+					return fail("the token of a question was used for another one before", q.Entry)
+				}
+				seen[token] = true
+			}
+			if len(list) == 0 {
+				return unseen("the producer never asked")
+			}
+			return pass("the token is a new one", list[0].Entry)
+		}},
 	{Name: "one-decision", Requirements: []string{"CONF-028", "LVL-042"}, Level: 2, Strength: Must, plays: []string{"two"},
-		Rule: "of two subscribers' replies the first counts", judge: neverDone("the first subscriber rejected it")},
+		Rule: "of two subscribers' replies the first counts", Judge: neverDone("the first subscriber rejected it")},
 	{Name: "others-told", Requirements: []string{"CONF-050", "HS-088"}, Level: 2, Strength: Must, plays: []string{"two"},
-		Rule: "those who were asked learn that another one answered", judge: func(r *Recording) finding {
+		Rule: "those who were asked learn that another one answered", Judge: func(r *Recording) Finding {
 			q := questions(r, 1)
 			if len(q) == 0 {
 				return unseen("the second subscriber was not asked")
@@ -61,28 +78,14 @@ var replyCases = []Case{
 			return fail("the second subscriber never learnt that the question was settled", q[0].Entry)
 		}},
 	{Name: "leaving-is-no-consent", Requirements: []string{"HS-083", "LVL-031"}, Level: 3, Strength: Must, plays: []string{"left"},
-		Rule: "when the last one who was asked leaves, the default applies and the session goes on", judge: func(r *Recording) finding {
-			q := questions(r, 0)
-			if len(q) == 0 {
-				return unseen("the producer never asked")
-			}
-			if d := deeds(r, 1); len(d) > 0 {
-				return fail("the irreversible tool was run after the only one who was asked had left", d[0].Entry)
-			}
-			for _, m := range r.events(1) {
-				if m.n > q[0].n && (m.terminal() || m.typ() == state && m.str("from_state") == "awaiting_input") {
-					return pass("the session went on without the tool", m.Entry)
-				}
-			}
-			return fail("the session still waits for one who has left", q[0].Entry)
-		}},
+		Rule: "when the last one who was asked leaves, the default applies and the session goes on", Judge: judgeDeparted("who left")},
 }
 
 // judgeDoubtful: nothing in such a play may run the tool, for the only good reply is a late no.
-func judgeDoubtful(why string) func(*Recording) finding { return neverDone(why) }
+func judgeDoubtful(why string) func(*Recording) Finding { return neverDone(why) }
 
 // judgeStaysOpen: between the doubtful reply and the good one, nothing may say that it is settled.
-func judgeStaysOpen(r *Recording) finding {
+func judgeStaysOpen(r *Recording) Finding {
 	q := questions(r, 0)
 	replies := of(r.all(0, true), "confirmation.reply")
 	if len(q) == 0 || len(replies) == 0 {
@@ -101,7 +104,7 @@ func judgeStaysOpen(r *Recording) finding {
 // questionCases judge handoffs and clarifications.
 var questionCases = []Case{
 	{Name: "hands-over", Requirements: []string{"LVL-022", "EVT-088"}, Level: 2, Strength: Must, plays: []string{"handoff"},
-		Rule: "handing over is told by handoff.requested with urgency critical", judge: func(r *Recording) finding {
+		Rule: "handing over is told by handoff.requested with urgency critical", Judge: func(r *Recording) Finding {
 			h := of(r.events(0), handoff)
 			switch {
 			case len(r.events(0)) == 0:
@@ -114,7 +117,7 @@ var questionCases = []Case{
 			return pass("handoff.requested came and was critical", h[0].Entry)
 		}},
 	{Name: "wrong-answer-waits", Requirements: []string{"CONF-045", "CONF-044"}, Level: 2, Strength: Must, plays: []string{"clarify"},
-		Rule: "an answer of a wrong type counts as none: the question stays open for a right one", judge: func(r *Recording) finding {
+		Rule: "an answer of a wrong type counts as none: the question stays open for a right one", Judge: func(r *Recording) Finding {
 			q := of(r.events(0), clarify)
 			replies := of(r.all(0, true), "clarification.reply")
 			if len(q) == 0 || len(replies) < 2 {
@@ -131,8 +134,16 @@ var questionCases = []Case{
 			}
 			return fail("a right answer after a wrong one settled nothing", replies[1].Entry)
 		}},
+	{Name: "question-times-out", Requirements: []string{"SM-010"}, Level: 2, Strength: Must, plays: []string{"unanswered"},
+		Rule: "a question to the user that nobody answers is over at its deadline, and the state changes", Judge: func(r *Recording) Finding {
+			q := of(r.events(0), clarify)
+			if len(q) == 0 {
+				return unseen("no awaiting.clarification came")
+			}
+			return settledInTime(r, q[0])
+		}},
 	{Name: "question-waits", Requirements: []string{"EVT-081", "CONF-006"}, Level: 2, Strength: Must, plays: []string{"clarify"},
-		Rule: "a question to the user is critical, and waits for the answer", judge: func(r *Recording) finding {
+		Rule: "a question to the user is critical, and waits for the answer", Judge: func(r *Recording) Finding {
 			q := of(r.events(0), clarify)
 			replies := of(r.all(0, true), "clarification.reply")
 			if len(q) == 0 || len(replies) == 0 {

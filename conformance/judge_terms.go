@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/aaep-go/aaep"
 )
 
 var greetings = []string{"restricted", "bare", "future-version", "signed-only", "unknown-extension", "no-language", "bad-rate", "no-capabilities"}
@@ -18,32 +20,32 @@ var subscriptionID = regexp.MustCompile(`\Asub_[A-Za-z0-9]{1,64}\z`)
 // handshakeCases judge answers to requests.
 var handshakeCases = []Case{
 	{Name: "request-answered", Requirements: []string{"HS-043", "LVL-029"}, Level: 3, Strength: Must, plays: greetings,
-		Rule: "every request is answered with accepted or rejected", judge: func(r *Recording) finding {
+		Rule: "every request is answered with accepted or rejected", Judge: func(r *Recording) Finding {
 			if a, ok := r.answer(0); ok {
 				return pass("the answer was "+a.typ(), a.Entry)
 			}
 			for _, note := range []string{noteNoDial, noteNoSend} {
 				if e, ok := r.noted(0, note); ok {
-					return finding{Inconclusive, note, []Entry{e}}
+					return Finding{Inconclusive, note, []Entry{e}}
 				}
 			}
 			return fail(fmt.Sprintf("no answer came within %v", patience), sent(r)...)
 		}},
 	{Name: "answer-valid", Requirements: []string{"HS-044", "HS-056", "HS-047"}, Level: 3, Strength: Must, plays: greetings,
-		Rule: "the answer to a request is valid under its schema", judge: judgeValid},
+		Rule: "the answer to a request is valid under its schema", Judge: judgeValid, Also: answerRows},
 	{Name: "subscription-id", Requirements: []string{"HS-045"}, Level: 3, Strength: Must, plays: []string{"restricted", "bare"},
-		Rule: "subscription_id is sub_ and 1 to 64 letters or digits", judge: accepted(func(_ *Recording, a message) finding {
+		Rule: "subscription_id is sub_ and 1 to 64 letters or digits", Judge: accepted(func(_ *Recording, a message) Finding {
 			if id := a.str("subscription_id"); !subscriptionID.MatchString(id) {
 				return fail("the subscription_id is "+quoted(id), a.Entry)
 			}
 			return pass("the subscription_id is well formed", a.Entry)
 		})},
 	{Name: "honors-no-more", Requirements: []string{"HS-053", "HS-049", "HS-050", "HS-051", "HS-052"}, Level: 3, Strength: Must, plays: []string{"restricted", "bare"},
-		Rule: "no honored capability gives more than was asked, defaults included", judge: accepted(judgeSubset)},
+		Rule: "no honored capability gives more than was asked, defaults included", Judge: accepted(judgeSubset)},
 	{Name: "version-refused", Requirements: []string{"HS-058"}, Level: 3, Strength: Must, plays: []string{"future-version"},
-		Rule: "a version that nobody speaks is rejected with version_unsupported", judge: rejectedWith("version_unsupported")},
+		Rule: "a version that nobody speaks is rejected with version_unsupported", Judge: rejectedWith("version_unsupported")},
 	{Name: "signature-demanded", Requirements: []string{"HS-040"}, Level: 3, Strength: Must, plays: []string{"signed-only"},
-		Rule: "who demands a signed manifest gets one, or is rejected with manifest_signature_required", judge: func(r *Recording) finding {
+		Rule: "who demands a signed manifest gets one, or is rejected with manifest_signature_required", Judge: func(r *Recording) Finding {
 			a, ok := r.answer(0)
 			if ok && a.typ() == "subscription.accepted" {
 				if parts := strings.Split(a.str("signed_manifest"), "."); len(parts) != 3 || slices.Contains(parts, "") {
@@ -54,7 +56,7 @@ var handshakeCases = []Case{
 			return rejectedWith("manifest_signature_required")(r)
 		}},
 	{Name: "unknown-extension", Requirements: []string{"HS-042"}, Level: 3, Strength: Must, plays: []string{"unknown-extension"},
-		Rule: "an unknown extension capability is no reason to reject", judge: func(r *Recording) finding {
+		Rule: "an unknown extension capability is no reason to reject", Judge: func(r *Recording) Finding {
 			a, ok := r.answer(0)
 			switch {
 			case !ok:
@@ -64,8 +66,22 @@ var handshakeCases = []Case{
 			}
 			return pass("the request was accepted", a.Entry)
 		}},
-	{Name: "language-unknown", Requirements: []string{"HS-050"}, Level: 3, Strength: Must, plays: []string{"no-language"},
-		Rule: "no language is honored that was not asked for", judge: func(r *Recording) finding {
+	{Name: "unknown-not-honored", Requirements: []string{"EXT-015"}, Level: 3, Strength: Must, plays: []string{"unknown-extension"},
+		Rule: "an extension that nobody knows is not honored", Judge: accepted(func(r *Recording, a message) Finding {
+			if _, there := honored(r, 0)["zzz"]; there || slices.Contains(honoredList(r, 0, "supported_extensions"), unknownURI) {
+				return fail("an extension that nobody knows is honored", append(sent(r), a.Entry)...)
+			}
+			return pass("it is not honored", a.Entry)
+		})},
+	{Name: "version-agreed", Requirements: []string{"VER-009", "HS-092"}, Level: 3, Strength: Must, plays: []string{"restricted", "bare"},
+		Rule: "an accepted request names a version that both speak", Judge: accepted(func(_ *Recording, a message) Finding {
+			if major, _, _ := strings.Cut(a.str("aaep_version"), "."); major != "1" {
+				return fail("version "+aaep.Version+" was asked for, and "+quoted(a.str("aaep_version"))+" accepted", a.Entry)
+			}
+			return pass("the version is "+aaep.SafeText(a.str("aaep_version")), a.Entry)
+		})},
+	{Name: "language-unknown", Requirements: []string{"HS-050", "I18N-006"}, Level: 3, Strength: Must, plays: []string{"no-language"},
+		Rule: "no language is honored that was not asked for", Judge: func(r *Recording) Finding {
 			a, ok := r.answer(0)
 			switch {
 			case !ok:
@@ -81,7 +97,7 @@ var handshakeCases = []Case{
 			return pass("no other language was made a term", a.Entry)
 		}},
 	{Name: "invalid-refused", Requirements: []string{"HS-012", "HS-007"}, Level: 3, Strength: Must, plays: []string{"bad-rate", "no-capabilities"},
-		Rule: "a request that is not valid is rejected", judge: func(r *Recording) finding {
+		Rule: "a request that is not valid is rejected", Judge: func(r *Recording) Finding {
 			a, ok := r.answer(0)
 			switch {
 			case !ok:
@@ -92,7 +108,7 @@ var handshakeCases = []Case{
 			return pass("it was rejected with "+quoted(a.str("reason_code")), a.Entry)
 		}},
 	{Name: "reason-codes", Requirements: []string{"HS-057"}, Level: 3, Strength: Must, plays: greetings,
-		Rule: "reason_code is one of the eight listed codes", judge: func(r *Recording) finding {
+		Rule: "reason_code is one of the eight listed codes", Judge: func(r *Recording) Finding {
 			a, ok := r.answer(0)
 			switch {
 			case !ok || a.typ() != "subscription.rejected":
@@ -104,12 +120,50 @@ var handshakeCases = []Case{
 		}},
 }
 
+// extensionsHonored is the case of a target that is said to support extensions.
+func extensionsHonored(uris []string) Case {
+	return Case{Name: "extensions-honored", Requirements: []string{"EXT-015"}, Level: 3, Strength: Must,
+		Rule: "a supported extension that is asked for is honored",
+		Play: &Play{"a subscriber asks for the extensions that the target is said to support", Scenario{Name: Tools}, object{"supported_extensions": uris}},
+		Judge: accepted(func(r *Recording, a message) Finding {
+			for _, uri := range uris {
+				if !slices.Contains(honoredList(r, 0, "supported_extensions"), uri) {
+					return fail("the extension "+quoted(uri)+" was asked for and is not honored", append(sent(r), a.Entry)...)
+				}
+			}
+			return pass("all that was asked for is honored", a.Entry)
+		})}
+}
+
 // termsCases judge whether what was agreed is kept.
 var termsCases = []Case{
-	{Name: "rate-kept", Requirements: []string{"HS-013", "LVL-030"}, Level: 3, Strength: Must, plays: []string{"rate"},
-		Rule: "in no span of t seconds come more than rate times t, and rate, events that are not critical", judge: judgeRate},
-	{Name: "filters-kept", Requirements: []string{"HS-029", "HS-028", "HS-055"}, Level: 3, Strength: Must, plays: []string{"filtered", "filtered-fail"},
-		Rule: "an excluded event does not come unless it is critical", judge: func(r *Recording) finding {
+	{Name: "rate-kept", Requirements: []string{"HS-013", "HS-064", "EVT-037", "LVL-030", "LVL-034"}, Level: 3, Strength: Must, plays: []string{"rate"},
+		Rule: "in no span of t seconds come more than rate times t, and rate, events that are not critical", Judge: judgeRate},
+	{Name: "default-filter", Requirements: []string{"HS-026"}, Level: 3, Strength: Must, plays: wholePlays,
+		Rule: "without filters come the events of aaep:agent, and no others", Judge: eachEvent(func(m message) string {
+			if !strings.HasPrefix(m.typ(), "aaep:agent.") {
+				return quoted(m.typ()) + " came to a subscriber that did not ask for it"
+			}
+			return ""
+		})},
+	{Name: "verbosity-words-only", Requirements: []string{"TERM-007"}, Level: 3, Strength: Must, plays: []string{"verbosity"},
+		Rule: "whoever wants few words gets the same events as whoever wants many", Judge: func(r *Recording) Finding {
+			a, b := r.events(0), r.events(1)
+			if len(a) == 0 || len(b) == 0 {
+				return unseen("no event came")
+			}
+			for i := range max(len(a), len(b)) {
+				switch {
+				case i >= len(a):
+					return fail(short(b[i])+" did not come to the subscriber that wants few words", b[i].Entry)
+				case i >= len(b) || a[i].typ() != b[i].typ():
+					return fail("the subscriber that wants many words did not get "+short(a[i]), a[i].Entry)
+				}
+			}
+			return pass(fmt.Sprintf("both got the same %d events", len(a)), a[0].Entry, b[0].Entry)
+		}},
+	{Name: "filters-kept", Requirements: []string{"HS-029", "HS-028", "HS-027", "HS-055"}, Level: 3, Strength: Must, plays: []string{"filtered", "filtered-fail"},
+		Rule: "an excluded event does not come unless it is critical", Judge: func(r *Recording) Finding {
 			a, ok := r.answer(0)
 			if !ok || a.typ() != "subscription.accepted" {
 				return unseen("the request was not accepted")
@@ -125,7 +179,7 @@ var termsCases = []Case{
 			return some(n, "events came, none of them excluded")
 		}},
 	{Name: "critical-through-filters", Requirements: []string{"HS-062", "HS-014"}, Level: 3, Strength: Must, plays: []string{"filtered-fail", "filtered-ask"},
-		Rule: "errors and questions come whatever is excluded and whatever the rate", judge: func(r *Recording) finding {
+		Rule: "errors and questions come whatever is excluded and whatever the rate", Judge: func(r *Recording) Finding {
 			want := errored
 			if r.Scenario.Name == Ask {
 				want = confirm
@@ -140,7 +194,7 @@ var termsCases = []Case{
 			return pass(short(got[0])+" came through the filter", got[0].Entry)
 		}},
 	{Name: "critical-at-once", Requirements: []string{"HS-067", "LVL-034"}, Level: 3, Strength: Must, plays: []string{"slow-fail"},
-		Rule: "an error does not wait for the rate", judge: func(r *Recording) finding {
+		Rule: "an error does not wait for the rate", Judge: func(r *Recording) Finding {
 			a, b := of(r.events(0), errored), of(r.events(1), errored)
 			switch {
 			case len(a) == 0:
@@ -153,7 +207,7 @@ var termsCases = []Case{
 			return pass("the error came at once to both", a[0].Entry, b[0].Entry)
 		}},
 	{Name: "renegotiation-answered", Requirements: []string{"HS-073"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
-		Rule: "a renegotiation is answered with accepted or rejected", judge: func(r *Recording) finding {
+		Rule: "a renegotiation is answered with accepted or rejected", Judge: func(r *Recording) Finding {
 			switch got := of(r.all(0, false), "subscription.accepted", "subscription.rejected"); {
 			case len(got) == 0 || got[0].typ() != "subscription.accepted":
 				return unseen("the request was not accepted")
@@ -164,7 +218,7 @@ var termsCases = []Case{
 			}
 		}},
 	{Name: "renegotiation-keeps", Requirements: []string{"HS-075", "HS-049"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
-		Rule: "what a renegotiation names is honored up to what was asked, and the rest keeps its value", judge: renegotiated(func(r *Recording, a, b message) finding {
+		Rule: "what a renegotiation names is honored up to what was asked, and the rest keeps its value", Judge: renegotiated(func(r *Recording, a, b message) Finding {
 			if b.typ() != "subscription.accepted" {
 				return unseen("the renegotiation was rejected")
 			}
@@ -180,7 +234,7 @@ var termsCases = []Case{
 			return pass("only what was named changed", a.Entry, b.Entry)
 		})},
 	{Name: "renegotiation-governs", Requirements: []string{"HS-076"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
-		Rule: "events after the answer obey the new terms", judge: renegotiated(func(r *Recording, _, b message) finding {
+		Rule: "events after the answer obey the new terms", Judge: renegotiated(func(r *Recording, _, b message) Finding {
 			all := r.events(0)
 			for _, m := range of(all, output) {
 				return fail("output.streaming came although the new terms exclude it", b.Entry, m.Entry)
@@ -188,7 +242,7 @@ var termsCases = []Case{
 			return some(len(all), "events obeyed the new terms")
 		})},
 	{Name: "close-silences", Requirements: []string{"HS-082"}, Level: 3, Strength: Must, plays: []string{"closed"},
-		Rule: "nothing comes on a subscription after it was closed", judge: func(r *Recording) finding {
+		Rule: "nothing comes on a subscription after it was closed", Judge: func(r *Recording) Finding {
 			if len(r.events(1)) == 0 {
 				return unseen("no event came to the subscriber that stayed")
 			}
@@ -197,8 +251,8 @@ var termsCases = []Case{
 			}
 			return pass("nothing came after the close")
 		}},
-	{Name: "others-go-on", Requirements: []string{"HS-085", "HS-084"}, Level: 3, Strength: Must, plays: []string{"closed"},
-		Rule: "closing one subscription does not disturb another", judge: func(r *Recording) finding {
+	{Name: "others-go-on", Requirements: []string{"HS-085", "HS-084", "TERM-014"}, Level: 3, Strength: Must, plays: []string{"closed"},
+		Rule: "closing one subscription does not disturb another", Judge: func(r *Recording) Finding {
 			other := r.events(1)
 			switch n := len(other); {
 			case n == 0:
@@ -219,8 +273,8 @@ func sent(r *Recording) (list []Entry) {
 	return list[:min(1, len(list))]
 }
 
-func accepted(judge func(*Recording, message) finding) func(*Recording) finding {
-	return func(r *Recording) finding {
+func accepted(judge func(*Recording, message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		if a, ok := r.answer(0); ok && a.typ() == "subscription.accepted" {
 			return judge(r, a)
 		}
@@ -228,8 +282,8 @@ func accepted(judge func(*Recording, message) finding) func(*Recording) finding 
 	}
 }
 
-func rejectedWith(code string) func(*Recording) finding {
-	return func(r *Recording) finding {
+func rejectedWith(code string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		a, ok := r.answer(0)
 		switch {
 		case !ok:
@@ -243,8 +297,8 @@ func rejectedWith(code string) func(*Recording) finding {
 	}
 }
 
-func renegotiated(judge func(r *Recording, a, b message) finding) func(*Recording) finding {
-	return func(r *Recording) finding {
+func renegotiated(judge func(r *Recording, a, b message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		got := of(r.all(0, false), "subscription.accepted", "subscription.rejected")
 		switch {
 		case len(got) == 0 || got[0].typ() != "subscription.accepted":
@@ -258,28 +312,38 @@ func renegotiated(judge func(r *Recording, a, b message) finding) func(*Recordin
 
 // judgeRate counts in every span between two arrivals. What a network held up and delivered together gets a quarter
 // of a second (D-49).
-func judgeRate(r *Recording) finding {
+func judgeRate(r *Recording) Finding {
 	const jitter = 0.25
-	rate, ok := honored(r, 0)["max_events_per_second"].(float64)
-	if asked, _ := capabilities(r, 0)["max_events_per_second"].(float64); !ok || rate > asked {
-		rate = asked
-	}
+	rate, _ := r.rate(0)
 	var list []message
 	for _, m := range r.events(0) {
 		if !m.critical() {
 			list = append(list, m)
 		}
 	}
+	most, first := 0, 0 // of one second
 	for i := range list {
 		for j := i + 1; j < len(list); j++ {
 			t := list[j].At.Sub(list[i].At).Seconds()
-			if n := j - i + 1; float64(n) > rate*(t+jitter)+rate {
-				return fail(fmt.Sprintf("%d events came within %.2f seconds at a rate of %v", n, t, rate), list[i].Entry, list[j].Entry)
+			n := j - i + 1
+			if float64(n) > rate*(t+jitter)+rate {
+				return fail(fmt.Sprintf("%d events came within %.2f seconds at a rate of %v", n, t, rate), window(list[i:j+1])...)
+			}
+			if t < 1 && n > most {
+				most, first = n, i
 			}
 		}
 	}
 	if len(list) < int(rate)+2 {
 		return unseen(fmt.Sprintf("only %d events came, too few to judge a rate of %v", len(list), rate))
 	}
-	return pass(fmt.Sprintf("%d events kept to %v a second", len(list), rate), list[0].Entry, list[len(list)-1].Entry)
+	return pass(fmt.Sprintf("%d events kept to %v a second; the fullest second held %d", len(list), rate, max(most, 1)), window(list[first:first+max(most, 1)])...)
+}
+
+// window is what came within a span, each with its time.
+func window(list []message) (evidence []Entry) {
+	for _, m := range list[:min(len(list), 50)] {
+		evidence = append(evidence, m.Entry)
+	}
+	return evidence
 }

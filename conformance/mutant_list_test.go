@@ -92,11 +92,11 @@ var mutants = []mutant{
 
 	{name: "acts before it asks", out: before("awaiting.confirmation", func(p *proxy, o object) object { return p.deed(o) }),
 		caught: []string{"asks-first", "tools-paired", "reject-means-no", "silence-means-no", "first-reply-wins", "one-decision", "accept-is-single",
-			"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "modified-action"}},
+			"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "modified-action", "not-entitled"}},
 	{name: "does not say what it does", caught: []string{"does-what-was-accepted"}, out: drop(func(o object) bool {
 		return o["tool"] == "pay" && (short(o) == "tool.invoked" || short(o) == "tool.completed")
 	})},
-	{name: "takes a no for a yes", caught: []string{"reject-means-no", "first-reply-wins", "one-decision"}, in: replies(func(p *proxy, o object) object {
+	{name: "takes a no for a yes", caught: []string{"reject-means-no", "first-reply-wins", "one-decision", "not-entitled", "rejection-told"}, in: replies(func(p *proxy, o object) object {
 		if o["decision"] == "reject" && !p.flag {
 			o["decision"] = "accept"
 		}
@@ -207,9 +207,9 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "acts when nobody is left", caught: []string{"leaving-is-no-consent"}, out: func(p *proxy, o object) []object {
-		if o["from_state"] == "awaiting_input" && p.asked("supports_confirmation_reply", false) && p.asked("supports_clarification_reply", true) {
-			return []object{p.deed(o), o}
+	{name: "acts when nobody is left", caught: []string{"leaving-is-no-consent"}, out: actsAfter("left"), in: func(p *proxy, o object) []object {
+		if o["reason_message"] == "Leaving." && p.token != "" {
+			p.shared.Store("left", true)
 		}
 		return []object{o}
 	}},
@@ -220,9 +220,12 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "asks and goes on", caught: []string{"question-waits"}, out: after("awaiting.clarification", func(p *proxy, o object) object {
-		return p.event(o, "tool.invoked", object{"tool": "paint", "tool_call_id": "call_1"})
-	})},
+	{name: "asks and goes on", caught: []string{"question-waits"}, out: func(p *proxy, o object) []object {
+		if short(o) == "awaiting.clarification" && !p.shareTwice("asked") {
+			return []object{o, p.event(o, "tool.invoked", object{"tool": "paint", "tool_call_id": "call_1"})}
+		}
+		return []object{o}
+	}},
 
 	{name: "leaves a request unanswered", caught: []string{"request-answered"}, in: drop(func(o object) bool { return o["aaep_version"] == "99.0.0" })},
 	{name: "adds to a rejection", out: edit("subscription.rejected", object{"trace": "main.go:7"}), caught: []string{"answer-valid"}},
@@ -250,10 +253,7 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "needs no signature", caught: []string{"signature-demanded"}, in: func(p *proxy, o object) []object {
-		delete(p.caps, "accept_signed_manifests_only")
-		return []object{o}
-	}},
+	{name: "needs no signature", caught: []string{"signature-demanded"}, out: edit("subscription.accepted", object{"signed_manifest": nil})},
 	{name: "refuses what it does not know", caught: []string{"unknown-extension"}, in: func(p *proxy, o object) []object {
 		if p.caps["zzz"] != nil {
 			o["aaep_version"] = "99.0.0"

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,8 @@ type mutant struct {
 	raw func([]byte) []byte
 	// delay holds a message up.
 	delay func(*proxy, object) time.Duration
+	// run edits how it is reached.
+	run func(*conformance.Run)
 	// caught are the cases that must fail or deviate, by name, and no other may.
 	caught []string
 }
@@ -42,6 +45,8 @@ type proxy struct {
 	caps                      object // that were asked for
 	flag                      bool   // the mutant's own
 	asking, rejected, replied bool   // a confirmation came
+	bye                       bool   // it has said that it leaves
+	held                      object
 	shared                    *sync.Map
 }
 
@@ -75,6 +80,7 @@ func (p *proxy) Send(ctx context.Context, msg []byte) error {
 	if o["type"] == "subscription.request" {
 		p.caps, _ = o["capabilities"].(object)
 	}
+	p.bye = p.bye || o["type"] == "subscription.close"
 	list := []object{o}
 	if p.m.in != nil {
 		list = p.m.in(p, o)
@@ -132,6 +138,14 @@ func (p *proxy) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// Close notes a line that broke.
+func (p *proxy) Close() error {
+	if !p.bye {
+		p.shared.Store("lost", true)
+	}
+	return p.Conn.Close()
+}
+
 func short(o object) string {
 	t, _ := o["type"].(string)
 	return strings.TrimPrefix(t, "aaep:agent.")
@@ -156,11 +170,8 @@ func clone(o object, more object) object {
 // fresh is another event with an id of its own.
 func (p *proxy) fresh(o object, more object) object {
 	p.n++
-	id := "evt_" + strings.Repeat("a", p.n%60+1) + p.idTail()
-	return clone(o, clone(object{"event_id": id}, more))
+	return clone(o, clone(object{"event_id": fmt.Sprintf("evt_x%dy%d", p.link, p.n)}, more))
 }
-
-func (p *proxy) idTail() string { return string(rune('A' + p.n/60)) }
 
 // edit changes members of the messages of a type; nil takes one away.
 func edit(typ string, more object) func(*proxy, object) []object {
@@ -228,40 +239,33 @@ func (p *proxy) event(like object, typ string, more object) object {
 }
 
 func (p *proxy) deed(like object) object {
-	return p.event(like, "tool.invoked", object{"tool": "pay", "tool_call_id": "call_x" + p.idTail() + strings.Repeat("b", p.n%50), "irreversible": true, "risk_level": "high"})
+	return p.event(like, "tool.invoked", object{"tool": "pay", "tool_call_id": fmt.Sprintf("call_x%dy%d", p.link, p.n), "irreversible": true, "risk_level": "high"})
 }
 
 // TestMutants: each broken producer is caught by the cases that are meant for it, and by no other; and no case is
-// without a mutant that it catches. CONF-034, ENV-049.
+// without a mutant that it catches. CONF-034, ENV-049,
+// LVL-003/004/005/007/008/009, LVL-021, LVL-030, LVL-031, LVL-034.
 func TestMutants(t *testing.T) {
+	var mu sync.Mutex
 	proved := map[string]bool{}
 	caught := 0
-	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			report := inBubble(t, func(g *target) conformance.Run {
-				return conformance.Run{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 3}
-			})
-			if report == nil {
-				t.FailNow()
-			}
-			var got, why []string
-			for _, r := range report.Results {
-				if r.Verdict == conformance.Fail || r.Verdict == conformance.Deviation {
-					got = append(got, r.Case.Name)
-					why = append(why, r.Case.Name+" ("+r.Play+"): "+r.Seen)
+	mutants := slices.Concat(mutants, moreMutants)
+	t.Run("caught", func(t *testing.T) {
+		for _, m := range mutants {
+			t.Run(m.name, func(t *testing.T) {
+				t.Parallel()
+				got := judged(t, &m)
+				mu.Lock()
+				defer mu.Unlock()
+				if got != nil {
+					caught++
 				}
-			}
-			want := slices.Sorted(slices.Values(m.caught))
-			if slices.Sort(got); !slices.Equal(got, want) {
-				t.Errorf("caught by %v, want %v:\n%s", got, want, strings.Join(why, "\n"))
-				return
-			}
-			caught++
-			for _, name := range got {
-				proved[name] = true
-			}
-		})
-	}
+				for _, name := range got {
+					proved[name] = true
+				}
+			})
+		}
+	})
 	t.Logf("%d of %d mutants caught as they should be", caught, len(mutants))
 	for _, c := range conformance.Cases() {
 		if !proved[c.Name] {
@@ -270,12 +274,70 @@ func TestMutants(t *testing.T) {
 	}
 }
 
+// judged runs the suite on a mutant, and returns the cases that caught it, or nil if they are not those that should.
+func judged(t *testing.T, m *mutant) []string {
+	report := inBubble(t, func(g *target) conformance.Run {
+		run := whole(g, broken{g, m, new(sync.Map), new(int)})
+		if m.run != nil {
+			m.run(&run)
+		}
+		return run
+	})
+	if report == nil {
+		t.FailNow()
+	}
+	var got, why []string
+	for _, r := range report.Results {
+		if r.Verdict == conformance.Fail || r.Verdict == conformance.Deviation {
+			got = append(got, r.Case.Name)
+			why = append(why, r.Case.Name+" ("+r.Play+"): "+r.Seen)
+		}
+	}
+	if want := slices.Sorted(slices.Values(m.caught)); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		t.Errorf("caught by %v, want %v:\n%s", got, want, strings.Join(why, "\n"))
+		return nil
+	}
+	return got
+}
+
 // lingers holds the end of a session up in which something was asked, so that replies still come in time.
 func lingers(p *proxy, o object) time.Duration {
 	if short(o) == "session.completed" && p.asking {
 		return time.Second
 	}
 	return 0
+}
+
+// observes reports whether the link watches what others are asked.
+func (p *proxy) observes() bool {
+	return p.asked("supports_confirmation_reply", false) && p.asked("supports_clarification_reply", true)
+}
+
+// actsAfter does an irreversible thing, as an observer sees it, when a question is settled after something was shared.
+func actsAfter(what string) func(p *proxy, o object) []object {
+	return func(p *proxy, o object) []object {
+		if o["from_state"] == "awaiting_input" && p.observes() {
+			if _, ok := p.shared.LoadAndDelete(what); ok {
+				return []object{p.deed(o), o}
+			}
+		}
+		return []object{o}
+	}
+}
+
+// editManifest changes members of what is published; nil takes one away.
+func editManifest(more object) func(*conformance.Run) {
+	return func(run *conformance.Run) {
+		fetch := run.Manifest
+		run.Manifest = func(ctx context.Context) ([]byte, error) {
+			data, err := fetch(ctx)
+			var o object
+			if err == nil {
+				err = jsonv2.Unmarshal(data, &o)
+			}
+			return write(clone(o, more)), err
+		}
+	}
 }
 
 // shareTwice reports whether a key was shared before, and shares it.

@@ -33,159 +33,247 @@ func clarifying() Scenario { return Scenario{Name: Clarify, TimeoutSeconds: open
 var wholePlays = []string{"stream", "tools", "accept", "reject", "silence", "fail", "handoff", "clarify", "idle"}
 
 var plays = []play{
-	{"stream", Scenario{Name: Stream, Sentences: sentences}, 1, watch},
-	{"tools", Scenario{Name: Tools}, 1, watch},
-	{"fail", Scenario{Name: Errored}, 1, watch},
-	{"idle", Scenario{Name: Idle}, 1, watch},
-	{"handoff", Scenario{Name: Handoff}, 2, watch},
-	{"accept", asking(), 2, answers(func(l *link, q message) {
-		l.st.pause(settle) // time for a producer that does not wait
-		l.reply(q, "accept", nil)
-	})},
-	{"reject", asking(), 2, answers(func(l *link, q message) { l.reply(q, "reject", nil) })},
-	{"silence", asking(), 2, func(st *stage) {
-		l := st.subscribe(usual())
-		st.start()
-		q, ok := st.await(l, slow, confirm, completed, errored, cancelled)
-		limit := slow
-		if ok && q.typ() == confirm {
-			limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slow
-		}
-		st.end(l, limit)
-	}},
-	{"twice", asking(), 2, answers(func(l *link, q message) {
-		l.reply(q, "accept", nil)
-		l.reply(q, "accept", nil)
-		l.st.await(l, patience, completed, errored, cancelled)
-		l.reply(q, "accept", nil)
-	})},
-	{"changed-mind", asking(), 2, answers(func(l *link, q message) {
-		l.reply(q, "reject", nil)
-		l.reply(q, "accept", nil)
-	})},
-	{"foreign-token", asking(), 2, doubtful(func(l *link, q message) {
-		l.reply(q, "accept", object{"reply_token": "rpl_" + strings.Repeat("0", 32)})
-	})},
-	{"foreign-subscription", asking(), 2, doubtful(func(l *link, q message) {
-		l.reply(q, "accept", object{"subscription_id": "sub_" + strings.Repeat("0", 32)})
-	})},
-	{"late-stamp", asking(), 2, doubtful(func(l *link, q message) {
-		l.reply(q, "accept", object{"timestamp": aaep.FormatTimestamp(time.Now().Add(25 * time.Hour))})
-	})},
-	{"broken-reply", asking(), 2, doubtful(func(l *link, q message) {
-		l.reply(q, "yes", nil)
-		l.reply(q, "accept", object{"decision": []string{"accept"}})
-		l.reply(q, "accept", object{"timestamp": nil})
-		l.sendRaw(fmt.Appendf(nil, `{"type":"confirmation.reply","reply_token":%q,"decision":"reject","decision":"accept","subscription_id":%q,"timestamp":%q}`,
-			q.str("reply_token"), l.id, aaep.FormatTimestamp(time.Now())))
-	})},
-	{"modified", asking(), 2, answers(func(l *link, q message) {
-		l.reply(q, "accept", object{"modified_action": object{"amount": "changed"}})
-		if again, ok := l.second(q); ok {
-			l.reply(again, "reject", nil)
-		}
-	})},
-	{"cannot-reply", asking(), 2, func(st *stage) {
-		l := st.subscribe(with(usual(), object{"supports_confirmation_reply": false, "supports_clarification_reply": nil}))
-		st.start()
-		st.end(l, slow)
-	}},
-	{"cannot-answer", clarifying(), 2, func(st *stage) {
-		l := st.subscribe(with(usual(), object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
-		st.start()
-		st.end(l, slow)
-	}},
-	{"two", asking(), 2, func(st *stage) {
-		l, other := st.subscribe(usual()), st.subscribe(usual())
-		st.start()
-		if q, ok := st.await(l, slow, confirm); ok {
-			st.await(other, patience, confirm)
+	{"stream", "a subscriber follows an output of several sentences",
+		Scenario{Name: Stream, Sentences: sentences}, 1, watch},
+	{"tools", "a subscriber follows a tool of low risk",
+		Scenario{Name: Tools}, 1, watch},
+	{"fail", "a subscriber follows a session that reports progress in a rush, and fails",
+		Scenario{Name: Errored}, 1, watch},
+	{"idle", "a subscriber follows a session that thinks and is cancelled",
+		Scenario{Name: Idle}, 1, watch},
+	{"handoff", "a subscriber follows a session that is handed over",
+		Scenario{Name: Handoff}, 2, watch},
+	{"accept", "a subscriber is asked, waits a second, and accepts",
+		asking(), 2, answers(func(l *link, q message) {
+			l.st.pause(settle) // time for a producer that does not wait
+			l.reply(q, "accept", nil)
+		})},
+	{"reject", "a subscriber is asked, and rejects",
+		asking(), 2, answers(func(l *link, q message) { l.reply(q, "reject", nil) })},
+	{"silence", "a subscriber is asked, and says nothing",
+		asking(), 2, func(st *stage) {
+			l := st.subscribe(usual())
+			st.start()
+			q, ok := st.await(l, slow, confirm, completed, errored, cancelled)
+			limit := slow
+			if ok && q.typ() == confirm {
+				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slow
+			}
+			st.end(l, limit)
+		}},
+	{"twice", "a subscriber is asked, and sends the same accept three times",
+		asking(), 2, answers(func(l *link, q message) {
+			l.reply(q, "accept", nil)
+			l.reply(q, "accept", nil)
+			l.st.await(l, patience, completed, errored, cancelled)
+			l.reply(q, "accept", nil)
+		})},
+	{"changed-mind", "a subscriber is asked, rejects, and accepts right after",
+		asking(), 2, answers(func(l *link, q message) {
 			l.reply(q, "reject", nil)
-			st.pause(settle / 4) // on two links there is no order but time
-			other.reply(q, "accept", nil)
-		}
-		st.end(l, slow)
-	}},
-	{"left", asking(), 3, func(st *stage) {
-		l := st.subscribe(usual())
-		observer := st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
-		st.start()
-		if _, ok := st.await(l, slow, confirm); ok {
-			l.send(object{"type": "subscription.close", "subscription_id": l.id, "reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
-		}
-		st.end(observer, slow/2)
-	}},
-	{"clarify", clarifying(), 2, func(st *stage) {
-		l := st.subscribe(usual())
-		st.start()
-		if q, ok := st.await(l, slow, clarify); ok {
-			l.respond(q, object{"not": "an answer"})
-			st.pause(settle)
-			l.respond(q, properAnswer(q))
-		}
-		st.end(l, slow)
-	}},
-	{"filtered-fail", Scenario{Name: Errored}, 3, func(st *stage) {
-		l := st.subscribe(with(usual(), object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
-		st.start()
-		st.end(l, slow)
-	}},
-	{"slow-fail", Scenario{Name: Errored}, 3, func(st *stage) {
-		whole, l := st.subscribe(usual()), st.subscribe(with(usual(), object{"max_events_per_second": 1}))
-		st.start()
-		st.await(whole, slow, errored)
-		st.end(l, slow)
-	}},
-	{"filtered-ask", asking(), 3, func(st *stage) {
-		l := st.subscribe(with(usual(), object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
-		st.start()
-		if q, ok := st.await(l, slow, confirm); ok {
-			l.reply(q, "reject", nil)
-		}
-		st.pause(4 * settle) // the end is filtered out
-	}},
-	{"rate", Scenario{Name: Stream, Sentences: many(40)}, 3, func(st *stage) {
-		l := st.subscribe(with(usual(), object{"max_events_per_second": 2}))
-		st.start()
-		st.end(l, 2*slow)
-	}},
-	{"completion", Scenario{Name: Stream, Sentences: sentences}, 3, func(st *stage) {
-		l := st.subscribe(with(usual(), object{"coalesce_boundaries": []string{"completion"}}))
-		st.start()
-		st.end(l, slow)
-	}},
-	{"filtered", Scenario{Name: Tools}, 3, func(st *stage) {
-		l := st.subscribe(with(usual(), object{"event_filters": object{"include": []string{"aaep:agent.*"}, "exclude": []string{state, "aaep:agent.tool.*"}}}))
-		st.start()
-		st.end(l, slow)
-	}},
-	{"renegotiate", Scenario{Name: Stream, Sentences: many(12)}, 3, func(st *stage) {
-		l := st.subscribe(with(usual(), object{"max_events_per_second": 5}))
-		l.send(object{"type": "subscription.renegotiate", "subscription_id": l.id,
-			"capabilities": object{"max_events_per_second": 3, "event_filters": object{"exclude": []string{output}}}})
-		if l.answered(2) {
+			l.reply(q, "accept", nil)
+		})},
+	{"foreign-token", "a subscriber is asked, accepts with a token that was never given out, and rejects two seconds later",
+		asking(), 2, doubtful(func(l *link, q message) {
+			l.reply(q, "accept", object{"reply_token": "rpl_" + strings.Repeat("0", 32)})
+		})},
+	{"foreign-subscription", "a subscriber is asked, accepts in the name of a subscription that does not exist, and rejects two seconds later",
+		asking(), 2, doubtful(func(l *link, q message) {
+			l.reply(q, "accept", object{"subscription_id": "sub_" + strings.Repeat("0", 32)})
+		})},
+	{"late-stamp", "a subscriber is asked, accepts with a stamp of tomorrow, and rejects two seconds later",
+		asking(), 2, doubtful(func(l *link, q message) {
+			l.reply(q, "accept", object{"timestamp": aaep.FormatTimestamp(time.Now().Add(25 * time.Hour))})
+		})},
+	{"broken-reply", "a subscriber is asked, sends four replies that are not valid, and rejects two seconds later",
+		asking(), 2, doubtful(func(l *link, q message) {
+			l.reply(q, "yes", nil)
+			l.reply(q, "accept", object{"decision": []string{"accept"}})
+			l.reply(q, "accept", object{"timestamp": nil})
+			l.sendRaw(fmt.Appendf(nil, `{"type":"confirmation.reply","reply_token":%q,"decision":"reject","decision":"accept","subscription_id":%q,"timestamp":%q}`,
+				q.str("reply_token"), l.id, aaep.FormatTimestamp(time.Now())))
+		})},
+	{"modified", "a subscriber is asked, and accepts with changes; if it is asked again, it rejects",
+		asking(), 2, answers(func(l *link, q message) {
+			l.reply(q, "accept", object{"modified_action": object{"amount": "changed"}})
+			if again, ok := l.second(q); ok {
+				l.reply(again, "reject", nil)
+			}
+		})},
+	{"cannot-reply", "a subscriber says that it cannot answer confirmations, and the agent wants one",
+		asking(), 2, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"supports_confirmation_reply": false, "supports_clarification_reply": nil}))
 			st.start()
 			st.end(l, slow)
-		}
-	}},
-	{"closed", Scenario{Name: Stream, Sentences: many(12)}, 3, func(st *stage) {
-		l, other := st.subscribe(usual()), st.subscribe(usual())
-		l.send(object{"type": "subscription.close", "subscription_id": l.id, "reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
-		st.pause(settle)
-		st.start()
-		st.end(other, slow)
-	}},
-	greeting("restricted", request(object{"max_events_per_second": 3, "preferred_verbosity": "terse", "languages": []string{"en-US", "en"},
-		"coalesce_boundaries": []string{"completion"}, "supported_conformance_levels": []int{1, 2}, "cognitive_load": "low", "pace_wpm": 150,
-		"event_filters": object{"include": []string{"aaep:agent.session.*", "aaep:agent.awaiting.*"}, "exclude": []string{started}}})),
-	greeting("bare", request(object{})),
-	greeting("future-version", with(request(usual()), object{"aaep_version": "99.0.0"})),
-	greeting("signed-only", request(with(usual(), object{"accept_signed_manifests_only": true}))),
-	greeting("unknown-extension", request(with(usual(), object{"zzz": object{"anything": 1}}))),
-	greeting("no-language", request(with(usual(), object{"languages": []string{"tlh"}}))),
-	greeting("bad-rate", request(with(usual(), object{"max_events_per_second": 0}))),
-	greeting("no-capabilities", with(request(nil), object{"capabilities": nil})),
+		}},
+	{"cannot-answer", "a subscriber says that it cannot answer questions, and the agent has one",
+		clarifying(), 2, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
+			st.start()
+			st.end(l, slow)
+		}},
+	{"two", "two subscribers are asked; one rejects, and then the other accepts",
+		asking(), 2, func(st *stage) {
+			l, other := st.subscribe(usual()), st.subscribe(usual())
+			st.start()
+			if q, ok := st.await(l, slow, confirm); ok {
+				st.await(other, patience, confirm)
+				l.reply(q, "reject", nil)
+				st.pause(settle / 4) // on two links there is no order but time
+				other.reply(q, "accept", nil)
+			}
+			st.end(l, slow)
+		}},
+	{"left", "of two subscribers one can answer, is asked, and leaves; the other watches",
+		asking(), 3, func(st *stage) {
+			l := st.subscribe(usual())
+			observer := st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
+			st.start()
+			if _, ok := st.await(l, slow, confirm); ok {
+				l.send(object{"type": "subscription.close", "subscription_id": l.id, "reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+			}
+			st.end(observer, slow/2)
+		}},
+	{"clarify", "a subscriber is questioned, answers with an object, and a second later as was asked for",
+		clarifying(), 2, func(st *stage) {
+			l := st.subscribe(usual())
+			st.start()
+			if q, ok := st.await(l, slow, clarify); ok {
+				l.respond(q, object{"not": "an answer"})
+				st.pause(settle)
+				l.respond(q, properAnswer(q))
+			}
+			st.end(l, slow)
+		}},
+	{"not-entitled", "of two subscribers one is asked; the other, which cannot answer, accepts with that token; two seconds later the first rejects",
+		asking(), 2, func(st *stage) {
+			l := st.subscribe(usual())
+			other := st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
+			st.start()
+			if q, ok := st.await(l, slow, confirm, completed, errored, cancelled); ok && q.typ() == confirm {
+				other.reply(q, "accept", nil)
+				st.pause(2 * settle)
+				l.reply(q, "reject", nil)
+			}
+			st.end(l, slow)
+		}},
+	{"lost", "of two subscribers one can answer, is asked, and its line breaks; the other watches",
+		asking(), 2, func(st *stage) {
+			l := st.subscribe(usual())
+			observer := st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
+			st.start()
+			limit := slow
+			if q, ok := st.await(l, slow, confirm); ok {
+				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slack
+				l.cut()
+			}
+			st.end(observer, limit)
+		}},
+	{"unanswered", "a subscriber is questioned, and says nothing",
+		clarifying(), 2, func(st *stage) {
+			l := st.subscribe(usual())
+			st.start()
+			limit := slow
+			if q, ok := st.await(l, slow, clarify, completed, errored, cancelled); ok && q.typ() == clarify {
+				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slow
+			}
+			st.end(l, limit)
+		}},
+	{"verbosity", "two subscribers, one that wants few words and one that wants many, follow a tool",
+		Scenario{Name: Tools}, 3, func(st *stage) {
+			l, other := st.subscribe(with(usual(), object{"preferred_verbosity": "terse"})), st.subscribe(with(usual(), object{"preferred_verbosity": "detailed"}))
+			st.start()
+			st.await(other, slow, completed, errored, cancelled)
+			st.end(l, patience)
+		}},
+	{"filtered-fail", "a subscriber that excludes every event, at one a second, has a session fail",
+		Scenario{Name: Errored}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
+			st.start()
+			st.end(l, slow)
+		}},
+	{"slow-fail", "two subscribers, one with one event a second, have a session fail",
+		Scenario{Name: Errored}, 3, func(st *stage) {
+			whole, l := st.subscribe(usual()), st.subscribe(with(usual(), object{"max_events_per_second": 1}))
+			st.start()
+			st.await(whole, slow, errored)
+			st.end(l, slow)
+		}},
+	{"filtered-ask", "a subscriber that excludes every event, at one a second, is asked and rejects",
+		asking(), 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
+			st.start()
+			if q, ok := st.await(l, slow, confirm); ok {
+				l.reply(q, "reject", nil)
+			}
+			st.pause(4 * settle) // the end is filtered out
+		}},
+	{"rate", "a subscriber with two events a second follows a long output",
+		Scenario{Name: Stream, Sentences: many(40)}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"max_events_per_second": 2}))
+			st.start()
+			st.end(l, 2*slow)
+		}},
+	{"completion", "a subscriber that wants outputs whole follows one of several sentences",
+		Scenario{Name: Stream, Sentences: sentences}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"coalesce_boundaries": []string{"completion"}}))
+			st.start()
+			st.end(l, slow)
+		}},
+	{"filtered", "a subscriber that excludes states and tools follows a tool",
+		Scenario{Name: Tools}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"event_filters": object{"include": []string{"aaep:agent.*"}, "exclude": []string{state, "aaep:agent.tool.*"}}}))
+			st.start()
+			st.end(l, slow)
+		}},
+	{"renegotiate", "a subscriber asks for a lower rate and no output, and follows an output",
+		Scenario{Name: Stream, Sentences: many(12)}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"max_events_per_second": 5}))
+			l.send(object{"type": "subscription.renegotiate", "subscription_id": l.id,
+				"capabilities": object{"max_events_per_second": 3, "event_filters": object{"exclude": []string{output}}}})
+			if l.answered(2) {
+				st.start()
+				st.end(l, slow)
+			}
+		}},
+	{"closed", "of two subscribers one closes its subscription before the session begins; the other follows it",
+		Scenario{Name: Stream, Sentences: many(12)}, 3, func(st *stage) {
+			l, other := st.subscribe(usual()), st.subscribe(usual())
+			l.send(object{"type": "subscription.close", "subscription_id": l.id, "reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+			st.pause(settle)
+			st.start()
+			st.end(other, slow)
+		}},
+	greeting("restricted", "a subscriber asks for little of everything",
+		request(object{"max_events_per_second": 3, "preferred_verbosity": "terse", "languages": []string{"en-US", "en"},
+			"coalesce_boundaries": []string{"completion"}, "supported_conformance_levels": []int{1, 2}, "cognitive_load": "low", "pace_wpm": 150,
+			"event_filters": object{"include": []string{"aaep:agent.session.*", "aaep:agent.awaiting.*"}, "exclude": []string{started}}})),
+	greeting("bare", "a subscriber asks with empty capabilities",
+		request(object{})),
+	greeting("future-version", "a subscriber asks in version 99.0.0",
+		with(request(usual()), object{"aaep_version": "99.0.0"})),
+	greeting("signed-only", "a subscriber accepts signed manifests only",
+		request(with(usual(), object{"accept_signed_manifests_only": true}))),
+	greeting("unknown-extension", "a subscriber asks for an extension that nobody knows",
+		request(with(usual(), object{"zzz": object{"anything": 1}, "supported_extensions": []string{unknownURI}}))),
+	greeting("no-language", "a subscriber understands Klingon only",
+		request(with(usual(), object{"languages": []string{"tlh"}}))),
+	greeting("bad-rate", "a subscriber asks for 0 events a second",
+		request(with(usual(), object{"max_events_per_second": 0}))),
+	{strangerPlay, "a subscriber without credentials asks",
+		Scenario{}, 3, func(st *stage) { st.askBy(st.run.Stranger, request(usual())) }},
+	greeting("no-capabilities", "a subscriber asks without capabilities",
+		with(request(nil), object{"capabilities": nil})),
+	// The last, for it is compared with all that was met.
+	{"manifest", "a subscriber asks, and gets the manifest of the agent that answers",
+		Scenario{}, 3, fetchManifest},
 }
+
+// unknownURI names an extension that nobody has.
+const unknownURI = "https://example.invalid/zzz/v1"
+
+// withTwo are the plays with two subscribers.
+var withTwo = []string{"two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity"}
 
 // watch follows a session and says nothing.
 func watch(st *stage) {
@@ -230,8 +318,8 @@ func (l *link) second(q message) (message, bool) {
 }
 
 // greeting asks, and does no more.
-func greeting(name string, req object) play {
-	return play{name, Scenario{}, 3, func(st *stage) { st.ask(req) }}
+func greeting(name, does string, req object) play {
+	return play{name, does, Scenario{}, 3, func(st *stage) { st.ask(req) }}
 }
 
 // properAnswer is one that the question allows.

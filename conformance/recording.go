@@ -6,6 +6,8 @@ import (
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep/manifest"
 )
 
 // Entry is one message as it was on the wire, or something that happened.
@@ -14,7 +16,7 @@ type Entry struct {
 	Link int  // which of the runner's subscribers, or of the target's connections, from 0
 	Sent bool // to the target; otherwise it came from there
 	Data []byte
-	Note string // in place of Data: "the producer closed the link"
+	Note string // in place of Data, or what Data is if it is no message: "the producer closed the link"
 }
 
 // Recording is all that was said in one play. What is sent is noted before it leaves, what is received when it has
@@ -26,9 +28,12 @@ type Recording struct {
 	DriverErr error
 
 	began time.Time
-	limit time.Duration   // that a subscriber had to present something
-	old   map[string]bool // sessions of earlier plays
-	read  map[int]object  // entries that were read before, by their place; nil is no JSON object
+	limit time.Duration // that a subscriber had to present something
+	keys  *manifest.KeySet // for a signed manifest
+	// before is what was met in earlier plays: the ids of sessions and events, tokens, and types and languages as "type …"
+	// and "language …".
+	before map[string]bool
+	read   map[int]object // entries that were read before, by their place; nil is no JSON object
 }
 
 const (
@@ -45,8 +50,8 @@ type tape struct {
 	full    bool
 }
 
-func newTape(s Scenario, old map[string]bool) *tape {
-	return &tape{rec: Recording{Scenario: s, old: old, began: time.Now(), read: map[int]object{}}, changed: make(chan struct{})}
+func newTape(s Scenario, before map[string]bool) *tape {
+	return &tape{rec: Recording{Scenario: s, before: before, began: time.Now(), read: map[int]object{}}, changed: make(chan struct{})}
 }
 
 // add keeps an entry, and reports whether there is room for more.
@@ -129,7 +134,7 @@ func (m message) terminal() bool {
 // all are the messages of a link in one direction, in order.
 func (r *Recording) all(link int, sent bool) (list []message) {
 	for i, e := range r.Entries {
-		if e.Data == nil || e.Link != link || e.Sent != sent {
+		if e.Data == nil || e.Note != "" || e.Link != link || e.Sent != sent {
 			continue
 		}
 		o, ok := r.read[i]
@@ -146,10 +151,19 @@ func (r *Recording) all(link int, sent bool) (list []message) {
 	return list
 }
 
+// Events are the messages that came to a subscriber in the sessions that began in this play, as they were on the wire. Judges
+// of cases from outside read them.
+func (r *Recording) Events(link int) (list []Entry) {
+	for _, m := range r.events(link) {
+		list = append(list, m.Entry)
+	}
+	return list
+}
+
 // events are those of sessions that began in this play.
 func (r *Recording) events(link int) (list []message) {
 	for _, m := range r.all(link, false) {
-		if id := m.str("session_id"); id != "" && !r.old[id] {
+		if id := m.str("session_id"); id != "" && !r.before[id] {
 			list = append(list, m)
 		}
 	}
@@ -165,6 +179,24 @@ func of(list []message, types ...string) (some []message) {
 		}
 	}
 	return some
+}
+
+// remember adds what was met on the links to what later plays know.
+func (r *Recording) remember(met map[string]bool) {
+	for link := range r.links() {
+		for _, m := range r.all(link, false) {
+			for _, name := range []string{"session_id", "event_id", "reply_token"} {
+				met[m.str(name)] = true
+			}
+			if m.str("session_id") != "" {
+				met["type "+m.typ()] = true
+			}
+			if tag, _ := m.obj("localization_hints")["primary_language"].(string); tag != "" {
+				met["language "+tag] = true
+			}
+		}
+	}
+	delete(met, "")
 }
 
 // sessions are the events of each session, by its first event.

@@ -1,40 +1,44 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
-
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
 )
 
 // Report is what came of a run.
 type Report struct {
+	Suite, SuiteVersion, SpecVersion string
 	// Kind is what was judged: "producer" or "subscriber".
-	Kind         string    `json:"target_kind"`
-	Suite        string    `json:"suite"`
-	SuiteVersion string    `json:"suite_version"`
-	SpecVersion  string    `json:"spec_version"`
-	Date         time.Time `json:"date"`
-	Level        int       `json:"level"`
-	Target       string    `json:"target,omitzero"`
-	Transport    string    `json:"transport,omitzero"`
+	Kind        string
+	Began, Date time.Time
+	Level       int
+	// Name is what the target calls itself, Target where it was reached, and Transport how.
+	Name, Target, Transport string
+	// Warnings say what the run could not see.
+	Warnings []string
 	// Partial says that only some cases were judged, which proves no level.
-	Partial bool `json:"partial"`
+	Partial bool
 	// Verdict is Fail if one MUST failed, Inconclusive if one could not be put to the test, and Pass otherwise.
-	Verdict Verdict         `json:"verdict"`
-	Counts  map[Verdict]int `json:"counts"`
-	Results []Result        `json:"results"`
+	Verdict Verdict
+	Counts  map[Verdict]int
+	Results []Result
+	// Stale are the cases of Run.Known that passed.
+	Stale []string
+	Plays []Played
 }
 
 // Result is what became of one case.
 type Result struct {
-	Case    Case    `json:"-"`
-	Verdict Verdict `json:"verdict"`
+	Case    Case
+	Verdict Verdict
+	// Known says that the case was expected not to pass.
+	Known bool
 	// Play is what the runner's subscribers did.
 	Play string
 	// Seen is one sentence that says what was seen.
@@ -52,6 +56,32 @@ type Evidence struct {
 	caller bool // the link is the target's, not one of the runner's subscribers
 }
 
+// Way says in which direction it went, as the runner's subscriber saw it.
+func (e Evidence) Way() string {
+	if e.Sent {
+		return "sent"
+	}
+	return "received"
+}
+
+// Who says who sent or received it, or what the user did.
+func (e Evidence) Who() string {
+	switch {
+	case e.Link == hookLink && e.Sent:
+		return "the user did"
+	case e.Link == hookLink:
+		return "the hook told"
+	case e.caller:
+		return fmt.Sprintf("%s on link %d", e.Way(), e.Link+1)
+	}
+	return fmt.Sprintf("subscriber %d %s", e.Link+1, e.Way())
+}
+
+// In tells it in one line, with the play it is from.
+func (e Evidence) In(play string) string {
+	return fmt.Sprintf("%s, after %.3f seconds, %s: %s", play, e.Seconds, e.Who(), oneLine(e.Text))
+}
+
 const maxEvidence = 600
 
 func evidenceOf(r *Recording, entries []Entry) (list []Evidence) {
@@ -60,25 +90,9 @@ func evidenceOf(r *Recording, entries []Entry) (list []Evidence) {
 		if e.Data != nil {
 			text = string(e.Data[:min(len(e.Data), maxEvidence)])
 		}
-		list = append(list, Evidence{e.At.Sub(r.began).Round(time.Millisecond).Seconds(), e.Link, e.Sent, aaep.SafeText(strings.ToValidUTF8(text, "\uFFFD")), r.limit > 0})
+		list = append(list, Evidence{r.since(e.At), e.Link, e.Sent, aaep.SafeText(strings.ToValidUTF8(text, "\uFFFD")), r.limit > 0})
 	}
 	return list
-}
-
-// MarshalJSON writes a result with what its case says.
-func (r Result) MarshalJSON() ([]byte, error) {
-	return jsonv2.Marshal(struct {
-		ID           string     `json:"id"`
-		Name         string     `json:"name"`
-		Requirements []string   `json:"requirements"`
-		Level        int        `json:"level"`
-		Strength     Strength   `json:"strength"`
-		Verdict      Verdict    `json:"verdict"`
-		Seen         string     `json:"seen"`
-		Rule         string     `json:"rule"`
-		Play         string     `json:"play,omitzero"`
-		Evidence     []Evidence `json:"evidence,omitzero"`
-	}{r.Case.ID(), r.Case.Name, r.Case.Requirements, r.Case.Level, r.Case.Strength, r.Verdict, r.Seen, r.Case.Rule, r.Play, r.Evidence})
 }
 
 func (r *Report) add(res Result) {
@@ -95,15 +109,6 @@ func (r *Report) add(res Result) {
 	}
 }
 
-// WriteJSON writes the report for programs.
-func (r *Report) WriteJSON(w io.Writer) error {
-	if err := jsonv2.MarshalWrite(w, r, jsonv2.Deterministic(true), jsontext.WithIndent("  ")); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
-}
-
 // WriteText writes a line for each case that was judged, the verdict first, and below what is not right the messages
 // that show it.
 func (r *Report) WriteText(w io.Writer) error {
@@ -112,40 +117,36 @@ func (r *Report) WriteText(w io.Writer) error {
 		if res.Verdict == Skipped {
 			continue
 		}
-		fmt.Fprintf(&b, "%s %s %s: %s.", strings.ToUpper(string(res.Verdict)), res.Case.ID(), res.Case.Name, oneLine(res.Seen))
+		known := ""
+		if res.Known {
+			known = ", as is known"
+		}
+		fmt.Fprintf(&b, "%s %s %s%s: %s.", strings.ToUpper(string(res.Verdict)), res.Case.ID(), res.Case.Name, known, oneLine(res.Seen))
 		if res.Verdict != Pass {
 			fmt.Fprintf(&b, " Right would be: %s.", res.Case.Rule)
 		}
 		b.WriteByte('\n')
 		for _, e := range res.Evidence {
 			if res.Verdict != Pass {
-				fmt.Fprintf(&b, "  %s, after %.3f seconds, %s: %s\n", res.Play, e.Seconds, e.Who(), oneLine(e.Text))
+				fmt.Fprintf(&b, "  %s\n", e.In(res.Play))
 			}
 		}
 	}
+	for _, name := range r.Stale {
+		fmt.Fprintf(&b, "STALE %s: it passed, and is among the known failures. Right would be: it is taken off that list.\n", name)
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "Note: %s.\n", oneLine(w))
+	}
 	fmt.Fprintf(&b, "%s\n", r.Summary())
+	if claim := r.Claim(); claim != "" {
+		fmt.Fprintf(&b, "You may say: %s\n", claim)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// Who says who sent or received it, or what the user did.
-func (e Evidence) Who() string {
-	way := "received"
-	if e.Sent {
-		way = "sent"
-	}
-	switch {
-	case e.Link == hookLink && e.Sent:
-		return "the user did"
-	case e.Link == hookLink:
-		return "the hook told"
-	case e.caller:
-		return fmt.Sprintf("%s on link %d", way, e.Link+1)
-	}
-	return fmt.Sprintf("subscriber %d %s", e.Link+1, way)
-}
-
-// Summary is the verdict in one sentence.
+// Summary is the verdict in one sentence, and the counts in another.
 func (r *Report) Summary() string {
 	verdict := map[Verdict]string{Pass: "passed", Fail: "failed", Inconclusive: "not proved"}[r.Verdict]
 	what := fmt.Sprintf("AAEP %s %s Level %d", r.SpecVersion, r.Kind, r.Level)
@@ -156,4 +157,20 @@ func (r *Report) Summary() string {
 		r.Counts[Pass], r.Counts[Fail], r.Counts[Inconclusive], r.Counts[Deviation], r.Counts[Skipped], r.Suite, r.SuiteVersion, r.Date.Format(time.DateOnly))
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// Claim is the sentence with which a target that passed may be spoken of (§9.8). It is empty if a level was not passed.
+func (r *Report) Claim() string {
+	if r.Verdict != Pass || r.Partial {
+		return ""
+	}
+	return fmt.Sprintf("%s is AAEP Level %d conformant (%s, AAEP %s), verified by AAEP Conformance Suite version %s %s on %s.",
+		cmp.Or(oneLine(r.Name), "This implementation"), r.Level, r.Kind, r.SpecVersion, r.Suite, r.SuiteVersion, r.Date.Format(time.DateOnly))
+}
+
+// OK reports whether something was judged and nothing is worse than was known: what did not pass is in Run.Known, and nothing there passed.
+func (r *Report) OK() bool {
+	return len(r.Stale) == 0 && r.Counts[Skipped] < len(r.Results) && !slices.ContainsFunc(r.Results, func(res Result) bool {
+		return !res.Known && (res.Verdict == Fail || res.Verdict == Inconclusive)
+	})
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(aaep.SafeText(s)), " ") }

@@ -1,21 +1,25 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/requirements"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 )
 
 // ErrUnreachable is returned where the target was never reached.
 var ErrUnreachable = errors.New("conformance: the target cannot be reached")
 
-// maxPlay bounds one play, whatever the target does.
+// maxPlay bounds one play, whatever the target does, unless Run.Timeout does.
 const maxPlay = 12 * time.Minute
 
 // Run says what is to be proved of whom.
@@ -23,12 +27,30 @@ type Run struct {
 	// Dialer reaches the target, several times and sometimes twice at once.
 	Dialer transports.Dialer
 	Driver Driver
+	// Stranger reaches the target without credentials. Nil is where none are asked for, as on one's own machine; whether
+	// strangers are refused is then not judged.
+	Stranger transports.Dialer
+	// Manifest fetches the manifest. If nil, it is fetched from the manifest_uri of an accepted subscription.
+	Manifest func(ctx context.Context) ([]byte, error)
+	// Keys are those that a signed manifest is signed with.
+	Keys *manifest.KeySet
 	// Level is 1, 2 or 3, and includes the lower ones (§9.1).
 	Level int
 	// Only names the cases to judge, by name or requirement. Empty is all of the level; a level is then passed or not.
 	Only []string
+	// Extra are cases from outside, of an extension or a profile (§9.6). They count as the suite's own do.
+	Extra []Case
+	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
+	Known []string
 	// Progress is told before each play what is played. Nil is nobody.
 	Progress func(play string, n, of int)
+	// Extensions are the URIs of extensions that the target is said to support (§9.7): it must then honor them.
+	Extensions []string
+	// Timeout bounds each play. If 0, 12 minutes.
+	Timeout time.Duration
+	// OneLink says that a target has one subscriber at a time, as a program that speaks on its standard output has. What
+	// needs two is then skipped, and the report says so.
+	OneLink bool
 	// Target and Transport are for the report.
 	Target, Transport string
 }
@@ -42,94 +64,173 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 	case run.Level < 1 || run.Level > 3:
 		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", run.Level)
 	}
-	cases := Cases()
+	cases, plays, err := run.all()
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range run.Only {
 		if !slices.ContainsFunc(cases, func(c Case) bool { return c.matches(name) }) {
-			return nil, fmt.Errorf("conformance: no case is named %q or decides it", name)
+			if _, ok := requirements.Find(name); ok {
+				return nil, fmt.Errorf("conformance: no case decides %s: %s", name, WhyNot(name))
+			}
+			return nil, fmt.Errorf("conformance: no case is named %q", name)
+		}
+	}
+	for _, name := range run.Known {
+		if !slices.ContainsFunc(cases, func(c Case) bool { return c.Name == name }) {
+			return nil, fmt.Errorf("conformance: among the known failures is %q, and no case has that name", name)
 		}
 	}
 	chosen := func(c Case) bool {
 		return c.Level <= run.Level && (len(run.Only) == 0 || slices.ContainsFunc(run.Only, c.matches))
 	}
-	needed := run.needed(cases, chosen)
+	plays = run.needed(plays, cases, chosen)
+	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Kind: "producer", Began: time.Now().UTC(), Level: run.Level,
+		Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
 	recordings := map[string]*Recording{}
-	old := map[string]bool{}
-	for i, p := range needed {
+	met := map[string]bool{}
+	for i, p := range plays {
 		if run.Progress != nil {
-			run.Progress(p.name, i+1, len(needed))
+			run.Progress(p.name, i+1, len(plays))
 		}
-		rec := run.play(ctx, p, maps.Clone(old))
+		rec := run.play(ctx, p, maps.Clone(met))
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if i == 0 && len(rec.all(0, false)) == 0 {
+		if i == 0 && p.name != strangerPlay && len(rec.all(0, false)) == 0 {
 			_, missed := rec.noted(0, noteNoDial)
 			_, unsent := rec.noted(0, noteNoSend) // some links are made with the first message
 			if missed || unsent {
 				return nil, ErrUnreachable
 			}
 		}
-		for l := range rec.links() {
-			for _, m := range rec.all(l, false) {
-				old[m.str("session_id")] = true
-			}
-		}
+		rec.remember(met)
 		recordings[p.name] = rec
+		report.Plays = append(report.Plays, playedOf(p, rec))
+		report.Name = cmp.Or(report.Name, nameOf(rec))
 	}
-	report := &Report{Kind: "producer", Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Date: time.Now().UTC(), Level: run.Level,
-		Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
+	report.Date = time.Now().UTC()
+	if run.Stranger == nil {
+		report.Warnings = append(report.Warnings, "the target asked for no credentials, or nobody tried to do without; in production it has to ask (§8.2.7)")
+	}
+	if run.OneLink {
+		report.Warnings = append(report.Warnings, "what a producer owes to several subscribers at once was not judged, for the target has one at a time")
+	}
 	for _, c := range cases {
 		if !chosen(c) {
 			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
 			continue
 		}
-		report.add(judgeCase(c, recordings))
+		result := run.judge(c, recordings)
+		if run.Stranger == nil && slices.Contains(c.plays, strangerPlay) {
+			result.Verdict, result.Seen = Skipped, "no way was given to reach the target without credentials"
+		}
+		if run.OneLink && !slices.ContainsFunc(c.plays, func(name string) bool { return !slices.Contains(withTwo, name) }) {
+			result.Verdict, result.Seen = Skipped, "it needs two subscribers at once, and the target has one"
+		}
+		if result.Known = slices.Contains(run.Known, c.Name); result.Known && result.Verdict == Pass {
+			report.Stale = append(report.Stale, c.Name)
+		}
+		report.add(result)
+	}
+	if report.Counts[Skipped] == len(report.Results) {
+		report.Verdict = Inconclusive // nothing was judged
 	}
 	return report, nil
 }
 
+// nameOf is what a target calls itself.
+func nameOf(r *Recording) string {
+	for _, m := range r.all(0, false) {
+		if p := m.obj("producer"); p != nil {
+			name, _ := p["agent_name"].(string)
+			id, _ := p["agent_id"].(string)
+			version, _ := p["agent_version"].(string)
+			return strings.TrimSpace(cmp.Or(name, id) + " " + version)
+		}
+	}
+	return ""
+}
+
+// all are the suite's cases and plays, and those from outside. The play of a case from outside has its name.
+func (run Run) all() ([]Case, []play, error) {
+	cases, list := Cases(), slices.Clone(plays)
+	extra := run.Extra
+	if len(run.Extensions) > 0 {
+		extra = append(slices.Clone(extra), extensionsHonored(run.Extensions))
+	}
+	for _, c := range extra {
+		wrong := ""
+		switch {
+		case c.Name == "" || slices.ContainsFunc(cases, func(other Case) bool { return other.Name == c.Name }):
+			wrong = "needs a name that no other case has"
+		case len(c.Requirements) == 0 || c.Rule == "" || c.Level < 1 || c.Level > 3 || c.Strength != Must && c.Strength != Should:
+			wrong = "needs Requirements, a Rule, a Level and a Strength"
+		case c.Play == nil || c.Judge == nil || slices.ContainsFunc(list, func(p play) bool { return p.name == c.Name }):
+			wrong = "needs a Play and a Judge, and a name that no play has"
+		}
+		if wrong != "" {
+			return nil, nil, fmt.Errorf("conformance: the case %q from outside %s", c.Name, wrong)
+		}
+		c.plays = []string{c.Name}
+		c.Scenario = c.Play.Scenario.Name
+		cases = append(cases, c)
+		list = append(list, play{c.Name, c.Play.Does, c.Play.Scenario, c.Level, func(st *stage) {
+			l := st.subscribe(with(usual(), c.Play.Capabilities))
+			st.start()
+			st.end(l, slow)
+		}})
+	}
+	return cases, list, nil
+}
+
 // needed are the plays that the chosen cases are judged by.
-func (run Run) needed(cases []Case, chosen func(Case) bool) (list []play) {
+func (run Run) needed(plays []play, cases []Case, chosen func(Case) bool) (list []play) {
 	for _, p := range plays {
-		if p.level <= run.Level && slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
+		cannot := run.Stranger == nil && p.name == strangerPlay || run.OneLink && slices.Contains(withTwo, p.name)
+		if !cannot && p.level <= run.Level && slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-func (run Run) play(ctx context.Context, p play, old map[string]bool) *Recording {
-	ctx, stop := context.WithTimeout(ctx, maxPlay)
-	st := &stage{ctx: ctx, dialer: run.Dialer, driver: run.Driver, tape: newTape(p.scenario, old), stop: stop, play: p}
+func (run Run) play(ctx context.Context, p play, before map[string]bool) *Recording {
+	ctx, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxPlay))
+	st := &stage{ctx: ctx, run: run, tape: newTape(p.scenario, before), stop: stop, play: p}
 	p.run(st)
 	rec := st.over()
 	return &rec
 }
 
-// judgeCase lets a case judge each of its recordings: one that fails decides, one that could not be judged counts
+// judge lets a case judge each of its recordings: one that fails decides, one that could not be judged counts
 // only where none could.
-func judgeCase(c Case, recordings map[string]*Recording) Result {
+func (run Run) judge(c Case, recordings map[string]*Recording) Result {
 	result := Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}
 	for _, name := range c.plays {
 		r := recordings[name]
 		if r == nil {
 			continue
 		}
-		f := c.judge(r)
-		if r.DriverErr != nil && f.verdict != Fail {
+		r.keys = run.Keys
+		f := c.Judge(r)
+		if f.Verdict == "" {
+			f.Verdict = Inconclusive
+		}
+		if r.DriverErr != nil && f.Verdict != Fail {
 			f = unseen("the scenario " + r.Scenario.Name + " could not be started: " + aaep.SafeText(r.DriverErr.Error()))
 		}
-		if _, missed := r.noted(0, noteNoDial); missed && f.verdict != Fail {
+		if _, missed := r.noted(0, noteNoDial); missed && f.Verdict != Fail && name != strangerPlay {
 			f = unseen(noteNoDial)
 		}
-		if a, ok := r.answer(0); ok && f.verdict == Inconclusive && a.typ() == "subscription.rejected" {
-			f = finding{Inconclusive, f.seen + ", for the request was rejected with " + quoted(a.str("reason_code")), []Entry{a.Entry}}
+		if a, ok := r.answer(0); ok && f.Verdict == Inconclusive && a.typ() == "subscription.rejected" {
+			f = Finding{Inconclusive, f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), []Entry{a.Entry}}
 		}
-		better := result.Verdict == Inconclusive && (f.verdict != Inconclusive || result.Play == "")
-		if f.verdict == Fail || better {
-			result.Play, result.Verdict, result.Seen, result.Evidence = name, f.verdict, f.seen, evidenceOf(r, f.evidence)
+		better := result.Verdict == Inconclusive && (f.Verdict != Inconclusive || result.Play == "")
+		if f.Verdict == Fail || better {
+			result.Play, result.Verdict, result.Seen, result.Evidence = name, f.Verdict, f.Seen, evidenceOf(r, f.Evidence)
 		}
-		if f.verdict == Fail {
+		if f.Verdict == Fail {
 			break
 		}
 	}

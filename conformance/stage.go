@@ -21,19 +21,21 @@ const (
 )
 
 const (
-	noteFlood  = "the producer sent more than the runner keeps"
-	noteClosed = "the producer closed the link"
-	noteNoDial = "no link could be made"
-	noteNoSend = "the message could not be sent"
-	noteStart  = "the scenario was started"
-	noteEnd    = "the runner listened until here"
+	noteFlood      = "the producer sent more than the runner keeps"
+	noteClosed     = "the producer closed the link"
+	noteNoDial     = "no link could be made"
+	noteNoSend     = "the message could not be sent"
+	noteRefused    = "refused with " // and the code
+	noteManifest   = "the manifest"
+	noteNoManifest = "no manifest: " // and why
+	noteStart      = "the scenario was started"
+	noteEnd        = "the runner listened until here"
 )
 
 // A stage is where one play is played.
 type stage struct {
 	ctx     context.Context
-	dialer  transports.Dialer
-	driver  Driver
+	run     Run
 	tape    *tape
 	links   []*link
 	running sync.WaitGroup
@@ -47,6 +49,7 @@ type link struct {
 	n    int
 	conn transports.Conn // nil if there is none
 	id   string          // of the subscription
+	gone bool            // it was cut, and says no more
 	// told is closed when its reader is gone.
 	told chan struct{}
 }
@@ -78,14 +81,15 @@ func request(capabilities object) object {
 }
 
 // dial opens a link and starts to read from it.
-func (st *stage) dial() *link {
+func (st *stage) dial(dialer transports.Dialer) *link {
 	l := &link{st: st, n: len(st.links), id: "sub_implicit", told: make(chan struct{})}
 	st.links = append(st.links, l)
 	ctx, cancel := context.WithTimeout(st.ctx, patience)
 	defer cancel()
-	conn, err := st.dialer.Dial(ctx)
+	conn, err := dialer.Dial(ctx)
 	if err != nil {
 		st.tape.add(Entry{Link: l.n, Note: noteNoDial})
+		l.refused(err)
 		close(l.told)
 		return l
 	}
@@ -98,8 +102,10 @@ func (st *stage) dial() *link {
 // the link just listens.
 func (st *stage) subscribe(capabilities object) *link { return st.ask(request(capabilities)) }
 
-func (st *stage) ask(req object) *link {
-	l := st.dial()
+func (st *stage) ask(req object) *link { return st.askBy(st.run.Dialer, req) }
+
+func (st *stage) askBy(dialer transports.Dialer, req object) *link {
+	l := st.dial(dialer)
 	l.send(req)
 	l.answered(1)
 	return l
@@ -119,6 +125,13 @@ func (l *link) answered(n int) bool {
 	return ok && len(got) >= n
 }
 
+// refused notes a refusal that came by other means than a message.
+func (l *link) refused(err error) {
+	if refusal := new(aaep.Rejection); errors.As(err, &refusal) && l.st.ctx.Err() == nil {
+		l.st.tape.add(Entry{Link: l.n, Note: noteRefused + string(refusal.Code)})
+	}
+}
+
 func (l *link) read() {
 	defer close(l.told)
 	reopened := 0
@@ -132,6 +145,7 @@ func (l *link) read() {
 			}
 		}
 		if err != nil {
+			l.refused(err)
 			if l.st.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
 				l.st.tape.add(Entry{Link: l.n, Note: noteClosed})
 			}
@@ -163,6 +177,14 @@ func (l *link) sendRaw(data []byte) {
 	}
 }
 
+// cut breaks the line without a goodbye.
+func (l *link) cut() {
+	if l.conn != nil {
+		_ = l.conn.Close()
+		l.gone = true
+	}
+}
+
 // reply answers a question as the user's answer would be.
 func (l *link) reply(q message, decision string, more object) {
 	l.send(with(object{"type": "confirmation.reply", "reply_token": q.str("reply_token"), "decision": decision,
@@ -178,7 +200,7 @@ func (l *link) respond(q message, response any) {
 func (st *stage) start() {
 	st.tape.add(Entry{Note: noteStart})
 	st.running.Go(func() {
-		if err := st.driver.Start(st.ctx, st.play.scenario); err != nil && st.ctx.Err() == nil {
+		if err := st.run.Driver.Start(st.ctx, st.play.scenario); err != nil && st.ctx.Err() == nil {
 			st.tape.mu.Lock()
 			st.tape.rec.DriverErr = err
 			st.tape.mu.Unlock()
@@ -216,7 +238,7 @@ func (st *stage) pause(d time.Duration) {
 func (st *stage) over() Recording {
 	st.tape.add(Entry{Note: noteEnd})
 	for _, l := range st.links {
-		if l.conn == nil {
+		if l.conn == nil || l.gone {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(st.ctx, patience)
@@ -241,6 +263,7 @@ func (st *stage) over() Recording {
 // play is how the runner's subscribers behave in one scenario.
 type play struct {
 	name     string
+	does     string // what the subscribers and the agent do, in words
 	scenario Scenario
 	level    int // the least level at which it is played
 	run      func(*stage)

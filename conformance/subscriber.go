@@ -85,7 +85,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			needed = append(needed, p)
 		}
 	}
-	recordings := map[string]*Recording{}
+	recordings, began := map[string]*Recording{}, time.Now().UTC()
 	came, told, names := false, false, map[string]bool{}
 	for i, p := range needed {
 		if run.Progress != nil {
@@ -109,14 +109,14 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 		}
 		recordings[p.name] = rec
 	}
-	report := &Report{Kind: "subscriber", Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Date: time.Now().UTC(),
+	report := &Report{Kind: "subscriber", Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Began: began, Date: time.Now().UTC(),
 		Level: run.Level, Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
 	for _, c := range cases {
 		if !chosen(c) {
 			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
 			continue
 		}
-		report.add(judgeCase(c, recordings))
+		report.add(Run{}.judge(c, recordings))
 	}
 	return report, nil
 }

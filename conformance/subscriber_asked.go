@@ -178,26 +178,26 @@ func (r *Recording) pressed(q message) (message, bool) {
 }
 
 // answer judges what came of the user's answer to the question with a label.
-func answer(label string, judge func(r *Recording, q, act message, replies []message) finding) func(*Recording) finding {
-	return func(r *Recording) finding {
+func answer(label string, judge func(r *Recording, q, act message, replies []message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		q, f := r.put(label)
 		if q.m == nil {
 			if c := r.all(0, false); len(c) > 0 && c[0].obj("capabilities")["supports_confirmation_reply"] != true && r.silent() == "" {
-				return finding{Inconclusive, "the target does not say that it can reply, so it was not asked", []Entry{c[0].Entry}}
+				return Finding{Inconclusive, "the target does not say that it can reply, so it was not asked", []Entry{c[0].Entry}}
 			}
 			return f
 		}
 		act, ok := r.pressed(q)
 		if !ok {
-			return finding{Inconclusive, "the question was not presented", []Entry{q.Entry}}
+			return Finding{Inconclusive, "the question was not presented", []Entry{q.Entry}}
 		}
 		return judge(r, q, act, r.repliesTo(q.m["reply_token"]))
 	}
 }
 
 // eachReply judges all replies of a play; the first that is wrong decides.
-func eachReply(wrong func(r *Recording, m message) string) func(*Recording) finding {
-	return func(r *Recording) finding {
+func eachReply(wrong func(r *Recording, m message) string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		all := r.replies()
 		for _, m := range all {
 			if w := wrong(r, m); w != "" {
@@ -209,7 +209,7 @@ func eachReply(wrong func(r *Recording, m message) string) func(*Recording) find
 }
 
 // replied is a pass, if anything was replied at all.
-func replied(n int, what string) finding {
+func replied(n int, what string) Finding {
 	if n == 0 {
 		return unseen("no reply came")
 	}
@@ -227,8 +227,8 @@ func (r *Recording) question(reply message) (message, bool) {
 }
 
 // noReply judges that the user's answer came too late to be sent.
-func noReply(why string) func(r *Recording, q, act message, replies []message) finding {
-	return func(r *Recording, q, act message, replies []message) finding {
+func noReply(why string) func(r *Recording, q, act message, replies []message) Finding {
+	return func(r *Recording, q, act message, replies []message) Finding {
 		for _, m := range replies {
 			if m.n > act.n {
 				return fail("an answer was sent "+why, q.Entry, act.Entry, m.Entry)
@@ -243,7 +243,7 @@ var asked = []string{"answers"}
 // askedCases judge how questions are presented and answered.
 var askedCases = []Case{
 	{Name: "says-it-replies", Requirements: []string{"HS-022"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "a subscriber of Level 2 declares supports_confirmation_reply", judge: func(r *Recording) finding {
+		Rule: "a subscriber of Level 2 declares supports_confirmation_reply", Judge: func(r *Recording) Finding {
 			all := of(r.all(0, false), "subscription.request")
 			if len(all) == 0 {
 				return unseen("no subscription.request came")
@@ -254,11 +254,11 @@ var askedCases = []Case{
 			return pass("supports_confirmation_reply is true", all[0].Entry)
 		}},
 	{Name: "prompt-whole", Requirements: []string{"EVT-078", "SEC-002"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "a confirmation is presented with its action and its consequence, unchanged", judge: presents("highrisk", theAction, theConsequence)},
+		Rule: "a confirmation is presented with its action and its consequence, unchanged", Judge: presents("highrisk", theAction, theConsequence)},
 	{Name: "risk-shown", Requirements: []string{"LVL-025"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "a confirmation of high risk stands out from one of low risk", judge: differ("questions of high and of low risk are presented alike", "highrisk", "lowrisk")},
+		Rule: "a confirmation of high risk stands out from one of low risk", Judge: differ("questions of high and of low risk are presented alike", "highrisk", "lowrisk")},
 	{Name: "decision-sent", Requirements: []string{"LVL-023"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "when the user has decided, a reply is sent", judge: answer("highrisk", func(r *Recording, q, act message, replies []message) finding {
+		Rule: "when the user has decided, a reply is sent", Judge: answer("highrisk", func(r *Recording, q, act message, replies []message) Finding {
 			sent := of(r.replies(), "confirmation.reply")
 			if len(sent) == 0 {
 				return fail("the user accepted, and no reply was sent", q.Entry, act.Entry)
@@ -266,7 +266,7 @@ var askedCases = []Case{
 			return pass("the user decided, and a reply came", act.Entry, sent[0].Entry)
 		})},
 	{Name: "decision-kept", Requirements: []string{"CONF-013", "LVL-023"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "the decision is what the user decided", judge: func(r *Recording) finding {
+		Rule: "the decision is what the user decided", Judge: func(r *Recording) Finding {
 			n := 0
 			for _, m := range of(r.replies(), "confirmation.reply") {
 				if q, ok := r.question(m); ok {
@@ -280,25 +280,25 @@ var askedCases = []Case{
 			return replied(n, "decisions were sent as they were made")
 		}},
 	{Name: "reply-once", Requirements: []string{"LVL-023", "CONF-010"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "a question is replied to once, however often the user presses", judge: eachReply(func(r *Recording, m message) string {
+		Rule: "a question is replied to once, however often the user presses", Judge: eachReply(func(r *Recording, m message) string {
 			if n := len(r.repliesTo(m.m["reply_token"])); n > 1 {
 				return fmt.Sprintf("a question was replied to %d times", n)
 			}
 			return ""
 		})},
 	{Name: "token-echoed", Requirements: []string{"LVL-024", "EVT-077", "CONF-010", "TERM-017"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "a reply carries the token of a question, byte for byte", judge: eachReply(func(r *Recording, m message) string {
+		Rule: "a reply carries the token of a question, byte for byte", Judge: eachReply(func(r *Recording, m message) string {
 			if _, ok := r.question(m); !ok {
 				return "a reply carries the token " + quoted(m.str("reply_token")) + ", which no question had"
 			}
 			return ""
 		})},
 	{Name: "reply-valid", Requirements: []string{"CONF-012", "CONF-017", "CONF-040"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "a reply has the members it must have, and no others", judge: eachReply(func(_ *Recording, m message) string {
+		Rule: "a reply has the members it must have, and no others", Judge: eachReply(func(_ *Recording, m message) string {
 			return invalid(m, "/decision", "/reply_token", "/response")
 		})},
 	{Name: "reply-subscription", Requirements: []string{"CONF-014"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "a reply names the subscription that it comes from", judge: eachReply(func(r *Recording, m message) string {
+		Rule: "a reply names the subscription that it comes from", Judge: eachReply(func(r *Recording, m message) string {
 			for _, a := range of(r.all(m.Link, true), "subscription.accepted") {
 				if a.str("subscription_id") == m.str("subscription_id") {
 					return ""
@@ -307,7 +307,7 @@ var askedCases = []Case{
 			return "a reply names the subscription " + quoted(m.str("subscription_id"))
 		})},
 	{Name: "reply-stamp", Requirements: []string{"CONF-015"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "the timestamp of a reply is when the user decided", judge: func(r *Recording) finding {
+		Rule: "the timestamp of a reply is when the user decided", Judge: func(r *Recording) Finding {
 			n := 0
 			for _, m := range r.replies() {
 				q, asks := r.question(m)
@@ -323,9 +323,9 @@ var askedCases = []Case{
 			return replied(n, "replies are stamped with the moment of the decision")
 		}},
 	{Name: "answers-sent", Requirements: []string{"LVL-026", "CONF-041", "CONF-042"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "each kind of clarification can be answered, and the answer is sent as it was given", judge: func(r *Recording) finding {
+		Rule: "each kind of clarification can be answered, and the answer is sent as it was given", Judge: func(r *Recording) Finding {
 			for _, k := range questioned {
-				f := answer("ask"+idTail(k.kind), func(r *Recording, q, act message, replies []message) finding {
+				f := answer("ask"+idTail(k.kind), func(r *Recording, q, act message, replies []message) Finding {
 					switch {
 					case len(replies) == 0:
 						return fail("the user answered a question of the kind "+k.kind+", and no reply was sent", q.Entry, act.Entry)
@@ -334,14 +334,14 @@ var askedCases = []Case{
 					}
 					return pass("each kind of question was answered")
 				})(r)
-				if f.verdict != Pass {
+				if f.Verdict != Pass {
 					return f
 				}
 			}
 			return pass("each kind of question was answered as the user did")
 		}},
 	{Name: "never-by-itself", Requirements: []string{"EVT-079", "LVL-023", "SEC-002"}, Level: 2, Strength: Must, plays: []string{"unattended"},
-		Rule: "no reply is sent that the user did not give", judge: answer("unattended", func(r *Recording, q, act message, replies []message) finding {
+		Rule: "no reply is sent that the user did not give", Judge: answer("unattended", func(r *Recording, q, act message, replies []message) Finding {
 			for _, m := range r.replies() {
 				if m.n < act.n {
 					return fail("a reply was sent though the user had not decided", q.Entry, m.Entry)
@@ -350,11 +350,11 @@ var askedCases = []Case{
 			return pass("nothing was sent before the user decided", q.Entry, act.Entry)
 		})},
 	{Name: "expires", Requirements: []string{"CONF-039"}, Level: 2, Strength: Must, plays: []string{"unattended"},
-		Rule: "a question can no longer be answered when its timeout_seconds are over, though nobody says so", judge: answer("unattended", noReply("after the time was over"))},
+		Rule: "a question can no longer be answered when its timeout_seconds are over, though nobody says so", Judge: answer("unattended", noReply("after the time was over"))},
 	{Name: "gone-when-cancelled", Requirements: []string{"LVL-028", "CONF-053"}, Level: 2, Strength: Must, plays: []string{"cancelled"},
-		Rule: "a question can no longer be answered when its session was cancelled", judge: answer("withdrawable", noReply("after the session was cancelled"))},
+		Rule: "a question can no longer be answered when its session was cancelled", Judge: answer("withdrawable", noReply("after the session was cancelled"))},
 	{Name: "gone-when-settled", Requirements: []string{"LVL-028"}, Level: 2, Strength: Must, plays: []string{"settled"},
-		Rule: "a question can no longer be answered when the agent has gone on", judge: answer("withdrawable", noReply("after the agent had gone on"))},
+		Rule: "a question can no longer be answered when the agent has gone on", Judge: answer("withdrawable", noReply("after the agent had gone on"))},
 }
 
 // invalid says what is wrong with a message, but for members that other cases judge, or "".

@@ -7,15 +7,15 @@ import (
 // flowCases judge what is presented of many events, of some twice, and of some in the wrong order.
 var flowCases = []Case{
 	{Name: "error-unannounced", Requirements: []string{"HS-063"}, Level: 3, Strength: Must, plays: []string{"blue"},
-		Rule: "an error is presented though nothing was known of its session", judge: presents("outofblue", theError)},
+		Rule: "an error is presented though nothing was known of its session", Judge: presents("outofblue", theError)},
 	{Name: "no-doubles", Requirements: []string{"LVL-037", "TR-010"}, Level: 3, Strength: Must, plays: []string{"twice", "cut"},
-		Rule: "an event that comes twice is presented once", judge: judgeDoubles},
+		Rule: "an event that comes twice is presented once", Judge: judgeDoubles},
 	{Name: "order-checked", Requirements: []string{"LVL-037", "TR-008", "ENV-043"}, Level: 3, Strength: Must, plays: []string{"twice"},
-		Rule: "events whose sequence_number runs backwards are put in order, or that is logged", judge: judgeOrder},
+		Rule: "events whose sequence_number runs backwards are put in order, or that is logged", Judge: judgeOrder},
 	{Name: "burst-kept", Requirements: []string{"HS-068", "TERM-010"}, Level: 3, Strength: Must, plays: []string{"burst"},
-		Rule: "as many events at once as were asked for are presented, in their order", judge: judgeBurst},
+		Rule: "as many events at once as were asked for are presented, in their order", Judge: judgeBurst},
 	{Name: "critical-under-load", Requirements: []string{"LVL-040", "HS-070"}, Level: 3, Strength: Must, plays: []string{"burst"},
-		Rule: "a critical event is presented though many others came before it", judge: presents("burstend", theError)},
+		Rule: "a critical event is presented though many others came before it", Judge: presents("burstend", theError)},
 }
 
 // outOfBlue begins with an error.
@@ -44,8 +44,8 @@ func tellTwice(sc *scene) {
 	sc.presented(c.emit(c.event("four", sessionID(), started, "And nothing more", nil)))
 }
 
-func judgeDoubles(r *Recording) finding {
-	return heard("double", func(r *Recording, m message, text string) finding {
+func judgeDoubles(r *Recording) Finding {
+	return heard("double", func(r *Recording, m message, text string) Finding {
 		n := 0
 		for l := range r.links() {
 			for _, e := range r.all(l, true) {
@@ -71,7 +71,7 @@ func judgeDoubles(r *Recording) finding {
 	})(r)
 }
 
-func judgeOrder(r *Recording) finding {
+func judgeOrder(r *Recording) Finding {
 	late, f := r.put("two")
 	if late.m == nil {
 		return f
@@ -118,14 +118,14 @@ func burst(sc *scene) {
 	}
 }
 
-func judgeBurst(r *Recording) finding {
+func judgeBurst(r *Recording) Finding {
 	at, n := -1, 0
 	for _, m := range r.all(0, true) {
 		if m.typ() != invoked {
 			continue
 		}
 		got := r.told(m.str("event_id"))
-		if _, f := r.put("burst0"); f.verdict != "" {
+		if _, f := r.put("burst0"); f.Verdict != "" {
 			return f
 		}
 		switch {

@@ -21,8 +21,8 @@ func quit(sc *scene) {
 	})
 }
 
-func quitting(judge func(r *Recording, m message) finding) func(*Recording) finding {
-	return func(r *Recording) finding {
+func quitting(judge func(r *Recording, m message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		if _, missed := r.noted(0, noteNoDial); missed {
 			return unseen("the target did not connect")
 		}
@@ -55,13 +55,13 @@ func forge(sc *scene) {
 	}
 }
 
-func judgeForged(r *Recording) finding {
+func judgeForged(r *Recording) Finding {
 	all := of(r.all(0, false), "subscription.request")
 	switch {
 	case len(all) == 0:
 		return unseen("no subscription.request came")
 	case all[0].obj("capabilities")["accept_signed_manifests_only"] != true:
-		return finding{Skipped, "the target does not demand a signed manifest", nil}
+		return Finding{Skipped, "the target does not demand a signed manifest", nil}
 	}
 	if left, ok := r.noted(0, noteLeft); ok {
 		return pass("it left", left)
@@ -75,7 +75,7 @@ func judgeForged(r *Recording) finding {
 // linkCases judge how the target leaves, and what it does when the link breaks. It need not come back; how it does is judged.
 var linkCases = []Case{
 	{Name: "takes-leave", Requirements: []string{"LVL-038", "HS-079"}, Level: 3, Strength: Must, plays: []string{"quit"},
-		Rule: "when the user ends it, the target sends subscription.close before it goes", judge: quitting(func(r *Recording, m message) finding {
+		Rule: "when the user ends it, the target sends subscription.close before it goes", Judge: quitting(func(r *Recording, m message) Finding {
 			if m.m == nil {
 				entries := []Entry{}
 				if e, ok := r.noted(0, noteLeft); ok {
@@ -86,7 +86,7 @@ var linkCases = []Case{
 			return pass("it took leave", m.Entry)
 		})},
 	{Name: "leave-valid", Requirements: []string{"HS-081"}, Level: 3, Strength: Must, plays: []string{"quit"},
-		Rule: "subscription.close has type, subscription_id, reason_code and reason_message", judge: quitting(func(r *Recording, m message) finding {
+		Rule: "subscription.close has type, subscription_id, reason_code and reason_message", Judge: quitting(func(r *Recording, m message) Finding {
 			a := of(r.all(m.Link, true), "subscription.accepted")
 			switch {
 			case m.m == nil:
@@ -99,9 +99,9 @@ var linkCases = []Case{
 			return pass("it was whole", m.Entry)
 		})},
 	{Name: "demands-proof", Requirements: []string{"LVL-039", "SEC-020"}, Level: 3, Strength: Must, plays: []string{"forged"},
-		Rule: "who demands a signed manifest leaves a producer that shows a forged one", judge: judgeForged},
+		Rule: "who demands a signed manifest leaves a producer that shows a forged one", Judge: judgeForged},
 	{Name: "survives-cut", Requirements: []string{"HS-080"}, Level: 3, Strength: Must, plays: []string{"cut"},
-		Rule: "a link that breaks without a word does no harm: the target goes on, or ends in an orderly way", judge: func(r *Recording) finding {
+		Rule: "a link that breaks without a word does no harm: the target goes on, or ends in an orderly way", Judge: func(r *Recording) Finding {
 			cut, ok := r.noted(0, noteCut)
 			switch {
 			case !ok:
@@ -112,12 +112,12 @@ var linkCases = []Case{
 						return fail("the target ended in disorder when the link broke", cut, e)
 					}
 				}
-				return finding{Skipped, "the target did not come back, and need not", nil}
+				return Finding{Skipped, "the target did not come back, and need not", nil}
 			}
 			return presentsAny("aftercut", "aftercuttoo")(r)
 		}},
 	{Name: "goes-on", Requirements: []string{"SSE-012"}, Level: 3, Strength: Should, plays: []string{"cut"},
-		Rule: "a stream that is opened again names the last event that came", judge: func(r *Recording) finding {
+		Rule: "a stream that is opened again names the last event that came", Judge: func(r *Recording) Finding {
 			b := r.back()
 			if b == nil || b.Note == "" {
 				return unseen("no stream was opened again")
@@ -129,7 +129,7 @@ var linkCases = []Case{
 			return pass("the stream was opened again where it had broken", *b)
 		}},
 	{Name: "stream-headers", Requirements: []string{"SSE-015"}, Level: 3, Strength: Must, plays: []string{"less", "cut"},
-		Rule: "a stream is asked for with Accept: text/event-stream and Cache-Control: no-cache", judge: func(r *Recording) finding {
+		Rule: "a stream is asked for with Accept: text/event-stream and Cache-Control: no-cache", Judge: func(r *Recording) Finding {
 			var opened *Entry
 			for i, e := range r.Entries {
 				switch {
@@ -140,12 +140,12 @@ var linkCases = []Case{
 				}
 			}
 			if opened == nil {
-				return finding{Skipped, "there was no stream: this is another transport", nil}
+				return Finding{Skipped, "there was no stream: this is another transport", nil}
 			}
 			return pass("the stream was asked for as it should be", *opened)
 		}},
 	{Name: "comes-back-calmly", Requirements: []string{"GRPC-005"}, Level: 3, Strength: Should, plays: []string{"calm"},
-		Rule: "who is cut again and again does not come back without a pause", judge: func(r *Recording) finding {
+		Rule: "who is cut again and again does not come back without a pause", Judge: func(r *Recording) Finding {
 			var backs []Entry
 			for _, e := range r.Entries {
 				if e.Note == noteCut {

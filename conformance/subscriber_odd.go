@@ -151,15 +151,15 @@ func tellGarbage(sc *scene) {
 
 var oddCases = append(ofOddities(), []Case{
 	{Name: "survives-garbage", Requirements: []string{"ENV-064", "ENV-068", "LVL-013"}, Level: 1, Strength: Must, plays: []string{"garbage"},
-		Rule: "messages that cannot be read do not keep the next one from being presented", judge: notLeft("before", presentsAny("after", "aftertoo"))},
+		Rule: "messages that cannot be read do not keep the next one from being presented", Judge: notLeft("before", presentsAny("after", "aftertoo"))},
 	{Name: "context-checked", Requirements: []string{"ENV-004", "LVL-013"}, Level: 1, Strength: Must, plays: []string{"garbage"},
-		Rule: "an event without @context is not presented as if it were valid", judge: dropped("nocontext")},
+		Rule: "an event without @context is not presented as if it were valid", Judge: dropped("nocontext")},
 	{Name: "session-checked", Requirements: []string{"LVL-013"}, Level: 1, Strength: Must, plays: []string{"garbage"},
-		Rule: "an event without session_id is not presented as if it were valid", judge: dropped("nosession")},
+		Rule: "an event without session_id is not presented as if it were valid", Judge: dropped("nosession")},
 	{Name: "time-checked", Requirements: []string{"LVL-013", "ENV-067"}, Level: 1, Strength: Must, plays: []string{"garbage"},
-		Rule: "an event whose timestamp is none is not presented as if it were valid", judge: dropped("notime")},
+		Rule: "an event whose timestamp is none is not presented as if it were valid", Judge: dropped("notime")},
 	{Name: "defects-logged", Requirements: []string{"ENV-070"}, Level: 1, Strength: Should, plays: []string{"garbage"},
-		Rule: "what was not valid is logged", judge: func(r *Recording) finding {
+		Rule: "what was not valid is logged", Judge: func(r *Recording) Finding {
 			if why := r.silent(); why != "" {
 				return unseen(why)
 			}
@@ -182,15 +182,15 @@ func ofOddities() (cases []Case) {
 		if c.Strength == "" {
 			c.Strength = Must
 		}
-		c.plays, c.judge = []string{"odd"}, presents(idTail(c.Name), odd.say)
+		c.plays, c.Judge = []string{"odd"}, presents(idTail(c.Name), odd.say)
 		cases = append(cases, c)
 	}
 	return cases
 }
 
 // dropped judges that an event is not presented in the same way as valid ones: not at all, or with a warning.
-func dropped(name string) func(*Recording) finding {
-	return heard(name, func(r *Recording, m message, text string) finding {
+func dropped(name string) func(*Recording) Finding {
+	return heard(name, func(r *Recording, m message, text string) Finding {
 		after, ok := r.sentAs("after")
 		if !ok || r.text(after.str("event_id")) == "" {
 			return unseen("nothing was presented after it")

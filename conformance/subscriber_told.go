@@ -6,8 +6,8 @@ import (
 )
 
 // heard judges what a person got of the event with a label.
-func heard(label string, judge func(r *Recording, m message, text string) finding) func(*Recording) finding {
-	return func(r *Recording) finding {
+func heard(label string, judge func(r *Recording, m message, text string) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		m, f := r.put(label)
 		if m.m == nil {
 			return f
@@ -18,7 +18,7 @@ func heard(label string, judge func(r *Recording, m message, text string) findin
 
 // put is the event with a label, or why nothing can be judged by it: a target that had ended before, or the last
 // thing it ever got, says nothing of what came later.
-func (r *Recording) put(label string) (message, finding) {
+func (r *Recording) put(label string) (message, Finding) {
 	m, ok := r.sentAs(label)
 	switch {
 	case r.silent() != "":
@@ -28,10 +28,10 @@ func (r *Recording) put(label string) (message, finding) {
 	}
 	for i, e := range r.Entries[:m.n] {
 		if e.Link == m.Link && e.Note == noteLeft || strings.HasPrefix(e.Note, noteGone) {
-			return message{}, finding{Inconclusive, "the target was gone before that", r.Entries[i : i+1]}
+			return message{}, Finding{Inconclusive, "the target was gone before that", r.Entries[i : i+1]}
 		}
 	}
-	return m, finding{}
+	return m, Finding{}
 }
 
 // silent says why nothing that is presented could be seen, or "".
@@ -46,8 +46,8 @@ func (r *Recording) silent() string {
 }
 
 // presents judges that an event was presented at all, with all of some texts.
-func presents(label string, texts ...string) func(*Recording) finding {
-	return heard(label, func(r *Recording, m message, text string) finding {
+func presents(label string, texts ...string) func(*Recording) Finding {
+	return heard(label, func(r *Recording, m message, text string) Finding {
 		entries := append([]Entry{m.Entry}, lines(r, m)...)
 		if text == "" {
 			return fail(short(m)+" was not presented"+r.fate(m), entries...)
@@ -62,10 +62,10 @@ func presents(label string, texts ...string) func(*Recording) finding {
 }
 
 // presentsAny judges that the target still presents anything: one of two events of different types.
-func presentsAny(labels ...string) func(*Recording) finding {
-	return func(r *Recording) (f finding) {
+func presentsAny(labels ...string) func(*Recording) Finding {
+	return func(r *Recording) (f Finding) {
 		for _, label := range labels {
-			if f = presents(label)(r); f.verdict != Fail {
+			if f = presents(label)(r); f.Verdict != Fail {
 				break
 			}
 		}
@@ -75,8 +75,8 @@ func presentsAny(labels ...string) func(*Recording) finding {
 
 // notLeft judges that the target does not leave after the event with a label, or after it was accepted, and then as
 // judge does.
-func notLeft(label string, judge func(*Recording) finding) func(*Recording) finding {
-	return func(r *Recording) finding {
+func notLeft(label string, judge func(*Recording) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		from := -1
 		if m, ok := r.sentAs(label); ok && label != "" {
 			from = m.n
@@ -125,8 +125,8 @@ func (r *Recording) form(m message) string {
 }
 
 // differ judges that events with the same words are not presented alike.
-func differ(what string, labels ...string) func(*Recording) finding {
-	return func(r *Recording) finding {
+func differ(what string, labels ...string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		seen := map[string]message{}
 		var entries []Entry
 		for _, label := range labels {
@@ -213,31 +213,31 @@ func tellUrgent(sc *scene) {
 // toldCases judge what a person is told of what is as it should be.
 var toldCases = []Case{
 	{Name: "start-told", Requirements: []string{"LVL-014", "EVT-012", "LVL-012"}, Level: 1, Strength: Must, plays: []string{"story"},
-		Rule: "session.started is presented", judge: presents("started")},
+		Rule: "session.started is presented", Judge: presents("started")},
 	{Name: "tool-told", Requirements: []string{"LVL-014"}, Level: 1, Strength: Must, plays: []string{"story"},
-		Rule: "tool.invoked is presented", judge: presents("invoked")},
+		Rule: "tool.invoked is presented", Judge: presents("invoked")},
 	{Name: "completion-told", Requirements: []string{"LVL-014", "EVT-016"}, Level: 1, Strength: Must, plays: []string{"story"},
-		Rule: "session.completed is presented", judge: presents("completed")},
+		Rule: "session.completed is presented", Judge: presents("completed")},
 	{Name: "cancellation-told", Requirements: []string{"LVL-014"}, Level: 1, Strength: Must, plays: []string{"story"},
-		Rule: "session.cancelled is presented", judge: presents("cancelled")},
+		Rule: "session.cancelled is presented", Judge: presents("cancelled")},
 	{Name: "error-told", Requirements: []string{"EVT-022", "LVL-014"}, Level: 1, Strength: Must, plays: []string{"story"},
-		Rule: "session.errored is presented, always", judge: presents("errored")},
+		Rule: "session.errored is presented, always", Judge: presents("errored")},
 	{Name: "hint-told", Requirements: []string{"EVT-023"}, Level: 1, Strength: Should, plays: []string{"story"},
-		Rule: "the remediation_hint of an error is presented", judge: heard("errored", func(r *Recording, m message, text string) finding {
+		Rule: "the remediation_hint of an error is presented", Judge: heard("errored", func(r *Recording, m message, text string) Finding {
 			if text == "" {
 				return unseen("the error was not presented at all")
 			}
 			return presents("errored", theHint)(r)
 		})},
 	{Name: "verbosity-kept", Requirements: []string{"LVL-014", "EVT-012"}, Level: 1, Strength: Must, plays: []string{"story"},
-		Rule: "what is presented is the summary of the verbosity that the user has chosen", judge: judgeVerbosity},
+		Rule: "what is presented is the summary of the verbosity that the user has chosen", Judge: judgeVerbosity},
 	{Name: "ends-distinct", Requirements: []string{"LVL-015"}, Level: 1, Strength: Must, plays: []string{"story"},
 		Rule:  "completed, errored and cancelled can be told apart though their summaries are the same",
-		judge: differ("two ends of a session are presented alike", "completed", "errored", "cancelled")},
+		Judge: differ("two ends of a session are presented alike", "completed", "errored", "cancelled")},
 	{Name: "fragments-held", Requirements: []string{"EVT-061"}, Level: 1, Strength: Must, plays: []string{"story"},
-		Rule: "a chunk with the coalesce_hint none is not presented before more of it has come", judge: judgeFragment},
+		Rule: "a chunk with the coalesce_hint none is not presented before more of it has come", Judge: judgeFragment},
 	{Name: "language-kept", Requirements: []string{"I18N-018"}, Level: 1, Strength: Must, plays: []string{"story"},
-		Rule: "a chunk is presented in the chunk's own language", judge: heard("french", func(r *Recording, m message, text string) finding {
+		Rule: "a chunk is presented in the chunk's own language", Judge: heard("french", func(r *Recording, m message, text string) Finding {
 			if text == "" {
 				return unseen("the chunk was not presented")
 			}
@@ -253,9 +253,9 @@ var toldCases = []Case{
 		})},
 	{Name: "critical-distinct", Requirements: []string{"LVL-017"}, Level: 1, Strength: Must, plays: []string{"odd"},
 		Rule:  "what is critical stands out from what is not though the words are the same",
-		judge: differ("a critical event is presented like any other", "calmtwin", "criticaltwin")},
+		Judge: differ("a critical event is presented like any other", "calmtwin", "criticaltwin")},
 	{Name: "critical-at-once", Requirements: []string{"TERM-009", "LVL-017", "TERM-012"}, Level: 1, Strength: Must, plays: []string{"urgent"},
-		Rule: "what is critical is presented at once, however much else waits", judge: heard("urgent", func(r *Recording, m message, text string) finding {
+		Rule: "what is critical is presented at once, however much else waits", Judge: heard("urgent", func(r *Recording, m message, text string) Finding {
 			for i := range 6 {
 				if e, ok := r.sentAs(fmt.Sprintf("long%d", i)); ok && r.text(e.str("event_id")) != "" {
 					break
@@ -272,7 +272,7 @@ var toldCases = []Case{
 		})},
 }
 
-func judgeVerbosity(r *Recording) finding {
+func judgeVerbosity(r *Recording) Finding {
 	n := 0
 	for label, say := range map[string]string{"started": theStart, "invoked": theTool, "completed": theEnd} {
 		m, f := r.put(label)
@@ -294,7 +294,7 @@ func judgeVerbosity(r *Recording) finding {
 	return some(n, "events were presented in the words that were chosen")
 }
 
-func judgeFragment(r *Recording) finding {
+func judgeFragment(r *Recording) Finding {
 	m, f := r.put("fragment")
 	if m.m == nil {
 		return f

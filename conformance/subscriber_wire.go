@@ -8,7 +8,7 @@ import (
 // wireCases judge what the target says of itself, and how it lives with terms.
 var wireCases = []Case{
 	{Name: "request-first", Requirements: []string{"HS-001", "WS-005", "WS-007"}, Level: 3, Strength: Must, plays: []string{"less", "cut"},
-		Rule: "the first message on a link is subscription.request, also when the target comes back", judge: func(r *Recording) finding {
+		Rule: "the first message on a link is subscription.request, also when the target comes back", Judge: func(r *Recording) Finding {
 			if _, missed := r.noted(0, noteNoDial); missed {
 				return unseen("the target did not connect")
 			}
@@ -25,12 +25,12 @@ var wireCases = []Case{
 		}},
 	{Name: "request-valid", Requirements: []string{"HS-004", "HS-005", "HS-007", "HS-010", "HS-011", "HS-012", "HS-015", "HS-017", "HS-019", "HS-023", "HS-025", "HS-030", "HS-032", "HS-035", "HS-037", "HS-039", "HS-041"},
 		Level: 3, Strength: Must, plays: []string{"less", "cut"},
-		Rule: "the request is valid under its schema", judge: eachOf("subscription.request", func(m message) string { return invalid(m) })},
+		Rule: "the request is valid under its schema", Judge: eachOf("subscription.request", func(m message) string { return invalid(m) })},
 	{Name: "one-name", Requirements: []string{"HS-006"}, Level: 3, Strength: Must, plays: []string{"cut", "less"},
-		Rule: "subscriber_id is the same whenever the target comes", judge: func(r *Recording) finding {
+		Rule: "subscriber_id is the same whenever the target comes", Judge: func(r *Recording) Finding {
 			n := 0
 			names := map[string]bool{}
-			for name := range r.old {
+			for name := range r.before {
 				names[name] = true
 			}
 			for l := range r.links() {
@@ -41,15 +41,15 @@ var wireCases = []Case{
 					names[m.str("subscriber_id")] = true
 				}
 			}
-			if n+len(r.old) < 2 {
+			if n+len(r.before) < 2 {
 				return unseen("the target came only once")
 			}
 			return pass("the target always came under one name")
 		}},
 	{Name: "lives-with-less", Requirements: []string{"LVL-035", "HS-054"}, Level: 3, Strength: Must, plays: []string{"less"},
-		Rule: "a subscriber that is granted less than it asked for goes on", judge: notLeft("", presentsAny("granted", "grantedtoo"))},
+		Rule: "a subscriber that is granted less than it asked for goes on", Judge: notLeft("", presentsAny("granted", "grantedtoo"))},
 	{Name: "changes-terms", Requirements: []string{"LVL-036"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
-		Rule: "when the user wants another verbosity, other terms are asked for", judge: renegotiating(func(r *Recording, act, m message) finding {
+		Rule: "when the user wants another verbosity, other terms are asked for", Judge: renegotiating(func(r *Recording, act, m message) Finding {
 			if m.m == nil {
 				return fail("the user chose another verbosity, and no subscription.renegotiate came", act.Entry)
 			}
@@ -59,7 +59,7 @@ var wireCases = []Case{
 			return pass("the verbosity that the user chose was asked for", act.Entry, m.Entry)
 		})},
 	{Name: "renegotiation-valid", Requirements: []string{"HS-074"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
-		Rule: "subscription.renegotiate is valid and names the subscription", judge: renegotiating(func(r *Recording, act, m message) finding {
+		Rule: "subscription.renegotiate is valid and names the subscription", Judge: renegotiating(func(r *Recording, act, m message) Finding {
 			a := of(r.all(m.Link, true), "subscription.accepted")
 			switch {
 			case m.m == nil:
@@ -72,16 +72,16 @@ var wireCases = []Case{
 			return pass("it was valid", m.Entry)
 		})},
 	{Name: "old-terms-heard", Requirements: []string{"HS-077"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
-		Rule: "events under the old terms that are still on their way are presented", judge: presentsAny("oldterms", "oldtermstoo")},
+		Rule: "events under the old terms that are still on their way are presented", Judge: presentsAny("oldterms", "oldtermstoo")},
 	{Name: "new-terms-heard", Requirements: []string{"HS-077", "LVL-036"}, Level: 3, Strength: Must, plays: []string{"renegotiate"},
-		Rule: "the subscription goes on under the new terms", judge: presentsAny("newterms", "newtermstoo")},
+		Rule: "the subscription goes on under the new terms", Judge: presentsAny("newterms", "newtermstoo")},
 	{Name: "asks-for-less", Requirements: []string{"EXT-007"}, Level: 3, Strength: Must, plays: []string{"refused"},
-		Rule: "a request that was refused as capabilities_incompatible is not repeated as it was", judge: judgeRefused},
+		Rule: "a request that was refused as capabilities_incompatible is not repeated as it was", Judge: judgeRefused},
 }
 
 // eachOf judges all messages of a type that came.
-func eachOf(typ string, wrong func(message) string) func(*Recording) finding {
-	return func(r *Recording) finding {
+func eachOf(typ string, wrong func(message) string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		n := 0
 		for l := range r.links() {
 			for _, m := range of(r.all(l, false), typ) {
@@ -136,8 +136,8 @@ func renegotiate(sc *scene) {
 	sc.presented(c.emit(c.event("newtermstoo", other, completed, "Fewer words", nil)))
 }
 
-func renegotiating(judge func(r *Recording, act, m message) finding) func(*Recording) finding {
-	return func(r *Recording) finding {
+func renegotiating(judge func(r *Recording, act, m message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
 		if why := r.silent(); why != "" {
 			return unseen(why)
 		}
@@ -182,13 +182,13 @@ func extensionsOf(request message) (list []string) {
 	return list
 }
 
-func judgeRefused(r *Recording) finding {
+func judgeRefused(r *Recording) Finding {
 	first := of(r.all(0, false), "subscription.request")
 	if len(first) == 0 {
 		return unseen("no subscription.request came")
 	}
 	if len(extensionsOf(first[0])) == 0 {
-		return finding{Skipped, "the target asks for no extensions, so nothing can conflict", nil}
+		return Finding{Skipped, "the target asks for no extensions, so nothing can conflict", nil}
 	}
 	again := of(r.all(1, false), "subscription.request")
 	switch {

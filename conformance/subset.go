@@ -20,6 +20,15 @@ func honored(r *Recording, link int) object {
 	return a.obj("honored_capabilities")
 }
 
+// rate is the fewer of what was asked for and what was honored, and whether either was.
+func (r *Recording) rate(link int) (float64, bool) {
+	asked, ok := capabilities(r, link)["max_events_per_second"].(float64)
+	if rate, said := honored(r, link)["max_events_per_second"].(float64); said && (!ok || rate < asked) {
+		return rate, true
+	}
+	return asked, ok
+}
+
 func honoredList(r *Recording, link int, name string) (list []string) {
 	return texts(honored(r, link)[name])
 }
@@ -46,9 +55,9 @@ var defaults = object{
 var everyType = []string{started, completed, errored, cancelled, state, progress, invoked, done, output, confirm, clarify, handoff,
 	"medai:dose.given", "aaep:other"}
 
-func judgeSubset(r *Recording, a message) finding {
+func judgeSubset(r *Recording, a message) Finding {
 	asked, got := with(defaults, capabilities(r, 0)), a.obj("honored_capabilities")
-	wrong := func(name string) finding {
+	wrong := func(name string) Finding {
 		return fail(fmt.Sprintf("%s: %v is honored where %v was asked for", name, got[name], asked[name]), append(sent(r), a.Entry)...)
 	}
 	for _, name := range []string{"languages", "coalesce_boundaries", "supported_conformance_levels", "supported_extensions"} {

@@ -2,9 +2,9 @@ package conformance_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/conformance/aaeptest"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -25,78 +27,54 @@ func TestMain(m *testing.M) {
 }
 
 // target is our own producer, which does what the scenarios say.
-type target struct{ p *producer.Producer }
+type target = aaeptest.Agent
 
 func newTarget(t *testing.T) *target {
 	t.Helper()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target", AgentName: "Target", AgentVersion: "1.0.0"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target", AgentName: "The producer of aaep-go"},
+		Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &target{p}
+	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: "/aaep/v1/ws"})
+	return &target{Producer: p}
 }
 
-// Dial makes a link to it within the process.
-func (g *target) Dial(context.Context) (transports.Conn, error) {
-	a, b := transports.Pipe()
-	go g.p.ServeConn(b)
-	return a, nil
+// The target signs with a key that the suite is given. The others are of the same name, and not its own.
+var (
+	signer, keys = newKey("target-1")
+	_, otherKeys = newKey("target-1")
+)
+
+func newKey(id string) (*manifest.Signer, *manifest.KeySet) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	s, err := manifest.NewSigner(private, manifest.SignerOptions{KeyID: id})
+	if err != nil {
+		panic(err)
+	}
+	text, err := manifest.PublicKeys(s)
+	if err != nil {
+		panic(err)
+	}
+	set, err := manifest.ParseKeys(text)
+	if err != nil {
+		panic(err)
+	}
+	return s, set
 }
 
-// Start plays a scenario.
-func (g *target) Start(ctx context.Context, sc conformance.Scenario) error {
-	s, err := g.p.StartSession(ctx, aaep.Say("Doing what the suite says."))
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	timeout := time.Duration(sc.TimeoutSeconds) * time.Second
-	ok := func(context.Context) (string, error) { return "Done.", nil }
-	switch sc.Name {
-	case conformance.Stream:
-		out := s.Output()
-		for _, text := range sc.Sentences {
-			if _, err := io.WriteString(out, text); err != nil {
-				return err
-			}
-		}
-		if err := out.Close(); err != nil {
-			return err
-		}
-	case conformance.Tools:
-		_, err = s.Tool(ctx, producer.Tool{Name: "look", Action: aaep.Say("Looking.")}, ok)
-	case conformance.Ask:
-		_, err = s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: timeout,
-			Action: aaep.Say("Pay 5 dollars."), Consequence: aaep.Say("The money is gone.")}, ok)
-		if errors.Is(err, producer.ErrRejected) || errors.Is(err, producer.ErrTimedOut) || errors.Is(err, producer.ErrUnreachable) {
-			err = nil
-		}
-	case conformance.Errored:
-		for i := range 20 {
-			if err := s.Progress(aaep.Say(fmt.Sprintf("Step %d.", i+1)), aaep.Progress{Step: int64(i + 1), TotalSteps: 20}, 0); err != nil {
-				return err
-			}
-		}
-		return s.Fail(errors.New("the disk is full"), aaep.Say("It failed."))
-	case conformance.Handoff:
-		err = s.Handoff(aaep.Say("A person takes over."), aaep.HandoffRequested{Reason: "A person must decide.", TargetKind: "human"})
-	case conformance.Clarify:
-		_, err = s.Clarify(ctx, producer.Question{Ask: aaep.Say("Shall it be green?"), Kinds: []aaep.ResponseKind{"yes_no"}, Default: "false", Timeout: timeout})
-	case conformance.Idle:
-		if err := s.State(aaep.StateThinking, aaep.Say("Thinking.")); err != nil {
-			return err
-		}
-		select {
-		case <-time.After(2 * time.Second):
-		case <-ctx.Done():
-		}
-		return s.Cancel("system", aaep.Say("Cancelled."))
-	}
-	if err != nil {
-		return err
-	}
-	return s.Complete(aaep.Say("Done."))
+// whole is all of the suite on a target within the process, reached by d.
+func whole(g *target, d transports.Dialer) conformance.Run {
+	return conformance.Run{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing}
 }
+
+// refusing is a door that wants credentials, and gets none.
+var refusing = dialer(func(context.Context) (transports.Conn, error) {
+	return nil, &aaep.Rejection{Code: aaep.AuthenticationRequired}
+})
 
 // inBubble runs the suite in virtual time.
 func inBubble(t *testing.T, run func(*target) conformance.Run) (report *conformance.Report) {
@@ -109,14 +87,14 @@ func inBubble(t *testing.T, run func(*target) conformance.Run) (report *conforma
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		g.p.Shutdown(ctx)
+		g.Producer.Shutdown(ctx)
 	})
 	return report
 }
 
 // LVL-041, LVL-042, LVL-043: our own producer passes every case, and none of them for want of evidence.
 func TestOurProducer(t *testing.T) {
-	report := inBubble(t, func(g *target) conformance.Run { return conformance.Run{Dialer: g, Driver: g, Level: 3} })
+	report := inBubble(t, func(g *target) conformance.Run { return whole(g, g) })
 	if report == nil {
 		t.FailNow()
 	}

@@ -88,7 +88,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "conformance",
-		arrows: []string{".", "conformance/check", "transports"},
+		arrows: []string{".", "conformance/check", "internal/requirements", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it judges what was on the wire, and must not know the insides of what it judges",
 	},
@@ -96,6 +96,15 @@ var theMap = []folder{
 		path:   "conformance/stand",
 		arrows: []string{"internal/httpguard", "transports", "transports/ipc", "transports/sse", "transports/websocket"},
 		why:    "it is where targets come to, over whatever transport, and judges nothing",
+	},
+	{
+		path:   "conformance/aaeptest",
+		arrows: []string{".", "conformance", "manifest", "producer", "transports"},
+		why:    "it runs the suite in tests, and is where the halves meet",
+	},
+	{
+		path: "internal/requirements",
+		why:  "what is demanded does not depend on who keeps it",
 	},
 	{
 		path: "internal/coverage",

@@ -1,15 +1,22 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"os"
+	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/transports/stdio"
 )
 
 func conformanceCommand() *cobra.Command {
@@ -27,86 +34,110 @@ func conformanceCommand() *cobra.Command {
 
 // proof is what the flags of "conformance producer" say.
 type proof struct {
-	driver, command, explain string
-	level                    int
-	cases                    []string
-	list, json               bool
-	reach                    *reaching
+	driver, command, child, program string
+	explain, known, manifest        string
+	level                           int
+	cases, reports                  []string
+	list, json                      bool
+	reach                           *reaching
+	old                             publishedFlags
 }
 
 func conformanceProducer() *cobra.Command {
 	p := &proof{}
 	cmd := &cobra.Command{
-		Use:   "producer ADDRESS",
+		Use:   "producer (ADDRESS | --exec COMMAND)",
 		Short: "Prove that a producer is conformant at Level 1, 2 or 3",
 		Long: `producer connects to an agent several times, behaves as well and as badly as subscribers do, and judges what the
-agent sends. The agent is made to act by --driver, an HTTP endpoint that is sent POST /scenarios/NAME, or by --command, a
-program that is run with NAME as its last argument; docs/conformance.md says what each scenario must do. It really does
-it: point it at an agent whose tools do nothing.
+agent sends. The agent is made to act in one of three ways; docs/conformance.md says what each scenario must do:
 
-It prints a line for each case: the verdict, the requirement, what was seen. A level takes a few minutes.
+  --driver URL       POST URL/scenarios/NAME
+  --command COMMAND  run COMMAND NAME for each scenario
+  --child COMMAND    run COMMAND once, which may be the agent itself, and give it a line for each scenario
 
-Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 agent not reached.`,
+It really does it: point it at an agent whose tools do nothing.
+
+It prints a line for each case: the verdict, the requirement, what was seen. A level takes a few minutes. --report also
+writes a page for people (.html), the report for programs (.json) or what continuous integration reads (.xml).
+
+Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 agent not reached. With --known-failures 0 says that
+exactly those cases did not pass.`,
 		Example: `  aaep conformance producer http://127.0.0.1:8080 --driver http://127.0.0.1:9100 --level 3
   aaep conformance producer unix:planner --command "./drive --fast" --case asks-first
+  aaep conformance producer http://127.0.0.1:8080 --child ./drive --level 2 --report report.html,report.json
   aaep conformance producer --list
-  aaep conformance producer --explain HS-020`,
+  aaep conformance producer --explain HS-021`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			p.old.apply(p, &args)
 			switch {
-			case p.explain != "":
-				return explainCases(cmd.OutOrStdout(), p.explain)
 			case p.list:
 				return listCases(cmd.OutOrStdout())
+			case p.explain != "":
+				if err := conformance.Explain(cmd.OutOrStdout(), p.explain); err != nil {
+					return usage("%w.\nSee: aaep conformance producer --list", err)
+				}
+				if len(args) == 0 && p.program == "" {
+					return nil
+				}
+				p.cases = append(p.cases, p.explain)
 			}
 			return p.run(cmd, args)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&p.driver, "driver", "", "make the agent act by POST to this `URL`")
-	f.StringVar(&p.command, "command", "", "make the agent act by running this `COMMAND`, words divided by spaces")
+	f.StringVar(&p.command, "command", "", "make the agent act by running this `COMMAND` for each scenario")
+	f.StringVar(&p.child, "child", "", "make the agent act by this `COMMAND`, which runs all the time and reads scenarios")
+	f.StringVar(&p.program, "exec", "", "start the agent with this `COMMAND`, and speak with it over its standard input and output")
 	f.IntVar(&p.level, "level", 1, "the `LEVEL` to prove: 1, 2 or 3, with the lower ones")
 	f.StringSliceVar(&p.cases, "case", nil, "judge only these cases, by `NAME` or requirement")
 	f.BoolVar(&p.list, "list", false, "print the cases and do nothing")
-	f.StringVar(&p.explain, "explain", "", "say what a case, or the cases of a `REQUIREMENT`, want")
+	f.StringVar(&p.explain, "explain", "", "say what a case or a `REQUIREMENT` wants and how it is judged; with an ADDRESS, judge it")
 	f.BoolVar(&p.json, "json", false, "print the report as JSON")
+	f.StringSliceVar(&p.reports, "report", nil, "write the report to these `FILES`: .html, .json or .xml (JUnit)")
+	f.StringVar(&p.known, "known-failures", "", "the cases named in this `FILE`, one on each line, may fail, and must")
+	p.old.flags(cmd)
 	p.reach = reachingFlags(cmd)
+	f.StringSliceVar(&p.reach.keys, "trust", nil, "the keys that its manifest is signed with are in these `FILES`")
+	f.StringVar(&p.manifest, "manifest", "", "its manifest is in this `FILE`, for an agent without a web address")
 	return cmd
 }
 
 func (p *proof) run(cmd *cobra.Command, args []string) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	run := conformance.Run{Level: p.level, Only: p.cases}
-	at, err := "", error(nil)
-	switch u, bad := url.Parse(p.driver); {
-	case len(args) == 0:
-		return usage("give the address of the agent.\nSee: aaep conformance producer --help")
+	run := conformance.Run{Level: p.level, Only: p.cases, Extensions: p.old.extensions, Timeout: time.Duration(p.old.timeout) * time.Second}
+	switch {
 	case p.level < 1 || p.level > 3:
 		return usage("--level %d is none of 1, 2 and 3", p.level)
-	case (p.driver == "") == (p.command == ""):
-		return usage("give either --driver or --command, which make the agent act.\nSee: aaep conformance producer --help")
-	case p.command != "":
-		run.Driver = conformance.CommandDriver{Command: strings.Fields(p.command)}
-	case bad != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return usage("--driver %q is no URL such as http://127.0.0.1:9100", p.driver)
-	default:
-		run.Driver = conformance.HTTPDriver{Base: p.driver}
+	case p.old.timeout < 0:
+		return usage("--timeout %d is less than no time", p.old.timeout)
 	}
-	for _, name := range p.cases {
-		if len(conformance.Find(name)) == 0 {
-			return usage("no case is named %q, and none decides it.\nSee: aaep conformance producer --list", name)
+	reports, err := p.writtenReports()
+	if err != nil {
+		return err
+	}
+	if run.Known, err = knownFailures(p.known); err != nil {
+		return err
+	}
+	if err := p.drive(&run, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if err := p.proofs(&run); err != nil {
+		return err
+	}
+	if child, ok := run.Driver.(*conformance.ChildDriver); ok { // which may be the agent
+		defer child.Close() // how it ends proves nothing
+		if err := child.Open(ctx); err != nil {
+			return &exitError{exitUnreachable, fmt.Errorf("the driver %s cannot be started: %s.\nIt has to print {} on a line when it is ready", child.Command[0], plain(err))}
 		}
 	}
-	if at, err = address(args[0]); err != nil {
-		return &exitError{exitUsage, err}
-	}
-	ways, err := p.reach.ways(ctx, at)
+	at, err := p.target(ctx, &run, args, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	status := announcer{out: cmd.ErrOrStderr()}
-	run.Dialer, run.Target, run.Transport = ways[0].Dialer, ways[0].Address, ways[0].Transport
 	run.Progress = func(play string, n, of int) { status.say("aaep", fmt.Sprintf("%d of %d: %s.", n, of, play)) }
 	report, err := run.Producer(ctx)
 	switch {
@@ -115,7 +146,7 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 	case errors.Is(err, conformance.ErrUnreachable):
 		return &exitError{exitUnreachable, fmt.Errorf("nothing answers at %s.\nCheck the address", at)}
 	case err != nil:
-		return &exitError{exitFailed, err}
+		return usage("%w.\nSee: aaep conformance producer --list", err)
 	}
 	write := report.WriteText
 	if p.json {
@@ -124,8 +155,110 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 	if err := write(cmd.OutOrStdout()); err != nil {
 		return err
 	}
-	if report.Verdict != conformance.Pass {
+	if err := writeReports(report, reports); err != nil {
+		return err
+	}
+	if !report.OK() || p.old.strict && report.Counts[conformance.Deviation] > 0 {
 		return &exitError{exitFailed, errors.New(report.Summary())}
+	}
+	return nil
+}
+
+// target is how the agent is reached, and what to call that.
+func (p *proof) target(ctx context.Context, run *conformance.Run, args []string, stderr io.Writer) (string, error) {
+	switch {
+	case len(args) == 0 && p.program == "":
+		return "", usage("give the address of the agent.\nSee: aaep conformance producer --help")
+	case len(args) > 0 && p.program != "":
+		return "", usage("--exec starts the agent, so there is no address to name too; give one of them.\nSee: aaep conformance producer --help")
+	case p.program != "":
+		words, err := splitWords(p.program)
+		if err != nil {
+			return "", usage("--exec %s.\nSee: aaep conformance producer --help", err)
+		}
+		if err := p.reach.ofChild(); err != nil {
+			return "", err
+		}
+		run.Dialer = stdio.Dialer{Command: func() *exec.Cmd {
+			cmd := exec.Command(words[0], words[1:]...)
+			cmd.Stderr = stderr
+			return cmd
+		}}
+		run.Target, run.Transport, run.OneLink = p.program, manifest.Stdio, true
+		return words[0], nil
+	}
+	at, err := address(args[0])
+	if err != nil {
+		return "", &exitError{exitUsage, err}
+	}
+	ways, err := p.reach.ways(ctx, at)
+	if err != nil {
+		return "", err
+	}
+	way := ways[0]
+	run.Dialer, run.Target, run.Transport = way.Dialer, way.Address, way.Transport
+	if p.reach.token+p.reach.cert != "" {
+		stranger := &reaching{transports: p.reach.transports, ca: p.reach.ca}
+		others, err := stranger.ways(ctx, at)
+		if err != nil {
+			return "", err
+		}
+		run.Stranger = others[0].Dialer
+	}
+	if p.manifest == "" && !isLocal(at) {
+		conf, err := p.reach.tls()
+		if err != nil {
+			return "", err
+		}
+		origin := "http" + strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")
+		run.Manifest = func(ctx context.Context) ([]byte, error) { return manifest.Discover(ctx, origin, conf) }
+	}
+	return at, nil
+}
+
+// proofs are what the agent says of itself, and whose word counts.
+func (p *proof) proofs(run *conformance.Run) (err error) {
+	if p.manifest != "" {
+		data, err := os.ReadFile(p.manifest)
+		if err != nil {
+			return usage("cannot take --manifest: %s", plain(err))
+		}
+		run.Manifest = func(context.Context) ([]byte, error) { return data, nil }
+	}
+	if len(p.reach.keys) > 0 {
+		if run.Keys, err = manifest.ReadKeys(p.reach.keys...); err != nil {
+			return usage("cannot take --trust: %s", plain(err))
+		}
+	}
+	return nil
+}
+
+// drive is how the agent is made to act.
+func (p *proof) drive(run *conformance.Run, stderr io.Writer) error {
+	given := 0
+	for _, way := range []string{p.driver, p.command, p.child} {
+		if way != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		return usage("give one of --driver, --command and --child, which make the agent act.\nSee: aaep conformance producer --help")
+	}
+	if p.driver != "" {
+		if u, err := url.Parse(p.driver); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return usage("--driver %q is no URL such as http://127.0.0.1:9100", p.driver)
+		}
+		run.Driver = conformance.HTTPDriver{Base: p.driver}
+		return nil
+	}
+	words, err := splitWords(cmp.Or(p.command, p.child))
+	switch {
+	case err != nil:
+		return usage("the driver %s.\nSee: aaep conformance producer --help", err)
+	case p.command != "":
+		run.Driver = conformance.CommandDriver{Command: words}
+	default:
+		run.Driver = &conformance.ChildDriver{Command: words, Stderr: stderr}
 	}
 	return nil
 }
@@ -133,24 +266,6 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 func listCases(out io.Writer) error {
 	for _, c := range conformance.Cases() {
 		if _, err := fmt.Fprintf(out, "%s: Level %d, %s, %s: %s.\n", c.Name, c.Level, c.Strength, strings.Join(c.Requirements, ", "), c.Rule); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func explainCases(out io.Writer, name string) error {
-	found := conformance.Find(name)
-	if len(found) == 0 {
-		return usage("no case is named %q, and none decides it.\nSee: aaep conformance producer --list", name)
-	}
-	for _, c := range found {
-		scenario := c.Scenario
-		if scenario == "" {
-			scenario = "none, for it judges answers to requests"
-		}
-		if _, err := fmt.Fprintf(out, "%s, %s at Level %d.\nRight is: %s.\nRequirements: %s.\nScenario: %s.\n", c.Name, c.Strength, c.Level, c.Rule,
-			strings.Join(c.Requirements, ", "), scenario); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 type follower struct {
 	listen, command, explain string
 	level, timeout           int
-	cases                    []string
+	cases, reports           []string
 	list, json, verbose      bool
 }
 
@@ -66,6 +66,7 @@ Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came.
 	f.BoolVar(&p.list, "list", false, "print the cases and do nothing")
 	f.StringVar(&p.explain, "explain", "", "say what a case, or the cases of a `REQUIREMENT`, want")
 	f.BoolVar(&p.json, "json", false, "print the report as JSON")
+	f.StringSliceVar(&p.reports, "report", nil, "write the report to these `FILES`: .html, .json or .xml (JUnit)")
 	f.BoolVar(&p.verbose, "verbose", false, "let the subscriber's standard error through")
 	return cmd
 }
@@ -85,6 +86,10 @@ func (p *follower) run(cmd *cobra.Command) error {
 		}
 	}
 	at, transport, err := standAt(p.listen)
+	if err != nil {
+		return err
+	}
+	reports, err := (&proof{reports: p.reports}).writtenReports()
 	if err != nil {
 		return err
 	}
@@ -133,6 +138,9 @@ func (p *follower) run(cmd *cobra.Command) error {
 		write = report.WriteJSON
 	}
 	if err := write(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	if err := writeReports(report, reports); err != nil {
 		return err
 	}
 	if report.Verdict != conformance.Pass {

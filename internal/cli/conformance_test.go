@@ -3,15 +3,22 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 )
@@ -49,6 +56,18 @@ func TestConformanceProducer(t *testing.T) {
 	})
 	at := "http://" + ln.Addr().String()
 	drive := []string{"--driver", driver.URL}
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if text != "" {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return path
+	}
+	known, stale, wrong := file("known", "hands-over # nobody is there\n"), file("stale", "version-refused\n"), file("wrong", "no-such\n")
+	json1, html1 := file("one", ""), file("two", "")
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -58,13 +77,27 @@ func TestConformanceProducer(t *testing.T) {
 		{"passed", append([]string{at, "--case", "filters-kept,version-refused", "--level", "3"}, drive...), exitOK, "PASS HS-058 version-refused: "},
 		{"not proved", append([]string{at, "--case", "hands-over", "--level", "2"}, drive...), exitFailed, "INCONCLUSIVE LVL-022 hands-over: the scenario handoff could not be started: the driver answered 501 Not Implemented: not here"},
 		{"no case", append([]string{at, "--case", "nothing"}, drive...), exitUsage, "no case is named"},
-		{"no driver", []string{at}, exitUsage, "either --driver or --command"},
+		{"no driver", []string{at}, exitUsage, "one of --driver, --command and --child"},
+		{"two drivers", append([]string{at, "--command", "x"}, drive...), exitUsage, "one of --driver, --command and --child"},
+		{"a report of no form", append([]string{at, "--report", "x.pdf"}, drive...), exitUsage, "none of .html, .json and .xml"},
+		{"a report nowhere", append([]string{at, "--report", "no/such/x.html"}, drive...), exitUsage, "there is no folder no/such"},
+		{"known failure", append([]string{at, "--case", "hands-over", "--level", "2", "--known-failures", known}, drive...), exitOK, "INCONCLUSIVE LVL-022 hands-over, as is known: "},
+		{"stale", append([]string{at, "--case", "version-refused", "--level", "3", "--known-failures", stale}, drive...), exitFailed, "STALE version-refused: "},
+		{"unknown failure", append([]string{at, "--known-failures", wrong}, drive...), exitUsage, "no case has that name"},
+		{"as published", append([]string{"--endpoint", at, "--filter", "HS-058", "--level=3", "--timeout", "60", "-v", "--report-json", json1, "--report-html", html1}, drive...), exitOK, "PASS HS-058 "},
+		{"an extension that is not there", append([]string{at, "--case", "extensions-honored", "--extensions", "https://example.org/x", "--level", "3"}, drive...), exitFailed, "FAIL EXT-015 extensions-honored: "},
+		{"explained and judged", append([]string{at, "--explain", "HS-058", "--level", "3"}, drive...), exitOK, "Case version-refused, MUST at Level 3."},
+		{"exec and address", append([]string{at, "--exec", "x"}, drive...), exitUsage, "give one of them"},
+		{"child that is none", []string{at, "--child", "/no/such/program", "--case", "filters-kept", "--level", "3"}, exitUnreachable, "the driver /no/such/program cannot be started"},
 		{"no address", drive, exitUsage, "give the address"},
 		{"no level", append([]string{at, "--level", "4"}, drive...), exitUsage, "none of 1, 2 and 3"},
 		{"nobody", append([]string{"ws://127.0.0.1:1", "--level", "3", "--case", "version-refused"}, drive...), exitUnreachable, "nothing answers"},
 		{"nobody, over SSE", append([]string{"http://127.0.0.1:1/aaep/v1", "--level", "3", "--case", "version-refused"}, drive...), exitUnreachable, "nothing answers"},
 		{"list", []string{"--list"}, exitOK, "asks-first: Level 2, MUST, LVL-019"},
-		{"explain", []string{"--explain", "HS-020"}, exitOK, "not-asked-if-mute, MUST at Level 2."},
+		{"explain", []string{"--explain", "hs-020"}, exitOK, "HS-020, MUST for producers at Level 2: Never send awaiting.confirmation to a subscription that cannot reply"},
+		{"explain a case", []string{"--explain", "not-asked-if-mute"}, exitOK, "cannot-reply: a subscriber says that it cannot answer confirmations"},
+		{"explain what is not judged", []string{"--explain", "LVL-037"}, exitOK, "No case decides it: it is a duty of subscribers."},
+		{"explain nothing", []string{"--explain", "nothing"}, exitUsage, "no requirement and no case"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, talk bytes.Buffer
@@ -74,13 +107,75 @@ func TestConformanceProducer(t *testing.T) {
 			}
 		})
 	}
+	for path, want := range map[string]string{json1: `"verdict": "PASS"`, html1: "<h1>Passed: the target, producer Level 3, in part</h1>"} {
+		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%v, want %s: %.200s", err, want, text)
+		}
+	}
 	var out, talk bytes.Buffer
 	var report struct {
-		Verdict conformance.Verdict
-		Results []struct{ Name, Verdict string }
+		Verdict string `json:"verdict"`
+		Results []any  `json:"test_results"`
 	}
 	code := Main(append([]string{"conformance", "producer", at, "--case", "version-refused", "--level", "3", "--json"}, drive...), strings.NewReader(""), &out, &talk)
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil || code != exitOK || report.Verdict != conformance.Pass || len(report.Results) != len(conformance.Cases()) {
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil || code != exitOK || report.Verdict != "PASS" || len(report.Results) != len(conformance.Cases()) {
 		t.Errorf("code %d, %v: %s", code, err, out.String())
+	}
+}
+
+// SEC-001: an agent that asks for a token is also asked without one, and its signed manifest is proved with its keys.
+func TestConformanceCredentials(t *testing.T) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := manifest.NewSigner(private, manifest.SignerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := manifest.PublicKeys(signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	keys, token := filepath.Join(dir, "keys"), filepath.Join(dir, "token")
+	for path, text := range map[string][]byte{keys: public, token: []byte("good\n")} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target"}, Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := serve.Server{Authenticate: func(r *http.Request) (string, error) {
+		if r.Header.Get("Authorization") != "Bearer good" {
+			return "", errors.New("no token")
+		}
+		return "friend", nil
+	}}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, ln, p) }()
+	t.Cleanup(func() { stop(); p.Shutdown(context.Background()); <-served })
+	for _, tt := range []struct {
+		flags []string
+		code  int
+		want  string
+	}{
+		{[]string{"--token-file", token, "--trust", keys, "--case", "SEC-001,SEC-018,HS-090,HS-091"}, exitOK, "4 passed, 0 failed"},
+		{[]string{"--token-file", token, "--case", "SEC-018"}, exitFailed, "INCONCLUSIVE SEC-018 manifest-signed: the signature was not verified"},
+		{[]string{"--manifest", filepath.Join(dir, "none")}, exitUsage, "cannot take --manifest"},
+		{[]string{"--trust", filepath.Join(dir, "none")}, exitUsage, "cannot take --trust"},
+	} {
+		var out, talk bytes.Buffer
+		args := append([]string{"conformance", "producer", "http://" + ln.Addr().String(), "--driver", "http://127.0.0.1:1", "--level", "3"}, tt.flags...)
+		if code := Main(args, strings.NewReader(""), &out, &talk); code != tt.code || !strings.Contains(out.String()+talk.String(), tt.want) {
+			t.Errorf("code %d, want %d and %q:\n%s%s", code, tt.code, tt.want, out.String(), talk.String())
+		}
 	}
 }

@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// requirement is one row of docs/requirements.csv.
+// requirement is one row of internal/requirements/requirements.csv.
 type requirement struct{ id, level, side, strength, text string }
 
 // An area is a family of requirements with one prefix. Where it has a reason, that is the reason of all that no
@@ -56,7 +56,7 @@ var areas = []area{
 	{"STDIO", "Standard input and output", ""},
 	{"GRPC", "gRPC", ""},
 	{"XT", "Across transports", ""},
-	{"LVL", "Conformance", "the conformance suite is not built yet"},
+	{"LVL", "Conformance", ""},
 }
 
 var id = regexp.MustCompile(`\b(?:ENV|EVT|SM|HS|CONF|EXT|I18N|VER|TERM|TR|SSE|SEC|WS|IPC|STDIO|GRPC|XT|LVL)-\d{3}\b`)
@@ -66,7 +66,7 @@ var several = regexp.MustCompile(`\b([A-Z0-9]{2,5})-(\d{3})((?:(?:, | and |/)\d{
 
 // Page returns the text of docs/coverage.md for the tree below root.
 func Page(root string) (string, error) {
-	reqs, err := read(filepath.Join(root, "docs", "requirements.csv"))
+	reqs, err := read(filepath.Join(root, "internal", "requirements", "requirements.csv"))
 	if err != nil {
 		return "", err
 	}
@@ -103,7 +103,7 @@ func Page(root string) (string, error) {
 	}
 	return fmt.Sprintf(`# Requirements and the tests that name them
 
-Written by "go generate ./internal/coverage" from [requirements.csv](requirements.csv) and the test sources; a test
+Written by "go generate ./internal/coverage" from [requirements.csv](../internal/requirements/requirements.csv) and the test sources; a test
 keeps it current. Of %d requirements:
 
 - named in tests: %d. A test is to name only what it would see broken.

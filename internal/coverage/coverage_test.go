@@ -67,7 +67,7 @@ func TestReasonsCanFail(t *testing.T) {
 
 func facts(t *testing.T) ([]requirement, map[string][]string) {
 	t.Helper()
-	reqs, err := read(filepath.Join("../..", "docs", "requirements.csv"))
+	reqs, err := read(filepath.Join("../..", "internal", "requirements", "requirements.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,81 @@
+// Package aaeptest proves in a test of your own that a producer is conformant, with a subtest for each case:
+//
+//	func TestConformance(t *testing.T) {
+//		aaeptest.Producer(t, conformance.Run{
+//			Dialer: sse.Dialer{URL: "http://" + addr},
+//			Driver: conformance.DriverFunc(myAgent.play),
+//			Level:  3,
+//		})
+//	}
+//
+// What lives in one process and is reached over transports.Pipe can be proved in virtual time, in less than a second:
+//
+//	func TestConformance(t *testing.T) {
+//		aaeptest.Virtual(t, func(t *testing.T) conformance.Run {
+//			agent := newAgent(t)
+//			return conformance.Run{Dialer: agent, Driver: agent, Level: 3}
+//		})
+//	}
+package aaeptest
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/aaep-go/aaep/conformance"
+)
+
+// Producer runs the suite and has a subtest for each case, by its name. A case that failed or could not be judged fails its
+// subtest, with the evidence; one in run.Known is skipped, unless it passed. It takes minutes for a whole level.
+func Producer(t *testing.T, run conformance.Run) *conformance.Report {
+	t.Helper()
+	report, err := run.Producer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge(t, report)
+	return report
+}
+
+// Virtual is Producer in virtual time. What start makes lives in a synctest bubble: it must use no network and no processes,
+// and its goroutines must have ended when the cleanups of start's t have run.
+func Virtual(t *testing.T, start func(t *testing.T) conformance.Run) *conformance.Report {
+	t.Helper()
+	var report *conformance.Report
+	synctest.Test(t, func(t *testing.T) {
+		var err error
+		if report, err = start(t).Producer(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if report == nil {
+		t.FailNow()
+	}
+	judge(t, report)
+	return report
+}
+
+func judge(t *testing.T, report *conformance.Report) {
+	for _, res := range report.Results {
+		t.Run(res.Case.Name, func(t *testing.T) {
+			for _, e := range res.Evidence {
+				if res.Verdict != conformance.Pass {
+					t.Log(e.In(res.Play))
+				}
+			}
+			switch right := "Right would be: " + res.Case.Rule + "."; {
+			case res.Known && res.Verdict == conformance.Pass:
+				t.Errorf("%s: it passed, and is among the known failures", res.Case.ID())
+			case res.Verdict == conformance.Skipped:
+				t.Skipf("%s: %s", res.Case.ID(), res.Seen)
+			case res.Verdict == conformance.Deviation:
+				t.Logf("%s, a deviation: %s. %s", res.Case.ID(), res.Seen, right)
+			case res.Known:
+				t.Skipf("%s, as is known: %s. %s", res.Case.ID(), res.Seen, right)
+			case res.Verdict != conformance.Pass:
+				t.Errorf("%s, %s: %s. %s", res.Case.ID(), res.Verdict, res.Seen, right)
+			}
+		})
+	}
+	t.Log(report.Summary())
+}

@@ -1,0 +1,103 @@
+package aaeptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// Agent plays the suite's scenarios on a producer of this SDK: it proves how that producer is configured and reached, and
+// shows what a driver does. An agent of your own needs one of its own.
+type Agent struct {
+	Producer *producer.Producer
+	// Step, if set, is called before each text that is written and each report that is made.
+	Step func()
+}
+
+// Dial reaches the producer within the process.
+func (a *Agent) Dial(context.Context) (transports.Conn, error) {
+	near, far := transports.Pipe()
+	go a.Producer.ServeConn(far)
+	return near, nil
+}
+
+// Manifest is that of the producer, for conformance.Run.Manifest. It is valid once the producer has an endpoint.
+func (a *Agent) Manifest(context.Context) ([]byte, error) {
+	m, err := a.Producer.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	return manifest.Encode(m)
+}
+
+func (a *Agent) step() {
+	if a.Step != nil {
+		a.Step()
+	}
+}
+
+// Start plays a scenario.
+func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
+	s, err := a.Producer.StartSession(ctx, aaep.Say("Doing what the suite says."))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	timeout := time.Duration(sc.TimeoutSeconds) * time.Second
+	ok := func(context.Context) (string, error) { return "Done.", nil }
+	switch sc.Name {
+	case conformance.Stream:
+		out := s.Output()
+		for _, text := range sc.Sentences {
+			a.step()
+			if _, err := io.WriteString(out, text); err != nil {
+				return err
+			}
+		}
+		if err := out.Close(); err != nil {
+			return err
+		}
+	case conformance.Tools:
+		_, err = s.Tool(ctx, producer.Tool{Name: "look", Action: aaep.Say("Looking.")}, ok)
+	case conformance.Ask:
+		_, err = s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: timeout,
+			Action: aaep.Say("Pay 5 dollars."), Consequence: aaep.Say("The money is gone.")}, ok)
+		if errors.Is(err, producer.ErrRejected) || errors.Is(err, producer.ErrTimedOut) || errors.Is(err, producer.ErrUnreachable) {
+			err = nil
+		}
+	case conformance.Errored:
+		for i := range 20 {
+			a.step()
+			if err := s.Progress(aaep.Say(fmt.Sprintf("Step %d.", i+1)), aaep.Progress{Step: int64(i + 1), TotalSteps: 20}, 0); err != nil {
+				return err
+			}
+		}
+		a.step()
+		return s.Fail(errors.New("the disk is full"), aaep.Say("It failed."))
+	case conformance.Handoff:
+		err = s.Handoff(aaep.Say("A person takes over."), aaep.HandoffRequested{Reason: "A person must decide.", TargetKind: "human"})
+	case conformance.Clarify:
+		_, err = s.Clarify(ctx, producer.Question{Ask: aaep.Say("Shall it be green?"), Kinds: []aaep.ResponseKind{"yes_no"}, Default: "false", Timeout: timeout})
+	case conformance.Idle:
+		if err := s.State(aaep.StateThinking, aaep.Say("Thinking.")); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(2 * time.Second):
+		case <-ctx.Done():
+		}
+		return s.Cancel("system", aaep.Say("Cancelled."))
+	}
+	if err != nil {
+		return err
+	}
+	return s.Complete(aaep.Say("Done."))
+}

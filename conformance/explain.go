@@ -1,0 +1,84 @@
+package conformance
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep/internal/requirements"
+)
+
+// Explain says what a requirement or a case demands, and how it is judged; or why it is not. It returns an error if there is
+// neither a requirement nor a case of that name.
+func Explain(w io.Writer, name string) error {
+	var b strings.Builder
+	found := Find(name)
+	row, known := requirements.Find(name)
+	if known {
+		b.WriteString(rowText(row))
+	}
+	for _, c := range found {
+		fmt.Fprintf(&b, "Case %s, %s at Level %d. Right is: %s.\n", c.Name, c.Strength, c.Level, c.Rule)
+		if !known {
+			for _, id := range c.Requirements {
+				if row, ok := requirements.Find(id); ok {
+					b.WriteString(rowText(row))
+				}
+			}
+		}
+		for _, name := range c.plays {
+			p := playNamed(name)
+			scenario := "No scenario is needed"
+			if p.scenario.Name != "" {
+				scenario = "The scenario is " + p.scenario.Name
+			}
+			fmt.Fprintf(&b, "  %s: %s. %s.\n", p.name, p.does, scenario)
+		}
+	}
+	if known && len(found) == 0 {
+		fmt.Fprintf(&b, "No case decides it: %s.\n", WhyNot(row.ID))
+	}
+	if b.Len() == 0 {
+		return fmt.Errorf("there is no requirement and no case named %q", name)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func rowText(r requirements.Requirement) string {
+	level := "at Level " + r.Level
+	if r.Level == "any" {
+		level = "at any level"
+	}
+	return fmt.Sprintf("%s, %s for %s %s: %s\n", r.ID, r.Strength, map[string]string{"producer": "producers", "subscriber": "subscribers",
+		"both": "producers and subscribers", "transport": "transports"}[r.Side], level, r.Text)
+}
+
+// WhyNot says why no case of a producer decides a requirement, or "" if one does.
+func WhyNot(id string) string {
+	row, ok := requirements.Find(id)
+	switch {
+	case !ok:
+		return "there is no such requirement"
+	case len(Find(id)) > 0:
+		return ""
+	case row.Side == "subscriber":
+		return "it is a duty of subscribers"
+	}
+	for _, why := range unjudged {
+		if slices.Contains(strings.Fields(why.ids), row.ID) {
+			return why.reason
+		}
+	}
+	if family, _, _ := strings.Cut(row.ID, "-"); ofTransports[family] || row.Side == "transport" {
+		return "it is about bytes below the messages; package transporttest and the tests of each transport judge it"
+	}
+	if row.Strength != string(Must) {
+		return "it is no MUST"
+	}
+	return ""
+}
+
+// ofTransports are the families of requirements about one transport.
+var ofTransports = map[string]bool{"TR": true, "SSE": true, "WS": true, "IPC": true, "STDIO": true, "GRPC": true, "XT": true}

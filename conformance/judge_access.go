@@ -1,0 +1,81 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep"
+)
+
+// strangerPlay is the one that needs Run.Stranger.
+const strangerPlay = "stranger"
+
+// accessCases judge who is served, and who is heard.
+var accessCases = []Case{
+	{Name: "strangers-refused", Requirements: []string{"SEC-001", "CONF-023", "SEC-013"}, Level: 3, Strength: Must, plays: []string{strangerPlay},
+		Rule: "who shows no credentials gets no subscription and no event, and if there is an answer it says that credentials are missing", Judge: func(r *Recording) Finding {
+			if list := r.events(0); len(list) > 0 {
+				return fail(short(list[0])+" came to a subscriber without credentials", list[0].Entry)
+			}
+			wanted := []string{string(aaep.AuthenticationRequired), string(aaep.AuthorizationDenied)}
+			for _, e := range r.Entries {
+				if code, ok := strings.CutPrefix(e.Note, noteRefused); ok {
+					if !slices.Contains(wanted, code) {
+						return fail("a subscriber without credentials was refused with "+quoted(code), e)
+					}
+					return pass("it was refused with "+code, e)
+				}
+			}
+			a, ok := r.answer(0)
+			switch {
+			case ok && a.typ() == "subscription.accepted":
+				return fail("a subscriber without credentials was accepted", a.Entry)
+			case ok && !slices.Contains(wanted, a.str("reason_code")):
+				return fail("a subscriber without credentials was rejected with "+quoted(a.str("reason_code")), a.Entry)
+			case ok:
+				return pass("it was rejected with "+a.str("reason_code"), a.Entry)
+			}
+			for _, note := range []string{noteNoDial, noteNoSend, noteClosed} {
+				if e, ok := r.noted(0, note); ok {
+					return pass("without credentials no link came to be", e)
+				}
+			}
+			return fail("no answer came to a subscriber without credentials", sent(r)...)
+		}},
+	{Name: "not-entitled", Requirements: []string{"SEC-003", "CONF-011", "TERM-017"}, Level: 2, Strength: Must, plays: []string{"not-entitled"},
+		Rule: "an accept of a subscription that may not reply has no effect, whatever token it knows", Judge: neverDone("the accept came from a subscription that was not asked")},
+	{Name: "refusals-mute", Requirements: []string{"CONF-026"}, Level: 2, Strength: Must, plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply"},
+		Rule: "nobody is told what is wrong with a reply", Judge: func(r *Recording) Finding {
+			replies := of(r.all(0, true), "confirmation.reply")
+			if len(replies) == 0 {
+				return unseen("the producer never asked")
+			}
+			for _, m := range r.all(0, false) {
+				if m.n > replies[0].n && m.str("session_id") == "" && m.typ() != "subscription.close" {
+					return fail("a message came that is no event, after a reply that does not count", replies[0].Entry, m.Entry)
+				}
+			}
+			return pass("nothing but events came after a reply that does not count", replies[0].Entry)
+		}},
+	{Name: "lost-line", Requirements: []string{"HS-080", "TR-013", "TR-012"}, Level: 2, Strength: Must, plays: []string{"lost"},
+		Rule: "when the line of the only one who was asked breaks, the default applies, in time, and the session goes on", Judge: judgeDeparted("whose line broke")},
+}
+
+// judgeDeparted watches with the second subscriber what becomes of a question after the first has gone.
+func judgeDeparted(how string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		q := questions(r, 0)
+		if len(q) == 0 {
+			return unseen("the producer never asked")
+		}
+		if d := deeds(r, 1); len(d) > 0 {
+			return fail("the irreversible tool was run after the only one who was asked, "+how+", had gone", d[0].Entry)
+		}
+		for _, m := range r.events(1) {
+			if m.n > q[0].n && (m.terminal() || m.typ() == state && m.str("from_state") == "awaiting_input") {
+				return pass("the session went on without the tool", m.Entry)
+			}
+		}
+		return fail("the session still waits for the only one who was asked, "+how, q[0].Entry)
+	}
+}

@@ -1,0 +1,226 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// sessionCases judge the order of a session's events.
+var sessionCases = []Case{
+	{Name: "begins-once", Requirements: []string{"LVL-003", "EVT-002", "EVT-003", "ENV-018", "SM-001", "SM-015"}, Level: 1, Strength: Must,
+		Rule: "a session begins with exactly one session.started", Judge: eachSession(func(s []message) Finding {
+			switch n := of(s, started); {
+			case len(n) == 0:
+				return fail(fmt.Sprintf("a session began with %s and never had a session.started", short(s[0])), s[0].Entry)
+			case len(n) > 1:
+				return fail(fmt.Sprintf("a session had session.started %d times", len(n)), n[0].Entry, n[1].Entry)
+			case s[0].typ() != started:
+				return fail(short(s[0])+" came before session.started", s[0].Entry, n[0].Entry)
+			}
+			return pass("session.started came first, and once", s[0].Entry)
+		})},
+	{Name: "session-ids-once", Requirements: []string{"ENV-019", "TERM-002"}, Level: 1, Strength: Must,
+		Rule: "a session_id is never used for another session", Judge: func(r *Recording) Finding {
+			n := 0
+			for _, m := range of(r.all(0, false), started) {
+				// Whoever comes late may be told the beginning again, with the same event.
+				if n++; r.before[m.str("session_id")] && !r.before[m.str("event_id")] {
+					return fail("a session began with the session_id of an earlier one", m.Entry)
+				}
+			}
+			return some(n, "sessions, each with an id of its own")
+		}},
+	{Name: "ends-once", Requirements: []string{"LVL-004", "EVT-004", "EVT-014", "EVT-026", "SM-012", "SM-015"}, Level: 1, Strength: Must,
+		Rule: "a session ends with exactly one of completed, errored and cancelled", Judge: eachSession(func(s []message) Finding {
+			switch n := of(s, completed, errored, cancelled); len(n) {
+			case 0:
+				return fail("the session never ended", s[len(s)-1].Entry)
+			case 1:
+				return pass("one end came: "+short(n[0]), n[0].Entry)
+			default:
+				return fail("the session ended twice", n[0].Entry, n[1].Entry)
+			}
+		})},
+	{Name: "nothing-after-end", Requirements: []string{"EVT-005", "SM-015"}, Level: 1, Strength: Must,
+		Rule: "nothing of a session follows its end", Judge: eachSession(func(s []message) Finding {
+			for i, m := range s {
+				for _, late := range s[i+1:] {
+					if m.terminal() && !late.terminal() {
+						return fail(short(late)+" came after the end of its session", m.Entry, late.Entry)
+					}
+				}
+			}
+			return pass("nothing came after the end")
+		})},
+	{Name: "time-forward", Requirements: []string{"ENV-023"}, Level: 1, Strength: Must,
+		Rule: "timestamps of a session never go backwards", Judge: eachSession(func(s []message) Finding {
+			var last time.Time
+			for i, m := range s {
+				if at, ok := aaep.ParseTimestamp(m.str("timestamp")); ok {
+					if at.Before(last) {
+						return fail("the timestamp of "+short(m)+" is before that of the event before it", s[i-1].Entry, m.Entry)
+					}
+					last = at
+				}
+			}
+			return pass("timestamps never went backwards")
+		})},
+	{Name: "states-chained", Requirements: []string{"EVT-030", "EVT-029"}, Level: 1, Strength: Must,
+		Rule: "the first state.changed leaves idle, and each other one leaves the state before it", Judge: eachSession(judgeChain)},
+	{Name: "states-told", Requirements: []string{"LVL-005"}, Level: 1, Strength: Must, plays: []string{"stream", "tools"},
+		Rule: "entering and leaving writing_output and calling_tool is told by state.changed", Judge: judgeStatesTold},
+	{Name: "tools-paired", Requirements: []string{"LVL-007", "SM-003", "SM-004", "SM-015", "EVT-091", "EVT-043"}, Level: 1, Strength: Must, plays: []string{"tools", "accept"},
+		Rule: "each tool.invoked is followed by exactly one tool.completed of the same call", Judge: judgePairs},
+	{Name: "call-named", Requirements: []string{"EVT-050"}, Level: 1, Strength: Must, plays: []string{"tools", "accept"},
+		Rule: "tool.completed names the tool that tool.invoked named", Judge: eachCall(func(r *Recording, began, over message) Finding {
+			if began.str("tool") != over.str("tool") {
+				return fail("the call of "+quoted(began.str("tool"))+" was completed as "+quoted(over.str("tool")), began.Entry, over.Entry)
+			}
+			return pass("it names the same tool", over.Entry)
+		})},
+	{Name: "result-before-state", Requirements: []string{"EVT-051"}, Level: 1, Strength: Must, plays: []string{"tools", "accept"},
+		Rule: "tool.completed comes before the state that follows from the result", Judge: eachCall(func(r *Recording, began, over message) Finding {
+			for _, m := range of(r.events(0), state) {
+				if m.n > began.n && m.n < over.n && m.str("from_state") == "calling_tool" {
+					return fail("calling_tool was left before tool.completed", began.Entry, m.Entry, over.Entry)
+				}
+			}
+			return pass("calling_tool was left after the result", over.Entry)
+		})},
+	{Name: "error-critical", Requirements: []string{"EVT-019"}, Level: 1, Strength: Must, plays: []string{"fail"},
+		Rule: "a session that fails ends with session.errored of urgency critical", Judge: func(r *Recording) Finding {
+			e := of(r.events(0), errored)
+			switch ends := of(r.events(0), completed, cancelled); {
+			case len(e) > 0 && e[0].str("urgency") != "critical":
+				return fail("session.errored has the urgency "+quoted(e[0].str("urgency")), e[0].Entry)
+			case len(e) > 0:
+				return pass("session.errored came and was critical", e[0].Entry)
+			case len(ends) > 0:
+				return fail("the failing session ended with "+short(ends[0]), ends[0].Entry)
+			}
+			return unseen("no session.errored came")
+		}},
+}
+
+func quoted(s string) string { return fmt.Sprintf("%q", aaep.SafeText(s)) }
+
+// eachSession fails with the first session that something is wrong with.
+func eachSession(judge func([]message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		last := unseen("no session began")
+		for _, s := range r.sessions(0) {
+			if last = judge(s); last.Verdict == Fail {
+				break
+			}
+		}
+		return last
+	}
+}
+
+// judgeChain follows the states of each producer. Other events may imply a state in between (D-29).
+func judgeChain(s []message) Finding {
+	now, free := map[string]string{}, map[string]bool{}
+	changes := 0
+	for _, m := range s {
+		who, _ := m.obj("producer")["agent_id"].(string)
+		switch m.typ() {
+		case state:
+		case invoked, done, confirm, clarify: // they imply states, and the next change may leave one of those
+			free[who] = true
+			continue
+		default:
+			continue
+		}
+		changes++
+		from := m.str("from_state")
+		was, ok := now[who]
+		if !ok {
+			was = "idle"
+		}
+		implied := free[who] && (from == "calling_tool" || from == "awaiting_input" || from == "thinking")
+		if from != was && !implied {
+			return fail(fmt.Sprintf("state.changed leaves %s where the state was %s", quoted(from), quoted(was)), m.Entry)
+		}
+		if from == m.str("to_state") {
+			return fail("state.changed goes from "+quoted(from)+" to itself", m.Entry)
+		}
+		now[who], free[who] = m.str("to_state"), false
+	}
+	if changes == 0 {
+		return unseen("no state.changed came")
+	}
+	return pass(fmt.Sprintf("%d changes of state followed one another", changes))
+}
+
+func judgeStatesTold(r *Recording) Finding {
+	want := "writing_output"
+	if r.Scenario.Name == Tools {
+		want = "calling_tool"
+	}
+	in, out := false, false
+	for _, m := range of(r.events(0), state) {
+		in = in || m.str("to_state") == want
+		out = out || in && m.str("from_state") == want
+	}
+	switch {
+	case len(r.events(0)) == 0:
+		return unseen("no event came")
+	case !in:
+		return fail("no state.changed entered " + want)
+	case !out:
+		return fail("no state.changed left " + want)
+	}
+	return pass(want + " was entered and left")
+}
+
+func judgePairs(r *Recording) Finding {
+	open, used := map[string]message{}, map[string]message{}
+	n := 0
+	for _, m := range of(r.events(0), invoked, done) {
+		key := m.str("tool_call_id")
+		if key == "" {
+			key = "tool " + m.str("tool")
+		}
+		before, ok := open[key]
+		switch {
+		case m.typ() == invoked && ok:
+			return fail("a call was invoked again before it was completed", before.Entry, m.Entry)
+		case m.typ() == invoked && m.str("tool_call_id") != "" && used[key].Data != nil:
+			return fail("a tool_call_id was used for a second call", used[key].Entry, m.Entry)
+		case m.typ() == invoked:
+			open[key], used[key] = m, m
+			n++
+		case !ok:
+			return fail("tool.completed came for a call that was not open", m.Entry)
+		default:
+			delete(open, key)
+		}
+	}
+	for _, m := range open {
+		return fail("a call was never completed", m.Entry)
+	}
+	if n == 0 {
+		return unseen("no tool.invoked came")
+	}
+	return pass(fmt.Sprintf("%d calls, each completed once", n))
+}
+
+// eachCall judges each call that was completed, with its two events.
+func eachCall(judge func(r *Recording, began, over message) Finding) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		last := unseen("no call was completed")
+		list := of(r.events(0), invoked, done)
+		for i, over := range list {
+			for _, began := range list[:i] {
+				if over.typ() == done && began.typ() == invoked && began.str("tool_call_id") == over.str("tool_call_id") {
+					if last = judge(r, began, over); last.Verdict == Fail {
+						return last
+					}
+				}
+			}
+		}
+		return last
+	}
+}

@@ -1,0 +1,24 @@
+package conformance
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// ReadKnown reads a list for Run.Known: the name of a case on each line. What follows a # is a comment, and should say why.
+func ReadKnown(r io.Reader) (names []string, err error) {
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		name, _, _ := strings.Cut(lines.Text(), "#")
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if strings.ContainsAny(name, " \t") {
+			return nil, fmt.Errorf("line %d: %q is not the name of one case", n, name)
+		}
+		names = append(names, name)
+	}
+	return names, lines.Err()
+}

@@ -1,0 +1,192 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// moreMutants are those of identity, time, access and the manifest. ENV-019, ENV-022, ENV-041, ENV-042, ENV-050, I18N-001,
+// SEC-010, EVT-050, EVT-051, CONF-005, CONF-009, CONF-026, CONF-052, SEC-003, SM-010, HS-080, TR-013, EVT-060, HS-066, EXT-015,
+// VER-009, HS-026, TERM-007, LVL-032, HS-090, HS-091, SEC-018, SEC-001.
+var moreMutants = []mutant{
+	{name: "speaks a version that is to come", caught: []string{"version-known"}, out: edit("session.started", object{"aaep_version": "7.0.0"})},
+	{name: "stamps all with the beginning", caught: []string{"stamps-real"}, out: func(p *proxy, o object) []object {
+		if id, ok := o["session_id"].(string); ok {
+			o["timestamp"], _ = p.shared.LoadOrStore(id, o["timestamp"])
+		}
+		return []object{o}
+	}},
+	{name: "lives in another year", caught: []string{"stamps-real"}, out: func(p *proxy, o object) []object {
+		if stamp, ok := o["timestamp"].(string); ok {
+			o["timestamp"] = "1999" + stamp[4:]
+		}
+		return []object{o}
+	}},
+	{name: "numbers only the first", caught: []string{"numbered-right"}, out: edit("session.started", object{"sequence_number": 0})},
+	{name: "numbers from one", caught: []string{"numbered-right"}, out: func(p *proxy, o object) []object {
+		if o["session_id"] != nil {
+			p.n++
+			o["sequence_number"] = p.n
+		}
+		return []object{o}
+	}},
+	{name: "declares no language", caught: []string{"language-declared"}, out: edit("state.changed", object{"localization_hints": nil})},
+	{name: "tells a key", caught: []string{"no-secrets"}, out: edit("tool.invoked", object{"args_summary": "with the key AKIAIOSFODNN7REALKEY"})},
+	{name: "uses a session's id again", caught: []string{"session-ids-once"}, out: func(p *proxy, o object) []object {
+		if short(o) == "session.started" {
+			if first, there := p.shared.LoadOrStore("first", o["session_id"]); there && !p.shareTwice("second") {
+				p.shared.Store(o["session_id"], first)
+			}
+		}
+		if other, ok := p.shared.Load(o["session_id"]); ok {
+			o["session_id"] = other
+		}
+		return []object{o}
+	}},
+	{name: "uses the id of an earlier event", caught: []string{"ids-once"}, out: func(p *proxy, o object) []object {
+		if short(o) == "session.started" && p.caps["event_filters"] == nil && p.caps["max_events_per_second"] == nil {
+			o["event_id"], _ = p.shared.LoadOrStore("id", o["event_id"])
+		}
+		return []object{o}
+	}},
+	{name: "names another tool when it is over", caught: []string{"call-named"}, out: edit("tool.completed", object{"tool": "other"})},
+	{name: "moves on before the result", caught: []string{"result-before-state"}, out: func(p *proxy, o object) []object {
+		switch {
+		case short(o) == "tool.completed":
+			p.held = o
+			return nil
+		case p.held != nil && o["from_state"] == "calling_tool":
+			late := clone(p.held, object{"timestamp": o["timestamp"]})
+			p.held = nil
+			return []object{o, late}
+		}
+		return []object{o}
+	}},
+
+	{name: "celebrates a rejection", caught: []string{"rejection-told"}, in: replies(func(p *proxy, o object) object {
+		p.rejected = p.rejected || o["decision"] == "reject"
+		return o
+	}), out: func(p *proxy, o object) []object {
+		for _, k := range []string{"from_state", "to_state"} {
+			if p.rejected && o[k] == "thinking" {
+				o[k] = "celebrating"
+			}
+		}
+		return []object{o}
+	}},
+	{name: "asks twice at once", caught: []string{"asks-once"}, out: after("awaiting.confirmation", func(p *proxy, o object) object {
+		return p.fresh(o, object{"reply_token": strings.Replace(o["session_id"].(string), "sess_", "rpl_", 1)})
+	})},
+	{name: "has one token for all", caught: []string{"tokens-fresh"}, out: func(p *proxy, o object) []object {
+		if o["reply_token"] != nil {
+			o["reply_token"] = "rpl_same"
+		}
+		return []object{o}
+	}, in: func(p *proxy, o object) []object {
+		if o["reply_token"] == "rpl_same" {
+			o["reply_token"] = p.token
+		}
+		return []object{o}
+	}},
+	{name: "hears whoever knows the token", caught: []string{"not-entitled"}, in: replies(func(p *proxy, o object) object {
+		if p.asked("supports_confirmation_reply", false) {
+			p.shared.Store("stolen", true)
+		}
+		return o
+	}), out: func(p *proxy, o object) []object {
+		if o["from_state"] == "awaiting_input" && p.asking {
+			if _, ok := p.shared.LoadAndDelete("stolen"); ok {
+				return []object{p.deed(o), o}
+			}
+		}
+		return []object{o}
+	}},
+	{name: "explains what was wrong", caught: []string{"refusals-mute"}, in: replies(func(p *proxy, o object) object {
+		p.flag = p.flag || o["reply_token"] != p.token
+		return o
+	}), out: func(p *proxy, o object) []object {
+		if p.flag {
+			p.flag = false
+			return []object{{"type": "reply.refused", "reason": "unknown token"}, o}
+		}
+		return []object{o}
+	}},
+	{name: "waits for ever for an answer", caught: []string{"question-times-out"}, in: func(p *proxy, o object) []object {
+		p.replied = p.replied || short(o) == "clarification.reply"
+		return []object{o}
+	}, out: func(p *proxy, o object) []object {
+		if p.flag && !p.replied {
+			return nil
+		}
+		p.flag = p.flag || short(o) == "awaiting.clarification"
+		return []object{o}
+	}},
+	{name: "acts when a line breaks", caught: []string{"lost-line"}, out: actsAfter("lost")},
+
+	{name: "cuts without a word", caught: []string{"cuts-labelled"}, out: func(p *proxy, o object) []object {
+		b, _ := p.caps["coalesce_boundaries"].([]any)
+		c, ok := o["chunk"].(string)
+		if !ok || len(b) != 1 || len(c) < 10 {
+			return []object{o}
+		}
+		return []object{clone(p.fresh(o, object{"chunk": c[:5], "complete": false}), object{"coalesce_hint": nil}),
+			clone(o, object{"chunk": c[5:], "position": o["position"].(float64) + 5})}
+	}},
+	{name: "starves whoever is slow", caught: []string{"held-not-starved"}, delay: func(p *proxy, o object) time.Duration {
+		if p.flag = p.flag || short(o) == "output.streaming"; p.flag && p.asked("max_events_per_second", 2.0) {
+			return 6 * time.Second
+		}
+		return 0
+	}},
+	{name: "honors what it does not know", caught: []string{"unknown-not-honored"}, out: func(p *proxy, o object) []object {
+		if h, ok := o["honored_capabilities"].(object); ok && p.caps["zzz"] != nil {
+			h["zzz"] = p.caps["zzz"]
+		}
+		return []object{o}
+	}},
+	{name: "accepts in a version of its own", caught: []string{"version-agreed"}, out: func(p *proxy, o object) []object {
+		if short(o) == "subscription.accepted" && len(p.caps) == 0 {
+			o["aaep_version"] = "2.0.0"
+		}
+		return []object{o}
+	}},
+	{name: "sends what nobody asked for", caught: []string{"default-filter"}, run: editManifest(object{"event_types_emitted": []string{"aaep:agent.*", "medai:*"}}),
+		out: func(p *proxy, o object) []object {
+			if short(o) == "session.started" && p.caps["event_filters"] == nil && p.caps["max_events_per_second"] == nil {
+				dose := p.event(o, "", object{"type": "medai:dose.given", "@context": []string{o["@context"].(string), "https://example.org/medai/v1"}})
+				return []object{o, dose}
+			}
+			return []object{o}
+		}},
+	{name: "has fewer events for few words", caught: []string{"verbosity-words-only"}, out: func(p *proxy, o object) []object {
+		if p.asked("preferred_verbosity", "terse") && short(o) == "state.changed" {
+			return nil
+		}
+		return []object{o}
+	}},
+
+	{name: "publishes no manifest", caught: []string{"manifest-published"}, run: func(run *conformance.Run) {
+		run.Manifest = func(context.Context) ([]byte, error) { return nil, errors.New("404 Not Found") }
+	}},
+	{name: "publishes half a manifest", caught: []string{"manifest-valid"}, run: editManifest(object{"default_verbosity": nil})},
+	{name: "publishes nothing but the address of one", caught: []string{"manifest-valid"}, run: func(run *conformance.Run) {
+		run.Manifest = func(context.Context) ([]byte, error) { return nil, nil }
+	}},
+	{name: "publishes another's manifest", caught: []string{"manifest-true"}, run: editManifest(object{"agent_id": "somebody"})},
+	{name: "claims fewer types than it sends", caught: []string{"manifest-true"}, run: editManifest(object{"event_types_emitted": []string{"aaep:agent.session.*"}})},
+	{name: "claims other languages than it speaks", caught: []string{"manifest-true"}, run: editManifest(object{"languages_supported": []string{"tlh"}})},
+	{name: "has a forged signature", caught: []string{"manifest-signed"}, run: func(run *conformance.Run) { run.Keys = otherKeys }},
+	{name: "lets strangers in", caught: []string{"strangers-refused"}, run: func(run *conformance.Run) { run.Stranger = run.Dialer }},
+	{name: "sends strangers away for another reason", caught: []string{"strangers-refused"}, run: func(run *conformance.Run) {
+		run.Stranger = dialer(func(context.Context) (transports.Conn, error) { return nil, &aaep.Rejection{Code: aaep.RateLimit} })
+	}},
+	{name: "leaves strangers waiting", caught: []string{"strangers-refused"}, run: func(run *conformance.Run) {
+		run.Stranger = piped(func(c transports.Conn) { c.Receive(context.Background()); c.Receive(context.Background()) })
+	}},
+}

@@ -1,0 +1,100 @@
+package conformance
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Played is what came and went in one play, without what was said.
+type Played struct {
+	Name     string  `json:"name"`
+	Does     string  `json:"does"` // what the subscribers and the target do, in words
+	Scenario string  `json:"scenario,omitzero"`
+	Seconds  float64 `json:"seconds"`
+	// Budgets are the rates that were agreed.
+	Budgets []Budget `json:"budgets,omitzero"`
+	Marks   []Mark   `json:"marks"`
+	// Left is how many marks there is no room for.
+	Left int `json:"left_out,omitzero"`
+}
+
+// Budget is how many events that are not critical one subscriber may get in a second.
+type Budget struct {
+	Link      int     `json:"link"`
+	PerSecond float64 `json:"per_second"`
+	// Peak is the most that came within any one second.
+	Peak int `json:"peak"`
+}
+
+// Mark is one message.
+type Mark struct {
+	Seconds  float64 `json:"seconds"` // since the play began
+	Link     int     `json:"link"`
+	Sent     bool    `json:"sent,omitzero"` // by the runner
+	Type     string  `json:"type"`
+	Critical bool    `json:"critical,omitzero"`
+	// Session says that it is an event of a session, which a rate is for.
+	Session bool `json:"session,omitzero"`
+}
+
+// maxMarks bounds what a report holds of a target that talks without end.
+const maxMarks = 500
+
+func playedOf(p play, r *Recording) Played {
+	out := Played{Name: p.name, Does: p.does, Scenario: p.scenario.Name, Marks: []Mark{}}
+	var all []message
+	for link := range r.links() {
+		all = slices.Concat(all, r.all(link, false), r.all(link, true))
+	}
+	// Two readers may note what comes at one moment in either order.
+	slices.SortFunc(all, func(a, b message) int {
+		return cmp.Or(cmp.Compare(r.since(a.At), r.since(b.At)), a.Link-b.Link, a.n-b.n)
+	})
+	for _, m := range all {
+		name := cmp.Or(aaep.SafeText(strings.TrimPrefix(m.typ(), "aaep:agent.")), "no type")
+		out.Marks = append(out.Marks, Mark{r.since(m.At), m.Link, m.Sent, name[:min(len(name), 80)], !m.Sent && m.critical(), !m.Sent && m.str("session_id") != ""})
+	}
+	for link := range r.links() {
+		if rate, ok := r.rate(link); ok {
+			out.Budgets = append(out.Budgets, Budget{link, rate, peak(out.times(link))})
+		}
+	}
+	if n := len(out.Marks); n > maxMarks {
+		out.Marks, out.Left = out.Marks[:maxMarks], n-maxMarks
+	}
+	if n := len(r.Entries); n > 0 {
+		out.Seconds = r.since(r.Entries[n-1].At)
+	}
+	return out
+}
+
+// since is a moment of a recording, in seconds.
+func (r *Recording) since(at time.Time) float64 {
+	return at.Sub(r.began).Round(time.Millisecond).Seconds()
+}
+
+// times are when events came to a subscriber that its rate is for.
+func (p Played) times(link int) (list []float64) {
+	for _, m := range p.Marks {
+		if m.Link == link && m.Session && !m.Critical {
+			list = append(list, m.Seconds)
+		}
+	}
+	return list
+}
+
+// peak is the most that any one second holds of sorted times.
+func peak(times []float64) (most int) {
+	first := 0
+	for i, t := range times {
+		for times[first] <= t-1 {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}

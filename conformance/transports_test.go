@@ -1,0 +1,263 @@
+package conformance_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/stdio"
+)
+
+// within is a network within the process, for virtual time: whoever connects seems to be on this machine.
+type within struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newWithin() *within { return &within{conns: make(chan net.Conn), done: make(chan struct{})} }
+
+type local struct{ net.Conn }
+
+var here = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
+
+func (local) LocalAddr() net.Addr  { return here }
+func (local) RemoteAddr() net.Addr { return here }
+func (w *within) Addr() net.Addr   { return here }
+func (w *within) Close() error     { w.once.Do(func() { close(w.done) }); return nil }
+func (w *within) Accept() (net.Conn, error) {
+	select {
+	case c := <-w.conns:
+		return c, nil
+	case <-w.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (w *within) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	a, b := net.Pipe()
+	select {
+	case w.conns <- local{b}:
+		return local{a}, nil
+	case <-w.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (w *within) client(t *testing.T) *http.Client {
+	tr := &http.Transport{DialContext: w.dial}
+	t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr}
+}
+
+// LVL-029, SEC-001: our own producer passes Level 3 over Server-Sent Events and over standard input and output, and over the layout
+// that knows no handshake all that it can have there, which is Level 2 but for one case. Other transports keep real time; see
+// TestRealTransports.
+func TestTransports(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		level int
+		known []string
+		reach func(t *testing.T, run *conformance.Run, g *target)
+	}{
+		{"sse", 3, nil, overSSE},
+		{"stdio", 3, nil, overStdio},
+		// Its clients know no subscription_id, so any is taken there (D-43).
+		{"root layout", 2, []string{"foreign-subscription"}, overRoot},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newTarget(t)
+				run := whole(g, nil)
+				run.Level, run.Known = tt.level, tt.known
+				tt.reach(t, &run, g)
+				r, err := run.Producer(t.Context())
+				if err != nil {
+					t.Error(err)
+					r = &conformance.Report{}
+				}
+				for _, res := range r.Results {
+					if (res.Verdict == conformance.Pass) == res.Known && res.Case.Level <= tt.level {
+						t.Errorf("%s %s (%s): %s\n%v", res.Verdict, res.Case.Name, res.Play, res.Seen, res.Evidence)
+					}
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				defer cancel()
+				g.Producer.Shutdown(ctx)
+			})
+		})
+	}
+}
+
+// overSSE asks for credentials: with them all is judged, and without them nobody is served.
+func overSSE(t *testing.T, run *conformance.Run, g *target) {
+	net := newWithin()
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error)
+	server := serve.Server{Authenticate: func(r *http.Request) (string, error) {
+		if r.Header.Get("Authorization") != "Bearer good" {
+			return "", errors.New("no token")
+		}
+		return "friend", nil
+	}}
+	go func() { served <- server.Serve(ctx, net, g.Producer) }()
+	t.Cleanup(func() { stop(); <-served })
+	at := sse.Dialer{URL: "http://localhost", Client: net.client(t)}
+	run.Stranger = at
+	at.Credentials = func(context.Context) (http.Header, error) {
+		return http.Header{"Authorization": {"Bearer good"}}, nil
+	}
+	run.Dialer = at
+}
+
+// overRoot serves the layout without a handshake twice: a subscriber there can ask for nothing, so those who cannot be asked
+// have a place of their own.
+func overRoot(t *testing.T, run *conformance.Run, g *target) {
+	mount := func(c aaep.Capabilities) transports.Dialer {
+		rs, err := sse.NewRootServer(sse.RootOptions{Capabilities: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		net := newWithin()
+		server := &http.Server{Handler: rs}
+		var serving sync.WaitGroup
+		serving.Go(func() { server.Serve(net) })
+		serving.Go(func() { g.Producer.Serve(context.Background(), rs) })
+		t.Cleanup(func() { rs.Close(); server.Close(); serving.Wait() })
+		return sse.Dialer{URL: "http://localhost", Client: net.client(t), RootLayout: true}
+	}
+	places := map[[2]bool]transports.Dialer{}
+	for _, can := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
+		places[can] = mount(aaep.Capabilities{SupportsConfirmationReply: &can[0], SupportsClarificationReply: &can[1]})
+	}
+	run.Dialer = dialer(func(context.Context) (transports.Conn, error) {
+		return &chosen{made: make(chan struct{}), dial: func(ctx context.Context, request []byte) (transports.Conn, error) {
+			can := [2]bool{bytes.Contains(request, []byte(`"supports_confirmation_reply":true`)), bytes.Contains(request, []byte(`"supports_clarification_reply":true`))}
+			return places[can].Dial(ctx)
+		}}, nil
+	})
+}
+
+// chosen is a link that is made when the first message says which.
+type chosen struct {
+	dial func(ctx context.Context, request []byte) (transports.Conn, error)
+	made chan struct{}
+	conn transports.Conn
+}
+
+func (c *chosen) Send(ctx context.Context, msg []byte) error {
+	if c.conn == nil {
+		conn, err := c.dial(ctx, msg)
+		if err != nil {
+			return err
+		}
+		c.conn = conn
+		close(c.made)
+	}
+	return c.conn.Send(ctx, msg)
+}
+
+func (c *chosen) Receive(ctx context.Context) ([]byte, error) {
+	select {
+	case <-c.made:
+		return c.conn.Receive(ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *chosen) Close() error {
+	if c.conn == nil {
+		return nil
+	}
+	return c.conn.Close()
+}
+
+// overStdio speaks in lines as an agent's parent does (B.6), with a reader and writer that are none of ours.
+func overStdio(_ *testing.T, run *conformance.Run, g *target) {
+	run.Dialer = dialer(func(context.Context) (transports.Conn, error) {
+		in, toAgent := io.Pipe()
+		fromAgent, out := io.Pipe()
+		l := stdio.NewListener(in, out, nil)
+		go g.Producer.Serve(context.Background(), l)
+		p := &parent{w: toAgent, lines: make(chan []byte), done: make(chan struct{})}
+		go func() {
+			defer close(p.lines)
+			for r := bufio.NewScanner(fromAgent); r.Scan(); {
+				select {
+				case p.lines <- bytes.Clone(r.Bytes()):
+				case <-p.done:
+					fromAgent.Close()
+					return
+				}
+			}
+		}()
+		return p, nil
+	})
+}
+
+type parent struct {
+	w     io.WriteCloser
+	lines chan []byte
+	done  chan struct{}
+	once  sync.Once
+	mu    sync.Mutex
+	asked int
+}
+
+func (p *parent) Send(_ context.Context, msg []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	method := "aaep.reply"
+	for typ, name := range map[string]string{"subscription.request": "aaep.subscribe", "subscription.renegotiate": "aaep.renegotiate", "subscription.close": "aaep.close"} {
+		if strings.Contains(string(msg), `"type":"`+typ+`"`) {
+			method = name
+		}
+	}
+	id := ""
+	if method == "aaep.subscribe" || method == "aaep.renegotiate" {
+		p.asked++
+		id = fmt.Sprintf(`"id":%d,`, p.asked)
+	}
+	_, err := fmt.Fprintf(p.w, `{"jsonrpc":"2.0",%s"method":%q,"params":%s}`+"\n", id, method, msg)
+	return err
+}
+
+func (p *parent) Receive(ctx context.Context) ([]byte, error) {
+	select {
+	case line, ok := <-p.lines:
+		var o struct{ Params, Result json.RawMessage }
+		if !ok {
+			return nil, io.EOF
+		}
+		if err := json.Unmarshal(line, &o); err != nil {
+			return nil, err
+		}
+		return append(o.Params, o.Result...), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *parent) Close() error {
+	p.once.Do(func() { close(p.done) })
+	return p.w.Close()
+}

@@ -1,0 +1,21 @@
+package conformance
+
+// unjudged are the MUSTs of producers that no case decides, each with the reason.
+var unjudged = []struct{ reason, ids string }{
+	{"it is about what the target does or means, and only what it says can be seen",
+		"ENV-026 ENV-054 EVT-041 LVL-006 LVL-020 SEC-022 I18N-015"},
+	{"it is about several agents or several versions of one, and a run sees one", "ENV-027"},
+	{"it is about who receives, and a producer receives no events", "ENV-015 ENV-062 ENV-067 I18N-023"},
+	{"no scenario has a tool that never returns", "EVT-052"},
+	{"no scenario cancels a session while it asks", "CONF-051"},
+	{"no scenario stops the target", "HS-081"},
+	{"a run has one transport; the tests of this SDK compare several", "HS-003"},
+	{"a forwarded reply looks like any other", "CONF-048"},
+	{"what counts before an acceptance cannot be told from what counts after it", "TERM-015"},
+	{"it takes two subscribers with credentials of their own, and a run has those of one", "SEC-014 SEC-024"},
+	{"it takes an agent that says the same in several languages, and no scenario asks for that", "I18N-004 I18N-008 I18N-009"},
+	{"it takes the schemas or the documents of an extension; a case from outside can judge it", "ENV-069 EXT-004 EXT-006 EXT-011 EXT-014"},
+	{"it is about the suite itself, or about claims; the tests of this package and its report keep it",
+		"EXT-018 LVL-001 LVL-002 LVL-018 LVL-041 LVL-043 LVL-044 LVL-047 LVL-048 VER-013"},
+	{"it is about the specification and its versions", "VER-005 VER-006"},
+}

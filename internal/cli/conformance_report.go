@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep/conformance"
+)
+
+// A reportFile is a report in a file, in the form that its name or a flag asks for.
+type reportFile struct{ path, form string }
+
+var reportForms = map[string]func(*conformance.Report, io.Writer) error{
+	".html": (*conformance.Report).WriteHTML,
+	".json": (*conformance.Report).WriteJSON,
+	".xml":  (*conformance.Report).WriteJUnit,
+}
+
+// writtenReports are those that the flags ask for. It refuses, before minutes go by, what could not be written after them.
+func (p *proof) writtenReports() (list []reportFile, err error) {
+	for _, path := range p.reports {
+		list = append(list, reportFile{path, strings.ToLower(filepath.Ext(path))})
+	}
+	for form, path := range map[string]string{".json": p.old.json, ".html": p.old.html} {
+		if path != "" {
+			list = append(list, reportFile{path, form})
+		}
+	}
+	for _, w := range list {
+		if reportForms[w.form] == nil {
+			return nil, usage("--report %q is none of .html, .json and .xml", w.path)
+		}
+		if dir, err := os.Stat(filepath.Dir(w.path)); err != nil || !dir.IsDir() {
+			return nil, usage("--report %q: there is no folder %s", w.path, filepath.Dir(w.path))
+		}
+	}
+	return list, nil
+}
+
+func writeReports(report *conformance.Report, list []reportFile) error {
+	var all []error
+	for _, to := range list {
+		var b bytes.Buffer
+		err := reportForms[to.form](report, &b)
+		if err == nil {
+			err = os.WriteFile(to.path, b.Bytes(), 0o644)
+		}
+		if err != nil {
+			all = append(all, fmt.Errorf("cannot write the report: %s", plain(err)))
+		}
+	}
+	if len(all) > 0 {
+		return &exitError{exitFailed, errors.Join(all...)}
+	}
+	return nil
+}
+
+// knownFailures are the names in a file, or none.
+func knownFailures(path string) ([]string, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usage("cannot take --known-failures: %s", plain(err))
+	}
+	defer f.Close()
+	names, err := conformance.ReadKnown(f)
+	if err != nil {
+		return nil, usage("cannot take --known-failures: %s: %s", path, plain(err))
+	}
+	return names, nil
+}
+
+// publishedFlags are options of the suite that is published with the specification, and of §9.7, so that scripts written
+// for it go on working (D-76).
+type publishedFlags struct {
+	endpoint, json, html, filter string
+	strict, verbose              bool
+	extensions                   []string
+	timeout                      int
+}
+
+func (o *publishedFlags) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.endpoint, "endpoint", "", "the `ADDRESS`")
+	f.StringVar(&o.json, "report-json", "", "as --report, JSON whatever the name of the `FILE`")
+	f.StringVar(&o.html, "report-html", "", "as --report, HTML whatever the name of the `FILE`")
+	f.StringVar(&o.filter, "filter", "", "judge only cases with this `TEXT` in their name or requirements")
+	f.BoolVar(&o.strict, "fail-on-warning", false, "end with 1 if there are deviations")
+	f.StringSliceVar(&o.extensions, "extensions", nil, "the agent supports the extensions with these `URIS`, and must honor them")
+	f.IntVar(&o.timeout, "timeout", 0, "the most that one play may take, in `SECONDS`")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say what is played, which is always done")
+	for _, name := range []string{"endpoint", "report-json", "report-html", "filter", "timeout", "verbose"} {
+		_ = f.MarkHidden(name)
+	}
+}
+
+// apply makes of them what the flags of this suite say.
+func (o *publishedFlags) apply(p *proof, args *[]string) {
+	if o.endpoint != "" && len(*args) == 0 {
+		*args = []string{o.endpoint}
+	}
+	if o.filter == "" {
+		return
+	}
+	for _, c := range conformance.Cases() {
+		if strings.Contains(c.Name+" "+strings.Join(c.Requirements, " "), o.filter) {
+			p.cases = append(p.cases, c.Name)
+		}
+	}
+	if len(p.cases) == 0 {
+		p.cases = []string{o.filter} // which is then said to be no case
+	}
+}
