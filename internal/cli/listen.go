@@ -133,7 +133,7 @@ keep what is between them together. No shell reads it.`,
 	f.StringVar(&program, "exec", "", "start the agent with this `COMMAND`, and follow it")
 	f.BoolVar(&plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
 	f.StringVar(&settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
-	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS`: "+strings.Join(outputNames(), ", ")+" (a page, alone)")
+	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS`: "+strings.Join(outputNames(), ", ")+" (a page)")
 	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
 	ask = askingFlags(cmd)
 	reach = reachingFlags(cmd)
