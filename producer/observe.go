@@ -45,7 +45,7 @@ type Stats struct {
 // Stats returns the counts.
 func (p *Producer) Stats() Stats {
 	p.mu.Lock()
-	all := Stats{Produced: int(p.log.End()), Questions: len(p.asked), Stats: p.past}
+	all := Stats{Produced: int(p.log.End() - p.began), Questions: len(p.asked), Stats: p.past}
 	subs := make([]*subscription, 0, len(p.subs))
 	for _, sub := range p.subs {
 		subs = append(subs, sub)

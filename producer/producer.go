@@ -66,8 +66,12 @@ type Config struct {
 	// MaxSubscriptions if that is more, so that after a restart all may come back at once. Negative is no
 	// limit.
 	MaxRequestsPerSecond int
-	// KeepEvents is how many events are kept for those who reconnect. Zero is 4096.
+	// KeepEvents is how many events are kept in memory for those who reconnect. Zero is 4096.
 	KeepEvents int
+	// Log keeps the events for longer: whoever was there before a restart, or a crash, then goes on where they were.
+	// What was open when the last process died is ended by New. Close it after Shutdown. Nil is memory alone; see
+	// package producer/log, also for what happens when it fails, and WaitLogFailed.
+	Log log.Store
 	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone.
 	// Zero is 10 seconds; negative is none.
 	Grace time.Duration
@@ -123,6 +127,7 @@ type Producer struct {
 	cfg   Config
 	offer handshake.Offer
 	log   *log.Log
+	began uint64 // where the log ended then
 	desk  *desk
 
 	serving context.Context // ends when Shutdown has ended the sessions: subscriptions drain
@@ -149,8 +154,8 @@ type Producer struct {
 	reached  map[string]manifest.Endpoint // for the manifest
 }
 
-// New returns a Producer. It starts nothing but the clerk that keeps the open questions; end it
-// with Shutdown.
+// New returns a Producer. It starts nothing but the clerk that keeps the open questions, and the one that keeps the log;
+// end it with Shutdown.
 func New(cfg Config) (*Producer, error) {
 	if cfg.Language == "" {
 		cfg.Language = "en-US"
@@ -196,13 +201,21 @@ func New(cfg Config) (*Producer, error) {
 	if err := aaep.Validate(probe); err != nil {
 		return nil, err
 	}
+	spine := log.New(cfg.KeepEvents)
+	if cfg.Log != nil {
+		var err error
+		if spine, err = log.Open(cfg.Log, cfg.KeepEvents); err != nil {
+			return nil, err
+		}
+	}
 	p := &Producer{
 		cfg: cfg,
 		offer: handshake.Offer{
 			Languages: languages, AnyLanguage: cfg.AnyLanguage, Extensions: cfg.Extensions,
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2}, SignedManifest: cfg.Signers != nil,
 		},
-		log:     log.New(cfg.KeepEvents),
+		log:     spine,
+		began:   spine.End(),
 		desk:    newDesk(&trail{cfg.Audit, cfg.Logger}, asleep),
 		done:    make(chan struct{}),
 		subs:    map[string]*subscription{},
@@ -213,6 +226,10 @@ func New(cfg Config) (*Producer, error) {
 	}
 	p.serving, p.drain = context.WithCancel(context.Background())
 	p.waiting, p.leave = context.WithCancel(context.Background())
+	if err := p.recover(); err != nil {
+		p.desk.close()
+		return nil, errors.Join(err, p.log.Close())
+	}
 	return p, nil
 }
 
@@ -339,6 +356,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	put.Entry = coalesce.Entry{Pos: p.log.Append(ev), Event: ev}
 	p.asked[q.Token] = put
 	p.mu.Unlock()
+	p.log.Wait(put.Pos) // whoever comes after it is asked too, and must find it
 	for _, sub := range able {
 		if !here(sub) { // it left before it was in the book
 			p.desk.gone(sub.id)

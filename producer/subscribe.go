@@ -175,6 +175,7 @@ func tooLate() error {
 func (p *Producer) answer(sub *subscription, t handshake.Terms) error {
 	accepted, err := p.accepted(sub.id, t)
 	if err == nil {
+		sub.tellPlace(accepted)
 		return sub.tell(accepted)
 	}
 	p.cfg.Logger.Error("the manifest cannot be signed", "error", err)
@@ -219,7 +220,9 @@ func (p *Producer) register(sub *subscription) error {
 	p.loops.Add(1)
 	sub.replayed = p.log.End()
 	sub.cursor = sub.replayed
-	if p.cfg.FromStart {
+	if cursor, skip, ok := p.place(sub.terms.ResumeAfter); ok {
+		sub.beginAt(cursor, skip)
+	} else if p.cfg.FromStart {
 		for _, s := range p.sessions {
 			sub.cursor = min(sub.cursor, s.start-1)
 		}
@@ -233,7 +236,9 @@ func (p *Producer) register(sub *subscription) error {
 	p.moved = make(chan struct{})
 	p.mu.Unlock()
 	p.putting.Unlock()
-	sub.first, _ = p.situation(sub.cursor)
+	if !sub.goesOn {
+		sub.first, _ = p.situation(sub.cursor)
+	}
 	p.join(sub, true, true, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
 	return nil
 }

@@ -30,16 +30,18 @@ type subscription struct {
 	sending      context.Context // ends when the subscriber is known to be gone
 	stopSending  context.CancelFunc
 
-	shaper   *coalesce.Shaper
-	terms    handshake.Terms
-	start    uint64 // the cursor when the subscription began
-	cursor   uint64 // the newest entry the shaper has had
-	replayed uint64 // up to here the log tells what was before the subscription
-	skip     int    // bytes of the next entry that the subscriber had before
-	resumed  bool   // an event went out that can be resumed after
-	passed   int    // events that left in front of the critical one that is next in the log
-	first    []coalesce.Entry
-	attached time.Time // when the stream was there
+	shaper    *coalesce.Shaper
+	terms     handshake.Terms
+	start     uint64 // the cursor when the subscription began
+	startSkip int    // and the skip
+	goesOn    bool   // it begins where another subscription ended
+	cursor    uint64 // the newest entry the shaper has had
+	replayed  uint64 // up to here the log tells what was before the subscription
+	skip      int    // bytes of the next entry that the subscriber had before
+	resumed   bool   // an event went out that can be resumed after
+	passed    int    // events that left in front of the critical one that is next in the log
+	first     []coalesce.Entry
+	attached  time.Time // when the stream was there
 
 	changes changes
 	control chan change // renegotiations, when their turn has come
@@ -321,7 +323,7 @@ func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 				return nil, nil
 			}
 			sub.cursor++
-			if sub.cursor <= sub.replayed && sub.p.stale(ev) {
+			if sub.cursor <= sub.replayed && !sub.goesOn && sub.p.stale(ev) {
 				continue
 			}
 			sub.shaper.Push(now, coalesce.Entry{Pos: sub.cursor, Event: ev, Skip: sub.skip})
@@ -354,6 +356,9 @@ func (sub *subscription) publish() {
 }
 
 func (sub *subscription) send(stream transports.Stream, out coalesce.Out) error {
+	if _, plain := stream.(plainStream); plain && !out.Resumable {
+		out = sub.overtaking(out)
+	}
 	msg, err := sub.p.encode(out)
 	if err != nil { // it was valid when it was appended
 		sub.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)

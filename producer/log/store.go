@@ -58,6 +58,8 @@ func (l Limits) WithDefaults() Limits {
 	return Limits{int(events), l.Bytes, time.Duration(age)}
 }
 
+var errOverdue = fmt.Errorf("log: the disk has not taken an event for more than %v", patience)
+
 const (
 	maxBatch  = 256             // events that are kept at once
 	patience  = 2 * time.Second // with a store that does not answer
@@ -167,7 +169,7 @@ func (l *Log) Settled() uint64 {
 }
 
 // Settle says that no session is open of which the log has an event, and waits until that is on the disk: nobody has to
-// read these events again to find out.
+// read these events again to find out. It has an end: see the package.
 func (l *Log) Settle() error {
 	k := l.keeper
 	if k == nil {
@@ -175,10 +177,13 @@ func (l *Log) Settle() error {
 	}
 	l.mu.Lock()
 	end := l.end
-	for k.kept < end && !k.over() {
+	for k.kept < end && !k.over() && !k.overdue {
 		k.freed.Wait()
 	}
 	err := k.err
+	if err == nil && k.kept < end {
+		err = errOverdue
+	}
 	l.mu.Unlock()
 	if err != nil {
 		return err
@@ -208,7 +213,8 @@ func (l *Log) Err() error {
 	return l.keeper.err
 }
 
-// Close waits until the store has everything, and lets go of it. What is appended later is in memory alone.
+// Close waits until the store has everything, unless that does not answer, and lets go of it. What is appended later is in
+// memory alone.
 func (l *Log) Close() error {
 	if l.keeper == nil {
 		return nil
@@ -217,8 +223,14 @@ func (l *Log) Close() error {
 	l.keeper.closing = true
 	l.mu.Unlock()
 	l.keeper.signal()
-	<-l.keeper.done
-	return l.Err()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-l.keeper.done:
+		return l.Err()
+	case <-late.C:
+		return errOverdue
+	}
 }
 
 func (k *keeper) signal() {
@@ -232,7 +244,7 @@ func (k *keeper) signal() {
 func (k *keeper) room(l *Log) {
 	for !k.over() && l.end-k.kept >= uint64(len(l.events)) {
 		if k.overdue {
-			k.fail(l, fmt.Errorf("log: the disk has not taken an event for more than %v", patience))
+			k.fail(l, errOverdue)
 			return
 		}
 		k.freed.Wait()

@@ -27,6 +27,7 @@ func (s *Store) Append(records [][]byte) error {
 	}
 	if err := s.write(ctx, records, start, end, cut); err != nil {
 		_ = s.exec(ctx, "ROLLBACK") // where SQLite has not done it
+		s.start.Store(start)
 		return err
 	}
 	s.end.Store(end + count)
@@ -36,7 +37,6 @@ func (s *Store) Append(records [][]byte) error {
 		}
 		return nil
 	}
-	s.start.Store(cut)
 	if count == 0 { // in a quiet moment; otherwise what is added takes the room
 		if err := s.exec(ctx, "PRAGMA incremental_vacuum(500)"); err != nil {
 			return err
@@ -53,6 +53,7 @@ func (s *Store) write(ctx context.Context, records [][]byte, start, end, cut uin
 		}
 	}
 	if cut > start {
+		s.start.Store(cut) // before anybody can miss them
 		if _, err := s.drop.ExecContext(ctx, int64(cut)); err != nil {
 			return s.because(err)
 		}
