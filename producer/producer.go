@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -250,32 +249,6 @@ func (p *Producer) WaitSubscriber(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// SubscriptionStatus says how one subscription is doing.
-type SubscriptionStatus struct {
-	SubscriptionID string
-	SubscriberID   string
-	Terms          aaep.Capabilities
-	// Connected is false while a broken stream may still be resumed.
-	Connected bool
-	// Delivered, Merged, Filtered and Held count events; see coalesce.Stats.
-	coalesce.Stats
-}
-
-// Subscriptions returns how the subscriptions are doing, in the order of their ids.
-func (p *Producer) Subscriptions() []SubscriptionStatus {
-	var all []SubscriptionStatus
-	for _, sub := range p.live() {
-		all = append(all, sub.status())
-	}
-	slices.SortFunc(all, func(a, b SubscriptionStatus) int {
-		if a.SubscriptionID < b.SubscriptionID {
-			return -1
-		}
-		return 1
-	})
-	return all
 }
 
 func (p *Producer) live() []*subscription {

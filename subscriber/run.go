@@ -111,6 +111,7 @@ func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (tr
 	s.mu.Unlock()
 	s.settle(cause)
 	s.inbox.settled(s.ctx)
+	s.keepPlace(conn)
 	conn.Close()
 	for ; ; tries = 0 {
 		if tries == 0 { // otherwise the way to the producer was free just now

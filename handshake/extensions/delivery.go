@@ -35,9 +35,9 @@ type Delivery struct {
 	ResumeAfter string `json:"resume_after,omitzero"`
 
 	// These are not served yet, and are left out of what is honored.
-	DigestSeconds int64  `json:"digest_seconds,omitzero"`
-	DebounceMS    int64  `json:"debounce_ms,omitzero"`
-	Snapshot      bool   `json:"snapshot,omitzero"`
+	DigestSeconds int64 `json:"digest_seconds,omitzero"`
+	DebounceMS    int64 `json:"debounce_ms,omitzero"`
+	Snapshot      bool  `json:"snapshot,omitzero"`
 }
 
 // PresenceTyping is the presence of somebody who must not be talked to.

@@ -72,6 +72,22 @@ func (c *conn) Reopen(ctx context.Context) error {
 	return err
 }
 
+// LastEventID is the id of the last event that Receive took from a stream that has ended, or "".
+func (c *conn) LastEventID() string {
+	c.mu.Lock()
+	in := c.in
+	c.mu.Unlock()
+	if in == nil {
+		return ""
+	}
+	select {
+	case <-in.done:
+		return in.lastID
+	default:
+		return ""
+	}
+}
+
 // start makes in the current stream and run its goroutine, unless the conn is closed.
 func (c *conn) start(in *inbound, run func() error) bool {
 	c.mu.Lock()

@@ -21,6 +21,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -66,6 +67,7 @@ type Store struct {
 	added  int64     // since then
 
 	start, end atomic.Uint64
+	closing    sync.Once
 }
 
 const (
@@ -281,19 +283,18 @@ func (s *Store) damaged(how string) error {
 	return fmt.Errorf("%w: %s in %s is not as it was written (%s); move it away to begin a new one, in which nobody finds their place", ErrDamaged, fileName, s.dir, how)
 }
 
-// Close lets go of the folder.
-func (s *Store) Close() error {
-	var failed error
-	if s.out != nil {
-		failed = s.out.Close()
-	}
-	if s.db != nil {
-		failed = errors.Join(failed, s.db.Close())
-	}
-	if s.lock != nil {
-		s.lock.Truncate(0)
-		s.lock.Close()
-	}
-	s.out, s.db, s.lock = nil, nil, nil
-	return failed
+// Close lets go of the folder. A second Close does nothing.
+func (s *Store) Close() (err error) {
+	s.closing.Do(func() {
+		if s.out != nil {
+			err = s.out.Close()
+		}
+		if s.db != nil {
+			err = errors.Join(err, s.db.Close())
+		}
+		if s.lock != nil {
+			err = errors.Join(err, s.lock.Truncate(0), s.lock.Close())
+		}
+	})
+	return err
 }
