@@ -8,15 +8,9 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// What --log-survives takes.
-const (
-	survivesPower = "power-cut"
-	survivesCrash = "crash"
-)
-
 // openLog opens the folder that what is said is kept in.
-func openLog(dir, survives string) (*sqlite.Store, error) {
-	kept, err := sqlite.Open(dir, &sqlite.Options{SurvivesCrash: survives == survivesCrash})
+func openLog(dir string, crashOnly bool) (*sqlite.Store, error) {
+	kept, err := sqlite.Open(dir, &sqlite.Options{SurvivesCrash: crashOnly})
 	if err != nil {
 		return nil, &exitError{exitFailed, fmt.Errorf("cannot take --log: %s", plain(err))}
 	}

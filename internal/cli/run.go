@@ -22,9 +22,9 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var language, name, trail, logDir, survives string
+	var language, name, trail, logDir string
 	var where *serving
-	var wait, parent bool
+	var wait, parent, crashOnly bool
 	cmd := &cobra.Command{
 		Use:   "run [--listen ADDRESS | --stdio] [-- PROGRAM ARGUMENTS]",
 		Short: "Make any program that prints text an accessible agent",
@@ -65,8 +65,8 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if trail != "" && len(args) == 0 {
 				return usage("--audit puts on record which program is started: name it after --.\nSee: aaep run --help")
 			}
-			if survives != survivesPower && survives != survivesCrash {
-				return usage("--log-survives must be %s or %s; it is %q.\nSee: aaep run --help", survivesPower, survivesCrash, survives)
+			if crashOnly && logDir == "" {
+				return usage("--log-crash-only says what the log must survive: name its folder with --log.\nSee: aaep run --help")
 			}
 			if name == "" {
 				name = "pipe"
@@ -77,7 +77,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if name = words.OneLine(strings.ToValidUTF8(name, "?")); name == "" {
 				name = "program"
 			}
-			r := &runner{args: args, name: name, wait: wait, trail: trail, log: logDir, survives: survives, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
+			r := &runner{args: args, name: name, wait: wait, trail: trail, log: logDir, crashOnly: crashOnly, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
 			if parent {
 				r.parent, r.wait, r.in, r.out = true, true, nil, io.Discard
 			}
@@ -91,24 +91,25 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	f.StringVar(&name, "name", "", "the agent's name (default is the program's)")
 	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")
 	f.StringVar(&logDir, "log", "", "keep what is said in this `FOLDER`, so that listeners find their place after a restart")
-	f.StringVar(&survives, "log-survives", survivesPower, "what the log survives: "+survivesPower+", or only a "+survivesCrash+" of the program, which is faster")
+	f.BoolVar(&crashOnly, "log-crash-only", false, "the log need not survive a power cut, only a crash of the program: faster")
 	f.BoolVar(&parent, "stdio", false, "serve the program that started this one")
 	f.BoolVar(&wait, "wait", false, "wait for somebody to listen before starting")
 	return cmd
 }
 
 type runner struct {
-	args          []string
-	name          string
-	wait          bool
-	parent        bool   // serve whoever started us
-	trail         string // the name of the file; empty is none
-	audit         *audit.File
-	log, survives string // the folder; empty is none
-	in            io.Reader
-	out           io.Writer
-	errs          io.Writer
-	status        announcer
+	args      []string
+	name      string
+	wait      bool
+	parent    bool   // serve whoever started us
+	trail     string // the name of the file; empty is none
+	audit     *audit.File
+	log       string // the folder; empty is none
+	crashOnly bool   // it need not survive a power cut
+	in        io.Reader
+	out       io.Writer
+	errs      io.Writer
+	status    announcer
 }
 
 const (
@@ -141,7 +142,7 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 		}()
 	}
 	if r.log != "" {
-		kept, failed := openLog(r.log, r.survives)
+		kept, failed := openLog(r.log, r.crashOnly)
 		if failed != nil {
 			return failed
 		}
