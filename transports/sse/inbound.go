@@ -69,6 +69,9 @@ func (c *conn) Reopen(ctx context.Context) error {
 		}
 		return transports.ErrClosed
 	}
+	if err != nil {
+		<-in.done // from here on LastEventID knows
+	}
 	return err
 }
 
