@@ -269,11 +269,11 @@ func (s *Store) because(err error) error {
 	if !errors.As(err, &failed) || errors.Is(err, driver.ErrBadConn) {
 		return fmt.Errorf("the log in %s: %w", s.dir, err)
 	}
-	const corrupt, full, notADatabase = 11, 13, 26
-	switch failed.Code() & 0xff {
-	case full:
+	const corrupt, full, notADatabase, shortRead = 11, 13, 26, 522
+	switch code := failed.Code(); {
+	case code&0xff == full:
 		return fmt.Errorf("the log in %s cannot be written: the disk is full", s.dir)
-	case corrupt, notADatabase:
+	case code&0xff == corrupt, code&0xff == notADatabase, code == shortRead:
 		return s.damaged(failed.Error())
 	}
 	return fmt.Errorf("the log in %s: %w", s.dir, err)
@@ -286,8 +286,13 @@ func (s *Store) damaged(how string) error {
 // Close lets go of the folder. A second Close does nothing.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
+		for _, stmt := range []*sql.Stmt{s.add, s.drop} { // SQLite tidies up once nothing holds on to it
+			if stmt != nil {
+				err = errors.Join(err, stmt.Close())
+			}
+		}
 		if s.out != nil {
-			err = s.out.Close()
+			err = errors.Join(err, s.out.Close())
 		}
 		if s.db != nil {
 			err = errors.Join(err, s.db.Close())
