@@ -298,6 +298,13 @@ func (l *listener) looked(now subscriber.Status, changed <-chan struct{}) <-chan
 		if now.Way != was.Way {
 			again = "Connected again" + l.way() + "."
 		}
+		switch {
+		case was.Subscribed == now.Subscribed:
+		case now.Resumed:
+			again += " Nothing is missing."
+		default:
+			again += " What was said meanwhile may be missing."
+		}
 		l.status.say("aaep", again)
 	}
 	if was.Subscribed != now.Subscribed && len(l.asked) > 0 {
