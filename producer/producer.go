@@ -137,9 +137,10 @@ type Producer struct {
 	loops   sync.WaitGroup // the subscriptions
 	guests  sync.WaitGroup // and those who have not been answered yet
 
-	putting sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
-	encoded encoded
-	alone   atomic.Bool // at most one subscription is served
+	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
+	encoded     encoded
+	alone       atomic.Bool // at most one subscription is served
+	republished atomic.Bool
 
 	mu       sync.Mutex
 	closed   bool // Shutdown has begun

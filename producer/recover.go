@@ -2,7 +2,6 @@ package producer
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -35,17 +34,18 @@ func (p *Producer) recover() error {
 			s.replay(ev)
 		}
 	}
+	end := func() aaep.Payload {
+		return &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown, ErrorCode: "PRODUCER_RESTARTED", Recoverable: new(false)}
+	}
 	for _, s := range order {
 		if s.machine.Over() {
 			continue
 		}
-		err := s.finish(aaep.Text{}, phrase.AgentStopped, func() aaep.Payload {
-			return &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown, ErrorCode: "PRODUCER_RESTARTED", Recoverable: new(false)}
-		})
-		if err != nil {
-			return fmt.Errorf("producer: session %s, which a crash left open, cannot be ended: %w", s.id, err)
+		err := s.finish(aaep.Text{}, phrase.AgentStopped, end)
+		p.cfg.Logger.Warn("ended a session that a crash left open", "session_id", s.id, "error", err)
+		if ev, failed := s.build(p.words(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
+			p.log.Append(ev) // as it is: what a bridge republished may be in no order that could be kept
 		}
-		p.cfg.Logger.Warn("ended a session that a crash left open", "session_id", s.id)
 	}
 	return p.log.Settle()
 }
@@ -81,9 +81,13 @@ func (p *Producer) WaitLogFailed(ctx context.Context) error {
 	}
 }
 
-// closeLog says that no session is open, so that the next process need not look for any.
+// closeLog says that no session is open, so that the next process need not look for any; of those that were republished
+// nobody knows.
 func (p *Producer) closeLog() {
-	err := p.log.Settle()
+	var err error
+	if !p.republished.Load() {
+		err = p.log.Settle()
+	}
 	if closing := p.log.Close(); err == nil {
 		err = closing
 	}

@@ -301,8 +301,11 @@ func (sub *subscription) poll(life *life) *aaep.Rejection {
 func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 	for {
 		room := readAhead - sub.shaper.Ready(time.Now())
-		if room <= 0 {
+		if room <= 0 || sub.cursor < sub.replayed && sub.shaper.Stats().Held >= maxHistory {
 			return nil, nil
+		}
+		if sub.cursor < sub.replayed {
+			room = min(room, int(sub.replayed-sub.cursor))
 		}
 		events, changed, err := sub.p.log.Read(sub.cursor, room)
 		if err != nil {
@@ -331,6 +334,10 @@ func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 		}
 	}
 }
+
+// maxHistory is how many events from before the subscription wait for its rate: whoever goes on where they were days ago is
+// behind, and not too slow.
+const maxHistory = 256
 
 // readAhead is how many events may wait for a link that is slower than the subscription's rate.
 const readAhead = 64

@@ -174,7 +174,7 @@ func lock(path string) (*os.File, error) {
 		return nil, err
 	}
 	who := fmt.Sprintf("process %d (%s, since %s)", os.Getpid(), filepath.Base(os.Args[0]), time.Now().Format("2006-01-02 15:04"))
-	if err := f.Truncate(0); err == nil {
+	if err = f.Truncate(0); err == nil {
 		_, err = f.WriteString(who)
 	}
 	if err != nil {
