@@ -18,13 +18,13 @@ import (
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// life is a producer on a log that one before it may have left.
+// life is a producer on a log that one before it may have left. The log holds a hundred times what memory holds.
 func life(t *testing.T, dir string, cfg producer.Config, f func(st *stage, kept *sqlite.Store)) {
 	t.Helper()
 	if testing.Short() && runtime.GOOS == "windows" {
 		t.Skip("Wine cannot delete files that were open")
 	}
-	kept, err := sqlite.Open(dir, &sqlite.Options{Limits: log.Limits{Events: 5000}, SurvivesCrash: true})
+	kept, err := sqlite.Open(dir, &sqlite.Options{Limits: log.Limits{Events: 100 * cfg.KeepEvents}, SurvivesCrash: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,19 +190,20 @@ func TestRestartTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		var first string
-		life(t, dir, producer.Config{KeepEvents: 16}, func(st *stage, _ *sqlite.Store) {
+		life(t, dir, producer.Config{KeepEvents: 4}, func(st *stage, _ *sqlite.Store) {
 			l, _ := st.accepted(everything())
 			s := st.session("Counting.")
 			first = l.events()[0].EventID
-			for i := range 5100 {
+			for i := range 600 {
 				s.Progress(aaep.Text{}, aaep.Progress{Percent: new(float64(i % 100))}, 0)
 				synctest.Wait()
 			}
 			s.Complete(aaep.Text{})
 			synctest.Wait()
 		})
-		life(t, dir, producer.Config{KeepEvents: 16}, func(st *stage, _ *sqlite.Store) {
+		life(t, dir, producer.Config{KeepEvents: 4}, func(st *stage, _ *sqlite.Store) {
 			st.session("New.")
+			synctest.Wait()
 			for _, after := range []string{first, "evt_1"} {
 				l, acc := st.accepted(resuming(everything(), after))
 				if honoredPlace(t, acc) != "" || !strings.Contains(acc.NegotiationNotes, "resume_after") {
@@ -229,6 +230,7 @@ func TestRestartStream(t *testing.T) {
 		})
 		life(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
 			st.session("New.")
+			synctest.Wait()
 			_, open := st.resumable(everything())
 			began := first.events()[0].EventID
 			second := open(began)
@@ -307,32 +309,30 @@ func TestOvertakingSaysSo(t *testing.T) {
 	})
 }
 
-// P8, P7: whoever was away for long and is slow by choice gets all of it, at their rate, and is not sent away as too slow.
-func TestRestartFarBehind(t *testing.T) {
-	const tools = 700 // each told in two events, which never merge
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		var first string
-		life(t, dir, producer.Config{KeepEvents: 64}, func(st *stage, _ *sqlite.Store) {
-			l, _ := st.accepted(everything())
-			s := st.session("Working.")
-			first = l.events()[0].EventID
-			for range tools {
-				if _, err := s.Tool(context.Background(), look, ok); err != nil {
-					t.Fatal(err)
-				}
+// P8, P7: whoever was away for long and is slow by choice gets all of it, at their rate, and is not sent away as too slow;
+// nor does the agent wait for them.
+func TestFarBehind(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		const tools = 530 // each told in two events, which never merge
+		l, _ := st.accepted(everything())
+		s := st.session("Working.")
+		first := l.events()[0].EventID
+		for range tools {
+			if _, err := s.Tool(context.Background(), look, ok); err != nil {
+				t.Fatal(err)
 			}
-			s.Complete(aaep.Text{})
-			synctest.Wait()
-		})
-		life(t, dir, producer.Config{KeepEvents: 64}, func(st *stage, _ *sqlite.Store) {
-			l, _ := st.accepted(resuming(caps(2, aaep.BoundaryNone), first))
-			time.Sleep(time.Hour)
-			evs := l.events()
-			if n := len(of[*aaep.ToolCompleted](evs)); n != tools || evs[len(evs)-1].Type() != aaep.TypeSessionCompleted {
-				t.Errorf("%d of %d tools: %v", n, tools, l.lastMessage())
-			}
-		})
+		}
+		l, _ = st.accepted(resuming(caps(2, aaep.BoundaryNone), first))
+		began := time.Now()
+		if _, err := s.Tool(context.Background(), look, ok); err != nil || time.Since(began) > time.Second {
+			t.Errorf("a tool waited for %v, %v", time.Since(began), err)
+		}
+		s.Complete(aaep.Text{})
+		time.Sleep(time.Hour)
+		evs := l.events()
+		if n := len(of[*aaep.ToolCompleted](evs)); n != tools+1 || evs[len(evs)-1].Type() != aaep.TypeSessionCompleted {
+			t.Errorf("%d of %d tools: %v", n, tools+1, l.lastMessage())
+		}
 	})
 }
 

@@ -347,7 +347,8 @@ func (p *Producer) forget(token aaep.ReplyToken) {
 }
 
 // waitLeft waits until the event at pos has left on every live subscription, ctx is done, or limit is over; a zero
-// limit is none (D-49). Who came after it and is told all of the session first (Config.FromStart) is not waited for.
+// limit is none (D-49). Not waited for is who came after it and is told all of the session first (Config.FromStart), and who
+// is still being told what they missed while they were away.
 func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration) error {
 	var timeout <-chan time.Time
 	if limit > 0 {
@@ -360,7 +361,7 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 		moved, left := p.moved, true
 		for _, sub := range p.subs {
 			sub.watched.Store(true) // before the look, or the step in between would wake nobody
-			before := sub.replayed < pos
+			before := sub.replayed < pos && !sub.behind.Load()
 			if before && sub.left.Load() < pos {
 				left = false
 			}

@@ -83,6 +83,7 @@ func (sub *subscription) goOn(cursor uint64, skip int) {
 
 func (sub *subscription) beginAt(cursor uint64, skip int) {
 	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.goesOn = cursor, skip, cursor, skip, true
+	sub.behind.Store(cursor < sub.replayed)
 }
 
 // tellPlace says in the answer to a request with resume_after whether the subscription begins there.
@@ -100,6 +101,10 @@ func (sub *subscription) tellPlace(answer *aaep.SubscriptionAccepted) {
 	}
 	answer.NegotiationNotes = strings.TrimSpace(answer.NegotiationNotes + " " + note)
 }
+
+// maxHistory is how many events from before the subscription wait for its rate: whoever goes on where they were days ago is
+// behind, and not too slow.
+const maxHistory = 256
 
 // overtaking says on an event that it is no place to go on after, for those who named the extension that says so. A stream
 // that can be resumed says it without (D-82).

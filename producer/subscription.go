@@ -52,6 +52,7 @@ type subscription struct {
 	pace                atomic.Int64
 	left                atomic.Uint64 // every event that is not output, up to here, has left
 	watched             atomic.Bool   // somebody waits for left to grow
+	behind              atomic.Bool   // it goes on where another ended, and is not yet where it began itself
 
 	mu        sync.Mutex
 	honored   aaep.Capabilities
@@ -335,10 +336,6 @@ func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 	}
 }
 
-// maxHistory is how many events from before the subscription wait for its rate: whoever goes on where they were days ago is
-// behind, and not too slow.
-const maxHistory = 256
-
 // readAhead is how many events may wait for a link that is slower than the subscription's rate.
 const readAhead = 64
 
@@ -356,6 +353,9 @@ func (sub *subscription) publish() {
 	}
 	if left > sub.left.Load() {
 		sub.left.Store(left)
+		if left >= sub.replayed {
+			sub.behind.Store(false)
+		}
 		if sub.watched.CompareAndSwap(true, false) {
 			sub.p.wake()
 		}
