@@ -322,7 +322,13 @@ func TestFarBehind(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l, _ = st.accepted(resuming(caps(2, aaep.BoundaryNone), first))
+		l, _ = st.accepted(resuming(answering(caps(2, aaep.BoundaryNone)), first))
+		paid := tool(s, pay, &deed{})
+		time.Sleep(2 * time.Second)
+		l.reply(l.question(), aaep.Reject) // which comes before a thousand other events
+		if r := <-paid; !errors.Is(r.err, producer.ErrRejected) {
+			t.Error(r.err)
+		}
 		began := time.Now()
 		if _, err := s.Tool(context.Background(), look, ok); err != nil || time.Since(began) > time.Second {
 			t.Errorf("a tool waited for %v, %v", time.Since(began), err)
@@ -330,6 +336,9 @@ func TestFarBehind(t *testing.T) {
 		s.Complete(aaep.Text{})
 		time.Sleep(time.Hour)
 		evs := l.events()
+		if n := len(of[*aaep.AwaitingConfirmation](evs)); n != 1 {
+			t.Errorf("it was asked %d times", n)
+		}
 		if n := len(of[*aaep.ToolCompleted](evs)); n != tools+1 || evs[len(evs)-1].Type() != aaep.TypeSessionCompleted {
 			t.Errorf("%d of %d tools: %v", n, tools+1, l.lastMessage())
 		}

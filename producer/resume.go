@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -14,6 +15,17 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/transports"
 )
+
+// stream is where events go: a stream of a Resumable, or the link itself.
+type plainStream struct{ transports.Conn }
+
+func (plainStream) LastEventID() string   { return "" }
+func (plainStream) Done() <-chan struct{} { return nil }
+func (s plainStream) SendEvent(ctx context.Context, event []byte, _ string, _ bool) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	return s.Send(ctx, event)
+}
 
 // attach points the cursor at what the subscriber has not seen.
 func (sub *subscription) attach(stream transports.Stream, first bool) {
@@ -37,7 +49,7 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	resumed := sub.p.cfg.Observer.Began(Resume)
 	defer func() { resumed(nil) }()
 	sub.shaper.Reset()
-	sub.skip = 0
+	sub.skip, sub.early = 0, nil
 	switch {
 	case last == "" && !sub.resumed: // it has seen nothing it could name: from the start
 		if sub.goesOn {
@@ -105,6 +117,23 @@ func (sub *subscription) tellPlace(answer *aaep.SubscriptionAccepted) {
 // maxHistory is how many events from before the subscription wait for its rate: whoever goes on where they were days ago is
 // behind, and not too slow.
 const maxHistory = 256
+
+// askEarly puts the questions that are open to who is far behind: their time does not wait until all that was before has
+// been heard.
+func (sub *subscription) askEarly() {
+	shown := sub.p.log.End()
+	sub.p.mu.Lock()
+	defer sub.p.mu.Unlock()
+	for _, put := range sub.p.asked {
+		if put.Pos > sub.cursor && put.Pos <= shown && !sub.early[put.Pos] && mayAnswer(sub, put.Event) {
+			if sub.early == nil {
+				sub.early = map[uint64]bool{}
+			}
+			sub.early[put.Pos] = true
+			sub.shaper.Push(time.Now(), coalesce.Entry{Event: put.Event}) // without its place, which is yet to come
+		}
+	}
+}
 
 // overtaking says on an event that it is no place to go on after, for those who named the extension that says so. A stream
 // that can be resumed says it without (D-82).

@@ -32,14 +32,15 @@ type subscription struct {
 
 	shaper    *coalesce.Shaper
 	terms     handshake.Terms
-	start     uint64 // the cursor when the subscription began
-	startSkip int    // and the skip
-	goesOn    bool   // it begins where another subscription ended
-	cursor    uint64 // the newest entry the shaper has had
-	replayed  uint64 // up to here the log tells what was before the subscription
-	skip      int    // bytes of the next entry that the subscriber had before
-	resumed   bool   // an event went out that can be resumed after
-	passed    int    // events that left in front of the critical one that is next in the log
+	start     uint64          // the cursor when the subscription began
+	startSkip int             // and the skip
+	goesOn    bool            // it begins where another subscription ended
+	cursor    uint64          // the newest entry the shaper has had
+	replayed  uint64          // up to here the log tells what was before the subscription
+	skip      int             // bytes of the next entry that the subscriber had before
+	resumed   bool            // an event went out that can be resumed after
+	early     map[uint64]bool // questions that were put before their turn in the log
+	passed    int             // events that left in front of the critical one that is next in the log
 	first     []coalesce.Entry
 	attached  time.Time // when the stream was there
 
@@ -146,17 +147,6 @@ const (
 const jitterGuard = 20 * time.Millisecond
 
 var errLeft = errors.New("producer: the subscriber left")
-
-// stream is where events go: a stream of a Resumable, or the link itself.
-type plainStream struct{ transports.Conn }
-
-func (plainStream) LastEventID() string   { return "" }
-func (plainStream) Done() <-chan struct{} { return nil }
-func (s plainStream) SendEvent(ctx context.Context, event []byte, _ string, _ bool) error {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	return s.Send(ctx, event)
-}
 
 // run serves the subscription until it ends, and returns why. A nil error is a clean end.
 func (sub *subscription) run() *aaep.Rejection {
@@ -302,11 +292,15 @@ func (sub *subscription) poll(life *life) *aaep.Rejection {
 func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 	for {
 		room := readAhead - sub.shaper.Ready(time.Now())
-		if room <= 0 || sub.cursor < sub.replayed && sub.shaper.Stats().Held >= maxHistory {
-			return nil, nil
-		}
 		if sub.cursor < sub.replayed {
+			if sub.shaper.Stats().Held >= maxHistory {
+				sub.askEarly()
+				return nil, nil
+			}
 			room = min(room, int(sub.replayed-sub.cursor))
+		}
+		if room <= 0 {
+			return nil, nil
 		}
 		events, changed, err := sub.p.log.Read(sub.cursor, room)
 		if err != nil {
@@ -327,7 +321,8 @@ func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 				return nil, nil
 			}
 			sub.cursor++
-			if sub.cursor <= sub.replayed && !sub.goesOn && sub.p.stale(ev) {
+			if sub.cursor <= sub.replayed && !sub.goesOn && sub.p.stale(ev) || sub.early[sub.cursor] {
+				delete(sub.early, sub.cursor)
 				continue
 			}
 			sub.shaper.Push(now, coalesce.Entry{Pos: sub.cursor, Event: ev, Skip: sub.skip})
