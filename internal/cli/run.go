@@ -166,15 +166,15 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 	if err != nil {
 		return err
 	}
+	if r.log != "" {
+		defer r.watchLog(ctx, p)()
+	}
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 		defer cancel()
 		p.Shutdown(ending)
 		<-served
 	}()
-	if r.log != "" {
-		defer r.watchLog(ctx, p)()
-	}
 	if !r.parent { // who reads our standard error is followed by whoever started us
 		r.status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", r.name, strings.Join(at, ", or ")))
 	}
