@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -98,20 +97,17 @@ func (sub *subscription) beginAt(cursor uint64, skip int) {
 	sub.behind.Store(cursor < sub.replayed)
 }
 
-// tellPlace says in the answer to a request with resume_after whether the subscription begins there.
-func (sub *subscription) tellPlace(answer *aaep.SubscriptionAccepted) {
-	note := ""
+// atPlace reports whether the subscription begins right after the event that its request names, or why not, in a note.
+func (sub *subscription) atPlace() (yes bool, note string) {
 	switch after := sub.terms.ResumeAfter; {
 	case after == "":
-		return
+		return false, ""
 	case !sub.goesOn:
-		note = "What came after the event in resume_after is not known here any more."
+		return false, "What came after the event in resume_after is not known here any more."
 	case sub.p.log.EventID(sub.start+uint64(min(sub.startSkip, 1)), sub.startSkip) != after:
-		note = "What came right after the event in resume_after was lost in a crash; you get what followed that."
-	default:
-		answer.HonoredCapabilities = sub.terms.Resumed()
+		return false, "What came right after the event in resume_after was lost in a crash; you get what followed that."
 	}
-	answer.NegotiationNotes = strings.TrimSpace(answer.NegotiationNotes + " " + note)
+	return true, ""
 }
 
 // maxHistory is how many events from before the subscription wait for its rate: whoever goes on where they were days ago is

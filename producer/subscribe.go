@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -173,9 +174,15 @@ func tooLate() error {
 
 // answer accepts the subscription, or refuses it if that cannot be signed as it has to be.
 func (p *Producer) answer(sub *subscription, t handshake.Terms) error {
+	there, note := sub.atPlace()
+	if note != "" { // first, for a long note is cut at its end
+		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, note)
+	}
 	accepted, err := p.accepted(sub.id, t)
 	if err == nil {
-		sub.tellPlace(accepted)
+		if there {
+			accepted.HonoredCapabilities = t.Resumed()
+		}
 		return sub.tell(accepted)
 	}
 	p.cfg.Logger.Error("the manifest cannot be signed", "error", err)
