@@ -3,7 +3,7 @@
 # make bench    benchmarks, with allocations
 # make fuzz     each fuzz target in turn, for FUZZTIME
 # make races    ten thousand questions, each answered by ten subscribers at once over sockets of their own
-# make kills    an agent killed a thousand times, and what it left behind looked at every time
+# make kills    an agent killed a thousand times, and what it left behind looked at every time; so is one with a log
 # make faults   ten minutes through proxies that hold up, split and cut what is sent (AAEP_FAULTS=1h for an hour)
 # make timing   how long the answer to a reply takes, after what is wrong with the reply
 # make jose     signed manifests against another implementation; needs npm, which fetches that
@@ -99,7 +99,8 @@ races:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestTenRace$$' -v ./producer/serve
 
 kills:
-	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^TestKill$$' -v ./producer/serve
+	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^(TestKill|TestKillWithLog)$$' -v ./producer/serve
+	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^(TestStore|TestTornTail)$$' -v ./producer/log/sqlite
 
 faults:
 	AAEP_LONG=1 go test -count=1 -timeout 0 -run '^(TestFaultRun|TestCutAtEveryByte)$$' -v ./producer/serve

@@ -52,6 +52,10 @@ type Effect struct {
 	// given at once, as much again and ten times at most. Granted then stands in the answer in place of Honored.
 	MoreTime aaep.ReplyToken
 	Granted  json.RawMessage
+	// ResumeAfter is the id of the event after which the subscription goes on, instead of with what comes next. Where the
+	// producer still has what came then, Resumed stands in the first answer in place of Honored.
+	ResumeAfter string
+	Resumed     json.RawMessage
 	// Quiet holds back what is not critical for this long from now on, or until the next declaration.
 	Quiet time.Duration
 	// IdleTimeout ends a subscription to which nothing was sent for so long, MaxDuration one that is so old.
@@ -182,21 +186,29 @@ func (t *Terms) add(prefix string, e Effect) {
 	if e.MoreTime != "" {
 		t.MoreTime, t.granted = e.MoreTime, granted{prefix, e.Granted}
 	}
+	if e.ResumeAfter != "" {
+		t.ResumeAfter, t.resumed = e.ResumeAfter, granted{prefix, e.Resumed}
+	}
 	t.IdleTimeout = least(t.IdleTimeout, max(e.IdleTimeout, 0))
 	t.MaxDuration = least(t.MaxDuration, max(e.MaxDuration, 0))
 }
 
-// granted is a capability object of an answer that gives more time.
+// granted is a capability object of one answer, which gives more time or goes on where another subscription ended.
 type granted struct {
 	prefix string
 	object json.RawMessage
 }
 
 // Granted is Capabilities for the answer that gives the time that MoreTime asks for.
-func (t Terms) Granted() aaep.Capabilities {
+func (t Terms) Granted() aaep.Capabilities { return t.with(t.granted) }
+
+// Resumed is Capabilities for the answer that says that the subscription goes on after ResumeAfter.
+func (t Terms) Resumed() aaep.Capabilities { return t.with(t.resumed) }
+
+func (t Terms) with(g granted) aaep.Capabilities {
 	c := t.Capabilities()
-	if t.granted.object != nil {
-		c.Extensions[t.granted.prefix] = t.granted.object
+	if g.object != nil {
+		c.Extensions[g.prefix] = g.object
 	}
 	return c
 }

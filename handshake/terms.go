@@ -37,6 +37,7 @@ type Terms struct {
 	TimeoutMultiplier               float64
 	MinTimeout                      time.Duration
 	MoreTime                        aaep.ReplyToken // of this negotiation alone
+	ResumeAfter                     string          // likewise
 	Quiet, IdleTimeout, MaxDuration time.Duration
 
 	CognitiveLoad aaep.CognitiveLoad
@@ -51,6 +52,7 @@ type Terms struct {
 	profile string
 	quiet   []string // the prefixes of the objects that hold back
 	granted granted
+	resumed granted
 }
 
 // Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only an

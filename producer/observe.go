@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -45,7 +46,7 @@ type Stats struct {
 // Stats returns the counts.
 func (p *Producer) Stats() Stats {
 	p.mu.Lock()
-	all := Stats{Produced: int(p.log.End()), Questions: len(p.asked), Stats: p.past}
+	all := Stats{Produced: int(p.log.End() - p.began), Questions: len(p.asked), Stats: p.past}
 	subs := make([]*subscription, 0, len(p.subs))
 	for _, sub := range p.subs {
 		subs = append(subs, sub)
@@ -67,6 +68,32 @@ func (s *Stats) add(more coalesce.Stats) {
 	s.Delivered += more.Delivered
 	s.Merged += more.Merged
 	s.Filtered += more.Filtered
+}
+
+// SubscriptionStatus says how one subscription is doing.
+type SubscriptionStatus struct {
+	SubscriptionID string
+	SubscriberID   string
+	Terms          aaep.Capabilities
+	// Connected is false while a broken stream may still be resumed.
+	Connected bool
+	// Delivered, Merged, Filtered and Held count events; see coalesce.Stats.
+	coalesce.Stats
+}
+
+// Subscriptions returns how the subscriptions are doing, in the order of their ids.
+func (p *Producer) Subscriptions() []SubscriptionStatus {
+	var all []SubscriptionStatus
+	for _, sub := range p.live() {
+		all = append(all, sub.status())
+	}
+	slices.SortFunc(all, func(a, b SubscriptionStatus) int {
+		if a.SubscriptionID < b.SubscriptionID {
+			return -1
+		}
+		return 1
+	})
+	return all
 }
 
 // delivered tells the observer of an event that was handed to the link.

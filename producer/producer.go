@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,8 +65,12 @@ type Config struct {
 	// MaxSubscriptions if that is more, so that after a restart all may come back at once. Negative is no
 	// limit.
 	MaxRequestsPerSecond int
-	// KeepEvents is how many events are kept for those who reconnect. Zero is 4096.
+	// KeepEvents is how many events are kept in memory for those who reconnect. Zero is 4096.
 	KeepEvents int
+	// Log keeps the events for longer: whoever was there before a restart, or a crash, then goes on where they were.
+	// What was open when the last process died is ended by New. Close it after Shutdown. Nil is memory alone; see
+	// package producer/log, also for what happens when it fails, and WaitLogFailed.
+	Log log.Store
 	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone.
 	// Zero is 10 seconds; negative is none.
 	Grace time.Duration
@@ -123,6 +126,7 @@ type Producer struct {
 	cfg   Config
 	offer handshake.Offer
 	log   *log.Log
+	began uint64 // where the log ended then
 	desk  *desk
 
 	serving context.Context // ends when Shutdown has ended the sessions: subscriptions drain
@@ -133,9 +137,10 @@ type Producer struct {
 	loops   sync.WaitGroup // the subscriptions
 	guests  sync.WaitGroup // and those who have not been answered yet
 
-	putting sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
-	encoded encoded
-	alone   atomic.Bool // at most one subscription is served
+	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
+	encoded     encoded
+	alone       atomic.Bool // at most one subscription is served
+	republished atomic.Bool
 
 	mu       sync.Mutex
 	closed   bool // Shutdown has begun
@@ -149,8 +154,8 @@ type Producer struct {
 	reached  map[string]manifest.Endpoint // for the manifest
 }
 
-// New returns a Producer. It starts nothing but the clerk that keeps the open questions; end it
-// with Shutdown.
+// New returns a Producer. It starts nothing but the clerk that keeps the open questions, and the one that keeps the log;
+// end it with Shutdown.
 func New(cfg Config) (*Producer, error) {
 	if cfg.Language == "" {
 		cfg.Language = "en-US"
@@ -199,13 +204,21 @@ func New(cfg Config) (*Producer, error) {
 	if err := aaep.Validate(probe); err != nil {
 		return nil, err
 	}
+	spine := log.New(cfg.KeepEvents)
+	if cfg.Log != nil {
+		var err error
+		if spine, err = log.Open(cfg.Log, cfg.KeepEvents); err != nil {
+			return nil, err
+		}
+	}
 	p := &Producer{
 		cfg: cfg,
 		offer: handshake.Offer{
 			Languages: languages, AnyLanguage: cfg.AnyLanguage, Extensions: cfg.Extensions,
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2}, SignedManifest: cfg.Signers != nil,
 		},
-		log:     log.New(cfg.KeepEvents),
+		log:     spine,
+		began:   spine.End(),
 		desk:    newDesk(&trail{cfg.Audit, cfg.Logger}, asleep),
 		done:    make(chan struct{}),
 		subs:    map[string]*subscription{},
@@ -216,6 +229,10 @@ func New(cfg Config) (*Producer, error) {
 	}
 	p.serving, p.drain = context.WithCancel(context.Background())
 	p.waiting, p.leave = context.WithCancel(context.Background())
+	if err := p.recover(); err != nil {
+		p.desk.close()
+		return nil, errors.Join(err, p.log.Close())
+	}
 	return p, nil
 }
 
@@ -236,32 +253,6 @@ func (p *Producer) WaitSubscriber(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// SubscriptionStatus says how one subscription is doing.
-type SubscriptionStatus struct {
-	SubscriptionID string
-	SubscriberID   string
-	Terms          aaep.Capabilities
-	// Connected is false while a broken stream may still be resumed.
-	Connected bool
-	// Delivered, Merged, Filtered and Held count events; see coalesce.Stats.
-	coalesce.Stats
-}
-
-// Subscriptions returns how the subscriptions are doing, in the order of their ids.
-func (p *Producer) Subscriptions() []SubscriptionStatus {
-	var all []SubscriptionStatus
-	for _, sub := range p.live() {
-		all = append(all, sub.status())
-	}
-	slices.SortFunc(all, func(a, b SubscriptionStatus) int {
-		if a.SubscriptionID < b.SubscriptionID {
-			return -1
-		}
-		return 1
-	})
-	return all
 }
 
 func (p *Producer) live() []*subscription {
@@ -342,6 +333,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	put.Entry = coalesce.Entry{Pos: p.log.Append(ev), Event: ev}
 	p.asked[q.Token] = put
 	p.mu.Unlock()
+	p.log.Wait(put.Pos) // whoever comes after it is asked too, and must find it
 	for _, sub := range able {
 		if !here(sub) { // it left before it was in the book
 			p.desk.gone(sub.id)
@@ -358,7 +350,8 @@ func (p *Producer) forget(token aaep.ReplyToken) {
 }
 
 // waitLeft waits until the event at pos has left on every live subscription, ctx is done, or limit is over; a zero
-// limit is none (D-49). Who came after it and is told all of the session first (Config.FromStart) is not waited for.
+// limit is none (D-49). Not waited for is who came after it and is told all of the session first (Config.FromStart), and who
+// is still being told what they missed while they were away.
 func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration) error {
 	var timeout <-chan time.Time
 	if limit > 0 {
@@ -371,7 +364,7 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 		moved, left := p.moved, true
 		for _, sub := range p.subs {
 			sub.watched.Store(true) // before the look, or the step in between would wake nobody
-			before := sub.replayed < pos
+			before := sub.replayed < pos && !sub.behind.Load()
 			if before && sub.left.Load() < pos {
 				left = false
 			}

@@ -24,6 +24,7 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 	if err := p.check(&said); err != nil {
 		return err
 	}
+	p.republished.Store(true)
 	p.log.Append(&said)
 	return nil
 }

@@ -1,42 +1,67 @@
 package producer
 
 import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/transports"
 )
+
+// stream is where events go: a stream of a Resumable, or the link itself.
+type plainStream struct{ transports.Conn }
+
+func (plainStream) LastEventID() string   { return "" }
+func (plainStream) Done() <-chan struct{} { return nil }
+func (s plainStream) SendEvent(ctx context.Context, event []byte, _ string, _ bool) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	return s.Send(ctx, event)
+}
 
 // attach points the cursor at what the subscriber has not seen.
 func (sub *subscription) attach(stream transports.Stream, first bool) {
 	sub.setConnected(true)
 	sub.attached = time.Now()
+	last := stream.LastEventID()
+	cursor, skip, ok := sub.p.place(last)
 	if first {
+		defer func() { sub.first = nil }()
+		if ok { // of another subscription, which ended with its link or with the process
+			sub.goOn(cursor, skip)
+			return
+		}
 		for _, e := range sub.first {
 			if !sub.p.stale(e.Event) { // the stream may have been long in coming
 				sub.shaper.Push(time.Now(), e)
 			}
 		}
-		sub.first = nil
 		return
 	}
 	resumed := sub.p.cfg.Observer.Began(Resume)
 	defer func() { resumed(nil) }()
 	sub.shaper.Reset()
-	sub.skip = 0
-	last := stream.LastEventID()
-	pos, offset, ok := sub.p.log.Locate(last)
+	sub.skip, sub.early = 0, nil
 	switch {
 	case last == "" && !sub.resumed: // it has seen nothing it could name: from the start
+		if sub.goesOn {
+			sub.goOn(sub.start, sub.startSkip)
+			break
+		}
 		sub.cursor = sub.start
 		entries, _ := sub.p.situation(sub.cursor)
 		sub.situate(entries)
 	case !ok:
 		sub.catchUp()
-	case offset > 0:
-		sub.cursor, sub.skip = pos-1, offset
 	default:
-		sub.cursor = pos
+		sub.cursor, sub.skip = cursor, skip
 	}
 	if sub.cursor < sub.start { // it was shown a question from before its time
 		sub.cursor, sub.skip = sub.start, 0
@@ -44,6 +69,95 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	if _, _, err := sub.p.log.Read(sub.cursor, 0); err != nil {
 		sub.catchUp()
 	}
+}
+
+// place is where a stream goes on after an event: a cursor, and how many bytes of the next entry came before. It reports
+// false for an event that the log does not know, or no longer has what came after.
+func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
+	cursor, skip, ok = p.log.Locate(after)
+	if skip > 0 {
+		cursor--
+	}
+	if ok {
+		_, _, err := p.log.Read(cursor, 0)
+		ok = err == nil
+	}
+	return cursor, skip, ok
+}
+
+// goOn makes a subscription begin where another one ended. It is not told what the agent is doing, for it knows, but what
+// is still asked, for only now can it answer that here.
+func (sub *subscription) goOn(cursor uint64, skip int) {
+	sub.beginAt(cursor, skip)
+	sub.p.join(sub, true, true, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
+}
+
+func (sub *subscription) beginAt(cursor uint64, skip int) {
+	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.goesOn = cursor, skip, cursor, skip, true
+	sub.behind.Store(cursor < sub.replayed)
+}
+
+// atPlace reports whether the subscription begins right after the event that its request names, or why not, in a note.
+func (sub *subscription) atPlace() (yes bool, note string) {
+	switch after := sub.terms.ResumeAfter; {
+	case after == "":
+		return false, ""
+	case !sub.goesOn:
+		return false, "What came after the event in resume_after is not known here any more."
+	case sub.p.log.EventID(sub.start+uint64(min(sub.startSkip, 1)), sub.startSkip) != after:
+		return false, "What came right after the event in resume_after was lost in a crash; you get what followed that."
+	}
+	return true, ""
+}
+
+// maxHistory is how many events from before the subscription wait for its rate: whoever goes on where they were days ago is
+// behind, and not too slow.
+const maxHistory = 256
+
+// askEarly puts the questions that are open to who is far behind: their time does not wait until all that was before has
+// been heard.
+func (sub *subscription) askEarly() {
+	shown := sub.p.log.End()
+	sub.p.mu.Lock()
+	defer sub.p.mu.Unlock()
+	for _, put := range sub.p.asked {
+		if put.Pos > sub.cursor && put.Pos <= shown && !sub.early[put.Pos] && sub.mayBeAsked(put.Event.Type() == aaep.TypeAwaitingConfirmation) {
+			if sub.early == nil {
+				sub.early = map[uint64]bool{}
+			}
+			sub.early[put.Pos] = true
+			sub.shaper.Push(time.Now(), coalesce.Entry{Event: put.Event}) // without its place, which is yet to come
+		}
+	}
+}
+
+// overtaking says on an event that it is no place to go on after, for those who named the extension that says so. A stream
+// that can be resumed says it without (D-82).
+func (sub *subscription) overtaking(out coalesce.Out) coalesce.Out {
+	delivery := extensions.DeliveryVocabulary
+	if !slices.Contains(sub.terms.Extensions, delivery.URI) {
+		return out
+	}
+	ev, data := *out.Event, map[string]json.RawMessage{}
+	if had := ev.Extensions[delivery.Prefix]; had != nil {
+		_ = jsonv2.Unmarshal(had, &data) // it is an object, or the Shaper had left it out
+	} else {
+		ev.Context = append(slices.Clip(ev.Context), delivery.URI)
+		if len(ev.Context) == 1 {
+			ev.Context = []string{aaep.CoreContext, delivery.URI}
+		}
+	}
+	data["resumable"] = json.RawMessage("false")
+	marked, err := jsonv2.Marshal(data, jsonv2.Deterministic(true))
+	if err != nil {
+		return out
+	}
+	ev.Extensions = maps.Clone(ev.Extensions)
+	if ev.Extensions == nil {
+		ev.Extensions = map[string]json.RawMessage{}
+	}
+	ev.Extensions[delivery.Prefix] = marked
+	return coalesce.Out{Event: &ev} // nobody else gets it like this
 }
 
 // catchUp goes on from now, and tells first for each session what the agent is doing (§8.7, D-29) and what it is

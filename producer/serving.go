@@ -111,6 +111,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.mu.Unlock()
 	p.guests.Wait()
 	p.desk.close()
+	p.closeLog()
 	close(p.done)
 	return err
 }

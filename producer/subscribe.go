@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -62,10 +63,7 @@ func (p *Producer) subscribe(conn transports.Conn) {
 		return
 	}
 	defer p.loops.Done()
-	accepted, err := sub.accepted(terms)
-	if err == nil {
-		err = sub.tell(accepted)
-	}
+	err = sub.welcome(terms)
 	answered(err)
 	if err != nil {
 		p.unregister(sub)
@@ -181,6 +179,22 @@ func tooLate() error {
 	return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "The agent is shutting down."}
 }
 
+// welcome accepts the subscription.
+func (sub *subscription) welcome(t handshake.Terms) error {
+	there, note := sub.atPlace()
+	if note != "" { // first, for a long note is cut at its end
+		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, note)
+	}
+	accepted, err := sub.accepted(t)
+	if err != nil {
+		return err
+	}
+	if there {
+		accepted.HonoredCapabilities = t.Resumed()
+	}
+	return sub.tell(accepted)
+}
+
 // accepted is the answer to a subscription that may listen on terms. It brings the signed manifest where there is one; the
 // error says that there is none, and that the terms demand it, which the subscriber has then been told.
 func (sub *subscription) accepted(t handshake.Terms) (*aaep.SubscriptionAccepted, error) {
@@ -221,7 +235,9 @@ func (p *Producer) register(sub *subscription) error {
 	p.loops.Add(1)
 	sub.replayed = p.log.End()
 	sub.cursor = sub.replayed
-	if p.cfg.FromStart {
+	if cursor, skip, ok := p.place(sub.terms.ResumeAfter); ok {
+		sub.beginAt(cursor, skip)
+	} else if p.cfg.FromStart {
 		for _, s := range p.sessions {
 			sub.cursor = min(sub.cursor, s.start-1)
 		}
@@ -235,7 +251,9 @@ func (p *Producer) register(sub *subscription) error {
 	p.moved = make(chan struct{})
 	p.mu.Unlock()
 	p.putting.Unlock()
-	sub.first, _ = p.situation(sub.cursor)
+	if !sub.goesOn {
+		sub.first, _ = p.situation(sub.cursor)
+	}
 	p.join(sub, true, true, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
 	return nil
 }

@@ -29,16 +29,19 @@ type subscription struct {
 	sending      context.Context // ends when the subscriber is known to be gone
 	stopSending  context.CancelFunc
 
-	shaper   *coalesce.Shaper
-	terms    handshake.Terms
-	start    uint64 // the cursor when the subscription began
-	cursor   uint64 // the newest entry the shaper has had
-	replayed uint64 // up to here the log tells what was before the subscription
-	skip     int    // bytes of the next entry that the subscriber had before
-	resumed  bool   // an event went out that can be resumed after
-	passed   int    // events that left in front of the critical one that is next in the log
-	first    []coalesce.Entry
-	attached time.Time // when the stream was there
+	shaper    *coalesce.Shaper
+	terms     handshake.Terms
+	start     uint64          // the cursor when the subscription began
+	startSkip int             // and the skip
+	goesOn    bool            // it begins where another subscription ended
+	cursor    uint64          // the newest entry the shaper has had
+	replayed  uint64          // up to here the log tells what was before the subscription
+	skip      int             // bytes of the next entry that the subscriber had before
+	resumed   bool            // an event went out that can be resumed after
+	early     map[uint64]bool // questions that were put before their turn in the log
+	passed    int             // events that left in front of the critical one that is next in the log
+	first     []coalesce.Entry
+	attached  time.Time // when the stream was there
 
 	changes changes
 	control chan change // renegotiations, when their turn has come
@@ -49,6 +52,7 @@ type subscription struct {
 	pace                atomic.Int64
 	left                atomic.Uint64 // every event that is not output, up to here, has left
 	watched             atomic.Bool   // somebody waits for left to grow
+	behind              atomic.Bool   // it goes on where another ended, and is not yet where it began itself
 
 	onRecord map[aaep.ReplyToken]bool // the open questions that the trail says it was asked; used by join alone
 	grace    time.Time                // when its stream has to be back; see detach
@@ -146,17 +150,6 @@ const (
 const jitterGuard = 20 * time.Millisecond
 
 var errLeft = errors.New("producer: the subscriber left")
-
-// stream is where events go: a stream of a Resumable, or the link itself.
-type plainStream struct{ transports.Conn }
-
-func (plainStream) LastEventID() string   { return "" }
-func (plainStream) Done() <-chan struct{} { return nil }
-func (s plainStream) SendEvent(ctx context.Context, event []byte, _ string, _ bool) error {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	return s.Send(ctx, event)
-}
 
 // run serves the subscription until it ends, and returns why. A nil error is a clean end.
 func (sub *subscription) run() *aaep.Rejection {
@@ -303,6 +296,13 @@ func (sub *subscription) poll(life *life) *aaep.Rejection {
 func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 	for {
 		room := readAhead - sub.shaper.Ready(time.Now())
+		if sub.cursor < sub.replayed {
+			if sub.shaper.Stats().Held >= maxHistory {
+				sub.askEarly()
+				return nil, nil
+			}
+			room = min(room, int(sub.replayed-sub.cursor))
+		}
 		if room <= 0 {
 			return nil, nil
 		}
@@ -325,7 +325,8 @@ func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 				return nil, nil
 			}
 			sub.cursor++
-			if sub.cursor <= sub.replayed && sub.p.stale(ev) {
+			if sub.cursor <= sub.replayed && !sub.goesOn && sub.p.stale(ev) || sub.early[sub.cursor] {
+				delete(sub.early, sub.cursor)
 				continue
 			}
 			sub.shaper.Push(now, coalesce.Entry{Pos: sub.cursor, Event: ev, Skip: sub.skip})
@@ -351,6 +352,9 @@ func (sub *subscription) publish() {
 	}
 	if left > sub.left.Load() {
 		sub.left.Store(left)
+		if left >= sub.replayed {
+			sub.behind.Store(false)
+		}
 		if sub.watched.CompareAndSwap(true, false) {
 			sub.p.wake()
 		}
@@ -358,6 +362,9 @@ func (sub *subscription) publish() {
 }
 
 func (sub *subscription) send(stream transports.Stream, out coalesce.Out) error {
+	if _, plain := stream.(plainStream); plain && !out.Resumable {
+		out = sub.overtaking(out)
+	}
 	msg, err := sub.p.encode(out)
 	if err != nil { // it was valid when it was appended
 		sub.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)

@@ -66,6 +66,7 @@ func TestExtensions(t *testing.T) {
 		{"delivery", "capability", `{"min_relevance":1.5}`, "/min_relevance"},
 		{"delivery", "capability", `{"resume_after":"42"}`, "/resume_after"},
 		{"delivery", "event", `{"relevance":0.9}`, "ok"},
+		{"delivery", "event", `{"resumable":false}`, "ok"},
 		{"delivery", "event", `{}`, ""},
 		{"braille", "capability", `{"cells":40,"rows":1,"table":"en-ueb-g2"}`, "ok"},
 		{"braille", "capability", `{"rows":1}`, ""},

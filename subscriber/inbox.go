@@ -185,6 +185,7 @@ func (s *Subscription) receive(ev *aaep.Event, size int) error {
 func (s *Subscription) note(ev *aaep.Event) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.passLocked(ev)
 	token, asks := tokenOf(ev)
 	before, known := s.seen[ev.EventID]
 	if known && (!asks || before == s.generation) {

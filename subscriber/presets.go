@@ -97,6 +97,7 @@ func Haptic(patterns ...string) aaep.Capabilities {
 		CoalesceBoundaries:         []aaep.Boundary{aaep.BoundaryCompletion},
 		EventFilters:               &aaep.EventFilters{Include: []string{"aaep:agent.session.*", string(aaep.TypeStateChanged)}},
 		SupportedConformanceLevels: []int64{1},
+		SupportedExtensions:        []string{extensions.DeliveryVocabulary.URI},
 		CognitiveLoad:              aaep.LoadLow,
 	}
 	declare(&c, extensions.HapticVocabulary, extensions.Haptic{PatternsSupported: patterns})
@@ -124,6 +125,7 @@ func answering(languages []string, c aaep.Capabilities) aaep.Capabilities {
 	c.Languages = append([]string(nil), languages...)
 	c.SupportsConfirmationReply, c.SupportsClarificationReply = new(true), new(true)
 	c.SupportedConformanceLevels = []int64{1, 2}
+	c.SupportedExtensions = []string{extensions.DeliveryVocabulary.URI}
 	return c
 }
 

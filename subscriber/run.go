@@ -111,6 +111,7 @@ func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (tr
 	s.mu.Unlock()
 	s.settle(cause)
 	s.inbox.settled(s.ctx)
+	s.keepPlace(conn)
 	conn.Close()
 	for ; ; tries = 0 {
 		if tries == 0 { // otherwise the way to the producer was free just now
@@ -236,4 +237,9 @@ func (s *Subscription) closedBy(m *aaep.SubscriptionClose) error {
 		r.Code = aaep.ReasonUnknown
 	}
 	return r
+}
+
+// gone reports whether a message was not sent because there is nobody to send it to.
+func gone(err error) bool {
+	return errors.Is(err, transports.ErrClosed) || errors.Is(err, transports.ErrInterrupted) || errors.Is(err, io.ErrClosedPipe)
 }

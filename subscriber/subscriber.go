@@ -38,7 +38,9 @@ type Config struct {
 	ID      string
 	Name    string
 	Version string
-	// Capabilities are asked for; ScreenReader and its neighbours are good beginnings.
+	// Capabilities are asked for; ScreenReader and its neighbours are good beginnings. With the extension delivery among
+	// their SupportedExtensions, as those have it, a new subscription goes on where the one before it broke off, where
+	// the producer can; over Server-Sent Events it does without.
 	Capabilities aaep.Capabilities
 	// Trust says whose signatures prove who an agent is (§5.10.3). What an agent has signed is then verified before any event
 	// is handed on: a signature that does not hold ends the subscription, and so does, if Capabilities demand a signed
@@ -92,7 +94,9 @@ type Subscription struct {
 	conn       transports.Conn
 	accepted   *aaep.SubscriptionAccepted
 	verified   *Verified
-	generation int // of subscriptions: the number of handshakes
+	generation int    // of subscriptions: the number of handshakes
+	place      string // the event to go on after on a new subscription; "" is unknown
+	extended   bool   // the newest request had extensions
 	status     Status
 	changed    chan struct{} // closed when status changes
 	pending    *renegotiation
@@ -110,8 +114,10 @@ type Status struct {
 	Err       error
 	// Over is true once the subscription has ended; nothing changes after that.
 	Over bool
-	// Subscribed counts handshakes: above one, the producer was reached anew and may have lost its place.
+	// Subscribed counts handshakes: above one, the producer was reached anew. Resumed says that it then went on where the
+	// subscription before had come to; otherwise what was said in between may be missing.
 	Subscribed int
+	Resumed    bool
 	// Way is by which Dialer the producer was reached last: 0 is that of Dial, 1 the first of Config.Fallback.
 	Way int
 }
@@ -166,10 +172,13 @@ func (s *Subscription) requestLocked(c aaep.Capabilities) *aaep.SubscriptionRequ
 // extensions, of which two may have one prefix there (§7.3.1): a person is better served without them than not.
 func (s *Subscription) subscribe(ctx context.Context) (transports.Conn, error) {
 	conn, err := s.subscribeAnyWay(ctx)
-	if extended(s.request().Capabilities) && errors.Is(err, aaep.CapabilitiesIncompatible) && isRemote(err) {
+	s.mu.Lock()
+	again := s.extended
+	s.mu.Unlock()
+	if again && errors.Is(err, aaep.CapabilitiesIncompatible) && isRemote(err) {
 		s.cfg.Logger.Warn("subscribing again without extensions", "error", err)
 		s.mu.Lock()
-		s.wanted.SupportedExtensions, s.wanted.Extensions = nil, nil
+		s.wanted.SupportedExtensions, s.wanted.Extensions, s.place = nil, nil, ""
 		s.mu.Unlock()
 		return s.subscribeAnyWay(ctx)
 	}
@@ -218,7 +227,8 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: the producer was not reached: %w", err)
 	}
-	accepted, err := s.shakeHands(ctx, conn)
+	asked := s.wish()
+	accepted, err := s.shakeHands(ctx, conn, asked)
 	var verified *Verified
 	if err == nil {
 		verified, err = s.verify(ctx, accepted, demands(s.request().Capabilities))
@@ -233,16 +243,26 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	s.mu.Lock()
 	s.conn, s.accepted, s.verified = conn, accepted, verified
 	s.generation++
+	again := resumed(asked, accepted.HonoredCapabilities)
+	if !again {
+		s.place = ""
+	}
 	clear(s.open) // their tokens died with the subscription they came on
 	s.settleLocked(errors.New("subscriber: the subscription began anew before its new terms were answered"))
 	s.mu.Unlock()
-	s.setStatus(func(st *Status) { st.Connected, st.Err, st.Way = true, nil, way; st.Subscribed++ })
+	if again {
+		s.texts.resumed()
+	}
+	s.setStatus(func(st *Status) { st.Connected, st.Err, st.Way, st.Resumed = true, nil, way, again; st.Subscribed++ })
 	return conn, nil
 }
 
 // shakeHands returns the producer's acceptance, and an error with it if that cannot be agreed to.
-func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn) (*aaep.SubscriptionAccepted, error) {
-	req := s.request()
+func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn, asked aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
+	s.mu.Lock()
+	s.extended = extended(asked)
+	req := s.requestLocked(asked)
+	s.mu.Unlock()
 	msg, err := aaep.Encode(req)
 	if err != nil {
 		return nil, err
@@ -340,11 +360,6 @@ func (s *Subscription) end(conn transports.Conn, err error) {
 	s.setStatus(func(st *Status) { st.Connected, st.Over, st.Err = false, true, err })
 	s.cancel()
 	close(s.done)
-}
-
-// gone reports whether a message was not sent because there is nobody to send it to.
-func gone(err error) bool {
-	return errors.Is(err, transports.ErrClosed) || errors.Is(err, transports.ErrInterrupted) || errors.Is(err, io.ErrClosedPipe)
 }
 
 // leave tells the producer that this side ends the subscription, unless it was the producer who did.

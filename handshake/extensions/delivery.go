@@ -29,11 +29,15 @@ type Delivery struct {
 	Presence          string `json:"presence,omitzero"`
 	PresenceExpiresIn int64  `json:"presence_expires_in,omitzero"`
 
+	// ResumeAfter is the id of the last event that was had on an earlier subscription, in a request: the stream goes on
+	// right after it. It is honored where the log still holds that, and left out, with a note, where it does not. Do not
+	// name an event that DeliveryData calls not resumable, nor, over Server-Sent Events, one without an id field.
+	ResumeAfter string `json:"resume_after,omitzero"`
+
 	// These are not served yet, and are left out of what is honored.
-	ResumeAfter   string `json:"resume_after,omitzero"`
-	DigestSeconds int64  `json:"digest_seconds,omitzero"`
-	DebounceMS    int64  `json:"debounce_ms,omitzero"`
-	Snapshot      bool   `json:"snapshot,omitzero"`
+	DigestSeconds int64 `json:"digest_seconds,omitzero"`
+	DebounceMS    int64 `json:"debounce_ms,omitzero"`
+	Snapshot      bool  `json:"snapshot,omitzero"`
 }
 
 // PresenceTyping is the presence of somebody who must not be talked to.
@@ -43,6 +47,9 @@ const PresenceTyping = "user_typing"
 type DeliveryData struct {
 	// Relevance is from 0 to 1.
 	Relevance float64 `json:"relevance"`
+	// Resumable is false on an event that overtook others: who goes on after it would miss those. The producer says so to
+	// those who named the extension, over links that have no other place for it.
+	Resumable *bool `json:"resumable,omitzero"`
 }
 
 func delivery() handshake.Extension {
@@ -52,8 +59,7 @@ func delivery() handshake.Extension {
 		for _, f := range []struct {
 			name string
 			is   bool
-		}{{"resume_after", asked.ResumeAfter != ""}, {"digest_seconds", asked.DigestSeconds != 0},
-			{"debounce_ms", asked.DebounceMS != 0}, {"snapshot", asked.Snapshot}} {
+		}{{"digest_seconds", asked.DigestSeconds != 0}, {"debounce_ms", asked.DebounceMS != 0}, {"snapshot", asked.Snapshot}} {
 			if f.is {
 				missing = append(missing, f.name)
 			}
@@ -62,7 +68,9 @@ func delivery() handshake.Extension {
 			e.Note = "Of delivery, " + strings.Join(missing, " and ") + " is not served."
 		}
 		honored := asked
-		honored.ResumeAfter, honored.DigestSeconds, honored.DebounceMS, honored.Snapshot = "", 0, 0, false
+		honored.DigestSeconds, honored.DebounceMS, honored.Snapshot = 0, 0, false
+		e.ResumeAfter, e.Resumed = asked.ResumeAfter, raw(honored)
+		honored.ResumeAfter = ""
 		e.Honored = raw(honored)
 		e.IdleTimeout = time.Duration(asked.IdleTimeoutSeconds) * time.Second
 		e.MaxDuration = time.Duration(asked.MaxDurationSeconds) * time.Second

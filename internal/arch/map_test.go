@@ -125,13 +125,28 @@ var theMap = []folder{
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
+		path: "internal/lockfile",
+		why:  "who may write a file does not depend on what is in it",
+	},
+	{
 		path:   "producer/log",
 		arrows: []string{"."},
 		why:    "the log keeps events and does not know who reads them",
 	},
 	{
+		path:   "producer/log/logtest",
+		arrows: []string{".", "producer/log"},
+		why:    "whoever writes a store tests it with nothing but the interface",
+	},
+	{
+		path:   "producer/log/sqlite",
+		arrows: []string{"internal/lockfile", "producer/log"},
+		others: []string{"modernc.org/sqlite"},
+		why:    "only those who keep a log on disk get the database: no other package but the command may import it",
+	},
+	{
 		path:   "producer/audit",
-		arrows: []string{"."},
+		arrows: []string{".", "internal/lockfile"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "the trail keeps what happened, and must be readable without anything that made it happen",
 	},

@@ -166,6 +166,13 @@ func (f *following) look() {
 		if now.Way != was.Way {
 			again = "Connected again" + f.way() + "."
 		}
+		switch {
+		case was.Subscribed == now.Subscribed:
+		case now.Resumed:
+			again += " Nothing is missing."
+		default:
+			again += " What was said meanwhile may be missing."
+		}
 		f.note(again)
 	}
 	if was.Subscribed == now.Subscribed {

@@ -22,9 +22,9 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var language, name, trail string
+	var language, name, trail, logDir string
 	var where *serving
-	var wait, parent bool
+	var wait, parent, crashOnly bool
 	cmd := &cobra.Command{
 		Use:   "run [--listen ADDRESS | --stdio] [-- PROGRAM ARGUMENTS]",
 		Short: "Make any program that prints text an accessible agent",
@@ -38,6 +38,9 @@ With --stdio it serves the program that started it, over its own standard input 
 input, and its text goes nowhere else. It is started once that program listens, and ended when it leaves.
 
 Listeners on other machines need --tls-cert and --tls-key, and are known by --tokens, --client-ca or --oidc-issuer.
+
+With --log what is said is kept in a folder: whoever listened finds their place again after a restart, also one after
+a crash, and what was open then is told to have ended. It is kept for a day.
 
 With --audit it is put on record which program was started, when it ended and how, and all that the agent asks. What
 cannot be put on record is not started. Read the record with: aaep audit show FILE`,
@@ -62,6 +65,9 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if trail != "" && len(args) == 0 {
 				return usage("--audit puts on record which program is started: name it after --.\nSee: aaep run --help")
 			}
+			if crashOnly && logDir == "" {
+				return usage("--log-crash-only says what the log must survive: name its folder with --log.\nSee: aaep run --help")
+			}
 			if name == "" {
 				name = "pipe"
 				if len(args) > 0 {
@@ -71,7 +77,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if name = words.OneLine(strings.ToValidUTF8(name, "?")); name == "" {
 				name = "program"
 			}
-			r := &runner{args: args, name: name, wait: wait, trail: trail, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
+			r := &runner{args: args, name: name, wait: wait, trail: trail, log: logDir, crashOnly: crashOnly, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
 			if parent {
 				r.parent, r.wait, r.in, r.out = true, true, nil, io.Discard
 			}
@@ -84,22 +90,26 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	f.StringVar(&language, "language", "en-US", "the tag of the language the program prints")
 	f.StringVar(&name, "name", "", "the agent's name (default is the program's)")
 	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")
+	f.StringVar(&logDir, "log", "", "keep what is said in this `FOLDER`, so that listeners find their place after a restart")
+	f.BoolVar(&crashOnly, "log-crash-only", false, "the log need not survive a power cut, only a crash of the program: faster")
 	f.BoolVar(&parent, "stdio", false, "serve the program that started this one")
 	f.BoolVar(&wait, "wait", false, "wait for somebody to listen before starting")
 	return cmd
 }
 
 type runner struct {
-	args   []string
-	name   string
-	wait   bool
-	parent bool   // serve whoever started us
-	trail  string // the name of the file; empty is none
-	audit  *audit.File
-	in     io.Reader
-	out    io.Writer
-	errs   io.Writer
-	status announcer
+	args      []string
+	name      string
+	wait      bool
+	parent    bool   // serve whoever started us
+	trail     string // the name of the file; empty is none
+	audit     *audit.File
+	log       string // the folder; empty is none
+	crashOnly bool   // it need not survive a power cut
+	in        io.Reader
+	out       io.Writer
+	errs      io.Writer
+	status    announcer
 }
 
 const (
@@ -131,7 +141,18 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 			}
 		}()
 	}
+	if r.log != "" {
+		kept, failed := openLog(r.log, r.crashOnly)
+		if failed != nil {
+			return failed
+		}
+		defer kept.Close()
+		cfg.Log = kept
+	}
 	p, err := newProducer(r.name, cfg)
+	if r.log != "" && err != nil {
+		return &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", r.log, plain(err))}
+	}
 	if err != nil {
 		return usage("cannot be an agent: %s", plain(err))
 	}
@@ -144,6 +165,9 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 	}
 	if err != nil {
 		return err
+	}
+	if r.log != "" {
+		defer r.watchLog(ctx, p)()
 	}
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)

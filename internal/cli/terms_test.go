@@ -71,7 +71,7 @@ func TestAsking(t *testing.T) {
 		}
 	}
 	got, wrong := askedBy(t, `{"supported_extensions": ["https://acme.example/x"], "acme": {}}`, "--as", "switch")
-	if want := []string{"https://acme.example/x", extensions.TimingVocabulary.URI}; wrong != "" || !reflect.DeepEqual(got.SupportedExtensions, want) || got.Extensions["timing"] == nil {
+	if want := []string{"https://acme.example/x", extensions.DeliveryVocabulary.URI, extensions.TimingVocabulary.URI}; wrong != "" || !reflect.DeepEqual(got.SupportedExtensions, want) || got.Extensions["timing"] == nil {
 		t.Errorf("%s %+v, want the extensions of both", wrong, got)
 	}
 }

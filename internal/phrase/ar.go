@@ -24,6 +24,7 @@ var arabic = table{
 
 	AgentFinished: "أنهى الوكيل عمله.",
 	AgentFailed:   "فشل الوكيل في مهمته.",
+	AgentStopped:  "توقف الوكيل قبل أن ينهي عمله.",
 	Cancelled:     "تم الإلغاء.",
 	SessionEnded:  "انتهت الجلسة.",
 

@@ -20,6 +20,7 @@ var german = table{
 
 	AgentFinished: "Der Agent ist fertig.",
 	AgentFailed:   "Der Agent ist gescheitert.",
+	AgentStopped:  "Der Agent brach ab, bevor er fertig war.",
 	Cancelled:     "Abgebrochen.",
 	SessionEnded:  "Die Sitzung ist beendet.",
 

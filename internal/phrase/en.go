@@ -20,6 +20,7 @@ var english = table{
 
 	AgentFinished: "The agent finished.",
 	AgentFailed:   "The agent failed.",
+	AgentStopped:  "The agent stopped before it had finished.",
 	Cancelled:     "Cancelled.",
 	SessionEnded:  "The session ended.",
 

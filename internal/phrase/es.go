@@ -21,6 +21,7 @@ var spanish = table{
 
 	AgentFinished: "El agente terminó.",
 	AgentFailed:   "El agente falló.",
+	AgentStopped:  "El agente se detuvo antes de terminar.",
 	Cancelled:     "Cancelado.",
 	SessionEnded:  "La sesión terminó.",
 

@@ -21,6 +21,7 @@ var french = table{
 
 	AgentFinished: "L’agent a terminé.",
 	AgentFailed:   "L’agent a échoué.",
+	AgentStopped:  "L’agent s’est arrêté avant d’avoir terminé.",
 	Cancelled:     "Annulé.",
 	SessionEnded:  "La session est terminée.",
 

@@ -54,6 +54,7 @@ const (
 
 	AgentFinished
 	AgentFailed
+	AgentStopped // by a crash
 	Cancelled
 	SessionEnded
 

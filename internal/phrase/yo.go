@@ -21,6 +21,7 @@ var yoruba = table{
 
 	AgentFinished: "Aṣojú náà ti parí iṣẹ́ rẹ̀.",
 	AgentFailed:   "Aṣojú náà kùnà.",
+	AgentStopped:  "Aṣojú náà dúró kí ó tó parí iṣẹ́ rẹ̀.",
 	Cancelled:     "A ti fagi lé e.",
 	SessionEnded:  "Ìjókòó náà ti parí.",
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
 // ErrInUse says that a trail is being written by another process, or by another File.
@@ -63,9 +65,9 @@ func Open(path string, opts *Options) (*File, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	out, err := openLocked(path)
-	if err == ErrInUse {
-		return nil, fmt.Errorf("%w: %s", err, path)
+	out, err := lockfile.Open(path)
+	if err == lockfile.ErrInUse {
+		return nil, fmt.Errorf("%w: %s", ErrInUse, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
@@ -77,7 +79,7 @@ func Open(path string, opts *Options) (*File, error) {
 		err = errors.New("it is no regular file, so nobody could read the trail back")
 	default:
 		if info.Size() == 0 { // the name must be as durable as the records
-			err = syncFolder(filepath.Dir(path))
+			err = lockfile.SyncFolder(filepath.Dir(path))
 		}
 		if err != nil {
 			break

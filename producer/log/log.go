@@ -1,15 +1,15 @@
 // Package log is the spine of a producer: an event is appended once, and every subscription reads it
 // from a cursor of its own. Live delivery and resuming after a cut are the same read.
 //
-// This log lives in memory and keeps the newest events of one process.
+// A Log keeps the newest events in memory. With a Store, such as that of package producer/log/sqlite, it also keeps
+// them for longer than the process lives, and gives older ones from there. Nobody is shown an event before the store
+// has it, so that what a listener saw last is a place in the log after a crash too. Appending does not wait for the
+// store; it does when as many events as memory holds wait to be kept. A store that does not answer for two seconds is
+// overtaken: events are then shown all the same, for a person waits for them. One that fails is given up: its
+// error is in Err, and the log goes on in memory.
 package log
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"sync"
 
@@ -21,25 +21,26 @@ var ErrTrimmed = errors.New("log: the events after this cursor are no longer kep
 
 // Log holds the newest events. All its methods may be called at once.
 type Log struct {
-	cipher cipher.Block
-	salt   uint32
+	ids
+	keeper *keeper // nil: in memory alone
 
 	mu      sync.Mutex
 	events  []*aaep.Event // a ring: the event at position p is events[p%len]
+	base    uint64        // nothing up to here is in it
 	end     uint64        // the newest position; the first event is 1
-	changed chan struct{}
+	shown   uint64        // the newest that may be read
+	changed chan struct{} // closed when shown grows
 }
 
-// New returns a Log that keeps the newest size events.
+// New returns a Log in memory that keeps the newest size events.
 func New(size int) *Log {
-	var key [20]byte
-	rand.Read(key[:])
-	block, err := aes.NewCipher(key[:16])
-	if err != nil {
-		panic(err) // the key has a legal length
-	}
-	return &Log{cipher: block, salt: binary.BigEndian.Uint32(key[16:]),
-		events: make([]*aaep.Event, max(size, 1)), changed: make(chan struct{})}
+	l := newLog(size)
+	l.ids = newIDs(newKey(), []run{{Tag: newTag(), From: 1}})
+	return l
+}
+
+func newLog(size int) *Log {
+	return &Log{events: make([]*aaep.Event, max(size, 1)), changed: make(chan struct{})}
 }
 
 // Append adds an event, gives it its event id, and returns its position. The event must not be changed
@@ -47,76 +48,85 @@ func New(size int) *Log {
 func (l *Log) Append(ev *aaep.Event) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.keeper != nil {
+		l.keeper.room(l)
+	}
 	l.end++
 	ev.EventID = l.EventID(l.end, 0)
 	l.events[l.end%uint64(len(l.events))] = ev
-	close(l.changed)
-	l.changed = make(chan struct{})
+	if l.keeper == nil || !l.keeper.took(l) {
+		l.show(l.end)
+	}
 	return l.end
 }
 
-// End returns the position of the newest event, zero if there is none.
+// show lets the events up to pos be read, with mu held.
+func (l *Log) show(pos uint64) {
+	if pos > l.shown {
+		l.shown = pos
+		close(l.changed)
+		l.changed = make(chan struct{})
+	}
+}
+
+// Wait waits until the event at pos can be read. It has an end: see the package.
+func (l *Log) Wait(pos uint64) {
+	for {
+		l.mu.Lock()
+		shown, changed := l.shown, l.changed
+		l.mu.Unlock()
+		if shown >= pos {
+			return
+		}
+		<-changed
+	}
+}
+
+// End returns the position of the newest event that can be read, zero if there is none.
 func (l *Log) End() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.end
+	return l.shown
 }
 
 // Start returns the cursor before the oldest event that is kept.
 func (l *Log) Start() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.end - min(l.end, uint64(len(l.events)))
+	start := l.ringStart()
+	if l.keeper != nil {
+		oldest, newest := l.keeper.store.Bounds()
+		if newest >= start { // without a gap
+			start = min(start, oldest)
+		}
+	}
+	return start
 }
 
-// Read returns at most n events after the cursor. Where there is none yet, it returns a channel that is
-// closed by the next Append. ErrTrimmed says that the next event is gone.
+// ringStart is the cursor before the oldest event in memory, with mu held.
+func (l *Log) ringStart() uint64 { return max(l.end-min(l.end, uint64(len(l.events))), l.base) }
+
+// Read returns at most n events after the cursor, and at least one if there is any and n is above zero. Where there is
+// none yet, it returns a channel that is closed when there is. ErrTrimmed says that the next event is gone; other
+// errors are the store's.
 func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	size := uint64(len(l.events))
-	if l.end > size && cursor < l.end-size {
-		return nil, nil, ErrTrimmed
+	if cursor < l.ringStart() {
+		if l.keeper == nil {
+			return nil, nil, ErrTrimmed
+		}
+		l.mu.Unlock()
+		defer l.mu.Lock()
+		events, err = l.keeper.read(cursor, n)
+		return events, nil, err
 	}
-	if cursor >= l.end {
+	if cursor >= l.shown {
 		return nil, l.changed, nil
 	}
-	events = make([]*aaep.Event, min(uint64(max(n, 0)), l.end-cursor))
+	events = make([]*aaep.Event, min(uint64(max(n, 0)), l.shown-cursor))
 	for i := range events {
-		events[i] = l.events[(cursor+1+uint64(i))%size]
+		events[i] = l.events[(cursor+1+uint64(i))%uint64(len(l.events))]
 	}
 	return events, nil, nil
-}
-
-// EventID returns the id of the event at pos, or of the part of it that ends after offset bytes of its
-// text. Ids look random, and never repeat within a log or between two logs; only the log that made one
-// can tell where it points.
-func (l *Log) EventID(pos uint64, offset int) string {
-	var block [aes.BlockSize]byte
-	binary.BigEndian.PutUint64(block[:8], pos)
-	binary.BigEndian.PutUint32(block[8:12], uint32(offset))
-	binary.BigEndian.PutUint32(block[12:], l.salt)
-	l.cipher.Encrypt(block[:], block[:])
-	return "evt_" + hex.EncodeToString(block[:])
-}
-
-// Locate is the reverse of EventID. It reports false for an id that this log did not make.
-func (l *Log) Locate(id string) (pos uint64, offset int, ok bool) {
-	var block [aes.BlockSize]byte
-	if len(id) != len("evt_")+2*aes.BlockSize || id[:4] != "evt_" {
-		return 0, 0, false
-	}
-	if _, err := hex.Decode(block[:], []byte(id[4:])); err != nil {
-		return 0, 0, false
-	}
-	l.cipher.Decrypt(block[:], block[:])
-	pos = binary.BigEndian.Uint64(block[:8])
-	if binary.BigEndian.Uint32(block[12:]) != l.salt || pos == 0 || pos > l.End() {
-		return 0, 0, false
-	}
-	offset = int(binary.BigEndian.Uint32(block[8:12]))
-	if l.EventID(pos, offset) != id { // one spelling, in lower case
-		return 0, 0, false
-	}
-	return pos, offset, true
 }

@@ -36,6 +36,8 @@ func child(what string) {
 	switch args[0] {
 	case "agent": // with its listener in the same process, or over a socket
 		agent(args[1], args[2], args[3] == "sse")
+	case "logged":
+		logged(args[1], args[2], args[3])
 	case "flood":
 		flood(args[1], args[2])
 	case "reader":

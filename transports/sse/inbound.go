@@ -69,7 +69,26 @@ func (c *conn) Reopen(ctx context.Context) error {
 		}
 		return transports.ErrClosed
 	}
+	if err != nil {
+		<-in.done // from here on LastEventID knows
+	}
 	return err
+}
+
+// LastEventID is the id of the last event that Receive took from a stream that has ended, or "".
+func (c *conn) LastEventID() string {
+	c.mu.Lock()
+	in := c.in
+	c.mu.Unlock()
+	if in == nil {
+		return ""
+	}
+	select {
+	case <-in.done:
+		return in.lastID
+	default:
+		return ""
+	}
 }
 
 // start makes in the current stream and run its goroutine, unless the conn is closed.

@@ -249,18 +249,19 @@ func TestPublishedClientIdle(t *testing.T) {
 	})
 }
 
-// An EventSource whose line was cut goes on after the last event it heard; one that comes too late, or without an
-// id, is told how things stand first. SSE-013, SSE-014, SSE-017, D-65
+// An EventSource whose line was cut goes on after the last event it heard, also when its subscription is gone; one that
+// comes without an id, or with one that nobody knows, is told how things stand first. SSE-013, SSE-014, SSE-017, D-65
 func TestPublishedPageComesBack(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		away   time.Duration
-		header bool
+		header string // none: the last event's
 		missed bool
 	}{
-		{"at once", time.Second, true, true},
-		{"too late", time.Minute, true, false},
-		{"without an id", time.Second, false, false},
+		{"at once", time.Second, "", true},
+		{"too late", time.Minute, "", true},
+		{"with another's id", time.Minute, "evt_1", false},
+		{"without an id", time.Second, "-", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -276,8 +277,12 @@ func TestPublishedPageComesBack(t *testing.T) {
 				}
 				time.Sleep(tt.away)
 				var header []string
-				if tt.header {
+				switch tt.header {
+				case "":
 					header = []string{"Last-Event-ID", r.last}
+				case "-":
+				default:
+					header = []string{"Last-Event-ID", tt.header}
 				}
 				again := listen(t, client, header...)
 				check(t, s.Complete(aaep.Say("Done.")))

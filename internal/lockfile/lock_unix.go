@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package audit
+package lockfile
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// openLocked opens a file to be read and appended to, by nobody else who does so.
-func openLocked(path string) (*os.File, error) {
+// Open opens a file to be read and appended to, by nobody else who does so.
+func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -30,8 +30,8 @@ func openLocked(path string) (*os.File, error) {
 	return nil, &os.PathError{Op: "lock", Path: path, Err: err}
 }
 
-// syncFolder makes the names in a folder durable.
-func syncFolder(path string) error {
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package audit
+package lockfile
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// openLocked opens a file to be read and appended to. Others may read it meanwhile, and not write, rename or remove it.
-func openLocked(path string) (*os.File, error) {
+// Open opens a file to be read and appended to. Others may read it meanwhile, and not write, rename or remove it.
+func Open(path string) (*os.File, error) {
 	const sharingViolation = syscall.Errno(32)
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {
@@ -31,5 +31,5 @@ func openLocked(path string) (*os.File, error) {
 	return f, nil
 }
 
-// syncFolder does nothing: the file system keeps names in order by itself.
-func syncFolder(string) error { return nil }
+// SyncFolder does nothing: the file system keeps names in order by itself.
+func SyncFolder(string) error { return nil }

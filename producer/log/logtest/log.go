@@ -1,0 +1,197 @@
+package logtest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// event is one that can be written; number tells it apart.
+func event(number string) *aaep.Event {
+	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(),
+		Producer: aaep.Producer{AgentID: "a", AgentName: "A"}, Verbosity: aaep.VerbosityNormal, Urgency: aaep.UrgencyNormal,
+		CorrelationID: number, Summary: aaep.Say("Said."), Payload: &aaep.SessionStarted{}}
+}
+
+// INV-23, P8: a log over the store goes on where the one before it ended, and finds its places again.
+func (s suite) log(t *testing.T) {
+	dir := t.TempDir()
+	places := map[string]uint64{}
+	for run := range uint64(4) {
+		st := s.at(t, dir, unlimited)
+		l, err := log.Open(st, 5)
+		must(t, err)
+		if l.End() != run*20 || l.Start() != 0 {
+			t.Fatalf("run %d: %d to %d", run, l.Start(), l.End())
+		}
+		for range 20 {
+			ev := event(fmt.Sprint(len(places) + 1))
+			places[ev.CorrelationID] = l.Append(ev)
+			if pos, _, ok := l.Locate(ev.EventID); ok && pos > l.End() {
+				t.Errorf("event %d is a place before it can be read", pos)
+			}
+			l.Wait(places[ev.CorrelationID])
+		}
+		seen := map[string]bool{}
+		for cursor := uint64(0); cursor < l.End(); {
+			events, _, err := l.Read(cursor, 7)
+			must(t, err)
+			for _, ev := range events {
+				cursor++
+				pos, offset, ok := l.Locate(ev.EventID)
+				if !ok || pos != cursor || offset != 0 || places[ev.CorrelationID] != pos || seen[ev.EventID] || ev.EventID != l.EventID(pos, 0) {
+					t.Fatalf("run %d: at %d stands %s, %s, which is at %d (%v)", run, cursor, ev.CorrelationID, ev.EventID, pos, ok)
+				}
+				seen[ev.EventID] = true
+			}
+		}
+		must(t, l.Settle())
+		must(t, l.Close())
+		must(t, st.Close())
+		if l.Settled() != run*20+20 {
+			t.Errorf("run %d: settled up to %d", run, l.Settled())
+		}
+	}
+}
+
+// Who comes back for what is not kept any more is told so.
+func (s suite) trimmed(t *testing.T) {
+	dir, limits := t.TempDir(), log.Limits{Events: 10, Bytes: -1, Age: -1}
+	var first string
+	for run := range 2 {
+		st := s.at(t, dir, limits)
+		l, err := log.Open(st, 5)
+		must(t, err)
+		for i := range 30 {
+			ev := event(fmt.Sprint(i))
+			l.Wait(l.Append(ev))
+			if first == "" {
+				first = ev.EventID
+			}
+		}
+		if pos, _, ok := l.Locate(first); run == 0 && (!ok || pos != 1) {
+			t.Errorf("Locate(%s) = %d, %v", first, pos, ok)
+		}
+		if _, _, err := l.Read(1, 1); !errors.Is(err, log.ErrTrimmed) {
+			t.Errorf("run %d: Read(1) = %v", run, err)
+		}
+		if events, _, err := l.Read(l.Start(), 1); err != nil || len(events) != 1 || l.End()-l.Start() != 10 {
+			t.Errorf("run %d: %d events from %d to %d, %v", run, len(events), l.Start(), l.End(), err)
+		}
+		must(t, l.Close())
+		must(t, st.Close())
+	}
+}
+
+const victimVariable = "AAEP_LOGTEST_VICTIM"
+
+// victim appends events from eight goroutines until it is killed, and says of each when it can be read.
+func victim(open Open, dir string) {
+	st, err := open(dir, unlimited)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	l, err := log.Open(st, 64)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	said := make(chan string)
+	for w := range 8 {
+		go func() {
+			for i := 0; ; i++ {
+				ev := event(fmt.Sprint(w, ".", i))
+				pos := l.Append(ev)
+				l.Wait(pos)
+				said <- fmt.Sprint(pos, " ", ev.EventID, " ", ev.CorrelationID)
+			}
+		}()
+	}
+	for s := range said {
+		fmt.Println(s)
+	}
+}
+
+// P8, INV-21: kill -9 at random moments. Whatever a listener can have seen is there, at its place and under its id; and
+// nothing else is in between. With AAEP_LONG it is 500 times.
+func (s suite) kill(t *testing.T) {
+	rounds := 12
+	if os.Getenv("AAEP_LONG") != "" {
+		rounds = 500
+	} else if testing.Short() {
+		rounds = 3
+	}
+	dir := t.TempDir()
+	acked, total := map[uint64]string{}, uint64(0)
+	for round := range rounds {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()[:len(t.Name())-len("/Kill")]+"$")
+		cmd.Env = append(os.Environ(), victimVariable+"="+dir)
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		lines := bufio.NewScanner(out)
+		for range rand.IntN(400) {
+			lines.Scan()
+			note(t, acked, lines.Text())
+		}
+		must(t, cmd.Process.Kill())
+		for lines.Scan() {
+			note(t, acked, lines.Text())
+		}
+		cmd.Wait()
+		st := s.at(t, dir, unlimited)
+		l, err := log.Open(st, 64)
+		must(t, err)
+		from := total // what the rounds before have looked at is looked at again now and then
+		if round%50 == 0 || round == rounds-1 {
+			from = 0
+		}
+		found, seen := 0, 0
+		for pos := range acked {
+			if pos > from {
+				seen++
+			}
+		}
+		for cursor := from; cursor < l.End(); {
+			events, _, err := l.Read(cursor, 256)
+			must(t, err)
+			for _, ev := range events {
+				cursor++
+				want := acked[cursor]
+				if got := fmt.Sprint(cursor, " ", ev.EventID, " ", ev.CorrelationID); want != "" && got != want {
+					t.Fatalf("round %d: there is %s; a listener saw %s", round, got, want)
+				} else if want != "" {
+					found++
+				}
+				if pos, _, ok := l.Locate(ev.EventID); !ok || pos != cursor {
+					t.Fatalf("round %d: %s is located at %d, %v", round, ev.EventID, pos, ok)
+				}
+			}
+		}
+		if found != seen {
+			t.Fatalf("round %d: of %d that listeners saw %d are there", round, seen, found)
+		}
+		total = l.End()
+		must(t, l.Close())
+		must(t, st.Close())
+	}
+	t.Logf("%d of %d events were seen before a kill, and all of them are there", len(acked), total)
+}
+
+func note(t *testing.T, acked map[uint64]string, line string) {
+	t.Helper()
+	var pos uint64
+	if _, err := fmt.Sscan(line, &pos); err != nil {
+		t.Fatalf("the victim says %q", line)
+	}
+	acked[pos] = line
+}

@@ -1,0 +1,54 @@
+package log
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/aaep-go/aaep"
+)
+
+// encode writes an event as lines of JSON: the event, and then as it is in each further language.
+func encode(ev *aaep.Event) ([]byte, error) {
+	record, err := line(*ev)
+	for _, t := range ev.Translations {
+		if err != nil {
+			break
+		}
+		in, translated := *ev, []byte(nil)
+		in.In(t)
+		translated, err = line(in)
+		record = append(append(record, '\n'), translated...)
+	}
+	return record, err
+}
+
+// line leaves out the data of extensions where that keeps an event from being written, as those who send it do.
+func line(ev aaep.Event) ([]byte, error) {
+	ev.Translations = nil
+	data, err := ev.MarshalJSON()
+	if err != nil && ev.Extensions != nil {
+		ev.Extensions = nil
+		data, err = ev.MarshalJSON()
+	}
+	return data, err
+}
+
+func decode(record []byte) (*aaep.Event, error) {
+	var ev *aaep.Event
+	for line := range bytes.SplitSeq(record, []byte{'\n'}) {
+		m, err := aaep.Decode(line)
+		if err != nil {
+			return nil, err
+		}
+		in, ok := m.(*aaep.Event)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("it is a %s", m.MessageType())
+		case ev == nil:
+			ev = in
+		default:
+			ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: in.LocalizationHints, Summary: in.Summary, Payload: in.Payload})
+		}
+	}
+	return ev, nil
+}

@@ -1,0 +1,292 @@
+package sqlite
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func opened(t testing.TB, dir string) *Store {
+	t.Helper()
+	s, err := Open(dir, nil)
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// refused checks that a folder is not opened, and what is said of it.
+func refused(t *testing.T, dir string, kind error, words ...string) {
+	t.Helper()
+	s, err := Open(dir, nil)
+	if err == nil {
+		s.Close()
+		t.Fatal("it was opened")
+	}
+	if kind != nil && !errors.Is(err, kind) {
+		t.Errorf("%v is no %v", err, kind)
+	}
+	for _, w := range append(words, dir) {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q does not say %q", err, w)
+		}
+	}
+}
+
+// change does something to the file with another program.
+func change(t *testing.T, dir, statement string) {
+	t.Helper()
+	db, err := connect(filepath.Join(dir, fileName))
+	must(t, err)
+	defer db.Close()
+	_, err = db.Exec(statement)
+	must(t, err)
+}
+
+// batches appends batches of three records that say which they are.
+func batches(t *testing.T, s *Store, n int) {
+	t.Helper()
+	for range n {
+		_, end := s.Bounds()
+		must(t, s.Append([][]byte{record(end + 1), record(end + 2), record(end + 3)}))
+	}
+}
+
+func record(pos uint64) []byte { return fmt.Appendf(nil, "%d %s", pos, strings.Repeat("x", 300)) }
+
+// whole checks all that a store holds, and returns how much that is.
+func whole(t *testing.T, s *Store) uint64 {
+	t.Helper()
+	start, end := s.Bounds()
+	for cursor := start; cursor < end; {
+		records, err := s.Read(cursor, 100)
+		must(t, err)
+		for _, r := range records {
+			if cursor++; string(r) != string(record(cursor)) {
+				t.Fatalf("record %d is %.20q", cursor, r)
+			}
+		}
+	}
+	return end - start
+}
+
+// snapshot copies a log that is in use, as a kill would leave it.
+func snapshot(t *testing.T, from string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "log")
+	must(t, os.Mkdir(to, 0o700))
+	for _, name := range []string{fileName, fileName + "-wal"} {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(to, name), data, 0o600))
+	}
+	return to
+}
+
+// P8, P10: a log whose newest page was cut off at any byte is opened with what was whole before it, which is all but the
+// last commit, and goes on.
+func TestTornTail(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, dir)
+	batches(t, s, 20)
+	torn := snapshot(t, dir)
+	wal := filepath.Join(torn, fileName+"-wal")
+	data, err := os.ReadFile(wal)
+	must(t, err)
+	base, err := os.ReadFile(filepath.Join(torn, fileName))
+	must(t, err)
+	const frame = 24 + 4096
+	step := 37 // a prime
+	if os.Getenv("AAEP_LONG") != "" {
+		step = 1
+	}
+	for cut := 0; cut <= frame; cut += step {
+		for name, tail := range map[string][]byte{"cut": nil, "zeroed": make([]byte, cut)} {
+			must(t, os.WriteFile(filepath.Join(torn, fileName), base, 0o600))
+			must(t, os.WriteFile(wal, append(data[:len(data)-cut:len(data)-cut], tail...), 0o600))
+			must(t, os.RemoveAll(wal[:len(wal)-3]+"shm"))
+			s, err := Open(torn, nil)
+			if err != nil {
+				t.Fatalf("%d bytes %s: %v", cut, name, err)
+			}
+			if n := whole(t, s); n > 60 || n < 57 || cut == 0 && n != 60 {
+				t.Fatalf("%d bytes %s: %d records are left", cut, name, n)
+			}
+			batches(t, s, 1)
+			must(t, s.Close())
+		}
+	}
+}
+
+// A byte that is another one anywhere in the file is found, or changes nothing but a record's own text.
+func TestDamaged(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, dir)
+	batches(t, s, 300)
+	must(t, s.Close())
+	path := filepath.Join(dir, fileName)
+	data, err := os.ReadFile(path)
+	must(t, err)
+	for name, spoil := range map[string]func([]byte) []byte{
+		"no database":   func(b []byte) []byte { copy(b, "This is a letter"); return b },
+		"half of it":    func(b []byte) []byte { return b[:len(b)/2] },
+		"a page zeroed": func(b []byte) []byte { clear(b[len(b)-2*4096 : len(b)-4096]); return b },
+		"another's":     func(b []byte) []byte { copy(b[68:], "\x00\x00\x00\x2a"); return b },
+	} {
+		t.Run(name, func(t *testing.T) {
+			must(t, os.WriteFile(path, spoil(append([]byte(nil), data...)), 0o600))
+			must(t, os.WriteFile(path+"-wal", []byte("what a crash left"), 0o600))
+			refused(t, dir, ErrDamaged, "move")
+		})
+	}
+}
+
+func TestGap(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, dir)
+	batches(t, s, 10)
+	must(t, s.Close())
+	change(t, dir, "DELETE FROM events WHERE pos = 7")
+	refused(t, dir, ErrDamaged, "1 to 30", "29")
+}
+
+// What a newer program wrote is left alone.
+func TestNewer(t *testing.T) {
+	dir := t.TempDir()
+	must(t, opened(t, dir).Close())
+	change(t, dir, "PRAGMA user_version = 2")
+	refused(t, dir, ErrNewer, "format 2", "knows 1", "newer program")
+}
+
+// Others may neither read nor replace it.
+func TestOthers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deep", "log")
+	must(t, opened(t, dir).Close())
+	path := filepath.Join(dir, fileName)
+	for _, name := range []string{dir, path} {
+		info, err := os.Stat(name)
+		must(t, err)
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", name, info.Mode())
+		}
+	}
+	must(t, os.Chmod(path, 0o640))
+	refused(t, dir, nil, "chmod 600")
+	must(t, os.Chmod(path, 0o600))
+	must(t, os.Chmod(dir, 0o770))
+	refused(t, dir, nil, "chmod 700")
+	must(t, os.Chmod(dir, 0o700))
+	must(t, os.Rename(path, path+".old"))
+	must(t, os.Symlink(path+".old", path))
+	refused(t, dir, nil, "neither")
+}
+
+// A full disk is one clear error; what was kept before is there, and once there is room the log goes on.
+func TestFull(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, dir)
+	batches(t, s, 10)
+	must(t, s.exec(t.Context(), "PRAGMA max_page_count = 40"))
+	var err error
+	for err == nil {
+		_, end := s.Bounds()
+		err = s.Append([][]byte{record(end + 1)})
+	}
+	if !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), dir) {
+		t.Error(err)
+	}
+	kept := whole(t, s)
+	must(t, s.exec(t.Context(), "PRAGMA max_page_count = 1000000"))
+	batches(t, s, 1)
+	must(t, s.Close())
+	if n := whole(t, opened(t, dir)); n != kept+3 {
+		t.Errorf("%d records are there, and %d were", n, kept+3)
+	}
+}
+
+// The log's clock neither runs backwards nor stops: after the wall clock was set back, what is there still grows old.
+func TestClock(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir, &Options{Limits: log.Limits{Age: time.Hour}})
+	must(t, err)
+	s.at += (48 * time.Hour).Milliseconds() // the wall clock is two days ahead
+	batches(t, s, 2)
+	must(t, s.Close())
+	s, err = Open(dir, &Options{Limits: log.Limits{Age: time.Hour}})
+	must(t, err)
+	defer s.Close()
+	if ahead := s.now() - time.Now().UnixMilli(); ahead < (47 * time.Hour).Milliseconds() {
+		t.Errorf("the log's clock ran back: it is %d ms ahead", ahead)
+	}
+	batches(t, s, 1)
+	if n := whole(t, s); n != 9 {
+		t.Errorf("%d are left", n)
+	}
+	s.began = s.began.Add(-61 * time.Minute)
+	for range 3 {
+		must(t, s.Append(nil))
+	}
+	if start, end := s.Bounds(); start != end || end != 9 {
+		t.Errorf("%d to %d are left", start, end)
+	}
+}
+
+const heldVariable = "AAEP_SQLITE_HELD"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(heldVariable); dir != "" {
+		_, err := Open(dir, nil)
+		fmt.Println("held", err)
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+// A second process is told who has the log; the death of the first lets it in.
+func TestTwoProcesses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), heldVariable+"="+dir)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	var held, no string
+	if _, err := fmt.Fscan(out, &held, &no); held != "held" || no != "<nil>" {
+		t.Fatal(held, no, err)
+	}
+	refused(t, dir, ErrInUse, fmt.Sprint("process ", cmd.Process.Pid), filepath.Base(os.Args[0]), "since")
+	must(t, cmd.Process.Kill())
+	cmd.Wait()
+	must(t, opened(t, dir).Close())
+}
+
+// What the owner keeps in the file is readable with SQLite's own tools while it is in use.
+func TestReadableByOthersOfTheOwner(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, dir)
+	batches(t, s, 2)
+	db, err := sql.Open("sqlite", filepath.Join(dir, fileName))
+	must(t, err)
+	defer db.Close()
+	var n int
+	must(t, db.QueryRow("SELECT count(*) FROM events").Scan(&n))
+	if n != 6 {
+		t.Errorf("%d events", n)
+	}
+}

@@ -1,0 +1,305 @@
+// Package sqlite keeps a producer's log in a folder, in one SQLite file: a log.Store that survives restarts, crashes and,
+// unless it is told otherwise, power cuts.
+//
+//	kept, err := sqlite.Open("log", nil)
+//	defer kept.Close()                       // after Shutdown
+//	p, err := producer.New(producer.Config{Agent: agent, Log: kept})
+//
+// The file is log.db, which the sqlite3 command can read meanwhile; beside it are log.db-wal and log.db-shm while it is
+// in use, and lock, which says by whom. It must be on a disk of this machine: the memory that SQLite shares between
+// processes does not work over a network. It holds what the agent said, and the key that event ids are made with, so
+// nobody but its owner may read it.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/aaep-go/aaep/internal/lockfile"
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// What keeps a log from being opened. The errors say it in words, with the folder.
+var (
+	ErrInUse   = errors.New("the log is in use")
+	ErrNewer   = errors.New("the log is of a newer version")
+	ErrDamaged = errors.New("the log is damaged")
+)
+
+// Options say how much a Store keeps, and what that survives. The zero value, like nil, is the safe one.
+type Options struct {
+	log.Limits
+	// SurvivesCrash keeps an event once the operating system has it, which is many times faster. A crash of the program,
+	// kill -9 too, loses nothing; a power cut or a crash of the machine loses the last moments before it.
+	//
+	// Otherwise it is on the disk before any listener is shown it, and survives a power cut too, as long as the disk
+	// tells the truth.
+	SurvivesCrash bool
+}
+
+// Store is a log in a folder. All its methods may be called at once.
+type Store struct {
+	dir    string
+	limits log.Limits
+	late   bool // see Options.SurvivesCrash
+	lock   *os.File
+	db     *sql.DB   // for reading
+	out    *sql.Conn // for writing
+	add    *sql.Stmt
+	drop   *sql.Stmt
+
+	began  time.Time // when out was opened
+	at     int64     // and what time it was by the log's clock, in Unix milliseconds
+	oldest int64     // what that clock said when the oldest record came; 0: there is none
+	used   int64     // bytes, when they were counted last
+	added  int64     // since then
+
+	start, end atomic.Uint64
+	closing    sync.Once
+}
+
+const (
+	fileName      = "log.db"
+	lockName      = "lock"
+	applicationID = 0x41414550 // "AAEP"
+	version       = 1
+	schema        = `
+CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), start INTEGER NOT NULL, meta BLOB);
+CREATE TABLE events (pos INTEGER PRIMARY KEY, at INTEGER NOT NULL, data BLOB NOT NULL);
+INSERT INTO state VALUES (1, 0, NULL);`
+)
+
+// Open opens the log in a folder to go on with it, or begins one. The folder and what is in it belong to the user of this
+// process alone; a folder that is there must not be writable by others. The error is ErrInUse, ErrNewer or ErrDamaged
+// inside one that says what to do, or one of the file system. A nil opts is the zero Options.
+//
+// After a crash the file is looked through first. What SQLite had not written whole is taken back; where more than that
+// is wrong, nothing is opened.
+func Open(dir string, opts *Options) (_ *Store, err error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, limits: opts.Limits.WithDefaults(), late: opts.SurvivesCrash}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	path := filepath.Join(dir, fileName)
+	if err := private(dir, path); err != nil {
+		return nil, err
+	}
+	if s.lock, err = lock(filepath.Join(dir, lockName)); err != nil {
+		return nil, err
+	}
+	crashed := false
+	if info, err := os.Stat(path + "-wal"); err == nil {
+		crashed = info.Size() > 0
+	}
+	if s.db, err = connect(path); err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	if s.out, err = s.db.Conn(ctx); err != nil {
+		return nil, s.because(err)
+	}
+	for _, step := range []func(context.Context) error{s.identify, func(ctx context.Context) error { return s.check(ctx, crashed) }, s.load} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func connect(path string) (*sql.DB, error) {
+	at := url.URL{Scheme: "file", Path: filepath.ToSlash(path), OmitHost: true, RawQuery: "_pragma=busy_timeout(5000)"}
+	if filepath.VolumeName(path) != "" {
+		at.Path = "/" + at.Path
+	}
+	c, err := sqlite.NewConnector(at.String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(c)
+	db.SetMaxOpenConns(1 + maxReaders)
+	db.SetMaxIdleConns(1 + maxReaders)
+	return db, nil
+}
+
+// maxReaders is how many read at a time; the others wait.
+const maxReaders = 4
+
+// private makes the folder and the file, and reports what keeps them from being ours alone.
+func private(dir, path string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		err = errors.Join(f.Close(), lockfile.SyncFolder(dir))
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return errors.Join(mine(dir, 0o022, "write to", "700"), mine(path, 0o077, "open", "600"))
+}
+
+// lock takes the folder for this process, and leaves word of it.
+func lock(path string) (*os.File, error) {
+	f, err := lockfile.Open(path)
+	if errors.Is(err, lockfile.ErrInUse) {
+		who, _ := os.ReadFile(path)
+		if len(who) == 0 {
+			who = []byte("another program")
+		}
+		return nil, fmt.Errorf("%w: %s writes to %s; name another folder, or end that first", ErrInUse, who, filepath.Dir(path))
+	}
+	if err != nil {
+		return nil, err
+	}
+	who := fmt.Sprintf("process %d (%s, since %s)", os.Getpid(), filepath.Base(os.Args[0]), time.Now().Format("2006-01-02 15:04"))
+	if err = f.Truncate(0); err == nil {
+		_, err = f.WriteString(who)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// identify begins a new file, and refuses one that is not ours.
+func (s *Store) identify(ctx context.Context) error {
+	var id, v, tables int
+	err := s.out.QueryRowContext(ctx, "SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)").Scan(&id, &v, &tables)
+	switch {
+	case err != nil:
+		return s.because(err)
+	case id == 0 && v == 0 && tables == 0:
+		// Both take effect before the first table is there, and only then.
+		if err := s.exec(ctx, "PRAGMA auto_vacuum = INCREMENTAL", "PRAGMA journal_mode = WAL"); err != nil {
+			return err
+		}
+		return s.exec(ctx, "PRAGMA synchronous = FULL", fmt.Sprintf("BEGIN IMMEDIATE; %s PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", schema, applicationID, version))
+	case id != applicationID:
+		return fmt.Errorf("%w: %s is not one of this program's; name another folder, or move the file away", ErrDamaged, filepath.Join(s.dir, fileName))
+	case v > version:
+		return fmt.Errorf("%w: %s has format %d, and this program knows %d; use a newer program, or name another folder", ErrNewer, s.dir, v, version)
+	}
+	return nil
+}
+
+// check looks through the file where there may be something wrong with it, which takes about a second for each gigabyte.
+func (s *Store) check(ctx context.Context, crashed bool) error {
+	found := "ok"
+	if crashed {
+		if err := s.out.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
+			return s.because(err)
+		}
+	}
+	if found != "ok" {
+		return s.damaged(found)
+	}
+	return nil
+}
+
+// load finds where the log ends, and prepares to go on.
+func (s *Store) load(ctx context.Context) error {
+	mode := "FULL"
+	if s.late {
+		mode = "NORMAL"
+	}
+	if err := s.exec(ctx, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = "+mode, "PRAGMA journal_size_limit = 16777216"); err != nil {
+		return err
+	}
+	var start, first, end, count uint64
+	var newest int64
+	err := s.out.QueryRowContext(ctx, "SELECT start, ifnull(min(pos), start + 1), ifnull(max(pos), start), count(pos), ifnull(max(at), 0) FROM state LEFT JOIN events").
+		Scan(&start, &first, &end, &count, &newest)
+	if err != nil {
+		return s.because(err)
+	}
+	if first != start+1 || end != start+count {
+		return s.damaged(fmt.Sprintf("of the events %d to %d only %d are there", start+1, end, count))
+	}
+	s.start.Store(start)
+	s.end.Store(end)
+	s.began, s.at = time.Now(), max(time.Now().UnixMilli(), newest)
+	if s.add, err = s.out.PrepareContext(ctx, "INSERT INTO events VALUES (?, ?, ?)"); err == nil {
+		s.drop, err = s.out.PrepareContext(ctx, "DELETE FROM events WHERE pos <= ?")
+	}
+	if err != nil {
+		return s.because(err)
+	}
+	return s.findOldest(ctx)
+}
+
+func (s *Store) exec(ctx context.Context, statements ...string) error {
+	for _, statement := range statements {
+		if _, err := s.out.ExecContext(ctx, statement); err != nil {
+			return s.because(err)
+		}
+	}
+	return nil
+}
+
+// now is the log's clock: it is the wall clock's when the store was opened, never runs backwards, and does not jump when
+// that is set.
+func (s *Store) now() int64 { return s.at + time.Since(s.began).Milliseconds() }
+
+// because says in words what SQLite says in codes.
+func (s *Store) because(err error) error {
+	var failed *sqlite.Error
+	if !errors.As(err, &failed) || errors.Is(err, driver.ErrBadConn) {
+		return fmt.Errorf("the log in %s: %w", s.dir, err)
+	}
+	const corrupt, full, notADatabase, shortRead = 11, 13, 26, 522
+	switch code := failed.Code(); {
+	case code&0xff == full:
+		return fmt.Errorf("the log in %s cannot be written: the disk is full", s.dir)
+	case code&0xff == corrupt, code&0xff == notADatabase, code == shortRead:
+		return s.damaged(failed.Error())
+	}
+	return fmt.Errorf("the log in %s: %w", s.dir, err)
+}
+
+func (s *Store) damaged(how string) error {
+	return fmt.Errorf("%w: %s in %s is not as it was written (%s); move it away to begin a new one, in which nobody finds their place", ErrDamaged, fileName, s.dir, how)
+}
+
+// Close lets go of the folder. A second Close does nothing.
+func (s *Store) Close() (err error) {
+	s.closing.Do(func() {
+		for _, stmt := range []*sql.Stmt{s.add, s.drop} { // SQLite tidies up once nothing holds on to it
+			if stmt != nil {
+				err = errors.Join(err, stmt.Close())
+			}
+		}
+		if s.out != nil {
+			err = errors.Join(err, s.out.Close())
+		}
+		if s.db != nil {
+			err = errors.Join(err, s.db.Close())
+		}
+		if s.lock != nil {
+			err = errors.Join(err, s.lock.Truncate(0), s.lock.Close())
+		}
+	})
+	return err
+}

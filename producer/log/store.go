@@ -1,0 +1,390 @@
+package log
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Store keeps records for longer than a process lives: the first has position 1, each further one the next. Append and
+// SetMeta are called by one goroutine at a time; Bounds and Read by many, at any time. Package
+// producer/log/logtest has the tests that every store passes. One Log uses a Store at a time.
+type Store interface {
+	// Bounds returns the cursor before the oldest record and the position of the newest, which is the same cursor where
+	// there is none. It does not wait.
+	Bounds() (start, end uint64)
+	// Append adds records, all of them or, with an error, none. When it returns they are kept for whatever the store
+	// promises to survive. Where its limits demand that, it also drops some of the oldest; with no records it does only that,
+	// and is called again as long as the start moves.
+	Append(records [][]byte) error
+	// Read returns some records after the cursor, at most n and at least one. ErrTrimmed says that the first of them is
+	// gone.
+	Read(cursor uint64, n int) ([][]byte, error)
+	// Meta returns what SetMeta kept last, or nil; it holds the key of the event ids and is for the owner's eyes. When
+	// SetMeta returns it is on the disk, and everything that was appended before.
+	Meta() ([]byte, error)
+	SetMeta([]byte) error
+}
+
+// Limits say how much a store keeps. Zero is the default, negative no limit.
+type Limits struct {
+	// Events is how many; the default is 100,000.
+	Events int
+	// Bytes is how much room they take, more or less; the default is 128 MiB.
+	Bytes int64
+	// Age is how old they become; the default is a day. It is looked at once a minute.
+	Age time.Duration
+}
+
+// WithDefaults returns the limits with the defaults filled in.
+func (l Limits) WithDefaults() Limits {
+	or := func(set *int64, def int64) {
+		if *set == 0 {
+			*set = def
+		}
+		if *set < 0 {
+			*set = 1<<63 - 1
+		}
+	}
+	events, age := int64(l.Events), int64(l.Age)
+	or(&events, 100_000)
+	or(&l.Bytes, 128<<20)
+	or(&age, int64(24*time.Hour))
+	return Limits{int(events), l.Bytes, time.Duration(age)}
+}
+
+var errOverdue = fmt.Errorf("log: the disk has not taken an event for more than %v", patience)
+
+const (
+	maxBatch  = 256             // events that are kept at once
+	patience  = 2 * time.Second // with a store that does not answer
+	trimEvery = time.Minute
+)
+
+// meta is what a store keeps for its log.
+type meta struct {
+	Key     []byte `json:"key"`
+	Runs    []run  `json:"runs"`
+	Settled uint64 `json:"settled"`
+}
+
+// A keeper gives a store what a log is given. Its fields below are guarded by the log's mu.
+type keeper struct {
+	store Store
+	using sync.Mutex // held while the store is written to
+	meta  meta       // with using held
+
+	wake   chan struct{} // holds one value where there is something to do
+	done   chan struct{} // closed when write has ended
+	failed chan struct{} // closed when the store has failed
+
+	kept    uint64     // the newest position that the store has
+	overdue bool       // the store has not answered for too long
+	closing bool       // no more is kept after this
+	err     error      // why nothing is kept any more
+	freed   *sync.Cond // something was kept, or never will be
+}
+
+// Open returns a Log that goes on where the one before it ended that used the store, and has the newest size events in
+// memory. Close it before the store.
+func Open(store Store, size int) (*Log, error) {
+	l := newLog(size)
+	start, end := store.Bounds()
+	k := &keeper{store: store, kept: end, wake: make(chan struct{}, 1), done: make(chan struct{}), failed: make(chan struct{})}
+	k.freed = sync.NewCond(&l.mu)
+	data, err := store.Meta()
+	switch {
+	case err != nil:
+		return nil, err
+	case data != nil:
+		err = json.Unmarshal(data, &k.meta)
+		if err != nil || len(k.meta.Key) != keySize || k.meta.Settled > end {
+			return nil, fmt.Errorf("log: what the log says of itself is not as it was written")
+		}
+	case end > 0:
+		return nil, errors.New("log: the key of the events' ids is missing")
+	default:
+		k.meta.Key = newKey()
+	}
+	k.meta.begin(start, end)
+	if err := k.setMeta(); err != nil {
+		return nil, err
+	}
+	l.ids, l.keeper = newIDs(k.meta.Key, slices.Clone(k.meta.Runs)), k
+	l.end, l.shown, l.base = end, end, end
+	for cursor := max(start, end-min(end, uint64(len(l.events)))); cursor < end; {
+		events, err := k.read(cursor, maxBatch)
+		if err != nil {
+			return nil, err
+		}
+		l.base = min(l.base, cursor)
+		for _, ev := range events {
+			cursor++
+			l.events[cursor%uint64(len(l.events))] = ev
+		}
+	}
+	go k.write(l)
+	return l, nil
+}
+
+// begin adds a run, and forgets those of which nothing is left.
+func (m *meta) begin(start, end uint64) {
+	tag := newTag()
+	for slices.ContainsFunc(m.Runs, func(r run) bool { return r.Tag == tag }) {
+		tag = newTag()
+	}
+	m.Runs = append(m.Runs, run{tag, end + 1})
+	kept := m.Runs[:0]
+	for i, r := range m.Runs {
+		if i == len(m.Runs)-1 || m.Runs[i+1].From > max(r.From, start+1) {
+			kept = append(kept, r)
+		}
+	}
+	m.Runs, m.Settled = kept, max(m.Settled, start)
+}
+
+func (k *keeper) setMeta() error {
+	k.using.Lock()
+	defer k.using.Unlock()
+	data, err := json.Marshal(&k.meta)
+	if err != nil {
+		return err
+	}
+	return k.store.SetMeta(data)
+}
+
+// Settled returns the cursor up to which the caller has said that nothing is open any more.
+func (l *Log) Settled() uint64 {
+	if l.keeper == nil {
+		return 0
+	}
+	l.keeper.using.Lock()
+	defer l.keeper.using.Unlock()
+	return l.keeper.meta.Settled
+}
+
+// Settle says that no session is open of which the log has an event, and waits until that is on the disk: nobody has to
+// read these events again to find out. It has an end: see the package.
+func (l *Log) Settle() error {
+	k := l.keeper
+	if k == nil {
+		return nil
+	}
+	l.mu.Lock()
+	end := l.end
+	for k.kept < end && !k.over() && !k.overdue {
+		k.freed.Wait()
+	}
+	err := k.err
+	if err == nil && k.kept < end {
+		err = errOverdue
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	k.using.Lock()
+	k.meta.Settled = end
+	k.using.Unlock()
+	return k.setMeta()
+}
+
+// Failed returns a channel that is closed when the store has failed, and Err says why: from then on the log is in memory
+// alone, and a restart loses what comes. The channel is nil where there is no store.
+func (l *Log) Failed() <-chan struct{} {
+	if l.keeper == nil {
+		return nil
+	}
+	return l.keeper.failed
+}
+
+// Err returns why the store has failed, if it has.
+func (l *Log) Err() error {
+	if l.keeper == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.keeper.err
+}
+
+// Close waits until the store has everything, unless that does not answer, and lets go of it. What is appended later is in
+// memory alone.
+func (l *Log) Close() error {
+	if l.keeper == nil {
+		return nil
+	}
+	l.mu.Lock()
+	l.keeper.closing = true
+	l.mu.Unlock()
+	l.keeper.signal()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-l.keeper.done:
+		return l.Err()
+	case <-late.C:
+		return errOverdue
+	}
+}
+
+func (k *keeper) signal() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// room waits, with the log's mu held, while all that is in memory is yet to be kept.
+func (k *keeper) room(l *Log) {
+	for !k.over() && l.end-k.kept >= uint64(len(l.events)) {
+		if k.overdue {
+			k.fail(l, errOverdue)
+			return
+		}
+		k.freed.Wait()
+	}
+}
+
+// over reports whether nothing is kept any more, with the log's mu held.
+func (k *keeper) over() bool {
+	select {
+	case <-k.done:
+		return true
+	default:
+		return k.err != nil
+	}
+}
+
+// took reports whether the newest event is shown once it is kept, with the log's mu held.
+func (k *keeper) took(l *Log) bool {
+	if k.over() {
+		return false
+	}
+	k.signal()
+	return !k.overdue
+}
+
+// fail gives the store up, with the log's mu held.
+func (k *keeper) fail(l *Log, err error) {
+	if k.err == nil {
+		k.err = err
+		close(k.failed)
+	}
+	k.freed.Broadcast()
+	l.show(l.end)
+}
+
+// write gives the store what was appended, until the log is closed or the store fails.
+func (k *keeper) write(l *Log) {
+	trim := time.NewTicker(trimEvery)
+	defer trim.Stop()
+	defer func() { // what came in between is not kept
+		l.mu.Lock()
+		close(k.done)
+		k.freed.Broadcast()
+		l.show(l.end)
+		l.mu.Unlock()
+	}()
+	trimming := false
+	for {
+		batch, last := k.batch(l)
+		if last {
+			return
+		}
+		if batch == nil && !trimming {
+			select {
+			case <-k.wake:
+				continue
+			case <-trim.C:
+			}
+		}
+		start, _ := k.store.Bounds()
+		if !k.keep(l, batch) {
+			return
+		}
+		now, _ := k.store.Bounds()
+		trimming = batch == nil && now > start
+	}
+}
+
+// batch returns the oldest events that are not kept. Last says that there are none and will be none.
+func (k *keeper) batch(l *Log) (events []*aaep.Event, last bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k.err != nil || k.kept == l.end {
+		return nil, k.err != nil || k.closing
+	}
+	for pos := k.kept + 1; pos <= l.end && len(events) < maxBatch; pos++ {
+		events = append(events, l.events[pos%uint64(len(l.events))])
+	}
+	return events, false
+}
+
+// keep gives events to the store and shows them, and reports whether that can go on.
+func (k *keeper) keep(l *Log, events []*aaep.Event) bool {
+	answered := false
+	late := time.AfterFunc(patience, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if answered {
+			return
+		}
+		k.overdue = true
+		k.freed.Broadcast()
+		l.show(l.end)
+	})
+	var records [][]byte
+	var err error
+	for _, ev := range events {
+		var r []byte
+		if r, err = encode(ev); err != nil {
+			break
+		}
+		records = append(records, r)
+	}
+	if err == nil {
+		k.using.Lock()
+		err = k.store.Append(records)
+		k.using.Unlock()
+	}
+	late.Stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	answered = true
+	if err != nil || k.err != nil {
+		k.fail(l, err)
+		return false
+	}
+	k.overdue = false
+	k.kept += uint64(len(events))
+	k.freed.Broadcast()
+	l.show(k.kept)
+	return true
+}
+
+func (k *keeper) read(cursor uint64, n int) ([]*aaep.Event, error) {
+	start, end := k.store.Bounds()
+	if cursor < start || cursor >= end {
+		return nil, ErrTrimmed
+	}
+	if n <= 0 {
+		return nil, nil
+	}
+	records, err := k.store.Read(cursor, n)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]*aaep.Event, len(records))
+	for i, r := range records {
+		if events[i], err = decode(r); err != nil {
+			return nil, fmt.Errorf("log: event %d is not as it was written: %w", cursor+1+uint64(i), err)
+		}
+	}
+	return events, nil
+}

@@ -1,0 +1,211 @@
+package log_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// memory is a store that forgets nothing as long as the process lives, and that can be made to hang or to fail.
+type memory struct {
+	mu      sync.Mutex
+	start   uint64
+	records [][]byte
+	meta    []byte
+	err     error
+	hang    chan struct{} // until this is closed; nil: not at all
+}
+
+func (m *memory) Bounds() (start, end uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.start, m.start + uint64(len(m.records))
+}
+
+func (m *memory) Append(records [][]byte) error {
+	m.mu.Lock()
+	hang := m.hang
+	m.mu.Unlock()
+	if hang != nil {
+		<-hang
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil {
+		return m.err
+	}
+	m.records = append(m.records, records...)
+	return nil
+}
+
+func (m *memory) Read(cursor uint64, n int) ([][]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if cursor < m.start {
+		return nil, log.ErrTrimmed
+	}
+	rest := m.records[cursor-m.start:]
+	return rest[:min(n, len(rest))], nil
+}
+
+func (m *memory) Meta() ([]byte, error) { m.mu.Lock(); defer m.mu.Unlock(); return m.meta, nil }
+
+func (m *memory) SetMeta(data []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.meta = data
+	return nil
+}
+
+// said is an event that can be written.
+func said(n int) *aaep.Event {
+	return &aaep.Event{AAEPVersion: aaep.Version, SessionID: "sess_1", Timestamp: time.UnixMilli(1).UTC(), Verbosity: aaep.VerbosityNormal,
+		Producer: aaep.Producer{AgentID: "a", AgentName: "A"}, Urgency: aaep.UrgencyNormal, CorrelationID: fmt.Sprint(n),
+		Summary: aaep.Say("Said."), Payload: &aaep.SessionStarted{}}
+}
+
+func opened(t *testing.T, m *memory, size int) *log.Log {
+	t.Helper()
+	l, err := log.Open(m, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// P7, INV-23: nothing is shown before the store has it; but a store that hangs holds nobody up for long, and what it gets
+// in the end is all of it.
+func TestStoreHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		l := opened(t, m, 8)
+		defer l.Close()
+		m.hang = make(chan struct{})
+		for i := range 4 {
+			l.Append(said(i))
+		}
+		synctest.Wait()
+		if _, changed, err := l.Read(0, 9); changed == nil || err != nil || l.End() != 0 {
+			t.Errorf("shown before it is kept: %v, %v, up to %d", changed != nil, err, l.End())
+		}
+		began := time.Now()
+		l.Wait(4)
+		l.Append(said(4))
+		if waited := time.Since(began); waited != 2*time.Second || l.End() != 5 {
+			t.Errorf("after %v, up to %d", waited, l.End())
+		}
+		if err := l.Settle(); err == nil {
+			t.Error("Settle says that it is on the disk")
+		}
+		close(m.hang)
+		m.mu.Lock()
+		m.hang = nil
+		m.mu.Unlock()
+		synctest.Wait()
+		if _, end := m.Bounds(); end != 5 || l.Err() != nil {
+			t.Errorf("kept up to %d, %v", end, l.Err())
+		}
+		if err := l.Settle(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A store that hangs while memory fills up is given up, and so is one that fails; the log goes on.
+func TestStoreFails(t *testing.T) {
+	full := errors.New("the disk is full")
+	for name, m := range map[string]*memory{"hangs": {}, "fails": {}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := opened(t, m, 8)
+				if name == "fails" {
+					m.err = full
+				} else {
+					m.hang = make(chan struct{})
+				}
+				began := time.Now()
+				for i := range 20 {
+					l.Append(said(i))
+				}
+				<-l.Failed()
+				if waited := time.Since(began); waited > 2*time.Second || l.End() != 20 || l.Err() == nil || m.err != nil && l.Err() != full {
+					t.Errorf("after %v, up to %d: %v", waited, l.End(), l.Err())
+				}
+				if events, _, err := l.Read(12, 99); len(events) != 8 || err != nil {
+					t.Errorf("%d events, %v", len(events), err)
+				}
+				if _, _, err := l.Read(11, 99); err != log.ErrTrimmed {
+					t.Errorf("Read = %v", err)
+				}
+				if err := l.Close(); err == nil {
+					t.Error("Close says that all is kept")
+				}
+				if m.hang != nil {
+					close(m.hang)
+				}
+			})
+		})
+	}
+}
+
+// INV-23: what a listener saw and a crash lost has a place no more, and its id is never given again; the place is where
+// what is left of that run ends.
+func TestLostTail(t *testing.T) {
+	m := &memory{}
+	l := opened(t, m, 8)
+	var ids []string
+	for i := range 6 {
+		ev := said(i)
+		l.Wait(l.Append(ev))
+		ids = append(ids, ev.EventID)
+	}
+	l.Close()
+	m.records = m.records[:4]
+	l = opened(t, m, 8)
+	ev := said(9)
+	l.Wait(l.Append(ev))
+	for i, want := range []uint64{1, 2, 3, 4, 4, 4} {
+		pos, _, ok := l.Locate(ids[i])
+		if !ok || pos != want || (l.EventID(pos, 0) == ids[i]) != (i < 4) {
+			t.Errorf("event %d is at %d, %v", i+1, pos, ok)
+		}
+	}
+	if pos, _, ok := l.Locate(ev.EventID); !ok || pos != 5 || ev.EventID == ids[4] {
+		t.Errorf("the new one is at %d, %v", pos, ok)
+	}
+	l.Close()
+}
+
+// Bad meta is refused in words: without the key nobody would find their place.
+func TestBadMeta(t *testing.T) {
+	for name, m := range map[string]*memory{
+		"no key":       {records: [][]byte{{'x'}}},
+		"no object":    {meta: []byte("[")},
+		"a short key":  {meta: []byte(`{"key":"AAAA"}`)},
+		"a bad record": {meta: []byte(`{"key":"AAAAAAAAAAAAAAAAAAAAAA=="}`), records: [][]byte{{'x'}}},
+	} {
+		if l, err := log.Open(m, 8); err == nil {
+			l.Close()
+			t.Errorf("%s: opened", name)
+		}
+	}
+}
+
+// The limits that are set are kept, the others are the defaults.
+func TestLimits(t *testing.T) {
+	for _, tc := range []struct{ set, want log.Limits }{
+		{log.Limits{}, log.Limits{Events: 100_000, Bytes: 128 << 20, Age: 24 * time.Hour}},
+		{log.Limits{Events: 5, Bytes: 6, Age: 7}, log.Limits{Events: 5, Bytes: 6, Age: 7}},
+		{log.Limits{Events: -1, Bytes: -1, Age: -1}, log.Limits{Events: 1<<63 - 1, Bytes: 1<<63 - 1, Age: 1<<63 - 1}},
+	} {
+		if got := tc.set.WithDefaults(); got != tc.want {
+			t.Errorf("%+v: %+v; want %+v", tc.set, got, tc.want)
+		}
+	}
+}

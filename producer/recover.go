@@ -1,0 +1,97 @@
+package producer
+
+import (
+	"context"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+)
+
+// recover ends the sessions that were open when the process before this one died, once: nobody who resumes is left waiting
+// for them. Their questions are closed with them, as rejected: what was going to happen on a yes can no longer be known to
+// have waited for it.
+func (p *Producer) recover() error {
+	began := map[string]*Session{}
+	var order []*Session
+	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
+		events, _, err := p.log.Read(cursor, 256)
+		if err != nil {
+			return err
+		}
+		for _, ev := range events {
+			cursor++
+			s := began[ev.SessionID]
+			if s == nil {
+				s = &Session{p: p, id: ev.SessionID, began: ev.Timestamp, start: cursor}
+				s.ctx, s.end = context.WithCancel(context.Background())
+				began[s.id], order = s, append(order, s)
+				if ev.Type() != aaep.TypeSessionStarted { // the log no longer has how it began
+					s.machine.Join(s.id)
+				}
+			}
+			s.replay(ev)
+		}
+	}
+	end := func() aaep.Payload {
+		return &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown, ErrorCode: "PRODUCER_RESTARTED", Recoverable: new(false)}
+	}
+	for _, s := range order {
+		if s.machine.Over() {
+			continue
+		}
+		err := s.finish(aaep.Text{}, phrase.AgentStopped, end)
+		p.cfg.Logger.Warn("ended a session that a crash left open", "session_id", s.id, "error", err)
+		if ev, failed := s.build(p.words(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
+			p.log.Append(ev) // as it is: what a bridge republished may be in no order that could be kept
+		}
+	}
+	return p.log.Settle()
+}
+
+// replay takes an event that the log has of the session. What is out of order, as what a bridge republished may be, changes
+// nothing.
+func (s *Session) replay(ev *aaep.Event) {
+	s.machine.Infer(ev)
+	if s.machine.Next(ev) != nil {
+		return
+	}
+	s.last = ev.Timestamp
+	text, ok := ev.Payload.(*aaep.OutputStreaming)
+	if !ok {
+		return
+	}
+	s.outputs = slices.DeleteFunc(s.outputs, func(o *Output) bool { return o.id == text.OutputID })
+	if !text.Complete {
+		s.outputs = append(s.outputs, &Output{s: s, id: text.OutputID, lang: ev.Language(), content: text.ContentType,
+			position: text.Position + int64(utf8.RuneCountInString(text.Chunk)), known: true, begun: true})
+	}
+}
+
+// WaitLogFailed waits until Config.Log cannot keep what happens any more, and returns why: a full disk, for example. The
+// agent goes on, and its listeners hear all of it; but a restart loses what comes from then on. Whoever does not want that
+// calls Shutdown. The error is that of ctx if that is done first; without a Config.Log, it always is.
+func (p *Producer) WaitLogFailed(ctx context.Context) error {
+	select {
+	case <-p.log.Failed():
+		return p.log.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// closeLog says that no session is open, so that the next process need not look for any; of those that were republished
+// nobody knows.
+func (p *Producer) closeLog() {
+	var err error
+	if !p.republished.Load() {
+		err = p.log.Settle()
+	}
+	if closing := p.log.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		p.cfg.Logger.Error("the log is not kept whole", "error", err)
+	}
+}

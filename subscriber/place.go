@@ -1,0 +1,76 @@
+package subscriber
+
+import (
+	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// A subscription that is made anew goes on after the last event of the one before it, where the producer can (P8): it asks
+// for delivery.resume_after. Which event that is a Conn knows that reads ids beside the events. Over all others the producer
+// marks the events that are no such place, for those who named the extension: the presets do.
+
+// placed is a Conn that knows which event its peer may be asked to go on after; "" is none so far.
+type placed interface{ LastEventID() string }
+
+// wish is what is asked for: what the user wants, and the place.
+func (s *Subscription) wish() aaep.Capabilities {
+	s.mu.Lock()
+	c, place := s.wanted, s.place
+	s.mu.Unlock()
+	if place == "" {
+		return c
+	}
+	delivery, d := extensions.DeliveryVocabulary, extensions.Delivery{}
+	if had := c.Extensions[delivery.Prefix]; had != nil && jsonv2.Unmarshal(had, &d) != nil {
+		return c
+	}
+	d.ResumeAfter = place
+	with := c
+	if with.AddExtension(delivery, d) != nil || extensions.Check(with) != nil { // another producer's ids have other forms
+		return c
+	}
+	return with
+}
+
+// keepPlace notes, before conn is given up, which event to go on after.
+func (s *Subscription) keepPlace(conn transports.Conn) {
+	if c, ok := conn.(placed); ok {
+		if id := c.LastEventID(); id != "" {
+			s.mu.Lock()
+			s.place = id
+			s.mu.Unlock()
+		}
+	}
+}
+
+// passLocked notes an event on a conn that knows no ids.
+func (s *Subscription) passLocked(ev *aaep.Event) {
+	delivery := extensions.DeliveryVocabulary
+	if _, knows := s.conn.(placed); knows {
+		return
+	}
+	var d extensions.DeliveryData
+	switch data := ev.Extensions[delivery.Prefix]; {
+	case !slices.Contains(s.accepted.HonoredCapabilities.SupportedExtensions, delivery.URI):
+		s.place = ""
+	case data != nil && (jsonv2.Unmarshal(data, &d) != nil || d.Resumable != nil && !*d.Resumable):
+	default:
+		s.place = ev.EventID
+	}
+}
+
+// resumed reports whether a producer goes on after the event that it was asked to.
+func resumed(asked, honored aaep.Capabilities) bool {
+	place := func(c aaep.Capabilities) string {
+		var d extensions.Delivery
+		_ = jsonv2.Unmarshal(c.Extensions[extensions.DeliveryVocabulary.Prefix], &d)
+		return d.ResumeAfter
+	}
+	after := place(asked)
+	return after != "" && place(honored) == after
+}
