@@ -7,11 +7,12 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// overlap knows the newest text of the outputs that are going on, so that a resumed stream does not tell it
-// twice. Pieces of text that left together before the cut may come one by one after it, under other ids; their
+// overlap knows the newest text of the newest outputs, so that a resumed stream does not tell it twice: also of those
+// that have ended, for a stream resumes at the oldest event that was held anywhere. Pieces of text that left together before the cut may come one by one after it, under other ids; their
 // positions show where they stand (§4.3.3). Only the reading goroutine uses it.
 type overlap struct {
 	outputs map[[2]string]*heard // by session and output
+	pieces  int                  // came so far
 }
 
 // heard is the end of what came of one output.
@@ -20,6 +21,8 @@ type heard struct {
 	start int64  // where tail begins, in code points
 	next  int64  // where it ends
 	again bool   // the stream was resumed since: what comes may have come before
+	ended bool   // its end was told
+	piece int    // the number of its newest piece
 }
 
 const (
@@ -39,53 +42,65 @@ func (o *overlap) resumed() {
 func (o *overlap) trim(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.OutputStreaming)
 	if !ok {
-		if ev.Type().Terminal() {
-			for key := range o.outputs {
-				if key[0] == ev.SessionID {
-					delete(o.outputs, key)
-				}
-			}
-		}
 		return true
 	}
 	key := [2]string{ev.SessionID, p.OutputID}
 	h := o.outputs[key]
 	if h == nil {
-		if o.outputs == nil || len(o.outputs) >= maxOutputs {
-			o.outputs = map[[2]string]*heard{}
-		}
 		h = &heard{start: p.Position, next: p.Position}
-		o.outputs[key] = h
+		o.remember(key, h)
 	}
+	o.pieces++
+	h.piece = o.pieces
 	tell := h.skip(p)
-	if p.Complete {
-		delete(o.outputs, key)
-	} else if tell {
+	if tell {
 		h.add(p)
+		h.ended = h.ended || p.Complete
+	}
+	if p.Complete && p.OutputID == "" { // the next output without a name is another
+		delete(o.outputs, key)
 	}
 	return tell
 }
 
+// remember forgets the output that was silent for longest, if there are too many.
+func (o *overlap) remember(key [2]string, h *heard) {
+	if o.outputs == nil {
+		o.outputs = map[[2]string]*heard{}
+	}
+	if len(o.outputs) >= maxOutputs {
+		var oldest [2]string
+		for k, h := range o.outputs {
+			if first := o.outputs[oldest]; first == nil || h.piece < first.piece {
+				oldest = k
+			}
+		}
+		delete(o.outputs, oldest)
+	}
+	o.outputs[key] = h
+}
+
 // skip takes from p what h holds already.
 func (h *heard) skip(p *aaep.OutputStreaming) (tell bool) {
+	ends := p.Complete && !h.ended
 	switch {
 	case !h.again:
 		return true
 	case p.Position >= h.next:
 		h.again = false // the stream is where it was
-		return true
+		return p.Chunk != "" || ends
 	case p.Position < h.start:
 		return true
 	}
 	before := h.tail[byteOf(h.tail, p.Position-h.start):]
 	if rest, ok := strings.CutPrefix(p.Chunk, before); ok {
 		p.Chunk, p.Position = rest, h.next
-		return rest != "" || p.Complete
+		return rest != "" || ends
 	}
 	if strings.HasPrefix(before, p.Chunk) {
 		p.Position += int64(utf8.RuneCountInString(p.Chunk))
 		p.Chunk = ""
-		return p.Complete
+		return ends
 	}
 	return true
 }
