@@ -185,8 +185,7 @@ func (s *Subscription) subscribe(ctx context.Context) (transports.Conn, error) {
 	return conn, err
 }
 
-// subscribeAnyWay tries the way that led to the producer last, then the others in their order. The error is that of
-// the first way tried, with those of the others.
+// subscribeAnyWay tries the way that led to the producer last, then the others in their order; see unreached.
 func (s *Subscription) subscribeAnyWay(ctx context.Context) (transports.Conn, error) {
 	status, _ := s.Status()
 	var failed []error
@@ -210,7 +209,7 @@ func (s *Subscription) subscribeAnyWay(ctx context.Context) (transports.Conn, er
 			s.cfg.Logger.Info("trying another way", "failed", way, "error", err)
 		}
 	}
-	return nil, errors.Join(failed...)
+	return nil, &unreached{failed}
 }
 
 func extended(c aaep.Capabilities) bool { return len(c.SupportedExtensions)+len(c.Extensions) > 0 }
