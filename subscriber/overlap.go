@@ -1,7 +1,7 @@
 package subscriber
 
 import (
-	"strings"
+	"bytes"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
@@ -17,7 +17,7 @@ type overlap struct {
 
 // heard is the end of what came of one output.
 type heard struct {
-	tail  string // its newest text
+	tail  []byte // its newest text
 	start int64  // where tail begins, in code points
 	next  int64  // where it ends
 	again bool   // the stream was resumed since: what comes may have come before
@@ -26,8 +26,9 @@ type heard struct {
 }
 
 const (
-	maxTail    = 64 << 10 // bytes of text remembered of an output
+	maxTail    = 64 << 10 // bytes of text remembered of an output, at least; at most twice as many
 	maxOutputs = 256      // outputs remembered
+	maxName    = 256      // bytes of the name of one
 )
 
 // resumed says that the stream begins again, perhaps further back.
@@ -41,7 +42,7 @@ func (o *overlap) resumed() {
 // not the same as before is never dropped, whatever its position says: positions may be counted in other units.
 func (o *overlap) trim(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.OutputStreaming)
-	if !ok {
+	if !ok || len(p.OutputID) > maxName {
 		return true
 	}
 	key := [2]string{ev.SessionID, p.OutputID}
@@ -93,40 +94,40 @@ func (h *heard) skip(p *aaep.OutputStreaming) (tell bool) {
 		return true
 	}
 	before := h.tail[byteOf(h.tail, p.Position-h.start):]
-	if rest, ok := strings.CutPrefix(p.Chunk, before); ok {
-		p.Chunk, p.Position = rest, h.next
-		return rest != "" || ends
+	common := min(len(before), len(p.Chunk))
+	switch {
+	case p.Chunk[:common] != string(before[:common]):
+		return true
+	case common == len(before):
+		p.Chunk, p.Position = p.Chunk[common:], h.next
+	default:
+		p.Chunk, p.Position = "", p.Position+int64(utf8.RuneCountInString(p.Chunk))
 	}
-	if strings.HasPrefix(before, p.Chunk) {
-		p.Position += int64(utf8.RuneCountInString(p.Chunk))
-		p.Chunk = ""
-		return ends
-	}
-	return true
+	return p.Chunk != "" || ends
 }
 
 func (h *heard) add(p *aaep.OutputStreaming) {
 	if p.Position != h.next { // a gap, or another way of counting
-		h.tail, h.start = "", p.Position
+		h.tail, h.start = h.tail[:0], p.Position
 	}
-	h.tail += p.Chunk
+	h.tail = append(h.tail, p.Chunk...)
 	h.next = p.Position + int64(utf8.RuneCountInString(p.Chunk))
-	if over := len(h.tail) - maxTail; over > 0 {
+	if len(h.tail) > 2*maxTail {
+		over := len(h.tail) - maxTail
 		for !utf8.RuneStart(h.tail[over]) {
 			over++
 		}
-		h.start += int64(utf8.RuneCountInString(h.tail[:over]))
-		h.tail = h.tail[over:]
+		h.start += int64(utf8.RuneCount(h.tail[:over]))
+		h.tail = bytes.Clone(h.tail[over:])
 	}
 }
 
-// byteOf returns the index of a code point, or the length of s.
-func byteOf(s string, codePoint int64) int {
-	for i := range s {
-		if codePoint == 0 {
-			return i
-		}
-		codePoint--
+// byteOf returns the index of a code point, or the length of text.
+func byteOf(text []byte, codePoint int64) int {
+	i := 0
+	for ; codePoint > 0 && i < len(text); codePoint-- {
+		_, size := utf8.DecodeRune(text[i:])
+		i += size
 	}
-	return len(s)
+	return i
 }

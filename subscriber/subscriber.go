@@ -68,7 +68,7 @@ const (
 	longestWait      = 5 * time.Minute  // that a producer may ask for
 	healthyAfter     = 30 * time.Second // of connection before the delay starts over
 	remembered       = 4096             // event ids, to drop what comes twice
-	openQuestions    = 1024             // that may be answered; the oldest are forgotten first
+	openQuestions    = 1024             // that may be answered, of waitingBytes together; the oldest are forgotten first
 )
 
 // Subscription is one negotiated channel. All its methods may be called at once, and from inside the loop
