@@ -12,19 +12,21 @@ import (
 
 // Whatever a producer fills its messages with, a subscription that hands them on keeps little of them. P10
 func TestMemoryOfLargeMessages(t *testing.T) {
-	long := strings.Repeat("x", 1000<<10)
-	for name, message := range map[string]func(n int) string{
-		"questions": func(n int) string {
-			return confirmation(fmt.Sprint("evt_", n), fmt.Sprint("rpl_", n), `,"junk":"`+long+`"`)
+	const size = 1000 << 10
+	long := func() string { return strings.Repeat("x", size) }
+	for name, event := range map[string]func(n int) *aaep.Event{
+		"questions": func(n int) *aaep.Event {
+			return &aaep.Event{Payload: &aaep.AwaitingConfirmation{ReplyToken: aaep.ReplyToken(fmt.Sprint("rpl_", n)), Action: long()}}
 		},
-		"types": func(n int) string {
-			return event(fmt.Sprint("evt_", n), fmt.Sprint("acme:", n, long), `,"urgency":"loud"`)
+		"types": func(n int) *aaep.Event {
+			return &aaep.Event{Payload: &aaep.Extension{Type: aaep.Type(fmt.Sprint("acme:", n, long()))},
+				Diagnostics: []aaep.Violation{{Requirement: "ENV-026", Pointer: "/urgency"}}}
 		},
-		"outputs": func(n int) string {
-			return event(fmt.Sprint("evt_", n), "aaep:agent.output.streaming", fmt.Sprintf(`,"chunk":"%s","position":0,"complete":false,"output_id":"out_%d"`, long, n))
+		"outputs": func(n int) *aaep.Event {
+			return &aaep.Event{Payload: &aaep.OutputStreaming{OutputID: fmt.Sprint("out_", n), Chunk: long()}}
 		},
-		"names of outputs": func(n int) string {
-			return event(fmt.Sprint("evt_", n), "aaep:agent.output.streaming", fmt.Sprintf(`,"chunk":"x","position":0,"complete":false,"output_id":"out_%d%s"`, n, long))
+		"names of outputs": func(n int) *aaep.Event {
+			return &aaep.Event{Payload: &aaep.OutputStreaming{OutputID: fmt.Sprint("out_", n, long()), Chunk: "x"}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -32,12 +34,9 @@ func TestMemoryOfLargeMessages(t *testing.T) {
 				open: map[aaep.ReplyToken]*question{}, seen: map[string]int{}, accepted: &aaep.SubscriptionAccepted{SubscriptionID: "sub_1"}}
 			before := heap()
 			for n := range 60 {
-				data := []byte(message(n))
-				m, err := aaep.Decode(data)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := s.receive(m.(*aaep.Event), len(data)); err != nil {
+				ev := event(n)
+				ev.EventID = fmt.Sprint("evt_", n)
+				if err := s.receive(ev, size); err != nil {
 					t.Fatal(err)
 				}
 				if s.inbox.take() == nil {
