@@ -190,9 +190,9 @@ func (o *Options) way(name string, at manifest.Endpoint, origin *url.URL) (Way, 
 		return Way{}, false
 	}
 	switch more := o.More[name]; {
-	case name == manifest.SSE && (u.Scheme == "https" || u.Scheme == "http") && u.Host == origin.Host:
+	case name == manifest.SSE && (u.Scheme == "https" || u.Scheme == "http") && port(u) == port(origin):
 		return o.events(u), true
-	case name == manifest.WebSocket && u.Host == origin.Host:
+	case name == manifest.WebSocket && port(u) == port(origin):
 		u.Scheme = "ws"
 		if secure {
 			u.Scheme = "wss"
@@ -202,6 +202,17 @@ func (o *Options) way(name string, at manifest.Endpoint, origin *url.URL) (Way, 
 		return Way{name, u.String(), more(u)}, true
 	}
 	return Way{}, false
+}
+
+// port is that of a URL, or the usual one of its scheme.
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https" || u.Scheme == "wss":
+		return "443"
+	}
+	return "80"
 }
 
 func names(published map[string]manifest.Endpoint) []string {
