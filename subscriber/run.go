@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"time"
@@ -245,7 +246,7 @@ func (s *Subscription) read(conn transports.Conn) error {
 // closedBy takes the producer's leave, if it is for this subscription.
 func (s *Subscription) closedBy(m *aaep.SubscriptionClose) error {
 	if m.SubscriptionID != s.Accepted().SubscriptionID {
-		s.cfg.Logger.Warn("message ignored", "type", m.MessageType(), "subscription_id", m.SubscriptionID)
+		s.cfg.Logger.Warn("message ignored", "type", m.MessageType(), "subscription_id", fmt.Sprintf("%.100q", m.SubscriptionID))
 		return nil
 	}
 	r := &aaep.Rejection{Code: m.ReasonCode, Message: m.ReasonMessage, Remote: true}

@@ -106,7 +106,7 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 		if way, ok := o.way(name, at, origin); ok {
 			ways = append(ways, way)
 		} else {
-			o.Logger.Warn("discover: a way was passed over", "transport", name, "address", at.Address)
+			o.Logger.Warn("discover: a way was passed over", "transport", name, "address", fmt.Sprintf("%.200q", at.Address))
 		}
 	}
 	if ways == nil {
@@ -218,7 +218,7 @@ func port(u *url.URL) string {
 func names(published map[string]manifest.Endpoint) []string {
 	var all []string
 	for name := range published {
-		all = append(all, name)
+		all = append(all, fmt.Sprintf("%.40q", name)) // anybody may have written it
 	}
 	slices.Sort(all)
 	if all == nil {
