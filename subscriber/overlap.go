@@ -8,8 +8,9 @@ import (
 )
 
 // overlap knows the newest text of the newest outputs, so that a resumed stream does not tell it twice: also of those
-// that have ended, for a stream resumes at the oldest event that was held anywhere. Pieces of text that left together before the cut may come one by one after it, under other ids; their
-// positions show where they stand (§4.3.3). Only the reading goroutine uses it.
+// that have ended, for a stream resumes at the oldest event that was held anywhere. Pieces of text that left together
+// before the cut may come one by one after it, under other ids; their positions show where they stand (§4.3.3). Only
+// the reading goroutine uses it.
 type overlap struct {
 	outputs map[[2]string]*heard // by session and output
 	pieces  int                  // came so far
@@ -26,7 +27,7 @@ type heard struct {
 }
 
 const (
-	maxTail    = 64 << 10 // bytes of text remembered of an output, at least; at most twice as many
+	maxTail    = 64 << 10 // bytes of text remembered of an output; twice as many are cut to that
 	maxOutputs = 256      // outputs remembered
 	maxName    = 256      // bytes of the name of one
 )
