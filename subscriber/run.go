@@ -63,7 +63,7 @@ func (s *Subscription) asked(end error) bool {
 func awake(c aaep.Capabilities) aaep.Capabilities {
 	prefix := extensions.DeliveryVocabulary.Prefix
 	var d extensions.Delivery
-	if c.Extensions[prefix] == nil || jsonv2.Unmarshal(c.Extensions[prefix], &d) != nil || d.Presence == "" {
+	if c.Extensions[prefix] == nil || extensions.Read(c.Extensions[prefix], &d) != nil || d.Presence == "" {
 		return c
 	}
 	d.Presence, d.PresenceExpiresIn = "", 0

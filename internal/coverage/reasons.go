@@ -11,7 +11,6 @@ const (
 var reasons = []reason{
 	{"CONF-029", "there is no message for such a notice (D-39)"},
 	{"ENV-005", "not done yet: extensions are handed on by prefix; nothing chooses by URI"},
-	{"ENV-026", "the agent's own choice: Config.Agent is taken as it is"},
 	{"ENV-027", "not done yet: there is no registry of agents"},
 	{"ENV-028", "the agent's own choice: Config.Agent is taken as it is"},
 	{"ENV-032", "not done yet: one event has all three lengths; no test looks for repeated events"},
