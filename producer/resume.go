@@ -15,7 +15,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// stream is where events go: a stream of a Resumable, or the link itself.
+// plainStream is a link that has no streams of its own, as the one stream it is.
 type plainStream struct{ transports.Conn }
 
 func (plainStream) LastEventID() string   { return "" }
