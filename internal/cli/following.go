@@ -21,10 +21,11 @@ type following struct {
 	name   string            // no other agent here has it
 	wanted aaep.Capabilities // what was asked for
 	sub    *subscriber.Subscription
-	link   subscriber.Status // as it was last looked at
-	remark string            // of the agent, about the terms; said once
-	trust  *manifest.Trust   // nil demands no proof
-	over   []string          // the ways to the agent, in words; empty if there is one that speaks for itself
+	link   subscriber.Status                         // as it was last looked at
+	remark string                                    // of the agent, about the terms; said once
+	trust  *manifest.Trust                           // nil demands no proof
+	over   []string                                  // the ways to the agent, in words; empty if there is one that speaks for itself
+	reach  func(context.Context) (*following, error) // of an agent that has no sub yet: follows it
 
 	garbled garbled
 
@@ -194,6 +195,8 @@ func (f *following) left(err error) {
 func (f *following) standing() string {
 	text := "connected" + f.way()
 	switch {
+	case f.link.Over && f.sub == nil:
+		text = "not followed"
 	case f.link.Over:
 		text = "ended"
 	case !f.link.Connected:
