@@ -155,10 +155,14 @@ const (
 	leastResumes = 4
 )
 
-// missed tells that an attempt failed.
+// missed tells that an attempt failed. That the producer said it would end says more, and stays.
 func (s *Subscription) missed(err error) {
 	s.cfg.Logger.Debug("not reached", "error", err)
-	s.setStatus(func(st *Status) { st.Err = err })
+	s.setStatus(func(st *Status) {
+		if !errors.Is(st.Err, aaep.ProducerShutdown) {
+			st.Err = err
+		}
+	})
 }
 
 func (s *Subscription) reopen(r transports.Reopener) error {
