@@ -222,7 +222,7 @@ func (f *following) standing() string {
 			text += ", up to date"
 		}
 		if worst.LeftOut > 0 {
-			text += fmt.Sprintf(", %d merged into newer ones or out of date", worst.LeftOut)
+			text += fmt.Sprintf(", %d left out for newer ones", worst.LeftOut)
 		}
 		if worst.Missed > 0 {
 			text += fmt.Sprintf(", %d to ask for with /details", worst.Missed)
