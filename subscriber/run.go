@@ -155,13 +155,14 @@ const (
 	leastResumes = 4
 )
 
-// missed tells that an attempt failed. That the producer said it would end says more, and stays.
+// missed tells that an attempt failed. That the producer said it would end is told too.
 func (s *Subscription) missed(err error) {
 	s.cfg.Logger.Debug("not reached", "error", err)
 	s.setStatus(func(st *Status) {
-		if !errors.Is(st.Err, aaep.ProducerShutdown) {
-			st.Err = err
+		if errors.Is(st.Err, aaep.ProducerShutdown) {
+			err = fmt.Errorf("%w; %w", aaep.ProducerShutdown, err)
 		}
+		st.Err = err
 	})
 }
 
