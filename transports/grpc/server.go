@@ -2,7 +2,6 @@ package grpc
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -11,13 +10,14 @@ import (
 
 	rpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
+	rpccreds "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
@@ -136,19 +136,14 @@ func (s *Server) authenticate(r *http.Request) (principal string, refused error)
 		}
 		return "", nil
 	}
-	principal, err := s.o.Authenticate(r)
+	principal, denied := credentials.Door{Authenticate: s.o.Authenticate, Transport: "grpc", Log: s.o.Logger}.Enter(r)
 	switch {
-	case err == nil && principal != "":
+	case denied == nil:
 		return principal, nil
-	case errors.Is(err, aaep.AuthorizationDenied):
-		s.o.Logger.Info("grpc: not authorized", "cause", err)
-		return "", status.Error(codes.PermissionDenied, "These credentials do not allow this.")
-	case err == nil:
-		s.o.Logger.Error("grpc: Authenticate returned neither a principal nor an error")
-	default:
-		s.o.Logger.Info("grpc: not authenticated", "cause", err)
+	case denied.Code == aaep.AuthorizationDenied:
+		return "", status.Error(codes.PermissionDenied, denied.Message)
 	}
-	return "", status.Error(codes.Unauthenticated, "The credentials are missing or not valid.")
+	return "", status.Error(codes.Unauthenticated, denied.Message)
 }
 
 // GetManifest returns the manifest.
@@ -178,7 +173,7 @@ func request(ctx context.Context, method string) *http.Request {
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		r.RemoteAddr = p.Addr.String()
-		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+		if info, ok := p.AuthInfo.(rpccreds.TLSInfo); ok {
 			r.TLS = &info.State
 		}
 		ctx = context.WithValue(ctx, http.LocalAddrContextKey, p.LocalAddr)
