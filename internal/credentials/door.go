@@ -1,9 +1,11 @@
 package credentials
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/aaep-go/aaep"
 )
@@ -34,4 +36,34 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 		d.Log.Info(d.Transport+": not authenticated", "cause", err)
 	}
 	return "", &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: "The credentials are missing or not valid."}
+}
+
+// recheck is how often those who are in are asked again.
+const recheck = 5 * time.Second
+
+// Watch calls putOut, once, when the credentials that r was let in with are withdrawn, until it is stopped: Authenticate then says
+// aaep.AuthenticationRequired or aaep.AuthorizationDenied, or another name. Any other error may pass, and changes nothing. Nobody
+// waits for Authenticate.
+func (d Door) Watch(ctx context.Context, r *http.Request, principal string, putOut func()) (stop func()) {
+	if d.Authenticate == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r = r.WithContext(ctx)
+	ready := make(chan struct{})
+	var again *time.Timer
+	again = time.AfterFunc(recheck, func() {
+		<-ready
+		now, err := d.Authenticate(r)
+		switch {
+		case ctx.Err() != nil:
+		case err == nil && now != principal, errors.Is(err, aaep.AuthenticationRequired), errors.Is(err, aaep.AuthorizationDenied):
+			d.Log.Info(d.Transport+": a stream ends, for its credentials were withdrawn", "principal", principal)
+			putOut()
+		default:
+			again.Reset(recheck)
+		}
+	})
+	close(ready)
+	return func() { cancel(); again.Stop() }
 }

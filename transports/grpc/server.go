@@ -30,7 +30,8 @@ type ServerOptions struct {
 	// transports: the request has the stream's metadata as its Header, the method as its URL's path, Host, RemoteAddr
 	// and, with the client's certificates, TLS; it has no body. An error that is aaep.AuthorizationDenied is answered with
 	// PERMISSION_DENIED, every other with UNAUTHENTICATED; its text stays here. It is called from many goroutines at
-	// once. If nil, nobody is asked, and only connections to a loopback address or a Unix socket are served (D-71).
+	// once. If nil, nobody is asked, and only connections to a loopback address or a Unix socket are served (D-71). It is
+	// asked again while a subscription is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Manifest is the producer's manifest, JSON. It is given to all who may connect, with or without credentials: it
 	// says which ones are wanted. If empty, GetManifest is answered with UNAVAILABLE.
@@ -45,6 +46,7 @@ type ServerOptions struct {
 // Its Conns implement transports.Identified.
 type Server struct {
 	o     ServerOptions
+	door  credentials.Door
 	queue *duplex.Queue
 	slots chan struct{}
 }
@@ -59,7 +61,7 @@ func NewServer(o ServerOptions) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{o: o, queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
+	return &Server{o: o, door: credentials.Door{Authenticate: o.Authenticate, Transport: "grpc", Log: o.Logger}, queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
 }
 
 // Register puts the service on a grpc.Server, before that serves. No page of a browser can reach it there, under whatever
@@ -114,6 +116,9 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 	}
 	f := &served{stream: stream, over: make(chan struct{})}
 	c := duplex.New(f, principal)
+	defer s.door.Watch(stream.Context(), r, principal, func() {
+		f.end(status.Error(codes.Unavailable, "These credentials were withdrawn. Connect again with others."))
+	})()
 	if s.queue.Offer(stream.Context(), c, f.over) {
 		select {
 		case <-f.over:
@@ -136,7 +141,7 @@ func (s *Server) authenticate(r *http.Request) (principal string, refused error)
 		}
 		return "", nil
 	}
-	principal, denied := credentials.Door{Authenticate: s.o.Authenticate, Transport: "grpc", Log: s.o.Logger}.Enter(r)
+	principal, denied := s.door.Enter(r)
 	switch {
 	case denied == nil:
 		return principal, nil

@@ -183,8 +183,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if name == "/events" && r.Method == http.MethodGet {
-		if principal, ok := s.redeem(r); ok {
-			serve(w, r, principal)
+		if principal, buyer := s.redeem(r); buyer != nil {
+			s.events(w, r, principal, buyer)
 			return
 		}
 	}

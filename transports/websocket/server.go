@@ -19,7 +19,8 @@ import (
 type ServerOptions struct {
 	// Authenticate names the peer of a request with a non-empty name. An error that is aaep.AuthorizationDenied is
 	// answered with close code 4003, every other with 4002; its text stays here. It is called from many goroutines
-	// at once. If nil, nobody is asked and only connections to a loopback address are served (D-71).
+	// at once. If nil, nobody is asked and only connections to a loopback address are served (D-71). It is asked again
+	// while a connection is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If empty, localhost,
 	// 127.0.0.1 and [::1] (INV-44).
@@ -122,6 +123,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	defer s.door.Watch(r.Context(), r, principal, func() {
+		f.code.Store(closeNotAuthenticated)
+		c.Close()
+	})()
 	if s.queue.Offer(r.Context(), c, f.peerGone) {
 		select {
 		case <-c.Closed(): // whoever accepted it ends it
