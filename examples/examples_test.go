@@ -117,7 +117,22 @@ func (p *program) end() string {
 	return p.printed()
 }
 
-// address starts an agent and returns where it is.
+// accept types a yes to the bank, and again whenever that came too soon: a program learns a moment later than the test that
+// the question was heard.
+func (p *program) accept(bank *program, refused func() int) {
+	p.t.Helper()
+	before := refused()
+	io.WriteString(p.stdin, "y\n")
+	p.until("the money moves", func() bool {
+		if now := refused(); now > before {
+			before = now
+			io.WriteString(p.stdin, "y\n")
+		}
+		return strings.Contains(bank.printed(), "Savings: $600.")
+	})
+}
+
+// address waits until the program has said where it is.
 func (p *program) address() string {
 	p.t.Helper()
 	p.prints("http://")
@@ -165,6 +180,7 @@ func contains(t *testing.T, whole string, parts ...string) {
 
 // Money moves on a yes, and on nothing else.
 func TestBank(t *testing.T) {
+	t.Parallel()
 	mute := subscriber.ScreenReader("en-US").With(aaep.Capabilities{SupportsConfirmationReply: new(false)})
 	for name, c := range map[string]struct {
 		wants    aaep.Capabilities
@@ -177,6 +193,7 @@ func TestBank(t *testing.T) {
 		"nobody can be asked.": {mute, "", "No money was moved.", "Checking: $800. Savings: $100."},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			bank := start(t, nil, "bank", "-listen", "127.0.0.1:0")
 			asked := 0
 			heard := follow(t, bank.address(), c.wants, func(sub *subscriber.Subscription, ev *aaep.Event) {
@@ -197,6 +214,7 @@ func TestBank(t *testing.T) {
 
 // Whoever starts it hears what the program prints, and how it ended.
 func TestAnyCLI(t *testing.T) {
+	t.Parallel()
 	anycli := filepath.Join(programs, "anycli")
 	contains(t, start(t, nil, "aaep", "listen", "--exec", "'"+anycli+"' go help version").end(),
 		"Running go.", "Go version reports the Go version used", "Done. go finished.")
@@ -205,11 +223,12 @@ func TestAnyCLI(t *testing.T) {
 
 // The question is heard whole before a yes counts, and then the money moves.
 func TestReader(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	voice := &speechtest.Server{WordsPerMinute: 600}
+	voice := &speechtest.Server{WordsPerMinute: 1200}
 	t.Cleanup(func() { ln.Close(); voice.Close() })
 	go voice.Serve(ln)
 	bank := start(t, nil, "bank", "-listen", "127.0.0.1:0")
@@ -233,20 +252,13 @@ func TestReader(t *testing.T) {
 	io.WriteString(reader.stdin, "y\n")
 	hears(early)
 	hears("Type y for yes or n for no, then Enter.")
-	refused := said(early)
-	io.WriteString(reader.stdin, "y\n")
-	reader.until("the money moves", func() bool {
-		if now := said(early); now > refused { // the reader learns a moment later than the voice that all was heard
-			refused = now
-			io.WriteString(reader.stdin, "y\n")
-		}
-		return strings.Contains(bank.printed(), "Savings: $600.")
-	})
+	reader.accept(bank, func() int { return said(early) })
 	hears("Your savings are in order.")
 }
 
 // What the agent says passes under the fingers a page at a time, and what needs the person rings.
 func TestTouch(t *testing.T) {
+	t.Parallel()
 	const cells, firstPort = 14, 4101
 	display := brailletest.New(cells)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -268,32 +280,40 @@ func TestTouch(t *testing.T) {
 	host := fmt.Sprintf("BRLAPI_HOST=127.0.0.1:%d", ln.Addr().(*net.TCPAddr).Port-firstPort)
 	bank := start(t, nil, "bank", "-listen", "127.0.0.1:0")
 	touch := start(t, []string{host, "BRLAPI_AUTH=none"}, "touch", bank.address())
-	touch.prints("\adone")
 	read := func() string {
 		var pages []string
 		for _, s := range display.States() {
 			pages = append(pages, strings.TrimRight(s.Line, " ⠒⠶⠿"))
 		}
-		return strings.Join(pages, " ")
+		return strings.Join(strings.Fields(strings.Join(pages, " ")), " ")
 	}
-	pressed := 0
-	touch.until("the end is read", func() bool {
-		if n := len(display.States()); n > pressed && strings.TrimSpace(display.Now().Line) != "" { // each page once
-			pressed = n
+	seen, pressed := 0, time.Now()
+	pans := func() { // goes on when a page came, and again where a key was too early to count
+		if n := len(display.States()); strings.TrimSpace(display.Now().Line) != "" && (n > seen || time.Since(pressed) > 1200*time.Millisecond) {
+			seen, pressed = n, time.Now()
 			display.Press(brailletest.Forward)
 		}
-		return strings.Contains(read(), "No money was moved.")
-	})
+	}
+	reads := func(text string) {
+		t.Helper()
+		touch.until("there is under the fingers: "+text, func() bool { pans(); return strings.Contains(read(), text) })
+	}
+	touch.prints("\aneeds_you")
+	reads("Action: Transfer $500 from checking to savings.")
+	reads("Without an answer it will not be done.")
+	touch.accept(bank, func() int { pans(); return strings.Count(read(), "To answer, read") })
+	reads("Your savings are in order.")
+	touch.prints("\adone")
 	for _, s := range display.States() {
 		if n := len([]rune(s.Line)); s.Ours && n != cells {
 			t.Errorf("%q has %d cells", s.Line, n)
 		}
 	}
-	bank.end()
 }
 
 // The application's own page, the page that follows the agent, and the agent are one site.
 func TestWeb(t *testing.T) {
+	t.Parallel()
 	site := start(t, nil, "web", "-listen", "127.0.0.1:0")
 	address := site.address()
 	get := func(path string) string {
@@ -342,6 +362,7 @@ func TestWeb(t *testing.T) {
 
 // Each hears the tones in their own range, and who knows nothing of tones is told the same words without.
 func TestExtension(t *testing.T) {
+	t.Parallel()
 	heard := map[string][]string{}
 	for _, line := range strings.Split(start(t, nil, "extension").end(), "\n") {
 		name, text, _ := strings.Cut(line, ": ")

@@ -1,14 +1,12 @@
 // Command touch follows an agent for somebody who neither sees nor hears: words on a braille display, and what must not be missed
-// felt as well. It shows how one subscription asks for what hands can follow and feeds two outputs, and how a device of your own
-// becomes one of them: here it is the bell of the terminal.
+// is felt as well. One subscription asks for what hands can follow and feeds two outputs, one of them a device of your own.
 //
 //	go run ./examples/bank                               # an agent to follow
-//	go run ./examples/touch http://127.0.0.1:8080        # needs BRLTTY with a display
-//
-// It only tells. For answering see examples/reader: the same lines go here.
+//	go run ./examples/touch http://127.0.0.1:8080        # needs BRLTTY with a display; type y or n when you are asked
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"flag"
@@ -16,6 +14,8 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"sync/atomic"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
@@ -40,12 +40,11 @@ func (bell) Play(_ context.Context, felt extensions.HapticData) error {
 func (bell) Close() error { return nil }
 
 func main() {
-	log.SetFlags(0)
 	flag.Parse() // the address of one agent
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := follow(ctx, flag.Arg(0)); err != nil && ctx.Err() == nil {
-		log.Fatal("touch: ", err)
+		log.New(os.Stderr, "touch: ", 0).Fatal(err)
 	}
 }
 
@@ -55,8 +54,7 @@ func follow(ctx context.Context, url string) error {
 		return err
 	}
 	defer display.Close()
-	no := false
-	wants := subscriber.Braille(display.Cells(), "en-US").With(aaep.Capabilities{SupportsConfirmationReply: &no, SupportsClarificationReply: &no})
+	wants := subscriber.Braille(display.Cells(), "en-US").With(aaep.Capabilities{SupportsClarificationReply: new(false)}) // only yes or no
 	if err := wants.AddExtension(extensions.HapticVocabulary, extensions.Haptic{PatternsSupported: bell{}.Patterns()}); err != nil {
 		return err
 	}
@@ -65,22 +63,32 @@ func follow(ctx context.Context, url string) error {
 		return err
 	}
 	defer sub.Close()
-
+	fingers, wrist := present.New(announce.Preferences{Verbosity: aaep.VerbosityTerse, Speaks: display.Speaks}), present.New(announce.Preferences{})
 	ctx, gone := context.WithCancelCause(ctx)
 	defer gone(nil)
-	var outputs []*present.Presenter
-	for _, out := range []present.Output{display, haptic.New(bell{})} {
-		p := present.New(announce.Preferences{Verbosity: aaep.VerbosityTerse, Speaks: out.Speaks})
-		go func() { gone(p.Run(ctx, out)) }() // until the display is unplugged for good
-		outputs = append(outputs, p)
-	}
+	go func() { gone(fingers.Run(ctx, display)) }() // until the display is unplugged for good
+	go wrist.Run(ctx, haptic.New(bell{}))
+
+	var asked atomic.Pointer[aaep.Event] // the newest question
+	go func() {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			decision := map[string]aaep.Decision{"y": aaep.Accept, "n": aaep.Reject}[in.Text()]
+			if q := asked.Load(); q == nil || decision == "" || decision == aaep.Accept && !fingers.Armed(time.Now(), q) {
+				fingers.Tell("To answer, read the question to its end, then type y or n.", true)
+			} else if err := sub.Reply(ctx, q, decision); err != nil {
+				fingers.Tell("The answer was not sent: "+err.Error(), true)
+			}
+		}
+	}()
 	for ev, err := range sub.Events(ctx) {
 		if err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}
-		for _, p := range outputs {
-			p.Add(sub.Accepted().Producer.AgentID, ev)
+		if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
+			asked.Store(ev)
 		}
+		fingers.Add("agent", ev)
+		wrist.Add("agent", ev)
 	}
 	return nil
 }

@@ -26,6 +26,10 @@ func arrows(packs []pack, rows []folder) (problems []string) {
 		}
 		row, ok := byPath[p.path]
 		if !ok {
+			row = byPath[path.Dir(p.path)]
+			ok = row.each
+		}
+		if !ok {
 			problems = append(problems, fmt.Sprintf("%s: not on the map: add it to the map in internal/arch/map_test.go, with the fewest arrows it can live with", p.path))
 			continue
 		}
@@ -38,7 +42,9 @@ func arrows(packs []pack, rows []folder) (problems []string) {
 		}
 	}
 	for _, row := range rows {
-		if !slices.ContainsFunc(packs, func(p pack) bool { return p.path == row.path && len(p.files) > 0 }) {
+		if !slices.ContainsFunc(packs, func(p pack) bool {
+			return (p.path == row.path || row.each && path.Dir(p.path) == row.path) && len(p.files) > 0
+		}) {
 			problems = append(problems, fmt.Sprintf("%s: on the map, but there is no such package: remove its row", row.path))
 		}
 		for _, to := range row.arrows {
@@ -180,9 +186,13 @@ func forTests(p pack) bool {
 // lengths checks that no file needs more than one sitting.
 func lengths(packs []pack, allowed map[string]string) (problems []string) {
 	for _, p := range packs {
-		for _, f := range p.files {
-			if f.lines > maxLines && allowed[f.path] == "" {
-				problems = append(problems, fmt.Sprintf("%s: %d lines, want at most %d: split it by concern", f.path, f.lines, maxLines))
+		most, files := maxLines, p.files
+		if path.Dir(p.path) == "examples" {
+			most, files = maxExampleLines, append(slices.Clone(files), p.tests...)
+		}
+		for _, f := range files {
+			if f.lines > most && allowed[f.path] == "" {
+				problems = append(problems, fmt.Sprintf("%s: %d lines, want at most %d: split it by concern", f.path, f.lines, most))
 			}
 		}
 	}
