@@ -252,3 +252,37 @@ func guide(tree fs.FS, name string, rows []folder) (problems []string) {
 	}
 	return problems
 }
+
+// testName finds the tests named in a text, as `folder.TestName`; the root folder is called aaep.
+var testName = regexp.MustCompile("`([\\w/]+)\\.((?:Test|Fuzz)\\w+)`")
+
+// proofs checks that the tests which a text names are there, and that each row of its tables that begins a threat names one.
+func proofs(tree fs.FS, name string, packs []pack) (problems []string) {
+	text, err := fs.ReadFile(tree, name)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	there := map[string]bool{}
+	for _, p := range packs {
+		folder := strings.Replace(p.path, ".", "aaep", 1)
+		for _, f := range p.tests {
+			for _, d := range f.ast.Decls {
+				if fun, ok := d.(*ast.FuncDecl); ok && fun.Recv == nil {
+					there[folder+"."+fun.Name.Name] = true
+				}
+			}
+		}
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		named := testName.FindAllStringSubmatch(line, -1)
+		if len(named) == 0 && strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| threat ") {
+			problems = append(problems, fmt.Sprintf("%s:%d: this row names no test", name, i+1))
+		}
+		for _, m := range named {
+			if test := m[1] + "." + m[2]; !there[test] {
+				problems = append(problems, fmt.Sprintf("%s:%d: there is no %s", name, i+1, test))
+			}
+		}
+	}
+	return problems
+}

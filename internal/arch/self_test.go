@@ -211,6 +211,15 @@ func TestTheGuideRuleCanFail(t *testing.T) {
 	expect(t, guide(tree, "z.md", rows), "z.md")
 }
 
+func TestTheProofsRuleCanFail(t *testing.T) {
+	house := files{"a_test.go": `func TestRoot(t *testing.T) {}`, "low/a_test.go": `func TestLow(t *testing.T) {}; func FuzzLow(f *testing.F) {}`,
+		"x.md": "| threat | shown by |\n|---|---|\n| kept | `aaep.TestRoot` `low.TestLow` `low.FuzzLow` |",
+		"y.md": "| threat | shown by |\n| bare | |\n| stale | `low.TestLow` `low.TestGone` |\n\nAnd `high.TestLow`."}
+	expect(t, proofs(house.tree(), "x.md", house.packs(t)))
+	expect(t, proofs(house.tree(), "y.md", house.packs(t)), "y.md:2: this row names no test", "y.md:3: there is no low.TestGone", "y.md:5: there is no high.TestLow")
+	expect(t, proofs(house.tree(), "z.md", nil), "z.md")
+}
+
 // The map itself must not promise less than the design: these arrows are the ones never to draw.
 func TestTheMapKeepsTheHalvesApart(t *testing.T) {
 	never := map[string][]string{
