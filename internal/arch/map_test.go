@@ -313,7 +313,7 @@ var theMap = []folder{
 	{
 		path:   "internal/cli",
 		arrows: []string{public, "internal/segmentio", "internal/words"},
-		others: []string{"github.com/spf13/cobra", "golang.org/x/sys/unix", "golang.org/x/term"},
+		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},
 	{
