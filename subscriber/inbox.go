@@ -170,7 +170,7 @@ func (s *Subscription) why() error {
 
 // receive hands an event on, unless it came before. It waits while too many wait already.
 func (s *Subscription) receive(ev *aaep.Event, size int) error {
-	if !s.note(ev, size) || !s.texts.trim(ev) {
+	if !s.note(ev, size) || !s.texts.trim(ev) || s.texts.stale(ev) {
 		return nil
 	}
 	s.checkOrder(ev)
