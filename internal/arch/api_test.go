@@ -73,7 +73,7 @@ func exported(packs []pack, module string) []string {
 	lines := map[string]bool{}
 	for _, p := range packs {
 		folder := path.Join(module, p.path)
-		if !isPublic(folder) {
+		if !p.public() || !isPublic(folder) {
 			continue
 		}
 		for _, f := range p.files {
