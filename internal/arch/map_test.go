@@ -122,7 +122,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/sse",
-		arrows: []string{".", "transports", "internal/httpguard"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/httpguard"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
@@ -158,7 +158,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/websocket",
-		arrows: []string{".", "transports", "internal/duplex", "internal/httpguard"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/duplex", "internal/httpguard"},
 		others: []string{"github.com/gorilla/websocket"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
@@ -171,7 +171,7 @@ var theMap = []folder{
 	{
 		path:   "internal/credentials",
 		arrows: []string{"."},
-		why:    "what authenticators share knows nothing of who asks, nor over which transport",
+		why:    "what authenticators and listeners share knows nothing of who asks, nor over which transport",
 	},
 	{
 		path:   "transports/auth",
