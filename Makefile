@@ -13,6 +13,9 @@
 # make real     install the speech server and whatever else the tests use that is real
 # make report   the conformance report of our own producer, and the table of cases, into docs
 # make cover    statement coverage over the whole module
+# make picture  what the demo looks like in a terminal, into docs, from a real run of it
+# make api      write down what is exported, in api.txt, where that is meant to change
+# make release  the command for six platforms in dist, the same bytes for everybody; VERSION=v0.1.0 says which it is
 # make clean    remove what these targets leave behind
 
 FUZZTIME ?= 30s
@@ -24,7 +27,7 @@ MODULES := transports/grpc producer/telemetry
 # Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
-.PHONY: test lint bench fuzz races kills faults timing jose eval wine orca report cover clean compiler real
+.PHONY: test lint bench fuzz races kills faults timing jose eval wine orca report picture api release cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
@@ -121,12 +124,22 @@ jose:
 report:
 	AAEP_REPORT=1 go test -count=1 -run '^(TestPublishedReport|TestTable)$$' -v ./conformance
 
+picture:
+	{ echo '$$ go run ./cmd/aaep demo --answer accept'; go run ./cmd/aaep demo --answer accept | sed -n '1,/moved the money/p'; } | tools/picture > docs/demo.svg
+
+api:
+	AAEP_API=1 go test -count=1 -run '^TestAPI$$' ./internal/arch
+
+release:
+	go run ./internal/release -version "$(VERSION)"
+	go test -count=1 -run '^TestReproducible$$' -v ./internal/release
+
 cover:
 	go test -coverpkg=./... -coverprofile=cover.out ./...
 	go tool cover -func=cover.out | tail -n 1
 
 clean:
-	rm -f aaep cover.out
+	rm -rf aaep cover.out dist
 	find . -name '*.test' -type f -delete
 
 # The annotated texts and their harness are no part of this repository: some may be shared only under their own

@@ -322,6 +322,10 @@ var theMap = []folder{
 		why:    "main is a single call, so that all of the command can be tested",
 	},
 	{
+		path: "internal/release",
+		why:  "it builds the command with the go command, and is in no program itself",
+	},
+	{
 		path:   "examples",
 		arrows: []string{public},
 		each:   true,
