@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -42,17 +43,26 @@ func geminiRequest(body []byte) (q request) {
 	}
 	decode(body, &in)
 	q.json = in.Config.MIME == "application/json"
-	contents := make([]geminiContent, len(in.Contents))
-	model := 0 // where the model's newest answer begins
-	for i, raw := range in.Contents {
-		decode(raw, &contents[i])
-		if contents[i].Role == "model" && (i == 0 || contents[i-1].Role != "model") {
-			model = i
+	// What comes last is what the newest answer of the model led to.
+	last := make([]geminiContent, 0, 4) // newest first
+	begins := 0                         // that answer
+	for i, raw := range slices.Backward(in.Contents) {
+		var c geminiContent
+		decode(raw, &c)
+		if c.Role != "model" && len(last) > 0 && last[len(last)-1].Role == "model" {
+			begins = i + 1
+			break
 		}
+		last = append(last, c)
 	}
-	q.prefix = digest(in.Contents)
-	before := digest(in.Contents[:model])
-	for _, c := range contents[model:] {
+	before, h := "", sha256.New()
+	for i, raw := range in.Contents {
+		if i == begins {
+			before = fmt.Sprintf("%x", h.Sum(nil)[:12])
+		}
+		fmt.Fprintf(h, "%d:%s", len(raw), raw)
+	}
+	for _, c := range slices.Backward(last) {
 		for _, p := range c.Parts {
 			if r := p.Response; r != nil {
 				_, failed := r.Response["error"]
@@ -60,19 +70,8 @@ func geminiRequest(body []byte) (q request) {
 			}
 		}
 	}
+	q.prefix = fmt.Sprintf("%x", h.Sum(nil)[:12])
 	return q
-}
-
-// digest is short for what was said.
-func digest(contents []jsontext.Value) string {
-	h := sha256.New()
-	for _, c := range contents {
-		c = bytes.Clone(c)
-		c.Canonicalize() // what is no JSON stays as it is
-		h.Write(c)
-		h.Write([]byte{0})
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:12])
 }
 
 type geminiAnswer struct {

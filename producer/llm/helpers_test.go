@@ -32,16 +32,23 @@ type stage struct {
 	mu     sync.Mutex
 	answer aaep.Decision // to every question; none is silence
 	told   []string
+	order  []string // the ids of the sessions, in which they began
+	spoke  []string // the sessions that answered, by their number in order, from 1
 	raw    bytes.Buffer
 }
 
 // play runs f in virtual time, with a model that answers one thing after the other. Afterwards the events are checked.
 func play(t *testing.T, f func(st *stage), answers ...fakemodel.Answer) {
 	t.Helper()
+	playIn(t, "en-US", f, answers...)
+}
+
+func playIn(t *testing.T, language string, f func(st *stage), answers ...fakemodel.Answer) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		st := &stage{t: t, model: fakemodel.New(answers...)}
 		var err error
-		if st.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}}); err != nil {
+		if st.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}, Language: language, AnyLanguage: true}); err != nil {
 			t.Fatal(err)
 		}
 		st.tap = llm.New(st.p)
@@ -88,11 +95,13 @@ func (st *stage) listen(link transports.Conn) {
 		switch p := ev.Payload.(type) {
 		case *aaep.SessionStarted:
 			line = "start: " + ev.Summary.Normal
+			st.order = append(st.order, ev.SessionID)
 		case *aaep.StateChanged:
 			line = string(p.ToState)
 		case *aaep.OutputStreaming:
 			if said[p.OutputID] += p.Chunk; p.Complete {
 				line = "say: " + said[p.OutputID]
+				st.spoke = append(st.spoke, fmt.Sprint(1+slices.Index(st.order, ev.SessionID)))
 			}
 		case *aaep.ToolInvoked:
 			line = "invoked: " + p.Tool
@@ -264,4 +273,14 @@ func everyWay(t *testing.T, answers []fakemodel.Answer, f func(st *stage, dialec
 		}
 		t.Run(dialect+"/whole", func(t *testing.T) { play(t, func(st *stage) { f(st, dialect, false) }, answers...) })
 	}
+}
+
+// sessions returns which sessions have answered since the last time.
+func (st *stage) sessions() []string {
+	synctest.Wait()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	spoke := st.spoke
+	st.spoke = nil
+	return spoke
 }

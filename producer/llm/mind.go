@@ -5,43 +5,58 @@ import "strings"
 // mind keeps to itself what a model thinks aloud: local servers leave it in the answer, between <think> and </think> at the
 // beginning.
 type mind struct {
-	held string // while it may be one of the two
-	step int    // 0 before the first words, 1 thinking, 2 saying
+	step step
+	held string // what may be the beginning of one of the two
 }
+
+type step int
+
+const (
+	silent   step = iota // nothing was said but white space
+	thinking             // after <think>
+	awake                // after </think>, and no words yet
+	saying
+)
 
 const thinks, thought = "<think>", "</think>"
 
 // aloud returns what is said of the text that comes next.
 func (m *mind) aloud(text string) string {
-	if m.step == 2 {
+	if m.step == saying {
 		return text
 	}
 	m.held += text
-	if m.step == 0 {
+	if m.step == silent {
 		begin := strings.TrimLeft(m.held, " \t\r\n")
 		switch {
 		case strings.HasPrefix(begin, thinks):
-			m.step, m.held = 1, begin[len(thinks):]
+			m.step, m.held = thinking, begin[len(thinks):]
 		case strings.HasPrefix(thinks, begin):
 			return ""
 		default:
 			return m.rest()
 		}
 	}
-	if _, said, over := strings.Cut(m.held, thought); over {
-		m.step, m.held = 2, ""
-		return strings.TrimLeft(said, " \t\r\n")
+	if m.step == thinking {
+		_, after, over := strings.Cut(m.held, thought)
+		if !over {
+			m.held = m.held[max(len(m.held)-len(thought)+1, 0):]
+			return ""
+		}
+		m.step, m.held = awake, after
 	}
-	m.held = m.held[max(len(m.held)-len(thought)+1, 0):]
-	return ""
+	if m.held = strings.TrimLeft(m.held, " \t\r\n"); m.held == "" {
+		return ""
+	}
+	return m.rest()
 }
 
 // rest returns what was held back and is said after all.
 func (m *mind) rest() string {
-	if m.step == 1 {
+	if m.step == thinking {
 		return ""
 	}
 	held := m.held
-	m.step, m.held = 2, ""
+	m.step, m.held = saying, ""
 	return held
 }

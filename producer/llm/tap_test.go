@@ -1,8 +1,13 @@
 package llm_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/fakemodel"
 )
 
@@ -36,4 +41,107 @@ func TestTools(t *testing.T) {
 		st.heard("done: weather success", "done: clock "+failed, "thinking",
 			"writing_output", "say: Sunny, at noon.", "thinking", "session.completed: The agent finished.")
 	})
+}
+
+// Two conversations at once do not mix, not even where calls have no ids and are the same in both.
+func TestConversations(t *testing.T) {
+	for _, id := range []string{"call_", ""} {
+		for _, dialect := range fakemodel.Dialects {
+			if id == "" && dialect != fakemodel.Gemini {
+				continue // Google alone leaves them out
+			}
+			named := func(n string) string {
+				if id == "" {
+					return ""
+				}
+				return id + n
+			}
+			wants := func(n string) fakemodel.Answer {
+				return fakemodel.Answer{Calls: []fakemodel.Call{{ID: named(n), Name: "weather", Args: `{"b":1,"a":2}`}}}
+			}
+			says := func(text string) fakemodel.Answer { return fakemodel.Answer{Says: []string{text}} }
+			t.Run(dialect+id, func(t *testing.T) {
+				play(t, func(st *stage) {
+					st.ask(dialect, true, user("In Ibadan?"))
+					st.ask(dialect, true, user("In Lagos?"))
+					st.sessions()
+					st.ask(dialect, true, user("In Lagos?"), model(wants("2")), gives(named("2"), "weather", "rain"))
+					st.ask(dialect, true, user("In Ibadan?"), model(wants("1")), gives(named("1"), "weather", "sun"))
+					st.ask(dialect, true, user("In Ibadan?"), model(wants("1")), gives(named("1"), "weather", "sun"), model(says("Sun.")), user("And now?"))
+					synctest.Wait()
+					got := st.sessions()
+					want := []string{"2", "1", "3"}
+					if !slices.Equal(got, want) {
+						t.Errorf("the answers are in the sessions %v, want %v", got, want)
+					}
+				}, wants("1"), wants("2"), says("Rain."), says("Sun."), says("Still."))
+			})
+		}
+	}
+}
+
+// The agent's own session: the tap tells what it sees there, and the agent ends it.
+func TestOwnSession(t *testing.T) {
+	play(t, func(st *stage) {
+		s, err := st.p.StartSession(st.t.Context(), aaep.Say("Planning."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.send(request(fakemodel.Messages, true, user("Plan.")).WithContext(s.Context()))
+		st.send(request(fakemodel.Messages, true, user("Go on.")).WithContext(s.Context()))
+		st.send(request(fakemodel.Messages, true, user("Go on.")).WithContext(s.Context()))
+		s.Complete(aaep.Say("Planned."))
+		st.send(request(fakemodel.Messages, true, user("Too late.")).WithContext(s.Context()))
+		st.heard("start: Planning.", "thinking", "writing_output", "say: One.", "thinking",
+			"progress.updated: The provider of the model is too busy at the moment.",
+			"writing_output", "say: Two.", "thinking", "progress.updated: The answer was cut off because it became too long.", "session.completed: Planned.")
+	}, fakemodel.Answer{Says: []string{"One."}}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Says: []string{"Two."}, Long: true},
+		fakemodel.Answer{Says: []string{"Three."}})
+}
+
+// Results of tools that never come do not leave a session open for ever.
+func TestNoResults(t *testing.T) {
+	wants := fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{}`}}}
+	play(t, func(st *stage) {
+		st.ask(fakemodel.Chat, true, user("Weather?"))
+		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: weather")
+		time.Sleep(9 * time.Minute)
+		st.heard()
+		time.Sleep(2 * time.Minute)
+		st.heard("done: weather error", "cancelled by timeout")
+	}, wants)
+}
+
+// No more sessions than can be followed wait for results.
+func TestManyTurns(t *testing.T) {
+	const n = 300
+	answers := make([]fakemodel.Answer, n)
+	for i := range answers {
+		answers[i].Calls = []fakemodel.Call{{ID: fmt.Sprint("call_", i), Name: "weather", Args: `{}`}}
+	}
+	play(t, func(st *stage) {
+		for i := range answers {
+			st.ask(fakemodel.Chat, false, user(fmt.Sprint(i)))
+		}
+		synctest.Wait()
+		ended := 0
+		for _, line := range st.told {
+			if line == "cancelled by producer" {
+				ended++
+			}
+		}
+		if ended != n-256 {
+			t.Errorf("%d of %d sessions were given up", ended, n)
+		}
+	}, answers...)
+}
+
+// An agent of another language has the tap's sentences in that. (I18N-006)
+func TestLanguage(t *testing.T) {
+	playIn(t, "es-MX", func(st *stage) {
+		st.ask(fakemodel.Chat, true, user("Hola."))
+		st.ask(fakemodel.Chat, true, user("¿Y?"))
+		st.heard("start: Trabajando en una solicitud.", "thinking", "writing_output", "say: Sí.", "thinking", "session.completed: El agente terminó.",
+			"start: Trabajando en una solicitud.", "thinking", "failed: unknown: El proveedor del modelo no aceptó la solicitud.")
+	}, fakemodel.Answer{Says: []string{"Sí."}}, fakemodel.Answer{Status: 401})
 }

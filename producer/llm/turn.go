@@ -116,7 +116,7 @@ func (x *turn) tell(end ending, over bool) {
 	case over:
 		x.s.Complete(text)
 	case !text.IsZero():
-		x.s.Progress(text, aaep.Progress{}, 0)
+		x.s.Progress(text, aaep.Progress{Description: text.Normal}, 0)
 	}
 }
 
