@@ -32,15 +32,16 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool, run fun
 			return run(ctx, in)
 		})
 		end(err)
-		if no := refused(err); no != "" && !ran {
+		if no := Refusal(err); no != "" && !ran {
 			return no, nil
 		}
 		return result, err
 	}
 }
 
-// refused says to the model why a tool did not run, where its user or their absence is the reason.
-func refused(err error) string {
+// Refusal says to a model, in English, why a tool did not run, where its user or their absence is the reason; else it
+// returns "". The error is one of Session.Tool.
+func Refusal(err error) string {
 	switch {
 	case errors.Is(err, producer.ErrRejected):
 		return "Not done. The user was asked and said no."
@@ -64,7 +65,7 @@ func (t *Tap) called(ctx context.Context, tool producer.Tool) (s *producer.Sessi
 		return nil, nil, err
 	}
 	return s, func(err error) {
-		if err == nil || refused(err) != "" {
+		if err == nil || Refusal(err) != "" {
 			s.Complete(aaep.Text{})
 		} else {
 			s.Fail(err, aaep.Text{})
