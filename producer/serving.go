@@ -89,6 +89,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	for _, s := range sessions {
 		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
 	}
+	p.log.Flush() // so that nobody is sent away before what is still being kept
 	p.drain()
 	done := make(chan struct{})
 	go func() { p.loops.Wait(); close(done) }()

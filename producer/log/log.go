@@ -82,6 +82,14 @@ func (l *Log) Wait(pos uint64) {
 	}
 }
 
+// Flush waits until everything that was appended can be read. It has an end: see the package.
+func (l *Log) Flush() {
+	l.mu.Lock()
+	end := l.end
+	l.mu.Unlock()
+	l.Wait(end)
+}
+
 // End returns the position of the newest event that can be read, zero if there is none.
 func (l *Log) End() uint64 {
 	l.mu.Lock()

@@ -118,8 +118,13 @@ func appendFrame(b, msg []byte, name, eventID string) []byte {
 	return append(append(b, msg...), "\n\n"...)
 }
 
-// stream serves GET events until the stream is lost, replaced or closed, and sells a ticket to a POST.
+// stream serves GET events, and sells a ticket to a POST.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string) {
+	s.events(w, r, principal, r)
+}
+
+// events serves the stream until it is lost, replaced or closed, or until the credentials that were shown are withdrawn.
+func (s *Server) events(w http.ResponseWriter, r *http.Request, principal string, shown *http.Request) {
 	if r.ContentLength != 0 {
 		s.fail(w, http.StatusBadRequest, "a request for the event stream has no body")
 		return
@@ -130,10 +135,15 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string
 		return
 	}
 	if r.Method == http.MethodPost {
-		s.sell(w, l)
+		s.sell(w, r, l)
 		return
 	}
-	if st := s.newStream(w, r); st != nil && !s.follow(w, r, l, st, false) {
+	st := s.newStream(w, r)
+	if st == nil {
+		return
+	}
+	defer s.door.Watch(r.Context(), shown, principal, st.end)()
+	if !s.follow(w, r, l, st, false) {
 		s.fail(w, http.StatusNotFound, "the subscription has ended")
 	}
 }

@@ -2,7 +2,6 @@ package websocket
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	gorilla "github.com/gorilla/websocket"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
@@ -19,7 +19,8 @@ import (
 type ServerOptions struct {
 	// Authenticate names the peer of a request with a non-empty name. An error that is aaep.AuthorizationDenied is
 	// answered with close code 4003, every other with 4002; its text stays here. It is called from many goroutines
-	// at once. If nil, nobody is asked and only connections to a loopback address are served (D-71).
+	// at once. If nil, nobody is asked and only connections to a loopback address are served (D-71). It is asked again
+	// while a connection is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If empty, localhost,
 	// 127.0.0.1 and [::1] (INV-44).
@@ -38,6 +39,7 @@ type ServerOptions struct {
 type Server struct {
 	o     ServerOptions
 	guard httpguard.Rules
+	door  credentials.Door
 	queue *duplex.Queue
 	slots chan struct{}
 }
@@ -56,7 +58,8 @@ func NewServer(o ServerOptions) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
+	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, door: credentials.Door{Authenticate: o.Authenticate, Transport: "websocket", Log: o.Logger},
+		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
 }
 
 // Accept returns the Conn of the next peer.
@@ -101,7 +104,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusServiceUnavailable, "there are as many connections as can be served; try again later")
 		return
 	}
-	principal, refusal := s.authenticate(r)
+	principal, refused := s.door.Enter(r)
 	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
 		CheckOrigin: func(*http.Request) bool { return true }} // guard has checked it
 	ws, err := up.Upgrade(w, r, nil)
@@ -112,38 +115,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f := newFrames(ws, true)
 	c := duplex.New(f, principal)
 	defer c.Close()
-	if refusal != nil {
-		if msg, err := aaep.Encode(refusal); err == nil {
+	if refused != nil {
+		if msg, err := aaep.Encode(&aaep.SubscriptionRejected{ReasonCode: refused.Code, ReasonMessage: refused.Message}); err == nil {
 			ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 			defer cancel()
 			c.Send(ctx, msg)
 		}
 		return
 	}
+	defer s.door.Watch(r.Context(), r, principal, func() {
+		f.code.Store(closeNotAuthenticated)
+		c.Close()
+	})()
 	if s.queue.Offer(r.Context(), c, f.peerGone) {
 		select {
 		case <-c.Closed(): // whoever accepted it ends it
 		case <-r.Context().Done(): // or the end of the server, where its BaseContext ends with it
 		}
 	}
-}
-
-// authenticate names the peer, or says why it is refused.
-func (s *Server) authenticate(r *http.Request) (principal string, refusal *aaep.SubscriptionRejected) {
-	if s.o.Authenticate == nil {
-		return "", nil
-	}
-	principal, err := s.o.Authenticate(r)
-	switch {
-	case err == nil && principal != "":
-		return principal, nil
-	case errors.Is(err, aaep.AuthorizationDenied):
-		s.o.Logger.Info("websocket: not authorized", "cause", err)
-		return "", &aaep.SubscriptionRejected{ReasonCode: aaep.AuthorizationDenied, ReasonMessage: "These credentials do not allow this."}
-	case err == nil:
-		s.o.Logger.Error("websocket: Authenticate returned neither a principal nor an error")
-	default:
-		s.o.Logger.Info("websocket: not authenticated", "cause", err)
-	}
-	return "", &aaep.SubscriptionRejected{ReasonCode: aaep.AuthenticationRequired, ReasonMessage: "The credentials are missing or not valid."}
 }
