@@ -43,7 +43,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// The same request that comes again goes on where it failed. (EVT-001)
+// The same request that comes again goes on where it failed. (EVT-002, EVT-004)
 func TestRetry(t *testing.T) {
 	says := fakemodel.Answer{Says: []string{"Here."}}
 	play(t, func(st *stage) {
@@ -135,13 +135,14 @@ func TestUnread(t *testing.T) {
 	}{
 		"compressed": {http.Header{"Content-Type": {"text/event-stream"}, "Content-Encoding": {"gzip"}}, []byte("\x1f\x8b\x08")},
 		"binary":     {http.Header{"Content-Type": {"application/vnd.amazon.eventstream"}}, []byte("\x00\x00")},
+		"background": {http.Header{"Content-Type": {"application/json"}}, []byte(`{"object":"response","status":"queued","output":[]}`)},
 		"huge":       {http.Header{"Content-Type": {"application/json"}}, bytes.Repeat([]byte(" "), 17<<20)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(st *stage) {
 				resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
 					return &http.Response{StatusCode: 200, Header: tt.header, Body: io.NopCloser(bytes.NewReader(tt.body))}, nil
-				})).RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
+				})).RoundTrip(request(fakemodel.Responses, true, user("Hi.")))
 				if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, tt.body) {
 					t.Errorf("the client read %d bytes, %v", len(got), err)
 				}

@@ -14,28 +14,30 @@ import (
 // oldest one whose model wants it.
 //
 // What the model is to hear of a no is the result, without an error; run was then not called. An error is run's own, or says why
-// the user could not be asked in these words.
+// the user could not be asked in these words. Run does what describe has said and nothing else, so an answer that changes it is a
+// no: Modified is not used.
 func Guard[In any](t *Tap, name string, describe func(In) producer.Tool, run func(context.Context, In) (string, error)) func(context.Context, In) (string, error) {
 	t.mu.Lock()
 	t.guarded[clip(name)] = true
 	t.mu.Unlock()
 	return func(ctx context.Context, in In) (string, error) {
 		tool := describe(in)
-		tool.Name = name
+		tool.Name, tool.Modified = name, nil
 		s, end, err := t.called(ctx, tool)
 		if err != nil {
 			return "", err
 		}
-		ran := false
-		result, err := s.Tool(ctx, tool, func(ctx context.Context) (string, error) {
+		told, ran := errors.New("llm: the tool panicked"), false
+		defer func() { end(told) }()
+		var result string
+		result, told = s.Tool(ctx, tool, func(ctx context.Context) (string, error) {
 			ran = true
 			return run(ctx, in)
 		})
-		end(err)
-		if no := Refusal(err); no != "" && !ran {
+		if no := Refusal(told); no != "" && !ran {
 			return no, nil
 		}
-		return result, err
+		return result, told
 	}
 }
 

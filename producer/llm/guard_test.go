@@ -2,6 +2,7 @@ package llm_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -110,6 +111,40 @@ func TestGuardErrors(t *testing.T) {
 		if _, err := llm.Guard(st.tap, "transfer", silent, b.transfer)(st.t.Context(), transfer{1}); !errors.As(err, &invalid) || b.moved != moved {
 			t.Errorf("without a consequence the error is %v", err)
 		}
+	})
+}
+
+// What runs is what was asked about: an answer that changes it is a no. (CONF-018)
+func TestGuardModified(t *testing.T) {
+	play(t, func(st *stage) {
+		st.answer, st.change = aaep.Accept, []byte(`{"amount":300}`)
+		asks := func(in transfer) producer.Tool {
+			d := describe(in)
+			d.Modified = func(json.RawMessage) (producer.Tool, error) { st.change = nil; return describe(transfer{300}), nil }
+			return d
+		}
+		var b bank
+		got, err := llm.Guard(st.tap, "transfer", asks, b.transfer)(st.t.Context(), transfer{500})
+		if got != "Not done. The user was asked and said no." || err != nil || b.moved != 0 {
+			t.Errorf("the tool gave %q, %v, and moved %d", got, err, b.moved)
+		}
+	})
+}
+
+// A tool that panics leaves nothing open.
+func TestGuardPanic(t *testing.T) {
+	play(t, func(st *stage) {
+		st.answer = aaep.Accept
+		func() {
+			defer func() {
+				if recover() != "vault" {
+					t.Error("it did not panic")
+				}
+			}()
+			llm.Guard(st.tap, "transfer", describe, func(context.Context, transfer) (string, error) { panic("vault") })(st.t.Context(), transfer{500})
+		}()
+		st.heard("start: Transfer $500.", "thinking", "awaiting_input", "ask: Transfer $500.", "calling_tool", "invoked: transfer",
+			"done: transfer error", "thinking", "failed: unknown: The agent failed.")
 	})
 }
 

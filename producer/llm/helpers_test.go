@@ -31,6 +31,7 @@ type stage struct {
 
 	mu     sync.Mutex
 	answer aaep.Decision // to every question; none is silence
+	change []byte        // that it makes
 	told   []string
 	order  []string // the ids of the sessions, in which they began
 	spoke  []string // the sessions that answered, by their number in order, from 1
@@ -110,7 +111,7 @@ func (st *stage) listen(link transports.Conn) {
 		case *aaep.AwaitingConfirmation:
 			line = "ask: " + p.Action
 			if st.answer != "" {
-				send(&aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: st.answer, SubscriptionID: id, Timestamp: time.Now()})
+				send(&aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: st.answer, ModifiedAction: st.change, SubscriptionID: id, Timestamp: time.Now()})
 			}
 		case *aaep.SessionErrored:
 			line = "failed: " + string(p.ErrorCategory) + ": " + ev.Summary.Normal

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // OpenAI's Responses.
@@ -126,6 +128,8 @@ func (r responsesAnswer) status(in response) {
 		r.end(errorOf(in.Error))
 	case in.Status == "failed" || in.Status == "cancelled":
 		r.end(faultOf(""))
+	case in.Status == "queued" || in.Status == "in_progress": // it is made in the background
+		r.end(ending{words: phrase.AnswerUnread})
 	case in.Status == "incomplete" && in.Details.Reason == "content_filter":
 		r.end(declined)
 	case in.Status == "incomplete":

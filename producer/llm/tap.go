@@ -27,8 +27,8 @@
 //
 // # What passes untouched
 //
-// The client sees every byte of the answer as it would without the tap, and when it would: nothing is buffered, read ahead or
-// waited for. Reasoning is not told, only that the agent thinks. Requests to other addresses and requests whose body cannot be
+// The client sees every byte of the answer as it would without the tap, and when it would: nothing is buffered or read ahead, and
+// no listener is waited for. Reasoning is not told, only that the agent thinks. Requests to other addresses and requests whose body cannot be
 // read twice (http.Request.GetBody) or has more than 64 MiB are not followed. Of an answer that is still compressed, because the
 // client asked for that itself, or that is one piece of more than 16 MiB, it is told that there is one.
 package llm
@@ -93,8 +93,8 @@ func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Respon
 	}
 	resp, err := next(r)
 	switch {
-	case err != nil || resp == nil:
-		turn.failed(r.Context(), resp, err)
+	case err != nil || resp == nil || resp.Body == nil:
+		turn.failed(r.Context(), nil, err)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		turn.failed(r.Context(), resp, nil)
 	default:
@@ -109,12 +109,24 @@ func (t *Tap) Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return roundTripper(func(r *http.Request) (*http.Response, error) { return t.Middleware(r, base.RoundTrip) })
+	return transport{t, base}
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
+type transport struct {
+	tap  *Tap
+	base http.RoundTripper
+}
 
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.tap.Middleware(r, t.base.RoundTrip)
+}
+
+// CloseIdleConnections is for http.Client, which looks for it.
+func (t transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
 
 // dialectOf says what is spoken at an address.
 func dialectOf(r *http.Request) (dialect, bool) {

@@ -136,7 +136,7 @@ func TestManyTurns(t *testing.T) {
 	}, answers...)
 }
 
-// An agent of another language has the tap's sentences in that. (I18N-006)
+// An agent of another language has the tap's sentences in that.
 func TestLanguage(t *testing.T) {
 	playIn(t, "es-MX", func(st *stage) {
 		st.ask(fakemodel.Chat, true, user("Hola."))

@@ -210,7 +210,7 @@ func TestShutDown(t *testing.T) {
 	}
 }
 
-// What a server wants to know is asked field by field. (EVT-084)
+// What a server wants to know is asked field by field.
 func TestElicit(t *testing.T) {
 	yes := func(q aaep.Payload) any {
 		ask := q.(*aaep.AwaitingClarification)
