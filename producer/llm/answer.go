@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -37,11 +38,11 @@ type hears interface {
 
 // A request is what matters here of one.
 type request struct {
-	keys    []string // the calls it speaks of
-	results []result // of tools
-	json    bool     // the answer is to be JSON
-	prefix  string   // what the conversation is known by where calls have no ids
-	sum     [32]byte // tells whether it is sent again
+	keys    []string          // the calls it speaks of
+	results []result          // of tools
+	json    bool              // the answer is to be JSON
+	prefix  string            // what the conversation is known by where calls have no ids
+	sum     [sha256.Size]byte // tells whether it is sent again
 }
 
 type result struct {

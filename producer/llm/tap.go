@@ -36,6 +36,7 @@ package llm
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -86,7 +87,10 @@ func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Respon
 		return next(r)
 	}
 	req := d.request(body)
-	req.sum = sha256.Sum256(append([]byte(r.URL.String()+"\n"), body...))
+	h := sha256.New()
+	fmt.Fprintln(h, r.URL)
+	h.Write(body)
+	h.Sum(req.sum[:0])
 	turn := t.join(r.Context(), req)
 	if turn == nil {
 		return next(r)
