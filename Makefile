@@ -8,6 +8,7 @@
 # make timing   how long the answer to a reply takes, after what is wrong with the reply
 # make jose     signed manifests against another implementation; needs npm, which fetches that
 # make eval     sentence boundaries against annotated text, where that is at hand
+# make sdks     the SDKs of OpenAI, Anthropic and Google through producer/llm; they are large to build
 # make wine     the tests that need no Unix, as Windows programs, under Wine
 # make orca     what Orca says of the web page, on a desktop without a screen; three minutes, and not part of the others
 # make real     install the speech server and whatever else the tests use that is real
@@ -22,12 +23,12 @@ FUZZTIME ?= 30s
 STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
-MODULES := transports/grpc producer/telemetry
+MODULES := transports/grpc producer/telemetry producer/mcp
 
 # Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
-.PHONY: test lint bench fuzz races kills faults timing jose eval wine orca report picture api release cover clean compiler real
+.PHONY: test lint bench fuzz races kills faults timing jose eval sdks wine orca report picture api release cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
@@ -117,6 +118,9 @@ WINE_PACKAGES := . ./coalesce ./handshake/... ./transports/... ./producer ./prod
 wine:
 	@tools/wine
 	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go test -short -count=1 -exec "$(CURDIR)/tools/wine" $(WINE_PACKAGES)
+
+sdks:
+	cd producer/llm/sdktest && go vet ./... && go test -count=1 ./...
 
 jose:
 	AAEP_JOSE=1 go test -count=1 -run '^TestJOSE$$' -v ./manifest

@@ -212,6 +212,16 @@ var theMap = []folder{
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
 	{
+		path:   "producer/llm",
+		arrows: []string{".", "internal/phrase", "producer"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "it follows any provider's wire format and makes nobody depend on a provider's SDK",
+	},
+	{
+		path: "internal/fakemodel",
+		why:  "a double that shared code with those who read its formats would share their mistakes",
+	},
+	{
 		path:   "producer/serve",
 		arrows: []string{".", "manifest", "producer", "transports", "transports/sse", "transports/websocket", "schemas", "internal/httpguard"},
 		why:    "it wires the usual listeners, and is the only part of the producer to know one by name",
