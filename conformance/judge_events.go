@@ -69,7 +69,7 @@ var messageCases = []Case{
 			}
 			return some(len(seen), "events, each with an id of its own")
 		}},
-	{Name: "stamps-real", Requirements: []string{"ENV-022"}, Level: 1, Strength: Must, plays: []string{"idle", "silence"},
+	{Name: "stamps-real", Requirements: []string{"ENV-022"}, Level: 1, Strength: Must, plays: []string{"hang", "silence"},
 		Rule: "a timestamp is the moment at which the event was made", Judge: judgeStamps},
 	{Name: "numbered-right", Requirements: []string{"ENV-041", "ENV-042"}, Level: 1, Strength: Must, plays: []string{"stream", "tools", "accept", "handoff", "idle"},
 		Rule: "sequence_number is on no event of a session, or on all, from 0 and by 1", Judge: eachSession(func(s []message) Finding {

@@ -227,6 +227,9 @@ func (st *stage) start() {
 	st.running.Go(func() {
 		err := st.run.Driver.Start(st.ctx, st.play.scenario)
 		<-st.turn
+		if st.play.scenario.Name == Shutdown && errors.Is(err, ErrNoDriver) {
+			err = nil // it may have ended with the target
+		}
 		if err != nil && st.ctx.Err() == nil {
 			st.tape.mu.Lock()
 			st.tape.rec.DriverErr = err
