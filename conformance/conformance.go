@@ -156,11 +156,24 @@ type Finding struct {
 	// Seen is one sentence that says what was seen, without its full stop.
 	Seen     string
 	Evidence []Entry
+
+	// problems are all that is wrong, in place of Seen and Evidence, where there may be much.
+	problems []problem
 }
 
-func pass(seen string, evidence ...Entry) Finding { return Finding{Pass, seen, evidence} }
-func fail(seen string, evidence ...Entry) Finding { return Finding{Fail, seen, evidence} }
-func unseen(why string) Finding                   { return Finding{Inconclusive, why, nil} }
+// A problem is one thing that is wrong, with the first message that shows it.
+type problem struct {
+	text  string
+	entry Entry
+}
+
+func pass(seen string, evidence ...Entry) Finding {
+	return Finding{Verdict: Pass, Seen: seen, Evidence: evidence}
+}
+func fail(seen string, evidence ...Entry) Finding {
+	return Finding{Verdict: Fail, Seen: seen, Evidence: evidence}
+}
+func unseen(why string) Finding { return Finding{Verdict: Inconclusive, Seen: why} }
 
 // event types, short.
 const (

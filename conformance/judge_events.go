@@ -177,6 +177,7 @@ var elsewhere = []string{"ENV-021", "ENV-049", "ENV-058", "ENV-059", "ENV-060", 
 // judgeValid asks the schemas and the core about every message that came. Order is for other cases.
 func judgeValid(r *Recording) Finding {
 	n := 0
+	var wrong []problem
 	for _, e := range r.Entries {
 		if e.Note == noteFlood {
 			return fail(fmt.Sprintf("more than %d messages or %d MiB came", maxEntries, maxBytes>>20), e)
@@ -194,8 +195,11 @@ func judgeValid(r *Recording) Finding {
 			if what == "" {
 				what = "a message"
 			}
-			return fail(strings.TrimSpace(fmt.Sprintf("%s: %s %s (%s)", what, f.Pointer, f.Problem, f.Requirement)), e)
+			wrong = append(wrong, problem{strings.TrimSpace(fmt.Sprintf("%s: %s %s (%s)", what, f.Pointer, f.Problem, f.Requirement)), e})
 		}
+	}
+	if len(wrong) > 0 {
+		return Finding{Verdict: Fail, problems: wrong}
 	}
 	return some(n, "messages were valid")
 }

@@ -26,7 +26,7 @@ var handshakeCases = []Case{
 			}
 			for _, note := range []string{noteNoDial, noteNoSend} {
 				if e, ok := r.noted(0, note); ok {
-					return Finding{Inconclusive, note, []Entry{e}}
+					return Finding{Verdict: Inconclusive, Seen: note, Evidence: []Entry{e}}
 				}
 			}
 			return fail(fmt.Sprintf("no answer came within %v", patience), sent(r)...)
