@@ -203,12 +203,11 @@ func (run Run) perform(ctx context.Context, plays []play) (stages []*stage, err 
 		stages = append(stages, last)
 		rec := last.tape.now()
 		_, missed := rec.noted(0, noteNoDial)
-		_, unsent := rec.noted(0, noteNoSend) // some links are made with the first message
 		begun = begun || p.scenario.Name != "" && rec.DriverErr == nil
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case i == 0 && (missed || unsent) && p.name != strangerPlay && len(rec.all(0, false)) == 0:
+		case i == 0 && missed && p.name != strangerPlay && len(rec.all(0, false)) == 0:
 			return nil, ErrUnreachable
 		case !begun && errors.Is(rec.DriverErr, ErrNoDriver):
 			return nil, rec.DriverErr
