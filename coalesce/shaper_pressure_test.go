@@ -37,7 +37,7 @@ func TestShaperMerges(t *testing.T) {
 			r.push(tool("t"), change(idle, thinking), tool("t"), change(thinking, idle))
 		}, []string{"writing_output>idle", "tool t", "tool t"}},
 		{"but not for who may have come back from its middle", func(r *ride, w *writer) { r.push(change(idle, thinking), tool("t"), change(thinking, idle)) },
-			[]string{"tool t", "idle>thinking", "thinking>idle"}},
+			[]string{"idle>thinking", "tool t", "thinking>idle"}},
 		{"and the next change begins anew", func(r *ride, w *writer) {
 			r.push(change(idle, thinking), change(thinking, idle), change(idle, calling))
 		}, []string{"idle>calling_tool"}},
