@@ -367,6 +367,11 @@ func (v *verdict) missing() {
 		switch kind := ev.SessionID + " " + string(ev.Type()); {
 		case v.got[i] && ev.Type() == aaep.TypeProgressUpdated:
 			left[kind] = nil // the newest is enough
+		case v.got[i] && isState: // what vanished over one link may come back in part over the next
+			if run := left[kind]; !v.vanish(run) && !v.vanish(append(run, i)) {
+				v.wrong("%s: %s was not told before number %d", kind, v.path(run), i)
+			}
+			left[kind] = nil
 		case v.got[i]:
 		case v.errored[ev.SessionID] && (isState || ev.Type() == aaep.TypeProgressUpdated): // what waited is superfluous
 		case isState && p.FromState != aaep.StateAwaitingInput || ev.Type() == aaep.TypeProgressUpdated:
