@@ -64,6 +64,7 @@ type Shaper struct {
 	told          map[string]telling // by session
 	ended         []end              // the newest maxEnded sessions whose end has left
 	resume        uint64             // the place of the newest resumable event
+	heard         uint64             // see Heard
 	quiet         time.Time          // until then only what is critical leaves
 	stats         Stats
 	spent         bool // the last Pop spent a token
@@ -286,6 +287,9 @@ func (s *Shaper) Oldest() uint64 {
 // per second counts on, and states and progress that have left leave as they did then.
 func (s *Shaper) Reset() { s.queue, s.urgent, s.streams, s.resume = nil, nil, nil, 0 }
 
+// Heard says that the listener may have been told, by another Shaper, of the entries up to pos.
+func (s *Shaper) Heard(pos uint64) { s.heard = pos }
+
 // Idle reports whether nothing waits to leave. Text of an output that is still going on does not count.
 func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }
 
@@ -323,8 +327,8 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 		for i := s.find(session, state); i >= 0; i = s.find(session, state) {
 			old := s.queue[i]
 			p, was := *it.event.Payload.(*aaep.StateChanged), old.event.Payload.(*aaep.StateChanged)
-			if was.FromState == p.ToState && s.told[session].state != p.ToState {
-				break // who came back may have heard more than the start
+			if was.FromState == p.ToState && old.since <= s.heard {
+				break // who heard what lies between would not learn of the return
 			}
 			s.queue = slices.Delete(s.queue, i, i+1)
 			s.stats.Merged += old.parts
