@@ -123,8 +123,10 @@ var languages = []string{"es", "de", "fr", "it", "pt", "nl", "sv"}
 
 type producing struct {
 	*producer.Producer
-	s    *producer.Session
-	step int64
+	s       *producer.Session
+	step    int64
+	outputs []*producer.Output // of the agents
+	token   int
 }
 
 func startOurs(ln net.Listener, socket string, listeners int) (target, string, error) {
@@ -170,38 +172,27 @@ func (p *producing) here() int { return p.Stats().Connected }
 
 func (p *producing) held() int { return p.Stats().Held }
 
-// agents stream so many tokens a second each, for a while.
+// agents go on streaming so many tokens a second each, for a while more.
 func (p *producing) agents(n, tokens int, d time.Duration) error {
-	end := time.Now().Add(d)
-	failed := make(chan error, n)
-	for range n {
-		go func() {
-			failed <- func() error {
-				s, err := p.StartSession(context.Background(), aaep.Say("Answering."))
-				if err != nil {
-					return err
-				}
-				defer s.Close()
-				out := s.Output()
-				every := time.NewTicker(time.Second / time.Duration(tokens))
-				defer every.Stop()
-				for i := 1; time.Now().Before(end); i++ {
-					<-every.C
-					token := "word "
-					if i%12 == 0 {
-						token = "end. "
-					}
-					if _, err := out.WriteString(token); err != nil {
-						return err
-					}
-				}
-				return out.Close()
-			}()
-		}()
-	}
-	for range n {
-		if err := <-failed; err != nil {
+	for len(p.outputs) < n {
+		s, err := p.StartSession(context.Background(), aaep.Say("Answering."))
+		if err != nil {
 			return err
+		}
+		p.outputs = append(p.outputs, s.Output())
+	}
+	every := time.NewTicker(time.Second / time.Duration(tokens))
+	defer every.Stop()
+	for end := time.Now().Add(d); time.Now().Before(end); <-every.C {
+		p.token++
+		token := "word "
+		if p.token%12 == 0 {
+			token = "end. "
+		}
+		for _, out := range p.outputs[:n] {
+			if _, err := out.WriteString(token); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -132,8 +132,10 @@ func tellResult(out io.Writer, r bench.Result, asJSON bool) {
 	}
 	name := map[string]string{"aaep": "our server", "plain": "a plain handler", "raw": "a raw loop"}
 	text := cmp.Or(name[r.Server], r.Server)
-	if r.Wire != "" {
-		text = wireWords(r.Wire) + ", " + r.Load + ", " + text
+	for _, w := range wires {
+		if w.name == r.Wire {
+			text = w.words + ", " + r.Load + ", " + text
+		}
 	}
 	text += ", " + words.Count(r.Listeners, "listener") + ": "
 	var parts []string
@@ -159,8 +161,8 @@ func tellResult(out io.Writer, r bench.Result, asJSON bool) {
 	if r.Cores > 0 {
 		say("%.2f processors busy", r.Cores)
 	}
-	if r.Held > 0 {
-		say("%s wait at the end", words.Count(int(r.Held), "event"))
+	if r.Held != nil {
+		say("%.0f events wait for each listener halfway, %.0f at the end", r.Held[0], r.Held[1])
 	}
 	fmt.Fprintln(out, text+strings.Join(parts, "; ")+".")
 }
