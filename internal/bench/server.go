@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,11 +45,23 @@ const (
 )
 
 // Serve is the process that is measured: it serves a kind of server over a wire to so many listeners, says where, and then does
-// what it is told, one line for one line, until there is no more.
-func Serve(kind, wireName, listeners string, in io.Reader, out io.Writer) error {
+// what it is told, one line for one line, until there is no more. Where profile is not empty, it writes what took its
+// processor time to that file.
+func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Writer) error {
 	n, err := strconv.Atoi(listeners)
 	if err != nil {
 		return err
+	}
+	if profile != "" {
+		f, err := os.Create(profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	dir, err := os.MkdirTemp("", "aaep")
 	if err != nil {

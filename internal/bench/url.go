@@ -11,11 +11,25 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// URL follows a server for a while with so many listeners: what it sends is its own affair. With the id of its process, on
-// this machine, its processor time and memory are measured too. The delays are those between an event's timestamp and its
-// receipt, and so good to a millisecond, where both clocks agree.
-func URL(ctx context.Context, dialer transports.Dialer, listeners int, length time.Duration, pid string) (Result, error) {
-	r := Result{Load: "what it sends", Server: "the server", Listeners: listeners}
+// Follow follows a server for a while: what it sends is its own affair. With the id of its process, on this machine, its
+// processor time and memory are measured too, and beside it a plain handler that sends one event at a time. The delays are
+// those between an event's timestamp and its receipt, and so good to a millisecond, where both clocks agree.
+func Follow(ctx context.Context, o Options, dialer transports.Dialer, pid string) error {
+	r, err := o.follow(ctx, dialer, pid)
+	if err == nil && r.CPU > 0 {
+		tell := o.Tell
+		o.Tell = func(plain Result) { r.Ratio = map[string]float64{plain.Server: r.CPU / plain.CPU} }
+		err = o.race(ctx, SSE, "one event at a time", 1, entry{plain, alike})
+		o.Tell = tell
+	}
+	if err == nil {
+		o.Tell(r)
+	}
+	return err
+}
+
+func (o Options) follow(ctx context.Context, dialer transports.Dialer, pid string) (Result, error) {
+	r := Result{Load: "what it sends", Server: "the server", Listeners: o.Listeners}
 	before := resident(pid)
 	var d delays
 	var conns []transports.Conn
@@ -26,7 +40,7 @@ func URL(ctx context.Context, dialer transports.Dialer, listeners int, length ti
 			c.Close()
 		}
 	}()
-	for i := range listeners {
+	for i := range o.Listeners {
 		conn, err := subscribe(ctx, dialer)
 		if err != nil {
 			return r, fmt.Errorf("listener %d: %w", i+1, err)
@@ -45,12 +59,12 @@ func URL(ctx context.Context, dialer transports.Dialer, listeners int, length ti
 		})
 	}
 	if at := resident(pid); before > 0 {
-		r.Idle = float64(at-before) / float64(listeners)
+		r.Idle = float64(at-before) / float64(o.Listeners)
 	}
 	d.reset() // what each was told to begin with
 	used, began := cpuOf(pid), time.Now()
 	select {
-	case <-time.After(length):
+	case <-time.After(o.Length):
 	case <-ctx.Done():
 	}
 	spent := time.Since(began)
@@ -63,7 +77,7 @@ func URL(ctx context.Context, dialer transports.Dialer, listeners int, length ti
 		}
 	}
 	if r.Deliveries == 0 {
-		return r, fmt.Errorf("nothing was said within %v: measure while the agent is busy", length)
+		return r, fmt.Errorf("nothing was said within %v: measure while the agent is busy", o.Length)
 	}
 	return r, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 func benchCommand() *cobra.Command {
 	var asJSON bool
 	var pid int
+	var profiles string
 	o := bench.Options{}
 	var reach *reaching
 	cmd := &cobra.Command{
@@ -44,21 +46,25 @@ processor time and memory are told too.`,
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			o.Tell = func(r bench.Result) { tellResult(cmd.OutOrStdout(), r, asJSON) }
-			if len(args) > 0 {
-				return benchAt(ctx, o, reach, args[0], pid)
-			}
-			var err error
-			if o.Wires, err = benchWires(reach.transports); err != nil {
-				return err
-			}
 			self, err := os.Executable()
 			if err != nil {
 				return err
 			}
+			servers := 0
 			o.Server = func(kind, wire, listeners string) *exec.Cmd {
-				server := exec.CommandContext(ctx, self, "bench", "server", kind, wire, listeners)
+				args := []string{"bench", "server", kind, wire, listeners}
+				if servers++; profiles != "" {
+					args = append(args, filepath.Join(profiles, fmt.Sprintf("%02d-%s-%s.pprof", servers, wire, kind)))
+				}
+				server := exec.CommandContext(ctx, self, args...)
 				server.Stderr = cmd.ErrOrStderr()
 				return server
+			}
+			if len(args) > 0 {
+				return benchAt(ctx, o, reach, args[0], pid)
+			}
+			if o.Wires, err = benchWires(reach.transports); err != nil {
+				return err
 			}
 			if err := bench.Compare(ctx, o); err != nil {
 				return &exitError{exitFailed, err}
@@ -70,12 +76,13 @@ processor time and memory are told too.`,
 	f.BoolVar(&asJSON, "json", false, "print each result as a JSON object on a line of its own")
 	f.IntVar(&o.Listeners, "listeners", 1000, "how many listeners; five times as many where they hear little")
 	f.DurationVar(&o.Length, "for", 5*time.Second, "how long each measurement takes")
+	f.StringVar(&profiles, "profiles", "", "leave in this `DIR` what took each server's processor time, for go tool pprof")
 	f.IntVar(&pid, "pid", 0, "the process of the server at ADDRESS, where it runs on this machine")
 	reach = reachingFlags(cmd)
 	cmd.AddCommand(&cobra.Command{
-		Use: "server KIND WIRE LISTENERS", Hidden: true, Args: cobra.ExactArgs(3),
+		Use: "server KIND WIRE LISTENERS [PROFILE]", Hidden: true, Args: cobra.RangeArgs(3, 4),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return bench.Serve(args[0], args[1], args[2], cmd.InOrStdin(), cmd.OutOrStdout())
+			return bench.Serve(args[0], args[1], args[2], append(args, "")[3], cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	})
 	return cmd
@@ -112,11 +119,9 @@ func benchAt(ctx context.Context, o bench.Options, reach *reaching, addr string,
 	if pid != 0 {
 		process = strconv.Itoa(pid)
 	}
-	r, err := bench.URL(ctx, ways[0].Dialer, o.Listeners, o.Length, process)
-	if err != nil {
+	if err := bench.Follow(ctx, o, ways[0].Dialer, process); err != nil {
 		return dialError(ctx, at, err)
 	}
-	o.Tell(r)
 	return nil
 }
 
