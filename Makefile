@@ -5,6 +5,7 @@
 # make races    ten thousand questions, each answered by ten subscribers at once over sockets of their own
 # make kills    an agent killed a thousand times, and what it left behind looked at every time; so is one with a log
 # make faults   ten minutes through proxies that hold up, split and cut what is sent (AAEP_FAULTS=1h for an hour)
+# make soak     an hour of an agent with a log and many listeners, killed and cut off at random (AAEP_SOAK=15m for less)
 # make timing   how long the answer to a reply takes, after what is wrong with the reply
 # make jose     signed manifests against another implementation; needs npm, which fetches that
 # make eval     sentence boundaries against annotated text, where that is at hand
@@ -28,7 +29,7 @@ MODULES := transports/grpc producer/telemetry producer/mcp
 # Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
-.PHONY: test lint bench fuzz races kills faults timing jose eval sdks wine orca report picture api release cover clean compiler real
+.PHONY: test lint bench fuzz races kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
@@ -108,6 +109,9 @@ kills:
 
 faults:
 	AAEP_LONG=1 go test -count=1 -timeout 0 -run '^(TestFaultRun|TestCutAtEveryByte)$$' -v ./producer/serve
+
+soak:
+	AAEP_SOAK=$${AAEP_SOAK:-1h} go test -count=1 -timeout 0 -run '^TestSoak$$' -v ./internal/soak
 
 timing:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestReplyTiming$$' -v ./producer/serve
