@@ -118,7 +118,7 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	for _, st := range s.streams {
 		if st.cut != s.cut || recut {
 			s.release(now, st, st.recut(s.cut, terms.MaxChunk), false)
-			st.pauseAt = st.quietAt // what is held may be a whole sentence for the new boundary
+			st.pauseAt = st.wrote.Add(pauseAfter) // what is held may be a whole sentence for the new boundary
 		}
 	}
 }
