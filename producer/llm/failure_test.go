@@ -3,6 +3,7 @@ package llm_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -180,6 +181,46 @@ func TestPrompt(t *testing.T) {
 		st.heard("say: Now. ", "thinking", "cancelled by producer")
 	})
 }
+
+// A client that reads the answer's JSON and no further has read the answer: its tool is called before it closes the body. A slow
+// link is no client that has enough.
+func TestUnclosed(t *testing.T) {
+	play(t, func(st *stage) {
+		for _, dialect := range fakemodel.Dialects {
+			said := string(fakemodel.Whole(dialect, fakemodel.Answer{Says: []string{`A "quoted\" }`}}))
+			from, to := io.Pipe()
+			ctx, cancel := context.WithTimeout(st.t.Context(), time.Minute)
+			defer cancel()
+			resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}, Body: from}, nil
+			})).RoundTrip(request(dialect, false, user("Hi.")).WithContext(ctx))
+			go func() {
+				for _, c := range []byte(said) {
+					to.Write([]byte{c})
+				}
+			}()
+			var into any
+			if err := json.NewDecoder(resp.Body).Decode(&into); err != nil {
+				t.Error(err)
+			}
+			st.heard("start: Working on a request.", "thinking", "writing_output", `say: A "quoted\" }`, "thinking", "session.completed: The agent finished.")
+			resp.Body.Close()
+		}
+		ctx, cancel := context.WithTimeout(st.t.Context(), time.Minute)
+		defer cancel()
+		resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: waiting{r.Context()}}, nil
+		})).RoundTrip(request(fakemodel.Chat, true, user("Hi.")).WithContext(ctx))
+		io.ReadAll(resp.Body)
+		st.heard("start: Working on a request.", "thinking", "failed: transient: The answer broke off before its end.")
+	})
+}
+
+// waiting is a body that nothing comes in.
+type waiting struct{ ctx context.Context }
+
+func (w waiting) Read([]byte) (int, error) { <-w.ctx.Done(); return 0, w.ctx.Err() }
+func (w waiting) Close() error             { return nil }
 
 // The provider's own tools are told as they run, and an answer that pauses goes on in the same session.
 func TestProvidersTools(t *testing.T) {
