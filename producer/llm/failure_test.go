@@ -66,6 +66,41 @@ func TestRetry(t *testing.T) {
 	}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Status: 529}, says, fakemodel.Answer{Status: 500}, fakemodel.Answer{Status: 400})
 }
 
+// How long to wait, and whether it makes sense, is the provider's to say.
+func TestRetryAfter(t *testing.T) {
+	play(t, func(st *stage) {
+		header := http.Header{"Retry-After": {"30"}}
+		busy := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 503, Header: header, Body: http.NoBody}, nil
+		}))
+		busy.RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
+		st.heard("start: Working on a request.", "thinking", "progress.updated: The provider of the model is too busy at the moment.")
+		time.Sleep(35 * time.Second)
+		st.heard()
+		time.Sleep(10 * time.Second)
+		st.heard("failed: transient: The provider of the model is too busy at the moment.")
+		header = http.Header{"X-Should-Retry": {"false"}}
+		busy.RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
+		st.heard("start: Working on a request.", "thinking", "failed: transient: The provider of the model is too busy at the moment.")
+	})
+}
+
+// Of several answers to choose from, the first is told.
+func TestChoices(t *testing.T) {
+	for dialect, body := range map[string]string{
+		fakemodel.Chat:   `{"choices":[{"index":1,"message":{"content":"B."},"finish_reason":"stop"},{"index":0,"message":{"content":"A."},"finish_reason":"stop"}]}`,
+		fakemodel.Gemini: `{"candidates":[{"index":1,"content":{"parts":[{"text":"B."}]},"finishReason":"STOP"},{"content":{"parts":[{"text":"A."}]},"finishReason":"STOP"}]}`,
+	} {
+		play(t, func(st *stage) {
+			resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+			})).RoundTrip(request(dialect, false, user("Hi.")))
+			io.ReadAll(resp.Body)
+			st.heard("start: Working on a request.", "thinking", "writing_output", "say: A.", "thinking", "session.completed: The agent finished.")
+		})
+	}
+}
+
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -145,3 +145,21 @@ func TestLanguage(t *testing.T) {
 			"start: Trabajando en una solicitud.", "thinking", "failed: unknown: El proveedor del modelo no aceptó la solicitud.")
 	}, fakemodel.Answer{Says: []string{"Sí."}}, fakemodel.Answer{Status: 401})
 }
+
+// Some servers number the calls of every conversation from zero: what was answered long ago says nothing about whose request it is. So
+// does a request that is the same as somebody else's.
+func TestSameCalls(t *testing.T) {
+	for _, dialect := range []string{fakemodel.Chat, fakemodel.Messages} {
+		wants := fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_0", Name: "weather", Args: `{}`}}}
+		says := fakemodel.Answer{Says: []string{"Sun."}}
+		begins := []string{"start: Working on a request.", "thinking", "calling_tool", "invoked: weather"}
+		play(t, func(st *stage) {
+			st.ask(dialect, true, user("In Ibadan?"))
+			st.heard(begins...)
+			st.ask(dialect, true, user("In Ibadan?"))
+			st.heard(begins...)
+			st.ask(dialect, true, user("In Lagos?"), model(wants), gives("call_0", "weather", "rain"), model(says), user("And now?"))
+			st.heard("start: Working on a request.", "thinking", "writing_output", "say: Sun.", "thinking", "session.completed: The agent finished.")
+		}, wants, wants, says)
+	}
+}
