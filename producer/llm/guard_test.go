@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -168,6 +169,9 @@ func TestGuardSessions(t *testing.T) {
 			"awaiting_input", "ask: Transfer $1.", "calling_tool", "invoked: transfer", "done: transfer success", "thinking",
 			"session.completed: Mine is over.",
 			"writing_output", "say: Done.", "thinking", "session.completed: The agent finished.")
+		if got, want := st.sessions(), []string{"2", "1", "1", "2", "2"}; !slices.Equal(got, want) {
+			t.Errorf("answers and questions were in the sessions %v, want %v", got, want)
+		}
 	}, wantsTransfer, fakemodel.Answer{Says: []string{"I move it."}, Calls: []fakemodel.Call{{ID: "call_2", Name: "transfer", Args: `{}`}}}, isDone)
 }
 

@@ -3,6 +3,7 @@ package llm_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,12 +155,29 @@ func TestSameCalls(t *testing.T) {
 		says := fakemodel.Answer{Says: []string{"Sun."}}
 		begins := []string{"start: Working on a request.", "thinking", "calling_tool", "invoked: weather"}
 		play(t, func(st *stage) {
+			busy := "progress.updated: The provider of the model is too busy at the moment."
 			st.ask(dialect, true, user("In Ibadan?"))
-			st.heard(begins...)
+			st.ask(dialect, true, user("In Ibadan?"))
+			st.heard(slices.Insert(slices.Clone(begins), 2, busy)...)
 			st.ask(dialect, true, user("In Ibadan?"))
 			st.heard(begins...)
 			st.ask(dialect, true, user("In Lagos?"), model(wants), gives("call_0", "weather", "rain"), model(says), user("And now?"))
 			st.heard("start: Working on a request.", "thinking", "writing_output", "say: Sun.", "thinking", "session.completed: The agent finished.")
-		}, wants, wants, says)
+		}, fakemodel.Answer{Status: 429}, wants, wants, says)
+	}
+}
+
+// An answer that is to be JSON is told as such: nobody wants to hear its brackets by surprise. (EVT-064)
+func TestJSON(t *testing.T) {
+	says := fakemodel.Answer{Says: []string{`{"a":`, `1}`}}
+	for dialect, format := range map[string]string{
+		fakemodel.Chat:      `{"messages":[],"response_format":{"type":"json_schema"}}`,
+		fakemodel.Responses: `{"input":"Hi.","text":{"format":{"type":"json_object"}}}`,
+		fakemodel.Gemini:    `{"contents":[],"generationConfig":{"responseMimeType":"application/json"}}`,
+	} {
+		play(t, func(st *stage) {
+			st.send(requestTo("POST", fakemodel.Path(dialect, false), strings.NewReader(format)))
+			st.heard("start: Working on a request.", "thinking", "writing_output", `application/json: {"a":1}`, "thinking", "session.completed: The agent finished.")
+		}, says)
 	}
 }
