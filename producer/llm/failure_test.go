@@ -289,6 +289,13 @@ data: {"type":"message_stop"}
 			requestTo("POST", "/v1/messages", strings.NewReader(again)))
 		st.heard("calling_tool", "invoked: web_search", "done: web_search error", "thinking", "writing_output", "say: Found.", "thinking", "session.completed: The agent finished.")
 
+		says(st, `data: {"type":"content_block_start","index":0,"content_block":{"type":"mcp_tool_use","id":"mcp_1","name":"look"}}
+
+data: {"type":"content_block_start","index":1,"content_block":{"type":"mcp_tool_result","tool_use_id":"mcp_1","is_error":true,"content":[]}}
+
+`+string(fakemodel.Stream(fakemodel.Messages, fakemodel.Answer{})), request(fakemodel.Messages, true, user("Look.")))
+		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: look", "done: look error", "thinking", "session.completed: The agent finished.")
+
 		says(st, `data: {"type":"response.output_item.added","item":{"type":"web_search_call","id":"ws_1","status":"in_progress"}}
 
 data: {"type":"response.output_item.done","item":{"type":"web_search_call","id":"ws_1","status":"failed"}}

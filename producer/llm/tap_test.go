@@ -137,6 +137,30 @@ func TestManyTurns(t *testing.T) {
 	}, answers...)
 }
 
+// No more calls of one session than can be followed wait for results. (P10)
+func TestManyCalls(t *testing.T) {
+	var wants fakemodel.Answer
+	for i := range 200 {
+		wants.Calls = append(wants.Calls, fakemodel.Call{ID: fmt.Sprint("call_", i), Name: "weather", Args: `{}`})
+	}
+	play(t, func(st *stage) {
+		s, _ := st.p.StartSession(st.t.Context(), aaep.Say("Mine."))
+		for range 2 {
+			st.send(request(fakemodel.Chat, false, user("All.")).WithContext(s.Context()))
+		}
+		synctest.Wait()
+		done := 0
+		for _, line := range st.told {
+			if line == "done: weather success" {
+				done++
+			}
+		}
+		if done != 2*200-256 {
+			t.Errorf("%d calls were given up", done)
+		}
+	}, wants, wants)
+}
+
 // An agent of another language has the tap's sentences in that.
 func TestLanguage(t *testing.T) {
 	playIn(t, "es-MX", func(st *stage) {
