@@ -8,11 +8,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/llm"
+	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -24,10 +24,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	theirs, ours := transports.Pipe()
-	go p.ServeConn(ours)
 	heard := make(chan struct{})
-	go func() { defer close(heard); listen(theirs) }()
+	go func() { defer close(heard); listen(p) }()
 	p.WaitSubscriber(context.Background())
 
 	type transfer struct{ Amount int }
@@ -103,33 +101,36 @@ func (provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
 }
 
-// listen stands for a screen reader; package subscriber does this better.
-func listen(link transports.Conn) {
+// listen is a person who says yes.
+func listen(p *producer.Producer) {
 	ctx := context.Background()
-	send := func(m aaep.Message) { msg, _ := aaep.Encode(m); link.Send(ctx, msg) }
-	send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "reader", Capabilities: aaep.Capabilities{
+	sub, err := subscriber.Dial(ctx, pipe{p}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: aaep.Capabilities{
 		SupportsConfirmationReply: new(true), CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryCompletion}}})
-	var id string
-	for {
-		data, err := link.Receive(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer sub.Close()
+	for ev, err := range sub.Events(ctx) {
 		if err != nil {
 			return
-		}
-		m, _ := aaep.Decode(data)
-		if a, ok := m.(*aaep.SubscriptionAccepted); ok {
-			id = a.SubscriptionID
-		}
-		ev, ok := m.(*aaep.Event)
-		if !ok {
-			continue
 		}
 		switch q := ev.Payload.(type) {
 		case *aaep.StateChanged:
 		case *aaep.AwaitingConfirmation:
 			fmt.Println(q.Action, q.Consequence, "(yes)")
-			send(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: aaep.Accept, SubscriptionID: id, Timestamp: time.Now()})
+			sub.Reply(ctx, ev, aaep.Accept)
 		default:
 			fmt.Println(ev.Text(aaep.VerbosityNormal))
 		}
 	}
+}
+
+// pipe is a way to a producer in this process.
+type pipe struct{ p *producer.Producer }
+
+func (d pipe) Dial(context.Context) (transports.Conn, error) {
+	theirs, ours := transports.Pipe()
+	go d.p.ServeConn(ours)
+	return theirs, nil
 }

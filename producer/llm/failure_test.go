@@ -3,6 +3,7 @@ package llm_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -63,6 +64,41 @@ func TestRetry(t *testing.T) {
 		st.ask(fakemodel.Chat, true, user("Hi.")) // what is wrong with the request does not pass
 		st.heard("start: Working on a request.", "thinking", "failed: unknown: The provider of the model did not accept the request.")
 	}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Status: 529}, says, fakemodel.Answer{Status: 500}, fakemodel.Answer{Status: 400})
+}
+
+// How long to wait, and whether it makes sense, is the provider's to say.
+func TestRetryAfter(t *testing.T) {
+	play(t, func(st *stage) {
+		header := http.Header{"Retry-After": {"30"}}
+		busy := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 503, Header: header, Body: http.NoBody}, nil
+		}))
+		busy.RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
+		st.heard("start: Working on a request.", "thinking", "progress.updated: The provider of the model is too busy at the moment.")
+		time.Sleep(35 * time.Second)
+		st.heard()
+		time.Sleep(10 * time.Second)
+		st.heard("failed: transient: The provider of the model is too busy at the moment.")
+		header = http.Header{"X-Should-Retry": {"false"}}
+		busy.RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
+		st.heard("start: Working on a request.", "thinking", "failed: transient: The provider of the model is too busy at the moment.")
+	})
+}
+
+// Of several answers to choose from, the first is told.
+func TestChoices(t *testing.T) {
+	for dialect, body := range map[string]string{
+		fakemodel.Chat:   `{"choices":[{"index":1,"message":{"content":"B."},"finish_reason":"stop"},{"index":0,"message":{"content":"A."},"finish_reason":"stop"}]}`,
+		fakemodel.Gemini: `{"candidates":[{"index":1,"content":{"parts":[{"text":"B."}]},"finishReason":"STOP"},{"content":{"parts":[{"text":"A."}]},"finishReason":"STOP"}]}`,
+	} {
+		play(t, func(st *stage) {
+			resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+			})).RoundTrip(request(dialect, false, user("Hi.")))
+			io.ReadAll(resp.Body)
+			st.heard("start: Working on a request.", "thinking", "writing_output", "say: A.", "thinking", "session.completed: The agent finished.")
+		})
+	}
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -181,6 +217,46 @@ func TestPrompt(t *testing.T) {
 	})
 }
 
+// A client that reads the answer's JSON and no further has read the answer: its tool is called before it closes the body. A slow
+// link is no client that has enough.
+func TestUnclosed(t *testing.T) {
+	play(t, func(st *stage) {
+		for _, dialect := range fakemodel.Dialects {
+			said := string(fakemodel.Whole(dialect, fakemodel.Answer{Says: []string{`A "quoted\" }`}}))
+			from, to := io.Pipe()
+			ctx, cancel := context.WithTimeout(st.t.Context(), time.Minute)
+			defer cancel()
+			resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}, Body: from}, nil
+			})).RoundTrip(request(dialect, false, user("Hi.")).WithContext(ctx))
+			go func() {
+				for _, c := range []byte(said) {
+					to.Write([]byte{c})
+				}
+			}()
+			var into any
+			if err := json.NewDecoder(resp.Body).Decode(&into); err != nil {
+				t.Error(err)
+			}
+			st.heard("start: Working on a request.", "thinking", "writing_output", `say: A "quoted\" }`, "thinking", "session.completed: The agent finished.")
+			resp.Body.Close()
+		}
+		ctx, cancel := context.WithTimeout(st.t.Context(), time.Minute)
+		defer cancel()
+		resp, _ := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: waiting{r.Context()}}, nil
+		})).RoundTrip(request(fakemodel.Chat, true, user("Hi.")).WithContext(ctx))
+		io.ReadAll(resp.Body)
+		st.heard("start: Working on a request.", "thinking", "failed: transient: The answer broke off before its end.")
+	})
+}
+
+// waiting is a body that nothing comes in.
+type waiting struct{ ctx context.Context }
+
+func (w waiting) Read([]byte) (int, error) { <-w.ctx.Done(); return 0, w.ctx.Err() }
+func (w waiting) Close() error             { return nil }
+
 // The provider's own tools are told as they run, and an answer that pauses goes on in the same session.
 func TestProvidersTools(t *testing.T) {
 	const searches = `data: {"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"srv_1","name":"web_search","input":{}}}
@@ -212,6 +288,13 @@ data: {"type":"message_stop"}
 		says(st, strings.ReplaceAll(searches+strings.Replace(found, "%s", `{"type":"web_search_tool_result_error"}`, 1), "srv_1", "srv_2")+string(fakemodel.Stream(fakemodel.Messages, fakemodel.Answer{Says: []string{"Found."}})),
 			requestTo("POST", "/v1/messages", strings.NewReader(again)))
 		st.heard("calling_tool", "invoked: web_search", "done: web_search error", "thinking", "writing_output", "say: Found.", "thinking", "session.completed: The agent finished.")
+
+		says(st, `data: {"type":"content_block_start","index":0,"content_block":{"type":"mcp_tool_use","id":"mcp_1","name":"look"}}
+
+data: {"type":"content_block_start","index":1,"content_block":{"type":"mcp_tool_result","tool_use_id":"mcp_1","is_error":true,"content":[]}}
+
+`+string(fakemodel.Stream(fakemodel.Messages, fakemodel.Answer{})), request(fakemodel.Messages, true, user("Look.")))
+		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: look", "done: look error", "thinking", "session.completed: The agent finished.")
 
 		says(st, `data: {"type":"response.output_item.added","item":{"type":"web_search_call","id":"ws_1","status":"in_progress"}}
 

@@ -91,13 +91,20 @@ func (t *Tap) wanting(s *producer.Session, name string) *turn {
 	return nil
 }
 
-// ran says that a guarded tool that was wanted here is over.
+// ran says that a guarded tool that was wanted here is over. The agent may have gone on without waiting for it.
 func (x *turn) ran() {
 	x.tap.mu.Lock()
 	x.running--
 	x.moves++
+	over := x.own && x.idle()
+	if over {
+		x.tap.remove(x)
+	}
 	x.tap.mu.Unlock()
-	if x.own {
+	switch {
+	case over:
+		x.s.Complete(aaep.Text{})
+	case x.own:
 		x.wait(patience, x.giveUp)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -168,7 +169,32 @@ func TestGuardSessions(t *testing.T) {
 			"awaiting_input", "ask: Transfer $1.", "calling_tool", "invoked: transfer", "done: transfer success", "thinking",
 			"session.completed: Mine is over.",
 			"writing_output", "say: Done.", "thinking", "session.completed: The agent finished.")
+		if got, want := st.sessions(), []string{"2", "1", "1", "2", "2"}; !slices.Equal(got, want) {
+			t.Errorf("answers and questions were in the sessions %v, want %v", got, want)
+		}
 	}, wantsTransfer, fakemodel.Answer{Says: []string{"I move it."}, Calls: []fakemodel.Call{{ID: "call_2", Name: "transfer", Args: `{}`}}}, isDone)
+}
+
+// An agent that goes on while its user is still being asked does not withdraw the question. (P2)
+func TestGuardMeanwhile(t *testing.T) {
+	play(t, func(st *stage) {
+		var b bank
+		guarded := llm.Guard(st.tap, "transfer", describe, b.transfer)
+		st.ask(fakemodel.Chat, true, user("Pay."))
+		asked := make(chan string)
+		go func() { got, _ := guarded(st.t.Context(), transfer{500}); asked <- got }()
+		synctest.Wait()
+		st.ask(fakemodel.Chat, true, user("Pay."), model(wantsTransfer), gives("call_1", "transfer", "The user is being asked."))
+		st.heard("start: Working on a request.", "thinking", "writing_output", "say: I move it.", "thinking",
+			"awaiting_input", "ask: Transfer $500.", "say: Done.")
+		if got := <-asked; got != "Not done. The user was asked and did not answer in time." {
+			t.Errorf("the tool gave %q", got)
+		}
+		synctest.Wait()
+		if last := st.told[len(st.told)-1]; last != "session.completed: The agent finished." {
+			t.Errorf("the session ended with %q", last)
+		}
+	}, wantsTransfer, isDone)
 }
 
 // A question may stay open for longer than results of tools are waited for. (P2)

@@ -34,7 +34,7 @@ type stage struct {
 	change []byte        // that it makes
 	told   []string
 	order  []string // the ids of the sessions, in which they began
-	spoke  []string // the sessions that answered, by their number in order, from 1
+	spoke  []string // the sessions that answered or asked, by their number in order, from 1
 	raw    bytes.Buffer
 }
 
@@ -102,6 +102,9 @@ func (st *stage) listen(link transports.Conn) {
 		case *aaep.OutputStreaming:
 			if said[p.OutputID] += p.Chunk; p.Complete {
 				line = "say: " + said[p.OutputID]
+				if p.ContentType != "text/plain" {
+					line = p.ContentType + ": " + said[p.OutputID]
+				}
 				st.spoke = append(st.spoke, fmt.Sprint(1+slices.Index(st.order, ev.SessionID)))
 			}
 		case *aaep.ToolInvoked:
@@ -110,6 +113,7 @@ func (st *stage) listen(link transports.Conn) {
 			line = "done: " + p.Tool + " " + string(p.Status)
 		case *aaep.AwaitingConfirmation:
 			line = "ask: " + p.Action
+			st.spoke = append(st.spoke, fmt.Sprint(1+slices.Index(st.order, ev.SessionID)))
 			if st.answer != "" {
 				send(&aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: st.answer, ModifiedAction: st.change, SubscriptionID: id, Timestamp: time.Now()})
 			}
@@ -276,7 +280,7 @@ func everyWay(t *testing.T, answers []fakemodel.Answer, f func(st *stage, dialec
 	}
 }
 
-// sessions returns which sessions have answered since the last time.
+// sessions returns which sessions have answered or asked since the last time.
 func (st *stage) sessions() []string {
 	synctest.Wait()
 	st.mu.Lock()

@@ -3,6 +3,7 @@ package llm_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,6 +137,30 @@ func TestManyTurns(t *testing.T) {
 	}, answers...)
 }
 
+// No more calls of one session than can be followed wait for results. (P10)
+func TestManyCalls(t *testing.T) {
+	var wants fakemodel.Answer
+	for i := range 200 {
+		wants.Calls = append(wants.Calls, fakemodel.Call{ID: fmt.Sprint("call_", i), Name: "weather", Args: `{}`})
+	}
+	play(t, func(st *stage) {
+		s, _ := st.p.StartSession(st.t.Context(), aaep.Say("Mine."))
+		for range 2 {
+			st.send(request(fakemodel.Chat, false, user("All.")).WithContext(s.Context()))
+		}
+		synctest.Wait()
+		done := 0
+		for _, line := range st.told {
+			if line == "done: weather success" {
+				done++
+			}
+		}
+		if done != 2*200-256 {
+			t.Errorf("%d calls were given up", done)
+		}
+	}, wants, wants)
+}
+
 // An agent of another language has the tap's sentences in that.
 func TestLanguage(t *testing.T) {
 	playIn(t, "es-MX", func(st *stage) {
@@ -144,4 +169,39 @@ func TestLanguage(t *testing.T) {
 		st.heard("start: Trabajando en una solicitud.", "thinking", "writing_output", "say: Sí.", "thinking", "session.completed: El agente terminó.",
 			"start: Trabajando en una solicitud.", "thinking", "failed: unknown: El proveedor del modelo no aceptó la solicitud.")
 	}, fakemodel.Answer{Says: []string{"Sí."}}, fakemodel.Answer{Status: 401})
+}
+
+// Some servers number the calls of every conversation from zero: what was answered long ago says nothing about whose request it is. So
+// does a request that is the same as somebody else's.
+func TestSameCalls(t *testing.T) {
+	for _, dialect := range []string{fakemodel.Chat, fakemodel.Messages} {
+		wants := fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_0", Name: "weather", Args: `{}`}}}
+		says := fakemodel.Answer{Says: []string{"Sun."}}
+		begins := []string{"start: Working on a request.", "thinking", "calling_tool", "invoked: weather"}
+		play(t, func(st *stage) {
+			busy := "progress.updated: The provider of the model is too busy at the moment."
+			st.ask(dialect, true, user("In Ibadan?"))
+			st.ask(dialect, true, user("In Ibadan?"))
+			st.heard(slices.Insert(slices.Clone(begins), 2, busy)...)
+			st.ask(dialect, true, user("In Ibadan?"))
+			st.heard(begins...)
+			st.ask(dialect, true, user("In Lagos?"), model(wants), gives("call_0", "weather", "rain"), model(says), user("And now?"))
+			st.heard("start: Working on a request.", "thinking", "writing_output", "say: Sun.", "thinking", "session.completed: The agent finished.")
+		}, fakemodel.Answer{Status: 429}, wants, wants, says)
+	}
+}
+
+// An answer that is to be JSON is told as such: nobody wants to hear its brackets by surprise. (EVT-064)
+func TestJSON(t *testing.T) {
+	says := fakemodel.Answer{Says: []string{`{"a":`, `1}`}}
+	for dialect, format := range map[string]string{
+		fakemodel.Chat:      `{"messages":[],"response_format":{"type":"json_schema"}}`,
+		fakemodel.Responses: `{"input":"Hi.","text":{"format":{"type":"json_object"}}}`,
+		fakemodel.Gemini:    `{"contents":[],"generationConfig":{"responseMimeType":"application/json"}}`,
+	} {
+		play(t, func(st *stage) {
+			st.send(requestTo("POST", fakemodel.Path(dialect, false), strings.NewReader(format)))
+			st.heard("start: Working on a request.", "thinking", "writing_output", `application/json: {"a":1}`, "thinking", "session.completed: The agent finished.")
+		}, says)
+	}
 }

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -23,6 +24,7 @@ type tee struct {
 	hears  hears
 	frames *frames // of a streamed answer
 	whole  []byte  // one that comes in one piece, so far
+	depth  depth   // of it
 	unread bool    // it cannot be read here
 }
 
@@ -50,7 +52,7 @@ func (t *tee) Read(p []byte) (int, error) {
 		t.look(p[:n])
 	}
 	if err != nil {
-		t.end(err == io.EOF, false)
+		t.end(false)
 	}
 	return n, err
 }
@@ -60,7 +62,7 @@ func (t *tee) Close() error {
 	err := t.body.Close()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.end(false, true)
+	t.end(true)
 	return err
 }
 
@@ -75,6 +77,9 @@ func (t *tee) look(p []byte) {
 		t.unread, t.whole = true, nil
 	default:
 		t.whole = append(t.whole, p...)
+		if t.depth.closes(p) { // many read no further than this
+			t.end(false)
+		}
 	}
 }
 
@@ -84,8 +89,8 @@ func (t *tee) event(name string, data []byte) {
 	}
 }
 
-// end takes over that nothing more comes: after the last byte, because the link broke, or because the client has enough.
-func (t *tee) end(all, closed bool) {
+// end takes over that nothing more comes: after the last byte, because the link broke, or because the client has closed it.
+func (t *tee) end(closed bool) {
 	if t.turn == nil {
 		return
 	}
@@ -100,7 +105,7 @@ func (t *tee) end(all, closed bool) {
 	}
 	switch {
 	case t.answer.over:
-	case t.ctx.Err() != nil || closed && !all:
+	case closed || errors.Is(t.ctx.Err(), context.Canceled):
 		t.answer.end(ending{words: none, cause: context.Canceled})
 	default:
 		t.answer.end(ending{words: phrase.AnswerBroken, cause: &failure{what: "the answer broke off", temporary: true}})
@@ -116,4 +121,31 @@ func (t *tee) settle() {
 		t.answer.close()
 		x.answered(t.answer.wanted, t.answer.ending)
 	}
+}
+
+// depth finds the end of a JSON object or array, in whatever pieces it comes.
+type depth struct {
+	open            int
+	inString, plain bool // plain is the byte after a backslash
+}
+
+// closes reports whether the outermost one ends in p.
+func (d *depth) closes(p []byte) bool {
+	for _, c := range p {
+		switch {
+		case d.plain:
+			d.plain = false
+		case d.inString:
+			d.plain, d.inString = c == '\\', c != '"'
+		case c == '"':
+			d.inString = true
+		case c == '{' || c == '[':
+			d.open++
+		case c == '}' || c == ']':
+			if d.open--; d.open == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

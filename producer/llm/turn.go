@@ -96,7 +96,7 @@ func (x *turn) answered(wanted []*call, end ending) {
 			x.calls = slices.DeleteFunc(x.calls, func(y *call) bool { return y == c })
 		}
 	}
-	over := x.own && (end.cause != nil || x.busy == 0 && len(x.calls) == 0)
+	over := x.own && (end.cause != nil || x.idle())
 	if over {
 		x.tap.remove(x)
 	}
@@ -105,6 +105,9 @@ func (x *turn) answered(wanted []*call, end ending) {
 		x.wait(patience, x.giveUp)
 	}
 }
+
+// idle reports whether nothing is left to wait for, with tap.mu held.
+func (x *turn) idle() bool { return x.busy == 0 && x.running == 0 && len(x.calls) == 0 }
 
 func (x *turn) giveUp() { x.s.Cancel(aaep.CancelledByTimeout, aaep.Text{}) }
 
