@@ -94,7 +94,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "conformance/stand",
-		arrows: []string{"internal/httpguard", "transports", "transports/ipc", "transports/sse", "transports/websocket"},
+		arrows: []string{".", "internal/httpguard", "transports", "transports/ipc", "transports/sse", "transports/stdio", "transports/websocket"},
 		why:    "it is where targets come to, over whatever transport, and judges nothing",
 	},
 	{
