@@ -99,7 +99,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "conformance/aaeptest",
-		arrows: []string{".", "conformance", "manifest", "producer", "transports"},
+		arrows: []string{".", "conformance", "manifest", "producer", "subscriber", "subscriber/announce", "subscriber/present", "transports"},
 		why:    "it runs the suite in tests, and is where the halves meet",
 	},
 	{
