@@ -95,12 +95,12 @@ var theMap = []folder{
 	},
 	{
 		path:   "conformance/stand",
-		arrows: []string{"internal/httpguard", "transports", "transports/ipc", "transports/sse", "transports/websocket"},
+		arrows: []string{".", "internal/httpguard", "transports", "transports/ipc", "transports/sse", "transports/stdio", "transports/websocket"},
 		why:    "it is where targets come to, over whatever transport, and judges nothing",
 	},
 	{
 		path:   "conformance/aaeptest",
-		arrows: []string{".", "conformance", "manifest", "producer", "transports"},
+		arrows: []string{".", "conformance", "manifest", "producer", "subscriber", "subscriber/announce", "subscriber/present", "transports"},
 		why:    "it runs the suite in tests, and is where the halves meet",
 	},
 	{
