@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -133,9 +134,10 @@ type Producer struct {
 	loops   sync.WaitGroup // the subscriptions
 	guests  sync.WaitGroup // and those who have not been answered yet
 
-	putting sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
-	encoded encoded
-	alone   atomic.Bool // at most one subscription is served
+	putting  sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
+	encoded  encoded
+	newest   atomic.Uint64                   // the last place in the log that is filled
+	audience atomic.Pointer[[]*subscription] // who is served
 
 	mu       sync.Mutex
 	closed   bool // Shutdown has begun
@@ -211,6 +213,7 @@ func New(cfg Config) (*Producer, error) {
 		moved:   make(chan struct{}),
 		reached: map[string]manifest.Endpoint{},
 	}
+	p.changeAudience()
 	p.serving, p.drain = context.WithCancel(context.Background())
 	p.waiting, p.leave = context.WithCancel(context.Background())
 	return p, nil
@@ -269,6 +272,22 @@ func (p *Producer) live() []*subscription {
 		subs = append(subs, sub)
 	}
 	return subs
+}
+
+// append adds an event to the log and wakes those who are told.
+func (p *Producer) append(ev *aaep.Event) uint64 {
+	pos := p.log.Append(ev)
+	for was := p.newest.Load(); was < pos && !p.newest.CompareAndSwap(was, pos); was = p.newest.Load() {
+	}
+	for _, sub := range *p.audience.Load() {
+		sub.wake()
+	}
+	return pos
+}
+
+// changeAudience follows p.subs; the caller holds p.mu.
+func (p *Producer) changeAudience() {
+	p.audience.Store(new(slices.Collect(maps.Values(p.subs))))
 }
 
 // pending is a question that is open.
@@ -336,7 +355,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 		return nil, err
 	}
 	p.mu.Lock()
-	put.Entry = coalesce.Entry{Pos: p.log.Append(ev), Event: ev}
+	put.Entry = coalesce.Entry{Pos: p.append(ev), Event: ev}
 	p.asked[q.Token] = put
 	p.mu.Unlock()
 	for _, sub := range able {
@@ -367,10 +386,14 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 		p.mu.Lock()
 		moved, left := p.moved, true
 		for _, sub := range p.subs {
-			sub.watched.Store(true) // before the look, or the step in between would wake nobody
-			before := sub.replayed < pos
-			if before && sub.left.Load() < pos {
-				left = false
+			if sub.replayed >= pos {
+				continue
+			}
+			watched := sub.watched.Swap(true) // before the look, or the step in between would wake nobody
+			if sub.left.Load() < pos {
+				if left = false; !watched {
+					sub.wake()
+				}
 			}
 		}
 		p.mu.Unlock()

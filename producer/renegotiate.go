@@ -120,6 +120,7 @@ func (sub *subscription) hand() {
 		q.pace.Take(time.Now())
 		select {
 		case sub.control <- next:
+			sub.wake()
 		case <-sub.ctx.Done():
 			return
 		}

@@ -24,6 +24,6 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 	if err := p.check(&said); err != nil {
 		return err
 	}
-	p.log.Append(&said)
+	p.append(&said)
 	return nil
 }

@@ -68,11 +68,6 @@ func (sub *subscription) situate(situation []coalesce.Entry) {
 	sub.p.join(sub, true, true, push)
 }
 
-func (sub *subscription) detach(away *time.Timer) {
-	sub.setConnected(false)
-	away.Reset(max(sub.p.cfg.Grace, 0))
-}
-
 func (sub *subscription) setConnected(yes bool) {
 	sub.mu.Lock()
 	sub.connected = yes

@@ -41,18 +41,20 @@ type eventStream struct {
 
 func (s *eventStream) LastEventID() string   { return s.last }
 func (s *eventStream) Done() <-chan struct{} { return s.done }
-func (s *eventStream) SendEvent(_ context.Context, data []byte, id string, resumable bool) error {
+func (s *eventStream) SendEvents(_ context.Context, events []transports.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.broken {
-		return transports.ErrInterrupted
-	}
-	m, err := aaep.Decode(data)
-	if err != nil {
-		return err
-	}
-	if s.got = append(s.got, arrival{time.Now(), data, m}); resumable {
-		s.resume = id
+	for _, ev := range events {
+		if s.broken {
+			return transports.ErrInterrupted
+		}
+		m, err := aaep.Decode(ev.Message)
+		if err != nil {
+			return err
+		}
+		if s.got = append(s.got, arrival{time.Now(), ev.Message, m}); ev.ID != "" {
+			s.resume = ev.ID
+		}
 	}
 	return nil
 }
@@ -60,8 +62,10 @@ func (s *eventStream) SendEvent(_ context.Context, data []byte, id string, resum
 func (s *eventStream) breaks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.broken = true
-	close(s.done)
+	if !s.broken {
+		s.broken = true
+		close(s.done)
+	}
 }
 
 func (s *eventStream) events() []*aaep.Event {
@@ -85,8 +89,13 @@ func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last str
 		st.t.Fatalf("the answer is %+v", l.lastMessage())
 	}
 	l.id = acc.SubscriptionID
+	var before *eventStream
 	return l, func(last string) *eventStream {
 		s := &eventStream{last: last, done: make(chan struct{})}
+		if before != nil {
+			before.breaks() // one takes the place of the other
+		}
+		before = s
 		wire.streams <- s
 		return s
 	}

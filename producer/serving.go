@@ -90,6 +90,9 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
 	}
 	p.drain()
+	for _, sub := range p.live() {
+		sub.wake()
+	}
 	done := make(chan struct{})
 	go func() { p.loops.Wait(); close(done) }()
 	var err error

@@ -29,7 +29,7 @@ func (p *Producer) subscribe(conn transports.Conn) {
 	sending, stopSending := context.WithCancel(ctx)
 	sub := &subscription{
 		p: p, id: newID("sub_"), conn: conn, ctx: ctx, hangUp: hangUp, sending: sending, stopSending: stopSending,
-		control: make(chan change), lost: make(chan error, 1),
+		many: true, woken: make(chan struct{}, 1), control: make(chan change, 1), streams: make(chan transports.Stream, 1), lost: make(chan error, 1),
 	}
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()
@@ -228,7 +228,7 @@ func (p *Producer) register(sub *subscription) error {
 	sub.start = sub.cursor
 	sub.left.Store(sub.cursor)
 	p.subs[sub.id] = sub
-	p.alone.Store(len(p.subs) < 2)
+	p.changeAudience()
 	close(p.moved)
 	p.moved = make(chan struct{})
 	p.mu.Unlock()
@@ -247,7 +247,7 @@ func (p *Producer) unregister(sub *subscription) {
 		p.past = all.Stats
 	}
 	delete(p.subs, sub.id)
-	p.alone.Store(len(p.subs) < 2)
+	p.changeAudience()
 	p.mu.Unlock()
 	sub.hangUp()
 	p.desk.gone(sub.id)

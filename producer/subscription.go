@@ -40,10 +40,15 @@ type subscription struct {
 	passed   int    // events that left in front of the critical one that is next in the log
 	first    []coalesce.Entry
 	attached time.Time // when the stream was there
+	many     bool      // the link takes several events at once
+	slow     bool      // it took long over the last
 
+	// What run waits for besides time. Whoever puts something into one of the others puts it in woken as well.
+	woken   chan struct{}          // holds one: there is something to look at, or in the log
+	control chan change            // holds one: a renegotiation whose turn has come
+	streams chan transports.Stream // holds one: a stream that the subscriber opened
+	lost    chan error             // holds one: why receive ended
 	changes changes
-	control chan change // renegotiations, when their turn has come
-	lost    chan error  // one value, when receive ends
 
 	confirms, clarifies atomic.Bool  // may be asked
 	patience, least     atomic.Int64 // see slowest; 0 is as usual
@@ -55,6 +60,14 @@ type subscription struct {
 	honored   aaep.Capabilities
 	stats     coalesce.Stats
 	connected bool
+}
+
+// wake has run look at what there is. It never waits.
+func (sub *subscription) wake() {
+	select {
+	case sub.woken <- struct{}{}:
+	default:
+	}
 }
 
 // canAnswer reports whether the question may be put to this subscription.
@@ -85,7 +98,8 @@ func (sub *subscription) setTerms(t handshake.Terms) {
 
 // receive reads what the subscriber says until the link ends.
 func (sub *subscription) receive() {
-	defer sub.stopSending() // after lost has its value
+	defer sub.wake()        // after lost has its value
+	defer sub.stopSending() // so that a send it is the end of is known to be that
 	replies, refused := coalesce.NewBudget(repliesPerSecond), refusals{pace: coalesce.NewBudget(refusalsPerSecond)}
 	sub.lost <- func() error {
 		for {
@@ -144,151 +158,178 @@ const jitterGuard = 20 * time.Millisecond
 
 var errLeft = errors.New("producer: the subscriber left")
 
-// stream is where events go: a stream of a Resumable, or the link itself.
+// plainStream sends events over the link itself.
 type plainStream struct{ transports.Conn }
 
 func (plainStream) LastEventID() string   { return "" }
 func (plainStream) Done() <-chan struct{} { return nil }
-func (s plainStream) SendEvent(ctx context.Context, event []byte, _ string, _ bool) error {
+func (s plainStream) SendEvents(ctx context.Context, events []transports.Event) error {
+	if many, ok := s.Conn.(transports.EventSender); ok {
+		return many.SendEvents(ctx, events)
+	}
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	return s.Send(ctx, event)
+	for _, ev := range events {
+		if err := s.Send(ctx, ev.Message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow hands run the streams that the subscriber opens, and tells it when they end.
+func (sub *subscription) follow(conn transports.Resumable) {
+	for {
+		s, err := conn.NextStream(sub.ctx)
+		if err != nil {
+			return
+		}
+		select {
+		case sub.streams <- s:
+			sub.wake()
+		case <-sub.ctx.Done():
+			return
+		}
+		select {
+		case <-s.Done():
+			sub.wake()
+		case <-sub.ctx.Done():
+			return
+		}
+	}
 }
 
 // run serves the subscription until it ends, and returns why. A nil error is a clean end.
 func (sub *subscription) run() *aaep.Rejection {
-	streams := make(chan transports.Stream)
 	var stream transports.Stream
-	away := time.NewTimer(openTimeout) // until the first stream, or the next one, has to be there
-	defer away.Stop()
+	var away time.Time // until then the first stream, or the next one, has to be there
 	resumable, canResume := sub.conn.(transports.Resumable)
 	if canResume {
-		sub.p.loops.Go(func() {
-			for {
-				s, err := resumable.NextStream(sub.ctx)
-				if err != nil {
-					return
-				}
-				select {
-				case streams <- s:
-				case <-sub.ctx.Done():
-					return
-				}
-			}
-		})
+		away = time.Now().Add(openTimeout)
+		sub.p.loops.Go(func() { sub.follow(resumable) })
 	} else {
+		_, sub.many = sub.conn.(transports.EventSender)
 		stream = plainStream{sub.conn}
 		sub.attach(stream, true)
-		away.Stop()
 	}
-	wake := time.NewTimer(never)
-	defer wake.Stop()
+	detach := func() {
+		stream, away = nil, time.Now().Add(max(sub.p.cfg.Grace, 0))
+		sub.setConnected(false)
+	}
+	defer context.AfterFunc(sub.ctx, sub.wake)()
+	timer := time.NewTimer(never)
+	defer timer.Stop()
 	life := newLife(sub.terms)
-	defer life.stop()
 	opened, hurried := !canResume, false
 	for {
-		var changed <-chan struct{}
-		var broken <-chan struct{}
 		draining := sub.p.serving.Err() != nil // and so the log is at its end before it is read
 		if draining {
 			sub.shaper.SetQuiet(time.Time{})
 		}
+		var next time.Time
 		if stream != nil {
-			broken = stream.Done()
-			more, err := sub.fill()
-			if err != nil {
-				return err
-			}
-			changed = more
-			if sub.shaper.Overflow() {
-				return slow("too many events wait")
-			}
-			sub.publish() // before Pop: what that returns has not left yet
-			out, next := sub.shaper.Pop(time.Now())
-			if out.Event != nil {
-				if err := sub.send(stream, out); err != nil {
-					if !canResume {
-						select {
-						case err := <-sub.lost:
-							return goneBecause(err)
-						default:
-						}
-						return slow("the link did not take an event: " + err.Error())
-					}
-					stream = nil
-					sub.detach(away)
+			sent, at, err := sub.advance(stream)
+			var over *aaep.Rejection
+			switch {
+			case errors.As(err, &over):
+				return over
+			case err != nil && canResume:
+				detach()
+			case err != nil:
+				select {
+				case err := <-sub.lost:
+					return goneBecause(err)
+				default:
 				}
-				life.sent()
-				if quit := sub.poll(life); quit != nil {
+				return slow("the link did not take an event: " + err.Error())
+			}
+			if sent {
+				life.sent(time.Now())
+				if quit := sub.poll(&life); quit != nil {
 					return quit
 				}
 				continue
 			}
-			if draining && sub.shaper.Idle() {
+			if draining && stream != nil && sub.shaper.Idle() {
 				return shuttingDown()
 			}
-			if next.IsZero() {
-				wake.Stop()
-			} else {
-				wake.Reset(time.Until(next))
-			}
+			next = at
 		}
-		closing := sub.p.serving.Done()
-		if draining {
-			closing = nil
-			if stream == nil && !hurried { // it may be on its way to what it is owed
-				hurried = true
-				away.Reset(lastChance)
-			}
+		if draining && stream == nil && !hurried { // it may be on its way to what it is owed
+			hurried, away = true, time.Now().Add(lastChance)
 		}
+		sub.wait(timer, earliest(next, away, life.idle, life.end))
 		select {
-		case <-changed:
-		case <-wake.C:
-		case <-closing:
-		case stream = <-streams:
-			away.Stop()
+		case stream = <-sub.streams:
+			away = time.Time{}
 			sub.attach(stream, !opened)
 			opened = true
-		case <-broken:
-			stream = nil
-			sub.detach(away)
-		case <-away.C:
-			if draining {
-				return shuttingDown()
+		default:
+		}
+		switch {
+		case stream != nil:
+			select {
+			case <-stream.Done():
+				detach()
+			default:
 			}
-			return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}
-		case c := <-sub.control:
-			if quit := sub.apply(c); quit != nil {
-				return quit
-			}
-			life.set(sub.terms)
-		case <-life.idle.C:
-			return &aaep.Rejection{Code: "idle_timeout", Message: "Nothing was sent for as long as the subscription was to wait."}
-		case <-life.end.C:
-			return tooOld()
-		case err := <-sub.lost:
-			return goneBecause(err)
-		case <-sub.ctx.Done():
+		case !time.Now().Before(away) && draining:
 			return shuttingDown()
+		case !time.Now().Before(away):
+			return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}
+		}
+		if quit := sub.poll(&life); quit != nil {
+			return quit
 		}
 	}
 }
 
+// wait returns when there is something to look at, or at a time that is not zero.
+func (sub *subscription) wait(timer *time.Timer, until time.Time) {
+	if until.IsZero() { // most of the time; one channel costs less than two
+		<-sub.woken
+		return
+	}
+	d := time.Until(until)
+	if d <= 0 {
+		return
+	}
+	timer.Reset(d)
+	select {
+	case <-sub.woken:
+	case <-timer.C:
+	}
+}
+
+// earliest returns the first of the times that are not zero.
+func earliest(times ...time.Time) (first time.Time) {
+	for _, t := range times {
+		if first.IsZero() || !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
+
 // poll handles, between two events, what must not wait for a quiet moment.
 func (sub *subscription) poll(life *life) *aaep.Rejection {
+	if sub.ctx.Err() != nil { // which ends receive too
+		return shuttingDown()
+	}
 	select {
-	case c := <-sub.control:
-		defer func() { life.set(sub.terms) }()
-		return sub.apply(c)
 	case err := <-sub.lost:
 		return goneBecause(err)
-	case <-life.end.C:
-		return tooOld()
-	case <-sub.ctx.Done():
-		return shuttingDown()
 	default:
-		return nil
 	}
+	select {
+	case c := <-sub.control:
+		if quit := sub.apply(c); quit != nil {
+			return quit
+		}
+		life.set(sub.terms)
+	default:
+	}
+	return life.over(time.Now())
 }
 
 // fill hands the shaper everything the log has, so that what is critical need not wait for what is held; but
@@ -296,29 +337,25 @@ func (sub *subscription) poll(life *life) *aaep.Rejection {
 //
 // The shaper lets a critical event overtake all others. Those that may leave now keep their place in front of
 // it all the same, a few at most, so that nobody is asked something before the session has begun.
-func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
-	for {
-		room := readAhead - sub.shaper.Ready(time.Now())
+func (sub *subscription) fill(now time.Time) error {
+	for sub.cursor < sub.p.newest.Load() {
+		room := readAhead - sub.shaper.Ready(now)
 		if room <= 0 {
-			return nil, nil
+			return nil
 		}
-		events, changed, err := sub.p.log.Read(sub.cursor, room)
+		events, _, err := sub.p.log.Read(sub.cursor, room)
 		if err != nil {
-			return nil, slow("the events it has not seen are no longer kept")
+			return slow("the events it has not seen are no longer kept")
 		}
-		if changed != nil {
-			return changed, nil
-		}
-		now := time.Now()
 		for _, ev := range events {
 			if ev.Critical() {
 				if sub.shaper.Ready(now) > 0 && sub.passed < mayPass {
 					sub.passed++
-					return nil, nil
+					return nil
 				}
 				sub.passed = 0
 			} else if sub.shaper.Ready(now) >= readAhead { // one event may make hundreds for a small display
-				return nil, nil
+				return nil
 			}
 			sub.cursor++
 			if sub.cursor <= sub.replayed && sub.p.stale(ev) {
@@ -328,6 +365,7 @@ func (sub *subscription) fill() (<-chan struct{}, *aaep.Rejection) {
 			sub.skip = 0
 		}
 	}
+	return nil
 }
 
 // readAhead is how many events may wait for a link that is slower than the subscription's rate.
@@ -336,11 +374,89 @@ const readAhead = 64
 // mayPass is how many events may leave in front of a critical one.
 const mayPass = 16
 
+// A batch is what leaves at once: no more than is due, and on a slow link one event, since what is critical must not wait
+// behind many.
+type batch struct {
+	events   []transports.Event
+	critical []*aaep.Event
+}
+
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+const (
+	maxBatch = 32 << 10              // bytes, or one event
+	prompt   = 10 * time.Millisecond // is how long a batch takes on a link that is not slow
+)
+
+// advance reads on and sends what is due. If nothing is, it says when something will be; the zero time is after the next
+// event. An error that is an *aaep.Rejection ends the subscription, every other the stream.
+func (sub *subscription) advance(stream transports.Stream) (sent bool, next time.Time, err error) {
+	now := time.Now()
+	if err := sub.fill(now); err != nil {
+		return false, next, err
+	}
+	if sub.shaper.Overflow() {
+		return false, next, slow("too many events wait")
+	}
+	sub.publish() // before Pop: what that returns has not left yet
+	out, next := sub.shaper.Pop(now)
+	if out.Event == nil {
+		return false, next, nil
+	}
+	b := batches.Get().(*batch)
+	defer func() {
+		clear(b.events)
+		clear(b.critical)
+		b.events, b.critical = b.events[:0], b.critical[:0]
+		batches.Put(b)
+	}()
+	size, resumable := 0, false
+	for {
+		msg, err := sub.p.encode(out)
+		if err != nil { // it was valid when it was appended
+			sub.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
+		} else {
+			ev := transports.Event{Message: msg}
+			if out.Resumable {
+				ev.ID, resumable = out.Event.EventID, true
+			}
+			b.events = append(b.events, ev)
+			if out.Event.Critical() {
+				b.critical = append(b.critical, out.Event)
+			}
+		}
+		if size += len(msg); size >= maxBatch || sub.slow || !sub.many {
+			break
+		}
+		if sub.fill(now) != nil || sub.shaper.Overflow() {
+			break // the next round ends with that
+		}
+		if out, _ = sub.shaper.Pop(now); out.Event == nil {
+			break
+		}
+	}
+	if err := stream.SendEvents(sub.sending, b.events); err != nil {
+		return true, next, err
+	}
+	for _, ev := range b.critical {
+		sub.delivered(ev)
+	}
+	sub.resumed = sub.resumed || resumable
+	left := time.Now()
+	sub.shaper.Left(left.Add(jitterGuard))
+	sub.slow = left.Sub(now) > prompt
+	return true, next, nil
+}
+
 // publish says how far the stream has come.
 func (sub *subscription) publish() {
+	stats := sub.shaper.Stats()
 	sub.mu.Lock()
-	sub.stats = sub.shaper.Stats()
+	sub.stats = stats
 	sub.mu.Unlock()
+	if !sub.watched.Load() {
+		return
+	}
 	left := sub.cursor
 	if held := sub.shaper.Oldest(); held > 0 && held <= left {
 		left = held - 1
@@ -351,21 +467,6 @@ func (sub *subscription) publish() {
 			sub.p.wake()
 		}
 	}
-}
-
-func (sub *subscription) send(stream transports.Stream, out coalesce.Out) error {
-	msg, err := sub.p.encode(out)
-	if err != nil { // it was valid when it was appended
-		sub.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
-		return nil
-	}
-	if err := stream.SendEvent(sub.sending, msg, out.Event.EventID, out.Resumable); err != nil {
-		return err
-	}
-	sub.delivered(out.Event)
-	sub.resumed = sub.resumed || out.Resumable
-	sub.shaper.Left(time.Now().Add(jitterGuard))
-	return nil
 }
 
 // tell sends a message that is no event.

@@ -55,13 +55,26 @@ type Resumable interface {
 	NextStream(ctx context.Context) (Stream, error)
 }
 
+// Event is an encoded event on its way to a subscriber.
+type Event struct {
+	Message []byte
+	// ID names it to a peer that may ask to go on right after it. If "", the point to go on from stays where it was.
+	ID string
+}
+
+// EventSender is implemented by what sends several events for hardly more than the price of one: every Stream, and some
+// Conns.
+type EventSender interface {
+	// SendEvents sends events in order, waiting while the peer is slow. It keeps nothing of them. After an error some may
+	// have gone out and nothing more will: the Stream or Conn is lost, also where ctx ended in the middle.
+	SendEvents(ctx context.Context, events []Event) error
+}
+
 // Stream is one event stream of a Resumable. It is used by one goroutine at a time.
 type Stream interface {
 	// LastEventID is the id of the last event the peer says it saw, or "".
 	LastEventID() string
-	// SendEvent sends one event. If resumable, the peer may ask to go on right after it; otherwise
-	// the point to go on from stays where it was. It returns an error once the stream is lost.
-	SendEvent(ctx context.Context, event []byte, eventID string, resumable bool) error
+	EventSender
 	// Done is closed when the stream is lost or replaced.
 	Done() <-chan struct{}
 }

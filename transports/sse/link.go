@@ -207,7 +207,7 @@ func (l *link) push(ctx context.Context, msg []byte, closing bool) error {
 	if st == nil {
 		return fmt.Errorf("sse: no event stream is open: %w", transports.ErrInterrupted)
 	}
-	return st.SendEvent(ctx, msg, "", false)
+	return st.SendEvents(ctx, []transports.Event{{Message: msg}})
 }
 
 // Close ends the subscription. What Send returned for before was written; the stream then ends and

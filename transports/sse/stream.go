@@ -1,34 +1,37 @@
 package sse
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A stream is one GET events. Its handler's goroutine alone writes, so nothing is written after the
-// handler returned.
+// A stream is one GET events. Whoever sends writes, in turn; the handler's goroutine waits for the end, and lets nobody
+// write after it.
 type stream struct {
-	last   string
-	trace  *trace // nil after a handshake
-	writes chan write
-	used   chan write // holds one whose frame has been written and whose result taken, to be used again
-	done   chan struct{}
-	once   sync.Once
-}
+	last    string
+	trace   *trace // nil after a handshake
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	timeout time.Duration // of a write
+	turn    chan struct{} // holds one while somebody writes
+	done    chan struct{}
+	once    sync.Once
 
-// maxUsed is the largest frame whose memory an idle stream keeps.
-const maxUsed = 4 << 10
+	// Only who has the turn uses these.
+	err     error           // of a write
+	wrote   time.Time       // when the newest write began
+	watched <-chan struct{} // the end of the context that would interrupt a write
+	unwatch func() bool
 
-type write struct {
-	frame  []byte
-	result chan error // holds one
+	writing atomic.Bool
 }
 
 var errLost = fmt.Errorf("sse: the event stream is lost: %w", transports.ErrInterrupted)
@@ -37,15 +40,55 @@ func (st *stream) LastEventID() string   { return st.last }
 func (st *stream) Done() <-chan struct{} { return st.done }
 func (st *stream) end()                  { st.once.Do(func() { close(st.done) }) }
 
-// SendEvent returns after the event was written and flushed. If ctx ends in the middle of that, the
-// event may or may not have gone out.
-func (st *stream) SendEvent(ctx context.Context, event []byte, eventID string, resumable bool) error {
-	if len(event) > transports.MaxMessage {
-		return transports.ErrTooLarge
+// SendEvents returns after the events were written and flushed.
+func (st *stream) SendEvents(ctx context.Context, events []transports.Event) error {
+	name := eventName
+	if st.trace != nil {
+		name = ""
 	}
-	if !resumable {
-		eventID = ""
+	size := 0
+	for _, ev := range events {
+		if len(ev.Message) > transports.MaxMessage {
+			return transports.ErrTooLarge
+		}
+		size += len(ev.Message) + len(ev.ID) + len(name) + 32
 	}
+	if err := st.take(ctx); err != nil {
+		return err
+	}
+	defer st.leave()
+	if ctx.Done() != st.watched {
+		if st.unwatch != nil {
+			st.unwatch()
+		}
+		st.watched, st.unwatch = ctx.Done(), context.AfterFunc(ctx, st.interrupt)
+	}
+	buf, _ := buffers.Get().(*[]byte)
+	if buf == nil || cap(*buf) < size {
+		buf = new(make([]byte, 0, size))
+	}
+	frames := (*buf)[:0]
+	for _, ev := range events {
+		if st.trace != nil {
+			st.trace.note(ev.Message, ev.ID) // before the write: the reply may be fast
+		}
+		frames = appendFrame(frames, ev.Message, name, ev.ID)
+	}
+	err := st.write(ctx, frames)
+	if cap(frames) <= maxUsed {
+		*buf = frames
+		buffers.Put(buf)
+	}
+	return err
+}
+
+// buffers holds memory for frames, none of it larger than maxUsed.
+var buffers sync.Pool
+
+const maxUsed = 64 << 10
+
+// take waits for the turn to write.
+func (st *stream) take(ctx context.Context) error {
 	select {
 	case <-st.done:
 		return errLost
@@ -54,43 +97,60 @@ func (st *stream) SendEvent(ctx context.Context, event []byte, eventID string, r
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	name := eventName
-	if st.trace != nil {
-		name = ""
-		st.trace.note(event, eventID) // before the write: the reply may be fast
-	}
-	var wr write
 	select {
-	case wr = <-st.used:
+	case st.turn <- struct{}{}:
 	default:
-		wr = write{make([]byte, 0, len(event)+len(eventID)+len(name)+32), make(chan error, 1)}
-	}
-	wr.frame = appendFrame(wr.frame[:0], event, name, eventID)
-	select {
-	case st.writes <- wr:
-	case <-st.done:
-		return errLost
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case err := <-wr.result:
-		if cap(wr.frame) <= maxUsed {
-			select {
-			case st.used <- wr:
-			default:
-			}
-		}
-		return err
-	case <-st.done:
 		select {
-		case err := <-wr.result:
-			return err
-		default:
+		case st.turn <- struct{}{}:
+		case <-st.done:
+			return errLost
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (st *stream) leave() { <-st.turn }
+
+// write writes and flushes; the caller has the turn. A write that failed, or that the end of ctx or of the stream
+// interrupted, ends the stream.
+func (st *stream) write(ctx context.Context, b []byte) error {
+	st.wrote = time.Now()
+	err := st.rc.SetWriteDeadline(st.wrote.Add(st.timeout))
+	st.writing.Store(true) // before the look at what might interrupt it
+	defer st.writing.Store(false)
+	select {
+	case <-st.done:
+		if len(b) > 0 {
 			return errLost
 		}
-	case <-ctx.Done():
+	default:
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		_, err = st.w.Write(b)
+	}
+	if err == nil {
+		err = st.rc.Flush()
+	}
+	if err == nil {
+		return nil
+	}
+	st.err = err
+	st.end()
+	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	return fmt.Errorf("sse: write: %w: %w", err, transports.ErrInterrupted)
+}
+
+// interrupt ends a write that is under way.
+func (st *stream) interrupt() {
+	if st.writing.Load() {
+		_ = st.rc.SetWriteDeadline(time.Now())
 	}
 }
 
@@ -105,8 +165,8 @@ func appendFrame(b, msg []byte, name, eventID string) []byte {
 	}
 	for {
 		b = append(b, "data: "...)
-		i := bytes.IndexAny(msg, "\r\n")
-		if i < 0 {
+		i := lineEnd(msg)
+		if i == len(msg) {
 			break
 		}
 		b = append(append(b, msg[:i]...), '\n')
@@ -151,7 +211,9 @@ func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 	if last == "" { // a page cannot set the header on an EventSource that it makes itself
 		last = r.URL.Query().Get("last_event_id")
 	}
-	return &stream{last: last, writes: make(chan write), used: make(chan write, 1), done: make(chan struct{})}
+	st := &stream{last: last, w: w, rc: rc, timeout: s.o.WriteTimeout, turn: make(chan struct{}, 1), done: make(chan struct{})}
+	st.turn <- struct{}{} // run's, for the head of the response
+	return st
 }
 
 // follow serves st as the link's stream until it is lost, replaced or closed. It reports false, having written
@@ -166,53 +228,49 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, l *link, st *str
 	h.Set("Content-Type", streamType)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	rc := http.NewResponseController(w)
-	_ = rc.SetWriteDeadline(time.Now().Add(s.o.WriteTimeout)) // the producer's answer may have taken a while
-	w.WriteHeader(http.StatusOK)
-	err := rc.Flush()
-	if err == nil {
-		err = st.run(r.Context(), w, rc, &s.o)
-	}
-	if err != nil && r.Context().Err() == nil {
+	if err := st.run(r.Context(), s.o.Heartbeat); err != nil && r.Context().Err() == nil {
 		s.o.Logger.Info("sse: event stream lost", "cause", err)
 	}
 	return true
 }
 
-// run writes what SendEvent hands over, and a comment after silence. A nil error means a proper end.
-func (st *stream) run(ctx context.Context, w http.ResponseWriter, rc *http.ResponseController, o *ServerOptions) error {
-	put := func(b []byte) error {
-		err := rc.SetWriteDeadline(time.Now().Add(o.WriteTimeout))
-		if err == nil {
-			_, err = w.Write(b)
-		}
-		if err == nil {
-			err = rc.Flush()
-		}
-		return err
-	}
-	beat := time.NewTimer(o.Heartbeat)
+// run opens the stream and keeps it alive with a comment after silence. It returns when the stream has ended, and with nil
+// if that was a proper end.
+func (st *stream) run(ctx context.Context, heartbeat time.Duration) error {
+	st.w.WriteHeader(http.StatusOK)
+	err := st.write(ctx, nil)
+	st.leave()
+	beat := time.NewTimer(heartbeat)
 	defer beat.Stop()
-	for {
+	for err == nil {
 		select {
-		case wr := <-st.writes:
-			err := put(wr.frame)
-			if err != nil {
-				st.end() // before the sender learns of it
-				wr.result <- fmt.Errorf("sse: write: %w: %w", err, transports.ErrInterrupted)
-				return err
-			}
-			wr.result <- nil
 		case <-beat.C:
-			if err := put([]byte(":\n\n")); err != nil {
-				return err
+			beat.Reset(heartbeat)
+			select {
+			case st.turn <- struct{}{}:
+				if silent := time.Since(st.wrote); silent < heartbeat {
+					beat.Reset(heartbeat - silent)
+				} else {
+					err = st.write(ctx, []byte(":\n\n"))
+				}
+				st.leave()
+			default: // somebody writes
 			}
+			continue
 		case <-st.done:
-			// What is left is the end of the response; it must not wait for ever either.
-			return rc.SetWriteDeadline(time.Now().Add(o.WriteTimeout))
 		case <-ctx.Done():
-			return ctx.Err()
+			st.end()
 		}
-		beat.Reset(o.Heartbeat)
+		break
 	}
+	st.interrupt()
+	st.turn <- struct{}{} // for good
+	if st.unwatch != nil {
+		st.unwatch()
+	}
+	if st.err == nil && ctx.Err() == nil {
+		// What is left is the end of the response; it must not wait for ever either.
+		return st.rc.SetWriteDeadline(time.Now().Add(st.timeout))
+	}
+	return cmp.Or(st.err, ctx.Err())
 }
