@@ -69,25 +69,6 @@ type Shaper struct {
 	spent         int // tokens since the last Left
 }
 
-// mark is a place in the log: after the first offset bytes of the chunk at pos, or, where whole, after
-// all of the entry at pos.
-type mark struct {
-	pos    uint64
-	offset int
-	whole  bool
-}
-
-// before reports whether what is held from m on would be missed by resuming at after.
-func (m mark) before(after mark) bool {
-	switch {
-	case m.pos == 0: // not in the log
-		return false
-	case m.pos == after.pos:
-		return after.whole || m.offset < after.offset
-	}
-	return m.pos < after.pos
-}
-
 // NewShaper returns a Shaper for terms. id names the part of an entry that ends after offset bytes of
 // its chunk; it must give each place one name and never the same name to two places.
 func NewShaper(terms handshake.Terms, id func(pos uint64, offset int) string) *Shaper {

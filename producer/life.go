@@ -19,14 +19,14 @@ type life struct {
 	began     time.Time
 }
 
-func newLife(t handshake.Terms) life {
+func newLife(t *handshake.Terms) life {
 	l := life{began: time.Now()}
 	l.set(t)
 	return l
 }
 
 // set takes over renegotiated terms; a limit that stays as it was counts on.
-func (l *life) set(t handshake.Terms) {
+func (l *life) set(t *handshake.Terms) {
 	if t.IdleTimeout != l.idleFor {
 		l.idleFor = t.IdleTimeout
 		l.sent(time.Now())

@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -137,7 +136,7 @@ type Producer struct {
 	putting  sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
 	encoded  encoded
 	newest   atomic.Uint64                   // the last place in the log that is filled
-	audience atomic.Pointer[[]*subscription] // who is served
+	audience atomic.Pointer[[]*subscription] // who is served; changed by who has mu, and never in place
 
 	mu       sync.Mutex
 	closed   bool // Shutdown has begun
@@ -213,7 +212,7 @@ func New(cfg Config) (*Producer, error) {
 		moved:   make(chan struct{}),
 		reached: map[string]manifest.Endpoint{},
 	}
-	p.changeAudience()
+	p.audience.Store(new([]*subscription))
 	p.serving, p.drain = context.WithCancel(context.Background())
 	p.waiting, p.leave = context.WithCancel(context.Background())
 	return p, nil
@@ -237,6 +236,9 @@ func (p *Producer) WaitSubscriber(ctx context.Context) error {
 		}
 	}
 }
+
+// MaxSubscriptions is how many may be served at once; see Config.
+func (p *Producer) MaxSubscriptions() int { return p.cfg.MaxSubscriptions }
 
 // SubscriptionStatus says how one subscription is doing.
 type SubscriptionStatus struct {
@@ -272,22 +274,6 @@ func (p *Producer) live() []*subscription {
 		subs = append(subs, sub)
 	}
 	return subs
-}
-
-// append adds an event to the log and wakes those who are told.
-func (p *Producer) append(ev *aaep.Event) uint64 {
-	pos := p.log.Append(ev)
-	for was := p.newest.Load(); was < pos && !p.newest.CompareAndSwap(was, pos); was = p.newest.Load() {
-	}
-	for _, sub := range *p.audience.Load() {
-		sub.wake()
-	}
-	return pos
-}
-
-// changeAudience follows p.subs; the caller holds p.mu.
-func (p *Producer) changeAudience() {
-	p.audience.Store(new(slices.Collect(maps.Values(p.subs))))
 }
 
 // pending is a question that is open.
@@ -371,49 +357,4 @@ func (p *Producer) forget(token aaep.ReplyToken) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.asked, token)
-}
-
-// waitLeft waits until the event at pos has left on every live subscription, ctx is done, or limit is over; a zero
-// limit is none (D-49). Who came after it and is told all of the session first (Config.FromStart) is not waited for.
-func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration) error {
-	var timeout <-chan time.Time
-	if limit > 0 {
-		t := time.NewTimer(limit)
-		defer t.Stop()
-		timeout = t.C
-	}
-	for {
-		p.mu.Lock()
-		moved, left := p.moved, true
-		for _, sub := range p.subs {
-			if sub.replayed >= pos {
-				continue
-			}
-			watched := sub.watched.Swap(true) // before the look, or the step in between would wake nobody
-			if sub.left.Load() < pos {
-				if left = false; !watched {
-					sub.wake()
-				}
-			}
-		}
-		p.mu.Unlock()
-		if left {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-timeout:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// wake tells those in waitLeft to look again.
-func (p *Producer) wake() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.moved)
-	p.moved = make(chan struct{})
 }

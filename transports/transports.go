@@ -45,11 +45,19 @@ type Identified interface {
 	Principal() string
 }
 
+// Notifier is implemented by a Conn that says when there is something to receive, so that nobody has to wait for it.
+type Notifier interface {
+	// Notify has f called at once, and from then on whenever Receive might return something with a context that is done
+	// already; so might NextStream, or a Stream be Done. It is called from any goroutine, and must not wait.
+	Notify(f func())
+}
+
 // Resumable is implemented by a producer's Conn whose events go over streams that can break and be
 // opened again while the subscription goes on, as in Server-Sent Events. Send and Receive then
 // carry everything but events.
 type Resumable interface {
 	Conn
+	Notifier
 	// NextStream waits until the peer opens an event stream, which replaces the one before. It
 	// returns an error when ctx is done or the Conn is closed.
 	NextStream(ctx context.Context) (Stream, error)

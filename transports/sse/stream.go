@@ -1,44 +1,43 @@
 package sse
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A stream is one GET events. Whoever sends writes, in turn; the handler's goroutine waits for the end, and lets nobody
-// write after it.
+// A stream is one GET events, written to by whoever sends.
 type stream struct {
-	last    string
-	trace   *trace // nil after a handshake
-	w       http.ResponseWriter
-	rc      *http.ResponseController
-	timeout time.Duration // of a write
-	turn    chan struct{} // holds one while somebody writes
-	done    chan struct{}
-	once    sync.Once
+	last  string
+	trace *trace // nil after a handshake
+	w     *writer.Writer
+	taken atomic.Pointer[net.Conn] // from the http.Server, or nil; what is written to it are chunks
+	done  chan struct{}
+	once  sync.Once
 
 	// Only who has the turn uses these.
-	err     error           // of a write
-	wrote   time.Time       // when the newest write began
-	watched <-chan struct{} // the end of the context that would interrupt a write
-	unwatch func() bool
-
-	writing atomic.Bool
+	beat *time.Timer // for a comment after silence
+	err  error       // of a write
 }
 
 var errLost = fmt.Errorf("sse: the event stream is lost: %w", transports.ErrInterrupted)
 
 func (st *stream) LastEventID() string   { return st.last }
 func (st *stream) Done() <-chan struct{} { return st.done }
-func (st *stream) end()                  { st.once.Do(func() { close(st.done) }) }
+func (st *stream) end() {
+	st.once.Do(func() {
+		close(st.done)
+		st.interrupt()
+	})
+}
 
 // SendEvents returns after the events were written and flushed.
 func (st *stream) SendEvents(ctx context.Context, events []transports.Event) error {
@@ -46,98 +45,48 @@ func (st *stream) SendEvents(ctx context.Context, events []transports.Event) err
 	if st.trace != nil {
 		name = ""
 	}
-	size := 0
+	size := chunkRoom
 	for _, ev := range events {
 		if len(ev.Message) > transports.MaxMessage {
 			return transports.ErrTooLarge
 		}
 		size += len(ev.Message) + len(ev.ID) + len(name) + 32
 	}
-	if err := st.take(ctx); err != nil {
-		return err
-	}
-	defer st.leave()
-	if ctx.Done() != st.watched {
-		if st.unwatch != nil {
-			st.unwatch()
+	if !st.w.Take(ctx, st.done) {
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		st.watched, st.unwatch = ctx.Done(), context.AfterFunc(ctx, st.interrupt)
+		return errLost
 	}
-	buf, _ := buffers.Get().(*[]byte)
-	if buf == nil || cap(*buf) < size {
-		buf = new(make([]byte, 0, size))
+	defer st.w.Leave()
+	buf := writer.Buffer(size)
+	defer writer.Free(buf)
+	frames := *buf
+	if st.taken.Load() != nil {
+		frames = beginChunk(frames)
 	}
-	frames := (*buf)[:0]
 	for _, ev := range events {
 		if st.trace != nil {
 			st.trace.note(ev.Message, ev.ID) // before the write: the reply may be fast
 		}
 		frames = appendFrame(frames, ev.Message, name, ev.ID)
 	}
-	err := st.write(ctx, frames)
-	if cap(frames) <= maxUsed {
-		*buf = frames
-		buffers.Put(buf)
-	}
-	return err
+	*buf = frames
+	return st.write(ctx, frames)
 }
 
-// buffers holds memory for frames, none of it larger than maxUsed.
-var buffers sync.Pool
-
-const maxUsed = 64 << 10
-
-// take waits for the turn to write.
-func (st *stream) take(ctx context.Context) error {
-	select {
-	case <-st.done:
-		return errLost
-	default:
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case st.turn <- struct{}{}:
-	default:
-		select {
-		case st.turn <- struct{}{}:
-		case <-st.done:
-			return errLost
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-func (st *stream) leave() { <-st.turn }
-
-// write writes and flushes; the caller has the turn. A write that failed, or that the end of ctx or of the stream
-// interrupted, ends the stream.
+// write writes and flushes; the caller has the turn. What goes to a taken connection has begun with beginChunk. A write that failed or was interrupted ends the
+// stream.
 func (st *stream) write(ctx context.Context, b []byte) error {
-	st.wrote = time.Now()
-	err := st.rc.SetWriteDeadline(st.wrote.Add(st.timeout))
-	st.writing.Store(true) // before the look at what might interrupt it
-	defer st.writing.Store(false)
-	select {
-	case <-st.done:
-		if len(b) > 0 {
-			return errLost
-		}
-	default:
+	if st.taken.Load() != nil {
+		b = endChunk(b)
 	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err == nil {
-		_, err = st.w.Write(b)
-	}
-	if err == nil {
-		err = st.rc.Flush()
-	}
-	if err == nil {
+	err := st.w.Write(ctx, st.done, b)
+	switch {
+	case err == nil:
 		return nil
+	case err == writer.ErrOver:
+		return errLost
 	}
 	st.err = err
 	st.end()
@@ -145,13 +94,6 @@ func (st *stream) write(ctx context.Context, b []byte) error {
 		return ctx.Err()
 	}
 	return fmt.Errorf("sse: write: %w: %w", err, transports.ErrInterrupted)
-}
-
-// interrupt ends a write that is under way.
-func (st *stream) interrupt() {
-	if st.writing.Load() {
-		_ = st.rc.SetWriteDeadline(time.Now())
-	}
 }
 
 // appendFrame appends one event. Encoded messages have no line ends; one that has still gives one
@@ -211,66 +153,85 @@ func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 	if last == "" { // a page cannot set the header on an EventSource that it makes itself
 		last = r.URL.Query().Get("last_event_id")
 	}
-	st := &stream{last: last, w: w, rc: rc, timeout: s.o.WriteTimeout, turn: make(chan struct{}, 1), done: make(chan struct{})}
-	st.turn <- struct{}{} // run's, for the head of the response
-	return st
+	return &stream{last: last, w: writer.New(response{w, rc}, s.o.WriteTimeout), done: make(chan struct{})}
 }
 
-// follow serves st as the link's stream until it is lost, replaced or closed. It reports false, having written
-// nothing, if the link has ended or, where it must be idle, has a stream.
+// response is written to and flushed at once.
+type response struct {
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+func (r response) SetWriteDeadline(t time.Time) error { return r.rc.SetWriteDeadline(t) }
+func (r response) Write(b []byte) (int, error) {
+	n, err := r.w.Write(b)
+	if err == nil {
+		err = r.rc.Flush()
+	}
+	return n, err
+}
+
+// follow serves st as the link's stream until it is lost, replaced or closed, or leaves that to a goroutine. It reports
+// false, having written nothing, if the link has ended or, where it must be idle, has a stream.
 func (s *Server) follow(w http.ResponseWriter, r *http.Request, l *link, st *stream, idle bool) bool {
 	st.trace = l.trace
 	if !l.attach(st, idle) {
 		return false
 	}
-	defer l.detach(st)
 	h := w.Header()
 	h.Set("Content-Type", streamType)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	if err := st.run(r.Context(), s.o.Heartbeat); err != nil && r.Context().Err() == nil {
-		s.o.Logger.Info("sse: event stream lost", "cause", err)
+	if s.take(w, r, l, st) {
+		return true
+	}
+	defer l.detach(st)
+	w.WriteHeader(http.StatusOK)
+	_ = st.write(r.Context(), nil) // or it is done
+	st.open(s.o.Heartbeat)
+	select {
+	case <-st.done:
+	case <-r.Context().Done():
+	}
+	if st.close(&s.o) {
+		// What is left is the end of the response; it must not wait for ever either.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.o.WriteTimeout))
 	}
 	return true
 }
 
-// run opens the stream and keeps it alive with a comment after silence. It returns when the stream has ended, and with nil
-// if that was a proper end.
-func (st *stream) run(ctx context.Context, heartbeat time.Duration) error {
-	st.w.WriteHeader(http.StatusOK)
-	err := st.write(ctx, nil)
-	st.leave()
-	beat := time.NewTimer(heartbeat)
-	defer beat.Stop()
-	for err == nil {
-		select {
-		case <-beat.C:
-			beat.Reset(heartbeat)
-			select {
-			case st.turn <- struct{}{}:
-				if silent := time.Since(st.wrote); silent < heartbeat {
-					beat.Reset(heartbeat - silent)
-				} else {
-					err = st.write(ctx, []byte(":\n\n"))
-				}
-				st.leave()
-			default: // somebody writes
-			}
-			continue
-		case <-st.done:
-		case <-ctx.Done():
-			st.end()
+// open lets others write, and writes a comment after silence.
+func (st *stream) open(heartbeat time.Duration) {
+	defer st.w.Leave()
+	comment := []byte(":\n\n")
+	if st.taken.Load() != nil {
+		comment = append(beginChunk(nil), comment...)
+	}
+	st.beat = time.AfterFunc(heartbeat, func() {
+		if !st.w.Take(context.Background(), st.done) {
+			return
 		}
-		break
+		defer st.w.Leave()
+		wait := heartbeat - st.w.Silent()
+		if wait <= 0 {
+			if st.write(context.Background(), comment) != nil {
+				return
+			}
+			wait = heartbeat
+		}
+		st.beat.Reset(wait)
+	})
+}
+
+// close ends the stream, after which nobody writes. It reports whether everything that was sent was written.
+func (st *stream) close(o *ServerOptions) (proper bool) {
+	st.end()
+	st.w.End()
+	if st.beat != nil {
+		st.beat.Stop()
 	}
-	st.interrupt()
-	st.turn <- struct{}{} // for good
-	if st.unwatch != nil {
-		st.unwatch()
+	if st.err != nil {
+		o.Logger.Info("sse: event stream lost", "cause", st.err)
 	}
-	if st.err == nil && ctx.Err() == nil {
-		// What is left is the end of the response; it must not wait for ever either.
-		return st.rc.SetWriteDeadline(time.Now().Add(st.timeout))
-	}
-	return cmp.Or(st.err, ctx.Err())
+	return st.err == nil
 }

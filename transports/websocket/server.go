@@ -13,6 +13,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/hijack"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -90,8 +91,8 @@ func (s *Server) Close() error {
 // acceptTimeout is how long a connection waits to be accepted.
 const acceptTimeout = 10 * time.Second
 
-// ServeHTTP upgrades a request and returns when the connection has ended, which the end of the request's context ends too.
-// Every check that needs no state comes first.
+// ServeHTTP upgrades a request. The connection ends with the request's context, and ServeHTTP returns then, unless whoever
+// owns the http.Server sees to it. Every check that needs no state comes first.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	refuse := func(status int, text string) {
@@ -117,7 +118,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
 	default:
 		w.Header().Set("Retry-After", "30")
 		refuse(http.StatusServiceUnavailable, "there are as many connections as can be served; try again later")
@@ -125,16 +125,27 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	principal, refusal := s.authenticate(r)
 	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
+		ReadBufferSize: 512, WriteBufferPool: &writeBuffers, // little is read, and written by the way
 		CheckOrigin: func(*http.Request) bool { return true }} // guard has checked it
 	ws, err := up.Upgrade(w, r, nil)
 	if err != nil {
+		<-s.slots
 		s.o.Logger.Info("websocket: not upgraded", "cause", err)
 		return
 	}
 	f := newFrames(ws, true)
-	c := duplex.New(f, principal)
-	defer c.Close()
+	until := hijack.Until(r.Context())
+	ends := until
+	if ends == nil {
+		ends = r.Context()
+	}
+	var c *duplex.Conn
+	made := make(chan struct{})
+	hangUp := context.AfterFunc(ends, func() { <-made; c.Close() })
+	c = duplex.New(served{f, func() { hangUp(); <-s.slots }}, principal)
+	close(made)
 	if refusal != nil {
+		defer c.Close()
 		if msg, err := aaep.Encode(refusal); err == nil {
 			ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 			defer cancel()
@@ -145,16 +156,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t := time.NewTimer(acceptTimeout)
 	defer t.Stop()
 	select {
-	case s.queue <- c:
-		select {
-		case <-c.Closed(): // whoever accepted it ends it
-		case <-r.Context().Done(): // or the end of the server, where its BaseContext ends with it
+	case s.queue <- c: // whoever accepts it ends it, or the end of the server
+		if until != nil {
+			return
 		}
+		<-c.Closed()
 	case <-s.done:
 	case <-t.C:
 	case <-f.peerGone:
 	}
+	c.Close()
 }
+
+var writeBuffers sync.Pool
 
 // authenticate names the peer, or says why it is refused.
 func (s *Server) authenticate(r *http.Request) (principal string, refusal *aaep.SubscriptionRejected) {
