@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,6 +101,51 @@ func BenchmarkFlood(b *testing.B) {
 	b.Run("flooded", func(b *testing.B) { amid(b, 32) })
 }
 
+// BenchmarkURL measures another server, at $AAEP_BENCH_URL: an AAEP producer where the URL has no path, and otherwise any
+// stream of Server-Sent Events. What it sends must have "Event ", the time as unix nanoseconds and "." in it. With its
+// process id in $AAEP_BENCH_PID, its processor time and memory are measured too, where there is a /proc.
+func BenchmarkURL(b *testing.B) {
+	at, err := url.Parse(os.Getenv("AAEP_BENCH_URL"))
+	if check(b, err); at.Host == "" {
+		b.Skip("AAEP_BENCH_URL names no server")
+	}
+	server := "aaep"
+	if at.Path != "" {
+		server = at.RequestURI()
+	}
+	const listeners = 100
+	pid := os.Getenv("AAEP_BENCH_PID")
+	before := resident(pid)
+	in, says := readBy(b, "sse", server, at.Host, listeners, 1, alike)
+	time.Sleep(time.Second) // nothing says when that server has its last listener
+	used, grown := ticks(pid), resident(pid)-before
+	b.ResetTimer()
+	n := 0
+	for ; n < b.N && says.Scan(); n += listeners {
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "deliveries/s")
+	if pid != "" {
+		b.ReportMetric(float64(ticks(pid)-used)*1e7/float64(n), "cpu-ns")
+		b.ReportMetric(float64(grown)/1024/listeners, "idle-RSS-KiB")
+	}
+	in.Close()
+	report(b, says)
+}
+
+// ticks are the hundredths of a second for which a process has had a processor.
+func ticks(pid string) (sum int64) {
+	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	if f := strings.Fields(rest); len(f) > 12 {
+		for _, s := range f[11:13] {
+			n, _ := strconv.ParseInt(s, 10, 64)
+			sum += n
+		}
+	}
+	return sum
+}
+
 // A target is what is measured.
 type target struct {
 	addr string
@@ -111,13 +157,13 @@ type target struct {
 
 func measure(b *testing.B, wire, server string, listeners, burst int, asks string, start func(*testing.B, string, int) target) (cpuNS float64) {
 	t := start(b, wire, listeners)
-	before, residentBefore := atRest(), resident()
+	before, residentBefore := atRest(), resident("self")
 	in, says := readBy(b, wire, server, t.addr, listeners, burst, asks)
 	defer in.Close()
 	eventually(b, "all are there", func() bool { return t.here() == listeners })
 	idle := atRest() - before
 	debug.FreeOSMemory()
-	rss := resident() - residentBefore
+	rss := resident("self") - residentBefore
 	round := func() {
 		t.emit(burst)
 		if !says.Scan() {
@@ -212,9 +258,9 @@ func amid(b *testing.B, noise int) {
 	report(b, says)
 }
 
-// resident is what the process has of the machine's memory, in bytes, or 0 where nobody says.
-func resident() int64 {
-	statm, _ := os.ReadFile("/proc/self/statm")
+// resident is what a process has of the machine's memory, in bytes, or 0 where nobody says.
+func resident(pid string) int64 {
+	statm, _ := os.ReadFile("/proc/" + pid + "/statm")
 	var total, pages int64
 	fmt.Sscan(string(statm), &total, &pages)
 	return pages * int64(os.Getpagesize())

@@ -68,7 +68,7 @@ func asking(asks string, n int) string {
 	return strings.Replace(goodRequest, "{}", "{"+want+"}", 1)
 }
 
-var sentAt = []byte(`"summary_normal":"Event `)
+var sentAt = []byte(`Event `) // and unix nanoseconds, and a full stop
 
 // scan finds the moment in each event at which it was sent.
 func scan(conn io.Reader, rest []byte, found func(sent int64)) {
@@ -86,9 +86,9 @@ func scan(conn io.Reader, rest []byte, found func(sent int64)) {
 				buf = append(buf[:0], buf[i:]...)
 				break
 			}
-			sent, err := strconv.ParseInt(string(digits), 10, 64)
-			die(err)
-			found(sent)
+			if sent, err := strconv.ParseInt(string(digits), 10, 64); err == nil && len(digits) > 18 {
+				found(sent)
+			}
 			buf = buf[i+len(sentAt):]
 		}
 		if cap(buf)-len(buf) < most {
@@ -109,6 +109,9 @@ func openReader(wire, server, addr, ask string) (net.Conn, []byte, error) {
 		network = "unix"
 	}
 	path := "/"
+	if strings.HasPrefix(server, "/") {
+		path = server
+	}
 	if wire == "sse" && server == "aaep" {
 		resp, err := http.Post("http://"+addr+"/aaep/v1/subscriptions", "application/json", strings.NewReader(ask))
 		if err != nil {
