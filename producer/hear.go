@@ -68,7 +68,7 @@ func (sub *subscription) hearAll() {
 // hear hears what the subscriber says, until ctx is done or the link ends.
 func (sub *subscription) hear(ctx context.Context) {
 	err := sub.heed(ctx)
-	if ctx == atOnce && errors.Is(err, ctx.Err()) {
+	if ctx == atOnce && err == ctx.Err() {
 		return // that was all
 	}
 	sub.lost <- err

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +34,7 @@ import (
 // listener. "single" sends one event and waits until all have it, "burst" sends 32. The listeners are another process:
 // bytes, allocations and cpu-ns are the server's alone, ×raw and ×bare what it takes of the processor against those two in
 // the same run; p50 and p99 are from the call to the receipt, idle-KiB is what the heap and the stacks grew by for each
-// listener, and idle-RSS-KiB what the process did.
+// listener.
 func BenchmarkWire(b *testing.B) {
 	cpu := ratios{}
 	for _, wire := range wireNames {
@@ -157,13 +156,11 @@ type target struct {
 
 func measure(b *testing.B, wire, server string, listeners, burst int, asks string, start func(*testing.B, string, int) target) (cpuNS float64) {
 	t := start(b, wire, listeners)
-	before, residentBefore := atRest(), resident("self")
+	before := atRest()
 	in, says := readBy(b, wire, server, t.addr, listeners, burst, asks)
 	defer in.Close()
 	eventually(b, "all are there", func() bool { return t.here() == listeners })
 	idle := atRest() - before
-	debug.FreeOSMemory()
-	rss := resident("self") - residentBefore
 	round := func() {
 		t.emit(burst)
 		if !says.Scan() {
@@ -186,7 +183,6 @@ func measure(b *testing.B, wire, server string, listeners, burst int, asks strin
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/op") // the last round may go past b.N
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "deliveries/s")
 	b.ReportMetric(float64(idle)/1024/float64(listeners), "idle-KiB")
-	b.ReportMetric(float64(rss)/1024/float64(listeners), "idle-RSS-KiB")
 	in.Close()
 	report(b, says)
 	return cpuNS
