@@ -11,7 +11,7 @@ import (
 )
 
 // fill hands the shaper everything the log has, so that what is critical need not wait for what is held; but
-// no more than can be sent at once, where nothing is held. The channel is closed when there is more.
+// no more than can be sent at once, where nothing is held.
 //
 // The shaper lets a critical event overtake all others. Those that may leave now keep their place in front of
 // it all the same, a few at most, so that nobody is asked something before the session has begun.
@@ -63,7 +63,7 @@ var batches = sync.Pool{New: func() any { return new(batch) }}
 
 const (
 	maxBatch = 32 << 10              // bytes, or one event
-	prompt   = 10 * time.Millisecond // is how long a batch takes on a link that is not slow
+	prompt   = 50 * time.Millisecond // is how long a batch takes, at most, on a link that is not slow
 )
 
 // advance reads on and sends what is due. If nothing is, it says when something will be; the zero time is after the next
@@ -112,6 +112,9 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 		if out, _ = sub.shaper.Pop(now); out.Event == nil {
 			break
 		}
+	}
+	if len(b.events) == 0 {
+		return true, next, nil
 	}
 	if err := stream.SendEvents(sub.sending, b.events); err != nil {
 		return true, next, err
