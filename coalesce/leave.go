@@ -21,6 +21,25 @@ type Out struct {
 	Shape Shape
 }
 
+// mark is a place in the log: after the first offset bytes of the chunk at pos, or, where whole, after
+// all of the entry at pos.
+type mark struct {
+	pos    uint64
+	offset int
+	whole  bool
+}
+
+// before reports whether what is held from m on would be missed by resuming at after.
+func (m mark) before(after mark) bool {
+	switch {
+	case m.pos == 0: // not in the log
+		return false
+	case m.pos == after.pos:
+		return after.whole || m.offset < after.offset
+	}
+	return m.pos < after.pos
+}
+
 // A Shape is compared and nothing else.
 type Shape struct {
 	to                 mark

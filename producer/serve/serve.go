@@ -153,8 +153,9 @@ func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string
 		}
 		running.Go(func() { p.Serve(ctx, root) })
 	}
-	events := sse.NewServer(sse.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
-	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
+	most := max(1024, 2*p.MaxSubscriptions()) // p refuses the rest, in words
+	events := sse.NewServer(sse.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: most})
+	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxConnections: most})
 	p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: sse.DefaultPrefix})
 	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: websocket.DefaultPath})
 	running.Go(func() { p.Serve(ctx, events) })
