@@ -30,7 +30,13 @@ type checker struct {
 	size  int
 }
 
+// maxViolations is how many are told of one message: as many as anybody mends at once, and no more than a log should get.
+const maxViolations = 64
+
 func (c *checker) fail(req, pointer, format string, args ...any) {
+	if len(c.found) >= maxViolations {
+		return
+	}
 	c.found = append(c.found, Violation{req, pointer, fmt.Sprintf(format, args...)})
 }
 

@@ -1,5 +1,7 @@
 package aaep
 
+import "log/slog"
+
 // Version is the AAEP version this SDK speaks. It is written on every event and handshake message.
 const Version = "1.0.0"
 
@@ -9,6 +11,11 @@ const CoreContext = "https://aaep-protocol.org/context/v1"
 // Type is the type of an event in its compact form, such as "aaep:agent.tool.invoked" (§3.2.2).
 // The set is open: extensions add types of their own.
 type Type string
+
+// LogValue returns the type in one line that is safe to log, for log/slog: a peer may have made it up (INV-36).
+func (t Type) LogValue() slog.Value {
+	return slog.StringValue(oneLine(hideTokens(shortened(string(t)))))
+}
 
 // The twelve core event types (chapter 4).
 const (

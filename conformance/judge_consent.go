@@ -102,8 +102,12 @@ var consentCases = []Case{
 		Rule: "a question is open until its timeout, and settled soon after", Judge: judgeDeadline},
 	{Name: "default-reject", Requirements: []string{"CONF-031", "EVT-072", "CONF-034"}, Level: 2, Strength: Must, plays: []string{"accept"},
 		Rule: "the default of an irreversible action of high or medium risk is reject", Judge: eachQuestion(func(_ *Recording, q message) Finding {
-			if q.str("default_decision") != "reject" {
-				return fail("the default_decision of an irreversible action is "+quoted(q.str("default_decision")), q.Entry)
+			switch d := q.str("default_decision"); d {
+			case "reject":
+			case "":
+				return fail("the question about an irreversible action has no default_decision", q.Entry)
+			default:
+				return fail("the default_decision of an irreversible action is "+quoted(d), q.Entry)
 			}
 			return pass("the default is reject", q.Entry)
 		})},
@@ -115,7 +119,11 @@ var consentCases = []Case{
 					now = m.str("to_state")
 				}
 			}
-			if now != "awaiting_input" {
+			switch now {
+			case "awaiting_input":
+			case "":
+				return fail("the question came before any state was told", q.Entry)
+			default:
 				return fail("the question came in the state "+quoted(now), q.Entry)
 			}
 			return pass("awaiting_input came before the question", q.Entry)

@@ -19,7 +19,11 @@ var outputCases = []Case{
 			for _, m := range list {
 				id := m.str("session_id") + m.str("output_id")
 				if at := int(m.num("position")); at != next[id] {
-					return fail(fmt.Sprintf("a chunk has position %d where %d characters came before it", at, next[id]), m.Entry)
+					has := fmt.Sprintf("position %d", at)
+					if at < 0 {
+						has = "no position"
+					}
+					return fail(fmt.Sprintf("a chunk has %s where %d characters came before it", has, next[id]), m.Entry)
 				}
 				next[id] += utf8.RuneCountInString(m.str("chunk"))
 			}

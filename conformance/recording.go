@@ -28,7 +28,7 @@ type Recording struct {
 	DriverErr error
 
 	began time.Time
-	limit time.Duration // that a subscriber had to present something
+	limit time.Duration    // that a subscriber had to present something
 	keys  *manifest.KeySet // for a signed manifest
 	// before is what was met in earlier plays: the ids of sessions and events, tokens, and types and languages as "type …"
 	// and "language …".

@@ -180,7 +180,7 @@ func tellStory(sc *scene) {
 		"remediation_hint": theHint}))
 	sc.presented(crash, theEnd, theHint)
 	c.emit(c.event("startedthree", d, started, "Waiting for the tide", nil))
-	c.emit(c.event("cancelled", d, cancelled, theEnd, object{"cancelled_by": "user", "cancellation_reason": "user_request"}))
+	sc.presented(c.emit(c.event("cancelled", d, cancelled, theEnd, object{"cancelled_by": "user", "cancellation_reason": "user_request"})), theEnd)
 	c.emit(c.event("boundary", a, output, "", with(out, object{"chunk": theRest, "position": len(fragment), "complete": true, "coalesce_hint": "completion"})))
 	c.emit(c.event("still", a, state, "Nothing more to write", object{"to_state": "idle"}))
 	sc.presented(c.emit(c.event("completed", a, completed, theEnd, nil)), theEnd)

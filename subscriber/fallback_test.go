@@ -6,7 +6,9 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -69,6 +71,42 @@ func TestFallback(t *testing.T) {
 		}
 		leave(t, sub, p)
 	})
+}
+
+// What a further way leads to does not end a subscription whose own way is down for a moment, nor keep it waiting.
+func TestFallbackSpeaksForItself(t *testing.T) {
+	for name, answer := range map[string]string{
+		"too wide": accepted("sub_9", `{"supports_confirmation_reply":true}`),
+		"later":    rejected(string(aaep.TransportUnavailable), `,"retry_after_seconds":300`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				st, other := newStage(), newStage()
+				sub, p := open(t, st, Config{ID: "reader", Fallback: []transports.Dialer{other}})
+				var up atomic.Bool
+				sub.ways[0] = dialer(func(ctx context.Context) (transports.Conn, error) {
+					if !up.Load() {
+						return nil, errors.New("connection refused")
+					}
+					return st.Dial(ctx)
+				})
+				_ = p.Close()
+				q := other.next(t)
+				want[*aaep.SubscriptionRequest](t, q)
+				q.say(t, answer)
+				up.Store(true)
+				start := time.Now()
+				p = st.next(t)
+				p.accept(t, "sub_2")
+				synctest.Wait()
+				if status, _ := sub.Status(); !status.Connected || status.Way != 0 || time.Since(start) > time.Minute {
+					t.Errorf("Status = %+v after %v", status, time.Since(start))
+				}
+				_ = q.Close()
+				leave(t, sub, p)
+			})
+		})
+	}
 }
 
 // A producer that says no is not asked again by another door (T-DOWNGRADE); one that cannot serve this way is.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"strings"
 	"sync"
 	"time"
 
@@ -160,7 +161,7 @@ func (s *Subscription) why() error {
 
 // receive hands an event on, unless it came before. It waits while too many wait already.
 func (s *Subscription) receive(ev *aaep.Event, size int) error {
-	if !s.note(ev) || !s.texts.trim(ev) {
+	if !s.note(ev, size) || !s.texts.trim(ev) {
 		return nil
 	}
 	s.checkOrder(ev)
@@ -182,7 +183,7 @@ func (s *Subscription) receive(ev *aaep.Event, size int) error {
 }
 
 // note remembers an event, and reports whether it is to be handed on.
-func (s *Subscription) note(ev *aaep.Event) bool {
+func (s *Subscription) note(ev *aaep.Event, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.passLocked(ev)
@@ -200,7 +201,7 @@ func (s *Subscription) note(ev *aaep.Event) bool {
 		}
 	}
 	if asks {
-		s.openQuestion(ev, token)
+		s.openQuestion(ev, size, token)
 	} else if ev.Type().Terminal() {
 		for t, q := range s.open {
 			if q.event.SessionID == ev.SessionID {
@@ -236,7 +237,8 @@ func (s *Subscription) checkOrder(ev *aaep.Event) {
 func (s *Subscription) report(ev *aaep.Event) {
 	const most = 256
 	for _, v := range ev.Diagnostics {
-		kind := string(ev.Type()) + " " + v.Requirement + " " + v.Pointer
+		kind := v.Requirement + " " + v.Pointer + " " + string(ev.Type())
+		kind = strings.Clone(kind[:min(len(kind), 256)])
 		if s.reported[kind] || len(s.reported) >= most {
 			continue
 		}

@@ -31,7 +31,7 @@ func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
 	}
 	var timing extensions.Timing
 	if wanted != nil {
-		if err := jsonv2.Unmarshal(wanted, &timing); err != nil {
+		if err := extensions.Read(wanted, &timing); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
 	}
 	var honored extensions.Timing
 	if data := accepted.HonoredCapabilities.Extensions[extensions.TimingVocabulary.Prefix]; data == nil ||
-		jsonv2.Unmarshal(data, &honored) != nil || honored.MoreTimeFor != token {
+		extensions.Read(data, &honored) != nil || honored.MoreTimeFor != token {
 		return ErrNoMoreTime
 	}
 	return nil

@@ -1,30 +1,35 @@
 package subscriber
 
 import (
-	"strings"
+	"bytes"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
 )
 
-// overlap knows the newest text of the outputs that are going on, so that a resumed stream does not tell it
-// twice. Pieces of text that left together before the cut may come one by one after it, under other ids; their
-// positions show where they stand (§4.3.3). Only the reading goroutine uses it.
+// overlap knows the newest text of the newest outputs, so that a resumed stream does not tell it twice: also of those
+// that have ended, for a stream resumes at the oldest event that was held anywhere. Pieces of text that left together
+// before the cut may come one by one after it, under other ids; their positions show where they stand (§4.3.3). Only
+// the reading goroutine uses it.
 type overlap struct {
 	outputs map[[2]string]*heard // by session and output
+	pieces  int                  // came so far
 }
 
 // heard is the end of what came of one output.
 type heard struct {
-	tail  string // its newest text
+	tail  []byte // its newest text
 	start int64  // where tail begins, in code points
 	next  int64  // where it ends
 	again bool   // the stream was resumed since: what comes may have come before
+	ended bool   // its end was told
+	piece int    // the number of its newest piece
 }
 
 const (
-	maxTail    = 64 << 10 // bytes of text remembered of an output
+	maxTail    = 64 << 10 // bytes of text remembered of an output; twice as many are cut to that
 	maxOutputs = 256      // outputs remembered
+	maxName    = 256      // bytes of the name of one
 )
 
 // resumed says that the stream begins again, perhaps further back.
@@ -38,80 +43,92 @@ func (o *overlap) resumed() {
 // not the same as before is never dropped, whatever its position says: positions may be counted in other units.
 func (o *overlap) trim(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.OutputStreaming)
-	if !ok {
-		if ev.Type().Terminal() {
-			for key := range o.outputs {
-				if key[0] == ev.SessionID {
-					delete(o.outputs, key)
-				}
-			}
-		}
+	if !ok || len(p.OutputID) > maxName {
 		return true
 	}
 	key := [2]string{ev.SessionID, p.OutputID}
 	h := o.outputs[key]
 	if h == nil {
-		if o.outputs == nil || len(o.outputs) >= maxOutputs {
-			o.outputs = map[[2]string]*heard{}
-		}
 		h = &heard{start: p.Position, next: p.Position}
-		o.outputs[key] = h
+		o.remember(key, h)
 	}
+	o.pieces++
+	h.piece = o.pieces
 	tell := h.skip(p)
-	if p.Complete {
-		delete(o.outputs, key)
-	} else if tell {
+	if tell {
 		h.add(p)
+		h.ended = h.ended || p.Complete
+	}
+	if p.Complete && p.OutputID == "" { // the next output without a name is another
+		delete(o.outputs, key)
 	}
 	return tell
 }
 
+// remember forgets the output that was silent for longest, if there are too many.
+func (o *overlap) remember(key [2]string, h *heard) {
+	if o.outputs == nil {
+		o.outputs = map[[2]string]*heard{}
+	}
+	if len(o.outputs) >= maxOutputs {
+		var oldest [2]string
+		for k, h := range o.outputs {
+			if first := o.outputs[oldest]; first == nil || h.piece < first.piece {
+				oldest = k
+			}
+		}
+		delete(o.outputs, oldest)
+	}
+	o.outputs[key] = h
+}
+
 // skip takes from p what h holds already.
 func (h *heard) skip(p *aaep.OutputStreaming) (tell bool) {
+	ends := p.Complete && !h.ended
 	switch {
 	case !h.again:
 		return true
 	case p.Position >= h.next:
 		h.again = false // the stream is where it was
-		return true
+		return p.Chunk != "" || ends
 	case p.Position < h.start:
 		return true
 	}
 	before := h.tail[byteOf(h.tail, p.Position-h.start):]
-	if rest, ok := strings.CutPrefix(p.Chunk, before); ok {
-		p.Chunk, p.Position = rest, h.next
-		return rest != "" || p.Complete
+	common := min(len(before), len(p.Chunk))
+	switch {
+	case p.Chunk[:common] != string(before[:common]):
+		return true
+	case common == len(before):
+		p.Chunk, p.Position = p.Chunk[common:], h.next
+	default:
+		p.Chunk, p.Position = "", p.Position+int64(utf8.RuneCountInString(p.Chunk))
 	}
-	if strings.HasPrefix(before, p.Chunk) {
-		p.Position += int64(utf8.RuneCountInString(p.Chunk))
-		p.Chunk = ""
-		return p.Complete
-	}
-	return true
+	return p.Chunk != "" || ends
 }
 
 func (h *heard) add(p *aaep.OutputStreaming) {
 	if p.Position != h.next { // a gap, or another way of counting
-		h.tail, h.start = "", p.Position
+		h.tail, h.start = h.tail[:0], p.Position
 	}
-	h.tail += p.Chunk
+	h.tail = append(h.tail, p.Chunk...)
 	h.next = p.Position + int64(utf8.RuneCountInString(p.Chunk))
-	if over := len(h.tail) - maxTail; over > 0 {
+	if len(h.tail) > 2*maxTail {
+		over := len(h.tail) - maxTail
 		for !utf8.RuneStart(h.tail[over]) {
 			over++
 		}
-		h.start += int64(utf8.RuneCountInString(h.tail[:over]))
-		h.tail = h.tail[over:]
+		h.start += int64(utf8.RuneCount(h.tail[:over]))
+		h.tail = bytes.Clone(h.tail[over:])
 	}
 }
 
-// byteOf returns the index of a code point, or the length of s.
-func byteOf(s string, codePoint int64) int {
-	for i := range s {
-		if codePoint == 0 {
-			return i
-		}
-		codePoint--
+// byteOf returns the index of a code point, or the length of text.
+func byteOf(text []byte, codePoint int64) int {
+	i := 0
+	for ; codePoint > 0 && i < len(text); codePoint-- {
+		_, size := utf8.DecodeRune(text[i:])
+		i += size
 	}
-	return len(s)
+	return i
 }

@@ -1,10 +1,15 @@
 package subscriber
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/handshake"
 )
 
 // What a resumed stream repeats in other pieces is told once (P6, INV-21); what only looks repeated is told.
@@ -30,7 +35,8 @@ func TestOverlap(t *testing.T) {
 		{"other text at a place that was told", []piece{{0, "One. ", false}, resume, {0, "Uno. ", false}, {5, "Two.", true}}, "One. |Uno. |Two."},
 		{"further back than is remembered", []piece{{10, "Two. ", false}, resume, {5, "One. ", false}, {15, "Three", true}}, "Two. |One. |Three"},
 		{"where it was, then a repeat in the text", []piece{{0, "Ha. ", false}, resume, {4, "Ha. ", false}, {4, "Ha. ", false}}, "Ha. |Ha. |Ha. "},
-		{"another output begins", []piece{{0, "One.", true}, resume, {0, "One.", true}}, "One.|One."},
+		{"the end was told", []piece{{0, "One. Two.", true}, resume, {0, "One. ", false}, {5, "Two.", true}}, "One. Two."},
+		{"the end was told alone", []piece{{0, "One.", false}, {4, "", true}, resume, {0, "One.", false}, {4, "", true}}, "One.|"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var o overlap
@@ -52,7 +58,79 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// What is remembered is bounded, and goes with the session (INV-27).
+// Where outputs have no names, the next one is another (EVT-058).
+func TestOverlapNameless(t *testing.T) {
+	var o overlap
+	for range 2 {
+		if !o.trim(&aaep.Event{SessionID: "sess_1", Payload: &aaep.OutputStreaming{Chunk: "One.", Complete: true}}) {
+			t.Error("an output was taken for the one before it")
+		}
+		o.resumed()
+	}
+}
+
+// What left as one, and may come again from the half sentence of another session on, is told once (P6, INV-21).
+func TestOverlapAfterTheEnd(t *testing.T) {
+	terms, err := handshake.Negotiate(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x",
+		Capabilities: aaep.Capabilities{MaxEventsPerSecond: 3}}, handshake.Offer{Levels: []int64{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var log []*aaep.Event
+	for _, p := range []aaep.Payload{
+		&aaep.ToolInvoked{Tool: "x"}, &aaep.ToolInvoked{Tool: "x"}, &aaep.ToolInvoked{Tool: "x"},
+		&aaep.OutputStreaming{Chunk: "I am still thinking about", OutputID: "out_a"},
+		&aaep.OutputStreaming{Chunk: "One. ", OutputID: "out_b"},
+		&aaep.OutputStreaming{Chunk: "Two. ", Position: 5, OutputID: "out_b"},
+		&aaep.OutputStreaming{Chunk: "Three.", Position: 10, OutputID: "out_b", Complete: true},
+		&aaep.SessionCompleted{},
+	} {
+		ev := &aaep.Event{EventID: fmt.Sprintf("evt_%dx0", len(log)+1), SessionID: "sess_b", Timestamp: now, Payload: p,
+			LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en"}}
+		if out, ok := p.(*aaep.OutputStreaming); ok && out.OutputID == "out_a" {
+			ev.SessionID = "sess_a"
+		}
+		log = append(log, ev)
+	}
+	shaper := coalesce.NewShaper(terms, func(pos uint64, off int) string { return fmt.Sprintf("evt_%dx%d", pos, off) })
+	s := &Subscription{open: map[aaep.ReplyToken]*question{}, seen: map[string]int{}, accepted: &aaep.SubscriptionAccepted{}}
+	var place, sent int
+	var told strings.Builder
+	follow := func(from int) {
+		for i := from; i < len(log); i++ {
+			shaper.Push(now, coalesce.Entry{Pos: uint64(i + 1), Event: log[i]})
+		}
+		for end := now.Add(3 * time.Second); now.Before(end); now = now.Add(100 * time.Millisecond) {
+			for out, _ := shaper.Pop(now); out.Event != nil; out, _ = shaper.Pop(now) {
+				ev := *out.Event
+				if out.Resumable {
+					fmt.Sscanf(ev.EventID, "evt_%dx", &place)
+				}
+				p, ok := ev.Payload.(*aaep.OutputStreaming)
+				if ok && p.OutputID == "out_b" {
+					sent++
+				}
+				if s.note(&ev, 0) && s.texts.trim(&ev) && ok && p.OutputID == "out_b" {
+					told.WriteString(p.Chunk)
+				}
+			}
+		}
+	}
+	follow(0)
+	before := sent
+	shaper.Reset()
+	s.texts.resumed()
+	follow(place)
+	if sent == before {
+		t.Fatal("the text did not come again")
+	}
+	if told.String() != "One. Two. Three." {
+		t.Errorf("told %q", told.String())
+	}
+}
+
+// What is remembered is bounded (INV-27), and a crowd of short outputs does not push out the one that is going on.
 func TestOverlapBounds(t *testing.T) {
 	var o overlap
 	at := int64(0)
@@ -62,17 +140,18 @@ func TestOverlapBounds(t *testing.T) {
 		at += 1000
 	}
 	h := o.outputs[[2]string{"sess_1", "out_1"}]
-	if len(h.tail) > maxTail || h.next != at || h.next-h.start != int64(len([]rune(h.tail))) {
+	if len(h.tail) < maxTail || len(h.tail) > 2*maxTail || h.next != at || h.next-h.start != int64(utf8.RuneCount(h.tail)) {
 		t.Errorf("%d bytes, from %d to %d", len(h.tail), h.start, h.next)
 	}
 	for i := range 10 * maxOutputs {
-		o.trim(&aaep.Event{SessionID: "sess_2", Payload: &aaep.OutputStreaming{Chunk: "x", OutputID: string(rune('a' + i))}})
+		o.trim(&aaep.Event{SessionID: "sess_2", Payload: &aaep.OutputStreaming{Chunk: "x", OutputID: fmt.Sprint("out_", i), Complete: true}})
+		o.trim(&aaep.Event{SessionID: "sess_1", Payload: &aaep.OutputStreaming{Chunk: "x", Position: at, OutputID: "out_1"}})
+		at++
 	}
 	if len(o.outputs) > maxOutputs {
 		t.Errorf("%d outputs are remembered", len(o.outputs))
 	}
-	o.trim(&aaep.Event{SessionID: "sess_2", Payload: &aaep.SessionCompleted{}})
-	if len(o.outputs) > 1 {
-		t.Errorf("%d outputs of a session that ended", len(o.outputs))
+	if o.outputs[[2]string{"sess_1", "out_1"}] != h {
+		t.Error("the output that is going on was forgotten")
 	}
 }

@@ -3,8 +3,6 @@ package subscriber
 import (
 	"slices"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/transports"
@@ -26,7 +24,7 @@ func (s *Subscription) wish() aaep.Capabilities {
 		return c
 	}
 	delivery, d := extensions.DeliveryVocabulary, extensions.Delivery{}
-	if had := c.Extensions[delivery.Prefix]; had != nil && jsonv2.Unmarshal(had, &d) != nil {
+	if had := c.Extensions[delivery.Prefix]; had != nil && extensions.Read(had, &d) != nil {
 		return c
 	}
 	d.ResumeAfter = place
@@ -58,7 +56,7 @@ func (s *Subscription) passLocked(ev *aaep.Event) {
 	switch data := ev.Extensions[delivery.Prefix]; {
 	case !slices.Contains(s.accepted.HonoredCapabilities.SupportedExtensions, delivery.URI):
 		s.place = ""
-	case data != nil && (jsonv2.Unmarshal(data, &d) != nil || d.Resumable != nil && !*d.Resumable):
+	case data != nil && (extensions.Read(data, &d) != nil || d.Resumable != nil && !*d.Resumable):
 	default:
 		s.place = ev.EventID
 	}
@@ -68,7 +66,7 @@ func (s *Subscription) passLocked(ev *aaep.Event) {
 func resumed(asked, honored aaep.Capabilities) bool {
 	place := func(c aaep.Capabilities) string {
 		var d extensions.Delivery
-		_ = jsonv2.Unmarshal(c.Extensions[extensions.DeliveryVocabulary.Prefix], &d)
+		_ = extensions.Read(c.Extensions[extensions.DeliveryVocabulary.Prefix], &d)
 		return d.ResumeAfter
 	}
 	after := place(asked)

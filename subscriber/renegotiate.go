@@ -3,14 +3,15 @@ package subscriber
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
-// A renegotiation is asked for and not answered yet. There is one at a time, for an answer does not say
-// what it is an answer to.
+// A renegotiation is asked for and not answered yet. An answer does not say what it is an answer to, so they are asked for one
+// by one, and those whose answers are late are kept in their order.
 type renegotiation struct {
 	change   aaep.Capabilities // what is asked for from now on
 	expires  time.Time         // the answer is not waited for any longer
@@ -18,6 +19,10 @@ type renegotiation struct {
 	accepted *aaep.SubscriptionAccepted
 	err      error
 }
+
+// An answer may be late by this much; one that was lost is not to be found in those that come after. As one is asked for at a
+// time, it also bounds how many are without an answer.
+const lateAnswer = time.Minute
 
 var (
 	errNoAnswer = errors.New("subscriber: the producer did not answer the renegotiation in time")
@@ -51,7 +56,10 @@ func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Cap
 	}
 	defer s.inbox.widen()()
 	s.mu.Lock()
-	before := s.pending
+	var before *renegotiation
+	if n := len(s.pending); n > 0 {
+		before = s.pending[n-1]
+	}
 	s.mu.Unlock()
 	if before != nil { // somebody stopped waiting for its answer
 		if err := s.await(ctx, before); err != nil && err != errNoAnswer {
@@ -72,9 +80,17 @@ func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Cap
 		return nil, err
 	}
 	r := &renegotiation{change: lasting, expires: time.Now().Add(handshakeTimeout), done: make(chan struct{})}
-	s.pending = r
+	for len(s.pending) > 0 && time.Since(s.pending[0].expires) > lateAnswer {
+		s.settleLocked(1, errNoAnswer)
+	}
+	s.pending = append(s.pending, r)
 	s.mu.Unlock()
 	if err := s.write(ctx, conn, msg); err != nil {
+		if ctx.Err() == nil { // otherwise it may have left
+			s.mu.Lock()
+			s.pending = slices.DeleteFunc(s.pending, func(p *renegotiation) bool { return p == r })
+			s.mu.Unlock()
+		}
 		return nil, err
 	}
 	if err := s.await(ctx, r); err != nil {
@@ -116,50 +132,69 @@ func (s *Subscription) ended() bool {
 	}
 }
 
-// agree takes the answer to a renegotiation, even if nobody waits for it any more.
+// agree takes the answer to a renegotiation, even if nobody waits for it any more: to the first that it fits, which leaves those
+// before it without one. Only the reading goroutine calls it.
 func (s *Subscription) agree(m *aaep.SubscriptionAccepted) error {
-	s.mu.Lock()
-	r := s.pending
-	if r == nil {
-		s.mu.Unlock()
+	r, err := s.answered(m)
+	if r == nil && err == nil {
 		s.cfg.Logger.Warn("answer without a question", "type", m.MessageType())
 		return nil
 	}
-	wanted := s.wanted.With(r.change)
-	verified := s.verified // who it is does not change with the terms, though its key may meanwhile
+	s.mu.Lock()
+	wanted, verified := s.wanted, s.verified // who it is does not change with the terms, though its key may meanwhile
 	s.mu.Unlock()
-	var err error
-	if verified == nil {
+	if err == nil {
+		wanted = wanted.With(r.change)
+	}
+	if err == nil && verified == nil {
 		ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
 		defer cancel()
 		verified, err = s.verify(ctx, m, demands(wanted))
 	}
+	if err != nil {
+		s.settle(err)
+		return err
+	}
 	s.mu.Lock()
-	if err == nil {
-		err = checkAccepted(s.requestLocked(wanted), m)
-	}
-	if err == nil && m.SubscriptionID != s.accepted.SubscriptionID {
-		err = &aaep.Rejection{Code: aaep.PolicyViolation, Message: "the producer's answer is about another subscription"}
-	}
-	if err == nil {
-		s.accepted, s.wanted, s.verified = m, wanted, verified
+	defer s.mu.Unlock()
+	s.accepted, s.wanted, s.verified = m, wanted, verified
+	if i := slices.Index(s.pending, r); i >= 0 { // otherwise it was given up meanwhile
 		r.accepted = m
+		s.settleLocked(i, errNoAnswer)
+		s.settleLocked(1, nil)
 	}
-	s.mu.Unlock()
-	s.settle(err)
-	return err
+	return nil
 }
 
-// settle ends the renegotiation that is under way, if there is one.
+// answered returns the renegotiation that m answers, if there is any. It compares without the lock, for m may be long.
+func (s *Subscription) answered(m *aaep.SubscriptionAccepted) (*renegotiation, error) {
+	s.mu.Lock()
+	pending, wanted, id := slices.Clone(s.pending), s.wanted, s.accepted.SubscriptionID
+	s.mu.Unlock()
+	if len(pending) > 0 && m.SubscriptionID != id {
+		return nil, &aaep.Rejection{Code: aaep.PolicyViolation, Message: "the producer's answer is about another subscription"}
+	}
+	var err error
+	for _, r := range pending {
+		if err = checkAccepted(s.requestFor(wanted.With(r.change)), m); err == nil {
+			return r, nil
+		}
+	}
+	return nil, err
+}
+
+// settle ends the renegotiations that are under way, if there are any.
 func (s *Subscription) settle(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settleLocked(err)
+	s.settleLocked(len(s.pending), err)
 }
 
-func (s *Subscription) settleLocked(err error) {
-	if r := s.pending; r != nil {
-		s.pending, r.err = nil, err
+// settleLocked ends the n oldest.
+func (s *Subscription) settleLocked(n int, err error) {
+	for _, r := range s.pending[:n] {
+		r.err = err
 		close(r.done)
 	}
+	s.pending = slices.Delete(s.pending, 0, n)
 }

@@ -20,6 +20,7 @@ var ErrUnknownEvent = errors.New("subscriber: not an open question of this subsc
 // question is one that was received and may be answered once.
 type question struct {
 	event    *aaep.Event
+	size     int // of event
 	received time.Time
 	sub      string // the subscription it came on
 	reply    []byte // once one was made
@@ -37,22 +38,29 @@ func tokenOf(ev *aaep.Event) (token aaep.ReplyToken, asks bool) {
 	return "", false
 }
 
-// openQuestion remembers what may be answered. With s.mu held.
-func (s *Subscription) openQuestion(ev *aaep.Event, token aaep.ReplyToken) {
-	if q := s.open[token]; q != nil { // a token takes one decision, however often it is shown
-		q.event, q.received = ev, time.Now()
-		return
+// openQuestion remembers what may be answered, and forgets the oldest to have room. With s.mu held.
+func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyToken) {
+	q := s.open[token]
+	if q == nil {
+		q = &question{sub: s.accepted.SubscriptionID}
 	}
-	if len(s.open) >= openQuestions {
+	delete(s.open, token)
+	for len(s.open) > 0 {
 		var oldest aaep.ReplyToken
+		bytes := size
 		for t, q := range s.open {
+			bytes += q.size
 			if o := s.open[oldest]; o == nil || q.received.Before(o.received) {
 				oldest = t
 			}
 		}
+		if len(s.open) < openQuestions && bytes <= waitingBytes {
+			break
+		}
 		delete(s.open, oldest)
 	}
-	s.open[token] = &question{event: ev, received: time.Now(), sub: s.accepted.SubscriptionID}
+	q.event, q.size, q.received = ev, size, time.Now() // a token takes one decision, however often it is shown
+	s.open[token] = q
 }
 
 // Reply sends the user's decision about a confirmation. A nil error means that it was handed to the producer,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"time"
@@ -62,7 +63,7 @@ func (s *Subscription) asked(end error) bool {
 func awake(c aaep.Capabilities) aaep.Capabilities {
 	prefix := extensions.DeliveryVocabulary.Prefix
 	var d extensions.Delivery
-	if c.Extensions[prefix] == nil || jsonv2.Unmarshal(c.Extensions[prefix], &d) != nil || d.Presence == "" {
+	if c.Extensions[prefix] == nil || extensions.Read(c.Extensions[prefix], &d) != nil || d.Presence == "" {
 		return c
 	}
 	d.Presence, d.PresenceExpiresIn = "", 0
@@ -86,6 +87,22 @@ func final(err error) bool {
 		return true
 	}
 	return false
+}
+
+// unreached says what each way came to, first the one that worked last.
+type unreached struct{ ways []error }
+
+func (u *unreached) Error() string   { return errors.Join(u.ways...).Error() }
+func (u *unreached) Unwrap() []error { return u.ways }
+
+// judged is what decides whether to try again, and when: what the way that worked last came to. What another leads to may be
+// something else, and speaks for itself alone.
+func judged(err error) error {
+	var u *unreached
+	if errors.As(err, &u) {
+		return u.ways[0]
+	}
+	return err
 }
 
 // mend brings the link back: by resuming the stream where that can be done, else by a new subscription.
@@ -123,11 +140,11 @@ func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (tr
 		if err == nil {
 			return fresh, nil
 		}
-		if s.ctx.Err() != nil || final(err) {
+		cause = judged(err)
+		if s.ctx.Err() != nil || final(cause) || errors.Is(err, aaep.ManifestSignatureRequired) {
 			return conn, err
 		}
 		s.missed(err)
-		cause = err
 	}
 }
 
@@ -229,7 +246,7 @@ func (s *Subscription) read(conn transports.Conn) error {
 // closedBy takes the producer's leave, if it is for this subscription.
 func (s *Subscription) closedBy(m *aaep.SubscriptionClose) error {
 	if m.SubscriptionID != s.Accepted().SubscriptionID {
-		s.cfg.Logger.Warn("message ignored", "type", m.MessageType(), "subscription_id", m.SubscriptionID)
+		s.cfg.Logger.Warn("message ignored", "type", m.MessageType(), "subscription_id", fmt.Sprintf("%.100q", m.SubscriptionID))
 		return nil
 	}
 	r := &aaep.Rejection{Code: m.ReasonCode, Message: m.ReasonMessage, Remote: true}

@@ -68,7 +68,7 @@ const (
 	longestWait      = 5 * time.Minute  // that a producer may ask for
 	healthyAfter     = 30 * time.Second // of connection before the delay starts over
 	remembered       = 4096             // event ids, to drop what comes twice
-	openQuestions    = 1024             // that may be answered; the oldest are forgotten first
+	openQuestions    = 1024             // that may be answered, of waitingBytes together; the oldest are forgotten first
 )
 
 // Subscription is one negotiated channel. All its methods may be called at once, and from inside the loop
@@ -98,8 +98,8 @@ type Subscription struct {
 	place      string // the event to go on after on a new subscription; "" is unknown
 	extended   bool   // the newest request had extensions
 	status     Status
-	changed    chan struct{} // closed when status changes
-	pending    *renegotiation
+	changed    chan struct{}    // closed when status changes
+	pending    []*renegotiation // oldest first
 	open       map[aaep.ReplyToken]*question
 	err        error          // why the subscription is over
 	farewell   error          // what came of telling the producer
@@ -160,10 +160,10 @@ func Dial(ctx context.Context, dialer transports.Dialer, cfg Config) (*Subscript
 func (s *Subscription) request() *aaep.SubscriptionRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.requestLocked(s.wanted)
+	return s.requestFor(s.wanted)
 }
 
-func (s *Subscription) requestLocked(c aaep.Capabilities) *aaep.SubscriptionRequest {
+func (s *Subscription) requestFor(c aaep.Capabilities) *aaep.SubscriptionRequest {
 	return &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: s.cfg.ID, SubscriberName: s.cfg.Name,
 		SubscriberVersion: s.cfg.Version, Capabilities: c}
 }
@@ -185,8 +185,7 @@ func (s *Subscription) subscribe(ctx context.Context) (transports.Conn, error) {
 	return conn, err
 }
 
-// subscribeAnyWay tries the way that led to the producer last, then the others in their order. The error is that of
-// the first way tried, with those of the others.
+// subscribeAnyWay tries the way that led to the producer last, then the others in their order; see unreached.
 func (s *Subscription) subscribeAnyWay(ctx context.Context) (transports.Conn, error) {
 	status, _ := s.Status()
 	var failed []error
@@ -210,7 +209,7 @@ func (s *Subscription) subscribeAnyWay(ctx context.Context) (transports.Conn, er
 			s.cfg.Logger.Info("trying another way", "failed", way, "error", err)
 		}
 	}
-	return nil, errors.Join(failed...)
+	return nil, &unreached{failed}
 }
 
 func extended(c aaep.Capabilities) bool { return len(c.SupportedExtensions)+len(c.Extensions) > 0 }
@@ -248,7 +247,7 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 		s.place = ""
 	}
 	clear(s.open) // their tokens died with the subscription they came on
-	s.settleLocked(errors.New("subscriber: the subscription began anew before its new terms were answered"))
+	s.settleLocked(len(s.pending), errors.New("subscriber: the subscription began anew before its new terms were answered"))
 	s.mu.Unlock()
 	if again {
 		s.texts.resumed()
@@ -261,8 +260,8 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn, asked aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
 	s.mu.Lock()
 	s.extended = extended(asked)
-	req := s.requestLocked(asked)
 	s.mu.Unlock()
+	req := s.requestFor(asked)
 	msg, err := aaep.Encode(req)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,9 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
+// maxFilters is how many more filters an answer may have than the request: comparing them takes the product of their numbers.
+const maxFilters = 1024
+
 // checkAccepted refuses an answer that promises what was not asked for (§5.4.4), or proves less than was
 // demanded. A producer that gets this wrong would get more wrong later.
 func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted) error {
@@ -51,6 +54,10 @@ func checkAccepted(req *aaep.SubscriptionRequest, acc *aaep.SubscriptionAccepted
 		}
 	}
 	if asked.EventFilters != nil && honored.EventFilters != nil {
+		count := func(f *aaep.EventFilters) int { return len(f.Include) + len(f.Exclude) }
+		if n, most := count(honored.EventFilters), count(asked.EventFilters)+maxFilters; n > most {
+			return refuse("has %d event filters; at most %d are compared with what was asked for", n, most)
+		}
 		if p := letsThrough(asked.EventFilters, honored.EventFilters); p != "" {
 			return refuse("lets through events of type %q, which were not asked for", p)
 		}

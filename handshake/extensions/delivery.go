@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 )
@@ -83,7 +81,7 @@ func delivery() handshake.Extension {
 		if asked.MinRelevance > 0 {
 			e.Keep = func(_ *aaep.Event, data json.RawMessage) bool {
 				relevance := DeliveryData{Relevance: 0.5}
-				if data != nil && jsonv2.Unmarshal(data, &relevance) != nil {
+				if data != nil && Read(data, &relevance) != nil {
 					return true // it is not ours
 				}
 				return relevance.Relevance >= asked.MinRelevance

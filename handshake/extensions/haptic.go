@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 )
@@ -32,7 +30,7 @@ func haptic() handshake.Extension {
 	ext := extension(HapticVocabulary, func(device Haptic) handshake.Effect {
 		return handshake.Effect{Data: func(ev *aaep.Event, data json.RawMessage) json.RawMessage {
 			var felt HapticData
-			if data != nil && jsonv2.Unmarshal(data, &felt) != nil {
+			if data != nil && Read(data, &felt) != nil {
 				felt = HapticData{}
 			}
 			if !slices.Contains(device.PatternsSupported, felt.Pattern) {

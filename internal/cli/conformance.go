@@ -246,7 +246,7 @@ func (p *proof) drive(run *conformance.Run, stderr io.Writer) error {
 	}
 	if p.driver != "" {
 		if u, err := url.Parse(p.driver); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return usage("--driver %q is no URL such as http://127.0.0.1:9100", p.driver)
+			return usage("--driver %q is no URL such as http://127.0.0.1:9100.\nA program that makes the agent act is named with --command.", p.driver)
 		}
 		run.Driver = conformance.HTTPDriver{Base: p.driver}
 		return nil

@@ -280,6 +280,7 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 		case line, ok := <-lines:
 			if !ok {
 				lines = nil
+				l.answersNoMore(ctx)
 				continue
 			}
 			l.typed(ctx, line)
@@ -322,6 +323,16 @@ func (l *listener) pace() int64 {
 		}
 	}
 	return usualPace
+}
+
+// answersNoMore lets the agents know that nobody can answer here: what is typed has come to its end. A question would only wait.
+func (l *listener) answersNoMore(ctx context.Context) {
+	for f := range l.there() {
+		if c := f.terms(); isTrue(c.SupportsConfirmationReply) || isTrue(c.SupportsClarificationReply) {
+			f.note("Nobody can type here any more, so questions go to others.")
+			f.change(ctx, aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)})
+		}
+	}
 }
 
 // typed obeys a key or a line that the person typed.

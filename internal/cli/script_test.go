@@ -71,6 +71,14 @@ func (ps *processes) kill() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, p := range ps.all {
+		p.kill()
+	}
+}
+
+func (p *process) kill() {
+	select {
+	case <-p.done: // its number may be another's by now
+	default:
 		signalGroup(p.cmd.Process, syscall.SIGKILL)
 		<-p.done
 	}
@@ -139,6 +147,9 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	ps := ts.Value("processes").(*processes)
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
+	if before := ps.all[args[0]]; before != nil { // which nobody can name any more
+		before.kill()
+	}
 	ps.all[args[0]] = p
 }
 

@@ -200,7 +200,7 @@ func TestNamesOfTheCertificate(t *testing.T) {
 	}
 }
 
-// XT-001, HS-089, HS-090, SSE-002, VER-010: what is at the well-known path says what is served and where.
+// XT-001, HS-089, HS-090, SSE-002, VER-010: what is at the well-known path says what is served and where. VER-007
 func TestManifestIsPublished(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"}, Languages: []string{"es"}, MaxSubscriptions: 7})
 	check(t, err)

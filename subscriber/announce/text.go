@@ -29,18 +29,16 @@ func Text(ev *aaep.Event, v aaep.Verbosity) string {
 	text := ev.Text(v)
 	switch p := ev.Payload.(type) {
 	case *aaep.SessionErrored:
-		text = "Error. " + text
+		text = after("Error", text)
 		if p.RemediationHint != "" {
 			text = words.Sentence(text) + " " + p.RemediationHint
 		}
 	case *aaep.SessionCancelled:
-		if !strings.HasPrefix(text, "Cancelled") {
-			text = "Cancelled. " + text
-		}
+		text = after("Cancelled", text)
 	case *aaep.SessionCompleted:
-		text = "Done. " + text
+		text = after("Done", text)
 	case *aaep.HandoffRequested:
-		text = "Handover. " + text
+		text = after("Handover", text)
 	case *aaep.StateChanged:
 		// The text is that of the question, which alone would sound as if it were being done.
 		if p.ToState == aaep.StateAwaitingInput && !strings.HasPrefix(text, "Waiting") {
@@ -52,6 +50,14 @@ func Text(ev *aaep.Event, v aaep.Verbosity) string {
 		return Clarification(p, time.Duration(p.TimeoutSeconds)*time.Second)
 	}
 	return quoted(strings.TrimSpace(text))
+}
+
+// after puts what kind of thing is told in front of the agent's text, unless that begins with it.
+func after(kind, text string) string {
+	if rest, ok := strings.CutPrefix(text, kind); ok && (rest == "" || strings.ContainsAny(rest[:1], ".:,!; ")) {
+		return text
+	}
+	return kind + ". " + text
 }
 
 // labels begin lines of ours, and mean something. Who hears them must be able to rely on them.

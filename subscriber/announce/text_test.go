@@ -130,3 +130,14 @@ func TestCloses(t *testing.T) {
 		}
 	}
 }
+
+// The kind of thing is said once, though the agent says it too.
+func TestKindIsSaidOnce(t *testing.T) {
+	for text, want := range map[string]string{"Plan ready.": "Done. Plan ready.", "Done.": "Done.", "Done: three files.": "Done: three files.",
+		"Doner ordered.": "Done. Doner ordered.", "Donec est.": "Done. Donec est."} {
+		ev := &aaep.Event{Summary: aaep.Say(text), Payload: &aaep.SessionCompleted{}}
+		if got := Text(ev, aaep.VerbosityNormal); got != want {
+			t.Errorf("%q is told as %q, want %q", text, got, want)
+		}
+	}
+}

@@ -106,7 +106,7 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 		if way, ok := o.way(name, at, origin); ok {
 			ways = append(ways, way)
 		} else {
-			o.Logger.Warn("discover: a way was passed over", "transport", name, "address", at.Address)
+			o.Logger.Warn("discover: a way was passed over", "transport", name, "address", fmt.Sprintf("%.200q", at.Address))
 		}
 	}
 	if ways == nil {
@@ -190,9 +190,9 @@ func (o *Options) way(name string, at manifest.Endpoint, origin *url.URL) (Way, 
 		return Way{}, false
 	}
 	switch more := o.More[name]; {
-	case name == manifest.SSE && (u.Scheme == "https" || u.Scheme == "http") && u.Host == origin.Host:
+	case name == manifest.SSE && (u.Scheme == "https" || u.Scheme == "http") && port(u) == port(origin):
 		return o.events(u), true
-	case name == manifest.WebSocket && u.Host == origin.Host:
+	case name == manifest.WebSocket && port(u) == port(origin):
 		u.Scheme = "ws"
 		if secure {
 			u.Scheme = "wss"
@@ -204,10 +204,21 @@ func (o *Options) way(name string, at manifest.Endpoint, origin *url.URL) (Way, 
 	return Way{}, false
 }
 
+// port is that of a URL, or the usual one of its scheme.
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https" || u.Scheme == "wss":
+		return "443"
+	}
+	return "80"
+}
+
 func names(published map[string]manifest.Endpoint) []string {
 	var all []string
 	for name := range published {
-		all = append(all, name)
+		all = append(all, fmt.Sprintf("%.40q", name)) // anybody may have written it
 	}
 	slices.Sort(all)
 	if all == nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -70,7 +71,7 @@ func TestWays(t *testing.T) {
 		"credentials":     {manifest: told(`"sse","websocket"`, `"sse":{"address":"http://user:pw@HOST/"}`), want: "websocket ws://HOST/aaep/v1/ws"},
 		"pipe as socket":  {manifest: told(everywhere, `"unix-socket":{"address":"telegraph:a"}`), order: []string{"unix-socket", "sse"}, want: "sse http://HOST/aaep/v1"},
 		"nothing for us":  {manifest: told(`"telegraph"`, ""), says: "not reached over sse"},
-		"not what I want": {manifest: told(`"sse"`, ""), order: []string{"websocket"}, says: "it serves sse"},
+		"not what I want": {manifest: told(`"sse"`, ""), order: []string{"websocket"}, says: `it serves "sse"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := agent(t, c.manifest)
@@ -94,6 +95,21 @@ func TestWays(t *testing.T) {
 				t.Errorf("Ways = %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// INV-36: what a manifest says is told and logged in characters that do nothing.
+func TestHostileNames(t *testing.T) {
+	srv := agent(t, told(`"sse","tele\u009bgraph"`, `"sse":{"address":"https://\u202eelsewhere.example\u0085/"},"tele\u009bgraph":{"address":"x"}`))
+	var log strings.Builder
+	_, err := discover.Ways(t.Context(), srv.URL, discover.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	if err == nil {
+		t.Fatal("the agent is reached")
+	}
+	for _, told := range []string{err.Error(), strings.TrimSpace(log.String())} {
+		if !strings.Contains(told, "sse") || aaep.SafeText(told) != told || strings.Contains(told, "\n") {
+			t.Errorf("told %+q", told)
+		}
 	}
 }
 

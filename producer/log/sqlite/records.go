@@ -107,7 +107,8 @@ func (s *Store) findOldest(ctx context.Context) error {
 
 // Read is that of log.Store.
 func (s *Store) Read(cursor uint64, n int) ([][]byte, error) {
-	rows, err := s.db.Query("SELECT pos, data FROM events WHERE pos > ? ORDER BY pos LIMIT ?", int64(cursor), n)
+	end := s.end.Load() // what is committed is seen a moment before Bounds says so
+	rows, err := s.db.Query("SELECT pos, data FROM events WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?", int64(cursor), int64(end), n)
 	if err != nil {
 		return nil, s.because(err)
 	}

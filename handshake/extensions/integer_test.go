@@ -1,0 +1,41 @@
+package extensions_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/handshake/extensions"
+)
+
+// An integer may be written 600.0, as json.dumps of Python does, and what is honored is applied (D-14, HS-045).
+func TestIntegersAsWritten(t *testing.T) {
+	negotiate := func(v aaep.Vocabulary, data string) handshake.Terms {
+		t.Helper()
+		req := &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "reader", Capabilities: aaep.Capabilities{
+			SupportedExtensions: []string{v.URI}, Extensions: map[string]json.RawMessage{v.Prefix: json.RawMessage(data)}}}
+		terms, err := handshake.Negotiate(req, handshake.Offer{Extensions: extensions.All()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return terms
+	}
+	for _, minute := range []string{"600", "600.0", "6e2"} {
+		terms := negotiate(extensions.TimingVocabulary, `{"timeout_multiplier":10,"min_seconds":`+minute+`}`)
+		if terms.TimeoutMultiplier != 10 || terms.MinTimeout != 10*time.Minute {
+			t.Errorf("min_seconds %s: %v times, at least %v", minute, terms.TimeoutMultiplier, terms.MinTimeout)
+		}
+	}
+	if terms := negotiate(extensions.BrailleVocabulary, `{"cells":4e1}`); terms.MaxChunk != 40 {
+		t.Errorf("4e1 cells make chunks of %d", terms.MaxChunk)
+	}
+	var n struct{ N int64 }
+	for _, text := range []string{`{"N":1.5}`, `{"N":1e30}`, `{"N":"1"}`} {
+		if err := extensions.Read(json.RawMessage(text), &n); err == nil || strings.Contains(text, `"1"`) && n.N != 0 {
+			t.Errorf("%s is read as %d", text, n.N)
+		}
+	}
+}
