@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/hijack"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports/sse"
@@ -103,9 +104,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Produce
 		ErrorLog: slog.NewLogLogger(s.logger().Handler(), slog.LevelInfo)}
 	defer stop() // before running is waited for
 	defer srv.Close()
-	upgraded, hangUp := context.WithCancel(context.Background()) // of which the http.Server knows no more
+	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
 	defer hangUp()
-	srv.BaseContext = func(net.Listener) context.Context { return upgraded }
+	srv.BaseContext = func(net.Listener) context.Context { return hijack.Allow(upgraded) }
 	failed := make(chan error, 1)
 	running.Go(func() {
 		if conf != nil {
