@@ -31,10 +31,10 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, l *link, st *strea
 	st.open(s.o.Heartbeat)
 	go func() {
 		defer l.posts.Done()
-		defer l.detach(st)
 		defer conn.Close()
 		defer context.AfterFunc(until, st.end)()
 		st.watch(conn)
+		l.detach(st) // before the last write, which may take a while
 		if st.close(&s.o) && conn.SetWriteDeadline(time.Now().Add(s.o.WriteTimeout)) == nil {
 			_, _ = conn.Write([]byte("0\r\n\r\n"))
 		}
