@@ -305,6 +305,10 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 	case state: // A to B and B to C become A to C; a return to the start disappears
 		for old := s.take(session, state); old != nil; old = s.take(session, state) {
 			p, was := *it.event.Payload.(*aaep.StateChanged), old.event.Payload.(*aaep.StateChanged)
+			if was.FromState == p.ToState && s.told[session].state != p.ToState { // who came back may know more than the start
+				s.queue = append(s.queue, old)
+				break
+			}
 			s.stats.Merged += old.parts
 			if was.FromState == p.ToState {
 				s.stats.Merged += it.parts

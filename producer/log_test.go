@@ -243,8 +243,13 @@ func TestRestartStream(t *testing.T) {
 			if got := story(open("").events()); got != "session.started idle>thinking" {
 				t.Errorf("whose stream broke before it brought anything is told %s", got)
 			}
+			st.session("Lost.") // it leaves, and is lost on the way
+			synctest.Wait()
+			if got := story(open("").events()); got != "session.started idle>thinking session.started idle>thinking" {
+				t.Errorf("whose stream broke before it brought what had left is told %s", got)
+			}
 			_, open = st.resumable(everything())
-			if got := story(open("evt_1").events()); got != "idle>thinking idle>thinking" {
+			if got := story(open("evt_1").events()); got != "idle>thinking idle>thinking idle>thinking" {
 				t.Errorf("who names what nobody knows is told %s", got)
 			}
 		})

@@ -38,11 +38,9 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	sub.shaper.Reset()
 	sub.skip, sub.early = 0, nil
 	switch {
+	case last == "" && sub.goesOn: // whatever left since did not reach it, or it could name that
+		sub.goOn(sub.start, sub.startSkip)
 	case last == "" && !sub.resumed: // it has seen nothing it could name: from the start
-		if sub.goesOn {
-			sub.goOn(sub.start, sub.startSkip)
-			break
-		}
 		sub.cursor = sub.start
 		entries, _ := sub.p.situation(sub.cursor)
 		sub.situate(entries)

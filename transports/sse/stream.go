@@ -120,8 +120,13 @@ func appendFrame(b, msg []byte, name, eventID string) []byte {
 	return append(append(b, msg...), "\n\n"...)
 }
 
-// stream serves GET events until the stream is lost, replaced or closed, and sells a ticket to a POST.
+// stream serves GET events, and sells a ticket to a POST.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string) {
+	s.events(w, r, principal, r)
+}
+
+// events serves the stream until it is lost, replaced or closed, or until the credentials that were shown are withdrawn.
+func (s *Server) events(w http.ResponseWriter, r *http.Request, principal string, shown *http.Request) {
 	if r.ContentLength != 0 {
 		s.fail(w, http.StatusBadRequest, "a request for the event stream has no body")
 		return
@@ -132,10 +137,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string
 		return
 	}
 	if r.Method == http.MethodPost {
-		s.sell(w, l)
+		s.sell(w, r, l)
 		return
 	}
-	if st := s.newStream(w, r); st != nil && !s.follow(w, r, l, st, false) {
+	if st := s.newStream(w, r); st != nil && !s.follow(w, r, shown, l, st, false) {
 		s.fail(w, http.StatusNotFound, "the subscription has ended")
 	}
 }
@@ -171,9 +176,10 @@ func (r response) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// follow serves st as the link's stream until it is lost, replaced or closed, or leaves that to a goroutine. It reports
+// follow serves st as the link's stream until it is lost, replaced or closed, or the credentials that were shown are withdrawn;
+// or it leaves that to a goroutine. It reports
 // false, having written nothing, if the link has ended or, where it must be idle, has a stream.
-func (s *Server) follow(w http.ResponseWriter, r *http.Request, l *link, st *stream, idle bool) bool {
+func (s *Server) follow(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream, idle bool) bool {
 	st.trace = l.trace
 	if !l.attach(st, idle) {
 		return false
@@ -182,10 +188,11 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, l *link, st *str
 	h.Set("Content-Type", streamType)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	if s.take(w, r, l, st) {
+	if s.take(w, r, shown, l, st) {
 		return true
 	}
 	defer l.detach(st)
+	defer s.door.Watch(r.Context(), shown, l.principal, st.end)()
 	w.WriteHeader(http.StatusOK)
 	_ = st.write(r.Context(), nil) // or it is done
 	st.open(s.o.Heartbeat)

@@ -13,7 +13,7 @@ import (
 // take takes the connection of a stream from the http.Server, where its owner allows that, and leaves it to a goroutine
 // that only waits for its end: it needs a fraction of the memory that the handler would. It reports false where the handler
 // must go on: over HTTP/2, and where middleware stands between.
-func (s *Server) take(w http.ResponseWriter, r *http.Request, l *link, st *stream) bool {
+func (s *Server) take(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream) bool {
 	until := hijack.Until(r.Context())
 	hijacker, ok := w.(http.Hijacker)
 	if until == nil || !ok || !r.ProtoAtLeast(1, 1) || !l.begin() {
@@ -29,8 +29,10 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, l *link, st *strea
 	st.w.Use(conn)
 	st.taken.Store(&conn)
 	st.open(s.o.Heartbeat)
+	unwatch := s.door.Watch(until, shown, l.principal, st.end)
 	go func() {
 		defer l.posts.Done()
+		defer unwatch()
 		defer conn.Close()
 		defer context.AfterFunc(until, st.end)()
 		st.watch(conn)

@@ -2,7 +2,6 @@ package websocket
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	gorilla "github.com/gorilla/websocket"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
 	"github.com/aaep-go/aaep/internal/hijack"
 	"github.com/aaep-go/aaep/internal/httpguard"
@@ -21,7 +21,8 @@ import (
 type ServerOptions struct {
 	// Authenticate names the peer of a request with a non-empty name. An error that is aaep.AuthorizationDenied is
 	// answered with close code 4003, every other with 4002; its text stays here. It is called from many goroutines
-	// at once. If nil, nobody is asked and only connections to a loopback address are served (D-71).
+	// at once. If nil, nobody is asked and only connections to a loopback address are served (D-71). It is asked again
+	// while a connection is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If empty, localhost,
 	// 127.0.0.1 and [::1] (INV-44).
@@ -40,6 +41,7 @@ type ServerOptions struct {
 type Server struct {
 	o     ServerOptions
 	guard httpguard.Rules
+	door  credentials.Door
 	queue *duplex.Queue
 	slots chan struct{}
 }
@@ -58,7 +60,8 @@ func NewServer(o ServerOptions) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
+	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, door: credentials.Door{Authenticate: o.Authenticate, Transport: "websocket", Log: o.Logger},
+		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
 }
 
 // Accept returns the Conn of the next peer.
@@ -102,7 +105,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusServiceUnavailable, "there are as many connections as can be served; try again later")
 		return
 	}
-	principal, refusal := s.authenticate(r)
+	principal, refused := s.door.Enter(r)
 	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
 		ReadBufferSize: 512, WriteBufferPool: &writeBuffers, // little is read, and written by the way
 		CheckOrigin: func(*http.Request) bool { return true }} // guard has checked it
@@ -121,11 +124,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var c *duplex.Conn
 	made := make(chan struct{})
 	hangUp := context.AfterFunc(ends, func() { <-made; c.Close() })
-	c = duplex.New(served{f, func() { hangUp(); <-s.slots }}, principal)
+	unwatch := func() {}
+	if refused == nil {
+		unwatch = s.door.Watch(ends, r, principal, func() {
+			<-made
+			f.code.Store(closeNotAuthenticated)
+			c.Close()
+		})
+	}
+	c = duplex.New(served{f, func() { hangUp(); unwatch(); <-s.slots }}, principal)
 	close(made)
-	if refusal != nil {
+	if refused != nil {
 		defer c.Close()
-		if msg, err := aaep.Encode(refusal); err == nil {
+		if msg, err := aaep.Encode(&aaep.SubscriptionRejected{ReasonCode: refused.Code, ReasonMessage: refused.Message}); err == nil {
 			ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 			defer cancel()
 			c.Send(ctx, msg)
@@ -142,23 +153,3 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 var writeBuffers sync.Pool
-
-// authenticate names the peer, or says why it is refused.
-func (s *Server) authenticate(r *http.Request) (principal string, refusal *aaep.SubscriptionRejected) {
-	if s.o.Authenticate == nil {
-		return "", nil
-	}
-	principal, err := s.o.Authenticate(r)
-	switch {
-	case err == nil && principal != "":
-		return principal, nil
-	case errors.Is(err, aaep.AuthorizationDenied):
-		s.o.Logger.Info("websocket: not authorized", "cause", err)
-		return "", &aaep.SubscriptionRejected{ReasonCode: aaep.AuthorizationDenied, ReasonMessage: "These credentials do not allow this."}
-	case err == nil:
-		s.o.Logger.Error("websocket: Authenticate returned neither a principal nor an error")
-	default:
-		s.o.Logger.Info("websocket: not authenticated", "cause", err)
-	}
-	return "", &aaep.SubscriptionRejected{ReasonCode: aaep.AuthenticationRequired, ReasonMessage: "The credentials are missing or not valid."}
-}
