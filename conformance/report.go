@@ -53,7 +53,8 @@ type Evidence struct {
 	Sent    bool    `json:"sent"`
 	Text    string  `json:"text"` // of the message as it was on the wire, at most 600 bytes
 
-	caller bool // the link is the target's, not one of the runner's subscribers
+	caller bool   // the link is the target's, not one of the runner's subscribers
+	play   string // that it is from, if that is not Result.Play
 }
 
 // Way says in which direction it went, as the runner's subscriber saw it.
@@ -79,7 +80,7 @@ func (e Evidence) Who() string {
 
 // In tells it in one line, with the play it is from.
 func (e Evidence) In(play string) string {
-	return fmt.Sprintf("%s, after %.3f seconds, %s: %s", play, e.Seconds, e.Who(), oneLine(e.Text))
+	return fmt.Sprintf("%s, after %.3f seconds, %s: %s", cmp.Or(e.play, play), e.Seconds, e.Who(), oneLine(e.Text))
 }
 
 const maxEvidence = 600
@@ -90,7 +91,7 @@ func evidenceOf(r *Recording, entries []Entry) (list []Evidence) {
 		if e.Data != nil {
 			text = string(e.Data[:min(len(e.Data), maxEvidence)])
 		}
-		list = append(list, Evidence{r.since(e.At), e.Link, e.Sent, aaep.SafeText(strings.ToValidUTF8(text, "\uFFFD")), r.limit > 0})
+		list = append(list, Evidence{r.since(e.At), e.Link, e.Sent, aaep.SafeText(strings.ToValidUTF8(text, "\uFFFD")), r.limit > 0, ""})
 	}
 	return list
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -160,8 +161,9 @@ func TestStreamMutants(t *testing.T) {
 	}
 }
 
-// LVL-044: the program in the documentation does what is said of it.
-func TestDocumentedSubscriber(t *testing.T) {
+// documented writes the program that the documentation has below a title into a file, and returns how it is run.
+func documented(t *testing.T, title string) []string {
+	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no Python here")
@@ -170,22 +172,52 @@ func TestDocumentedSubscriber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(page), "# Proving a subscriber\n")
+	_, rest, _ := strings.Cut(string(page), "# "+title+"\n")
 	_, rest, _ = strings.Cut(rest, "```python\n")
 	program, _, found := strings.Cut(rest, "```")
 	if !found {
 		t.Fatal("there is no program in docs/conformance.md")
 	}
-	path := filepath.Join(t.TempDir(), "reader.py")
+	path := filepath.Join(t.TempDir(), "program.py")
 	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return []string{python, path}
+}
+
+// LVL-044: the producer in the documentation does what is said of it.
+func TestDocumentedProducer(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	free.Close()
+	child := &conformance.ChildDriver{Command: append(documented(t, "Proving a producer"), port), Stderr: os.Stderr}
+	defer child.Close()
+	if err := child.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	run := conformance.Run{Dialer: sse.Dialer{URL: "http://127.0.0.1:" + port, Client: client}, Driver: child, Level: 1}
+	r, err := run.Producer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := notPassed(r); text != "" || r.Verdict != conformance.Pass {
+		t.Error(text, r.Summary())
+	}
+}
+
+// LVL-044: and so does the subscriber.
+func TestDocumentedSubscriber(t *testing.T) {
+	command := documented(t, "Proving a subscriber")
 	s, err := stand.Listen(at(t, "sse"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: []string{python, path}, URL: s.URL(), Stderr: os.Stderr},
+	r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
 		Level: 1, Timeout: 20 * time.Second}.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -357,28 +357,9 @@ func (s *soaking) judge(t *testing.T) {
 			t.Errorf("%s: and %d more", name, more)
 		}
 		total += v.events
-		if len(v.found) > 0 && os.Getenv("AAEP_KEEP") != "" {
-			f, _ := os.Create(filepath.Join(os.Getenv("AAEP_KEEP"), name))
-			for _, n := range journals[name] {
-				if n.Link != nil {
-					pos, off, _ := tr.Locate(n.Link.After)
-					fmt.Fprintln(f, n.At.Format("05.000"), "link", *n.Link, int(pos)-1, off)
-				}
-				if n.Event != nil {
-					ev, _ := decoded(n.Event)
-					pos, off, _ := tr.Locate(ev.EventID)
-					what := ""
-					switch p := ev.Payload.(type) {
-					case *aaep.StateChanged:
-						what = fmt.Sprint(p.FromState, ">", p.ToState)
-					case *aaep.OutputStreaming:
-						what = fmt.Sprintf("%q %v", p.Chunk, p.Position)
-					}
-					fmt.Fprintln(f, n.At.Format("05.000"), int(pos)-1, off, ev.SessionID[:9], ev.Type(), ev.Urgency, what, string(ev.Extensions["delivery"]), n.Place != "")
-				}
-			}
-			f.Close()
-		}
+	}
+	if !t.Failed() {
+		awake(t, tr, asked, journals)
 	}
 	questions := map[string]string{} // by call
 	graves := 0
