@@ -20,6 +20,7 @@ type Report struct {
 	Level       int
 	// Name is what the target calls itself, Target where it was reached, and Transport how.
 	Name, Target, Transport string
+	Profile                 string // that was judged as well, with its version
 	// Warnings say what the run could not see.
 	Warnings []string
 	// Partial says that only some cases were judged, which proves no level.
@@ -166,8 +167,12 @@ func (r *Report) Claim() string {
 	if r.Verdict != Pass || r.Partial {
 		return ""
 	}
-	return fmt.Sprintf("%s is AAEP Level %d conformant (%s, AAEP %s), verified by AAEP Conformance Suite version %s %s on %s.",
-		cmp.Or(oneLine(r.Name), "This implementation"), r.Level, r.Kind, r.SpecVersion, r.Suite, r.SuiteVersion, r.Date.Format(time.DateOnly))
+	profile := ""
+	if r.Profile != "" {
+		profile = ", and with the profile " + oneLine(r.Profile)
+	}
+	return fmt.Sprintf("%s is AAEP Level %d conformant (%s, AAEP %s)%s, verified by AAEP Conformance Suite version %s %s on %s.",
+		cmp.Or(oneLine(r.Name), "This implementation"), r.Level, r.Kind, r.SpecVersion, profile, r.Suite, r.SuiteVersion, r.Date.Format(time.DateOnly))
 }
 
 // OK reports whether something was judged and nothing is worse than was known: what did not pass is in Run.Known, and nothing there passed.

@@ -45,6 +45,8 @@ type Run struct {
 	Only []string
 	// Extra are cases from outside, of an extension or a profile (§9.6). They count as the suite's own do.
 	Extra []Case
+	// Profile is the URI of the profile that Extra are the cases of, with its version. The claim then names it (§9.6).
+	Profile string
 	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
 	Known []string
 	// Progress is told before each play what is played. Nil is nobody.
@@ -69,6 +71,8 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 		return nil, errors.New("conformance: a Run needs a Dialer and a Driver")
 	case run.Level < 1 || run.Level > 3:
 		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", run.Level)
+	case run.Profile != "" && len(run.Extra) == 0:
+		return nil, fmt.Errorf("conformance: the profile %q has no cases; they go into Extra", run.Profile)
 	}
 	cases, plays, err := run.all()
 	if err != nil {
@@ -90,7 +94,7 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 	}
 	plays = run.needed(plays, cases, chosen)
 	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Kind: "producer", Began: time.Now().UTC(), Level: run.Level,
-		Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
+		Profile: run.Profile, Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
 	stages, err := run.perform(ctx, plays)
 	if err != nil {
 		return nil, err

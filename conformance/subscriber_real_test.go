@@ -21,13 +21,20 @@ import (
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/ipc"
 	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/stdio"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-const readerArg = "be-a-reader"
+const readerArg, relayArg = "be-a-reader", "be-a-relay"
 
 // beAReader makes this binary the program that is started for every play, if it is started so.
 func beAReader() bool {
+	if len(os.Args) == 3 && os.Args[1] == relayArg {
+		if err := stand.Relay(os.Args[2], os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		return true
+	}
 	if len(os.Args) != 4 || os.Args[1] != readerArg {
 		return false
 	}
@@ -70,7 +77,9 @@ func program(fault_, url string) error {
 		if fault_ != "none" {
 			forgets = without{fault_}
 		}
-		d = sse.Dialer{URL: url, Client: &http.Client{Transport: forgets}}
+		d = sse.Dialer{URL: url, Client: &http.Client{Transport: forgets}, RootLayout: true}
+	case strings.Contains(url, relayArg):
+		d = stdio.Dialer{Command: func() *exec.Cmd { words := strings.Fields(url); return exec.Command(words[0], words[1:]...) }}
 	case strings.HasPrefix(url, "ws"):
 		d = websocket.Dialer{URL: url}
 	default:
@@ -95,12 +104,29 @@ func self(t *testing.T, fault string) []string {
 	return []string{exe, readerArg, fault}
 }
 
+func standFor(t *testing.T, transport string) *stand.Stand {
+	t.Helper()
+	var s *stand.Stand
+	var err error
+	if transport == "stdio" {
+		s, err = stand.Child(self(t, "")[0] + " " + relayArg)
+	} else {
+		s, err = stand.Listen(at(t, transport), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // at is where a stand may be, by the name of its transport.
 func at(t *testing.T, transport string) string {
 	t.Helper()
 	switch transport {
 	case "sse":
 		return "http://127.0.0.1:0"
+	case "root layout":
+		return "http://127.0.0.1:0/events"
 	case "websocket":
 		return "ws://127.0.0.1:0"
 	}
@@ -115,17 +141,14 @@ func at(t *testing.T, transport string) string {
 // LVL-012, LVL-043: our subscriber passes Level 3 over each transport, as a program that is started for each play.
 func TestRealSubscribers(t *testing.T) {
 	command := self(t, "none")
-	for _, transport := range []string{"sse", "websocket", "ipc"} {
+	for _, transport := range []string{"sse", "websocket", "ipc", "stdio", "root layout"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel() // they wait more than they work
-			s, err := stand.Listen(at(t, transport), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := standFor(t, transport)
 			defer s.Close()
 			began := time.Now()
 			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
-				Level: 3, Timeout: 20 * time.Second}.Prove(t.Context())
+				Level: map[bool]int{true: 2, false: 3}[transport == "root layout"], Timeout: 20 * time.Second}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

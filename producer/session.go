@@ -226,7 +226,7 @@ func (s *Session) emit(words speech, payload aaep.Payload) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.p.log.Append(ev), nil
+	return s.p.append(ev), nil
 }
 
 // prepare makes an event that is valid and in order, with s.mu held. It must be appended.

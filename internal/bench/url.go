@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,6 +11,9 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
 )
+
+// ErrQuiet is returned by Follow where there was nothing to measure.
+var ErrQuiet = errors.New("the agent said nothing; measure while it is busy")
 
 // Follow follows a server for a while: what it sends is its own affair. With the id of its process, on this machine, its
 // processor time and memory are measured too, and beside it a plain handler that sends one event at a time. The delays are
@@ -58,10 +62,14 @@ func (o Options) follow(ctx context.Context, dialer transports.Dialer, pid strin
 			}
 		})
 	}
+	select {
+	case <-time.After(time.Second): // nothing says when each has been told what the agent is doing
+	case <-ctx.Done():
+	}
 	if at := resident(pid); before > 0 {
 		r.Idle = float64(at-before) / float64(o.Listeners)
 	}
-	d.reset() // what each was told to begin with
+	d.reset()
 	used, began := cpuOf(pid), time.Now()
 	select {
 	case <-time.After(o.Length):
@@ -77,7 +85,7 @@ func (o Options) follow(ctx context.Context, dialer transports.Dialer, pid strin
 		}
 	}
 	if r.Deliveries == 0 {
-		return r, fmt.Errorf("nothing was said within %v: measure while the agent is busy", o.Length)
+		return r, ErrQuiet
 	}
 	return r, nil
 }

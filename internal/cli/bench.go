@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -119,7 +120,10 @@ func benchAt(ctx context.Context, o bench.Options, reach *reaching, addr string,
 	if pid != 0 {
 		process = strconv.Itoa(pid)
 	}
-	if err := bench.Follow(ctx, o, ways[0].Dialer, process); err != nil {
+	switch err := bench.Follow(ctx, o, ways[0].Dialer, process); {
+	case errors.Is(err, bench.ErrQuiet):
+		return &exitError{exitFailed, err}
+	case err != nil:
 		return dialError(ctx, at, err)
 	}
 	return nil

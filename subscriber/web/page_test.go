@@ -227,6 +227,20 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
+// TestUnfinished: a sentence whose end does not come is said as far as it goes.
+func TestUnfinished(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	out := st.session(t, "Paying your bills.").Output()
+	out.WriteString("I looked at your accounts and ")
+	p.until(spoken + `.some((line) => line.trim() === "I looked at your accounts and")`)
+	out.WriteString("found three bills.")
+	out.Close()
+	p.until(spoken + `.some((line) => line.trim() === "found three bills.")`)
+}
+
 // TestHostile: text from elsewhere stays text, shows what it hides, and neither widens nor fills the page.
 func TestHostile(t *testing.T) {
 	t.Parallel()
