@@ -64,28 +64,10 @@ type Shaper struct {
 	told          map[string]telling // by session
 	ended         []end              // the newest maxEnded sessions whose end has left
 	resume        uint64             // the place of the newest resumable event
+	heard         uint64             // see Heard
 	quiet         time.Time          // until then only what is critical leaves
 	stats         Stats
-	spent         bool // the last Pop spent a token
-}
-
-// mark is a place in the log: after the first offset bytes of the chunk at pos, or, where whole, after
-// all of the entry at pos.
-type mark struct {
-	pos    uint64
-	offset int
-	whole  bool
-}
-
-// before reports whether what is held from m on would be missed by resuming at after.
-func (m mark) before(after mark) bool {
-	switch {
-	case m.pos == 0: // not in the log
-		return false
-	case m.pos == after.pos:
-		return after.whole || m.offset < after.offset
-	}
-	return m.pos < after.pos
+	spent         int // tokens since the last Left
 }
 
 // NewShaper returns a Shaper for terms. id names the part of an entry that ends after offset bytes of
@@ -213,14 +195,17 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 		s.urgent = slices.Delete(s.urgent, 0, 1)
 		// What only makes way for a critical event counts as critical where the budget is spent (D-50).
 		paced := !it.event.Critical()
-		s.spent = paced && s.budget.Take(now)
-		return s.leave(it, paced && !s.spent), time.Time{}
+		spent := paced && s.budget.Take(now)
+		if spent {
+			s.spent++
+		}
+		return s.leave(it, paced && !spent), time.Time{}
 	case len(s.queue) > 0 && now.Before(s.quiet):
 		next = s.quiet
 	case len(s.queue) > 0 && s.budget.Take(now):
 		it := s.queue[0]
 		s.queue = slices.Delete(s.queue, 0, 1)
-		s.spent = true
+		s.spent++
 		return s.leave(it, false), time.Time{}
 	case len(s.queue) > 0:
 		next = s.budget.Next(now)
@@ -244,10 +229,11 @@ func (s *Shaper) free(now time.Time) int {
 	return s.budget.Free(now)
 }
 
-// Left says that the event of the last Pop has left at now, which may be later than it was taken.
+// Left says that the events of every Pop since the last Left have left at now, which may be later than they were taken.
 func (s *Shaper) Left(now time.Time) {
-	if s.spent {
-		s.budget.Left(now)
+	if s.spent > 0 {
+		s.budget.Left(now, s.spent)
+		s.spent = 0
 	}
 }
 
@@ -286,6 +272,9 @@ func (s *Shaper) Oldest() uint64 {
 // per second counts on, and states and progress that have left leave as they did then.
 func (s *Shaper) Reset() { s.queue, s.urgent, s.streams, s.resume = nil, nil, nil, 0 }
 
+// Heard says that the listener may have been told, by another Shaper, of the entries up to pos.
+func (s *Shaper) Heard(pos uint64) { s.heard = pos }
+
 // Idle reports whether nothing waits to leave. Text of an output that is still going on does not count.
 func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }
 
@@ -313,17 +302,20 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 	session := it.event.SessionID
 	switch it.kind {
 	case progress: // the newest wins
-		for old := s.take(session, progress); old != nil; old = s.take(session, progress) {
+		for i := s.find(session, progress); i >= 0; i = s.find(session, progress) {
+			old := s.queue[i]
+			s.queue = slices.Delete(s.queue, i, i+1)
 			s.stats.Merged += old.parts
 			it.since = cmp.Or(old.since, it.since)
 		}
 	case state: // A to B and B to C become A to C; a return to the start disappears
-		for old := s.take(session, state); old != nil; old = s.take(session, state) {
+		for i := s.find(session, state); i >= 0; i = s.find(session, state) {
+			old := s.queue[i]
 			p, was := *it.event.Payload.(*aaep.StateChanged), old.event.Payload.(*aaep.StateChanged)
-			if was.FromState == p.ToState && s.told[session].state != p.ToState { // who came back may know more than the start
-				s.queue = append(s.queue, old)
-				break
+			if was.FromState == p.ToState && old.since <= s.heard {
+				break // who heard what lies between would not learn of the return
 			}
+			s.queue = slices.Delete(s.queue, i, i+1)
 			s.stats.Merged += old.parts
 			if was.FromState == p.ToState {
 				s.stats.Merged += it.parts
@@ -355,20 +347,19 @@ func (s *Shaper) last(session string) int {
 	return -1
 }
 
-// take removes the session's newest waiting item of a kind. A state does not move past text of its session:
-// that text would no longer be resumable.
-func (s *Shaper) take(session string, k kind) *item {
+// find returns the index of the session's newest waiting item of a kind, or -1. A state does not move past text of its
+// session: that text would no longer be resumable.
+func (s *Shaper) find(session string, k kind) int {
 	for i := len(s.queue) - 1; i >= 0; i-- {
 		switch it := s.queue[i]; {
 		case it.event.SessionID != session:
 		case it.kind == k:
-			s.queue = slices.Delete(s.queue, i, i+1)
-			return it
+			return i
 		case k == state && (it.kind == text || tellsOutcome(it.event)):
-			return nil
+			return -1
 		}
 	}
-	return nil
+	return -1
 }
 
 // supersede drops the progress and states that a session's error makes superfluous (D-50).

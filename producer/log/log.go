@@ -13,6 +13,7 @@ package log
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -32,7 +33,7 @@ type Log struct {
 	bytes   int           // their sum
 	base    uint64        // nothing up to here is in it
 	end     uint64        // the newest position; the first event is 1
-	shown   uint64        // the newest that may be read
+	shown   atomic.Uint64 // the newest that may be read; set with mu held
 	changed chan struct{} // closed when shown grows
 }
 
@@ -85,7 +86,7 @@ const (
 
 // trim lets go of the oldest events where they are too many bytes or too old, with mu held. What the store does not have yet stays.
 func (l *Log) trim() {
-	last := min(l.shown, max(l.end, 1)-1)
+	last := min(l.shown.Load(), max(l.end, 1)-1)
 	if l.keeper != nil && !l.keeper.over() {
 		last = min(last, l.keeper.kept)
 	}
@@ -101,8 +102,8 @@ func (l *Log) trim() {
 
 // show lets the events up to pos be read, with mu held.
 func (l *Log) show(pos uint64) {
-	if pos > l.shown {
-		l.shown = pos
+	if pos > l.shown.Load() {
+		l.shown.Store(pos)
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}
@@ -112,7 +113,7 @@ func (l *Log) show(pos uint64) {
 func (l *Log) Wait(pos uint64) {
 	for {
 		l.mu.Lock()
-		shown, changed := l.shown, l.changed
+		shown, changed := l.shown.Load(), l.changed
 		l.mu.Unlock()
 		if shown >= pos {
 			return
@@ -130,11 +131,7 @@ func (l *Log) Flush() {
 }
 
 // End returns the position of the newest event that can be read, zero if there is none.
-func (l *Log) End() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.shown
-}
+func (l *Log) End() uint64 { return l.shown.Load() }
 
 // Start returns the cursor before the oldest event that is kept.
 func (l *Log) Start() uint64 {
@@ -168,10 +165,11 @@ func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan s
 		events, err = l.keeper.read(cursor, n)
 		return events, nil, err
 	}
-	if cursor >= l.shown {
+	shown := l.shown.Load()
+	if cursor >= shown {
 		return nil, l.changed, nil
 	}
-	events = make([]*aaep.Event, min(uint64(max(n, 0)), l.shown-cursor))
+	events = make([]*aaep.Event, min(uint64(max(n, 0)), shown-cursor))
 	for i := range events {
 		events[i] = l.events[(cursor+1+uint64(i))%uint64(len(l.events))]
 	}

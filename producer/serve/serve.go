@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/hijack"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports/sse"
@@ -104,9 +105,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Produce
 		ErrorLog: slog.NewLogLogger(s.logger().Handler(), slog.LevelInfo)}
 	defer stop() // before running is waited for
 	defer srv.Close()
-	upgraded, hangUp := context.WithCancel(context.Background()) // of which the http.Server knows no more
+	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
 	defer hangUp()
-	srv.BaseContext = func(net.Listener) context.Context { return upgraded }
+	srv.BaseContext = func(net.Listener) context.Context { return hijack.Allow(upgraded) }
 	failed := make(chan error, 1)
 	running.Go(func() {
 		if conf != nil {
@@ -154,8 +155,9 @@ func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string
 		}
 		running.Go(func() { p.Serve(ctx, root) })
 	}
-	events := sse.NewServer(sse.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
-	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
+	most := max(1024, 2*p.MaxSubscriptions()) // p refuses the rest, in words
+	events := sse.NewServer(sse.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: most})
+	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxConnections: most})
 	p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: sse.DefaultPrefix})
 	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: websocket.DefaultPath})
 	running.Go(func() { p.Serve(ctx, events) })

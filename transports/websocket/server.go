@@ -5,12 +5,14 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 
 	gorilla "github.com/gorilla/websocket"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/hijack"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -71,8 +73,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// ServeHTTP upgrades a request and returns when the connection has ended, which the end of the request's context ends too.
-// Every check that needs no state comes first.
+// ServeHTTP upgrades a request. The connection ends with the request's context, and ServeHTTP returns then, unless whoever
+// owns the http.Server sees to it. Every check that needs no state comes first.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	refuse := func(status int, text string) {
@@ -98,7 +100,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
 	default:
 		w.Header().Set("Retry-After", "30")
 		refuse(http.StatusServiceUnavailable, "there are as many connections as can be served; try again later")
@@ -106,16 +107,35 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	principal, refused := s.door.Enter(r)
 	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
+		ReadBufferSize: 512, WriteBufferPool: &writeBuffers, // little is read, and written by the way
 		CheckOrigin: func(*http.Request) bool { return true }} // guard has checked it
 	ws, err := up.Upgrade(w, r, nil)
 	if err != nil {
+		<-s.slots
 		s.o.Logger.Info("websocket: not upgraded", "cause", err)
 		return
 	}
 	f := newFrames(ws, true)
-	c := duplex.New(f, principal)
-	defer c.Close()
+	until := hijack.Until(r.Context())
+	ends := until
+	if ends == nil {
+		ends = r.Context()
+	}
+	var c *duplex.Conn
+	made := make(chan struct{})
+	hangUp := context.AfterFunc(ends, func() { <-made; c.Close() })
+	unwatch := func() {}
+	if refused == nil {
+		unwatch = s.door.Watch(ends, r, principal, func() {
+			<-made
+			f.code.Store(closeNotAuthenticated)
+			c.Close()
+		})
+	}
+	c = duplex.New(served{f, func() { hangUp(); unwatch(); <-s.slots }}, principal)
+	close(made)
 	if refused != nil {
+		defer c.Close()
 		if msg, err := aaep.Encode(&aaep.SubscriptionRejected{ReasonCode: refused.Code, ReasonMessage: refused.Message}); err == nil {
 			ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 			defer cancel()
@@ -123,14 +143,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	defer s.door.Watch(r.Context(), r, principal, func() {
-		f.code.Store(closeNotAuthenticated)
-		c.Close()
-	})()
-	if s.queue.Offer(r.Context(), c, f.peerGone) {
-		select {
-		case <-c.Closed(): // whoever accepted it ends it
-		case <-r.Context().Done(): // or the end of the server, where its BaseContext ends with it
+	if s.queue.Offer(r.Context(), c, f.peerGone) { // whoever accepts it ends it, or the end of the server
+		if until != nil {
+			return
 		}
+		<-c.Closed()
 	}
+	c.Close()
 }
+
+var writeBuffers sync.Pool
