@@ -112,7 +112,9 @@ func (p *process) hear(t *testing.T, word string, within time.Duration) (g gauge
 				t.Fatalf("waiting for %q, a process says %q and no more", word, line)
 			}
 		case <-late:
-			t.Fatalf("a process does not say %q within %v", word, within)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			t.Fatalf("a process does not say %q within %v; it said last %+v", word, within, p.now)
 		}
 	}
 }
