@@ -67,7 +67,7 @@ type Shaper struct {
 	heard         uint64             // see Heard
 	quiet         time.Time          // until then only what is critical leaves
 	stats         Stats
-	spent         bool // the last Pop spent a token
+	spent         int // tokens since the last Left
 }
 
 // NewShaper returns a Shaper for terms. id names the part of an entry that ends after offset bytes of
@@ -118,7 +118,7 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	for _, st := range s.streams {
 		if st.cut != s.cut || recut {
 			s.release(now, st, st.recut(s.cut, terms.MaxChunk), false)
-			st.pauseAt = st.quietAt // what is held may be a whole sentence for the new boundary
+			st.pauseAt = st.wrote.Add(pauseAfter) // what is held may be a whole sentence for the new boundary
 		}
 	}
 }
@@ -195,14 +195,17 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 		s.urgent = slices.Delete(s.urgent, 0, 1)
 		// What only makes way for a critical event counts as critical where the budget is spent (D-50).
 		paced := !it.event.Critical()
-		s.spent = paced && s.budget.Take(now)
-		return s.leave(it, paced && !s.spent), time.Time{}
+		spent := paced && s.budget.Take(now)
+		if spent {
+			s.spent++
+		}
+		return s.leave(it, paced && !spent), time.Time{}
 	case len(s.queue) > 0 && now.Before(s.quiet):
 		next = s.quiet
 	case len(s.queue) > 0 && s.budget.Take(now):
 		it := s.queue[0]
 		s.queue = slices.Delete(s.queue, 0, 1)
-		s.spent = true
+		s.spent++
 		return s.leave(it, false), time.Time{}
 	case len(s.queue) > 0:
 		next = s.budget.Next(now)
@@ -226,10 +229,11 @@ func (s *Shaper) free(now time.Time) int {
 	return s.budget.Free(now)
 }
 
-// Left says that the event of the last Pop has left at now, which may be later than it was taken.
+// Left says that the events of every Pop since the last Left have left at now, which may be later than they were taken.
 func (s *Shaper) Left(now time.Time) {
-	if s.spent {
-		s.budget.Left(now)
+	if s.spent > 0 {
+		s.budget.Left(now, s.spent)
+		s.spent = 0
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -62,6 +63,65 @@ func TestHTML(t *testing.T) {
 		}
 	}
 	checkPage(t, page.String())
+}
+
+// The page of a subscriber says what the suite sent and what was presented; and a case that is known to fail does not fail the run,
+// unless it passes.
+func TestSubscriberReport(t *testing.T) {
+	hasty := fault{says: func(*aaep.Event, string) string { return "" }}
+	report := prove(t, 1, hasty, 0)
+	var page bytes.Buffer
+	if err := report.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Timeline of story", "The suite sent: ", ">The hook<", "<td>Link 1</td><td>sent</td><td>session.started</td>", "what the subscriber sent or presented"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	checkPage(t, page.String())
+	for known, ok := range map[string]bool{"start-told": false, "": true} {
+		names := strings.Fields(known)
+		for _, res := range report.Results {
+			if known == "" && (res.Verdict == conformance.Fail || res.Verdict == conformance.Inconclusive) {
+				names = append(names, res.Case.Name)
+			}
+		}
+		synctest.Test(t, func(t *testing.T) {
+			st := newStation()
+			r, err := conformance.SubscriberRun{Listener: st, Subscriber: &reader{dialer: st, caps: usualReader(), f: hasty}, Level: 1, Known: names}.Prove(t.Context())
+			if err != nil || r.OK() != ok || r.Claim() != "" {
+				t.Errorf("%v known: OK is %v, %v", names, r.OK(), err)
+			}
+		})
+	}
+	if _, err := (conformance.SubscriberRun{Listener: newStation(), Subscriber: &reader{}, Level: 1, Known: []string{"no-such"}}).Prove(t.Context()); err == nil {
+		t.Error("a case that does not exist is known to fail")
+	}
+}
+
+// All that is wrong with messages is told, each thing once, with the first message that shows it and the play that is from.
+func TestAllProblemsTold(t *testing.T) {
+	m := mutant{out: func(p *proxy, o object) []object {
+		switch short(o) {
+		case "state.changed":
+			o["urgency"] = "loud"
+		case "handoff.requested":
+			o["mood"] = "good"
+		}
+		return []object{o}
+	}}
+	r := inBubble(t, func(g *target) conformance.Run {
+		return conformance.Run{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 2, Only: []string{"events-valid"}}
+	})
+	var text bytes.Buffer
+	r.WriteText(&text)
+	for _, want := range []string{"FAIL LVL-009 events-valid: aaep:agent.state.changed: /urgency ", ", 22 times; aaep:agent.handoff.requested: /mood ",
+		"\n  stream, after 0.000 seconds", "\n  handoff, after 0.000 seconds"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, text.String())
+		}
+	}
 }
 
 func checkPage(t *testing.T, page string) {

@@ -16,8 +16,13 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// ErrUnreachable is returned where the target was never reached.
-var ErrUnreachable = errors.New("conformance: the target cannot be reached")
+var (
+	// ErrUnreachable is returned where the target was never reached.
+	ErrUnreachable = errors.New("conformance: the target cannot be reached")
+	// ErrNoDriver is returned where the driver was never reached. A Driver wraps it in what Start returns; any other
+	// error says that it does not have this scenario.
+	ErrNoDriver = errors.New("conformance: the driver cannot be reached")
+)
 
 // maxPlay bounds one play, whatever the target does, unless Run.Timeout does.
 const maxPlay = 12 * time.Minute
@@ -40,6 +45,8 @@ type Run struct {
 	Only []string
 	// Extra are cases from outside, of an extension or a profile (§9.6). They count as the suite's own do.
 	Extra []Case
+	// Profile is the URI of the profile that Extra are the cases of, with its version. The claim then names it (§9.6).
+	Profile string
 	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
 	Known []string
 	// Progress is told before each play what is played. Nil is nobody.
@@ -55,14 +62,17 @@ type Run struct {
 	Target, Transport string
 }
 
-// Producer puts the target through all plays that the cases need, one after another, and judges. It takes a few
-// minutes. An error says that there is nothing to report: ErrUnreachable, a wrong Run, or the end of ctx.
+// Producer puts the target through all plays that the cases need, one after another, and judges. It takes some
+// seconds, and longer if the target's questions are open for longer than they should be. An error says that there is nothing to
+// report: ErrUnreachable, ErrNoDriver, a wrong Run, or the end of ctx.
 func (run Run) Producer(ctx context.Context) (*Report, error) {
 	switch {
 	case run.Dialer == nil || run.Driver == nil:
 		return nil, errors.New("conformance: a Run needs a Dialer and a Driver")
 	case run.Level < 1 || run.Level > 3:
 		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", run.Level)
+	case run.Profile != "" && len(run.Extra) == 0:
+		return nil, fmt.Errorf("conformance: the profile %q has no cases; they go into Extra", run.Profile)
 	}
 	cases, plays, err := run.all()
 	if err != nil {
@@ -76,37 +86,24 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 			return nil, fmt.Errorf("conformance: no case is named %q", name)
 		}
 	}
-	for _, name := range run.Known {
-		if !slices.ContainsFunc(cases, func(c Case) bool { return c.Name == name }) {
-			return nil, fmt.Errorf("conformance: among the known failures is %q, and no case has that name", name)
-		}
+	if err := checkKnown(run.Known, cases); err != nil {
+		return nil, err
 	}
 	chosen := func(c Case) bool {
 		return c.Level <= run.Level && (len(run.Only) == 0 || slices.ContainsFunc(run.Only, c.matches))
 	}
 	plays = run.needed(plays, cases, chosen)
 	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Kind: "producer", Began: time.Now().UTC(), Level: run.Level,
-		Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
+		Profile: run.Profile, Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
+	stages, err := run.perform(ctx, plays)
+	if err != nil {
+		return nil, err
+	}
 	recordings := map[string]*Recording{}
-	met := map[string]bool{}
-	for i, p := range plays {
-		if run.Progress != nil {
-			run.Progress(p.name, i+1, len(plays))
-		}
-		rec := run.play(ctx, p, maps.Clone(met))
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if i == 0 && p.name != strangerPlay && len(rec.all(0, false)) == 0 {
-			_, missed := rec.noted(0, noteNoDial)
-			_, unsent := rec.noted(0, noteNoSend) // some links are made with the first message
-			if missed || unsent {
-				return nil, ErrUnreachable
-			}
-		}
-		rec.remember(met)
-		recordings[p.name] = rec
-		report.Plays = append(report.Plays, playedOf(p, rec))
+	for _, st := range stages {
+		rec := st.recording()
+		recordings[st.play.name] = rec
+		report.Plays = append(report.Plays, playedOf(st.play, rec))
 		report.Name = cmp.Or(report.Name, nameOf(rec))
 	}
 	report.Date = time.Now().UTC()
@@ -128,10 +125,7 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 		if run.OneLink && !slices.ContainsFunc(c.plays, func(name string) bool { return !slices.Contains(withTwo, name) }) {
 			result.Verdict, result.Seen = Skipped, "it needs two subscribers at once, and the target has one"
 		}
-		if result.Known = slices.Contains(run.Known, c.Name); result.Known && result.Verdict == Pass {
-			report.Stale = append(report.Stale, c.Name)
-		}
-		report.add(result)
+		report.add(result.known(run.Known))
 	}
 	if report.Counts[Skipped] == len(report.Results) {
 		report.Verdict = Inconclusive // nothing was judged
@@ -195,18 +189,43 @@ func (run Run) needed(plays []play, cases []Case, chosen func(Case) bool) (list 
 	return list
 }
 
-func (run Run) play(ctx context.Context, p play, before map[string]bool) *Recording {
-	ctx, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxPlay))
-	st := &stage{ctx: ctx, run: run, tape: newTape(p.scenario, before), stop: stop, play: p}
-	p.run(st)
-	rec := st.over()
-	return &rec
+// perform plays all plays, one after another.
+func (run Run) perform(ctx context.Context, plays []play) (stages []*stage, err error) {
+	met, turn, begun := map[string]bool{}, make(chan struct{}, 1), false
+	var last *stage
+	defer func() { last.wait() }()
+	for i, p := range plays {
+		if run.Progress != nil {
+			run.Progress(p.name, i+1, len(plays))
+		}
+		if run.OneLink || slices.Contains(alone, p.name) && last.couldAnswer() {
+			last.wait()
+		}
+		within, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxPlay))
+		last = &stage{ctx: within, run: run, tape: newTape(p.scenario, maps.Clone(met)), stop: stop, play: p, turn: turn, before: last, over: make(chan struct{})}
+		last.perform()
+		stages = append(stages, last)
+		rec := last.tape.now()
+		_, missed := rec.noted(0, noteNoDial)
+		begun = begun || p.scenario.Name != "" && rec.DriverErr == nil
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case i == 0 && missed && p.name != strangerPlay && len(rec.all(0, false)) == 0:
+			return nil, ErrUnreachable
+		case !begun && errors.Is(rec.DriverErr, ErrNoDriver):
+			return nil, rec.DriverErr
+		}
+		rec.remember(met)
+	}
+	return stages, nil
 }
 
 // judge lets a case judge each of its recordings: one that fails decides, one that could not be judged counts
 // only where none could.
 func (run Run) judge(c Case, recordings map[string]*Recording) Result {
 	result := Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}
+	var wrong problems
 	for _, name := range c.plays {
 		r := recordings[name]
 		if r == nil {
@@ -224,7 +243,12 @@ func (run Run) judge(c Case, recordings map[string]*Recording) Result {
 			f = unseen(noteNoDial)
 		}
 		if a, ok := r.answer(0); ok && f.Verdict == Inconclusive && a.typ() == "subscription.rejected" {
-			f = Finding{Inconclusive, f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), []Entry{a.Entry}}
+			f = Finding{Verdict: Inconclusive, Seen: f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), Evidence: []Entry{a.Entry}}
+		}
+		if f.problems != nil {
+			wrong.add(name, r, f.problems)
+			result.Verdict = Fail
+			continue
 		}
 		better := result.Verdict == Inconclusive && (f.Verdict != Inconclusive || result.Play == "")
 		if f.Verdict == Fail || better {
@@ -233,6 +257,9 @@ func (run Run) judge(c Case, recordings map[string]*Recording) Result {
 		if f.Verdict == Fail {
 			break
 		}
+	}
+	if len(wrong.texts) > 0 {
+		result.Play, result.Seen, result.Evidence = wrong.evidence[0].play, wrong.String(), wrong.evidence
 	}
 	if c.Strength == Should {
 		switch result.Verdict {
@@ -243,4 +270,41 @@ func (run Run) judge(c Case, recordings map[string]*Recording) Result {
 		}
 	}
 	return result
+}
+
+// problems are all that is wrong in several plays, each thing once.
+type problems struct {
+	texts    []string
+	times    map[string]int
+	evidence []Evidence // of the first of each
+}
+
+const maxProblems = 20
+
+func (p *problems) add(play string, r *Recording, list []problem) {
+	if p.times == nil {
+		p.times = map[string]int{}
+	}
+	for _, one := range list {
+		if p.times[one.text]++; p.times[one.text] == 1 && len(p.texts) < maxProblems {
+			e := evidenceOf(r, []Entry{one.entry})[0]
+			e.play = play
+			p.texts, p.evidence = append(p.texts, one.text), append(p.evidence, e)
+		}
+	}
+}
+
+// String tells them in one sentence.
+func (p *problems) String() string {
+	var all []string
+	for _, text := range p.texts {
+		if n := p.times[text]; n > 1 {
+			text += fmt.Sprintf(", %d times", n)
+		}
+		all = append(all, text)
+	}
+	if more := len(p.times) - len(p.texts); more > 0 {
+		all = append(all, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(all, "; ")
 }

@@ -369,3 +369,36 @@ func TestLogFails(t *testing.T) {
 		})
 	})
 }
+
+// slowDisk takes a second for everything.
+type slowDisk struct{ log.Store }
+
+func (d slowDisk) Append(records [][]byte) error {
+	time.Sleep(time.Second)
+	return d.Store.Append(records)
+}
+
+// At Shutdown listeners still hear what the disk has yet to take.
+func TestShutdownWithASlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept, err := sqlite.Open(t.TempDir(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer kept.Close()
+		cfg := producer.Config{Log: slowDisk{kept}}
+		cfg.Agent.AgentID = "tester"
+		p, err := producer.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := &stage{t: t, p: p}
+		defer st.end()
+		l, _ := st.accepted(everything())
+		st.session("Working.")
+		p.Shutdown(context.Background())
+		if got := story(l.events()); got != "session.started idle>thinking session.cancelled:system" {
+			t.Errorf("heard %s", got)
+		}
+	})
+}

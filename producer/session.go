@@ -53,7 +53,7 @@ type tellings struct {
 // the session ends as cancelled by the producer.
 func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session, error) {
 	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, p.cfg.QuestionsAtOnce)}
-	s.ctx, s.end = context.WithCancel(ctx)
+	s.ctx, s.end = context.WithCancel(context.WithValue(ctx, sessionKey{}, s))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.begin(about); err != nil {
@@ -84,8 +84,16 @@ func (s *Session) begin(about aaep.Text) (err error) {
 // ID returns the session id that is on every event.
 func (s *Session) ID() string { return s.id }
 
-// Context returns a context that is done when the session is over.
+// Context returns a context that is done when the session is over. SessionOf finds the session in it.
 func (s *Session) Context() context.Context { return s.ctx }
+
+type sessionKey struct{}
+
+// SessionOf returns the session whose Context ctx is, or comes from, or nil.
+func SessionOf(ctx context.Context) *Session {
+	s, _ := ctx.Value(sessionKey{}).(*Session)
+	return s
+}
 
 // State says what the agent does now. The states of questions, tools and outputs are told without it.
 // Saying the same state again is not an event.
@@ -218,7 +226,7 @@ func (s *Session) emit(words speech, payload aaep.Payload) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.p.log.Append(ev), nil
+	return s.p.append(ev), nil
 }
 
 // prepare makes an event that is valid and in order, with s.mu held. It must be appended.

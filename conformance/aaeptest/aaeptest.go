@@ -1,4 +1,4 @@
-// Package aaeptest proves in a test of your own that a producer is conformant, with a subtest for each case:
+// Package aaeptest proves in a test of your own that a producer, or a subscriber, is conformant, with a subtest for each case:
 //
 //	func TestConformance(t *testing.T) {
 //		aaeptest.Producer(t, conformance.Run{
@@ -26,10 +26,21 @@ import (
 )
 
 // Producer runs the suite and has a subtest for each case, by its name. A case that failed or could not be judged fails its
-// subtest, with the evidence; one in run.Known is skipped, unless it passed. It takes minutes for a whole level.
+// subtest, with the evidence; one in run.Known is skipped, unless it passed. A whole level takes some seconds.
 func Producer(t *testing.T, run conformance.Run) *conformance.Report {
 	t.Helper()
 	report, err := run.Producer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge(t, report)
+	return report
+}
+
+// Subscriber is Producer for a subscriber.
+func Subscriber(t *testing.T, run conformance.SubscriberRun) *conformance.Report {
+	t.Helper()
+	report, err := run.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 // Agent plays the suite's scenarios on a producer of this SDK: it proves how that producer is configured and reached, and
-// shows what a driver does. An agent of your own needs one of its own.
+// shows what a driver does. An agent of your own needs one of its own. With producer.Config.ShortTimeouts questions are open for
+// as long as the suite wants, which is shorter than people need.
 type Agent struct {
 	Producer *producer.Producer
 	// Step, if set, is called before each text that is written and each report that is made.
@@ -46,6 +47,9 @@ func (a *Agent) step() {
 
 // Start plays a scenario.
 func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
+	if sc.Name == conformance.Shutdown {
+		return a.Producer.Shutdown(ctx)
+	}
 	s, err := a.Producer.StartSession(ctx, aaep.Say("Doing what the suite says."))
 	if err != nil {
 		return err
@@ -67,9 +71,25 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 		}
 	case conformance.Tools:
 		_, err = s.Tool(ctx, producer.Tool{Name: "look", Action: aaep.Say("Looking.")}, ok)
-	case conformance.Ask:
-		_, err = s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: timeout,
-			Action: aaep.Say("Pay 5 dollars."), Consequence: aaep.Say("The money is gone.")}, ok)
+	case conformance.Hang:
+		_, err = s.Tool(ctx, producer.Tool{Name: "wait", Action: aaep.Say("Waiting for ever."), RunTimeout: timeout},
+			func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = nil
+		}
+	case conformance.Ask, conformance.Withdraw:
+		if sc.Name == conformance.Withdraw {
+			cancelling := time.AfterFunc(500*time.Millisecond, func() { s.Cancel("user", aaep.Say("Cancelled.")) })
+			defer cancelling.Stop()
+		}
+		err = patiently(timeout, func(timeout time.Duration) error {
+			_, err := s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: timeout,
+				Action: aaep.Say("Pay 5 dollars."), Consequence: aaep.Say("The money is gone.")}, ok)
+			return err
+		})
+		if sc.Name == conformance.Withdraw && errors.Is(err, producer.ErrSessionOver) {
+			return nil
+		}
 		if errors.Is(err, producer.ErrRejected) || errors.Is(err, producer.ErrTimedOut) || errors.Is(err, producer.ErrUnreachable) {
 			err = nil
 		}
@@ -85,13 +105,16 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 	case conformance.Handoff:
 		err = s.Handoff(aaep.Say("A person takes over."), aaep.HandoffRequested{Reason: "A person must decide.", TargetKind: "human"})
 	case conformance.Clarify:
-		_, err = s.Clarify(ctx, producer.Question{Ask: aaep.Say("Shall it be green?"), Kinds: []aaep.ResponseKind{"yes_no"}, Default: "false", Timeout: timeout})
+		err = patiently(timeout, func(timeout time.Duration) error {
+			_, err := s.Clarify(ctx, producer.Question{Ask: aaep.Say("Shall it be green?"), Kinds: []aaep.ResponseKind{"yes_no"}, Default: "false", Timeout: timeout})
+			return err
+		})
 	case conformance.Idle:
 		if err := s.State(aaep.StateThinking, aaep.Say("Thinking.")); err != nil {
 			return err
 		}
 		select {
-		case <-time.After(2 * time.Second):
+		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
 		}
 		return s.Cancel("system", aaep.Say("Cancelled."))
@@ -100,4 +123,13 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 		return err
 	}
 	return s.Complete(aaep.Say("Done."))
+}
+
+// patiently asks once more, for longer, where the producer refuses to ask for so short a time.
+func patiently(timeout time.Duration, ask func(time.Duration) error) error {
+	err := ask(timeout)
+	if invalid := new(aaep.InvalidError); errors.As(err, &invalid) {
+		err = ask(max(timeout, 20*time.Second))
+	}
+	return err
 }

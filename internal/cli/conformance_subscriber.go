@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +23,7 @@ type follower struct {
 	listen, command, explain string
 	level, timeout           int
 	cases, reports           []string
+	known                    string
 	list, json, verbose      bool
 }
 
@@ -36,9 +39,12 @@ prints, one line of JSON each; what its user does it reads, one line of JSON eac
 which docs/conformance.md explains. Without --exec, start your subscriber yourself, as often as it ends, and let it use
 the hook over HTTP.
 
---listen takes http://127.0.0.1:PORT for Server-Sent Events, ws://127.0.0.1:PORT for WebSocket, and ` + localScheme + `NAME; port 0 is any.
+--listen takes http://127.0.0.1:PORT for Server-Sent Events, http://127.0.0.1:PORT/events for those without a handshake,
+ws://127.0.0.1:PORT for WebSocket, and ` + localScheme + `NAME; port 0 is any. With stdio the subscriber is given not an address but a
+command, which it starts as an agent that is its child.
 
-Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came.`,
+Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came. With --known-failures 0 says that exactly
+those cases did not pass.`,
 		Example: `  aaep conformance subscriber --exec "python3 reader.py"
   aaep conformance subscriber --listen ws://127.0.0.1:0 --exec ./reader --level 3
   aaep conformance subscriber --listen http://127.0.0.1:8080 --case unknown-type
@@ -67,6 +73,7 @@ Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came.
 	f.StringVar(&p.explain, "explain", "", "say what a case, or the cases of a `REQUIREMENT`, want")
 	f.BoolVar(&p.json, "json", false, "print the report as JSON")
 	f.StringSliceVar(&p.reports, "report", nil, "write the report to these `FILES`: .html, .json or .xml (JUnit)")
+	f.StringVar(&p.known, "known-failures", "", "the cases named in this `FILE`, one on each line, may fail, and must")
 	f.BoolVar(&p.verbose, "verbose", false, "let the subscriber's standard error through")
 	return cmd
 }
@@ -93,6 +100,10 @@ func (p *follower) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	known, err := knownFailures(p.known)
+	if err != nil {
+		return err
+	}
 	var words []string
 	web, hook := &conformance.HTTPHook{}, http.Handler(nil)
 	if p.command != "" {
@@ -102,7 +113,12 @@ func (p *follower) run(cmd *cobra.Command) error {
 	} else if strings.Contains(at, "://") {
 		hook = web
 	}
-	s, err := stand.Listen(at, hook)
+	var s *stand.Stand
+	if transport == manifest.Stdio {
+		s, err = stand.Child(relayLine())
+	} else {
+		s, err = stand.Listen(at, hook)
+	}
 	if err != nil {
 		return usage("cannot take --listen: %s", plain(err))
 	}
@@ -112,7 +128,7 @@ func (p *follower) run(cmd *cobra.Command) error {
 		url = localScheme + url
 	}
 	status := announcer{out: cmd.ErrOrStderr()}
-	run := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: p.level, Only: p.cases, Timeout: time.Duration(p.timeout) * time.Second, Target: p.command, Transport: transport}
+	run := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: p.level, Only: p.cases, Known: known, Timeout: time.Duration(p.timeout) * time.Second, Target: p.command, Transport: transport}
 	if words != nil {
 		var stderr io.Writer
 		if p.verbose {
@@ -131,27 +147,16 @@ func (p *follower) run(cmd *cobra.Command) error {
 		why := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error())
 		return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", url, why)}
 	case err != nil:
-		return &exitError{exitFailed, err}
+		return usage("%w.\nSee: aaep conformance subscriber --list", err)
 	}
-	write := report.WriteText
-	if p.json {
-		write = report.WriteJSON
-	}
-	if err := write(cmd.OutOrStdout()); err != nil {
-		return err
-	}
-	if err := writeReports(report, reports); err != nil {
-		return err
-	}
-	if report.Verdict != conformance.Pass {
-		return &exitError{exitFailed, errors.New(report.Summary())}
-	}
-	return nil
+	return conclude(cmd.OutOrStdout(), report, p.json, reports, false)
 }
 
 // standAt is what stand.Listen takes for an address, and the transport's name.
 func standAt(address string) (at, transport string, err error) {
 	switch {
+	case address == "stdio":
+		return "", manifest.Stdio, nil
 	case isLocal(address):
 		if at, err = localPath(address); err != nil {
 			return "", "", &exitError{exitUsage, err}
@@ -163,6 +168,28 @@ func standAt(address string) (at, transport string, err error) {
 		address = "http://" + address
 	}
 	return address, manifest.SSE, nil
+}
+
+// relayLine starts this program as the child of a subscriber.
+func relayLine() string {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	if strings.ContainsAny(self, " \t'\"\\") {
+		self = strconv.Quote(self)
+	}
+	return self + " conformance relay"
+}
+
+// relayCommand is what the subscriber starts.
+func relayCommand() *cobra.Command {
+	return &cobra.Command{Use: "relay PATH", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		if err := stand.Relay(args[0], cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
+			return &exitError{exitUnreachable, fmt.Errorf("no suite is at %s: %s", args[0], plain(err))}
+		}
+		return nil
+	}}
 }
 
 // tellCases says what cases want.

@@ -22,7 +22,7 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var language, name, trail, logDir string
+	var language, name, trail, logDir, metrics string
 	var where *serving
 	var wait, parent, crashOnly bool
 	cmd := &cobra.Command{
@@ -77,7 +77,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if name = words.OneLine(strings.ToValidUTF8(name, "?")); name == "" {
 				name = "program"
 			}
-			r := &runner{args: args, name: name, wait: wait, trail: trail, log: logDir, crashOnly: crashOnly, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
+			r := &runner{args: args, name: name, wait: wait, metrics: metrics, trail: trail, log: logDir, crashOnly: crashOnly, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
 			if parent {
 				r.parent, r.wait, r.in, r.out = true, true, nil, io.Discard
 			}
@@ -92,6 +92,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")
 	f.StringVar(&logDir, "log", "", "keep what is said in this `FOLDER`, so that listeners find their place after a restart")
 	f.BoolVar(&crashOnly, "log-crash-only", false, "the log need not survive a power cut, only a crash of the program: faster")
+	f.StringVar(&metrics, "metrics", "", "tell programs on this machine, at this `ADDRESS`, how many events and listeners there are")
 	f.BoolVar(&parent, "stdio", false, "serve the program that started this one")
 	f.BoolVar(&wait, "wait", false, "wait for somebody to listen before starting")
 	return cmd
@@ -102,6 +103,7 @@ type runner struct {
 	name      string
 	wait      bool
 	parent    bool   // serve whoever started us
+	metrics   string // an address; empty is none
 	trail     string // the name of the file; empty is none
 	audit     *audit.File
 	log       string // the folder; empty is none
@@ -169,6 +171,16 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 	if r.log != "" {
 		defer r.watchLog(ctx, p)()
 	}
+	counted := ""
+	if r.metrics != "" {
+		var stop func()
+		if counted, stop, err = serveMetrics(ctx, r.metrics, p); err != nil {
+			p.Shutdown(ctx)
+			<-served
+			return err
+		}
+		defer stop()
+	}
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 		defer cancel()
@@ -177,6 +189,9 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 	}()
 	if !r.parent { // who reads our standard error is followed by whoever started us
 		r.status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", r.name, strings.Join(at, ", or ")))
+		if counted != "" {
+			r.status.say("aaep", "Metrics are at "+counted)
+		}
 	}
 	if r.wait {
 		if !r.parent {

@@ -39,4 +39,14 @@ var spanish = table{
 	LittleTimeLeft: "El tiempo para responder casi se acaba. Segundos restantes: {seconds}.",
 	MoreTimeGiven:  "Hay más tiempo para responder. Segundos restantes: {seconds}.",
 	ActionChanged:  "La acción cambió. La pregunta se repite.",
+
+	Request:          "Trabajando en una solicitud.",
+	ModelBusy:        "El proveedor del modelo está sobrecargado en este momento.",
+	ModelFault:       "El proveedor del modelo tiene una avería.",
+	ModelUnreachable: "No se pudo contactar con el proveedor del modelo.",
+	ModelRefused:     "El proveedor del modelo no aceptó la solicitud.",
+	AnswerBroken:     "La respuesta se interrumpió antes de terminar.",
+	AnswerCut:        "La respuesta se cortó porque era demasiado larga.",
+	AnswerDeclined:   "El modelo o su proveedor se negó a responder.",
+	AnswerUnread:     "Hay una respuesta, pero aquí no se pudo seguir.",
 }

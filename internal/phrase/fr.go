@@ -39,4 +39,14 @@ var french = table{
 	LittleTimeLeft: "Le temps de réponse est presque écoulé. Secondes restantes\u00a0: {seconds}.",
 	MoreTimeGiven:  "Il y a plus de temps pour répondre. Secondes restantes\u00a0: {seconds}.",
 	ActionChanged:  "L’action a été modifiée. La question est posée à nouveau.",
+
+	Request:          "Traitement d’une demande en cours.",
+	ModelBusy:        "Le fournisseur du modèle est surchargé en ce moment.",
+	ModelFault:       "Le fournisseur du modèle a une panne.",
+	ModelUnreachable: "Le fournisseur du modèle n’a pas pu être joint.",
+	ModelRefused:     "Le fournisseur du modèle n’a pas accepté la demande.",
+	AnswerBroken:     "La réponse s’est interrompue avant la fin.",
+	AnswerCut:        "La réponse a été coupée, car elle devenait trop longue.",
+	AnswerDeclined:   "Le modèle ou son fournisseur a refusé de répondre.",
+	AnswerUnread:     "Il y a une réponse, mais elle n’a pas pu être suivie ici.",
 }

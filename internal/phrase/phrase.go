@@ -73,6 +73,17 @@ const (
 	MoreTimeGiven
 	ActionChanged
 
+	// For agents that are followed by what they ask of a model.
+	Request
+	ModelBusy
+	ModelFault
+	ModelUnreachable
+	ModelRefused
+	AnswerBroken
+	AnswerCut
+	AnswerDeclined
+	AnswerUnread
+
 	count
 )
 

@@ -102,6 +102,16 @@ func TestEnglish(t *testing.T) {
 		LittleTimeLeft: {"45", "The time to answer is almost over. Seconds left: 45."},
 		MoreTimeGiven:  {"45", "There is more time to answer. Seconds left: 45."},
 		ActionChanged:  {"", "The action was changed. The question follows again."},
+
+		Request:          {"", "Working on a request."},
+		ModelBusy:        {"", "The provider of the model is too busy at the moment."},
+		ModelFault:       {"", "The provider of the model has a fault."},
+		ModelUnreachable: {"", "The provider of the model could not be reached."},
+		ModelRefused:     {"", "The provider of the model did not accept the request."},
+		AnswerBroken:     {"", "The answer broke off before its end."},
+		AnswerCut:        {"", "The answer was cut off because it became too long."},
+		AnswerDeclined:   {"", "The model or its provider declined to answer."},
+		AnswerUnread:     {"", "There is an answer, but it could not be followed here."},
 	} {
 		if got, known := In("en-US", id, want[0]); got != want[1] || !known {
 			t.Errorf("%s of %q = %q, %v; want %q", all[id], want[0], got, known, want[1])

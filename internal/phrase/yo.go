@@ -39,4 +39,14 @@ var yoruba = table{
 	LittleTimeLeft: "Àkókò ìdáhùn fẹ́rẹ̀ẹ́ parí. Ìṣẹ́jú àáyá tó kù: {seconds}.",
 	MoreTimeGiven:  "Àkókò púpọ̀ sí i wà fún ìdáhùn. Ìṣẹ́jú àáyá tó kù: {seconds}.",
 	ActionChanged:  "A ti yí ohun tí a fẹ́ ṣe padà. A ó tún béèrè ìbéèrè náà.",
+
+	Request:          "Ó ń ṣiṣẹ́ lórí ìbéèrè kan.",
+	ModelBusy:        "Ọwọ́ olùpèsè àwòṣe náà dí jù báyìí.",
+	ModelFault:       "Ìṣòro kan wà lọ́dọ̀ olùpèsè àwòṣe náà.",
+	ModelUnreachable: "A kò lè kàn sí olùpèsè àwòṣe náà.",
+	ModelRefused:     "Olùpèsè àwòṣe náà kò gba ìbéèrè náà.",
+	AnswerBroken:     "Ìdáhùn náà dá dúró kí ó tó parí.",
+	AnswerCut:        "A gé ìdáhùn náà kúrú nítorí pé ó gùn jù.",
+	AnswerDeclined:   "Àwòṣe náà tàbí olùpèsè rẹ̀ kọ̀ láti dáhùn.",
+	AnswerUnread:     "Ìdáhùn kan wà, ṣùgbọ́n a kò lè tẹ̀ lé e níbí.",
 }

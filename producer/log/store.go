@@ -116,16 +116,18 @@ func Open(store Store, size int) (*Log, error) {
 		return nil, err
 	}
 	l.ids, l.keeper = newIDs(k.meta.Key, slices.Clone(k.meta.Runs)), k
-	l.end, l.shown, l.base = end, end, end
-	for cursor := max(start, end-min(end, uint64(len(l.events)))); cursor < end; {
+	l.end, l.base = end, end
+	l.shown.Store(end)
+	cursor := max(start, end-min(end, uint64(len(l.events))))
+	for l.base = cursor; cursor < end; {
 		events, err := k.read(cursor, maxBatch)
 		if err != nil {
 			return nil, err
 		}
-		l.base = min(l.base, cursor)
 		for _, ev := range events {
 			cursor++
-			l.events[cursor%uint64(len(l.events))] = ev
+			l.put(cursor, ev)
+			l.trim()
 		}
 	}
 	go k.write(l)

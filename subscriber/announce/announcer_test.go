@@ -212,19 +212,6 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// News that waited until it was no longer true is not said.
-func TestStaleNews(t *testing.T) {
-	r := newRoom(t, Preferences{})
-	r.answer(strings.TrimSpace(strings.Repeat("word ", 40)) + ".") // twenty seconds
-	r.say(thinking, "Thinking.")
-	r.after(time.Minute)
-	r.say(working, "Writing.")
-	r.after(time.Minute)
-	if len(r.heard) != 2 || !strings.HasSuffix(r.heard[1], "Writing.") || !strings.Contains(r.outcomes(), "news expired 0/1") {
-		t.Errorf("heard %q, receipts %s", r.heard, r.outcomes())
-	}
-}
-
 // While somebody types nothing is said, but for what is critical; then one sentence tells what came, and the rest is there to
 // be asked for.
 func TestTyping(t *testing.T) {
@@ -370,6 +357,20 @@ func TestTokens(t *testing.T) {
 	}
 	r.after(time.Minute)
 	r.want("0.4 The plan is ready.", "2.4 It has two parts.")
+}
+
+// Nobody waits for the end of a sentence for ever, and least where the producer does not.
+func TestSentenceWithoutEnd(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	for _, token := range []string{"I looked ", "at your acc"} {
+		r.say(&aaep.OutputStreaming{Chunk: token, OutputID: "o", CoalesceHint: aaep.BoundaryNone}, "")
+	}
+	r.after(time.Minute)
+	r.say(&aaep.OutputStreaming{Chunk: "ounts and found ", OutputID: "o", CoalesceHint: aaep.BoundaryWord}, "")
+	r.after(time.Minute)
+	r.say(&aaep.OutputStreaming{Chunk: "three bills.", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
+	r.after(time.Minute)
+	r.want("5.0 I looked at your", "61.0 accounts and found", "120.0 three bills.")
 }
 
 // The pace is what was really heard.
