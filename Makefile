@@ -1,7 +1,6 @@
 # make          every check: what must pass before a change is merged
 # make lint     the static half of it
 # make bench    benchmarks, with allocations
-# make wire     what a delivery costs on every wire, beside plain handlers (docs/performance.md)
 # make fuzz     each fuzz target in turn, for FUZZTIME
 # make races    ten thousand questions, each answered by ten subscribers at once over sockets of their own
 # make kills    an agent killed a thousand times, and what it left behind looked at every time; so is one with a log
@@ -30,7 +29,7 @@ MODULES := transports/grpc producer/telemetry producer/mcp
 # Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
-.PHONY: test lint bench wire fuzz races kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
+.PHONY: test lint bench fuzz races kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
@@ -88,11 +87,6 @@ real:
 
 bench:
 	@set -e; for module in . $(MODULES); do (cd $$module; go test -run '^$$' -bench . -benchmem ./...); done
-
-wire:
-	go test -run '^$$' -bench 'Wire|Shapes' -benchtime 300000x ./producer/serve
-	go test -run '^$$' -bench Idle -benchtime 1x ./producer/serve
-	go test -run '^$$' -bench Flood -benchtime 200x ./producer/serve
 
 fuzz:
 	@set -e; packages=$$(go list ./...); \
