@@ -24,6 +24,7 @@ import (
 func runCommand() *cobra.Command {
 	var language, name, trail, logDir string
 	var where *serving
+	var nats *shared
 	var wait, parent, crashOnly bool
 	cmd := &cobra.Command{
 		Use:   "run [--listen ADDRESS | --stdio] [-- PROGRAM ARGUMENTS]",
@@ -41,6 +42,9 @@ Listeners on other machines need --tls-cert and --tls-key, and are known by --to
 
 With --log what is said is kept in a folder: whoever listened finds their place again after a restart, also one after
 a crash, and what was open then is told to have ended. It is kept for a day.
+
+With --nats it is kept by NATS servers instead, and listeners can be served on any machine: aaep serve. The agent is known
+there by its --name. If it ends or its machine dies, start it again on another.
 
 With --audit it is put on record which program was started, when it ended and how, and all that the agent asks. What
 cannot be put on record is not started. Read the record with: aaep audit show FILE`,
@@ -65,6 +69,9 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if trail != "" && len(args) == 0 {
 				return usage("--audit puts on record which program is started: name it after --.\nSee: aaep run --help")
 			}
+			if nats.servers != "" && logDir != "" {
+				return usage("--log and --nats are two places to keep what is said; give one of them.\nSee: aaep run --help")
+			}
 			if crashOnly && logDir == "" {
 				return usage("--log-crash-only says what the log must survive: name its folder with --log.\nSee: aaep run --help")
 			}
@@ -77,7 +84,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if name = words.OneLine(strings.ToValidUTF8(name, "?")); name == "" {
 				name = "program"
 			}
-			r := &runner{args: args, name: name, wait: wait, trail: trail, log: logDir, crashOnly: crashOnly, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
+			r := &runner{args: args, name: name, wait: wait, trail: trail, log: logDir, crashOnly: crashOnly, nats: nats, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
 			if parent {
 				r.parent, r.wait, r.in, r.out = true, true, nil, io.Discard
 			}
@@ -86,7 +93,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the program's name is the program's
-	where = servingFlags(cmd)
+	where, nats = servingFlags(cmd), sharedFlags(cmd)
 	f.StringVar(&language, "language", "en-US", "the tag of the language the program prints")
 	f.StringVar(&name, "name", "", "the agent's name (default is the program's)")
 	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")
@@ -106,6 +113,7 @@ type runner struct {
 	audit     *audit.File
 	log       string // the folder; empty is none
 	crashOnly bool   // it need not survive a power cut
+	nats      *shared
 	in        io.Reader
 	out       io.Writer
 	errs      io.Writer
@@ -148,6 +156,19 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 		}
 		defer kept.Close()
 		cfg.Log = kept
+	}
+	if r.nats.servers != "" {
+		cluster, failed := r.nats.dial(ctx)
+		if failed != nil {
+			return failed
+		}
+		defer cluster.Close()
+		kept, failed := cluster.Open(ctx, r.name)
+		if failed != nil {
+			return &exitError{exitFailed, failed}
+		}
+		defer kept.Close()
+		cfg.Log, r.log = kept, "NATS"
 	}
 	p, err := newProducer(r.name, cfg)
 	if r.log != "" && err != nil {
