@@ -75,6 +75,9 @@ func (p *Producer) subscribe(conn transports.Conn) {
 	hurry := sub.ctx.Err() != nil
 	p.unregister(sub) // before the last words, which may take a while: nobody is to wait for them
 	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "reason", why.Code, "error", why)
+	if p.cfg.Follow != nil && why.Code == aaep.ProducerShutdown {
+		why.Message = "" // the agent goes on, and its listeners find another way to it
+	}
 	if !why.Remote && why.Message != "" {
 		last := &aaep.SubscriptionClose{SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message}
 		if hurry {
@@ -255,6 +258,7 @@ func (p *Producer) register(sub *subscription) error {
 		sub.first, _ = p.situation(sub.cursor)
 	}
 	p.join(sub, true, true, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
+	p.announce(true)
 	return nil
 }
 
@@ -272,6 +276,7 @@ func (p *Producer) unregister(sub *subscription) {
 	sub.hangUp()
 	p.desk.gone(sub.id)
 	p.wake()
+	p.changed()
 }
 
 // join puts the questions of some kinds that are open to a subscription that could not answer them when
@@ -336,11 +341,9 @@ func (p *Producer) situation(cursor uint64) (entries []coalesce.Entry, current b
 		t := s.told
 		current = current && t.pos <= cursor
 		if !s.over && t.pos > 0 && t.pos <= cursor {
-			ev, err := s.build(t.words, &aaep.StateChanged{FromState: t.from, ToState: t.to})
-			if err == nil { // it was valid when it was first said
-				ev.EventID = newID("evt_")
-				entries = append(entries, coalesce.Entry{Event: ev})
-			}
+			ev := *t.ev
+			ev.EventID, ev.Timestamp = newID("evt_"), s.now()
+			entries = append(entries, coalesce.Entry{Event: &ev})
 		}
 		s.mu.Unlock()
 	}

@@ -117,10 +117,19 @@ func Open(store Store, size int) (*Log, error) {
 	}
 	l.ids, l.keeper = newIDs(k.meta.Key, slices.Clone(k.meta.Runs)), k
 	l.end, l.shown, l.base = end, end, end
-	for cursor := max(start, end-min(end, uint64(len(l.events)))); cursor < end; {
-		events, err := k.read(cursor, maxBatch)
+	if err := l.load(max(start, end-min(end, uint64(len(l.events)))), end); err != nil {
+		return nil, err
+	}
+	go k.write(l)
+	return l, nil
+}
+
+// load reads events into memory, before anybody uses the log.
+func (l *Log) load(cursor, end uint64) error {
+	for cursor < end {
+		events, err := l.keeper.read(cursor, maxBatch)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		l.base = min(l.base, cursor)
 		for _, ev := range events {
@@ -128,8 +137,7 @@ func Open(store Store, size int) (*Log, error) {
 			l.events[cursor%uint64(len(l.events))] = ev
 		}
 	}
-	go k.write(l)
-	return l, nil
+	return nil
 }
 
 // begin adds a run, and forgets those of which nothing is left.
