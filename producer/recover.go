@@ -76,6 +76,12 @@ func newReplayed(p *Producer, pos uint64, ev *aaep.Event) *Session {
 // nothing.
 func (s *Session) replay(ev *aaep.Event) {
 	s.machine.Infer(ev)
+	switch ev.Payload.(type) {
+	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled: // its questions were withdrawn with it
+		for _, token := range s.machine.OpenQuestions() {
+			_ = s.machine.Settled(token, aaep.Reject) // it is open
+		}
+	}
 	if s.machine.Next(ev) != nil {
 		return
 	}
