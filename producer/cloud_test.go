@@ -112,6 +112,13 @@ func (c *cloud) set(what *[]byte, to []byte) {
 	*what = to
 }
 
+// with changes what is shared.
+func (c *cloud) with(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+}
+
 func (c *cloud) isGone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -126,8 +126,8 @@ func TestFollowRace(t *testing.T) {
 				t.Fatalf("round %d: settled %d times, %d claims: %+v", round, len(settled), len(c.claims), settled)
 			}
 			yes := settled[0].Decision == aaep.Accept
-			if (d.times > 0) != (got.err == nil) || (d.times > 0) && !yes || yes && d.times == 0 && ctx.Err() == nil {
-				t.Errorf("round %d: %+v, and it ran: %v, %v", round, settled[0], (d.times > 0), got.err)
+			if d.times > 0 != (got.err == nil) || d.times > 0 && !yes || yes && d.times == 0 && ctx.Err() == nil {
+				t.Errorf("round %d: %+v, and it ran: %v, %v", round, settled[0], d.times > 0, got.err)
 			}
 			where := settled[0].Cause
 			if by := settled[0].By; by != nil {
@@ -167,12 +167,14 @@ func TestFollowGone(t *testing.T) {
 				l.conn.Close()
 			case "dies":
 				alive := c.agent
-				c.agent = func(msg []byte) []byte { // its words come no more
-					if strings.Contains(string(msg), "east") {
-						return nil
+				c.with(func() {
+					c.agent = func(msg []byte) []byte { // its words come no more
+						if strings.Contains(string(msg), "east") {
+							return nil
+						}
+						return alive(msg)
 					}
-					return alive(msg)
-				}
+				})
 				most = 15 * time.Second
 			case "shuts down":
 				edges[0].recorders = nil // what it hears has no end
@@ -182,7 +184,7 @@ func TestFollowGone(t *testing.T) {
 				}
 			}
 			got := <-paid
-			if !errors.Is(got.err, producer.ErrUnreachable) || (d.times > 0) || got.at.Sub(began) > most {
+			if !errors.Is(got.err, producer.ErrUnreachable) || d.times > 0 || got.at.Sub(began) > most {
 				t.Errorf("%s: Tool = %v after %v", how, got.err, got.at.Sub(began))
 			}
 		})
@@ -199,12 +201,11 @@ func TestFollowCloudGone(t *testing.T) {
 			quick.Timeout = 5 * time.Second
 			paid := tool(s, quick, d)
 			q := l.question()
-			if late { // kept in time by its own clock, but that is off by more than clocks may be
-				c.skew = 16 * time.Second
-				c.told = nil
-			} else {
-				c.gone = true
-			}
+			c.with(func() {
+				if c.gone = !late; late { // it was kept too late, and the agent only hears of it when it asks
+					c.skew, c.told = 16*time.Second, nil
+				}
+			})
 			began := time.Now()
 			l.reply(q, aaep.Accept)
 			got := <-paid
@@ -212,16 +213,16 @@ func TestFollowCloudGone(t *testing.T) {
 			if late {
 				want, after = producer.ErrTimedOut, 5*time.Second
 			}
-			if !errors.Is(got.err, want) || (d.times > 0) || got.at.Sub(began) != after {
+			if !errors.Is(got.err, want) || d.times > 0 || got.at.Sub(began) != after {
 				t.Errorf("late %v: Tool = %v after %v; want %v after %v", late, got.err, got.at.Sub(began), want, after)
 			}
-			c.mu.Lock()
-			c.gone = false
-			c.mu.Unlock()
+			c.with(func() { c.gone = false })
 			time.Sleep(5 * time.Second)
-			if len(c.claims) != 1 || (d.times > 0) {
-				t.Errorf("late %v: %d claims, and it ran: %v", late, len(c.claims), (d.times > 0))
-			}
+			c.with(func() {
+				if len(c.claims) != 1 || d.times > 0 {
+					t.Errorf("late %v: %d claims, and it ran %d times", late, len(c.claims), d.times)
+				}
+			})
 		})
 	}
 }
