@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -129,8 +130,8 @@ func (c *Cluster) Ready() {
 	}
 }
 
-// Leader waits until a stream has a leader and returns that.
-func (c *Cluster) Leader(stream string) *Server {
+// Leader waits until a stream has a leader, other than those given, and returns that.
+func (c *Cluster) Leader(stream string, others ...*Server) *Server {
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, s := range c.Servers {
 			var all struct {
@@ -141,7 +142,7 @@ func (c *Cluster) Leader(stream string) *Server {
 					} `json:"stream_detail"`
 				} `json:"account_details"`
 			}
-			if s.cmd == nil || !s.get("/jsz?streams=true", &all) {
+			if s.cmd == nil || slices.Contains(others, s) || !s.get("/jsz?streams=true", &all) {
 				continue
 			}
 			for _, a := range all.Accounts {

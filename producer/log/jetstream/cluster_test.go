@@ -242,13 +242,19 @@ func TestRacingReplies(t *testing.T) {
 	}
 	for i := range sessions * each {
 		<-progress
-		if stream, ok := map[int]string{sessions * each / 4: "AAEP_REPLIES", sessions * each * 3 / 4: "AAEP_A_planner"}[i]; ok {
+		faults := map[int]string{sessions * each / 5: "AAEP_REPLIES", sessions * each * 2 / 5: "AAEP_A_planner", sessions * each * 3 / 5: "paused AAEP_REPLIES"}
+		if fault, ok := faults[i]; ok {
+			stream, paused := strings.CutPrefix(fault, "paused ")
 			leader := servers.Leader(stream)
+			stop, goOn := leader.Kill, leader.Start
+			if paused {
+				stop, goOn = leader.Pause, leader.Resume
+			}
 			began := time.Now()
-			leader.Kill()
-			servers.Leader(stream)
-			t.Logf("%s has another leader after %v", stream, time.Since(began).Round(100*time.Millisecond))
-			leader.Start()
+			stop()
+			servers.Leader(stream, leader)
+			t.Logf("%s has another leader after %v", fault, time.Since(began).Round(100*time.Millisecond))
+			goOn()
 			servers.Ready()
 		}
 	}
