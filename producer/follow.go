@@ -87,8 +87,10 @@ func (p *Producer) followLog() error {
 	if err := p.shared.Claims(func(token string) { p.settledElsewhere(aaep.ReplyToken(token)) }); err != nil {
 		return err
 	}
-	go p.herald()
+	following, end := context.WithCancel(p.claims)
+	go p.herald(following)
 	go func() {
+		defer end() // a process that hears nothing more is nobody to wait for
 		err := p.log.Tail(p.claims, p.see)
 		if p.claims.Err() == nil {
 			p.cfg.Logger.Error("the agent's log cannot be followed any more", "error", err)
@@ -214,7 +216,7 @@ func (p *Producer) send(n note) error {
 }
 
 // herald tells the agent who is here, every now and then and when that has changed.
-func (p *Producer) herald() {
+func (p *Producer) herald(following context.Context) {
 	tick := time.NewTicker(presenceEvery)
 	defer tick.Stop()
 	for {
@@ -222,7 +224,7 @@ func (p *Producer) herald() {
 		select {
 		case <-tick.C:
 		case <-p.kick:
-		case <-p.claims.Done():
+		case <-following.Done():
 			return
 		}
 	}

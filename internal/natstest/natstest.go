@@ -78,9 +78,10 @@ func Start(t testing.TB, count int) *Cluster {
 	}
 	for i := range count {
 		s := &Server{t: t, name: fmt.Sprintf("n%d", i+1), URL: fmt.Sprintf("nats://127.0.0.1:%d", ports[3*i]), monitor: fmt.Sprintf("http://127.0.0.1:%d", ports[3*i+2])}
-		conf := fmt.Sprintf("server_name: %s\nlisten: \"127.0.0.1:%d\"\nhttp: \"127.0.0.1:%d\"\nmax_payload: 8MB\njetstream {\n store_dir: %q\n sync_interval: always\n}\n",
+		conf := fmt.Sprintf("server_name: %s\nlisten: \"127.0.0.1:%d\"\nhttp: \"127.0.0.1:%d\"\nmax_payload: 8MB\njetstream {\n store_dir: %q\n}\n",
 			s.name, ports[3*i], ports[3*i+2], filepath.Join(dir, s.name))
 		if count > 1 {
+			conf = strings.Replace(conf, "store_dir", "sync_interval: always\n store_dir", 1)
 			conf += fmt.Sprintf("cluster {\n name: test\n listen: \"127.0.0.1:%d\"\n routes: [%q]\n}\n", ports[3*i+1], strings.Join(routes, `","`))
 			conf = strings.ReplaceAll(conf, `\",\"`, `","`)
 		}

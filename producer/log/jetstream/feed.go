@@ -18,6 +18,7 @@ type Feed struct {
 	reader
 	*hub
 
+	begun  time.Time     // when the stream was made
 	more   chan struct{} // holds one: something came
 	mu     sync.Mutex
 	heard  map[uint64][]byte // what came and was not handed out, by its sequence
@@ -35,7 +36,11 @@ func (c *Cluster) Follow(ctx context.Context, agent string) (*Feed, error) {
 		heard: map[uint64][]byte{}}
 	err := f.hub.subscribe("aaep.l."+token(agent), f.hear) // before the first look, so that nothing is between
 	if err == nil {
-		err = f.refresh(ctx)
+		var info *jetstream.StreamInfo
+		if info, err = f.info(ctx); err == nil {
+			f.begun = info.Created
+			f.atLeast(startOf(info.State), info.State.LastSeq)
+		}
 	}
 	if err != nil {
 		f.Close()
@@ -106,8 +111,8 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 				if err = f.refresh(ctx); err != nil && !passing(err) {
 					return nil, err
 				}
-				if start, end := f.get(); cursor < start || cursor > end {
-					return nil, fmt.Errorf("the log of %s has no event %d: it holds %d to %d", f.agent, cursor+1, start+1, end)
+				if start, _ := f.get(); cursor < start {
+					return nil, fmt.Errorf("the log of %s does not go back to event %d any more, but to %d: this process was away for too long", f.agent, cursor+1, start+1)
 				}
 			}
 			select {
@@ -128,8 +133,8 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 				return nil, err
 			}
 			if err == nil {
-				if info.State.LastSeq < cursor {
-					return nil, fmt.Errorf("the log of %s was begun anew: it ends at %d, and %d was seen", f.agent, info.State.LastSeq, cursor)
+				if !info.Created.Equal(f.begun) { // that it ends before the cursor may be the view of a new leader
+					return nil, fmt.Errorf("the log of %s was begun anew", f.agent)
 				}
 				f.atLeast(startOf(info.State), info.State.LastSeq)
 				f.mu.Lock()

@@ -43,9 +43,9 @@ func (h *hub) Claim(ctx context.Context, tok string, claim []byte) (first log.Cl
 		there, err := h.cluster.newest(ctx, repliesStream, subject) // after a win too: its time is wanted
 		switch {
 		case err != nil:
-			return errors.Join(failure, err)
-		case there == nil:
-			return errors.Join(failure, nats.ErrTimeout)
+			return err
+		case there == nil: // refused by what is on its way, whatever the refusal says
+			return fmt.Errorf("%w: %v", nats.ErrTimeout, failure)
 		}
 		first, mine = log.Claim{Data: there.Data, At: there.Time}, there.Header.Get(nonceHeader) == nonce
 		return nil

@@ -69,7 +69,7 @@ const (
 	agentStream   = "AAEP_A_" // and the agent's name
 
 	answerTime  = 5 * time.Second        // for one request
-	pause       = 250 * time.Millisecond // between two tries
+	pause       = 250 * time.Millisecond // between two tries, at most
 	connectTime = 5 * time.Second
 )
 
@@ -168,7 +168,7 @@ func (c *Cluster) retry(ctx context.Context, do func(context.Context) error) err
 		ctx, cancel = context.WithTimeout(ctx, 2*answerTime)
 		defer cancel()
 	}
-	for {
+	for wait := pause / 16; ; wait = min(2*wait, pause) {
 		err := once(ctx, do)
 		if err == nil || !passing(err) {
 			return err
@@ -176,7 +176,7 @@ func (c *Cluster) retry(ctx context.Context, do func(context.Context) error) err
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(pause):
+		case <-time.After(wait):
 		}
 	}
 }

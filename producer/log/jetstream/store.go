@@ -32,16 +32,18 @@ type Store struct {
 }
 
 const (
-	seqHeader  = jetstream.ExpectedLastSeqHeader
-	byHeader   = "Aaep-By" // the run that wrote the message
-	batchID    = "Nats-Batch-Id"
-	batchSeq   = "Nats-Batch-Sequence"
-	batchEnd   = "Nats-Batch-Commit"
-	maxAtOnce  = 256
-	wrongSeq   = jetstream.JSErrCodeStreamWrongLastSequence
-	minAge     = 100 * time.Millisecond // is the shortest that JetStream knows
-	whoseTime  = time.Second
-	noSequence = 1 << 62
+	seqHeader = jetstream.ExpectedLastSeqHeader
+	byHeader  = "Aaep-By" // the run that wrote the message
+	batchID   = "Nats-Batch-Id"
+	batchSeq  = "Nats-Batch-Sequence"
+	batchEnd  = "Nats-Batch-Commit"
+	maxAtOnce = 256
+	wrongSeq  = jetstream.JSErrCodeStreamWrongLastSequence
+	// wrongSeqInFlight is wrongSeq where what is there has not been kept yet.
+	wrongSeqInFlight = jetstream.JSErrCodeStreamWrongLastSequenceConstant
+	minAge           = 100 * time.Millisecond // is the shortest that JetStream knows
+	whoseTime        = time.Second
+	noSequence       = 1 << 62
 )
 
 // Open makes this process the agent of that name. The error is ErrInUse inside one that says who is it already, if that
@@ -232,23 +234,26 @@ func (s *Store) kept(ctx context.Context, records [][]byte, end uint64, failure 
 	info, err := s.info(ctx)
 	switch {
 	case err != nil:
-		return errors.Join(failure, err)
+		return err
 	case !slices.Equal(info.Config.Subjects, []string{s.subject}):
 		return fmt.Errorf("%w: %w", ErrTakenOver, errLasting)
-	case info.State.LastSeq == end:
+	case info.State.LastSeq <= end: // a new leader may not see all of it yet
 		var refused *jetstream.APIError
-		if errors.As(failure, &refused) && refused.ErrorCode == wrongSeq {
+		if errors.As(failure, &refused) && (refused.ErrorCode == wrongSeq || refused.ErrorCode == wrongSeqInFlight) {
 			return nats.ErrTimeout // what was tried before is on its way
 		}
 		return failure
-	case info.State.LastSeq != end+uint64(len(records)):
-		return fmt.Errorf("%w: its stream has %d messages, and %d were expected: %w", ErrTakenOver, info.State.LastSeq, end, errLasting)
 	}
 	m, err := s.c.newest(ctx, s.stream, s.subject)
-	if err == nil && (m == nil || m.Sequence != info.State.LastSeq || m.Header.Get(byHeader) != s.run) {
-		return fmt.Errorf("%w: %w", ErrTakenOver, errLasting)
+	switch last := end + uint64(len(records)); {
+	case err != nil:
+		return err
+	case m == nil || m.Sequence > last || m.Header.Get(byHeader) != s.run:
+		return fmt.Errorf("%w: its stream has %d messages, and %d were expected: %w", ErrTakenOver, info.State.LastSeq, end, errLasting)
+	case m.Sequence < last:
+		return nats.ErrTimeout
 	}
-	return err
+	return nil
 }
 
 // Meta is that of log.Store.
@@ -271,7 +276,7 @@ func (s *Store) SetMeta(data []byte) error {
 		m, failed := s.c.newest(ctx, metaStream, subject)
 		switch {
 		case failed != nil:
-			return errors.Join(err, failed)
+			return failed
 		case m != nil && m.Sequence > s.revision && string(m.Data) == string(data):
 			s.revision = m.Sequence
 			return nil
