@@ -243,7 +243,12 @@ func (p *Producer) announce(onlyChange bool) {
 	if p.cfg.Follow == nil {
 		return
 	}
-	p.announcing.Lock()
+	if onlyChange && !p.announcing.TryLock() {
+		p.changed() // nobody waits in line for an agent that does not answer
+		return
+	} else if !onlyChange {
+		p.announcing.Lock()
+	}
 	defer p.announcing.Unlock()
 	now := presence{ID: p.id, Node: p.shared.Node(), From: p.began}
 	all := slowest{patience: 1000, pace: usualPace}

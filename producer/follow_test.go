@@ -293,3 +293,25 @@ func TestFollowOnly(t *testing.T) {
 		}
 	})
 }
+
+// P8: who comes back at a process that has not heard yet what another has told, waits for it for a moment, and misses nothing.
+func TestFollowBehind(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		l := edges[0].listen(resuming(everything(), ""))
+		s := agent.session("Working.")
+		synctest.Wait()
+		c.with(func() { c.slow = "west" })
+		s.Progress(aaep.Say("Halfway."), aaep.Progress{Percent: new(50.0)}, 0)
+		evs := l.events()
+		last := evs[len(evs)-1].EventID
+		began := time.Now()
+		time.AfterFunc(time.Second, func() { c.with(func() { c.slow = "" }); s.Complete(aaep.Text{}) })
+		back := edges[1].listen(resuming(everything(), last))
+		if time.Since(began) != time.Second {
+			t.Errorf("it is there after %v", time.Since(began))
+		}
+		if got := back.events(); len(got) != 1 || got[0].Type() != aaep.TypeSessionCompleted {
+			t.Errorf("who comes back gets %v", got)
+		}
+	})
+}

@@ -49,6 +49,7 @@ type note struct {
 const (
 	presenceEvery = 2 * time.Second
 	presenceKept  = 10 * time.Second // after that a party is gone
+	keptLeft      = 10_000           // positions of events that have left
 	meetTime      = 3 * time.Second  // for the parties to find an agent that has begun
 )
 
@@ -102,6 +103,7 @@ func (p *Producer) takeNote(msg []byte) []byte {
 		p.mu.Lock()
 		if party := p.parties[n.ID]; party != nil {
 			party.left[n.Left] = true
+			maps.DeleteFunc(party.left, func(pos uint64, _ bool) bool { return pos+keptLeft < n.Left })
 		}
 		p.mu.Unlock()
 		p.wake()

@@ -224,6 +224,7 @@ var errUnsigned = errors.New("producer: nobody signs the manifest")
 // what the agent is doing and what it is waiting for. The error is an *aaep.Rejection; without one, Shutdown
 // waits until p.loops has it as done.
 func (p *Producer) register(sub *subscription) error {
+	p.log.Await(sub.terms.ResumeAfter)
 	p.putting.Lock()
 	p.mu.Lock()
 	err := p.hasRoom(sub.principal)

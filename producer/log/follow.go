@@ -11,7 +11,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// catchUp is how long Locate waits for an event that another process has shown and this one does not have yet.
+// catchUp is how long Await waits for an event that another process has shown and this one does not have yet.
 const catchUp = 2 * time.Second
 
 // Follow returns a Log that shows what another process appends to its own, and has the newest size events in memory. What
@@ -98,19 +98,27 @@ func (l *Log) tail(ctx context.Context, before func(uint64, *aaep.Event)) error 
 	return nil
 }
 
-// reach waits until the event at pos can be read.
-func (l *Log) reach(pos uint64) bool {
+// Await waits until Locate finds an event that another process may have shown before this one has it, for two seconds at
+// most. For other ids, and in a log that is not followed, it does not wait.
+func (l *Log) Await(id string) {
+	if l.feed == nil {
+		return
+	}
 	late := time.NewTimer(catchUp)
 	defer late.Stop()
 	for {
-		_, changed, err := l.Read(pos-1, 0)
+		pos, _, ok := l.locate(id)
+		if !ok || pos == 0 {
+			return
+		}
+		_, changed, _ := l.Read(pos-1, 0)
 		if changed == nil {
-			return err == nil
+			return
 		}
 		select {
 		case <-changed:
 		case <-late.C:
-			return false
+			return
 		}
 	}
 }

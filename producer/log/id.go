@@ -72,9 +72,16 @@ func (d ids) EventID(pos uint64, offset int) string {
 }
 
 // Locate is the reverse of EventID. It reports false for an id that this log did not make, or no longer knows. Where
-// the event was lost in a crash, it returns the last one before it that was not, whose id is another. A log that is followed
-// waits for an event that another process has shown already, for two seconds at most.
+// the event was lost in a crash, it returns the last one before it that was not, whose id is another.
 func (l *Log) Locate(id string) (pos uint64, offset int, ok bool) {
+	if pos, offset, ok = l.locate(id); pos > l.End() {
+		return 0, 0, false
+	}
+	return pos, offset, ok
+}
+
+// locate is Locate for an event that is yet to come, too.
+func (l *Log) locate(id string) (pos uint64, offset int, ok bool) {
 	var block [aes.BlockSize]byte
 	if len(id) != len("evt_")+2*aes.BlockSize || id[:4] != "evt_" {
 		return 0, 0, false
@@ -94,9 +101,6 @@ func (l *Log) Locate(id string) (pos uint64, offset int, ok bool) {
 		return k.runs[i+1].From - 1, 0, true
 	}
 	if l.EventID(pos, offset) != id { // one spelling, in lower case
-		return 0, 0, false
-	}
-	if pos > l.End() && (l.feed == nil || !l.reach(pos)) {
 		return 0, 0, false
 	}
 	return pos, offset, true

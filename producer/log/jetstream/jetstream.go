@@ -129,8 +129,11 @@ func (c *Cluster) shared(ctx context.Context) error {
 			cfg.Duplicates = 0
 		}
 		err := c.retry(ctx, func(ctx context.Context) error {
-			_, err := c.js.CreateStream(ctx, cfg)
-			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // an operator may have changed it
+			_, err := c.js.Stream(ctx, cfg.Name) // an operator may have made it otherwise
+			if !errors.Is(err, jetstream.ErrStreamNotFound) {
+				return err
+			}
+			if _, err = c.js.CreateStream(ctx, cfg); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 				err = nil
 			}
 			return err

@@ -188,6 +188,9 @@ func (s *Store) Append(records [][]byte) error {
 		}
 		return err
 	})
+	if errors.Is(err, ErrTakenOver) {
+		s.hub.close() // who sends to the agent means the other one
+	}
 	if err != nil {
 		return explain("the log of "+s.agent+" cannot be written", err)
 	}
