@@ -74,10 +74,11 @@ func (b *Budget) Free(now time.Time) int {
 	return max(b.rate-(len(spent)-old), 0)
 }
 
-// Left moves the newest spend to now, for an event that left later than its token was taken.
-func (b *Budget) Left(now time.Time) {
-	if last := len(b.spent) - 1; last >= b.head {
-		b.spent[last] = max(b.spent[last], b.at(now))
+// Left moves the newest n spends to now, for events that left later than their tokens were taken.
+func (b *Budget) Left(now time.Time, n int) {
+	t := b.at(now)
+	for i := max(len(b.spent)-n, b.head); i < len(b.spent); i++ {
+		b.spent[i] = max(b.spent[i], t)
 	}
 }
 

@@ -21,6 +21,25 @@ type Out struct {
 	Shape Shape
 }
 
+// mark is a place in the log: after the first offset bytes of the chunk at pos, or, where whole, after
+// all of the entry at pos.
+type mark struct {
+	pos    uint64
+	offset int
+	whole  bool
+}
+
+// before reports whether what is held from m on would be missed by resuming at after.
+func (m mark) before(after mark) bool {
+	switch {
+	case m.pos == 0: // not in the log
+		return false
+	case m.pos == after.pos:
+		return after.whole || m.offset < after.offset
+	}
+	return m.pos < after.pos
+}
+
 // A Shape is compared and nothing else.
 type Shape struct {
 	to                 mark
@@ -77,6 +96,12 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 		ev.Timestamp = t.stamp
 	}
 	t.stamp = ev.Timestamp
+	switch p := ev.Payload.(type) {
+	case *aaep.SessionStarted:
+		t.state = aaep.StateIdle
+	case *aaep.StateChanged:
+		t.state = p.ToState
+	}
 	resumable := it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)
 	if !resumable { // whoever resumes before an event that is has not had it
 		t.note(it)

@@ -66,26 +66,7 @@ type Shaper struct {
 	resume        uint64             // the place of the newest resumable event
 	quiet         time.Time          // until then only what is critical leaves
 	stats         Stats
-	spent         bool // the last Pop spent a token
-}
-
-// mark is a place in the log: after the first offset bytes of the chunk at pos, or, where whole, after
-// all of the entry at pos.
-type mark struct {
-	pos    uint64
-	offset int
-	whole  bool
-}
-
-// before reports whether what is held from m on would be missed by resuming at after.
-func (m mark) before(after mark) bool {
-	switch {
-	case m.pos == 0: // not in the log
-		return false
-	case m.pos == after.pos:
-		return after.whole || m.offset < after.offset
-	}
-	return m.pos < after.pos
+	spent         int // tokens since the last Left
 }
 
 // NewShaper returns a Shaper for terms. id names the part of an entry that ends after offset bytes of
@@ -213,14 +194,17 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 		s.urgent = slices.Delete(s.urgent, 0, 1)
 		// What only makes way for a critical event counts as critical where the budget is spent (D-50).
 		paced := !it.event.Critical()
-		s.spent = paced && s.budget.Take(now)
-		return s.leave(it, paced && !s.spent), time.Time{}
+		spent := paced && s.budget.Take(now)
+		if spent {
+			s.spent++
+		}
+		return s.leave(it, paced && !spent), time.Time{}
 	case len(s.queue) > 0 && now.Before(s.quiet):
 		next = s.quiet
 	case len(s.queue) > 0 && s.budget.Take(now):
 		it := s.queue[0]
 		s.queue = slices.Delete(s.queue, 0, 1)
-		s.spent = true
+		s.spent++
 		return s.leave(it, false), time.Time{}
 	case len(s.queue) > 0:
 		next = s.budget.Next(now)
@@ -244,10 +228,11 @@ func (s *Shaper) free(now time.Time) int {
 	return s.budget.Free(now)
 }
 
-// Left says that the event of the last Pop has left at now, which may be later than it was taken.
+// Left says that the events of every Pop since the last Left have left at now, which may be later than they were taken.
 func (s *Shaper) Left(now time.Time) {
-	if s.spent {
-		s.budget.Left(now)
+	if s.spent > 0 {
+		s.budget.Left(now, s.spent)
+		s.spent = 0
 	}
 }
 
@@ -320,6 +305,10 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 	case state: // A to B and B to C become A to C; a return to the start disappears
 		for old := s.take(session, state); old != nil; old = s.take(session, state) {
 			p, was := *it.event.Payload.(*aaep.StateChanged), old.event.Payload.(*aaep.StateChanged)
+			if was.FromState == p.ToState && s.told[session].state != p.ToState { // who came back may know more than the start
+				s.queue = append(s.queue, old)
+				break
+			}
 			s.stats.Merged += old.parts
 			if was.FromState == p.ToState {
 				s.stats.Merged += it.parts

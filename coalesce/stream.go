@@ -132,9 +132,10 @@ func (it *item) split(limit int) []*item {
 // telling is what a session's listener has been told.
 type telling struct {
 	stamp time.Time
-	upTo  uint64 // the place of the newest state or progress
-	folds []fold // the newest maxFolds of them
-	over  bool   // the session ended without this listener
+	state aaep.State // the agent is in; "" is not known
+	upTo  uint64     // the place of the newest state or progress
+	folds []fold     // the newest maxFolds of them
+	over  bool       // the session ended without this listener
 }
 
 // fold is a state or progress that left for several.

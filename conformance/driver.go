@@ -42,7 +42,7 @@ func (d HTTPDriver) Start(ctx context.Context, s Scenario) error {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNoDriver, err)
 	}
 	defer resp.Body.Close()
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
@@ -72,7 +72,14 @@ func (d CommandDriver) Start(ctx context.Context, s Scenario) error {
 	cmd.WaitDelay = time.Second // what it started may still hold its output
 	var said head
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Run(); err != nil && ctx.Err() == nil {
+	err = cmd.Start()
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", ErrNoDriver, err)
+	}
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s %s: %w: %s", d.Command[0], s.Name, err, aaep.SafeText(string(said)))
 	}
 	return nil
@@ -119,7 +126,7 @@ var errNotReady = errors.New("the program did not say that it is ready")
 // Start gives the program a scenario. It opens it first, if nobody has.
 func (d *ChildDriver) Start(ctx context.Context, s Scenario) error {
 	if err := d.Open(ctx); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNoDriver, err)
 	}
 	line, err := jsonv2.Marshal(s)
 	if err != nil {
@@ -147,7 +154,7 @@ func (d *ChildDriver) answer(ctx context.Context, late error) error {
 			}
 			switch {
 			case !ok:
-				return fmt.Errorf("%s ended", d.Command[0])
+				return fmt.Errorf("%w: %s ended", ErrNoDriver, d.Command[0])
 			case d.owed > 0:
 				d.owed--
 				continue

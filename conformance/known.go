@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -21,4 +22,20 @@ func ReadKnown(r io.Reader) (names []string, err error) {
 		names = append(names, name)
 	}
 	return names, lines.Err()
+}
+
+// checkKnown refuses names that no case has.
+func checkKnown(names []string, cases []Case) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(cases, func(c Case) bool { return c.Name == name }) {
+			return fmt.Errorf("conformance: among the known failures is %q, and no case has that name", name)
+		}
+	}
+	return nil
+}
+
+// known notes whether a result was expected.
+func (res Result) known(names []string) Result {
+	res.Known = slices.Contains(names, res.Case.Name)
+	return res
 }

@@ -221,7 +221,10 @@ var mutants = []mutant{
 		return []object{o}
 	}},
 	{name: "asks and goes on", caught: []string{"question-waits"}, out: func(p *proxy, o object) []object {
-		if short(o) == "awaiting.clarification" && !p.shareTwice("asked") {
+		if short(o) != "awaiting.clarification" {
+			return []object{o}
+		}
+		if first, _ := p.shared.LoadOrStore("asked", o["session_id"]); first == o["session_id"] {
 			return []object{o, p.event(o, "tool.invoked", object{"tool": "paint", "tool_call_id": "call_1"})}
 		}
 		return []object{o}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,19 @@ type Played struct {
 	Marks   []Mark   `json:"marks"`
 	// Left is how many marks there is no room for.
 	Left int `json:"left_out,omitzero"`
+
+	caller bool // the links are the target's, and what passed the hook is among the marks
+}
+
+// Lane says whose link it is.
+func (p Played) Lane(link int) string {
+	switch {
+	case link == hookLink:
+		return "The hook"
+	case p.caller:
+		return fmt.Sprintf("Link %d", link+1)
+	}
+	return fmt.Sprintf("Subscriber %d", link+1)
 }
 
 // Budget is how many events that are not critical one subscriber may get in a second.
@@ -32,8 +46,8 @@ type Budget struct {
 
 // Mark is one message.
 type Mark struct {
-	Seconds  float64 `json:"seconds"` // since the play began
-	Link     int     `json:"link"`
+	Seconds  float64 `json:"seconds"`       // since the play began
+	Link     int     `json:"link"`          // from 0; -1 is the hook of a subscriber
 	Sent     bool    `json:"sent,omitzero"` // by the runner
 	Type     string  `json:"type"`
 	Critical bool    `json:"critical,omitzero"`
@@ -45,9 +59,9 @@ type Mark struct {
 const maxMarks = 500
 
 func playedOf(p play, r *Recording) Played {
-	out := Played{Name: p.name, Does: p.does, Scenario: p.scenario.Name, Marks: []Mark{}}
+	out := Played{Name: p.name, Does: p.does, Scenario: p.scenario.Name, Marks: []Mark{}, caller: r.limit > 0}
 	var all []message
-	for link := range r.links() {
+	for link := hookLink; link < r.links(); link++ {
 		all = slices.Concat(all, r.all(link, false), r.all(link, true))
 	}
 	// Two readers may note what comes at one moment in either order.
@@ -55,11 +69,12 @@ func playedOf(p play, r *Recording) Played {
 		return cmp.Or(cmp.Compare(r.since(a.At), r.since(b.At)), a.Link-b.Link, a.n-b.n)
 	})
 	for _, m := range all {
-		name := cmp.Or(aaep.SafeText(strings.TrimPrefix(m.typ(), "aaep:agent.")), "no type")
-		out.Marks = append(out.Marks, Mark{r.since(m.At), m.Link, m.Sent, name[:min(len(name), 80)], !m.Sent && m.critical(), !m.Sent && m.str("session_id") != ""})
+		name := cmp.Or(aaep.SafeText(strings.TrimPrefix(m.typ(), "aaep:agent.")), hooked(m), "no type")
+		event := m.Sent == out.caller && m.str("session_id") != ""
+		out.Marks = append(out.Marks, Mark{r.since(m.At), m.Link, m.Sent, name[:min(len(name), 80)], event && m.critical(), event})
 	}
 	for link := range r.links() {
-		if rate, ok := r.rate(link); ok {
+		if rate, ok := r.rate(link); ok && !out.caller {
 			out.Budgets = append(out.Budgets, Budget{link, rate, peak(out.times(link))})
 		}
 	}
@@ -70,6 +85,20 @@ func playedOf(p play, r *Recording) Played {
 		out.Seconds = r.since(r.Entries[n-1].At)
 	}
 	return out
+}
+
+// hooked names what passes the hook.
+func hooked(m message) string {
+	switch {
+	case m.Link != hookLink:
+	case m.Sent:
+		return "the user acts"
+	case m.m["text"] != nil:
+		return "presented"
+	case m.m["log"] != nil:
+		return "logged"
+	}
+	return ""
 }
 
 // since is a moment of a recording, in seconds.

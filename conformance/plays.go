@@ -24,7 +24,8 @@ func many(n int) (list []string) {
 	return list
 }
 
-const openFor = 20 // seconds that questions should be open for
+// Seconds that questions should be open for: those that are answered, and those that nobody answers.
+const openFor, shortly = 20, 2
 
 func asking() Scenario     { return Scenario{Name: Ask, TimeoutSeconds: openFor} }
 func clarifying() Scenario { return Scenario{Name: Clarify, TimeoutSeconds: openFor} }
@@ -43,7 +44,7 @@ var plays = []play{
 		Scenario{Name: Idle}, 1, watch},
 	{"handoff", "a subscriber follows a session that is handed over",
 		Scenario{Name: Handoff}, 2, watch},
-	{"accept", "a subscriber is asked, waits a second, and accepts",
+	{"accept", "a subscriber is asked, waits a moment, and accepts",
 		asking(), 2, answers(func(l *link, q message) {
 			l.st.pause(settle) // time for a producer that does not wait
 			l.reply(q, "accept", nil)
@@ -51,7 +52,7 @@ var plays = []play{
 	{"reject", "a subscriber is asked, and rejects",
 		asking(), 2, answers(func(l *link, q message) { l.reply(q, "reject", nil) })},
 	{"silence", "a subscriber is asked, and says nothing",
-		asking(), 2, func(st *stage) {
+		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, func(st *stage) {
 			l := st.subscribe(usual())
 			st.start()
 			q, ok := st.await(l, slow, confirm, completed, errored, cancelled)
@@ -73,19 +74,19 @@ var plays = []play{
 			l.reply(q, "reject", nil)
 			l.reply(q, "accept", nil)
 		})},
-	{"foreign-token", "a subscriber is asked, accepts with a token that was never given out, and rejects two seconds later",
+	{"foreign-token", "a subscriber is asked, accepts with a token that was never given out, and rejects a moment later",
 		asking(), 2, doubtful(func(l *link, q message) {
 			l.reply(q, "accept", object{"reply_token": "rpl_" + strings.Repeat("0", 32)})
 		})},
-	{"foreign-subscription", "a subscriber is asked, accepts in the name of a subscription that does not exist, and rejects two seconds later",
+	{"foreign-subscription", "a subscriber is asked, accepts in the name of a subscription that does not exist, and rejects a moment later",
 		asking(), 2, doubtful(func(l *link, q message) {
 			l.reply(q, "accept", object{"subscription_id": "sub_" + strings.Repeat("0", 32)})
 		})},
-	{"late-stamp", "a subscriber is asked, accepts with a stamp of tomorrow, and rejects two seconds later",
+	{"late-stamp", "a subscriber is asked, accepts with a stamp of tomorrow, and rejects a moment later",
 		asking(), 2, doubtful(func(l *link, q message) {
 			l.reply(q, "accept", object{"timestamp": aaep.FormatTimestamp(time.Now().Add(25 * time.Hour))})
 		})},
-	{"broken-reply", "a subscriber is asked, sends four replies that are not valid, and rejects two seconds later",
+	{"broken-reply", "a subscriber is asked, sends four replies that are not valid, and rejects a moment later",
 		asking(), 2, doubtful(func(l *link, q message) {
 			l.reply(q, "yes", nil)
 			l.reply(q, "accept", object{"decision": []string{"accept"}})
@@ -112,18 +113,6 @@ var plays = []play{
 			st.start()
 			st.end(l, slow)
 		}},
-	{"two", "two subscribers are asked; one rejects, and then the other accepts",
-		asking(), 2, func(st *stage) {
-			l, other := st.subscribe(usual()), st.subscribe(usual())
-			st.start()
-			if q, ok := st.await(l, slow, confirm); ok {
-				st.await(other, patience, confirm)
-				l.reply(q, "reject", nil)
-				st.pause(settle / 4) // on two links there is no order but time
-				other.reply(q, "accept", nil)
-			}
-			st.end(l, slow)
-		}},
 	{"left", "of two subscribers one can answer, is asked, and leaves; the other watches",
 		asking(), 3, func(st *stage) {
 			l := st.subscribe(usual())
@@ -134,7 +123,19 @@ var plays = []play{
 			}
 			st.end(observer, slow/2)
 		}},
-	{"clarify", "a subscriber is questioned, answers with an object, and a second later as was asked for",
+	{"two", "two subscribers are asked; one rejects, and then the other accepts",
+		asking(), 2, func(st *stage) {
+			l, other := st.subscribe(usual()), st.subscribe(usual())
+			st.start()
+			if q, ok := st.await(l, slow, confirm); ok {
+				st.await(other, patience, confirm)
+				l.reply(q, "reject", nil)
+				st.pause(settle / 2) // on two links there is no order but time
+				other.reply(q, "accept", nil)
+			}
+			st.end(l, slow)
+		}},
+	{"clarify", "a subscriber is questioned, answers with an object, and a moment later as was asked for",
 		clarifying(), 2, func(st *stage) {
 			l := st.subscribe(usual())
 			st.start()
@@ -145,32 +146,20 @@ var plays = []play{
 			}
 			st.end(l, slow)
 		}},
-	{"not-entitled", "of two subscribers one is asked; the other, which cannot answer, accepts with that token; two seconds later the first rejects",
+	{"not-entitled", "of two subscribers one is asked; the other, which cannot answer, accepts with that token; a moment later the first rejects",
 		asking(), 2, func(st *stage) {
 			l := st.subscribe(usual())
 			other := st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
 			st.start()
 			if q, ok := st.await(l, slow, confirm, completed, errored, cancelled); ok && q.typ() == confirm {
 				other.reply(q, "accept", nil)
-				st.pause(2 * settle)
+				st.pause(settle)
 				l.reply(q, "reject", nil)
 			}
 			st.end(l, slow)
 		}},
-	{"lost", "of two subscribers one can answer, is asked, and its line breaks; the other watches",
-		asking(), 2, func(st *stage) {
-			l := st.subscribe(usual())
-			observer := st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
-			st.start()
-			limit := slow
-			if q, ok := st.await(l, slow, confirm); ok {
-				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slack
-				l.cut()
-			}
-			st.end(observer, limit)
-		}},
 	{"unanswered", "a subscriber is questioned, and says nothing",
-		clarifying(), 2, func(st *stage) {
+		Scenario{Name: Clarify, TimeoutSeconds: shortly}, 2, func(st *stage) {
 			l := st.subscribe(usual())
 			st.start()
 			limit := slow
@@ -199,14 +188,18 @@ var plays = []play{
 			st.await(whole, slow, errored)
 			st.end(l, slow)
 		}},
-	{"filtered-ask", "a subscriber that excludes every event, at one a second, is asked and rejects",
+	{"filtered-ask", "a subscriber that excludes every event, at one a second, is asked and rejects; another one watches",
 		asking(), 3, func(st *stage) {
 			l := st.subscribe(with(usual(), object{"max_events_per_second": 1, "event_filters": object{"exclude": []string{"aaep:*"}}}))
+			watcher := l // has the end filtered out
+			if !st.run.OneLink {
+				watcher = st.subscribe(with(usual(), object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
+			}
 			st.start()
 			if q, ok := st.await(l, slow, confirm); ok {
 				l.reply(q, "reject", nil)
 			}
-			st.pause(4 * settle) // the end is filtered out
+			st.end(watcher, patience)
 		}},
 	{"rate", "a subscriber with two events a second follows a long output",
 		Scenario{Name: Stream, Sentences: many(40)}, 3, func(st *stage) {
@@ -240,9 +233,22 @@ var plays = []play{
 		Scenario{Name: Stream, Sentences: many(12)}, 3, func(st *stage) {
 			l, other := st.subscribe(usual()), st.subscribe(usual())
 			l.send(object{"type": "subscription.close", "subscription_id": l.id, "reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
-			st.pause(settle)
+			st.hears(l)
 			st.start()
 			st.end(other, slow)
+		}},
+	// A target that waits a while for a subscriber whose line broke is slower from here on.
+	{"lost", "of two subscribers one can answer, is asked, and its line breaks; the other watches",
+		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, func(st *stage) {
+			l := st.subscribe(usual())
+			observer := st.subscribe(with(usual(), object{"supports_confirmation_reply": false}))
+			st.start()
+			limit := slow
+			if q, ok := st.await(l, slow, confirm); ok {
+				limit = min(max(time.Duration(q.num("timeout_seconds"))*time.Second, 0), 10*time.Minute) + slack
+				l.cut()
+			}
+			st.end(observer, limit)
 		}},
 	greeting("restricted", "a subscriber asks for little of everything",
 		request(object{"max_events_per_second": 3, "preferred_verbosity": "terse", "languages": []string{"en-US", "en"},
@@ -275,6 +281,9 @@ const unknownURI = "https://example.invalid/zzz/v1"
 // withTwo are the plays with two subscribers.
 var withTwo = []string{"two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity"}
 
+// alone are the plays in which nobody else may be there who could answer.
+var alone = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost"}
+
 // watch follows a session and says nothing.
 func watch(st *stage) {
 	l := st.subscribe(usual())
@@ -299,8 +308,16 @@ func answers(do func(*link, message)) func(*stage) {
 func doubtful(do func(*link, message)) func(*stage) {
 	return answers(func(l *link, q message) {
 		do(l, q)
-		l.st.pause(2 * settle)
+		l.st.pause(settle)
 		l.reply(q, "reject", nil)
+	})
+}
+
+// hears gives the target time to hear what was said on a link, unless it closes the link first.
+func (st *stage) hears(l *link) {
+	st.tape.wait(st.ctx, settle, func(r *Recording) bool {
+		_, over := r.noted(l.n, noteClosed)
+		return over
 	})
 }
 

@@ -199,6 +199,34 @@ func (r *Recording) remember(met map[string]bool) {
 	delete(met, "")
 }
 
+// keep forgets what came from an entry on of other sessions than those that had something come before: they are of the next
+// play, and so is one that begins under the same id.
+func (r *Recording) keep(ended int) {
+	own, foreign := map[string]bool{}, map[int]bool{}
+	for link := range r.links() {
+		for _, m := range r.all(link, false) {
+			if id := m.str("session_id"); id != "" && m.n < ended {
+				own[id], own[m.str("event_id")] = true, true
+			}
+		}
+	}
+	for link := range r.links() {
+		again := map[string]bool{}
+		for _, m := range r.all(link, false) {
+			id := m.str("session_id")
+			again[id] = again[id] || m.typ() == started && !own[m.str("event_id")]
+			foreign[m.n] = id != "" && (again[id] || !own[id])
+		}
+	}
+	var kept []Entry
+	for i, e := range r.Entries {
+		if !foreign[i] {
+			kept = append(kept, e)
+		}
+	}
+	r.Entries, r.read = kept, map[int]object{}
+}
+
 // sessions are the events of each session, by its first event.
 func (r *Recording) sessions(link int) (list [][]message) {
 	at := map[string]int{}

@@ -101,6 +101,9 @@ func (r *Report) add(res Result) {
 	}
 	r.Counts[res.Verdict]++
 	r.Results = append(r.Results, res)
+	if res.Known && res.Verdict == Pass {
+		r.Stale = append(r.Stale, res.Case.Name)
+	}
 	switch {
 	case res.Verdict == Fail:
 		r.Verdict = Fail

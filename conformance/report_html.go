@@ -17,8 +17,7 @@ import (
 var page string
 
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"clean":  oneLine,
-	"number": func(link int) int { return link + 1 },
+	"clean": oneLine,
 	"requirements": func(res Result) (list []requirements.Requirement) {
 		for _, id := range append(slices.Clone(res.Case.Requirements), res.Case.Also...) {
 			named := slices.Contains(res.Case.Requirements, id) || strings.Contains(res.Seen, "("+id+")")

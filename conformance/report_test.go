@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -62,6 +63,41 @@ func TestHTML(t *testing.T) {
 		}
 	}
 	checkPage(t, page.String())
+}
+
+// The page of a subscriber says what the suite sent and what was presented; and a case that is known to fail does not fail the run,
+// unless it passes.
+func TestSubscriberReport(t *testing.T) {
+	hasty := fault{says: func(*aaep.Event, string) string { return "" }}
+	report := prove(t, 1, hasty, 0)
+	var page bytes.Buffer
+	if err := report.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Timeline of story", "The suite sent: ", ">The hook<", "<td>Link 1</td><td>sent</td><td>session.started</td>", "what the subscriber sent or presented"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	checkPage(t, page.String())
+	for known, ok := range map[string]bool{"start-told": false, "": true} {
+		names := strings.Fields(known)
+		for _, res := range report.Results {
+			if known == "" && (res.Verdict == conformance.Fail || res.Verdict == conformance.Inconclusive) {
+				names = append(names, res.Case.Name)
+			}
+		}
+		synctest.Test(t, func(t *testing.T) {
+			st := newStation()
+			r, err := conformance.SubscriberRun{Listener: st, Subscriber: &reader{dialer: st, caps: usualReader(), f: hasty}, Level: 1, Known: names}.Prove(t.Context())
+			if err != nil || r.OK() != ok || r.Claim() != "" {
+				t.Errorf("%v known: OK is %v, %v", names, r.OK(), err)
+			}
+		})
+	}
+	if _, err := (conformance.SubscriberRun{Listener: newStation(), Subscriber: &reader{}, Level: 1, Known: []string{"no-such"}}).Prove(t.Context()); err == nil {
+		t.Error("a case that does not exist is known to fail")
+	}
 }
 
 func checkPage(t *testing.T, page string) {

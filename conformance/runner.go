@@ -16,8 +16,13 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// ErrUnreachable is returned where the target was never reached.
-var ErrUnreachable = errors.New("conformance: the target cannot be reached")
+var (
+	// ErrUnreachable is returned where the target was never reached.
+	ErrUnreachable = errors.New("conformance: the target cannot be reached")
+	// ErrNoDriver is returned where the driver was never reached. A Driver wraps it in what Start returns; any other
+	// error says that it does not have this scenario.
+	ErrNoDriver = errors.New("conformance: the driver cannot be reached")
+)
 
 // maxPlay bounds one play, whatever the target does, unless Run.Timeout does.
 const maxPlay = 12 * time.Minute
@@ -55,8 +60,9 @@ type Run struct {
 	Target, Transport string
 }
 
-// Producer puts the target through all plays that the cases need, one after another, and judges. It takes a few
-// minutes. An error says that there is nothing to report: ErrUnreachable, a wrong Run, or the end of ctx.
+// Producer puts the target through all plays that the cases need, one after another, and judges. It takes some
+// seconds, and longer if the target's questions are open for longer than they should be. An error says that there is nothing to
+// report: ErrUnreachable, ErrNoDriver, a wrong Run, or the end of ctx.
 func (run Run) Producer(ctx context.Context) (*Report, error) {
 	switch {
 	case run.Dialer == nil || run.Driver == nil:
@@ -76,10 +82,8 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 			return nil, fmt.Errorf("conformance: no case is named %q", name)
 		}
 	}
-	for _, name := range run.Known {
-		if !slices.ContainsFunc(cases, func(c Case) bool { return c.Name == name }) {
-			return nil, fmt.Errorf("conformance: among the known failures is %q, and no case has that name", name)
-		}
+	if err := checkKnown(run.Known, cases); err != nil {
+		return nil, err
 	}
 	chosen := func(c Case) bool {
 		return c.Level <= run.Level && (len(run.Only) == 0 || slices.ContainsFunc(run.Only, c.matches))
@@ -87,26 +91,15 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 	plays = run.needed(plays, cases, chosen)
 	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Kind: "producer", Began: time.Now().UTC(), Level: run.Level,
 		Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
+	stages, err := run.perform(ctx, plays)
+	if err != nil {
+		return nil, err
+	}
 	recordings := map[string]*Recording{}
-	met := map[string]bool{}
-	for i, p := range plays {
-		if run.Progress != nil {
-			run.Progress(p.name, i+1, len(plays))
-		}
-		rec := run.play(ctx, p, maps.Clone(met))
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if i == 0 && p.name != strangerPlay && len(rec.all(0, false)) == 0 {
-			_, missed := rec.noted(0, noteNoDial)
-			_, unsent := rec.noted(0, noteNoSend) // some links are made with the first message
-			if missed || unsent {
-				return nil, ErrUnreachable
-			}
-		}
-		rec.remember(met)
-		recordings[p.name] = rec
-		report.Plays = append(report.Plays, playedOf(p, rec))
+	for _, st := range stages {
+		rec := st.recording()
+		recordings[st.play.name] = rec
+		report.Plays = append(report.Plays, playedOf(st.play, rec))
 		report.Name = cmp.Or(report.Name, nameOf(rec))
 	}
 	report.Date = time.Now().UTC()
@@ -128,10 +121,7 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 		if run.OneLink && !slices.ContainsFunc(c.plays, func(name string) bool { return !slices.Contains(withTwo, name) }) {
 			result.Verdict, result.Seen = Skipped, "it needs two subscribers at once, and the target has one"
 		}
-		if result.Known = slices.Contains(run.Known, c.Name); result.Known && result.Verdict == Pass {
-			report.Stale = append(report.Stale, c.Name)
-		}
-		report.add(result)
+		report.add(result.known(run.Known))
 	}
 	if report.Counts[Skipped] == len(report.Results) {
 		report.Verdict = Inconclusive // nothing was judged
@@ -195,12 +185,37 @@ func (run Run) needed(plays []play, cases []Case, chosen func(Case) bool) (list 
 	return list
 }
 
-func (run Run) play(ctx context.Context, p play, before map[string]bool) *Recording {
-	ctx, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxPlay))
-	st := &stage{ctx: ctx, run: run, tape: newTape(p.scenario, before), stop: stop, play: p}
-	p.run(st)
-	rec := st.over()
-	return &rec
+// perform plays all plays, one after another.
+func (run Run) perform(ctx context.Context, plays []play) (stages []*stage, err error) {
+	met, turn, begun := map[string]bool{}, make(chan struct{}, 1), false
+	var last *stage
+	defer func() { last.wait() }()
+	for i, p := range plays {
+		if run.Progress != nil {
+			run.Progress(p.name, i+1, len(plays))
+		}
+		if run.OneLink || slices.Contains(alone, p.name) && last.couldAnswer() {
+			last.wait()
+		}
+		within, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxPlay))
+		last = &stage{ctx: within, run: run, tape: newTape(p.scenario, maps.Clone(met)), stop: stop, play: p, turn: turn, before: last, over: make(chan struct{})}
+		last.perform()
+		stages = append(stages, last)
+		rec := last.tape.now()
+		_, missed := rec.noted(0, noteNoDial)
+		_, unsent := rec.noted(0, noteNoSend) // some links are made with the first message
+		begun = begun || p.scenario.Name != "" && rec.DriverErr == nil
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case i == 0 && (missed || unsent) && p.name != strangerPlay && len(rec.all(0, false)) == 0:
+			return nil, ErrUnreachable
+		case !begun && errors.Is(rec.DriverErr, ErrNoDriver):
+			return nil, rec.DriverErr
+		}
+		rec.remember(met)
+	}
+	return stages, nil
 }
 
 // judge lets a case judge each of its recordings: one that fails decides, one that could not be judged counts

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +17,9 @@ import (
 
 const (
 	patience = 5 * time.Second  // for an answer, or for what follows one
-	settle   = time.Second      // after the end: what must not come would come now
 	slow     = 20 * time.Second // for a scenario's next step
+	// settle is how long after the end of a play its subscribers still listen: what must not come would come now.
+	settle = 500 * time.Millisecond
 )
 
 const (
@@ -41,6 +43,10 @@ type stage struct {
 	running sync.WaitGroup
 	stop    context.CancelFunc // of readers and driver
 	play    play
+	turn    chan struct{} // held while a scenario is being started, for drivers start one after another
+	before  *stage        // whose subscribers may still listen; nil is nobody's
+	ended   int           // entries at the end of the play
+	over    chan struct{} // closed when all that it started has ended
 }
 
 // A link is one of the runner's subscribers. It repairs nothing.
@@ -50,6 +56,9 @@ type link struct {
 	conn transports.Conn // nil if there is none
 	id   string          // of the subscription
 	gone bool            // it was cut, and says no more
+	dead bool            // not even the request could be sent
+	// answers says that it may be asked.
+	answers bool
 	// told is closed when its reader is gone.
 	told chan struct{}
 }
@@ -87,6 +96,9 @@ func (st *stage) dial(dialer transports.Dialer) *link {
 	ctx, cancel := context.WithTimeout(st.ctx, patience)
 	defer cancel()
 	conn, err := dialer.Dial(ctx)
+	if err != nil && st.before.wait() { // the target may have one subscriber at a time
+		conn, err = dialer.Dial(ctx)
+	}
 	if err != nil {
 		st.tape.add(Entry{Link: l.n, Note: noteNoDial})
 		l.refused(err)
@@ -106,7 +118,9 @@ func (st *stage) ask(req object) *link { return st.askBy(st.run.Dialer, req) }
 
 func (st *stage) askBy(dialer transports.Dialer, req object) *link {
 	l := st.dial(dialer)
-	l.send(req)
+	can, _ := req["capabilities"].(object)
+	l.answers = can["supports_confirmation_reply"] == true || can["supports_clarification_reply"] == true
+	l.dead = !l.send(req)
 	l.answered(1)
 	return l
 }
@@ -117,7 +131,7 @@ func (l *link) answered(n int) bool {
 	ok := l.st.tape.wait(l.st.ctx, patience, func(r *Recording) bool {
 		got = of(r.all(l.n, false), "subscription.accepted", "subscription.rejected")
 		_, over := r.noted(l.n, noteClosed)
-		return len(got) >= n || over || l.conn == nil
+		return len(got) >= n || over || l.dead
 	})
 	if len(got) > 0 && got[0].str("subscription_id") != "" {
 		l.id = got[0].str("subscription_id")
@@ -157,24 +171,27 @@ func (l *link) read() {
 	}
 }
 
-func (l *link) send(o object) {
+// send sends a message, and reports whether it could be sent.
+func (l *link) send(o object) bool {
 	data, err := jsonv2.Marshal(o, jsonv2.Deterministic(true))
 	if err != nil {
 		panic(err) // it is of our own making
 	}
-	l.sendRaw(data)
+	return l.sendRaw(data)
 }
 
-func (l *link) sendRaw(data []byte) {
+func (l *link) sendRaw(data []byte) bool {
 	if l.conn == nil {
-		return
+		return false
 	}
 	l.st.tape.add(Entry{Link: l.n, Sent: true, Data: data})
 	ctx, cancel := context.WithTimeout(l.st.ctx, patience)
 	defer cancel()
-	if err := l.conn.Send(ctx, data); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+	err := l.conn.Send(ctx, data)
+	if err != nil && !errors.Is(err, io.ErrClosedPipe) {
 		l.st.tape.add(Entry{Link: l.n, Note: noteNoSend})
 	}
+	return err == nil
 }
 
 // cut breaks the line without a goodbye.
@@ -196,11 +213,21 @@ func (l *link) respond(q message, response any) {
 		"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())})
 }
 
-// start makes the producer act.
+// start makes the producer act, if anybody is there to see it.
 func (st *stage) start() {
+	if !slices.ContainsFunc(st.links, func(l *link) bool { return !l.dead }) {
+		return
+	}
+	select {
+	case st.turn <- struct{}{}:
+	case <-st.ctx.Done():
+		return
+	}
 	st.tape.add(Entry{Note: noteStart})
 	st.running.Go(func() {
-		if err := st.run.Driver.Start(st.ctx, st.play.scenario); err != nil && st.ctx.Err() == nil {
+		err := st.run.Driver.Start(st.ctx, st.play.scenario)
+		<-st.turn
+		if err != nil && st.ctx.Err() == nil {
 			st.tape.mu.Lock()
 			st.tape.rec.DriverErr = err
 			st.tape.mu.Unlock()
@@ -215,7 +242,7 @@ func (st *stage) await(l *link, limit time.Duration, types ...string) (message, 
 	st.tape.wait(st.ctx, limit, func(r *Recording) bool {
 		got = of(r.events(l.n), types...)
 		_, over := r.noted(l.n, noteClosed)
-		return len(got) > 0 || over || l.conn == nil || r.DriverErr != nil
+		return len(got) > 0 || over || l.dead || r.DriverErr != nil
 	})
 	if len(got) == 0 {
 		return message{}, false
@@ -223,10 +250,9 @@ func (st *stage) await(l *link, limit time.Duration, types ...string) (message, 
 	return got[0], true
 }
 
-// end waits for the end of the session on a link, and then for what must not follow it.
+// end waits for the end of the session on a link.
 func (st *stage) end(l *link, limit time.Duration) {
 	st.await(l, limit, completed, errored, cancelled)
-	st.pause(settle)
 }
 
 // pause lets time go by in which something might come.
@@ -234,11 +260,49 @@ func (st *stage) pause(d time.Duration) {
 	st.tape.wait(st.ctx, d, func(*Recording) bool { return false })
 }
 
-// over ends the play: it takes leave, and waits for all that it started.
-func (st *stage) over() Recording {
+// perform plays the play. Its subscribers then listen a little longer, while the next play is played already.
+func (st *stage) perform() {
+	st.play.run(st)
+	st.ended = len(st.tape.now().Entries)
+	go func() {
+		defer close(st.over)
+		st.pause(settle)
+		st.leave()
+	}()
+}
+
+// couldAnswer reports whether somebody in a play or those before it still listens who may be asked.
+func (st *stage) couldAnswer() bool {
+	for ; st != nil; st = st.before {
+		select {
+		case <-st.over:
+		default:
+			if slices.ContainsFunc(st.links, func(l *link) bool { return l.answers }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wait waits until nobody listens any more in a play and those before it. It reports whether somebody did.
+func (st *stage) wait() (did bool) {
+	for ; st != nil; st = st.before {
+		select {
+		case <-st.over:
+		default:
+			did = true
+			<-st.over
+		}
+	}
+	return did
+}
+
+// leave takes leave, and waits for all that the play started.
+func (st *stage) leave() {
 	st.tape.add(Entry{Note: noteEnd})
 	for _, l := range st.links {
-		if l.conn == nil || l.gone {
+		if l.dead || l.gone {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(st.ctx, patience)
@@ -255,9 +319,13 @@ func (st *stage) over() Recording {
 		}
 	}
 	st.running.Wait()
-	st.tape.mu.Lock()
-	defer st.tape.mu.Unlock()
-	return st.tape.rec
+}
+
+// recording is what came of the play, once it is over.
+func (st *stage) recording() *Recording {
+	rec := st.tape.now()
+	rec.keep(st.ended)
+	return rec
 }
 
 // play is how the runner's subscribers behave in one scenario.

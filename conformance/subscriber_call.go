@@ -83,7 +83,7 @@ func (c *call) send(data []byte, eventID string) bool {
 			default:
 			}
 			if c.stream != nil {
-				if c.stream.SendEvent(ctx, data, eventID, true) == nil {
+				if c.stream.SendEvents(ctx, []transports.Event{{Message: data, ID: eventID}}) == nil {
 					return true
 				}
 			}

@@ -31,7 +31,7 @@ type target = aaeptest.Agent
 
 func newTarget(t *testing.T) *target {
 	t.Helper()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target", AgentName: "The producer of aaep-go"},
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target", AgentName: "The producer of aaep-go"}, ShortTimeouts: true,
 		Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
 	if err != nil {
 		t.Fatal(err)

@@ -57,13 +57,18 @@ func (p Played) timeline() timeline {
 	}
 	t := timeline{ID: "play-" + p.Name, Title: "Timeline of " + p.Name, Desc: p.describe(links)}
 	for link := range links {
-		t.Lanes = append(t.Lanes, lane{fmt.Sprintf("Subscriber %d", link+1), 20 + link*laneHeight})
+		t.Lanes = append(t.Lanes, lane{p.Lane(link), 20 + link*laneHeight})
+	}
+	lanes := links
+	if p.caller {
+		t.Lanes = append(t.Lanes, lane{p.Lane(hookLink), 20 + links*laneHeight})
+		lanes++
 	}
 	for _, m := range p.Marks {
 		s := shape{Tip: fmt.Sprintf("%.3f s: %s", m.Seconds, m.Type)}
-		at, y := x(m.Seconds), float64(t.Lanes[m.Link].Y)
+		at, y := x(m.Seconds), float64(t.Lanes[(m.Link+lanes)%lanes].Y)
 		switch {
-		case m.Sent: // a triangle that points up, to the target
+		case m.Sent && !m.Session: // a triangle that points up, to the target
 			s.Class, s.Path = "sent", fmt.Sprintf("M%.1f %.1fl5 9h-10z", at, y+3)
 		case m.Critical: // a diamond
 			s.Class, s.Path = "critical", fmt.Sprintf("M%.1f %.1fl7 7l-7 7l-7 -7z", at, y-11)
@@ -74,7 +79,7 @@ func (p Played) timeline() timeline {
 		}
 		t.Shapes = append(t.Shapes, s)
 	}
-	y := 20 + links*laneHeight
+	y := 20 + lanes*laneHeight
 	for i := range 5 {
 		seconds := span * float64(i) / 4
 		t.Ticks = append(t.Ticks, label{x(seconds), y, fmt.Sprintf("%.3g s", seconds)})
@@ -92,7 +97,7 @@ func (p Played) timeline() timeline {
 
 // chart draws, over time, how many events came within the second before.
 func (b Budget) chart(times []float64, span float64, x func(float64) float64, top int) chart {
-	c := chart{Name: fmt.Sprintf("Subscriber %d", b.Link+1), Top: top + 12, Base: top + chartHeight - 10, Line: fmt.Sprintf("%g a second", b.PerSecond)}
+	c := chart{Name: Played{}.Lane(b.Link), Top: top + 12, Base: top + chartHeight - 10, Line: fmt.Sprintf("%g a second", b.PerSecond)}
 	most := math.Max(b.PerSecond, float64(b.Peak)) * 1.15
 	y := func(n float64) float64 { return float64(c.Base) - n/most*float64(c.Base-c.Top) }
 	c.Budget = y(b.PerSecond)
@@ -122,7 +127,7 @@ func (p Played) describe(links int) string {
 	var events, critical, answers, sent int
 	for _, m := range p.Marks {
 		switch {
-		case m.Sent:
+		case m.Sent && !m.Session:
 			sent++
 		case m.Session:
 			events++
@@ -139,6 +144,10 @@ func (p Played) describe(links int) string {
 	}
 	text := fmt.Sprintf("%s%s over %.1f seconds. Received: %s, %d of them critical, and %s. Sent: %s.", does, plural(links, "subscriber"), p.Seconds,
 		plural(events, "event"), critical, plural(answers, "answer"), plural(sent, "message"))
+	if p.caller {
+		text = fmt.Sprintf("%s, over %.1f seconds. The suite sent: %s, %d of them critical, and %s. It received and was told: %s.", plural(links, "link"), p.Seconds,
+			plural(events, "event"), critical, plural(sent, "other message"), plural(answers, "message"))
+	}
 	for _, b := range p.Budgets {
 		text += fmt.Sprintf(" Subscriber %d got at most %s within any second that were not critical; the rate agreed is %g a second.", b.Link+1, plural(b.Peak, "event"), b.PerSecond)
 	}

@@ -21,7 +21,7 @@ const maxEncoded = 128 << 10
 
 // encode returns an event as JSON; the result must not be changed.
 func (p *Producer) encode(out coalesce.Out) ([]byte, error) {
-	if out.Shape.IsZero() || p.alone.Load() { // nobody else gets it
+	if out.Shape.IsZero() || len(*p.audience.Load()) == 1 { // nobody else gets it
 		return p.marshal(out.Event)
 	}
 	part := &p.encoded[out.Shape.Hash()%uint64(len(p.encoded))]

@@ -117,7 +117,7 @@ func BenchmarkTailor(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("subscriptions=%d/shapes=%d", n, k), func(b *testing.B) {
 				p := quietProducer(b)
-				p.alone.Store(n < 2)
+				p.audience.Store(new(make([]*subscription, n)))
 				terms := shapes(b, k)
 				var shapers []*coalesce.Shaper
 				for i := range n {

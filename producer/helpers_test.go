@@ -87,8 +87,8 @@ type listener struct {
 	asked bool
 	// served is closed when the producer has let go of it.
 	served chan struct{}
-	// streams takes those of a resumable one.
-	streams chan transports.Stream
+	// wire is the other end of a resumable one.
+	wire *link
 
 	mu   sync.Mutex
 	got  []arrival

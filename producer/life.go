@@ -14,51 +14,47 @@ const never time.Duration = math.MaxInt64
 
 // A life ends a subscription that asked for it: after so long without an event, or so long after it began.
 type life struct {
-	idle, end *time.Timer
+	idle, end time.Time     // when it ends; zero: never
 	idleFor   time.Duration // 0: for ever
-	endAfter  time.Duration
 	began     time.Time
 }
 
-func newLife(t handshake.Terms) *life {
-	l := &life{idle: time.NewTimer(never), end: time.NewTimer(never), began: time.Now()}
+func newLife(t *handshake.Terms) life {
+	l := life{began: time.Now()}
 	l.set(t)
 	return l
 }
 
 // set takes over renegotiated terms; a limit that stays as it was counts on.
-func (l *life) set(t handshake.Terms) {
+func (l *life) set(t *handshake.Terms) {
 	if t.IdleTimeout != l.idleFor {
 		l.idleFor = t.IdleTimeout
-		l.sent()
+		l.sent(time.Now())
 	}
-	if t.MaxDuration != l.endAfter {
-		l.endAfter = t.MaxDuration
-		restart(l.end, l.endAfter, time.Since(l.began))
+	if l.end = (time.Time{}); t.MaxDuration != 0 {
+		l.end = l.began.Add(t.MaxDuration)
 	}
 }
 
 // sent says that an event has left.
-func (l *life) sent() { restart(l.idle, l.idleFor, 0) }
-
-func restart(t *time.Timer, limit, gone time.Duration) {
-	if limit == 0 {
-		t.Stop()
-		return
+func (l *life) sent(now time.Time) {
+	if l.idle = (time.Time{}); l.idleFor != 0 {
+		l.idle = now.Add(l.idleFor)
 	}
-	t.Reset(max(limit-gone, 0))
 }
 
-func (l *life) stop() {
-	l.idle.Stop()
-	l.end.Stop()
+// over returns why the subscription ends now, or nil.
+func (l *life) over(now time.Time) *aaep.Rejection {
+	switch {
+	case !l.end.IsZero() && !now.Before(l.end):
+		return &aaep.Rejection{Code: "ttl", Message: "The subscription is as old as it was to become."}
+	case !l.idle.IsZero() && !now.Before(l.idle):
+		return &aaep.Rejection{Code: "idle_timeout", Message: "Nothing was sent for as long as the subscription was to wait."}
+	}
+	return nil
 }
 
 // Why a subscription ends, for those who made nothing of it themselves.
-
-func tooOld() *aaep.Rejection {
-	return &aaep.Rejection{Code: "ttl", Message: "The subscription is as old as it was to become."}
-}
 
 func shuttingDown() *aaep.Rejection {
 	return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}

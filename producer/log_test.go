@@ -243,8 +243,13 @@ func TestRestartStream(t *testing.T) {
 			if got := story(open("").events()); got != "session.started idle>thinking" {
 				t.Errorf("whose stream broke before it brought anything is told %s", got)
 			}
+			st.session("Lost.") // it leaves, and is lost on the way
+			synctest.Wait()
+			if got := story(open("").events()); got != "session.started idle>thinking session.started idle>thinking" {
+				t.Errorf("whose stream broke before it brought what had left is told %s", got)
+			}
 			_, open = st.resumable(everything())
-			if got := story(open("evt_1").events()); got != "idle>thinking idle>thinking" {
+			if got := story(open("evt_1").events()); got != "idle>thinking idle>thinking idle>thinking" {
 				t.Errorf("who names what nobody knows is told %s", got)
 			}
 		})
@@ -362,5 +367,38 @@ func TestLogFails(t *testing.T) {
 				t.Error(got)
 			}
 		})
+	})
+}
+
+// slowDisk takes a second for everything.
+type slowDisk struct{ log.Store }
+
+func (d slowDisk) Append(records [][]byte) error {
+	time.Sleep(time.Second)
+	return d.Store.Append(records)
+}
+
+// At Shutdown listeners still hear what the disk has yet to take.
+func TestShutdownWithASlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept, err := sqlite.Open(t.TempDir(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer kept.Close()
+		cfg := producer.Config{Log: slowDisk{kept}}
+		cfg.Agent.AgentID = "tester"
+		p, err := producer.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := &stage{t: t, p: p}
+		defer st.end()
+		l, _ := st.accepted(everything())
+		st.session("Working.")
+		p.Shutdown(context.Background())
+		if got := story(l.events()); got != "session.started idle>thinking session.cancelled:system" {
+			t.Errorf("heard %s", got)
+		}
 	})
 }

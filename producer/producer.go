@@ -161,7 +161,7 @@ type Producer struct {
 
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
 	encoded     encoded
-	alone       atomic.Bool // at most one subscription is served
+	audience    atomic.Pointer[[]*subscription] // who is served; changed by who has mu, and never in place
 	republished atomic.Bool
 
 	mu       sync.Mutex
@@ -262,6 +262,7 @@ func New(cfg Config) (*Producer, error) {
 		moved:   make(chan struct{}),
 		reached: map[string]manifest.Endpoint{},
 	}
+	p.audience.Store(new([]*subscription))
 	p.serving, p.drain = context.WithCancel(context.Background())
 	p.waiting, p.leave = context.WithCancel(context.Background())
 	p.claims, p.noClaims = context.WithCancel(context.Background())
@@ -269,6 +270,9 @@ func New(cfg Config) (*Producer, error) {
 		p.noClaims()
 		p.desk.close()
 		return nil, errors.Join(err, p.log.Close())
+	}
+	if cfg.Log != nil || cfg.Follow != nil {
+		go p.follow()
 	}
 	return p, nil
 }
@@ -291,6 +295,9 @@ func (p *Producer) WaitSubscriber(ctx context.Context) error {
 		}
 	}
 }
+
+// MaxSubscriptions is how many may be served at once; see Config.
+func (p *Producer) MaxSubscriptions() int { return p.cfg.MaxSubscriptions }
 
 func (p *Producer) live() []*subscription {
 	p.mu.Lock()
@@ -370,7 +377,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 		return nil, err
 	}
 	p.mu.Lock()
-	put.Entry = coalesce.Entry{Pos: p.log.Append(ev), Event: ev}
+	put.Entry = coalesce.Entry{Pos: p.append(ev), Event: ev}
 	p.asked[q.Token] = put
 	p.mu.Unlock()
 	p.log.Wait(put.Pos) // whoever comes after it is asked too, and must find it
@@ -387,47 +394,4 @@ func (p *Producer) forget(token aaep.ReplyToken) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.asked, token)
-}
-
-// waitLeft waits until the event at pos has left on every live subscription, ctx is done, or limit is over; a zero
-// limit is none (D-49). Not waited for is who came after it and is told all of the session first (Config.FromStart), and who
-// is still being told what they missed while they were away.
-func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration) error {
-	var timeout <-chan time.Time
-	if limit > 0 {
-		t := time.NewTimer(limit)
-		defer t.Stop()
-		timeout = t.C
-	}
-	for {
-		p.mu.Lock()
-		moved, left := p.moved, true
-		for _, sub := range p.subs {
-			sub.watched.Store(true) // before the look, or the step in between would wake nobody
-			before := sub.replayed < pos && !sub.behind.Load()
-			if before && sub.left.Load() < pos {
-				left = false
-			}
-		}
-		left = left && p.partiesLeft(pos)
-		p.mu.Unlock()
-		if left {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-timeout:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// wake tells those in waitLeft to look again.
-func (p *Producer) wake() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.moved)
-	p.moved = make(chan struct{})
 }

@@ -120,7 +120,8 @@ func (sub *subscription) hand() {
 		q.mu.Unlock()
 		q.pace.Take(time.Now())
 		select {
-		case sub.control <- next:
+		case sub.control <- &next:
+			sub.wake()
 		case <-sub.ctx.Done():
 			return
 		}
@@ -129,7 +130,7 @@ func (sub *subscription) hand() {
 
 // apply puts a change into effect and answers those who asked for it. New terms hold for every event after the
 // answer; a refusal ends the subscription (§5.7).
-func (sub *subscription) apply(c change) *aaep.Rejection {
+func (sub *subscription) apply(c *change) *aaep.Rejection {
 	if c.refusal != nil {
 		sub.tell(rejected(c.refusal))
 		return &aaep.Rejection{Code: c.refusal.Code} // without a message: the refusal was the last word

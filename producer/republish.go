@@ -28,6 +28,6 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 		return err
 	}
 	p.republished.Store(true)
-	p.log.Append(&said)
+	p.append(&said)
 	return nil
 }

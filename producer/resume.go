@@ -1,7 +1,6 @@
 package producer
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -14,17 +13,6 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/transports"
 )
-
-// plainStream is a link that has no streams of its own, as the one stream it is.
-type plainStream struct{ transports.Conn }
-
-func (plainStream) LastEventID() string   { return "" }
-func (plainStream) Done() <-chan struct{} { return nil }
-func (s plainStream) SendEvent(ctx context.Context, event []byte, _ string, _ bool) error {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	return s.Send(ctx, event)
-}
 
 // attach points the cursor at what the subscriber has not seen.
 func (sub *subscription) attach(stream transports.Stream, first bool) {
@@ -51,11 +39,9 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	sub.shaper.Reset()
 	sub.skip, sub.early = 0, nil
 	switch {
+	case last == "" && sub.goesOn: // whatever left since did not reach it, or it could name that
+		sub.goOn(sub.start, sub.startSkip)
 	case last == "" && !sub.resumed: // it has seen nothing it could name: from the start
-		if sub.goesOn {
-			sub.goOn(sub.start, sub.startSkip)
-			break
-		}
 		sub.cursor = sub.start
 		entries, _ := sub.p.situation(sub.cursor)
 		sub.situate(entries)
@@ -183,15 +169,15 @@ func (sub *subscription) situate(situation []coalesce.Entry) {
 	sub.p.join(sub, true, true, push)
 }
 
-// detach gives the stream time to come back. A stream that brought the subscription no further, and broke soon, gives
+// detach returns until when the stream has to be back. One that brought the subscription no further, and broke soon, gives
 // no new time: what waits for this subscriber would wait for ever.
-func (sub *subscription) detach(away *time.Timer) {
+func (sub *subscription) detach() time.Time {
 	sub.setConnected(false)
 	left := sub.left.Load()
 	if sub.grace.IsZero() || left > sub.came || left == sub.p.log.End() || time.Since(sub.attached) >= sub.p.cfg.Grace {
 		sub.grace, sub.came = time.Now().Add(sub.p.cfg.Grace), left
 	}
-	away.Reset(max(time.Until(sub.grace), 1))
+	return sub.grace
 }
 
 func (sub *subscription) setConnected(yes bool) {

@@ -16,20 +16,72 @@ import (
 // link is a producer's end whose events go over streams that can break.
 type link struct {
 	transports.Conn
-	streams chan transports.Stream
+	streams chan transports.Stream // holds one
+	in      chan []byte
+	ended   error // once in is closed
+
+	mu     sync.Mutex
+	notify func()
+}
+
+func (l *link) Notify(f func()) {
+	l.mu.Lock()
+	l.notify = f
+	l.mu.Unlock()
+	go func() {
+		for l.ended == nil {
+			msg, err := l.Conn.Receive(context.Background())
+			if err == nil {
+				l.in <- msg
+			} else {
+				l.ended = err
+				close(l.in)
+			}
+			f()
+		}
+	}()
+	f()
+}
+
+func (l *link) Receive(ctx context.Context) ([]byte, error) {
+	if ctx.Err() == nil { // the request
+		return l.Conn.Receive(ctx)
+	}
+	select {
+	case msg, ok := <-l.in:
+		if !ok {
+			return nil, l.ended
+		}
+		return msg, nil
+	default:
+		return nil, ctx.Err()
+	}
 }
 
 func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 	select {
 	case s := <-l.streams:
 		return s, nil
-	case <-ctx.Done():
+	default:
 		return nil, ctx.Err()
 	}
 }
 
+func (l *link) open(s transports.Stream) {
+	l.streams <- s
+	l.told()
+}
+
+// told tells whoever is to know.
+func (l *link) told() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.notify()
+}
+
 // eventStream takes events until it breaks.
 type eventStream struct {
+	link *link
 	last string // the id to go on after
 	done chan struct{}
 
@@ -41,18 +93,20 @@ type eventStream struct {
 
 func (s *eventStream) LastEventID() string   { return s.last }
 func (s *eventStream) Done() <-chan struct{} { return s.done }
-func (s *eventStream) SendEvent(_ context.Context, data []byte, id string, resumable bool) error {
+func (s *eventStream) SendEvents(_ context.Context, events []transports.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.broken {
-		return transports.ErrInterrupted
-	}
-	m, err := aaep.Decode(data)
-	if err != nil {
-		return err
-	}
-	if s.got = append(s.got, arrival{time.Now(), data, m}); resumable {
-		s.resume = id
+	for _, ev := range events {
+		if s.broken {
+			return transports.ErrInterrupted
+		}
+		m, err := aaep.Decode(ev.Message)
+		if err != nil {
+			return err
+		}
+		if s.got = append(s.got, arrival{time.Now(), ev.Message, m}); ev.ID != "" {
+			s.resume = ev.ID
+		}
 	}
 	return nil
 }
@@ -60,8 +114,11 @@ func (s *eventStream) SendEvent(_ context.Context, data []byte, id string, resum
 func (s *eventStream) breaks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.broken = true
-	close(s.done)
+	if !s.broken {
+		s.broken = true
+		close(s.done)
+		s.link.told()
+	}
 }
 
 func (s *eventStream) events() []*aaep.Event {
@@ -74,7 +131,7 @@ func (s *eventStream) events() []*aaep.Event {
 // resumable subscribes over a link whose streams are opened by open.
 func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last string) *eventStream) {
 	a, b := transports.Pipe()
-	wire := &link{b, make(chan transports.Stream)}
+	wire := &link{Conn: b, streams: make(chan transports.Stream, 1), in: make(chan []byte, 2000)}
 	l = &listener{t: st.t, conn: a, served: make(chan struct{})}
 	st.all = append(st.all, l)
 	go func() { defer close(l.served); st.p.ServeConn(wire) }()
@@ -84,10 +141,15 @@ func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last str
 	if !ok {
 		st.t.Fatalf("the answer is %+v", l.lastMessage())
 	}
-	l.id, l.streams = acc.SubscriptionID, wire.streams
+	l.id, l.wire = acc.SubscriptionID, wire
+	var before *eventStream
 	return l, func(last string) *eventStream {
-		s := &eventStream{last: last, done: make(chan struct{})}
-		wire.streams <- s
+		s := &eventStream{link: wire, last: last, done: make(chan struct{})}
+		if before != nil {
+			before.breaks() // one takes the place of the other
+		}
+		before = s
+		wire.open(s)
 		return s
 	}
 }
@@ -233,7 +295,7 @@ func TestUselessStreams(t *testing.T) {
 		payer.reply(payer.question(), aaep.Accept)
 		began := time.Now()
 		go func() {
-			useless := &eventStream{done: make(chan struct{})}
+			useless := &eventStream{link: l.wire, done: make(chan struct{})}
 			useless.breaks()
 			for {
 				select {
@@ -242,7 +304,8 @@ func TestUselessStreams(t *testing.T) {
 					return
 				}
 				select {
-				case l.streams <- useless:
+				case l.wire.streams <- useless:
+					l.wire.told()
 				case <-l.served:
 					return
 				}

@@ -59,11 +59,21 @@ func (p *Producer) welcome(conn transports.Conn) (done <-chan struct{}, open boo
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	served := make(chan struct{})
-	serve := func() { defer close(served); p.subscribe(conn) }
+	answer := func() {
+		sub := p.subscribe(conn)
+		if sub == nil {
+			close(served)
+			return
+		}
+		p.guests.Go(func() { // which needs a smaller stack than the answer
+			defer close(served)
+			sub.serve()
+		})
+	}
 	if p.ended { // the caller waits
-		go serve()
+		go answer()
 	} else {
-		p.guests.Go(serve)
+		p.guests.Go(answer)
 	}
 	return served, !p.closed
 }
@@ -93,7 +103,11 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		}
 		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
 	}
+	p.log.Flush() // so that nobody is sent away before what is still being kept
 	p.drain()
+	for _, sub := range p.live() {
+		sub.wake()
+	}
 	done := make(chan struct{})
 	go func() { p.loops.Wait(); close(done) }()
 	var err error

@@ -183,7 +183,7 @@ func (s *Session) enterSaying(to aaep.State, words speech) error {
 	}
 	ev, err := s.prepare(words, &aaep.StateChanged{FromState: from, ToState: to})
 	if err == nil {
-		s.told = tellings{ev, s.p.log.Append(ev)}
+		s.told = tellings{ev, s.p.append(ev)}
 	}
 	return err
 }
@@ -220,7 +220,7 @@ func (s *Session) emit(words speech, payload aaep.Payload) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.p.log.Append(ev), nil
+	return s.p.append(ev), nil
 }
 
 // prepare makes an event that is valid and in order, with s.mu held. It must be appended.

@@ -22,22 +22,28 @@ type Rights struct {
 	Renegotiate bool
 }
 
-// subscribe answers the first message on a link and serves the subscription it opens until that is over.
-func (p *Producer) subscribe(conn transports.Conn) {
-	defer conn.Close()
+// subscribe answers the first message on a link. It returns nil, the link being closed, unless that opened a subscription.
+func (p *Producer) subscribe(conn transports.Conn) *subscription {
 	ctx, hangUp := context.WithCancel(context.Background())
-	defer hangUp()
-	sending, stopSending := context.WithCancel(ctx)
-	sub := &subscription{
-		p: p, id: newID("sub_"), conn: conn, ctx: ctx, hangUp: hangUp, sending: sending, stopSending: stopSending,
-		control: make(chan change), lost: make(chan error, 1),
-	}
+	sub := &subscription{p: p, id: newID("sub_"), conn: conn, ctx: ctx, hangUp: hangUp, many: true,
+		woken: make(chan struct{}, 1), control: make(chan *change, 1), lost: make(chan error, 1)}
+	sub.sending, sub.stopSending = context.WithCancel(ctx)
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()
 	}
-	data, err := p.firstMessage(conn)
+	if !p.welcomes(sub) {
+		hangUp()
+		conn.Close()
+		return nil
+	}
+	return sub
+}
+
+// welcomes answers the first message.
+func (p *Producer) welcomes(sub *subscription) bool {
+	data, err := p.firstMessage(sub.conn)
 	if err != nil {
-		return // the link is gone; there is nobody to tell
+		return false // the link is gone; there is nobody to tell
 	}
 	answered := p.cfg.Observer.Began(Subscribe)
 	terms, err := p.greet(sub, data)
@@ -52,7 +58,7 @@ func (p *Producer) subscribe(conn transports.Conn) {
 		answered(err)
 		var r *aaep.Rejection
 		if !errors.As(err, &r) {
-			return
+			return false
 		}
 		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.principal, "reason", r.Code, "error", r)
 		if p.waiting.Err() != nil {
@@ -60,20 +66,31 @@ func (p *Producer) subscribe(conn transports.Conn) {
 		} else {
 			sub.tell(rejected(r))
 		}
-		return
+		return false
 	}
-	defer p.loops.Done()
 	err = sub.welcome(terms)
 	answered(err)
 	if err != nil {
 		p.unregister(sub)
-		return
+		p.loops.Done()
+		return false
 	}
 	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal)
-	p.loops.Go(sub.receive)
+	return true
+}
+
+// serve serves a subscription until it is over.
+func (sub *subscription) serve() {
+	p := sub.p
+	defer sub.conn.Close()
+	defer p.loops.Done()
+	sub.listen()
 	why := sub.run()
 	hurry := sub.ctx.Err() != nil
 	p.unregister(sub) // before the last words, which may take a while: nobody is to wait for them
+	sub.mu.Lock()
+	sub.over = true
+	sub.mu.Unlock()
 	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "reason", why.Code, "error", why)
 	if p.cfg.Follow != nil && why.Code == aaep.ProducerShutdown {
 		why.Message = "" // the agent goes on, and its listeners find another way to it
@@ -250,7 +267,7 @@ func (p *Producer) register(sub *subscription) error {
 	sub.start = sub.cursor
 	sub.left.Store(sub.cursor)
 	p.subs[sub.id] = sub
-	p.alone.Store(len(p.subs) < 2)
+	p.audience.Store(new(append(*p.audience.Load(), sub))) // behind what others see of it
 	close(p.moved)
 	p.moved = make(chan struct{})
 	p.mu.Unlock()
@@ -272,12 +289,17 @@ func (p *Producer) unregister(sub *subscription) {
 		p.past = all.Stats
 	}
 	delete(p.subs, sub.id)
-	p.alone.Store(len(p.subs) < 2)
+	p.audience.Store(new(without(*p.audience.Load(), sub)))
 	p.mu.Unlock()
 	sub.hangUp()
 	p.desk.gone(sub.id)
 	p.wake()
 	p.changed()
+}
+
+// without returns a copy without one.
+func without(subs []*subscription, gone *subscription) []*subscription {
+	return slices.DeleteFunc(slices.Clone(subs), func(sub *subscription) bool { return sub == gone })
 }
 
 // join puts the questions of some kinds that are open to a subscription that could not answer them when

@@ -24,6 +24,7 @@ type inbox struct {
 	mu     sync.Mutex
 	events []arrival
 	bytes  int
+	count  int           // of events that ever came
 	hurry  int           // messages under way
 	calm   chan struct{} // closed when none is; nil before the first
 
@@ -60,8 +61,16 @@ func (b *inbox) put(a arrival) (ok, crowded bool) {
 		return false, b.hurry > 0
 	}
 	b.events, b.bytes = append(b.events, a), b.bytes+a.size
+	b.count++
 	signal(b.arrived)
 	return true, false
+}
+
+// received is how many events came.
+func (b *inbox) received() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.count
 }
 
 // take removes the oldest event, or returns nil.
@@ -161,7 +170,7 @@ func (s *Subscription) why() error {
 
 // receive hands an event on, unless it came before. It waits while too many wait already.
 func (s *Subscription) receive(ev *aaep.Event, size int) error {
-	if !s.note(ev, size) || !s.texts.trim(ev) {
+	if !s.note(ev, size) || !s.texts.trim(ev) || s.texts.stale(ev) {
 		return nil
 	}
 	s.checkOrder(ev)

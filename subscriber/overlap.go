@@ -2,6 +2,7 @@ package subscriber
 
 import (
 	"bytes"
+	"time"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
@@ -14,6 +15,14 @@ import (
 type overlap struct {
 	outputs map[[2]string]*heard // by session and output
 	pieces  int                  // came so far
+	newest  map[[2]string]*last  // state and progress, by session and type
+}
+
+// last is the newest state or progress of a session.
+type last struct {
+	stamp time.Time
+	state aaep.State
+	again bool // the stream was resumed since
 }
 
 // heard is the end of what came of one output.
@@ -37,6 +46,36 @@ func (o *overlap) resumed() {
 	for _, h := range o.outputs {
 		h.again = true
 	}
+	for _, l := range o.newest {
+		l.again = true
+	}
+}
+
+// stale reports whether a state or progress comes after one that took its place before the cut: what had been folded into
+// one may come one by one after it, under other ids, and a user would take the oldest of them for what is so now.
+func (o *overlap) stale(ev *aaep.Event) bool {
+	var from, to aaep.State
+	switch p := ev.Payload.(type) {
+	case *aaep.StateChanged:
+		from, to = p.FromState, p.ToState
+	case *aaep.ProgressUpdated:
+	default:
+		return false
+	}
+	key := [2]string{ev.SessionID, string(ev.Type())}
+	l := o.newest[key]
+	switch {
+	case l == nil:
+		if len(o.newest) >= maxOutputs || o.newest == nil {
+			o.newest = map[[2]string]*last{}
+		}
+		o.newest[key] = &last{stamp: ev.Timestamp, state: to}
+		return false
+	case l.again && (ev.Timestamp.Before(l.stamp) || ev.Timestamp.Equal(l.stamp) && from != l.state):
+		return true
+	}
+	*l = last{ev.Timestamp, to, l.again && ev.Timestamp.Equal(l.stamp)}
+	return false
 }
 
 // trim takes from an output event what came before, and reports whether anything is left to tell. Text that is

@@ -130,6 +130,53 @@ func TestOverlapAfterTheEnd(t *testing.T) {
 	}
 }
 
+// What a state or progress took the place of before a cut is not told after it (INV-21). Without a cut everything is told,
+// whatever its stamp says.
+func TestStale(t *testing.T) {
+	start := time.UnixMilli(1_000)
+	at := func(ms int, p aaep.Payload) *aaep.Event {
+		return &aaep.Event{SessionID: "sess_1", Timestamp: start.Add(time.Duration(ms) * time.Millisecond), Payload: p}
+	}
+	state := func(ms int, from, to aaep.State) *aaep.Event {
+		return at(ms, &aaep.StateChanged{FromState: from, ToState: to})
+	}
+	const a, b, c, d = aaep.StateIdle, aaep.StateThinking, aaep.StateDeciding, aaep.StateCallingTool
+	step := func(ms int) *aaep.Event { return at(ms, &aaep.ProgressUpdated{}) }
+	for name, tt := range map[string]struct {
+		before, after []*aaep.Event
+		told          int // of those after
+	}{
+		"folded before, one by one after": {[]*aaep.Event{state(2, a, c)}, []*aaep.Event{state(1, a, b), state(3, c, d), state(4, d, b)}, 2},
+		"within one millisecond":          {[]*aaep.Event{state(2, a, c)}, []*aaep.Event{state(2, a, b), state(2, c, d)}, 1},
+		"folded further after":            {[]*aaep.Event{state(2, a, c)}, []*aaep.Event{state(3, a, d)}, 1},
+		"progress":                        {[]*aaep.Event{step(2)}, []*aaep.Event{step(1), step(2), step(3)}, 2},
+		"of something else":               {[]*aaep.Event{step(2)}, []*aaep.Event{state(1, a, b), at(1, &aaep.SessionStarted{})}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, cut := range []bool{true, false} {
+				var o overlap
+				for _, ev := range tt.before {
+					o.stale(ev)
+				}
+				if cut {
+					o.resumed()
+				} else {
+					tt.told = len(tt.after)
+				}
+				told := 0
+				for _, ev := range tt.after {
+					if !o.stale(ev) {
+						told++
+					}
+				}
+				if told != tt.told {
+					t.Errorf("cut %v: %d told, want %d", cut, told, tt.told)
+				}
+			}
+		})
+	}
+}
+
 // What is remembered is bounded (INV-27), and a crowd of short outputs does not push out the one that is going on.
 func TestOverlapBounds(t *testing.T) {
 	var o overlap
@@ -148,8 +195,11 @@ func TestOverlapBounds(t *testing.T) {
 		o.trim(&aaep.Event{SessionID: "sess_1", Payload: &aaep.OutputStreaming{Chunk: "x", Position: at, OutputID: "out_1"}})
 		at++
 	}
-	if len(o.outputs) > maxOutputs {
-		t.Errorf("%d outputs are remembered", len(o.outputs))
+	for i := range 10 * maxOutputs {
+		o.stale(&aaep.Event{SessionID: fmt.Sprint("sess_", i), Payload: &aaep.ProgressUpdated{}})
+	}
+	if len(o.outputs) > maxOutputs || len(o.newest) > maxOutputs {
+		t.Errorf("%d outputs and %d states are remembered", len(o.outputs), len(o.newest))
 	}
 	if o.outputs[[2]string{"sess_1", "out_1"}] != h {
 		t.Error("the output that is going on was forgotten")

@@ -28,7 +28,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("Status = %+v, want what broke", status)
 		}
 		<-changed
-		if status, _ = sub.Status(); status != (Status{Connected: true, Subscribed: 1}) {
+		if status, _ = sub.Status(); status != (Status{Connected: true, Subscribed: 1, Received: 1}) {
 			t.Errorf("Status = %+v, want connected and one handshake", status)
 		}
 		f.in <- confirmation("evt_1", "rpl_1", "") // repeated by the resumed stream
@@ -89,7 +89,7 @@ func TestResumeFails(t *testing.T) {
 				p.accept(t, "sub_2")
 				p.say(t, evt(1))
 				take(t, sub, "evt_1")
-				if got, _ := sub.Status(); got != (Status{Connected: true, Subscribed: 2}) || f.tries() < tt.least || f.tries() > tt.most {
+				if got, _ := sub.Status(); !got.Connected || got.Subscribed != 2 || got.Resumed || got.Err != nil || f.tries() < tt.least || f.tries() > tt.most {
 					t.Errorf("Status = %+v after %d tries, want two handshakes after %d to %d", got, f.tries(), tt.least, tt.most)
 				}
 				old.gone(t)
@@ -124,7 +124,7 @@ func TestProducerRestarted(t *testing.T) {
 		p.say(t, evt(2))
 		take(t, sub, "evt_1")
 		take(t, sub, "evt_2")
-		if got, _ := sub.Status(); got != (Status{Connected: true, Subscribed: 2}) {
+		if got, _ := sub.Status(); !got.Connected || got.Subscribed != 2 || got.Resumed || got.Err != nil {
 			t.Errorf("Status = %+v", got)
 		}
 		if id := sub.Accepted().SubscriptionID; id != "sub_2" {

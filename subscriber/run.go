@@ -155,10 +155,15 @@ const (
 	leastResumes = 4
 )
 
-// missed tells that an attempt failed.
+// missed tells that an attempt failed. That the producer said it would end is told too.
 func (s *Subscription) missed(err error) {
 	s.cfg.Logger.Debug("not reached", "error", err)
-	s.setStatus(func(st *Status) { st.Err = err })
+	s.setStatus(func(st *Status) {
+		if errors.Is(st.Err, aaep.ProducerShutdown) {
+			err = fmt.Errorf("%w; %w", aaep.ProducerShutdown, err)
+		}
+		st.Err = err
+	})
 }
 
 func (s *Subscription) reopen(r transports.Reopener) error {

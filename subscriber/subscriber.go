@@ -118,6 +118,8 @@ type Status struct {
 	// subscription before had come to; otherwise what was said in between may be missing.
 	Subscribed int
 	Resumed    bool
+	// Received counts the events that had come by then. Whoever tells both in their order tells this after so many from Next.
+	Received int
 	// Way is by which Dialer the producer was reached last: 0 is that of Dial, 1 the first of Config.Fallback.
 	Way int
 }
@@ -317,6 +319,7 @@ func (s *Subscription) setStatus(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.status)
+	s.status.Received = s.inbox.received()
 	close(s.changed)
 	s.changed = make(chan struct{})
 }

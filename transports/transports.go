@@ -45,23 +45,44 @@ type Identified interface {
 	Principal() string
 }
 
+// Notifier is implemented by a Conn that says when there is something to receive, so that nobody has to wait for it.
+type Notifier interface {
+	// Notify has f called at once, and from then on whenever Receive might return something with a context that is done
+	// already; so might NextStream, or a Stream be Done. It is called from any goroutine, and must not wait.
+	Notify(f func())
+}
+
 // Resumable is implemented by a producer's Conn whose events go over streams that can break and be
 // opened again while the subscription goes on, as in Server-Sent Events. Send and Receive then
 // carry everything but events.
 type Resumable interface {
 	Conn
+	Notifier
 	// NextStream waits until the peer opens an event stream, which replaces the one before. It
 	// returns an error when ctx is done or the Conn is closed.
 	NextStream(ctx context.Context) (Stream, error)
+}
+
+// Event is an encoded event on its way to a subscriber.
+type Event struct {
+	Message []byte
+	// ID names it to a peer that may ask to go on right after it. If "", the point to go on from stays where it was.
+	ID string
+}
+
+// EventSender is implemented by what sends several events for hardly more than the price of one: every Stream, and some
+// Conns.
+type EventSender interface {
+	// SendEvents sends events in order, waiting while the peer is slow. It keeps nothing of them. After an error some may
+	// have gone out and nothing more will: the Stream or Conn is lost, also where ctx ended in the middle.
+	SendEvents(ctx context.Context, events []Event) error
 }
 
 // Stream is one event stream of a Resumable. It is used by one goroutine at a time.
 type Stream interface {
 	// LastEventID is the id of the last event the peer says it saw, or "".
 	LastEventID() string
-	// SendEvent sends one event. If resumable, the peer may ask to go on right after it; otherwise
-	// the point to go on from stays where it was. It returns an error once the stream is lost.
-	SendEvent(ctx context.Context, event []byte, eventID string, resumable bool) error
+	EventSender
 	// Done is closed when the stream is lost or replaced.
 	Done() <-chan struct{}
 }

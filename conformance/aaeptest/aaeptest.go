@@ -26,7 +26,7 @@ import (
 )
 
 // Producer runs the suite and has a subtest for each case, by its name. A case that failed or could not be judged fails its
-// subtest, with the evidence; one in run.Known is skipped, unless it passed. It takes minutes for a whole level.
+// subtest, with the evidence; one in run.Known is skipped, unless it passed. A whole level takes some seconds.
 func Producer(t *testing.T, run conformance.Run) *conformance.Report {
 	t.Helper()
 	report, err := run.Producer(t.Context())

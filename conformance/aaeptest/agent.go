@@ -15,7 +15,8 @@ import (
 )
 
 // Agent plays the suite's scenarios on a producer of this SDK: it proves how that producer is configured and reached, and
-// shows what a driver does. An agent of your own needs one of its own.
+// shows what a driver does. An agent of your own needs one of its own. With producer.Config.ShortTimeouts questions are open for
+// as long as the suite wants, which is shorter than people need.
 type Agent struct {
 	Producer *producer.Producer
 	// Step, if set, is called before each text that is written and each report that is made.
@@ -68,8 +69,11 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 	case conformance.Tools:
 		_, err = s.Tool(ctx, producer.Tool{Name: "look", Action: aaep.Say("Looking.")}, ok)
 	case conformance.Ask:
-		_, err = s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: timeout,
-			Action: aaep.Say("Pay 5 dollars."), Consequence: aaep.Say("The money is gone.")}, ok)
+		err = patiently(timeout, func(timeout time.Duration) error {
+			_, err := s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: timeout,
+				Action: aaep.Say("Pay 5 dollars."), Consequence: aaep.Say("The money is gone.")}, ok)
+			return err
+		})
 		if errors.Is(err, producer.ErrRejected) || errors.Is(err, producer.ErrTimedOut) || errors.Is(err, producer.ErrUnreachable) {
 			err = nil
 		}
@@ -85,7 +89,10 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 	case conformance.Handoff:
 		err = s.Handoff(aaep.Say("A person takes over."), aaep.HandoffRequested{Reason: "A person must decide.", TargetKind: "human"})
 	case conformance.Clarify:
-		_, err = s.Clarify(ctx, producer.Question{Ask: aaep.Say("Shall it be green?"), Kinds: []aaep.ResponseKind{"yes_no"}, Default: "false", Timeout: timeout})
+		err = patiently(timeout, func(timeout time.Duration) error {
+			_, err := s.Clarify(ctx, producer.Question{Ask: aaep.Say("Shall it be green?"), Kinds: []aaep.ResponseKind{"yes_no"}, Default: "false", Timeout: timeout})
+			return err
+		})
 	case conformance.Idle:
 		if err := s.State(aaep.StateThinking, aaep.Say("Thinking.")); err != nil {
 			return err
@@ -100,4 +107,13 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 		return err
 	}
 	return s.Complete(aaep.Say("Done."))
+}
+
+// patiently asks once more, for longer, where the producer refuses to ask for so short a time.
+func patiently(timeout time.Duration, ask func(time.Duration) error) error {
+	err := ask(timeout)
+	if invalid := new(aaep.InvalidError); errors.As(err, &invalid) {
+		err = ask(max(timeout, 20*time.Second))
+	}
+	return err
 }

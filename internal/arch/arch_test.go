@@ -81,9 +81,15 @@ func TestHygiene(t *testing.T) {
 }
 
 func TestGuide(t *testing.T) {
-	check(t, "CONTRIBUTING.md names every folder of the map, and only Go files that are there",
+	check(t, "CONTRIBUTING.md names every folder of the map, and it and docs/architecture.md only Go files that are there",
 		"a map that leaves out a room or shows a wall where there is a door is worse than none",
-		guide(os.DirFS(root), "CONTRIBUTING.md", theMap))
+		append(guide(os.DirFS(root), "CONTRIBUTING.md", theMap), guide(os.DirFS(root), "docs/architecture.md", nil)...))
+}
+
+func TestProofs(t *testing.T) {
+	check(t, "each threat in docs/security.md names tests, and they are there",
+		"a promise of security that nothing shows is worse than none",
+		proofs(os.DirFS(root), "docs/security.md", packages(t)))
 }
 
 // tracked lists the files of the repository: those git tracks or, where git cannot tell, all that are there.

@@ -26,6 +26,10 @@ func arrows(packs []pack, rows []folder) (problems []string) {
 		}
 		row, ok := byPath[p.path]
 		if !ok {
+			row = byPath[path.Dir(p.path)]
+			ok = row.each
+		}
+		if !ok {
 			problems = append(problems, fmt.Sprintf("%s: not on the map: add it to the map in internal/arch/map_test.go, with the fewest arrows it can live with", p.path))
 			continue
 		}
@@ -38,7 +42,9 @@ func arrows(packs []pack, rows []folder) (problems []string) {
 		}
 	}
 	for _, row := range rows {
-		if !slices.ContainsFunc(packs, func(p pack) bool { return p.path == row.path && len(p.files) > 0 }) {
+		if !slices.ContainsFunc(packs, func(p pack) bool {
+			return (p.path == row.path || row.each && path.Dir(p.path) == row.path) && len(p.files) > 0
+		}) {
 			problems = append(problems, fmt.Sprintf("%s: on the map, but there is no such package: remove its row", row.path))
 		}
 		for _, to := range row.arrows {
@@ -180,9 +186,13 @@ func forTests(p pack) bool {
 // lengths checks that no file needs more than one sitting.
 func lengths(packs []pack, allowed map[string]string) (problems []string) {
 	for _, p := range packs {
-		for _, f := range p.files {
-			if f.lines > maxLines && allowed[f.path] == "" {
-				problems = append(problems, fmt.Sprintf("%s: %d lines, want at most %d: split it by concern", f.path, f.lines, maxLines))
+		most, files := maxLines, p.files
+		if path.Dir(p.path) == "examples" {
+			most, files = maxExampleLines, append(slices.Clone(files), p.tests...)
+		}
+		for _, f := range files {
+			if f.lines > most && allowed[f.path] == "" {
+				problems = append(problems, fmt.Sprintf("%s: %d lines, want at most %d: split it by concern", f.path, f.lines, most))
 			}
 		}
 	}
@@ -238,6 +248,40 @@ func guide(tree fs.FS, name string, rows []folder) (problems []string) {
 	for _, found := range goFile.FindAllSubmatch(text, -1) {
 		if files, err := fs.Glob(tree, string(found[1])); err != nil || len(files) == 0 {
 			problems = append(problems, fmt.Sprintf("%s: names %s, which is not there", name, found[1]))
+		}
+	}
+	return problems
+}
+
+// testName finds the tests named in a text, as `folder.TestName`; the root folder is called aaep.
+var testName = regexp.MustCompile("`([\\w/]+)\\.((?:Test|Fuzz)\\w+)`")
+
+// proofs checks that the tests which a text names are there, and that each row of its tables that begins a threat names one.
+func proofs(tree fs.FS, name string, packs []pack) (problems []string) {
+	text, err := fs.ReadFile(tree, name)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	there := map[string]bool{}
+	for _, p := range packs {
+		folder := strings.Replace(p.path, ".", "aaep", 1)
+		for _, f := range p.tests {
+			for _, d := range f.ast.Decls {
+				if fun, ok := d.(*ast.FuncDecl); ok && fun.Recv == nil {
+					there[folder+"."+fun.Name.Name] = true
+				}
+			}
+		}
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		named := testName.FindAllStringSubmatch(line, -1)
+		if len(named) == 0 && strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| threat ") {
+			problems = append(problems, fmt.Sprintf("%s:%d: this row names no test", name, i+1))
+		}
+		for _, m := range named {
+			if test := m[1] + "." + m[2]; !there[test] {
+				problems = append(problems, fmt.Sprintf("%s:%d: there is no %s", name, i+1, test))
+			}
 		}
 	}
 	return problems

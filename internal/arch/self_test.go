@@ -48,12 +48,14 @@ func TestTheArrowsRuleCanFail(t *testing.T) {
 		{path: "low", arrows: []string{"."}, why: "low knows nothing of high"},
 		{path: "high", arrows: []string{public}},
 		{path: "internal/secret"},
+		{path: "shows", arrows: []string{"low"}, each: true, why: "shows has little"},
 	}
 	house := files{
 		"a.go":                 `import ("net"; "example.org/codec/fast")`,
 		"low/a.go":             `import _ "` + module + `"`,
 		"high/a.go":            `import _ "` + module + `/low"`,
 		"internal/secret/a.go": ``,
+		"shows/one/a.go":       `import _ "` + module + `/low"`,
 	}
 	cases := map[string]struct {
 		change files
@@ -66,6 +68,8 @@ func TestTheArrowsRuleCanFail(t *testing.T) {
 		"public is not internal":      {files{"high/a.go": `import _ "` + module + `/internal/secret"`}, []string{"may not import " + module + "/internal/secret"}},
 		"another system":              {files{"low/b_windows.go": `import _ "` + module + `/high"`}, []string{"low/b_windows.go:2: "}},
 		"tests are free":              {files{"low/a_test.go": `import _ "` + module + `/high"`}, nil},
+		"one of many":                 {files{"shows/two/a.go": `import _ "` + module + `/high"`}, []string{"shows/two/a.go:2: shows/two may not import " + module + "/high (shows has little)"}},
+		"deeper than those":           {files{"shows/two/three/a.go": ``}, []string{"shows/two/three: not on the map"}},
 		"a folder of tests alone":     {files{"internal/arch/a_test.go": ``}, nil},
 		"not on the map":              {files{"new/a.go": ``}, []string{"new: not on the map: add it to the map"}},
 		"another module's folder":     {files{"tools/go.mod": "module tools", "tools/a.go": ``}, nil},
@@ -79,7 +83,7 @@ func TestTheArrowsRuleCanFail(t *testing.T) {
 		})
 	}
 	t.Run("a row without a package", func(t *testing.T) {
-		expect(t, arrows(nil, rows[3:]), "internal/secret: on the map, but there is no such package")
+		expect(t, arrows(nil, rows[3:4]), "internal/secret: on the map, but there is no such package")
 	})
 	t.Run("an arrow into nothing", func(t *testing.T) {
 		row := folder{path: ".", arrows: []string{"gone"}}
@@ -168,6 +172,9 @@ func TestTheLengthsRuleCanFail(t *testing.T) {
 	expect(t, lengths(files{"a.go": full, "a_test.go": full + full[len("package p"):]}.packs(t), nil))
 	expect(t, lengths(files{"a.go": full + "\n"}.packs(t), nil), "a.go: 401 lines, want at most 400")
 	expect(t, lengths(files{"a.go": full + "\n"}.packs(t), map[string]string{"a.go": "a reason"}))
+	short := "package p\n" + strings.Repeat("\n", maxExampleLines-1)
+	expect(t, lengths(files{"examples/x/a.go": short, "examples/x/a_test.go": short + "\n", "examples/y/a.go": short + "\n"}.packs(t), nil),
+		"examples/x/a_test.go: 100 lines, want at most 99", "examples/y/a.go: 100 lines")
 }
 
 func TestTheHygieneRuleCanFail(t *testing.T) {
@@ -202,6 +209,15 @@ func TestTheGuideRuleCanFail(t *testing.T) {
 	expect(t, guide(tree, "x.md", rows))
 	expect(t, guide(tree, "y.md", rows), "y.md: says nothing of low", "y.md: names b.go", "y.md: names low/b*.go")
 	expect(t, guide(tree, "z.md", rows), "z.md")
+}
+
+func TestTheProofsRuleCanFail(t *testing.T) {
+	house := files{"a_test.go": `func TestRoot(t *testing.T) {}`, "low/a_test.go": `func TestLow(t *testing.T) {}; func FuzzLow(f *testing.F) {}`,
+		"x.md": "| threat | shown by |\n|---|---|\n| kept | `aaep.TestRoot` `low.TestLow` `low.FuzzLow` |",
+		"y.md": "| threat | shown by |\n| bare | |\n| stale | `low.TestLow` `low.TestGone` |\n\nAnd `high.TestLow`."}
+	expect(t, proofs(house.tree(), "x.md", house.packs(t)))
+	expect(t, proofs(house.tree(), "y.md", house.packs(t)), "y.md:2: this row names no test", "y.md:3: there is no low.TestGone", "y.md:5: there is no high.TestLow")
+	expect(t, proofs(house.tree(), "z.md", nil), "z.md")
 }
 
 // The map itself must not promise less than the design: these arrows are the ones never to draw.

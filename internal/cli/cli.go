@@ -63,11 +63,13 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	root.SetErr(stderr)
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(demoCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), manifestCommand(), conformanceCommand())
+	root.AddCommand(completionCommand(), manCommand())
+	completeFlags(root)
 	err := root.Execute()
 	if err == nil {
 		return exitOK

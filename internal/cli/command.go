@@ -13,7 +13,7 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-// there are the agents whose subscriptions are not over.
+// there are the agents whose subscriptions are not over, those that have yet to come among them.
 func (l *listener) there() iter.Seq[*following] {
 	return func(yield func(*following) bool) {
 		for _, f := range l.agents {
@@ -69,6 +69,9 @@ func (l *listener) command(ctx context.Context, line string) {
 		l.status.say("aaep", commandsHelp)
 	case "terms":
 		for f := range l.there() {
+			if f.sub == nil {
+				continue
+			}
 			c := f.terms()
 			f.note(words.OneLine("You get " + andList(inWords(c, everyTerm(c))) + "."))
 		}
@@ -91,6 +94,7 @@ func (l *listener) command(ctx context.Context, line string) {
 		}
 		for f := range l.there() {
 			switch {
+			case f.sub == nil:
 			case word != "off":
 				f.change(ctx, f.presence(true))
 			case f.quiet == nil:

@@ -57,8 +57,8 @@ agent sends. The agent is made to act in one of three ways; docs/conformance.md 
 
 It really does it: point it at an agent whose tools do nothing.
 
-It prints a line for each case: the verdict, the requirement, what was seen. A level takes a few minutes. --report also
-writes a page for people (.html), the report for programs (.json) or what continuous integration reads (.xml).
+It prints a line for each case: the verdict, the requirement, what was seen. A level takes seconds, if questions are open
+for as long as the scenario says. --report also writes a page for people (.html), the report for programs (.json) or what continuous integration reads (.xml).
 
 Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 agent not reached. With --known-failures 0 says that
 exactly those cases did not pass.`,
@@ -145,23 +145,13 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 		return &exitError{exitInterrupted, errors.New("interrupted")}
 	case errors.Is(err, conformance.ErrUnreachable):
 		return &exitError{exitUnreachable, fmt.Errorf("nothing answers at %s.\nCheck the address", at)}
+	case errors.Is(err, conformance.ErrNoDriver):
+		return &exitError{exitUnreachable, fmt.Errorf("the agent at %s answers, and its driver %s cannot be reached: %s.\nStart it, or check --driver, --command or --child", at,
+			cmp.Or(p.driver, p.command, p.child), strings.TrimPrefix(err.Error(), conformance.ErrNoDriver.Error()+": "))}
 	case err != nil:
 		return usage("%w.\nSee: aaep conformance producer --list", err)
 	}
-	write := report.WriteText
-	if p.json {
-		write = report.WriteJSON
-	}
-	if err := write(cmd.OutOrStdout()); err != nil {
-		return err
-	}
-	if err := writeReports(report, reports); err != nil {
-		return err
-	}
-	if !report.OK() || p.old.strict && report.Counts[conformance.Deviation] > 0 {
-		return &exitError{exitFailed, errors.New(report.Summary())}
-	}
-	return nil
+	return conclude(cmd.OutOrStdout(), report, p.json, reports, p.old.strict)
 }
 
 // target is how the agent is reached, and what to call that.

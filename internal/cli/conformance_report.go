@@ -23,7 +23,7 @@ var reportForms = map[string]func(*conformance.Report, io.Writer) error{
 	".xml":  (*conformance.Report).WriteJUnit,
 }
 
-// writtenReports are those that the flags ask for. It refuses, before minutes go by, what could not be written after them.
+// writtenReports are those that the flags ask for. It refuses before anything is played what could not be written afterwards.
 func (p *proof) writtenReports() (list []reportFile, err error) {
 	for _, path := range p.reports {
 		list = append(list, reportFile{path, strings.ToLower(filepath.Ext(path))})
@@ -42,6 +42,24 @@ func (p *proof) writtenReports() (list []reportFile, err error) {
 		}
 	}
 	return list, nil
+}
+
+// conclude tells what came of a run, and with which code the command ends.
+func conclude(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile, strict bool) error {
+	write, last := report.WriteText, "" // which ends with the summary
+	if asJSON {
+		write, last = report.WriteJSON, report.Summary()
+	}
+	if err := write(out); err != nil {
+		return err
+	}
+	if err := writeReports(report, files); err != nil {
+		return err
+	}
+	if !report.OK() || strict && report.Counts[conformance.Deviation] > 0 {
+		return &exitError{exitFailed, errors.New(last)}
+	}
+	return nil
 }
 
 func writeReports(report *conformance.Report, list []reportFile) error {

@@ -21,6 +21,7 @@ type follower struct {
 	listen, command, explain string
 	level, timeout           int
 	cases, reports           []string
+	known                    string
 	list, json, verbose      bool
 }
 
@@ -38,7 +39,8 @@ the hook over HTTP.
 
 --listen takes http://127.0.0.1:PORT for Server-Sent Events, ws://127.0.0.1:PORT for WebSocket, and ` + localScheme + `NAME; port 0 is any.
 
-Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came.`,
+Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came. With --known-failures 0 says that exactly
+those cases did not pass.`,
 		Example: `  aaep conformance subscriber --exec "python3 reader.py"
   aaep conformance subscriber --listen ws://127.0.0.1:0 --exec ./reader --level 3
   aaep conformance subscriber --listen http://127.0.0.1:8080 --case unknown-type
@@ -67,6 +69,7 @@ Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came.
 	f.StringVar(&p.explain, "explain", "", "say what a case, or the cases of a `REQUIREMENT`, want")
 	f.BoolVar(&p.json, "json", false, "print the report as JSON")
 	f.StringSliceVar(&p.reports, "report", nil, "write the report to these `FILES`: .html, .json or .xml (JUnit)")
+	f.StringVar(&p.known, "known-failures", "", "the cases named in this `FILE`, one on each line, may fail, and must")
 	f.BoolVar(&p.verbose, "verbose", false, "let the subscriber's standard error through")
 	return cmd
 }
@@ -93,6 +96,10 @@ func (p *follower) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	known, err := knownFailures(p.known)
+	if err != nil {
+		return err
+	}
 	var words []string
 	web, hook := &conformance.HTTPHook{}, http.Handler(nil)
 	if p.command != "" {
@@ -112,7 +119,7 @@ func (p *follower) run(cmd *cobra.Command) error {
 		url = localScheme + url
 	}
 	status := announcer{out: cmd.ErrOrStderr()}
-	run := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: p.level, Only: p.cases, Timeout: time.Duration(p.timeout) * time.Second, Target: p.command, Transport: transport}
+	run := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: p.level, Only: p.cases, Known: known, Timeout: time.Duration(p.timeout) * time.Second, Target: p.command, Transport: transport}
 	if words != nil {
 		var stderr io.Writer
 		if p.verbose {
@@ -131,22 +138,9 @@ func (p *follower) run(cmd *cobra.Command) error {
 		why := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error())
 		return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", url, why)}
 	case err != nil:
-		return &exitError{exitFailed, err}
+		return usage("%w.\nSee: aaep conformance subscriber --list", err)
 	}
-	write := report.WriteText
-	if p.json {
-		write = report.WriteJSON
-	}
-	if err := write(cmd.OutOrStdout()); err != nil {
-		return err
-	}
-	if err := writeReports(report, reports); err != nil {
-		return err
-	}
-	if report.Verdict != conformance.Pass {
-		return &exitError{exitFailed, errors.New(report.Summary())}
-	}
-	return nil
+	return conclude(cmd.OutOrStdout(), report, p.json, reports, false)
 }
 
 // standAt is what stand.Listen takes for an address, and the transport's name.

@@ -33,11 +33,12 @@ func TestConformanceSubscriber(t *testing.T) {
 		if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprintf("%q %q", python, path)
+		return path
 	}
-	good := write("reader.py", program)
-	deaf := write("deaf.py", strings.ReplaceAll(program, "print(json.dumps(line), flush=True)", "pass"))
-	rude := write("rude.py", strings.ReplaceAll(program, `event["type"].split(".")[-1]`, `"news"`))
+	reader := func(name, program string) string { return fmt.Sprintf("%q %q", python, write(name, program)) }
+	good := reader("reader.py", program)
+	deaf := reader("deaf.py", strings.ReplaceAll(program, "print(json.dumps(line), flush=True)", "pass"))
+	rude := reader("rude.py", strings.ReplaceAll(program, `event["type"].split(".")[-1]`, `"news"`))
 	slow := []string{"--timeout", "20"}
 	for _, tt := range []struct {
 		name string
@@ -48,6 +49,8 @@ func TestConformanceSubscriber(t *testing.T) {
 		{"passed", append([]string{"--exec", good}, slow...), exitOK, "AAEP 1.0.0 subscriber Level 1: passed."},
 		{"failed", append([]string{"--exec", rude, "--case", "ends-distinct"}, slow...), exitFailed, "FAIL LVL-015 ends-distinct: two ends of a session are presented alike. Right would be: "},
 		{"without the hook", []string{"--exec", deaf, "--timeout", "1"}, exitFailed, "INCONCLUSIVE LVL-014 start-told: the target tells nothing through the hook."},
+		{"known failure", append([]string{"--exec", rude, "--case", "ends-distinct", "--known-failures", write("known", "ends-distinct # alike so far")}, slow...), exitOK, "FAIL LVL-015 ends-distinct, as is known: "},
+		{"unknown failure", []string{"--exec", good, "--known-failures", write("wrong", "no-such")}, exitUsage, "no case has that name"},
 		{"no program", []string{"--exec", "/no/such/reader"}, exitUnreachable, "no such file"},
 		{"a program that does not come", []string{"--exec", python + " -c pass"}, exitUnreachable, "no subscriber came to http://127.0.0.1:"},
 		{"no case", []string{"--exec", good, "--case", "asks-first"}, exitUsage, "no case for subscribers is named"},

@@ -93,6 +93,8 @@ func TestConformanceProducer(t *testing.T) {
 		{"no level", append([]string{at, "--level", "4"}, drive...), exitUsage, "none of 1, 2 and 3"},
 		{"nobody", append([]string{"ws://127.0.0.1:1", "--level", "3", "--case", "version-refused"}, drive...), exitUnreachable, "nothing answers"},
 		{"nobody, over SSE", append([]string{"http://127.0.0.1:1/aaep/v1", "--level", "3", "--case", "version-refused"}, drive...), exitUnreachable, "nothing answers"},
+		{"no driver there", []string{at, "--driver", "http://127.0.0.1:1", "--level", "3"}, exitUnreachable, "and its driver http://127.0.0.1:1 cannot be reached: "},
+		{"no such command", []string{at, "--command", "/no/such/program"}, exitUnreachable, "and its driver /no/such/program cannot be reached: "},
 		{"list", []string{"--list"}, exitOK, "asks-first: Level 2, MUST, LVL-019"},
 		{"explain", []string{"--explain", "hs-020"}, exitOK, "HS-020, MUST for producers at Level 2: Never send awaiting.confirmation to a subscription that cannot reply"},
 		{"explain a case", []string{"--explain", "not-asked-if-mute"}, exitOK, "cannot-reply: a subscriber says that it cannot answer confirmations"},

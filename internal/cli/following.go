@@ -21,10 +21,12 @@ type following struct {
 	name   string            // no other agent here has it
 	wanted aaep.Capabilities // what was asked for
 	sub    *subscriber.Subscription
-	link   subscriber.Status // as it was last looked at
-	remark string            // of the agent, about the terms; said once
-	trust  *manifest.Trust   // nil demands no proof
-	over   []string          // the ways to the agent, in words; empty if there is one that speaks for itself
+	link   subscriber.Status                         // as it was last looked at
+	told   int                                       // events of the subscription, so far
+	remark string                                    // of the agent, about the terms; said once
+	trust  *manifest.Trust                           // nil demands no proof
+	over   []string                                  // the ways to the agent, in words; empty if there is one that speaks for itself
+	reach  func(context.Context) (*following, error) // of an agent that has no sub yet: follows it
 
 	garbled garbled
 
@@ -56,9 +58,11 @@ func (f *following) begin(ctx context.Context) {
 				f.look()
 				if err != nil {
 					f.left(err)
-				} else {
-					f.announce(ev)
+					return
 				}
+				f.announce(ev)
+				f.told++
+				f.look()
 			})
 			if err != nil {
 				return
@@ -147,12 +151,15 @@ func (f *following) explain(asked aaep.Capabilities) {
 	}
 }
 
-// look tells what became of the link since it was last looked at.
+// look tells what became of the link since it was last looked at, when what came before that has been told.
 func (f *following) look() {
 	if f.sub == nil {
 		return // nothing was agreed on yet
 	}
 	now, _ := f.sub.Status()
+	if f.told < now.Received {
+		return
+	}
 	was := f.link
 	f.link = now
 	switch {
@@ -194,6 +201,8 @@ func (f *following) left(err error) {
 func (f *following) standing() string {
 	text := "connected" + f.way()
 	switch {
+	case f.link.Over && f.sub == nil:
+		text = "not followed"
 	case f.link.Over:
 		text = "ended"
 	case !f.link.Connected:
@@ -213,7 +222,7 @@ func (f *following) standing() string {
 			text += ", up to date"
 		}
 		if worst.LeftOut > 0 {
-			text += fmt.Sprintf(", %d merged into newer ones or out of date", worst.LeftOut)
+			text += fmt.Sprintf(", %d left out for newer ones", worst.LeftOut)
 		}
 		if worst.Missed > 0 {
 			text += fmt.Sprintf(", %d to ask for with /details", worst.Missed)
@@ -241,6 +250,11 @@ func (f *following) announce(ev *aaep.Event) {
 	}
 	switch ev.Payload.(type) {
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+		if text := strings.TrimSpace(f.unsaid(ev.SessionID)); f.asked.Len() > 0 {
+			f.keep(ev, text)
+		} else {
+			f.says(text)
+		}
 		if f.canAnswer(ev) {
 			f.says(felt(ev, f.terms()))
 			f.ask(ev)
@@ -261,7 +275,7 @@ func (f *following) announce(ev *aaep.Event) {
 	}
 	text = felt(ev, f.terms()) + " " + text
 	if waits {
-		f.keep(text)
+		f.keep(ev, text)
 		return
 	}
 	f.says(strings.TrimSpace(text))

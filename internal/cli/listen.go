@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -34,7 +33,8 @@ func listenCommand() *cobra.Command {
 type your answer and press Enter. What you do not answer is decided as the question says.
 
 With several addresses it follows several agents at once, and names the one that speaks. Their questions are put one
-after the other, and each answer goes to the agent that asked. /agents says how it stands with each.
+after the other, and each answer goes to the agent that asked. One that is not there yet is followed when it is.
+/agents says how it stands with each.
 
 While it runs, a line that begins with a slash changes what you get, such as /rate 1, or gives you more time to
 answer, with /more; /help lists them.
@@ -192,31 +192,25 @@ func (l *listener) reach(ctx context.Context, reach *reaching, url string, wante
 	return f, nil
 }
 
-// listen follows the agents at some addresses. One that is not reached keeps nobody from the others.
+// listen follows the agents at some addresses. Of several, those that are not there are followed when they are; one alone must be.
 func (l *listener) listen(ctx context.Context, reach *reaching, urls []string, wanted aaep.Capabilities, lines <-chan typed) error {
-	agents, errs := make([]*following, len(urls)), make([]error, len(urls))
-	var all sync.WaitGroup
+	agents := make([]*following, len(urls))
 	for i, url := range urls {
-		all.Go(func() { agents[i], errs[i] = l.reach(ctx, reach, url, wanted) })
+		agents[i] = l.awaited(url, wanted, func(ctx context.Context) (*following, error) { return l.reach(ctx, reach, url, wanted) })
 	}
-	all.Wait()
-	var failed error
-	for i, err := range errs {
-		if err == nil {
-			defer agents[i].sub.Close()
-			continue
-		}
-		var exit *exitError
-		if len(urls) == 1 || ctx.Err() != nil || errors.As(err, &exit) && exit.code == exitUsage {
+	if len(agents) == 1 {
+		var err error
+		if agents[0], err = agents[0].reach(ctx); err != nil {
 			return err
 		}
-		l.status.say("aaep", words.Sentence(plain(err))+" It is not followed.")
-		failed = err
 	}
-	agents = slices.DeleteFunc(agents, func(f *following) bool { return f == nil })
-	if len(agents) == 0 {
-		return failed
-	}
+	defer func() {
+		for _, f := range l.agents {
+			if f.sub != nil {
+				f.sub.Close()
+			}
+		}
+	}()
 	return l.follow(ctx, lines, agents...)
 }
 
@@ -237,16 +231,20 @@ func listenConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
 	return subscriber.Config{ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version, Capabilities: wanted, NoReconnect: once}
 }
 
-// post lets the listener's own goroutine do something.
-func (l *listener) post(ctx context.Context, do func()) {
+// post lets the listener's own goroutine do something, and reports whether it does.
+func (l *listener) post(ctx context.Context, do func()) bool {
 	select {
 	case l.happens <- do:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }
 
 // follow tells what comes, and obeys the lines a person types, until ctx or the last subscription ends.
 func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*following) error {
+	var awaiting sync.WaitGroup
+	defer awaiting.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.agents, l.happens = agents, make(chan func())
@@ -254,7 +252,11 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 		return time.AfterFunc(d, func() { l.post(ctx, func() { do(ctx) }) })
 	}
 	for _, f := range agents {
-		f.begin(ctx)
+		if f.sub == nil {
+			awaiting.Go(func() { f.await(ctx) })
+		} else {
+			f.begin(ctx)
+		}
 	}
 	if l.several() {
 		l.status.say("aaep", helpAndEnd)
@@ -273,7 +275,7 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 			if l.failed() {
 				return nil
 			}
-			if l.gone == len(l.agents) {
+			if l.gone == len(l.agents) || l.last != nil && code(l.last) == exitUsage {
 				return l.last
 			}
 			l.keepPace(ctx)
@@ -329,7 +331,9 @@ func (l *listener) pace() int64 {
 func (l *listener) answersNoMore(ctx context.Context) {
 	for f := range l.there() {
 		if c := f.terms(); isTrue(c.SupportsConfirmationReply) || isTrue(c.SupportsClarificationReply) {
-			f.note("Nobody can type here any more, so questions go to others.")
+			if f.sub != nil {
+				f.note("Nobody can type here any more, so questions go to others.")
+			}
 			f.change(ctx, aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)})
 		}
 	}

@@ -33,11 +33,12 @@ func (f *following) waits(ev *aaep.Event) bool {
 // held is a line of an agent that waits.
 type held struct {
 	of   *following
+	at   time.Time // by the agent's clock
 	text string
 }
 
 // keep keeps what an event says for after the question. An agent that says more than is kept crowds out itself.
-func (f *following) keep(text string) {
+func (f *following) keep(ev *aaep.Event, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
 	}
@@ -45,7 +46,7 @@ func (f *following) keep(text string) {
 		i := max(slices.IndexFunc(f.meanwhile, func(h held) bool { return h.of == f }), 0)
 		f.meanwhile, f.dropped = slices.Delete(f.meanwhile, i, i+1), f.dropped+1
 	}
-	f.meanwhile = append(f.meanwhile, held{f, text})
+	f.meanwhile = append(f.meanwhile, held{f, ev.Timestamp, text})
 }
 
 // catchUp tells what came while questions were open.
@@ -58,10 +59,28 @@ func (l *listener) catchUp() {
 		begin = fmt.Sprintf("What came meanwhile, without the first %s:", words.Count(int64(l.dropped), "line"))
 	}
 	l.say("", begin)
+	l.speaker = ""
 	for _, h := range l.meanwhile {
 		h.of.says(h.text)
 	}
 	l.meanwhile, l.dropped = nil, 0
+}
+
+// leadUp tells what an agent said before it asked a question that had to wait: what is decided may depend on it. Times that an
+// agent gives to what it sends never run backwards (D-09).
+func (l *listener) leadUp(q *announce.Asked) {
+	before := func(h held) bool { return h.of.name == q.Source && !h.at.After(q.Event.Timestamp) }
+	if !q.Put.IsZero() || !slices.ContainsFunc(l.meanwhile, before) {
+		return
+	}
+	l.say("", "What came before the next question:")
+	l.speaker = ""
+	for _, h := range l.meanwhile {
+		if before(h) {
+			h.of.says(h.text)
+		}
+	}
+	l.meanwhile = slices.DeleteFunc(l.meanwhile, before)
 }
 
 // usualPace is how fast somebody is taken to listen who did not say, in words per minute.

@@ -20,6 +20,7 @@ import (
 
 // asker is a little agent that waits for listeners, asks them, and prints what came of it.
 func asker() {
+	name := flag.String("name", "asker", "what it is called")
 	what := flag.String("ask", "confirm", "confirm, choice, number or two")
 	timeout := flag.Duration("timeout", time.Minute, "for an answer")
 	trail := flag.String("audit", "", "the file that says what was asked and done")
@@ -32,7 +33,7 @@ func asker() {
 		defer f.Close()
 		cfg.Audit = f
 	}
-	p := must(newProducer("asker", cfg))
+	p := must(newProducer(*name, cfg))
 	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	served := make(chan error, 1)
 	go func() { served <- serve.Serve(ctx, ln, p) }()

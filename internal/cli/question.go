@@ -56,6 +56,7 @@ func (l *listener) next() {
 		l.status.say("aaep", "A question that waited is not put: its time to answer is over.")
 	}
 	if q != nil {
+		l.leadUp(q)
 		l.put(q)
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,16 +49,22 @@ func (f *following) answerText(ev *aaep.Event, p *aaep.OutputStreaming) string {
 	return u.text(pieces)
 }
 
-// rest is what a session that is over leaves unfinished.
-func (f *following) rest(session string) string {
+// unsaid is what a session has said so far without coming to a boundary: a question is about to be put that may be about it.
+func (f *following) unsaid(session string) string {
 	var b strings.Builder
-	for id, u := range f.unfinished {
+	for _, u := range f.unfinished {
 		if u.ev.SessionID == session {
-			delete(f.unfinished, id)
-			b.WriteString(u.text(u.seg.Flush(true)) + "\n")
+			b.WriteString(u.text(u.seg.Flush(false)) + "\n")
 		}
 	}
 	return b.String()
+}
+
+// rest is what a session that is over leaves unfinished.
+func (f *following) rest(session string) string {
+	text := f.unsaid(session)
+	maps.DeleteFunc(f.unfinished, func(_ string, u *unfinished) bool { return u.ev.SessionID == session })
+	return text
 }
 
 // text is that of pieces, a line for each.

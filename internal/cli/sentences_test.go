@@ -8,6 +8,38 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 )
 
+// What was said before a question is told before it, even if its sentence has no end yet, and goes on behind it.
+func TestUnfinishedBeforeQuestion(t *testing.T) {
+	var out, status strings.Builder
+	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+	f := &following{listener: l, wanted: subscriber.ScreenReader("en-US")}
+	l.agents = []*following{f}
+	token := func(session, text string) *aaep.Event {
+		return in(session, event(&aaep.OutputStreaming{Chunk: text, OutputID: "o", CoalesceHint: aaep.BoundaryNone}, ""))
+	}
+	f.announce(token("a", "The bill is due. I would "))
+	f.announce(token("b", "Elsewhere "))
+	f.announce(token("a", "pay it now:"))
+	f.announce(in("a", event(pay(), "")))
+	if got, want := out.String(), "The bill is due.\nI would pay it now:\nPlease decide."; !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	f.announce(in("a", event(pay(), "")))
+	l.remove(l.asked.First())
+	l.next()
+	if n := strings.Count(out.String(), "I would pay it now:"); n != 1 {
+		t.Errorf("it is said %d times:\n%s", n, out.String())
+	}
+	out.Reset()
+	l.remove(l.asked.First())
+	f.announce(token("a", "Thank "))
+	f.announce(token("a", "you."))
+	f.announce(in("a", event(&aaep.SessionCompleted{}, "")))
+	if got, want := out.String(), "Thank you.\nDone. The agent finished.\n"; got != want {
+		t.Errorf("afterwards %q, want %q", got, want)
+	}
+}
+
 // EVT-061: chunks that are at no boundary are held until they are sentences, until the answer is complete or its session is over; others
 // are printed as they come, and so are all where that was asked for.
 func TestSentencesOfTokens(t *testing.T) {

@@ -100,6 +100,32 @@ func TestThreeAsk(t *testing.T) {
 	})
 }
 
+// What an agent said before its question, while another's was on the screen, is told before it is put: whoever decides must know. What the
+// others say can wait.
+func TestContextOfQuestion(t *testing.T) {
+	inCompany(t, []string{"Planner", "Bank"}, func(c *company) {
+		c.asks(0, "Book the train.", 5*time.Minute)
+		c.session(0, "Elsewhere.")
+		c.session(1, "The bill of the plumber is due.")
+		pass(2 * time.Second)
+		c.asks(1, "Pay $20.", 5*time.Minute)
+		c.screen.Reset()
+		c.wants("n", "Answer sent to Planner: reject.")
+		pass(time.Second)
+		got := c.screen.String()
+		want := "aaep: Answer sent to Planner: reject.\nWhat came before the next question:\nBank: The bill of the plumber is due.\nThinking.\nWorking.\n"
+		if !strings.HasPrefix(got, want) || strings.Contains(got, "Elsewhere.") {
+			c.t.Errorf("the next question:\n%s", got)
+		}
+		c.screen.Reset()
+		c.wants("n", "Answer sent to Bank: reject.")
+		pass(time.Second)
+		if got := c.screen.String(); strings.Contains(got, "plumber") || !strings.Contains(got, "What came meanwhile:\nPlanner: Elsewhere.\n") {
+			c.t.Errorf("afterwards:\n%s", got)
+		}
+	})
+}
+
 // An agent that leaves takes its own questions with it, and nobody else's.
 func TestOneAgentLeaves(t *testing.T) {
 	inCompany(t, []string{"Planner", "Bank"}, func(c *company) {

@@ -1,5 +1,5 @@
-// Package credentials holds what authenticators and verifiers share: the bearer token of a request, the names that are fit
-// for a principal, and values made of files or fetched, which are made anew when those change.
+// Package credentials holds what authenticators, verifiers and listeners share: the bearer token of a request, the names that are
+// fit for a principal, values made of files or fetched, which are made anew when those change, and the door of a listener.
 package credentials
 
 import (

@@ -8,8 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -24,37 +29,43 @@ type Frames interface {
 	Close() error
 }
 
-// Conn is a link. It implements transports.Conn and transports.Identified.
+// Raw are Frames of a net.Conn to which several messages can be written in one call, without Write.
+type Raw interface {
+	Frames
+	// AppendFrame appends a message as the wire has it.
+	AppendFrame(b, msg []byte) ([]byte, error)
+	// NetConn is what is written to.
+	NetConn() net.Conn
+}
+
+// Conn is a link. It implements transports.Conn, EventSender, Notifier and Identified.
 type Conn struct {
 	frames    Frames
 	principal string
-	in        chan []byte
-	out       chan write
-	used      chan write // holds one that has been written and whose result was taken, to be used again
+	out       *writer.Writer
+	in        chan []byte            // holds one
+	notify    atomic.Pointer[func()] // or nil
 	closed    chan struct{}
 	ended     chan struct{} // nothing more comes in; why is set
-	broken    chan struct{} // nothing more goes out; failed is set
 	why       error
-	failed    error
+	failed    error // nothing more goes out; used by who has the turn
 	once      sync.Once
-	running   sync.WaitGroup
+	reading   sync.WaitGroup
 	cause     error // of Close
 }
 
-type write struct {
-	msg    []byte
-	result chan error // holds one
-}
+const writeTimeout = 10 * time.Second // of what SendEvents writes
 
-// maxUsed is the largest message whose memory an idle Conn keeps.
-const maxUsed = 4 << 10
-
-// New returns the Conn over frames of a peer that principal names, or "". Close ends its goroutines.
+// New returns the Conn over frames of a peer that principal names, or "". Close ends its goroutine.
 func New(frames Frames, principal string) *Conn {
-	c := &Conn{frames: frames, principal: principal, in: make(chan []byte), out: make(chan write), used: make(chan write, 1),
-		closed: make(chan struct{}), ended: make(chan struct{}), broken: make(chan struct{})}
-	c.running.Go(c.read)
-	c.running.Go(c.write)
+	c := &Conn{frames: frames, principal: principal, in: make(chan []byte, 1), closed: make(chan struct{}), ended: make(chan struct{})}
+	var conn net.Conn
+	if raw, ok := frames.(Raw); ok {
+		conn = raw.NetConn()
+	}
+	c.out = writer.New(conn, writeTimeout)
+	c.out.Leave()
+	c.reading.Go(c.read)
 	return c
 }
 
@@ -62,6 +73,7 @@ func New(frames Frames, principal string) *Conn {
 func (c *Conn) Principal() string { return c.principal }
 
 func (c *Conn) read() {
+	defer c.notified()
 	defer close(c.ended)
 	for {
 		msg, err := c.frames.Read()
@@ -73,26 +85,8 @@ func (c *Conn) read() {
 		}
 		select {
 		case c.in <- msg:
+			c.notified()
 		case <-c.closed: // nobody wants it, but the peer's goodbye is behind it
-		}
-	}
-}
-
-func (c *Conn) write() {
-	for {
-		select {
-		case w := <-c.out:
-			err := c.frames.Write(w.msg)
-			if err != nil { // of a message that may be half on its way nothing can follow
-				c.failed = err
-				close(c.broken)
-			}
-			w.result <- err
-			if err != nil {
-				return
-			}
-		case <-c.closed:
-			return
 		}
 	}
 }
@@ -105,10 +99,22 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	if c.isClosed() {
 		return nil, transports.ErrClosed
 	}
+	ended := false // looked at first: what came before the end is in by then
+	select {
+	case <-c.ended:
+		ended = true
+	default:
+	}
 	select { // what is there comes before what ctx says
 	case msg := <-c.in:
 		return msg, nil
 	default:
+	}
+	if ended && c.isClosed() {
+		return nil, transports.ErrClosed
+	}
+	if ended {
+		return nil, c.why
 	}
 	select {
 	case msg := <-c.in:
@@ -116,12 +122,21 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	case <-c.closed:
 		return nil, transports.ErrClosed
 	case <-c.ended:
-		if c.isClosed() {
-			return nil, transports.ErrClosed
-		}
-		return nil, c.why
+		return c.Receive(ctx)
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+// Notify has f called when there is something to receive; see transports.Notifier.
+func (c *Conn) Notify(f func()) {
+	c.notify.Store(&f)
+	f()
+}
+
+func (c *Conn) notified() {
+	if f := c.notify.Load(); f != nil {
+		(*f)()
 	}
 }
 
@@ -130,45 +145,84 @@ func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	if len(msg) > transports.MaxMessage {
 		return transports.ErrTooLarge
 	}
-	if c.isClosed() {
-		return transports.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
+	if err := c.take(ctx); err != nil {
 		return err
 	}
-	var w write
+	msg = slices.Clone(msg) // a cancelled Send must not go on reading msg
+	result := make(chan error, 1)
+	go func() {
+		defer c.out.Leave() // which Close waits for
+		err := c.frames.Write(msg)
+		c.failed = err // of a message that may be half on its way nothing can follow
+		result <- c.gone(err)
+	}()
 	select {
-	case w = <-c.used:
-	default:
-		w.result = make(chan error, 1)
-	}
-	w.msg = append(w.msg[:0], msg...) // a cancelled Send must not go on reading msg
-	select {
-	case c.out <- w:
-	case <-c.closed:
-		return transports.ErrClosed
-	case <-c.broken:
-		return c.gone(c.failed)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case err := <-w.result:
-		if cap(w.msg) <= maxUsed {
-			select {
-			case c.used <- w:
-			default:
-			}
-		}
-		return c.gone(err)
+	case err := <-result:
+		return err
 	case <-ctx.Done():
 		select {
-		case err := <-w.result:
-			return c.gone(err)
+		case err := <-result:
+			return err
 		default:
 			return ctx.Err()
 		}
 	}
+}
+
+// SendEvents hands events to the link, in one write where it can; see transports.EventSender.
+func (c *Conn) SendEvents(ctx context.Context, events []transports.Event) error {
+	raw, ok := c.frames.(Raw)
+	if !ok {
+		for _, ev := range events {
+			if err := c.Send(ctx, ev.Message); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	size := 0
+	for _, ev := range events {
+		if len(ev.Message) > transports.MaxMessage {
+			return transports.ErrTooLarge
+		}
+		size += len(ev.Message) + maxHead
+	}
+	if err := c.take(ctx); err != nil {
+		return err
+	}
+	defer c.out.Leave()
+	buf := writer.Buffer(size)
+	defer writer.Free(buf)
+	for _, ev := range events {
+		b, err := raw.AppendFrame(*buf, ev.Message)
+		if err != nil {
+			return err
+		}
+		*buf = b
+	}
+	c.failed = c.out.Write(ctx, c.closed, *buf)
+	if c.failed != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return c.gone(c.failed)
+}
+
+// maxHead is about how many bytes a frame has besides its message.
+const maxHead = 16
+
+// take waits for the turn to write.
+func (c *Conn) take(ctx context.Context) error {
+	switch {
+	case c.out.Take(ctx, c.closed):
+		if c.failed == nil {
+			return nil
+		}
+		defer c.out.Leave()
+		return c.gone(c.failed)
+	case c.isClosed():
+		return transports.ErrClosed
+	}
+	return ctx.Err()
 }
 
 // gone is the error of a write: whoever closed this end knows why.
@@ -197,8 +251,9 @@ func (c *Conn) isClosed() bool {
 func (c *Conn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
-		c.running.Go(func() { c.cause = c.frames.Close() }) // which takes a while: whoever closes meanwhile waits below
+		c.cause = c.frames.Close()
+		c.out.End()
+		c.reading.Wait()
 	})
-	c.running.Wait()
 	return c.cause
 }

@@ -12,6 +12,7 @@ package log
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/aaep-go/aaep"
 )
@@ -29,7 +30,7 @@ type Log struct {
 	events  []*aaep.Event // a ring: the event at position p is events[p%len]
 	base    uint64        // nothing up to here is in it
 	end     uint64        // the newest position; the first event is 1
-	shown   uint64        // the newest that may be read
+	shown   atomic.Uint64 // the newest that may be read; set with mu held
 	changed chan struct{} // closed when shown grows
 }
 
@@ -63,8 +64,8 @@ func (l *Log) Append(ev *aaep.Event) uint64 {
 
 // show lets the events up to pos be read, with mu held.
 func (l *Log) show(pos uint64) {
-	if pos > l.shown {
-		l.shown = pos
+	if pos > l.shown.Load() {
+		l.shown.Store(pos)
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}
@@ -74,7 +75,7 @@ func (l *Log) show(pos uint64) {
 func (l *Log) Wait(pos uint64) {
 	for {
 		l.mu.Lock()
-		shown, changed := l.shown, l.changed
+		shown, changed := l.shown.Load(), l.changed
 		l.mu.Unlock()
 		if shown >= pos {
 			return
@@ -83,12 +84,16 @@ func (l *Log) Wait(pos uint64) {
 	}
 }
 
-// End returns the position of the newest event that can be read, zero if there is none.
-func (l *Log) End() uint64 {
+// Flush waits until everything that was appended can be read. It has an end: see the package.
+func (l *Log) Flush() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.shown
+	end := l.end
+	l.mu.Unlock()
+	l.Wait(end)
 }
+
+// End returns the position of the newest event that can be read, zero if there is none.
+func (l *Log) End() uint64 { return l.shown.Load() }
 
 // Start returns the cursor before the oldest event that is kept.
 func (l *Log) Start() uint64 {
@@ -122,10 +127,11 @@ func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan s
 		events, err = l.keeper.read(cursor, n)
 		return events, nil, err
 	}
-	if cursor >= l.shown {
+	shown := l.shown.Load()
+	if cursor >= shown {
 		return nil, l.changed, nil
 	}
-	events = make([]*aaep.Event, min(uint64(max(n, 0)), l.shown-cursor))
+	events = make([]*aaep.Event, min(uint64(max(n, 0)), shown-cursor))
 	for i := range events {
 		events[i] = l.events[(cursor+1+uint64(i))%uint64(len(l.events))]
 	}

@@ -3,6 +3,7 @@ package log
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 
 	"github.com/aaep-go/aaep"
 )
@@ -47,7 +48,11 @@ func decode(record []byte) (*aaep.Event, error) {
 		case ev == nil:
 			ev = in
 		default:
-			ev.Translations = append(ev.Translations, aaep.Translation{LocalizationHints: in.LocalizationHints, Summary: in.Summary, Payload: in.Payload})
+			t := aaep.Translation{LocalizationHints: in.LocalizationHints, Summary: in.Summary, Payload: in.Payload}
+			if reflect.DeepEqual(t.Payload, ev.Payload) { // without words; whoever folds events into one changes only the event's own
+				t.Payload = nil
+			}
+			ev.Translations = append(ev.Translations, t)
 		}
 	}
 	return ev, nil

@@ -116,7 +116,8 @@ func Open(store Store, size int) (*Log, error) {
 		return nil, err
 	}
 	l.ids, l.keeper = newIDs(k.meta.Key, slices.Clone(k.meta.Runs)), k
-	l.end, l.shown, l.base = end, end, end
+	l.end, l.base = end, end
+	l.shown.Store(end)
 	if err := l.load(max(start, end-min(end, uint64(len(l.events)))), end); err != nil {
 		return nil, err
 	}

@@ -209,3 +209,26 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// What has no words is the event's own in every language, also after it was read again: whoever folds several into one changes
+// it there (P6).
+func TestTranslationsWithoutWords(t *testing.T) {
+	m := &memory{}
+	l := opened(t, m, 1)
+	ev := said(1)
+	ev.Payload = &aaep.StateChanged{FromState: aaep.StateIdle, ToState: aaep.StateThinking}
+	ev.Translations = []aaep.Translation{{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "es"}, Summary: aaep.Say("Pensando.")}}
+	l.Append(ev)
+	l.Append(said(2))
+	l.Wait(2)
+	events, _, err := l.Read(0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := events[0].Translations; len(got) != 1 || got[0].Payload != nil || got[0].Summary.Normal != "Pensando." {
+		t.Errorf("read again, its translations are %+v", got)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/hijack"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports/sse"
@@ -31,7 +32,8 @@ type Server struct {
 	TLS *tls.Config
 	// Authenticate names who sent a request; package transports/auth has the usual ways. An error that is
 	// aaep.AuthorizationDenied is told as such, every other as authentication_required; its text stays here. It is called
-	// from many goroutines at once. If nil, nobody is asked, and only loopback is served (D-71).
+	// from many goroutines at once. If nil, nobody is asked, and only loopback is served (D-71). It is asked again while
+	// somebody is connected, and ends that as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Hosts are the names under which the listener may be addressed, "name" or "name:port". If empty, those in the
 	// certificate of TLS, and on loopback localhost, 127.0.0.1 and [::1] (INV-44).
@@ -103,9 +105,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Produce
 		ErrorLog: slog.NewLogLogger(s.logger().Handler(), slog.LevelInfo)}
 	defer stop() // before running is waited for
 	defer srv.Close()
-	upgraded, hangUp := context.WithCancel(context.Background()) // of which the http.Server knows no more
+	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
 	defer hangUp()
-	srv.BaseContext = func(net.Listener) context.Context { return upgraded }
+	srv.BaseContext = func(net.Listener) context.Context { return hijack.Allow(upgraded) }
 	failed := make(chan error, 1)
 	running.Go(func() {
 		if conf != nil {
@@ -153,8 +155,9 @@ func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string
 		}
 		running.Go(func() { p.Serve(ctx, root) })
 	}
-	events := sse.NewServer(sse.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
-	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger})
+	most := max(1024, 2*p.MaxSubscriptions()) // p refuses the rest, in words
+	events := sse.NewServer(sse.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: most})
+	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxConnections: most})
 	p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: sse.DefaultPrefix})
 	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: websocket.DefaultPath})
 	running.Go(func() { p.Serve(ctx, events) })

@@ -26,7 +26,7 @@ const (
 	stillFor    = 2 * time.Second  // without a key, until somebody no longer types
 	stillBefore = time.Second      // without a key, until an acceptance is one
 	pauseAfter  = time.Second      // of an answer, until what is there is said though more may come
-	freshState  = 10 * time.Second // until the news of a state or a tool is too old to be said
+	freshNews   = 10 * time.Second // until news of a state or a tool is left out if something newer tells as much
 	everySoFar  = 5 * time.Second  // between two utterances of progress of one session
 	maxKept     = 200              // announcements that are remembered
 	maxHeld     = 500              // that wait; of more, the oldest of the agent that has most is left to be asked for
@@ -40,9 +40,9 @@ const (
 //
 // What is critical comes first and cuts what is being said, which is said again from the last sentence that was heard
 // whole. An answer is said sentence by sentence and never left out. Progress waits for everything else, and only its newest
-// value is said. News that grew too old is not said. While the person types only what is critical is said; afterwards one
-// sentence tells what came, and Details the rest. Agents take turns, and are named by turn; what one of them does closes nothing
-// of another.
+// value is said. News of states and tools that had to wait is left out where newer news tells as much; that something ran is
+// always told. While the person types only what is critical is said; afterwards one sentence tells what came, and Details the
+// rest. Agents take turns, and are named by turn; what one of them does closes nothing of another.
 type Announcer struct {
 	p        Preferences
 	last     int64 // utterance
@@ -89,7 +89,9 @@ type item struct {
 	sentences       []string // all of them
 	next            int      // the first that has not been heard whole
 	arrived         time.Time
-	stale           time.Time // zero is never
+	stale           time.Time // when it may be left out; zero is never
+	states          int       // of its session, when it came
+	tools           int       // that it sums up, of those that ran
 	moot            bool      // a question that is settled
 	receipt         Receipt
 }
@@ -135,8 +137,8 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, text strin
 		}
 		a.soFar[it.session] = it
 	default:
-		if it.kind == News && !ev.Type().Terminal() && ev.Type() != aaep.TypeSessionStarted {
-			it.stale = now.Add(freshState)
+		if it.kind == News && canAge(ev) {
+			it.stale, it.states = now.Add(freshNews), a.agents[it.session].states
 		}
 		a.queue(it)
 	}

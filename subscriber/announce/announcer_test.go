@@ -212,19 +212,6 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// News that waited until it was no longer true is not said.
-func TestStaleNews(t *testing.T) {
-	r := newRoom(t, Preferences{})
-	r.answer(strings.TrimSpace(strings.Repeat("word ", 40)) + ".") // twenty seconds
-	r.say(thinking, "Thinking.")
-	r.after(time.Minute)
-	r.say(working, "Writing.")
-	r.after(time.Minute)
-	if len(r.heard) != 2 || !strings.HasSuffix(r.heard[1], "Writing.") || !strings.Contains(r.outcomes(), "news expired 0/1") {
-		t.Errorf("heard %q, receipts %s", r.heard, r.outcomes())
-	}
-}
-
 // While somebody types nothing is said, but for what is critical; then one sentence tells what came, and the rest is there to
 // be asked for.
 func TestTyping(t *testing.T) {

@@ -15,6 +15,7 @@ type agent struct {
 	source   string
 	newest   string // what was last told of it, but for its answer
 	progress string
+	states   int // so far
 	over     bool
 }
 
@@ -39,6 +40,8 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, text stri
 	switch ev.Payload.(type) {
 	case *aaep.OutputStreaming:
 		return false
+	case *aaep.StateChanged:
+		g.states++
 	case *aaep.ProgressUpdated:
 		g.progress = text
 		return told

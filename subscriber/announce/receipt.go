@@ -10,7 +10,7 @@ const (
 	Speaking Outcome = "speaking" // now
 	Heard    Outcome = "heard"    // presented whole
 	Cut      Outcome = "cut"      // silenced by the person
-	Expired  Outcome = "expired"  // too old to be said, or overtaken by a newer value
+	Expired  Outcome = "expired"  // overtaken by something newer
 	Unsaid   Outcome = "unsaid"   // in a language that nothing here can present
 )
 
@@ -59,7 +59,7 @@ type Standing struct {
 	Waiting int           // announcements that wait,
 	Behind  time.Duration // and how long it takes to say them
 	Missed  int           // that are there to be asked for
-	LeftOut int           // so far: newer ones took their place, or they grew too old
+	LeftOut int           // so far: newer ones took their place
 }
 
 // Standing returns that of the agent that source names.

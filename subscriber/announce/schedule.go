@@ -96,13 +96,7 @@ func (a *Announcer) settle(now time.Time) {
 		a.tell(now, a.open.Warning(now, q), true, q)
 	}
 	a.correctTime(now)
-	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		old := !it.stale.IsZero() && !now.Before(it.stale) && it.next == 0 && (a.saying == nil || a.saying.item != it)
-		if old {
-			a.end(it, now, Expired)
-		}
-		return old
-	})
+	a.age(now)
 }
 
 // correctTime says the time that is left as it is when it is said, where that had to wait.

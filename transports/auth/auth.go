@@ -7,8 +7,11 @@
 // ServerTLS and ClientTLS make what has to be below them (§8.2.8).
 //
 // The peer is asked for credentials with each request: on SSE with each reply and each event stream, on a WebSocket when
-// it connects. What is open stays open when a token is replaced or expires. A subscription belongs to the principal who
-// made it, whatever token that principal brings later (INV-43).
+// it connects. While an event stream or a connection is open, the listener asks the Authenticator again every five seconds, with
+// the request that opened it: if it answers with another name or with aaep.AuthenticationRequired, as that of TokenFile does of a
+// token that was taken out of its file, or aaep.AuthorizationDenied, that is its end. Any other error changes nothing then: what
+// is open stays open when a certificate or a signed token expires. A subscription belongs to the principal who made it, whatever
+// token that principal brings later (INV-43).
 //
 // No token is in any error or log of this package (INV-37), and principals are fit for both: at most 512 bytes, no
 // spaces, nothing that cannot be seen.

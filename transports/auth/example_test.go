@@ -41,6 +41,6 @@ func Example() {
 		conn.Close()
 	}
 	// Output:
-	// {"type":"subscription.rejected","reason_code":"authentication_required","reason_message":"the credentials are missing or not valid"}
+	// {"type":"subscription.rejected","reason_code":"authentication_required","reason_message":"The credentials are missing or not valid."}
 	// {"type":"subscription.rejected","reason_code":"unknown","reason_message":"Come back later."}
 }

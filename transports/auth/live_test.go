@@ -128,7 +128,7 @@ func TestRotationUnderASubscription(t *testing.T) {
 			sub, producer, got := s.subscribe(t, d)
 			first, err := producer.NextStream(t.Context())
 			check(t, err)
-			check(t, first.SendEvent(t.Context(), []byte(`{"n":1}`), "evt_1", true))
+			check(t, first.SendEvents(t.Context(), []transports.Event{{Message: []byte(`{"n":1}`), ID: "evt_1"}}))
 			want(t, sub, `{"n":1}`)
 
 			// Both sides get new credentials.
@@ -141,7 +141,7 @@ func TestRotationUnderASubscription(t *testing.T) {
 			} else {
 				clients.renew(t, ada, x509.ExtKeyUsageClientAuth, cert, key)
 			}
-			check(t, first.SendEvent(t.Context(), []byte(`{"n":2}`), "evt_2", true))
+			check(t, first.SendEvents(t.Context(), []transports.Event{{Message: []byte(`{"n":2}`), ID: "evt_2"}}))
 			want(t, sub, `{"n":2}`)
 			check(t, sub.Send(t.Context(), []byte(reply)))
 			if msg := <-got; msg != reply {
@@ -165,7 +165,7 @@ func TestRotationUnderASubscription(t *testing.T) {
 					t.Errorf("bob, %s: %d, want %d", at, got, status)
 				}
 			}
-			check(t, second.SendEvent(t.Context(), []byte(`{"n":3}`), "evt_3", true))
+			check(t, second.SendEvents(t.Context(), []transports.Event{{Message: []byte(`{"n":3}`), ID: "evt_3"}}))
 			want(t, sub, `{"n":3}`)
 			check(t, sub.Send(t.Context(), []byte(renegotiate)))
 			want(t, sub, accepted)

@@ -44,7 +44,7 @@ func TestReaderWithANewToken(t *testing.T) {
 		st, err := conn.(transports.Resumable).NextStream(t.Context())
 		check(t, err)
 		ev := fmt.Sprintf(`{"@context":%q,"type":"acme:thing","event_id":"evt_%d","session_id":"sess_1","timestamp":"2026-05-24T14:22:25.000Z","producer":{"agent_id":"agent"}}`, aaep.CoreContext, n)
-		check(t, st.SendEvent(t.Context(), []byte(ev), fmt.Sprint("evt_", n), true))
+		check(t, st.SendEvents(t.Context(), []transports.Event{{Message: []byte(ev), ID: fmt.Sprint("evt_", n)}}))
 		if got, err := d.sub.Next(t.Context()); err != nil || got.EventID != fmt.Sprint("evt_", n) {
 			t.Fatalf("Next = %v, %v; want event %d", got, err, n)
 		}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
@@ -38,7 +39,8 @@ func Tokens(byPrincipal map[string]string) (Authenticator, error) {
 // another. Nobody but its owner may open the file: its mode is 0600 or less.
 //
 // The file is read again when it has changed. Replace it as a whole, by renaming another over it. If what it becomes is
-// not right, or holds no token, the tokens from before stay in force and log is told; log may be nil.
+// not right, or holds no token, the tokens from before stay in force and log is told; log may be nil. Who is connected with
+// a token that was taken out is put out within ten seconds.
 func TokenFile(path string, log *slog.Logger) (Authenticator, error) {
 	source, err := credentials.NewSource(log, credentials.ReadPrivate, func(contents [][]byte) (tokenSet, error) {
 		set, err := parseTokens(contents[0])
@@ -70,7 +72,7 @@ func (s tokenSet) authenticate(r *http.Request) (string, error) {
 	if principal := s.find(token); principal != "" {
 		return principal, nil
 	}
-	return "", errors.New("auth: the token is not known")
+	return "", fmt.Errorf("auth: the token is not known: %w", aaep.AuthenticationRequired)
 }
 
 // find takes the same time whichever token is in the set, and however much of one was guessed (INV-48).

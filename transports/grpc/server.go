@@ -2,7 +2,6 @@ package grpc
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -11,13 +10,14 @@ import (
 
 	rpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
+	rpccreds "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
@@ -30,7 +30,8 @@ type ServerOptions struct {
 	// transports: the request has the stream's metadata as its Header, the method as its URL's path, Host, RemoteAddr
 	// and, with the client's certificates, TLS; it has no body. An error that is aaep.AuthorizationDenied is answered with
 	// PERMISSION_DENIED, every other with UNAUTHENTICATED; its text stays here. It is called from many goroutines at
-	// once. If nil, nobody is asked, and only connections to a loopback address or a Unix socket are served (D-71).
+	// once. If nil, nobody is asked, and only connections to a loopback address or a Unix socket are served (D-71). It is
+	// asked again while a subscription is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Manifest is the producer's manifest, JSON. It is given to all who may connect, with or without credentials: it
 	// says which ones are wanted. If empty, GetManifest is answered with UNAVAILABLE.
@@ -45,6 +46,7 @@ type ServerOptions struct {
 // Its Conns implement transports.Identified.
 type Server struct {
 	o     ServerOptions
+	door  credentials.Door
 	queue *duplex.Queue
 	slots chan struct{}
 }
@@ -59,7 +61,7 @@ func NewServer(o ServerOptions) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{o: o, queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
+	return &Server{o: o, door: credentials.Door{Authenticate: o.Authenticate, Transport: "grpc", Log: o.Logger}, queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
 }
 
 // Register puts the service on a grpc.Server, before that serves. No page of a browser can reach it there, under whatever
@@ -114,6 +116,9 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 	}
 	f := &served{stream: stream, over: make(chan struct{})}
 	c := duplex.New(f, principal)
+	defer s.door.Watch(stream.Context(), r, principal, func() {
+		f.end(status.Error(codes.Unavailable, "These credentials were withdrawn. Connect again with others."))
+	})()
 	if s.queue.Offer(stream.Context(), c, f.over) {
 		select {
 		case <-f.over:
@@ -136,19 +141,14 @@ func (s *Server) authenticate(r *http.Request) (principal string, refused error)
 		}
 		return "", nil
 	}
-	principal, err := s.o.Authenticate(r)
+	principal, denied := s.door.Enter(r)
 	switch {
-	case err == nil && principal != "":
+	case denied == nil:
 		return principal, nil
-	case errors.Is(err, aaep.AuthorizationDenied):
-		s.o.Logger.Info("grpc: not authorized", "cause", err)
-		return "", status.Error(codes.PermissionDenied, "These credentials do not allow this.")
-	case err == nil:
-		s.o.Logger.Error("grpc: Authenticate returned neither a principal nor an error")
-	default:
-		s.o.Logger.Info("grpc: not authenticated", "cause", err)
+	case denied.Code == aaep.AuthorizationDenied:
+		return "", status.Error(codes.PermissionDenied, denied.Message)
 	}
-	return "", status.Error(codes.Unauthenticated, "The credentials are missing or not valid.")
+	return "", status.Error(codes.Unauthenticated, denied.Message)
 }
 
 // GetManifest returns the manifest.
@@ -178,7 +178,7 @@ func request(ctx context.Context, method string) *http.Request {
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		r.RemoteAddr = p.Addr.String()
-		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+		if info, ok := p.AuthInfo.(rpccreds.TLSInfo); ok {
 			r.TLS = &info.State
 		}
 		ctx = context.WithValue(ctx, http.LocalAddrContextKey, p.LocalAddr)

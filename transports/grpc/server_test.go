@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -364,5 +365,27 @@ func TestTooMany(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("there is no room after one has gone")
 		}
+	}
+}
+
+// A subscription ends when its credentials are withdrawn; who has others may connect again.
+func TestWithdrawn(t *testing.T) {
+	t.Parallel()
+	var gone atomic.Bool
+	addr, conns := accept(t, ServerOptions{Authenticate: func(*http.Request) (string, error) {
+		if gone.Load() {
+			return "", aaep.AuthenticationRequired
+		}
+		return "ada", nil
+	}})
+	stream := raw(t, addr)
+	c := <-conns
+	defer c.Close()
+	gone.Store(true)
+	if code, text := closed(stream); code != codes.Unavailable || !strings.Contains(text, "withdrawn") {
+		t.Errorf("closed with %v %s", code, text)
+	}
+	if _, err := c.Receive(t.Context()); err == nil {
+		t.Error("the producer's end goes on")
 	}
 }

@@ -148,17 +148,23 @@ var errNewline = errors.New("ipc: the peer uses lines, and this message has a li
 
 func (f *frames) Write(msg []byte) error {
 	f.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	frame := make([]byte, 0, 4+len(msg)) // one write, since in a pipe of messages one write is one message
+	frame, err := f.AppendFrame(make([]byte, 0, 4+len(msg)), msg)
+	if err == nil {
+		_, err = f.conn.Write(frame) // one write, since in a pipe of messages one write is one message
+	}
+	return err
+}
+
+func (f *frames) NetConn() net.Conn { return f.conn }
+
+func (f *frames) AppendFrame(b, msg []byte) ([]byte, error) {
 	if f.framing.Load() == lines {
 		if bytes.IndexByte(msg, '\n') >= 0 {
-			return errNewline
+			return nil, errNewline
 		}
-		frame = append(append(frame, msg...), '\n')
-	} else {
-		frame = append(binary.BigEndian.AppendUint32(frame, uint32(len(msg))), msg...)
+		return append(append(b, msg...), '\n'), nil
 	}
-	_, err := f.conn.Write(frame)
-	return err
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(msg))), msg...), nil
 }
 
 // Close ends this half, waits a moment for the other, and lets go: a peer that still has our last words to read

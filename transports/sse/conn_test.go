@@ -161,7 +161,7 @@ func TestReceiveCancelled(t *testing.T) {
 	cancel()
 	go func() {
 		for i := range 50 {
-			_ = st.SendEvent(t.Context(), ev(i), "", false)
+			_ = st.SendEvents(t.Context(), []transports.Event{{Message: ev(i)}})
 		}
 	}()
 	for i := 0; i < 50; {
@@ -180,8 +180,8 @@ func TestReceiveCancelled(t *testing.T) {
 	if _, err := p.NextStream(ctx); err != context.Canceled {
 		t.Errorf("NextStream = %v, want context.Canceled", err)
 	}
-	if err := st.SendEvent(ctx, ev(1), "", false); err != context.Canceled {
-		t.Errorf("SendEvent = %v, want context.Canceled", err)
+	if err := st.SendEvents(ctx, []transports.Event{{Message: ev(1)}}); err != context.Canceled {
+		t.Errorf("SendEvents = %v, want context.Canceled", err)
 	}
 }
 

@@ -37,7 +37,7 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		if err := stream.SendEvent(ctx, []byte(`{"type":"aaep:agent.state.changed"}`), "evt_1", true); err != nil {
+		if err := stream.SendEvents(ctx, []transports.Event{{Message: []byte(`{"type":"aaep:agent.state.changed"}`), ID: "evt_1"}}); err != nil {
 			fmt.Println(err)
 		}
 		if err := conn.Send(ctx, []byte(`{"type":"subscription.close","subscription_id":"sub_1"}`)); err != nil {

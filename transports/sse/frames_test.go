@@ -151,7 +151,7 @@ func TestCorpusRequests(t *testing.T) {
 				t.Errorf("the producer got %s", msg)
 			default:
 			}
-			check(t, st.SendEvent(t.Context(), ev(1), "e1", true))
+			check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(1), ID: "e1"}}))
 			receive(t, theirs, string(ev(1)))
 		})
 	}

@@ -33,6 +33,7 @@ type link struct {
 	inHand  chan struct{} // of the message that Receive returned last
 	asked   *question     // the request the producer's next answer belongs to
 	stream  *stream
+	notify  func()   // may be nil
 	tickets []ticket // that may still open a stream
 }
 
@@ -106,6 +107,23 @@ func (l *link) Receive(ctx context.Context) ([]byte, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+	}
+}
+
+// Notify has f called when there is something to receive, a stream, or the end of one.
+func (l *link) Notify(f func()) {
+	l.mu.Lock()
+	l.notify = f
+	l.mu.Unlock()
+	f()
+}
+
+func (l *link) notified() {
+	l.mu.Lock()
+	f := l.notify
+	l.mu.Unlock()
+	if f != nil {
+		f()
 	}
 }
 
@@ -207,7 +225,7 @@ func (l *link) push(ctx context.Context, msg []byte, closing bool) error {
 	if st == nil {
 		return fmt.Errorf("sse: no event stream is open: %w", transports.ErrInterrupted)
 	}
-	return st.SendEvent(ctx, msg, "", false)
+	return st.SendEvents(ctx, []transports.Event{{Message: msg}})
 }
 
 // Close ends the subscription. What Send returned for before was written; the stream then ends and
@@ -252,6 +270,7 @@ func (l *link) end(err error) {
 	if st != nil {
 		st.end()
 	}
+	l.notified()
 }
 
 // NextStream waits for the peer to open an event stream that still is the newest.
@@ -260,16 +279,22 @@ func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 		if !l.alive() {
 			return nil, l.cause()
 		}
-		select {
-		case st := <-l.streams:
+		var st *stream
+		select { // what is there comes before what ctx says
+		case st = <-l.streams:
+		default:
 			select {
-			case <-st.done: // lost before anyone used it
-			default:
-				return st, nil
+			case st = <-l.streams:
+			case <-l.done:
+				continue
+			case <-ctx.Done():
+				return nil, ctx.Err()
 			}
-		case <-l.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		}
+		select {
+		case <-st.done: // lost before anyone used it
+		default:
+			return st, nil
 		}
 	}
 }
@@ -292,16 +317,18 @@ func (l *link) attach(st *stream, idle bool) bool {
 	if old != nil {
 		old.end()
 	}
+	l.notified()
 	return true
 }
 
 func (l *link) detach(st *stream) {
 	st.end()
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.stream == st {
 		l.stream = nil
 	}
+	l.mu.Unlock()
+	l.notified()
 }
 
 // deliver queues a message for Receive, waiting until ctx is done for a slow producer. The channel is closed
@@ -317,6 +344,7 @@ func (l *link) deliver(ctx context.Context, msg []byte) (<-chan struct{}, error)
 	}
 	select {
 	case l.in <- p:
+		l.notified()
 		return p.handled, nil
 	case <-l.done:
 		return nil, errGone

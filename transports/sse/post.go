@@ -123,6 +123,7 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, l *link, body []by
 	case err == nil && last:
 		s.unlist(l.subscription(), l)
 		l.hangUp.Do(func() { close(l.hungUp) })
+		l.notified()
 	case err == nil:
 		// Whoever has the answer knows that replies sent from now on come later (INV-05).
 		select {

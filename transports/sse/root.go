@@ -117,7 +117,7 @@ func (rs *RootServer) events(w http.ResponseWriter, r *http.Request) {
 		request, _ = rs.request(nil)
 	}
 	for _, l := range rs.links() {
-		if l.trace.knows(st.last, request) && rs.s.follow(w, r, l, st, true) {
+		if l.trace.knows(st.last, request) && rs.s.follow(w, r, r, l, st, true) {
 			return
 		}
 	}
@@ -127,7 +127,7 @@ func (rs *RootServer) events(w http.ResponseWriter, r *http.Request) {
 		rs.s.reject(w, statusOf(refusal.ReasonCode), refusal)
 	case a.accepted == nil:
 		rs.s.write(w, a, http.StatusOK)
-	case !rs.s.follow(w, r, l, st, false):
+	case !rs.s.follow(w, r, r, l, st, false):
 		rs.s.fail(w, http.StatusServiceUnavailable, "the subscription has ended; try again")
 	}
 }

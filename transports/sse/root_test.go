@@ -65,8 +65,8 @@ func TestRootReplies(t *testing.T) {
 	}
 	p1, _, st1 := come(t, rs, url, "sub_1")
 	p2, _, st2 := come(t, rs, url, "sub_2")
-	check(t, st1.SendEvent(t.Context(), fmt.Appendf(nil, payNow, "one"), "evt_one", false))
-	check(t, st2.SendEvent(t.Context(), fmt.Appendf(nil, payNow, "two"), "evt_two", true))
+	check(t, st1.SendEvents(t.Context(), []transports.Event{{Message: fmt.Appendf(nil, payNow, "one")}}))
+	check(t, st2.SendEvents(t.Context(), []transports.Event{{Message: fmt.Appendf(nil, payNow, "two"), ID: "evt_two"}}))
 	named := func(body, id string) string { return strings.Replace(body, "{", `{"subscription_id":"`+id+`",`, 1) }
 	for _, tt := range []struct {
 		name, body, want string
@@ -111,7 +111,7 @@ func TestRootReplies(t *testing.T) {
 func TestRootRefusesWhatIsNoReply(t *testing.T) {
 	rs, url := serveRoot(t, RootOptions{})
 	p, _, st := come(t, rs, url, "sub_1")
-	check(t, st.SendEvent(t.Context(), fmt.Appendf(nil, payNow, "1"), "evt_1", true))
+	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: fmt.Appendf(nil, payNow, "1"), ID: "evt_1"}}))
 	good := fmt.Sprintf(bare, "1")
 	for name, tt := range map[string]struct {
 		body, typ string
@@ -257,8 +257,8 @@ func TestRootRejections(t *testing.T) {
 func TestRootResume(t *testing.T) {
 	rs, url := serveRoot(t, RootOptions{})
 	p, resp, st := come(t, rs, url, "sub_1", "Accept-Language: en")
-	check(t, st.SendEvent(t.Context(), ev(1), "e1", true))
-	check(t, st.SendEvent(t.Context(), ev(2), "e2", true))
+	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(1), ID: "e1"}}))
+	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(2), ID: "e2"}}))
 	expect(t, resp.Body, "id: e1\ndata: "+string(ev(1))+"\n\nid: e2\ndata: "+string(ev(2))+"\n\n")
 	_, _, other := come(t, rs, url, "sub_2", "Accept-Language: en", "Last-Event-ID: e1") // sub_1 is in use
 	if other.LastEventID() != "e1" {
@@ -284,7 +284,7 @@ func TestRootResume(t *testing.T) {
 	if st.LastEventID() != "e1" {
 		t.Errorf("LastEventID = %q, want e1", st.LastEventID())
 	}
-	check(t, st.SendEvent(t.Context(), ev(2), "e2", true))
+	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(2), ID: "e2"}}))
 	expect(t, resp.Body, "id: e2\ndata: "+string(ev(2))+"\n\n")
 }
 

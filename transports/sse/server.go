@@ -2,7 +2,6 @@ package sse
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -19,6 +19,7 @@ import (
 type Server struct {
 	o     ServerOptions
 	guard httpguard.Rules
+	door  credentials.Door
 	queue chan *link
 	done  chan struct{}
 
@@ -48,6 +49,7 @@ func NewServer(o ServerOptions) *Server {
 	return &Server{
 		o:     o,
 		guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins},
+		door:  credentials.Door{Authenticate: o.Authenticate, Transport: "sse", Log: o.Logger},
 		queue: make(chan *link, o.MaxWaiting),
 		done:  make(chan struct{}),
 		live:  map[*link]struct{}{},
@@ -181,23 +183,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if name == "/events" && r.Method == http.MethodGet {
-		if principal, ok := s.redeem(r); ok {
-			serve(w, r, principal)
+		if principal, buyer := s.redeem(r); buyer != nil {
+			s.events(w, r, principal, buyer)
 			return
 		}
 	}
-	principal, code := s.authenticate(r)
-	if code != "" {
-		text := "the credentials are missing or not valid"
-		if code == aaep.AuthorizationDenied {
-			text = "these credentials do not allow this"
-		}
-		if name == "/subscriptions" {
-			s.reject(w, statusOf(code), &aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: text})
-			return
-		}
-		s.challenge(w, code)
-		s.fail(w, statusOf(code), text)
+	principal, refused := s.door.Enter(r)
+	switch {
+	case refused == nil:
+	case name == "/subscriptions":
+		s.reject(w, statusOf(refused.Code), &aaep.SubscriptionRejected{ReasonCode: refused.Code, ReasonMessage: refused.Message})
+		return
+	default:
+		s.challenge(w, refused.Code)
+		s.fail(w, statusOf(refused.Code), refused.Message)
 		return
 	}
 	serve(w, r, principal)
@@ -255,23 +254,4 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 	h.Set("Access-Control-Allow-Credentials", "true") // cookies are why the list is exact (D-66)
 	h.Set("Access-Control-Expose-Headers", "Location, Retry-After")
 	return true
-}
-
-func (s *Server) authenticate(r *http.Request) (principal string, refusal aaep.ReasonCode) {
-	if s.o.Authenticate == nil {
-		return "", ""
-	}
-	principal, err := s.o.Authenticate(r)
-	switch {
-	case err == nil && principal != "":
-		return principal, ""
-	case err == nil:
-		s.o.Logger.Error("sse: Authenticate returned neither a principal nor an error")
-	case errors.Is(err, aaep.AuthorizationDenied):
-		s.o.Logger.Info("sse: not authorized", "cause", err)
-		return "", aaep.AuthorizationDenied
-	default:
-		s.o.Logger.Info("sse: not authenticated", "cause", err)
-	}
-	return "", aaep.AuthenticationRequired
 }

@@ -1,97 +1,99 @@
 package sse
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A stream is one GET events. Its handler's goroutine alone writes, so nothing is written after the
-// handler returned.
+// A stream is one GET events, written to by whoever sends.
 type stream struct {
-	last   string
-	trace  *trace // nil after a handshake
-	writes chan write
-	used   chan write // holds one whose frame has been written and whose result taken, to be used again
-	done   chan struct{}
-	once   sync.Once
-}
+	last  string
+	trace *trace // nil after a handshake
+	w     *writer.Writer
+	taken atomic.Pointer[net.Conn] // from the http.Server, or nil; what is written to it are chunks
+	done  chan struct{}
+	once  sync.Once
 
-// maxUsed is the largest frame whose memory an idle stream keeps.
-const maxUsed = 4 << 10
-
-type write struct {
-	frame  []byte
-	result chan error // holds one
+	// Only who has the turn uses these.
+	beat *time.Timer // for a comment after silence
+	err  error       // of a write
 }
 
 var errLost = fmt.Errorf("sse: the event stream is lost: %w", transports.ErrInterrupted)
 
 func (st *stream) LastEventID() string   { return st.last }
 func (st *stream) Done() <-chan struct{} { return st.done }
-func (st *stream) end()                  { st.once.Do(func() { close(st.done) }) }
+func (st *stream) end() {
+	st.once.Do(func() {
+		close(st.done)
+		st.interrupt()
+	})
+}
 
-// SendEvent returns after the event was written and flushed. If ctx ends in the middle of that, the
-// event may or may not have gone out.
-func (st *stream) SendEvent(ctx context.Context, event []byte, eventID string, resumable bool) error {
-	if len(event) > transports.MaxMessage {
-		return transports.ErrTooLarge
-	}
-	if !resumable {
-		eventID = ""
-	}
-	select {
-	case <-st.done:
-		return errLost
-	default:
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+// SendEvents returns after the events were written and flushed.
+func (st *stream) SendEvents(ctx context.Context, events []transports.Event) error {
 	name := eventName
 	if st.trace != nil {
 		name = ""
-		st.trace.note(event, eventID) // before the write: the reply may be fast
 	}
-	var wr write
-	select {
-	case wr = <-st.used:
-	default:
-		wr = write{make([]byte, 0, len(event)+len(eventID)+len(name)+32), make(chan error, 1)}
+	size := chunkRoom
+	for _, ev := range events {
+		if len(ev.Message) > transports.MaxMessage {
+			return transports.ErrTooLarge
+		}
+		size += len(ev.Message) + len(ev.ID) + len(name) + 32
 	}
-	wr.frame = appendFrame(wr.frame[:0], event, name, eventID)
-	select {
-	case st.writes <- wr:
-	case <-st.done:
+	if !st.w.Take(ctx, st.done) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		return errLost
-	case <-ctx.Done():
+	}
+	defer st.w.Leave()
+	buf := writer.Buffer(size)
+	defer writer.Free(buf)
+	frames := *buf
+	if st.taken.Load() != nil {
+		frames = beginChunk(frames)
+	}
+	for _, ev := range events {
+		if st.trace != nil {
+			st.trace.note(ev.Message, ev.ID) // before the write: the reply may be fast
+		}
+		frames = appendFrame(frames, ev.Message, name, ev.ID)
+	}
+	*buf = frames
+	return st.write(ctx, frames)
+}
+
+// write writes and flushes; the caller has the turn. What goes to a taken connection has begun with beginChunk. A write that failed or was interrupted ends the
+// stream.
+func (st *stream) write(ctx context.Context, b []byte) error {
+	if st.taken.Load() != nil {
+		b = endChunk(b)
+	}
+	err := st.w.Write(ctx, st.done, b)
+	switch {
+	case err == nil:
+		return nil
+	case err == writer.ErrOver:
+		return errLost
+	}
+	st.err = err
+	st.end()
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	select {
-	case err := <-wr.result:
-		if cap(wr.frame) <= maxUsed {
-			select {
-			case st.used <- wr:
-			default:
-			}
-		}
-		return err
-	case <-st.done:
-		select {
-		case err := <-wr.result:
-			return err
-		default:
-			return errLost
-		}
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return fmt.Errorf("sse: write: %w: %w", err, transports.ErrInterrupted)
 }
 
 // appendFrame appends one event. Encoded messages have no line ends; one that has still gives one
@@ -105,8 +107,8 @@ func appendFrame(b, msg []byte, name, eventID string) []byte {
 	}
 	for {
 		b = append(b, "data: "...)
-		i := bytes.IndexAny(msg, "\r\n")
-		if i < 0 {
+		i := lineEnd(msg)
+		if i == len(msg) {
 			break
 		}
 		b = append(append(b, msg[:i]...), '\n')
@@ -118,8 +120,13 @@ func appendFrame(b, msg []byte, name, eventID string) []byte {
 	return append(append(b, msg...), "\n\n"...)
 }
 
-// stream serves GET events until the stream is lost, replaced or closed, and sells a ticket to a POST.
+// stream serves GET events, and sells a ticket to a POST.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string) {
+	s.events(w, r, principal, r)
+}
+
+// events serves the stream until it is lost, replaced or closed, or until the credentials that were shown are withdrawn.
+func (s *Server) events(w http.ResponseWriter, r *http.Request, principal string, shown *http.Request) {
 	if r.ContentLength != 0 {
 		s.fail(w, http.StatusBadRequest, "a request for the event stream has no body")
 		return
@@ -130,10 +137,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, principal string
 		return
 	}
 	if r.Method == http.MethodPost {
-		s.sell(w, l)
+		s.sell(w, r, l)
 		return
 	}
-	if st := s.newStream(w, r); st != nil && !s.follow(w, r, l, st, false) {
+	if st := s.newStream(w, r); st != nil && !s.follow(w, r, shown, l, st, false) {
 		s.fail(w, http.StatusNotFound, "the subscription has ended")
 	}
 }
@@ -151,68 +158,87 @@ func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 	if last == "" { // a page cannot set the header on an EventSource that it makes itself
 		last = r.URL.Query().Get("last_event_id")
 	}
-	return &stream{last: last, writes: make(chan write), used: make(chan write, 1), done: make(chan struct{})}
+	return &stream{last: last, w: writer.New(response{w, rc}, s.o.WriteTimeout), done: make(chan struct{})}
 }
 
-// follow serves st as the link's stream until it is lost, replaced or closed. It reports false, having written
-// nothing, if the link has ended or, where it must be idle, has a stream.
-func (s *Server) follow(w http.ResponseWriter, r *http.Request, l *link, st *stream, idle bool) bool {
+// response is written to and flushed at once.
+type response struct {
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+func (r response) SetWriteDeadline(t time.Time) error { return r.rc.SetWriteDeadline(t) }
+func (r response) Write(b []byte) (int, error) {
+	n, err := r.w.Write(b)
+	if err == nil {
+		err = r.rc.Flush()
+	}
+	return n, err
+}
+
+// follow serves st as the link's stream until it is lost, replaced or closed, or the credentials that were shown are withdrawn;
+// or it leaves that to a goroutine. It reports
+// false, having written nothing, if the link has ended or, where it must be idle, has a stream.
+func (s *Server) follow(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream, idle bool) bool {
 	st.trace = l.trace
 	if !l.attach(st, idle) {
 		return false
 	}
-	defer l.detach(st)
 	h := w.Header()
 	h.Set("Content-Type", streamType)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	rc := http.NewResponseController(w)
-	_ = rc.SetWriteDeadline(time.Now().Add(s.o.WriteTimeout)) // the producer's answer may have taken a while
-	w.WriteHeader(http.StatusOK)
-	err := rc.Flush()
-	if err == nil {
-		err = st.run(r.Context(), w, rc, &s.o)
+	if s.take(w, r, shown, l, st) {
+		return true
 	}
-	if err != nil && r.Context().Err() == nil {
-		s.o.Logger.Info("sse: event stream lost", "cause", err)
+	defer l.detach(st)
+	defer s.door.Watch(r.Context(), shown, l.principal, st.end)()
+	w.WriteHeader(http.StatusOK)
+	_ = st.write(r.Context(), nil) // or it is done
+	st.open(s.o.Heartbeat)
+	select {
+	case <-st.done:
+	case <-r.Context().Done():
+	}
+	if st.close(&s.o) {
+		// What is left is the end of the response; it must not wait for ever either.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.o.WriteTimeout))
 	}
 	return true
 }
 
-// run writes what SendEvent hands over, and a comment after silence. A nil error means a proper end.
-func (st *stream) run(ctx context.Context, w http.ResponseWriter, rc *http.ResponseController, o *ServerOptions) error {
-	put := func(b []byte) error {
-		err := rc.SetWriteDeadline(time.Now().Add(o.WriteTimeout))
-		if err == nil {
-			_, err = w.Write(b)
-		}
-		if err == nil {
-			err = rc.Flush()
-		}
-		return err
+// open lets others write, and writes a comment after silence.
+func (st *stream) open(heartbeat time.Duration) {
+	defer st.w.Leave()
+	comment := []byte(":\n\n")
+	if st.taken.Load() != nil {
+		comment = append(beginChunk(nil), comment...)
 	}
-	beat := time.NewTimer(o.Heartbeat)
-	defer beat.Stop()
-	for {
-		select {
-		case wr := <-st.writes:
-			err := put(wr.frame)
-			if err != nil {
-				st.end() // before the sender learns of it
-				wr.result <- fmt.Errorf("sse: write: %w: %w", err, transports.ErrInterrupted)
-				return err
-			}
-			wr.result <- nil
-		case <-beat.C:
-			if err := put([]byte(":\n\n")); err != nil {
-				return err
-			}
-		case <-st.done:
-			// What is left is the end of the response; it must not wait for ever either.
-			return rc.SetWriteDeadline(time.Now().Add(o.WriteTimeout))
-		case <-ctx.Done():
-			return ctx.Err()
+	st.beat = time.AfterFunc(heartbeat, func() {
+		if !st.w.Take(context.Background(), st.done) {
+			return
 		}
-		beat.Reset(o.Heartbeat)
+		defer st.w.Leave()
+		wait := heartbeat - st.w.Silent()
+		if wait <= 0 {
+			if st.write(context.Background(), comment) != nil {
+				return
+			}
+			wait = heartbeat
+		}
+		st.beat.Reset(wait)
+	})
+}
+
+// close ends the stream, after which nobody writes. It reports whether everything that was sent was written.
+func (st *stream) close(o *ServerOptions) (proper bool) {
+	st.end()
+	st.w.End()
+	if st.beat != nil {
+		st.beat.Stop()
 	}
+	if st.err != nil {
+		o.Logger.Info("sse: event stream lost", "cause", st.err)
+	}
+	return st.err == nil
 }

@@ -33,16 +33,16 @@ func raw(t *testing.T, o ServerOptions, id string) (s *Server, url string, p tra
 // The bytes on the wire. SSE-006, D-55, D-64, D-65, D-82, TR-003, TR-004
 func TestStreamBytes(t *testing.T) {
 	_, url, p, st, body := raw(t, ServerOptions{}, "sub_1")
-	check(t, st.SendEvent(t.Context(), ev(1), "evt_1", true))
+	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(1), ID: "evt_1"}}))
 	expect(t, body, "event: aaep.event\nid: evt_1\ndata: "+string(ev(1))+"\n\n")
-	check(t, st.SendEvent(t.Context(), ev(2), "evt_2", false)) // overtook others
+	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(2)}})) // overtook others
 	expect(t, body, "event: aaep.event\ndata: "+string(ev(2))+"\n\n")
-	check(t, st.SendEvent(t.Context(), []byte("{\r\n\"n\":\n3\r}"), "evt\n3", true))
+	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: []byte("{\r\n\"n\":\n3\r}"), ID: "evt\n3"}}))
 	expect(t, body, "event: aaep.event\ndata: {\ndata: \"n\":\ndata: 3\ndata: }\n\n")
 	check(t, p.Send(t.Context(), []byte("not JSON"))) // not for a transport to judge
 	expect(t, body, "event: aaep.event\ndata: not JSON\n\n")
-	if err := st.SendEvent(t.Context(), make([]byte, transports.MaxMessage+1), "x", true); err != transports.ErrTooLarge {
-		t.Errorf("SendEvent = %v, want ErrTooLarge", err)
+	if err := st.SendEvents(t.Context(), []transports.Event{{Message: make([]byte, transports.MaxMessage+1), ID: "x"}}); err != transports.ErrTooLarge {
+		t.Errorf("SendEvents = %v, want ErrTooLarge", err)
 	}
 	if err := p.Send(t.Context(), make([]byte, transports.MaxMessage+1)); err != transports.ErrTooLarge {
 		t.Errorf("Send = %v, want ErrTooLarge", err)
@@ -56,8 +56,8 @@ func TestStreamBytes(t *testing.T) {
 		t.Errorf("at the end the stream has %q, want the close message only", got)
 	}
 	<-st.Done()
-	if err := st.SendEvent(t.Context(), ev(4), "evt_4", true); !errors.Is(err, transports.ErrInterrupted) {
-		t.Errorf("SendEvent = %v, want ErrInterrupted", err)
+	if err := st.SendEvents(t.Context(), []transports.Event{{Message: ev(4), ID: "evt_4"}}); !errors.Is(err, transports.ErrInterrupted) {
+		t.Errorf("SendEvents = %v, want ErrInterrupted", err)
 	}
 	if resp, _ := call(t, nil, "GET", url+"/aaep/v1/events?subscription_id=sub_1", ""); resp.StatusCode != 404 {
 		t.Errorf("GET after Close: %d, want 404", resp.StatusCode)
@@ -84,7 +84,7 @@ func TestStreamReplaced(t *testing.T) {
 	if got := readAll(t, oldBody); got != "" {
 		t.Errorf("the old stream ended with %q, want nothing", got)
 	}
-	check(t, st.SendEvent(t.Context(), ev(1), "", true))
+	check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(1)}}))
 	expect(t, resp.Body, "event: aaep.event\ndata: "+string(ev(1))+"\n\n")
 	if st.LastEventID() != "" {
 		t.Errorf("LastEventID = %q, want none", st.LastEventID())
@@ -120,13 +120,13 @@ func TestEndToEnd(t *testing.T) {
 	sizes := []int{64 << 10, 64<<10 + 1, transports.MaxMessage - 1, transports.MaxMessage}
 	go func() {
 		for i := range 100 {
-			if err := st.SendEvent(t.Context(), ev(i), fmt.Sprint("evt_", i), true); err != nil {
-				t.Errorf("SendEvent: %v", err)
+			if err := st.SendEvents(t.Context(), []transports.Event{{Message: ev(i), ID: fmt.Sprint("evt_", i)}}); err != nil {
+				t.Errorf("SendEvents: %v", err)
 			}
 		}
 		for _, n := range sizes {
-			if err := st.SendEvent(t.Context(), pad(n), "", false); err != nil {
-				t.Errorf("SendEvent of %d bytes: %v", n, err)
+			if err := st.SendEvents(t.Context(), []transports.Event{{Message: pad(n)}}); err != nil {
+				t.Errorf("SendEvents of %d bytes: %v", n, err)
 			}
 		}
 	}()
@@ -163,7 +163,9 @@ func TestHTTP2(t *testing.T) {
 	t.Cleanup(ts.Close)
 	p, sub, st := pair(t, s, Dialer{URL: ts.URL, Client: ts.Client()}, "sub_1")
 	sent := make(chan error, 1)
-	go func() { sent <- st.SendEvent(t.Context(), pad(transports.MaxMessage), "evt_1", true) }()
+	go func() {
+		sent <- st.SendEvents(t.Context(), []transports.Event{{Message: pad(transports.MaxMessage), ID: "evt_1"}})
+	}()
 	receive(t, sub, string(pad(transports.MaxMessage)))
 	check(t, <-sent)
 	reply := fmt.Sprintf(replyTo, "sub_1")

@@ -15,6 +15,7 @@ import (
 type ticket struct {
 	secret  string
 	expires time.Time
+	buyer   *http.Request // who showed credentials
 }
 
 const (
@@ -23,8 +24,8 @@ const (
 )
 
 // sell answers the POST of a stream's URL with a Location that opens the stream without credentials.
-func (s *Server) sell(w http.ResponseWriter, l *link) {
-	t := ticket{rand.Text(), time.Now().Add(ticketLife)}
+func (s *Server) sell(w http.ResponseWriter, r *http.Request, l *link) {
+	t := ticket{rand.Text(), time.Now().Add(ticketLife), r}
 	if !l.keep(t) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(ticketLife/time.Second)))
 		s.fail(w, http.StatusTooManyRequests, "this subscription has enough tickets; use one, or wait until they expire")
@@ -41,16 +42,16 @@ func (s *Server) streamOf(id string) string {
 	return s.o.Prefix + "/events?subscription_id=" + url.QueryEscape(id)
 }
 
-// redeem returns whose subscription a ticket opens, and spends it.
-func (s *Server) redeem(r *http.Request) (principal string, ok bool) {
+// redeem returns whose subscription a ticket opens and the request that bought it, and spends it. Nil is no ticket.
+func (s *Server) redeem(r *http.Request) (principal string, buyer *http.Request) {
 	q := r.URL.Query()
 	s.mu.Lock()
 	l := s.ids[q.Get("subscription_id")]
 	s.mu.Unlock()
-	if l == nil || !l.spend(q.Get("ticket")) {
-		return "", false
+	if l == nil {
+		return "", nil
 	}
-	return l.principal, true
+	return l.principal, l.spend(q.Get("ticket"))
 }
 
 // keep adds a ticket, unless there are too many.
@@ -65,8 +66,8 @@ func (l *link) keep(t ticket) bool {
 	return true
 }
 
-// spend takes a ticket away and reports whether it was there. It compares in constant time (INV-48).
-func (l *link) spend(secret string) bool {
+// spend takes a ticket away and returns who bought it, or nil. It compares in constant time (INV-48).
+func (l *link) spend(secret string) *http.Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dropExpired()
@@ -77,10 +78,11 @@ func (l *link) spend(secret string) bool {
 		}
 	}
 	if found < 0 {
-		return false
+		return nil
 	}
+	buyer := l.tickets[found].buyer
 	l.tickets = slices.Delete(l.tickets, found, found+1)
-	return true
+	return buyer
 }
 
 func (l *link) dropExpired() {

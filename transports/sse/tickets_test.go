@@ -5,9 +5,13 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
 )
 
 const streamURL = "/aaep/v1/events?subscription_id=sub_1"
@@ -139,4 +143,47 @@ func TestTicketSales(t *testing.T) {
 	if resp, _ := call(t, nil, "POST", url+streamURL, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET" {
 		t.Errorf("where nobody is asked for credentials: %d, want 405", resp.StatusCode)
 	}
+}
+
+// A stream ends when the credentials that it was opened with, or its ticket was bought with, are withdrawn. Others go on.
+func TestWithdrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var gone atomic.Bool
+		s := NewServer(ServerOptions{Authenticate: func(r *http.Request) (string, error) {
+			name, err := byName(r)
+			if name == "alice" && gone.Load() {
+				return "", aaep.AuthenticationRequired
+			}
+			return name, err
+		}})
+		client := bubble(t, s)
+		as := func(name, id string) (transports.Resumable, transports.Stream) {
+			p, _, st := pair(t, s, Dialer{URL: local, Client: client, Header: http.Header{"Authorization": {"Bearer " + name}}}, id)
+			return p.(transports.Resumable), st
+		}
+		alice, first := as("alice", "sub_1")
+		defer alice.Close()
+		bob, his := as("bob", "sub_2")
+		defer bob.Close()
+		lost := func(st transports.Stream) bool {
+			select {
+			case <-st.Done():
+				return true
+			default:
+				return false
+			}
+		}
+		time.Sleep(time.Hour)
+		_, ticket := buy(t, client, local, "alice")
+		resp, _ := call(t, client, "GET", local+ticket, "")
+		second := next(t, alice)
+		if !lost(first) || lost(second) || resp.StatusCode != 200 {
+			t.Fatal("the ticket opens no stream in place of the first")
+		}
+		gone.Store(true)
+		time.Sleep(10 * time.Second)
+		if !lost(second) || lost(his) {
+			t.Errorf("the stream of who is gone has ended: %t; that of another: %t", lost(second), lost(his))
+		}
+	})
 }

@@ -37,7 +37,7 @@ func TestHeartbeat(t *testing.T) {
 		expect(t, resp.Body, ":\n\n")
 		at(15 * time.Second)
 		time.Sleep(10 * time.Second) // virtual
-		go func() { _ = st.SendEvent(t.Context(), ev(1), "", true) }()
+		go func() { _ = st.SendEvents(t.Context(), []transports.Event{{Message: ev(1)}}) }()
 		expect(t, resp.Body, "event: aaep.event\ndata: "+string(ev(1))+"\n\n")
 		at(25 * time.Second)
 		expect(t, resp.Body, ":\n\n")
@@ -51,7 +51,7 @@ func TestIdleStreamSurvives(t *testing.T) {
 		s := NewServer(ServerOptions{})
 		_, sub, st := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
 		time.Sleep(time.Hour)
-		check(t, st.SendEvent(t.Context(), ev(1), "e1", true))
+		check(t, st.SendEvents(t.Context(), []transports.Event{{Message: ev(1), ID: "e1"}}))
 		receive(t, sub, string(ev(1)))
 		check(t, sub.Close())
 	})
@@ -63,7 +63,7 @@ func TestSilentStream(t *testing.T) {
 		s := NewServer(ServerOptions{Heartbeat: time.Hour})
 		p, sub, st := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
 		sent := make(chan error, 1)
-		go func() { sent <- st.SendEvent(t.Context(), ev(1), "e1", true) }()
+		go func() { sent <- st.SendEvents(t.Context(), []transports.Event{{Message: ev(1), ID: "e1"}}) }()
 		time.Sleep(10 * time.Minute) // the user listens to something else
 		start := time.Now()
 		receive(t, sub, string(ev(1)))
@@ -80,7 +80,7 @@ func TestSilentStream(t *testing.T) {
 	})
 }
 
-// A peer that never reads loses its stream after 10 s, and SendEvent waits until then. TR-026
+// A peer that never reads loses its stream after 10 s, and SendEvents waits until then. TR-026
 func TestWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
@@ -92,16 +92,17 @@ func TestWriteTimeout(t *testing.T) {
 		defer l.Close()
 		st := next(t, l)
 		start := time.Now()
-		err := st.SendEvent(t.Context(), pad(transports.MaxMessage), "e1", true)
+		err := st.SendEvents(t.Context(), []transports.Event{{Message: pad(transports.MaxMessage), ID: "e1"}})
 		if !errors.Is(err, transports.ErrInterrupted) || time.Since(start) != 10*time.Second {
-			t.Errorf("SendEvent = %v after %v, want ErrInterrupted after 10s", err, time.Since(start))
+			t.Errorf("SendEvents = %v after %v, want ErrInterrupted after 10s", err, time.Since(start))
 		}
 		<-st.Done()
 	})
 }
 
-// A cancelled SendEvent returns at once although the peer does not read.
-func TestSendEventCancelled(t *testing.T) {
+// A cancelled SendEvents returns at once although the peer does not read, and so does one that waits for it. The stream is
+// lost.
+func TestSendEventsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
 		client := bubble(t, s)
@@ -111,12 +112,22 @@ func TestSendEventCancelled(t *testing.T) {
 		l := s.lookup("sub_1", "")
 		defer l.Close()
 		st := next(t, l)
-		for range 2 { // the second waits for the first
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			if err := st.SendEvent(ctx, pad(transports.MaxMessage), "e1", true); err != context.DeadlineExceeded {
-				t.Errorf("SendEvent = %v, want DeadlineExceeded", err)
+		sent, start := make(chan error), time.Now()
+		for i := range 2 {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(2-i)*time.Second)
+				defer cancel()
+				sent <- st.SendEvents(ctx, []transports.Event{{Message: pad(transports.MaxMessage), ID: "e1"}})
+			}()
+			synctest.Wait()
+		}
+		for i := range 2 {
+			if err := <-sent; err != context.DeadlineExceeded || time.Since(start) != time.Duration(i+1)*time.Second {
+				t.Errorf("SendEvents = %v after %v, want DeadlineExceeded", err, time.Since(start))
 			}
+		}
+		if err := st.SendEvents(t.Context(), []transports.Event{{Message: ev(1)}}); !errors.Is(err, transports.ErrInterrupted) {
+			t.Errorf("SendEvents = %v, want ErrInterrupted", err)
 		}
 	})
 }

@@ -43,7 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) Link) {
 		"Messages": messages, "Sizes": sizes, "CloseA": func(t *testing.T, l Link) { closes(t, l.A, l.B) },
 		"CloseB": func(t *testing.T, l Link) { closes(t, l.B, l.A) }, "CloseUnblocks": closeUnblocks,
 		"CancelLosesNothing": cancelLosesNothing, "ManyWriters": manyWriters, "StalledReader": stalledReader,
-		"Volume": volume, "Cut": cut, "Identity": identity,
+		"Volume": volume, "Events": events, "EventsStalled": eventsStalled, "Cut": cut, "Identity": identity,
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := open(t)

@@ -7,9 +7,11 @@ package websocket
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -50,8 +52,9 @@ var errNotText = errors.New("websocket: the peer sent a message that is not UTF-
 type frames struct {
 	ws       *gorilla.Conn
 	producer bool
-	code     atomic.Int64  // to close with, by what was said last
-	reading  atomic.Bool   // a message is half read: pongs move no deadline
+	code     atomic.Int64 // to close with, by what was said last
+	reading  atomic.Bool  // a message is half read: pongs move no deadline
+	pings    *time.Timer
 	done     chan struct{} // closed by Close
 	peerGone chan struct{} // closed when the peer's close frame has come, or the link has broken
 }
@@ -65,7 +68,8 @@ func newFrames(ws *gorilla.Conn, producer bool) *frames {
 	ping := ws.PingHandler()
 	ws.SetPingHandler(func(data string) error { f.alive(); return ping(data) })
 	ws.SetCloseHandler(func(int, string) error { return nil }) // Close answers
-	go f.ping()
+	f.pings = time.AfterFunc(time.Hour, f.ping)
+	f.pings.Reset(pingEvery) // and not before f.pings is there
 	return f
 }
 
@@ -77,17 +81,12 @@ func (f *frames) alive() {
 }
 
 func (f *frames) ping() {
-	t := time.NewTicker(pingEvery)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			f.ws.WriteControl(gorilla.PingMessage, nil, time.Now().Add(writeTimeout))
-		case <-f.done:
-			return
-		case <-f.peerGone:
-			return
-		}
+	f.ws.WriteControl(gorilla.PingMessage, nil, time.Now().Add(writeTimeout))
+	select {
+	case <-f.done:
+	case <-f.peerGone:
+	default:
+		f.pings.Reset(pingEvery)
 	}
 }
 
@@ -96,6 +95,7 @@ func (f *frames) Read() ([]byte, error) {
 	msg, err := f.read()
 	if err != nil {
 		close(f.peerGone)
+		f.pings.Stop()
 	}
 	return msg, err
 }
@@ -141,6 +141,33 @@ func (f *frames) Write(msg []byte) error {
 	return f.ws.WriteMessage(gorilla.TextMessage, msg)
 }
 
+// served are the frames of a producer. Its events go past gorilla, many in one write: what we send is not masked, so there
+// is nothing to a frame, and each write is whole frames on its own, as are gorilla's.
+type served struct {
+	*frames
+	left func() // called after Close
+}
+
+func (f served) Close() error {
+	defer f.left()
+	return f.frames.Close()
+}
+
+func (f served) NetConn() net.Conn { return f.ws.NetConn() }
+
+func (served) AppendFrame(b, msg []byte) ([]byte, error) {
+	b = append(b, 0x80|gorilla.TextMessage) // the first and last fragment
+	switch n := len(msg); {
+	case n < 126:
+		b = append(b, byte(n))
+	case n < 1<<16:
+		b = binary.BigEndian.AppendUint16(append(b, 126), uint16(n))
+	default:
+		b = binary.BigEndian.AppendUint64(append(b, 127), uint64(n))
+	}
+	return append(b, msg...), nil
+}
+
 // note chooses the code to close with by the last words.
 func (f *frames) note(msg []byte) {
 	var last struct {
@@ -172,6 +199,7 @@ func (f *frames) note(msg []byte) {
 // Close says goodbye, waits a moment for the peer's, and ends the connection.
 func (f *frames) Close() error {
 	close(f.done)
+	f.pings.Stop()
 	defer f.ws.Close()
 	if f.ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(int(f.code.Load()), ""), time.Now().Add(goodbye)) != nil {
 		return nil // it is gone already

@@ -2,15 +2,17 @@ package websocket
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 
 	gorilla "github.com/gorilla/websocket"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/hijack"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -19,7 +21,8 @@ import (
 type ServerOptions struct {
 	// Authenticate names the peer of a request with a non-empty name. An error that is aaep.AuthorizationDenied is
 	// answered with close code 4003, every other with 4002; its text stays here. It is called from many goroutines
-	// at once. If nil, nobody is asked and only connections to a loopback address are served (D-71).
+	// at once. If nil, nobody is asked and only connections to a loopback address are served (D-71). It is asked again
+	// while a connection is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If empty, localhost,
 	// 127.0.0.1 and [::1] (INV-44).
@@ -38,6 +41,7 @@ type ServerOptions struct {
 type Server struct {
 	o     ServerOptions
 	guard httpguard.Rules
+	door  credentials.Door
 	queue *duplex.Queue
 	slots chan struct{}
 }
@@ -56,7 +60,8 @@ func NewServer(o ServerOptions) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
+	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, door: credentials.Door{Authenticate: o.Authenticate, Transport: "websocket", Log: o.Logger},
+		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
 }
 
 // Accept returns the Conn of the next peer.
@@ -68,8 +73,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// ServeHTTP upgrades a request and returns when the connection has ended, which the end of the request's context ends too.
-// Every check that needs no state comes first.
+// ServeHTTP upgrades a request. The connection ends with the request's context, and ServeHTTP returns then, unless whoever
+// owns the http.Server sees to it. Every check that needs no state comes first.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	refuse := func(status int, text string) {
@@ -95,55 +100,56 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
 	default:
 		w.Header().Set("Retry-After", "30")
 		refuse(http.StatusServiceUnavailable, "there are as many connections as can be served; try again later")
 		return
 	}
-	principal, refusal := s.authenticate(r)
+	principal, refused := s.door.Enter(r)
 	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
+		ReadBufferSize: 512, WriteBufferPool: &writeBuffers, // little is read, and written by the way
 		CheckOrigin: func(*http.Request) bool { return true }} // guard has checked it
 	ws, err := up.Upgrade(w, r, nil)
 	if err != nil {
+		<-s.slots
 		s.o.Logger.Info("websocket: not upgraded", "cause", err)
 		return
 	}
 	f := newFrames(ws, true)
-	c := duplex.New(f, principal)
-	defer c.Close()
-	if refusal != nil {
-		if msg, err := aaep.Encode(refusal); err == nil {
+	until := hijack.Until(r.Context())
+	ends := until
+	if ends == nil {
+		ends = r.Context()
+	}
+	var c *duplex.Conn
+	made := make(chan struct{})
+	hangUp := context.AfterFunc(ends, func() { <-made; c.Close() })
+	unwatch := func() {}
+	if refused == nil {
+		unwatch = s.door.Watch(ends, r, principal, func() {
+			<-made
+			f.code.Store(closeNotAuthenticated)
+			c.Close()
+		})
+	}
+	c = duplex.New(served{f, func() { hangUp(); unwatch(); <-s.slots }}, principal)
+	close(made)
+	if refused != nil {
+		defer c.Close()
+		if msg, err := aaep.Encode(&aaep.SubscriptionRejected{ReasonCode: refused.Code, ReasonMessage: refused.Message}); err == nil {
 			ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 			defer cancel()
 			c.Send(ctx, msg)
 		}
 		return
 	}
-	if s.queue.Offer(r.Context(), c, f.peerGone) {
-		select {
-		case <-c.Closed(): // whoever accepted it ends it
-		case <-r.Context().Done(): // or the end of the server, where its BaseContext ends with it
+	if s.queue.Offer(r.Context(), c, f.peerGone) { // whoever accepts it ends it, or the end of the server
+		if until != nil {
+			return
 		}
+		<-c.Closed()
 	}
+	c.Close()
 }
 
-// authenticate names the peer, or says why it is refused.
-func (s *Server) authenticate(r *http.Request) (principal string, refusal *aaep.SubscriptionRejected) {
-	if s.o.Authenticate == nil {
-		return "", nil
-	}
-	principal, err := s.o.Authenticate(r)
-	switch {
-	case err == nil && principal != "":
-		return principal, nil
-	case errors.Is(err, aaep.AuthorizationDenied):
-		s.o.Logger.Info("websocket: not authorized", "cause", err)
-		return "", &aaep.SubscriptionRejected{ReasonCode: aaep.AuthorizationDenied, ReasonMessage: "These credentials do not allow this."}
-	case err == nil:
-		s.o.Logger.Error("websocket: Authenticate returned neither a principal nor an error")
-	default:
-		s.o.Logger.Info("websocket: not authenticated", "cause", err)
-	}
-	return "", &aaep.SubscriptionRejected{ReasonCode: aaep.AuthenticationRequired, ReasonMessage: "The credentials are missing or not valid."}
-}
+var writeBuffers sync.Pool

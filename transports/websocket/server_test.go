@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -314,5 +315,28 @@ func TestDialErrors(t *testing.T) {
 		if _, err := (Dialer{URL: url}).Dial(t.Context()); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", url, err, says)
 		}
+	}
+}
+
+// A connection ends, and says why, when its credentials are withdrawn.
+func TestWithdrawn(t *testing.T) {
+	t.Parallel()
+	var gone atomic.Bool
+	addr, conns := accept(t, ServerOptions{Authenticate: func(*http.Request) (string, error) {
+		if gone.Load() {
+			return "", aaep.AuthenticationRequired
+		}
+		return "ada", nil
+	}})
+	ws, _, _ := raw(t, addr, nil, Subprotocol)
+	defer ws.Close()
+	c := <-conns
+	gone.Store(true)
+	ws.SetReadDeadline(time.Now().Add(30 * time.Second))
+	if _, _, err := ws.ReadMessage(); !gorilla.IsCloseError(err, closeNotAuthenticated) {
+		t.Errorf("closed with %v, want %d", err, closeNotAuthenticated)
+	}
+	if _, err := c.Receive(t.Context()); err == nil {
+		t.Error("the producer's end goes on")
 	}
 }

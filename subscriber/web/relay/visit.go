@@ -47,6 +47,10 @@ type frame struct {
 	event  []byte
 }
 
+func (f frame) send(ctx context.Context, st transports.Stream) error {
+	return st.SendEvents(ctx, []transports.Event{{Message: f.event, ID: strconv.Itoa(f.number)}})
+}
+
 // serve takes a page from its request to its end.
 func (r *Relay) serve(ctx context.Context, conn transports.Resumable) {
 	defer conn.Close()
@@ -255,7 +259,7 @@ func (v *visit) feed(ctx context.Context, st transports.Stream) error {
 		return errMissed
 	}
 	for _, f := range v.kept {
-		if f.number > had && st.SendEvent(ctx, f.event, strconv.Itoa(f.number), true) != nil {
+		if f.number > had && f.send(ctx, st) != nil {
 			return ctx.Err()
 		}
 	}
@@ -281,7 +285,7 @@ func (v *visit) feed(ctx context.Context, st transports.Stream) error {
 			v.r.cfg.Logger.Warn("relay: event left out", "event_id", ev.EventID, "cause", err)
 			continue
 		}
-		if st.SendEvent(ctx, f.event, strconv.Itoa(f.number), true) != nil {
+		if f.send(ctx, st) != nil {
 			return ctx.Err()
 		}
 	}

@@ -1,0 +1,95 @@
+// Package conformance proves in a go test that an agent keeps what AAEP demands of Level 3: each case of the suite is a subtest, and
+// says which requirement it is for, what was seen and what would be right. Copy this file beside your agent, and let play make that
+// agent act.
+//
+//	go test ./examples/conformance           # in virtual time: a minute of waiting takes none
+//	go test -v ./examples/conformance        # with a line for each case
+//
+// An agent that is a program of its own, in any language, is proved by: aaep conformance producer --help
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/conformance/aaeptest"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports"
+)
+
+func TestConformance(t *testing.T) {
+	report := aaeptest.Virtual(t, func(t *testing.T) conformance.Run {
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "clerk"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Shutdown(context.Background()) })
+		p.AddEndpoint(manifest.Stdio, manifest.Endpoint{}) // how it is reached when it is not tested
+		a := agent{p}
+		return conformance.Run{Dialer: a, Driver: conformance.DriverFunc(a.play), Manifest: a.manifest, Level: 3}
+	})
+	if report.Verdict != conformance.Pass {
+		t.Errorf("the agent may not claim Level 3: %s", report.Summary())
+	}
+}
+
+// agent is yours.
+type agent struct{ *producer.Producer }
+
+// play makes it do what a case needs to see, as one session.
+func (a agent) play(ctx context.Context, sc conformance.Scenario) error {
+	s, err := a.StartSession(ctx, aaep.Say("Working."))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	limit := time.Duration(sc.TimeoutSeconds) * time.Second
+	pay := producer.Tool{Name: "pay", Risk: aaep.RiskLow, Action: aaep.Say("Pay 5 dollars.")}
+	switch sc.Name {
+	case conformance.Stream:
+		out := s.Output()
+		for _, text := range sc.Sentences {
+			io.WriteString(out, text)
+		}
+		out.Close()
+	case conformance.Ask:
+		pay.Risk, pay.Irreversible, pay.Consequence, pay.Timeout = aaep.RiskHigh, true, aaep.Say("The money is gone."), limit
+		fallthrough
+	case conformance.Tools:
+		s.Tool(ctx, pay, func(context.Context) (string, error) { return "Paid.", nil })
+	case conformance.Clarify:
+		s.Clarify(ctx, producer.Question{Ask: aaep.Say("Pay at once?"), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}, Default: "false", Timeout: limit})
+	case conformance.Handoff:
+		s.Handoff(aaep.Say("A person takes over."), aaep.HandoffRequested{Reason: "It is beyond me.", TargetKind: "human"})
+	case conformance.Errored:
+		for i := range int64(20) {
+			s.Progress(aaep.Say(fmt.Sprintf("Step %d.", i+1)), aaep.Progress{Step: i + 1, TotalSteps: 20}, 0)
+		}
+		return s.Fail(nil, aaep.Say("It failed."))
+	case conformance.Idle:
+		time.Sleep(2 * time.Second)
+		return s.Cancel(aaep.CancelledBySystem, aaep.Say("Stopped."))
+	}
+	return s.Complete(aaep.Say("Done."))
+}
+
+// Dial reaches it within the test.
+func (a agent) Dial(context.Context) (transports.Conn, error) {
+	near, far := transports.Pipe()
+	go a.ServeConn(far)
+	return near, nil
+}
+
+func (a agent) manifest(context.Context) ([]byte, error) {
+	m, err := a.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	return manifest.Encode(m)
+}

@@ -1,0 +1,378 @@
+// Package examples runs each example as a person would, as a program of its own, and looks at what that person would notice.
+package examples
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
+	"github.com/aaep-go/aaep/subscriber/speech/speechtest"
+	"github.com/aaep-go/aaep/transports/sse"
+)
+
+var programs string // the folder they are built into
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if programs, err = os.MkdirTemp("", "examples"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(programs)
+		if out, err := exec.Command("go", "build", "-o", programs+string(filepath.Separator), "./...", "../cmd/aaep").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// program is one that runs. What it prints is kept.
+type program struct {
+	t     *testing.T
+	name  string
+	stdin io.Writer
+	ended chan struct{}
+	mu    sync.Mutex
+	lines []string
+}
+
+// start runs a program until it ends, or the test does.
+func start(t *testing.T, env []string, name string, args ...string) *program {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(programs, name), args...)
+	cmd.Env = append(os.Environ(), env...)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, write := io.Pipe()
+	cmd.Stdout, cmd.Stderr = write, write
+	p := &program{t: t, name: name, stdin: stdin, ended: make(chan struct{})}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { cmd.Wait(); write.Close() }()
+	go func() {
+		defer close(p.ended)
+		for in := bufio.NewScanner(read); in.Scan(); {
+			p.mu.Lock()
+			p.lines = append(p.lines, in.Text())
+			p.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() { <-p.ended })
+	return p
+}
+
+func (p *program) printed() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.lines, "\n")
+}
+
+// until waits for something that is about to happen.
+func (p *program) until(what string, happened func() bool) {
+	p.t.Helper()
+	for limit := time.Now().Add(time.Minute); !happened(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(limit) {
+			p.t.Fatalf("not within a minute: %s\n%s has printed:\n%s", what, p.name, p.printed())
+		}
+	}
+}
+
+// prints waits until the program has printed a text.
+func (p *program) prints(text string) {
+	p.t.Helper()
+	p.until("it prints "+text, func() bool { return strings.Contains(p.printed(), text) })
+}
+
+// end waits until the program has ended, and returns what it printed.
+func (p *program) end() string {
+	p.t.Helper()
+	p.until("it ends", func() bool {
+		select {
+		case <-p.ended:
+			return true
+		default:
+			return false
+		}
+	})
+	return p.printed()
+}
+
+// accept types a yes to the bank, and again whenever that came too soon: a program learns a moment later than the test that
+// the question was heard.
+func (p *program) accept(bank *program, refused func() int) {
+	p.t.Helper()
+	before := refused()
+	io.WriteString(p.stdin, "y\n")
+	p.until("the money moves", func() bool {
+		if now := refused(); now > before {
+			before = now
+			io.WriteString(p.stdin, "y\n")
+		}
+		return strings.Contains(bank.printed(), "Savings: $600.")
+	})
+}
+
+// address waits until the program has said where it is.
+func (p *program) address() string {
+	p.t.Helper()
+	p.prints("http://")
+	_, after, _ := strings.Cut(p.printed(), "http://")
+	return "http://" + strings.Fields(after)[0]
+}
+
+// follow hears one session of an agent to its end, and answers what is asked.
+func follow(t *testing.T, address string, wants aaep.Capabilities, answer func(*subscriber.Subscription, *aaep.Event)) string {
+	t.Helper()
+	sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: address}, subscriber.Config{ID: "test", Capabilities: wants})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	var heard []string
+	for ev, err := range sub.Events(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard = append(heard, ev.Text(aaep.VerbosityNormal))
+		switch ev.Payload.(type) {
+		case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+			answer(sub, ev)
+		}
+		if ev.Type().Terminal() {
+			break
+		}
+	}
+	return strings.Join(heard, "\n")
+}
+
+// contains checks that texts are in another, in this order.
+func contains(t *testing.T, whole string, parts ...string) {
+	t.Helper()
+	rest := whole
+	for _, part := range parts {
+		_, after, ok := strings.Cut(rest, part)
+		if !ok {
+			t.Fatalf("%q is not there, or not in its place:\n%s", part, whole)
+		}
+		rest = after
+	}
+}
+
+// Money moves on a yes, and on nothing else.
+func TestBank(t *testing.T) {
+	t.Parallel()
+	mute := subscriber.ScreenReader("en-US").With(aaep.Capabilities{SupportsConfirmationReply: new(false)})
+	for name, c := range map[string]struct {
+		wants    aaep.Capabilities
+		decision aaep.Decision
+		end      string
+		left     string
+	}{
+		"yes":                  {subscriber.ScreenReader("en-US"), aaep.Accept, "Your savings are in order.", "Checking: $300. Savings: $600."},
+		"no":                   {subscriber.ScreenReader("en-US"), aaep.Reject, "No money was moved.", "Checking: $800. Savings: $100."},
+		"nobody can be asked.": {mute, "", "No money was moved.", "Checking: $800. Savings: $100."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bank := start(t, nil, "bank", "-listen", "127.0.0.1:0")
+			asked := 0
+			heard := follow(t, bank.address(), c.wants, func(sub *subscriber.Subscription, ev *aaep.Event) {
+				asked++
+				contains(t, ev.Text(aaep.VerbosityNormal), "Transfer $500")
+				if err := sub.Reply(t.Context(), ev, c.decision); err != nil {
+					t.Error(err)
+				}
+			})
+			contains(t, heard, "Looking after your savings.", c.end)
+			contains(t, bank.end(), c.left)
+			if want := len(c.decision) > 0; asked > 0 != want {
+				t.Errorf("asked %d times", asked)
+			}
+		})
+	}
+}
+
+// Whoever starts it hears what the program prints, and how it ended.
+func TestAnyCLI(t *testing.T) {
+	t.Parallel()
+	anycli := filepath.Join(programs, "anycli")
+	contains(t, start(t, nil, "aaep", "listen", "--exec", "'"+anycli+"' go help version").end(),
+		"Running go.", "Go version reports the Go version used", "Done. go finished.")
+	contains(t, start(t, nil, "aaep", "listen", "--exec", "'"+anycli+"' go nonsense").end(), "Error. go failed: exit status 2.")
+}
+
+// The question is heard whole before a yes counts, and then the money moves.
+func TestReader(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	voice := &speechtest.Server{WordsPerMinute: 1200}
+	t.Cleanup(func() { ln.Close(); voice.Close() })
+	go voice.Serve(ln)
+	bank := start(t, nil, "bank", "-listen", "127.0.0.1:0")
+	reader := start(t, []string{"SPEECHD_ADDRESS=inet_socket:" + ln.Addr().String(), "DBUS_SESSION_BUS_ADDRESS=unix:path=/nowhere"}, "reader", bank.address())
+	said := func(text string) (n int) {
+		for _, m := range voice.Messages() {
+			if strings.Contains(m.Text, text) && (m.Heard || m.Over.IsZero()) {
+				n++
+			}
+		}
+		return n
+	}
+	hears := func(text string) {
+		t.Helper()
+		reader.until("it says "+text, func() bool {
+			return slices.ContainsFunc(voice.Heard(), func(heard string) bool { return strings.Contains(heard, text) })
+		})
+	}
+	const early = "Hear the question to its end"
+	reader.until("it begins to ask", func() bool { return said("Transfer $500") > 0 })
+	io.WriteString(reader.stdin, "y\n")
+	hears(early)
+	hears("Type y for yes or n for no, then Enter.")
+	reader.accept(bank, func() int { return said(early) })
+	hears("Your savings are in order.")
+}
+
+// What the agent says passes under the fingers a page at a time, and what needs the person rings.
+func TestTouch(t *testing.T) {
+	t.Parallel()
+	const cells, firstPort = 14, 4101
+	display := brailletest.New(cells)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			brltty, _ := display.Dial(context.Background())
+			go func() { io.Copy(brltty, conn); brltty.Close() }()
+			go func() { io.Copy(conn, brltty); conn.Close() }()
+		}
+	}()
+	host := fmt.Sprintf("BRLAPI_HOST=127.0.0.1:%d", ln.Addr().(*net.TCPAddr).Port-firstPort)
+	bank := start(t, nil, "bank", "-listen", "127.0.0.1:0")
+	touch := start(t, []string{host, "BRLAPI_AUTH=none"}, "touch", bank.address())
+	read := func() string {
+		var pages []string
+		for _, s := range display.States() {
+			pages = append(pages, strings.TrimRight(s.Line, " ⠒⠶⠿"))
+		}
+		return strings.Join(strings.Fields(strings.Join(pages, " ")), " ")
+	}
+	seen, pressed := 0, time.Now()
+	pans := func() { // goes on when a page came, and again where a key was too early to count
+		if n := len(display.States()); strings.TrimSpace(display.Now().Line) != "" && (n > seen || time.Since(pressed) > 1200*time.Millisecond) {
+			seen, pressed = n, time.Now()
+			display.Press(brailletest.Forward)
+		}
+	}
+	reads := func(text string) {
+		t.Helper()
+		touch.until("there is under the fingers: "+text, func() bool { pans(); return strings.Contains(read(), text) })
+	}
+	touch.prints("\aneeds_you")
+	reads("Action: Transfer $500 from checking to savings.")
+	reads("Without an answer it will not be done.")
+	touch.accept(bank, func() int { pans(); return strings.Count(read(), "To answer, read") })
+	reads("Your savings are in order.")
+	touch.prints("\adone")
+	for _, s := range display.States() {
+		if n := len([]rune(s.Line)); s.Ours && n != cells {
+			t.Errorf("%q has %d cells", s.Line, n)
+		}
+	}
+}
+
+// The application's own page, the page that follows the agent, and the agent are one site.
+func TestWeb(t *testing.T) {
+	t.Parallel()
+	site := start(t, nil, "web", "-listen", "127.0.0.1:0")
+	address := site.address()
+	get := func(path string) string {
+		t.Helper()
+		r, err := http.Get(address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s %v", path, r.Status, err)
+		}
+		return string(body)
+	}
+	contains(t, get("/"), `<html lang="en">`, "Plan a trip", `href="/aaep/web/"`)
+	contains(t, get("/aaep/web/"), "<script", "<main", `role="alert"`)
+	r, err := http.PostForm(address+"/trips", url.Values{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.Request.URL.Path != "/aaep/web/" || r.StatusCode != http.StatusOK {
+		t.Errorf("the button leads to %s: %s", r.Request.URL, r.Status)
+	}
+	heard := follow(t, address, subscriber.ScreenReader("en-US"), func(sub *subscriber.Subscription, ev *aaep.Event) {
+		if err := sub.Answer(t.Context(), ev, "Lima"); err != nil {
+			t.Error(err)
+		}
+	})
+	contains(t, heard, "Planning a trip.", "Where do you want to go?", "The flight to Lima leaves at noon.", "The trip is planned.")
+
+	foreign, err := http.NewRequestWithContext(t.Context(), "POST", address+"/trips", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign.Header.Set("Origin", "https://elsewhere.example")
+	if r, err = http.DefaultClient.Do(foreign); err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != http.StatusForbidden {
+		t.Errorf("another site may press the button: %s", r.Status)
+	}
+}
+
+// Each hears the tones in their own range, and who knows nothing of tones is told the same words without.
+func TestExtension(t *testing.T) {
+	t.Parallel()
+	heard := map[string][]string{}
+	for _, line := range strings.Split(start(t, nil, "extension").end(), "\n") {
+		name, text, _ := strings.Cut(line, ": ")
+		heard[name] = append(heard[name], text)
+	}
+	contains(t, strings.Join(heard["Ada"], "\n"), "Copying four folders.", `Folder 1 of 4. {"hz":250}`, `Folder 4 of 4. {"hz":1000}`, "All is copied.")
+	contains(t, strings.Join(heard["Bayo"], "\n"), `Folder 1 of 4. {"hz":1000}`, `Folder 4 of 4. {"hz":4000}`)
+	chen := strings.Join(heard["Chen"], "\n")
+	contains(t, chen, "Copying four folders.", "Folder 1 of 4.", "All is copied.")
+	if strings.Contains(chen, "hz") {
+		t.Errorf("Chen asked for no tones:\n%s", chen)
+	}
+}

@@ -1,0 +1,94 @@
+// Command touch follows an agent for somebody who neither sees nor hears: words on a braille display, and what must not be missed
+// is felt as well. One subscription asks for what hands can follow and feeds two outputs, one of them a device of your own.
+//
+//	go run ./examples/bank                               # an agent to follow
+//	go run ./examples/touch http://127.0.0.1:8080        # needs BRLTTY with a display; type y or n when you are asked
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/braille"
+	"github.com/aaep-go/aaep/subscriber/haptic"
+	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/transports/sse"
+)
+
+// bell is a device with three patterns. A motor would run where this rings.
+type bell struct{}
+
+func (bell) Patterns() []string { return []string{haptic.NeedsYou, haptic.Done, haptic.Failed} }
+
+func (bell) Play(_ context.Context, felt extensions.HapticData) error {
+	_, err := fmt.Printf("\a%s\n", felt.Pattern)
+	return err
+}
+
+func (bell) Close() error { return nil }
+
+func main() {
+	flag.Parse() // the address of one agent
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := follow(ctx, flag.Arg(0)); err != nil && ctx.Err() == nil {
+		log.New(os.Stderr, "touch: ", 0).Fatal(err)
+	}
+}
+
+func follow(ctx context.Context, url string) error {
+	display, err := braille.Open(ctx, braille.Config{})
+	if err != nil {
+		return err
+	}
+	defer display.Close()
+	wants := subscriber.Braille(display.Cells(), "en-US").With(aaep.Capabilities{SupportsClarificationReply: new(false)}) // only yes or no
+	if err := wants.AddExtension(extensions.HapticVocabulary, extensions.Haptic{PatternsSupported: bell{}.Patterns()}); err != nil {
+		return err
+	}
+	sub, err := subscriber.Dial(ctx, sse.Dialer{URL: url}, subscriber.Config{ID: "two-hands", Capabilities: wants})
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	fingers, wrist := present.New(announce.Preferences{Verbosity: aaep.VerbosityTerse, Speaks: display.Speaks}), present.New(announce.Preferences{})
+	ctx, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
+	go func() { gone(fingers.Run(ctx, display)) }() // until the display is unplugged for good
+	go wrist.Run(ctx, haptic.New(bell{}))
+
+	var asked atomic.Pointer[aaep.Event] // the newest question
+	go func() {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			decision := map[string]aaep.Decision{"y": aaep.Accept, "n": aaep.Reject}[in.Text()]
+			if q := asked.Load(); q == nil || decision == "" || decision == aaep.Accept && !fingers.Armed(time.Now(), q) {
+				fingers.Tell("To answer, read the question to its end, then type y or n.", true)
+			} else if err := sub.Reply(ctx, q, decision); err != nil {
+				fingers.Tell("The answer was not sent: "+err.Error(), true)
+			}
+		}
+	}()
+	for ev, err := range sub.Events(ctx) {
+		if err != nil {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+		if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
+			asked.Store(ev)
+		}
+		fingers.Add("agent", ev)
+		wrist.Add("agent", ev)
+	}
+	return nil
+}

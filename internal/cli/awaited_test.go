@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+)
+
+// An expected agent is one at an address where nobody is, until dial is set.
+type expected struct {
+	mu    sync.Mutex
+	dial  dialerFunc
+	err   error // while it is not
+	tries []time.Time
+}
+
+// try is one attempt to reach it.
+func (x *expected) try(ctx context.Context) (dialerFunc, error) {
+	x.mu.Lock()
+	x.tries = append(x.tries, time.Now())
+	dial, err := x.dial, x.err
+	x.mu.Unlock()
+	if dial == nil && err == nil { // a machine that sleeps
+		<-ctx.Done()
+		err = ctx.Err()
+	}
+	return dial, err
+}
+
+func (x *expected) tried() []time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.tries)
+}
+
+func (x *expected) appears(dial dialerFunc) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.dial, x.err = dial, nil
+}
+
+// expecting follows an agent that is there and another that is expected. It must be called in a bubble.
+func expecting(t *testing.T, there dialerFunc, x *expected, f func(*ear)) *ear {
+	e := &ear{t: t, lines: make(chan typed)}
+	e.l = &listener{announcer: announcer{out: io.MultiWriter(&e.out, &e.screen)}, status: announcer{out: io.MultiWriter(&e.err, &e.screen)}}
+	reach := func(dial dialerFunc) (*following, error) {
+		f := &following{listener: e.l, wanted: subscriber.ScreenReader("en-US")}
+		var err error
+		if f.sub, err = subscriber.Dial(t.Context(), dial, f.config(false)); err == nil {
+			t.Cleanup(func() { f.sub.Close() })
+		}
+		return f, err
+	}
+	first, err := reach(there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := e.l.awaited("http://late.example", first.wanted, func(ctx context.Context) (*following, error) {
+		dial, err := x.try(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return reach(dial)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); e.ended = e.l.follow(ctx, e.lines, second, first) }()
+	synctest.Wait()
+	f(e)
+	cancel()
+	<-done
+	return e
+}
+
+var nobody = &exitError{exitUnreachable, errors.New("nothing answers at http://late.example")}
+
+// An agent that is not there yet keeps nobody from the others, is tried with patience, and comes in when it is there, with what was
+// asked for meanwhile.
+func TestAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, dialHere := agentNamed(t, "Planner", producer.Config{})
+		defer here.Shutdown(t.Context())
+		late, dialLate := agentNamed(t, "Bank", producer.Config{})
+		defer late.Shutdown(t.Context())
+		x := &expected{err: nobody}
+		expecting(t, dialHere, x, func(e *ear) {
+			s, err := here.StartSession(t.Context(), aaep.Say("Planning."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Complete(aaep.Say("Ready."))
+			pass(10 * time.Minute)
+			if got := e.screen.String(); !strings.Contains(got, "Planner: Planning.\n") || strings.Count(got, "late.example") != 1 ||
+				!strings.Contains(got, "aaep: nothing answers at http://late.example. It is tried again until it is there.\n") {
+				t.Errorf("beside one that is not there:\n%s", got)
+			}
+			tries := x.tried()
+			for i, at := range tries[1:] {
+				if d := at.Sub(tries[i]); d < firstWait/2 || d > longestWait {
+					t.Errorf("attempt %d came after %v", i+1, d)
+				}
+			}
+			e.wants("/verbosity terse", "Planner: From now on: in few words.")
+			if got := e.types("/agents"); got != "aaep: http://late.example: not connected; trying again.\naaep: Planner: connected.\n" {
+				t.Errorf("how it stands: %s", got)
+			}
+			e.types("/quiet") // which is for those who are there
+			e.types("/terms")
+			e.err.Reset()
+			x.appears(dialLate)
+			pass(longestWait)
+			if got, want := e.err.String(), "aaep: Following Bank. Who it is has not been verified.\naaep: Bank: From now on: in few words.\n"; got != want {
+				t.Errorf("when it is there: %q, want %q", got, want)
+			}
+			if s, err = late.StartSession(t.Context(), aaep.Say("Banking.")); err != nil {
+				t.Fatal(err)
+			}
+			s.Complete(aaep.Say("Ready."))
+			pass(3 * time.Second)
+			if got := e.screen.String(); !strings.Contains(got, "Bank: Banking.\n") {
+				t.Errorf("it is not heard:\n%s", got)
+			}
+		})
+	})
+}
+
+// One that does not answer at all does not hold up the others, nor the end.
+func TestAwaitedHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, dial := agentNamed(t, "Planner", producer.Config{})
+		defer p.Shutdown(t.Context())
+		expecting(t, dial, &expected{}, func(e *ear) {
+			if got := e.screen.String(); !strings.Contains(got, "aaep: Following Planner.") {
+				t.Errorf("at once:\n%s", got)
+			}
+		})
+	})
+}
+
+// One that refuses is not asked again; one that says when to come is not asked sooner.
+func TestAwaitedRefuses(t *testing.T) {
+	refuses := func(r *aaep.Rejection, f func(e *ear, x *expected)) {
+		synctest.Test(t, func(t *testing.T) {
+			p, dial := agentNamed(t, "Planner", producer.Config{})
+			defer p.Shutdown(t.Context())
+			x := &expected{err: dialError(t.Context(), "http://late.example", r)}
+			expecting(t, dial, x, func(e *ear) {
+				pass(time.Minute)
+				f(e, x)
+			})
+		})
+	}
+	refuses(&aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "Not you.", Remote: true}, func(e *ear, x *expected) {
+		if got := e.screen.String(); len(x.tried()) != 1 || !strings.Contains(got, "aaep: the agent at http://late.example cannot be followed: Not you. It is not followed.\n") {
+			t.Errorf("%d attempts:\n%s", len(x.tried()), got)
+		}
+		if got := e.types("/agents"); !strings.HasPrefix(got, "aaep: http://late.example: not followed.\n") {
+			t.Errorf("how it stands: %s", got)
+		}
+	})
+	refuses(&aaep.Rejection{Code: aaep.RateLimit, Message: "Too many.", RetryAfter: 20 * time.Second, Remote: true}, func(e *ear, x *expected) {
+		if tries := x.tried(); len(tries) < 2 || len(tries) > 3 || tries[1].Sub(tries[0]) < 20*time.Second {
+			t.Errorf("it was to be asked after 20 seconds; it was asked at %v", tries)
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// completionCommand takes the place of cobra's, whose help is written for the eye.
+func completionCommand() *cobra.Command {
+	shells := map[string]func(root *cobra.Command, out io.Writer) error{
+		"bash":       func(root *cobra.Command, out io.Writer) error { return root.GenBashCompletionV2(out, true) },
+		"zsh":        (*cobra.Command).GenZshCompletion,
+		"fish":       func(root *cobra.Command, out io.Writer) error { return root.GenFishCompletion(out, true) },
+		"powershell": (*cobra.Command).GenPowerShellCompletionWithDesc,
+	}
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print what makes a shell complete the words of this command",
+		Long: `completion prints a script for SHELL, which is bash, zsh, fish or powershell. From then on the Tab key completes
+commands, flags, and what a flag may be.`,
+		Example: `  echo 'source <(aaep completion bash)' >> ~/.bashrc
+  aaep completion zsh > "${fpath[1]}/_aaep"
+  aaep completion fish > ~/.config/fish/completions/aaep.fish
+  aaep completion powershell | Out-String | Invoke-Expression`,
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := strings.Join(args, " ")
+			write := shells[name]
+			if write == nil {
+				return usage("SHELL must be bash, zsh, fish or powershell; it is %q.\nSee: aaep completion --help", name)
+			}
+			return write(cmd.Root(), cmd.OutOrStdout())
+		},
+	}
+}
+
+// completeFlags lets shells complete the flags that are one of several words, of a command and of those below it.
+func completeFlags(cmd *cobra.Command) {
+	must := map[string]string{"as": aidNames(), "output": strings.Join(outputNames(), ", "), "answer": "accept, reject or timeout",
+		"transport": "sse, websocket, unix or pipe", "level": "1, 2 or 3", "alg": "ES256, RS256 or EdDSA"}
+	for _, w := range wishes {
+		must[w.name] = w.must
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		words := strings.Split(strings.ReplaceAll(must[f.Name], " or ", ", "), ", ")
+		if len(words) > 1 && !strings.Contains(words[0], " ") { // else it says in a sentence what must follow
+			cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+	for _, sub := range cmd.Commands() {
+		completeFlags(sub)
+	}
+}

@@ -1,0 +1,69 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// A Door lets in whoever Authenticate names. Nil lets in everybody, without a name. A Door may be used
+// by many goroutines at once.
+type Door struct {
+	Authenticate func(*http.Request) (principal string, err error)
+	Transport    string // in what is logged
+	Log          *slog.Logger
+}
+
+// Enter returns who sent a request. A refusal has what the peer may know; why, is logged.
+func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection) {
+	if d.Authenticate == nil {
+		return "", nil
+	}
+	principal, err := d.Authenticate(r)
+	switch {
+	case err == nil && principal != "":
+		return principal, nil
+	case errors.Is(err, aaep.AuthorizationDenied):
+		d.Log.Info(d.Transport+": not authorized", "cause", err)
+		return "", &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "These credentials do not allow this."}
+	case err == nil:
+		d.Log.Error(d.Transport + ": Authenticate returned neither a principal nor an error")
+	default:
+		d.Log.Info(d.Transport+": not authenticated", "cause", err)
+	}
+	return "", &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: "The credentials are missing or not valid."}
+}
+
+// recheck is how often those who are in are asked again.
+const recheck = 5 * time.Second
+
+// Watch calls putOut, once, when the credentials that r was let in with are withdrawn, until it is stopped: Authenticate then says
+// aaep.AuthenticationRequired or aaep.AuthorizationDenied, or another name. Any other error may pass, and changes nothing. Nobody
+// waits for Authenticate.
+func (d Door) Watch(ctx context.Context, r *http.Request, principal string, putOut func()) (stop func()) {
+	if d.Authenticate == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r = r.WithContext(ctx)
+	ready := make(chan struct{})
+	var again *time.Timer
+	again = time.AfterFunc(recheck, func() {
+		<-ready
+		now, err := d.Authenticate(r)
+		switch {
+		case ctx.Err() != nil:
+		case err == nil && now != principal, errors.Is(err, aaep.AuthenticationRequired), errors.Is(err, aaep.AuthorizationDenied):
+			d.Log.Info(d.Transport+": a stream ends, for its credentials were withdrawn", "principal", principal)
+			putOut()
+		default:
+			again.Reset(recheck)
+		}
+	})
+	close(ready)
+	return func() { cancel(); again.Stop() }
+}

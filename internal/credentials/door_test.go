@@ -1,0 +1,91 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+type answer struct {
+	name string
+	err  error
+}
+
+// Who is in stays in until their credentials are withdrawn, and is put out once then, within seconds. INV-43
+func TestWatch(t *testing.T) {
+	for name, tc := range map[string]struct {
+		now answer
+		out bool
+	}{
+		"the token is gone":         {answer{err: fmt.Errorf("not known: %w", aaep.AuthenticationRequired)}, true},
+		"it is allowed no more":     {answer{err: aaep.AuthorizationDenied}, true},
+		"it is another's now":       {answer{name: "bob"}, true},
+		"the same":                  {answer{name: "ada"}, false},
+		"nobody can tell right now": {answer{err: errors.New("the issuer is not reached")}, false},
+		"it has expired":            {answer{err: ErrNone}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var says atomic.Pointer[answer]
+				says.Store(&answer{name: "ada"})
+				d := Door{func(r *http.Request) (string, error) {
+					if r.Header.Get("Authorization") != "Bearer x" || r.Context().Err() != nil {
+						t.Error("it is asked about another request")
+					}
+					return says.Load().name, says.Load().err
+				}, "test", slog.New(slog.DiscardHandler)}
+				r, _ := http.NewRequest("GET", "/", nil)
+				r.Header.Set("Authorization", "Bearer x")
+				old, over := context.WithCancel(t.Context())
+				over() // of the request that bought a ticket
+				var out atomic.Int32
+				stop := d.Watch(t.Context(), r.WithContext(old), "ada", func() { out.Add(1) })
+				time.Sleep(time.Hour)
+				if out.Load() != 0 {
+					t.Fatal("put out for nothing")
+				}
+				says.Store(&tc.now)
+				time.Sleep(recheck + time.Second)
+				if got := out.Load() == 1; got != tc.out {
+					t.Errorf("put out: %t, want %t", got, tc.out)
+				}
+				says.Store(&answer{err: aaep.AuthenticationRequired})
+				stop()
+				n := out.Load()
+				time.Sleep(time.Hour)
+				if out.Load() != n {
+					t.Error("put out after it was over")
+				}
+			})
+		})
+	}
+	Door{}.Watch(t.Context(), nil, "", func() { t.Error("nobody is asked") })()
+}
+
+// One that takes long to answer is not asked a second time meanwhile, and holds nobody up who leaves.
+func TestWatchSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		d := Door{func(r *http.Request) (string, error) {
+			asked.Add(1)
+			<-r.Context().Done()
+			return "", aaep.AuthenticationRequired
+		}, "test", slog.New(slog.DiscardHandler)}
+		r, _ := http.NewRequest("GET", "/", nil)
+		stop := d.Watch(t.Context(), r, "ada", func() { t.Error("put out by an answer that came too late") })
+		time.Sleep(time.Minute)
+		stop()
+		time.Sleep(time.Minute)
+		if n := asked.Load(); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}

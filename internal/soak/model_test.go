@@ -1,0 +1,473 @@
+package soak_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// What every listener must have been told follows from what the log holds and from what it asked for. This is said here
+// once more, in the simplest words there are, and shares nothing with the code that it judges but the forms of messages.
+
+// A truth is all that a log holds.
+type truth struct {
+	*log.Log
+	events  []*aaep.Event  // in the order of the log: the first has position 1
+	at      map[string]int // where an event is, by its id
+	outputs map[string]*output
+	errored map[string]bool // sessions that ended with an error
+}
+
+// An output is a whole text.
+type output struct {
+	text     []rune
+	entries  []entry
+	complete bool
+}
+
+// An entry is what one event of the log adds to an output.
+type entry struct{ event, from, to int }
+
+func truthOf(kept log.Store) (*truth, error) {
+	l, err := log.Open(readOnly{kept}, 1)
+	if err != nil {
+		return nil, err
+	}
+	tr := &truth{Log: l, at: map[string]int{}, outputs: map[string]*output{}, errored: map[string]bool{}}
+	for l.End() > uint64(len(tr.events)) {
+		events, _, err := l.Read(uint64(len(tr.events)), 256)
+		if err != nil {
+			return nil, err
+		}
+		tr.events = append(tr.events, events...)
+	}
+	for i, ev := range tr.events {
+		tr.at[ev.EventID] = i
+		switch p := ev.Payload.(type) {
+		case *aaep.SessionErrored:
+			tr.errored[ev.SessionID] = true
+		case *aaep.OutputStreaming:
+			out := tr.outputs[p.OutputID]
+			if out == nil {
+				out = &output{}
+				tr.outputs[p.OutputID] = out
+			}
+			if int(p.Position) != len(out.text) || out.complete {
+				return nil, fmt.Errorf("the log itself has %s at %d after %d", p.OutputID, p.Position, len(out.text))
+			}
+			from := len(out.text)
+			out.text = append(out.text, []rune(p.Chunk)...)
+			out.entries = append(out.entries, entry{i, from, len(out.text)})
+			out.complete = p.Complete
+		}
+	}
+	return tr, nil
+}
+
+// readOnly lets a log look at a store.
+type readOnly struct{ log.Store }
+
+func (readOnly) Append([][]byte) error { return nil }
+func (readOnly) SetMeta([]byte) error  { return nil }
+
+// wants reports whether whoever asked for these terms is told of an event.
+func wants(c aaep.Capabilities, ev *aaep.Event) bool {
+	switch p := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		return *c.SupportsConfirmationReply
+	case *aaep.AwaitingClarification:
+		return *c.SupportsClarificationReply
+	case *aaep.ProgressUpdated:
+		if c.CognitiveLoad == aaep.LoadLow {
+			return false
+		}
+	case *aaep.StateChanged:
+		worth := []aaep.State{aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateAwaitingInput}
+		if c.CognitiveLoad == aaep.LoadLow && !slices.Contains(worth, p.FromState) && !slices.Contains(worth, p.ToState) {
+			return false
+		}
+	}
+	if ev.Critical() || c.EventFilters == nil {
+		return true
+	}
+	return !slices.ContainsFunc(c.EventFilters.Exclude, func(pattern string) bool {
+		prefix, isPrefix := strings.CutSuffix(pattern, "*")
+		return pattern == string(ev.Type()) || isPrefix && strings.HasPrefix(string(ev.Type()), prefix)
+	})
+}
+
+// told is an event of the log in the words for these terms.
+func told(c aaep.Capabilities, ev aaep.Event) *aaep.Event {
+	languages := c.Languages
+	if languages == nil {
+		languages = []string{"en-US"}
+	}
+	for _, tag := range languages {
+		for _, t := range ev.Translations {
+			if t.Language() == tag {
+				ev.In(t)
+			}
+		}
+	}
+	ev.Translations = nil
+	ev.Verbosity = aaep.VerbosityNormal
+	if c.PreferredVerbosity != "" {
+		ev.Verbosity = c.PreferredVerbosity
+	}
+	if c.CognitiveLoad == aaep.LoadLow && ev.Summary.Terse != "" {
+		ev.Verbosity = aaep.VerbosityTerse
+	}
+	if ev.Verbosity != aaep.VerbosityTerse {
+		ev.Summary.Terse = ""
+	}
+	if ev.Verbosity != aaep.VerbosityDetailed {
+		ev.Summary.Detailed = ""
+	}
+	return &ev
+}
+
+// A verdict is what one listener heard, beside the truth.
+type verdict struct {
+	*truth
+	terms aaep.Capabilities
+	found []string // what is wrong
+
+	got    map[int]bool       // the events that were heard, and the changes of state that were folded into one
+	from   map[int]aaep.State // where those began that they were folded into
+	spans  map[string]*span   // the texts that were heard
+	oldest int                // the first event that was heard, but for questions, or -1
+	rates  map[string][]time.Time
+	events int
+
+	// of the link
+	now     *link
+	twice   map[string]bool
+	last    map[string]int // by session: the newest event that is not critical
+	stamps  map[string]time.Time
+	ended   map[string]bool
+	reached map[string]int // by output
+}
+
+// A span is how much of a text was heard, in characters.
+type span struct {
+	from, to int
+	whole    bool
+}
+
+func (v *verdict) wrong(format string, args ...any) {
+	v.found = append(v.found, fmt.Sprintf(format, args...))
+}
+
+// judge compares a journal with what it must hold.
+func (tr *truth) judge(terms aaep.Capabilities, notes []note) *verdict {
+	v := &verdict{truth: tr, terms: terms, oldest: -1, rates: map[string][]time.Time{}, got: map[int]bool{}, from: map[int]aaep.State{}, spans: map[string]*span{}}
+	closed := false
+	for _, n := range notes {
+		switch {
+		case n.Link != nil:
+			v.link(n.Link)
+		case n.Event != nil && v.now == nil:
+			v.wrong("%s came before any link", n.Event)
+		case n.Event != nil:
+			v.heard(n)
+		case n.Closed != "":
+			closed = true
+		}
+	}
+	if !closed {
+		v.wrong("it was never told that the producer ends")
+	}
+	v.missing()
+	v.missingText()
+	v.tooFast()
+	return v
+}
+
+// link begins a new stream.
+func (v *verdict) link(l *link) {
+	if l.After != "" && !l.GoesOn {
+		v.wrong("the subscription %s does not go on after %s, though the log has all", l.Subscription, l.After)
+	}
+	if l.Kept {
+		if !l.GoesOn && v.oldest >= 0 {
+			v.wrong("the subscription %s does not go on where the one before it ended", l.Subscription)
+		}
+		v.now, v.stamps = l, map[string]time.Time{}
+		maps.DeleteFunc(v.last, func(key string, _ int) bool { return strings.HasSuffix(key, " state") })
+		return
+	}
+	if l.After == "" { // it begins here: whatever came before, nobody promised that it would go on
+		v.got, v.spans, v.oldest = map[int]bool{}, map[string]*span{}, -1
+	}
+	v.now = l
+	v.twice, v.last, v.stamps = map[string]bool{}, map[string]int{}, map[string]time.Time{}
+	v.ended, v.reached = map[string]bool{}, map[string]int{}
+}
+
+// after is the number of events up to the place where the stream goes on, and how many bytes of the last of them count.
+func (v *verdict) after() (events, bytes int) {
+	if v.now.After == "" {
+		return 0, 0
+	}
+	pos, offset, ok := v.Locate(v.now.After)
+	if !ok {
+		v.wrong("%s is no place of this log", v.now.After)
+	}
+	return int(pos), offset
+}
+
+func (v *verdict) heard(n note) {
+	v.events++
+	ev, ok := decoded(n.Event)
+	if !ok {
+		v.wrong("%s is no valid event", n.Event)
+		return
+	}
+	switch {
+	case v.twice[ev.EventID] && !(v.now.Kept && asks(ev)): // a question that is open is asked again over another link
+		v.wrong("%s %s came twice over one link", ev.Type(), ev.EventID)
+	case ev.Timestamp.Before(v.stamps[ev.SessionID]):
+		v.wrong("%s %s has a stamp %v before the one before it", ev.Type(), ev.EventID, v.stamps[ev.SessionID].Sub(ev.Timestamp))
+	case v.ended[ev.SessionID]:
+		v.wrong("%s %s comes after the end of its session", ev.Type(), ev.EventID)
+	}
+	v.twice[ev.EventID], v.stamps[ev.SessionID] = true, ev.Timestamp
+	v.ended[ev.SessionID] = ev.Type().Terminal()
+	if !ev.Critical() {
+		v.rates[v.now.Subscription] = append(v.rates[v.now.Subscription], n.At)
+	}
+	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
+		v.text(ev, p)
+		return
+	}
+	i, known := v.at[ev.EventID]
+	switch {
+	case known:
+		v.event(ev, i)
+	case ev.Type() != aaep.TypeStateChanged || v.now.After != "": // what the agent was doing when somebody came
+		v.wrong("%s %s is not in the log", ev.Type(), ev.EventID)
+	}
+}
+
+func asks(ev *aaep.Event) bool {
+	return ev.Type() == aaep.TypeAwaitingConfirmation || ev.Type() == aaep.TypeAwaitingClarification
+}
+
+func (v *verdict) event(ev *aaep.Event, i int) {
+	want := told(v.terms, *v.truth.events[i])
+	after, _ := v.after()
+	switch {
+	case !wants(v.terms, want):
+		v.wrong("%s %s was not asked for", ev.Type(), ev.EventID)
+	case i < after && !asks(ev):
+		v.wrong("%s %s, number %d, comes after number %d", ev.Type(), ev.EventID, i, after)
+	case !want.Critical():
+		if before, any := v.last[ev.SessionID]; any && i < before {
+			v.wrong("%s %s, number %d, comes after number %d of its session", ev.Type(), ev.EventID, i, before)
+		}
+		v.last[ev.SessionID] = i
+	}
+	if p, ok := ev.Payload.(*aaep.StateChanged); ok {
+		q := *want.Payload.(*aaep.StateChanged)
+		q.FromState = p.FromState
+		want.Payload = &q
+		v.folded(i, p.FromState)
+	}
+	v.got[i] = true
+	if !asks(ev) && (v.oldest < 0 || i < v.oldest) {
+		v.oldest = i
+	}
+	if string(ev.Extensions["delivery"]) == `{"resumable":false}` {
+		ev.Extensions, ev.Context = nil, want.Context
+	}
+	if ev.Timestamp.After(want.Timestamp) { // it was overtaken
+		ev.Timestamp = want.Timestamp
+	}
+	if v.errored[ev.SessionID] && v.terms.MaxEventsPerSecond > 0 { // it made way for what is critical
+		ev.Urgency = want.Urgency
+	}
+	got, err := ev.MarshalJSON()
+	if err != nil {
+		v.wrong("%s: %v", ev.EventID, err)
+	}
+	if expected, err := want.MarshalJSON(); err != nil || string(got) != string(expected) {
+		v.wrong("%s\nis not (%v)\n%s", got, err, expected)
+	}
+}
+
+func (v *verdict) text(ev *aaep.Event, p *aaep.OutputStreaming) {
+	out := v.outputs[p.OutputID]
+	if out == nil || !wants(v.terms, v.truth.events[out.entries[0].event]) {
+		v.wrong("the text %s is not in the log, or was not asked for", p.OutputID)
+		return
+	}
+	from, to := int(p.Position), int(p.Position)+utf8.RuneCountInString(p.Chunk)
+	if from < 0 || to > len(out.text) || string(out.text[from:to]) != p.Chunk {
+		v.wrong("the text %s has at %d %q, which is not what was said", p.OutputID, from, p.Chunk)
+		return
+	}
+	ends := to == len(out.text) && out.complete
+	if p.Complete && !ends || p.Chunk == "" && !p.Complete {
+		v.wrong("the text %s has %q at %d and complete %v", p.OutputID, p.Chunk, from, p.Complete)
+	}
+	pos, offset, ok := v.Locate(ev.EventID)
+	if !ok || pos == 0 || pos > uint64(len(v.truth.events)) {
+		v.wrong("%s of the text %s is no place of the log", ev.EventID, p.OutputID)
+		return
+	}
+	if at, _ := v.truth.events[pos-1].Payload.(*aaep.OutputStreaming); at == nil || at.OutputID != p.OutputID || offset > len(at.Chunk) ||
+		offset > 0 && int(at.Position)+utf8.RuneCountInString(at.Chunk[:offset]) != to || offset == 0 && int(at.Position)+utf8.RuneCountInString(at.Chunk) != to {
+		v.wrong("%s of the text %s ends at %d, and is the place %d of the event %d", ev.EventID, p.OutputID, to, offset, pos)
+	}
+	if after, bytes := v.after(); int(pos) < after || int(pos) == after && bytes == 0 || int(pos) == after && offset > 0 && offset <= bytes {
+		v.wrong("the text %s at %d comes after number %d", p.OutputID, from, after)
+	}
+	for _, e := range out.entries {
+		if e.from < to && e.to > from && v.truth.events[e.event].Language() != ev.Language() {
+			v.wrong("the text %s says at %d %q as %s", p.OutputID, from, p.Chunk, ev.Language())
+		}
+		if e.from <= from && from < e.to && (v.oldest < 0 || e.event < v.oldest) {
+			v.oldest = e.event
+		}
+	}
+	reached, again := v.reached[p.OutputID]
+	heard := v.spans[p.OutputID]
+	switch {
+	case again && reached != from:
+		v.wrong("the text %s goes on at %d after %d", p.OutputID, from, reached)
+	case heard == nil:
+		heard = &span{from: from}
+		v.spans[p.OutputID] = heard
+	case from > heard.to:
+		v.wrong("the text %s lacks what is from %d to %d", p.OutputID, heard.to, from)
+	}
+	v.reached[p.OutputID], heard.to, heard.whole = to, max(heard.to, to), heard.whole || p.Complete
+}
+
+// missing looks for what was not heard, from the first event on that was. What a newer state or progress made superfluous
+// need not be.
+func (v *verdict) missing() {
+	if v.oldest < 0 {
+		v.wrong("it heard nothing")
+		return
+	}
+	left := map[string][]int{} // by session and kind
+	for i := v.oldest; i < len(v.truth.events); i++ {
+		ev := v.truth.events[i]
+		if !wants(v.terms, ev) || ev.Type() == aaep.TypeOutputStreaming {
+			continue
+		}
+		p, isState := ev.Payload.(*aaep.StateChanged)
+		switch kind := ev.SessionID + " " + string(ev.Type()); {
+		case v.got[i] && ev.Type() == aaep.TypeProgressUpdated:
+			left[kind] = nil // the newest is enough
+		case v.got[i]:
+		case v.errored[ev.SessionID] && (isState || ev.Type() == aaep.TypeProgressUpdated): // what waited is superfluous
+		case isState && p.FromState != aaep.StateAwaitingInput || ev.Type() == aaep.TypeProgressUpdated:
+			left[kind] = append(left[kind], i)
+		default:
+			v.wrong("%s %s, number %d, was not told", ev.Type(), ev.EventID, i)
+		}
+	}
+	for kind, run := range left {
+		switch isState := strings.HasSuffix(kind, string(aaep.TypeStateChanged)); {
+		case isState && !v.vanish(run):
+			v.wrong("%s: %s was not told", kind, v.path(run))
+		case !isState && len(run) > 0:
+			v.wrong("%s: number %v was not told, nor any after it", kind, run)
+		}
+	}
+}
+
+// folded checks from which state a change is told that may stand for several, over this link; and takes those as heard.
+func (v *verdict) folded(i int, from aaep.State) {
+	ev := v.truth.events[i]
+	key := ev.SessionID + " state"
+	first, _ := v.after()
+	if last, any := v.last[key]; any {
+		first = last + 1
+	}
+	v.last[key] = i
+	if was, again := v.from[i]; again && was == from { // as before, whatever is folded into it this time
+		return
+	}
+	var run []int
+	for j := first; j <= i; j++ {
+		if e := v.truth.events[j]; e.SessionID == ev.SessionID && e.Type() == aaep.TypeStateChanged && wants(v.terms, e) {
+			run = append(run, j)
+		}
+	}
+	for k := range run {
+		if v.truth.events[run[k]].Payload.(*aaep.StateChanged).FromState == from && (v.vanish(run[:k]) || v.errored[ev.SessionID] || v.now.After == "" && k > 0 && first == 0) {
+			v.from[i] = from
+			for _, j := range run { // what came of a question is told by itself
+				if j == i || v.truth.events[j].Payload.(*aaep.StateChanged).FromState != aaep.StateAwaitingInput {
+					v.got[j] = true
+				}
+			}
+			return
+		}
+	}
+	v.wrong("%s %s comes from %s in place of %s", ev.Type(), ev.EventID, from, v.path(run))
+}
+
+// path says changes of state in words.
+func (v *verdict) path(run []int) string {
+	var all []string
+	for _, i := range run {
+		p := v.truth.events[i].Payload.(*aaep.StateChanged)
+		all = append(all, fmt.Sprintf("%d: %s to %s", i, p.FromState, p.ToState))
+	}
+	return strings.Join(all, ", ")
+}
+
+// vanish reports whether these changes lead back to where they begin.
+func (v *verdict) vanish(run []int) bool {
+	if len(run) == 0 {
+		return true
+	}
+	first, last := v.truth.events[run[0]].Payload.(*aaep.StateChanged), v.truth.events[run[len(run)-1]].Payload.(*aaep.StateChanged)
+	return first.FromState == last.ToState
+}
+
+func (v *verdict) missingText() {
+	for id, out := range v.outputs {
+		if !wants(v.terms, v.truth.events[out.entries[0].event]) {
+			continue
+		}
+		first, last := out.entries[0].event, out.entries[len(out.entries)-1].event
+		heard := v.spans[id]
+		switch {
+		case heard == nil && last < v.oldest, v.oldest < 0:
+		case heard == nil:
+			v.wrong("the text %s was not told", id)
+		case heard.from > 0 && first >= v.oldest:
+			v.wrong("the text %s begins at %d", id, heard.from)
+		case heard.to != len(out.text) || heard.whole != out.complete:
+			v.wrong("the text %s was told up to %d of %d, complete %v", id, heard.to, len(out.text), heard.whole)
+		}
+	}
+}
+
+// tooFast counts what arrived. A second of a machine that has other things to do is longer or shorter than one of the
+// producer, by one at most: what must hold exactly is tested in virtual time.
+func (v *verdict) tooFast() {
+	const seconds = 5
+	most := int(v.terms.MaxEventsPerSecond)
+	for id, arrived := range v.rates {
+		if n := (seconds + 1) * most; most > 0 {
+			for i := n; i < len(arrived); i++ {
+				if d := arrived[i].Sub(arrived[i-n]); d < seconds*time.Second {
+					v.wrong("%s had %d events within %v, and asked for %d a second", id, n+1, d, most)
+					break
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,493 @@
+// Package soak runs the whole for long: an agent with a log on disk, listeners over every wire, in processes of their own,
+// all of them killed and cut off at random; and in the end every listener's journal is compared with the log.
+package soak_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/faultproxy"
+	"github.com/aaep-go/aaep/producer/log/sqlite"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/ipc"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+// A process is this test program itself, told by these variables what to be.
+const (
+	agentVariable = "SOAK_TEST_AGENT"
+	groupVariable = "SOAK_TEST_GROUP"
+)
+
+func TestMain(m *testing.M) {
+	become(agentVariable, agent)
+	become(groupVariable, group)
+	os.Exit(m.Run())
+}
+
+func become[T any](variable string, what func(T)) {
+	if text := os.Getenv(variable); text != "" {
+		var plan T
+		die(json.Unmarshal([]byte(text), &plan))
+		what(plan)
+		os.Exit(0)
+	}
+}
+
+// A process is a child that can be talked with.
+type process struct {
+	cmd  *exec.Cmd
+	in   io.Writer
+	said chan string // all but gauges
+	mu   sync.Mutex
+	now  gauge
+	all  []gauge
+}
+
+func spawn(t *testing.T, variable string, plan any) *process {
+	t.Helper()
+	text, err := json.Marshal(plan)
+	check(t, err)
+	p := &process{cmd: exec.Command(os.Args[0]), said: make(chan string, 64)}
+	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), variable+"="+string(text)), os.Stderr
+	p.in, err = p.cmd.StdinPipe()
+	check(t, err)
+	out, err := p.cmd.StdoutPipe()
+	check(t, err)
+	check(t, p.cmd.Start())
+	go func() {
+		defer close(p.said)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			text, isGauge := strings.CutPrefix(lines.Text(), "gauge ")
+			if !isGauge {
+				p.said <- lines.Text()
+				continue
+			}
+			var g gauge
+			if json.Unmarshal([]byte(text), &g) == nil {
+				p.mu.Lock()
+				p.now, p.all = g, append(p.all, g)
+				p.mu.Unlock()
+			}
+		}
+	}()
+	t.Cleanup(p.kill)
+	return p
+}
+
+// hear waits for a line that begins with a word.
+func (p *process) hear(t *testing.T, word string, within time.Duration) (g gauge) {
+	t.Helper()
+	late := time.After(within)
+	for {
+		select {
+		case line, more := <-p.said:
+			switch text, is := strings.CutPrefix(line, word+" "); {
+			case is:
+				check(t, json.Unmarshal([]byte(text), &g))
+				return g
+			case !more || strings.HasPrefix(line, "failed"):
+				t.Fatalf("waiting for %q, a process says %q and no more", word, line)
+			}
+		case <-late:
+			t.Fatalf("a process does not say %q within %v", word, within)
+		}
+	}
+}
+
+func (p *process) say(t *testing.T, word string) {
+	t.Helper()
+	_, err := fmt.Fprintln(p.in, word)
+	check(t, err)
+}
+
+// kill is kill -9.
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	for range p.said {
+	}
+	p.cmd.Wait()
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settings are how long it is to take and the seed of everything that is random.
+func settings(t *testing.T) (length time.Duration, seed uint64) {
+	length, seed = 4*time.Second, rand.Uint64()
+	var err error
+	if v := os.Getenv("AAEP_SOAK"); v != "" {
+		length, err = time.ParseDuration(v)
+		check(t, err)
+	}
+	if v := os.Getenv("AAEP_SEED"); v != "" {
+		seed, err = strconv.ParseUint(v, 10, 64)
+		check(t, err)
+	}
+	t.Logf("AAEP_SOAK=%v AAEP_SEED=%d", length, seed)
+	return length, seed
+}
+
+var wireNames = []string{"sse", "websocket", "ipc"}
+
+// patience is how long a test waits for what must happen. It is no measure of anything.
+const patience = 2 * time.Minute
+
+// TestSoak: processes are killed and links are cut at random, for as long as AAEP_SOAK says. In the end every listener has
+// heard, once and in order, what the log holds and its terms demand, in its language and verbosity, at its rate; no tool that
+// needs a yes ran without one; memory, goroutines and files did not grow, and nothing is left behind
+// (P1, P3, P4, P6, P7, P8, INV-21, INV-22, INV-26, TR-024, SSE-012). "make soak" runs it for an hour.
+func TestSoak(t *testing.T) {
+	length, seed := settings(t)
+	s := begin(t, seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	began := time.Now()
+	// The agent is left alone for the last part, so that it can be seen whether it grows.
+	lastLife := began.Add(length * 6 / 10)
+	mean := min(length/24, 20*time.Second)
+	for i := 0; time.Since(began) < length; i++ {
+		time.Sleep(time.Duration(r.Int64N(int64(2 * mean))))
+		switch what := i % 4; {
+		case what == 0 && time.Now().Before(lastLife):
+			s.agent.kill()
+			s.startAgent(t, uint64(i))
+			s.agent.say(t, "go")
+			s.kills++
+		case what == 2:
+			n := r.IntN(len(s.groups))
+			s.groups[n].kill()
+			s.startGroup(t, n)
+			s.groupKills++
+		default:
+			s.proxies[wireNames[r.IntN(3)]].Cut()
+			s.cuts++
+		}
+	}
+	s.finish(t)
+	s.judge(t)
+	s.agent.flat(t, length)
+}
+
+// A soaking is one run.
+type soaking struct {
+	dir, addr, socket string
+	seed              uint64
+	calm              atomic.Bool
+	proxies           map[string]*faultproxy.Proxy
+	plans             []groupPlan
+	agent             *process
+	groups            []*process
+	real              []*real
+	kills             int
+	groupKills, cuts  int
+}
+
+func begin(t *testing.T, seed uint64) *soaking {
+	s := &soaking{dir: t.TempDir(), seed: seed, proxies: map[string]*faultproxy.Proxy{}}
+	s.socket = filepath.Join(s.dir, "own", "s")
+	check(t, os.Mkdir(filepath.Dir(s.socket), 0o700))
+	for free := net.Listener(nil); free == nil; { // below the ports that a system gives away while the agent is dead
+		s.addr = fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000))
+		if free, _ = net.Listen("tcp", s.addr); free != nil {
+			check(t, free.Close())
+		}
+	}
+	wires := map[string]string{}
+	for i, wire := range wireNames {
+		network, target, here := "tcp", s.addr, "127.0.0.1:0"
+		if wire == "ipc" {
+			network, target, here = "unix", s.socket, filepath.Join(filepath.Dir(s.socket), "p")
+		}
+		ln, err := net.Listen(network, here)
+		check(t, err)
+		px := faultproxy.New(ln, func() (net.Conn, error) { return net.Dial(network, target) }, s.weather(uint64(i)))
+		t.Cleanup(func() { px.Close() })
+		s.proxies[wire], wires[wire] = px, px.Addr().String()
+	}
+	for g := range 3 {
+		plan := groupPlan{Dir: s.dir, Wires: wires, Host: s.addr}
+		for i, shape := range shapes() {
+			wire := wireNames[(i+g)%3]
+			plan.Members = append(plan.Members, member{fmt.Sprintf("%d-%s-%s", g, wire, shape.Name), wire, shape})
+		}
+		s.plans = append(s.plans, plan)
+	}
+	s.plans[0].Crowd = 60
+	s.groups = make([]*process, len(s.plans))
+	s.startAgent(t, 0)
+	for i := range s.plans {
+		s.startGroup(t, i)
+	}
+	for i, wire := range wireNames {
+		s.real = append(s.real, follow(t, wire, wires[wire], s.addr, shapes()[i]))
+	}
+	s.allThere(t)
+	s.agent.say(t, "go")
+	return s
+}
+
+// weather cuts a connection after a random number of bytes.
+func (s *soaking) weather(i uint64) faultproxy.Plan {
+	return func(n int) (up, down faultproxy.Line) {
+		r := rand.New(rand.NewPCG(s.seed+i, uint64(n)))
+		if s.calm.Load() {
+			return up, down
+		}
+		down.End = []faultproxy.End{faultproxy.Close, faultproxy.Reset, faultproxy.Stall}[r.IntN(3)]
+		down.After, down.Stall = int(r.ExpFloat64()*400_000), time.Second
+		return up, down
+	}
+}
+
+func (s *soaking) startAgent(t *testing.T, life uint64) {
+	t.Helper()
+	s.agent = spawn(t, agentVariable, agentPlan{Dir: filepath.Join(s.dir, "log"), Addr: s.addr, Socket: s.socket, Seed: s.seed + life})
+	s.agent.hear(t, "ready", patience)
+}
+
+func (s *soaking) startGroup(t *testing.T, i int) {
+	t.Helper()
+	s.groups[i] = spawn(t, groupVariable, s.plans[i])
+	s.groups[i].hear(t, "ready", patience)
+}
+
+// allThere waits until every listener is connected.
+func (s *soaking) allThere(t *testing.T) {
+	t.Helper()
+	want := len(s.real)
+	for _, p := range s.plans {
+		want += len(p.Members)
+	}
+	for late := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		s.agent.say(t, "gauge")
+		if g := s.agent.hear(t, "asked", patience); g.Connected >= want {
+			return
+		} else if time.Now().After(late) {
+			t.Fatalf("%d of %d listeners are there", g.Connected, want)
+		}
+	}
+}
+
+// finish lets everybody come back, hear the end and leave.
+func (s *soaking) finish(t *testing.T) {
+	s.calm.Store(true)
+	for _, px := range s.proxies {
+		px.Cut()
+	}
+	s.allThere(t)
+	s.agent.say(t, "end")
+	left := s.agent.hear(t, "left", 2*patience)
+	check(t, s.agent.cmd.Wait())
+	t.Logf("at the end the agent has %d goroutines and %d files", left.Goroutines, left.Files)
+	for i, g := range s.groups {
+		before := gauge{Goroutines: 100}
+		select {
+		case line, more := <-g.said:
+			text, is := strings.CutPrefix(line, "left ")
+			if !is || json.Unmarshal([]byte(text), &before) != nil {
+				t.Errorf("group %d says %q, %v", i, line, more)
+			}
+			check(t, g.cmd.Wait())
+		case <-time.After(patience):
+			t.Errorf("group %d does not end", i) // its journals say who
+			g.kill()
+		}
+	}
+	for _, l := range s.real {
+		l.stop()
+	}
+}
+
+// judge compares every journal with the log.
+func (s *soaking) judge(t *testing.T) {
+	kept, err := sqlite.Open(filepath.Join(s.dir, "log"), nil)
+	check(t, err)
+	defer kept.Close()
+	tr, err := truthOf(kept)
+	check(t, err)
+	defer tr.Close()
+	journals, asked := map[string][]note{}, map[string]shape{}
+	for _, p := range s.plans {
+		for _, m := range p.Members {
+			data, err := os.ReadFile(filepath.Join(s.dir, m.Name))
+			check(t, err)
+			journals[m.Name], err = notesIn(data)
+			check(t, err)
+			asked[m.Name] = m.Shape
+		}
+	}
+	for _, l := range s.real {
+		journals[l.name], asked[l.name] = l.notes, l.shape
+	}
+	allowed, total := map[string]bool{}, 0
+	for _, name := range slices.Sorted(maps.Keys(journals)) {
+		for _, n := range journals[name] {
+			allowed[n.Reply] = true
+		}
+		v := tr.judge(asked[name].Terms, journals[name])
+		for _, what := range v.found[:min(len(v.found), 5)] {
+			t.Errorf("%s: %s", name, what)
+		}
+		if more := len(v.found) - 5; more > 0 {
+			t.Errorf("%s: and %d more", name, more)
+		}
+		total += v.events
+		if len(v.found) > 0 && os.Getenv("AAEP_KEEP") != "" {
+			f, _ := os.Create(filepath.Join(os.Getenv("AAEP_KEEP"), name))
+			for _, n := range journals[name] {
+				if n.Link != nil {
+					pos, off, _ := tr.Locate(n.Link.After)
+					fmt.Fprintln(f, n.At.Format("05.000"), "link", *n.Link, int(pos)-1, off)
+				}
+				if n.Event != nil {
+					ev, _ := decoded(n.Event)
+					pos, off, _ := tr.Locate(ev.EventID)
+					what := ""
+					switch p := ev.Payload.(type) {
+					case *aaep.StateChanged:
+						what = fmt.Sprint(p.FromState, ">", p.ToState)
+					case *aaep.OutputStreaming:
+						what = fmt.Sprintf("%q %v", p.Chunk, p.Position)
+					}
+					fmt.Fprintln(f, n.At.Format("05.000"), int(pos)-1, off, ev.SessionID[:9], ev.Type(), ev.Urgency, what, string(ev.Extensions["delivery"]), n.Place != "")
+				}
+			}
+			f.Close()
+		}
+	}
+	questions := map[string]string{} // by call
+	graves := 0
+	for i, ev := range tr.events {
+		switch p := ev.Payload.(type) {
+		case *aaep.AwaitingConfirmation:
+			var about struct {
+				ID string `json:"tool_call_id"`
+			}
+			if json.Unmarshal(p.ExtraContext, &about) == nil {
+				questions[about.ID] = string(p.ReplyToken)
+			}
+		case *aaep.ToolInvoked:
+			if p.Tool == grave {
+				if graves++; !allowed[cmp.Or(questions[p.ToolCallID], "none")] {
+					t.Errorf("%s ran, number %d, and nobody allowed it", p.ToolCallID, i)
+				}
+			}
+		}
+	}
+	t.Logf("the log has %d events, %d outputs; %d journals have %d events; the agent was killed %d times, listeners %d times, all links of a wire were cut %d times; %d tools ran that needed a yes",
+		len(tr.events), len(tr.outputs), len(journals), total, s.kills, s.groupKills, s.cuts, graves)
+}
+
+// real is the SDK's own subscriber in this process, which finds its place by itself.
+type real struct {
+	name  string
+	shape shape
+	notes []note
+	stop  func()
+}
+
+func follow(t *testing.T, wire, at, host string, shape shape) *real {
+	t.Helper()
+	var dialer transports.Dialer
+	switch wire {
+	case "sse":
+		there := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", at)
+		}}
+		t.Cleanup(there.CloseIdleConnections)
+		dialer = sse.Dialer{URL: "http://" + host, Client: &http.Client{Transport: there}}
+	case "websocket":
+		dialer = websocket.Dialer{URL: "ws://" + at, Header: http.Header{"Host": {host}}}
+	default:
+		dialer = ipc.Dialer{Path: at}
+	}
+	l := &real{name: "real-" + wire + "-" + shape.Name, shape: shape}
+	sub, err := subscriber.Dial(t.Context(), dialer, subscriber.Config{ID: l.name, Capabilities: shape.asking("")})
+	check(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan bool)
+	l.stop = sync.OnceFunc(func() { cancel(); <-over; sub.Close() })
+	t.Cleanup(l.stop)
+	go func() {
+		defer close(over)
+		id := ""
+		for ev, err := range sub.Events(ctx) {
+			if err != nil {
+				l.notes = append(l.notes, note{Closed: err.Error()})
+				return
+			}
+			if now := sub.Accepted().SubscriptionID; now != id {
+				st, _ := sub.Status()
+				l.notes = append(l.notes, note{Link: &link{Subscription: now, Kept: id != "", GoesOn: st.Resumed}})
+				id = now
+			}
+			data, err := aaep.Encode(ev)
+			if err != nil {
+				panic(err)
+			}
+			l.notes = append(l.notes, note{At: time.Now(), Event: data})
+		}
+	}()
+	return l
+}
+
+// flat looks at what the last life of the agent had at its beginning, once everybody had been served for a while, and at its
+// end.
+func (p *process) flat(t *testing.T, length time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.all[len(p.all)/4:]
+	if len(all) < 8 {
+		t.Logf("%d moments are too few to see growth", len(all))
+		return
+	}
+	quarter := len(all) / 4
+	for _, of := range []struct {
+		what  string
+		value func(gauge) int
+		more  int
+	}{
+		{"bytes of memory", func(g gauge) int { return g.RSS }, 8 << 20},
+		{"goroutines", func(g gauge) int { return g.Goroutines }, 50},
+		{"files", func(g gauge) int { return g.Files }, 50},
+	} {
+		median := func(some []gauge) int {
+			var values []int
+			for _, g := range some {
+				values = append(values, of.value(g))
+			}
+			slices.Sort(values)
+			return values[len(values)/2]
+		}
+		first, last := median(all[:quarter]), median(all[len(all)-quarter:])
+		t.Logf("%s: %d at first, %d at last, over %d seconds", of.what, first, last, len(all))
+		if length >= time.Minute && last > first+first/8+of.more {
+			t.Errorf("%s grow: %d at first, %d at last", of.what, first, last)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// manners are what is asked of who replies.
+type manners struct {
+	replies *coalesce.Budget
+	refused refusals
+}
+
+// listen has what the subscriber says heard until the link ends. Where the link says that there is something, nobody waits
+// for it.
+func (sub *subscription) listen() {
+	sub.manners = manners{coalesce.NewBudget(repliesPerSecond), refusals{pace: coalesce.NewBudget(refusalsPerSecond)}}
+	if link, ok := sub.conn.(transports.Notifier); ok {
+		link.Notify(sub.notified)
+		return
+	}
+	sub.p.loops.Go(func() { sub.hear(sub.ctx) })
+}
+
+// notified is called when there may be something to hear, or a stream.
+func (sub *subscription) notified() {
+	sub.news.Store(true)
+	sub.wake()
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if sub.over {
+		return
+	}
+	if sub.unheard++; sub.unheard == 1 {
+		sub.p.loops.Go(sub.hearAll)
+	}
+}
+
+// atOnce is for those who do not wait.
+var atOnce = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// hearAll hears what there is, and what comes meanwhile.
+func (sub *subscription) hearAll() {
+	for heard := 0; ; {
+		sub.mu.Lock()
+		if sub.unheard == heard {
+			sub.unheard = 0
+			sub.mu.Unlock()
+			return
+		}
+		heard = sub.unheard
+		sub.mu.Unlock()
+		if sub.hear(atOnce); len(sub.lost) > 0 {
+			return
+		}
+	}
+}
+
+// hear hears what the subscriber says, until ctx is done or the link ends.
+func (sub *subscription) hear(ctx context.Context) {
+	err := sub.heed(ctx)
+	if ctx == atOnce && err == ctx.Err() {
+		return // that was all
+	}
+	sub.lost <- err
+	sub.stopSending() // a send that this is the end of finds lost filled
+	sub.wake()
+}
+
+// heed deals with messages until there is an error.
+func (sub *subscription) heed(ctx context.Context) error {
+	for {
+		data, err := sub.conn.Receive(ctx)
+		if err != nil {
+			return err
+		}
+		m, err := aaep.Decode(data)
+		if err != nil { // one bad message costs one message
+			sub.p.cfg.Logger.Debug("message ignored", "subscription_id", sub.id, "error", err)
+			continue
+		}
+		switch m := m.(type) {
+		case *aaep.ConfirmationReply, *aaep.ClarificationReply:
+			// Who guesses tokens is slowed down, whether they guess right or not, and nobody else.
+			for !sub.replies.Take(time.Now()) {
+				select {
+				case <-time.After(time.Until(sub.replies.Next(time.Now()))):
+				case <-sub.ctx.Done():
+					return sub.ctx.Err()
+				}
+			}
+			// The sender is never told whether a reply counted (§6.3.4).
+			effected := sub.p.cfg.Observer.Began(Reply)
+			err := sub.p.desk.reply(sub.who(nil), m)
+			effected(err)
+			if err != nil {
+				if !sub.refused.pace.Take(time.Now()) {
+					sub.refused.more++
+					continue
+				}
+				err = sub.refused.note(err)
+				sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.principal, "reason", err)
+				sub.p.desk.trail.replied(sub.who(nil), m, err)
+			}
+		case *aaep.SubscriptionRenegotiate:
+			sub.ask(m)
+		case *aaep.SubscriptionClose:
+			if m.SubscriptionID == sub.id {
+				return errLeft
+			}
+		}
+	}
+}
+
+// How many replies of one subscription are looked at in a second: more than a person has questions.
+const (
+	repliesPerSecond  = 100
+	refusalsPerSecond = 2 // that are recorded one by one
+)
+
+var errLeft = errors.New("producer: the subscriber left")

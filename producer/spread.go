@@ -1,0 +1,83 @@
+package producer
+
+import (
+	"context"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// append adds an event to the log, and tells the subscribers unless follow does.
+func (p *Producer) append(ev *aaep.Event) uint64 {
+	pos := p.log.Append(ev)
+	if p.cfg.Log == nil { // nothing is appended where a log is followed
+		p.tellAll()
+	}
+	return pos
+}
+
+// follow tells the subscribers what a Config.Log or Follow shows, which is later than it is appended.
+func (p *Producer) follow() {
+	for {
+		end := p.log.End()
+		p.tellAll()
+		_, more, _ := p.log.Read(end, 0)
+		if more == nil {
+			continue
+		}
+		select {
+		case <-more:
+		case <-p.done:
+			return
+		}
+	}
+}
+
+func (p *Producer) tellAll() {
+	for _, sub := range *p.audience.Load() {
+		sub.wake()
+	}
+}
+
+// waitLeft waits until the event at pos has left on every live subscription, ctx is done, or limit is over; a zero
+// limit is none (D-49). Not waited for is who came after it and is told all of the session first (Config.FromStart), and who
+// is still being told what they missed while they were away.
+func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration) error {
+	var timeout <-chan time.Time
+	if limit > 0 {
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		timeout = t.C
+	}
+	for {
+		p.mu.Lock()
+		moved, left := p.moved, true
+		for _, sub := range p.subs {
+			sub.watched.Store(true) // before the look, or the step in between would wake nobody
+			before := sub.replayed < pos && !sub.behind.Load()
+			if before && sub.left.Load() < pos {
+				left = false
+			}
+		}
+		left = left && p.partiesLeft(pos)
+		p.mu.Unlock()
+		if left {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-timeout:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// wake tells those in waitLeft to look again.
+func (p *Producer) wake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.moved)
+	p.moved = make(chan struct{})
+}

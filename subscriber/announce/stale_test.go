@@ -1,0 +1,108 @@
+package announce
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// long is an answer that takes twenty seconds to say.
+var long = strings.TrimSpace(strings.Repeat("word ", 40)) + "."
+
+func (r *room) tool(id string, change func(*aaep.ToolInvoked), status aaep.ToolStatus) {
+	p := &aaep.ToolInvoked{Tool: "read", ToolCallID: id, RiskLevel: aaep.RiskLow}
+	if change != nil {
+		change(p)
+	}
+	r.say(p, "Using "+id+".")
+	if status != "" {
+		r.say(&aaep.ToolCompleted{Tool: "read", ToolCallID: id, Status: status}, "Finished "+id+".")
+	}
+}
+
+// News that had to wait is left out where something newer tells as much, and only there.
+func TestOldNews(t *testing.T) {
+	for name, tc := range map[string]struct {
+		came func(r *room)
+		want []string // after the answer
+	}{
+		"a state that still holds": {func(r *room) { r.say(thinking, "Thinking.") }, []string{"Thinking."}},
+		"states": {func(r *room) {
+			r.say(thinking, "Thinking.")
+			r.from("Planner", "sess_2", thinking, "Thinking elsewhere.")
+			r.say(working, "Writing.")
+		}, []string{"Thinking elsewhere.", "Writing."}},
+		"a state and one without words": {func(r *room) {
+			r.say(thinking, "Thinking.")
+			r.say(working, " ")
+		}, nil},
+		"a state of what is over": {func(r *room) {
+			r.say(thinking, "Thinking.")
+			r.say(&aaep.SessionCompleted{}, "")
+		}, []string{"Done.", "The agent finished."}},
+		"a tool that still runs": {func(r *room) { r.tool("a", nil, "") }, []string{"Using a."}},
+		"a tool that ended":      {func(r *room) { r.tool("a", nil, aaep.ToolSuccess) }, []string{"Finished a."}},
+		"two that ended": {func(r *room) {
+			r.tool("a", nil, aaep.ToolSuccess)
+			r.tool("b", nil, aaep.ToolSuccess)
+		}, []string{"Finished a.", "Finished b."}},
+		"many that ended": {func(r *room) {
+			for i := range 9 {
+				r.tool(fmt.Sprint(i), nil, aaep.ToolSuccess)
+			}
+		}, []string{"8 tools ran meanwhile.", "Finished 8."}},
+		"one of them failed": {func(r *room) {
+			for i, status := range []aaep.ToolStatus{aaep.ToolSuccess, aaep.ToolSuccess, aaep.ToolError, aaep.ToolSuccess} {
+				r.tool(fmt.Sprint(i), nil, status)
+			}
+		}, []string{"2 tools ran meanwhile.", "Finished 2.", "Finished 3."}},
+		"one that cannot be undone": {func(r *room) {
+			r.tool("a", func(p *aaep.ToolInvoked) { p.Irreversible = new(true) }, aaep.ToolSuccess)
+			r.tool("b", func(p *aaep.ToolInvoked) { p.RiskLevel = aaep.RiskHigh }, aaep.ToolSuccess)
+		}, []string{"Using a.", "Finished a.", "Using b.", "Finished b."}},
+		"what nobody knows": {func(r *room) { r.say(&aaep.Extension{Type: "acme:odd"}, "Something new.") }, []string{"Something new."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t, Preferences{})
+			r.answer(long)
+			tc.came(r)
+			r.after(2 * time.Minute)
+			var got []string
+			for _, line := range r.heard[1:] {
+				_, text, _ := strings.Cut(line, " ")
+				got = append(got, text)
+			}
+			if strings.Join(got, "|") != strings.Join(tc.want, "|") {
+				t.Errorf("heard %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// What is fresh is said as it came, and what is summed up goes on to be counted and is there to be asked for.
+func TestToolsSummedUp(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.tool("a", nil, aaep.ToolSuccess)
+	r.after(3 * time.Second)
+	r.want("0.0 Using a.", "1.0 Finished a.")
+	r.heard = nil
+	r.answer(long)
+	for i := range 4 {
+		r.tool(fmt.Sprint(i), nil, aaep.ToolSuccess)
+	}
+	r.after(15 * time.Second)
+	for i := range 4 {
+		r.tool(fmt.Sprint(i+4), nil, aaep.ToolSuccess)
+	}
+	r.answer(long)
+	r.after(time.Minute)
+	r.want("3.0 "+long, "23.0 3 tools ran meanwhile.", "25.0 Finished 3.", "26.0 Using 4.", "27.0 Finished 4.", "28.0 2 tools ran meanwhile.",
+		"30.0 Finished 7.", "31.0 "+long)
+	r.heard = nil
+	r.a.Details(r.now)
+	r.after(time.Minute)
+	r.want("78.0 Finished 0.", "79.0 Finished 1.", "80.0 Finished 2.", "81.0 Finished 5.", "82.0 Finished 6.")
+}

@@ -1,0 +1,85 @@
+package sse
+
+import (
+	"context"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/hijack"
+)
+
+// take takes the connection of a stream from the http.Server, where its owner allows that, and leaves it to a goroutine
+// that only waits for its end: it needs a fraction of the memory that the handler would. It reports false where the handler
+// must go on: over HTTP/2, and where middleware stands between.
+func (s *Server) take(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream) bool {
+	until := hijack.Until(r.Context())
+	hijacker, ok := w.(http.Hijacker)
+	if until == nil || !ok || !r.ProtoAtLeast(1, 1) || !l.begin() {
+		return false
+	}
+	w.Header().Set("Connection", "close") // it serves no other request
+	w.WriteHeader(http.StatusOK)
+	conn, _, err := hijacker.Hijack() // which sends the head: what follows is in chunks
+	if err != nil {
+		l.posts.Done()
+		return false
+	}
+	st.w.Use(conn)
+	st.taken.Store(&conn)
+	st.open(s.o.Heartbeat)
+	unwatch := s.door.Watch(until, shown, l.principal, st.end)
+	go func() {
+		defer l.posts.Done()
+		defer unwatch()
+		defer conn.Close()
+		defer context.AfterFunc(until, st.end)()
+		st.watch(conn)
+		l.detach(st) // before the last write, which may take a while
+		if st.close(&s.o) && conn.SetWriteDeadline(time.Now().Add(s.o.WriteTimeout)) == nil {
+			_, _ = conn.Write([]byte("0\r\n\r\n"))
+		}
+	}()
+	return true
+}
+
+// watch returns when the peer has gone, or the stream ended. The peer has nothing to say.
+func (st *stream) watch(conn net.Conn) {
+	select {
+	case <-st.done: // before there was anything to interrupt
+		return
+	default:
+	}
+	const most = 4 << 10
+	b := make([]byte, 64)
+	for n := 0; n < most; {
+		got, err := conn.Read(b)
+		if n += got; err != nil {
+			return
+		}
+	}
+}
+
+// interrupt ends watch.
+func (st *stream) interrupt() {
+	if conn := st.taken.Load(); conn != nil {
+		_ = (*conn).SetReadDeadline(time.Now())
+	}
+}
+
+// A chunk of HTTP/1.1 begins with its length and ends with a line end.
+const (
+	chunkHead = len("00000000\r\n")
+	chunkRoom = chunkHead + len("\r\n")
+)
+
+// beginChunk leaves room for the length.
+func beginChunk(b []byte) []byte { return append(b, "00000000\r\n"...) }
+
+// endChunk writes the length.
+func endChunk(b []byte) []byte {
+	n := uint32(len(b) - chunkHead)
+	hex.Encode(b, []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+	return append(b, "\r\n"...)
+}
