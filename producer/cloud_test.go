@@ -26,9 +26,12 @@ type cloud struct {
 	skew          time.Duration // of its clock
 	gone          bool          // nothing can be claimed, and nobody reached
 	slow          string        // the node that hears of no records for the time being
+	away          chan bool     // has a feed say that it is away, or no longer
 }
 
-func newCloud() *cloud { return &cloud{claims: map[string]log.Claim{}, changed: make(chan struct{})} }
+func newCloud() *cloud {
+	return &cloud{claims: map[string]log.Claim{}, changed: make(chan struct{}), away: make(chan bool)}
+}
 
 // node is one process's end of a cloud.
 type node struct {
@@ -72,6 +75,11 @@ func (c node) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 		}
 		select {
 		case <-changed:
+		case away := <-c.away:
+			if away {
+				return nil, log.ErrAway
+			}
+			return nil, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -91,7 +91,7 @@ func (p *Producer) followLog() error {
 	go p.herald(following)
 	go func() {
 		defer end() // a process that hears nothing more is nobody to wait for
-		err := p.log.Tail(p.claims, p.see)
+		err := p.log.Tail(p.claims, p.see, p.linkAway)
 		if p.claims.Err() == nil {
 			p.cfg.Logger.Error("the agent's log cannot be followed any more", "error", err)
 		}

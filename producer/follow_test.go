@@ -315,3 +315,31 @@ func TestFollowBehind(t *testing.T) {
 		}
 	})
 }
+
+// Who listens is told, in their own words, that the agent cannot be heard for the time being, and when it can; at once where a
+// question is open. Nobody's place in the log moves.
+func TestFollowAway(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		edges[1].end() // so that it is the other that is away
+		terms := answering(everything())
+		terms.Languages = []string{"es"}
+		l := edges[0].listen(terms)
+		s := agent.session("Working.")
+		for _, urgency := range []aaep.Urgency{aaep.UrgencyBackground, aaep.UrgencyCritical} {
+			before := len(l.events())
+			for _, away := range []bool{true, true, false, false} {
+				c.away <- away
+			}
+			var got []string
+			for _, ev := range l.events()[before:] {
+				got = append(got, fmt.Sprint(ev.Urgency, " ", ev.Text(aaep.VerbosityNormal)))
+			}
+			if want := []string{fmt.Sprint(urgency, " La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva."),
+				fmt.Sprint(urgency, " La conexión con el agente ha vuelto.")}; !slices.Equal(got, want) {
+				t.Errorf("told %q, want %q", got, want)
+			}
+			tool(s, pay, &deed{})
+			synctest.Wait()
+		}
+	})
+}

@@ -158,6 +158,7 @@ type Producer struct {
 	kick       chan struct{}       // holds one: who is here has changed
 	announcing sync.Mutex
 	announced  presence // with announcing held
+	notices    atomic.Pointer[notices]
 
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
 	encoded     encoded
@@ -263,6 +264,7 @@ func New(cfg Config) (*Producer, error) {
 		reached: map[string]manifest.Endpoint{},
 	}
 	p.audience.Store(new([]*subscription))
+	p.notices.Store(&notices{})
 	p.serving, p.drain = context.WithCancel(context.Background())
 	p.waiting, p.leave = context.WithCancel(context.Background())
 	p.claims, p.noClaims = context.WithCancel(context.Background())

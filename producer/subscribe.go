@@ -267,6 +267,7 @@ func (p *Producer) register(sub *subscription) error {
 	sub.start = sub.cursor
 	sub.left.Store(sub.cursor)
 	p.subs[sub.id] = sub
+	sub.noticed = p.notices.Load().last
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // behind what others see of it
 	close(p.moved)
 	p.moved = make(chan struct{})

@@ -38,4 +38,7 @@ var german = table{
 	LittleTimeLeft: "Die Zeit zum Antworten ist fast um. Sekunden übrig: {seconds}.",
 	MoreTimeGiven:  "Es gibt mehr Zeit zum Antworten. Sekunden übrig: {seconds}.",
 	ActionChanged:  "Die Aktion wurde geändert. Die Frage folgt noch einmal.",
+
+	LinkLost: "Die Verbindung zum Agenten ist unterbrochen. Was er jetzt tut, wird gesagt, wenn sie wieder da ist.",
+	LinkBack: "Die Verbindung zum Agenten ist wieder da.",
 }

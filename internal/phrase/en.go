@@ -38,4 +38,7 @@ var english = table{
 	LittleTimeLeft: "The time to answer is almost over. Seconds left: {seconds}.",
 	MoreTimeGiven:  "There is more time to answer. Seconds left: {seconds}.",
 	ActionChanged:  "The action was changed. The question follows again.",
+
+	LinkLost: "The connection to the agent is interrupted. What it does now is told when it is back.",
+	LinkBack: "The connection to the agent is back.",
 }

@@ -39,4 +39,7 @@ var spanish = table{
 	LittleTimeLeft: "El tiempo para responder casi se acaba. Segundos restantes: {seconds}.",
 	MoreTimeGiven:  "Hay más tiempo para responder. Segundos restantes: {seconds}.",
 	ActionChanged:  "La acción cambió. La pregunta se repite.",
+
+	LinkLost: "La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva.",
+	LinkBack: "La conexión con el agente ha vuelto.",
 }

@@ -39,4 +39,7 @@ var french = table{
 	LittleTimeLeft: "Le temps de réponse est presque écoulé. Secondes restantes\u00a0: {seconds}.",
 	MoreTimeGiven:  "Il y a plus de temps pour répondre. Secondes restantes\u00a0: {seconds}.",
 	ActionChanged:  "L’action a été modifiée. La question est posée à nouveau.",
+
+	LinkLost: "La connexion avec l’agent est interrompue. Ce qu’il fait maintenant sera dit à son retour.",
+	LinkBack: "La connexion avec l’agent est rétablie.",
 }

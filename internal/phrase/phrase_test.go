@@ -102,6 +102,9 @@ func TestEnglish(t *testing.T) {
 		LittleTimeLeft: {"45", "The time to answer is almost over. Seconds left: 45."},
 		MoreTimeGiven:  {"45", "There is more time to answer. Seconds left: 45."},
 		ActionChanged:  {"", "The action was changed. The question follows again."},
+
+		LinkLost: {"", "The connection to the agent is interrupted. What it does now is told when it is back."},
+		LinkBack: {"", "The connection to the agent is back."},
 	} {
 		if got, known := In("en-US", id, want[0]); got != want[1] || !known {
 			t.Errorf("%s of %q = %q, %v; want %q", all[id], want[0], got, known, want[1])

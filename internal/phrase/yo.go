@@ -39,4 +39,7 @@ var yoruba = table{
 	LittleTimeLeft: "Àkókò ìdáhùn fẹ́rẹ̀ẹ́ parí. Ìṣẹ́jú àáyá tó kù: {seconds}.",
 	MoreTimeGiven:  "Àkókò púpọ̀ sí i wà fún ìdáhùn. Ìṣẹ́jú àáyá tó kù: {seconds}.",
 	ActionChanged:  "A ti yí ohun tí a fẹ́ ṣe padà. A ó tún béèrè ìbéèrè náà.",
+
+	LinkLost: "Ìsopọ̀ pẹ̀lú aṣojú náà ti já. A ó sọ ohun tí ó ń ṣe báyìí nígbà tí ó bá padà.",
+	LinkBack: "Ìsopọ̀ pẹ̀lú aṣojú náà ti padà.",
 }

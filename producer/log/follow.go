@@ -53,11 +53,16 @@ func (fed) Append([][]byte) error { return errFollows }
 func (fed) SetMeta([]byte) error  { return errFollows }
 
 // Tail shows what is appended elsewhere, once before has been called with it, until ctx is done or there will be no more.
-// The error says why; it is also in Err.
-func (l *Log) Tail(ctx context.Context, before func(pos uint64, ev *aaep.Event)) error {
+// The error says why; it is also in Err. Away is called when the other process cannot be reached, and when that is over.
+func (l *Log) Tail(ctx context.Context, before func(pos uint64, ev *aaep.Event), away func(bool)) error {
+	isAway := false
 	for {
 		err := l.tail(ctx, before)
-		if err == nil {
+		if gone := errors.Is(err, ErrAway); gone != isAway && (gone || err == nil) {
+			isAway = gone
+			away(gone)
+		}
+		if err == nil || errors.Is(err, ErrAway) {
 			continue
 		}
 		if ctx.Err() == nil {

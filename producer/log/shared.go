@@ -2,8 +2,12 @@ package log
 
 import (
 	"context"
+	"errors"
 	"time"
 )
+
+// ErrAway is returned by a Feed that cannot reach where its log is.
+var ErrAway = errors.New("log: the log cannot be reached at the moment")
 
 // Feed is a log that a process elsewhere appends to. All its methods may be called at once.
 type Feed interface {
@@ -11,8 +15,9 @@ type Feed interface {
 	Bounds() (start, end uint64)
 	Read(cursor uint64, n int) ([][]byte, error)
 	Meta() ([]byte, error)
-	// Next waits for records after the cursor and returns the first of them. An error is that of ctx, or says why there
-	// will be none any more; while nothing can be reached it waits.
+	// Next waits for records after the cursor and returns the first of them. ErrAway says that nothing can be reached for the
+	// time being, and the call after it waits on; no records without an error, that this is over. Any other error is that of ctx,
+	// or says why there will be no records any more.
 	Next(ctx context.Context, cursor uint64) ([][]byte, error)
 }
 

@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/aaep-go/aaep/producer/log"
 )
 
 // Feed is the log of an agent that is another process: a log.Feed. It hears what the stream republishes once it is kept, and
@@ -19,6 +20,8 @@ type Feed struct {
 	*hub
 
 	begun  time.Time     // when the stream was made
+	last   time.Time     // when something was reached; Next's
+	away   bool          // that was too long ago; Next's
 	more   chan struct{} // holds one: something came
 	mu     sync.Mutex
 	heard  map[uint64][]byte // what came and was not handed out, by its sequence
@@ -28,6 +31,7 @@ type Feed struct {
 const (
 	maxHeard = 1024            // messages that are kept; the others are read
 	lookUp   = 2 * time.Second // is how long nothing is heard before it is looked whether there is something
+	patience = 5 * time.Second // with servers that cannot be reached, before that is said
 )
 
 // Follow returns the log of an agent. The error is ErrNoAgent inside one that names it, where there never was one.
@@ -38,7 +42,7 @@ func (c *Cluster) Follow(ctx context.Context, agent string) (*Feed, error) {
 	if err == nil {
 		var info *jetstream.StreamInfo
 		if info, err = f.info(ctx); err == nil {
-			f.begun = info.Created
+			f.begun, f.last = info.Created, time.Now()
 			f.atLeast(startOf(info.State), info.State.LastSeq)
 		}
 	}
@@ -99,22 +103,25 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 	defer look.Stop()
 	for {
 		records, missing := f.take(cursor)
-		if len(records) > 0 {
-			return records, nil
-		}
-		if missing {
-			records, _, err := f.batch(cursor, maxReadMsgs)
-			if len(records) > 0 {
-				return records, nil
-			}
-			if err == nil { // dropped, or this server does not have it yet
-				if err = f.refresh(ctx); err != nil && !passing(err) {
+		if missing && len(records) == 0 {
+			var err error
+			if records, _, err = f.batch(cursor, maxReadMsgs); err == nil && len(records) == 0 { // dropped, or this server does not have it yet
+				if err = f.reach(ctx); err != nil && !passing(err) {
 					return nil, err
 				}
 				if start, _ := f.get(); cursor < start {
 					return nil, fmt.Errorf("the log of %s does not go back to event %d any more, but to %d: this process was away for too long", f.agent, cursor+1, start+1)
 				}
 			}
+			if err != nil && f.lost() {
+				return nil, log.ErrAway
+			}
+		}
+		if len(records) > 0 {
+			f.last, f.away = time.Now(), false
+			return records, nil
+		}
+		if missing {
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
@@ -128,21 +135,45 @@ func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 		case <-f.more:
 		case <-look.C:
 			look.Reset(lookUp)
-			info, err := f.info(ctx)
-			if errors.Is(err, ErrNoAgent) {
+			switch err := f.reach(ctx); {
+			case err == nil && f.away:
+				f.away = false
+				return nil, nil
+			case err != nil && !passing(err):
 				return nil, err
-			}
-			if err == nil {
-				if !info.Created.Equal(f.begun) { // that it ends before the cursor may be the view of a new leader
-					return nil, fmt.Errorf("the log of %s was begun anew", f.agent)
-				}
-				f.atLeast(startOf(info.State), info.State.LastSeq)
-				f.mu.Lock()
-				f.newest = max(f.newest, info.State.LastSeq)
-				f.mu.Unlock()
+			case err != nil && f.lost():
+				return nil, log.ErrAway
 			}
 		}
 	}
+}
+
+// reach looks how far the log goes.
+func (f *Feed) reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookUp)
+	defer cancel()
+	info, err := f.info(ctx)
+	if err != nil {
+		return err
+	}
+	if !info.Created.Equal(f.begun) { // that it ends before the cursor may be the view of a new leader
+		return fmt.Errorf("the log of %s was begun anew: %w", f.agent, errLasting)
+	}
+	f.last = time.Now()
+	f.atLeast(startOf(info.State), info.State.LastSeq)
+	f.mu.Lock()
+	f.newest = max(f.newest, info.State.LastSeq)
+	f.mu.Unlock()
+	return nil
+}
+
+// lost reports, once, that nothing has been reached for too long.
+func (f *Feed) lost() bool {
+	if f.away || time.Since(f.last) < patience {
+		return false
+	}
+	f.away = true
+	return true
 }
 
 // Meta is that of log.Store.

@@ -14,6 +14,7 @@ import (
 
 // Who follows gets every record once and in order, what it heard and what it missed; and an error where it cannot.
 func TestFeed(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, 1)
 	c := dial(t, servers.URLs(), &jetstream.Options{Limits: log.Limits{Events: 4000}})
 	if _, err := c.Follow(t.Context(), "planner"); !errors.Is(err, jetstream.ErrNoAgent) || !strings.Contains(err.Error(), "cannot follow planner") {
@@ -87,6 +88,7 @@ func TestFeed(t *testing.T) {
 
 // What cannot be kept is refused with words that say what to do.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, 1)
 	c := dial(t, servers.URLs(), &jetstream.Options{Patience: 3 * time.Second})
 	store, err := c.Open(t.Context(), "planner")

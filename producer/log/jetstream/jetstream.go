@@ -215,7 +215,7 @@ func explain(what string, err error) error {
 		return fmt.Errorf("%s: there are too few servers for the replicas: %w", what, err)
 	case errors.As(err, &refused) && (refused.ErrorCode == 10076 || refused.ErrorCode == 10039), errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return fmt.Errorf("%s: the servers have no JetStream; start them with -js: %w", what, err)
-	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrReconnectBufExceeded):
 		return fmt.Errorf("%s: JetStream does not answer: %w", what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)

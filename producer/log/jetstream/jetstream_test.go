@@ -64,6 +64,7 @@ func TestStore(t *testing.T) {
 // A second process is refused while the first is there; where that does not answer it is taken over from, and what it
 // sends then is refused with a clear error and kept nowhere.
 func TestTakenOver(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, 1)
 	a := dial(t, servers.URLs(), &jetstream.Options{Patience: 5 * time.Second})
 	first, err := a.Open(t.Context(), "planner / Ω")
