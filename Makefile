@@ -7,26 +7,31 @@
 # make nodes    ten thousand questions, each answered at three machines at once, while NATS servers are killed
 # make kills    an agent killed a thousand times, and what it left behind looked at every time; so is one with a log
 # make faults   ten minutes through proxies that hold up, split and cut what is sent (AAEP_FAULTS=1h for an hour)
+# make soak     an hour of an agent with a log and many listeners, killed and cut off at random (AAEP_SOAK=15m for less)
 # make timing   how long the answer to a reply takes, after what is wrong with the reply
 # make jose     signed manifests against another implementation; needs npm, which fetches that
 # make eval     sentence boundaries against annotated text, where that is at hand
+# make sdks     the SDKs of OpenAI, Anthropic and Google through producer/llm; they are large to build
 # make wine     the tests that need no Unix, as Windows programs, under Wine
 # make orca     what Orca says of the web page, on a desktop without a screen; three minutes, and not part of the others
 # make real     install the speech server and whatever else the tests use that is real
 # make report   the conformance report of our own producer, and the table of cases, into docs
 # make cover    statement coverage over the whole module
+# make picture  what the demo looks like in a terminal, into docs, from a real run of it
+# make api      write down what is exported, in api.txt, where that is meant to change
+# make release  the command for six platforms in dist, the same bytes for everybody; VERSION=v0.1.0 says which it is
 # make clean    remove what these targets leave behind
 
 FUZZTIME ?= 30s
 STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
-MODULES := transports/grpc producer/telemetry
+MODULES := transports/grpc producer/telemetry producer/mcp
 
 # Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
-.PHONY: test lint bench wire fuzz races nodes kills faults timing jose eval wine orca report cover clean compiler real
+.PHONY: test lint bench wire fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
@@ -115,6 +120,9 @@ kills:
 faults:
 	AAEP_LONG=1 go test -count=1 -timeout 0 -run '^(TestFaultRun|TestCutAtEveryByte)$$' -v ./producer/serve
 
+soak:
+	AAEP_SOAK=$${AAEP_SOAK:-1h} go test -count=1 -timeout 0 -run '^TestSoak$$' -v ./internal/soak
+
 timing:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestReplyTiming$$' -v ./producer/serve
 
@@ -125,18 +133,31 @@ wine:
 	@tools/wine
 	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go test -short -count=1 -exec "$(CURDIR)/tools/wine" $(WINE_PACKAGES)
 
+sdks:
+	cd producer/llm/sdktest && go vet ./... && go test -count=1 ./...
+
 jose:
 	AAEP_JOSE=1 go test -count=1 -run '^TestJOSE$$' -v ./manifest
 
 report:
 	AAEP_REPORT=1 go test -count=1 -run '^(TestPublishedReport|TestTable)$$' -v ./conformance
 
+picture:
+	{ echo '$$ go run ./cmd/aaep demo --answer accept'; go run ./cmd/aaep demo --answer accept | sed -n '1,/moved the money/p'; } | tools/picture > docs/demo.svg
+
+api:
+	AAEP_API=1 go test -count=1 -run '^TestAPI$$' ./internal/arch
+
+release:
+	go run ./internal/release -version "$(VERSION)"
+	go test -count=1 -run '^TestReproducible$$' -v ./internal/release
+
 cover:
 	go test -coverpkg=./... -coverprofile=cover.out ./...
 	go tool cover -func=cover.out | tail -n 1
 
 clean:
-	rm -f aaep cover.out
+	rm -rf aaep cover.out dist
 	find . -name '*.test' -type f -delete
 
 # The annotated texts and their harness are no part of this repository: some may be shared only under their own

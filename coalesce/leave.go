@@ -96,12 +96,6 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 		ev.Timestamp = t.stamp
 	}
 	t.stamp = ev.Timestamp
-	switch p := ev.Payload.(type) {
-	case *aaep.SessionStarted:
-		t.state = aaep.StateIdle
-	case *aaep.StateChanged:
-		t.state = p.ToState
-	}
 	resumable := it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)
 	if !resumable { // whoever resumes before an event that is has not had it
 		t.note(it)

@@ -13,14 +13,14 @@ type Piece struct {
 	Text string
 	// Boundary is the coarsest boundary at the end of Text. It is never finer than the Segmenter's
 	// cut: a piece that ends only because it would have grown too long, or because it was flushed in
-	// the middle of a sentence, has BoundaryNone.
+	// the middle of a sentence, has BoundaryNone; one of Yield has BoundaryWord.
 	Boundary aaep.Boundary
 	// Source is how many bytes of input the piece used up. NFC may be shorter or longer than that.
 	Source int
 }
 
 // A Segmenter cuts text that arrives bit by bit into words, sentences or paragraphs. However the text
-// is divided among the calls of Write, the pieces are the same (only Pause depends on when it is
+// is divided among the calls of Write, the pieces are the same (only Pause and Yield depend on when they are
 // called), joined they are the NFC of the text, and none of them splits a grapheme cluster.
 //
 // A mark ends a sentence before white space, or, if it belongs to a script that writes none (。 ። ؟ ।),
@@ -174,6 +174,25 @@ func (s *Segmenter) Pause() []Piece {
 		}
 		s.scan.forget()
 	}
+	return s.take()
+}
+
+// fewestYielded is how many code points tell a listener something.
+const fewestYielded = 12
+
+// Yield returns the held text up to the end of its last whole word, though its sentence goes on: it is for listeners who have waited
+// long enough. It divides no code, formula or link, and gives no less than a few words. A Segmenter that cuts at paragraphs or at completion returns nothing. More text
+// may follow; the pieces of that can differ from those without it.
+func (s *Segmenter) Yield() []Piece {
+	at := s.lastCut[atWord].at
+	if s.cut > atSentence || s.stuck || s.scan.fence != 0 || s.lastCut[atWord].runes < fewestYielded || at < s.hide {
+		return nil
+	}
+	if r, _ := utf8.DecodeRune(s.buf[at:]); at < len(s.buf) && !clusterEdge(s.buf[:at], r) {
+		return nil
+	}
+	s.cutAt(at, 0)
+	s.out[len(s.out)-1].Boundary = aaep.BoundaryWord
 	return s.take()
 }
 

@@ -64,6 +64,7 @@ type Shaper struct {
 	told          map[string]telling // by session
 	ended         []end              // the newest maxEnded sessions whose end has left
 	resume        uint64             // the place of the newest resumable event
+	heard         uint64             // see Heard
 	quiet         time.Time          // until then only what is critical leaves
 	stats         Stats
 	spent         int // tokens since the last Left
@@ -117,7 +118,7 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	for _, st := range s.streams {
 		if st.cut != s.cut || recut {
 			s.release(now, st, st.recut(s.cut, terms.MaxChunk), false)
-			st.pauseAt = st.quietAt // what is held may be a whole sentence for the new boundary
+			st.pauseAt = st.wrote.Add(pauseAfter) // what is held may be a whole sentence for the new boundary
 		}
 	}
 }
@@ -271,6 +272,9 @@ func (s *Shaper) Oldest() uint64 {
 // per second counts on, and states and progress that have left leave as they did then.
 func (s *Shaper) Reset() { s.queue, s.urgent, s.streams, s.resume = nil, nil, nil, 0 }
 
+// Heard says that the listener may have been told, by another Shaper, of the entries up to pos.
+func (s *Shaper) Heard(pos uint64) { s.heard = pos }
+
 // Idle reports whether nothing waits to leave. Text of an output that is still going on does not count.
 func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }
 
@@ -298,17 +302,20 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 	session := it.event.SessionID
 	switch it.kind {
 	case progress: // the newest wins
-		for old := s.take(session, progress); old != nil; old = s.take(session, progress) {
+		for i := s.find(session, progress); i >= 0; i = s.find(session, progress) {
+			old := s.queue[i]
+			s.queue = slices.Delete(s.queue, i, i+1)
 			s.stats.Merged += old.parts
 			it.since = cmp.Or(old.since, it.since)
 		}
 	case state: // A to B and B to C become A to C; a return to the start disappears
-		for old := s.take(session, state); old != nil; old = s.take(session, state) {
+		for i := s.find(session, state); i >= 0; i = s.find(session, state) {
+			old := s.queue[i]
 			p, was := *it.event.Payload.(*aaep.StateChanged), old.event.Payload.(*aaep.StateChanged)
-			if was.FromState == p.ToState && s.told[session].state != p.ToState { // who came back may know more than the start
-				s.queue = append(s.queue, old)
-				break
+			if was.FromState == p.ToState && old.since <= s.heard {
+				break // who heard what lies between would not learn of the return
 			}
+			s.queue = slices.Delete(s.queue, i, i+1)
 			s.stats.Merged += old.parts
 			if was.FromState == p.ToState {
 				s.stats.Merged += it.parts
@@ -340,20 +347,19 @@ func (s *Shaper) last(session string) int {
 	return -1
 }
 
-// take removes the session's newest waiting item of a kind. A state does not move past text of its session:
-// that text would no longer be resumable.
-func (s *Shaper) take(session string, k kind) *item {
+// find returns the index of the session's newest waiting item of a kind, or -1. A state does not move past text of its
+// session: that text would no longer be resumable.
+func (s *Shaper) find(session string, k kind) int {
 	for i := len(s.queue) - 1; i >= 0; i-- {
 		switch it := s.queue[i]; {
 		case it.event.SessionID != session:
 		case it.kind == k:
-			s.queue = slices.Delete(s.queue, i, i+1)
-			return it
+			return i
 		case k == state && (it.kind == text || tellsOutcome(it.event)):
-			return nil
+			return -1
 		}
 	}
-	return nil
+	return -1
 }
 
 // supersede drops the progress and states that a session's error makes superfluous (D-50).

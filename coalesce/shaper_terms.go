@@ -99,13 +99,17 @@ func notable(s aaep.State) bool {
 	return false
 }
 
-// label names the coarsest boundary the listener asked for that was reached, or none (D-28).
+// label names the coarsest boundary the listener asked for that was reached, or none (D-28). Words of a sentence that is no longer
+// waited for are called that, asked for or not: what is at none must not be said (EVT-061).
 func label(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
 	best := aaep.BoundaryNone
 	for _, b := range listed {
 		if boundaryRank(b) <= boundaryRank(reached) && boundaryRank(b) > boundaryRank(best) {
 			best = b
 		}
+	}
+	if best == aaep.BoundaryNone && reached == aaep.BoundaryWord && !slices.Contains(listed, aaep.BoundaryNone) {
+		return aaep.BoundaryWord
 	}
 	return best
 }

@@ -255,6 +255,58 @@ func TestShaperPause(t *testing.T) {
 	r.verify()
 }
 
+// Nobody waits for the end of a sentence for ever: after a while without text its words leave, after a longer one also while text
+// comes, and they say that they are words (EVT-061). HS-071, P6
+func TestShaperImpatient(t *testing.T) {
+	r, w := newRide(t, listener(sentence, completion)), newWriter()
+	r.push(w.say("I think it "))
+	r.wait(time.Hour) // a word or two tell nothing
+	r.want()
+	r, w = newRide(t, listener(sentence, completion)), newWriter()
+	r.push(w.say("I looked at your acc"))
+	r.wait(restAfter - time.Millisecond)
+	r.want()
+	r.wait(time.Millisecond)
+	r.want(`o@0 "I looked at your " word`)
+	r.wait(time.Hour) // what may be half a word stays
+	r.want()
+	r.push(w.say("ounts and "))
+	r.wait(time.Hour)
+	r.want(`o@17 "accounts and" word`)
+	r.push(w.say("found three bills."))
+	r.wait(time.Second)
+	r.want(`o@29 " found three bills." sentence`)
+
+	for range 60 { // a sentence without an end, four words a second
+		r.push(w.say("and "), w.say("on "))
+		r.wait(500 * time.Millisecond)
+	}
+	longest := 0
+	for _, d := range r.out[r.shown:] {
+		longest = max(longest, len(d.Event.Payload.(*aaep.OutputStreaming).Chunk))
+	}
+	if n := len(r.out) - r.shown; n != 2 || longest < 200 || longest > 215 {
+		t.Errorf("in 30 seconds came %d pieces, the longest of %d bytes", n, longest)
+	}
+	r.shown = len(r.out)
+	r.push(w.close("and an end."))
+	r.verify()
+
+	r, w = newRide(t, listener(sentence, completion)), newWriter()
+	r.push(w.say("Call `run the tests "))
+	r.wait(time.Hour) // no code is divided
+	r.want()
+	r.push(w.say("` and"), w.say("\n```\nfor x in range"))
+	r.wait(time.Hour)
+	r.want("o@0 \"Call `run the tests ` and\\n\" sentence")
+	for _, whole := range []aaep.Boundary{paragraph, completion} { // who wants it whole gets it whole
+		r, w = newRide(t, listener(whole)), newWriter()
+		r.push(w.say("One. Two and "))
+		r.wait(time.Hour)
+		r.want()
+	}
+}
+
 // A pause ends no wait for a boundary where there is none to wait for: Pop must not ask for the past.
 func TestShaperPauseWithoutBoundary(t *testing.T) {
 	r, w := newRide(t, listener(none)), newWriter()

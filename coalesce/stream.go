@@ -18,8 +18,9 @@ type stream struct {
 	parts           []part     // what the segmenter holds, in order
 	keep            bool       // items keep where they come from
 	position        int64      // where the held text starts in its output, in code points
-	pauseAt         time.Time  // when a quiet stream gives up a finished sentence; zero: never
-	quietAt         time.Time  // pauseAfter after the last text
+	wrote           time.Time  // when the last text came,
+	since           time.Time  // and when the oldest that is held, or when it was last tried
+	pauseAt         time.Time  // when to look at what is held again; zero: never
 }
 
 // part is held text of one entry.
@@ -132,10 +133,9 @@ func (it *item) split(limit int) []*item {
 // telling is what a session's listener has been told.
 type telling struct {
 	stamp time.Time
-	state aaep.State // the agent is in; "" is not known
-	upTo  uint64     // the place of the newest state or progress
-	folds []fold     // the newest maxFolds of them
-	over  bool       // the session ended without this listener
+	upTo  uint64 // the place of the newest state or progress
+	folds []fold // the newest maxFolds of them
+	over  bool   // the session ended without this listener
 }
 
 // fold is a state or progress that left for several.
@@ -230,6 +230,7 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 		}
 	}
 	if len(st.parts) == 0 {
+		st.since = now
 		st.position = p.Position + runes(p.Chunk[:skip])
 	}
 	st.parts = append(st.parts, part{entry: e, next: skip})
@@ -243,13 +244,56 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 			return it.kind == text && it.event.SessionID == st.session && it.event.Payload.(*aaep.OutputStreaming).OutputID == st.output
 		})
 	}
-	st.quietAt, st.pauseAt = now.Add(pauseAfter), time.Time{}
-	switch {
-	case p.Complete:
+	if p.Complete {
 		s.streams = slices.DeleteFunc(s.streams, func(x *stream) bool { return x == st })
-	case len(st.parts) > 0:
-		st.pauseAt = st.quietAt
+		return
 	}
+	if st.wrote = now; len(pieces) > 0 {
+		st.since = now
+	}
+	st.pauseAt = st.next(now)
+}
+
+// Words of a sentence are no longer held for its end once nothing has come for restAfter, or it has gone on for longestWait.
+const (
+	restAfter   = 5 * time.Second
+	longestWait = 15 * time.Second
+)
+
+// next is when held text may have waited long enough.
+func (st *stream) next(now time.Time) time.Time {
+	if len(st.parts) == 0 || st.seg == nil {
+		return time.Time{}
+	}
+	var next time.Time
+	if at := st.wrote.Add(pauseAfter); at.After(now) {
+		next = at
+	}
+	if st.cut != aaep.BoundarySentence {
+		return next
+	}
+	for _, at := range [...]time.Time{st.wrote.Add(restAfter), st.since.Add(longestWait)} {
+		if at.After(now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	if due := st.since.Add(longestWait); due.Before(next) {
+		next = due
+	}
+	return next
+}
+
+// patience returns what has waited long enough: a finished sentence, or the words of one that goes on.
+func (st *stream) patience(now time.Time) []Piece {
+	pieces := st.seg.Pause()
+	overdue := !now.Before(st.since.Add(longestWait))
+	if len(pieces) == 0 && st.cut == aaep.BoundarySentence && (overdue || !now.Before(st.wrote.Add(restAfter))) {
+		pieces = st.seg.Yield()
+	}
+	if overdue || len(pieces) > 0 {
+		st.since = now
+	}
+	return pieces
 }
 
 // finish gives up the text of outputs that their session's end left open.
@@ -323,16 +367,16 @@ func (st *stream) recut(cut aaep.Boundary, limit int) []Piece {
 	return st.seg.Write(held.String())
 }
 
-// pause releases finished sentences of the streams that match.
+// pause releases what has waited long enough in the streams that match.
 func (s *Shaper) pause(now time.Time, match func(*stream) bool) {
 	for _, st := range s.streams {
 		if !match(st) {
 			continue
 		}
-		st.pauseAt = time.Time{}
 		if st.seg != nil {
-			s.release(now, st, st.seg.Pause(), false)
+			s.release(now, st, st.patience(now), false)
 		}
+		st.pauseAt = st.next(now)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // SuiteVersion is the version of the cases; a claim names it (§9.1).
-const SuiteVersion = "0.2.0"
+const SuiteVersion = "0.3.0"
 
 // Strength is how much a requirement asks.
 type Strength string
@@ -108,7 +108,7 @@ func Find(name string) []Case {
 	return slices.DeleteFunc(Cases(), func(c Case) bool { return !c.matches(name) })
 }
 
-// The scenarios a Driver must be able to start. Each is one session, from its beginning to its end.
+// The scenarios a Driver must be able to start. Each but Shutdown is one session, from its beginning to its end.
 const (
 	Stream  = "stream"  // writes Sentences as one output and is completed
 	Tools   = "tools"   // runs a tool of low risk and is completed
@@ -116,18 +116,24 @@ const (
 	Errored = "fail"    // makes 20 progress reports at once, then fails
 	Handoff = "handoff" // hands over to a human and is completed
 	Clarify = "clarify" // asks a yes-or-no question and is completed with whatever is answered
-	Idle    = "idle"    // thinks for two seconds and is cancelled
+	Idle    = "idle"    // thinks for a moment and is cancelled
+	Hang    = "hang"    // runs a tool of low risk that never returns, gives it up after TimeoutSeconds, and is completed
+	// Withdraw is as Ask, but the session is cancelled half a second after it asked, while the question is open.
+	Withdraw = "withdraw"
+	// Shutdown begins no session: the target closes all subscriptions as it does when it ends. It is the last.
+	Shutdown = "shutdown"
 )
 
 // Scenarios are the names of all, in the order of the documentation.
-var Scenarios = []string{Stream, Tools, Ask, Errored, Handoff, Clarify, Idle}
+var Scenarios = []string{Stream, Tools, Ask, Errored, Handoff, Clarify, Idle, Hang, Withdraw, Shutdown}
 
 // Scenario is something that a producer is made to do. No model is asked: it does exactly this.
 type Scenario struct {
 	Name string `json:"name"`
 	// Sentences are what Stream writes, one after another, each as it is.
 	Sentences []string `json:"sentences,omitzero"`
-	// TimeoutSeconds is how long the questions of Ask and Clarify should be open. The event's own member counts.
+	// TimeoutSeconds is how long the questions of Ask, Clarify and Withdraw should be open, for which the event's own member
+	// counts, and how long the tool of Hang is waited for.
 	TimeoutSeconds int `json:"timeout_seconds,omitzero"`
 }
 
@@ -150,11 +156,24 @@ type Finding struct {
 	// Seen is one sentence that says what was seen, without its full stop.
 	Seen     string
 	Evidence []Entry
+
+	// problems are all that is wrong, in place of Seen and Evidence, where there may be much.
+	problems []problem
 }
 
-func pass(seen string, evidence ...Entry) Finding { return Finding{Pass, seen, evidence} }
-func fail(seen string, evidence ...Entry) Finding { return Finding{Fail, seen, evidence} }
-func unseen(why string) Finding                   { return Finding{Inconclusive, why, nil} }
+// A problem is one thing that is wrong, with the first message that shows it.
+type problem struct {
+	text  string
+	entry Entry
+}
+
+func pass(seen string, evidence ...Entry) Finding {
+	return Finding{Verdict: Pass, Seen: seen, Evidence: evidence}
+}
+func fail(seen string, evidence ...Entry) Finding {
+	return Finding{Verdict: Fail, Seen: seen, Evidence: evidence}
+}
+func unseen(why string) Finding { return Finding{Verdict: Inconclusive, Seen: why} }
 
 // event types, short.
 const (

@@ -69,7 +69,7 @@ var messageCases = []Case{
 			}
 			return some(len(seen), "events, each with an id of its own")
 		}},
-	{Name: "stamps-real", Requirements: []string{"ENV-022"}, Level: 1, Strength: Must, plays: []string{"idle", "silence"},
+	{Name: "stamps-real", Requirements: []string{"ENV-022"}, Level: 1, Strength: Must, plays: []string{"hang", "silence"},
 		Rule: "a timestamp is the moment at which the event was made", Judge: judgeStamps},
 	{Name: "numbered-right", Requirements: []string{"ENV-041", "ENV-042"}, Level: 1, Strength: Must, plays: []string{"stream", "tools", "accept", "handoff", "idle"},
 		Rule: "sequence_number is on no event of a session, or on all, from 0 and by 1", Judge: eachSession(func(s []message) Finding {
@@ -177,6 +177,7 @@ var elsewhere = []string{"ENV-021", "ENV-049", "ENV-058", "ENV-059", "ENV-060", 
 // judgeValid asks the schemas and the core about every message that came. Order is for other cases.
 func judgeValid(r *Recording) Finding {
 	n := 0
+	var wrong []problem
 	for _, e := range r.Entries {
 		if e.Note == noteFlood {
 			return fail(fmt.Sprintf("more than %d messages or %d MiB came", maxEntries, maxBytes>>20), e)
@@ -194,8 +195,11 @@ func judgeValid(r *Recording) Finding {
 			if what == "" {
 				what = "a message"
 			}
-			return fail(strings.TrimSpace(fmt.Sprintf("%s: %s %s (%s)", what, f.Pointer, f.Problem, f.Requirement)), e)
+			wrong = append(wrong, problem{strings.TrimSpace(fmt.Sprintf("%s: %s %s (%s)", what, f.Pointer, f.Problem, f.Requirement)), e})
 		}
+	}
+	if len(wrong) > 0 {
+		return Finding{Verdict: Fail, problems: wrong}
 	}
 	return some(n, "messages were valid")
 }

@@ -45,6 +45,36 @@ var replyCases = []Case{
 			}
 			return pass("both were asked with one token", a[0].Entry, b[0].Entry)
 		}},
+	{Name: "whoever-answers", Requirements: []string{"CONF-048"}, Level: 2, Strength: Must, plays: []string{"relayed"},
+		Rule: "of several who were asked each may answer: a reply of the second counts as one of the first would", Judge: func(r *Recording) Finding {
+			q := questions(r, 1)
+			if len(q) == 0 {
+				return unseen("the second subscriber was not asked")
+			}
+			replies := of(r.all(1, true), "confirmation.reply")
+			for _, m := range r.events(1) {
+				if len(replies) > 0 && m.n > replies[0].n && m.At.Sub(replies[0].At) < patience && m.typ() != progress {
+					return pass("the second subscriber answered, and that settled it", replies[0].Entry, m.Entry)
+				}
+			}
+			return fail("the second subscriber answered, and that settled nothing", q[0].Entry)
+		}},
+	{Name: "cancelled-is-no", Requirements: []string{"CONF-051"}, Level: 2, Strength: Must, plays: []string{"withdrawn"},
+		Rule: "a session that is cancelled while it asks runs nothing, and an accept that comes after has no effect", Judge: func(r *Recording) Finding {
+			q, ends := questions(r, 0), of(r.events(0), completed, errored, cancelled)
+			if d := deeds(r, 0); len(d) > 0 {
+				return fail("the irreversible tool was run although the session was cancelled while it asked", evidence(r, d[0])...)
+			}
+			switch {
+			case len(q) == 0:
+				return unseen("the producer never asked")
+			case len(ends) == 0:
+				return fail("the session was to be cancelled while it asked, and never ended", q[0].Entry)
+			case ends[0].typ() != cancelled:
+				return fail("the session was to be cancelled while it asked, and ended with "+short(ends[0]), q[0].Entry, ends[0].Entry)
+			}
+			return pass("the question ended with the session", q[0].Entry, ends[0].Entry)
+		}},
 	{Name: "tokens-fresh", Requirements: []string{"CONF-009", "SEC-004"}, Level: 2, Strength: Must,
 		plays: []string{"accept", "reject", "silence", "twice", "changed-mind", "clarify"},
 		Rule:  "every question has a token of its own, which was never used before", Judge: func(r *Recording) Finding {

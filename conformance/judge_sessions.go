@@ -89,6 +89,20 @@ var sessionCases = []Case{
 			}
 			return pass("calling_tool was left after the result", over.Entry)
 		})},
+	{Name: "hanging-tool", Requirements: []string{"EVT-052"}, Level: 1, Strength: Must, plays: []string{"hang"},
+		Rule: "a tool that never returns is given up, with tool.completed of status timeout", Judge: func(r *Recording) Finding {
+			began := of(r.events(0), invoked)
+			if len(began) == 0 {
+				return unseen("no tool.invoked came")
+			}
+			for _, m := range of(r.events(0), done) {
+				if m.str("status") != "timeout" {
+					return fail("the tool that never returned was completed with status "+quoted(m.str("status")), began[0].Entry, m.Entry)
+				}
+				return pass("it was given up with status timeout", began[0].Entry, m.Entry)
+			}
+			return fail("the tool that never returned was never completed", began[0].Entry)
+		}},
 	{Name: "error-critical", Requirements: []string{"EVT-019"}, Level: 1, Strength: Must, plays: []string{"fail"},
 		Rule: "a session that fails ends with session.errored of urgency critical", Judge: func(r *Recording) Finding {
 			e := of(r.events(0), errored)

@@ -26,7 +26,7 @@ var handshakeCases = []Case{
 			}
 			for _, note := range []string{noteNoDial, noteNoSend} {
 				if e, ok := r.noted(0, note); ok {
-					return Finding{Inconclusive, note, []Entry{e}}
+					return Finding{Verdict: Inconclusive, Seen: note, Evidence: []Entry{e}}
 				}
 			}
 			return fail(fmt.Sprintf("no answer came within %v", patience), sent(r)...)
@@ -241,6 +241,46 @@ var termsCases = []Case{
 			}
 			return some(len(all), "events obeyed the new terms")
 		})},
+	{Name: "no-terms-no-events", Requirements: []string{"TERM-015"}, Level: 3, Strength: Must, plays: []string{"turned-away"},
+		Rule: "who was rejected gets no events, whatever it asked for", Judge: func(r *Recording) Finding {
+			a, ok := r.answer(0)
+			switch late := r.events(0); {
+			case len(late) > 0 && (!ok || a.typ() != "subscription.accepted"):
+				return fail(short(late[0])+" came to a subscriber that was never accepted", append(sent(r), late[0].Entry)...)
+			case !ok || a.typ() != "subscription.rejected":
+				return unseen("nobody was rejected")
+			case len(r.events(1)) == 0:
+				return unseen("no event came to the subscriber that was accepted")
+			}
+			return pass("nothing came to the subscriber that was rejected", a.Entry)
+		}},
+	{Name: "close-announced", Requirements: []string{"HS-079"}, Level: 3, Strength: Should, plays: []string{"shutdown"},
+		Rule: "a producer that ends says subscription.close before the link is closed", Judge: func(r *Recording) Finding {
+			if list := of(r.all(0, false), "subscription.close"); len(list) > 0 {
+				return pass("subscription.close came", list[0].Entry)
+			}
+			if e, over := r.noted(0, noteClosed); over {
+				return fail("the link was closed without subscription.close", e)
+			}
+			return unseen("the subscription was not closed")
+		}},
+	{Name: "close-whole", Requirements: []string{"HS-081"}, Level: 3, Strength: Must, plays: []string{"shutdown"},
+		Rule: "subscription.close of a producer has the subscription_id, a reason_code and a reason_message", Judge: func(r *Recording) Finding {
+			for _, m := range of(r.all(0, false), "subscription.close") {
+				a, _ := r.answer(0)
+				switch {
+				case m.str("subscription_id") == "" || m.str("subscription_id") != a.str("subscription_id"):
+					return fail("subscription.close names the subscription "+quoted(m.str("subscription_id"))+", which is "+quoted(a.str("subscription_id")), a.Entry, m.Entry)
+				case m.str("reason_code") == "" || m.str("reason_message") == "":
+					return fail("subscription.close does not say why, in reason_code and reason_message", m.Entry)
+				}
+				return pass("it is whole", m.Entry)
+			}
+			if e, over := r.noted(0, noteClosed); over {
+				return pass("the link was closed without subscription.close, so none was wrong", e)
+			}
+			return unseen("the subscription was not closed")
+		}},
 	{Name: "close-silences", Requirements: []string{"HS-082"}, Level: 3, Strength: Must, plays: []string{"closed"},
 		Rule: "nothing comes on a subscription after it was closed", Judge: func(r *Recording) Finding {
 			if len(r.events(1)) == 0 {

@@ -35,14 +35,14 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}, caught: []string{"begins-once"}},
-	{name: "never ends", out: drop(isType("session.cancelled")), caught: []string{"ends-once"}},
+	{name: "never ends", out: drop(func(o object) bool { return short(o) == "session.cancelled" && o["cancelled_by"] == "system" }), caught: []string{"ends-once"}},
 	{name: "ends twice", out: after("session.completed", func(p *proxy, o object) object {
 		return p.event(o, "session.cancelled", object{"cancelled_by": "system"})
 	}), caught: []string{"ends-once"}},
 	{name: "talks after the end", out: after("session.cancelled", func(p *proxy, o object) object {
 		return p.event(o, "progress.updated", object{"progress": object{"percent": 5}})
 	}), caught: []string{"nothing-after-end"}},
-	{name: "turns the clock back", out: edit("tool.completed", object{"timestamp": "1999-12-31T23:00:00.000Z"}), caught: []string{"time-forward"}},
+	{name: "turns the clock back", out: edit("handoff.requested", object{"timestamp": "1999-12-31T23:00:00.000Z"}), caught: []string{"time-forward"}},
 	{name: "jumps between states", caught: []string{"states-chained"}, out: func(_ *proxy, o object) []object {
 		if o["to_state"] == "writing_output" {
 			o["from_state"] = "juggling"
@@ -57,7 +57,7 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "never completes a tool", out: drop(isType("tool.completed")), caught: []string{"tools-paired"}},
+	{name: "never completes a tool", out: drop(func(o object) bool { return short(o) == "tool.completed" && o["status"] == "success" }), caught: []string{"tools-paired"}},
 	{name: "fails quietly", out: edit("session.errored", object{"urgency": "normal"}), caught: []string{"error-critical", "events-valid"}},
 
 	{name: "changes a number in the text", caught: []string{"text-whole", "text-whole-slow"}, out: func(_ *proxy, o object) []object {
@@ -92,7 +92,7 @@ var mutants = []mutant{
 
 	{name: "acts before it asks", out: before("awaiting.confirmation", func(p *proxy, o object) object { return p.deed(o) }),
 		caught: []string{"asks-first", "tools-paired", "reject-means-no", "silence-means-no", "first-reply-wins", "one-decision", "accept-is-single",
-			"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "modified-action", "not-entitled"}},
+			"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "modified-action", "not-entitled", "cancelled-is-no"}},
 	{name: "does not say what it does", caught: []string{"does-what-was-accepted"}, out: drop(func(o object) bool {
 		return o["tool"] == "pay" && (short(o) == "tool.invoked" || short(o) == "tool.completed")
 	})},

@@ -13,7 +13,7 @@ import (
 
 // moreMutants are those of identity, time, access and the manifest. ENV-019, ENV-022, ENV-041, ENV-042, ENV-050, I18N-001,
 // SEC-010, EVT-050, EVT-051, CONF-005, CONF-009, CONF-026, CONF-052, SEC-003, SM-010, HS-080, TR-013, EVT-060, HS-066, EXT-015,
-// VER-009, HS-026, TERM-007, LVL-032, HS-090, HS-091, SEC-018, SEC-001.
+// VER-009, HS-026, TERM-007, LVL-032, HS-090, HS-091, SEC-018, SEC-001, EVT-052, CONF-051, CONF-048, TERM-015, HS-079, HS-081.
 var moreMutants = []mutant{
 	{name: "speaks a version that is to come", caught: []string{"version-known"}, out: edit("session.started", object{"aaep_version": "7.0.0"})},
 	{name: "stamps all with the beginning", caught: []string{"stamps-real"}, out: func(p *proxy, o object) []object {
@@ -189,4 +189,62 @@ var moreMutants = []mutant{
 	{name: "leaves strangers waiting", caught: []string{"strangers-refused"}, run: func(run *conformance.Run) {
 		run.Stranger = piped(func(c transports.Conn) { c.Receive(context.Background()); c.Receive(context.Background()) })
 	}},
+
+	{name: "waits for ever for a tool", caught: []string{"hanging-tool"}, out: drop(func(o object) bool { return short(o) == "tool.completed" && o["status"] == "timeout" })},
+	{name: "calls a tool that hangs a success", caught: []string{"hanging-tool"}, out: func(_ *proxy, o object) []object {
+		if o["status"] == "timeout" {
+			o["status"] = "success"
+		}
+		return []object{o}
+	}},
+	{name: "acts on a yes after the end", caught: []string{"cancelled-is-no"}, in: replies(func(p *proxy, o object) object {
+		if p.held != nil && o["decision"] == "accept" { // whose answer comes when the deed does
+			return object{"type": "subscription.renegotiate", "subscription_id": p.id, "capabilities": object{}}
+		}
+		return o
+	}), out: func(p *proxy, o object) []object {
+		switch {
+		case short(o) == "session.cancelled" && p.asking:
+			p.held = o
+		case short(o) == "subscription.accepted" && p.held != nil:
+			return []object{p.deed(p.held)}
+		}
+		return []object{o}
+	}},
+	{name: "goes on although it was cancelled", caught: []string{"cancelled-is-no"}, out: func(p *proxy, o object) []object {
+		if short(o) == "session.cancelled" && p.asking {
+			return []object{p.event(o, "session.completed", nil)}
+		}
+		return []object{o}
+	}},
+	{name: "hears only the first who was asked", caught: []string{"whoever-answers"}, in: func(p *proxy, o object) []object {
+		if short(o) == "subscription.request" {
+			_, ended := p.shared.Load(p.link - 1)
+			p.flag = !ended // the one before is of the same play
+		}
+		if p.flag && p.link > 1 && o["decision"] == "accept" {
+			return nil
+		}
+		return []object{o}
+	}, out: func(p *proxy, o object) []object {
+		if strings.HasPrefix(short(o), "session.") && short(o) != "session.started" {
+			p.shared.Store(p.link, true)
+		}
+		return []object{o}
+	}},
+	{name: "serves whom it rejected", caught: []string{"no-terms-no-events"}, in: func(p *proxy, o object) []object {
+		p.flag = p.flag || o["aaep_version"] == "99.0.0"
+		if p.flag {
+			o["aaep_version"] = "1.0.0"
+		}
+		return []object{o}
+	}, out: func(p *proxy, o object) []object {
+		if p.flag && short(o) == "subscription.accepted" {
+			return []object{{"type": "subscription.rejected", "reason_code": "version_unsupported", "reason_message": "No."}}
+		}
+		return []object{o}
+	}},
+	{name: "leaves without a word", caught: []string{"close-announced"}, out: drop(isType("subscription.close"))},
+	{name: "leaves without a reason", caught: []string{"close-whole"}, out: edit("subscription.close", object{"reason_message": nil})},
+	{name: "closes another's subscription", caught: []string{"close-whole"}, out: edit("subscription.close", object{"subscription_id": "sub_1"})},
 }

@@ -42,6 +42,8 @@ var plays = []play{
 		Scenario{Name: Errored}, 1, watch},
 	{"idle", "a subscriber follows a session that thinks and is cancelled",
 		Scenario{Name: Idle}, 1, watch},
+	{"hang", "a subscriber follows a tool that never returns",
+		Scenario{Name: Hang, TimeoutSeconds: shortly}, 1, watch},
 	{"handoff", "a subscriber follows a session that is handed over",
 		Scenario{Name: Handoff}, 2, watch},
 	{"accept", "a subscriber is asked, waits a moment, and accepts",
@@ -111,6 +113,21 @@ var plays = []play{
 		clarifying(), 2, func(st *stage) {
 			l := st.subscribe(with(usual(), object{"supports_confirmation_reply": nil, "supports_clarification_reply": nil}))
 			st.start()
+			st.end(l, slow)
+		}},
+	{"withdrawn", "a subscriber is asked, the session is cancelled meanwhile, and it accepts after that",
+		Scenario{Name: Withdraw, TimeoutSeconds: openFor}, 2, answers(func(l *link, q message) {
+			if _, ok := l.st.await(l, slow, completed, errored, cancelled); ok {
+				l.reply(q, "accept", nil)
+			}
+		})},
+	{"relayed", "two subscribers are asked, and the second accepts",
+		asking(), 2, func(st *stage) {
+			l, other := st.subscribe(usual()), st.subscribe(usual())
+			st.start()
+			if q, ok := st.await(other, slow, confirm, completed, errored, cancelled); ok && q.typ() == confirm {
+				other.reply(q, "accept", nil)
+			}
 			st.end(l, slow)
 		}},
 	{"left", "of two subscribers one can answer, is asked, and leaves; the other watches",
@@ -229,6 +246,13 @@ var plays = []play{
 				st.end(l, slow)
 			}
 		}},
+	{"turned-away", "of two subscribers one asks in version 99.0.0; the other follows an output",
+		Scenario{Name: Stream, Sentences: sentences}, 3, func(st *stage) {
+			st.ask(with(request(usual()), object{"aaep_version": "99.0.0"}))
+			other := st.subscribe(usual())
+			st.start()
+			st.end(other, slow)
+		}},
 	{"closed", "of two subscribers one closes its subscription before the session begins; the other follows it",
 		Scenario{Name: Stream, Sentences: many(12)}, 3, func(st *stage) {
 			l, other := st.subscribe(usual()), st.subscribe(usual())
@@ -270,16 +294,26 @@ var plays = []play{
 		Scenario{}, 3, func(st *stage) { st.askBy(st.run.Stranger, request(usual())) }},
 	greeting("no-capabilities", "a subscriber asks without capabilities",
 		with(request(nil), object{"capabilities": nil})),
-	// The last, for it is compared with all that was met.
+	// After all others, for it is compared with all that was met.
 	{"manifest", "a subscriber asks, and gets the manifest of the agent that answers",
 		Scenario{}, 3, fetchManifest},
+	// The last, for the target may end.
+	{"shutdown", "a subscriber listens, and the agent shuts down",
+		Scenario{Name: Shutdown}, 3, func(st *stage) {
+			l := st.subscribe(usual())
+			st.start()
+			st.tape.wait(st.ctx, slow, func(r *Recording) bool {
+				_, over := r.noted(l.n, noteClosed)
+				return over || l.dead || r.DriverErr != nil || len(of(r.all(l.n, false), "subscription.close")) > 0
+			})
+		}},
 }
 
 // unknownURI names an extension that nobody has.
 const unknownURI = "https://example.invalid/zzz/v1"
 
 // withTwo are the plays with two subscribers.
-var withTwo = []string{"two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity"}
+var withTwo = []string{"two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away"}
 
 // alone are the plays in which nobody else may be there who could answer.
 var alone = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost"}

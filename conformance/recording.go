@@ -215,8 +215,13 @@ func (r *Recording) keep(ended int) {
 		for _, m := range r.all(link, false) {
 			id := m.str("session_id")
 			again[id] = again[id] || m.typ() == started && !own[m.str("event_id")]
-			foreign[m.n] = id != "" && (again[id] || !own[id])
+			if id != "" && (again[id] || !own[id]) {
+				foreign[m.n] = true
+			}
 		}
+	}
+	if len(foreign) == 0 {
+		return
 	}
 	var kept []Entry
 	for i, e := range r.Entries {

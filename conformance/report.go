@@ -20,6 +20,7 @@ type Report struct {
 	Level       int
 	// Name is what the target calls itself, Target where it was reached, and Transport how.
 	Name, Target, Transport string
+	Profile                 string // that was judged as well, with its version
 	// Warnings say what the run could not see.
 	Warnings []string
 	// Partial says that only some cases were judged, which proves no level.
@@ -53,7 +54,8 @@ type Evidence struct {
 	Sent    bool    `json:"sent"`
 	Text    string  `json:"text"` // of the message as it was on the wire, at most 600 bytes
 
-	caller bool // the link is the target's, not one of the runner's subscribers
+	caller bool   // the link is the target's, not one of the runner's subscribers
+	play   string // that it is from, if that is not Result.Play
 }
 
 // Way says in which direction it went, as the runner's subscriber saw it.
@@ -79,7 +81,7 @@ func (e Evidence) Who() string {
 
 // In tells it in one line, with the play it is from.
 func (e Evidence) In(play string) string {
-	return fmt.Sprintf("%s, after %.3f seconds, %s: %s", play, e.Seconds, e.Who(), oneLine(e.Text))
+	return fmt.Sprintf("%s, after %.3f seconds, %s: %s", cmp.Or(e.play, play), e.Seconds, e.Who(), oneLine(e.Text))
 }
 
 const maxEvidence = 600
@@ -90,7 +92,7 @@ func evidenceOf(r *Recording, entries []Entry) (list []Evidence) {
 		if e.Data != nil {
 			text = string(e.Data[:min(len(e.Data), maxEvidence)])
 		}
-		list = append(list, Evidence{r.since(e.At), e.Link, e.Sent, aaep.SafeText(strings.ToValidUTF8(text, "\uFFFD")), r.limit > 0})
+		list = append(list, Evidence{r.since(e.At), e.Link, e.Sent, aaep.SafeText(strings.ToValidUTF8(text, "\uFFFD")), r.limit > 0, ""})
 	}
 	return list
 }
@@ -165,8 +167,12 @@ func (r *Report) Claim() string {
 	if r.Verdict != Pass || r.Partial {
 		return ""
 	}
-	return fmt.Sprintf("%s is AAEP Level %d conformant (%s, AAEP %s), verified by AAEP Conformance Suite version %s %s on %s.",
-		cmp.Or(oneLine(r.Name), "This implementation"), r.Level, r.Kind, r.SpecVersion, r.Suite, r.SuiteVersion, r.Date.Format(time.DateOnly))
+	profile := ""
+	if r.Profile != "" {
+		profile = ", and with the profile " + oneLine(r.Profile)
+	}
+	return fmt.Sprintf("%s is AAEP Level %d conformant (%s, AAEP %s)%s, verified by AAEP Conformance Suite version %s %s on %s.",
+		cmp.Or(oneLine(r.Name), "This implementation"), r.Level, r.Kind, r.SpecVersion, profile, r.Suite, r.SuiteVersion, r.Date.Format(time.DateOnly))
 }
 
 // OK reports whether something was judged and nothing is worse than was known: what did not pass is in Run.Known, and nothing there passed.

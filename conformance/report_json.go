@@ -66,6 +66,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		TargetKind     string          `json:"target_kind"`
 		Implementation string          `json:"implementation,omitzero"`
 		Transport      string          `json:"transport,omitzero"`
+		Profile        string          `json:"profile,omitzero"`
 		Partial        bool            `json:"partial"`
 		Claim          string          `json:"claim,omitzero"`
 		Warnings       []string        `json:"warnings,omitzero"`
@@ -76,7 +77,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		r.Date.Sub(r.Began).Round(time.Millisecond).Seconds(), verdict, verdict, len(r.Results), r.Counts[Pass],
 		r.Counts[Fail] + r.Counts[Inconclusive] + r.Counts[Deviation], r.Counts[Skipped], rate,
 		map[string]string{"aaep_spec_version": r.SpecVersion, "suite_version": version}, all, failures,
-		r.Kind, r.Name, r.Transport, r.Partial, r.Claim(), r.Warnings, r.Stale, r.Counts, r.Plays})
+		r.Kind, r.Name, r.Transport, r.Profile, r.Partial, r.Claim(), r.Warnings, r.Stale, r.Counts, r.Plays})
 }
 
 // jsonResult has the members of the published layouts, and then ours.

@@ -100,6 +100,30 @@ func TestSubscriberReport(t *testing.T) {
 	}
 }
 
+// All that is wrong with messages is told, each thing once, with the first message that shows it and the play that is from.
+func TestAllProblemsTold(t *testing.T) {
+	m := mutant{out: func(p *proxy, o object) []object {
+		switch short(o) {
+		case "state.changed":
+			o["urgency"] = "loud"
+		case "handoff.requested":
+			o["mood"] = "good"
+		}
+		return []object{o}
+	}}
+	r := inBubble(t, func(g *target) conformance.Run {
+		return conformance.Run{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 2, Only: []string{"events-valid"}}
+	})
+	var text bytes.Buffer
+	r.WriteText(&text)
+	for _, want := range []string{"FAIL LVL-009 events-valid: aaep:agent.state.changed: /urgency ", ", 22 times; aaep:agent.handoff.requested: /mood ",
+		"\n  stream, after 0.000 seconds", "\n  handoff, after 0.000 seconds"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, text.String())
+		}
+	}
+}
+
 func checkPage(t *testing.T, page string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(page))

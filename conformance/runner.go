@@ -45,6 +45,8 @@ type Run struct {
 	Only []string
 	// Extra are cases from outside, of an extension or a profile (§9.6). They count as the suite's own do.
 	Extra []Case
+	// Profile is the URI of the profile that Extra are the cases of, with its version. The claim then names it (§9.6).
+	Profile string
 	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
 	Known []string
 	// Progress is told before each play what is played. Nil is nobody.
@@ -69,6 +71,8 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 		return nil, errors.New("conformance: a Run needs a Dialer and a Driver")
 	case run.Level < 1 || run.Level > 3:
 		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", run.Level)
+	case run.Profile != "" && len(run.Extra) == 0:
+		return nil, fmt.Errorf("conformance: the profile %q has no cases; they go into Extra", run.Profile)
 	}
 	cases, plays, err := run.all()
 	if err != nil {
@@ -90,7 +94,7 @@ func (run Run) Producer(ctx context.Context) (*Report, error) {
 	}
 	plays = run.needed(plays, cases, chosen)
 	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Kind: "producer", Began: time.Now().UTC(), Level: run.Level,
-		Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
+		Profile: run.Profile, Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
 	stages, err := run.perform(ctx, plays)
 	if err != nil {
 		return nil, err
@@ -203,12 +207,11 @@ func (run Run) perform(ctx context.Context, plays []play) (stages []*stage, err 
 		stages = append(stages, last)
 		rec := last.tape.now()
 		_, missed := rec.noted(0, noteNoDial)
-		_, unsent := rec.noted(0, noteNoSend) // some links are made with the first message
 		begun = begun || p.scenario.Name != "" && rec.DriverErr == nil
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case i == 0 && (missed || unsent) && p.name != strangerPlay && len(rec.all(0, false)) == 0:
+		case i == 0 && missed && p.name != strangerPlay && len(rec.all(0, false)) == 0:
 			return nil, ErrUnreachable
 		case !begun && errors.Is(rec.DriverErr, ErrNoDriver):
 			return nil, rec.DriverErr
@@ -222,6 +225,7 @@ func (run Run) perform(ctx context.Context, plays []play) (stages []*stage, err 
 // only where none could.
 func (run Run) judge(c Case, recordings map[string]*Recording) Result {
 	result := Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}
+	var wrong problems
 	for _, name := range c.plays {
 		r := recordings[name]
 		if r == nil {
@@ -239,7 +243,12 @@ func (run Run) judge(c Case, recordings map[string]*Recording) Result {
 			f = unseen(noteNoDial)
 		}
 		if a, ok := r.answer(0); ok && f.Verdict == Inconclusive && a.typ() == "subscription.rejected" {
-			f = Finding{Inconclusive, f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), []Entry{a.Entry}}
+			f = Finding{Verdict: Inconclusive, Seen: f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), Evidence: []Entry{a.Entry}}
+		}
+		if f.problems != nil {
+			wrong.add(name, r, f.problems)
+			result.Verdict = Fail
+			continue
 		}
 		better := result.Verdict == Inconclusive && (f.Verdict != Inconclusive || result.Play == "")
 		if f.Verdict == Fail || better {
@@ -248,6 +257,9 @@ func (run Run) judge(c Case, recordings map[string]*Recording) Result {
 		if f.Verdict == Fail {
 			break
 		}
+	}
+	if len(wrong.texts) > 0 {
+		result.Play, result.Seen, result.Evidence = wrong.evidence[0].play, wrong.String(), wrong.evidence
 	}
 	if c.Strength == Should {
 		switch result.Verdict {
@@ -258,4 +270,41 @@ func (run Run) judge(c Case, recordings map[string]*Recording) Result {
 		}
 	}
 	return result
+}
+
+// problems are all that is wrong in several plays, each thing once.
+type problems struct {
+	texts    []string
+	times    map[string]int
+	evidence []Evidence // of the first of each
+}
+
+const maxProblems = 20
+
+func (p *problems) add(play string, r *Recording, list []problem) {
+	if p.times == nil {
+		p.times = map[string]int{}
+	}
+	for _, one := range list {
+		if p.times[one.text]++; p.times[one.text] == 1 && len(p.texts) < maxProblems {
+			e := evidenceOf(r, []Entry{one.entry})[0]
+			e.play = play
+			p.texts, p.evidence = append(p.texts, one.text), append(p.evidence, e)
+		}
+	}
+}
+
+// String tells them in one sentence.
+func (p *problems) String() string {
+	var all []string
+	for _, text := range p.texts {
+		if n := p.times[text]; n > 1 {
+			text += fmt.Sprintf(", %d times", n)
+		}
+		all = append(all, text)
+	}
+	if more := len(p.times) - len(p.texts); more > 0 {
+		all = append(all, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(all, "; ")
 }

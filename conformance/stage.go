@@ -120,7 +120,11 @@ func (st *stage) askBy(dialer transports.Dialer, req object) *link {
 	l := st.dial(dialer)
 	can, _ := req["capabilities"].(object)
 	l.answers = can["supports_confirmation_reply"] == true || can["supports_clarification_reply"] == true
-	l.dead = !l.send(req)
+	if l.dead = !l.send(req); l.dead && l.conn != nil {
+		if _, unsent := st.tape.now().noted(l.n, noteNoSend); unsent {
+			st.tape.add(Entry{Link: l.n, Note: noteNoDial}) // some links are made with the first message
+		}
+	}
 	l.answered(1)
 	return l
 }
@@ -227,6 +231,9 @@ func (st *stage) start() {
 	st.running.Go(func() {
 		err := st.run.Driver.Start(st.ctx, st.play.scenario)
 		<-st.turn
+		if st.play.scenario.Name == Shutdown && errors.Is(err, ErrNoDriver) {
+			err = nil // it may have ended with the target
+		}
 		if err != nil && st.ctx.Err() == nil {
 			st.tape.mu.Lock()
 			st.tape.rec.DriverErr = err

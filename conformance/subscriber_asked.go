@@ -183,13 +183,13 @@ func answer(label string, judge func(r *Recording, q, act message, replies []mes
 		q, f := r.put(label)
 		if q.m == nil {
 			if c := r.all(0, false); len(c) > 0 && c[0].obj("capabilities")["supports_confirmation_reply"] != true && r.silent() == "" {
-				return Finding{Inconclusive, "the target does not say that it can reply, so it was not asked", []Entry{c[0].Entry}}
+				return Finding{Verdict: Inconclusive, Seen: "the target does not say that it can reply, so it was not asked", Evidence: []Entry{c[0].Entry}}
 			}
 			return f
 		}
 		act, ok := r.pressed(q)
 		if !ok {
-			return Finding{Inconclusive, "the question was not presented", []Entry{q.Entry}}
+			return Finding{Verdict: Inconclusive, Seen: "the question was not presented", Evidence: []Entry{q.Entry}}
 		}
 		return judge(r, q, act, r.repliesTo(q.m["reply_token"]))
 	}

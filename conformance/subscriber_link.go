@@ -61,7 +61,7 @@ func judgeForged(r *Recording) Finding {
 	case len(all) == 0:
 		return unseen("no subscription.request came")
 	case all[0].obj("capabilities")["accept_signed_manifests_only"] != true:
-		return Finding{Skipped, "the target does not demand a signed manifest", nil}
+		return Finding{Verdict: Skipped, Seen: "the target does not demand a signed manifest"}
 	}
 	if left, ok := r.noted(0, noteLeft); ok {
 		return pass("it left", left)
@@ -112,7 +112,7 @@ var linkCases = []Case{
 						return fail("the target ended in disorder when the link broke", cut, e)
 					}
 				}
-				return Finding{Skipped, "the target did not come back, and need not", nil}
+				return Finding{Verdict: Skipped, Seen: "the target did not come back, and need not"}
 			}
 			return presentsAny("aftercut", "aftercuttoo")(r)
 		}},
@@ -140,7 +140,7 @@ var linkCases = []Case{
 				}
 			}
 			if opened == nil {
-				return Finding{Skipped, "there was no stream: this is another transport", nil}
+				return Finding{Verdict: Skipped, Seen: "there was no stream: this is another transport"}
 			}
 			return pass("the stream was asked for as it should be", *opened)
 		}},

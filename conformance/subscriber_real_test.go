@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,13 +21,20 @@ import (
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/ipc"
 	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/stdio"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-const readerArg = "be-a-reader"
+const readerArg, relayArg = "be-a-reader", "be-a-relay"
 
 // beAReader makes this binary the program that is started for every play, if it is started so.
 func beAReader() bool {
+	if len(os.Args) == 3 && os.Args[1] == relayArg {
+		if err := stand.Relay(os.Args[2], os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		return true
+	}
 	if len(os.Args) != 4 || os.Args[1] != readerArg {
 		return false
 	}
@@ -69,7 +77,9 @@ func program(fault_, url string) error {
 		if fault_ != "none" {
 			forgets = without{fault_}
 		}
-		d = sse.Dialer{URL: url, Client: &http.Client{Transport: forgets}}
+		d = sse.Dialer{URL: url, Client: &http.Client{Transport: forgets}, RootLayout: true}
+	case strings.Contains(url, relayArg):
+		d = stdio.Dialer{Command: func() *exec.Cmd { words := strings.Fields(url); return exec.Command(words[0], words[1:]...) }}
 	case strings.HasPrefix(url, "ws"):
 		d = websocket.Dialer{URL: url}
 	default:
@@ -94,12 +104,29 @@ func self(t *testing.T, fault string) []string {
 	return []string{exe, readerArg, fault}
 }
 
+func standFor(t *testing.T, transport string) *stand.Stand {
+	t.Helper()
+	var s *stand.Stand
+	var err error
+	if transport == "stdio" {
+		s, err = stand.Child(self(t, "")[0] + " " + relayArg)
+	} else {
+		s, err = stand.Listen(at(t, transport), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // at is where a stand may be, by the name of its transport.
 func at(t *testing.T, transport string) string {
 	t.Helper()
 	switch transport {
 	case "sse":
 		return "http://127.0.0.1:0"
+	case "root layout":
+		return "http://127.0.0.1:0/events"
 	case "websocket":
 		return "ws://127.0.0.1:0"
 	}
@@ -114,17 +141,14 @@ func at(t *testing.T, transport string) string {
 // LVL-012, LVL-043: our subscriber passes Level 3 over each transport, as a program that is started for each play.
 func TestRealSubscribers(t *testing.T) {
 	command := self(t, "none")
-	for _, transport := range []string{"sse", "websocket", "ipc"} {
+	for _, transport := range []string{"sse", "websocket", "ipc", "stdio", "root layout"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel() // they wait more than they work
-			s, err := stand.Listen(at(t, transport), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := standFor(t, transport)
 			defer s.Close()
 			began := time.Now()
 			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
-				Level: 3, Timeout: 20 * time.Second}.Prove(t.Context())
+				Level: map[bool]int{true: 2, false: 3}[transport == "root layout"], Timeout: 20 * time.Second}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,8 +184,9 @@ func TestStreamMutants(t *testing.T) {
 	}
 }
 
-// LVL-044: the program in the documentation does what is said of it.
-func TestDocumentedSubscriber(t *testing.T) {
+// documented writes the program that the documentation has below a title into a file, and returns how it is run.
+func documented(t *testing.T, title string) []string {
+	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no Python here")
@@ -170,22 +195,52 @@ func TestDocumentedSubscriber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(page), "# Proving a subscriber\n")
+	_, rest, _ := strings.Cut(string(page), "# "+title+"\n")
 	_, rest, _ = strings.Cut(rest, "```python\n")
 	program, _, found := strings.Cut(rest, "```")
 	if !found {
 		t.Fatal("there is no program in docs/conformance.md")
 	}
-	path := filepath.Join(t.TempDir(), "reader.py")
+	path := filepath.Join(t.TempDir(), "program.py")
 	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return []string{python, path}
+}
+
+// LVL-044: the producer in the documentation does what is said of it.
+func TestDocumentedProducer(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	free.Close()
+	child := &conformance.ChildDriver{Command: append(documented(t, "Proving a producer"), port), Stderr: os.Stderr}
+	defer child.Close()
+	if err := child.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	run := conformance.Run{Dialer: sse.Dialer{URL: "http://127.0.0.1:" + port, Client: client}, Driver: child, Level: 1}
+	r, err := run.Producer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := notPassed(r); text != "" || r.Verdict != conformance.Pass {
+		t.Error(text, r.Summary())
+	}
+}
+
+// LVL-044: and so does the subscriber.
+func TestDocumentedSubscriber(t *testing.T) {
+	command := documented(t, "Proving a subscriber")
 	s, err := stand.Listen(at(t, "sse"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: []string{python, path}, URL: s.URL(), Stderr: os.Stderr},
+	r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
 		Level: 1, Timeout: 20 * time.Second}.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func (r *Recording) put(label string) (message, Finding) {
 	}
 	for i, e := range r.Entries[:m.n] {
 		if e.Link == m.Link && e.Note == noteLeft || strings.HasPrefix(e.Note, noteGone) {
-			return message{}, Finding{Inconclusive, "the target was gone before that", r.Entries[i : i+1]}
+			return message{}, Finding{Verdict: Inconclusive, Seen: "the target was gone before that", Evidence: r.Entries[i : i+1]}
 		}
 	}
 	return m, Finding{}

@@ -188,7 +188,7 @@ func judgeRefused(r *Recording) Finding {
 		return unseen("no subscription.request came")
 	}
 	if len(extensionsOf(first[0])) == 0 {
-		return Finding{Skipped, "the target asks for no extensions, so nothing can conflict", nil}
+		return Finding{Verdict: Skipped, Seen: "the target asks for no extensions, so nothing can conflict"}
 	}
 	again := of(r.all(1, false), "subscription.request")
 	switch {

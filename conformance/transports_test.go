@@ -16,12 +16,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	gorilla "github.com/gorilla/websocket"
+
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/sse"
 	"github.com/aaep-go/aaep/transports/stdio"
+	"github.com/aaep-go/aaep/transports/websocket"
 )
 
 // within is a network within the process, for virtual time: whoever connects seems to be on this machine.
@@ -68,9 +71,9 @@ func (w *within) client(t *testing.T) *http.Client {
 	return &http.Client{Transport: tr}
 }
 
-// LVL-029, SEC-001: our own producer passes Level 3 over Server-Sent Events and over standard input and output, and over the layout
-// that knows no handshake all that it can have there, which is Level 2 but for one case. Other transports keep real time; see
-// TestRealTransports.
+// LVL-029, SEC-001: our own producer passes Level 3 over Server-Sent Events, WebSocket, and standard input and output, and over the
+// layout that knows no handshake all that it can have there, which is Level 2 but for one case. So it does over the framings of
+// local sockets, in package ipc; gRPC keeps real time, in its own module.
 func TestTransports(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -79,6 +82,7 @@ func TestTransports(t *testing.T) {
 		reach func(t *testing.T, run *conformance.Run, g *target)
 	}{
 		{"sse", 3, nil, overSSE},
+		{"websocket", 3, nil, overWebSocket},
 		{"stdio", 3, nil, overStdio},
 		// Its clients know no subscription_id, so any is taken there (D-43).
 		{"root layout", 2, []string{"foreign-subscription"}, overRoot},
@@ -109,23 +113,94 @@ func TestTransports(t *testing.T) {
 
 // overSSE asks for credentials: with them all is judged, and without them nobody is served.
 func overSSE(t *testing.T, run *conformance.Run, g *target) {
+	client := guarded(t, g).client(t)
+	at := sse.Dialer{URL: "http://localhost", Client: client}
+	run.Stranger = at
+	at.Credentials = func(context.Context) (http.Header, error) { return good, nil }
+	run.Dialer = at
+}
+
+// overWebSocket asks for credentials too, with a client that is none of ours.
+func overWebSocket(t *testing.T, run *conformance.Run, g *target) {
+	net := guarded(t, g)
+	dial := func(header http.Header) dialer {
+		return func(ctx context.Context) (transports.Conn, error) {
+			d := gorilla.Dialer{NetDialContext: net.dial, Subprotocols: []string{websocket.Subprotocol}}
+			ws, resp, err := d.DialContext(ctx, "ws://localhost"+websocket.DefaultPath, header)
+			if resp != nil && resp.StatusCode == http.StatusUnauthorized {
+				err = &aaep.Rejection{Code: aaep.AuthenticationRequired}
+			}
+			if err != nil {
+				return nil, err
+			}
+			c := &framed{ws: ws, msgs: make(chan []byte), done: make(chan struct{})}
+			go c.read()
+			return c, nil
+		}
+	}
+	run.Dialer, run.Stranger = dial(good), dial(nil)
+}
+
+// framed is a client of WebSocket.
+type framed struct {
+	ws   *gorilla.Conn
+	msgs chan []byte
+	done chan struct{}
+	once sync.Once
+}
+
+func (c *framed) read() {
+	defer close(c.msgs)
+	for {
+		_, msg, err := c.ws.ReadMessage()
+		if err != nil {
+			return
+		}
+		select {
+		case c.msgs <- msg:
+		case <-c.done:
+			return
+		}
+	}
+}
+
+func (c *framed) Send(_ context.Context, msg []byte) error {
+	return c.ws.WriteMessage(gorilla.TextMessage, msg)
+}
+
+func (c *framed) Receive(ctx context.Context) ([]byte, error) {
+	select {
+	case msg, ok := <-c.msgs:
+		if !ok {
+			return nil, io.EOF
+		}
+		return msg, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *framed) Close() error {
+	c.once.Do(func() { close(c.done) })
+	return c.ws.Close()
+}
+
+var good = http.Header{"Authorization": {"Bearer good"}}
+
+// guarded serves those who have credentials.
+func guarded(t *testing.T, g *target) *within {
 	net := newWithin()
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error)
 	server := serve.Server{Authenticate: func(r *http.Request) (string, error) {
-		if r.Header.Get("Authorization") != "Bearer good" {
+		if r.Header.Get("Authorization") != good.Get("Authorization") {
 			return "", errors.New("no token")
 		}
 		return "friend", nil
 	}}
 	go func() { served <- server.Serve(ctx, net, g.Producer) }()
 	t.Cleanup(func() { stop(); <-served })
-	at := sse.Dialer{URL: "http://localhost", Client: net.client(t)}
-	run.Stranger = at
-	at.Credentials = func(context.Context) (http.Header, error) {
-		return http.Header{"Authorization": {"Bearer good"}}, nil
-	}
-	run.Dialer = at
+	return net
 }
 
 // overRoot serves the layout without a handshake twice: a subscriber there can ask for nothing, so those who cannot be asked

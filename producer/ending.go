@@ -89,9 +89,12 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 // categorize says what an error means for the user (§4.1.3).
 func categorize(err error) (aaep.ErrorCategory, string) {
 	var timeout interface{ Timeout() bool }
+	var temporary interface{ Temporary() bool }
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return aaep.ErrorTransient, "TIMEOUT"
+	case errors.As(err, &temporary) && temporary.Temporary():
+		return aaep.ErrorTransient, ""
 	case errors.Is(err, fs.ErrPermission):
 		return aaep.ErrorRequiresUser, "PERMISSION_DENIED"
 	}

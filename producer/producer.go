@@ -65,7 +65,7 @@ type Config struct {
 	// MaxSubscriptions if that is more, so that after a restart all may come back at once. Negative is no
 	// limit.
 	MaxRequestsPerSecond int
-	// KeepEvents is how many events are kept in memory for those who reconnect. Zero is 4096.
+	// KeepEvents is how many events are kept in memory for those who reconnect, of at most 64 MiB and a day. Zero is 4096.
 	KeepEvents int
 	// Log keeps the events for longer: whoever was there before a restart, or a crash, then goes on where they were.
 	// What was open when the last process died is ended by New. Close it after Shutdown. Nil is memory alone; see

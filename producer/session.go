@@ -55,7 +55,7 @@ func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session,
 		return nil, ErrFollows
 	}
 	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, p.cfg.QuestionsAtOnce)}
-	s.ctx, s.end = context.WithCancel(ctx)
+	s.ctx, s.end = context.WithCancel(context.WithValue(ctx, sessionKey{}, s))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.begin(about); err != nil {
@@ -86,8 +86,16 @@ func (s *Session) begin(about aaep.Text) (err error) {
 // ID returns the session id that is on every event.
 func (s *Session) ID() string { return s.id }
 
-// Context returns a context that is done when the session is over.
+// Context returns a context that is done when the session is over. SessionOf finds the session in it.
 func (s *Session) Context() context.Context { return s.ctx }
+
+type sessionKey struct{}
+
+// SessionOf returns the session whose Context ctx is, or comes from, or nil.
+func SessionOf(ctx context.Context) *Session {
+	s, _ := ctx.Value(sessionKey{}).(*Session)
+	return s
+}
 
 // State says what the agent does now. The states of questions, tools and outputs are told without it.
 // Saying the same state again is not an event.

@@ -15,13 +15,15 @@ import (
 type overlap struct {
 	outputs map[[2]string]*heard // by session and output
 	pieces  int                  // came so far
-	newest  map[[2]string]*last  // state and progress, by session and type
+	told    map[string]*telling  // by session
 }
 
-// last is the newest state or progress of a session.
-type last struct {
-	stamp time.Time
+// telling is how far a session was told.
+type telling struct {
+	stamp time.Time // the newest of what is not critical
+	alarm time.Time // the newest of what is; what it overtook may bear it too (D-09)
 	state aaep.State
+	ended bool
 	again bool // the stream was resumed since
 }
 
@@ -46,35 +48,47 @@ func (o *overlap) resumed() {
 	for _, h := range o.outputs {
 		h.again = true
 	}
-	for _, l := range o.newest {
-		l.again = true
+	for _, t := range o.told {
+		t.again = true
 	}
 }
 
-// stale reports whether a state or progress comes after one that took its place before the cut: what had been folded into
-// one may come one by one after it, under other ids, and a user would take the oldest of them for what is so now.
+// stale reports whether a state or progress comes after what followed it before the cut. It was folded into something newer
+// then, and comes by itself now, under an id of its own; a user would take it for what is so.
 func (o *overlap) stale(ev *aaep.Event) bool {
-	var from, to aaep.State
-	switch p := ev.Payload.(type) {
-	case *aaep.StateChanged:
-		from, to = p.FromState, p.ToState
-	case *aaep.ProgressUpdated:
-	default:
+	if ev.Type() == aaep.TypeOutputStreaming {
 		return false
 	}
-	key := [2]string{ev.SessionID, string(ev.Type())}
-	l := o.newest[key]
-	switch {
-	case l == nil:
-		if len(o.newest) >= maxOutputs || o.newest == nil {
-			o.newest = map[[2]string]*last{}
+	t := o.told[ev.SessionID]
+	if t == nil {
+		if len(o.told) >= maxOutputs || o.told == nil {
+			o.told = map[string]*telling{}
 		}
-		o.newest[key] = &last{stamp: ev.Timestamp, state: to}
-		return false
-	case l.again && (ev.Timestamp.Before(l.stamp) || ev.Timestamp.Equal(l.stamp) && from != l.state):
-		return true
+		t = &telling{}
+		o.told[ev.SessionID] = t
 	}
-	*l = last{ev.Timestamp, to, l.again && ev.Timestamp.Equal(l.stamp)}
+	change, isState := ev.Payload.(*aaep.StateChanged)
+	if t.again && (isState || ev.Type() == aaep.TypeProgressUpdated) {
+		switch {
+		case t.ended, ev.Timestamp.Before(t.stamp):
+			return true
+		case isState && ev.Timestamp.Equal(t.stamp) && t.state != "" && t.state != change.FromState:
+			return true
+		}
+	}
+	switch {
+	case ev.Critical():
+		t.alarm = ev.Timestamp
+	case !ev.Timestamp.Equal(t.alarm) && ev.Timestamp.After(t.stamp):
+		t.stamp, t.again = ev.Timestamp, t.again && t.ended
+	}
+	switch {
+	case isState:
+		t.state = change.ToState
+	case ev.Type() == aaep.TypeSessionStarted:
+		t.state = aaep.StateIdle
+	}
+	t.ended = t.ended || ev.Type().Terminal()
 	return false
 }
 

@@ -150,7 +150,9 @@ func TestStale(t *testing.T) {
 		"within one millisecond":          {[]*aaep.Event{state(2, a, c)}, []*aaep.Event{state(2, a, b), state(2, c, d)}, 1},
 		"folded further after":            {[]*aaep.Event{state(2, a, c)}, []*aaep.Event{state(3, a, d)}, 1},
 		"progress":                        {[]*aaep.Event{step(2)}, []*aaep.Event{step(1), step(2), step(3)}, 2},
-		"of something else":               {[]*aaep.Event{step(2)}, []*aaep.Event{state(1, a, b), at(1, &aaep.SessionStarted{})}, 2},
+		"no state nor progress":           {[]*aaep.Event{step(2)}, []*aaep.Event{state(1, a, b), at(1, &aaep.SessionStarted{})}, 1},
+		"gone before the end":             {[]*aaep.Event{at(3, &aaep.SessionCompleted{})}, []*aaep.Event{state(3, a, b), step(4), state(4, b, a)}, 0},
+		"overtaken":                       {[]*aaep.Event{at(5, &aaep.HandoffRequested{}), state(5, a, b)}, []*aaep.Event{state(3, b, c), step(3)}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, cut := range []bool{true, false} {
@@ -198,8 +200,8 @@ func TestOverlapBounds(t *testing.T) {
 	for i := range 10 * maxOutputs {
 		o.stale(&aaep.Event{SessionID: fmt.Sprint("sess_", i), Payload: &aaep.ProgressUpdated{}})
 	}
-	if len(o.outputs) > maxOutputs || len(o.newest) > maxOutputs {
-		t.Errorf("%d outputs and %d states are remembered", len(o.outputs), len(o.newest))
+	if len(o.outputs) > maxOutputs || len(o.told) > maxOutputs {
+		t.Errorf("%d outputs and %d sessions are remembered", len(o.outputs), len(o.told))
 	}
 	if o.outputs[[2]string{"sess_1", "out_1"}] != h {
 		t.Error("the output that is going on was forgotten")

@@ -1,4 +1,4 @@
-// Package aaeptest proves in a test of your own that a producer is conformant, with a subtest for each case:
+// Package aaeptest proves in a test of your own that a producer, or a subscriber, is conformant, with a subtest for each case:
 //
 //	func TestConformance(t *testing.T) {
 //		aaeptest.Producer(t, conformance.Run{
@@ -30,6 +30,17 @@ import (
 func Producer(t *testing.T, run conformance.Run) *conformance.Report {
 	t.Helper()
 	report, err := run.Producer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge(t, report)
+	return report
+}
+
+// Subscriber is Producer for a subscriber.
+func Subscriber(t *testing.T, run conformance.SubscriberRun) *conformance.Report {
+	t.Helper()
+	report, err := run.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,9 @@ func (a *Agent) step() {
 
 // Start plays a scenario.
 func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
+	if sc.Name == conformance.Shutdown {
+		return a.Producer.Shutdown(ctx)
+	}
 	s, err := a.Producer.StartSession(ctx, aaep.Say("Doing what the suite says."))
 	if err != nil {
 		return err
@@ -68,12 +71,25 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 		}
 	case conformance.Tools:
 		_, err = s.Tool(ctx, producer.Tool{Name: "look", Action: aaep.Say("Looking.")}, ok)
-	case conformance.Ask:
+	case conformance.Hang:
+		_, err = s.Tool(ctx, producer.Tool{Name: "wait", Action: aaep.Say("Waiting for ever."), RunTimeout: timeout},
+			func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = nil
+		}
+	case conformance.Ask, conformance.Withdraw:
+		if sc.Name == conformance.Withdraw {
+			cancelling := time.AfterFunc(500*time.Millisecond, func() { s.Cancel("user", aaep.Say("Cancelled.")) })
+			defer cancelling.Stop()
+		}
 		err = patiently(timeout, func(timeout time.Duration) error {
 			_, err := s.Tool(ctx, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: timeout,
 				Action: aaep.Say("Pay 5 dollars."), Consequence: aaep.Say("The money is gone.")}, ok)
 			return err
 		})
+		if sc.Name == conformance.Withdraw && errors.Is(err, producer.ErrSessionOver) {
+			return nil
+		}
 		if errors.Is(err, producer.ErrRejected) || errors.Is(err, producer.ErrTimedOut) || errors.Is(err, producer.ErrUnreachable) {
 			err = nil
 		}
@@ -98,7 +114,7 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 			return err
 		}
 		select {
-		case <-time.After(2 * time.Second):
+		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
 		}
 		return s.Cancel("system", aaep.Say("Cancelled."))

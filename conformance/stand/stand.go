@@ -1,4 +1,5 @@
-// Package stand is where subscribers that are to be proved come to: over Server-Sent Events, WebSocket or a local socket.
+// Package stand is where subscribers that are to be proved come to: over Server-Sent Events, with and without a handshake,
+// WebSocket, a local socket, or standard input and output.
 //
 //	s, err := stand.Listen("http://127.0.0.1:0", nil)
 //	run := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: reader, URL: s.URL()}, Level: 1}
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/ipc"
@@ -39,8 +41,8 @@ type Stand struct {
 }
 
 // Listen listens at "http://HOST:PORT", which serves Server-Sent Events and WebSocket, at "ws://HOST:PORT", which is the same
-// and makes URL one of WebSocket, or at the path of a local socket. HOST is this machine; port 0 is any. A hook is served at
-// HookPath over HTTP; nil is none.
+// and makes URL one of WebSocket, at "http://HOST:PORT/events", which serves the layout without a handshake alone, or at the path
+// of a local socket. HOST is this machine; port 0 is any. A hook is served at HookPath over HTTP; nil is none.
 func Listen(address string, hook http.Handler) (*Stand, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Stand{arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{}}
@@ -73,8 +75,9 @@ func (s *Stand) overSocket(ctx context.Context, path string, hook http.Handler) 
 
 func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.Handler) error {
 	u, err := url.Parse(address)
-	if err != nil || scheme != "http" && scheme != "ws" || u.Port() == "" || strings.Trim(u.Path, "/") != "" {
-		return fmt.Errorf("stand: %q is no address such as http://127.0.0.1:0 or ws://127.0.0.1:0", address)
+	bare := err == nil && scheme == "http" && u.Path == "/events"
+	if err != nil || scheme != "http" && scheme != "ws" || u.Port() == "" || strings.Trim(u.Path, "/") != "" && !bare {
+		return fmt.Errorf("stand: %q is no address such as http://127.0.0.1:0, ws://127.0.0.1:0 or http://127.0.0.1:0/events", address)
 	}
 	if !httpguard.LoopbackName(u.Hostname()) {
 		return fmt.Errorf("stand: %s is not this machine, and nobody is asked who they are here; use 127.0.0.1", u.Hostname())
@@ -83,11 +86,24 @@ func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.
 	if err != nil {
 		return fmt.Errorf("stand: %w", err)
 	}
-	events, sockets := sse.NewServer(sse.ServerOptions{}), websocket.NewServer(websocket.ServerOptions{})
 	mux := http.NewServeMux()
-	mux.Handle(sse.DefaultPrefix+"/", events)
-	mux.Handle(sse.DefaultPrefix+"/events", s.carrying(events))
-	mux.Handle(websocket.DefaultPath, s.carrying(sockets))
+	listeners := []transports.Listener{}
+	if bare {
+		can := true
+		root, err := sse.NewRootServer(sse.RootOptions{Capabilities: aaep.Capabilities{SupportsConfirmationReply: &can, SupportsClarificationReply: &can}})
+		if err != nil {
+			return fmt.Errorf("stand: %w", err)
+		}
+		mux.Handle("/", root)
+		mux.Handle("/events", s.carrying(root))
+		listeners = append(listeners, root)
+	} else {
+		events, sockets := sse.NewServer(sse.ServerOptions{}), websocket.NewServer(websocket.ServerOptions{})
+		mux.Handle(sse.DefaultPrefix+"/", events)
+		mux.Handle(sse.DefaultPrefix+"/events", s.carrying(events))
+		mux.Handle(websocket.DefaultPath, s.carrying(sockets))
+		listeners = append(listeners, events, sockets)
+	}
 	if hook != nil {
 		mux.Handle(HookPath, hook)
 	}
@@ -100,12 +116,9 @@ func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.
 	}
 	s.close = srv.Close
 	s.running.Go(func() { srv.Serve(ln) }) // until Close
-	s.running.Go(func() {
-		s.take(ctx, events, func(c transports.Conn) transports.Conn { return stream{c.(transports.Resumable), s} })
-	})
-	s.running.Go(func() {
-		s.take(ctx, sockets, func(c transports.Conn) transports.Conn { return link{c, s} })
-	})
+	for _, l := range listeners {
+		s.running.Go(func() { s.take(ctx, l, s.cuttable) })
+	}
 	return nil
 }
 
@@ -155,6 +168,13 @@ func (s *Stand) wrong() []string {
 type link struct {
 	transports.Conn
 	s *Stand
+}
+
+func (s *Stand) cuttable(c transports.Conn) transports.Conn {
+	if r, ok := c.(transports.Resumable); ok {
+		return stream{r, s}
+	}
+	return link{c, s}
 }
 
 func (l link) Cut() { l.s.cut() }

@@ -20,19 +20,18 @@ import (
 	"github.com/aaep-go/aaep/conformance/aaeptest"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
-	"github.com/aaep-go/aaep/transports"
 )
 
 func TestConformance(t *testing.T) {
 	report := aaeptest.Virtual(t, func(t *testing.T) conformance.Run {
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "clerk"}})
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "clerk"}, ShortTimeouts: true}) // the suite answers fast
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { p.Shutdown(context.Background()) })
 		p.AddEndpoint(manifest.Stdio, manifest.Endpoint{}) // how it is reached when it is not tested
-		a := agent{p}
-		return conformance.Run{Dialer: a, Driver: conformance.DriverFunc(a.play), Manifest: a.manifest, Level: 3}
+		within := &aaeptest.Agent{Producer: p}             // and when it is
+		return conformance.Run{Dialer: within, Manifest: within.Manifest, Driver: conformance.DriverFunc(agent{p}.play), Level: 3}
 	})
 	if report.Verdict != conformance.Pass {
 		t.Errorf("the agent may not claim Level 3: %s", report.Summary())
@@ -42,15 +41,19 @@ func TestConformance(t *testing.T) {
 // agent is yours.
 type agent struct{ *producer.Producer }
 
-// play makes it do what a case needs to see, as one session.
+// play makes it do what a case needs to see, as one session. What came of a question is for the suite to judge.
 func (a agent) play(ctx context.Context, sc conformance.Scenario) error {
+	if sc.Name == conformance.Shutdown {
+		return a.Shutdown(ctx)
+	}
 	s, err := a.StartSession(ctx, aaep.Say("Working."))
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	limit := time.Duration(sc.TimeoutSeconds) * time.Second
-	pay := producer.Tool{Name: "pay", Risk: aaep.RiskLow, Action: aaep.Say("Pay 5 dollars.")}
+	pay := producer.Tool{Name: "pay", Action: aaep.Say("Pay 5 dollars."), Consequence: aaep.Say("The money is gone.")}
+	run := func(context.Context) (string, error) { return "Paid.", nil }
 	switch sc.Name {
 	case conformance.Stream:
 		out := s.Output()
@@ -58,11 +61,17 @@ func (a agent) play(ctx context.Context, sc conformance.Scenario) error {
 			io.WriteString(out, text)
 		}
 		out.Close()
-	case conformance.Ask:
-		pay.Risk, pay.Irreversible, pay.Consequence, pay.Timeout = aaep.RiskHigh, true, aaep.Say("The money is gone."), limit
-		fallthrough
 	case conformance.Tools:
-		s.Tool(ctx, pay, func(context.Context) (string, error) { return "Paid.", nil })
+		s.Tool(ctx, pay, run)
+	case conformance.Hang:
+		pay.RunTimeout = limit
+		s.Tool(ctx, pay, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+	case conformance.Withdraw:
+		time.AfterFunc(500*time.Millisecond, func() { s.Cancel(aaep.CancelledByUser, aaep.Say("Never mind.")) })
+		fallthrough
+	case conformance.Ask:
+		pay.Risk, pay.Irreversible, pay.Timeout = aaep.RiskHigh, true, limit
+		s.Tool(ctx, pay, run)
 	case conformance.Clarify:
 		s.Clarify(ctx, producer.Question{Ask: aaep.Say("Pay at once?"), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}, Default: "false", Timeout: limit})
 	case conformance.Handoff:
@@ -71,25 +80,11 @@ func (a agent) play(ctx context.Context, sc conformance.Scenario) error {
 		for i := range int64(20) {
 			s.Progress(aaep.Say(fmt.Sprintf("Step %d.", i+1)), aaep.Progress{Step: i + 1, TotalSteps: 20}, 0)
 		}
-		return s.Fail(nil, aaep.Say("It failed."))
+		s.Fail(nil, aaep.Say("It failed."))
 	case conformance.Idle:
-		time.Sleep(2 * time.Second)
-		return s.Cancel(aaep.CancelledBySystem, aaep.Say("Stopped."))
+		time.Sleep(200 * time.Millisecond)
+		s.Cancel(aaep.CancelledBySystem, aaep.Say("Stopped."))
 	}
-	return s.Complete(aaep.Say("Done."))
-}
-
-// Dial reaches it within the test.
-func (a agent) Dial(context.Context) (transports.Conn, error) {
-	near, far := transports.Pipe()
-	go a.ServeConn(far)
-	return near, nil
-}
-
-func (a agent) manifest(context.Context) ([]byte, error) {
-	m, err := a.Manifest()
-	if err != nil {
-		return nil, err
-	}
-	return manifest.Encode(m)
+	s.Complete(aaep.Say("Done.")) // unless it has ended otherwise
+	return nil
 }

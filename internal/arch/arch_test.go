@@ -86,6 +86,17 @@ func TestGuide(t *testing.T) {
 		append(guide(os.DirFS(root), "CONTRIBUTING.md", theMap), guide(os.DirFS(root), "docs/architecture.md", nil)...))
 }
 
+func TestLinks(t *testing.T) {
+	tree := os.DirFS(root)
+	names, err := tracked(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, "what a page of the repository leads to is there",
+		"a reader who lands nowhere does not come back",
+		links(tree, names))
+}
+
 func TestProofs(t *testing.T) {
 	check(t, "each threat in docs/security.md names tests, and they are there",
 		"a promise of security that nothing shows is worse than none",

@@ -95,12 +95,12 @@ var theMap = []folder{
 	},
 	{
 		path:   "conformance/stand",
-		arrows: []string{"internal/httpguard", "transports", "transports/ipc", "transports/sse", "transports/websocket"},
+		arrows: []string{".", "internal/httpguard", "transports", "transports/ipc", "transports/sse", "transports/stdio", "transports/websocket"},
 		why:    "it is where targets come to, over whatever transport, and judges nothing",
 	},
 	{
 		path:   "conformance/aaeptest",
-		arrows: []string{".", "conformance", "manifest", "producer", "transports"},
+		arrows: []string{".", "conformance", "manifest", "producer", "subscriber", "subscriber/announce", "subscriber/present", "transports"},
 		why:    "it runs the suite in tests, and is where the halves meet",
 	},
 	{
@@ -230,6 +230,16 @@ var theMap = []folder{
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
 	{
+		path:   "producer/llm",
+		arrows: []string{".", "internal/phrase", "producer"},
+		others: []string{"github.com/go-json-experiment/json"},
+		why:    "it follows any provider's wire format and makes nobody depend on a provider's SDK",
+	},
+	{
+		path: "internal/fakemodel",
+		why:  "a double that shared code with those who read its formats would share their mistakes",
+	},
+	{
 		path:   "producer/serve",
 		arrows: []string{".", "manifest", "producer", "transports", "transports/sse", "transports/websocket", "schemas", "internal/hijack", "internal/httpguard"},
 		why:    "it wires the usual listeners, and is the only part of the producer to know one by name",
@@ -329,8 +339,14 @@ var theMap = []folder{
 		why:    "it shows what coalesce makes of a text, and can do nothing that coalesce cannot",
 	},
 	{
+		path:   "internal/bench",
+		arrows: []string{".", "producer", "producer/serve", "transports", "transports/ipc", "transports/websocket"},
+		others: []string{"github.com/gorilla/websocket"},
+		why:    "it measures what every user of the module can serve, beside servers that do not use it",
+	},
+	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/segmentio", "internal/words"},
+		arrows: []string{public, "internal/bench", "internal/segmentio", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},
@@ -338,6 +354,10 @@ var theMap = []folder{
 		path:   "cmd/aaep",
 		arrows: []string{"internal/cli"},
 		why:    "main is a single call, so that all of the command can be tested",
+	},
+	{
+		path: "internal/release",
+		why:  "it builds the command with the go command, and is in no program itself",
 	},
 	{
 		path:   "examples",

@@ -286,3 +286,44 @@ func proofs(tree fs.FS, name string, packs []pack) (problems []string) {
 	}
 	return problems
 }
+
+var (
+	mdLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	mdHeading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	mdCode    = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	notSlug   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// links checks that what the pages of the repository lead to is there: files, and headings of other pages.
+func links(tree fs.FS, names []string) (problems []string) {
+	for _, name := range names {
+		if path.Ext(name) != ".md" {
+			continue
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			continue // gone since it was listed
+		}
+		for _, m := range mdLink.FindAllSubmatch(mdCode.ReplaceAll(text, nil), -1) {
+			to, heading, _ := strings.Cut(string(m[1]), "#")
+			if strings.Contains(to, ":") {
+				continue // elsewhere
+			}
+			target := name
+			if to != "" {
+				target = path.Join(path.Dir(name), to)
+			}
+			if _, err := fs.Stat(tree, target); err != nil {
+				problems = append(problems, fmt.Sprintf("%s: leads to %s, which is not there", name, m[1]))
+				continue
+			}
+			page, _ := fs.ReadFile(tree, target)
+			if heading != "" && !slices.ContainsFunc(mdHeading.FindAllSubmatch(page, -1), func(h [][]byte) bool {
+				return strings.ReplaceAll(notSlug.ReplaceAllString(strings.ToLower(string(h[1])), ""), " ", "-") == heading
+			}) {
+				problems = append(problems, fmt.Sprintf("%s: leads to %s, and there is no such heading", name, m[1]))
+			}
+		}
+	}
+	return problems
+}

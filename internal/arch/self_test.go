@@ -211,6 +211,17 @@ func TestTheGuideRuleCanFail(t *testing.T) {
 	expect(t, guide(tree, "z.md", rows), "z.md")
 }
 
+func TestTheLinksRuleCanFail(t *testing.T) {
+	tree := files{
+		"x.md":      "# Begin here\n[a](docs/y.md#what-it-s-for) [b](https://example.org/x) [c](#begin-here) [d](docs) `[e](code.md)`\n```\n[f](code.md)\n```",
+		"docs/y.md": "## What it's for\n[a](../gone.md) [b](../x.md#gone) [c](#whats-it-for)",
+		"z.go":      "// [a](gone.md)",
+	}.tree()
+	expect(t, links(tree, []string{"x.md", "docs/y.md", "z.go", "gone.md"}), "x.md: leads to docs/y.md#what-it-s-for, and there is no such heading",
+		"docs/y.md: leads to ../gone.md, which is not there", "docs/y.md: leads to ../x.md#gone, and", "docs/y.md: leads to #whats-it-for, and")
+	expect(t, links(files{"x.md": "[a](y.md#what-its-for)", "y.md": "# What it's for?"}.tree(), []string{"x.md"}))
+}
+
 func TestTheProofsRuleCanFail(t *testing.T) {
 	house := files{"a_test.go": `func TestRoot(t *testing.T) {}`, "low/a_test.go": `func TestLow(t *testing.T) {}; func FuzzLow(f *testing.F) {}`,
 		"x.md": "| threat | shown by |\n|---|---|\n| kept | `aaep.TestRoot` `low.TestLow` `low.FuzzLow` |",

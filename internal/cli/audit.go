@@ -68,7 +68,7 @@ Exit codes: 0 all in order, 1 something is wrong with the trail, 2 wrong use, 3 
 func readTrail(cmd *cobra.Command, name string, status *announcer, run func(string, io.Reader) error) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	in, size, err := openInput(ctx, name, cmd.InOrStdin())
+	in, size, err := openInput(ctx, name, nil, cmd.InOrStdin())
 	if err != nil {
 		return &exitError{exitUnreachable, err}
 	}

@@ -67,7 +67,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(demoCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), manifestCommand(), conformanceCommand())
+	root.AddCommand(demoCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), manifestCommand(), conformanceCommand(), benchCommand())
 	root.AddCommand(completionCommand(), manCommand())
 	completeFlags(root)
 	err := root.Execute()
@@ -88,9 +88,15 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	return exit.code
 }
 
+// release is the version of a program that was built to be given away; the linker writes it (internal/release).
+var release string
+
 // version says which build this is, as far as the Go tools wrote that into it.
 func version() string {
 	text := "aaep, for AAEP " + aaep.Version
+	if release != "" {
+		return "aaep " + release + ", for AAEP " + aaep.Version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return text

@@ -28,7 +28,7 @@ func conformanceCommand() *cobra.Command {
 			return usage("say what to prove: producer or subscriber.\nSee: aaep conformance --help")
 		},
 	}
-	cmd.AddCommand(conformanceProducer(), conformanceSubscriber())
+	cmd.AddCommand(conformanceProducer(), conformanceSubscriber(), relayCommand())
 	return cmd
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +39,9 @@ prints, one line of JSON each; what its user does it reads, one line of JSON eac
 which docs/conformance.md explains. Without --exec, start your subscriber yourself, as often as it ends, and let it use
 the hook over HTTP.
 
---listen takes http://127.0.0.1:PORT for Server-Sent Events, ws://127.0.0.1:PORT for WebSocket, and ` + localScheme + `NAME; port 0 is any.
+--listen takes http://127.0.0.1:PORT for Server-Sent Events, http://127.0.0.1:PORT/events for those without a handshake,
+ws://127.0.0.1:PORT for WebSocket, and ` + localScheme + `NAME; port 0 is any. With stdio the subscriber is given not an address but a
+command, which it starts as an agent that is its child.
 
 Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came. With --known-failures 0 says that exactly
 those cases did not pass.`,
@@ -109,7 +113,12 @@ func (p *follower) run(cmd *cobra.Command) error {
 	} else if strings.Contains(at, "://") {
 		hook = web
 	}
-	s, err := stand.Listen(at, hook)
+	var s *stand.Stand
+	if transport == manifest.Stdio {
+		s, err = stand.Child(relayLine())
+	} else {
+		s, err = stand.Listen(at, hook)
+	}
 	if err != nil {
 		return usage("cannot take --listen: %s", plain(err))
 	}
@@ -146,6 +155,8 @@ func (p *follower) run(cmd *cobra.Command) error {
 // standAt is what stand.Listen takes for an address, and the transport's name.
 func standAt(address string) (at, transport string, err error) {
 	switch {
+	case address == "stdio":
+		return "", manifest.Stdio, nil
 	case isLocal(address):
 		if at, err = localPath(address); err != nil {
 			return "", "", &exitError{exitUsage, err}
@@ -157,6 +168,28 @@ func standAt(address string) (at, transport string, err error) {
 		address = "http://" + address
 	}
 	return address, manifest.SSE, nil
+}
+
+// relayLine starts this program as the child of a subscriber.
+func relayLine() string {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	if strings.ContainsAny(self, " \t'\"\\") {
+		self = strconv.Quote(self)
+	}
+	return self + " conformance relay"
+}
+
+// relayCommand is what the subscriber starts.
+func relayCommand() *cobra.Command {
+	return &cobra.Command{Use: "relay PATH", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		if err := stand.Relay(args[0], cmd.InOrStdin(), cmd.OutOrStdout()); err != nil {
+			return &exitError{exitUnreachable, fmt.Errorf("no suite is at %s: %s", args[0], plain(err))}
+		}
+		return nil
+	}}
 }
 
 // tellCases says what cases want.

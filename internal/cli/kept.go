@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/producer/log/jetstream"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
@@ -36,13 +37,28 @@ func (s *shared) dial(ctx context.Context) (*jetstream.Cluster, error) {
 	return c, nil
 }
 
-// openLog opens the folder that what is said is kept in.
-func openLog(dir string, crashOnly bool) (*sqlite.Store, error) {
-	kept, err := sqlite.Open(dir, &sqlite.Options{SurvivesCrash: crashOnly})
-	if err != nil {
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot take --log: %s", plain(err))}
+// openLog opens where what is said is kept, if anywhere.
+func (r *runner) openLog(ctx context.Context) (kept log.Store, letGo func(), err error) {
+	switch {
+	case r.log != "":
+		folder, err := sqlite.Open(r.log, &sqlite.Options{SurvivesCrash: r.crashOnly})
+		if err != nil {
+			return nil, nil, &exitError{exitFailed, fmt.Errorf("cannot take --log: %s", plain(err))}
+		}
+		return folder, func() { folder.Close() }, nil
+	case r.nats.servers != "":
+		cluster, err := r.nats.dial(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		stream, err := cluster.Open(ctx, r.name)
+		if err != nil {
+			cluster.Close()
+			return nil, nil, &exitError{exitFailed, err}
+		}
+		return stream, func() { stream.Close(); cluster.Close() }, nil
 	}
-	return kept, nil
+	return nil, func() {}, nil
 }
 
 // watchLog says when the log cannot be written any more, until the function that it returns is called.

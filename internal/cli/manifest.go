@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ the agent's public keys.
 
 Begin with:
   aaep manifest init planner
-  aaep manifest sign manifest.json > manifest.jws`,
+  aaep manifest sign planner.json > planner.jws`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usage("say what to do with a manifest: init, keygen, sign, verify or show.\nSee: aaep manifest --help")
@@ -47,7 +48,8 @@ Begin with:
 	return cmd
 }
 
-// The files of a manifest stand beside each other: PLANNER.json, its private key PLANNER.key, its public PLANNER.keys.json.
+// The files of a manifest stand beside each other and are called after the name that was given: PLANNER.json, its private key
+// PLANNER.key, its public PLANNER.keys.json.
 const (
 	manifestSuffix = ".json"
 	privateSuffix  = ".key"
@@ -59,14 +61,19 @@ func manifestInit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init AGENT_ID",
 		Short: "Write a first manifest, and the key to sign it with",
-		Long: `init writes a manifest to begin with, NAME.json, to be edited. If there is no NAME.key yet, it also makes a key pair, as
-"aaep manifest keygen" does. No file that is there is changed.`,
+		Long: `init writes a manifest to begin with, AGENT_ID.json, to be edited. If there is no AGENT_ID.key yet, it also makes a key pair,
+as "aaep manifest keygen AGENT_ID" does. No file that is there is changed. With --out the files have another name.`,
 		Example: `  aaep manifest init planner
   aaep manifest init invoice-helper --name "Invoice helper" --out invoices`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !aaep.ValidLanguageTag(language) {
 				return usage("--language must be a language tag such as en-US; it is %q.\nSee: aaep manifest init --help", language)
+			}
+			if out == "" && args[0] != "" {
+				if out = args[0]; filepath.Base(out) != out || strings.ContainsAny(out, `\/:*?"<>|`) || strings.HasPrefix(out, ".") {
+					return usage("%q is no name for files; give them one with --out.\nSee: aaep manifest init --help", out)
+				}
 			}
 			data, err := manifest.Encode(&manifest.Manifest{
 				AgentID: args[0], AgentName: name, AgentVersion: "0.1.0", AAEPVersionsSupported: []string{aaep.Version},
@@ -92,7 +99,7 @@ func manifestInit() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&out, "out", "manifest", "the `NAME` of the files, without .json")
+	f.StringVar(&out, "out", "", "the `NAME` of the files, without .json (default AGENT_ID)")
 	f.StringVar(&name, "name", "", "what people call the agent")
 	f.StringVar(&language, "language", "en", "the language it speaks, such as en or pt-BR")
 	return cmd
@@ -101,19 +108,17 @@ func manifestInit() *cobra.Command {
 func manifestKeygen() *cobra.Command {
 	var alg string
 	cmd := &cobra.Command{
-		Use:   "keygen [NAME]",
+		Use:   "keygen NAME",
 		Short: "Make a key pair to sign manifests with",
 		Long: `keygen writes a private key, NAME.key, that nobody but you may open, and its public half, NAME.keys.json, a JWK Set to give
-to those who verify. Without a NAME it is manifest. No file that is there is changed.`,
-		Example: `  aaep manifest keygen
+to those who verify. No file that is there is changed.`,
+		Example: `  aaep manifest keygen planner
   aaep manifest keygen planner-2027 --alg RS256`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := "manifest"
-			if len(args) > 0 {
-				name = args[0]
+			if len(args) != 1 {
+				return usage("name the files, for example: aaep manifest keygen planner")
 			}
-			return keygen(&announcer{out: cmd.ErrOrStderr()}, name, alg)
+			return keygen(&announcer{out: cmd.ErrOrStderr()}, args[0], alg)
 		},
 	}
 	cmd.Flags().StringVar(&alg, "alg", manifest.ES256, "the `ALGORITHM`: ES256, RS256, or EdDSA, which not everybody takes")
@@ -188,7 +193,7 @@ func manifestSign() *cobra.Command {
 the agent. It says until when it is good; sign anew before that.
 
 Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be read.`,
-		Example: `  aaep manifest sign manifest.json > manifest.jws
+		Example: `  aaep manifest sign planner.json > planner.jws
   aaep manifest sign planner.json --key /etc/aaep/planner.key --days 30`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -216,7 +221,7 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 			}
 			signer, err := manifest.ReadSigner(keyFile, manifest.SignerOptions{KeyID: keyID, Lifetime: time.Duration(days) * 24 * time.Hour})
 			if errors.Is(err, fs.ErrNotExist) {
-				return &exitError{exitFailed, fmt.Errorf("there is no key %s.\nName one with --key, or make one: aaep manifest keygen", keyFile)}
+				return &exitError{exitFailed, fmt.Errorf("there is no key %s.\nName one with --key, or make one: aaep manifest keygen NAME", keyFile)}
 			}
 			if err != nil {
 				return &exitError{exitFailed, fmt.Errorf("cannot sign with %s: %s", keyFile, plain(err))}
@@ -279,7 +284,7 @@ func readManifest(ctx context.Context, name, ca string, stdin io.Reader) ([]byte
 		}
 	} else {
 		var in io.ReadCloser
-		if in, _, err = openInput(ctx, name, stdin); err == nil {
+		if in, _, err = openInput(ctx, name, nil, stdin); err == nil {
 			defer in.Close()
 			data, err = io.ReadAll(io.LimitReader(in, manifest.MaxSize+1))
 		}

@@ -31,7 +31,7 @@ func believingFlags(cmd *cobra.Command) *believing {
 	f := cmd.Flags()
 	f.StringArrayVar(&b.keys, "trust", nil, "public keys to believe: a JWK, JWK Set or PEM `FILE`, or the URL of one; may be repeated")
 	f.StringVar(&b.ca, "key-ca", "", "believe keys that the CAs in this PEM `FILE` vouch for")
-	f.StringVar(&b.tlsCA, "ca", "", "trust agents with certificates of the CAs in this PEM `FILE`, and no others")
+	f.StringVar(&b.tlsCA, "ca", "", caHelp)
 	f.StringVar(&b.agent, "agent", "", "the `ID` of the agent whose manifest it must be")
 	f.StringSliceVar(&b.algorithms, "algorithms", []string{manifest.ES256, manifest.RS256}, "the `ALGORITHMS` to allow; EdDSA is the other one there is")
 	return b
@@ -58,7 +58,11 @@ func (b *believing) verify(ctx context.Context, signed string) (m *manifest.Mani
 		if trust.Source != nil {
 			return nil, nil, nil, usage("--trust may name one URL, and any number of files")
 		}
-		if trust.Source, err = manifest.RemoteKeys(at, nil); err != nil {
+		conf, err := (&reaching{ca: b.tlsCA}).tls()
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if trust.Source, err = manifest.RemoteKeys(at, conf); err != nil {
 			return nil, nil, nil, usage("--trust %s: %s", at, plain(err))
 		}
 		if _, err := trust.Source(ctx, ""); err != nil && ctx.Err() == nil {
@@ -96,7 +100,7 @@ func manifestVerify() *cobra.Command {
 one of the keys that you name, in time, and that of the agent you name. A URL is the agent's address.
 
 Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 something could not be read.`,
-		Example: `  aaep manifest verify manifest.jws --trust manifest.keys.json --agent planner
+		Example: `  aaep manifest verify planner.jws --trust planner.keys.json --agent planner
   aaep manifest verify https://bank.example --trust bank.keys.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

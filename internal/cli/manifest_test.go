@@ -32,7 +32,7 @@ func TestManifestFromElsewhere(t *testing.T) {
 	if code, _, talk := called("", "manifest", "init", "planner"); code != exitOK {
 		t.Fatal(talk)
 	}
-	text, err := os.ReadFile("manifest.key")
+	text, err := os.ReadFile("planner.key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +52,8 @@ func TestManifestFromElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, signed, _ := called("", "manifest", "sign", "manifest.json")
-	_, certified, _ := called("", "manifest", "sign", "manifest.json", "--key", "both.pem")
+	_, signed, _ := called("", "manifest", "sign", "planner.json")
+	_, certified, _ := called("", "manifest", "sign", "planner.json", "--key", "both.pem")
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case manifest.Path:
@@ -61,14 +61,13 @@ func TestManifestFromElsewhere(t *testing.T) {
 			io.WriteString(w, signed)
 		case manifest.KeysPath:
 			w.Header().Set("Content-Type", "application/jwk-set+json")
-			http.ServeFile(w, r, "manifest.keys.json")
+			http.ServeFile(w, r, "planner.keys.json")
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
 	}))
 	defer agent.Close()
-	down := httptest.NewServer(nil)
-	down.Close()
+	const down = "http://127.0.0.1:1"
 	for name, c := range map[string]struct {
 		stdin string
 		args  []string
@@ -76,19 +75,19 @@ func TestManifestFromElsewhere(t *testing.T) {
 		says  string
 	}{
 		"from the agent, by its keys":   {"", []string{"verify", agent.URL, "--trust", agent.URL + manifest.KeysPath, "--agent", "planner"}, exitOK, "Verified: the manifest of planner"},
-		"from the agent, by a file":     {"", []string{"verify", agent.URL, "--trust", "manifest.keys.json"}, exitOK, "Verified"},
-		"shown from the agent":          {"", []string{"show", agent.URL, "--trust", "manifest.keys.json"}, exitOK, "Verified.\nSigned with ES256"},
+		"from the agent, by a file":     {"", []string{"verify", agent.URL, "--trust", "planner.keys.json"}, exitOK, "Verified"},
+		"shown from the agent":          {"", []string{"show", agent.URL, "--trust", "planner.keys.json"}, exitOK, "Verified.\nSigned with ES256"},
 		"by a CA":                       {certified, []string{"verify", "-", "--key-ca", "ca.pem", "--agent", "planner"}, exitOK, "vouches"},
 		"by a CA, without certificate":  {signed, []string{"verify", "-", "--key-ca", "ca.pem"}, exitFailed, "not one that is trusted"},
-		"keys that cannot be had":       {signed, []string{"verify", "-", "--trust", down.URL}, exitUnreachable, "cannot take --trust " + down.URL + ": nothing answers there"},
-		"no agent":                      {"", []string{"verify", down.URL, "--trust", "manifest.keys.json"}, exitUnreachable, "nothing answers there"},
+		"keys that cannot be had":       {signed, []string{"verify", "-", "--trust", down}, exitUnreachable, "cannot take --trust " + down + ": nothing answers there"},
+		"no agent":                      {"", []string{"verify", down, "--trust", "planner.keys.json"}, exitUnreachable, "nothing answers there"},
 		"no file":                       {"", []string{"show", "none.jws"}, exitUnreachable, "none.jws: "},
 		"no keys":                       {signed, []string{"verify", "-"}, exitUsage, "say whom you believe"},
 		"no keys in the file":           {signed, []string{"verify", "-", "--trust", "none"}, exitUnreachable, "cannot take --trust"},
-		"no CA":                         {signed, []string{"verify", "-", "--key-ca", "manifest.json"}, exitUnreachable, "no certificate"},
+		"no CA":                         {signed, []string{"verify", "-", "--key-ca", "planner.json"}, exitUnreachable, "no certificate"},
 		"two URLs of keys":              {signed, []string{"verify", "-", "--trust", agent.URL + manifest.KeysPath, "--trust", agent.URL}, exitUsage, "one URL"},
 		"keys without encryption":       {signed, []string{"verify", "-", "--trust", "http://bank.example/k"}, exitUsage, "https"},
-		"days":                          {"", []string{"sign", "manifest.json", "--days", "-1"}, exitUsage, "--days"},
+		"days":                          {"", []string{"sign", "planner.json", "--days", "-1"}, exitUsage, "--days"},
 		"language":                      {"", []string{"init", "x", "--language", "no tag"}, exitUsage, "--language"},
 		"agent without an id":           {"", []string{"init", "", "--out", "x"}, exitUsage, "no manifest can say that"},
 		"what a stranger wrote is safe": {`{"agent_id":"a` + "\\u001b[2J\\u202e\\nVerified." + `"}`, []string{"show", "-"}, exitOK, "Agent: a<U+001B>[2J<U+202E> Verified.\n"},

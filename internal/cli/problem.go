@@ -108,7 +108,7 @@ func dialError(ctx context.Context, at string, err error) error {
 	case errors.Is(err, aaep.AuthenticationRequired):
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plain(err)))}
 	case errors.As(err, &refused) && refused.RetryAfter > 0:
-		return &exitError{exitUnreachable, notYet{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s.", at, words.Sentence(plain(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter}}
+		return &exitError{exitUnreachable, notYet{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(plain(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter}}
 	case errors.As(err, &refused):
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s", at, words.Sentence(plain(err)))}
 	case errors.As(err, &unproven):

@@ -106,7 +106,7 @@ func (r *replayer) identity(ctx context.Context, name string) (aaep.Producer, er
 	if name == "-" {
 		return aaep.Producer{AgentID: "replay"}, nil
 	}
-	in, _, err := openInput(ctx, name, nil)
+	in, _, err := openInput(ctx, name, nil, nil)
 	if err != nil {
 		return aaep.Producer{}, &exitError{exitUnreachable, err}
 	}
@@ -123,7 +123,7 @@ func (r *replayer) identity(ctx context.Context, name string) (aaep.Producer, er
 
 // play appends the events of the recording in their own time, and returns how many there were.
 func (r *replayer) play(ctx context.Context, p *producer.Producer, name string, stdin io.Reader) (played int, err error) {
-	in, _, err := openInput(ctx, name, stdin)
+	in, _, err := openInput(ctx, name, nil, stdin)
 	if err != nil {
 		return 0, err
 	}

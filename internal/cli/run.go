@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var language, name, trail, logDir string
+	var language, name, trail, logDir, metrics string
 	var where *serving
 	var nats *shared
 	var wait, parent, crashOnly bool
@@ -84,7 +85,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if name = words.OneLine(strings.ToValidUTF8(name, "?")); name == "" {
 				name = "program"
 			}
-			r := &runner{args: args, name: name, wait: wait, trail: trail, log: logDir, crashOnly: crashOnly, nats: nats, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
+			r := &runner{args: args, name: name, wait: wait, metrics: metrics, trail: trail, log: logDir, crashOnly: crashOnly, nats: nats, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
 			if parent {
 				r.parent, r.wait, r.in, r.out = true, true, nil, io.Discard
 			}
@@ -99,6 +100,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")
 	f.StringVar(&logDir, "log", "", "keep what is said in this `FOLDER`, so that listeners find their place after a restart")
 	f.BoolVar(&crashOnly, "log-crash-only", false, "the log need not survive a power cut, only a crash of the program: faster")
+	f.StringVar(&metrics, "metrics", "", "tell programs on this machine, at this `ADDRESS`, how many events and listeners there are")
 	f.BoolVar(&parent, "stdio", false, "serve the program that started this one")
 	f.BoolVar(&wait, "wait", false, "wait for somebody to listen before starting")
 	return cmd
@@ -109,6 +111,7 @@ type runner struct {
 	name      string
 	wait      bool
 	parent    bool   // serve whoever started us
+	metrics   string // an address; empty is none
 	trail     string // the name of the file; empty is none
 	audit     *audit.File
 	log       string // the folder; empty is none
@@ -149,30 +152,15 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 			}
 		}()
 	}
-	if r.log != "" {
-		kept, failed := openLog(r.log, r.crashOnly)
-		if failed != nil {
-			return failed
-		}
-		defer kept.Close()
-		cfg.Log = kept
+	kept, letGo, err := r.openLog(ctx)
+	if err != nil {
+		return err
 	}
-	if r.nats.servers != "" {
-		cluster, failed := r.nats.dial(ctx)
-		if failed != nil {
-			return failed
-		}
-		defer cluster.Close()
-		kept, failed := cluster.Open(ctx, r.name)
-		if failed != nil {
-			return &exitError{exitFailed, failed}
-		}
-		defer kept.Close()
-		cfg.Log, r.log = kept, "NATS"
-	}
+	defer letGo()
+	cfg.Log = kept
 	p, err := newProducer(r.name, cfg)
-	if r.log != "" && err != nil {
-		return &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", r.log, plain(err))}
+	if kept != nil && err != nil {
+		return &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", cmp.Or(r.log, "NATS"), plain(err))}
 	}
 	if err != nil {
 		return usage("cannot be an agent: %s", plain(err))
@@ -187,8 +175,18 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 	if err != nil {
 		return err
 	}
-	if r.log != "" {
+	if kept != nil {
 		defer r.watchLog(ctx, p)()
+	}
+	counted := ""
+	if r.metrics != "" {
+		var stop func()
+		if counted, stop, err = serveMetrics(ctx, r.metrics, p); err != nil {
+			p.Shutdown(ctx)
+			<-served
+			return err
+		}
+		defer stop()
 	}
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
@@ -198,6 +196,9 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 	}()
 	if !r.parent { // who reads our standard error is followed by whoever started us
 		r.status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", r.name, strings.Join(at, ", or ")))
+		if counted != "" {
+			r.status.say("aaep", "Metrics are at "+counted)
+		}
 	}
 	if r.wait {
 		if !r.parent {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 )
 
 func validateCommand() *cobra.Command {
-	v := &validator{}
+	v, ca := &validator{}, ""
 	cmd := &cobra.Command{
 		Use:   "validate [FILE | - | URL]…",
 		Short: "Tell whether messages are valid, and what is wrong with those that are not",
@@ -38,6 +39,10 @@ Exit codes: 0 all valid, 1 something is not, 2 wrong use, 3 something could not 
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
+			var err error
+			if v.tls, err = (&reaching{ca: ca}).tls(); err != nil {
+				return err
+			}
 			v.out, v.status = cmd.OutOrStdout(), announcer{out: cmd.ErrOrStderr()}
 			return v.run(ctx, args, cmd.InOrStdin())
 		},
@@ -46,11 +51,13 @@ Exit codes: 0 all valid, 1 something is not, 2 wrong use, 3 something could not 
 	f.BoolVar(&v.json, "json", false, "print each finding as a JSON object on a line of its own")
 	f.BoolVar(&v.schemaOnly, "schema-only", false, "ask the JSON Schemas alone: nothing about order")
 	f.BoolVar(&v.strict, "strict", false, "what is only unusual counts as wrong too")
+	f.StringVar(&ca, "ca", "", caHelp)
 	return cmd
 }
 
 type validator struct {
 	json, schemaOnly, strict bool
+	tls                      *tls.Config // to read from web addresses; nil is as usual
 
 	out    io.Writer
 	status announcer
@@ -65,6 +72,8 @@ func (v *validator) run(ctx context.Context, inputs []string, stdin io.Reader) e
 		switch {
 		case ctx.Err() != nil:
 			return &exitError{exitInterrupted, errors.New("interrupted")}
+		case errors.As(err, new(*tls.CertificateVerificationError)):
+			return dialError(ctx, name, err)
 		case err != nil:
 			return &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, err)}
 		}
@@ -81,7 +90,7 @@ func (v *validator) run(ctx context.Context, inputs []string, stdin io.Reader) e
 
 // file judges one input and returns how many messages it held.
 func (v *validator) file(ctx context.Context, name string, stdin io.Reader) (int, error) {
-	in, size, err := openInput(ctx, name, stdin)
+	in, size, err := openInput(ctx, name, v.tls, stdin)
 	if err != nil {
 		return 0, err
 	}
@@ -142,8 +151,9 @@ func (v *validator) line(name string, f check.Finding) string {
 	return strings.ReplaceAll(aaep.SafeText(text), "\n", " ")
 }
 
-// openInput opens a file, standard input as "-", or what a web address holds. The size is -1 if nobody knows.
-func openInput(ctx context.Context, name string, stdin io.Reader) (io.ReadCloser, int64, error) {
+// openInput opens a file, standard input as "-", or what a web address holds, over conf, which may be nil. The size is -1 if nobody
+// knows.
+func openInput(ctx context.Context, name string, conf *tls.Config, stdin io.Reader) (io.ReadCloser, int64, error) {
 	switch {
 	case name == "-":
 		return io.NopCloser(stdin), -1, nil
@@ -162,6 +172,11 @@ func openInput(ctx context.Context, name string, stdin io.Reader) (io.ReadCloser
 		return nil, 0, err
 	}
 	client := &http.Client{Timeout: time.Minute}
+	if conf != nil {
+		over := http.DefaultTransport.(*http.Transport).Clone()
+		over.TLSClientConfig = conf
+		client.Transport = over
+	}
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, 0, err

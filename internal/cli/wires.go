@@ -27,13 +27,15 @@ type reaching struct {
 	known         func() (*manifest.FirstUse, error) // what is in that file, for all agents
 }
 
+const caHelp = "trust agents with certificates of the CAs in this PEM `FILE`, and no others"
+
 func reachingFlags(cmd *cobra.Command) *reaching {
 	r := &reaching{}
 	r.known = sync.OnceValues(func() (*manifest.FirstUse, error) { return manifest.OpenFirstUse(r.firstUse) })
 	f := cmd.Flags()
 	f.StringSliceVar(&r.transports, "transport", nil, "the `NAMES` of the transports to use, best first: "+strings.Join(wireNames(), ", "))
 	f.StringVar(&r.token, "token-file", "", "show the token in this `FILE`; read again when it changes")
-	f.StringVar(&r.ca, "ca", "", "trust agents with certificates of the CAs in this PEM `FILE`, and no others")
+	f.StringVar(&r.ca, "ca", "", caHelp)
 	f.StringVar(&r.cert, "cert", "", "show the certificate in this PEM `FILE`")
 	f.StringVar(&r.key, "key", "", "its key, a PEM `FILE`")
 	return r

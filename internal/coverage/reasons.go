@@ -26,7 +26,6 @@ var reasons = []reason{
 	{"I18N-020", "a recommendation about an agent's data; reviewed by people"},
 	{"I18N-023", "not done yet: text_direction is handed on as it came, and followed by the page; no test leaves it out"},
 	{"IPC-006", "the process at the other end is checked on Windows, and its user everywhere; there is no hook for more"},
-	{"LVL-006", "not done yet: tool.invoked leaves before a tool runs (D-49), and no test names this row"},
 	{"LVL-011", "an optional extra: all of these are sent, and nothing demands them"},
 	{"LVL-020", "the agent's own choice of questions; reviewed by people"},
 	{"LVL-027", "nothing here forwards a question to another system"},

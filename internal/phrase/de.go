@@ -41,4 +41,14 @@ var german = table{
 
 	LinkLost: "Die Verbindung zum Agenten ist unterbrochen. Was er jetzt tut, wird gesagt, wenn sie wieder da ist.",
 	LinkBack: "Die Verbindung zum Agenten ist wieder da.",
+
+	Request:          "Eine Anfrage wird bearbeitet.",
+	ModelBusy:        "Der Anbieter des Modells ist gerade überlastet.",
+	ModelFault:       "Beim Anbieter des Modells liegt eine Störung vor.",
+	ModelUnreachable: "Der Anbieter des Modells war nicht erreichbar.",
+	ModelRefused:     "Der Anbieter des Modells hat die Anfrage nicht angenommen.",
+	AnswerBroken:     "Die Antwort brach vor ihrem Ende ab.",
+	AnswerCut:        "Die Antwort wurde abgeschnitten, weil sie zu lang wurde.",
+	AnswerDeclined:   "Das Modell oder sein Anbieter hat die Antwort verweigert.",
+	AnswerUnread:     "Es gibt eine Antwort, aber sie konnte hier nicht mitgelesen werden.",
 }

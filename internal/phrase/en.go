@@ -41,4 +41,14 @@ var english = table{
 
 	LinkLost: "The connection to the agent is interrupted. What it does now is told when it is back.",
 	LinkBack: "The connection to the agent is back.",
+
+	Request:          "Working on a request.",
+	ModelBusy:        "The provider of the model is too busy at the moment.",
+	ModelFault:       "The provider of the model has a fault.",
+	ModelUnreachable: "The provider of the model could not be reached.",
+	ModelRefused:     "The provider of the model did not accept the request.",
+	AnswerBroken:     "The answer broke off before its end.",
+	AnswerCut:        "The answer was cut off because it became too long.",
+	AnswerDeclined:   "The model or its provider declined to answer.",
+	AnswerUnread:     "There is an answer, but it could not be followed here.",
 }

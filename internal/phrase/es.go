@@ -42,4 +42,14 @@ var spanish = table{
 
 	LinkLost: "La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva.",
 	LinkBack: "La conexión con el agente ha vuelto.",
+
+	Request:          "Trabajando en una solicitud.",
+	ModelBusy:        "El proveedor del modelo está sobrecargado en este momento.",
+	ModelFault:       "El proveedor del modelo tiene una avería.",
+	ModelUnreachable: "No se pudo contactar con el proveedor del modelo.",
+	ModelRefused:     "El proveedor del modelo no aceptó la solicitud.",
+	AnswerBroken:     "La respuesta se interrumpió antes de terminar.",
+	AnswerCut:        "La respuesta se cortó porque era demasiado larga.",
+	AnswerDeclined:   "El modelo o su proveedor se negó a responder.",
+	AnswerUnread:     "Hay una respuesta, pero aquí no se pudo seguir.",
 }

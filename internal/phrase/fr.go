@@ -42,4 +42,14 @@ var french = table{
 
 	LinkLost: "La connexion avec l’agent est interrompue. Ce qu’il fait maintenant sera dit à son retour.",
 	LinkBack: "La connexion avec l’agent est rétablie.",
+
+	Request:          "Traitement d’une demande en cours.",
+	ModelBusy:        "Le fournisseur du modèle est surchargé en ce moment.",
+	ModelFault:       "Le fournisseur du modèle a une panne.",
+	ModelUnreachable: "Le fournisseur du modèle n’a pas pu être joint.",
+	ModelRefused:     "Le fournisseur du modèle n’a pas accepté la demande.",
+	AnswerBroken:     "La réponse s’est interrompue avant la fin.",
+	AnswerCut:        "La réponse a été coupée, car elle devenait trop longue.",
+	AnswerDeclined:   "Le modèle ou son fournisseur a refusé de répondre.",
+	AnswerUnread:     "Il y a une réponse, mais elle n’a pas pu être suivie ici.",
 }

@@ -76,6 +76,17 @@ const (
 	LinkLost // to the agent, by who serves its listeners elsewhere
 	LinkBack
 
+	// For agents that are followed by what they ask of a model.
+	Request
+	ModelBusy
+	ModelFault
+	ModelUnreachable
+	ModelRefused
+	AnswerBroken
+	AnswerCut
+	AnswerDeclined
+	AnswerUnread
+
 	count
 )
 

@@ -42,4 +42,14 @@ var yoruba = table{
 
 	LinkLost: "Ìsopọ̀ pẹ̀lú aṣojú náà ti já. A ó sọ ohun tí ó ń ṣe báyìí nígbà tí ó bá padà.",
 	LinkBack: "Ìsopọ̀ pẹ̀lú aṣojú náà ti padà.",
+
+	Request:          "Ó ń ṣiṣẹ́ lórí ìbéèrè kan.",
+	ModelBusy:        "Ọwọ́ olùpèsè àwòṣe náà dí jù báyìí.",
+	ModelFault:       "Ìṣòro kan wà lọ́dọ̀ olùpèsè àwòṣe náà.",
+	ModelUnreachable: "A kò lè kàn sí olùpèsè àwòṣe náà.",
+	ModelRefused:     "Olùpèsè àwòṣe náà kò gba ìbéèrè náà.",
+	AnswerBroken:     "Ìdáhùn náà dá dúró kí ó tó parí.",
+	AnswerCut:        "A gé ìdáhùn náà kúrú nítorí pé ó gùn jù.",
+	AnswerDeclined:   "Àwòṣe náà tàbí olùpèsè rẹ̀ kọ̀ láti dáhùn.",
+	AnswerUnread:     "Ìdáhùn kan wà, ṣùgbọ́n a kò lè tẹ̀ lé e níbí.",
 }

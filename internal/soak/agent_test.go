@@ -62,7 +62,8 @@ func tell(word string, data any) {
 
 // An agent is a process with a log, over every transport, that plays sessions until it is killed or told to end.
 func agent(plan agentPlan) {
-	ctx := context.Background()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	before := warm(plan.Socket)
 	kept, err := sqlite.Open(plan.Dir, &sqlite.Options{Limits: log.Limits{Events: -1, Bytes: -1, Age: -1}})
 	die(err)
@@ -73,7 +74,7 @@ func agent(plan agentPlan) {
 	})
 	die(err)
 	go func() {
-		if err := p.WaitLogFailed(ctx); err != nil {
+		if err := p.WaitLogFailed(ctx); ctx.Err() == nil {
 			die(fmt.Errorf("the log: %w", err))
 		}
 	}()
@@ -92,10 +93,13 @@ func agent(plan agentPlan) {
 
 	var over atomic.Bool
 	r := rand.New(rand.NewPCG(plan.Seed, 0))
-	every := time.NewTicker(time.Second)
 	go func() {
-		for range every.C {
+		for ctx.Err() == nil {
 			tell("gauge", gaugeOf(p))
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
 		}
 	}()
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
@@ -119,8 +123,8 @@ func agent(plan agentPlan) {
 			cancel()
 			serving.Wait()
 			die(kept.Close())
-			every.Stop()
-			tell("left", settled(before))
+			stop()
+			settle(before)
 			return
 		}
 	}
@@ -137,21 +141,18 @@ func warm(socket string) gauge {
 	return measure()
 }
 
-// settled waits until a process has no more than before, and says what it has.
-func settled(before gauge) gauge {
+// settle waits until a process has no more than before, and says so.
+func settle(before gauge) {
 	g := measure()
-	for range 500 {
-		if g.Goroutines <= before.Goroutines+3 && g.Files <= before.Files { // one ticks, one waits for the log to fail
-			break
+	for late := time.Now().Add(patience); g.Goroutines > before.Goroutines || g.Files > before.Files; g = measure() {
+		if time.Now().After(late) {
+			stacks := make([]byte, 1<<20)
+			os.Stderr.Write(stacks[:runtime.Stack(stacks, true)])
+			die(fmt.Errorf("%d goroutines and %d files are left, and there were %d and %d", g.Goroutines, g.Files, before.Goroutines, before.Files))
 		}
 		time.Sleep(10 * time.Millisecond)
-		g = measure()
 	}
-	if g.Goroutines > before.Goroutines+3 {
-		stacks := make([]byte, 1<<20)
-		os.Stderr.Write(stacks[:runtime.Stack(stacks, true)])
-	}
-	return g
+	tell("left", g)
 }
 
 func gaugeOf(p *producer.Producer) gauge {

@@ -60,7 +60,7 @@ func group(plan groupPlan) {
 	tell("ready", before)
 	listening.Wait()
 	http.DefaultClient.CloseIdleConnections()
-	tell("left", settled(before))
+	settle(before)
 }
 
 // A listener follows one wire and comes back at once, as often as its link breaks, to the event after its place.

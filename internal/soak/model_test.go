@@ -144,6 +144,7 @@ type verdict struct {
 	oldest int                // the first event that was heard, but for questions, or -1
 	rates  map[string][]time.Time
 	events int
+	places []int // after so many events of the log a link went on
 
 	// of the link
 	now     *link
@@ -151,8 +152,12 @@ type verdict struct {
 	last    map[string]int // by session: the newest event that is not critical
 	stamps  map[string]time.Time
 	ended   map[string]bool
-	reached map[string]int // by output
+	alarmed map[string]bool // sessions that told something critical
+	reached map[string]int  // by output
 }
+
+// anywhere is the place of a link whose place is not known.
+const anywhere = -1
 
 // A span is how much of a text was heard, in characters.
 type span struct {
@@ -198,6 +203,7 @@ func (v *verdict) link(l *link) {
 		if !l.GoesOn && v.oldest >= 0 {
 			v.wrong("the subscription %s does not go on where the one before it ended", l.Subscription)
 		}
+		v.places = append(v.places, anywhere)
 		v.now, v.stamps = l, map[string]time.Time{}
 		maps.DeleteFunc(v.last, func(key string, _ int) bool { return strings.HasSuffix(key, " state") })
 		return
@@ -207,7 +213,9 @@ func (v *verdict) link(l *link) {
 	}
 	v.now = l
 	v.twice, v.last, v.stamps = map[string]bool{}, map[string]int{}, map[string]time.Time{}
-	v.ended, v.reached = map[string]bool{}, map[string]int{}
+	after, _ := v.after()
+	v.places = append(v.places, after)
+	v.ended, v.alarmed, v.reached = map[string]bool{}, map[string]bool{}, map[string]int{}
 }
 
 // after is the number of events up to the place where the stream goes on, and how many bytes of the last of them count.
@@ -268,11 +276,13 @@ func (v *verdict) event(ev *aaep.Event, i int) {
 	case i < after && !asks(ev):
 		v.wrong("%s %s, number %d, comes after number %d", ev.Type(), ev.EventID, i, after)
 	case !want.Critical():
-		if before, any := v.last[ev.SessionID]; any && i < before {
+		// What was overtaken bears the stamp of what overtook it, so over another link nobody can tell that it is older.
+		if before, any := v.last[ev.SessionID]; any && i < before && !(v.now.Kept && v.alarmed[ev.SessionID]) {
 			v.wrong("%s %s, number %d, comes after number %d of its session", ev.Type(), ev.EventID, i, before)
 		}
 		v.last[ev.SessionID] = i
 	}
+	v.alarmed[ev.SessionID] = v.alarmed[ev.SessionID] || want.Critical()
 	if p, ok := ev.Payload.(*aaep.StateChanged); ok {
 		q := *want.Payload.(*aaep.StateChanged)
 		q.FromState = p.FromState
@@ -367,10 +377,22 @@ func (v *verdict) missing() {
 		switch kind := ev.SessionID + " " + string(ev.Type()); {
 		case v.got[i] && ev.Type() == aaep.TypeProgressUpdated:
 			left[kind] = nil // the newest is enough
+		case v.got[i] && isState:
+			// What was to vanish with a return that has not come may have been passed over when a link broke.
+			if run := append(left[kind], i); len(run) == 1 || v.vanish(run) || v.vanish(run[:len(run)-1]) {
+				left[kind] = nil
+			} else if from := run[len(run)-2] + 1; !slices.ContainsFunc(v.places, func(at int) bool { return at == anywhere || from <= at && at <= i }) {
+				v.wrong("%s: %s was not told before number %d", kind, v.path(run[:len(run)-1]), i)
+				left[kind] = nil
+			} else {
+				left[kind] = append(run[:1], i) // the first says where to return to
+			}
 		case v.got[i]:
 		case v.errored[ev.SessionID] && (isState || ev.Type() == aaep.TypeProgressUpdated): // what waited is superfluous
 		case isState && p.FromState != aaep.StateAwaitingInput || ev.Type() == aaep.TypeProgressUpdated:
-			left[kind] = append(left[kind], i)
+			if left[kind] = append(left[kind], i); isState && v.vanish(left[kind]) {
+				left[kind] = nil
+			}
 		default:
 			v.wrong("%s %s, number %d, was not told", ev.Type(), ev.EventID, i)
 		}

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,6 +164,9 @@ const patience = 2 * time.Minute
 // needs a yes ran without one; memory, goroutines and files did not grow, and nothing is left behind
 // (P1, P3, P4, P6, P7, P8, INV-21, INV-22, INV-26, TR-024, SSE-012). "make soak" runs it for an hour.
 func TestSoak(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no kill -9, and no Unix socket")
+	}
 	length, seed := settings(t)
 	s := begin(t, seed)
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -301,16 +305,13 @@ func (s *soaking) finish(t *testing.T) {
 	}
 	s.allThere(t)
 	s.agent.say(t, "end")
-	left := s.agent.hear(t, "left", 2*patience)
+	s.agent.hear(t, "left", 3*patience)
 	check(t, s.agent.cmd.Wait())
-	t.Logf("at the end the agent has %d goroutines and %d files", left.Goroutines, left.Files)
 	for i, g := range s.groups {
-		before := gauge{Goroutines: 100}
 		select {
-		case line, more := <-g.said:
-			text, is := strings.CutPrefix(line, "left ")
-			if !is || json.Unmarshal([]byte(text), &before) != nil {
-				t.Errorf("group %d says %q, %v", i, line, more)
+		case line := <-g.said:
+			if !strings.HasPrefix(line, "left") {
+				t.Errorf("group %d says %q", i, line)
 			}
 			check(t, g.cmd.Wait())
 		case <-time.After(patience):
@@ -357,28 +358,9 @@ func (s *soaking) judge(t *testing.T) {
 			t.Errorf("%s: and %d more", name, more)
 		}
 		total += v.events
-		if len(v.found) > 0 && os.Getenv("AAEP_KEEP") != "" {
-			f, _ := os.Create(filepath.Join(os.Getenv("AAEP_KEEP"), name))
-			for _, n := range journals[name] {
-				if n.Link != nil {
-					pos, off, _ := tr.Locate(n.Link.After)
-					fmt.Fprintln(f, n.At.Format("05.000"), "link", *n.Link, int(pos)-1, off)
-				}
-				if n.Event != nil {
-					ev, _ := decoded(n.Event)
-					pos, off, _ := tr.Locate(ev.EventID)
-					what := ""
-					switch p := ev.Payload.(type) {
-					case *aaep.StateChanged:
-						what = fmt.Sprint(p.FromState, ">", p.ToState)
-					case *aaep.OutputStreaming:
-						what = fmt.Sprintf("%q %v", p.Chunk, p.Position)
-					}
-					fmt.Fprintln(f, n.At.Format("05.000"), int(pos)-1, off, ev.SessionID[:9], ev.Type(), ev.Urgency, what, string(ev.Extensions["delivery"]), n.Place != "")
-				}
-			}
-			f.Close()
-		}
+	}
+	if !t.Failed() {
+		awake(t, tr, asked, journals)
 	}
 	questions := map[string]string{} // by call
 	graves := 0

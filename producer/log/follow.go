@@ -35,10 +35,10 @@ func Follow(feed Feed, size int) (*Log, error) {
 	close(l.keeper.done)
 	for {
 		start, end := feed.Bounds()
-		l.end, l.base = end, end
-		err = l.load(max(start, end-min(end, uint64(size))), end)
+		l.end = end
+		l.shown.Store(end)
+		err = l.load(max(start, end-min(end, uint64(len(l.events)))), end)
 		if !errors.Is(err, ErrTrimmed) {
-			l.show(end)
 			return l, err
 		}
 	}
@@ -96,8 +96,9 @@ func (l *Log) tail(ctx context.Context, before func(uint64, *aaep.Event)) error 
 		before(pos, ev)
 		l.mu.Lock()
 		l.end = pos
-		l.events[pos%uint64(len(l.events))] = ev
+		l.put(pos, ev)
 		l.show(pos)
+		l.trim()
 		l.mu.Unlock()
 	}
 	return nil

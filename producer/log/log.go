@@ -1,7 +1,8 @@
 // Package log is the spine of a producer: an event is appended once, and every subscription reads it
 // from a cursor of its own. Live delivery and resuming after a cut are the same read.
 //
-// A Log keeps the newest events in memory. With a Store, such as that of package producer/log/sqlite, it also keeps
+// A Log keeps the newest events in memory: so many, but not more than 64 MiB and a day of them. What is too old goes when the next
+// event comes. With a Store, such as that of package producer/log/sqlite, it also keeps
 // them for longer than the process lives, and gives older ones from there. Nobody is shown an event before the store
 // has it, so that what a listener saw last is a place in the log after a crash too. Appending does not wait for the
 // store; it does when as many events as memory holds wait to be kept. A store that does not answer for two seconds is
@@ -13,6 +14,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/aaep-go/aaep"
 )
@@ -28,6 +30,8 @@ type Log struct {
 
 	mu      sync.Mutex
 	events  []*aaep.Event // a ring: the event at position p is events[p%len]
+	sizes   []int         // of them
+	bytes   int           // their sum
 	base    uint64        // nothing up to here is in it
 	end     uint64        // the newest position; the first event is 1
 	shown   atomic.Uint64 // the newest that may be read; set with mu held
@@ -42,7 +46,8 @@ func New(size int) *Log {
 }
 
 func newLog(size int) *Log {
-	return &Log{events: make([]*aaep.Event, max(size, 1)), changed: make(chan struct{})}
+	size = max(size, 1)
+	return &Log{events: make([]*aaep.Event, size), sizes: make([]int, size), changed: make(chan struct{})}
 }
 
 // Append adds an event, gives it its event id, and returns its position. The event must not be changed
@@ -55,11 +60,45 @@ func (l *Log) Append(ev *aaep.Event) uint64 {
 	}
 	l.end++
 	ev.EventID = l.EventID(l.end, 0)
-	l.events[l.end%uint64(len(l.events))] = ev
+	l.put(l.end, ev)
 	if l.keeper == nil || !l.keeper.took(l) {
 		l.show(l.end)
 	}
+	l.trim()
 	return l.end
+}
+
+// put makes an event the one at pos, in the place of the one that is as many before it as there is room for, with mu held.
+func (l *Log) put(pos uint64, ev *aaep.Event) {
+	i := pos % uint64(len(l.events))
+	l.bytes -= l.sizes[i]
+	l.events[i], l.sizes[i] = ev, 0
+	if ev != nil {
+		l.sizes[i] = size(ev)
+	}
+	l.bytes += l.sizes[i]
+}
+
+// Memory holds no more than this, but always the newest event. Age is what the events say, so that no clock is needed.
+const (
+	maxBytes = 64 << 20
+	maxAge   = 24 * time.Hour
+)
+
+// trim lets go of the oldest events where they are too many bytes or too old, with mu held. What the store does not have yet stays.
+func (l *Log) trim() {
+	last := min(l.shown.Load(), max(l.end, 1)-1)
+	if l.keeper != nil && !l.keeper.over() {
+		last = min(last, l.keeper.kept)
+	}
+	for pos := l.ringStart() + 1; pos <= last; pos++ {
+		oldest, newest := l.events[pos%uint64(len(l.events))], l.events[l.end%uint64(len(l.events))]
+		if l.bytes <= maxBytes && (oldest == nil || newest == nil || newest.Timestamp.Sub(oldest.Timestamp) <= maxAge) {
+			return
+		}
+		l.put(pos, nil)
+		l.base = pos
+	}
 }
 
 // show lets the events up to pos be read, with mu held.

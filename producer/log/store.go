@@ -116,7 +116,7 @@ func Open(store Store, size int) (*Log, error) {
 		return nil, err
 	}
 	l.ids, l.keeper = newIDs(k.meta.Key, slices.Clone(k.meta.Runs)), k
-	l.end, l.base = end, end
+	l.end = end
 	l.shown.Store(end)
 	if err := l.load(max(start, end-min(end, uint64(len(l.events)))), end); err != nil {
 		return nil, err
@@ -127,15 +127,15 @@ func Open(store Store, size int) (*Log, error) {
 
 // load reads events into memory, before anybody uses the log.
 func (l *Log) load(cursor, end uint64) error {
-	for cursor < end {
+	for l.base = cursor; cursor < end; {
 		events, err := l.keeper.read(cursor, maxBatch)
 		if err != nil {
 			return err
 		}
-		l.base = min(l.base, cursor)
 		for _, ev := range events {
 			cursor++
-			l.events[cursor%uint64(len(l.events))] = ev
+			l.put(cursor, ev)
+			l.trim()
 		}
 	}
 	return nil

@@ -26,6 +26,7 @@ const (
 	stillFor    = 2 * time.Second  // without a key, until somebody no longer types
 	stillBefore = time.Second      // without a key, until an acceptance is one
 	pauseAfter  = time.Second      // of an answer, until what is there is said though more may come
+	restAfter   = 5 * time.Second  // of an answer, until the words of a sentence are said though it goes on
 	freshNews   = 10 * time.Second // until news of a state or a tool is left out if something newer tells as much
 	everySoFar  = 5 * time.Second  // between two utterances of progress of one session
 	maxKept     = 200              // announcements that are remembered

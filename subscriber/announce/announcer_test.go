@@ -359,6 +359,20 @@ func TestTokens(t *testing.T) {
 	r.want("0.4 The plan is ready.", "2.4 It has two parts.")
 }
 
+// Nobody waits for the end of a sentence for ever, and least where the producer does not.
+func TestSentenceWithoutEnd(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	for _, token := range []string{"I looked ", "at your acc"} {
+		r.say(&aaep.OutputStreaming{Chunk: token, OutputID: "o", CoalesceHint: aaep.BoundaryNone}, "")
+	}
+	r.after(time.Minute)
+	r.say(&aaep.OutputStreaming{Chunk: "ounts and found ", OutputID: "o", CoalesceHint: aaep.BoundaryWord}, "")
+	r.after(time.Minute)
+	r.say(&aaep.OutputStreaming{Chunk: "three bills.", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
+	r.after(time.Minute)
+	r.want("5.0 I looked at your", "61.0 accounts and found", "120.0 three bills.")
+}
+
 // The pace is what was really heard.
 func TestPace(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: 300})

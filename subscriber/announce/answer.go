@@ -17,6 +17,8 @@ type answer struct {
 	seg      *coalesce.Segmenter
 	newest   time.Time
 	paused   bool // what was there has been said, and nothing has come since
+	rested   bool // so have the words of a sentence that goes on
+	words    bool // the producer waits no longer for the end of the sentence
 }
 
 // maxSentence bounds an utterance, in bytes.
@@ -33,6 +35,7 @@ func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep
 		a.answers[id] = ans
 	}
 	ans.source, ans.event, ans.newest, ans.paused = source, ev, now, false
+	ans.rested, ans.words = false, p.CoalesceHint == aaep.BoundaryWord
 	if tag := cmp.Or(p.Language, ev.Language()); tag != ans.language {
 		ans.language = tag
 		ans.seg.SetLanguage(tag)
@@ -64,12 +67,23 @@ func (a *Announcer) finish(now time.Time, source string, ev *aaep.Event) {
 	}
 }
 
-// pauses says what has stood for a while, if it is a sentence.
+// pauses says what has stood for a while, if it is a sentence, and the words of one that is not after a longer while.
 func (a *Announcer) pauses(now time.Time) {
 	for _, ans := range a.answers {
-		if !ans.paused && ans.seg.Held() > 0 && now.Sub(ans.newest) >= pauseAfter {
+		if ans.seg.Held() == 0 {
+			continue
+		}
+		stood := now.Sub(ans.newest)
+		if !ans.paused && stood >= pauseAfter {
 			ans.paused = true
 			a.pieces(now, ans, ans.seg.Pause())
+			if ans.words {
+				a.pieces(now, ans, ans.seg.Flush(false))
+			}
+		}
+		if !ans.rested && stood >= restAfter {
+			ans.rested = true
+			a.pieces(now, ans, ans.seg.Yield())
 		}
 	}
 }

@@ -132,6 +132,9 @@ func (a *Announcer) wake(now time.Time) (at time.Time) {
 		if ans.seg.Held() > 0 && !ans.paused {
 			sooner(ans.newest.Add(pauseAfter))
 		}
+		if ans.seg.Held() > 0 && !ans.rested {
+			sooner(ans.newest.Add(restAfter))
+		}
 	}
 	return at
 }

@@ -71,6 +71,22 @@ func TestKeyAsThePageTurns(t *testing.T) {
 	}
 }
 
+// A key that is pressed while a text waits for its turn on the display shows it now, and does not throw it away, or a page of it, unread.
+func TestKeyBeforeItsTurn(t *testing.T) {
+	for _, key := range []brailletest.Key{brailletest.Forward, brailletest.Next} {
+		inBubble(t, 14, braille.Config{}, func(b *bed) {
+			first := b.present(b.Context(), say("Saved."))
+			b.after(300 * time.Millisecond)
+			b.press(key)
+			b.ends(first, nil)
+			b.present(b.Context(), say("No money was moved."))
+			b.shows("|") // it comes a second after the one before
+			b.press(key)
+			b.shows("No money was| ⠒")
+		})
+	}
+}
+
 // Also by hand, and while the person reads back, a critical text comes. What was read stays a second.
 func TestCriticalInterrupts(t *testing.T) {
 	for _, manual := range []bool{false, true} {

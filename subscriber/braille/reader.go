@@ -152,6 +152,8 @@ func (r *reader) key(k key, now time.Time) {
 	switch {
 	case k == keyForward && r.turned && r.since.Equal(r.lastAuto) && now.Sub(r.lastAuto) < reflex:
 		return // pressed for what stood there before it changed by itself: nothing is skipped unread
+	case (k == keyForward || k == keyNext) && t != nil && r.shownAt != spot{t, r.page}:
+		// it waits for its turn and is shown now: nothing is skipped unread
 	case k == keyForward && t != nil && !last:
 		r.moveTo(r.at, r.page+1, true)
 	case k == keyForward || k == keyNext:

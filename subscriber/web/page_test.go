@@ -3,6 +3,7 @@ package web_test
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -204,6 +205,40 @@ func TestRestart(t *testing.T) {
 	p.until(connected)
 	st.session(t, "A new beginning.")
 	p.until(spoken + `.at(-1) === "A new beginning."`)
+}
+
+// TestGoesOn: a page whose subscription could not be kept goes on, with a new one, where it broke off, and says nothing twice. P8
+func TestGoesOn(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	s := st.session(t, "Paying your bills.")
+	p.until(spoken + `.some((line) => line.endsWith("Paying your bills."))`)
+	there, away := st.agent.Load(), http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	st.agent.Store(&away)
+	st.CloseClientConnections()
+	p.until(`document.getElementById("link").textContent.startsWith("The agent cannot be reached")`)
+	check(t, s.Complete(aaep.Say("All was paid while nobody was here.")))
+	st.agent.Store(there)
+	p.until(spoken + `.some((line) => line.endsWith("All was paid while nobody was here."))`)
+	if n := eval[int](p, spoken+`.filter((line) => line.endsWith("Paying your bills.")).length`); n != 1 {
+		t.Errorf("it is said %d times", n)
+	}
+}
+
+// TestUnfinished: a sentence whose end does not come is said as far as it goes.
+func TestUnfinished(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	out := st.session(t, "Paying your bills.").Output()
+	out.WriteString("I looked at your accounts and ")
+	p.until(spoken + `.some((line) => line.trim() === "I looked at your accounts and")`)
+	out.WriteString("found three bills.")
+	out.Close()
+	p.until(spoken + `.some((line) => line.trim() === "found three bills.")`)
 }
 
 // TestHostile: text from elsewhere stays text, shows what it hides, and neither widens nor fills the page.

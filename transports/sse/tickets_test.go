@@ -159,7 +159,7 @@ func TestWithdrawn(t *testing.T) {
 		client := bubble(t, s)
 		as := func(name, id string) (transports.Resumable, transports.Stream) {
 			p, _, st := pair(t, s, Dialer{URL: local, Client: client, Header: http.Header{"Authorization": {"Bearer " + name}}}, id)
-			return p.(transports.Resumable), st
+			return p, st
 		}
 		alice, first := as("alice", "sub_1")
 		defer alice.Close()

@@ -1,5 +1,7 @@
 // The link to a producer: a subscription made by fetch, heard by an EventSource, answered by fetch (B.1).
 
+const delivery = "https://github.com/aaep-go/aaep/extensions/delivery/v1";
+
 export class Link {
   // base is the path of the endpoints. hear gets each event once; say is told what the link does; capabilities are
   // asked for with every new subscription.
@@ -10,6 +12,13 @@ export class Link {
     this.skew = 0; // of the producer's clock before ours
     this.ahead = -Infinity; // the most that an event was before ours
     this.honored = {};
+  }
+
+  // wanted is what is asked for: with the place to go on from, if there was a subscription before. A relay has places of its own.
+  wanted() {
+    const c = this.capabilities();
+    if (!this.place || "relayed" in document.body.dataset) return c;
+    return { ...c, supported_extensions: [...c.supported_extensions ?? [], delivery], delivery: { resume_after: this.place } };
   }
 
   async post(where, message) {
@@ -28,7 +37,7 @@ export class Link {
     let r, answer;
     try {
       r = await this.post("/subscriptions", { type: "subscription.request", aaep_version: "1.0.0", subscriber_id: "web-page",
-        subscriber_name: "Web page", capabilities: this.capabilities() });
+        subscriber_name: "Web page", capabilities: this.wanted() });
       answer = await r.json();
     } catch {
       if (turn === this.turn) this.later("unreachable");
@@ -36,12 +45,17 @@ export class Link {
     }
     if (turn !== this.turn) return;
     if (r.status !== 201) {
+      if (this.place && answer.reason_code === "capabilities_incompatible") { // it is no place of this agent
+        this.place = undefined;
+        return this.start();
+      }
       if (r.status === 429) return this.later("busy", answer.retry_after_seconds);
       if (r.status >= 500) return this.later("unreachable", answer.retry_after_seconds);
       return this.say("refused", answer.reason_message ?? answer.error ?? String(r.status));
     }
     this.id = answer.subscription_id;
     this.honored = answer.honored_capabilities ?? {};
+    if (this.honored.delivery?.resume_after !== this.place) this.place = undefined;
     this.agent = answer.producer?.agent_name || answer.producer?.agent_id;
     // What a relay on this machine found out of who the agent is. An agent cannot say that of itself.
     this.proof = "relayed" in document.body.dataset ? answer.relay : undefined;
@@ -60,6 +74,7 @@ export class Link {
     };
     source.addEventListener("aaep.event", (m) => {
       if (turn !== this.turn) return;
+      this.place = m.lastEventId || this.place; // which a critical event that overtook others does not move
       let event;
       try {
         event = JSON.parse(m.data);

@@ -87,7 +87,10 @@ function output(e, line) {
   put(out, whole);
   clearTimeout(out.timer);
   if (e.complete) outputs.delete(key);
-  else if (out.text) out.timer = setTimeout(() => /[.!?。！？؟…:]["'”»)]*\s*$/.test(out.text) && put(out, true), 3000);
+  else if (out.text) {
+    const words = e.coalesce_hint === "word"; // of a sentence whose end the agent waits for no longer
+    out.timer = setTimeout(() => (words || /[.!?。！？؟…:]["'”»)]*\s*$/.test(out.text)) && put(out, true), words ? 1000 : 3000);
+  }
 }
 
 function put(out, final) {

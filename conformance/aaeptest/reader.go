@@ -1,0 +1,164 @@
+package aaeptest
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// Reader is a screen reader in small, on the subscriber of this SDK: it proves how that subscriber reaches agents, and shows
+// what a hook does. An assistive technology of your own needs one of its own.
+type Reader struct {
+	Dialer       transports.Dialer
+	Capabilities aaep.Capabilities
+}
+
+// Run follows the runner until the user ends it.
+func (rd Reader) Run(ctx context.Context, h *conformance.Hook) error {
+	logger := slog.New(slog.NewJSONHandler(operator{h}, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.MessageKey {
+			a.Key = "log"
+		}
+		return a
+	}}))
+	sub, err := subscriber.Dial(ctx, rd.Dialer, subscriber.Config{ID: "aaeptest-reader", Capabilities: rd.Capabilities, Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	speech := present.New(announce.Preferences{})
+	running.Go(func() { speech.Run(ctx, voice{h}) })
+	s := screen{sub: sub, verbosity: sub.Accepted().HonoredCapabilities.PreferredVerbosity, open: map[string]prompt{}}
+	running.Go(func() {
+		defer stop() // the user ends it
+		for s.act(ctx, h) {
+		}
+	})
+	for {
+		ev, err := sub.Next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		if text := s.show(ev); text != "" {
+			speech.AddText("", ev, text)
+		}
+	}
+}
+
+// screen is what a user sees, and acts on.
+type screen struct {
+	sub *subscriber.Subscription
+
+	mu        sync.Mutex
+	verbosity aaep.Verbosity
+	open      map[string]prompt
+}
+
+// prompt is a question on the screen.
+type prompt struct {
+	ev       *aaep.Event
+	deadline time.Time
+}
+
+// show takes away what an event settles, keeps what it asks, and returns what is to be said.
+func (s *screen) show(ev *aaep.Event) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, q := range s.open {
+		if announce.Closes(q.ev, ev) {
+			delete(s.open, id)
+		}
+	}
+	switch p := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		s.open[ev.EventID] = prompt{ev, time.Now().Add(time.Duration(p.TimeoutSeconds) * time.Second)}
+	case *aaep.AwaitingClarification:
+		s.open[ev.EventID] = prompt{ev, time.Now().Add(time.Duration(p.TimeoutSeconds) * time.Second)}
+	}
+	return announce.Text(ev, s.verbosity)
+}
+
+// act does what the user does next, and reports whether there may be more.
+func (s *screen) act(ctx context.Context, h *conformance.Hook) bool {
+	line, err := h.Next(ctx)
+	if err != nil {
+		return false
+	}
+	var act struct {
+		EventID   string         `json:"event_id"`
+		Decision  aaep.Decision  `json:"decision"`
+		Response  any            `json:"response"`
+		Verbosity aaep.Verbosity `json:"verbosity"`
+		Quit      bool           `json:"quit"`
+	}
+	if err := jsonv2.Unmarshal(line, &act); err != nil || act.Quit {
+		return false
+	}
+	s.mu.Lock()
+	q, asked := s.open[act.EventID]
+	s.mu.Unlock()
+	switch {
+	case act.Verbosity != "":
+		if _, err := s.sub.Renegotiate(ctx, aaep.Capabilities{PreferredVerbosity: act.Verbosity}); err == nil {
+			s.mu.Lock()
+			s.verbosity = act.Verbosity
+			s.mu.Unlock()
+		}
+	case !asked || time.Now().After(q.deadline): // it is off the screen
+	case act.Decision != "":
+		_ = s.sub.Reply(ctx, q.ev, act.Decision) // whoever cannot be told learns it by what follows
+	default:
+		_ = s.sub.Answer(ctx, q.ev, act.Response)
+	}
+	return true
+}
+
+// voice tells the hook what is said.
+type voice struct{ h *conformance.Hook }
+
+func (v voice) Present(_ context.Context, u announce.Utterance) error {
+	if u.Event == nil {
+		return nil
+	}
+	kind := string(u.Kind)
+	if u.Critical {
+		kind = "critical " + kind
+	}
+	line, err := jsonv2.Marshal(map[string]string{"event_id": u.Event.EventID, "text": u.Text, "kind": kind, "language": u.Language})
+	if err != nil {
+		return err
+	}
+	v.h.Tell(line)
+	return nil
+}
+
+// Speaks says that it has every language.
+func (voice) Speaks(string) bool { return true }
+
+// Close ends nothing.
+func (voice) Close() error { return nil }
+
+// operator tells the hook what an operator reads.
+type operator struct{ h *conformance.Hook }
+
+func (o operator) Write(line []byte) (int, error) {
+	o.h.Tell(line)
+	return len(line), nil
+}

@@ -1,0 +1,352 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/transports/ipc"
+	wire "github.com/aaep-go/aaep/transports/websocket"
+)
+
+// A target is a server that is measured. Its methods are called one after the other.
+type target interface {
+	emit(events int) error // sends so many to all
+	here() int             // how many listeners there are
+	alarm() error          // sends one that is critical
+	held() int             // events that wait
+	agents(n, tokens int, d time.Duration) error
+}
+
+// The servers that can be measured here: ours; a plain handler with a channel and a goroutine for each listener, which writes
+// frames that are encoded already; and one loop over the sockets, which writes what belongs together in one call.
+const (
+	ours  = "aaep"
+	plain = "plain"
+	raw   = "raw"
+)
+
+// Serve is the process that is measured: it serves a kind of server over a wire to so many listeners, says where, and then does
+// what it is told, one line for one line, until there is no more. Where profile is not empty, it writes what took its
+// processor time to that file.
+func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Writer) error {
+	n, err := strconv.Atoi(listeners)
+	if err != nil {
+		return err
+	}
+	if profile != "" {
+		f, err := os.Create(profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	dir, err := os.MkdirTemp("", "aaep")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	t, addr, err := start(kind, wireName, dir, n)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, addr)
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		answer := int64(0)
+		words := append(strings.Fields(lines.Text()), "0", "0", "0")
+		number := func(i int) int { n, _ := strconv.Atoi(words[i]); return n }
+		switch words[0] {
+		case "emit":
+			err = t.emit(number(1))
+		case "alarm":
+			err = t.alarm()
+		case "agents":
+			err = t.agents(number(1), number(2), time.Duration(number(3))*time.Millisecond)
+		case "here":
+			answer = int64(t.here())
+		case "held":
+			answer = int64(t.held())
+		case "cpu":
+			answer = cpuTime()
+		case "rest": // what is in use when nothing happens
+			debug.FreeOSMemory()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			if answer = resident("self"); answer == 0 {
+				answer = int64(m.HeapAlloc + m.StackInuse)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(out, answer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func start(kind, wireName, dir string, listeners int) (target, string, error) {
+	network, addr := "tcp", "127.0.0.1:0"
+	if wireName == Unix {
+		network, addr = "unix", filepath.Join(dir, "s")
+	}
+	if kind == ours && wireName == Unix {
+		return startOurs(nil, addr, listeners)
+	}
+	ln, err := net.Listen(network, addr)
+	if err != nil {
+		return nil, "", err
+	}
+	switch kind {
+	case ours:
+		return startOurs(ln, "", listeners)
+	case plain:
+		return startPlain(ln, wireName), ln.Addr().String(), nil
+	case raw:
+		return startRaw(ln, wireName), ln.Addr().String(), nil
+	}
+	return nil, "", fmt.Errorf("%q is no server", kind)
+}
+
+// languages are those in which our server says everything, beside English, so that listeners may want it in many shapes.
+var languages = []string{"es", "de", "fr", "it", "pt", "nl", "sv"}
+
+type producing struct {
+	*producer.Producer
+	s       *producer.Session
+	step    int64
+	outputs []*producer.Output // of the agents
+	token   int
+}
+
+func startOurs(ln net.Listener, socket string, listeners int) (target, string, error) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}, Languages: languages,
+		MaxSubscriptions: 2*listeners + 16, MaxRequestsPerSecond: -1})
+	if err != nil {
+		return nil, "", err
+	}
+	addr := ""
+	if ln != nil {
+		addr = ln.Addr().String()
+		go serve.Serve(context.Background(), ln, p)
+	} else {
+		l, err := ipc.Listen(socket, nil)
+		if err != nil {
+			return nil, "", err
+		}
+		addr = l.Addr()
+		go p.Serve(context.Background(), l)
+	}
+	s, err := p.StartSession(context.Background(), aaep.Say("Measuring."))
+	return &producing{Producer: p, s: s}, addr, err
+}
+
+func (p *producing) emit(events int) error {
+	for range events {
+		p.step++
+		normal := stamp()
+		text := aaep.Text{Normal: normal, Terse: normal, Detailed: normal}
+		for _, tag := range languages {
+			text = text.In(tag, text)
+		}
+		if err := p.s.Progress(text, aaep.Progress{Step: p.step}, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *producing) alarm() error { return p.s.Handoff(aaep.Say(stamp()), aaep.HandoffRequested{}) }
+
+func (p *producing) here() int { return p.Stats().Connected }
+
+func (p *producing) held() int { return p.Stats().Held }
+
+// agents go on streaming so many tokens a second each, for a while more.
+func (p *producing) agents(n, tokens int, d time.Duration) error {
+	for len(p.outputs) < n {
+		s, err := p.StartSession(context.Background(), aaep.Say("Answering."))
+		if err != nil {
+			return err
+		}
+		p.outputs = append(p.outputs, s.Output())
+	}
+	every := time.NewTicker(time.Second / time.Duration(tokens))
+	defer every.Stop()
+	for end := time.Now().Add(d); time.Now().Before(end); <-every.C {
+		p.token++
+		token := "word "
+		if p.token%12 == 0 {
+			token = "end. "
+		}
+		for _, out := range p.outputs[:n] {
+			if _, err := out.WriteString(token); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stamp says when it is, for a listener to find.
+func stamp() string { return "Event " + strconv.FormatInt(time.Now().UnixNano(), 10) + "." }
+
+// frame is an event as long as a real one, as the wire wants it.
+func frame(wireName string) []byte {
+	msg := fmt.Sprintf(`{"pad":"%0420d","summary_normal":%q}`, 0, stamp())
+	switch wireName {
+	case SSE:
+		return []byte("event: aaep.event\nid: evt_0123456789abcdef0123456789abcdef\ndata: " + msg + "\n\n")
+	case WebSocket: // one text frame, RFC 6455
+		return append(binary.BigEndian.AppendUint16([]byte{0x81, 126}, uint16(len(msg))), msg...)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...)
+}
+
+// unlike is what those who know only frames cannot do.
+type unlike struct{}
+
+func (unlike) alarm() error                         { return nil }
+func (unlike) held() int                            { return 0 }
+func (unlike) agents(int, int, time.Duration) error { return nil }
+
+type plainServer struct {
+	unlike
+	wire    string
+	mu      sync.Mutex
+	streams []chan []byte
+}
+
+func (p *plainServer) join() chan []byte {
+	frames := make(chan []byte, 64)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streams = append(p.streams, frames)
+	return frames
+}
+
+func (p *plainServer) here() int { p.mu.Lock(); defer p.mu.Unlock(); return len(p.streams) }
+
+func (p *plainServer) emit(events int) error {
+	for range events {
+		f := frame(p.wire)
+		for _, s := range p.streams {
+			s <- f
+		}
+	}
+	return nil
+}
+
+func startPlain(ln net.Listener, wireName string) target {
+	p := &plainServer{wire: wireName}
+	handOut(ln, wireName, func(w http.ResponseWriter, r *http.Request) {
+		flush := http.NewResponseController(w)
+		flush.Flush()
+		frames := p.join()
+		for {
+			select {
+			case f := <-frames:
+				w.Write(f)
+				flush.Flush()
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}, func(conn net.Conn) {
+		for f := range p.join() {
+			if _, err := conn.Write(f); err != nil {
+				return
+			}
+		}
+	})
+	return p
+}
+
+type rawServer struct {
+	unlike
+	wire  string
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (r *rawServer) join(conn net.Conn) {
+	r.mu.Lock()
+	r.conns = append(r.conns, conn)
+	r.mu.Unlock()
+	select {}
+}
+
+func (r *rawServer) here() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.conns) }
+
+func (r *rawServer) emit(events int) error {
+	var all []byte
+	for range events {
+		all = append(all, frame(r.wire)...)
+	}
+	for _, c := range r.conns {
+		if _, err := c.Write(all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func startRaw(ln net.Listener, wireName string) target {
+	r := &rawServer{wire: wireName}
+	handOut(ln, wireName, func(w http.ResponseWriter, _ *http.Request) {
+		http.NewResponseController(w).Flush()
+		if conn, buf, err := http.NewResponseController(w).Hijack(); err == nil {
+			buf.Flush()
+			r.join(conn)
+		}
+	}, r.join)
+	return r
+}
+
+// handOut gives each listener to one of two functions.
+func handOut(ln net.Listener, wireName string, stream http.HandlerFunc, link func(net.Conn)) {
+	if wireName == Unix {
+		go func() {
+			for {
+				conn, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				go link(conn)
+			}
+		}()
+		return
+	}
+	if wireName == WebSocket {
+		up := websocket.Upgrader{Subprotocols: []string{wire.Subprotocol}}
+		stream = func(w http.ResponseWriter, r *http.Request) {
+			if ws, err := up.Upgrade(w, r, nil); err == nil {
+				link(ws.NetConn())
+			}
+		}
+	}
+	go http.Serve(ln, stream)
+}

@@ -1,0 +1,135 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// ErrQuiet is returned by Follow where there was nothing to measure.
+var ErrQuiet = errors.New("the agent said nothing; measure while it is busy")
+
+// Follow follows a server for a while: what it sends is its own affair. With the id of its process, on this machine, its
+// processor time and memory are measured too, and beside it a plain handler that sends one event at a time. The delays are
+// those between an event's timestamp and its receipt, and so good to a millisecond, where both clocks agree.
+func Follow(ctx context.Context, o Options, dialer transports.Dialer, pid string) error {
+	r, err := o.follow(ctx, dialer, pid)
+	if err == nil && r.CPU > 0 {
+		tell := o.Tell
+		o.Tell = func(plain Result) { r.Ratio = map[string]float64{plain.Server: r.CPU / plain.CPU} }
+		err = o.race(ctx, SSE, "one event at a time", 1, entry{plain, alike})
+		o.Tell = tell
+	}
+	if err == nil {
+		o.Tell(r)
+	}
+	return err
+}
+
+func (o Options) follow(ctx context.Context, dialer transports.Dialer, pid string) (Result, error) {
+	r := Result{Load: "what it sends", Server: "the server", Listeners: o.Listeners}
+	before := resident(pid)
+	var d delays
+	var conns []transports.Conn
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	for i := range o.Listeners {
+		conn, err := subscribe(ctx, dialer)
+		if err != nil {
+			return r, fmt.Errorf("listener %d: %w", i+1, err)
+		}
+		conns = append(conns, conn)
+		reading.Go(func() {
+			for {
+				msg, err := conn.Receive(ctx)
+				if err != nil {
+					return
+				}
+				if sent, ok := timestamp(msg); ok {
+					d.add(time.Since(sent))
+				}
+			}
+		})
+	}
+	select {
+	case <-time.After(time.Second): // nothing says when each has been told what the agent is doing
+	case <-ctx.Done():
+	}
+	if at := resident(pid); before > 0 {
+		r.Idle = float64(at-before) / float64(o.Listeners)
+	}
+	d.reset()
+	used, began := cpuOf(pid), time.Now()
+	select {
+	case <-time.After(o.Length):
+	case <-ctx.Done():
+	}
+	spent := time.Since(began)
+	r.Deliveries, r.P50, r.P99, r.P999 = d.n.Load(), us(d.at(.5)), us(d.at(.99)), us(d.at(.999))
+	r.PerSecond = float64(r.Deliveries) / spent.Seconds()
+	if used = cpuOf(pid) - used; used > 0 {
+		r.Cores = used.Seconds() / spent.Seconds()
+		if r.Deliveries > 0 {
+			r.CPU = float64(used) / float64(r.Deliveries)
+		}
+	}
+	if r.Deliveries == 0 {
+		return r, ErrQuiet
+	}
+	return r, nil
+}
+
+func us(d time.Duration) float64 { return float64(d) / 1000 }
+
+// subscribe asks for everything, and to be asked nothing: the agent must not wait for listeners that have no user.
+func subscribe(ctx context.Context, dialer transports.Dialer) (transports.Conn, error) {
+	conn, err := dialer.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ask, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "aaep-bench", Capabilities: aaep.Capabilities{
+		CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryNone}, SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}})
+	if err == nil {
+		err = conn.Send(ctx, ask)
+	}
+	var answer []byte
+	if err == nil {
+		answer, err = conn.Receive(ctx)
+	}
+	if err == nil {
+		var m aaep.Message
+		if m, err = aaep.Decode(answer); err == nil {
+			switch m := m.(type) {
+			case *aaep.SubscriptionAccepted:
+				return conn, nil
+			case *aaep.SubscriptionRejected:
+				err = &aaep.Rejection{Code: m.ReasonCode, Message: m.ReasonMessage, Remote: true}
+			default:
+				err = fmt.Errorf("it answers with a %s", m.MessageType())
+			}
+		}
+	}
+	conn.Close()
+	return nil, err
+}
+
+var stampedAt = []byte(`"timestamp":"`)
+
+// timestamp finds when an event was made.
+func timestamp(msg []byte) (time.Time, bool) {
+	_, rest, found := bytes.Cut(msg, stampedAt)
+	value, _, _ := bytes.Cut(rest, []byte{'"'})
+	t, err := time.Parse(time.RFC3339, string(value))
+	return t, found && err == nil
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aaep-go/aaep/internal/bench"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+func benchCommand() *cobra.Command {
+	var asJSON bool
+	var pid int
+	var profiles string
+	o := bench.Options{}
+	var reach *reaching
+	cmd := &cobra.Command{
+		Use:   "bench [ADDRESS]",
+		Short: "Measure what it costs to tell many listeners",
+		Long: `bench serves many listeners, over each transport, and tells what it costs: the server's own processor time for one
+delivery, how late it comes, and the memory of a listener that hears nothing. Beside it are measured a plain handler, with
+a goroutine and a channel for each listener, and a raw loop over the sockets, which both write what was encoded
+beforehand. The ratios tell something; the times are those of this machine at this moment.
+
+With the address of an agent, bench follows that one with many listeners for a while, whatever it says. With --pid, its
+processor time and memory are told too.`,
+		Example: `  aaep bench
+  aaep bench --transport sse --listeners 100 --for 2s
+  aaep bench --pid 4711 --for 1m http://127.0.0.1:8080`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.Listeners < 1 || o.Length <= 0 {
+				return usage("--listeners and --for must be above 0.\nSee: aaep bench --help")
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			o.Tell = func(r bench.Result) { tellResult(cmd.OutOrStdout(), r, asJSON) }
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			servers := 0
+			o.Server = func(kind, wire, listeners string) *exec.Cmd {
+				args := []string{"bench", "server", kind, wire, listeners}
+				if servers++; profiles != "" {
+					args = append(args, filepath.Join(profiles, fmt.Sprintf("%02d-%s-%s.pprof", servers, wire, kind)))
+				}
+				server := exec.CommandContext(ctx, self, args...)
+				server.Stderr = cmd.ErrOrStderr()
+				return server
+			}
+			if len(args) > 0 {
+				return benchAt(ctx, o, reach, args[0], pid)
+			}
+			if o.Wires, err = benchWires(reach.transports); err != nil {
+				return err
+			}
+			if err := bench.Compare(ctx, o); err != nil {
+				return &exitError{exitFailed, err}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print each result as a JSON object on a line of its own")
+	f.IntVar(&o.Listeners, "listeners", 1000, "how many listeners; five times as many where they hear little")
+	f.DurationVar(&o.Length, "for", 5*time.Second, "how long each measurement takes")
+	f.StringVar(&profiles, "profiles", "", "leave in this `DIR` what took each server's processor time, for go tool pprof")
+	f.IntVar(&pid, "pid", 0, "the process of the server at ADDRESS, where it runs on this machine")
+	reach = reachingFlags(cmd)
+	cmd.AddCommand(&cobra.Command{
+		Use: "server KIND WIRE LISTENERS [PROFILE]", Hidden: true, Args: cobra.RangeArgs(3, 4),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return bench.Serve(args[0], args[1], args[2], append(args, "")[3], cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	})
+	return cmd
+}
+
+func benchWires(names []string) (chosen []string, err error) {
+	for _, name := range names {
+		found := false
+		for _, w := range bench.Wires {
+			if strings.EqualFold(w, name) {
+				chosen, found = append(chosen, w), true
+			}
+		}
+		if !found {
+			return nil, usage("--transport %q is none of %s.\nSee: aaep bench --help", name, strings.Join(bench.Wires, ", "))
+		}
+	}
+	if chosen == nil {
+		chosen = bench.Wires
+	}
+	return chosen, nil
+}
+
+func benchAt(ctx context.Context, o bench.Options, reach *reaching, addr string, pid int) error {
+	at, err := address(addr)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	ways, err := reach.ways(ctx, at)
+	if err != nil {
+		return err
+	}
+	process := ""
+	if pid != 0 {
+		process = strconv.Itoa(pid)
+	}
+	switch err := bench.Follow(ctx, o, ways[0].Dialer, process); {
+	case errors.Is(err, bench.ErrQuiet):
+		return &exitError{exitFailed, err}
+	case err != nil:
+		return dialError(ctx, at, err)
+	}
+	return nil
+}
+
+// tellResult says a result in one line, what it is about first.
+func tellResult(out io.Writer, r bench.Result, asJSON bool) {
+	if asJSON {
+		line, err := json.Marshal(r)
+		if err != nil {
+			panic(err) // it is numbers and words
+		}
+		fmt.Fprintln(out, string(line))
+		return
+	}
+	name := map[string]string{"aaep": "our server", "plain": "a plain handler", "raw": "a raw loop"}
+	text := cmp.Or(name[r.Server], r.Server)
+	for _, w := range wires {
+		if w.name == r.Wire {
+			text = w.words + ", " + r.Load + ", " + text
+		}
+	}
+	text += ", " + words.Count(r.Listeners, "listener") + ": "
+	var parts []string
+	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if r.CPU > 0 {
+		ratio := ""
+		for _, of := range []struct{ name, words string }{{"raw", "times the raw loop"}, {"plain", "times the plain handler"}, {"aaep", "times one shape"}} {
+			if x := r.Ratio[of.name]; x > 0 {
+				ratio += fmt.Sprintf(", %.2f %s", x, of.words)
+			}
+		}
+		say("%.2f microseconds of processor for one delivery%s", r.CPU/1000, ratio)
+	}
+	if r.PerSecond > 0 {
+		say("%.0f deliveries a second", r.PerSecond)
+	}
+	if r.P50 > 0 {
+		say("half come within %s, 99 percent within %s, 99.9 percent within %s", micros(r.P50), micros(r.P99), micros(r.P999))
+	}
+	if r.Idle != 0 {
+		say("%.1f KiB of memory for each listener", r.Idle/1024)
+	}
+	if r.Cores > 0 {
+		say("%.2f processors busy", r.Cores)
+	}
+	if r.Held != nil {
+		say("%.0f events wait for each listener halfway, %.0f at the end", r.Held[0], r.Held[1])
+	}
+	fmt.Fprintln(out, text+strings.Join(parts, "; ")+".")
+}
+
+// micros says microseconds in the unit that fits.
+func micros(us float64) string {
+	if us < 1000 {
+		return fmt.Sprintf("%.0f microseconds", us)
+	}
+	return fmt.Sprintf("%.1f milliseconds", us/1000)
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/aaep-go/aaep/producer"
+)
+
+// counts are what --metrics tells, by the names that module producer/telemetry has for them.
+var counts = []struct {
+	name, kind, help string
+	value            func(producer.Stats) int
+}{
+	{"aaep_events_produced_total", "counter", "Events the agent produced.", func(s producer.Stats) int { return s.Produced }},
+	{"aaep_events_delivered_total", "counter", "Events delivered, over all subscriptions.", func(s producer.Stats) int { return s.Delivered }},
+	{"aaep_events_merged_total", "counter", "Events that left inside another.", func(s producer.Stats) int { return s.Merged }},
+	{"aaep_events_filtered_total", "counter", "Events a subscription did not want.", func(s producer.Stats) int { return s.Filtered }},
+	{"aaep_events_held", "gauge", "Events that wait for their turn.", func(s producer.Stats) int { return s.Held }},
+	{"aaep_questions_open", "gauge", "Questions that wait for an answer.", func(s producer.Stats) int { return s.Questions }},
+	{"aaep_subscriptions", "gauge", "Subscriptions that are served.", func(s producer.Stats) int { return s.Subscriptions }},
+	{"aaep_subscriptions_connected", "gauge", "Subscriptions whose link is not broken.", func(s producer.Stats) int { return s.Connected }},
+}
+
+// writeMetrics writes counts in the text format of Prometheus. None says what was said, or to whom.
+func writeMetrics(w io.Writer, s producer.Stats) {
+	for _, c := range counts {
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", c.name, c.help, c.name, c.kind, c.name, c.value(s))
+	}
+}
+
+const metricsPath = "/metrics"
+
+// serveMetrics tells the counts of p to who asks on this machine, until stop is called.
+func serveMetrics(ctx context.Context, addr string, p *producer.Producer) (at string, stop func(), err error) {
+	const such = "Use one such as 127.0.0.1:9464."
+	tcp, err := net.ResolveTCPAddr("tcp", addr)
+	switch {
+	case err != nil:
+		return "", nil, usage("--metrics %q is not an address of this machine.\n"+such, addr)
+	case !tcp.IP.IsLoopback():
+		return "", nil, usage("--metrics %q could be reached from other machines, and nobody is asked who they are.\n"+such, addr)
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "", nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nGive --metrics another address", addr)}
+	case err != nil:
+		return "", nil, &exitError{exitFailed, fmt.Errorf("cannot serve metrics on %s: %s", addr, innermost(err))}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+metricsPath, func(w http.ResponseWriter, r *http.Request) {
+		if host, _, _ := net.SplitHostPort(r.Host); host != "localhost" && !net.ParseIP(host).IsLoopback() { // a page that gave this machine a name
+			http.Error(w, "ask by an address of this machine", http.StatusForbidden)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		writeMetrics(w, p.Stats())
+	})
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	done := make(chan struct{})
+	go func() { defer close(done); srv.Serve(ln) }()
+	return "http://" + ln.Addr().String() + metricsPath, func() { srv.Close(); <-done }, nil
+}

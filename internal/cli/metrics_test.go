@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// Each count is a family of its own: what it is, of which kind, and one whole number (Prometheus' text format 0.0.4).
+func TestWriteMetrics(t *testing.T) {
+	var b strings.Builder
+	writeMetrics(&b, producer.Stats{Produced: 1, Questions: 2, Subscriptions: 3, Connected: 4, Stats: coalesce.Stats{Delivered: 5, Merged: 6, Filtered: 7, Held: 8}})
+	family := regexp.MustCompile(`^# HELP (aaep_[a-z_]+) [A-Z][^\n\\]*\.\n# TYPE (aaep_[a-z_]+) (counter|gauge)\n(aaep_[a-z_]+) (\d+)\n`)
+	rest, values := b.String(), map[string]string{}
+	for rest != "" {
+		m := family.FindStringSubmatch(rest)
+		if m == nil || m[1] != m[2] || m[1] != m[4] || values[m[1]] != "" || strings.HasSuffix(m[1], "_total") != (m[3] == "counter") {
+			t.Fatalf("not a family: %q", rest)
+		}
+		values[m[1]] = m[5]
+		rest = rest[len(m[0]):]
+	}
+	for name, want := range map[string]string{"aaep_events_produced_total": "1", "aaep_questions_open": "2", "aaep_subscriptions": "3", "aaep_subscriptions_connected": "4",
+		"aaep_events_delivered_total": "5", "aaep_events_merged_total": "6", "aaep_events_filtered_total": "7", "aaep_events_held": "8"} {
+		if values[name] != want {
+			t.Errorf("%s is %q, want %s", name, values[name], want)
+		}
+	}
+}
+
+// They are those of the agent, for who asks on this machine and is no page.
+func TestServeMetrics(t *testing.T) {
+	p, _ := agentOf(t, producer.Config{})
+	defer p.Shutdown(t.Context())
+	s, err := p.StartSession(t.Context(), aaep.Say("Working."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Complete(aaep.Say("Ready."))
+	at, stop, err := serveMetrics(t.Context(), "127.0.0.1:0", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	get := func(host string) (int, string) {
+		r, _ := http.NewRequestWithContext(t.Context(), "GET", at, nil)
+		r.Host = host
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(body)
+	}
+	if code, body := get(""); code != 200 || !strings.Contains(body, "\naaep_events_produced_total 2\n") {
+		t.Errorf("%d\n%s", code, body)
+	}
+	if code, _ := get("evil.example"); code != 403 {
+		t.Errorf("a rebound name gets %d", code)
+	}
+	taken := strings.TrimSuffix(strings.TrimPrefix(at, "http://"), metricsPath)
+	for addr, want := range map[string]string{"0.0.0.0:0": "could be reached from other machines", "192.0.2.1:1": "could be reached", "here": "is not an address", taken: "another program serves"} {
+		if _, _, err := serveMetrics(t.Context(), addr, p); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want that it %s", addr, err, want)
+		}
+	}
+}

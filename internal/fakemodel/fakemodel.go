@@ -1,0 +1,214 @@
+// Package fakemodel stands in for the providers of language models in tests: it says what it is told to in the four formats
+// that they document, streamed or whole.
+package fakemodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// The dialects.
+const (
+	Chat      = "chat"      // OpenAI's chat completions
+	Responses = "responses" // OpenAI's Responses
+	Messages  = "messages"  // Anthropic's messages
+	Gemini    = "gemini"    // Google's generateContent
+)
+
+// Dialects are all of them.
+var Dialects = []string{Chat, Responses, Messages, Gemini}
+
+// An Answer is what the model says at once.
+type Answer struct {
+	Thinks string
+	Says   []string // in pieces
+	Calls  []Call
+	Long   bool // it is cut off
+	Declines,
+	Breaks bool // it is cut off in the middle of the stream
+	Fails  bool // with an error in the middle of the stream
+	Status int  // instead of an answer
+}
+
+// A Call is a tool that the model wants.
+type Call struct {
+	ID, Name string
+	Args     string // JSON
+}
+
+type object = map[string]any
+type array = []any
+
+// Path is where a dialect is spoken.
+func Path(dialect string, stream bool) string {
+	switch {
+	case dialect == Chat:
+		return "/v1/chat/completions"
+	case dialect == Responses:
+		return "/v1/responses"
+	case dialect == Messages:
+		return "/v1/messages"
+	case stream:
+		return "/v1beta/models/gemini:streamGenerateContent"
+	}
+	return "/v1beta/models/gemini:generateContent"
+}
+
+// Stream returns an answer as server-sent events.
+func Stream(dialect string, a Answer) []byte {
+	var b strings.Builder
+	frame := func(name string, data any) {
+		text, ok := data.(string)
+		if !ok {
+			encoded, _ := json.Marshal(data)
+			text = string(encoded)
+		}
+		if name != "" {
+			fmt.Fprintf(&b, "event: %s\n", name)
+		}
+		fmt.Fprintf(&b, "data: %s\n\n", text)
+	}
+	typed := func(name string, members object) {
+		members["type"] = name
+		frame(name, members)
+	}
+	switch dialect {
+	case Chat:
+		chatStream(a, func(data any) { frame("", data) })
+	case Responses:
+		responsesStream(a, typed)
+	case Messages:
+		messagesStream(a, typed)
+	case Gemini:
+		geminiStream(a, func(data any) { frame("", data) })
+	}
+	return []byte(b.String())
+}
+
+// Whole returns an answer in one piece.
+func Whole(dialect string, a Answer) []byte {
+	var data object
+	switch dialect {
+	case Chat:
+		data = chatWhole(a)
+	case Responses:
+		data = responsesWhole(a)
+	case Messages:
+		data = messagesWhole(a)
+	case Gemini:
+		data = geminiWhole(a)
+	}
+	encoded, _ := json.Marshal(data)
+	return encoded
+}
+
+// Server gives its answers one after the other, to whoever asks, in the dialect of the address.
+type Server struct {
+	// Piece is how many bytes are written at once; zero is all.
+	Piece int
+
+	mu      sync.Mutex
+	answers []Answer
+	asked   [][]byte
+}
+
+// New returns a Server with its answers.
+func New(answers ...Answer) *Server { return &Server{answers: answers} }
+
+// Asked returns the bodies of the requests so far.
+func (s *Server) Asked() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var in struct {
+		Stream bool `json:"stream"`
+	}
+	json.Unmarshal(body, &in)
+	stream := in.Stream || strings.HasSuffix(r.URL.Path, ":streamGenerateContent")
+	s.mu.Lock()
+	s.asked = append(s.asked, body)
+	answer := Answer{Status: http.StatusTeapot}
+	if len(s.answers) > 0 {
+		answer, s.answers = s.answers[0], s.answers[1:]
+	}
+	s.mu.Unlock()
+	if answer.Status != 0 {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(answer.Status)
+		fmt.Fprintf(w, `{"error":{"code":%d,"message":"not now","type":"error"}}`, answer.Status)
+		return
+	}
+	dialect := ""
+	for _, d := range Dialects {
+		if strings.HasSuffix(r.URL.Path, Path(d, stream)) || d == Gemini && strings.Contains(r.URL.Path, "enerateContent") {
+			dialect = d
+		}
+	}
+	data := Whole(dialect, answer)
+	w.Header().Set("Content-Type", "application/json")
+	if stream {
+		data = Stream(dialect, answer)
+		w.Header().Set("Content-Type", "text/event-stream")
+	}
+	for len(data) > 0 {
+		n := len(data)
+		if s.Piece > 0 {
+			n = min(n, s.Piece)
+		}
+		w.Write(data[:n])
+		if f, ok := w.(http.Flusher); ok {
+			f.Flush()
+		}
+		data = data[n:]
+	}
+}
+
+// Transport is the server as a http.RoundTripper, without a network.
+func (s *Server) Transport() http.RoundTripper { return transport{s} }
+
+type transport struct{ s *Server }
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	rec := &recorder{header: http.Header{}, status: http.StatusOK}
+	t.s.ServeHTTP(rec, r)
+	r.Body.Close()
+	return &http.Response{Status: http.StatusText(rec.status), StatusCode: rec.status, Header: rec.header, Request: r, ContentLength: -1,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: &pieces{rec.pieces}}, nil
+}
+
+type recorder struct {
+	header http.Header
+	status int
+	pieces [][]byte
+}
+
+func (r *recorder) Header() http.Header    { return r.header }
+func (r *recorder) WriteHeader(status int) { r.status = status }
+func (r *recorder) Write(p []byte) (int, error) {
+	r.pieces = append(r.pieces, append([]byte(nil), p...))
+	return len(p), nil
+}
+
+// pieces gives with each Read what was written at once.
+type pieces struct{ left [][]byte }
+
+func (p *pieces) Read(into []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(into, p.left[0])
+	if p.left[0] = p.left[0][n:]; len(p.left[0]) == 0 {
+		p.left = p.left[1:]
+	}
+	return n, nil
+}
+
+func (p *pieces) Close() error { return nil }

@@ -1,0 +1,193 @@
+// Command release builds the aaep command for six platforms and packs each with its manual, completions and licences, so that
+// everybody who builds the same source with the same Go gets the same bytes. Run it by make release.
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var platforms = []string{"darwin/amd64", "darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64", "windows/arm64"}
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("release: ")
+	version := flag.String("version", "", "the version to write into the programs, such as v0.1.0; default what git says")
+	out := flag.String("out", "dist", "the folder for the archives; what is in it is removed")
+	flag.Parse()
+	r, err := newRelease(".", *version)
+	if err == nil {
+		err = r.all(*out)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// release is one state of the source under one name.
+type release struct {
+	source  string // the folder of the repository
+	version string
+	at      time.Time // of all files
+}
+
+var goodVersion = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+-]*$`)
+
+// newRelease takes the version and the time from git where nobody says them: the time is SOURCE_DATE_EPOCH, or that of the commit.
+func newRelease(source, version string) (*release, error) {
+	r := &release{source: source, version: version}
+	git := func(args ...string) (string, error) {
+		out, err := exec.Command("git", append([]string{"-C", source}, args...)...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	var err error
+	if r.version == "" {
+		if r.version, err = git("describe", "--tags", "--always", "--dirty"); err != nil {
+			return nil, errors.New("git does not say which version this is: give -version")
+		}
+	}
+	if !goodVersion.MatchString(r.version) {
+		return nil, fmt.Errorf("the version is %q; give one such as v0.1.0", r.version)
+	}
+	epoch := os.Getenv("SOURCE_DATE_EPOCH")
+	if epoch == "" {
+		if epoch, err = git("log", "-1", "--format=%ct"); err != nil {
+			return nil, errors.New("git does not say when this was committed: set SOURCE_DATE_EPOCH to the seconds since 1970")
+		}
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("SOURCE_DATE_EPOCH must be the seconds since 1970; it is %q", epoch)
+	}
+	r.at = time.Unix(seconds, 0).UTC()
+	return r, nil
+}
+
+// all writes the archives of all platforms, and their sums.
+func (r *release) all(out string) error {
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	papers, err := r.papers()
+	if err != nil {
+		return err
+	}
+	sums := map[string]string{}
+	for _, platform := range platforms {
+		name, data, err := r.archive(platform, papers)
+		if err != nil {
+			return fmt.Errorf("%s: %w", platform, err)
+		}
+		if err := os.WriteFile(filepath.Join(out, name), data, 0o644); err != nil {
+			return err
+		}
+		sums[name] = fmt.Sprintf("%x", sha256.Sum256(data))
+		fmt.Printf("%s  %s\n", sums[name], name)
+	}
+	var list strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(&list, "%s  %s\n", sums[name], name)
+	}
+	fmt.Printf("%d archives of %s in %s, built with %s\n", len(sums), r.version, out, runtime.Version())
+	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(list.String()), 0o644)
+}
+
+// papers are what goes with the command on every platform. The manual and the completions are the command's own words.
+func (r *release) papers() (files []file, err error) {
+	for _, name := range []string{"LICENSE", "NOTICE", "CHANGELOG.md"} {
+		data, err := os.ReadFile(filepath.Join(r.source, name))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{name, 0o644, data})
+	}
+	temp, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	here := filepath.Join(temp, "aaep.exe") // which is a name anywhere
+	if err := r.build(runtime.GOOS, runtime.GOARCH, here); err != nil {
+		return nil, err
+	}
+	for name, args := range map[string][]string{
+		"aaep.1": {"man"}, "completions/aaep.bash": {"completion", "bash"}, "completions/_aaep": {"completion", "zsh"},
+		"completions/aaep.fish": {"completion", "fish"}, "completions/aaep.ps1": {"completion", "powershell"},
+	} {
+		text, err := exec.Command(here, args...).Output()
+		if err != nil {
+			return nil, fmt.Errorf("aaep %s: %w", strings.Join(args, " "), err)
+		}
+		files = append(files, file{name, 0o644, text})
+	}
+	return files, nil
+}
+
+// archive builds the command for a platform and packs it with all that belongs to it.
+func (r *release) archive(platform string, papers []file) (name string, data []byte, err error) {
+	goos, goarch, _ := strings.Cut(platform, "/")
+	temp, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return "", nil, err
+	}
+	defer os.RemoveAll(temp)
+	program := "aaep"
+	if goos == "windows" {
+		program = "aaep.exe"
+	}
+	if err := r.build(goos, goarch, filepath.Join(temp, program)); err != nil {
+		return "", nil, err
+	}
+	binary, err := os.ReadFile(filepath.Join(temp, program))
+	if err != nil {
+		return "", nil, err
+	}
+	licences, err := r.licences(goos, goarch)
+	if err != nil {
+		return "", nil, err
+	}
+	files := append([]file{{program, 0o755, binary}, {"THIRD-PARTY-LICENSES", 0o644, licences}}, papers...)
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	name = fmt.Sprintf("aaep_%s_%s_%s", strings.TrimPrefix(r.version, "v"), goos, goarch)
+	if goos == "windows" {
+		data, err = zipped(files, r.at)
+		return name + ".zip", data, err
+	}
+	data, err = tarred(files, r.at)
+	return name + ".tar.gz", data, err
+}
+
+// command runs go in the source, and lets nothing of whoever runs it into the result.
+func (r *release) command(goos, goarch string, args ...string) *exec.Cmd {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = r.source
+	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0")
+	return cmd
+}
+
+// build leaves out what differs from folder to folder: paths, and what git says of the folder.
+func (r *release) build(goos, goarch, to string) error {
+	to, err := filepath.Abs(to)
+	if err != nil {
+		return err
+	}
+	return r.command(goos, goarch, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X github.com/aaep-go/aaep/internal/cli.release="+r.version,
+		"-o", to, "./cmd/aaep").Run()
+}

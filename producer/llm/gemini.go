@@ -1,0 +1,172 @@
+package llm
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Google's generateContent. Its calls may have no ids: they are then known by the tool's name and what was said before.
+
+type geminiContent struct {
+	Role  string       `json:"role"`
+	Parts []geminiPart `json:"parts"`
+}
+
+type geminiPart struct {
+	Text    string `json:"text"`
+	Thought bool   `json:"thought"`
+	Call    *struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"functionCall"`
+	Response *struct {
+		ID       string                    `json:"id"`
+		Name     string                    `json:"name"`
+		Response map[string]jsontext.Value `json:"response"`
+	} `json:"functionResponse"`
+	Code   *struct{} `json:"executableCode"`
+	Result *struct {
+		Outcome string `json:"outcome"`
+	} `json:"codeExecutionResult"`
+}
+
+func geminiRequest(body []byte) (q request) {
+	var in struct {
+		Contents []jsontext.Value `json:"contents"`
+		Config   struct {
+			MIME string `json:"responseMimeType"`
+		} `json:"generationConfig"`
+	}
+	decode(body, &in)
+	q.json = in.Config.MIME == "application/json"
+	// What comes last is what the newest answer of the model led to.
+	last := make([]geminiContent, 0, 4) // newest first
+	begins := 0                         // that answer
+	for i, raw := range slices.Backward(in.Contents) {
+		var c geminiContent
+		decode(raw, &c)
+		if c.Role != "model" && len(last) > 0 && last[len(last)-1].Role == "model" {
+			begins = i + 1
+			break
+		}
+		last = append(last, c)
+	}
+	before, h := "", sha256.New()
+	for i, raw := range in.Contents {
+		if i == begins {
+			before = fmt.Sprintf("%x", h.Sum(nil)[:12])
+		}
+		fmt.Fprintf(h, "%d:%s", len(raw), raw)
+	}
+	for _, c := range slices.Backward(last) {
+		for _, p := range c.Parts {
+			if r := p.Response; r != nil {
+				_, failed := r.Response["error"]
+				q.result(keyOf(r.ID, r.Name, before), failed)
+			}
+		}
+	}
+	q.prefix = fmt.Sprintf("%x", h.Sum(nil)[:12])
+	return q
+}
+
+type geminiAnswer struct {
+	*answer
+	prefix string
+	codes  int     // pieces of code that the provider ran
+	noted  *ending // if nothing more comes
+}
+
+func newGeminiAnswer(a *answer, q request) hears { return &geminiAnswer{answer: a, prefix: q.prefix} }
+
+type geminiChunk struct {
+	Candidates []struct {
+		Index        int           `json:"index"`
+		Content      geminiContent `json:"content"`
+		FinishReason string        `json:"finishReason"`
+	} `json:"candidates"`
+	Feedback struct {
+		BlockReason string `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Error jsontext.Value `json:"error"`
+}
+
+func (g *geminiAnswer) event(_ string, data []byte) {
+	var in geminiChunk
+	if decode(data, &in) {
+		g.chunk(in)
+	}
+}
+
+// whole takes one answer, or the array of pieces that a stream is without alt=sse.
+func (g *geminiAnswer) whole(data []byte) bool {
+	chunks := make([]geminiChunk, 1)
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		chunks = nil
+		if !decode(data, &chunks) {
+			return false
+		}
+	} else if !decode(data, &chunks[0]) {
+		return false
+	}
+	for _, in := range chunks {
+		g.chunk(in)
+	}
+	g.done()
+	return g.over
+}
+
+// done ends the answer as was noted: some models say STOP with each piece.
+func (g *geminiAnswer) done() {
+	if g.noted != nil {
+		g.end(*g.noted)
+	}
+}
+
+func (g *geminiAnswer) chunk(in geminiChunk) {
+	switch {
+	case in.Error.Kind() == '{':
+		g.end(errorOf(in.Error))
+	case in.Feedback.BlockReason != "":
+		g.end(declined)
+	}
+	for _, c := range in.Candidates {
+		if c.Index != 0 || g.over { // of several answers the first is told
+			continue
+		}
+		for _, p := range c.Content.Parts {
+			g.part(p)
+		}
+		switch c.FinishReason {
+		case "", "FINISH_REASON_UNSPECIFIED":
+		case "STOP":
+			g.noted = &whole
+		case "MAX_TOKENS":
+			g.noted = &tooLong
+		case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER":
+			g.noted = new(faultOf(""))
+		default: // SAFETY, RECITATION, BLOCKLIST, and more of the kind
+			g.noted = &declined
+		}
+	}
+}
+
+func (g *geminiAnswer) part(p geminiPart) {
+	switch {
+	case p.Call != nil:
+		g.call(keyOf(p.Call.ID, p.Call.Name, g.prefix), p.Call.Name)
+	case p.Code != nil:
+		g.codes++
+		g.begins(fmt.Sprint(g.codes), "code_execution")
+	case p.Result != nil:
+		g.ends(fmt.Sprint(g.codes), p.Result.Outcome != "OUTCOME_OK")
+	case p.Thought:
+		g.pause()
+	default:
+		g.text(p.Text)
+	}
+}

@@ -1,0 +1,110 @@
+package llm
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// Guard returns a tool's function that asks the user first, where the tool must ask, and calls run only if the answer is yes.
+// Name is what the model calls the tool. Describe says, of one call's arguments, what will be done and what that means; its
+// Name may be left empty. The tool is told of when it runs and not before, in the session whose Context ctx is, or else in the
+// oldest one whose model wants it.
+//
+// What the model is to hear of a no is the result, without an error; run was then not called. An error is run's own, or says why
+// the user could not be asked in these words. Run does what describe has said and nothing else, so an answer that changes it is a
+// no: Modified is not used.
+func Guard[In any](t *Tap, name string, describe func(In) producer.Tool, run func(context.Context, In) (string, error)) func(context.Context, In) (string, error) {
+	t.mu.Lock()
+	t.guarded[clip(name)] = true
+	t.mu.Unlock()
+	return func(ctx context.Context, in In) (string, error) {
+		tool := describe(in)
+		tool.Name, tool.Modified = name, nil
+		s, end, err := t.called(ctx, tool)
+		if err != nil {
+			return "", err
+		}
+		told, ran := errors.New("llm: the tool panicked"), false
+		defer func() { end(told) }()
+		var result string
+		result, told = s.Tool(ctx, tool, func(ctx context.Context) (string, error) {
+			ran = true
+			return run(ctx, in)
+		})
+		if no := Refusal(told); no != "" && !ran {
+			return no, nil
+		}
+		return result, told
+	}
+}
+
+// Refusal says to a model, in English, why a tool did not run, where its user or their absence is the reason; else it
+// returns "". The error is one of Session.Tool.
+func Refusal(err error) string {
+	switch {
+	case errors.Is(err, producer.ErrRejected):
+		return "Not done. The user was asked and said no."
+	case errors.Is(err, producer.ErrTimedOut):
+		return "Not done. The user was asked and did not answer in time."
+	case errors.Is(err, producer.ErrUnreachable):
+		return "Not done. Only the user can allow this, and nobody could be asked."
+	}
+	return ""
+}
+
+// called returns the session that a guarded tool is called in. Outside of every turn it gets one of its own.
+func (t *Tap) called(ctx context.Context, tool producer.Tool) (s *producer.Session, end func(error), err error) {
+	if x := t.wanting(producer.SessionOf(ctx), tool.Name); x != nil {
+		return x.s, func(error) { x.ran() }, nil
+	}
+	if s = producer.SessionOf(ctx); s != nil {
+		return s, func(error) {}, nil
+	}
+	if s, err = t.p.StartSession(context.WithoutCancel(ctx), tool.Action); err != nil {
+		return nil, nil, err
+	}
+	return s, func(err error) {
+		if err == nil || Refusal(err) != "" {
+			s.Complete(aaep.Text{})
+		} else {
+			s.Fail(err, aaep.Text{})
+		}
+	}, nil
+}
+
+// wanting returns the turn that has wanted a guarded tool for longest, in the session if one is given, or nil.
+func (t *Tap) wanting(s *producer.Session, name string) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range t.turns {
+		for _, c := range x.calls {
+			if c.name == clip(name) && !c.taken && (s == nil || x.s == s) {
+				c.taken = true
+				x.running++
+				return x
+			}
+		}
+	}
+	return nil
+}
+
+// ran says that a guarded tool that was wanted here is over. The agent may have gone on without waiting for it.
+func (x *turn) ran() {
+	x.tap.mu.Lock()
+	x.running--
+	x.moves++
+	over := x.own && x.idle()
+	if over {
+		x.tap.remove(x)
+	}
+	x.tap.mu.Unlock()
+	switch {
+	case over:
+		x.s.Complete(aaep.Text{})
+	case x.own:
+		x.wait(patience, x.giveUp)
+	}
+}

@@ -1,0 +1,143 @@
+package llm
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Anthropic's messages.
+
+type messagesBlock struct {
+	Type      string         `json:"type"`
+	ID        string         `json:"id"`
+	Name      string         `json:"name"`
+	Text      string         `json:"text"`
+	ToolUseID string         `json:"tool_use_id"`
+	IsError   bool           `json:"is_error"`
+	Content   jsontext.Value `json:"content"`
+}
+
+func messagesRequest(body []byte) (q request) {
+	var in struct {
+		Messages []struct {
+			Role    string         `json:"role"`
+			Content jsontext.Value `json:"content"`
+		} `json:"messages"`
+	}
+	decode(body, &in)
+	for _, m := range in.Messages {
+		if m.Role == "assistant" { // what is before it was answered
+			q.keys, q.results = nil, nil
+		}
+		var blocks []messagesBlock
+		if m.Content.Kind() == '[' {
+			decode(m.Content, &blocks)
+		}
+		for _, b := range blocks {
+			switch {
+			case b.Type == "tool_result":
+				q.result(clip(b.ToolUseID), b.IsError)
+			case strings.HasSuffix(b.Type, "tool_use"):
+				q.keys = append(q.keys, clip(b.ID))
+			}
+		}
+	}
+	return q
+}
+
+type messagesAnswer struct{ *answer }
+
+func newMessagesAnswer(a *answer, _ request) hears { return messagesAnswer{a} }
+
+func (m messagesAnswer) event(name string, data []byte) {
+	var in struct {
+		Type  string        `json:"type"`
+		Block messagesBlock `json:"content_block"`
+		Delta struct {
+			Type       string `json:"type"`
+			Text       string `json:"text"`
+			StopReason string `json:"stop_reason"`
+		} `json:"delta"`
+		Error jsontext.Value `json:"error"`
+	}
+	if !decode(data, &in) {
+		in.Type = name
+	}
+	switch in.Type {
+	case "content_block_start":
+		m.block(in.Block)
+	case "content_block_delta":
+		if in.Delta.Type == "text_delta" {
+			m.text(in.Delta.Text)
+		}
+	case "content_block_stop":
+		m.pause()
+	case "message_delta":
+		m.stop(in.Delta.StopReason)
+	case "message_stop":
+		m.end(whole)
+	case "error":
+		m.end(errorOf(in.Error))
+	}
+}
+
+func (m messagesAnswer) whole(data []byte) bool {
+	var in struct {
+		Type       string          `json:"type"`
+		Content    []messagesBlock `json:"content"`
+		StopReason string          `json:"stop_reason"`
+		Error      jsontext.Value  `json:"error"`
+	}
+	if !decode(data, &in) || in.Type != "message" && in.Type != "error" {
+		return false
+	}
+	if in.Type == "error" {
+		m.end(errorOf(in.Error))
+	}
+	for _, b := range in.Content {
+		m.block(b)
+		m.pause()
+	}
+	m.stop(in.StopReason)
+	return true
+}
+
+func (m messagesAnswer) block(b messagesBlock) {
+	switch {
+	case b.Type == "text":
+		m.text(b.Text)
+	case b.Type == "tool_use":
+		m.call(b.ID, b.Name)
+	case strings.HasSuffix(b.Type, "_tool_use"): // server_tool_use, mcp_tool_use
+		m.begins(b.ID, b.Name)
+	case strings.HasSuffix(b.Type, "_tool_result"):
+		var problem struct {
+			Type string `json:"type"`
+		}
+		if b.Content.Kind() == '{' {
+			decode(b.Content, &problem)
+		}
+		m.ends(b.ToolUseID, b.IsError || strings.HasSuffix(problem.Type, "_error"))
+	default: // thinking, and what is not known yet
+		m.pause()
+	}
+}
+
+// stop notes why the answer ends, before message_stop says that it does.
+func (m messagesAnswer) stop(reason string) {
+	switch reason {
+	case "":
+	case "max_tokens", "model_context_window_exceeded":
+		m.end(tooLong)
+	case "refusal":
+		m.end(declined)
+	case "pause_turn":
+		for key := range m.running { // the next request names these
+			m.call(key, "")
+		}
+		m.end(whole)
+	default:
+		m.end(whole)
+	}
+}

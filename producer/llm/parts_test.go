@@ -1,0 +1,141 @@
+package llm
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func framesOf(stream []byte, piece int) (got []string) {
+	var f frames
+	event := func(name string, data []byte) { got = append(got, fmt.Sprintf("%s: %s", name, data)) }
+	for chunk := range slices.Chunk(stream, piece) {
+		f.feed(chunk, event)
+	}
+	f.last(event)
+	return got
+}
+
+func TestFrames(t *testing.T) {
+	for _, tt := range []struct {
+		stream string
+		want   []string
+	}{
+		{"", nil},
+		{"data: a\n\n", []string{": a"}},
+		{"\ufeffevent: x\r\ndata:a\r\ndata: b\r\n\r\n", []string{"x: a\nb"}},
+		{"data: a\r\rdata: b\r\r", []string{": a", ": b"}},
+		{": note\n\nid: 1\nretry: 5\ndata\n\n", []string{": "}},
+		{"event: x\n\ndata: a", []string{": a"}}, // an event without data is none; the last one counts without its empty line
+	} {
+		for piece := 1; piece <= max(len(tt.stream), 1); piece++ {
+			if got := framesOf([]byte(tt.stream), piece); !slices.Equal(got, tt.want) {
+				t.Errorf("%q in pieces of %d: %q, want %q", tt.stream, piece, got, tt.want)
+			}
+		}
+	}
+}
+
+// An event of any size is passed over, its name is known, and the next one is read. (P10)
+func TestLargeFrames(t *testing.T) {
+	for _, huge := range []string{
+		"event: big\ndata: " + strings.Repeat("x", 2*maxEvent) + "\n\n",
+		"event: big\n" + strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", maxEvent/500) + "\n",
+	} {
+		stream := []byte(huge + "data: a\n\n")
+		var f frames
+		most := 0
+		var got []string
+		for chunk := range slices.Chunk(stream, 5000) {
+			f.feed(chunk, func(name string, data []byte) { got = append(got, fmt.Sprintf("%s: %s", name, data)) })
+			most = max(most, cap(f.line)+cap(f.data))
+		}
+		if want := []string{"big: ", ": a"}; !slices.Equal(got, want) {
+			t.Errorf("got %.100q, want %q", got, want)
+		}
+		if most > 4*maxEvent {
+			t.Errorf("%d bytes were kept", most)
+		}
+	}
+}
+
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte("event: x\r\ndata: a\ndata: b\r\r\n"), uint8(1))
+	f.Add([]byte("data: a\r\n\r\ndata: b\n\n"), uint8(3))
+	f.Fuzz(func(t *testing.T, stream []byte, piece uint8) {
+		want := framesOf(stream, len(stream)+1)
+		if got := framesOf(stream, int(piece)+1); !slices.Equal(got, want) {
+			t.Errorf("in pieces of %d: %q, whole: %q", piece+1, got, want)
+		}
+	})
+}
+
+func aloud(text string, piece int) string {
+	var m mind
+	var said strings.Builder
+	for chunk := range slices.Chunk([]byte(text), piece) {
+		said.WriteString(m.aloud(string(chunk)))
+	}
+	said.WriteString(m.rest())
+	return said.String()
+}
+
+func TestMind(t *testing.T) {
+	for text, want := range map[string]string{
+		"Hello.":                             "Hello.",
+		"<think>Hm. <b></think>\n\nHello.":   "Hello.",
+		"\n<think>\n</think>Hello. </think>": "Hello. </think>",
+		"<think>for ever":                    "",
+		"<thi":                               "<thi",
+		" <things>":                          " <things>",
+		"I <think> so.</think>":              "I <think> so.</think>",
+	} {
+		for piece := 1; piece <= len(text); piece++ {
+			if got := aloud(text, piece); got != want {
+				t.Errorf("%q in pieces of %d: %q, want %q", text, piece, got, want)
+			}
+		}
+	}
+}
+
+func FuzzMind(f *testing.F) {
+	f.Add("<think>Hm.</think>\n\nHello.", uint8(2))
+	f.Fuzz(func(t *testing.T, text string, piece uint8) {
+		want := aloud(text, len(text)+1)
+		if got := aloud(text, int(piece)+1); got != want {
+			t.Errorf("in pieces of %d: %q, whole: %q", piece+1, got, want)
+		}
+		if !strings.HasSuffix(text, want) {
+			t.Errorf("%q is not the end of %q", want, text)
+		}
+	})
+}
+
+// Requests of any form are read or passed over.
+func FuzzRequest(f *testing.F) {
+	for _, body := range []string{
+		`{"messages":[{"role":"assistant","tool_calls":[]},{"role":"tool","tool_call_id":"a"}],"response_format":{"type":"json_object"}}`,
+		`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true}]}]}`,
+		`{"input":[{"type":"function_call_output","call_id":"a"}],"text":{"format":{"type":"json_schema"}}}`,
+		`{"contents":[{"role":"model","parts":[]},{"role":"user","parts":[{"functionResponse":{"name":"a","response":{"error":1}}}]}]}`,
+		`{"contents":[1,"x",null]}`, `{"messages":{"role":1}}`, `[`, ``,
+	} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		before := bytes.Clone(body)
+		for _, d := range dialects {
+			q := d.request(body)
+			for _, r := range q.results {
+				if !slices.Contains(q.keys, r.key) {
+					t.Errorf("the result %q is not among the keys", r.key)
+				}
+			}
+		}
+		if !bytes.Equal(body, before) {
+			t.Error("the request was changed")
+		}
+	})
+}

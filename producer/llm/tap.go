@@ -1,0 +1,237 @@
+// Package llm makes an accessible agent of one that exists: it follows what the agent and its language model say to each
+// other over HTTP, and tells it as AAEP. It speaks OpenAI's chat completions, which most gateways and local servers speak too,
+// and Responses, Anthropic's messages and Google's generateContent, streamed or whole, and needs nobody's SDK.
+//
+//	tap := llm.New(p)                                                    // p is a producer.Producer
+//	client := openai.NewClient(option.WithMiddleware(tap.Middleware))    // so does anthropic.NewClient
+//	client := genai.ClientConfig{HTTPClient: &http.Client{Transport: tap.Transport(nil)}} // so does anything with a http.Client
+//	transfer := llm.Guard(tap, "transfer", describe, transfer)           // asks before it runs
+//
+// # Sessions
+//
+// A session begins with the first request of a user's turn and ends with the answer that asks for no tool. Requests that
+// bring the results of tools belong to the session of the answer that asked for them, so any number of conversations may go
+// on at once. A request that failed and is sent again as it was within ten seconds, or after the provider's Retry-After, goes
+// on where it failed.
+//
+// An agent that asks its model several times for one turn, or has more to say, begins the session itself and makes its
+// requests with that session's Context: they belong to it, and the agent ends it. What nobody should hear, such as the
+// request for a title, goes through a client without the tap.
+//
+// # Tools
+//
+// A model's answer says that it wants a tool, not that the tool runs. When the answer is whole, the tools in it that are not
+// guarded are announced, and the request that brings their results completes them. Guarded tools are silent until they are
+// called; Guard asks where it must, runs them and tells what came of it. Guard whatever changes the world. Tools
+// that the provider runs itself, such as its web search, are announced as they begin and end.
+//
+// # What passes untouched
+//
+// The client sees every byte of the answer as it would without the tap, and when it would: nothing is buffered or read ahead, and
+// no listener is waited for. Reasoning is not told, only that the agent thinks. Requests to other addresses and requests whose body cannot be
+// read twice (http.Request.GetBody) or has more than 64 MiB are not followed. Of an answer that is still compressed, because the
+// client asked for that itself, or that is one piece of more than 16 MiB, it is told that there is one.
+package llm
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/producer"
+)
+
+const (
+	maxRequest = 64 << 20 // bytes of a request that are read
+	maxWhole   = 16 << 20 // bytes of an answer that comes in one piece
+	maxEvent   = 4 << 20  // bytes of one event of a streamed answer
+	maxTurns   = 256      // sessions that wait for results of tools
+	maxCalls   = 256      // calls of tools in one session
+)
+
+// A Tap is on the line between an agent and its models. All its methods may be called at once.
+type Tap struct {
+	p         *producer.Producer
+	languages []string
+
+	mu      sync.Mutex
+	turns   []*turn // open, oldest first
+	guarded map[string]bool
+}
+
+// New returns a Tap that tells what it hears through p.
+func New(p *producer.Producer) *Tap {
+	t := &Tap{p: p, guarded: map[string]bool{}}
+	if m, err := p.Manifest(); err == nil {
+		t.languages = m.LanguagesSupported
+	}
+	return t
+}
+
+// Middleware sends r with next, returns what that returns, and follows what is said. It is of the type that the SDKs of
+// OpenAI and Anthropic take.
+func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	d, ok := dialectOf(r)
+	if !ok {
+		return next(r)
+	}
+	body, ok := bodyOf(r)
+	if !ok {
+		return next(r)
+	}
+	req := d.request(body)
+	h := sha256.New()
+	fmt.Fprintln(h, r.URL)
+	h.Write(body)
+	h.Sum(req.sum[:0])
+	turn := t.join(r.Context(), req)
+	if turn == nil {
+		return next(r)
+	}
+	resp, err := next(r)
+	switch {
+	case err != nil || resp == nil || resp.Body == nil:
+		turn.failed(r.Context(), nil, err)
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		turn.failed(r.Context(), resp, nil)
+	default:
+		resp.Body = newTee(r.Context(), resp, turn, d, req)
+	}
+	return resp, err
+}
+
+// Transport returns a http.RoundTripper that sends with base and follows what is said. A nil base is
+// http.DefaultTransport.
+func (t *Tap) Transport(base http.RoundTripper) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return transport{t, base}
+}
+
+type transport struct {
+	tap  *Tap
+	base http.RoundTripper
+}
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.tap.Middleware(r, t.base.RoundTrip)
+}
+
+// CloseIdleConnections is for http.Client, which looks for it.
+func (t transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// dialectOf says what is spoken at an address.
+func dialectOf(r *http.Request) (dialect, bool) {
+	if r.Method != http.MethodPost || r.URL == nil {
+		return dialect{}, false
+	}
+	for _, d := range dialects {
+		if strings.HasSuffix(r.URL.Path, d.path) {
+			return d, true
+		}
+	}
+	return dialect{}, false
+}
+
+// bodyOf returns a copy of a request's body.
+func bodyOf(r *http.Request) ([]byte, bool) {
+	if r.GetBody == nil || r.ContentLength > maxRequest {
+		return nil, false
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, false
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, maxRequest+1))
+	return data, err == nil && len(data) <= maxRequest
+}
+
+// say returns one of the SDK's own sentences, in the languages of the agent.
+func (t *Tap) say(id phrase.ID) aaep.Text {
+	first, _ := phrase.In("en", id, "")
+	if len(t.languages) > 0 {
+		first, _ = phrase.In(t.languages[0], id, "")
+	}
+	text := aaep.Say(first)
+	for i, tag := range t.languages {
+		if words, known := phrase.In(tag, id, ""); known && i > 0 {
+			text = text.In(tag, aaep.Say(words))
+		}
+	}
+	return text
+}
+
+// join returns the turn that a request belongs to, with that request under way, or nil where nobody is told anything.
+func (t *Tap) join(ctx context.Context, req request) *turn {
+	t.mu.Lock()
+	x := t.find(producer.SessionOf(ctx), req)
+	t.mu.Unlock()
+	if x == nil {
+		x = t.begin(ctx)
+	}
+	if x != nil {
+		x.asks(req)
+	}
+	return x
+}
+
+// find returns the open turn that a request belongs to, with t.mu held.
+func (t *Tap) find(s *producer.Session, req request) *turn {
+	i := slices.IndexFunc(t.turns, func(x *turn) bool {
+		if s != nil {
+			return x.s == s
+		}
+		return x.retrying && x.last == req.sum || slices.ContainsFunc(x.calls, func(c *call) bool { return slices.Contains(req.keys, c.key) })
+	})
+	if i < 0 {
+		return nil
+	}
+	return t.turns[i]
+}
+
+// begin opens a turn: in the session that the context names, or in one of its own.
+func (t *Tap) begin(ctx context.Context) *turn {
+	x := &turn{tap: t, s: producer.SessionOf(ctx)}
+	if x.s == nil {
+		x.own = true
+		var err error
+		if x.s, err = t.p.StartSession(context.WithoutCancel(ctx), t.say(phrase.Request)); err != nil {
+			return nil
+		}
+	} else if x.s.Context().Err() != nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.turns) >= maxTurns { // the results of the oldest never came
+		old := t.turns[0]
+		t.remove(old)
+		if old.own {
+			old.s.Cancel(aaep.CancelledByProducer, aaep.Text{})
+		}
+	}
+	t.turns = append(t.turns, x)
+	context.AfterFunc(x.s.Context(), func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.remove(x)
+	})
+	return x
+}
+
+func (t *Tap) remove(x *turn) {
+	t.turns = slices.DeleteFunc(t.turns, func(y *turn) bool { return x == y })
+}

@@ -1,0 +1,56 @@
+package log
+
+import "github.com/aaep-go/aaep"
+
+// overhead is about what goes with every event: its fields, its names, its place.
+const overhead = 1024
+
+// size is about how many bytes of memory an event takes. Nothing is encoded for it.
+func size(ev *aaep.Event) int {
+	n := overhead + said(ev.Summary) + inPayload(ev.Payload) + len(ev.Unknown)
+	for _, data := range ev.Extensions {
+		n += len(data)
+	}
+	for _, t := range ev.Translations {
+		n += overhead/4 + said(t.Summary) + inPayload(t.Payload)
+	}
+	return n
+}
+
+func said(t aaep.Text) int { return len(t.Terse) + len(t.Normal) + len(t.Detailed) }
+
+// inPayload is what of a payload has no length of its own.
+func inPayload(p aaep.Payload) int {
+	n := 0
+	switch p := p.(type) {
+	case *aaep.OutputStreaming:
+		n = len(p.Chunk)
+	case *aaep.SessionStarted:
+		n = len(p.RequestedBy) + len(p.RequestText)
+		for _, tool := range p.ToolsAvailable {
+			n += 16 + len(tool)
+		}
+	case *aaep.SessionCompleted:
+		n = len(p.OutputSummary) + len(p.ResultURI)
+	case *aaep.SessionErrored:
+		n = len(p.ErrorCode) + len(p.ErrorURI) + len(p.RemediationHint)
+	case *aaep.SessionCancelled:
+		n = len(p.CancellationReason) + len(p.PartialResult)
+	case *aaep.ProgressUpdated:
+		n = len(p.Progress.Description)
+	case *aaep.ToolInvoked:
+		n = len(p.Tool) + len(p.Description) + len(p.ArgsSummary)
+	case *aaep.ToolCompleted:
+		n = len(p.Tool) + len(p.ErrorMessage)
+	case *aaep.AwaitingConfirmation:
+		n = len(p.Action) + len(p.Consequence) + len(p.ExtraContext)
+	case *aaep.AwaitingClarification:
+		n = len(p.Question) + len(p.Context) + len(p.DefaultResponse)
+		for _, c := range p.Choices {
+			n += 32 + len(c.Value) + len(c.Label)
+		}
+	case *aaep.HandoffRequested:
+		n = len(p.Reason) + len(p.TargetURI) + len(p.Target) + len(p.PackagedContext) + len(p.ContextSummary)
+	}
+	return n
+}

@@ -1,0 +1,170 @@
+// Package mcp makes the calls of an MCP server's tools heard, and asks the user before those that could destroy something.
+//
+//	server.AddReceivingMiddleware(mcp.Tools(p, nil)) // p is a producer.Producer
+//	client := sdk.NewClient(impl, &sdk.ClientOptions{ElicitationHandler: mcp.Elicit(p)})
+//
+// Each call is a session; one whose context comes from Session.Context is a part of that session. A tool's annotations decide:
+// one that only reads (readOnlyHint) is announced, and so is one that only adds (destructiveHint is false); every other
+// asks first, also one without annotations, for so MCP reads them. A no is a tool error that says so.
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/llm"
+)
+
+// Tools returns a middleware for the receiving side of a server: it tells of every call of a tool through p, and asks where
+// the tool's annotations say that it must. Describe says of a call what will be done and what that means; what it leaves empty
+// is made of the annotations, of the tool's title and of the arguments, so that nil will do. What it returns may ask more than the
+// annotations demand, but never less.
+func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage) producer.Tool) sdk.Middleware {
+	return func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+			call, ok := req.(*sdk.CallToolRequest)
+			if !ok || method != "tools/call" || call.Params == nil {
+				return next(ctx, method, req)
+			}
+			t, err := find(ctx, next, call)
+			if err != nil || t == nil { // the server says what is wrong with the call
+				return next(ctx, method, req)
+			}
+			var tool producer.Tool
+			if describe != nil {
+				tool = describe(t, call.Params.Arguments)
+			}
+			about := aaep.Say(action(t, nil))
+			return run(ctx, p, about, complete(tool, t, call.Params.Arguments), func(ctx context.Context) (sdk.Result, error) { return next(ctx, method, req) })
+		}
+	}
+}
+
+// find returns the tool that is called, as the server lists it, or nil.
+func find(ctx context.Context, next sdk.MethodHandler, call *sdk.CallToolRequest) (*sdk.Tool, error) {
+	for params := (&sdk.ListToolsParams{}); ; {
+		result, err := next(ctx, "tools/list", &sdk.ListToolsRequest{Session: call.Session, Params: params, Extra: call.Extra})
+		if err != nil {
+			return nil, err
+		}
+		list, ok := result.(*sdk.ListToolsResult)
+		if !ok {
+			return nil, fmt.Errorf("mcp: tools/list gave %T", result)
+		}
+		if i := slices.IndexFunc(list.Tools, func(t *sdk.Tool) bool { return t.Name == call.Params.Name }); i >= 0 {
+			return list.Tools[i], nil
+		}
+		if list.NextCursor == "" || list.NextCursor == params.Cursor {
+			return nil, nil
+		}
+		params = &sdk.ListToolsParams{Cursor: list.NextCursor}
+	}
+}
+
+// complete adds to what the author said of a call what its tool's annotations say.
+func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage) producer.Tool {
+	tool.Name = t.Name
+	hints := t.Annotations
+	risk, irreversible := aaep.RiskHigh, true
+	switch {
+	case hints != nil && hints.ReadOnlyHint:
+		risk, irreversible = aaep.RiskLow, false
+	case hints != nil && hints.DestructiveHint != nil && !*hints.DestructiveHint:
+		risk, irreversible = aaep.RiskMedium, false
+	}
+	if order := []aaep.Risk{"", aaep.RiskLow, aaep.RiskMedium, aaep.RiskHigh}; slices.Index(order, tool.Risk) < slices.Index(order, risk) && slices.Contains(order, tool.Risk) {
+		tool.Risk = risk
+	}
+	tool.Irreversible = tool.Irreversible || irreversible
+	if !asks(tool) {
+		return tool // with the SDK's own words: arguments are told where somebody has to know them
+	}
+	if tool.Action.IsZero() {
+		tool.Action = aaep.Say(action(t, args))
+	}
+	if tool.Consequence.IsZero() {
+		tool.Consequence = aaep.Say("It may change or delete what cannot be restored.")
+		if !irreversible {
+			tool.Consequence = aaep.Say("It adds to what is there, and deletes nothing.")
+		}
+	}
+	return tool
+}
+
+func asks(t producer.Tool) bool { return t.Irreversible || t.Risk == aaep.RiskHigh || t.Confirm }
+
+// action is what will be done, with everything that decides it.
+func action(t *sdk.Tool, args json.RawMessage) string {
+	name := t.Title
+	if t.Annotations != nil {
+		name = cmp.Or(name, t.Annotations.Title)
+	}
+	name = cmp.Or(name, strings.ReplaceAll(t.Name, "_", " "))
+	var members map[string]json.RawMessage
+	json.Unmarshal(args, &members)
+	var with []string
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		var value string
+		if json.Unmarshal(members[key], &value) != nil {
+			value = string(members[key])
+		}
+		with = append(with, strings.ReplaceAll(key, "_", " ")+": "+value)
+	}
+	if len(with) == 0 {
+		return "Use " + name + "."
+	}
+	return "Use " + name + ", with " + strings.Join(with, "; ") + "."
+}
+
+var errTool = errors.New("the tool's result says that it failed")
+
+// run calls a tool as the rules demand.
+func run(ctx context.Context, p *producer.Producer, about aaep.Text, tool producer.Tool, call func(context.Context) (sdk.Result, error)) (result sdk.Result, err error) {
+	s := producer.SessionOf(ctx)
+	own := s == nil
+	if own {
+		if s, err = p.StartSession(context.WithoutCancel(ctx), about); err != nil {
+			if asks(tool) {
+				return nil, err
+			}
+			return call(ctx) // nobody has to be asked, and nobody can be told
+		}
+		defer s.Close()
+	}
+	ran := false
+	_, told := s.Tool(ctx, tool, func(ctx context.Context) (string, error) {
+		ran = true
+		result, err = call(ctx)
+		if r, ok := result.(*sdk.CallToolResult); err == nil && ok && r.IsError {
+			return "", errTool
+		}
+		return "", err
+	})
+	no := ""
+	if !ran {
+		if no = llm.Refusal(told); no == "" {
+			err = told
+		}
+	}
+	if own {
+		if told == nil || no != "" {
+			s.Complete(aaep.Text{})
+		} else {
+			s.Fail(told, aaep.Text{})
+		}
+	}
+	if no != "" {
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: no}}}, nil
+	}
+	return result, err
+}

@@ -1,0 +1,259 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/mcp"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+)
+
+type transfer struct {
+	Amount int    `json:"amount"`
+	To     string `json:"to"`
+}
+
+// bank is an MCP server with three tools, a client of it, and a person who listens.
+type bank struct {
+	moved, looked, noted int
+	fail                 bool
+	client               *sdk.ClientSession
+	p                    *producer.Producer
+	heard                chan []string
+}
+
+// open connects them. Answer says what the person answers to what they are asked.
+func open(t *testing.T, middleware func(*producer.Producer) sdk.Middleware, answer func(aaep.Payload) any) *bank {
+	t.Helper()
+	b := &bank{heard: make(chan []string, 1)}
+	var err error
+	if b.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank-tools"}}); err != nil {
+		t.Fatal(err)
+	}
+	go func() { b.heard <- listen(b.p, answer) }()
+	b.p.WaitSubscriber(t.Context())
+
+	server := sdk.NewServer(&sdk.Implementation{Name: "bank", Version: "1"}, &sdk.ServerOptions{PageSize: 1})
+	add := func(tool *sdk.Tool, run func(transfer) string) {
+		sdk.AddTool(server, tool, func(_ context.Context, _ *sdk.CallToolRequest, in transfer) (*sdk.CallToolResult, any, error) {
+			if b.fail {
+				return nil, nil, errors.New("no such account")
+			}
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: run(in)}}}, nil, nil
+		})
+	}
+	add(&sdk.Tool{Name: "transfer_money"}, func(in transfer) string { b.moved += in.Amount; return "moved" })
+	add(&sdk.Tool{Name: "look", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}}, func(transfer) string { b.looked++; return "$7" })
+	add(&sdk.Tool{Name: "note", Title: "Write a note", Annotations: &sdk.ToolAnnotations{DestructiveHint: new(false)}}, func(transfer) string { b.noted++; return "noted" })
+	server.AddReceivingMiddleware(middleware(b.p))
+
+	theirs, ours := sdk.NewInMemoryTransports()
+	go server.Run(t.Context(), ours)
+	client := sdk.NewClient(&sdk.Implementation{Name: "agent", Version: "1"}, &sdk.ClientOptions{ElicitationHandler: mcp.Elicit(b.p)})
+	if b.client, err = client.Connect(t.Context(), theirs, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bank) call(t *testing.T, tool string) (text string, failed bool) {
+	t.Helper()
+	r, err := b.client.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: transfer{500, "savings"}})
+	if err != nil {
+		return err.Error(), true
+	}
+	return r.Content[0].(*sdk.TextContent).Text, r.IsError
+}
+
+// told ends it and returns what was heard.
+func (b *bank) told() []string {
+	b.client.Close()
+	b.p.Shutdown(context.Background())
+	return <-b.heard
+}
+
+type pipe struct{ p *producer.Producer }
+
+func (d pipe) Dial(context.Context) (transports.Conn, error) {
+	a, b := transports.Pipe()
+	go d.p.ServeConn(b)
+	return a, nil
+}
+
+func listen(p *producer.Producer, answer func(aaep.Payload) any) (heard []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	sub, err := subscriber.Dial(ctx, pipe{p}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: aaep.Capabilities{
+		SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer sub.Close()
+	for ev, err := range sub.Events(ctx) {
+		if err != nil {
+			return heard
+		}
+		switch q := ev.Payload.(type) {
+		case *aaep.StateChanged:
+			continue
+		case *aaep.AwaitingConfirmation:
+			heard = append(heard, q.Action+" "+q.Consequence)
+			sub.Reply(ctx, ev, answer(q).(aaep.Decision))
+			continue
+		case *aaep.AwaitingClarification:
+			if a := answer(q); a != nil {
+				sub.Answer(ctx, ev, a)
+			}
+		}
+		heard = append(heard, ev.Text(aaep.VerbosityNormal))
+	}
+	return heard
+}
+
+func always(d aaep.Decision) func(aaep.Payload) any { return func(aaep.Payload) any { return d } }
+
+func tools(p *producer.Producer) sdk.Middleware { return mcp.Tools(p, nil) }
+
+// What could destroy something asks, with all that decides it; what only reads or adds is announced. (EVT-042, SM-013, LVL-006)
+func TestTools(t *testing.T) {
+	b := open(t, tools, always(aaep.Accept))
+	for tool, want := range map[string]string{"transfer_money": "moved", "look": "$7", "note": "noted"} {
+		if got, failed := b.call(t, tool); got != want || failed {
+			t.Errorf("%s gave %q, failed %v", tool, got, failed)
+		}
+	}
+	if got, failed := b.call(t, "nonsense"); !failed || !strings.Contains(got, "nonsense") {
+		t.Errorf("a tool that is not there gave %q", got)
+	}
+	if b.moved != 500 || b.looked != 1 || b.noted != 1 {
+		t.Errorf("moved %d, looked %d times, noted %d times", b.moved, b.looked, b.noted)
+	}
+	told := strings.Join(b.told(), "\n")
+	for _, want := range []string{
+		"Use transfer money.\nUse transfer money, with amount: 500; to: savings. It may change or delete what cannot be restored.\n" +
+			"Use transfer money, with amount: 500; to: savings.\nTransfer money finished.\nThe agent finished.",
+		"Use look.\nUsing look.\nLook finished.\nThe agent finished.",
+		"Use Write a note.\nUsing note.\nNote finished.\nThe agent finished.",
+	} {
+		if !strings.Contains(told, want) {
+			t.Errorf("told:\n%s\nwant in it:\n%s", told, want)
+		}
+	}
+	if strings.Contains(told, "nonsense") {
+		t.Errorf("a tool that is not there was told of:\n%s", told)
+	}
+}
+
+// A no is a tool error, so that the model can say what was not done; nothing ran. (SM-009, P1)
+func TestRefused(t *testing.T) {
+	b := open(t, tools, always(aaep.Reject))
+	if got, failed := b.call(t, "transfer_money"); got != "Not done. The user was asked and said no." || !failed || b.moved != 0 {
+		t.Errorf("the tool gave %q, failed %v, moved %d", got, failed, b.moved)
+	}
+	if told := b.told(); slices.Contains(told, "Transfer money finished.") {
+		t.Errorf("told: %q", told)
+	}
+}
+
+// A tool that fails is told of as such, and its own words stay between server and model.
+func TestFailed(t *testing.T) {
+	b := open(t, tools, always(aaep.Accept))
+	b.fail = true
+	if got, failed := b.call(t, "look"); got != "no such account" || !failed {
+		t.Errorf("the tool gave %q, failed %v", got, failed)
+	}
+	if told := b.told(); !slices.Equal(told, []string{"Use look.", "Using look.", "Look failed.", "The agent failed."}) {
+		t.Errorf("told: %q", told)
+	}
+}
+
+// The author's description may ask for more than the annotations do, and never for less. (EVT-042)
+func TestDescribe(t *testing.T) {
+	b := open(t, func(p *producer.Producer) sdk.Middleware {
+		return mcp.Tools(p, func(tool *sdk.Tool, args json.RawMessage) producer.Tool {
+			return producer.Tool{Risk: aaep.RiskLow, Confirm: tool.Name == "note", Action: aaep.Say("Do it, with " + string(args))}
+		})
+	}, always(aaep.Reject))
+	for tool, asked := range map[string]bool{"transfer_money": true, "note": true, "look": false} {
+		if got, failed := b.call(t, tool); failed != asked {
+			t.Errorf("%s gave %q", tool, got)
+		}
+	}
+	if b.moved != 0 || b.noted != 0 || b.looked != 1 {
+		t.Errorf("moved %d, looked %d times, noted %d times", b.moved, b.looked, b.noted)
+	}
+	if told := strings.Join(b.told(), "\n"); !strings.Contains(told, `Do it, with {"amount":500,"to":"savings"} It may change`) {
+		t.Errorf("told:\n%s", told)
+	}
+}
+
+// Nobody is left to be asked after Shutdown: what must ask does not run, and what need not does. (P1)
+func TestShutDown(t *testing.T) {
+	b := open(t, tools, always(aaep.Accept))
+	b.p.Shutdown(context.Background())
+	if got, failed := b.call(t, "transfer_money"); !failed || b.moved != 0 {
+		t.Errorf("the tool gave %q, moved %d", got, b.moved)
+	}
+	if got, failed := b.call(t, "look"); failed || got != "$7" {
+		t.Errorf("the tool gave %q, failed %v", got, failed)
+	}
+}
+
+// What a server wants to know is asked field by field.
+func TestElicit(t *testing.T) {
+	yes := func(q aaep.Payload) any {
+		ask := q.(*aaep.AwaitingClarification)
+		return map[string]any{"City?": "Ibadan", "Nights?": 3.0, "Breakfast?": true, "Room?": "big", "Shall I book?": true}[ask.Question]
+	}
+	form := func(t *testing.T, schema any, message string, answer func(aaep.Payload) any) (*sdk.ElicitResult, error) {
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Shutdown(context.Background())
+		go listen(p, answer)
+		p.WaitSubscriber(t.Context())
+		return mcp.Elicit(p)(t.Context(), &sdk.ElicitRequest{Params: &sdk.ElicitParams{Message: message, RequestedSchema: schema}})
+	}
+	got, err := form(t, map[string]any{"type": "object", "required": []string{"nights"}, "properties": map[string]any{
+		"city":      map[string]any{"type": "string", "title": "City"},
+		"nights":    map[string]any{"type": "integer", "title": "Nights"},
+		"breakfast": map[string]any{"type": "boolean", "description": "Breakfast"},
+		"room":      map[string]any{"type": "string", "title": "Room", "enum": []string{"small", "big"}, "enumNames": []string{"Small", "Big"}},
+	}}, "Booking a room.", yes)
+	if err != nil || got.Action != "accept" || fmt.Sprint(got.Content) != "map[breakfast:true city:Ibadan nights:3 room:big]" {
+		t.Errorf("the form gave %+v, %v", got, err)
+	}
+	if got, err := form(t, nil, "Shall I book?", yes); err != nil || got.Action != "accept" {
+		t.Errorf("yes gave %+v, %v", got, err)
+	}
+	if got, err := form(t, nil, "Shall I book?", func(aaep.Payload) any { return false }); err != nil || got.Action != "decline" {
+		t.Errorf("no gave %+v, %v", got, err)
+	}
+	if got, err := form(t, map[string]any{"properties": map[string]any{"x": map[string]any{"type": "object"}}}, "What?", yes); err == nil || !strings.Contains(err.Error(), `"x"`) {
+		t.Errorf("a nested form gave %+v, %v", got, err)
+	}
+}
+
+func Example() {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank-tools"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := sdk.NewServer(&sdk.Implementation{Name: "bank", Version: "1"}, nil)
+	server.AddReceivingMiddleware(mcp.Tools(p, nil)) // and serve p, with package producer/serve
+	fmt.Println(p.Shutdown(context.Background()))
+	// Output: <nil>
+}

@@ -1,0 +1,76 @@
+//go:build unix || windows
+
+package ipc
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/conformance/aaeptest"
+	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// half is one end of a stream within the process, of which each direction can end by itself.
+type half struct {
+	net.Conn // that it reads
+	out      net.Conn
+}
+
+func (h half) Write(b []byte) (int, error)        { return h.out.Write(b) }
+func (h half) CloseWrite() error                  { return h.out.Close() }
+func (h half) SetWriteDeadline(t time.Time) error { return h.out.SetWriteDeadline(t) }
+
+func (h half) SetDeadline(t time.Time) error {
+	if err := h.Conn.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return h.out.SetWriteDeadline(t)
+}
+
+func (h half) Close() error {
+	h.out.Close()
+	return h.Conn.Close()
+}
+
+func pipe() (a, b stream) {
+	up, upEnd := net.Pipe()
+	down, downEnd := net.Pipe()
+	return half{down, up}, half{upEnd, downEnd}
+}
+
+// framed reaches a producer as whoever connects to its socket does, in either framing; what the system knows of the two is left out.
+type framed struct {
+	p       *producer.Producer
+	framing int32
+}
+
+func (f framed) Dial(context.Context) (transports.Conn, error) {
+	near, far := pipe()
+	go f.p.ServeConn(duplex.New(newFrames(far, unknown), ""))
+	return duplex.New(newFrames(near, f.framing), ""), nil
+}
+
+// LVL-029: our own producer passes Level 3 in both framings of a local socket.
+func TestProducerLevel3(t *testing.T) {
+	for name, framing := range map[string]int32{"lengths": lengths, "lines": lines} {
+		t.Run(name, func(t *testing.T) {
+			aaeptest.Virtual(t, func(t *testing.T) conformance.Run {
+				p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target"}, ShortTimeouts: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: "/aaep/v1/ws"}) // a manifest names one
+				t.Cleanup(func() { p.Shutdown(context.Background()) })
+				agent := &aaeptest.Agent{Producer: p}
+				return conformance.Run{Dialer: framed{p, framing}, Driver: agent, Level: 3, Manifest: agent.Manifest}
+			})
+		})
+	}
+}
