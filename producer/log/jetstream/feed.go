@@ -31,7 +31,8 @@ type Feed struct {
 const (
 	maxHeard = 1024            // messages that are kept; the others are read
 	lookUp   = 2 * time.Second // is how long nothing is heard before it is looked whether there is something
-	patience = 5 * time.Second // with servers that cannot be reached, before that is said
+	// patience is how long servers cannot be reached before that is said: longer than it takes until another leads.
+	patience = 10 * time.Second
 )
 
 // Follow returns the log of an agent. The error is ErrNoAgent inside one that names it, where there never was one.
@@ -157,7 +158,7 @@ func (f *Feed) reach(ctx context.Context) error {
 		return err
 	}
 	if !info.Created.Equal(f.begun) { // that it ends before the cursor may be the view of a new leader
-		return fmt.Errorf("the log of %s was begun anew: %w", f.agent, errLasting)
+		return lasting{fmt.Errorf("the log of %s was begun anew", f.agent)}
 	}
 	f.last = time.Now()
 	f.atLeast(startOf(info.State), info.State.LastSeq)

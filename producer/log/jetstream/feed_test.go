@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
 	"github.com/aaep-go/aaep/internal/natstest"
 	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/producer/log/jetstream"
@@ -82,6 +85,44 @@ func TestFeed(t *testing.T) {
 		_, err = feed.Next(t.Context(), 0)
 		if err == nil || !strings.Contains(err.Error(), "was away for too long") {
 			t.Errorf("who was away for too long: %v", err)
+		}
+	}
+}
+
+// A log that a newer program has written is left alone.
+func TestNewer(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	c := dial(t, servers.URLs(), nil)
+	store, err := c.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Close()
+	nc, err := nats.Connect(servers.URLs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "AAEP_A_planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := stream.CachedInfo().Config
+	cfg.Metadata = map[string]string{"aaep_log_format": "2"}
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	for what, open := range map[string]func() error{
+		"Open":   func() error { _, err := c.Open(t.Context(), "planner"); return err },
+		"Follow": func() error { _, err := c.Follow(t.Context(), "planner"); return err },
+	} {
+		if err := open(); !errors.Is(err, jetstream.ErrNewer) || !strings.Contains(err.Error(), "format 2") {
+			t.Errorf("%s = %v", what, err)
 		}
 	}
 }

@@ -38,6 +38,7 @@ var (
 	ErrInUse     = errors.New("another process is this agent")
 	ErrTakenOver = errors.New("another process has become this agent")
 	ErrNoAgent   = errors.New("there is no such agent")
+	ErrNewer     = errors.New("the agent is of a newer version")
 )
 
 // Options say how the servers are reached, and how much they keep. The zero value, like nil, is for servers without
@@ -196,16 +197,21 @@ func passing(err error) bool {
 	if errors.As(err, &refused) {
 		return refused.Code == 503 || refused.Code == 429
 	}
-	for _, lasting := range []error{nats.ErrAuthorization, nats.ErrPermissionViolation, nats.ErrConnectionClosed, nats.ErrMaxPayload, errLasting} {
-		if errors.Is(err, lasting) {
+	if errors.As(err, new(lasting)) {
+		return false
+	}
+	for _, final := range []error{nats.ErrAuthorization, nats.ErrPermissionViolation, nats.ErrConnectionClosed, nats.ErrMaxPayload} {
+		if errors.Is(err, final) {
 			return false
 		}
 	}
 	return true
 }
 
-// errLasting is inside an error that waiting does not mend.
-var errLasting = errors.New("jetstream")
+// lasting is an error that waiting does not mend.
+type lasting struct{ error }
+
+func (e lasting) Unwrap() error { return e.error }
 
 // explain says in words why something failed.
 func explain(what string, err error) error {

@@ -83,7 +83,7 @@ func (r *reader) batch(cursor uint64, n int) (records [][]byte, next uint64, err
 		}
 		seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 		if err != nil {
-			return records, 0, fmt.Errorf("%w: a message without a sequence", errLasting)
+			return records, 0, lasting{errors.New("a message without a sequence")}
 		}
 		if seq != cursor+1+uint64(len(records)) {
 			return records, seq, nil
@@ -108,15 +108,24 @@ func (r *reader) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	err := r.c.retry(ctx, func(ctx context.Context) error {
 		s, err := r.c.js.Stream(ctx, r.stream)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			return fmt.Errorf("%w: %w", ErrNoAgent, errLasting)
+			return lasting{ErrNoAgent}
 		}
 		if err == nil {
 			info = s.CachedInfo()
+			if v := info.Config.Metadata[formatKey]; v != "" && v != format {
+				err = lasting{fmt.Errorf("%w: its log has format %s, and this program knows %s: use a newer program", ErrNewer, v, format)}
+			}
 		}
 		return err
 	})
 	return info, err
 }
+
+// What is in a stream's metadata.
+const (
+	formatKey = "aaep_log_format"
+	format    = "1"
+)
 
 // startOf is the cursor before the oldest message.
 func startOf(s jetstream.StreamState) uint64 {

@@ -23,7 +23,6 @@ import (
 type Store struct {
 	reader
 	subject  string
-	node     string
 	run      string // of the process
 	revision uint64 // of the meta
 	meta     []byte
@@ -98,6 +97,10 @@ func (s *Store) take(ctx context.Context) error {
 		cfg = was.Config
 	}
 	cfg.Subjects = []string{s.subject}
+	if cfg.Metadata == nil {
+		cfg.Metadata = map[string]string{}
+	}
+	cfg.Metadata[formatKey] = format
 	cfg.RePublish = &jetstream.RePublish{Source: "aaep.e." + token(s.agent) + ".*", Destination: "aaep.l." + token(s.agent)}
 	cfg.AllowDirect, cfg.AllowAtomicPublish = true, true
 	cfg.MaxMsgs, cfg.MaxBytes, cfg.MaxAge = int64(limits.Events), limits.Bytes, max(limits.Age, minAge)
@@ -224,7 +227,7 @@ func (s *Store) publish(ctx context.Context, records [][]byte, end uint64) error
 		}
 		ack, err := s.c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 		if err == nil && ack.Sequence != end+uint64(len(records)) {
-			err = fmt.Errorf("%w: event %d came as %d", errLasting, end+uint64(len(records)), ack.Sequence)
+			err = lasting{fmt.Errorf("event %d came as %d", end+uint64(len(records)), ack.Sequence)}
 		}
 		return err
 	}
@@ -239,7 +242,7 @@ func (s *Store) kept(ctx context.Context, records [][]byte, end uint64, failure 
 	case err != nil:
 		return err
 	case !slices.Equal(info.Config.Subjects, []string{s.subject}):
-		return fmt.Errorf("%w: %w", ErrTakenOver, errLasting)
+		return lasting{ErrTakenOver}
 	case info.State.LastSeq <= end: // a new leader may not see all of it yet
 		var refused *jetstream.APIError
 		if errors.As(failure, &refused) && (refused.ErrorCode == wrongSeq || refused.ErrorCode == wrongSeqInFlight) {
@@ -252,7 +255,7 @@ func (s *Store) kept(ctx context.Context, records [][]byte, end uint64, failure 
 	case err != nil:
 		return err
 	case m == nil || m.Sequence > last || m.Header.Get(byHeader) != s.run:
-		return fmt.Errorf("%w: its stream has %d messages, and %d were expected: %w", ErrTakenOver, info.State.LastSeq, end, errLasting)
+		return lasting{fmt.Errorf("%w: its stream has %d messages, and %d were expected", ErrTakenOver, info.State.LastSeq, end)}
 	case m.Sequence < last:
 		return nats.ErrTimeout
 	}
@@ -284,7 +287,7 @@ func (s *Store) SetMeta(data []byte) error {
 			s.revision = m.Sequence
 			return nil
 		case m != nil && m.Sequence > s.revision:
-			return fmt.Errorf("%w: %w", ErrTakenOver, errLasting)
+			return lasting{ErrTakenOver}
 		}
 		return nats.ErrTimeout
 	})
