@@ -71,7 +71,7 @@ func (cfg *Config) followed() error {
 	return nil
 }
 
-// trail follows what the agent did before, and then what it does.
+// followLog learns what the agent did before, and then follows what it does.
 func (p *Producer) followLog() error {
 	p.followed = map[string]*Session{}
 	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
@@ -243,11 +243,11 @@ func (p *Producer) announce(onlyChange bool) {
 	if p.cfg.Follow == nil {
 		return
 	}
-	if onlyChange && !p.announcing.TryLock() {
+	if !onlyChange {
+		p.announcing.Lock()
+	} else if !p.announcing.TryLock() {
 		p.changed() // nobody waits in line for an agent that does not answer
 		return
-	} else if !onlyChange {
-		p.announcing.Lock()
 	}
 	defer p.announcing.Unlock()
 	now := presence{ID: p.id, Node: p.shared.Node(), From: p.began}

@@ -73,7 +73,8 @@ type Config struct {
 	Log log.Store
 	// Follow makes a Producer that serves the listeners of an agent in another process, from its log: package
 	// producer/log/jetstream. It has no sessions of its own, and what Agent, Contact, Language, Languages, AnyLanguage,
-	// FromStart and MaxEventsPerSecond are is what the agent says. Nil is an agent.
+	// FromStart and MaxEventsPerSecond are is what the agent says. WaitLogFailed says when it hears nothing more of that: call
+	// Shutdown then. Nil is an agent.
 	Follow Feed
 	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone.
 	// Zero is 10 seconds; negative is none.
