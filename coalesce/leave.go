@@ -83,9 +83,6 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 			ev.EventID = s.id(it.to.pos, it.to.offset)
 		}
 	}
-	if raise {
-		ev.Urgency = aaep.UrgencyCritical
-	}
 	// An event that was overtaken leaves with the stamp of the one before it, so that stamps never
 	// go backwards (D-09).
 	t, known := s.told[ev.SessionID]
@@ -112,6 +109,9 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 		s.told[ev.SessionID] = t
 	}
 	s.tailor(&ev)
+	if raise { // last, for it tells nobody anything urgent: extensions must not disturb anybody for it
+		ev.Urgency = aaep.UrgencyCritical
+	}
 	if resumable {
 		s.resume = it.to.pos
 	}

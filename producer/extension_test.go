@@ -3,6 +3,7 @@ package producer_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -75,6 +76,35 @@ func TestHaptic(t *testing.T) {
 					t.Errorf("%s carries %v in %v to one who did not list it", ev.Type(), ev.Extensions, ev.Context)
 				}
 			}
+		}
+	})
+}
+
+// What leaves early, as critical, only because an error must come after it (D-50) is not felt: the error is, once.
+func TestHapticOfAnError(t *testing.T) {
+	slow := everything().With(aaep.Capabilities{MaxEventsPerSecond: 1})
+	bubble(t, func(t *testing.T, st *stage) {
+		felt := st.listen(answering(declaring(slow, extensions.HapticVocabulary, extensions.Haptic{PatternsSupported: []string{"buzz"}})))
+		s := st.session("Planning.")
+		out := s.Output()
+		for range 3 {
+			out.WriteString("A sentence. ")
+		}
+		out.Close()
+		s.Fail(errors.New("broken"), aaep.Say("It broke."))
+		var early, buzzed int
+		for _, ev := range felt.events() {
+			switch {
+			case ev.Extensions["haptic"] != nil && ev.Type() == aaep.TypeSessionErrored:
+				buzzed++
+			case ev.Extensions["haptic"] != nil:
+				t.Errorf("%s is felt as %s", ev.Type(), ev.Extensions["haptic"])
+			case ev.Urgency == aaep.UrgencyCritical:
+				early++
+			}
+		}
+		if early == 0 || buzzed != 1 {
+			t.Errorf("%d events left early, and %d errors were felt", early, buzzed)
 		}
 	})
 }

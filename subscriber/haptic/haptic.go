@@ -124,6 +124,10 @@ func (o *Output) choose(u announce.Utterance) (felt extensions.HapticData, ok bo
 	if u.Event != nil {
 		data := u.Event.Extensions[extensions.HapticVocabulary.Prefix]
 		if data != nil && jsonv2.Unmarshal(data, &felt) == nil && slices.Contains(has, felt.Pattern) {
+			// The first on a critical event is what a producer puts where the agent chose none, and says less than our own.
+			if own := meaning(u); felt.Pattern == has[0] && u.Event.Critical() && slices.Contains(has, own) {
+				felt.Pattern = own
+			}
 			return felt, true
 		}
 	}

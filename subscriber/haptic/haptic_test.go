@@ -114,6 +114,34 @@ func TestRate(t *testing.T) {
 	})
 }
 
+// What a producer puts on everything that is critical does not hide what failed from what needs somebody.
+func TestFailureIsFelt(t *testing.T) {
+	for name, c := range map[string]struct {
+		names   []string
+		payload aaep.Payload
+		want    string
+	}{
+		"failed":              {[]string{"needs_you", "done", "failed"}, &aaep.SessionErrored{}, "0s failed wrist"},
+		"no pattern for that": {[]string{"needs_you", "done"}, &aaep.SessionErrored{}, "0s needs_you wrist"},
+		"asked":               {[]string{"tap", "needs_you"}, &aaep.AwaitingConfirmation{}, "0s needs_you wrist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				device := &haptic.Recorder{Names: c.names}
+				out, start := haptic.New(device), time.Now()
+				ev := event(c.payload)
+				ev.Extensions = map[string]json.RawMessage{"haptic": json.RawMessage(`{"pattern":"` + c.names[0] + `","location":"wrist"}`)}
+				if err := out.Present(t.Context(), announce.Utterance{Event: ev, Critical: true}); err != nil {
+					t.Fatal(err)
+				}
+				if got := played(device, start); got != c.want {
+					t.Errorf("played %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}
+
 // What the agent chose is felt, where the device has it.
 func TestChosen(t *testing.T) {
 	for name, c := range map[string]struct {
