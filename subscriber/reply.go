@@ -121,8 +121,7 @@ func (s *Subscription) Answer(ctx context.Context, ev *aaep.Event, response any)
 		return err
 	}
 	if !fits(p, response) {
-		return fmt.Errorf("subscriber: this question does not take a %T like that; it takes %q, choices %q",
-			response, p.AcceptedResponseKinds, values(p.Choices))
+		return fmt.Errorf("subscriber: this question does not take a %T like that; it takes %s", response, taken(p))
 	}
 	return s.answer(ctx, ev, p.ReplyToken, response, func(sub string, at time.Time) aaep.Message {
 		return &aaep.ClarificationReply{ReplyToken: p.ReplyToken, Response: response, SubscriptionID: sub, Timestamp: at}
@@ -186,6 +185,24 @@ func fits(p *aaep.AwaitingClarification, response any) bool {
 		}
 	}
 	return false
+}
+
+// taken are the answers that fit, as what to pass to Answer.
+func taken(p *aaep.AwaitingClarification) string {
+	var list []string
+	for _, kind := range p.AcceptedResponseKinds {
+		switch kind {
+		case aaep.ResponseYesNo:
+			list = append(list, "a bool")
+		case aaep.ResponseNumeric:
+			list = append(list, "a number")
+		case aaep.ResponseFreetext:
+			list = append(list, "a string")
+		case aaep.ResponseMultipleChoice:
+			list = append(list, fmt.Sprintf("a string out of %q", values(p.Choices)))
+		}
+	}
+	return strings.Join(list, " or ")
 }
 
 func values(choices []aaep.Choice) []string {
