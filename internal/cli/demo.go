@@ -87,7 +87,7 @@ func (d *demo) run(ctx context.Context) error {
 		return err
 	}
 	served := make(chan error, 1)
-	go func() { served <- serve.Serve(context.WithoutCancel(ctx), ln, p) }()
+	go func() { served <- new(serve.Server).Serve(context.WithoutCancel(ctx), ln, p) }()
 	defer func() { p.Shutdown(ctx); <-served }()
 
 	url := "http://" + ln.Addr().String()

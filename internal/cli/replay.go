@@ -71,7 +71,7 @@ func (r *replayer) run(ctx context.Context, name, addr string, stdin io.Reader) 
 		return &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %w", addr, err)}
 	}
 	served := make(chan error, 1)
-	go func() { served <- serve.Serve(context.WithoutCancel(ctx), ln, p) }()
+	go func() { served <- new(serve.Server).Serve(context.WithoutCancel(ctx), ln, p) }()
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 		defer cancel()

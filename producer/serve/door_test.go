@@ -1,7 +1,9 @@
 package serve_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -39,6 +41,34 @@ func TestLoopbackOnly(t *testing.T) {
 		if _, err := ln.Accept(); err == nil {
 			t.Errorf("%v still listens", ln.Addr())
 		}
+	}
+}
+
+// TestRefusalIsSaid: who writes "go serve.Serve" still learns why nobody can follow the agent, and nothing else.
+func TestRefusalIsSaid(t *testing.T) {
+	var said bytes.Buffer
+	usual := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
+	defer slog.SetDefault(usual)
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	check(t, err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer ln.Close()
+	if err := serve.ListenAndServe(context.Background(), ln.Addr().String(), p); err == nil {
+		t.Error("two agents are served at one address")
+	}
+	if got := said.String(); !strings.Contains(got, "cannot be followed") || !strings.Contains(got, ln.Addr().String()) {
+		t.Errorf("said %q", got)
+	}
+	said.Reset()
+	over, stop := context.WithCancel(context.Background())
+	stop()
+	serve.ListenAndServe(over, "127.0.0.1:0", p) // as asked
+	p.Shutdown(context.Background())
+	serve.ListenAndServe(context.Background(), "127.0.0.1:0", p)
+	if said.Len() > 0 {
+		t.Errorf("said of what was asked for: %s", &said)
 	}
 }
 

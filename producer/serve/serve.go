@@ -53,14 +53,22 @@ type Server struct {
 // PagePath is where Server.Page is.
 const PagePath = "/aaep/web/"
 
-// ListenAndServe serves p at a TCP address of this machine such as "127.0.0.1:8080", as Serve of the zero Server does.
+// ListenAndServe serves p at a TCP address of this machine such as "127.0.0.1:8080", as Serve of the zero Server does. An
+// error is logged with slog too: "go serve.ListenAndServe" loses it, and an agent that nobody can follow waits for ever.
 func ListenAndServe(ctx context.Context, addr string, p *producer.Producer) error {
-	return new(Server).ListenAndServe(ctx, addr, p)
+	return told(ctx, addr, new(Server).ListenAndServe(ctx, addr, p))
 }
 
-// Serve serves p on a loopback listener, as Serve of the zero Server does.
+// Serve serves p on a loopback listener, as Serve of the zero Server does. An error is logged as that of ListenAndServe.
 func Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
-	return new(Server).Serve(ctx, ln, p)
+	return told(ctx, ln.Addr().String(), new(Server).Serve(ctx, ln, p))
+}
+
+func told(ctx context.Context, addr string, err error) error {
+	if err != nil && ctx.Err() == nil {
+		slog.Error("serve: the agent cannot be followed", "address", addr, "error", err)
+	}
+	return err
 }
 
 // ListenAndServe listens at a TCP address and calls Serve.
