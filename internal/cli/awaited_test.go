@@ -174,3 +174,13 @@ func TestAwaitedRefuses(t *testing.T) {
 		}
 	})
 }
+
+// Who is refused for the terms they asked for learns which flag mends it.
+func TestDialErrorOfTerms(t *testing.T) {
+	refused := &aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: "None of the requested languages is available. Available: en-US.", Remote: true}
+	want := "the agent at http://a.example cannot be followed: None of the requested languages is available. Available: en-US.\n" +
+		"Ask for other terms, such as its language after your own: --language yo,en"
+	if got := dialError(t.Context(), "http://a.example", refused); got.Error() != want {
+		t.Errorf("said %q", got)
+	}
+}

@@ -107,6 +107,8 @@ func dialError(ctx context.Context, at string, err error) error {
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", at)}
 	case errors.Is(err, aaep.AuthenticationRequired):
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plain(err)))}
+	case errors.Is(err, aaep.CapabilitiesIncompatible):
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nAsk for other terms, such as its language after your own: --language yo,en", at, words.Sentence(plain(err)))}
 	case errors.As(err, &refused) && refused.RetryAfter > 0:
 		return &exitError{exitUnreachable, notYet{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(plain(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter}}
 	case errors.As(err, &refused):
