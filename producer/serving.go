@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
@@ -97,6 +98,9 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()
 	for _, s := range sessions {
+		if p.cfg.Follow != nil {
+			break // they are the agent's
+		}
 		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
 	}
 	p.log.Flush() // so that nobody is sent away before what is still being kept
@@ -124,7 +128,10 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.ended = true
 	p.mu.Unlock()
 	p.guests.Wait()
+	late := time.AfterFunc(closeTimeout, p.noClaims) // there may be nobody who answers
 	p.desk.close()
+	late.Stop()
+	p.noClaims()
 	p.closeLog()
 	close(p.done)
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -151,6 +152,15 @@ func (a *answer) call(key, name string) {
 		c := &call{key: clip(key), name: clip(name)}
 		a.wanted = append(a.wanted, c)
 		a.turn.wants(c)
+	}
+}
+
+// ran says that somebody else has run a tool that seemed the agent's to run.
+func (a *answer) ran(key string) {
+	i := slices.IndexFunc(a.wanted, func(c *call) bool { return c.key == clip(key) })
+	if i >= 0 {
+		a.turn.forget(a.wanted[i])
+		a.wanted = slices.Delete(a.wanted, i, i+1)
 	}
 }
 

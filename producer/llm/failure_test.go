@@ -306,6 +306,16 @@ data: {"type":"response.completed","response":{"status":"completed"}}
 `, request(fakemodel.Responses, true, user("Search.")))
 		st.heard("start: Working on a request.", "thinking", "calling_tool", "invoked: web_search", "done: web_search error", "thinking", "session.completed: The agent finished.")
 
+		const shell = `{"type":"shell_call","id":"sh_1","call_id":"call_1","status":"completed"}`
+		says(st, `data: {"type":"response.output_item.done","item":`+shell+`}
+
+data: {"type":"response.output_item.done","item":{"type":"shell_call_output","call_id":"call_1"}}
+
+data: {"type":"response.completed","response":{"status":"completed"}}
+
+`, request(fakemodel.Responses, true, user("List.")))
+		st.heard("start: Working on a request.", "thinking", "session.completed: The agent finished.")
+
 		says(st, `data: {"candidates":[{"content":{"role":"model","parts":[{"executableCode":{"code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK"}}]},"finishReason":"STOP"}]}
 
 data: {"candidates":[{"content":{"role":"model","parts":[{"text":"One."}]},"finishReason":"STOP"}]}

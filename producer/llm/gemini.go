@@ -145,12 +145,12 @@ func (g *geminiAnswer) chunk(in geminiChunk) {
 		case "", "FINISH_REASON_UNSPECIFIED":
 		case "STOP":
 			g.noted = &whole
-		case "MAX_TOKENS":
+		case "MAX_TOKENS", "CONTINUATION":
 			g.noted = &tooLong
-		case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER":
-			g.noted = new(faultOf(""))
-		default: // SAFETY, RECITATION, BLOCKLIST, and more of the kind
+		case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 			g.noted = &declined
+		default: // MALFORMED_FUNCTION_CALL, and more of the kind
+			g.noted = new(faultOf(""))
 		}
 	}
 }

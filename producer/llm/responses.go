@@ -107,10 +107,13 @@ func (r responsesAnswer) whole(data []byte) bool {
 	return true
 }
 
-// item is a part of an answer. A call that has a call_id is the agent's to run; the provider runs the others.
+// item is a part of an answer. A call that has a call_id is the agent's to run, unless its output follows; the provider runs the
+// others.
 func (r responsesAnswer) item(item responsesItem, done bool) {
 	kind, isCall := strings.CutSuffix(item.Type, "_call")
 	switch {
+	case strings.HasSuffix(item.Type, "_call_output") && done:
+		r.ran(item.CallID)
 	case !isCall:
 	case item.CallID == "" && done:
 		r.begins(item.ID, cmp.Or(item.Name, kind))

@@ -80,6 +80,17 @@ func (x *turn) wants(c *call) {
 	x.calls = append(x.calls, c)
 }
 
+// forget takes back that a model wants a tool.
+func (x *turn) forget(c *call) {
+	x.tap.mu.Lock()
+	defer x.tap.mu.Unlock()
+	x.drop(c)
+}
+
+func (x *turn) drop(c *call) {
+	x.calls = slices.DeleteFunc(x.calls, func(y *call) bool { return y == c })
+}
+
 // answered takes over how an answer ended, and what it wanted.
 func (x *turn) answered(wanted []*call, end ending) {
 	x.tap.mu.Lock()
@@ -93,7 +104,7 @@ func (x *turn) answered(wanted []*call, end ending) {
 			c.done, _ = x.s.Invoked(producer.Tool{Name: c.name})
 		}
 		if c.done == nil && !c.taken {
-			x.calls = slices.DeleteFunc(x.calls, func(y *call) bool { return y == c })
+			x.drop(c)
 		}
 	}
 	over := x.own && (end.cause != nil || x.idle())
