@@ -1,7 +1,6 @@
 # make          every check: what must pass before a change is merged
 # make lint     the static half of it
 # make bench    benchmarks, with allocations
-# make wire     what a delivery costs on every wire, beside plain handlers (docs/performance.md)
 # make fuzz     each fuzz target in turn, for FUZZTIME
 # make races    ten thousand questions, each answered by ten subscribers at once over sockets of their own
 # make nodes    ten thousand questions, each answered at three machines at once, while NATS servers are killed
@@ -31,7 +30,7 @@ MODULES := transports/grpc producer/telemetry producer/mcp
 # Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
-.PHONY: test lint bench wire fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
+.PHONY: test lint bench fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
@@ -89,11 +88,6 @@ real:
 
 bench:
 	@set -e; for module in . $(MODULES); do (cd $$module; go test -run '^$$' -bench . -benchmem ./...); done
-
-wire:
-	go test -run '^$$' -bench 'Wire|Shapes' -benchtime 300000x ./producer/serve
-	go test -run '^$$' -bench Idle -benchtime 1x ./producer/serve
-	go test -run '^$$' -bench Flood -benchtime 200x ./producer/serve
 
 fuzz:
 	@set -e; packages=$$(go list ./...); \

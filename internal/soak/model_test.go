@@ -367,26 +367,29 @@ func (v *verdict) missing() {
 		v.wrong("it heard nothing")
 		return
 	}
-	left := map[string][]int{} // by session and kind
+	left, passed := map[string][]int{}, map[string]int{} // by session and kind; by session: the change to return before
 	for i := v.oldest; i < len(v.truth.events); i++ {
 		ev := v.truth.events[i]
 		if !wants(v.terms, ev) || ev.Type() == aaep.TypeOutputStreaming {
 			continue
 		}
 		p, isState := ev.Payload.(*aaep.StateChanged)
+		if first, any := passed[ev.SessionID]; any && isState && v.vanish([]int{first, i}) {
+			delete(passed, ev.SessionID)
+		}
 		switch kind := ev.SessionID + " " + string(ev.Type()); {
 		case v.got[i] && ev.Type() == aaep.TypeProgressUpdated:
 			left[kind] = nil // the newest is enough
 		case v.got[i] && isState:
 			// What was to vanish with a return that has not come may have been passed over when a link broke.
-			if run := append(left[kind], i); len(run) == 1 || v.vanish(run) || v.vanish(run[:len(run)-1]) {
-				left[kind] = nil
-			} else if from := run[len(run)-2] + 1; !slices.ContainsFunc(v.places, func(at int) bool { return at == anywhere || from <= at && at <= i }) {
-				v.wrong("%s: %s was not told before number %d", kind, v.path(run[:len(run)-1]), i)
-				left[kind] = nil
-			} else {
-				left[kind] = append(run[:1], i) // the first says where to return to
+			switch run := left[kind]; {
+			case v.vanish(run) || v.vanish(append(run, i)):
+			case slices.ContainsFunc(v.places, func(at int) bool { return at == anywhere || run[len(run)-1] < at && at <= i }):
+				passed[ev.SessionID] = run[0]
+			default:
+				v.wrong("%s: %s was not told before number %d", kind, v.path(run), i)
 			}
+			left[kind] = nil
 		case v.got[i]:
 		case v.errored[ev.SessionID] && (isState || ev.Type() == aaep.TypeProgressUpdated): // what waited is superfluous
 		case isState && p.FromState != aaep.StateAwaitingInput || ev.Type() == aaep.TypeProgressUpdated:
@@ -395,6 +398,11 @@ func (v *verdict) missing() {
 			}
 		default:
 			v.wrong("%s %s, number %d, was not told", ev.Type(), ev.EventID, i)
+		}
+	}
+	for session, first := range passed {
+		if !v.errored[session] {
+			v.wrong("%s: %s was not told", session, v.path([]int{first}))
 		}
 	}
 	for kind, run := range left {
