@@ -87,12 +87,12 @@ func (p *Producer) followLog() error {
 	if err := p.shared.Claims(func(token string) { p.settledElsewhere(aaep.ReplyToken(token)) }); err != nil {
 		return err
 	}
-	following, end := context.WithCancel(p.claims)
+	following, end := context.WithCancel(p.serving)
 	go p.herald(following)
 	go func() {
 		defer end() // a process that hears nothing more is nobody to wait for
-		err := p.log.Tail(p.claims, p.see, p.linkAway)
-		if p.claims.Err() == nil {
+		err := p.log.Tail(p.serving, p.see, p.linkAway)
+		if p.serving.Err() == nil {
 			p.cfg.Logger.Error("the agent's log cannot be followed any more", "error", err)
 		}
 	}()

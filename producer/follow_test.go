@@ -343,3 +343,21 @@ func TestFollowAway(t *testing.T) {
 		}
 	})
 }
+
+// A reply that cannot be settled keeps nobody from shutting down.
+func TestFollowShutdown(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		l := edges[0].listen(answering(everything()))
+		tool(agent.session("Paying."), pay, &deed{})
+		q := l.question()
+		c.with(func() { c.gone = true })
+		l.reply(q, aaep.Accept)
+		synctest.Wait()
+		began := time.Now()
+		edges[0].end() // gives it a second
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		c.with(func() { c.gone = false })
+	})
+}

@@ -116,6 +116,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 		p.leave()
+		p.noClaims() // which replies wait for
 		p.mu.Lock()
 		for _, sub := range p.subs {
 			sub.hangUp()
@@ -128,6 +129,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.ended = true
 	p.mu.Unlock()
 	p.guests.Wait()
+	p.announce(false)                                // that nobody is here any more
 	late := time.AfterFunc(closeTimeout, p.noClaims) // there may be nobody who answers
 	p.desk.close()
 	late.Stop()

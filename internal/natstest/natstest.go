@@ -38,29 +38,22 @@ type Server struct {
 	log     bytes.Buffer
 }
 
-// binary builds the server, which takes a while when Go's build cache has nothing of it yet.
+// binary builds the server, which takes a while when Go's build cache has nothing of it yet, and returns where it is.
 var binary = sync.OnceValues(func() (string, error) {
 	root, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", err
 	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		dir = os.TempDir()
-	}
-	path := filepath.Join(dir, "aaep-test", "nats-server")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", err
-	}
-	made := fmt.Sprintf("%s.%d", path, os.Getpid()) // other tests may build it too
-	defer os.Remove(made)
-	cmd := exec.Command("go", "build", "-modfile=tools/go.mod", "-o", made, "github.com/nats-io/nats-server/v2")
+	cmd := exec.Command("go", "tool", "-n", "-modfile=tools/go.mod", "nats-server")
 	cmd.Dir = filepath.Dir(strings.TrimSpace(string(root)))
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
+	var problem strings.Builder
+	cmd.Stderr = &problem
+	path, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, problem.String())
 	}
-	return path, os.Rename(made, path)
+	return strings.TrimSpace(string(path)), nil
 })
 
 // Start starts count servers and waits until they are ready: 1, or a cluster of 3 or more.
