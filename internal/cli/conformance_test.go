@@ -89,6 +89,7 @@ func TestConformanceProducer(t *testing.T) {
 		{"explained and judged", append([]string{at, "--explain", "HS-058", "--level", "3"}, drive...), exitOK, "Case version-refused, MUST at Level 3."},
 		{"exec and address", append([]string{at, "--exec", "x"}, drive...), exitUsage, "give one of them"},
 		{"child that is none", []string{at, "--child", "/no/such/program", "--case", "filters-kept", "--level", "3"}, exitUnreachable, "the driver /no/such/program cannot be started"},
+		{"child that never is ready", []string{at, "--child", "sleep 600", "--timeout", "1"}, exitUnreachable, "sleep did not say within 1 second that it is ready"},
 		{"no address", drive, exitUsage, "give the address"},
 		{"no level", append([]string{at, "--level", "4"}, drive...), exitUsage, "none of 1, 2 and 3"},
 		{"nobody", append([]string{"ws://127.0.0.1:1", "--level", "3", "--case", "version-refused"}, drive...), exitUnreachable, "nothing answers"},
