@@ -53,6 +53,12 @@ func plain(err error) string {
 	return words.OneLine(text)
 }
 
+// isUnproven reports whether whoever answered showed a certificate that nothing here vouches for.
+func isUnproven(err error) bool {
+	var failed *tls.CertificateVerificationError
+	return errors.As(err, &failed)
+}
+
 // problems says what is wrong with a message, without the numbers of the rules.
 func problems(err *aaep.InvalidError) string {
 	var list []string
