@@ -76,7 +76,7 @@ exactly those cases did not pass.`,
 				return listCases(cmd.OutOrStdout())
 			case p.explain != "":
 				if err := conformance.Explain(cmd.OutOrStdout(), p.explain); err != nil {
-					return usage("%w.\nSee: aaep conformance producer --list", err)
+					return usage("%s.\nSee: aaep conformance producer --list", plain(err))
 				}
 				if len(args) == 0 && p.program == "" {
 					return nil
@@ -150,7 +150,7 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 		return &exitError{exitUnreachable, fmt.Errorf("the agent at %s answers, and its driver %s cannot be reached: %s.\nStart it, or check --driver, --command or --child", at,
 			cmp.Or(p.driver, p.command, p.child), strings.TrimPrefix(err.Error(), conformance.ErrNoDriver.Error()+": "))}
 	case err != nil:
-		return usage("%w.\nSee: aaep conformance producer --list", err)
+		return usage("%s.\nSee: aaep conformance producer --list", plain(err))
 	}
 	return conclude(cmd.OutOrStdout(), report, p.json, reports, p.old.strict)
 }

@@ -47,7 +47,7 @@ func plain(err error) string {
 		return "the question is no longer open"
 	}
 	text := err.Error()
-	for _, prefix := range []string{"transports: ", "sse: ", "serve: ", "subscriber: ", "producer: ", "manifest: ", "aaep: "} {
+	for _, prefix := range []string{"transports: ", "sse: ", "serve: ", "subscriber: ", "producer: ", "manifest: ", "auth: ", "oidc: ", "conformance: ", "aaep: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return words.OneLine(text)
