@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports/stdio"
 )
@@ -75,7 +76,7 @@ exactly those cases did not pass.`,
 				return listCases(cmd.OutOrStdout())
 			case p.explain != "":
 				if err := conformance.Explain(cmd.OutOrStdout(), p.explain); err != nil {
-					return usage("%w.\nSee: aaep conformance producer --list", err)
+					return usage("%s.\nSee: aaep conformance producer --list", plain(err))
 				}
 				if len(args) == 0 && p.program == "" {
 					return nil
@@ -129,8 +130,8 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 	}
 	if child, ok := run.Driver.(*conformance.ChildDriver); ok { // which may be the agent
 		defer child.Close() // how it ends proves nothing
-		if err := child.Open(ctx); err != nil {
-			return &exitError{exitUnreachable, fmt.Errorf("the driver %s cannot be started: %s.\nIt has to print {} on a line when it is ready", child.Command[0], plain(err))}
+		if err := openChild(ctx, child, cmp.Or(run.Timeout, time.Minute), cmd.ErrOrStderr()); err != nil {
+			return err
 		}
 	}
 	at, err := p.target(ctx, &run, args, cmd.ErrOrStderr())
@@ -149,9 +150,28 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 		return &exitError{exitUnreachable, fmt.Errorf("the agent at %s answers, and its driver %s cannot be reached: %s.\nStart it, or check --driver, --command or --child", at,
 			cmp.Or(p.driver, p.command, p.child), strings.TrimPrefix(err.Error(), conformance.ErrNoDriver.Error()+": "))}
 	case err != nil:
-		return usage("%w.\nSee: aaep conformance producer --list", err)
+		return usage("%s.\nSee: aaep conformance producer --list", plain(err))
 	}
 	return conclude(cmd.OutOrStdout(), report, p.json, reports, p.old.strict)
+}
+
+// openChild starts the driver, and waits until it is ready, but not for ever.
+func openChild(ctx context.Context, child *conformance.ChildDriver, patience time.Duration, stderr io.Writer) error {
+	status := announcer{out: stderr}
+	patient, done := context.WithTimeout(ctx, patience)
+	defer done()
+	tell := time.AfterFunc(3*time.Second, func() { status.say("aaep", "Waiting for "+child.Command[0]+" to say that it is ready.") })
+	defer tell.Stop()
+	err := child.Open(patient)
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{exitInterrupted, errors.New("interrupted")}
+	case err != nil && patient.Err() != nil:
+		return &exitError{exitUnreachable, fmt.Errorf("the driver %s did not say within %s that it is ready.\nIt has to print {} on a line then, and to flush it", child.Command[0], words.Spoken(patience))}
+	case err != nil:
+		return &exitError{exitUnreachable, fmt.Errorf("the driver %s cannot be started: %s.\nIt has to print {} on a line when it is ready", child.Command[0], plain(err))}
+	}
+	return nil
 }
 
 // target is how the agent is reached, and what to call that.

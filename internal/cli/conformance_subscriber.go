@@ -147,7 +147,7 @@ func (p *follower) run(cmd *cobra.Command) error {
 		why := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error())
 		return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", url, why)}
 	case err != nil:
-		return usage("%w.\nSee: aaep conformance subscriber --list", err)
+		return usage("%s.\nSee: aaep conformance subscriber --list", plain(err))
 	}
 	return conclude(cmd.OutOrStdout(), report, p.json, reports, false)
 }

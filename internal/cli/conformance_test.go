@@ -76,7 +76,7 @@ func TestConformanceProducer(t *testing.T) {
 	}{
 		{"passed", append([]string{at, "--case", "filters-kept,version-refused", "--level", "3"}, drive...), exitOK, "PASS HS-058 version-refused: "},
 		{"not proved", append([]string{at, "--case", "hands-over", "--level", "2"}, drive...), exitFailed, "INCONCLUSIVE LVL-022 hands-over: the scenario handoff could not be started: the driver answered 501 Not Implemented: not here"},
-		{"no case", append([]string{at, "--case", "nothing"}, drive...), exitUsage, "no case is named"},
+		{"no case", append([]string{at, "--case", "nothing"}, drive...), exitUsage, "aaep: no case is named"},
 		{"no driver", []string{at}, exitUsage, "one of --driver, --command and --child"},
 		{"two drivers", append([]string{at, "--command", "x"}, drive...), exitUsage, "one of --driver, --command and --child"},
 		{"a report of no form", append([]string{at, "--report", "x.pdf"}, drive...), exitUsage, "none of .html, .json and .xml"},
@@ -89,6 +89,7 @@ func TestConformanceProducer(t *testing.T) {
 		{"explained and judged", append([]string{at, "--explain", "HS-058", "--level", "3"}, drive...), exitOK, "Case version-refused, MUST at Level 3."},
 		{"exec and address", append([]string{at, "--exec", "x"}, drive...), exitUsage, "give one of them"},
 		{"child that is none", []string{at, "--child", "/no/such/program", "--case", "filters-kept", "--level", "3"}, exitUnreachable, "the driver /no/such/program cannot be started"},
+		{"child that never is ready", []string{at, "--child", "sleep 600", "--timeout", "1"}, exitUnreachable, "sleep did not say within 1 second that it is ready"},
 		{"no address", drive, exitUsage, "give the address"},
 		{"no level", append([]string{at, "--level", "4"}, drive...), exitUsage, "none of 1, 2 and 3"},
 		{"nobody", append([]string{"ws://127.0.0.1:1", "--level", "3", "--case", "version-refused"}, drive...), exitUnreachable, "nothing answers"},

@@ -168,6 +168,8 @@ func (f *following) look() {
 		f.note("The agent has ended. Waiting for it to come back. Ctrl-C ends.")
 	case was.Connected && !now.Connected:
 		f.note("Connection lost. Trying again. Ctrl-C ends.")
+	case !now.Connected && isUnproven(now.Err) && !isUnproven(was.Err):
+		f.note("Not connected again: " + plain(now.Err) + ". If it has a new certificate, end this and begin again with that in --ca.")
 	case !was.Connected && now.Connected:
 		again := "Connected again."
 		if now.Way != was.Way {

@@ -47,10 +47,16 @@ func plain(err error) string {
 		return "the question is no longer open"
 	}
 	text := err.Error()
-	for _, prefix := range []string{"transports: ", "sse: ", "serve: ", "subscriber: ", "producer: ", "manifest: ", "aaep: "} {
+	for _, prefix := range []string{"transports: ", "sse: ", "serve: ", "subscriber: ", "producer: ", "manifest: ", "auth: ", "oidc: ", "conformance: ", "aaep: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return words.OneLine(text)
+}
+
+// isUnproven reports whether whoever answered showed a certificate that nothing here vouches for.
+func isUnproven(err error) bool {
+	var failed *tls.CertificateVerificationError
+	return errors.As(err, &failed)
 }
 
 // problems says what is wrong with a message, without the numbers of the rules.
@@ -106,7 +112,7 @@ func dialError(ctx context.Context, at string, err error) error {
 	case errors.As(err, &refused) && refused.Code == aaep.ManifestSignatureRequired && refused.Remote:
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", at)}
 	case errors.Is(err, aaep.AuthenticationRequired):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plain(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plain(err)))}
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nAsk for other terms, such as its language after your own: --language yo,en", at, words.Sentence(plain(err)))}
 	case errors.As(err, &refused) && refused.RetryAfter > 0:

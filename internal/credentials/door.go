@@ -28,12 +28,16 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 	case err == nil && principal != "":
 		return principal, nil
 	case errors.Is(err, aaep.AuthorizationDenied):
-		d.Log.Info(d.Transport+": not authorized", "cause", err)
+		d.Log.Warn(d.Transport+": not authorized", "peer", r.RemoteAddr, "cause", err)
 		return "", &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "These credentials do not allow this."}
 	case err == nil:
 		d.Log.Error(d.Transport + ": Authenticate returned neither a principal nor an error")
 	default:
-		d.Log.Info(d.Transport+": not authenticated", "cause", err)
+		level := slog.LevelInfo
+		if r.Header.Get("Authorization") != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 { // somebody who expects to be let in
+			level = slog.LevelWarn
+		}
+		d.Log.Log(r.Context(), level, d.Transport+": not authenticated", "peer", r.RemoteAddr, "cause", err)
 	}
 	return "", &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: "The credentials are missing or not valid."}
 }
@@ -58,7 +62,7 @@ func (d Door) Watch(ctx context.Context, r *http.Request, principal string, putO
 		switch {
 		case ctx.Err() != nil:
 		case err == nil && now != principal, errors.Is(err, aaep.AuthenticationRequired), errors.Is(err, aaep.AuthorizationDenied):
-			d.Log.Info(d.Transport+": a stream ends, for its credentials were withdrawn", "principal", principal)
+			d.Log.Warn(d.Transport+": a stream ends, for its credentials were withdrawn", "principal", principal)
 			putOut()
 		default:
 			again.Reset(recheck)

@@ -16,7 +16,7 @@ import (
 const MaxFile = 1 << 20
 
 // Source is a value made of files, made anew when one of them changes. A change that makes no good value leaves the one
-// before in force and is logged once. A Source may be used by many goroutines at once.
+// before in force and is logged once, and so is the good one that follows. A Source may be used by many goroutines at once.
 type Source[T any] struct {
 	paths []string
 	read  func(path string) ([]byte, error)
@@ -50,8 +50,10 @@ func (s *Source[T]) Get() T {
 		return s.value
 	}
 	switch err := s.load(now); {
-	case err == nil:
+	case err == nil && s.complaint != "":
 		s.complaint = ""
+		s.log.Warn("auth: the changed files are used now")
+	case err == nil:
 	case changed || err.Error() != s.complaint:
 		s.complaint = err.Error()
 		s.log.Error("auth: a changed file is not used; what was read before stays in force", "cause", s.complaint)

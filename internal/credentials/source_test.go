@@ -62,15 +62,15 @@ func TestSource(t *testing.T) {
 	write(t, a, "2 three", 0o600)
 	expect("the second does not fit yet", "1 two", 1)
 	write(t, b, "2", 0o600)
-	expect("both fit", "2 three", 1)
+	expect("both fit", "2 three", 2)
 	if err := os.Remove(b); err != nil {
 		t.Fatal(err)
 	}
-	expect("the second is gone", "2 three", 2)
+	expect("the second is gone", "2 three", 3)
 	write(t, b, "2", 0o600)
-	expect("it is back", "2 three", 2)
+	expect("it is back", "2 three", 4)
 	write(t, a, "", 0o600)
-	expect("empty", "2 three", 3)
+	expect("empty", "2 three", 5)
 }
 
 // A file that was settled is not read again; one that was just written is, for its time may not show a second change.

@@ -3,6 +3,7 @@ package sse
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -258,7 +259,11 @@ func (c *conn) request(ctx context.Context, req *aaep.SubscriptionRequest, msg [
 // refusal says what a status means that came without a subscription.rejected: from a proxy, or a peer that
 // has only statuses (D-56).
 func (a reaction) refusal(err error) error {
-	r := &aaep.Rejection{Remote: true, Err: err, RetryAfter: a.retryAfter}
+	var told struct {
+		Error string `json:"error"` // what a listener such as ours says
+	}
+	_ = json.Unmarshal(a.body, &told)
+	r := &aaep.Rejection{Remote: true, Message: shorten(aaep.SafeText(told.Error), 300), Err: err, RetryAfter: a.retryAfter}
 	switch a.status {
 	case http.StatusUnauthorized:
 		r.Code = aaep.AuthenticationRequired

@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	gorilla "github.com/gorilla/websocket"
 
@@ -76,13 +78,18 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		if resp == nil {
 			return nil, fmt.Errorf("websocket: %w", err)
 		}
+		said, _ := io.ReadAll(resp.Body) // gorilla/websocket keeps 1024 bytes of it
+		status := "status " + resp.Status
+		if text := strings.TrimSpace(aaep.SafeText(string(said[:min(len(said), 300)]))); text != "" {
+			status += ": " + text
+		}
 		switch resp.StatusCode {
 		case http.StatusUnauthorized:
-			return nil, &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: "status " + resp.Status, Remote: true}
+			return nil, &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: status, Remote: true}
 		case http.StatusForbidden:
-			return nil, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "status " + resp.Status, Remote: true}
+			return nil, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: status, Remote: true}
 		}
-		return nil, fmt.Errorf("websocket: %w: status %s", err, resp.Status)
+		return nil, fmt.Errorf("websocket: %w: %s", err, status)
 	}
 	if got := ws.Subprotocol(); got != Subprotocol {
 		ws.Close()
