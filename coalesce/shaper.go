@@ -54,7 +54,6 @@ type Stats struct {
 // A Shaper makes the stream of one subscription. It is not safe for concurrent use.
 type Shaper struct {
 	terms         handshake.Terms
-	wanted        func(*aaep.Event) bool
 	cut           aaep.Boundary
 	choice        choice // of language
 	id            func(pos uint64, offset int) string
@@ -79,7 +78,7 @@ func NewShaper(terms handshake.Terms, id func(pos uint64, offset int) string) *S
 }
 
 func (s *Shaper) adopt(terms handshake.Terms) {
-	s.terms, s.wanted, s.cut, s.choice = terms, wants(terms), finest(terms), choice{}
+	s.terms, s.cut, s.choice = terms, finest(terms), choice{}
 }
 
 // SetTerms applies renegotiated terms to everything that has not left yet (§5.7.2).

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -139,6 +140,7 @@ type Producer struct {
 
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
 	encoded     encoded
+	crowd       crowd
 	audience    atomic.Pointer[[]*subscription] // who is served; changed by who has mu, and never in place
 	republished atomic.Bool
 
@@ -220,6 +222,7 @@ func New(cfg Config) (*Producer, error) {
 		log:     spine,
 		began:   spine.End(),
 		desk:    newDesk(&trail{cfg.Audit, cfg.Logger}, asleep),
+		crowd:   make(crowd, runtime.GOMAXPROCS(0)),
 		done:    make(chan struct{}),
 		subs:    map[string]*subscription{},
 		asking:  newMeter(cfg.MaxRequestsPerSecond),
