@@ -60,11 +60,11 @@ type Shaper struct {
 	budget        *Budget
 	urgent, queue []*item
 	streams       []*stream
-	told          map[string]telling // by session
-	ended         []end              // the newest maxEnded sessions whose end has left
-	resume        uint64             // the place of the newest resumable event
-	heard         uint64             // see Heard
-	quiet         time.Time          // until then only what is critical leaves
+	told          map[string]*telling // by session
+	ended         []end               // the newest maxEnded sessions whose end has left
+	resume        uint64              // the place of the newest resumable event
+	heard         uint64              // see Heard
+	quiet         time.Time           // until then only what is critical leaves
 	stats         Stats
 	spent         int // tokens since the last Left
 }
@@ -72,7 +72,7 @@ type Shaper struct {
 // NewShaper returns a Shaper for terms. id names the part of an entry that ends after offset bytes of
 // its chunk; it must give each place one name and never the same name to two places.
 func NewShaper(terms handshake.Terms, id func(pos uint64, offset int) string) *Shaper {
-	s := &Shaper{id: id, budget: NewBudget(int(terms.MaxEventsPerSecond)), told: map[string]telling{}}
+	s := &Shaper{id: id, budget: NewBudget(int(terms.MaxEventsPerSecond)), told: map[string]*telling{}}
 	s.adopt(terms)
 	return s
 }
@@ -385,9 +385,8 @@ func (s *Shaper) hurry(match func(*item) bool) {
 
 // forget ends the telling of a session whose end this listener is not told.
 func (s *Shaper) forget(session string) {
-	if t, ok := s.told[session]; ok && s.last(session) >= 0 {
+	if t := s.told[session]; t != nil && s.last(session) >= 0 {
 		t.over = true
-		s.told[session] = t
 		return
 	}
 	delete(s.told, session)
