@@ -1,9 +1,9 @@
 # make          every check: what must pass before a change is merged
 # make lint     the static half of it
 # make bench    benchmarks, with allocations
-# make wire     what a delivery costs on every wire, beside plain handlers (docs/performance.md)
 # make fuzz     each fuzz target in turn, for FUZZTIME
 # make races    ten thousand questions, each answered by ten subscribers at once over sockets of their own
+# make nodes    ten thousand questions, each answered at three machines at once, while NATS servers are killed
 # make kills    an agent killed a thousand times, and what it left behind looked at every time; so is one with a log
 # make faults   ten minutes through proxies that hold up, split and cut what is sent (AAEP_FAULTS=1h for an hour)
 # make soak     an hour of an agent with a log and many listeners, killed and cut off at random (AAEP_SOAK=15m for less)
@@ -30,7 +30,7 @@ MODULES := transports/grpc producer/telemetry producer/mcp
 # Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
-.PHONY: test lint bench wire fuzz races kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
+.PHONY: test lint bench fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
@@ -89,11 +89,6 @@ real:
 bench:
 	@set -e; for module in . $(MODULES); do (cd $$module; go test -run '^$$' -bench . -benchmem ./...); done
 
-wire:
-	go test -run '^$$' -bench 'Wire|Shapes' -benchtime 300000x ./producer/serve
-	go test -run '^$$' -bench Idle -benchtime 1x ./producer/serve
-	go test -run '^$$' -bench Flood -benchtime 200x ./producer/serve
-
 fuzz:
 	@set -e; packages=$$(go list ./...); \
 	for package in $$packages; do \
@@ -108,6 +103,9 @@ fuzz:
 
 races:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestTenRace$$' -v ./producer/serve
+
+nodes:
+	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^TestRacingReplies$$' -v ./producer/log/jetstream
 
 kills:
 	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^(TestKill|TestKillWithLog)$$' -v ./producer/serve

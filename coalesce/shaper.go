@@ -64,6 +64,7 @@ type Shaper struct {
 	ended         []end               // the newest maxEnded sessions whose end has left
 	resume        uint64              // the place of the newest resumable event
 	heard         uint64              // see Heard
+	newest        uint64              // the place of the newest entry there was
 	quiet         time.Time           // until then only what is critical leaves
 	stats         Stats
 	spent         int // tokens since the last Left
@@ -141,6 +142,7 @@ func grave(ev *aaep.Event) bool {
 func (s *Shaper) Push(now time.Time, e Entry) {
 	ev := e.Event
 	session := ev.SessionID
+	s.newest = max(s.newest, e.Pos)
 	switch t := ev.Type(); {
 	case t.Terminal():
 		s.finish(now, session)
@@ -269,10 +271,13 @@ func (s *Shaper) Oldest() uint64 {
 
 // Reset forgets what has not left, for a listener that goes on from another place. What it may have
 // per second counts on, and states and progress that have left leave as they did then.
-func (s *Shaper) Reset() { s.queue, s.urgent, s.streams, s.resume = nil, nil, nil, 0 }
+func (s *Shaper) Reset() {
+	s.queue, s.urgent, s.streams, s.resume = nil, nil, nil, 0
+	s.Heard(s.newest)
+}
 
 // Heard says that the listener may have been told, by another Shaper, of the entries up to pos.
-func (s *Shaper) Heard(pos uint64) { s.heard = pos }
+func (s *Shaper) Heard(pos uint64) { s.heard = max(s.heard, pos) }
 
 // Idle reports whether nothing waits to leave. Text of an output that is still going on does not count.
 func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }

@@ -189,3 +189,29 @@ func TestShaperResetEnded(t *testing.T) {
 		t.Errorf("%d ended sessions are kept", len(r.s.ended))
 	}
 }
+
+// INV-21: who comes back over a new stream of the same subscription may have heard a state of a session that has ended
+// meanwhile, and hears of the return.
+func TestShaperReturnAfterReset(t *testing.T) {
+	s := NewShaper(paced(1, sentence), func(pos uint64, offset int) string { return fmt.Sprintf("evt_%dx%d", pos, offset) })
+	now, left := time.UnixMilli(0), 0
+	tell := func() {
+		for i, ev := range []*aaep.Event{change(idle, thinking), change(thinking, idle), done()} {
+			s.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
+		}
+		for range 10 {
+			for out, _ := s.Pop(now); out.Event != nil; out, _ = s.Pop(now) {
+				left++
+			}
+			now = now.Add(time.Second)
+		}
+	}
+	tell()
+	left = 0
+	s.Push(now, Entry{Pos: 9, Event: tool("t")}) // spends the budget
+	s.Pop(now)
+	s.Reset()
+	if tell(); left != 3 {
+		t.Errorf("%d of 3 events left", left)
+	}
+}

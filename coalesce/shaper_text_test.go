@@ -270,6 +270,9 @@ func TestShaperImpatient(t *testing.T) {
 	r.want(`o@0 "I looked at your " word`)
 	r.wait(time.Hour) // what may be half a word stays
 	r.want()
+	if _, next := r.s.Pop(r.now); !next.IsZero() {
+		t.Errorf("it is tried again without more text, at %v", next)
+	}
 	r.push(w.say("ounts and "))
 	r.wait(time.Hour)
 	r.want(`o@17 "accounts and" word`)

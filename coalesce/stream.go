@@ -229,8 +229,10 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 			st.seg.SetLanguage(lang)
 		}
 	}
-	if len(st.parts) == 0 {
+	if len(st.parts) == 0 || !now.Before(st.wrote.Add(restAfter)) { // all was tried then
 		st.since = now
+	}
+	if len(st.parts) == 0 {
 		st.position = p.Position + runes(p.Chunk[:skip])
 	}
 	st.parts = append(st.parts, part{entry: e, next: skip})
@@ -252,48 +254,6 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 		st.since = now
 	}
 	st.pauseAt = st.next(now)
-}
-
-// Words of a sentence are no longer held for its end once nothing has come for restAfter, or it has gone on for longestWait.
-const (
-	restAfter   = 5 * time.Second
-	longestWait = 15 * time.Second
-)
-
-// next is when held text may have waited long enough.
-func (st *stream) next(now time.Time) time.Time {
-	if len(st.parts) == 0 || st.seg == nil {
-		return time.Time{}
-	}
-	var next time.Time
-	if at := st.wrote.Add(pauseAfter); at.After(now) {
-		next = at
-	}
-	if st.cut != aaep.BoundarySentence {
-		return next
-	}
-	for _, at := range [...]time.Time{st.wrote.Add(restAfter), st.since.Add(longestWait)} {
-		if at.After(now) && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
-	}
-	if due := st.since.Add(longestWait); due.Before(next) {
-		next = due
-	}
-	return next
-}
-
-// patience returns what has waited long enough: a finished sentence, or the words of one that goes on.
-func (st *stream) patience(now time.Time) []Piece {
-	pieces := st.seg.Pause()
-	overdue := !now.Before(st.since.Add(longestWait))
-	if len(pieces) == 0 && st.cut == aaep.BoundarySentence && (overdue || !now.Before(st.wrote.Add(restAfter))) {
-		pieces = st.seg.Yield()
-	}
-	if overdue || len(pieces) > 0 {
-		st.since = now
-	}
-	return pieces
 }
 
 // finish gives up the text of outputs that their session's end left open.
@@ -365,19 +325,6 @@ func (st *stream) recut(cut aaep.Boundary, limit int) []Piece {
 		held.WriteString(p.output().Chunk[p.next:])
 	}
 	return st.seg.Write(held.String())
-}
-
-// pause releases what has waited long enough in the streams that match.
-func (s *Shaper) pause(now time.Time, match func(*stream) bool) {
-	for _, st := range s.streams {
-		if !match(st) {
-			continue
-		}
-		if st.seg != nil {
-			s.release(now, st, st.patience(now), false)
-		}
-		st.pauseAt = st.next(now)
-	}
 }
 
 // release queues pieces as events. If complete, the last of them closes the output; where no text is left

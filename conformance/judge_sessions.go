@@ -95,13 +95,14 @@ var sessionCases = []Case{
 			if len(began) == 0 {
 				return unseen("no tool.invoked came")
 			}
-			for _, m := range of(r.events(0), done) {
-				if m.str("status") != "timeout" {
-					return fail("the tool that never returned was completed with status "+quoted(m.str("status")), began[0].Entry, m.Entry)
-				}
-				return pass("it was given up with status timeout", began[0].Entry, m.Entry)
+			switch over := of(r.events(0), done); {
+			case len(over) == 0:
+				return fail("the tool that never returned was never completed", began[0].Entry)
+			case over[0].str("status") != "timeout":
+				return fail("the tool that never returned was completed with status "+quoted(over[0].str("status")), began[0].Entry, over[0].Entry)
+			default:
+				return pass("it was given up with status timeout", began[0].Entry, over[0].Entry)
 			}
-			return fail("the tool that never returned was never completed", began[0].Entry)
 		}},
 	{Name: "error-critical", Requirements: []string{"EVT-019"}, Level: 1, Strength: Must, plays: []string{"fail"},
 		Rule: "a session that fails ends with session.errored of urgency critical", Judge: func(r *Recording) Finding {

@@ -266,20 +266,20 @@ var termsCases = []Case{
 		}},
 	{Name: "close-whole", Requirements: []string{"HS-081"}, Level: 3, Strength: Must, plays: []string{"shutdown"},
 		Rule: "subscription.close of a producer has the subscription_id, a reason_code and a reason_message", Judge: func(r *Recording) Finding {
-			for _, m := range of(r.all(0, false), "subscription.close") {
-				a, _ := r.answer(0)
-				switch {
-				case m.str("subscription_id") == "" || m.str("subscription_id") != a.str("subscription_id"):
-					return fail("subscription.close names the subscription "+quoted(m.str("subscription_id"))+", which is "+quoted(a.str("subscription_id")), a.Entry, m.Entry)
-				case m.str("reason_code") == "" || m.str("reason_message") == "":
-					return fail("subscription.close does not say why, in reason_code and reason_message", m.Entry)
-				}
-				return pass("it is whole", m.Entry)
-			}
-			if e, over := r.noted(0, noteClosed); over {
+			e, over := r.noted(0, noteClosed)
+			a, _ := r.answer(0)
+			switch list := of(r.all(0, false), "subscription.close"); {
+			case len(list) == 0 && over:
 				return pass("the link was closed without subscription.close, so none was wrong", e)
+			case len(list) == 0:
+				return unseen("the subscription was not closed")
+			case list[0].str("subscription_id") == "" || list[0].str("subscription_id") != a.str("subscription_id"):
+				return fail("subscription.close names the subscription "+quoted(list[0].str("subscription_id"))+", which is "+quoted(a.str("subscription_id")), a.Entry, list[0].Entry)
+			case list[0].str("reason_code") == "" || list[0].str("reason_message") == "":
+				return fail("subscription.close does not say why, in reason_code and reason_message", list[0].Entry)
+			default:
+				return pass("it is whole", list[0].Entry)
 			}
-			return unseen("the subscription was not closed")
 		}},
 	{Name: "close-silences", Requirements: []string{"HS-082"}, Level: 3, Strength: Must, plays: []string{"closed"},
 		Rule: "nothing comes on a subscription after it was closed", Judge: func(r *Recording) Finding {

@@ -224,12 +224,17 @@ func (r *Recording) keep(ended int) {
 		return
 	}
 	var kept []Entry
+	read := map[int]object{}
 	for i, e := range r.Entries {
-		if !foreign[i] {
-			kept = append(kept, e)
+		if foreign[i] {
+			continue
 		}
+		if o, ok := r.read[i]; ok {
+			read[len(kept)] = o
+		}
+		kept = append(kept, e)
 	}
-	r.Entries, r.read = kept, map[int]object{}
+	r.Entries, r.read = kept, read
 }
 
 // sessions are the events of each session, by its first event.

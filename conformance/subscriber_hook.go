@@ -54,10 +54,10 @@ func (h *Hook) Tell(line []byte) {
 	id, presents := o["event_id"].(string)
 	_, logs := o["log"].(string)
 	if (presents || logs) && h.lines.Add(1) <= maxHookLines {
+		h.mu.Lock() // a play may end as soon as it is seen, and then it must be on the tape
+		defer h.mu.Unlock()
 		if text, _ := o["text"].(string); text != "" {
-			h.mu.Lock()
 			h.texts[id] += text + " "
-			h.mu.Unlock()
 		}
 		h.tape.add(Entry{Link: hookLink, Data: append([]byte{}, line...)})
 	}

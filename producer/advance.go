@@ -17,6 +17,7 @@ import (
 // The shaper lets a critical event overtake all others. Those that may leave now keep their place in front of
 // it all the same, a few at most, so that nobody is asked something before the session has begun.
 func (sub *subscription) fill(now time.Time, most int) error {
+	sub.notice(now)
 	for sub.cursor < sub.p.log.End() {
 		room := most - sub.shaper.Ready(now)
 		if sub.cursor < sub.replayed {

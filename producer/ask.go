@@ -134,7 +134,7 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 		out.At = time.Now()
 		about := audit.Question(&aaep.Event{Payload: payload}) // nobody was shown anything, but it was about something
 		asked.Tool, asked.ToolCallID = about.Tool, about.ToolCallID
-		s.p.desk.trail.settled(out, asked)
+		s.p.desk.trail.settled(out, asked, nil)
 	} else {
 		asked = put.asked
 		if out = s.await(ctx, put, q); out == nil {

@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -14,8 +15,14 @@ type desk struct {
 	orders     chan order
 	stop, done chan struct{}
 	trail      *trail
-	asleep     func() time.Duration // how long the machine has been suspended
-	awake      time.Duration        // of that, before the desk was opened
+	asleep     func() time.Duration        // how long the machine has been suspended
+	awake      time.Duration               // of that, before the desk was opened
+	waiting    map[aaep.ReplyToken]*waiter // run's
+
+	// claim, where the agent is more than one process, settles a question for all of them, and says what settled it; nil is
+	// nothing that counts here.
+	claim    func(*ledger.Outcome, *waiter) *ledger.Outcome
+	claiming sync.WaitGroup
 }
 
 // lookUp is how often an open question is looked at though it is not due: a timer does not run while the machine
@@ -31,24 +38,27 @@ type order struct {
 	ready chan struct{}
 	// ask registers a question's channel before do runs.
 	token  aaep.ReplyToken
-	waiter waiter
+	waiter *waiter
 }
 
 // waiter is who waits for the outcome of a question.
 type waiter struct {
 	answer chan *ledger.Outcome
 	asked  audit.Record
+	by     *audit.Subscription // whose reply settled it, once that is known
+	lost   error               // why that did not settle it after all
+	handed chan struct{}       // closed when the outcome has been handed out
 }
 
 func newDesk(trail *trail, asleep func() time.Duration) *desk {
-	d := &desk{trail: trail, orders: make(chan order), stop: make(chan struct{}), done: make(chan struct{}), asleep: asleep, awake: asleep()}
+	d := &desk{trail: trail, orders: make(chan order), stop: make(chan struct{}), done: make(chan struct{}), asleep: asleep, awake: asleep(),
+		waiting: map[aaep.ReplyToken]*waiter{}}
 	go d.run()
 	return d
 }
 
 func (d *desk) run() {
 	var book ledger.Ledger
-	waiting := map[aaep.ReplyToken]waiter{}
 	timer := time.NewTimer(never)
 	defer timer.Stop()
 	defer close(d.done)
@@ -63,30 +73,41 @@ func (d *desk) run() {
 		case <-d.stop:
 			return
 		case o := <-d.orders:
-			if o.waiter.answer != nil {
-				waiting[o.token] = o.waiter
+			if o.waiter != nil {
+				d.waiting[o.token] = o.waiter
 			}
 			// A question that is due is due before anything that comes now (§6.4).
 			now := d.now()
 			settled = append(book.Expire(now), o.do(&book, now)...)
-			d.deliver(waiting, settled)
+			d.deliver(settled)
 			close(o.ready)
 			continue
 		case <-timer.C:
 			settled = book.Expire(d.now())
 		}
-		d.deliver(waiting, settled)
+		d.deliver(settled)
 	}
 }
 
-// deliver hands out outcomes, each once it is on record.
-func (d *desk) deliver(waiting map[aaep.ReplyToken]waiter, settled []*ledger.Outcome) {
+// deliver hands out outcomes, each once it is on record, and claimed where that takes more than this process.
+func (d *desk) deliver(settled []*ledger.Outcome) {
 	for _, out := range settled {
-		w := waiting[out.Question.Token]
-		d.trail.settled(out, w.asked)
-		w.answer <- out // it has room for the one outcome
-		delete(waiting, out.Question.Token)
+		w := d.waiting[out.Question.Token]
+		delete(d.waiting, out.Question.Token)
+		if d.claim == nil {
+			d.hand(out, w)
+			continue
+		}
+		d.claiming.Go(func() { d.hand(d.claim(out, w), w) })
 	}
+}
+
+func (d *desk) hand(out *ledger.Outcome, w *waiter) {
+	if out != nil {
+		d.trail.settled(out, w.asked, w.by)
+		w.answer <- out // it has room for the one outcome
+	}
+	close(w.handed)
 }
 
 // do runs f on the ledger and returns when the outcomes have been handed out.
@@ -101,13 +122,13 @@ func (d *desk) do(o order) {
 
 // open adds a question and returns where its one outcome will be.
 func (d *desk) open(q *ledger.Question, asked audit.Record) (<-chan *ledger.Outcome, error) {
-	answer := make(chan *ledger.Outcome, 1)
+	w := &waiter{answer: make(chan *ledger.Outcome, 1), asked: asked, handed: make(chan struct{})}
 	err := ErrClosed
-	d.do(order{token: q.Token, waiter: waiter{answer, asked}, do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+	d.do(order{token: q.Token, waiter: w, do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		err = l.Open(now, q)
 		return nil
 	}})
-	return answer, err
+	return w.answer, err
 }
 
 // join makes a later subscription a recipient.
@@ -127,18 +148,25 @@ func (d *desk) extend(subscription string, token aaep.ReplyToken) (left time.Dur
 	return left, ok
 }
 
-// reply hands in a reply. The error is for the audit record alone.
+// reply hands in a reply, and returns when its effect is settled. The error is for the audit record alone.
 func (d *desk) reply(by audit.Subscription, m aaep.Message) error {
 	err := ErrClosed
+	var w *waiter
 	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		var out *ledger.Outcome
 		if out, err = l.Reply(now, by.SubscriptionID, by.Principal, m); err != nil {
 			return nil
 		}
 		out.Unrecorded = d.trail.replied(by, m, nil) != nil
+		w = d.waiting[out.Question.Token]
+		w.by = &by
 		return []*ledger.Outcome{out}
 	}})
-	return err
+	if w == nil {
+		return err
+	}
+	<-w.handed
+	return w.lost
 }
 
 // gone takes a subscription, or the kinds of question it can no longer answer, off the books.
@@ -160,4 +188,4 @@ func (d *desk) withdraw(token aaep.ReplyToken, session string) {
 }
 
 // close ends the desk; orders that come later do nothing.
-func (d *desk) close() { close(d.stop); <-d.done }
+func (d *desk) close() { close(d.stop); <-d.done; d.claiming.Wait() }

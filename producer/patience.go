@@ -71,8 +71,14 @@ func speaking(text string, pace int64) time.Duration {
 }
 
 // moreTime gives a question more time, if there is more to give, and says so.
-func (p *Producer) moreTime(sub *subscription, token aaep.ReplyToken) bool {
-	left, ok := p.desk.extend(sub.id, token)
+func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.ReplyToken) bool {
+	if p.cfg.Follow != nil {
+		p.mu.Lock()
+		_, open := p.asked[token]
+		p.mu.Unlock()
+		return open && p.send(note{More: token, By: &by, ID: p.id}) == nil
+	}
+	left, ok := p.desk.extend(recipient, token)
 	if !ok {
 		return false
 	}
@@ -81,7 +87,7 @@ func (p *Producer) moreTime(sub *subscription, token aaep.ReplyToken) bool {
 	p.mu.Unlock()
 	if put != nil {
 		p.desk.trail.record(audit.Record{Kind: audit.Extended, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
-			Deadline: time.Now().Add(left), By: new(sub.who(nil))}) // which may take a while
+			Deadline: time.Now().Add(left), By: &by}) // which may take a while
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		select {

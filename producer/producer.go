@@ -72,6 +72,11 @@ type Config struct {
 	// What was open when the last process died is ended by New. Close it after Shutdown. Nil is memory alone; see
 	// package producer/log, also for what happens when it fails, and WaitLogFailed.
 	Log log.Store
+	// Follow makes a Producer that serves the listeners of an agent in another process, from its log: package
+	// producer/log/jetstream. It has no sessions of its own, and what Agent, Contact, Language, Languages, AnyLanguage,
+	// FromStart and MaxEventsPerSecond are is what the agent says. WaitLogFailed says when it hears nothing more of that: call
+	// Shutdown then. Nil is an agent.
+	Follow Feed
 	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone.
 	// Zero is 10 seconds; negative is none.
 	Grace time.Duration
@@ -119,6 +124,12 @@ const (
 	hurryTimeout     = 50 * time.Millisecond // for them when Shutdown waits no longer
 )
 
+// Feed is the log of an agent in another process, and what that shares besides.
+type Feed interface {
+	log.Feed
+	log.Shared
+}
+
 // ErrClosed is returned once a Producer has been shut down.
 var ErrClosed = errors.New("producer: shut down")
 
@@ -128,6 +139,7 @@ type Producer struct {
 	offer handshake.Offer
 	log   *log.Log
 	began uint64 // where the log ended then
+	born  time.Time
 	desk  *desk
 
 	serving context.Context // ends when Shutdown has ended the sessions: subscriptions drain
@@ -137,6 +149,18 @@ type Producer struct {
 	done    chan struct{}  // closed when Shutdown has ended
 	loops   sync.WaitGroup // the subscriptions
 	guests  sync.WaitGroup // and those who have not been answered yet
+
+	// For an agent that is several processes; shared is nil otherwise.
+	shared     log.Shared
+	claims     context.Context // ends with Shutdown
+	noClaims   context.CancelFunc
+	parties    map[string]*party   // with mu held; the agent's
+	followed   map[string]*Session // see's
+	id         string              // of a process that follows
+	kick       chan struct{}       // holds one: who is here has changed
+	announcing sync.Mutex
+	announced  presence // with announcing held
+	notices    atomic.Pointer[notices]
 
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
 	encoded     encoded
@@ -159,6 +183,14 @@ type Producer struct {
 // New returns a Producer. It starts nothing but the clerk that keeps the open questions, and the one that keeps the log;
 // end it with Shutdown.
 func New(cfg Config) (*Producer, error) {
+	if cfg.Extensions == nil {
+		cfg.Extensions = extensions.All()
+	}
+	if cfg.Follow != nil {
+		if err := cfg.followed(); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Language == "" {
 		cfg.Language = "en-US"
 	}
@@ -167,9 +199,6 @@ func New(cfg Config) (*Producer, error) {
 		if !aaep.ValidLanguageTag(tag) {
 			return nil, fmt.Errorf("producer: %q in Config.Language or Languages is no language tag such as en-US", tag)
 		}
-	}
-	if cfg.Extensions == nil {
-		cfg.Extensions = extensions.All()
 	}
 	for _, ext := range cfg.Extensions {
 		if err := ext.Validate(); err != nil {
@@ -207,11 +236,15 @@ func New(cfg Config) (*Producer, error) {
 		return nil, err
 	}
 	spine := log.New(cfg.KeepEvents)
-	if cfg.Log != nil {
-		var err error
-		if spine, err = log.Open(cfg.Log, cfg.KeepEvents); err != nil {
-			return nil, err
-		}
+	var err error
+	switch {
+	case cfg.Log != nil:
+		spine, err = log.Open(cfg.Log, cfg.KeepEvents)
+	case cfg.Follow != nil:
+		spine, err = log.Follow(cfg.Follow, cfg.KeepEvents)
+	}
+	if err != nil {
+		return nil, err
 	}
 	p := &Producer{
 		cfg: cfg,
@@ -221,6 +254,10 @@ func New(cfg Config) (*Producer, error) {
 		},
 		log:     spine,
 		began:   spine.End(),
+		born:    time.Now(),
+		id:      newID("node_"),
+		kick:    make(chan struct{}, 1),
+		parties: map[string]*party{},
 		desk:    newDesk(&trail{cfg.Audit, cfg.Logger}, asleep),
 		crowd:   make(crowd, runtime.GOMAXPROCS(0)),
 		done:    make(chan struct{}),
@@ -231,13 +268,16 @@ func New(cfg Config) (*Producer, error) {
 		reached: map[string]manifest.Endpoint{},
 	}
 	p.audience.Store(new([]*subscription))
+	p.notices.Store(&notices{})
 	p.serving, p.drain = context.WithCancel(context.Background())
 	p.waiting, p.leave = context.WithCancel(context.Background())
-	if err := p.recover(); err != nil {
+	p.claims, p.noClaims = context.WithCancel(context.Background())
+	if err := p.begin(); err != nil {
+		p.noClaims()
 		p.desk.close()
 		return nil, errors.Join(err, p.log.Close())
 	}
-	if cfg.Log != nil {
+	if cfg.Log != nil || cfg.Follow != nil {
 		go p.follow()
 	}
 	return p, nil
@@ -247,7 +287,7 @@ func New(cfg Config) (*Producer, error) {
 func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	for {
 		p.mu.Lock()
-		some, moved := len(p.subs) > 0, p.moved
+		some, moved := len(p.subs)+len(p.parties) > 0, p.moved
 		p.mu.Unlock()
 		if some {
 			return nil
@@ -294,6 +334,7 @@ type slowest struct {
 // open puts a question to every subscription that can answer it. prepare makes its event, if there is anybody; the
 // result is nil if nobody can answer, or nobody any more.
 func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, error)) (*pending, error) {
+	p.meet(q.Confirmation != nil)
 	p.putting.Lock()
 	defer p.putting.Unlock()
 	put := &pending{more: make(chan time.Duration, 1), slowest: slowest{patience: 1000, pace: usualPace}}
@@ -301,13 +342,11 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	for _, sub := range p.live() {
 		if sub.mayBeAsked(q.Confirmation != nil) {
 			able = append(able, sub)
-			put.patience, put.least = max(put.patience, sub.patience.Load()), max(put.least, sub.least.Load())
-			if pace := sub.pace.Load(); pace > 0 {
-				put.pace = min(put.pace, pace)
-			}
+			put.slowest.add(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
 		}
 	}
-	if len(able) == 0 {
+	elsewhere := p.ableParties(q, &put.slowest)
+	if len(able)+len(elsewhere) == 0 {
 		return nil, nil
 	}
 	ev, err := prepare(put.slowest)
@@ -317,6 +356,10 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	q.Stamp, put.asked = ev.Timestamp, audit.Question(ev)
 	for _, sub := range able {
 		put.asked.Recipients = append(put.asked.Recipients, sub.who(ev))
+	}
+	for _, party := range elsewhere {
+		put.asked.Recipients = append(put.asked.Recipients, party.who())
+		q.Recipients = append(q.Recipients, party.ID)
 	}
 	if err := p.desk.trail.record(put.asked); err != nil { // which may take a while: p.mu is for those who deliver
 		return nil, ErrNotRecorded

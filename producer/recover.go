@@ -7,7 +7,23 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/producer/log"
 )
+
+// begin goes on where the process before this one, or the agent elsewhere, is.
+func (p *Producer) begin() error {
+	if p.cfg.Follow != nil {
+		p.shared, p.desk.claim = p.cfg.Follow, p.claim
+		return p.followLog()
+	}
+	if shared, ok := p.cfg.Log.(log.Shared); ok {
+		p.shared, p.desk.claim = shared, p.claim
+		if err := p.lead(); err != nil {
+			return err
+		}
+	}
+	return p.recover()
+}
 
 // recover ends the sessions that were open when the process before this one died, once: nobody who resumes is left waiting
 // for them. Their questions are closed with them, as rejected: what was going to happen on a yes can no longer be known to
@@ -24,12 +40,8 @@ func (p *Producer) recover() error {
 			cursor++
 			s := began[ev.SessionID]
 			if s == nil {
-				s = &Session{p: p, id: ev.SessionID, began: ev.Timestamp, start: cursor}
-				s.ctx, s.end = context.WithCancel(context.Background())
+				s = newReplayed(p, cursor, ev)
 				began[s.id], order = s, append(order, s)
-				if ev.Type() != aaep.TypeSessionStarted { // the log no longer has how it began
-					s.machine.Join(s.id)
-				}
 			}
 			s.replay(ev)
 		}
@@ -50,10 +62,26 @@ func (p *Producer) recover() error {
 	return p.log.Settle()
 }
 
+// newReplayed is a session of which ev is the first that the log has, at pos.
+func newReplayed(p *Producer, pos uint64, ev *aaep.Event) *Session {
+	s := &Session{p: p, id: ev.SessionID, began: ev.Timestamp, start: pos}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	if ev.Type() != aaep.TypeSessionStarted { // the log no longer has how it began
+		s.machine.Join(s.id)
+	}
+	return s
+}
+
 // replay takes an event that the log has of the session. What is out of order, as what a bridge republished may be, changes
 // nothing.
 func (s *Session) replay(ev *aaep.Event) {
 	s.machine.Infer(ev)
+	switch ev.Payload.(type) {
+	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled: // its questions were withdrawn with it
+		for _, token := range s.machine.OpenQuestions() {
+			_ = s.machine.Settled(token, aaep.Reject) // it is open
+		}
+	}
 	if s.machine.Next(ev) != nil {
 		return
 	}
@@ -84,6 +112,9 @@ func (p *Producer) WaitLogFailed(ctx context.Context) error {
 // closeLog says that no session is open, so that the next process need not look for any; of those that were republished
 // nobody knows.
 func (p *Producer) closeLog() {
+	if p.cfg.Follow != nil {
+		return
+	}
 	var err error
 	if !p.republished.Load() {
 		err = p.log.Settle()

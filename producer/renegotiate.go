@@ -143,6 +143,7 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 	sub.p.putting.Lock() // a question that is being put sees the old terms, and is settled below, or the new ones
 	sub.setTerms(terms)
 	sub.p.putting.Unlock()
+	sub.p.announce(true)
 	sub.shaper.SetTerms(time.Now(), terms)
 	if c.quiet {
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
@@ -151,7 +152,7 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 		sub.p.desk.unable(sub.id, !terms.ConfirmationReply, !terms.ClarificationReply)
 	}
 	for _, token := range c.more {
-		if sub.p.moreTime(sub, token) && token == terms.MoreTime {
+		if sub.p.moreTime(sub.id, sub.who(nil), token) && token == terms.MoreTime {
 			accepted.HonoredCapabilities = terms.Granted()
 		}
 	}

@@ -11,6 +11,9 @@ import (
 // not changed. The order of its session is the caller's affair, and so are its questions: a reply to one has no
 // effect here. The error is an *aaep.InvalidError, or ErrClosed after Shutdown.
 func (p *Producer) Republish(ev *aaep.Event) error {
+	if p.cfg.Follow != nil {
+		return ErrFollows
+	}
 	if p.serving.Err() != nil {
 		return ErrClosed
 	}

@@ -19,6 +19,7 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	sub.setConnected(true)
 	sub.attached = time.Now()
 	last := stream.LastEventID()
+	sub.p.log.Await(last)
 	cursor, skip, ok := sub.p.place(last)
 	if first {
 		defer func() { sub.first = nil }()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
@@ -97,6 +98,9 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()
 	for _, s := range sessions {
+		if p.cfg.Follow != nil {
+			break // they are the agent's
+		}
 		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
 	}
 	p.log.Flush() // so that nobody is sent away before what is still being kept
@@ -112,6 +116,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 		p.leave()
+		p.noClaims() // which replies wait for
 		p.mu.Lock()
 		for _, sub := range p.subs {
 			sub.hangUp()
@@ -124,7 +129,11 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.ended = true
 	p.mu.Unlock()
 	p.guests.Wait()
+	p.announce(false)                                // that nobody is here any more
+	late := time.AfterFunc(closeTimeout, p.noClaims) // there may be nobody who answers
 	p.desk.close()
+	late.Stop()
+	p.noClaims()
 	p.closeLog()
 	close(p.done)
 	return err

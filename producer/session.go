@@ -44,14 +44,16 @@ type Session struct {
 
 // tellings is what a subscriber who comes late is told first.
 type tellings struct {
-	from, to aaep.State
-	words    speech
-	pos      uint64 // of the newest state.changed
+	ev  *aaep.Event // the newest state.changed
+	pos uint64
 }
 
 // StartSession begins a session and tells what it is about. The agent is then thinking. When ctx is done
 // the session ends as cancelled by the producer.
 func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session, error) {
+	if p.cfg.Follow != nil {
+		return nil, ErrFollows
+	}
 	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, p.cfg.QuestionsAtOnce)}
 	s.ctx, s.end = context.WithCancel(context.WithValue(ctx, sessionKey{}, s))
 	s.mu.Lock()
@@ -187,9 +189,9 @@ func (s *Session) enterSaying(to aaep.State, words speech) error {
 	case from == to:
 		return nil
 	}
-	pos, err := s.emit(words, &aaep.StateChanged{FromState: from, ToState: to})
+	ev, err := s.prepare(words, &aaep.StateChanged{FromState: from, ToState: to})
 	if err == nil {
-		s.told = tellings{from, to, words, pos}
+		s.told = tellings{ev, s.p.append(ev)}
 	}
 	return err
 }
@@ -247,16 +249,12 @@ func (s *Session) prepare(words speech, payload aaep.Payload) (*aaep.Event, erro
 
 // build makes an event that is valid.
 func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error) {
-	now := time.Now().UTC().Round(0).Truncate(time.Millisecond)
-	if now.Before(s.last) {
-		now = s.last
-	}
 	own := words.in[0]
 	ev := &aaep.Event{
 		AAEPVersion:       aaep.Version,
 		EventID:           "evt_0", // the log gives it its own
 		SessionID:         s.id,
-		Timestamp:         now,
+		Timestamp:         s.now(),
 		Producer:          s.p.cfg.Agent,
 		Verbosity:         aaep.VerbosityNormal,
 		Urgency:           urgencyOf(payload),
@@ -277,6 +275,15 @@ func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error)
 		return nil, err
 	}
 	return ev, s.p.check(ev)
+}
+
+// now is the time to stamp an event with, which never goes back.
+func (s *Session) now() time.Time {
+	now := time.Now().UTC().Round(0).Truncate(time.Millisecond)
+	if now.Before(s.last) {
+		now = s.last
+	}
+	return now
 }
 
 // urgencyOf follows the table of §3.3.2.

@@ -10,13 +10,13 @@ import (
 // append adds an event to the log, and tells the subscribers unless follow does.
 func (p *Producer) append(ev *aaep.Event) uint64 {
 	pos := p.log.Append(ev)
-	if p.cfg.Log == nil {
+	if p.cfg.Log == nil { // nothing is appended where a log is followed
 		p.tellAll()
 	}
 	return pos
 }
 
-// follow tells the subscribers what a Config.Log shows, which is later than it is appended.
+// follow tells the subscribers what a Config.Log or Follow shows, which is later than it is appended.
 func (p *Producer) follow() {
 	for {
 		end := p.log.End()
@@ -59,6 +59,7 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 				left = false
 			}
 		}
+		left = left && p.partiesLeft(pos)
 		p.mu.Unlock()
 		if left {
 			return nil

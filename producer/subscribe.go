@@ -98,6 +98,9 @@ func (sub *subscription) bury(why *aaep.Rejection) {
 	sub.over = true
 	sub.mu.Unlock()
 	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "reason", why.Code, "error", why)
+	if p.cfg.Follow != nil && why.Code == aaep.ProducerShutdown {
+		why.Message = "" // the agent goes on, and its listeners find another way to it
+	}
 	if !why.Remote && why.Message != "" {
 		last := &aaep.SubscriptionClose{SubscriptionID: sub.id, ReasonCode: why.Code, ReasonMessage: why.Message}
 		if hurry {
@@ -244,6 +247,7 @@ var errUnsigned = errors.New("producer: nobody signs the manifest")
 // what the agent is doing and what it is waiting for. The error is an *aaep.Rejection; without one, Shutdown
 // waits until p.loops has it as done.
 func (p *Producer) register(sub *subscription) error {
+	p.log.Await(sub.terms.ResumeAfter)
 	p.putting.Lock()
 	p.mu.Lock()
 	err := p.hasRoom(sub.principal)
@@ -269,6 +273,7 @@ func (p *Producer) register(sub *subscription) error {
 	sub.start = sub.cursor
 	sub.left.Store(sub.cursor)
 	p.subs[sub.id] = sub
+	sub.noticed = p.notices.Load().last
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // behind what others see of it
 	close(p.moved)
 	p.moved = make(chan struct{})
@@ -278,6 +283,7 @@ func (p *Producer) register(sub *subscription) error {
 		sub.first, _ = p.situation(sub.cursor)
 	}
 	p.join(sub, true, true, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
+	p.announce(true)
 	return nil
 }
 
@@ -295,6 +301,7 @@ func (p *Producer) unregister(sub *subscription) {
 	sub.hangUp()
 	p.desk.gone(sub.id)
 	p.wake()
+	p.changed()
 }
 
 // without returns a copy without one.
@@ -364,11 +371,9 @@ func (p *Producer) situation(cursor uint64) (entries []coalesce.Entry, current b
 		t := s.told
 		current = current && t.pos <= cursor
 		if !s.over && t.pos > 0 && t.pos <= cursor {
-			ev, err := s.build(t.words, &aaep.StateChanged{FromState: t.from, ToState: t.to})
-			if err == nil { // it was valid when it was first said
-				ev.EventID = newID("evt_")
-				entries = append(entries, coalesce.Entry{Event: ev})
-			}
+			ev := *t.ev
+			ev.EventID, ev.Timestamp = newID("evt_"), s.now()
+			entries = append(entries, coalesce.Entry{Event: &ev})
 		}
 		s.mu.Unlock()
 	}

@@ -39,6 +39,7 @@ type subscription struct {
 	skip      int             // bytes of the next entry that the subscriber had before
 	resumed   bool            // an event went out that can be resumed after
 	early     map[uint64]bool // questions that were put before their turn in the log
+	noticed   uint64          // notices that the shaper has had
 	passed    int             // events that left in front of the critical one that is next in the log
 	first     []coalesce.Entry
 	attached  time.Time // when the stream was there

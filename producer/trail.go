@@ -31,11 +31,14 @@ func (t *trail) record(r audit.Record) error {
 	return err
 }
 
-// settled records an outcome; one that could not be recorded is a rejection.
-func (t *trail) settled(out *ledger.Outcome, asked audit.Record) {
+// settled records an outcome, and whose reply it was where that is known; one that could not be recorded is a rejection.
+func (t *trail) settled(out *ledger.Outcome, asked audit.Record, by *audit.Subscription) {
 	r := audit.Record{Kind: audit.Settled, Time: out.At, SessionID: out.Question.SessionID, QuestionID: audit.QuestionID(out.Question.Token),
 		Tool: asked.Tool, ToolCallID: asked.ToolCallID, ShownDigest: asked.ShownDigest,
 		Cause: string(out.Cause), Decision: out.Decision, Response: out.Response}
+	if by != nil && by.SubscriptionID == out.By {
+		r.By = by
+	}
 	for _, who := range asked.Recipients {
 		if who.SubscriptionID == out.By {
 			r.By = &who

@@ -2,7 +2,6 @@ package subscriber
 
 import (
 	"bytes"
-	"time"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
@@ -15,16 +14,7 @@ import (
 type overlap struct {
 	outputs map[[2]string]*heard // by session and output
 	pieces  int                  // came so far
-	told    map[string]*telling  // by session
-}
-
-// telling is how far a session was told.
-type telling struct {
-	stamp time.Time // the newest of what is not critical
-	alarm time.Time // the newest of what is; what it overtook may bear it too (D-09)
-	state aaep.State
-	ended bool
-	again bool // the stream was resumed since
+	over    map[string]bool      // sessions whose end was told
 }
 
 // heard is the end of what came of one output.
@@ -48,47 +38,20 @@ func (o *overlap) resumed() {
 	for _, h := range o.outputs {
 		h.again = true
 	}
-	for _, t := range o.told {
-		t.again = true
-	}
 }
 
-// stale reports whether a state or progress comes after what followed it before the cut. It was folded into something newer
-// then, and comes by itself now, under an id of its own; a user would take it for what is so.
+// stale reports whether a state or progress comes after the end of its session. It was folded into something newer before the
+// cut, and comes by itself now, under an id of its own.
 func (o *overlap) stale(ev *aaep.Event) bool {
-	if ev.Type() == aaep.TypeOutputStreaming {
-		return false
+	if ev.Type() == aaep.TypeStateChanged || ev.Type() == aaep.TypeProgressUpdated {
+		return o.over[ev.SessionID]
 	}
-	t := o.told[ev.SessionID]
-	if t == nil {
-		if len(o.told) >= maxOutputs || o.told == nil {
-			o.told = map[string]*telling{}
+	if ev.Type().Terminal() {
+		if len(o.over) >= maxOutputs || o.over == nil {
+			o.over = map[string]bool{}
 		}
-		t = &telling{}
-		o.told[ev.SessionID] = t
+		o.over[ev.SessionID] = true
 	}
-	change, isState := ev.Payload.(*aaep.StateChanged)
-	if t.again && (isState || ev.Type() == aaep.TypeProgressUpdated) {
-		switch {
-		case t.ended, ev.Timestamp.Before(t.stamp):
-			return true
-		case isState && ev.Timestamp.Equal(t.stamp) && t.state != "" && t.state != change.FromState:
-			return true
-		}
-	}
-	switch {
-	case ev.Critical():
-		t.alarm = ev.Timestamp
-	case !ev.Timestamp.Equal(t.alarm) && ev.Timestamp.After(t.stamp):
-		t.stamp, t.again = ev.Timestamp, t.again && t.ended
-	}
-	switch {
-	case isState:
-		t.state = change.ToState
-	case ev.Type() == aaep.TypeSessionStarted:
-		t.state = aaep.StateIdle
-	}
-	t.ended = t.ended || ev.Type().Terminal()
 	return false
 }
 

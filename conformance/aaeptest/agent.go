@@ -114,7 +114,7 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 			return err
 		}
 		select {
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
 		}
 		return s.Cancel("system", aaep.Say("Cancelled."))

@@ -2,11 +2,10 @@ package aaeptest
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
-
-	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
@@ -108,7 +107,7 @@ func (s *screen) act(ctx context.Context, h *conformance.Hook) bool {
 		Verbosity aaep.Verbosity `json:"verbosity"`
 		Quit      bool           `json:"quit"`
 	}
-	if err := jsonv2.Unmarshal(line, &act); err != nil || act.Quit {
+	if err := json.Unmarshal(line, &act); err != nil || act.Quit {
 		return false
 	}
 	s.mu.Lock()
@@ -141,7 +140,7 @@ func (v voice) Present(_ context.Context, u announce.Utterance) error {
 	if u.Critical {
 		kind = "critical " + kind
 	}
-	line, err := jsonv2.Marshal(map[string]string{"event_id": u.Event.EventID, "text": u.Text, "kind": kind, "language": u.Language})
+	line, err := json.Marshal(map[string]string{"event_id": u.Event.EventID, "text": u.Text, "kind": kind, "language": u.Language})
 	if err != nil {
 		return err
 	}

@@ -154,6 +154,16 @@ var theMap = []folder{
 		why:    "only those who keep a log on disk get the database: no other package but the command may import it",
 	},
 	{
+		path:   "producer/log/jetstream",
+		arrows: []string{"producer/log"},
+		others: []string{"github.com/nats-io/nats.go"},
+		why:    "only those who keep a log in NATS get its client: no other package but the command may import it",
+	},
+	{
+		path: "internal/natstest",
+		why:  "it starts servers for tests and knows nothing of what they test",
+	},
+	{
 		path:   "producer/audit",
 		arrows: []string{".", "internal/lockfile"},
 		others: []string{"github.com/go-json-experiment/json"},

@@ -67,7 +67,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(demoCommand(), runCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), manifestCommand(), conformanceCommand(), benchCommand())
+	root.AddCommand(demoCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), manifestCommand(), conformanceCommand(), benchCommand())
 	root.AddCommand(completionCommand(), manCommand())
 	completeFlags(root)
 	err := root.Execute()

@@ -4,17 +4,61 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/log"
+	"github.com/aaep-go/aaep/producer/log/jetstream"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// openLog opens the folder that what is said is kept in.
-func openLog(dir string, crashOnly bool) (*sqlite.Store, error) {
-	kept, err := sqlite.Open(dir, &sqlite.Options{SurvivesCrash: crashOnly})
+// shared is where an agent that several machines serve keeps its log.
+type shared struct {
+	servers string
+	opts    jetstream.Options
+}
+
+func sharedFlags(cmd *cobra.Command) *shared {
+	s := &shared{}
+	f := cmd.Flags()
+	f.StringVar(&s.servers, "nats", "", "keep what is said in the NATS servers at these `URLS`, separated by commas")
+	f.StringVar(&s.opts.Credentials, "nats-creds", "", "the NATS user, a credentials `FILE`")
+	f.StringVar(&s.opts.CA, "nats-ca", "", "know the NATS servers by the CAs in this PEM `FILE` (default those of the system)")
+	f.IntVar(&s.opts.Replicas, "nats-replicas", 0, "on how many of them it is kept (default 3 in a cluster)")
+	return s
+}
+
+// dial connects to the servers.
+func (s *shared) dial(ctx context.Context) (*jetstream.Cluster, error) {
+	c, err := jetstream.Dial(ctx, s.servers, &s.opts)
 	if err != nil {
-		return nil, &exitError{exitFailed, fmt.Errorf("cannot take --log: %s", plain(err))}
+		return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --nats: %s", plain(err))}
 	}
-	return kept, nil
+	return c, nil
+}
+
+// openLog opens where what is said is kept, if anywhere.
+func (r *runner) openLog(ctx context.Context) (kept log.Store, letGo func(), err error) {
+	switch {
+	case r.log != "":
+		folder, err := sqlite.Open(r.log, &sqlite.Options{SurvivesCrash: r.crashOnly})
+		if err != nil {
+			return nil, nil, &exitError{exitFailed, fmt.Errorf("cannot take --log: %s", plain(err))}
+		}
+		return folder, func() { folder.Close() }, nil
+	case r.nats.servers != "":
+		cluster, err := r.nats.dial(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		stream, err := cluster.Open(ctx, r.name)
+		if err != nil {
+			cluster.Close()
+			return nil, nil, &exitError{exitFailed, err}
+		}
+		return stream, func() { stream.Close(); cluster.Close() }, nil
+	}
+	return nil, func() {}, nil
 }
 
 // watchLog says when the log cannot be written any more, until the function that it returns is called.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 func runCommand() *cobra.Command {
 	var language, name, trail, logDir, metrics string
 	var where *serving
+	var nats *shared
 	var wait, parent, crashOnly bool
 	cmd := &cobra.Command{
 		Use:   "run [--listen ADDRESS | --stdio] [-- PROGRAM ARGUMENTS]",
@@ -41,6 +43,9 @@ Listeners on other machines need --tls-cert and --tls-key, and are known by --to
 
 With --log what is said is kept in a folder: whoever listened finds their place again after a restart, also one after
 a crash, and what was open then is told to have ended. It is kept for a day.
+
+With --nats it is kept by NATS servers instead, and listeners can be served on any machine: aaep serve. The agent is known
+there by its --name. If it ends or its machine dies, start it again on another.
 
 With --audit it is put on record which program was started, when it ended and how, and all that the agent asks. What
 cannot be put on record is not started. Read the record with: aaep audit show FILE`,
@@ -65,6 +70,9 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if trail != "" && len(args) == 0 {
 				return usage("--audit puts on record which program is started: name it after --.\nSee: aaep run --help")
 			}
+			if nats.servers != "" && logDir != "" {
+				return usage("--log and --nats are two places to keep what is said; give one of them.\nSee: aaep run --help")
+			}
 			if crashOnly && logDir == "" {
 				return usage("--log-crash-only says what the log must survive: name its folder with --log.\nSee: aaep run --help")
 			}
@@ -77,7 +85,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if name = words.OneLine(strings.ToValidUTF8(name, "?")); name == "" {
 				name = "program"
 			}
-			r := &runner{args: args, name: name, wait: wait, metrics: metrics, trail: trail, log: logDir, crashOnly: crashOnly, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
+			r := &runner{args: args, name: name, wait: wait, metrics: metrics, trail: trail, log: logDir, crashOnly: crashOnly, nats: nats, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
 			if parent {
 				r.parent, r.wait, r.in, r.out = true, true, nil, io.Discard
 			}
@@ -86,7 +94,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the program's name is the program's
-	where = servingFlags(cmd)
+	where, nats = servingFlags(cmd), sharedFlags(cmd)
 	f.StringVar(&language, "language", "en-US", "the tag of the language the program prints")
 	f.StringVar(&name, "name", "", "the agent's name (default is the program's)")
 	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")
@@ -108,6 +116,7 @@ type runner struct {
 	audit     *audit.File
 	log       string // the folder; empty is none
 	crashOnly bool   // it need not survive a power cut
+	nats      *shared
 	in        io.Reader
 	out       io.Writer
 	errs      io.Writer
@@ -143,17 +152,15 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 			}
 		}()
 	}
-	if r.log != "" {
-		kept, failed := openLog(r.log, r.crashOnly)
-		if failed != nil {
-			return failed
-		}
-		defer kept.Close()
-		cfg.Log = kept
+	kept, letGo, err := r.openLog(ctx)
+	if err != nil {
+		return err
 	}
+	defer letGo()
+	cfg.Log = kept
 	p, err := newProducer(r.name, cfg)
-	if r.log != "" && err != nil {
-		return &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", r.log, plain(err))}
+	if kept != nil && err != nil {
+		return &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", cmp.Or(r.log, "NATS"), plain(err))}
 	}
 	if err != nil {
 		return usage("cannot be an agent: %s", plain(err))
@@ -168,7 +175,7 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 	if err != nil {
 		return err
 	}
-	if r.log != "" {
+	if kept != nil {
 		defer r.watchLog(ctx, p)()
 	}
 	counted := ""

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/aaep-go/aaep/internal/natstest"
 	"github.com/aaep-go/aaep/schemas"
 )
 
@@ -34,15 +35,30 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command as people do: as processes that talk over real connections and get real
 // signals. Nothing sleeps; what must happen is awaited. EVT-078: listen_answer wants the whole question and both answers.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "script", nil) }
+
+// TestServe has the scripts that need NATS servers, on three of them.
+func TestServe(t *testing.T) {
+	servers := natstest.Start(t, 3)
+	vars := map[string]string{"NATS": servers.URLs()}
+	for i, s := range servers.Servers {
+		vars[fmt.Sprint("NATS", i+1)] = s.URL
+	}
+	runScripts(t, "nats", vars)
+}
+
+func runScripts(t *testing.T, dir string, vars map[string]string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Dir:                 filepath.Join("testdata", dir),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			running := &processes{all: map[string]*process{}}
 			env.Values["processes"] = running
 			env.Setenv("DEL", "\x7f")
+			for name, value := range vars {
+				env.Setenv(name, value)
+			}
 			env.Defer(running.kill)
 			return nil
 		},

@@ -65,6 +65,8 @@ type Outcome struct {
 	By        string
 	Principal string
 	At        time.Time
+	// Until is when the time to answer ended or would have, in the wall time of Question.Stamp.
+	Until time.Time
 	// Unrecorded is set by whoever keeps the records, where the outcome could not be kept; it is then a rejection.
 	Unrecorded bool
 }
@@ -174,10 +176,20 @@ func (l *Ledger) Reply(now time.Time, subscription, principal string, reply aaep
 	case !stamp.Before(o.q.Stamp.Add(o.limit)):
 		return nil, errors.New("is stamped after the deadline")
 	}
-	out := &Outcome{Cause: Replied, Reply: reply, By: subscription, Principal: principal}
+	out, err := Answer(o.q, subscription, principal, reply)
+	if err != nil {
+		return nil, err
+	}
+	l.settle(now, o, out)
+	return out, nil
+}
+
+// Answer is what a reply comes to that has settled a question, wherever that was. The error says that it cannot have.
+func Answer(question *Question, subscription, principal string, reply aaep.Message) (*Outcome, error) {
+	out := &Outcome{Question: question, Cause: Replied, Reply: reply, By: subscription, Principal: principal}
 	switch r := reply.(type) {
 	case *aaep.ConfirmationReply:
-		q := o.q.Confirmation
+		q := question.Confirmation
 		if q == nil {
 			return nil, errors.New("answers a clarification with a decision")
 		}
@@ -191,7 +203,7 @@ func (l *Ledger) Reply(now time.Time, subscription, principal string, reply aaep
 			out.Decision = aaep.Reject
 		}
 	case *aaep.ClarificationReply:
-		q := o.q.Clarification
+		q := question.Clarification
 		if q == nil {
 			return nil, errors.New("answers a confirmation with a response")
 		}
@@ -199,8 +211,9 @@ func (l *Ledger) Reply(now time.Time, subscription, principal string, reply aaep
 			return nil, errors.New("response is of no accepted kind")
 		}
 		out.Response = r.Response
+	default:
+		return nil, errors.New("not a reply")
 	}
-	l.settle(now, o, out)
 	return out, nil
 }
 
@@ -303,57 +316,6 @@ func (l *Ledger) Next() time.Time {
 	return l.due[0].deadline
 }
 
-// Nobody is the outcome of a question that nobody can answer, from the start or any more. The default applies,
-// but cutting a line never consents: above low risk the outcome is a rejection (§5.8.2, D-34, D-80).
-func Nobody(q *Question) *Outcome {
-	out := byDefault(q, Unreachable)
-	if c := q.Confirmation; c != nil && c.RiskLevel != aaep.RiskLow {
-		out.Decision = aaep.Reject
-	}
-	return out
-}
-
-func byDefault(q *Question, cause Cause) *Outcome {
-	out := &Outcome{Question: q, Cause: cause}
-	if c := q.Confirmation; c != nil {
-		out.Decision = aaep.Reject
-		if c.DefaultDecision == aaep.Accept && !c.IsIrreversible() {
-			out.Decision = aaep.Accept
-		}
-		return out
-	}
-	out.Response = DefaultResponse(q.Clarification)
-	return out
-}
-
-// DefaultResponse reads a clarification's default as a value of the kind it stands for, or nil. A choice's
-// value is that choice, even if it reads like a number (D-24).
-func DefaultResponse(q *aaep.AwaitingClarification) any {
-	d := q.DefaultResponse
-	if d == "" {
-		return nil
-	}
-	if slices.Contains(q.AcceptedResponseKinds, aaep.ResponseMultipleChoice) && isChoice(q, d) {
-		return d
-	}
-	for _, k := range q.AcceptedResponseKinds {
-		switch k {
-		case aaep.ResponseYesNo:
-			if d == "true" || d == "false" {
-				return d == "true"
-			}
-		case aaep.ResponseNumeric:
-			if f, ok := parseNumber(d); ok {
-				return f
-			}
-		}
-	}
-	if answers(q, d) {
-		return d
-	}
-	return nil
-}
-
 // each settles the questions for which f returns an outcome, in the order of their deadlines.
 func (l *Ledger) each(now time.Time, f func(*open) *Outcome) []*Outcome {
 	var due []*open
@@ -377,7 +339,7 @@ func (l *Ledger) settle(now time.Time, o *open, out *Outcome) {
 	heap.Remove(&l.due, o.index)
 	l.settled[o.q.Token] = now
 	l.queue = append(l.queue, o.q.Token)
-	out.Question, out.At = o.q, now
+	out.Question, out.At, out.Until = o.q, now, o.q.Stamp.Add(o.limit)
 }
 
 func (l *Ledger) settledBefore(token aaep.ReplyToken) bool {

@@ -165,7 +165,7 @@ func TestAuditRecord(t *testing.T) {
 	r := decide("rpl_1", "sub_1", aaep.Accept)
 	r.DecidedBy = "somebody else"
 	got, err := opened(t, q).Reply(start.Add(time.Second), "sub_1", "ada", r)
-	want := &Outcome{Question: q, Cause: Replied, Decision: aaep.Accept, Reply: r, By: "sub_1", Principal: "ada", At: start.Add(time.Second)}
+	want := &Outcome{Question: q, Cause: Replied, Decision: aaep.Accept, Reply: r, By: "sub_1", Principal: "ada", Until: start.Add(limit), At: start.Add(time.Second)}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Reply = %+v, %v; want %+v", got, err, want)
 	}

@@ -39,6 +39,9 @@ var german = table{
 	MoreTimeGiven:  "Es gibt mehr Zeit zum Antworten. Sekunden übrig: {seconds}.",
 	ActionChanged:  "Die Aktion wurde geändert. Die Frage folgt noch einmal.",
 
+	LinkLost: "Die Verbindung zum Agenten ist unterbrochen. Was er jetzt tut, wird gesagt, wenn sie wieder da ist.",
+	LinkBack: "Die Verbindung zum Agenten ist wieder da.",
+
 	Request:          "Eine Anfrage wird bearbeitet.",
 	ModelBusy:        "Der Anbieter des Modells ist gerade überlastet.",
 	ModelFault:       "Beim Anbieter des Modells liegt eine Störung vor.",

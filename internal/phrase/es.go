@@ -40,6 +40,9 @@ var spanish = table{
 	MoreTimeGiven:  "Hay más tiempo para responder. Segundos restantes: {seconds}.",
 	ActionChanged:  "La acción cambió. La pregunta se repite.",
 
+	LinkLost: "La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva.",
+	LinkBack: "La conexión con el agente ha vuelto.",
+
 	Request:          "Trabajando en una solicitud.",
 	ModelBusy:        "El proveedor del modelo está sobrecargado en este momento.",
 	ModelFault:       "El proveedor del modelo tiene una avería.",

@@ -40,6 +40,9 @@ var french = table{
 	MoreTimeGiven:  "Il y a plus de temps pour répondre. Secondes restantes\u00a0: {seconds}.",
 	ActionChanged:  "L’action a été modifiée. La question est posée à nouveau.",
 
+	LinkLost: "La connexion avec l’agent est interrompue. Ce qu’il fait maintenant sera dit à son retour.",
+	LinkBack: "La connexion avec l’agent est rétablie.",
+
 	Request:          "Traitement d’une demande en cours.",
 	ModelBusy:        "Le fournisseur du modèle est surchargé en ce moment.",
 	ModelFault:       "Le fournisseur du modèle a une panne.",

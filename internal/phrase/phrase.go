@@ -73,6 +73,9 @@ const (
 	MoreTimeGiven
 	ActionChanged
 
+	LinkLost // to the agent, by who serves its listeners elsewhere
+	LinkBack
+
 	// For agents that are followed by what they ask of a model.
 	Request
 	ModelBusy

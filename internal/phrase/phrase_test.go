@@ -103,6 +103,9 @@ func TestEnglish(t *testing.T) {
 		MoreTimeGiven:  {"45", "There is more time to answer. Seconds left: 45."},
 		ActionChanged:  {"", "The action was changed. The question follows again."},
 
+		LinkLost: {"", "The connection to the agent is interrupted. What it does now is told when it is back."},
+		LinkBack: {"", "The connection to the agent is back."},
+
 		Request:          {"", "Working on a request."},
 		ModelBusy:        {"", "The provider of the model is too busy at the moment."},
 		ModelFault:       {"", "The provider of the model has a fault."},

@@ -40,6 +40,9 @@ var yoruba = table{
 	MoreTimeGiven:  "Àkókò púpọ̀ sí i wà fún ìdáhùn. Ìṣẹ́jú àáyá tó kù: {seconds}.",
 	ActionChanged:  "A ti yí ohun tí a fẹ́ ṣe padà. A ó tún béèrè ìbéèrè náà.",
 
+	LinkLost: "Ìsopọ̀ pẹ̀lú aṣojú náà ti já. A ó sọ ohun tí ó ń ṣe báyìí nígbà tí ó bá padà.",
+	LinkBack: "Ìsopọ̀ pẹ̀lú aṣojú náà ti padà.",
+
 	Request:          "Ó ń ṣiṣẹ́ lórí ìbéèrè kan.",
 	ModelBusy:        "Ọwọ́ olùpèsè àwòṣe náà dí jù báyìí.",
 	ModelFault:       "Ìṣòro kan wà lọ́dọ̀ olùpèsè àwòṣe náà.",

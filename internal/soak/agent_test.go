@@ -37,6 +37,7 @@ type gauge struct {
 	Connected              int // of the listeners that are judged
 	Produced               int
 	Delivered, Merged      int
+	Held                   map[string]int `json:",omitempty"` // events that wait for each of them
 }
 
 // measure reads what a process has; files and memory only where there is a /proc.
@@ -158,9 +159,16 @@ func settle(before gauge) {
 func gaugeOf(p *producer.Producer) gauge {
 	g, stats := measure(), p.Stats()
 	g.Produced, g.Delivered, g.Merged = stats.Produced, stats.Delivered, stats.Merged
+	g.Held = map[string]int{}
 	for _, sub := range p.Subscriptions() {
-		if sub.Connected && !strings.HasPrefix(sub.SubscriberID, "crowd") {
+		if strings.HasPrefix(sub.SubscriberID, "crowd") {
+			continue
+		}
+		if sub.Connected {
 			g.Connected++
+		}
+		if sub.Held > 0 {
+			g.Held[sub.SubscriberID] = sub.Held
 		}
 	}
 	return g

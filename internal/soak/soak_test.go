@@ -112,7 +112,9 @@ func (p *process) hear(t *testing.T, word string, within time.Duration) (g gauge
 				t.Fatalf("waiting for %q, a process says %q and no more", word, line)
 			}
 		case <-late:
-			t.Fatalf("a process does not say %q within %v", word, within)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			t.Fatalf("a process does not say %q within %v; it said last %+v", word, within, p.now)
 		}
 	}
 }
@@ -194,7 +196,6 @@ func TestSoak(t *testing.T) {
 	}
 	s.finish(t)
 	s.judge(t)
-	s.agent.flat(t, length)
 }
 
 // A soaking is one run.
@@ -304,6 +305,7 @@ func (s *soaking) finish(t *testing.T) {
 		px.Cut()
 	}
 	s.allThere(t)
+	s.agent.flat(t)
 	s.agent.say(t, "end")
 	s.agent.hear(t, "left", 3*patience)
 	check(t, s.agent.cmd.Wait())
@@ -440,12 +442,12 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 
 // flat looks at what the last life of the agent had at its beginning, once everybody had been served for a while, and at its
 // end.
-func (p *process) flat(t *testing.T, length time.Duration) {
+func (p *process) flat(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := p.all[len(p.all)/4:]
-	if len(all) < 8 {
-		t.Logf("%d moments are too few to see growth", len(all))
+	if len(all) < 30 {
+		t.Logf("%d seconds are too few to see growth", len(all))
 		return
 	}
 	quarter := len(all) / 4
@@ -468,7 +470,7 @@ func (p *process) flat(t *testing.T, length time.Duration) {
 		}
 		first, last := median(all[:quarter]), median(all[len(all)-quarter:])
 		t.Logf("%s: %d at first, %d at last, over %d seconds", of.what, first, last, len(all))
-		if length >= time.Minute && last > first+first/8+of.more {
+		if last > first+first/8+of.more {
 			t.Errorf("%s grow: %d at first, %d at last", of.what, first, last)
 		}
 	}

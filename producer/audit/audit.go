@@ -152,6 +152,8 @@ type Subscription struct {
 	Principal string `json:"principal,omitzero"`
 	// Language is that of the Words it was shown, where that is known.
 	Language string `json:"language,omitzero"`
+	// Node is the process that serves it, where that is not the agent itself.
+	Node string `json:"node,omitzero"`
 }
 
 // Claims are what a reply says. Nobody has checked who decided, and when (D-84).

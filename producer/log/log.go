@@ -26,6 +26,7 @@ var ErrTrimmed = errors.New("log: the events after this cursor are no longer kep
 type Log struct {
 	ids
 	keeper *keeper // nil: in memory alone
+	feed   Feed    // what it follows, or nil
 
 	mu      sync.Mutex
 	events  []*aaep.Event // a ring: the event at position p is events[p%len]

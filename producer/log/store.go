@@ -116,13 +116,21 @@ func Open(store Store, size int) (*Log, error) {
 		return nil, err
 	}
 	l.ids, l.keeper = newIDs(k.meta.Key, slices.Clone(k.meta.Runs)), k
-	l.end, l.base = end, end
+	l.end = end
 	l.shown.Store(end)
-	cursor := max(start, end-min(end, uint64(len(l.events))))
+	if err := l.load(max(start, end-min(end, uint64(len(l.events)))), end); err != nil {
+		return nil, err
+	}
+	go k.write(l)
+	return l, nil
+}
+
+// load reads events into memory, before anybody uses the log.
+func (l *Log) load(cursor, end uint64) error {
 	for l.base = cursor; cursor < end; {
-		events, err := k.read(cursor, maxBatch)
+		events, err := l.keeper.read(cursor, maxBatch)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, ev := range events {
 			cursor++
@@ -130,8 +138,7 @@ func Open(store Store, size int) (*Log, error) {
 			l.trim()
 		}
 	}
-	go k.write(l)
-	return l, nil
+	return nil
 }
 
 // begin adds a run, and forgets those of which nothing is left.

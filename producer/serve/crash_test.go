@@ -40,8 +40,6 @@ func child(what string) {
 		logged(args[1], args[2], args[3])
 	case "flood":
 		flood(args[1], args[2])
-	case "reader":
-		readers(args[1], args[2], args[3], args[4], args[5], args[6])
 	case "listener":
 		conn, err := sse.Dialer{URL: "http://" + args[3]}.Dial(context.Background())
 		if err == nil {

@@ -39,7 +39,7 @@ func (h half) Close() error {
 	return h.Conn.Close()
 }
 
-func pipe() (a, b stream) {
+func wholeStream() (a, b stream) {
 	up, upEnd := net.Pipe()
 	down, downEnd := net.Pipe()
 	return half{down, up}, half{upEnd, downEnd}
@@ -52,7 +52,7 @@ type framed struct {
 }
 
 func (f framed) Dial(context.Context) (transports.Conn, error) {
-	near, far := pipe()
+	near, far := wholeStream()
 	go f.p.ServeConn(duplex.New(newFrames(far, unknown), ""))
 	return duplex.New(newFrames(near, f.framing), ""), nil
 }

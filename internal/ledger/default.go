@@ -1,0 +1,61 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Silence is the outcome of a question that nobody answered in time.
+func Silence(q *Question) *Outcome { return byDefault(q, TimedOut) }
+
+// Nobody is the outcome of a question that nobody can answer, from the start or any more. The default applies,
+// but cutting a line never consents: above low risk the outcome is a rejection (§5.8.2, D-34, D-80).
+func Nobody(q *Question) *Outcome {
+	out := byDefault(q, Unreachable)
+	if c := q.Confirmation; c != nil && c.RiskLevel != aaep.RiskLow {
+		out.Decision = aaep.Reject
+	}
+	return out
+}
+
+func byDefault(q *Question, cause Cause) *Outcome {
+	out := &Outcome{Question: q, Cause: cause}
+	if c := q.Confirmation; c != nil {
+		out.Decision = aaep.Reject
+		if c.DefaultDecision == aaep.Accept && !c.IsIrreversible() {
+			out.Decision = aaep.Accept
+		}
+		return out
+	}
+	out.Response = DefaultResponse(q.Clarification)
+	return out
+}
+
+// DefaultResponse reads a clarification's default as a value of the kind it stands for, or nil. A choice's
+// value is that choice, even if it reads like a number (D-24).
+func DefaultResponse(q *aaep.AwaitingClarification) any {
+	d := q.DefaultResponse
+	if d == "" {
+		return nil
+	}
+	if slices.Contains(q.AcceptedResponseKinds, aaep.ResponseMultipleChoice) && isChoice(q, d) {
+		return d
+	}
+	for _, k := range q.AcceptedResponseKinds {
+		switch k {
+		case aaep.ResponseYesNo:
+			if d == "true" || d == "false" {
+				return d == "true"
+			}
+		case aaep.ResponseNumeric:
+			if f, ok := parseNumber(d); ok {
+				return f
+			}
+		}
+	}
+	if answers(q, d) {
+		return d
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+// Package natstest starts real NATS servers for tests, so that what kills them is real. The server is built from the module
+// that tools/go.mod names.
+package natstest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Cluster is some servers that are one cluster, or one server alone.
+type Cluster struct {
+	Servers []*Server
+}
+
+// Server is one of them.
+type Server struct {
+	// URL is where clients reach it.
+	URL string
+
+	t       testing.TB
+	name    string
+	args    []string
+	monitor string
+	cmd     *exec.Cmd
+	log     bytes.Buffer
+}
+
+// binary builds the server, which takes a while when Go's build cache has nothing of it yet, and returns where it is.
+var binary = sync.OnceValues(func() (string, error) {
+	root, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "tool", "-n", "-modfile=tools/go.mod", "nats-server")
+	cmd.Dir = filepath.Dir(strings.TrimSpace(string(root)))
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	var problem strings.Builder
+	cmd.Stderr = &problem
+	path, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, problem.String())
+	}
+	return strings.TrimSpace(string(path)), nil
+})
+
+// Start starts count servers and waits until they are ready: 1, or a cluster of 3 or more.
+func Start(t testing.TB, count int) *Cluster {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatalf("the NATS server cannot be built: %v", err)
+	}
+	c, dir := &Cluster{}, t.TempDir()
+	ports := free(t, 3*count)
+	var routes []string
+	for i := range count {
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", ports[3*i+1]))
+	}
+	for i := range count {
+		s := &Server{t: t, name: fmt.Sprintf("n%d", i+1), URL: fmt.Sprintf("nats://127.0.0.1:%d", ports[3*i]), monitor: fmt.Sprintf("http://127.0.0.1:%d", ports[3*i+2])}
+		conf := fmt.Sprintf("server_name: %s\nlisten: \"127.0.0.1:%d\"\nhttp: \"127.0.0.1:%d\"\nmax_payload: 8MB\njetstream {\n store_dir: %q\n}\n",
+			s.name, ports[3*i], ports[3*i+2], filepath.Join(dir, s.name))
+		if count > 1 {
+			conf = strings.Replace(conf, "store_dir", "sync_interval: always\n store_dir", 1)
+			conf += fmt.Sprintf("cluster {\n name: test\n listen: \"127.0.0.1:%d\"\n routes: [%q]\n}\n", ports[3*i+1], strings.Join(routes, `","`))
+			conf = strings.ReplaceAll(conf, `\",\"`, `","`)
+		}
+		file := filepath.Join(dir, s.name+".conf")
+		if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.args = []string{path, "-c", file}
+		c.Servers = append(c.Servers, s)
+		s.Start()
+		t.Cleanup(s.Kill)
+	}
+	c.Ready()
+	return c
+}
+
+// free finds TCP ports that nobody uses.
+func free(t testing.TB, count int) (ports []int) {
+	for range count {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// URLs are where clients reach the servers, separated by commas.
+func (c *Cluster) URLs() string {
+	var all []string
+	for _, s := range c.Servers {
+		all = append(all, s.URL)
+	}
+	return strings.Join(all, ",")
+}
+
+// Ready waits until every server that runs says that it is healthy.
+func (c *Cluster) Ready() {
+	for _, s := range c.Servers {
+		for deadline := time.Now().Add(40 * time.Second); s.cmd != nil && !s.get("/healthz", nil); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				s.t.Fatalf("server %s is not ready:\n%s", s.name, &s.log)
+			}
+		}
+	}
+}
+
+// Leader waits until a stream has a leader, other than those given, and returns that.
+func (c *Cluster) Leader(stream string, others ...*Server) *Server {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		for _, s := range c.Servers {
+			var all struct {
+				Accounts []struct {
+					Streams []struct {
+						Name    string
+						Cluster struct{ Leader string }
+					} `json:"stream_detail"`
+				} `json:"account_details"`
+			}
+			if s.cmd == nil || slices.Contains(others, s) || !s.get("/jsz?streams=true", &all) {
+				continue
+			}
+			for _, a := range all.Accounts {
+				for _, st := range a.Streams {
+					if st.Name == stream && st.Cluster.Leader == s.name {
+						return s
+					}
+				}
+			}
+		}
+	}
+	c.Servers[0].t.Fatalf("the stream %s has no leader", stream)
+	return nil
+}
+
+func (s *Server) get(path string, into any) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.monitor+path, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return false
+	}
+	if into == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+	} else {
+		err = json.NewDecoder(resp.Body).Decode(into)
+	}
+	return err == nil
+}
+
+// Start starts a server that does not run, with the files that it had.
+func (s *Server) Start() {
+	s.t.Helper()
+	s.cmd = exec.Command(s.args[0], s.args[1:]...)
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Kill kills a server, as kill -9 does.
+func (s *Server) Kill() {
+	if s.cmd != nil {
+		s.cmd.Process.Kill()
+		s.cmd.Wait()
+		s.cmd = nil
+	}
+}

@@ -1,0 +1,119 @@
+package producer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// A claim is how a process says that it settles a question, where the agent is more than one. The first that is kept does; all
+// others, the agent's own timeout among them, learn from it what the outcome is.
+type claim struct {
+	Node       string              `json:"node"`
+	Cause      ledger.Cause        `json:"cause"`
+	By         *audit.Subscription `json:"by,omitzero"`
+	Reply      json.RawMessage     `json:"reply,omitzero"` // as it came
+	Unrecorded bool                `json:"unrecorded,omitzero"`
+}
+
+const (
+	claimTime = 30 * time.Second // for the agent's own claims: what cannot be settled by then is rejected
+	replyTime = 5 * time.Minute  // for a reply that came to another process: only that can answer the question
+	// lateReply is by how much clocks may differ: a reply that was kept so long after the time to answer is late.
+	lateReply = 10 * time.Second
+)
+
+// claim settles a question for all processes. The agent gets an outcome in any case; one that follows gets only its own
+// listeners' replies settled.
+func (p *Producer) claim(out *ledger.Outcome, w *waiter) *ledger.Outcome {
+	limit := claimTime
+	if p.cfg.Follow != nil {
+		if out.Cause != ledger.Replied {
+			return nil
+		}
+		limit = replyTime
+	}
+	ctx, cancel := context.WithTimeout(p.claims, limit)
+	defer cancel()
+	c := claim{Node: p.shared.Node(), Cause: out.Cause, By: w.by, Unrecorded: out.Unrecorded}
+	data, err := []byte(nil), error(nil)
+	if out.Reply != nil {
+		c.Reply, err = aaep.Encode(out.Reply)
+	}
+	if err == nil {
+		data, err = json.Marshal(c)
+	}
+	var first log.Claim
+	mine := false
+	if err == nil {
+		first, mine, err = p.shared.Claim(ctx, string(out.Question.Token), data)
+	}
+	if err != nil {
+		p.cfg.Logger.Error("a question could not be settled", "session_id", out.Question.SessionID, "error", err)
+		w.lost = err
+		if p.cfg.Follow != nil {
+			return nil
+		}
+		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
+		return out
+	}
+	p.forget(out.Question.Token)
+	if mine {
+		return out
+	}
+	w.lost = errors.New("the question was settled before, at another process")
+	return p.adopt(out, w, first)
+}
+
+// adopt returns the outcome that somebody else's claim makes.
+func (p *Producer) adopt(mine *ledger.Outcome, w *waiter, first log.Claim) *ledger.Outcome {
+	out, by, err := read(mine.Question, first)
+	switch {
+	case err != nil:
+		p.cfg.Logger.Error("a question was settled by what cannot be read", "session_id", mine.Question.SessionID, "error", err)
+	case out.Cause == ledger.Replied && first.At.After(mine.Until.Add(lateReply)):
+		p.cfg.Logger.Warn("a reply was kept after the time to answer", "session_id", mine.Question.SessionID, "node", by.Node)
+		out = ledger.Silence(mine.Question)
+	}
+	if out.Cause == ledger.Replied && p.cfg.Follow == nil && !out.Unrecorded {
+		out.Unrecorded = p.desk.trail.replied(*by, out.Reply, nil) != nil
+	}
+	w.by, out.At, out.Until = by, mine.At, mine.Until
+	return out
+}
+
+// read reads a claim. Where there is an error the outcome is a rejection.
+func read(q *ledger.Question, first log.Claim) (*ledger.Outcome, *audit.Subscription, error) {
+	rejection := &ledger.Outcome{Question: q, Cause: ledger.Withdrawn, Decision: aaep.Reject}
+	var c claim
+	if err := jsonv2.Unmarshal(first.Data, &c); err != nil {
+		return rejection, nil, err
+	}
+	if c.Cause != ledger.Replied {
+		rejection.Cause = c.Cause
+		return rejection, nil, nil
+	}
+	m, err := aaep.Decode(c.Reply)
+	if err == nil && c.By == nil {
+		err = errors.New("nobody replied")
+	}
+	if err != nil {
+		return rejection, nil, err
+	}
+	out, err := ledger.Answer(q, c.By.SubscriptionID, c.By.Principal, m)
+	if err != nil {
+		return rejection, nil, err
+	}
+	if c.By.Node = c.Node; c.Unrecorded {
+		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
+	}
+	return out, c.By, nil
+}

@@ -1,0 +1,274 @@
+package producer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+// ErrFollows is returned by what only the agent itself can do, on a Producer that has Config.Follow.
+var ErrFollows = errors.New("producer: this process follows the agent's log; only the agent itself has sessions")
+
+// profile is what an agent says of itself to those who serve its listeners elsewhere.
+type profile struct {
+	Agent       json.RawMessage `json:"agent"`
+	Contact     string          `json:"contact,omitzero"`
+	Languages   []string        `json:"languages"`
+	AnyLanguage bool            `json:"any_language,omitzero"`
+	FromStart   bool            `json:"from_start,omitzero"`
+	MaxPerSec   int             `json:"max_events_per_second,omitzero"`
+	Extensions  []string        `json:"extensions,omitzero"`
+}
+
+func (p *Producer) profile() profile {
+	agent, _ := jsonv2.Marshal(p.cfg.Agent) // it is valid
+	all := profile{Agent: agent, Contact: p.cfg.Contact, Languages: p.offer.Languages, AnyLanguage: p.cfg.AnyLanguage, FromStart: p.cfg.FromStart,
+		MaxPerSec: p.cfg.MaxEventsPerSecond}
+	for _, ext := range p.cfg.Extensions {
+		all.Extensions = append(all.Extensions, ext.URI)
+	}
+	return all
+}
+
+// followed fills in what the agent says of itself.
+func (cfg *Config) followed() error {
+	if cfg.Log != nil {
+		return errors.New("producer: Config.Log is for the agent itself, and Config.Follow for the others; give one of them")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
+	defer cancel()
+	data, err := cfg.Follow.Profile(ctx)
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		return errors.New("producer: the agent that is followed has never said who it is; start it first")
+	}
+	var is profile
+	if err = jsonv2.Unmarshal(data, &is); err == nil {
+		err = jsonv2.Unmarshal(is.Agent, &cfg.Agent)
+	}
+	if err != nil || len(is.Languages) == 0 {
+		return fmt.Errorf("producer: what the agent says of itself cannot be read: %w", errors.Join(err))
+	}
+	cfg.Contact, cfg.Language, cfg.Languages = is.Contact, is.Languages[0], is.Languages[1:]
+	cfg.AnyLanguage, cfg.FromStart, cfg.MaxEventsPerSecond = is.AnyLanguage, is.FromStart, is.MaxPerSec
+	for i := len(cfg.Extensions) - 1; i >= 0; i-- {
+		if !slices.Contains(is.Extensions, cfg.Extensions[i].URI) {
+			cfg.Extensions = slices.Delete(slices.Clone(cfg.Extensions), i, i+1)
+		}
+	}
+	return nil
+}
+
+// followLog learns what the agent did before, and then follows what it does.
+func (p *Producer) followLog() error {
+	p.followed = map[string]*Session{}
+	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
+		events, _, err := p.log.Read(cursor, 256)
+		if err != nil {
+			return err
+		}
+		for _, ev := range events {
+			cursor++
+			p.see(cursor, ev)
+		}
+	}
+	if err := p.shared.Claims(func(token string) { p.settledElsewhere(aaep.ReplyToken(token)) }); err != nil {
+		return err
+	}
+	following, end := context.WithCancel(p.serving)
+	go p.herald(following)
+	go func() {
+		defer end() // a process that hears nothing more is nobody to wait for
+		err := p.log.Tail(p.serving, p.see, p.linkAway)
+		if p.serving.Err() == nil {
+			p.cfg.Logger.Error("the agent's log cannot be followed any more", "error", err)
+		}
+	}()
+	return nil
+}
+
+// see takes an event of the agent that nobody here has been shown yet. It is called for one event at a time.
+func (p *Producer) see(pos uint64, ev *aaep.Event) {
+	s := p.followed[ev.SessionID]
+	if s == nil {
+		s = newReplayed(p, pos, ev)
+		p.followed[s.id] = s
+		p.mu.Lock()
+		p.sessions = append(p.sessions, s)
+		p.mu.Unlock()
+	}
+	s.mu.Lock()
+	before := s.machine.OpenQuestions()
+	s.replay(ev)
+	if _, changes := ev.Payload.(*aaep.StateChanged); changes {
+		s.told = tellings{ev, pos}
+	}
+	after := s.machine.OpenQuestions()
+	s.over = s.machine.Over()
+	s.mu.Unlock()
+	for _, token := range before {
+		if !slices.Contains(after, token) {
+			p.settledElsewhere(token)
+		}
+	}
+	if s.over {
+		delete(p.followed, s.id)
+		p.mu.Lock()
+		p.sessions = slices.DeleteFunc(p.sessions, func(x *Session) bool { return x == s })
+		p.mu.Unlock()
+		s.end()
+		return
+	}
+	switch q := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		own := *q
+		own.TimeoutSeconds = mostTime(q.TimeoutSeconds)
+		p.openHere(pos, ev, &ledger.Question{Token: q.ReplyToken, Confirmation: &own})
+	case *aaep.AwaitingClarification:
+		own := *q
+		own.TimeoutSeconds = mostTime(q.TimeoutSeconds)
+		p.openHere(pos, ev, &ledger.Question{Token: q.ReplyToken, Clarification: &own})
+	case *aaep.ToolInvoked:
+		if pos > p.began {
+			go p.tellLeft(pos)
+		}
+	}
+}
+
+// mostTime is how long a question can be open at most, more time for the asking included. When it ends is for the agent to
+// say: it claims the question then, and what is claimed later does not count.
+func mostTime(seconds int64) int64 { return min(11*seconds, 86400) }
+
+// openHere puts a question of the agent to those here who can answer it.
+func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
+	p.putting.Lock()
+	defer p.putting.Unlock()
+	q.SessionID, q.Stamp = ev.SessionID, ev.Timestamp
+	q.Recipients = []string{""} // those elsewhere: that all leave who are here settles nothing
+	put := &pending{Entry: coalesce.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
+	for _, sub := range p.live() {
+		if sub.mayBeAsked(q.Confirmation != nil) {
+			q.Recipients = append(q.Recipients, sub.id)
+			put.asked.Recipients = append(put.asked.Recipients, sub.who(ev))
+		}
+	}
+	if len(put.asked.Recipients) > 0 && p.desk.trail.record(put.asked) != nil {
+		q.Recipients = q.Recipients[:1] // nobody here is asked
+	}
+	answer, err := p.desk.open(q, put.asked)
+	if err != nil { // the token was used before: its agent has not kept the rules
+		p.cfg.Logger.Error("a question cannot be asked here", "session_id", q.SessionID, "error", err)
+		return
+	}
+	put.answer = answer
+	p.mu.Lock()
+	p.asked[q.Token] = put
+	p.mu.Unlock()
+}
+
+// settledElsewhere closes a question here.
+func (p *Producer) settledElsewhere(token aaep.ReplyToken) {
+	p.forget(token)
+	p.desk.withdraw(token, "")
+}
+
+// tellLeft tells the agent when the event at pos has left on every subscription here, for it waits for that.
+func (p *Producer) tellLeft(pos uint64) {
+	p.log.Wait(pos)
+	if p.waitLeft(p.claims, pos, 0) != nil {
+		return
+	}
+	for p.send(note{Left: pos, ID: p.id}) != nil {
+		select {
+		case <-time.After(presenceEvery / 4):
+		case <-p.claims.Done():
+			return
+		}
+	}
+}
+
+var errNo = errors.New("producer: the agent said no")
+
+func (p *Producer) send(n note) error {
+	msg, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(p.claims, presenceEvery/2)
+	defer cancel()
+	answer, err := p.shared.Send(ctx, msg)
+	if err == nil && string(answer) != "yes" {
+		err = errNo
+	}
+	return err
+}
+
+// herald tells the agent who is here, every now and then and when that has changed.
+func (p *Producer) herald(following context.Context) {
+	tick := time.NewTicker(presenceEvery)
+	defer tick.Stop()
+	for {
+		p.announce(false)
+		select {
+		case <-tick.C:
+		case <-p.kick:
+		case <-following.Done():
+			return
+		}
+	}
+}
+
+// changed has the agent told soon that who is here has changed.
+func (p *Producer) changed() {
+	select {
+	case p.kick <- struct{}{}:
+	default:
+	}
+}
+
+// announce tells the agent who is here; or, where only a change of who can be asked matters, maybe not.
+func (p *Producer) announce(onlyChange bool) {
+	if p.cfg.Follow == nil {
+		return
+	}
+	if !onlyChange {
+		p.announcing.Lock()
+	} else if !p.announcing.TryLock() {
+		p.changed() // nobody waits in line for an agent that does not answer
+		return
+	}
+	defer p.announcing.Unlock()
+	now := presence{ID: p.id, Node: p.shared.Node(), From: p.began}
+	all := slowest{patience: 1000, pace: usualPace}
+	for _, sub := range p.live() {
+		now.Listeners++
+		now.Confirm, now.Clarify = now.Confirm || sub.mayBeAsked(true), now.Clarify || sub.mayBeAsked(false)
+		all.add(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
+	}
+	now.Patience, now.Least, now.Pace = all.patience, all.least, all.pace
+	same := now
+	same.Listeners = p.announced.Listeners
+	if onlyChange && same == p.announced && now.Listeners > 0 {
+		return
+	}
+	if now.Listeners == 0 && p.announced.Listeners == 0 {
+		return // an agent is not told of those whom it does not concern
+	}
+	if err := p.send(note{Presence: &now}); err != nil {
+		p.cfg.Logger.Debug("the agent does not know who listens here", "error", err)
+		return
+	}
+	p.announced = now
+}

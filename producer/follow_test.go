@@ -1,0 +1,363 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+// P8, INV-23: at every process a listener gets the same bytes, and finds its place at any of them, in its own language.
+func TestFollow(t *testing.T) {
+	for _, lang := range []string{"en-US", "es"} {
+		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+			terms := answering(everything())
+			terms.Languages = []string{lang}
+			var heard []*listener
+			for _, at := range []*stage{agent, edges[0], edges[1]} {
+				l, _ := at.accepted(resuming(terms, ""))
+				heard = append(heard, l)
+			}
+			deeds(agent)
+			all := raws(heard[0].arrivals())
+			if len(all) < 10 {
+				t.Fatalf("the agent says %d events", len(all))
+			}
+			for i, l := range heard[1:] {
+				if got := raws(l.arrivals()); !slices.Equal(got, all) {
+					t.Errorf("%s, edge %d: %s\nwant %s", lang, i, strings.Join(got, "\n"), strings.Join(all, "\n"))
+				}
+			}
+			ids := events(heard[0].arrivals())
+			for i, ev := range ids {
+				if ev.Critical() { // it may have overtaken
+					continue
+				}
+				l, acc := edges[i%2].accepted(resuming(terms, ev.EventID))
+				if honoredPlace(t, acc) != ev.EventID {
+					t.Errorf("after %d: %+v", i, acc)
+				}
+				if got, want := without(raws(l.arrivals())), without(all[i+1:]); !slices.Equal(got, want) {
+					t.Errorf("%s, after %d: %d events, want %d", lang, i, len(got), len(want))
+				}
+			}
+		})
+	}
+}
+
+// without leaves out questions: one that is open is put to whoever comes.
+func without(raws []string) []string {
+	return slices.DeleteFunc(slices.Clone(raws), func(raw string) bool { return strings.Contains(raw, "awaiting.confirmation") })
+}
+
+// Who comes in the middle is told what the agent does, and asked what is open; not what was settled.
+func TestFollowLate(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		early := edges[0].record()
+		s, d := agent.session("Paying."), &deed{}
+		paid := tool(s, pay, d)
+		synctest.Wait()
+		third := c.follow(t, "south", nil) // which learns all of it from the log
+		defer third.end()
+		for _, st := range []*stage{edges[1], third} {
+			l := st.listen(answering(everything()))
+			evs := l.events()
+			if len(evs) != 2 || len(of[*aaep.StateChanged](evs)) != 1 || l.question().ReplyToken != early.question().ReplyToken {
+				t.Errorf("who comes late is told %v", evs)
+			}
+		}
+		late := third.listen(answering(everything()))
+		late.reply(late.question(), aaep.Accept)
+		if got := <-paid; got.err != nil || d.times == 0 {
+			t.Errorf("Tool = %v", got.err)
+		}
+		for _, st := range []*stage{edges[0], edges[1], third, c.follow(t, "north", nil)} {
+			l := st.listen(answering(everything()))
+			if qs := of[*aaep.AwaitingConfirmation](l.events()); len(qs) > 0 {
+				t.Error("somebody is asked what was settled")
+			}
+			if st != edges[0] && st != edges[1] && st != third {
+				st.end()
+			}
+		}
+	})
+}
+
+// P1, P2, INV-16: whoever replies where, all at once, with the timeout and a withdrawal among them: a question is settled once,
+// by what was claimed first; the tool runs if that is a yes, and the agent's record says who gave it where.
+func TestFollowRace(t *testing.T) {
+	outcomes := map[string]int{}
+	for round := range 60 {
+		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+			listeners := []*listener{agent.record(), edges[0].record(), edges[1].record(), edges[1].record()}
+			s, d := agent.session("Paying."), &deed{}
+			quick := pay
+			quick.Timeout = 5 * time.Second
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			paid := later(func() (string, error) { return s.Tool(ctx, quick, d.do) })
+			var qs []*aaep.AwaitingConfirmation
+			for _, l := range listeners {
+				qs = append(qs, l.question())
+			}
+			switch round % 4 {
+			case 1:
+				time.Sleep(5*time.Second - time.Nanosecond)
+			case 2:
+				go cancel()
+			case 3:
+				time.Sleep(5 * time.Second) // the timer fires as the replies are sent
+			}
+			for i, l := range listeners {
+				go l.reply(qs[i], []aaep.Decision{aaep.Accept, aaep.Reject}[(round/4+i)%2])
+			}
+			got := <-paid
+			synctest.Wait()
+			settled := slices.DeleteFunc(kept.records(), func(r audit.Record) bool { return r.Kind != audit.Settled })
+			if len(settled) != 1 || len(c.claims) != 1 {
+				t.Fatalf("round %d: settled %d times, %d claims: %+v", round, len(settled), len(c.claims), settled)
+			}
+			yes := settled[0].Decision == aaep.Accept
+			if d.times > 0 != (got.err == nil) || d.times > 0 && !yes || yes && d.times == 0 && ctx.Err() == nil {
+				t.Errorf("round %d: %+v, and it ran: %v, %v", round, settled[0], d.times > 0, got.err)
+			}
+			where := settled[0].Cause
+			if by := settled[0].By; by != nil {
+				where += " at " + by.Node
+				if !strings.Contains(string(c.claims[string(qs[0].ReplyToken)].Data), by.SubscriptionID) {
+					t.Errorf("round %d: %+v was not claimed", round, by)
+				}
+			}
+			outcomes[where]++
+			s.Close()
+			synctest.Wait()
+		})
+	}
+	t.Log(outcomes)
+	if len(outcomes) < 4 {
+		t.Errorf("there was no race: %v", outcomes)
+	}
+}
+
+// CONF-030, D-34: nobody is left who could answer, because they leave or because the process that serves them dies.
+func TestFollowGone(t *testing.T) {
+	for _, how := range []string{"nobody", "leaves", "dies", "shuts down"} {
+		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+			s, d := agent.session("Paying."), &deed{}
+			time.Sleep(5 * time.Second)
+			began := time.Now()
+			var l *listener
+			if how != "nobody" {
+				l = edges[0].record()
+			}
+			paid := tool(s, pay, d)
+			synctest.Wait()
+			most := time.Duration(0)
+			switch how {
+			case "leaves":
+				edges[0].recorders = nil
+				l.conn.Close()
+			case "dies":
+				alive := c.agent
+				c.with(func() {
+					c.agent = func(msg []byte) []byte { // its words come no more
+						if strings.Contains(string(msg), "east") {
+							return nil
+						}
+						return alive(msg)
+					}
+				})
+				most = 15 * time.Second
+			case "shuts down":
+				edges[0].recorders = nil // what it hears has no end
+				edges[0].end()
+				if last := l.lastMessage(); last != nil {
+					t.Errorf("a listener of a process that ends is told %+v, and the agent goes on", last)
+				}
+			}
+			got := <-paid
+			if !errors.Is(got.err, producer.ErrUnreachable) || d.times > 0 || got.at.Sub(began) > most {
+				t.Errorf("%s: Tool = %v after %v", how, got.err, got.at.Sub(began))
+			}
+		})
+	}
+}
+
+// Where nothing can be claimed the wait is bounded, and nothing is done; also where a yes comes to light later.
+func TestFollowCloudGone(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+			l := edges[0].record()
+			s, d := agent.session("Paying."), &deed{}
+			quick := pay
+			quick.Timeout = 5 * time.Second
+			paid := tool(s, quick, d)
+			q := l.question()
+			c.with(func() {
+				if c.gone = !late; late { // it was kept too late, and the agent only hears of it when it asks
+					c.skew, c.told = 16*time.Second, nil
+				}
+			})
+			began := time.Now()
+			l.reply(q, aaep.Accept)
+			got := <-paid
+			want, after := error(producer.ErrNotRecorded), 35*time.Second
+			if late {
+				want, after = producer.ErrTimedOut, 5*time.Second
+			}
+			if !errors.Is(got.err, want) || d.times > 0 || got.at.Sub(began) != after {
+				t.Errorf("late %v: Tool = %v after %v; want %v after %v", late, got.err, got.at.Sub(began), want, after)
+			}
+			c.with(func() { c.gone = false })
+			time.Sleep(5 * time.Second)
+			c.with(func() {
+				if len(c.claims) != 1 || d.times > 0 {
+					t.Errorf("late %v: %d claims, and it ran %d times", late, len(c.claims), d.times)
+				}
+			})
+		})
+	}
+}
+
+// WCAG 2.2.1: more time is asked for anywhere, and given by the agent.
+func TestFollowMoreTime(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+		l := edges[0].record()
+		s, d := agent.session("Paying."), &deed{}
+		slow := pay
+		slow.Timeout = time.Minute
+		paid := tool(s, slow, d)
+		q := l.question()
+		time.Sleep(50 * time.Second)
+		l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: more(q.ReplyToken, 0)})
+		time.Sleep(50 * time.Second)
+		l.reply(q, aaep.Accept)
+		if got := <-paid; got.err != nil || d.times == 0 {
+			t.Errorf("Tool = %v", got.err)
+		}
+		if !slices.ContainsFunc(kept.records(), func(r audit.Record) bool { return r.Kind == audit.Extended && r.By.SubscriptionID == l.id }) {
+			t.Errorf("on record: %s", kinds(kept.records()))
+		}
+	})
+}
+
+// An agent that dies goes on elsewhere, and its listeners hear how what was open ended, and what is new.
+func TestFollowRestart(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+		l := edges[0].record()
+		deeds(agent)
+		had := len(l.events())
+		again := c.lead(t, kept)
+		defer again.end()
+		s := again.session("New.")
+		paid := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+		time.Sleep(3 * time.Second)
+		evs := l.events()[had:]
+		if len(evs) == 0 || len(of[*aaep.SessionErrored](evs)) != 1 || len(of[*aaep.SessionStarted](evs)) != 1 {
+			t.Fatalf("after the restart: %v", evs)
+		}
+		l.reply(l.question(), aaep.Accept)
+		if got := <-paid; got.err != nil {
+			t.Errorf("Tool = %v", got.err)
+		}
+		last := l.events()
+		more, _ := edges[1].accepted(resuming(answering(everything()), last[len(last)-2].EventID))
+		if got := more.events(); len(got) != 1 || got[0].EventID != last[len(last)-1].EventID {
+			t.Errorf("who resumes gets %s", strings.Join(raws(more.arrivals()), "\n")+fmt.Sprint(last[len(last)-1], last[len(last)-2]))
+		}
+	})
+}
+
+// What only the agent can do is refused elsewhere, with an error that says so.
+func TestFollowOnly(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		if _, err := edges[0].p.StartSession(context.Background(), aaep.Say("Mine.")); !errors.Is(err, producer.ErrFollows) {
+			t.Errorf("StartSession = %v", err)
+		}
+		if err := edges[0].p.Republish(&aaep.Event{}); !errors.Is(err, producer.ErrFollows) {
+			t.Errorf("Republish = %v", err)
+		}
+		if _, err := producer.New(producer.Config{Log: node{c, "x"}, Follow: node{c, "x"}}); err == nil {
+			t.Error("a Producer both leads and follows")
+		}
+		if _, err := producer.New(producer.Config{Follow: node{newCloud(), "x"}}); err == nil || !strings.Contains(err.Error(), "start it first") {
+			t.Errorf("an agent that never was: %v", err)
+		}
+	})
+}
+
+// P8: who comes back at a process that has not heard yet what another has told, waits for it for a moment, and misses nothing.
+func TestFollowBehind(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		l := edges[0].listen(resuming(everything(), ""))
+		s := agent.session("Working.")
+		synctest.Wait()
+		c.with(func() { c.slow = "west" })
+		s.Progress(aaep.Say("Halfway."), aaep.Progress{Percent: new(50.0)}, 0)
+		evs := l.events()
+		last := evs[len(evs)-1].EventID
+		began := time.Now()
+		time.AfterFunc(time.Second, func() { c.with(func() { c.slow = "" }); s.Complete(aaep.Text{}) })
+		back := edges[1].listen(resuming(everything(), last))
+		if time.Since(began) != time.Second {
+			t.Errorf("it is there after %v", time.Since(began))
+		}
+		if got := back.events(); len(got) != 1 || got[0].Type() != aaep.TypeSessionCompleted {
+			t.Errorf("who comes back gets %v", got)
+		}
+	})
+}
+
+// Who listens is told, in their own words, that the agent cannot be heard for the time being, and when it can; at once where a
+// question is open. Nobody's place in the log moves.
+func TestFollowAway(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		edges[1].end() // so that it is the other that is away
+		terms := answering(everything())
+		terms.Languages = []string{"es"}
+		l := edges[0].listen(terms)
+		s := agent.session("Working.")
+		for _, urgency := range []aaep.Urgency{aaep.UrgencyBackground, aaep.UrgencyCritical} {
+			before := len(l.events())
+			for _, away := range []bool{true, true, false, false} {
+				c.away <- away
+			}
+			var got []string
+			for _, ev := range l.events()[before:] {
+				got = append(got, fmt.Sprint(ev.Urgency, " ", ev.Text(aaep.VerbosityNormal)))
+			}
+			if want := []string{fmt.Sprint(urgency, " La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva."),
+				fmt.Sprint(urgency, " La conexión con el agente ha vuelto.")}; !slices.Equal(got, want) {
+				t.Errorf("told %q, want %q", got, want)
+			}
+			tool(s, pay, &deed{})
+			synctest.Wait()
+		}
+	})
+}
+
+// A reply that cannot be settled keeps nobody from shutting down.
+func TestFollowShutdown(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		l := edges[0].listen(answering(everything()))
+		tool(agent.session("Paying."), pay, &deed{})
+		q := l.question()
+		c.with(func() { c.gone = true })
+		l.reply(q, aaep.Accept)
+		synctest.Wait()
+		began := time.Now()
+		edges[0].end() // gives it a second
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		c.with(func() { c.gone = false })
+	})
+}

@@ -1,0 +1,152 @@
+package log
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// catchUp is how long Await waits for an event that another process has shown and this one does not have yet.
+const catchUp = 2 * time.Second
+
+// Follow returns a Log that shows what another process appends to its own, and has the newest size events in memory. What
+// comes later is shown while Tail runs. Nothing is appended to it here.
+func Follow(feed Feed, size int) (*Log, error) {
+	l := newLog(size)
+	l.feed = feed
+	data, err := feed.Meta()
+	if err != nil {
+		return nil, err
+	}
+	m := meta{Key: newKey(), Runs: []run{{}}} // the agent has not begun
+	if data != nil {
+		if err := m.read(data); err != nil {
+			return nil, err
+		}
+	}
+	l.ids = newIDs(m.Key, m.Runs)
+	l.keeper = &keeper{store: fed{feed}, meta: m, done: make(chan struct{}), failed: make(chan struct{})}
+	l.keeper.freed = sync.NewCond(&l.mu)
+	close(l.keeper.done)
+	for {
+		start, end := feed.Bounds()
+		l.end = end
+		l.shown.Store(end)
+		err = l.load(max(start, end-min(end, uint64(len(l.events)))), end)
+		if !errors.Is(err, ErrTrimmed) {
+			return l, err
+		}
+	}
+}
+
+// fed is a Feed where a Store is read.
+type fed struct{ Feed }
+
+var errFollows = errors.New("log: nothing is appended to a log that is followed")
+
+func (fed) Append([][]byte) error { return errFollows }
+func (fed) SetMeta([]byte) error  { return errFollows }
+
+// Tail shows what is appended elsewhere, once before has been called with it, until ctx is done or there will be no more.
+// The error says why; it is also in Err. Away is called when the other process cannot be reached, and when that is over.
+func (l *Log) Tail(ctx context.Context, before func(pos uint64, ev *aaep.Event), away func(bool)) error {
+	isAway := false
+	for {
+		err := l.tail(ctx, before)
+		if gone := errors.Is(err, ErrAway); gone != isAway && (gone || err == nil) {
+			isAway = gone
+			away(gone)
+		}
+		if err == nil || errors.Is(err, ErrAway) {
+			continue
+		}
+		if ctx.Err() == nil {
+			l.mu.Lock()
+			l.keeper.fail(l, err)
+			l.mu.Unlock()
+		}
+		return err
+	}
+}
+
+func (l *Log) tail(ctx context.Context, before func(uint64, *aaep.Event)) error {
+	records, err := l.feed.Next(ctx, l.End())
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		pos := l.End() + 1
+		ev, err := decode(r)
+		if err != nil {
+			return fmt.Errorf("log: event %d is not as it was written: %w", pos, err)
+		}
+		if l.EventID(pos, 0) != ev.EventID { // a new run
+			if err := l.reread(); err != nil {
+				return err
+			}
+			if l.EventID(pos, 0) != ev.EventID {
+				return fmt.Errorf("log: event %d is of another log", pos)
+			}
+		}
+		before(pos, ev)
+		l.mu.Lock()
+		l.end = pos
+		l.put(pos, ev)
+		l.show(pos)
+		l.trim()
+		l.mu.Unlock()
+	}
+	return nil
+}
+
+// Await waits until Locate finds an event that another process may have shown before this one has it, for two seconds at
+// most. For other ids, and in a log that is not followed, it does not wait.
+func (l *Log) Await(id string) {
+	if l.feed == nil {
+		return
+	}
+	late := time.NewTimer(catchUp)
+	defer late.Stop()
+	for {
+		pos, _, ok := l.locate(id)
+		if !ok || pos == 0 {
+			return
+		}
+		_, changed, _ := l.Read(pos-1, 0)
+		if changed == nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late.C:
+			return
+		}
+	}
+}
+
+// reread learns of the runs that have begun meanwhile.
+func (l *Log) reread() error {
+	data, err := l.feed.Meta()
+	if err != nil {
+		return err
+	}
+	var m meta
+	if err := m.read(data); err != nil {
+		return err
+	}
+	l.ids.set(m.Key, m.Runs)
+	return nil
+}
+
+func (m *meta) read(data []byte) error {
+	err := json.Unmarshal(data, m)
+	if err != nil || len(m.Key) != keySize || len(m.Runs) == 0 {
+		return errors.New("log: what the log says of itself is not as it was written")
+	}
+	return nil
+}

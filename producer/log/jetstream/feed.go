@@ -1,0 +1,184 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// Feed is the log of an agent that is another process: a log.Feed. It hears what the stream republishes once it is kept, and
+// reads what it missed. All its methods may be called at once.
+type Feed struct {
+	reader
+	*hub
+
+	begun  time.Time     // when the stream was made
+	last   time.Time     // when something was reached; Next's
+	away   bool          // that was too long ago; Next's
+	more   chan struct{} // holds one: something came
+	mu     sync.Mutex
+	heard  map[uint64][]byte // what came and was not handed out, by its sequence
+	newest uint64
+}
+
+const (
+	maxHeard = 1024            // messages that are kept; the others are read
+	lookUp   = 2 * time.Second // is how long nothing is heard before it is looked whether there is something
+	// patience is how long servers cannot be reached before that is said: longer than it takes until another leads.
+	patience = 10 * time.Second
+)
+
+// Follow returns the log of an agent. The error is ErrNoAgent inside one that names it, where there never was one.
+func (c *Cluster) Follow(ctx context.Context, agent string) (*Feed, error) {
+	f := &Feed{reader: reader{c: c, agent: agent, stream: agentStream + token(agent)}, hub: newHub(c, agent), more: make(chan struct{}, 1),
+		heard: map[uint64][]byte{}}
+	err := f.hub.subscribe("aaep.l."+token(agent), f.hear) // before the first look, so that nothing is between
+	if err == nil {
+		var info *jetstream.StreamInfo
+		if info, err = f.info(ctx); err == nil {
+			f.begun, f.last = info.Created, time.Now()
+			f.atLeast(startOf(info.State), info.State.LastSeq)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("cannot follow %s: %w", agent, err)
+	}
+	return f, nil
+}
+
+// Close ends what Follow began.
+func (f *Feed) Close() error { f.hub.close(); return nil }
+
+func (f *Feed) hear(m *nats.Msg) {
+	seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return
+	}
+	f.atLeast(0, seq)
+	f.mu.Lock()
+	f.newest = max(f.newest, seq)
+	if len(f.heard) < maxHeard {
+		f.heard[seq] = m.Data
+	}
+	f.mu.Unlock()
+	select {
+	case f.more <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what was heard right after the cursor. Missing says that something was heard, but not that.
+func (f *Feed) take(cursor uint64) (records [][]byte, missing bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for {
+		r, ok := f.heard[cursor+1]
+		if !ok {
+			break
+		}
+		cursor++
+		delete(f.heard, cursor)
+		records = append(records, r)
+	}
+	if len(records) == 0 {
+		for seq := range f.heard { // what was read meanwhile
+			if seq <= cursor {
+				delete(f.heard, seq)
+			}
+		}
+	}
+	return records, f.newest > cursor
+}
+
+// Next is that of log.Feed. It is called by one goroutine at a time.
+func (f *Feed) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
+	look := time.NewTimer(lookUp)
+	defer look.Stop()
+	for {
+		records, missing := f.take(cursor)
+		if missing && len(records) == 0 {
+			var err error
+			if records, _, err = f.batch(cursor, maxReadMsgs); err == nil && len(records) == 0 { // dropped, or this server does not have it yet
+				if err = f.reach(ctx); err != nil && !passing(err) {
+					return nil, err
+				}
+				if start, _ := f.get(); cursor < start {
+					return nil, fmt.Errorf("the log of %s does not go back to event %d any more, but to %d: this process was away for too long", f.agent, cursor+1, start+1)
+				}
+			}
+			if err != nil && f.lost() {
+				return nil, log.ErrAway
+			}
+		}
+		if len(records) > 0 {
+			f.last, f.away = time.Now(), false
+			return records, nil
+		}
+		if missing {
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(pause / 5):
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-f.more:
+		case <-look.C:
+			look.Reset(lookUp)
+			switch err := f.reach(ctx); {
+			case err == nil && f.away:
+				f.away = false
+				return nil, nil
+			case err != nil && !passing(err):
+				return nil, err
+			case err != nil && f.lost():
+				return nil, log.ErrAway
+			}
+		}
+	}
+}
+
+// reach looks how far the log goes.
+func (f *Feed) reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookUp)
+	defer cancel()
+	info, err := f.info(ctx)
+	if err != nil {
+		return err
+	}
+	if !info.Created.Equal(f.begun) { // that it ends before the cursor may be the view of a new leader
+		return lasting{fmt.Errorf("the log of %s was begun anew", f.agent)}
+	}
+	f.last = time.Now()
+	f.atLeast(startOf(info.State), info.State.LastSeq)
+	f.mu.Lock()
+	f.newest = max(f.newest, info.State.LastSeq)
+	f.mu.Unlock()
+	return nil
+}
+
+// lost reports, once, that nothing has been reached for too long.
+func (f *Feed) lost() bool {
+	if f.away || time.Since(f.last) < patience {
+		return false
+	}
+	f.away = true
+	return true
+}
+
+// Meta is that of log.Store.
+func (f *Feed) Meta() ([]byte, error) {
+	data, _, err := f.reader.meta(context.Background())
+	return data, err
+}

@@ -1,0 +1,155 @@
+package jetstream_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/aaep-go/aaep/internal/natstest"
+	"github.com/aaep-go/aaep/producer/log"
+	"github.com/aaep-go/aaep/producer/log/jetstream"
+)
+
+// Who follows gets every record once and in order, what it heard and what it missed; and an error where it cannot.
+func TestFeed(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	c := dial(t, servers.URLs(), &jetstream.Options{Limits: log.Limits{Events: 4000}})
+	if _, err := c.Follow(t.Context(), "planner"); !errors.Is(err, jetstream.ErrNoAgent) || !strings.Contains(err.Error(), "cannot follow planner") {
+		t.Errorf("an agent that never was: %v", err)
+	}
+	store, err := c.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed, err := dial(t, servers.URLs(), nil).Follow(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	add := func(batches, each int) {
+		t.Helper()
+		for range batches {
+			var batch [][]byte
+			for range each {
+				last++
+				batch = append(batch, []byte(fmt.Sprint(last)))
+			}
+			if err := store.Append(batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cursor := 0
+	follow := func() {
+		t.Helper()
+		for cursor < last {
+			records, err := feed.Next(t.Context(), uint64(cursor))
+			if err != nil || len(records) == 0 {
+				t.Fatalf("Next(%d) = %d records, %v", cursor, len(records), err)
+			}
+			for _, r := range records {
+				if cursor++; string(r) != fmt.Sprint(cursor) {
+					t.Fatalf("record %d is %q", cursor, r)
+				}
+			}
+		}
+	}
+	add(5, 1)
+	follow()
+	add(12, 250) // more than is kept of what is heard
+	follow()
+	add(3, 7)
+	follow()
+
+	waits := make(chan error, 1)
+	go func() {
+		records, err := feed.Next(t.Context(), uint64(cursor))
+		if err == nil && string(records[0]) != fmt.Sprint(cursor+1) {
+			err = fmt.Errorf("it is %q", records[0])
+		}
+		waits <- err
+	}()
+	add(1, 1)
+	if err := <-waits; err != nil {
+		t.Error(err)
+	}
+
+	add(20, 250) // and so much that the log no longer has it
+	if _, err := feed.Next(t.Context(), uint64(cursor)); err == nil {
+		_, err = feed.Next(t.Context(), 0)
+		if err == nil || !strings.Contains(err.Error(), "was away for too long") {
+			t.Errorf("who was away for too long: %v", err)
+		}
+	}
+}
+
+// A log that a newer program has written is left alone.
+func TestNewer(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	c := dial(t, servers.URLs(), nil)
+	store, err := c.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Close()
+	nc, err := nats.Connect(servers.URLs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "AAEP_A_planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := stream.CachedInfo().Config
+	cfg.Metadata = map[string]string{"aaep_log_format": "2"}
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	for what, open := range map[string]func() error{
+		"Open":   func() error { _, err := c.Open(t.Context(), "planner"); return err },
+		"Follow": func() error { _, err := c.Follow(t.Context(), "planner"); return err },
+	} {
+		if err := open(); !errors.Is(err, jetstream.ErrNewer) || !strings.Contains(err.Error(), "format 2") {
+			t.Errorf("%s = %v", what, err)
+		}
+	}
+}
+
+// What cannot be kept is refused with words that say what to do.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	c := dial(t, servers.URLs(), &jetstream.Options{Patience: 3 * time.Second})
+	store, err := c.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Append([][]byte{make([]byte, 9<<20)}); err == nil || !strings.Contains(err.Error(), "max_payload") {
+		t.Errorf("too much at once: %v", err)
+	}
+	if _, err := c.Open(t.Context(), ""); err == nil {
+		t.Error("an agent without a name")
+	}
+	three := dial(t, servers.URLs(), &jetstream.Options{Replicas: 3})
+	if _, err := three.Open(t.Context(), "other"); err == nil || !strings.Contains(err.Error(), "too few servers for the replicas") {
+		t.Errorf("three replicas on one server: %v", err)
+	}
+	if _, err := jetstream.Dial(t.Context(), servers.URLs(), &jetstream.Options{Credentials: "nothing"}); err == nil {
+		t.Error("credentials that are not there")
+	}
+	if _, err := jetstream.Dial(t.Context(), "nats://127.0.0.1:1", nil); err == nil || !strings.Contains(err.Error(), "cannot reach NATS at") {
+		t.Errorf("nobody there: %v", err)
+	}
+}

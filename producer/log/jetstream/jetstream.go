@@ -1,0 +1,276 @@
+// Package jetstream keeps a producer's log in NATS JetStream, for agents that are served by several machines: a log.Store
+// that the agent's process appends to, wherever it runs, and a log.Feed by which any number of other processes serve its
+// listeners.
+//
+//	cluster, err := jetstream.Dial(ctx, "nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3", nil)
+//	kept, err := cluster.Open(ctx, "planner")     // in the agent
+//	p, err := producer.New(producer.Config{Agent: agent, Log: kept})
+//
+//	feed, err := cluster.Follow(ctx, "planner")   // on any machine
+//	p, err := producer.New(producer.Config{Follow: feed})
+//
+// An agent's events are in a stream of its own, AAEP_ and its name; the position in the log is the sequence in the stream,
+// so an event id means the same everywhere. Two more streams are shared by all agents: AAEP_META has what a log says of
+// itself, and AAEP_REPLIES what settled each question. All are on three servers where there is a cluster, so that one of
+// them may be lost.
+//
+// NATS acknowledges a message before it is on the disk unless its servers are told "sync_interval: always". Without that a
+// power cut that hits a majority of them at once can take back what was acknowledged.
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// What keeps a log from being opened or appended to. The errors say it in words, with the agent's name.
+var (
+	ErrInUse     = errors.New("another process is this agent")
+	ErrTakenOver = errors.New("another process has become this agent")
+	ErrNoAgent   = errors.New("there is no such agent")
+	ErrNewer     = errors.New("the agent is of a newer version")
+)
+
+// Options say how the servers are reached, and how much they keep. The zero value, like nil, is for servers without
+// credentials.
+type Options struct {
+	log.Limits
+	// Credentials is the name of a file with a NATS user's token and key.
+	Credentials string
+	// CA is the name of a PEM file with the certificates to know the servers by. Empty is what the system trusts.
+	CA string
+	// Replicas is on how many servers everything is kept: 1, 3 or 5. Zero is 3 in a cluster, and 1 outside of one.
+	Replicas int
+	// Node names this process in what it claims. Empty is the host's name.
+	Node string
+	// Patience is how long an event waits for the servers, before the log is given up. Zero is 5 minutes.
+	Patience time.Duration
+}
+
+// Cluster is a connection to the servers. All its methods may be called at once.
+type Cluster struct {
+	nc   *nats.Conn
+	js   jetstream.JetStream
+	opts Options
+}
+
+const (
+	metaStream    = "AAEP_META"
+	repliesStream = "AAEP_REPLIES"
+	agentStream   = "AAEP_A_" // and the agent's name
+
+	answerTime  = 5 * time.Second        // for one request
+	pause       = 250 * time.Millisecond // between two tries, at most
+	connectTime = 5 * time.Second
+)
+
+// Dial connects to one of the servers, whose addresses are separated by commas. If the connection is lost, it is made
+// again, to any of them, until Close.
+func Dial(ctx context.Context, servers string, opts *Options) (*Cluster, error) {
+	c := &Cluster{}
+	if opts != nil {
+		c.opts = *opts
+	}
+	c.opts.Limits = c.opts.Limits.WithDefaults()
+	if c.opts.Patience == 0 {
+		c.opts.Patience = 5 * time.Minute
+	}
+	if c.opts.Node == "" {
+		c.opts.Node, _ = os.Hostname()
+	}
+	how := []nats.Option{nats.Name("aaep " + c.opts.Node), nats.Timeout(connectTime), nats.MaxReconnects(-1), nats.ReconnectWait(pause),
+		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2), // or a dead server is noticed after minutes
+		nats.ReconnectBufSize(-1)} // what is sent without a connection fails, and is tried again by whoever sent it
+	if c.opts.Credentials != "" {
+		how = append(how, nats.UserCredentials(c.opts.Credentials))
+	}
+	if c.opts.CA != "" {
+		how = append(how, nats.RootCAs(c.opts.CA))
+	}
+	var err error
+	if c.nc, err = nats.Connect(servers, how...); err != nil {
+		return nil, fmt.Errorf("cannot reach NATS at %s: %w", servers, err)
+	}
+	if c.js, err = jetstream.New(c.nc); err == nil {
+		err = c.shared(ctx)
+	}
+	if err != nil {
+		c.nc.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// shared makes the streams that all agents share, where they are not there.
+func (c *Cluster) shared(ctx context.Context) error {
+	if c.opts.Replicas == 0 {
+		c.opts.Replicas = 1
+		if c.nc.ConnectedClusterName() != "" {
+			c.opts.Replicas = 3
+		}
+	}
+	for _, cfg := range []jetstream.StreamConfig{
+		{Name: metaStream, Subjects: []string{"aaep.m.*", "aaep.p.*"}, MaxMsgsPerSubject: 1},
+		// A token is remembered for a day after its question, which is open for a day at most.
+		{Name: repliesStream, Subjects: []string{"aaep.r.*.*"}, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
+			MaxAge: 49 * time.Hour, RePublish: &jetstream.RePublish{Source: "aaep.r.>", Destination: "aaep.w.>"}},
+	} {
+		cfg.Replicas, cfg.Duplicates = c.opts.Replicas, time.Second
+		if cfg.MaxAge == 0 {
+			cfg.Duplicates = 0
+		}
+		err := c.retry(ctx, func(ctx context.Context) error {
+			_, err := c.js.Stream(ctx, cfg.Name) // an operator may have made it otherwise
+			if !errors.Is(err, jetstream.ErrStreamNotFound) {
+				return err
+			}
+			if _, err = c.js.CreateStream(ctx, cfg); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+				err = nil
+			}
+			return err
+		})
+		if err != nil {
+			return explain("cannot make the stream "+cfg.Name, err)
+		}
+	}
+	return nil
+}
+
+// Close ends the connection. Close what was opened over it first.
+func (c *Cluster) Close() { c.nc.Close() }
+
+// Agents returns the names of the agents that have a log here.
+func (c *Cluster) Agents(ctx context.Context) ([]string, error) {
+	var agents []string
+	all := c.js.StreamNames(ctx)
+	for name := range all.Name() {
+		if token, ok := strings.CutPrefix(name, agentStream); ok {
+			agents = append(agents, agentOf(token))
+		}
+	}
+	if err := all.Err(); err != nil {
+		return nil, explain("cannot list the agents", err)
+	}
+	return agents, nil
+}
+
+// retry does something until it succeeds, or fails in a way that waiting does not mend, or ctx is done; without a deadline
+// that is after ten seconds.
+func (c *Cluster) retry(ctx context.Context, do func(context.Context) error) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 2*answerTime)
+		defer cancel()
+	}
+	for wait := pause / 16; ; wait = min(2*wait, pause) {
+		err := once(ctx, do)
+		if err == nil || !passing(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
+}
+
+func once(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return do(ctx)
+}
+
+// passing reports whether an error may be that of a moment: there is no leader, no connection, or no answer.
+func passing(err error) bool {
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) {
+		return refused.Code == 503 || refused.Code == 429
+	}
+	if errors.As(err, new(lasting)) {
+		return false
+	}
+	for _, final := range []error{nats.ErrAuthorization, nats.ErrPermissionViolation, nats.ErrConnectionClosed, nats.ErrMaxPayload} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
+	return true
+}
+
+// lasting is an error that waiting does not mend.
+type lasting struct{ error }
+
+func (e lasting) Unwrap() error { return e.error }
+
+// explain says in words why something failed.
+func explain(what string, err error) error {
+	var refused *jetstream.APIError
+	switch {
+	case errors.As(err, &refused) && (refused.ErrorCode == 10005 || refused.ErrorCode == 10074):
+		return fmt.Errorf("%s: there are too few servers for the replicas: %w", what, err)
+	case errors.As(err, &refused) && (refused.ErrorCode == 10076 || refused.ErrorCode == 10039), errors.Is(err, jetstream.ErrJetStreamNotEnabled):
+		return fmt.Errorf("%s: the servers have no JetStream; start them with -js: %w", what, err)
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrReconnectBufExceeded):
+		return fmt.Errorf("%s: JetStream does not answer: %w", what, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// token writes an agent's name as one token of a subject, and of a stream's name.
+func token(agent string) string {
+	var b strings.Builder
+	for _, c := range []byte(agent) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "=%02x", c)
+		}
+	}
+	return b.String()
+}
+
+// agentOf is the reverse of token.
+func agentOf(token string) string {
+	var b strings.Builder
+	for i := 0; i < len(token); i++ {
+		c := token[i]
+		if c == '=' && i+2 < len(token) {
+			if _, err := fmt.Sscanf(token[i+1:i+3], "%02x", &c); err == nil {
+				i += 2
+			}
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// bounds are what is known of the ends of a stream. They never go back.
+type bounds struct {
+	sync.Mutex
+	start, end uint64
+}
+
+func (b *bounds) get() (start, end uint64) {
+	b.Lock()
+	defer b.Unlock()
+	return b.start, b.end
+}
+
+func (b *bounds) atLeast(start, end uint64) {
+	b.Lock()
+	defer b.Unlock()
+	b.end = max(b.end, end)
+	b.start = min(max(b.start, start), b.end)
+}

@@ -1,0 +1,113 @@
+package jetstream_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/natstest"
+	"github.com/aaep-go/aaep/producer/log"
+	"github.com/aaep-go/aaep/producer/log/jetstream"
+	"github.com/aaep-go/aaep/producer/log/logtest"
+)
+
+// opened is a store that closes its connection.
+type opened struct {
+	*jetstream.Store
+	cluster *jetstream.Cluster
+}
+
+func (o opened) Close() error {
+	err := o.Store.Close()
+	o.cluster.Close()
+	return err
+}
+
+func dial(t testing.TB, servers string, opts *jetstream.Options) *jetstream.Cluster {
+	t.Helper()
+	c, err := jetstream.Dial(t.Context(), servers, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+const serversVariable = "AAEP_JETSTREAM_TEST"
+
+// The suite of all stores, on one server: what three make of it is in the tests below.
+func TestStore(t *testing.T) {
+	servers := os.Getenv(serversVariable) // in the process that is killed
+	if servers == "" {
+		servers = natstest.Start(t, 1).URLs()
+		t.Setenv(serversVariable, servers)
+	}
+	flag.Set("test.short", "true") // each round is a process
+	logtest.Run(t, func(dir string, limits log.Limits) (logtest.Store, error) {
+		c, err := jetstream.Dial(t.Context(), servers, &jetstream.Options{Limits: limits})
+		if err != nil {
+			return nil, err
+		}
+		s, err := c.Open(t.Context(), dir[strings.LastIndex(dir[:len(dir)-len(filepath.Base(dir))-1], "/")+1:])
+		if err != nil {
+			c.Close()
+			return nil, err
+		}
+		return opened{s, c}, nil
+	})
+}
+
+// A second process is refused while the first is there; where that does not answer it is taken over from, and what it
+// sends then is refused with a clear error and kept nowhere.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a := dial(t, servers.URLs(), &jetstream.Options{Patience: 5 * time.Second})
+	first, err := a.Open(t.Context(), "planner / Ω")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Append([][]byte{[]byte("one")}); err != nil {
+		t.Fatal(err)
+	}
+	b := dial(t, servers.URLs(), nil)
+	if _, err := b.Open(t.Context(), "planner / Ω"); !errors.Is(err, jetstream.ErrInUse) || !strings.Contains(err.Error(), "process ") {
+		t.Errorf("a second agent: %v", err)
+	}
+	first.Close() // it answers no more, and goes on all the same
+	second, err := b.Open(t.Context(), "planner / Ω")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, batch := range [][][]byte{{[]byte("lost")}, {[]byte("lost"), []byte("too")}} {
+		if err := first.Append(batch); !errors.Is(err, jetstream.ErrTakenOver) {
+			t.Errorf("the first goes on: %v", err)
+		}
+	}
+	if err := first.SetMeta([]byte("mine")); !errors.Is(err, jetstream.ErrTakenOver) {
+		t.Errorf("SetMeta: %v", err)
+	}
+	if err := second.Append([][]byte{[]byte("two"), []byte("three")}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := second.Read(0, 9)
+	if err != nil || string(joined(got)) != "one two three" {
+		t.Errorf("%q, %v", got, err)
+	}
+	agents, err := b.Agents(t.Context())
+	if err != nil || len(agents) != 1 || agents[0] != "planner / Ω" {
+		t.Errorf("Agents() = %q, %v", agents, err)
+	}
+}
+
+func joined(records [][]byte) []byte {
+	var all []string
+	for _, r := range records {
+		all = append(all, string(r))
+	}
+	return []byte(strings.Join(all, " "))
+}

@@ -1,0 +1,201 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+const (
+	maxRead     = 1 << 20 // bytes that are read at once, more or less
+	maxReadMsgs = 256
+	readTries   = 20 // on whichever server answers, before it is given up
+)
+
+// A reader reads one stream.
+type reader struct {
+	c      *Cluster
+	agent  string
+	stream string
+	bounds
+
+	cache sync.Mutex
+	near  [maxNear]run // what was read lately, for whoever catches up reads a few events at a time
+	turn  int          // whose place is taken next
+}
+
+// run is some records after a cursor.
+type run struct {
+	after   uint64
+	records [][]byte
+}
+
+const maxNear = 32
+
+// cached returns records after the cursor that were read lately, at most n.
+func (r *reader) cached(cursor uint64, n int) [][]byte {
+	if start, _ := r.get(); cursor < start {
+		return nil
+	}
+	r.cache.Lock()
+	defer r.cache.Unlock()
+	for _, c := range r.near {
+		if cursor >= c.after && cursor < c.after+uint64(len(c.records)) {
+			rest := c.records[cursor-c.after:]
+			return rest[:min(n, len(rest))]
+		}
+	}
+	return nil
+}
+
+func (r *reader) keep(c run) {
+	r.cache.Lock()
+	defer r.cache.Unlock()
+	r.near[r.turn] = c
+	r.turn = (r.turn + 1) % maxNear
+}
+
+// Bounds is that of log.Store.
+func (r *reader) Bounds() (start, end uint64) { return r.get() }
+
+// Read is that of log.Store. Any server that has the stream answers; one that is behind is asked again.
+func (r *reader) Read(cursor uint64, n int) ([][]byte, error) {
+	if found := r.cached(cursor, n); len(found) > 0 {
+		return found, nil
+	}
+	var last error
+	for range readTries {
+		found, next, err := r.batch(cursor, maxReadMsgs)
+		if len(found) > 0 {
+			r.keep(run{cursor, found})
+			return found[:min(n, len(found))], nil
+		}
+		if next > cursor+1 || err == nil { // it has been dropped, or this server is behind: who leads knows
+			last = r.refresh(context.Background())
+		}
+		if start, _ := r.get(); cursor < start {
+			return nil, log.ErrTrimmed
+		}
+		if err != nil {
+			last = err
+		}
+		if last != nil && !passing(last) {
+			break
+		}
+		time.Sleep(pause)
+	}
+	return nil, explain(fmt.Sprintf("cannot read event %d of %s", cursor+1, r.agent), last)
+}
+
+// batch reads the records after the cursor that one server has. Next is the sequence of the first that it has, if it is
+// another than the one after the cursor.
+func (r *reader) batch(cursor uint64, n int) (records [][]byte, next uint64, err error) {
+	n = min(n, maxReadMsgs)
+	ask, _ := json.Marshal(map[string]any{"seq": cursor + 1, "batch": n, "max_bytes": maxRead})
+	inbox := r.c.nc.NewInbox()
+	answers, err := r.c.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer answers.Unsubscribe()
+	if err := r.c.nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, inbox, ask); err != nil {
+		return nil, 0, err
+	}
+	for {
+		m, err := answers.NextMsg(answerTime)
+		if err != nil {
+			return records, 0, err
+		}
+		if status := m.Header.Get("Status"); status != "" {
+			if status == "503" {
+				err = nats.ErrNoResponders
+			}
+			return records, 0, err // that was all; or there is nothing
+		}
+		seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
+		if err != nil {
+			return records, 0, lasting{errors.New("a message without a sequence")}
+		}
+		if seq != cursor+1+uint64(len(records)) {
+			return records, seq, nil
+		}
+		if records = append(records, m.Data); len(records) == n {
+			return records, 0, nil
+		}
+	}
+}
+
+// refresh asks who leads for the bounds.
+func (r *reader) refresh(ctx context.Context) error {
+	info, err := r.info(ctx)
+	if err == nil {
+		r.atLeast(startOf(info.State), info.State.LastSeq)
+	}
+	return err
+}
+
+func (r *reader) info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	var info *jetstream.StreamInfo
+	err := r.c.retry(ctx, func(ctx context.Context) error {
+		s, err := r.c.js.Stream(ctx, r.stream)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return lasting{ErrNoAgent}
+		}
+		if err == nil {
+			info = s.CachedInfo()
+			if v := info.Config.Metadata[formatKey]; v != "" && v != format {
+				err = lasting{fmt.Errorf("%w: its log has format %s, and this program knows %s: use a newer program", ErrNewer, v, format)}
+			}
+		}
+		return err
+	})
+	return info, err
+}
+
+// What is in a stream's metadata.
+const (
+	formatKey = "aaep_log_format"
+	format    = "1"
+)
+
+// startOf is the cursor before the oldest message.
+func startOf(s jetstream.StreamState) uint64 {
+	if s.Msgs == 0 {
+		return s.LastSeq
+	}
+	return s.FirstSeq - 1
+}
+
+// newest reads the newest message on a subject from who leads, which alone knows it; nil is none.
+func (c *Cluster) newest(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	s, err := c.js.Stream(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil
+	}
+	return m, err
+}
+
+// meta returns what a log says of itself, and its revision.
+func (r *reader) meta(ctx context.Context) (data []byte, revision uint64, err error) {
+	err = r.c.retry(ctx, func(ctx context.Context) error {
+		m, err := r.c.newest(ctx, metaStream, "aaep.m."+token(r.agent))
+		if m != nil {
+			data, revision = m.Data, m.Sequence
+		}
+		return err
+	})
+	return data, revision, err
+}

@@ -1,0 +1,299 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Store is the log of an agent, for the process that is the agent. All its methods may be called at once, but see log.Store.
+//
+// One process at a time is an agent. Each writes under a subject of its own, and opening a log makes its stream take only
+// that: from then on nothing that the process before still sends is kept. Besides, each message says after which one it
+// comes, so that trying again never doubles anything.
+type Store struct {
+	reader
+	subject  string
+	run      string // of the process
+	revision uint64 // of the meta
+	meta     []byte
+	owner    *nats.Subscription
+	*hub
+}
+
+const (
+	seqHeader = jetstream.ExpectedLastSeqHeader
+	byHeader  = "Aaep-By" // the run that wrote the message
+	batchID   = "Nats-Batch-Id"
+	batchSeq  = "Nats-Batch-Sequence"
+	batchEnd  = "Nats-Batch-Commit"
+	maxAtOnce = 256
+	wrongSeq  = jetstream.JSErrCodeStreamWrongLastSequence
+	// wrongSeqInFlight is wrongSeq where what is there has not been kept yet.
+	wrongSeqInFlight = jetstream.JSErrCodeStreamWrongLastSequenceConstant
+	minAge           = 100 * time.Millisecond // is the shortest that JetStream knows
+	whoseTime        = time.Second
+	noSequence       = 1 << 62
+)
+
+// Open makes this process the agent of that name. The error is ErrInUse inside one that says who is it already, if that
+// process answers; one that does not is taken over from, and can append nothing any more.
+func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) {
+	if agent == "" {
+		return nil, errors.New("the agent has no name")
+	}
+	s := &Store{reader: reader{c: c, agent: agent, stream: agentStream + token(agent)}, run: nats.NewInbox()[len("_INBOX."):]}
+	s.subject = "aaep.e." + token(agent) + "." + s.run
+	whose := "aaep.o." + token(agent)
+	if who, err := c.nc.RequestWithContext(timeout(ctx, whoseTime), whose, nil); err == nil {
+		return nil, fmt.Errorf("%w: %s is %s; end that first, or take another name", ErrInUse, who.Data, agent)
+	}
+	if err := s.take(ctx); err != nil {
+		return nil, explain("cannot open the log of "+agent, err)
+	}
+	me := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), c.opts.Node, filepath.Base(os.Args[0]), time.Now().Format("2006-01-02 15:04"))
+	s.owner, err = c.nc.Subscribe(whose, func(m *nats.Msg) { m.Respond([]byte(me)) })
+	for tries := 0; err == nil && tries < 10; tries++ {
+		if s.meta, s.revision, err = s.reader.meta(ctx); err == nil {
+			err = s.SetMeta(s.meta) // from now on the process before cannot
+		}
+		if !errors.Is(err, ErrTakenOver) {
+			break
+		}
+		err = nil
+	}
+	if err != nil {
+		s.owner.Unsubscribe()
+		return nil, explain("cannot open the log of "+agent, err)
+	}
+	s.hub = newHub(c, agent)
+	return s, nil
+}
+
+func timeout(ctx context.Context, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	context.AfterFunc(ctx, cancel)
+	return ctx
+}
+
+// take makes the stream, or takes it over, and waits until all that the process before had sent is in it.
+func (s *Store) take(ctx context.Context) error {
+	was, err := s.info(ctx)
+	if err != nil && !errors.Is(err, ErrNoAgent) {
+		return err
+	}
+	limits := s.c.opts.Limits
+	cfg := jetstream.StreamConfig{Name: s.stream, Replicas: s.c.opts.Replicas, Description: "The log of the AAEP agent " + s.agent + "."}
+	if was != nil {
+		cfg = was.Config
+	}
+	cfg.Subjects = []string{s.subject}
+	if cfg.Metadata == nil {
+		cfg.Metadata = map[string]string{}
+	}
+	cfg.Metadata[formatKey] = format
+	cfg.RePublish = &jetstream.RePublish{Source: "aaep.e." + token(s.agent) + ".*", Destination: "aaep.l." + token(s.agent)}
+	cfg.AllowDirect, cfg.AllowAtomicPublish = true, true
+	cfg.MaxMsgs, cfg.MaxBytes, cfg.MaxAge = int64(limits.Events), limits.Bytes, max(limits.Age, minAge)
+	if cfg.MaxMsgs == 1<<63-1 {
+		cfg.MaxMsgs = -1
+	}
+	if cfg.MaxBytes == 1<<63-1 {
+		cfg.MaxBytes = -1
+	}
+	if cfg.MaxAge == 1<<63-1 {
+		cfg.MaxAge = 0
+	}
+	cfg.Duplicates = minAge
+	if err := s.c.retry(ctx, func(ctx context.Context) error {
+		_, err := s.c.js.CreateOrUpdateStream(ctx, cfg)
+		return err
+	}); err != nil {
+		return err
+	}
+	// What is refused is refused in its turn, with the number of the last message before it.
+	var last uint64
+	if err := s.c.retry(ctx, func(ctx context.Context) error {
+		m := nats.NewMsg(s.subject)
+		m.Header.Set(seqHeader, strconv.Itoa(noSequence))
+		_, err := s.c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+		var refused *jetstream.APIError
+		if !errors.As(err, &refused) || refused.ErrorCode != wrongSeq {
+			return fmt.Errorf("the stream was not refusing: %w", errors.Join(err, nats.ErrTimeout))
+		}
+		_, number, _ := strings.Cut(refused.Description, ": ")
+		last, err = strconv.ParseUint(number, 10, 64)
+		return err
+	}); err != nil {
+		return err
+	}
+	if was != nil { // what the limits drop is told when they are looked at
+		s.atLeast(startOf(was.State), was.State.LastSeq)
+	}
+	for {
+		info, err := s.info(ctx)
+		if err != nil {
+			return err
+		}
+		if info.State.LastSeq >= last {
+			s.atLeast(0, info.State.LastSeq)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Close lets another process be this agent.
+func (s *Store) Close() error {
+	s.hub.close()
+	if s.owner == nil {
+		return nil
+	}
+	return s.owner.Unsubscribe()
+}
+
+// Append is that of log.Store. It tries for as long as Options.Patience.
+func (s *Store) Append(records [][]byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.c.opts.Patience)
+	defer cancel()
+	if len(records) == 0 {
+		if err := s.refresh(ctx); err != nil && !passing(err) {
+			return explain("cannot look at the log of "+s.agent, err)
+		}
+		return nil
+	}
+	if len(records) > maxAtOnce {
+		return fmt.Errorf("%d records are more than the %d that are kept at once", len(records), maxAtOnce)
+	}
+	for _, r := range records {
+		if most := s.c.nc.MaxPayload(); int64(len(r)) > most-1024 { // headers count
+			return fmt.Errorf("an event of %s has %d bytes, and the NATS servers take %d: set their max_payload to 8MB", s.agent, len(r), most)
+		}
+	}
+	_, end := s.get()
+	err := s.c.retry(ctx, func(ctx context.Context) error {
+		err := s.publish(timeout(ctx, answerTime/2), records, end)
+		if err != nil && !errors.Is(err, nats.ErrMaxPayload) {
+			err = s.kept(ctx, records, end, err)
+		}
+		return err
+	})
+	if errors.Is(err, ErrTakenOver) {
+		s.hub.close() // who sends to the agent means the other one
+	}
+	if err != nil {
+		return explain("the log of "+s.agent+" cannot be written", err)
+	}
+	end += uint64(len(records))
+	most := uint64(s.c.opts.Events)
+	s.atLeast(end-min(end, most), end)
+	return nil
+}
+
+// publish sends records as one batch, which is kept whole or not at all, and only after the message at end.
+func (s *Store) publish(ctx context.Context, records [][]byte, end uint64) error {
+	id := nats.NewInbox()[len("_INBOX."):]
+	for i, r := range records {
+		m := &nats.Msg{Subject: s.subject, Data: r, Header: nats.Header{}}
+		m.Header.Set(byHeader, s.run)
+		if i == 0 {
+			m.Header.Set(seqHeader, strconv.FormatUint(end, 10))
+		}
+		if len(records) > 1 {
+			m.Header.Set(batchID, id)
+			m.Header.Set(batchSeq, strconv.Itoa(i+1))
+		}
+		if i < len(records)-1 {
+			if err := s.c.nc.PublishMsg(m); err != nil {
+				return err
+			}
+			continue
+		}
+		if len(records) > 1 {
+			m.Header.Set(batchEnd, "1")
+		}
+		ack, err := s.c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+		if err == nil && ack.Sequence != end+uint64(len(records)) {
+			err = lasting{fmt.Errorf("event %d came as %d", end+uint64(len(records)), ack.Sequence)}
+		}
+		return err
+	}
+	return nil
+}
+
+// kept finds out what became of records after a failure. Nil is that they are kept; the failure itself that they are not,
+// and may be tried again.
+func (s *Store) kept(ctx context.Context, records [][]byte, end uint64, failure error) error {
+	info, err := s.info(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !slices.Equal(info.Config.Subjects, []string{s.subject}):
+		return lasting{ErrTakenOver}
+	case info.State.LastSeq <= end: // a new leader may not see all of it yet
+		var refused *jetstream.APIError
+		if errors.As(failure, &refused) && (refused.ErrorCode == wrongSeq || refused.ErrorCode == wrongSeqInFlight) {
+			return nats.ErrTimeout // what was tried before is on its way
+		}
+		return failure
+	}
+	m, err := s.c.newest(ctx, s.stream, s.subject)
+	switch last := end + uint64(len(records)); {
+	case err != nil:
+		return err
+	case m == nil || m.Sequence > last || m.Header.Get(byHeader) != s.run:
+		return lasting{fmt.Errorf("%w: its stream has %d messages, and %d were expected", ErrTakenOver, info.State.LastSeq, end)}
+	case m.Sequence < last:
+		return nats.ErrTimeout
+	}
+	return nil
+}
+
+// Meta is that of log.Store.
+func (s *Store) Meta() ([]byte, error) {
+	if len(s.meta) == 0 {
+		return nil, nil
+	}
+	return s.meta, nil
+}
+
+// SetMeta is that of log.Store.
+func (s *Store) SetMeta(data []byte) error {
+	subject := "aaep.m." + token(s.agent)
+	err := s.c.retry(context.Background(), func(ctx context.Context) error {
+		ack, err := s.c.js.Publish(ctx, subject, data, jetstream.WithExpectLastSequencePerSubject(s.revision), jetstream.WithRetryAttempts(0))
+		if err == nil {
+			s.revision = ack.Sequence
+			return nil
+		}
+		m, failed := s.c.newest(ctx, metaStream, subject)
+		switch {
+		case failed != nil:
+			return failed
+		case m != nil && m.Sequence > s.revision && string(m.Data) == string(data):
+			s.revision = m.Sequence
+			return nil
+		case m != nil && m.Sequence > s.revision:
+			return lasting{ErrTakenOver}
+		}
+		return nats.ErrTimeout
+	})
+	if err != nil {
+		return explain("the log of "+s.agent+" cannot be written", err)
+	}
+	s.meta = data
+	return nil
+}

@@ -1,0 +1,230 @@
+package producer
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+// A party is a process elsewhere that serves the agent's listeners. To the agent it is one recipient of its questions: who of
+// its listeners may answer is its own affair, and what they need is what the one who needs most does.
+type party struct {
+	presence
+	seen time.Time
+	left map[uint64]bool // events that have left on all its subscriptions
+}
+
+// presence is what a party says of itself, every now and then and when it changes.
+type presence struct {
+	ID        string `json:"id"`
+	Node      string `json:"node"`
+	From      uint64 `json:"from"` // where the log ended when it began
+	Listeners int    `json:"listeners"`
+	Confirm   bool   `json:"confirm"` // somebody may be asked
+	Clarify   bool   `json:"clarify"`
+	Patience  int64  `json:"patience"` // see slowest
+	Least     int64  `json:"least"`
+	Pace      int64  `json:"pace"`
+}
+
+// note is what a party tells the agent: one of these.
+type note struct {
+	Presence *presence `json:"presence,omitzero"`
+	// Left says that the event at this position has left.
+	Left uint64 `json:"left,omitzero"`
+	// More asks for more time to answer.
+	More aaep.ReplyToken     `json:"more,omitzero"`
+	By   *audit.Subscription `json:"by,omitzero"` // who does
+	ID   string              `json:"id,omitzero"` // of the party
+}
+
+const (
+	presenceEvery = 2 * time.Second
+	presenceKept  = 10 * time.Second // after that a party is gone
+	keptLeft      = 10_000           // positions of events that have left
+	meetTime      = 3 * time.Second  // for the parties to find an agent that has begun
+)
+
+// add adds the needs of somebody who is asked too.
+func (s *slowest) add(patience, least, pace int64) {
+	s.patience, s.least = max(s.patience, patience), max(s.least, least)
+	if pace > 0 {
+		s.pace = min(s.pace, pace)
+	}
+}
+
+func (p *party) mayBeAsked(isConfirmation bool) bool {
+	if isConfirmation {
+		return p.Confirm
+	}
+	return p.Clarify
+}
+
+func (p *party) who() audit.Subscription {
+	return audit.Subscription{SubscriptionID: p.ID, Node: p.Node}
+}
+
+// lead makes this the agent among several processes.
+func (p *Producer) lead() error {
+	profile, err := json.Marshal(p.profile())
+	if err == nil {
+		err = p.shared.SetProfile(profile)
+	}
+	if err == nil {
+		err = p.shared.Claims(func(token string) { p.desk.withdraw(aaep.ReplyToken(token), "") }) // and that finds out what settled it
+	}
+	if err == nil {
+		err = p.shared.Receive(p.takeNote)
+	}
+	if err != nil {
+		return err
+	}
+	go p.watchParties()
+	return nil
+}
+
+// takeNote deals with what a party tells.
+func (p *Producer) takeNote(msg []byte) []byte {
+	var n note
+	ok := jsonv2.Unmarshal(msg, &n) == nil
+	switch {
+	case !ok:
+	case n.Presence != nil:
+		p.present(*n.Presence)
+	case n.Left > 0:
+		p.mu.Lock()
+		if party := p.parties[n.ID]; party != nil {
+			party.left[n.Left] = true
+			maps.DeleteFunc(party.left, func(pos uint64, _ bool) bool { return pos+keptLeft < n.Left })
+		}
+		p.mu.Unlock()
+		p.wake()
+	case n.More != "" && n.By != nil:
+		ok = p.moreTime(n.ID, *n.By, n.More)
+	}
+	if ok {
+		return []byte("yes")
+	}
+	return []byte("no")
+}
+
+// present takes what a party says of itself.
+func (p *Producer) present(now presence) {
+	p.putting.Lock() // nobody comes while a question is put
+	defer p.putting.Unlock()
+	p.mu.Lock()
+	was := p.parties[now.ID]
+	is := &party{presence: now, seen: time.Now(), left: map[uint64]bool{}}
+	if was != nil {
+		is.left = was.left
+	} else {
+		was = &party{}
+	}
+	if now.Listeners > 0 {
+		p.parties[now.ID] = is
+	} else {
+		delete(p.parties, now.ID)
+	}
+	var join []aaep.ReplyToken
+	for token, put := range p.asked {
+		if kind := put.Event.Type() == aaep.TypeAwaitingConfirmation; is.mayBeAsked(kind) && !was.mayBeAsked(kind) {
+			join = append(join, token)
+		}
+	}
+	p.mu.Unlock()
+	for _, token := range join {
+		p.desk.join(token, now.ID)
+	}
+	if was.Confirm && !is.Confirm || was.Clarify && !is.Clarify {
+		p.desk.unable(now.ID, !is.Confirm, !is.Clarify)
+	}
+	p.wake()
+}
+
+// watchParties drops those that are not heard of any more. While the agent itself cannot be reached, it is not they who are
+// away.
+func (p *Producer) watchParties() {
+	tick := time.NewTicker(presenceEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-p.done:
+			return
+		}
+		ctx, cancel := context.WithTimeout(p.claims, presenceEvery)
+		_, err := p.shared.Send(ctx, []byte("{}"))
+		cancel()
+		p.mu.Lock()
+		var gone []presence
+		for id, party := range p.parties {
+			if err != nil {
+				party.seen = time.Now()
+			} else if time.Since(party.seen) > presenceKept {
+				gone = append(gone, presence{ID: id})
+			}
+		}
+		p.mu.Unlock()
+		for _, one := range gone {
+			p.cfg.Logger.Warn("a process that served listeners is gone", "id", one.ID)
+			p.present(one)
+		}
+	}
+}
+
+// meet waits for the parties of an agent that has just begun, where nobody else could be asked.
+func (p *Producer) meet(isConfirmation bool) {
+	if p.shared == nil {
+		return
+	}
+	for {
+		p.mu.Lock()
+		moved, some := p.moved, false
+		for _, sub := range p.subs {
+			some = some || sub.mayBeAsked(isConfirmation)
+		}
+		for _, party := range p.parties {
+			some = some || party.mayBeAsked(isConfirmation)
+		}
+		p.mu.Unlock()
+		left := time.Until(p.born.Add(meetTime))
+		if some || left <= 0 {
+			return
+		}
+		select {
+		case <-moved:
+		case <-time.After(left):
+		}
+	}
+}
+
+// ableParties returns the parties that can be asked, and adds what they need.
+func (p *Producer) ableParties(q *ledger.Question, need *slowest) (able []*party) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(p.parties)) {
+		if party := p.parties[id]; party.mayBeAsked(q.Confirmation != nil) {
+			able = append(able, party)
+			need.add(party.Patience, party.Least, party.Pace)
+		}
+	}
+	return able
+}
+
+// partiesLeft reports whether the event at pos has left everywhere, with p.mu held.
+func (p *Producer) partiesLeft(pos uint64) bool {
+	for _, party := range p.parties {
+		if pos > party.From && !party.left[pos] {
+			return false
+		}
+	}
+	return true
+}
