@@ -83,6 +83,8 @@ const (
 // is ready in turn, and what is critical to one listener would wait behind all that others have to be told.
 type crowd chan struct{}
 
+var longBatches = make(crowd, runtime.GOMAXPROCS(0)) // of all producers, for they share the processors
+
 // enter waits for the turn of a long batch, which leave ends. Nothing may be waited for before that.
 func (c crowd) enter() {
 	c <- struct{}{}
@@ -129,8 +131,8 @@ func (sub *subscription) load(b *batch, now time.Time, plain bool) (due bool, ne
 		return false, next, err
 	}
 	if batched && sub.shaper.Ready(now) >= few {
-		sub.p.crowd.enter()
-		defer sub.p.crowd.leave()
+		longBatches.enter()
+		defer longBatches.leave()
 		if err := sub.fill(now, readAhead); err != nil { // what is critical may have come
 			return false, next, err
 		}

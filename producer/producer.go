@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -164,7 +163,6 @@ type Producer struct {
 
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
 	encoded     encoded
-	crowd       crowd
 	audience    atomic.Pointer[[]*subscription] // who is served; changed by who has mu, and never in place
 	republished atomic.Bool
 
@@ -259,7 +257,6 @@ func New(cfg Config) (*Producer, error) {
 		kick:    make(chan struct{}, 1),
 		parties: map[string]*party{},
 		desk:    newDesk(&trail{cfg.Audit, cfg.Logger}, asleep),
-		crowd:   make(crowd, runtime.GOMAXPROCS(0)),
 		done:    make(chan struct{}),
 		subs:    map[string]*subscription{},
 		asking:  newMeter(cfg.MaxRequestsPerSecond),
