@@ -52,6 +52,13 @@ With --audit it is put on record who was asked here, and what they answered. The
 				return err
 			}
 			feed, err := cluster.Follow(ctx, agent)
+			if errors.Is(err, jetstream.ErrNoAgent) {
+				if there, err := cluster.Agents(ctx); err == nil && len(there) > 0 {
+					slices.Sort(there)
+					err = fmt.Errorf("cannot follow %s: there is no such agent; there is %s", agent, strings.Join(there, ", "))
+					return &exitError{exitFailed, err}
+				}
+			}
 			if err != nil {
 				return &exitError{exitFailed, err}
 			}
