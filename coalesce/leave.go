@@ -85,9 +85,10 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	}
 	// An event that was overtaken leaves with the stamp of the one before it, so that stamps never
 	// go backwards (D-09).
-	t, known := s.told[ev.SessionID]
-	if !known {
-		t.stamp = s.stampOf(ev.SessionID)
+	t := s.told[ev.SessionID]
+	if t == nil {
+		t = &telling{stamp: s.stampOf(ev.SessionID)}
+		s.told[ev.SessionID] = t
 	}
 	if ev.Timestamp.Before(t.stamp) {
 		ev.Timestamp = t.stamp
@@ -105,8 +106,6 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	}
 	if ev.Type().Terminal() || t.over && s.last(ev.SessionID) < 0 {
 		delete(s.told, ev.SessionID)
-	} else {
-		s.told[ev.SessionID] = t
 	}
 	s.tailor(&ev)
 	if raise { // last, for it tells nobody anything urgent: extensions must not disturb anybody for it

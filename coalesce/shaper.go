@@ -54,19 +54,18 @@ type Stats struct {
 // A Shaper makes the stream of one subscription. It is not safe for concurrent use.
 type Shaper struct {
 	terms         handshake.Terms
-	wanted        func(*aaep.Event) bool
 	cut           aaep.Boundary
 	choice        choice // of language
 	id            func(pos uint64, offset int) string
 	budget        *Budget
 	urgent, queue []*item
 	streams       []*stream
-	told          map[string]telling // by session
-	ended         []end              // the newest maxEnded sessions whose end has left
-	resume        uint64             // the place of the newest resumable event
-	heard         uint64             // see Heard
-	newest        uint64             // the place of the newest entry there was
-	quiet         time.Time          // until then only what is critical leaves
+	told          map[string]*telling // by session
+	ended         []end               // the newest maxEnded sessions whose end has left
+	resume        uint64              // the place of the newest resumable event
+	heard         uint64              // see Heard
+	newest        uint64              // the place of the newest entry there was
+	quiet         time.Time           // until then only what is critical leaves
 	stats         Stats
 	spent         int // tokens since the last Left
 }
@@ -74,13 +73,13 @@ type Shaper struct {
 // NewShaper returns a Shaper for terms. id names the part of an entry that ends after offset bytes of
 // its chunk; it must give each place one name and never the same name to two places.
 func NewShaper(terms handshake.Terms, id func(pos uint64, offset int) string) *Shaper {
-	s := &Shaper{id: id, budget: NewBudget(int(terms.MaxEventsPerSecond)), told: map[string]telling{}}
+	s := &Shaper{id: id, budget: NewBudget(int(terms.MaxEventsPerSecond)), told: map[string]*telling{}}
 	s.adopt(terms)
 	return s
 }
 
 func (s *Shaper) adopt(terms handshake.Terms) {
-	s.terms, s.wanted, s.cut, s.choice = terms, wants(terms), finest(terms), choice{}
+	s.terms, s.cut, s.choice = terms, finest(terms), choice{}
 }
 
 // SetTerms applies renegotiated terms to everything that has not left yet (§5.7.2).
@@ -391,9 +390,8 @@ func (s *Shaper) hurry(match func(*item) bool) {
 
 // forget ends the telling of a session whose end this listener is not told.
 func (s *Shaper) forget(session string) {
-	if t, ok := s.told[session]; ok && s.last(session) >= 0 {
+	if t := s.told[session]; t != nil && s.last(session) >= 0 {
 		t.over = true
-		s.told[session] = t
 		return
 	}
 	delete(s.told, session)

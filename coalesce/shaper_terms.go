@@ -61,23 +61,22 @@ func (s *Shaper) tailor(ev *aaep.Event) {
 	s.terms.Extend(ev)
 }
 
-// wants returns the test an event must pass to be sent under terms.
-func wants(t handshake.Terms) func(*aaep.Event) bool {
-	return func(ev *aaep.Event) bool {
-		switch ev.Type() {
-		case aaep.TypeAwaitingConfirmation: // only to those who can answer (§5.3.1.4)
-			return t.ConfirmationReply
-		case aaep.TypeAwaitingClarification:
-			return t.ClarificationReply
-		}
-		if ev.Critical() { // whatever the filters say (§5.5.4)
-			return true
-		}
-		if t.CognitiveLoad == aaep.LoadLow && !worthALowLoad(ev) {
-			return false
-		}
-		return t.Filters.Match(ev.Type()) && t.Keeps(ev)
+// wanted is the test an event must pass to be sent.
+func (s *Shaper) wanted(ev *aaep.Event) bool {
+	t := &s.terms
+	switch ev.Type() {
+	case aaep.TypeAwaitingConfirmation: // only to those who can answer (§5.3.1.4)
+		return t.ConfirmationReply
+	case aaep.TypeAwaitingClarification:
+		return t.ClarificationReply
 	}
+	if ev.Critical() { // whatever the filters say (§5.5.4)
+		return true
+	}
+	if t.CognitiveLoad == aaep.LoadLow && !worthALowLoad(ev) {
+		return false
+	}
+	return t.Filters.Match(ev.Type()) && t.Keeps(ev)
 }
 
 // worthALowLoad keeps progress, and states that say little, from people who asked for few events (D-53).

@@ -171,7 +171,7 @@ func (t *telling) note(it *item) {
 // and reports whether it left inside a newer one, and must not come after that.
 func (s *Shaper) again(it *item) bool {
 	t, pos := s.told[it.event.SessionID], it.to.pos
-	if it.kind == plain || pos == 0 || pos > t.upTo {
+	if it.kind == plain || pos == 0 || t == nil || pos > t.upTo {
 		return false
 	}
 	for _, f := range t.folds {

@@ -85,7 +85,13 @@ func (sub *subscription) serve() {
 	defer sub.conn.Close()
 	defer p.loops.Done()
 	sub.listen()
-	why := sub.run()
+	sub.bury(sub.run())
+}
+
+// bury says that the subscription is over, and why. It is not part of serve, whose stack is there for as long as the
+// subscription.
+func (sub *subscription) bury(why *aaep.Rejection) {
+	p := sub.p
 	hurry := sub.ctx.Err() != nil
 	p.unregister(sub) // before the last words, which may take a while: nobody is to wait for them
 	sub.mu.Lock()

@@ -132,19 +132,20 @@ func (sub *subscription) run() *aaep.Rejection {
 		var next time.Time
 		if stream != nil {
 			sent, at, err := sub.advance(stream)
-			var over *aaep.Rejection
-			switch {
-			case errors.As(err, &over):
-				return over
-			case err != nil && canResume:
-				stream, away = nil, sub.detach()
-			case err != nil:
-				select {
-				case err := <-sub.lost:
-					return goneBecause(err)
-				default:
+			if err != nil {
+				var over *aaep.Rejection // here it costs nothing where there is no error
+				if errors.As(err, &over) {
+					return over
 				}
-				return slow("the link did not take an event: " + err.Error())
+				if !canResume {
+					select {
+					case err := <-sub.lost:
+						return goneBecause(err)
+					default:
+					}
+					return slow("the link did not take an event: " + err.Error())
+				}
+				stream, away = nil, sub.detach()
 			}
 			if sent {
 				if err == nil {

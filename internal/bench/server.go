@@ -42,6 +42,7 @@ const (
 	ours  = "aaep"
 	plain = "plain"
 	raw   = "raw"
+	crowd = "crowd" // is no server but listeners of ours, that nobody measures
 )
 
 // Serve is the process that is measured: it serves a kind of server over a wire to so many listeners, says where, and then does
@@ -62,6 +63,9 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 			return err
 		}
 		defer pprof.StopCPUProfile()
+	}
+	if kind == crowd {
+		return listenAll(wireName, n, in, out)
 	}
 	dir, err := os.MkdirTemp("", "aaep")
 	if err != nil {
@@ -104,6 +108,20 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 		if _, err := fmt.Fprintln(out, answer); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// listenAll is told where to listen, says how many do, and ends when nobody tells it more.
+func listenAll(wireName string, n int, in io.Reader, out io.Writer) error {
+	fmt.Fprintln(out, "ready")
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		for i := range n {
+			if _, err := listen(wireName, ours, lines.Text(), request(alike, i), func(time.Duration) {}); err != nil {
+				return fmt.Errorf("listener %d over %s: %w", i+1, wireName, err)
+			}
+		}
+		fmt.Fprintln(out, n)
 	}
 	return nil
 }

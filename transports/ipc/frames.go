@@ -46,7 +46,11 @@ type frames struct {
 }
 
 func newFrames(conn stream, framing int32) *frames {
-	f := &frames{conn: conn, r: bufio.NewReaderSize(conn, 4<<10), first: make([]byte, 4), ended: make(chan struct{})}
+	size := 4 << 10
+	if framing == unknown { // a subscriber's, who says little
+		size = 512
+	}
+	f := &frames{conn: conn, r: bufio.NewReaderSize(conn, size), first: make([]byte, 4), ended: make(chan struct{})}
 	f.framing.Store(framing)
 	return f
 }

@@ -18,7 +18,7 @@ type link struct {
 	srv       *Server
 	principal string
 	trace     *trace        // nil after a handshake
-	in        chan posted   // what the peer POSTed, for Receive
+	in        chan *posted  // what the peer POSTed, for Receive
 	streams   chan *stream  // the newest stream, if NextStream has not taken it
 	slot      chan struct{} // held while a question waits for the producer's answer
 	done      chan struct{} // closed by end
@@ -54,11 +54,11 @@ func newLink(s *Server, principal string, request []byte, t *trace) (*link, *que
 	q := &question{first: true, answer: make(chan answer, 1)}
 	l := &link{
 		srv: s, principal: principal, trace: t, asked: q,
-		in: make(chan posted, 16), streams: make(chan *stream, 1), slot: make(chan struct{}, 1),
+		in: make(chan *posted, 16), streams: make(chan *stream, 1), slot: make(chan struct{}, 1),
 		done: make(chan struct{}), hungUp: make(chan struct{}),
 	}
 	l.slot <- struct{}{}
-	l.in <- posted{request, make(chan struct{})}
+	l.in <- &posted{request, make(chan struct{})}
 	return l, q
 }
 
@@ -93,7 +93,7 @@ func (l *link) Receive(ctx context.Context) ([]byte, error) {
 		}
 		select {
 		case p := <-l.in:
-			return l.hand(&p), nil
+			return l.hand(p), nil
 		default:
 		}
 		if over != nil {
@@ -101,7 +101,7 @@ func (l *link) Receive(ctx context.Context) ([]byte, error) {
 		}
 		select {
 		case p := <-l.in:
-			return l.hand(&p), nil
+			return l.hand(p), nil
 		case <-l.hungUp:
 		case <-l.done:
 		case <-ctx.Done():
@@ -334,7 +334,7 @@ func (l *link) detach(st *stream) {
 // deliver queues a message for Receive, waiting until ctx is done for a slow producer. The channel is closed
 // when the producer has dealt with the message.
 func (l *link) deliver(ctx context.Context, msg []byte) (<-chan struct{}, error) {
-	p := posted{msg, make(chan struct{})}
+	p := &posted{msg, make(chan struct{})}
 	select {
 	case <-l.done:
 		return nil, errGone
