@@ -114,27 +114,18 @@ func (r *Report) add(res Result) {
 	}
 }
 
-// WriteText writes a line for each case that was judged, the verdict first, and below what is not right the messages
+// WriteText writes a line for each case that was judged, the verdict first: what passed, then what did not, with the messages
 // that show it.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, res := range r.Results {
-		if res.Verdict == Skipped {
-			continue
+		if res.Verdict == Pass {
+			writeResult(&b, &res)
 		}
-		known := ""
-		if res.Known {
-			known = ", as is known"
-		}
-		fmt.Fprintf(&b, "%s %s %s%s: %s.", strings.ToUpper(string(res.Verdict)), res.Case.ID(), res.Case.Name, known, oneLine(res.Seen))
-		if res.Verdict != Pass {
-			fmt.Fprintf(&b, " Right would be: %s.", res.Case.Rule)
-		}
-		b.WriteByte('\n')
-		for _, e := range res.Evidence {
-			if res.Verdict != Pass {
-				fmt.Fprintf(&b, "  %s\n", e.In(res.Play))
-			}
+	}
+	for _, res := range r.Results { // next to the summary: whoever hears the report should not have to go back
+		if res.Verdict != Pass && res.Verdict != Skipped {
+			writeResult(&b, &res)
 		}
 	}
 	for _, name := range r.Stale {
@@ -149,6 +140,23 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func writeResult(b *strings.Builder, res *Result) {
+	known := ""
+	if res.Known {
+		known = ", as is known"
+	}
+	fmt.Fprintf(b, "%s %s %s%s: %s.", strings.ToUpper(string(res.Verdict)), res.Case.ID(), res.Case.Name, known, oneLine(res.Seen))
+	if res.Verdict != Pass {
+		fmt.Fprintf(b, " Right would be: %s.", res.Case.Rule)
+	}
+	b.WriteByte('\n')
+	for _, e := range res.Evidence {
+		if res.Verdict != Pass {
+			fmt.Fprintf(b, "  %s\n", e.In(res.Play))
+		}
+	}
 }
 
 // Summary is the verdict in one sentence, and the counts in another.

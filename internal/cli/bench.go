@@ -30,8 +30,8 @@ func benchCommand() *cobra.Command {
 		Use:   "bench [ADDRESS]",
 		Short: "Measure what it costs to tell many listeners",
 		Long: `bench serves many listeners, over each transport, and tells what it costs: the server's own processor time for one
-delivery, how late it comes, and the memory of a listener that hears nothing. Beside it are measured a plain handler, with
-a goroutine and a channel for each listener, and a raw loop over the sockets, which both write what was encoded
+delivery, how late it comes, and the memory of a listener that hears nothing. Beside it are measured a plain handler,
+with a goroutine and a channel for each listener, and a raw loop over the sockets, which both write what was encoded
 beforehand. The ratios tell something; the times are those of this machine at this moment.
 
 With the address of an agent, bench follows that one with many listeners for a while, whatever it says. With --pid, its

@@ -58,8 +58,9 @@ agent sends. The agent is made to act in one of three ways; docs/conformance.md 
 
 It really does it: point it at an agent whose tools do nothing.
 
-It prints a line for each case: the verdict, the requirement, what was seen. A level takes seconds, if questions are open
-for as long as the scenario says. --report also writes a page for people (.html), the report for programs (.json) or what continuous integration reads (.xml).
+It prints a line for each case: the verdict, the requirement, what was seen. A level takes seconds, if questions are
+open for as long as the scenario says. --report also writes a page for people (.html), the report for programs (.json)
+or what continuous integration reads (.xml).
 
 Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 agent not reached. With --known-failures 0 says that
 exactly those cases did not pass.`,

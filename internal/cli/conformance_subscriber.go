@@ -34,17 +34,17 @@ func conformanceSubscriber() *cobra.Command {
 		Short: "Prove that a subscriber is conformant at Level 1, 2 or 3",
 		Long: `subscriber plays an agent, well-behaved and not, and judges what the subscriber that connects to it presents and sends.
 
---exec runs COMMAND for every play, with the address of the agent as its last argument. What your subscriber presents it
-prints, one line of JSON each; what its user does it reads, one line of JSON each: that is the hook, of three kinds of lines,
-which docs/conformance.md explains. Without --exec, start your subscriber yourself, as often as it ends, and let it use
-the hook over HTTP.
+--exec runs COMMAND for every play, with the address of the agent as its last argument. What your subscriber presents
+it prints, one line of JSON each; what its user does it reads, one line of JSON each: that is the hook, of three kinds
+of lines, which docs/conformance.md explains. Without --exec, start your subscriber yourself, as often as it ends, and
+let it use the hook over HTTP.
 
 --listen takes http://127.0.0.1:PORT for Server-Sent Events, http://127.0.0.1:PORT/events for those without a handshake,
 ws://127.0.0.1:PORT for WebSocket, and ` + localScheme + `NAME; port 0 is any. With stdio the subscriber is given not an address but a
 command, which it starts as an agent that is its child.
 
-Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came. With --known-failures 0 says that exactly
-those cases did not pass.`,
+Exit codes: 0 passed, 1 failed or not proved, 2 wrong use, 3 no subscriber came. With --known-failures 0 says that
+exactly those cases did not pass.`,
 		Example: `  aaep conformance subscriber --exec "python3 reader.py"
   aaep conformance subscriber --listen ws://127.0.0.1:0 --exec ./reader --level 3
   aaep conformance subscriber --listen http://127.0.0.1:8080 --case unknown-type

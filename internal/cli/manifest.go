@@ -61,8 +61,9 @@ func manifestInit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init AGENT_ID",
 		Short: "Write a first manifest, and the key to sign it with",
-		Long: `init writes a manifest to begin with, AGENT_ID.json, to be edited. If there is no AGENT_ID.key yet, it also makes a key pair,
-as "aaep manifest keygen AGENT_ID" does. No file that is there is changed. With --out the files have another name.`,
+		Long: `init writes a manifest to begin with, AGENT_ID.json, to be edited. If there is no AGENT_ID.key yet, it also makes a
+key pair, as "aaep manifest keygen AGENT_ID" does. No file that is there is changed. With --out the files have another
+name.`,
 		Example: `  aaep manifest init planner
   aaep manifest init invoice-helper --name "Invoice helper" --out invoices`,
 		Args: cobra.ExactArgs(1),
@@ -110,8 +111,8 @@ func manifestKeygen() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keygen NAME",
 		Short: "Make a key pair to sign manifests with",
-		Long: `keygen writes a private key, NAME.key, that nobody but you may open, and its public half, NAME.keys.json, a JWK Set to give
-to those who verify. No file that is there is changed.`,
+		Long: `keygen writes a private key, NAME.key, that nobody but you may open, and its public half, NAME.keys.json, a JWK Set to
+give to those who verify. No file that is there is changed.`,
 		Example: `  aaep manifest keygen planner
   aaep manifest keygen planner-2027 --alg RS256`,
 		RunE: func(cmd *cobra.Command, args []string) error {

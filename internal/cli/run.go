@@ -44,8 +44,8 @@ Listeners on other machines need --tls-cert and --tls-key, and are known by --to
 With --log what is said is kept in a folder: whoever listened finds their place again after a restart, also one after
 a crash, and what was open then is told to have ended. It is kept for a day.
 
-With --nats it is kept by NATS servers instead, and listeners can be served on any machine: aaep serve. The agent is known
-there by its --name. If it ends or its machine dies, start it again on another.
+With --nats it is kept by NATS servers instead, and listeners can be served on any machine: aaep serve. The agent is
+known there by its --name. If it ends or its machine dies, start it again on another.
 
 With --audit it is put on record which program was started, when it ended and how, and all that the agent asks. What
 cannot be put on record is not started. Read the record with: aaep audit show FILE`,

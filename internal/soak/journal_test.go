@@ -115,7 +115,7 @@ func shapes() []shape {
 		{"sentences", aaep.Capabilities{Languages: []string{"es"}, CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence}, SupportsConfirmationReply: yes, SupportsClarificationReply: no}},
 		{"paced", aaep.Capabilities{Languages: []string{"de"}, MaxEventsPerSecond: 30, CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryWord}, PreferredVerbosity: aaep.VerbosityTerse, SupportsConfirmationReply: no, SupportsClarificationReply: no}},
 		{"calm", aaep.Capabilities{Languages: []string{"ar"}, MaxEventsPerSecond: 20, CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence, aaep.BoundaryParagraph}, CognitiveLoad: aaep.LoadLow, SupportsConfirmationReply: no, SupportsClarificationReply: no, EventFilters: exclude("aaep:agent.tool.*")}},
-		{"few", aaep.Capabilities{Languages: []string{"pt", "es"}, MaxEventsPerSecond: 5, EventFilters: few, SupportsConfirmationReply: no, SupportsClarificationReply: no}},
+		{"few", aaep.Capabilities{Languages: []string{"pt", "es"}, MaxEventsPerSecond: 15, EventFilters: few, SupportsConfirmationReply: no, SupportsClarificationReply: no}},
 		{"whole", aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryCompletion}, SupportsConfirmationReply: yes, SupportsClarificationReply: yes}},
 		{"critical", aaep.Capabilities{Languages: []string{"de"}, EventFilters: exclude("*"), SupportsConfirmationReply: no, SupportsClarificationReply: no}},
 	}

@@ -109,7 +109,9 @@ func (p *process) hear(t *testing.T, word string, within time.Duration) (g gauge
 				check(t, json.Unmarshal([]byte(text), &g))
 				return g
 			case !more || strings.HasPrefix(line, "failed"):
-				t.Fatalf("waiting for %q, a process says %q and no more", word, line)
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				t.Fatalf("waiting for %q, a process says %q and no more; before that it said %+v", word, line, p.now)
 			}
 		case <-late:
 			p.mu.Lock()
