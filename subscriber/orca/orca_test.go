@@ -175,13 +175,16 @@ func TestCutWhileHung(t *testing.T) {
 func TestRestart(t *testing.T) {
 	bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		start, u := time.Now(), announce.Utterance{Text: "This takes more than one second."}
+		again := make(chan struct{})
 		time.AfterFunc(time.Second, func() {
 			double.Be(orcatest.Absent)
 			double.Be(orcatest.Well)
+			close(again)
 		})
 		if err := out.Present(t.Context(), u); !errors.Is(err, orca.ErrLeft) || time.Since(start) != time.Second {
 			t.Errorf("Present = %v after %v", err, time.Since(start))
 		}
+		<-again
 		if err := out.Present(t.Context(), u); err != nil {
 			t.Errorf("with the new Orca Present = %v", err)
 		}
