@@ -205,25 +205,26 @@ func (o Options) critical(ctx context.Context, wire string, noise int) error {
 	return s.err
 }
 
-// throttled measures five times as many listeners that want three events a second, in sentences, of 50 agents that say 100
-// tokens a second each.
+// throttled measures five times as many listeners, of 50 agents that say 100 tokens a second each. Each follows one of them, and
+// wants three events a second, in sentences.
 func (o Options) throttled(wire string) error {
 	o.Listeners *= 5
-	s, err := o.open(wire, ours)
+	s, err := o.open(wire, many)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	s.kind = ours
 	if err := s.join(throttled, o.Listeners); err != nil {
 		return err
 	}
 	before, began := s.ask("cpu"), time.Now()
 	var held []float64
 	for range 2 {
-		s.ask("agents", 50, 100, int(2*o.Length/time.Millisecond))
+		s.ask("stream", 100, int(2*o.Length/time.Millisecond))
 		held = append(held, float64(s.ask("held"))/float64(o.Listeners))
 	}
-	r := s.result("50 agents at 100 tokens a second, listeners at three events a second")
+	r := s.result("50 agents at 100 tokens a second, listeners of one each at three events a second")
 	r.Cores, r.Held = float64(s.ask("cpu")-before)/float64(time.Since(began)), held
 	r.P50, r.P99, r.P999 = 0, 0, 0
 	o.Tell(r)
@@ -305,9 +306,9 @@ func (s *stage) join(asks string, n int) error {
 			}
 		}
 	}
-	before := len(s.conns)
+	before, addrs := len(s.conns), strings.Fields(s.addr)
 	for i := range n {
-		conn, err := listen(s.wire, s.kind, s.addr, request(asks, i), found)
+		conn, err := listen(s.wire, s.kind, addrs[i%len(addrs)], request(asks, i), found)
 		if err != nil {
 			return fmt.Errorf("listener %d of the server %q over %s: %w", before+i+1, s.kind, s.wire, err)
 		}

@@ -32,8 +32,6 @@ type target interface {
 	emit(events int) error // sends so many to all
 	here() int             // how many listeners there are
 	alarm() error          // sends one that is critical
-	held() int             // events that wait
-	agents(n, tokens int, d time.Duration) error
 }
 
 // The servers that can be measured here: ours; a plain handler with a channel and a goroutine for each listener, which writes
@@ -42,6 +40,7 @@ const (
 	ours  = "aaep"
 	plain = "plain"
 	raw   = "raw"
+	many  = "many"  // is ours for many agents, each at an address of its own
 	crowd = "crowd" // is no server but listeners of ours, that nobody measures
 )
 
@@ -86,12 +85,12 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 			err = t.emit(number(1))
 		case "alarm":
 			err = t.alarm()
-		case "agents":
-			err = t.agents(number(1), number(2), time.Duration(number(3))*time.Millisecond)
+		case "stream":
+			err = t.(several).stream(number(1), time.Duration(number(2))*time.Millisecond)
 		case "here":
 			answer = int64(t.here())
 		case "held":
-			answer = int64(t.held())
+			answer = int64(t.(several).held())
 		case "cpu":
 			answer = cpuTime()
 		case "rest": // what is in use when nothing happens
@@ -127,6 +126,9 @@ func listenAll(wireName string, n int, in io.Reader, out io.Writer) error {
 }
 
 func start(kind, wireName, dir string, listeners int) (target, string, error) {
+	if kind == many {
+		return startMany(wireName, dir, listeners)
+	}
 	network, addr := "tcp", "127.0.0.1:0"
 	if wireName == Unix {
 		network, addr = "unix", filepath.Join(dir, "s")
@@ -154,10 +156,8 @@ var languages = []string{"es", "de", "fr", "it", "pt", "nl", "sv"}
 
 type producing struct {
 	*producer.Producer
-	s       *producer.Session
-	step    int64
-	outputs []*producer.Output // of the agents
-	token   int
+	s    *producer.Session
+	step int64
 }
 
 func startOurs(ln net.Listener, socket string, listeners int) (target, string, error) {
@@ -201,34 +201,6 @@ func (p *producing) alarm() error { return p.s.Handoff(aaep.Say(stamp()), aaep.H
 
 func (p *producing) here() int { return p.Stats().Connected }
 
-func (p *producing) held() int { return p.Stats().Held }
-
-// agents go on streaming so many tokens a second each, for a while more.
-func (p *producing) agents(n, tokens int, d time.Duration) error {
-	for len(p.outputs) < n {
-		s, err := p.StartSession(context.Background(), aaep.Say("Answering."))
-		if err != nil {
-			return err
-		}
-		p.outputs = append(p.outputs, s.Output())
-	}
-	every := time.NewTicker(time.Second / time.Duration(tokens))
-	defer every.Stop()
-	for end := time.Now().Add(d); time.Now().Before(end); <-every.C {
-		p.token++
-		token := "word "
-		if p.token%12 == 0 {
-			token = "end. "
-		}
-		for _, out := range p.outputs[:n] {
-			if _, err := out.WriteString(token); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // stamp says when it is, for a listener to find.
 func stamp() string { return "Event " + strconv.FormatInt(time.Now().UnixNano(), 10) + "." }
 
@@ -247,9 +219,7 @@ func frame(wireName string) []byte {
 // unlike is what those who know only frames cannot do.
 type unlike struct{}
 
-func (unlike) alarm() error                         { return nil }
-func (unlike) held() int                            { return 0 }
-func (unlike) agents(int, int, time.Duration) error { return nil }
+func (unlike) alarm() error { return nil }
 
 type plainServer struct {
 	unlike

@@ -119,6 +119,7 @@ func agent(plan agentPlan) {
 		case "end":
 			over.Store(true)
 			agents.Wait()
+			die(end(ctx, p))
 			late, cancel := context.WithTimeout(ctx, 5*time.Minute)
 			die(p.Shutdown(late))
 			cancel()
@@ -259,6 +260,15 @@ func play(ctx context.Context, p *producer.Producer, r *rand.Rand, over *atomic.
 	default:
 		return s.Complete(words(r.IntN(1000)))
 	}
+}
+
+// end says something critical to everybody, who are there by now: nothing of that kind may have come in a short run.
+func end(ctx context.Context, p *producer.Producer) error {
+	s, err := p.StartSession(ctx, words(0))
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Handoff(words(1), aaep.HandoffRequested{}), s.Handoff(words(2), aaep.HandoffRequested{}), s.Fail(io.ErrUnexpectedEOF, words(3)))
 }
 
 func pause(r *rand.Rand, most time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(most)))) }
