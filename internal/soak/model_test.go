@@ -137,6 +137,7 @@ type verdict struct {
 	*truth
 	terms aaep.Capabilities
 	found []string // what is wrong
+	about string   // with the states of this session
 
 	got    map[int]bool       // the events that were heard, and the changes of state that were folded into one
 	from   map[int]aaep.State // where those began that they were folded into
@@ -386,6 +387,7 @@ func (v *verdict) missing() {
 				passed[ev.SessionID] = run[0]
 			default:
 				v.wrong("%s: %s was not told before number %d", kind, v.path(run), i)
+				v.about = ev.SessionID
 			}
 			left[kind] = nil
 		case v.got[i]:
@@ -401,12 +403,14 @@ func (v *verdict) missing() {
 	for session, first := range passed {
 		if !v.errored[session] {
 			v.wrong("%s: %s was not told", session, v.path([]int{first}))
+			v.about = session
 		}
 	}
 	for kind, run := range left {
 		switch isState := strings.HasSuffix(kind, string(aaep.TypeStateChanged)); {
 		case isState && !v.vanish(run):
 			v.wrong("%s: %s was not told", kind, v.path(run))
+			v.about, _, _ = strings.Cut(kind, " ")
 		case !isState && len(run) > 0:
 			v.wrong("%s: number %v was not told, nor any after it", kind, run)
 		}
@@ -443,6 +447,7 @@ func (v *verdict) folded(i int, from aaep.State) {
 		}
 	}
 	v.wrong("%s %s comes from %s in place of %s", ev.Type(), ev.EventID, from, v.path(run))
+	v.about = ev.SessionID
 }
 
 // path says changes of state in words.

@@ -361,6 +361,9 @@ func (s *soaking) judge(t *testing.T) {
 		if more := len(v.found) - 5; more > 0 {
 			t.Errorf("%s: and %d more", name, more)
 		}
+		if v.about != "" {
+			t.Logf("%s, of session %s: %s", name, v.about, tr.story(asked[name].Terms, journals[name], v.about))
+		}
 		total += v.events
 	}
 	if !t.Failed() {
