@@ -74,8 +74,8 @@ func (s *Shaper) leftBefore(it *item) bool {
 	if t == nil || pos > t.upTo {
 		return false
 	}
-	if it.kind == progress && pos < t.progress {
-		return true
+	if it.kind == progress && pos < t.progress && s.terms.MaxEventsPerSecond > 0 {
+		return true // nor need it, where there is a newer one
 	}
 	if it.kind == state {
 		for _, f := range t.folds {
