@@ -316,8 +316,8 @@ func (v *verdict) changed(i int, ev *aaep.Event, p *aaep.StateChanged) {
 	skipped := func(e *aaep.Event) bool { // from or to a state that nobody wanted to hear of
 		return e.SessionID == ev.SessionID && e.Type() == aaep.TypeStateChanged && !wants(v.terms, e)
 	}
-	// What waits when a session fails is superfluous, but not what came of a question.
-	if any && was != p.FromState && !v.errored[ev.SessionID] && !(i >= 0 && slices.ContainsFunc(v.truth.events[:i], skipped)) {
+	// What waits when a session fails is superfluous, but not what came of a question. What is not in the log begins a chain.
+	if i >= 0 && any && was != p.FromState && !v.errored[ev.SessionID] && !slices.ContainsFunc(v.truth.events[:i], skipped) {
 		v.wrong("%s, number %d: %s to %s was told after %s", ev.EventID, i, p.FromState, p.ToState, was)
 		v.about = ev.SessionID
 	}

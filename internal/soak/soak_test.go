@@ -325,6 +325,7 @@ func (s *soaking) finish(t *testing.T) {
 		}
 	}
 	for _, l := range s.real {
+		l.told(t)
 		l.stop()
 	}
 }
@@ -397,6 +398,7 @@ func (s *soaking) judge(t *testing.T) {
 type real struct {
 	name  string
 	shape shape
+	sub   *subscriber.Subscription
 	notes []note
 	stop  func()
 }
@@ -422,7 +424,7 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 	check(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan bool)
-	l.stop = sync.OnceFunc(func() { cancel(); <-over; sub.Close() })
+	l.sub, l.stop = sub, sync.OnceFunc(func() { cancel(); <-over; sub.Close() })
 	t.Cleanup(l.stop)
 	go func() {
 		defer close(over)
@@ -451,6 +453,23 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 		}
 	}()
 	return l
+}
+
+// told waits until it has read that the producer ends.
+func (l *real) told(t *testing.T) {
+	t.Helper()
+	for late := time.After(patience); ; {
+		st, changed := l.sub.Status()
+		if !st.Connected {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late:
+			t.Errorf("%s is not told that the producer ends", l.name)
+			return
+		}
+	}
 }
 
 // keeper keeps the links, some of which know the place to go on from once they are broken.
