@@ -180,7 +180,7 @@ func (sub *subscription) run() *aaep.Rejection {
 			default:
 			}
 		case !time.Now().Before(away) && draining:
-			return shuttingDown()
+			return sub.cutShort()
 		case !time.Now().Before(away):
 			return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}
 		}
@@ -220,7 +220,7 @@ func earliest(times ...time.Time) (first time.Time) {
 // poll handles, between two events, what must not wait for a quiet moment.
 func (sub *subscription) poll(life *life) *aaep.Rejection {
 	if sub.ctx.Err() != nil { // which ends receive too
-		return shuttingDown()
+		return sub.cutShort()
 	}
 	select {
 	case err := <-sub.lost:

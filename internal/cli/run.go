@@ -124,9 +124,8 @@ type runner struct {
 }
 
 const (
-	drainTime  = 30 * time.Second // for listeners that are behind, to hear the end
-	heedTime   = 2 * time.Second  // for a program to heed a Ctrl-C that came from the terminal
-	lastChance = 5 * time.Second  // for a program that was told to end, before it is killed
+	heedTime   = 2 * time.Second // for a program to heed a Ctrl-C that came from the terminal
+	lastChance = 5 * time.Second // for a program that was told to end, before it is killed
 )
 
 func (r *runner) run(ctx context.Context, where *serving, language string) (err error) {
@@ -189,9 +188,7 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 		defer stop()
 	}
 	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-		defer cancel()
-		p.Shutdown(ending)
+		drain(ctx, p, &r.status)
 		<-served
 	}()
 	if !r.parent { // who reads our standard error is followed by whoever started us

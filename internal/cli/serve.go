@@ -86,9 +86,7 @@ With --audit it is put on record who was asked here, and what they answered. The
 			}
 			status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", agent, strings.Join(at, ", or ")))
 			failed := p.WaitLogFailed(ctx)
-			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-			defer cancel()
-			p.Shutdown(ending)
+			drain(ctx, p, &status)
 			<-served
 			if ctx.Err() != nil {
 				return &exitError{exitInterrupted, errors.New("interrupted")}
