@@ -18,11 +18,15 @@ const (
 func drain(ctx context.Context, p *producer.Producer, status *announcer) {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
-	waiting := time.AfterFunc(drainQuiet, func() {
+	over := make(chan error, 1)
+	go func() { over <- p.Shutdown(ending) }()
+	var err error
+	select {
+	case err = <-over:
+	case <-time.After(drainQuiet):
 		status.say("aaep", fmt.Sprintf("Waiting up to %v for whoever is behind to hear the end (%d).", drainTime, len(p.Subscriptions())))
-	})
-	err := p.Shutdown(ending)
-	waiting.Stop()
+		err = <-over
+	}
 	if err != nil {
 		status.say("aaep", fmt.Sprintf("Somebody was still behind after %v, and did not hear the end.", drainTime))
 	}
