@@ -57,11 +57,6 @@ func SubscriberCases() []Case {
 	return all
 }
 
-// Match returns those of some cases that a user means by a name or a requirement.
-func Match(cases []Case, name string) []Case {
-	return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !c.matches(name) })
-}
-
 // Prove puts the target through all plays that the cases need, one after another, each with a fresh start of the
 // target, and judges. An error says that there is nothing to report: ErrUnreachable where nobody ever connected, a
 // wrong SubscriberRun, or the end of ctx.
@@ -123,7 +118,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
 			continue
 		}
-		report.add(Run{}.judge(c, recordings).known(run.Known))
+		report.add(ProducerRun{}.judge(c, recordings).known(run.Known))
 	}
 	return report, nil
 }

@@ -227,7 +227,7 @@ func (sc *scene) presented(eventID string, texts ...string) (done bool) {
 			break
 		}
 	}
-	if !done && !sc.hook.Told() {
+	if !done && !sc.hook.used() {
 		if sc.unheard++; sc.unheard > 1 {
 			sc.patience = min(sc.patience, mute)
 		}

@@ -35,7 +35,7 @@ func TestTransports(t *testing.T) {
 		name  string
 		level int
 		known []string
-		reach func(t *testing.T, run *conformance.Run, g *target)
+		reach func(t *testing.T, run *conformance.ProducerRun, g *target)
 	}{
 		{"sse", 3, nil, overSSE},
 		{"websocket", 3, nil, overWebSocket},
@@ -49,7 +49,7 @@ func TestTransports(t *testing.T) {
 				run := whole(g, nil)
 				run.Level, run.Known = tt.level, tt.known
 				tt.reach(t, &run, g)
-				r, err := run.Producer(t.Context())
+				r, err := run.Prove(t.Context())
 				if err != nil {
 					t.Error(err)
 					r = &conformance.Report{}
@@ -68,7 +68,7 @@ func TestTransports(t *testing.T) {
 }
 
 // overSSE asks for credentials: with them all is judged, and without them nobody is served.
-func overSSE(t *testing.T, run *conformance.Run, g *target) {
+func overSSE(t *testing.T, run *conformance.ProducerRun, g *target) {
 	client := guarded(t, g).Client(t)
 	at := sse.Dialer{URL: "http://localhost", Client: client}
 	run.Stranger = at
@@ -77,7 +77,7 @@ func overSSE(t *testing.T, run *conformance.Run, g *target) {
 }
 
 // overWebSocket asks for credentials too, with a client that is none of ours.
-func overWebSocket(t *testing.T, run *conformance.Run, g *target) {
+func overWebSocket(t *testing.T, run *conformance.ProducerRun, g *target) {
 	net := guarded(t, g)
 	dial := func(header http.Header) dialer {
 		return func(ctx context.Context) (transports.Conn, error) {
@@ -161,7 +161,7 @@ func guarded(t *testing.T, g *target) *memnet.Listener {
 
 // overRoot serves the layout without a handshake twice: a subscriber there can ask for nothing, so those who cannot be asked
 // have a place of their own.
-func overRoot(t *testing.T, run *conformance.Run, g *target) {
+func overRoot(t *testing.T, run *conformance.ProducerRun, g *target) {
 	mount := func(c aaep.Capabilities) transports.Dialer {
 		rs, err := sse.NewRootServer(sse.RootOptions{Capabilities: c})
 		if err != nil {
@@ -223,7 +223,7 @@ func (c *chosen) Close() error {
 }
 
 // overStdio speaks in lines as an agent's parent does (B.6), with a reader and writer that are none of ours.
-func overStdio(_ *testing.T, run *conformance.Run, g *target) {
+func overStdio(_ *testing.T, run *conformance.ProducerRun, g *target) {
 	run.Dialer = dialer(func(context.Context) (transports.Conn, error) {
 		in, toAgent := io.Pipe()
 		fromAgent, out := io.Pipe()

@@ -328,6 +328,11 @@ var theMap = []folder{
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
 	},
 	{
+		path:   "subscriber/haptic/haptictest",
+		arrows: []string{"handshake/extensions", "subscriber/haptic"},
+		why:    "a device of a user's own is made of the same interface, and of nothing else",
+	},
+	{
 		path: "subscriber/web",
 		why:  "the page is the subscriber, and speaks to whatever producer it is served beside",
 	},

@@ -134,7 +134,7 @@ func (p *follower) run(cmd *cobra.Command) error {
 		if p.verbose {
 			stderr = cmd.ErrOrStderr()
 		}
-		run.Subscriber = conformance.ExecSubscriber{Command: words, URL: url, Stderr: stderr}
+		run.Subscriber = conformance.CommandSubscriber{Command: words, URL: url, Stderr: stderr}
 	} else {
 		status.say("aaep", fmt.Sprintf("Waiting for your subscriber at %s. It must come again after each play.", url))
 	}
