@@ -120,6 +120,10 @@ var theMap = []folder{
 		why:  "it takes turns at writing bytes, and must not know what they are",
 	},
 	{
+		path: "internal/idle",
+		why:  "it waits for bytes, and must not know whose they are or what they mean",
+	},
+	{
 		path: "internal/hijack",
 		why:  "the owner of an http.Server and those who serve in it agree here, and on nothing else",
 	},
@@ -130,7 +134,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/sse",
-		arrows: []string{".", "transports", "internal/credentials", "internal/hijack", "internal/httpguard", "internal/writer"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/hijack", "internal/httpguard", "internal/idle", "internal/writer"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
@@ -171,7 +175,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/duplex",
-		arrows: []string{"transports", "internal/writer"},
+		arrows: []string{"transports", "internal/idle", "internal/writer"},
 		why:    "the promises of a link are kept once, over whatever carries whole messages",
 	},
 	{
@@ -229,7 +233,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
