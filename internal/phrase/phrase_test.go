@@ -21,7 +21,7 @@ import (
 // and the words of which one says that something was not done.
 var alphabets = map[string]struct{ letters, marks, not string }{
 	"en": {"abcdefghijklmnopqrstuvwxyz", ".,;:", "not"},
-	"ar": {"ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652\u0653\u0654\u0655", ".،؛:", "لم ولم"},
+	"ar": {"ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652\u0653\u0654\u0655", ".،؛:", "لم ولم فلن"},
 	"de": {"abcdefghijklmnopqrstuvwxyzß\u0308", ".,;:", "nicht"},
 	"es": {"abcdefghijklmnopqrstuvwxyz\u0301\u0303\u0308", ".,;:", "no"},
 	"fr": {"abcdefghijklmnopqrstuvwxyzœæ\u0300\u0301\u0302\u0308\u0327", ".,:’\u00a0", "pas non"},
@@ -115,6 +115,38 @@ func TestEnglish(t *testing.T) {
 		AnswerCut:        {"", "The answer was cut off because it became too long."},
 		AnswerDeclined:   {"", "The model or its provider declined to answer."},
 		AnswerUnread:     {"", "There is an answer, but it could not be followed here."},
+
+		Done:       {"", "Done."},
+		Error:      {"", "Error."},
+		Handover:   {"", "Handover."},
+		WaitingFor: {"Pay $5.", "Waiting for an answer: Pay $5."},
+
+		PleaseDecide:   {"", "Please decide."},
+		CannotBeUndone: {"", "This cannot be undone."},
+		HardToUndo:     {"", "This is hard to undo."},
+		RiskLow:        {"", "The risk is low."},
+		RiskMedium:     {"", "The risk is medium."},
+		RiskHigh:       {"", "The risk is high."},
+
+		ActionIs:       {"Pay $5.", "Action: Pay $5."},
+		ConsequenceIs:  {"Pay $5.", "Consequence: Pay $5."},
+		QuestionIs:     {"Pay $5.", "Question: Pay $5."},
+		ContextIs:      {"Pay $5.", "Context: Pay $5."},
+		OpenQuestionIs: {"Pay $5.", "The question is: Pay $5."},
+
+		MinutesToAnswer: {"2 minutes", "You have 2 minutes to answer."},
+		SecondsToAnswer: {"45 seconds", "You have 45 seconds to answer."},
+
+		SilenceAccepts: {"", "Without an answer it will be done."},
+		SilenceRejects: {"", "Without an answer it will not be done."},
+		SilenceUnknown: {"", "Without an answer nobody knows what will happen."},
+		SilenceYes:     {"", "No answer means yes."},
+		SilenceNo:      {"", "No answer means no."},
+		SilenceMeans:   {"Pay $5.", "No answer means: Pay $5."},
+
+		AgentSays: {"Pay $5.", "The agent says: Pay $5."},
+		Code:      {"3 lines", "Code, 3 lines."},
+		AnImage:   {"", "An image."},
 	} {
 		if got, known := In("en-US", id, want[0]); got != want[1] || !known {
 			t.Errorf("%s of %q = %q, %v; want %q", all[id], want[0], got, known, want[1])
@@ -247,7 +279,7 @@ func TestLetters(t *testing.T) {
 func TestNotDone(t *testing.T) {
 	each(t, func(t *testing.T, tag string, id ID, sentence string) {
 		switch id {
-		case ToolDidNotFinish, ActionRejected, ActionTimedOut, ActionUnreachable, ActionWithdrawn:
+		case ToolDidNotFinish, ActionRejected, ActionTimedOut, ActionUnreachable, ActionWithdrawn, SilenceRejects:
 		default:
 			return
 		}
