@@ -10,7 +10,7 @@ var english = table{
 	HandingOff:       "Now: handing off.",
 	InState:          "Now: {state}.",
 
-	UsingTool:        "Using {tool}.",
+	UsingTool:        "Using the tool {tool}.",
 	ToolFinished:     "{tool} finished.",
 	ToolTookTooLong:  "{tool} took too long.",
 	ToolFailed:       "{tool} failed.",

@@ -29,6 +29,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/aaep-go/aaep"
 )
 
 // ID names a sentence that the SDK says by itself.
@@ -166,6 +168,22 @@ func In(tag string, id ID, arg string) (string, bool) {
 		}
 	}
 	return fill(english[id], arg), false
+}
+
+// Text is a sentence in those of an agent's languages that are known, the first of which is its own.
+func Text(tags []string, id ID, arg string) aaep.Text {
+	first := "en"
+	if len(tags) > 0 {
+		first, tags = tags[0], tags[1:]
+	}
+	sentence, _ := In(first, id, arg)
+	text := aaep.Say(sentence)
+	for _, tag := range tags {
+		if sentence, known := In(tag, id, arg); known {
+			text = text.In(tag, aaep.Say(sentence))
+		}
+	}
+	return text
 }
 
 // parse returns the language of a tag, and its script if it names one.

@@ -75,7 +75,7 @@ func TestEnglish(t *testing.T) {
 		HandingOff:       {"", "Now: handing off."},
 		InState:          {"reading_the_mail", "Now: reading the mail."},
 
-		UsingTool:        {"transfer_funds", "Using transfer funds."},
+		UsingTool:        {"transfer_funds", "Using the tool transfer funds."},
 		ToolFinished:     {"transfer_funds", "Transfer funds finished."},
 		ToolTookTooLong:  {"Mail.send", "Mail.send took too long."},
 		ToolFailed:       {"_2_way_sync", "_2 way sync failed."},
@@ -189,6 +189,17 @@ func TestIn(t *testing.T) {
 		if got, known := In(tt.tag, tt.id, tt.arg); got != tt.want || known != tt.known {
 			t.Errorf("In(%q, %d, %q) = %q, %v; want %q, %v", tt.tag, tt.id, tt.arg, got, known, tt.want, tt.known)
 		}
+	}
+}
+
+// Each listener has the sentence in their language, and the agent's own comes first.
+func TestText(t *testing.T) {
+	text := Text([]string{"es", "sw", "en"}, UsingTool, "balance")
+	if text.Normal != "Usando la herramienta balance." || len(text.Translations()) != 1 || text.Translations()["en"].Normal != "Using the tool balance." {
+		t.Errorf("%+v, translated %+v", text, text.Translations())
+	}
+	if text := Text(nil, Thinking, ""); text.Normal != "Thinking." {
+		t.Errorf("without a language: %+v", text)
 	}
 }
 
