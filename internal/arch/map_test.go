@@ -78,9 +78,10 @@ var theMap = []folder{
 		why:  "how a number or a time is said depends on nothing but itself",
 	},
 	{
-		path: "internal/phrase",
-		pure: true,
-		why:  "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
+		path:   "internal/phrase",
+		pure:   true,
+		arrows: []string{"."},
+		why:    "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
 	},
 	{
 		path:   "conformance/check",
@@ -260,7 +261,8 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/announce",
-		arrows: []string{".", "coalesce", "internal/words"},
+		arrows: []string{".", "coalesce", "internal/phrase", "internal/words"},
+		others: []string{"golang.org/x/text"},
 		pure:   true,
 		why:    "what a person is told, and when, follows from events, keys and the time alone, whatever tells it",
 	},
