@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
@@ -65,11 +66,20 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			if like := alike(unknown.GetSpecifiedName(), flagNames(cmd)); like != "" {
+				return usage("%w.\nPerhaps you mean: --%s. See: %s --help", err, like, cmd.CommandPath())
+			}
+		}
 		return usage("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(demoCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), manifestCommand(), conformanceCommand(), benchCommand())
 	root.AddCommand(completionCommand(), manCommand())
 	completeFlags(root)
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		unquoteFlags(root)
+	}
 	err := root.Execute()
 	if err == nil {
 		return exitOK
@@ -80,12 +90,47 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	var exit *exitError
 	if !errors.As(err, &exit) { // what cobra itself found: an unknown command, missing arguments
 		what, _, _ := strings.Cut(err.Error(), "\n")
-		exit = &exitError{exitUsage, fmt.Errorf("%s.\nSee: aaep --help", what)}
+		exit = &exitError{exitUsage, fmt.Errorf("%s.\n%s", what, instead(root, args))}
 	}
 	if text := exit.Error(); text != "" {
-		fmt.Fprintln(stderr, "aaep: "+aaep.SafeText(text))
+		fmt.Fprintln(stderr, "aaep: "+aaep.SafeText(unprefixed(text)))
 	}
 	return exit.code
+}
+
+// instead is what to do in the place of a command that there is not.
+func instead(root *cobra.Command, args []string) string {
+	cmd, rest, _ := root.Find(args)
+	if len(rest) > 0 {
+		if f := cmd.Flags().Lookup(rest[0]); f != nil {
+			return "Perhaps you mean: " + cmd.CommandPath() + " --" + f.Name
+		}
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
+		}
+		if like := alike(rest[0], names); like != "" {
+			return "Perhaps you mean: " + cmd.CommandPath() + " " + like
+		}
+	}
+	return "See: " + cmd.CommandPath() + " --help"
+}
+
+// alike is the name that somebody who typed another may have meant, or nothing. Cobra knows such among commands.
+func alike(typed string, names []string) string {
+	var judge cobra.Command
+	for _, name := range names {
+		judge.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	judge.SuggestionsMinimumDistance = 2
+	return strings.Join(judge.SuggestionsFor(typed), " or ")
+}
+
+func flagNames(cmd *cobra.Command) (names []string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
 }
 
 // release is the version of a program that was built to be given away; the linker writes it (internal/release).

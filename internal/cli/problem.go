@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -46,12 +47,15 @@ func plain(err error) string {
 	case errors.Is(err, subscriber.ErrUnknownEvent):
 		return "the question is no longer open"
 	}
-	text := err.Error()
-	for _, prefix := range []string{"transports: ", "sse: ", "serve: ", "subscriber: ", "producer: ", "manifest: ", "auth: ", "oidc: ", "conformance: ", "aaep: "} {
-		text = strings.TrimPrefix(text, prefix)
-	}
-	return words.OneLine(text)
+	return unprefixed(words.OneLine(err.Error()))
 }
+
+// prefixes are how errors of the packages begin, which means something to their programmers only.
+var prefixes = regexp.MustCompile(`(^|: |; |\n)(?:(?:aaep|announce|audit|auth|braille|conformance|discover|haptic|ipc|ledger|llm|log|manifest|nvda|` +
+	`oidc|orca|producer|relay|schemas|serve|speech|sse|stand|stdio|subscriber|transports|websocket|writer): )+`)
+
+// unprefixed leaves out the names of packages where an error, or one that is told within it, begins with them.
+func unprefixed(text string) string { return prefixes.ReplaceAllString(text, "$1") }
 
 // isUnproven reports whether whoever answered showed a certificate that nothing here vouches for.
 func isUnproven(err error) bool {
