@@ -28,7 +28,8 @@ type Config struct {
 	// got to sign in somewhere else.
 	Audience string
 	// Keys is where the issuer's public keys are, a JWK set: an https URL, or a file, which is read again when it has
-	// changed. If empty, the issuer is asked where they are.
+	// changed. If empty, the issuer is asked where they are, as OpenID Connect Discovery has it; one that cannot say needs
+	// Keys.
 	Keys string
 	// Allow has the last word about a token that is valid. Its error is answered as aaep.AuthorizationDenied and goes to
 	// the log; claims are what the token says. It is called from many goroutines at once. If nil, every valid token will
@@ -72,10 +73,10 @@ type verifier struct {
 
 func newVerifier(ctx context.Context, c Config) (*verifier, error) {
 	if c.Audience == "" {
-		return nil, errors.New("Config.Audience is empty: tokens that were made for others would be good")
+		return nil, errors.New("the audience is empty: tokens that were made for others would be good")
 	}
 	if err := address(c.Issuer); err != nil {
-		return nil, fmt.Errorf("Config.Issuer %w", err)
+		return nil, fmt.Errorf("the issuer's address %w", err)
 	}
 	v := &verifier{Config: c, now: time.Now}
 	v.keys = &keys{}
@@ -110,7 +111,7 @@ func (v *verifier) locate(ctx context.Context) error {
 			err = issuer.Claims(&known)
 		}
 		if err != nil {
-			return fmt.Errorf("the issuer %s does not say where its keys are: %s; if it cannot, give Config.Keys", v.Issuer, credentials.OneLine(err.Error()))
+			return fmt.Errorf("the issuer %s does not say where its keys are: %s", v.Issuer, credentials.OneLine(err.Error()))
 		}
 		at = known.Keys
 	}
