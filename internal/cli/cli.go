@@ -53,7 +53,8 @@ reader, a braille display or any other assistive technology follows at its user'
 Begin with: aaep demo
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
-"aaep run" ends with the code of the program it runs.`,
+"aaep run" ends with the code of the program it runs. SIGTERM, by which a service manager stops it, is no failure of
+"aaep run" and "aaep serve": they end with 0.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -186,6 +187,15 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 		}
 	}()
 	return ctx, func() { cancel(nil) }
+}
+
+// stopped is how a command ends that serves until it is told to end, by whatever has ended ctx: a service manager asks with SIGTERM
+// for what is no failure.
+func stopped(ctx context.Context) error {
+	if context.Cause(ctx) == (signalled{syscall.SIGTERM}) {
+		return nil
+	}
+	return &exitError{exitInterrupted, errors.New("interrupted")}
 }
 
 // newProducer is the producer of an agent that has a name, and may be followed by anybody from the start.
