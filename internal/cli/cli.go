@@ -90,8 +90,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) { // what cobra itself found: an unknown command, missing arguments
-		what, _, _ := strings.Cut(err.Error(), "\n")
-		exit = &exitError{exitUsage, fmt.Errorf("%s.\n%s", what, instead(root, args))}
+		exit = &exitError{exitUsage, misused(root, args, err)}
 	}
 	if text := exit.Error(); text != "" {
 		fmt.Fprintln(stderr, "aaep: "+aaep.SafeText(unprefixed(text)))
@@ -99,24 +98,28 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	return exit.code
 }
 
-// instead is what to do in the place of a command that there is not.
-func instead(root *cobra.Command, args []string) string {
+// misused says what is wrong with a command that cobra does not take, and what would be right.
+func misused(root *cobra.Command, args []string, err error) error {
 	cmd, rest, _ := root.Find(args)
+	what, _, _ := strings.Cut(err.Error(), "\n")
+	if strings.Contains(what, " arg(s)") { // too many or too few
+		return fmt.Errorf("it is called as: %s.\nSee: %s --help", strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
+	}
+	hint := "See: " + cmd.CommandPath() + " --help"
 	if len(rest) > 0 {
-		if f := cmd.Flags().Lookup(rest[0]); f != nil {
-			return "Perhaps you mean: " + cmd.CommandPath() + " --" + f.Name
-		}
 		var names []string
 		for _, c := range cmd.Commands() {
 			if c.IsAvailableCommand() {
 				names = append(names, c.Name())
 			}
 		}
-		if like := alike(rest[0], names); like != "" {
-			return "Perhaps you mean: " + cmd.CommandPath() + " " + like
+		if f := cmd.Flags().Lookup(rest[0]); f != nil {
+			hint = "Perhaps you mean: " + cmd.CommandPath() + " --" + f.Name
+		} else if like := alike(rest[0], names); like != "" {
+			hint = "Perhaps you mean: " + cmd.CommandPath() + " " + like
 		}
 	}
-	return "See: " + cmd.CommandPath() + " --help"
+	return fmt.Errorf("%s.\n%s", what, hint)
 }
 
 // alike is the name that somebody who typed another may have meant, or nothing. Cobra knows such among commands.
