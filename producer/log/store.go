@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -302,6 +303,7 @@ func (k *keeper) write(l *Log) {
 	}()
 	trimming := false
 	for {
+		k.gather(l)
 		batch, last := k.batch(l)
 		if last {
 			return
@@ -319,6 +321,21 @@ func (k *keeper) write(l *Log) {
 		}
 		now, _ := k.store.Bounds()
 		trimming = batch == nil && now > start
+	}
+}
+
+// gather lets whoever was just told that an event is kept go on first, as long as that brings more: what they append then is
+// kept with the rest, instead of alone.
+func (k *keeper) gather(l *Log) {
+	for had := uint64(0); ; {
+		l.mu.Lock()
+		waiting := l.end - k.kept
+		l.mu.Unlock()
+		if waiting == had || waiting >= maxBatch {
+			return
+		}
+		had = waiting
+		runtime.Gosched()
 	}
 }
 
