@@ -160,7 +160,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer/log/jetstream",
-		arrows: []string{"producer/log"},
+		arrows: []string{"producer/log", "internal/credentials"},
 		others: []string{"github.com/nats-io/nats.go"},
 		why:    "only those who keep a log in NATS get its client: no other package but the command may import it",
 	},
