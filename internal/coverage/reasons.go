@@ -35,7 +35,6 @@ var reasons = []reason{
 	{"SEC-021", "keys come from files, a key set of a pinned origin, a CA or the first meeting; there is no directory, DNS or web of trust"},
 	{"SEC-022", "a rule for the agent's author; reviewed by people"},
 	{"SEC-023", "a rule for whoever runs an agent; the trail is one file that they keep or delete"},
-	{"SEC-024", "not done yet: what a subscription may be told depends on its terms alone, not on who asks"},
 	{"SEC-025", "a rule for whoever runs an agent; reviewed by people"},
 	{"SEC-026", "a rule for whoever runs an agent; reviewed by people"},
 	{"TERM-002", "the agent's own use: each StartSession opens a new session"},
