@@ -22,7 +22,7 @@ func TestMeanwhile(t *testing.T) {
 	f := l.puts(in("a", event(pay(), "")), time.Now(), time.Now())
 	told := func(text string) bool { return strings.Contains(out.String(), text) }
 	other := func(text string) *aaep.Event {
-		return in("b", event(&aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateDeciding}, text))
+		return in("b", event(&aaep.Extension{Type: "acme:news"}, text))
 	}
 	f.announce(other("News one."))
 	f.announce(other("News two."))

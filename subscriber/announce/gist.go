@@ -9,12 +9,12 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// moment is how long a state has to last to be told.
-const moment = time.Second
+// moment is how long a state has to last to be told: longer than the time between two events for who asked for one a second.
+const moment = 1500 * time.Millisecond
 
-// A Gist leaves out what the news next to it tells as well: a state that lasts less than a second, or that is what a tool, an
+// A Gist leaves out what the news next to it tells as well: a state that lasts less than a moment, or that is what a tool, an
 // answer or a question of the same session says itself; that a tool is used which the session's beginning has named; and that
-// it ended well, in the SDK's own words, within a second. What came of a question is always told, and so is everything that is
+// it ended well, in the SDK's own words, within one. What came of a question is always told, and so is everything that is
 // critical, was asked for in detail, carries data of an extension, or is of a deed that cannot be taken back. It is a pure
 // machine as Announcer is, and not safe for concurrent use. The zero Gist is ready; T is what stands for an event.
 type Gist[T any] struct {
