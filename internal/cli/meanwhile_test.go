@@ -48,6 +48,24 @@ func TestMeanwhile(t *testing.T) {
 	}
 }
 
+// Progress that waited for the question is told if nothing newer of its session is there to tell, and then the newest.
+func TestMeanwhileProgress(t *testing.T) {
+	var out, status strings.Builder
+	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+	f := l.puts(in("a", event(pay(), "")), time.Now(), time.Now())
+	for _, session := range []string{"b", "c"} {
+		for percent := range 5 {
+			f.announce(in(session, event(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(float64(percent))}}, "")))
+		}
+	}
+	f.announce(in("b", event(&aaep.Extension{Type: "acme:news"}, "Something new.")))
+	out.Reset()
+	f.announce(in("a", event(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")))
+	if got, want := out.String(), "Rejected.\nWhat came meanwhile:\n4 percent.\nSomething new.\n"; got != want {
+		t.Errorf("afterwards:\n%s\nwant\n%s", got, want)
+	}
+}
+
 // CONF-013, INV-58: what cannot be undone is not accepted before it can have been heard, but by a second word; no is no at once.
 func TestAcceptedTooSoon(t *testing.T) {
 	for name, tc := range map[string]struct {
