@@ -37,8 +37,7 @@ type gist[T any] struct {
 // Add takes what stands for an event, and returns what is to be told now, in order, and what need not be told at all.
 func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tell, left []T) {
 	s, left := g.session(sessionOf(source, ev))
-	whole := ev.Critical() || ev.Verbosity == aaep.VerbosityDetailed || len(ev.Extensions) > 0
-	self := []T{what}
+	whole, self := whole(ev), []T{what}
 	overtake := func() []T {
 		held := s.held
 		s.held = nil
@@ -150,6 +149,11 @@ func (s *gist[T]) says(state aaep.State) bool {
 		return s.question
 	}
 	return false
+}
+
+// whole reports whether all of an event is told: it matters, somebody asked for it, or it is more than words.
+func whole(ev *aaep.Event) bool {
+	return ev.Critical() || ev.Verbosity == aaep.VerbosityDetailed || len(ev.Extensions) > 0
 }
 
 // outcome reports whether a state tells what came of a question.
