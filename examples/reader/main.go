@@ -33,7 +33,7 @@ func main() {
 }
 
 func read(ctx context.Context, url string) error {
-	voice, err := speech.Dialer{Spawn: true}.Dial(ctx)
+	voice, err := speech.Open(ctx, speech.Options{Spawn: true})
 	if err != nil {
 		return err
 	}

@@ -121,6 +121,10 @@ var theMap = []folder{
 		why:  "it takes turns at writing bytes, and must not know what they are",
 	},
 	{
+		path: "internal/idle",
+		why:  "it waits for bytes, and must not know whose they are or what they mean",
+	},
+	{
 		path: "internal/hijack",
 		why:  "the owner of an http.Server and those who serve in it agree here, and on nothing else",
 	},
@@ -131,7 +135,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/sse",
-		arrows: []string{".", "transports", "internal/credentials", "internal/hijack", "internal/httpguard", "internal/writer"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/hijack", "internal/httpguard", "internal/idle", "internal/writer"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
@@ -156,7 +160,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer/log/jetstream",
-		arrows: []string{"producer/log"},
+		arrows: []string{"producer/log", "internal/credentials"},
 		others: []string{"github.com/nats-io/nats.go"},
 		why:    "only those who keep a log in NATS get its client: no other package but the command may import it",
 	},
@@ -172,7 +176,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/duplex",
-		arrows: []string{"transports", "internal/writer"},
+		arrows: []string{"transports", "internal/idle", "internal/writer"},
 		why:    "the promises of a link are kept once, over whatever carries whole messages",
 	},
 	{
@@ -225,8 +229,12 @@ var theMap = []folder{
 		why:  "it hurts bytes and must not know which of them mean something",
 	},
 	{
+		path: "internal/memnet",
+		why:  "it carries the bytes of tests and must not know what they mean",
+	},
+	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
@@ -324,6 +332,11 @@ var theMap = []folder{
 		arrows: []string{".", "handshake/extensions", "internal/sessionbus", "subscriber/announce"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/godbus/dbus/v5"},
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
+	},
+	{
+		path:   "subscriber/haptic/haptictest",
+		arrows: []string{"handshake/extensions", "subscriber/haptic"},
+		why:    "a device of a user's own is made of the same interface, and of nothing else",
 	},
 	{
 		path: "subscriber/web",

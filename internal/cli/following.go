@@ -147,7 +147,7 @@ func (f *following) explain(asked aaep.Capabilities) {
 		f.note(note)
 	}
 	f.remark = note
-	if list := notGranted(asked, f.terms(), note != ""); len(list) > 0 {
+	if list := notGranted(asked, f.terms(), note); len(list) > 0 {
 		f.note(words.OneLine("Not granted: " + strings.Join(list, ", ") + "."))
 	}
 }

@@ -95,6 +95,9 @@ keep what is between them together. No shell reads it.`,
 			if err != nil {
 				return err
 			}
+			if isTrue(caps.AcceptSignedManifestsOnly) && len(reach.keys) == 0 && reach.firstUse == "" {
+				return usage("the profile demands an agent that proves who it is: name whose proof counts with --trust or --trust-first-use.\nSee: aaep listen --help")
+			}
 			if noReply || asJSON {
 				caps.SupportsConfirmationReply, caps.SupportsClarificationReply = new(false), new(false)
 			}
@@ -187,7 +190,7 @@ func (l *listener) reach(ctx context.Context, reach *reaching, url string, wante
 	cfg := f.config(false)
 	cfg.Fallback = discover.Dialers(ways[1:])
 	if f.sub, err = subscriber.Dial(ctx, ways[0].Dialer, cfg); err != nil {
-		return nil, dialError(ctx, url, err)
+		return nil, dialError(ctx, url, err, wanted.Languages...)
 	}
 	return f, nil
 }

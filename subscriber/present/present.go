@@ -1,6 +1,6 @@
 // Package present tells one person what announce plans, over a voice, a display or a device that is felt.
 //
-//	voice, err := speech.Dialer{}.Dial(ctx)
+//	voice, err := speech.Open(ctx, speech.Options{})
 //	p := present.New(announce.Preferences{Speaks: voice.Speaks})
 //	go p.Run(ctx, voice)
 //	for ev, err := range sub.Events(ctx) {
