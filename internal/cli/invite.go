@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
@@ -53,22 +52,24 @@ func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 		}
 		name := nameFor(tcp.IP.IsLoopback(), names)
 		at = "https://" + withPort(name, tcp.Port)
-		if tcp.IP.IsLoopback() && !httpguard.LoopbackName(hostOf(name)) {
+		if tcp.IP.IsLoopback() && !ofThisMachine(name) {
 			note("The name %s has to lead to %s on this machine.", hostOf(name), tcp.IP)
 		}
-		if here := nameFor(true, names); tcp.IP.IsUnspecified() && here != name && httpguard.LoopbackName(hostOf(here)) {
+		if here := nameFor(true, names); tcp.IP.IsUnspecified() && here != name && ofThisMachine(here) {
 			note("On this machine https://%s will do too.", withPort(here, tcp.Port))
 		}
 		if !vouchedFor(cert) {
 			words = append(words, "--ca", quoted(s.cert))
 		}
 	case len(srv.Hosts) > 0: // names that a proxy passes on
-		if name := nameFor(true, srv.Hosts); httpguard.LoopbackName(hostOf(name)) {
+		name := nameFor(true, srv.Hosts)
+		if _, port, err := net.SplitHostPort(withPort(name, tcp.Port)); err == nil && port == fmt.Sprint(tcp.Port) && ofThisMachine(name) {
 			at = "http://" + withPort(name, tcp.Port)
-		} else {
-			at = "https://" + name
-			note("A proxy has to pass on to %s what comes for %s.", tcp, name)
+			break
 		}
+		name = nameFor(false, srv.Hosts)
+		at = "https://" + name
+		note("A proxy has to pass on to %s what comes for %s.", tcp, name)
 	}
 	switch {
 	case s.tokens != "" || s.issuer != "":
@@ -93,8 +94,14 @@ func namesIn(leaf *x509.Certificate) []string {
 
 // nameFor is the first name that is of loopback, or the first that is not; where there is none it is the first.
 func nameFor(loopback bool, names []string) string {
-	i := slices.IndexFunc(names, func(name string) bool { return httpguard.LoopbackName(hostOf(name)) == loopback })
+	i := slices.IndexFunc(names, func(name string) bool { return ofThisMachine(name) == loopback })
 	return names[max(i, 0)]
+}
+
+// ofThisMachine reports whether only this machine can mean itself by a name.
+func ofThisMachine(name string) bool {
+	ip := net.ParseIP(hostOf(name))
+	return strings.EqualFold(hostOf(name), "localhost") || ip != nil && ip.IsLoopback()
 }
 
 func hostOf(name string) string {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -134,6 +135,9 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	}
 	if len(known) > 0 {
 		srv.Authenticate, srv.Logger = auth.Any(known...), log
+	}
+	if known == nil && slices.ContainsFunc(s.hosts, func(name string) bool { return !ofThisMachine(name) }) {
+		return nil, usage("--host %s is how other machines reach this agent, through a proxy, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", strings.Join(s.hosts, ","))
 	}
 	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.addrs, func(at string) bool { return !isLocal(at) }) {
 		return nil, usage("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
