@@ -106,7 +106,7 @@ races:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestTenRace$$' -v ./producer/serve
 
 nodes:
-	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^(TestRacingReplies|TestTornServers|TestTornAgent)$$' -v ./producer/log/jetstream
+	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^(TestRacingReplies|TestTorn.*|TestAllServersGone)$$' -v ./producer/log/jetstream
 
 kills:
 	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^(TestKill|TestKillWithLog)$$' -v ./producer/serve

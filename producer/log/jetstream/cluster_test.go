@@ -326,11 +326,18 @@ func race(t *testing.T, questions int, faults ...string) {
 			t.Errorf("edge %d tells %d events, edge 0 %d", i+1, len(got), len(first))
 		}
 	}
-	middle := len(first) / 2
-	rest := listen(t, edges[2].Producer, first[middle], nil)
-	if got := told(t, rest, 1); len(got) == 0 || got[0] != first[middle+1] {
-		t.Errorf("who goes on at another machine after %s hears %s first; want %s", first[middle], got[0], first[middle+1])
-	}
+	after := first[len(first)/2:]
+	after = after[:min(len(after), 1000)]
+	rest, i := listen(t, edges[2].Producer, after[0], nil), 0
+	rest.until("event", len(after)-1, func(ev *aaep.Event) bool {
+		if ev.Critical() || link(ev) {
+			return false
+		}
+		if i++; i < len(after) && ev.EventID != after[i] {
+			t.Errorf("who goes on at another machine after %s hears %s as number %d; want %s", after[0], ev.EventID, i, after[i])
+		}
+		return true
+	})
 }
 
 // P2, P8: the agent is cut off from the servers, in both directions or one, for longer than those who serve its listeners are
@@ -466,6 +473,9 @@ func TestAllServersGone(t *testing.T) {
 		t.Errorf("without servers the agent's listeners hear %d events", len(got))
 	}
 	far.until("word of the connection", 1, link)
+	if os.Getenv("AAEP_LONG") != "" {
+		time.Sleep(time.Minute)
+	}
 	s.Start()
 	servers.Ready()
 	far.until("word of the connection", 2, link)
