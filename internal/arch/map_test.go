@@ -165,8 +165,9 @@ var theMap = []folder{
 		why:    "only those who keep a log in NATS get its client: no other package but the command may import it",
 	},
 	{
-		path: "internal/natstest",
-		why:  "it starts servers for tests and knows nothing of what they test",
+		path:   "internal/natstest",
+		arrows: []string{"internal/faultproxy"},
+		why:    "it starts servers for tests and knows nothing of what they test",
 	},
 	{
 		path:   "producer/audit",
