@@ -61,11 +61,8 @@ func SubscriberCases() []Case {
 // target, and judges. An error says that there is nothing to report: ErrUnreachable where nobody ever connected, a
 // wrong SubscriberRun, or the end of ctx.
 func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
-	switch {
-	case run.Listener == nil || run.Subscriber == nil:
+	if run.Listener == nil || run.Subscriber == nil {
 		return nil, errors.New("conformance: a SubscriberRun needs a Listener and a Subscriber")
-	case run.Level < 1 || run.Level > 3:
-		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", run.Level)
 	}
 	cases := SubscriberCases()
 	for _, name := range run.Only {
@@ -73,11 +70,9 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			return nil, fmt.Errorf("conformance: no case for subscribers is named %q or decides it", name)
 		}
 	}
-	if err := checkKnown(run.Known, cases); err != nil {
+	chosen, err := choose(run.Level, run.Only, run.Known, cases)
+	if err != nil {
 		return nil, err
-	}
-	chosen := func(c Case) bool {
-		return c.Level <= run.Level && (len(run.Only) == 0 || slices.ContainsFunc(run.Only, c.matches))
 	}
 	var needed []scenePlay
 	for _, p := range scenePlays {
@@ -118,7 +113,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
 			continue
 		}
-		report.add(ProducerRun{}.judge(c, recordings).known(run.Known))
+		report.add(judge(c, recordings).known(run.Known))
 	}
 	return report, nil
 }
