@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ type SubscriberRun struct {
 	Known []string
 	// Timeout is how long the target may take to present or answer what it was sent. Zero is three seconds.
 	Timeout time.Duration
+	// Arrival is how long the target may take to come for the first time. Zero is twenty seconds, as for each play after that.
+	Arrival time.Duration
 	// Progress is told before each play what is played. Nil is nobody.
 	Progress func(play string, n, of int)
 	// Target and Transport are for the report.
@@ -88,7 +91,11 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 		if run.Progress != nil {
 			run.Progress(p.name, i+1, len(needed))
 		}
-		rec := run.play(ctx, p, i > 0 && !told, maps.Clone(names))
+		wait := arrival
+		if i == 0 {
+			wait = cmp.Or(run.Arrival, arrival)
+		}
+		rec := run.play(ctx, p, wait, i > 0 && !told, maps.Clone(names))
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -195,7 +195,7 @@ func TestCommandsAtOnce(t *testing.T) {
 			}
 			e.wants("/pace 200")
 			pass(time.Minute)
-			if got, want := e.err.String(), "aaep: Not changed so far: the producer did not answer the renegotiation in time.\n"; got != want {
+			if got, want := e.err.String(), "aaep: Asked for: a pace of 200 words a minute. Not changed so far: the producer did not answer the renegotiation in time.\n"; got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
 			close(s.let)

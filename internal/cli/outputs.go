@@ -238,7 +238,7 @@ func (l *listener) outputCommand(name string) bool {
 		return false
 	}
 	if !l.out.any() && name == "waiting" {
-		l.status.say("aaep", l.asked.InWords())
+		l.status.say("aaep", l.asked.InWords().String())
 		return true
 	}
 	if !l.out.any() {

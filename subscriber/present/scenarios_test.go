@@ -357,7 +357,7 @@ func TestEachIsTold(t *testing.T) {
 			want    string
 		}{
 			{&aaep.SessionStarted{}, "Planning.", "Planning."},
-			{&aaep.ToolInvoked{Tool: "send_mail"}, "", "Using send mail."},
+			{&aaep.ToolInvoked{Tool: "send_mail"}, "", "Using the tool send mail."},
 			{&aaep.Extension{Type: "acme:lunch"}, "Lunch is ready.", "Lunch is ready."},
 			{&aaep.SessionCompleted{}, "All planned.", "Done. All planned."},
 			{&aaep.SessionErrored{}, "It broke.", "Error. It broke."},

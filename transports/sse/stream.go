@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/idle"
 	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -19,7 +20,8 @@ type stream struct {
 	last  string
 	trace *trace // nil after a handshake
 	w     *writer.Writer
-	taken atomic.Pointer[net.Conn] // from the http.Server, or nil; what is written to it are chunks
+	taken atomic.Pointer[net.Conn]  // from the http.Server, or nil; what is written to it are chunks
+	idle  atomic.Pointer[idle.Wait] // for something to read from that
 	done  chan struct{}
 	once  sync.Once
 
