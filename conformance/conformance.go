@@ -57,21 +57,26 @@ type Case struct {
 	// Scenario is what the producer must do for it.
 	Scenario string
 
-	// Play and Judge are set in cases from outside, for ProducerRun.Extra: what is played, and what is made of it.
+	// Play and Judge are set in cases from outside, for ProducerRun.Extra and SubscriberRun.Extra: what is played, and what is made of it.
 	Play  *Play
 	Judge func(*Recording) Finding
 
 	plays []string // whose recordings are judged
 }
 
-// Play is a subscriber that asks for some capabilities beside the usual ones, and follows one scenario to its end.
+// Play is one of two things. With a producer it is a subscriber that asks for some capabilities beside the usual ones, and
+// follows one scenario to its end. With a subscriber it is an agent that grants some, and does what Agent says.
 type Play struct {
 	// Does says in words what happens.
 	Does string
 	// Scenario may have a name of its own: the Driver is given it as it is.
 	Scenario Scenario
-	// Capabilities are asked for as well; nil takes one of the usual ones away.
+	// Capabilities are asked for as well, and nil takes one of the usual ones away. To a subscriber they are granted, where it
+	// asked for them.
 	Capabilities map[string]any
+	// Agent is for SubscriberRun.Extra, in place of Scenario: what the runner's agent does in a session that has begun, and
+	// that is completed when Agent returns.
+	Agent func(*Agent)
 }
 
 // ID is the requirement that the case is cited by.

@@ -150,19 +150,14 @@ func (run ProducerRun) all() ([]Case, []play, error) {
 	if len(run.Extensions) > 0 {
 		extra = append(slices.Clone(extra), extensionsHonored(run.Extensions))
 	}
+	var names []string
+	for _, p := range list {
+		names = append(names, p.name)
+	}
+	if err := whole(extra, cases, names, func(p *Play) bool { return p.Agent == nil }); err != nil {
+		return nil, nil, err
+	}
 	for _, c := range extra {
-		wrong := ""
-		switch {
-		case c.Name == "" || slices.ContainsFunc(cases, func(other Case) bool { return other.Name == c.Name }):
-			wrong = "needs a name that no other case has"
-		case len(c.Requirements) == 0 || c.Rule == "" || c.Level < 1 || c.Level > 3 || c.Strength != Must && c.Strength != Should:
-			wrong = "needs Requirements, a Rule, a Level and a Strength"
-		case c.Play == nil || c.Judge == nil || slices.ContainsFunc(list, func(p play) bool { return p.name == c.Name }):
-			wrong = "needs a Play and a Judge, and a name that no play has"
-		}
-		if wrong != "" {
-			return nil, nil, fmt.Errorf("conformance: the case %q from outside %s", c.Name, wrong)
-		}
 		c.plays = []string{c.Name}
 		c.Scenario = c.Play.Scenario.Name
 		cases = append(cases, c)
@@ -173,6 +168,32 @@ func (run ProducerRun) all() ([]Case, []play, error) {
 		}})
 	}
 	return cases, list, nil
+}
+
+// whole refuses cases from outside that are not whole, or have a name that a case or a play of the suite has.
+func whole(extra, cases []Case, plays []string, fits func(*Play) bool) error {
+	taken := slices.Clone(plays)
+	for _, c := range cases {
+		taken = append(taken, c.Name)
+	}
+	for _, c := range extra {
+		wrong := ""
+		switch {
+		case c.Name == "" || slices.Contains(taken, c.Name):
+			wrong = "needs a name that no other case has, and no play"
+		case len(c.Requirements) == 0 || c.Rule == "" || c.Level < 1 || c.Level > 3 || c.Strength != Must && c.Strength != Should:
+			wrong = "needs Requirements, a Rule, a Level and a Strength"
+		case c.Play == nil || c.Judge == nil:
+			wrong = "needs a Play and a Judge"
+		case !fits(c.Play):
+			wrong = "needs a Play with an Agent for a subscriber, and with a Scenario for a producer"
+		}
+		if wrong != "" {
+			return fmt.Errorf("conformance: the case %q from outside %s", c.Name, wrong)
+		}
+		taken = append(taken, c.Name)
+	}
+	return nil
 }
 
 // needed are the plays that the chosen cases are judged by.

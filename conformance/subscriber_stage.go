@@ -34,6 +34,7 @@ type scenePlay struct {
 	name    string
 	hook    bool // nothing can be judged without it
 	perform func(*scene)
+	does    string // in words, of a case from outside
 }
 
 // A scene is where one play with a subscriber is played.

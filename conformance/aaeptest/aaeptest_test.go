@@ -120,6 +120,89 @@ func TestProfile(t *testing.T) {
 	}
 }
 
+// wardAlarms is the same profile for those who follow such agents.
+func wardAlarms(t *testing.T) []conformance.Case {
+	const uri = "https://example.org/wards/v1"
+	play := func(a *conformance.Agent) {
+		a.Tell("wards:agent.alarm", "The alarm of ward 7 rings", map[string]any{"@context": []string{aaep.CoreContext, uri}, "urgency": "critical"})
+		q := a.Tell(string(aaep.TypeAwaitingConfirmation), "Silence it", map[string]any{"reply_token": "rpl_0123456789abcdef0123456789abcdef", "action": "Silence ward 7.",
+			"consequence": "Nobody hears it any more.", "risk_level": "medium", "timeout_seconds": 60, "default_decision": "reject"})
+		a.User(map[string]any{"event_id": q, "decision": "reject"})
+	}
+	terms := map[string]any{"supported_extensions": []string{uri, "https://example.org/not-asked-for/v1"}, "wards": map[string]any{"floor": 2}, "cells": 40}
+	return []conformance.Case{{
+		Name: "wards-alarm-heard", Requirements: []string{"WARDS-002"}, Level: 1, Strength: conformance.Must,
+		Rule: "an alarm is presented, with its ward", Play: &conformance.Play{Does: "an alarm rings", Agent: play, Capabilities: terms},
+		Judge: func(r *conformance.Recording) conformance.Finding {
+			var granted, replied bool
+			for _, e := range r.Entries {
+				text := string(e.Data)
+				granted = granted || e.Sent && strings.Contains(text, `"supported_extensions":["`+uri+`"]`) && strings.Contains(text, `"floor":2`) && !strings.Contains(text, "cells")
+				replied = replied || e.Link == 0 && !e.Sent && strings.Contains(text, `"decision":"reject"`)
+			}
+			told := alarm(r)
+			if len(told) == 0 || !strings.Contains(string(told[0].Data), "ward 7") || !granted || !replied || len(r.Events(0)) < 4 {
+				t.Errorf("granted %t, replied %t, told %d times of %d events", granted, replied, len(told), len(r.Events(0)))
+				return conformance.Finding{Verdict: conformance.Fail, Seen: "the alarm of ward 7 was not heard"}
+			}
+			return conformance.Finding{Verdict: conformance.Pass, Seen: "the alarm was heard", Evidence: told}
+		},
+	}, {
+		Name: "wards-alarm-sounds", Requirements: []string{"WARDS-003"}, Level: 2, Strength: conformance.Must,
+		Rule: "an alarm has a sound of its own", Play: &conformance.Play{Does: "an alarm rings", Agent: play},
+		Judge: func(r *conformance.Recording) conformance.Finding {
+			return conformance.Finding{Verdict: conformance.Fail, Seen: "it is spoken as all else", Evidence: alarm(r)}
+		},
+	}}
+}
+
+// alarm is what was presented of the alarm.
+func alarm(r *conformance.Recording) (told []conformance.Entry) {
+	for _, e := range r.Events(0) {
+		if m, err := aaep.Decode(e.Data); err == nil && m.(*aaep.Event).Type() == "wards:agent.alarm" {
+			told = append(told, r.Presented(m.(*aaep.Event).EventID)...)
+		}
+	}
+	return told
+}
+
+// EXT-018, LVL-047: what a profile demands of a subscriber counts as the suite's own cases do.
+func TestSubscriberProfile(t *testing.T) {
+	const profile = "https://example.org/wards/v1 1.2.0"
+	run := func(level int) (r *conformance.Report) {
+		synctest.Test(t, func(t *testing.T) {
+			s, caps := make(station), subscriber.ScreenReader("en-US")
+			caps.MaxEventsPerSecond = 0
+			if err := caps.AddExtension(aaep.Vocabulary{Prefix: "wards", URI: "https://example.org/wards/v1"}, map[string]int{"floor": 3}); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			r, err = conformance.SubscriberRun{Listener: s, Subscriber: aaeptest.Reader{Dialer: s, Capabilities: caps}, Level: level,
+				Extra: wardAlarms(t), Profile: profile}.Prove(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+		return r
+	}
+	if r := run(1); !strings.Contains(r.Claim(), "is AAEP Level 1 conformant (subscriber, AAEP 1.0.0), and with the profile "+profile+", verified by") {
+		t.Errorf("the claim is %q\n%s", r.Claim(), r.Summary())
+	}
+	if r := run(2); r.Verdict != conformance.Fail || r.Counts[conformance.Fail] != 1 || r.Claim() != "" {
+		t.Errorf("%s, the claim is %q", r.Summary(), r.Claim())
+	}
+	for name, run := range map[string]conformance.SubscriberRun{
+		"no cases":     {Profile: profile},
+		"no agent":     {Extra: wards, Profile: profile},
+		"a taken name": {Extra: append(wardAlarms(t)[:1:1], wardAlarms(t)[0])},
+	} {
+		run.Listener, run.Subscriber, run.Level = make(station), aaeptest.Reader{}, 1
+		if _, err := run.Prove(t.Context()); err == nil {
+			t.Errorf("%s: a profile was judged", name)
+		}
+	}
+}
+
 // LVL-012: a subscriber is proved in the same way.
 func TestSubscriber(t *testing.T) {
 	s, caps := make(station), subscriber.ScreenReader("en-US")
