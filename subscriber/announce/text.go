@@ -60,33 +60,6 @@ func after(kind, text string) string {
 	return kind + ". " + text
 }
 
-// labels begin lines of ours, and mean something. Who hears them must be able to rely on them.
-var labels = []string{"aaep:", "please decide.", "accepted, and being done:", "action:", "consequence:", "question:", "context:", "verified:", "not verified:"}
-
-// quoted is an agent's text, with a word before each line that would otherwise pass for one of ours.
-func quoted(text string) string { return marked(text, labels) }
-
-// NotNamed is an agent's text, with a word before each line that would otherwise pass for what one of these agents says.
-func NotNamed(text string, agents []string) string {
-	starts := make([]string, len(agents))
-	for i, name := range agents {
-		starts[i] = strings.ToLower(words.OneLine(name)) + ":"
-	}
-	return marked(text, starts)
-}
-
-func marked(text string, starts []string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		start := strings.ToLower(strings.TrimSpace(line))
-		if slices.ContainsFunc(starts, func(s string) bool { return strings.HasPrefix(start, s) }) {
-			b.WriteString("The agent says: ")
-		}
-		b.WriteString(line)
-	}
-	return b.String()
-}
-
 // A sentence of a question that says how much time there is.
 const youHave, toAnswer = "You have ", " to answer."
 
