@@ -68,7 +68,7 @@ func TestLanguageOfParts(t *testing.T) {
 	}
 }
 
-func sameText(a, b string) bool { return sounds(a) == sounds(b) }
+func sameText(a, b string) bool { return skeleton(a) == skeleton(b) }
 
 // What this program says of an agent's words is in English, and the words in their own language.
 func TestLanguageOfQuotes(t *testing.T) {
