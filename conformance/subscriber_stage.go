@@ -34,6 +34,7 @@ type scenePlay struct {
 	name    string
 	hook    bool // nothing can be judged without it
 	perform func(*scene)
+	does    string // in words, of a case from outside
 }
 
 // A scene is where one play with a subscriber is played.
@@ -228,7 +229,7 @@ func (sc *scene) presented(eventID string, texts ...string) (done bool) {
 			break
 		}
 	}
-	if !done && !sc.hook.Told() {
+	if !done && !sc.hook.used() {
 		if sc.unheard++; sc.unheard > 1 {
 			sc.patience = min(sc.patience, mute)
 		}

@@ -136,7 +136,7 @@ func (p *follower) run(cmd *cobra.Command) error {
 		if p.verbose {
 			stderr = cmd.ErrOrStderr()
 		}
-		run.Subscriber = conformance.ExecSubscriber{Command: argv, URL: url, Stderr: stderr}
+		run.Subscriber = conformance.CommandSubscriber{Command: argv, URL: url, Stderr: stderr}
 	} else {
 		run.Arrival = p.patience
 		where := "at " + url

@@ -50,7 +50,7 @@ func TestInvitation(t *testing.T) {
 			srv.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t, tt.certs)}}
 		}
 		v := tt.s.invitation(&net.TCPAddr{IP: tt.at, Port: 8443}, srv)
-		if got := strings.Join(append([]string{v.command}, v.notes...), "\n"); got != tt.want {
+		if got := strings.Join(append([]string{v.command + " " + v.at}, v.notes...), "\n"); got != tt.want {
 			t.Errorf("%s: said\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}
@@ -80,7 +80,8 @@ func TestReady(t *testing.T) {
 	defer l.Close()
 	t.Setenv("NOTIFY_SOCKET", at)
 	var out strings.Builder
-	invite(&announcer{out: &out}, "planner", []invitation{{command: "aaep listen unix:planner"}})
+	invite(&announcer{out: &out}, "planner", "", []invitation{{command: "aaep listen", at: "unix:planner"}})
+	ready()
 	if got, want := out.String(), "aaep: Serving planner. Follow it with: aaep listen unix:planner\n"; got != want {
 		t.Errorf("said %q, want %q", got, want)
 	}

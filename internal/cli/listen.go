@@ -267,7 +267,13 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 	timer := time.NewTimer(math.MaxInt64) // set below
 	defer timer.Stop()
 	for {
-		if at := l.timeLeft(); at.IsZero() {
+		at := l.timeLeft()
+		for _, f := range l.agents {
+			if wake := f.lasted(); at.IsZero() || !wake.IsZero() && wake.Before(at) {
+				at = wake
+			}
+		}
+		if at.IsZero() {
 			timer.Stop()
 		} else {
 			timer.Reset(max(time.Until(at), time.Millisecond))
@@ -316,7 +322,7 @@ func (l *listener) timeLeft() time.Time {
 		if q == nil {
 			return wake
 		}
-		l.say("", l.asked.Warning(time.Now(), q))
+		l.say("", l.asked.Warning(time.Now(), q).String())
 	}
 }
 
