@@ -147,6 +147,8 @@ func dialError(ctx context.Context, at string, err error, languages ...string) e
 		return unreachable("%s.", innermost(err))
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"), strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
 		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", at)
+	case strings.Contains(err.Error(), "502 Bad Gateway"), strings.Contains(err.Error(), "504 Gateway"):
+		return unreachable("at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later.", at)
 	case strings.Contains(err.Error(), "remote error: tls:"):
 		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", at)
 	case strings.Contains(err.Error(), "not encrypted"):
