@@ -35,7 +35,8 @@ the first counts, wherever it was given.
 One agent is at the address itself; several are below it, each under its name. Without a name all are served that there
 are when this starts.
 
-If an agent ends, its listeners stay, and hear it when it is started again, on any machine.
+If an agent ends, its listeners stay, and hear it when it is started again, on any machine. A service manager ends serve
+with SIGTERM, which is no failure: it ends with 0.
 
 With --audit it is put on record who was asked here, and what they answered. The agent's own record has the answers too.`,
 		Example: `  aaep run --nats nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3 --name planner -- some-llm "Plan my week"
@@ -45,7 +46,7 @@ With --audit it is put on record who was asked here, and what they answered. The
 			if nats.servers == "" {
 				return usage("--nats says where the agent's log is.\nSee: aaep serve --help")
 			}
-			s := server{where: where, talk: cmd.ErrOrStderr(), agents: map[string]*producer.Producer{}}
+			s := server{where: where, talk: cmd.ErrOrStderr(), status: announcer{out: cmd.ErrOrStderr()}, agents: map[string]*producer.Producer{}}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			cluster, err := nats.dial(ctx)
@@ -97,6 +98,7 @@ func meant(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]s
 type server struct {
 	where  *serving
 	talk   io.Writer
+	status announcer
 	audit  audit.Sink // or nil
 	agents map[string]*producer.Producer
 	feeds  []*jetstream.Feed
@@ -130,8 +132,7 @@ func (s *server) add(ctx context.Context, cluster *jetstream.Cluster, name strin
 
 // run serves until it is interrupted, or no agent can be followed any more.
 func (s *server) run(ctx context.Context, names []string) (err error) {
-	status := announcer{out: s.talk}
-	var at []string
+	var at []invitation
 	if len(names) == 1 {
 		at, s.served, err = s.where.open(ctx, s.agents[names[0]], s.talk)
 	} else {
@@ -141,15 +142,16 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	for _, name := range names {
-		if len(names) == 1 {
-			status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", name, strings.Join(at, ", or ")))
-			continue
+		there := slices.Clone(at)
+		for i := range there {
+			if len(names) > 1 {
+				there[i].command += "/" + name // it ends with the address
+			}
+			if name != names[len(names)-1] {
+				there[i].notes = nil // once is enough
+			}
 		}
-		var below []string
-		for _, base := range at {
-			below = append(below, base+"/"+name)
-		}
-		status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", name, strings.Join(below, ", or ")))
+		invite(&s.status, name, there)
 	}
 	type end struct {
 		name string
@@ -168,7 +170,7 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 	for left := len(names); ; {
 		select {
 		case <-ctx.Done():
-			return &exitError{exitInterrupted, errors.New("interrupted")}
+			return stopped(ctx)
 		case one := <-ends:
 			if ctx.Err() != nil {
 				continue
@@ -177,8 +179,8 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 			if left--; left == 0 {
 				return &exitError{exitFailed, gone}
 			}
-			status.say("aaep", words.OneLine(gone.Error())+". The others go on.")
-			go shutDown(ctx, s.agents[one.name])
+			s.status.say("aaep", words.OneLine(gone.Error())+". The others go on.")
+			go shutdown(ctx, s.agents[one.name], &s.status)
 		}
 	}
 }
@@ -187,7 +189,7 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 func (s *server) end(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, p := range s.agents {
-		all.Go(func() { shutDown(ctx, p) })
+		all.Go(func() { shutdown(ctx, p, &s.status) })
 	}
 	all.Wait()
 	if s.served != nil {
@@ -196,10 +198,4 @@ func (s *server) end(ctx context.Context) {
 	for _, feed := range s.feeds {
 		feed.Close()
 	}
-}
-
-func shutDown(ctx context.Context, p *producer.Producer) {
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	p.Shutdown(ending)
 }

@@ -141,13 +141,13 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	return srv, nil
 }
 
-// open serves p everywhere until it is shut down, and returns how to reach it there. Nothing is served unless all can be.
-func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer) (at []string, served <-chan error, err error) {
+// open serves p everywhere until it is shut down, and returns how to follow it there. Nothing is served unless all can be.
+func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer) (at []invitation, served <-chan error, err error) {
 	return s.openWith(ctx, talk, p, func(ctx context.Context, srv *serve.Server, ln net.Listener) error { return srv.Serve(ctx, ln, p) })
 }
 
 // openAll is open for several agents, each under its name.
-func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Producer, talk io.Writer) (at []string, served <-chan error, err error) {
+func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Producer, talk io.Writer) (at []invitation, served <-chan error, err error) {
 	const one = "%s is for one agent; serve each of them with an aaep serve of its own.\nSee: aaep serve --help"
 	switch {
 	case slices.ContainsFunc(s.addrs, isLocal):
@@ -165,7 +165,7 @@ func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Produ
 }
 
 // openWith opens all addresses; over TCP it serves as it is told, and p where only that user reaches it.
-func (s *serving) openWith(ctx context.Context, talk io.Writer, p *producer.Producer, overTCP func(context.Context, *serve.Server, net.Listener) error) (at []string, served <-chan error, err error) {
+func (s *serving) openWith(ctx context.Context, talk io.Writer, p *producer.Producer, overTCP func(context.Context, *serve.Server, net.Listener) error) (at []invitation, served <-chan error, err error) {
 	srv, err := s.server(ctx, talk)
 	if err != nil {
 		return nil, nil, err
@@ -186,7 +186,7 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, p *producer.Prod
 				return nil, nil, err
 			}
 			opened = append(opened, ln)
-			at = append(at, reachedAt(ln.Addr(), srv))
+			at = append(at, s.invitation(ln.Addr(), srv))
 			serves = append(serves, func(ctx context.Context) error { return overTCP(ctx, srv, ln) })
 			continue
 		}
@@ -196,7 +196,7 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, p *producer.Prod
 		}
 		opened = append(opened, l)
 		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: localScheme + l.Addr(), Framing: localFraming})
-		at = append(at, localScheme+l.Addr())
+		at = append(at, invitation{command: "aaep listen " + quoted(localScheme+l.Addr())})
 		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -243,21 +243,4 @@ func listen(ctx context.Context, addr string, srv *serve.Server) (net.Listener, 
 		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermost(err))}
 	}
 	return ln, nil
-}
-
-// reachedAt is the address to give to listeners.
-func reachedAt(addr net.Addr, srv *serve.Server) string {
-	host, port, _ := net.SplitHostPort(addr.String())
-	scheme := "http"
-	if srv.TLS != nil {
-		scheme = "https"
-		names := srv.Hosts
-		if leaf := srv.TLS.Certificates[0].Leaf; len(names) == 0 {
-			names = leaf.DNSNames
-		}
-		if len(names) > 0 {
-			host = names[0]
-		}
-	}
-	return scheme + "://" + net.JoinHostPort(host, port)
 }
