@@ -165,8 +165,9 @@ var theMap = []folder{
 		why:    "only those who keep a log in NATS get its client: no other package but the command may import it",
 	},
 	{
-		path: "internal/natstest",
-		why:  "it starts servers for tests and knows nothing of what they test",
+		path:   "internal/natstest",
+		arrows: []string{"internal/faultproxy"},
+		why:    "it starts servers for tests and knows nothing of what they test",
 	},
 	{
 		path:   "producer/audit",
@@ -220,9 +221,14 @@ var theMap = []folder{
 	},
 	{
 		path:   "manifest",
-		arrows: []string{".", "schemas", "internal/credentials", "internal/httpguard"},
-		others: []string{"github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json", "golang.org/x/text"},
+		arrows: []string{".", "schemas", "internal/credentials", "internal/httpguard", "internal/lookalike"},
+		others: []string{"github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json"},
 		why:    "what a producer says of itself is read by those who know no producer, and before there is a link",
+	},
+	{
+		path:   "internal/lookalike",
+		others: []string{"golang.org/x/text"},
+		why:    "what looks like what does not depend on whose text it is",
 	},
 	{
 		path: "internal/faultproxy",
@@ -261,7 +267,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/announce",
-		arrows: []string{".", "coalesce", "internal/phrase", "internal/words"},
+		arrows: []string{".", "coalesce", "internal/lookalike", "internal/phrase", "internal/words"},
 		others: []string{"golang.org/x/text"},
 		pure:   true,
 		why:    "what a person is told, and when, follows from events, keys and the time alone, whatever tells it",

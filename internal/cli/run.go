@@ -193,7 +193,8 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 		<-served
 	}()
 	if !r.parent { // who reads our standard error is followed by whoever started us
-		invite(&r.status, r.name, at)
+		invite(&r.status, r.name, "", at)
+		ready()
 		if counted != "" {
 			r.status.say("aaep", "Metrics are at "+counted)
 		}

@@ -222,6 +222,16 @@ func (l *Log) Err() error {
 	return l.keeper.err
 }
 
+// Overdue reports whether the store has not answered for too long.
+func (l *Log) Overdue() bool {
+	if l.keeper == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.keeper.overdue
+}
+
 // Close waits until the store has everything, unless that does not answer, and lets go of it. What is appended later is in
 // memory alone.
 func (l *Log) Close() error {

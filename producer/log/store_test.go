@@ -97,7 +97,7 @@ func TestStoreHangs(t *testing.T) {
 		began := time.Now()
 		l.Wait(4)
 		l.Append(said(4))
-		if waited := time.Since(began); waited != 2*time.Second || l.End() != 5 {
+		if waited := time.Since(began); waited != 2*time.Second || l.End() != 5 || !l.Overdue() {
 			t.Errorf("after %v, up to %d", waited, l.End())
 		}
 		if err := l.Settle(); err == nil {
@@ -108,7 +108,7 @@ func TestStoreHangs(t *testing.T) {
 		m.hang = nil
 		m.mu.Unlock()
 		synctest.Wait()
-		if _, end := m.Bounds(); end != 5 || l.Err() != nil {
+		if _, end := m.Bounds(); end != 5 || l.Err() != nil || l.Overdue() {
 			t.Errorf("kept up to %d, %v", end, l.Err())
 		}
 		if err := l.Settle(); err != nil {

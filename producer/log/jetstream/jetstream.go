@@ -67,6 +67,7 @@ type Cluster struct {
 	js      jetstream.JetStream
 	opts    Options
 	refused atomic.Pointer[refusal] // the newest
+	failing atomic.Int64            // since when, in Unix nanoseconds, JetStream has not answered; 0: it does
 }
 
 const (
@@ -173,8 +174,10 @@ func (c *Cluster) retry(ctx context.Context, do func(context.Context) error, abo
 		began := time.Now()
 		err := once(ctx, do)
 		if err == nil || !passing(err) {
+			c.failing.Store(0)
 			return err
 		}
+		c.elsewhere()
 		if last != nil && errors.Is(err, context.DeadlineExceeded) {
 			err = last // which says more
 		}
@@ -187,6 +190,17 @@ func (c *Cluster) retry(ctx context.Context, do func(context.Context) error, abo
 			return err
 		case <-time.After(wait):
 		}
+	}
+}
+
+// elsewhere makes the connection anew, to another server if there is one, where this one has been of no use for longer than it
+// takes until another leads: it answers by itself, but may be cut off from the others.
+func (c *Cluster) elsewhere() {
+	now := time.Now().UnixNano()
+	if since := c.failing.Load(); since == 0 {
+		c.failing.CompareAndSwap(0, now)
+	} else if now-since > int64(patience) && c.failing.CompareAndSwap(since, now) {
+		_ = c.nc.ForceReconnect() // or it is closed
 	}
 }
 
