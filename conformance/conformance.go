@@ -1,13 +1,14 @@
-// Package conformance proves that a producer keeps the duties of Level 1, 2 or 3 (chapter 9), whoever wrote it
-// and over whatever transport it is reached.
+// Package conformance proves that a producer, or a subscriber, keeps the duties of Level 1, 2 or 3 (chapter 9), whoever
+// wrote it and over whatever transport it is reached.
 //
-//	run := conformance.Run{Dialer: dialer, Driver: conformance.HTTPDriver{Base: "http://127.0.0.1:9100"}, Level: 3}
-//	report, err := run.Producer(ctx)
+//	run := conformance.ProducerRun{Dialer: dialer, Driver: conformance.HTTPDriver{Base: "http://127.0.0.1:9100"}, Level: 3}
+//	report, err := run.Prove(ctx)
 //	report.WriteText(os.Stdout)
 //
 // A Driver makes the producer act: a Scenario says what. The runner connects subscribers that see every byte, some of
 // them ill-behaved, keeps a Recording of what was said, and when, and lets Cases judge it. What was never seen is
-// inconclusive, and passes nothing.
+// inconclusive, and passes nothing. A SubscriberRun turns that round: the runner plays the producer, and a Hook tells it what
+// the person got.
 package conformance
 
 import (
@@ -56,7 +57,7 @@ type Case struct {
 	// Scenario is what the producer must do for it.
 	Scenario string
 
-	// Play and Judge are set in cases from outside, for Run.Extra and SubscriberRun.Extra: what is played, and what is made of it.
+	// Play and Judge are set in cases from outside, for ProducerRun.Extra and SubscriberRun.Extra: what is played, and what is made of it.
 	Play  *Play
 	Judge func(*Recording) Finding
 
@@ -108,9 +109,9 @@ func Cases() []Case {
 	return all
 }
 
-// Find returns the cases with a name, or that decide a requirement.
-func Find(name string) []Case {
-	return slices.DeleteFunc(Cases(), func(c Case) bool { return !c.matches(name) })
+// Match returns those of some cases that have a name, or that decide a requirement.
+func Match(cases []Case, name string) []Case {
+	return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !c.matches(name) })
 }
 
 // The scenarios a Driver must be able to start. Each but Shutdown is one session, from its beginning to its end.
@@ -128,9 +129,6 @@ const (
 	// Shutdown begins no session: the target closes all subscriptions as it does when it ends. It is the last.
 	Shutdown = "shutdown"
 )
-
-// Scenarios are the names of all, in the order of the documentation.
-var Scenarios = []string{Stream, Tools, Ask, Errored, Handoff, Clarify, Idle, Hang, Withdraw, Shutdown}
 
 // Scenario is something that a producer is made to do. No model is asked: it does exactly this.
 type Scenario struct {

@@ -163,6 +163,7 @@ type Producer struct {
 
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
 	encoded     encoded
+	agreements  agreements
 	audience    atomic.Pointer[[]*subscription] // who is served; changed by who has mu, and never in place
 	republished atomic.Bool
 
@@ -390,11 +391,4 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 		}
 	}
 	return put, nil
-}
-
-// forget drops a question from those that later subscribers are asked.
-func (p *Producer) forget(token aaep.ReplyToken) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.asked, token)
 }

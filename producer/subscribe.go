@@ -12,6 +12,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -30,15 +31,13 @@ type Rights struct {
 
 // subscribe answers the first message on a link. It returns nil, the link being closed, unless that opened a subscription.
 func (p *Producer) subscribe(conn transports.Conn) *subscription {
-	ctx, hangUp := context.WithCancel(context.Background())
-	sub := &subscription{p: p, id: newID("sub_"), conn: conn, ctx: ctx, hangUp: hangUp, many: true,
-		woken: make(chan struct{}, 1), control: make(chan *change, 1), lost: make(chan error, 1)}
-	sub.sending, sub.stopSending = context.WithCancel(ctx)
+	sub := &subscription{p: p, id: newID("sub_"), conn: conn, ctx: writer.NewContext(), many: true,
+		woken: make(chan struct{}, 1), lost: make(chan error, 1)}
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()
 	}
 	if !p.welcomes(sub) {
-		hangUp()
+		sub.ctx.End()
 		conn.Close()
 		return nil
 	}
@@ -55,8 +54,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 	terms, err := p.greet(sub, data)
 	if err == nil {
 		sub.setTerms(terms)
-		sub.changes = changes{ahead: terms, pace: coalesce.NewBudget(changesPerSecond)}
-		sub.shaper = coalesce.NewShaper(terms, p.log.EventID)
+		sub.shaper = coalesce.NewShaper(*terms, p.log.EventID)
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
 		err = p.register(sub)
 	}
@@ -74,7 +72,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 		}
 		return false
 	}
-	err = sub.welcome(terms)
+	err = sub.welcome(*terms)
 	answered(err)
 	if err != nil {
 		p.unregister(sub)
@@ -98,7 +96,7 @@ func (sub *subscription) serve() {
 // subscription.
 func (sub *subscription) bury(why *aaep.Rejection) {
 	p := sub.p
-	hurry := sub.ctx.Err() != nil
+	hurry := sub.hungUp.Load()
 	p.unregister(sub) // before the last words, which may take a while: nobody is to wait for them
 	sub.mu.Lock()
 	sub.over = true
@@ -118,25 +116,24 @@ func (sub *subscription) bury(why *aaep.Rejection) {
 }
 
 // greet reads the request and negotiates. The error is an *aaep.Rejection.
-func (p *Producer) greet(sub *subscription, data []byte) (handshake.Terms, error) {
+func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, error) {
 	if p.isClosed() { // register looks again
-		return handshake.Terms{}, tooLate()
+		return nil, tooLate()
 	}
 	if err := p.mayAsk(sub.principal); err != nil { // before anything is done with what may be a flood
-		return handshake.Terms{}, err
+		return nil, err
 	}
 	m, err := aaep.Decode(data)
 	if err != nil {
-		return handshake.Terms{}, &aaep.Rejection{Code: aaep.ReasonUnknown, Message: err.Error()}
+		return nil, &aaep.Rejection{Code: aaep.ReasonUnknown, Message: err.Error()}
 	}
 	req, ok := m.(*aaep.SubscriptionRequest)
 	if !ok {
-		return handshake.Terms{}, &aaep.Rejection{Code: aaep.ReasonUnknown,
+		return nil, &aaep.Rejection{Code: aaep.ReasonUnknown,
 			Message: "The first message must be subscription.request."}
 	}
 	sub.subscriberID = req.SubscriberID
-	sub.offer = p.offer
-	terms, err := handshake.Negotiate(req, sub.offer)
+	terms, err := handshake.Negotiate(req, p.offer)
 	if err == nil {
 		err = tooMuch(req.Capabilities)
 	}
@@ -149,10 +146,12 @@ func (p *Producer) greet(sub *subscription, data []byte) (handshake.Terms, error
 		sub.rights, err = p.admit(sub.principal, req)
 	}
 	if err == nil && (!sub.rights.Reply || sub.rights.Withhold != nil) {
-		sub.offer.ReadOnly, sub.offer.Withhold = !sub.rights.Reply, sub.rights.Withhold
-		terms, err = handshake.Negotiate(req, sub.offer)
+		terms, err = handshake.Negotiate(req, sub.offer())
 	}
-	return terms, err
+	if err != nil {
+		return nil, err
+	}
+	return p.agreements.share(req.Capabilities, sub.offer(), terms), nil
 }
 
 // notAPattern finds what would withhold nothing.

@@ -30,9 +30,9 @@ func agent(t *testing.T) *aaeptest.Agent {
 
 // The levels that the package comment shows, and what becomes of cases that do not pass.
 func TestVirtual(t *testing.T) {
-	r := aaeptest.Virtual(t, func(t *testing.T) conformance.Run {
+	r := aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
 		a := agent(t)
-		return conformance.Run{Dialer: a, Driver: a, Level: 2}
+		return conformance.ProducerRun{Dialer: a, Driver: a, Level: 2}
 	})
 	if r.Verdict != conformance.Pass || r.Counts[conformance.Skipped] == 0 {
 		t.Errorf("%s, %v", r.Verdict, r.Counts)
@@ -42,7 +42,7 @@ func TestVirtual(t *testing.T) {
 func TestProducer(t *testing.T) {
 	a := agent(t)
 	no := conformance.DriverFunc(func(context.Context, conformance.Scenario) error { return errors.New("not here") })
-	r := aaeptest.Producer(t, conformance.Run{Dialer: a, Driver: no, Level: 3, Only: []string{"version-refused", "hands-over"}, Known: []string{"hands-over"}})
+	r := aaeptest.Producer(t, conformance.ProducerRun{Dialer: a, Driver: no, Level: 3, Only: []string{"version-refused", "hands-over"}, Known: []string{"hands-over"}})
 	if !r.OK() || r.Verdict != conformance.Inconclusive {
 		t.Errorf("%s, %v", r.Verdict, r.Counts)
 	}
@@ -98,11 +98,11 @@ func (h hospital) Start(ctx context.Context, sc conformance.Scenario) error {
 // fails one of them claims nothing.
 func TestProfile(t *testing.T) {
 	const profile = "https://example.org/wards/v1 1.2.0"
-	run := func(t *testing.T, ward string) conformance.Run {
+	run := func(t *testing.T, ward string) conformance.ProducerRun {
 		h := hospital{agent(t), ward}
-		return conformance.Run{Dialer: h, Driver: h, Level: 2, Extra: wards, Profile: profile}
+		return conformance.ProducerRun{Dialer: h, Driver: h, Level: 2, Extra: wards, Profile: profile}
 	}
-	r := aaeptest.Virtual(t, func(t *testing.T) conformance.Run { return run(t, "tel:+1-555-0100") })
+	r := aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun { return run(t, "tel:+1-555-0100") })
 	if !strings.Contains(r.Claim(), "is AAEP Level 2 conformant (producer, AAEP 1.0.0), and with the profile "+profile+", verified by") {
 		t.Errorf("the claim is %q", r.Claim())
 	}
@@ -110,12 +110,12 @@ func TestProfile(t *testing.T) {
 		t.Errorf("the report does not name the profile: %v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r, err := run(t, "").Producer(t.Context())
+		r, err := run(t, "").Prove(t.Context())
 		if err != nil || r.Verdict != conformance.Fail || r.Counts[conformance.Fail] != 1 || r.Claim() != "" {
 			t.Errorf("%v, %v", r, err)
 		}
 	})
-	if _, err := (conformance.Run{Dialer: hospital{}, Driver: hospital{}, Level: 2, Profile: profile}).Producer(t.Context()); err == nil {
+	if _, err := (conformance.ProducerRun{Dialer: hospital{}, Driver: hospital{}, Level: 2, Profile: profile}).Prove(t.Context()); err == nil {
 		t.Error("a profile without cases was judged")
 	}
 }
@@ -261,9 +261,9 @@ func TestBroken(t *testing.T) {
 	if os.Getenv("AAEPTEST_BROKEN") == "" {
 		t.Skip("it fails on purpose; TestFails runs it")
 	}
-	aaeptest.Virtual(t, func(t *testing.T) conformance.Run {
+	aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
 		a := agent(t)
-		return conformance.Run{Dialer: deaf{a}, Driver: conformance.DriverFunc(a.Start), Level: 3,
+		return conformance.ProducerRun{Dialer: deaf{a}, Driver: conformance.DriverFunc(a.Start), Level: 3,
 			Only: []string{"request-answered", "hands-over", "events-valid"}, Known: []string{"events-valid"}}
 	})
 }

@@ -130,7 +130,7 @@ func TestMessagesErrors(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	err = nil
-	for range Messages(strings.NewReader("{"+strings.Repeat("\n1,", MaxMessage)), &err) {
+	for range Messages(strings.NewReader("{"+strings.Repeat("\n1,", maxMessage)), &err) {
 	}
 	if err == nil {
 		t.Error("a message without end was read")
