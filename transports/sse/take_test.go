@@ -93,7 +93,8 @@ func (c *uneasyConn) Close() error {
 // the next before or while something is written, or ended by the producer. Each is chunks that are whole until it breaks, and goes
 // on exactly where its reader was; what was sent before the producer's Close has arrived. INV-20, INV-21, TR-011
 func TestTakenStreams(t *testing.T) {
-	s := NewServer(ServerOptions{Heartbeat: time.Millisecond})
+	s := NewServer(ServerOptions{})
+	s.heartbeat = time.Millisecond
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	allow, end := context.WithCancel(context.Background())
