@@ -207,10 +207,3 @@ func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload) (*
 	}
 	return put, nil
 }
-
-// forget drops a question from those that later subscribers are asked.
-func (p *Producer) forget(token aaep.ReplyToken) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.asked, token)
-}

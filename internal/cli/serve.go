@@ -46,7 +46,7 @@ With --audit it is put on record who was asked here, and what they answered. The
 			if nats.servers == "" {
 				return usage("--nats says where the agent's log is.\nSee: aaep serve --help")
 			}
-			s := server{where: where, talk: cmd.ErrOrStderr(), agents: map[string]*producer.Producer{}}
+			s := server{where: where, talk: cmd.ErrOrStderr(), status: announcer{out: cmd.ErrOrStderr()}, agents: map[string]*producer.Producer{}}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			cluster, err := nats.dial(ctx)
@@ -98,6 +98,7 @@ func meant(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]s
 type server struct {
 	where  *serving
 	talk   io.Writer
+	status announcer
 	audit  audit.Sink // or nil
 	agents map[string]*producer.Producer
 	feeds  []*jetstream.Feed
@@ -131,7 +132,6 @@ func (s *server) add(ctx context.Context, cluster *jetstream.Cluster, name strin
 
 // run serves until it is interrupted, or no agent can be followed any more.
 func (s *server) run(ctx context.Context, names []string) (err error) {
-	status := announcer{out: s.talk}
 	var at []invitation
 	if len(names) == 1 {
 		at, s.served, err = s.where.open(ctx, s.agents[names[0]], s.talk)
@@ -142,11 +142,16 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	for _, name := range names {
-		below := ""
+		there, below := slices.Clone(at), ""
+		for i := range there {
+			if name != names[len(names)-1] {
+				there[i].notes = nil // once is enough
+			}
+		}
 		if len(names) > 1 {
 			below = "/" + name
 		}
-		invite(&status, name, below, at)
+		invite(&s.status, name, below, there)
 	}
 	ready()
 	type end struct {
@@ -175,8 +180,8 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 			if left--; left == 0 {
 				return &exitError{exitFailed, gone}
 			}
-			status.say("aaep", words.OneLine(gone.Error())+". The others go on.")
-			go shutdown(ctx, s.agents[one.name], &status)
+			s.status.say("aaep", words.OneLine(gone.Error())+". The others go on.")
+			go shutdown(ctx, s.agents[one.name], &s.status)
 		}
 	}
 }
@@ -185,7 +190,7 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 func (s *server) end(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, p := range s.agents {
-		all.Go(func() { shutdown(ctx, p, &announcer{out: s.talk}) })
+		all.Go(func() { shutdown(ctx, p, &s.status) })
 	}
 	all.Wait()
 	if s.served != nil {

@@ -200,7 +200,7 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, p *producer.Prod
 		}
 		opened = append(opened, l)
 		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: localScheme + l.Addr(), Framing: localFraming})
-		at = append(at, invitation{command: "aaep listen", at: localScheme+l.Addr()})
+		at = append(at, invitation{command: "aaep listen", at: localScheme + l.Addr()})
 		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
 	}
 	ctx = context.WithoutCancel(ctx)
