@@ -1,6 +1,6 @@
 package manifest
 
-import "github.com/aaep-go/aaep/internal/lookalike"
+import look "github.com/aaep-go/aaep/internal/lookalike"
 
 // looksAlike reports whether two names that differ look the same, or nearly so: in case, in width, in characters that
 // cannot be seen, or in letters of other scripts and digits that have the same shape. It is for a warning, and is no
@@ -14,9 +14,9 @@ func looksAlike(a, b string) bool {
 	if a == b {
 		return false
 	}
-	a, b = lookalike.Visible(a, maxName), lookalike.Visible(b, maxName)
+	a, b = look.Visible(a, maxName), look.Visible(b, maxName)
 	// Shapes differ with case, so they are compared twice: as they are written, and all in small letters.
-	return lookalike.Skeleton(a, false) == lookalike.Skeleton(b, false) || lookalike.Skeleton(a, true) == lookalike.Skeleton(b, true)
+	return look.Skeleton(a, false) == look.Skeleton(b, false) || look.Skeleton(a, true) == look.Skeleton(b, true)
 }
 
 const maxName = 256 // characters that count
