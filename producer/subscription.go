@@ -170,7 +170,7 @@ func (sub *subscription) run() *aaep.Rejection {
 			default:
 			}
 		case !time.Now().Before(away) && draining:
-			return shuttingDown()
+			return sub.cutShort()
 		case !time.Now().Before(away):
 			return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}
 		}
@@ -210,7 +210,7 @@ func earliest(times ...time.Time) (first time.Time) {
 // poll handles, between two events, what must not wait for a quiet moment.
 func (sub *subscription) poll(life *life) *aaep.Rejection {
 	if sub.hungUp.Load() {
-		return shuttingDown()
+		return sub.cutShort()
 	}
 	select {
 	case err := <-sub.lost:

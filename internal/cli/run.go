@@ -124,9 +124,8 @@ type runner struct {
 }
 
 const (
-	drainTime  = 30 * time.Second // for listeners that are behind, to hear the end
-	heedTime   = 2 * time.Second  // for a program to heed a Ctrl-C that came from the terminal
-	lastChance = 5 * time.Second  // for a program that was told to end, before it is killed
+	heedTime   = 2 * time.Second // for a program to heed a Ctrl-C that came from the terminal
+	lastChance = 5 * time.Second // for a program that was told to end, before it is killed
 )
 
 func (r *runner) run(ctx context.Context, where *serving, language string) (err error) {
@@ -189,7 +188,7 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 		defer stop()
 	}
 	defer func() {
-		shutdown(ctx, p, &r.status)
+		drain(ctx, p, &r.status)
 		<-served
 	}()
 	if !r.parent { // who reads our standard error is followed by whoever started us
@@ -208,15 +207,6 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 		}
 	}
 	return r.session(ctx, p)
-}
-
-// shutdown ends a producer, whatever ctx says, and gives those who are behind some time to hear the end.
-func shutdown(ctx context.Context, p *producer.Producer, status *announcer) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	if p.Shutdown(ctx) != nil {
-		status.say("aaep", "Not every listener has heard the end: it took longer than "+words.Spoken(drainTime)+".")
-	}
 }
 
 // openTrail opens the file that things are put on record in.
