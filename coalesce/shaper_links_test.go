@@ -194,3 +194,69 @@ func TestShaperLinks(t *testing.T) {
 		}
 	})
 }
+
+// What a listener that has missed nothing, and one that has missed some, is told again of states that were folded (INV-21, D-51).
+func TestShaperTellsAgain(t *testing.T) {
+	another := func() *aaep.Event { return in("b", (&writer{output: "o"}).say("Half a sentence")) }
+	for _, c := range []struct {
+		name   string
+		log    []*aaep.Event
+		told   []string // after the first event
+		again  []string // after the first event, to whoever comes back
+		places string   // which of those can be gone on after
+	}{
+		{"a fold", []*aaep.Event{tool("t"), another(), change(idle, thinking), change(thinking, calling)},
+			[]string{"idle>calling_tool"}, []string{"idle>calling_tool"}, "-"},
+		{"of a session that has ended", []*aaep.Event{tool("t"), another(), change(idle, thinking), change(thinking, calling), done()},
+			[]string{"idle>calling_tool", "session.completed"}, []string{"idle>calling_tool", "session.completed"}, "--"},
+		{"a return, and on", []*aaep.Event{tool("t"), another(), change(idle, thinking), change(thinking, idle), change(idle, calling)},
+			[]string{"idle>calling_tool"}, []string{"idle>calling_tool"}, "-"},
+		{"something in the middle of a fold", []*aaep.Event{tool("t"), in("b", change(idle, thinking)), change(idle, thinking), tool("u"), change(thinking, calling),
+			in("b", change(thinking, calling)), in("b", done())},
+			[]string{"tool u", "idle>calling_tool"}, []string{"b: idle>thinking", "tool u", "idle>calling_tool", "b: thinking>calling_tool", "b: session.completed"}, "+-+++"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRide(t, paced(1, completion))
+			r.push(c.log...)
+			r.wait(time.Duration(len(c.told)) * time.Second)
+			r.want(append([]string{"tool t"}, c.told...)...)
+			r.s.Reset()
+			for i, ev := range r.log[1:] { // slowly, so that nothing has to be folded
+				r.wait(time.Minute)
+				r.give(Entry{Pos: uint64(i + 2), Event: ev})
+			}
+			places := ""
+			for _, d := range r.out[r.shown:] {
+				places += map[bool]string{true: "+", false: "-"}[d.Resumable]
+			}
+			if r.want(c.again...); places != c.places {
+				t.Errorf("places %s, want %s", places, c.places)
+			}
+		})
+	}
+}
+
+// Whoever another Shaper told that A became C is not told that B became C under the id of that: they would leave that out, and
+// believe that A became B (INV-21, INV-23).
+func TestShaperTellsAnew(t *testing.T) {
+	r := newRide(t, paced(1, completion))
+	r.push(tool("t"), in("b", newWriter().say("Half a sentence")), change(idle, thinking), change(thinking, calling), advance("1"), advance("2"))
+	r.wait(time.Minute)
+	r.want("tool t", "idle>calling_tool", "progress 2")
+	heard := map[string]bool{}
+	for _, d := range r.out {
+		heard[d.Event.EventID] = true
+	}
+	other := newRide(t, r.terms)
+	other.s.Heard(6, 1<<30)
+	for i, ev := range r.log[1:] {
+		other.wait(time.Minute)
+		other.give(Entry{Pos: uint64(i + 2), Event: ev})
+	}
+	for _, d := range other.out {
+		if heard[d.Event.EventID] {
+			t.Errorf("%s comes under an id that was heard", line(d.Event))
+		}
+	}
+	other.want("idle>thinking", "thinking>calling_tool", "progress 1", "progress 2")
+}

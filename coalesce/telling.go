@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -23,8 +24,8 @@ type fold struct {
 	state    aaep.State // that the oldest began with
 }
 
-// A stretch is some states of a session that are told in one, or not at all: nobody can go on in between, from the first on until the
-// last.
+// A stretch is some states of a session that are told in one, or not at all: no event from the first on, and before the last, is
+// resumable.
 type stretch struct{ from, to uint64 }
 
 const (
@@ -104,11 +105,11 @@ func (s *Shaper) vanish(session string, from, to uint64) {
 	s.passOver(from, to)
 }
 
-// passOver has no place between two states.
+// passOver keeps a stretch. It may have had a longer one with the same end.
 func (s *Shaper) passOver(from, to uint64) {
 	s.stretches = slices.DeleteFunc(s.stretches, func(o stretch) bool { return o.to <= s.resume })
 	switch n := len(s.stretches); {
-	case n > 0 && s.stretches[n-1].to == to:
+	case slices.ContainsFunc(s.stretches, func(o stretch) bool { return o.to == to }): // it began with an older one
 	case n == maxStretches: // more than need be
 		last := &s.stretches[n-1]
 		last.from, last.to = min(last.from, from), max(last.to, to)
@@ -120,19 +121,25 @@ func (s *Shaper) passOver(from, to uint64) {
 // end is a session that has ended, and what was told of it: for whoever resumes before that, and goes on with no earlier stamp.
 type end struct {
 	session string
-	told    *telling
+	stamp   time.Time
+	told    *telling // nil where there is nothing more
 }
 
 // end keeps what was told of a session whose end has left.
 func (s *Shaper) end(session string, t *telling) {
 	delete(s.told, session)
-	if s.telling(session) == t {
+	e := end{session: session, stamp: t.stamp}
+	if t.upTo > 0 {
+		t.vanished, e.told = 0, t
+	}
+	if i := slices.IndexFunc(s.ended, func(e end) bool { return e.session == session }); i >= 0 {
+		s.ended[i] = e
 		return
 	}
 	if len(s.ended) == maxEnded {
 		s.ended = slices.Delete(s.ended, 0, 1)
 	}
-	s.ended = append(s.ended, end{session, t})
+	s.ended = append(s.ended, e)
 }
 
 // telling returns what was told of a session, or nil.
@@ -141,7 +148,7 @@ func (s *Shaper) telling(session string) *telling {
 		return t
 	}
 	if i := slices.IndexFunc(s.ended, func(e end) bool { return e.session == session }); i >= 0 {
-		return s.ended[i].told
+		return cmp.Or(s.ended[i].told, &telling{stamp: s.ended[i].stamp})
 	}
 	return nil
 }
