@@ -38,8 +38,8 @@ func conformanceSubscriber() *cobra.Command {
 
 --exec runs COMMAND for every play, with the address of the agent as its last argument. What your subscriber presents
 it prints, one line of JSON each; what its user does it reads, one line of JSON each: that is the hook, of three kinds
-of lines, which docs/conformance.md explains. Without --exec, start your subscriber yourself, within five minutes and then as
-often as it ends, and let it use the hook over HTTP.
+of lines, which docs/conformance.md explains. Without --exec, start your subscriber yourself, within five minutes and
+then as often as it ends, and let it use the hook over HTTP.
 
 --listen takes http://127.0.0.1:PORT for Server-Sent Events, http://127.0.0.1:PORT/events for those without a handshake,
 ws://127.0.0.1:PORT for WebSocket, and ` + localScheme + `NAME; port 0 is any. With stdio the subscriber is given not an address but a
