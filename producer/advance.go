@@ -108,7 +108,7 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 		return sent, next, err
 	}
 	began := time.Now()
-	if err := stream.SendEvents(sub.sending, b.events); err != nil {
+	if err := stream.SendEvents(sub.ctx, b.events); err != nil {
 		return true, next, err
 	}
 	for _, ev := range b.critical {

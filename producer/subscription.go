@@ -10,6 +10,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -22,37 +23,33 @@ type subscription struct {
 	subscriberID string
 	principal    string
 	rights       Rights
-	offer        handshake.Offer // what of the producer's this subscriber may have
 	conn         transports.Conn
-	ctx          context.Context
-	hangUp       context.CancelFunc
-	sending      context.Context // ends when the subscriber is known to be gone
-	stopSending  context.CancelFunc
+	ctx          *writer.Context // ends with hangUp, or when the subscriber is known to be gone
+	hungUp       atomic.Bool
 
 	shaper    *coalesce.Shaper
-	terms     handshake.Terms
-	start     uint64          // the cursor when the subscription began
-	startSkip int             // and the skip
-	goesOn    bool            // it begins where another subscription ended
-	cursor    uint64          // the newest entry the shaper has had
-	replayed  uint64          // up to here the log tells what was before the subscription
-	skip      int             // bytes of the next entry that the subscriber had before
-	resumed   bool            // an event went out that can be resumed after
-	early     map[uint64]bool // questions that were put before their turn in the log
-	noticed   uint64          // notices that the shaper has had
-	passed    int             // events that left in front of the critical one that is next in the log
+	terms     *handshake.Terms // changed with mu held
+	start     uint64           // the cursor when the subscription began
+	startSkip int              // and the skip
+	goesOn    bool             // it begins where another subscription ended
+	cursor    uint64           // the newest entry the shaper has had
+	replayed  uint64           // up to here the log tells what was before the subscription
+	skip      int              // bytes of the next entry that the subscriber had before
+	resumed   bool             // an event went out that can be resumed after
+	early     map[uint64]bool  // questions that were put before their turn in the log
+	noticed   uint64           // notices that the shaper has had
+	passed    int              // events that left in front of the critical one that is next in the log
 	first     []coalesce.Entry
 	attached  time.Time // when the stream was there
 	many      bool      // the link takes several events at once
 	slow      bool      // it took long over the last
 
 	// What run waits for besides time. Whoever puts something into one of the others puts it in woken as well.
-	woken   chan struct{} // holds one: there is something to look at, or in the log
-	news    atomic.Bool   // there may be a stream
-	control chan *change  // holds one: a renegotiation whose turn has come
-	lost    chan error    // holds one: why nothing more is heard
-	changes changes
-	manners
+	woken   chan struct{}           // holds one: there is something to look at, or in the log
+	news    atomic.Bool             // there may be a stream
+	lost    chan error              // holds one: why nothing more is heard
+	changes atomic.Pointer[changes] // nil before the first
+	manners *manners                // nil before the first reply
 
 	confirms, clarifies atomic.Bool  // may be asked
 	patience, least     atomic.Int64 // see slowest; 0 is as usual
@@ -66,11 +63,17 @@ type subscription struct {
 	came     uint64                   // how far it had come when that was set
 
 	mu        sync.Mutex
-	honored   aaep.Capabilities
 	stats     coalesce.Stats
 	connected bool
 	unheard   int  // times that notified has been called; 0: there is nothing to hear
 	over      bool // nobody listens any more
+}
+
+// hangUp ends the subscription at once, whatever is under way.
+func (sub *subscription) hangUp() {
+	sub.hungUp.Store(true)
+	sub.ctx.End()
+	sub.wake()
 }
 
 // wake has run look at what there is. It never waits.
@@ -92,19 +95,7 @@ func (sub *subscription) mayBeAsked(isConfirmation bool) bool {
 func (sub *subscription) status() SubscriptionStatus {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	return SubscriptionStatus{sub.id, sub.subscriberID, sub.honored, sub.connected, sub.stats}
-}
-
-func (sub *subscription) setTerms(t handshake.Terms) {
-	sub.terms = t
-	sub.patience.Store(int64(t.TimeoutMultiplier * 1000))
-	sub.least.Store(int64(t.MinTimeout / time.Second))
-	sub.pace.Store(t.PaceWPM)
-	sub.confirms.Store(t.ConfirmationReply)
-	sub.clarifies.Store(t.ClarificationReply)
-	sub.mu.Lock()
-	sub.honored = t.Capabilities()
-	sub.mu.Unlock()
+	return SubscriptionStatus{sub.id, sub.subscriberID, sub.terms.Capabilities(), sub.connected, sub.stats}
 }
 
 // run serves the subscription until it ends, and returns why. A nil error is a clean end.
@@ -119,10 +110,9 @@ func (sub *subscription) run() *aaep.Rejection {
 		stream = plainStream{sub.conn}
 		sub.attach(stream, true)
 	}
-	defer context.AfterFunc(sub.ctx, sub.wake)()
 	timer := time.NewTimer(never)
 	defer timer.Stop()
-	life := newLife(&sub.terms)
+	life := newLife(sub.terms)
 	opened, hurried := !canResume, false
 	for {
 		draining := sub.p.serving.Err() != nil // and so the log is at its end before it is read
@@ -219,7 +209,7 @@ func earliest(times ...time.Time) (first time.Time) {
 
 // poll handles, between two events, what must not wait for a quiet moment.
 func (sub *subscription) poll(life *life) *aaep.Rejection {
-	if sub.ctx.Err() != nil { // which ends receive too
+	if sub.hungUp.Load() {
 		return sub.cutShort()
 	}
 	select {
@@ -227,13 +217,11 @@ func (sub *subscription) poll(life *life) *aaep.Rejection {
 		return goneBecause(err)
 	default:
 	}
-	select {
-	case c := <-sub.control:
-		if quit := sub.apply(c); quit != nil {
+	if q := sub.changes.Load(); q != nil && len(q.next) > 0 {
+		if quit := sub.apply(<-q.next); quit != nil {
 			return quit
 		}
-		life.set(&sub.terms)
-	default:
+		life.set(sub.terms)
 	}
 	return life.over(time.Now())
 }
@@ -250,7 +238,7 @@ func (sub *subscription) tellWithin(d time.Duration, m aaep.Message) error {
 }
 
 func (sub *subscription) sendWithin(d time.Duration, msg []byte) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(sub.ctx), d)
+	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	return sub.conn.Send(ctx, msg)
 }

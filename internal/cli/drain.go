@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -24,10 +25,10 @@ func drain(ctx context.Context, p *producer.Producer, status *announcer) {
 	select {
 	case err = <-over:
 	case <-time.After(drainQuiet):
-		status.say("aaep", fmt.Sprintf("Waiting up to %v for whoever is behind to hear the end (%d).", drainTime, len(p.Subscriptions())))
+		status.say("aaep", fmt.Sprintf("Waiting up to %s for whoever is behind to hear the end (%d).", words.Spoken(drainTime), len(p.Subscriptions())))
 		err = <-over
 	}
 	if err != nil {
-		status.say("aaep", fmt.Sprintf("Somebody was still behind after %v, and did not hear the end.", drainTime))
+		status.say("aaep", "Somebody was still behind after "+words.Spoken(drainTime)+", and did not hear the end.")
 	}
 }

@@ -21,8 +21,8 @@ func TestDrain(t *testing.T) {
 		says     string
 	}{
 		{"nobody is behind", 0, 0, ""},
-		{"somebody is", 5, 14 * time.Second, "aaep: Waiting up to 30s for whoever is behind to hear the end (1).\n"},
-		{"for too long", 50, drainTime, "aaep: Waiting up to 30s for whoever is behind to hear the end (1).\naaep: Somebody was still behind after 30s, and did not hear the end.\n"},
+		{"somebody is", 5, 14 * time.Second, "aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1).\n"},
+		{"for too long", 50, drainTime, "aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1).\naaep: Somebody was still behind after 30 seconds, and did not hear the end.\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
