@@ -9,9 +9,9 @@ import (
 // Each gives its own up for that with Share, and has it again from Split.
 
 // Settled reports whether nothing is held that could make what comes differ from what another Shaper of equal terms makes of it.
-// If only time is missing for that, at is when.
-func (s *Shaper) Settled(now time.Time) (yes bool, at time.Time) {
-	if len(s.queue)+len(s.urgent)+len(s.streams)+s.spent > 0 || s.heard > s.newest {
+// If only time is missing for that, at is when. The log was read up to the entry at read.
+func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
+	if len(s.queue)+len(s.urgent)+len(s.streams)+s.spent > 0 || s.heard > read {
 		return false, time.Time{}
 	}
 	at = s.quiet

@@ -69,7 +69,7 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 	if link == nil || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 {
 		return false, again
 	}
-	if settled, at := sub.shaper.Settled(now); !settled {
+	if settled, at := sub.shaper.Settled(now, sub.cursor); !settled {
 		return false, at
 	}
 	if sub.key.framing == "" && !sub.findKey() {
@@ -169,7 +169,7 @@ func (g *group) take(sub *subscription, now time.Time) int {
 	if g.cursor != sub.cursor || g.noticed != sub.noticed || g.passed != sub.passed {
 		return elsewhere
 	}
-	if settled, _ := g.shaper.Settled(now); !settled || !sub.shaper.Alike(g.shaper, sub.since()) {
+	if settled, _ := g.shaper.Settled(now, g.cursor); !settled || !sub.shaper.Alike(g.shaper, sub.since()) {
 		return different
 	}
 	past := sub.shaper.Share(now, g.shaper)

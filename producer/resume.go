@@ -81,10 +81,8 @@ func (sub *subscription) goOn(cursor uint64, skip int) {
 
 func (sub *subscription) beginAt(cursor uint64, skip int) {
 	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.goesOn = cursor, skip, cursor, skip, true
-	behind := cursor < sub.replayed
-	if sub.behind.Store(behind); behind {
-		sub.shaper.Heard(sub.replayed)
-	}
+	sub.behind.Store(cursor < sub.replayed)
+	sub.shaper.Heard(sub.replayed)
 }
 
 // atPlace reports whether the subscription begins right after the event that its request names, or why not, in a note.
