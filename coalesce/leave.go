@@ -102,7 +102,7 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 		if len(s.ended) == maxEnded {
 			s.ended = slices.Delete(s.ended, 0, 1)
 		}
-		s.ended = append(s.ended, end{ev.SessionID, t.stamp})
+		s.ended = append(s.ended, end{ev.SessionID, t.stamp, it.to.pos})
 	}
 	if ev.Type().Terminal() || t.over && s.last(ev.SessionID) < 0 {
 		delete(s.told, ev.SessionID)
@@ -123,6 +123,7 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 type end struct {
 	session string
 	stamp   time.Time
+	pos     uint64
 }
 
 // maxEnded is how many sessions may end while a link is broken before their stamps are forgotten.
