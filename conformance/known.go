@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ReadKnown reads a list for Run.Known: the name of a case on each line. What follows a # is a comment, and should say why.
+// ReadKnown reads a list for ProducerRun.Known: the name of a case on each line. What follows a # is a comment, and should say why.
 func ReadKnown(r io.Reader) (names []string, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {

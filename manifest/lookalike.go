@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Lookalike reports whether two names that differ look the same, or nearly so: in case, in width, in characters that
+// lookalike reports whether two names that differ look the same, or nearly so: in case, in width, in characters that
 // cannot be seen, or in letters of other scripts and digits that have the same shape. It is for a warning, and is no
 // proof in either direction.
 //
@@ -16,7 +16,7 @@ import (
 // Greek, Armenian and Cherokee letters that pass for Latin ones, a few Latin ones that pass for others, digits and
 // punctuation. What is alike within or between other scripts, several letters that look like one (rn, m), and names that
 // only sound the same are not found. Of a long name the first 256 characters count that can be seen.
-func Lookalike(a, b string) bool {
+func lookalike(a, b string) bool {
 	if a == b {
 		return false
 	}

@@ -3,8 +3,10 @@ package producer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -21,6 +23,10 @@ type Rights struct {
 	Reply bool
 	// Renegotiate lets it change its terms later. Trying to without the right ends the subscription (§5.7).
 	Renegotiate bool
+	// Withhold are event types that it is not told of, whatever it asks for, as patterns of a filter: aaep:agent.output.* for
+	// who may follow the work and not read its results. What is critical is told everybody (§5.5.4), questions those who may
+	// Reply. A pattern that is none lets nobody in.
+	Withhold []string
 }
 
 // subscribe answers the first message on a link. It returns nil, the link being closed, unless that opened a subscription.
@@ -149,13 +155,19 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 	if err == nil {
 		sub.rights, err = p.admit(sub.principal, req)
 	}
-	if err == nil && !sub.rights.Reply {
+	if err == nil && (!sub.rights.Reply || sub.rights.Withhold != nil) {
 		terms, err = handshake.Negotiate(req, sub.offer())
 	}
 	if err != nil {
 		return nil, err
 	}
 	return p.agreements.share(req.Capabilities, sub.offer(), terms), nil
+}
+
+// notAPattern finds what would withhold nothing.
+func notAPattern(s string) bool {
+	star := strings.IndexByte(s, '*')
+	return s != "*" && !strings.Contains(s, ":") || star >= 0 && star < len(s)-1
 }
 
 // admit asks the application. The error is an *aaep.Rejection that can be sent.
@@ -165,7 +177,12 @@ func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) (Right
 	}
 	rights, err := p.cfg.Admit(principal, req)
 	if err == nil {
-		return rights, nil
+		i := slices.IndexFunc(rights.Withhold, notAPattern)
+		if i < 0 {
+			return rights, nil
+		}
+		err = fmt.Errorf("producer: Rights.Withhold has %q, which is no event type, no beginning of one with a * and no *", rights.Withhold[i])
+		p.cfg.Logger.Error("nobody is let in with these Rights", "error", err)
 	}
 	denied := &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "You are not allowed to subscribe here.", Err: err}
 	var r *aaep.Rejection

@@ -13,7 +13,7 @@ import (
 // offer is what of the producer's this subscriber may have.
 func (sub *subscription) offer() handshake.Offer {
 	offer := sub.p.offer
-	offer.ReadOnly = !sub.rights.Reply
+	offer.ReadOnly, offer.Withhold = !sub.rights.Reply, sub.rights.Withhold
 	return offer
 }
 
@@ -32,7 +32,7 @@ func (sub *subscription) setTerms(t *handshake.Terms) {
 // agreements keep one copy of terms that are alike: thousands of listeners want no more than a few different things.
 type agreements struct {
 	mu sync.Mutex
-	of map[string]*handshake.Terms // those who may be asked, or may not, asked for this
+	of map[string]*handshake.Terms // by what was asked for, and what of the offer differs from one to the other
 }
 
 const (
@@ -42,12 +42,9 @@ const (
 
 // share returns terms that are as t, which came of asked. Negotiation depends on nothing else.
 func (a *agreements) share(asked aaep.Capabilities, offer handshake.Offer, t handshake.Terms) *handshake.Terms {
-	key, err := jsonv2.Marshal(&asked, jsonv2.Deterministic(true))
+	key, err := jsonv2.Marshal([]any{&asked, offer.ReadOnly, offer.Withhold}, jsonv2.Deterministic(true))
 	if err != nil || len(key) > maxAgreed || t.ResumeAfter != "" || t.MoreTime != "" { // or of this subscription alone
 		return &t
-	}
-	if offer.ReadOnly {
-		key = append(key, '-')
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

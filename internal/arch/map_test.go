@@ -78,9 +78,10 @@ var theMap = []folder{
 		why:  "how a number or a time is said depends on nothing but itself",
 	},
 	{
-		path: "internal/phrase",
-		pure: true,
-		why:  "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
+		path:   "internal/phrase",
+		pure:   true,
+		arrows: []string{"."},
+		why:    "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
 	},
 	{
 		path:   "conformance/check",
@@ -159,7 +160,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer/log/jetstream",
-		arrows: []string{"producer/log"},
+		arrows: []string{"producer/log", "internal/credentials"},
 		others: []string{"github.com/nats-io/nats.go"},
 		why:    "only those who keep a log in NATS get its client: no other package but the command may import it",
 	},
@@ -228,6 +229,10 @@ var theMap = []folder{
 		why:  "it hurts bytes and must not know which of them mean something",
 	},
 	{
+		path: "internal/memnet",
+		why:  "it carries the bytes of tests and must not know what they mean",
+	},
+	{
 		path:   "producer",
 		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
@@ -256,7 +261,8 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/announce",
-		arrows: []string{".", "coalesce", "internal/words"},
+		arrows: []string{".", "coalesce", "internal/phrase", "internal/words"},
+		others: []string{"golang.org/x/text"},
 		pure:   true,
 		why:    "what a person is told, and when, follows from events, keys and the time alone, whatever tells it",
 	},
@@ -326,6 +332,11 @@ var theMap = []folder{
 		arrows: []string{".", "handshake/extensions", "internal/sessionbus", "subscriber/announce"},
 		others: []string{"github.com/go-json-experiment/json", "github.com/godbus/dbus/v5"},
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
+	},
+	{
+		path:   "subscriber/haptic/haptictest",
+		arrows: []string{"handshake/extensions", "subscriber/haptic"},
+		why:    "a device of a user's own is made of the same interface, and of nothing else",
 	},
 	{
 		path: "subscriber/web",

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -93,11 +92,11 @@ func (d *demo) run(ctx context.Context) error {
 	url := "http://" + ln.Addr().String()
 	d.say("", "A retirement planner is at work. Four follow it, each in their own way.")
 	readsOnly := aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}
-	english := func(ev *aaep.Event) string { return announce.Text(ev, ev.Verbosity) }
+	said := func(ev *aaep.Event) string { return announce.Text(ev, ev.Verbosity).String() }
 	feels := func(ev *aaep.Event) string { return felt(ev, subscriber.Haptic(patterns...)) }
 	people := []*person{
-		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), notices: english, decides: true},
-		{demo: d, name: "braille display", caps: subscriber.Braille(40, "es").With(readsOnly), notices: inSpanish},
+		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), notices: said, decides: true},
+		{demo: d, name: "braille display", caps: subscriber.Braille(40, "es").With(readsOnly), notices: said},
 		{demo: d, name: "haptic band", caps: subscriber.Haptic(patterns...), notices: feels},
 		{demo: d, name: "log", caps: subscriber.Logger(), notices: func(*aaep.Event) string { return "" }},
 	}
@@ -135,20 +134,6 @@ func (w *person) agreed() string {
 		}
 	}
 	return andList(inWords(c, about))
-}
-
-// inSpanish is what somebody reads who reads Spanish. The answer itself stays in the language it is written in.
-func inSpanish(ev *aaep.Event) string {
-	text := ev.Text(ev.Verbosity)
-	switch p := ev.Payload.(type) {
-	case *aaep.StateChanged:
-		if p.ToState == aaep.StateAwaitingInput && !strings.HasPrefix(text, "Esperando") {
-			return "Esperando una respuesta: " + text
-		}
-	case *aaep.SessionCompleted:
-		return "Hecho. " + text
-	}
-	return text
 }
 
 // report says what each person received of what the agent produced.
@@ -255,7 +240,7 @@ func (w *person) askForLess(ctx context.Context) {
 	w.say(w.name, "That is a lot. The person asks for less.")
 	if _, err := w.sub.Renegotiate(ctx, change); err != nil {
 		if ctx.Err() == nil {
-			w.say(w.name, "Not changed: "+words.Sentence(plain(err)))
+			w.say(w.name, "Asked for: "+andList(inWords(change, change))+". Not changed: "+words.Sentence(plain(err)))
 		}
 		return
 	}

@@ -34,7 +34,8 @@ func runCommand() *cobra.Command {
 it serves its own standard input. The text also goes to standard output.
 
 When the program ends, so does run, with the same exit code; any other than 0 is told as an error.
-Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it.
+Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it. A service manager ends run
+with SIGTERM, which is no failure: it ends with 0, once the program has ended and all have heard it.
 
 With --stdio it serves the program that started it, over its own standard input and output. PROGRAM then has no
 input, and its text goes nowhere else. It is started once that program listens, and ended when it leaves.
@@ -165,7 +166,7 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 	if err != nil {
 		return usage("cannot be an agent: %s", plain(err))
 	}
-	var at []string
+	var at []invitation
 	var served <-chan error
 	if r.parent {
 		ctx, served, err = serveParent(ctx, p)
@@ -189,13 +190,11 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 		defer stop()
 	}
 	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-		defer cancel()
-		p.Shutdown(ending)
+		shutdown(ctx, p, &r.status)
 		<-served
 	}()
 	if !r.parent { // who reads our standard error is followed by whoever started us
-		r.status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", r.name, strings.Join(at, ", or ")))
+		invite(&r.status, r.name, at)
 		if counted != "" {
 			r.status.say("aaep", "Metrics are at "+counted)
 		}
@@ -205,10 +204,19 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 			r.status.say("aaep", "Waiting for somebody to listen.")
 		}
 		if err := p.WaitSubscriber(ctx); err != nil {
-			return &exitError{exitInterrupted, errors.New("interrupted")}
+			return stopped(ctx)
 		}
 	}
 	return r.session(ctx, p)
+}
+
+// shutdown ends a producer, whatever ctx says, and gives those who are behind some time to hear the end.
+func shutdown(ctx context.Context, p *producer.Producer, status *announcer) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if p.Shutdown(ctx) != nil {
+		status.say("aaep", "Not every listener has heard the end: it took longer than "+words.Spoken(drainTime)+".")
+	}
 }
 
 // openTrail opens the file that things are put on record in.
@@ -256,7 +264,10 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 			by = aaep.CancelledByUser
 		}
 		s.Cancel(by, aaep.Say(r.name+" was stopped."))
-		return &exitError{exitInterrupted, errors.New("interrupted")}
+		if err := stopped(ctx); err != nil || !errors.As(failed, &exit) || !killed(exit) {
+			return err
+		}
+		return &exitError{exitFailed, errors.New(r.name + " did not end when it was told to, and was killed")}
 	case errors.As(failed, &exit):
 		code, how := ending(exit)
 		s.Fail(failed, aaep.Say(r.name+" "+how+"."))
@@ -293,6 +304,12 @@ func (r *runner) recorded(s *producer.Session, run func() error) error {
 		r.status.say("aaep", "The trail does not say that "+r.name+" ended: it cannot be written.")
 	}
 	return err
+}
+
+// killed reports whether a program was ended by force.
+func killed(exit *exec.ExitError) bool {
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // ending says how a program failed, and the exit code that says the same.

@@ -29,7 +29,8 @@ func serveCommand() *cobra.Command {
 Any number of machines can serve the same agent: listeners find their place again at any of them, and of their answers
 the first counts, wherever it was given. Without a name it serves the one agent there is.
 
-If the agent ends, its listeners stay, and hear it when it is started again, on any machine.
+If the agent ends, its listeners stay, and hear it when it is started again, on any machine. A service manager ends serve
+with SIGTERM, which is no failure: it ends with 0.
 
 With --audit it is put on record who was asked here, and what they answered. The agent's own record has the answers too.`,
 		Example: `  aaep run --nats nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3 --name planner -- some-llm "Plan my week"
@@ -84,14 +85,12 @@ With --audit it is put on record who was asked here, and what they answered. The
 			if err != nil {
 				return err
 			}
-			status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", agent, strings.Join(at, ", or ")))
+			invite(&status, agent, at)
 			failed := p.WaitLogFailed(ctx)
-			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-			defer cancel()
-			p.Shutdown(ending)
+			shutdown(ctx, p, &status)
 			<-served
 			if ctx.Err() != nil {
-				return &exitError{exitInterrupted, errors.New("interrupted")}
+				return stopped(ctx)
 			}
 			return &exitError{exitFailed, fmt.Errorf("%s cannot be served any more: %s", agent, plain(failed))}
 		},

@@ -141,8 +141,8 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	return srv, nil
 }
 
-// open serves p everywhere until it is shut down, and returns how to reach it there. Nothing is served unless all can be.
-func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer) (at []string, served <-chan error, err error) {
+// open serves p everywhere until it is shut down, and returns how to follow it there. Nothing is served unless all can be.
+func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer) (at []invitation, served <-chan error, err error) {
 	srv, err := s.server(ctx, talk)
 	if err != nil {
 		return nil, nil, err
@@ -163,7 +163,7 @@ func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer
 				return nil, nil, err
 			}
 			opened = append(opened, ln)
-			at = append(at, reachedAt(ln.Addr(), srv))
+			at = append(at, s.invitation(ln.Addr(), srv))
 			serves = append(serves, func(ctx context.Context) error { return srv.Serve(ctx, ln, p) })
 			continue
 		}
@@ -173,7 +173,7 @@ func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer
 		}
 		opened = append(opened, l)
 		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: localScheme + l.Addr(), Framing: localFraming})
-		at = append(at, localScheme+l.Addr())
+		at = append(at, invitation{command: "aaep listen " + quoted(localScheme+l.Addr())})
 		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -220,21 +220,4 @@ func listen(ctx context.Context, addr string, srv *serve.Server) (net.Listener, 
 		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermost(err))}
 	}
 	return ln, nil
-}
-
-// reachedAt is the address to give to listeners.
-func reachedAt(addr net.Addr, srv *serve.Server) string {
-	host, port, _ := net.SplitHostPort(addr.String())
-	scheme := "http"
-	if srv.TLS != nil {
-		scheme = "https"
-		names := srv.Hosts
-		if leaf := srv.TLS.Certificates[0].Leaf; len(names) == 0 {
-			names = leaf.DNSNames
-		}
-		if len(names) > 0 {
-			host = names[0]
-		}
-	}
-	return scheme + "://" + net.JoinHostPort(host, port)
 }

@@ -56,8 +56,9 @@ var binary = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(path)), nil
 })
 
-// Start starts count servers and waits until they are ready: 1, or a cluster of 3 or more.
-func Start(t testing.TB, count int) *Cluster {
+// Start starts count servers and waits until they are ready: 1, or a cluster of 3 or more. More is added to what they are
+// configured with.
+func Start(t testing.TB, count int, more ...string) *Cluster {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
@@ -78,6 +79,7 @@ func Start(t testing.TB, count int) *Cluster {
 			conf += fmt.Sprintf("cluster {\n name: test\n listen: \"127.0.0.1:%d\"\n routes: [%q]\n}\n", ports[3*i+1], strings.Join(routes, `","`))
 			conf = strings.ReplaceAll(conf, `\",\"`, `","`)
 		}
+		conf += strings.Join(more, "\n")
 		file := filepath.Join(dir, s.name+".conf")
 		if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
 			t.Fatal(err)

@@ -117,6 +117,42 @@ func TestStoreHangs(t *testing.T) {
 	})
 }
 
+// slow takes a millisecond for whatever it keeps.
+type slow struct {
+	memory
+	times int
+}
+
+func (s *slow) Append(records [][]byte) error {
+	s.times++
+	time.Sleep(time.Millisecond)
+	return s.memory.Append(records)
+}
+
+// What those append who were just told that an event is kept goes to the disk together, and not the first of it alone.
+func TestGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const writers, each = 64, 50
+		s := &slow{}
+		l, err := log.Open(s, 256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range writers {
+			all.Go(func() {
+				for i := range each {
+					l.Wait(l.Append(said(i)))
+				}
+			})
+		}
+		all.Wait()
+		if err := l.Close(); err != nil || s.times > each*3/2 {
+			t.Errorf("%d events of each of %d writers took the disk %d times, %v", each, writers, s.times, err)
+		}
+	})
+}
+
 // A store that hangs while memory fills up is given up, and so is one that fails; the log goes on.
 func TestStoreFails(t *testing.T) {
 	full := errors.New("the disk is full")

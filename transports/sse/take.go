@@ -30,7 +30,7 @@ func (s *Server) take(w http.ResponseWriter, r, shown *http.Request, l *link, st
 	}
 	st.w.Use(conn)
 	st.taken.Store(&conn)
-	st.open(s.o.Heartbeat)
+	st.open(s.heartbeat)
 	unwatch := s.door.Watch(until, shown, l.principal, st.end)
 	unbind := context.AfterFunc(until, st.end)
 	st.await(conn, func() {
@@ -40,7 +40,7 @@ func (s *Server) take(w http.ResponseWriter, r, shown *http.Request, l *link, st
 		defer unbind()
 		st.watch(conn)
 		l.detach(st) // before the last write, which may take a while
-		if st.close(&s.o) && conn.SetWriteDeadline(time.Now().Add(s.o.WriteTimeout)) == nil {
+		if st.close(&s.o) && conn.SetWriteDeadline(time.Now().Add(writeTime)) == nil {
 			_, _ = conn.Write([]byte("0\r\n\r\n"))
 		}
 	})
