@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -39,6 +40,7 @@ type stream interface {
 // frames is one stream.
 type frames struct {
 	conn    stream
+	out     *writer.Writer
 	r       *bufio.Reader
 	framing atomic.Int32  // what the peer uses, and so do we
 	first   []byte        // scratch for the length
@@ -50,8 +52,9 @@ func newFrames(conn stream, framing int32) *frames {
 	if framing == unknown { // a subscriber's, who says little
 		size = 512
 	}
-	f := &frames{conn: conn, r: bufio.NewReaderSize(conn, size), first: make([]byte, 4), ended: make(chan struct{})}
+	f := &frames{conn: conn, out: writer.New(conn, writeTimeout), r: bufio.NewReaderSize(conn, size), first: make([]byte, 4), ended: make(chan struct{})}
 	f.framing.Store(framing)
+	f.out.Leave()
 	return f
 }
 
@@ -159,7 +162,11 @@ func (f *frames) Write(msg []byte) error {
 	return err
 }
 
-func (f *frames) NetConn() net.Conn { return f.conn }
+func (f *frames) Out() *writer.Writer { return f.out }
+
+func (f *frames) Framing() string {
+	return [...]string{unknown: "", lengths: "lengths", lines: "lines"}[f.framing.Load()]
+}
 
 func (f *frames) AppendFrame(b, msg []byte) ([]byte, error) {
 	if f.framing.Load() == lines {

@@ -6,12 +6,16 @@
 package websocket
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -19,6 +23,7 @@ import (
 	gorilla "github.com/gorilla/websocket"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -141,11 +146,64 @@ func (f *frames) Write(msg []byte) error {
 	return f.ws.WriteMessage(gorilla.TextMessage, msg)
 }
 
-// served are the frames of a producer. Its events go past gorilla, many in one write: what we send is not masked, so there
-// is nothing to a frame, and each write is whole frames on its own, as are gorilla's.
+// served are the frames of a producer. Its messages go past gorilla, many in one write: what we send is not masked, so there is
+// nothing to a frame. What gorilla writes by itself waits for its turn.
 type served struct {
 	*frames
+	out  *writer.Writer
 	left func() // called after Close
+}
+
+// upgrading hands gorilla a connection that takes turns.
+type upgrading struct {
+	http.ResponseWriter
+	out *writer.Writer
+}
+
+func (u *upgrading) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(u.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	u.out = writer.New(conn, writeTimeout)
+	u.out.Leave()
+	return &turns{Conn: conn, out: u.out}, buffered, nil
+}
+
+// turns is a connection to which whole frames are written, each by whoever has the turn. It is written to by one at a time.
+type turns struct {
+	net.Conn
+	out      *writer.Writer
+	deadline time.Time
+}
+
+func (t *turns) SetDeadline(at time.Time) error {
+	t.deadline = at
+	return t.Conn.SetReadDeadline(at)
+}
+
+func (t *turns) SetWriteDeadline(at time.Time) error {
+	t.deadline = at
+	return nil
+}
+
+func (t *turns) Write(b []byte) (int, error) {
+	deadline := t.deadline
+	if deadline.IsZero() {
+		deadline = time.Now().Add(writeTimeout)
+	}
+	if !t.out.TryTake() {
+		ctx, cancel := context.WithDeadline(context.Background(), deadline)
+		defer cancel()
+		if !t.out.Take(ctx, nil) {
+			return 0, os.ErrDeadlineExceeded
+		}
+	}
+	defer t.out.Leave()
+	if err := t.out.WriteBy(deadline, b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 func (f served) Close() error {
@@ -153,9 +211,12 @@ func (f served) Close() error {
 	return f.frames.Close()
 }
 
-func (f served) NetConn() net.Conn { return f.ws.NetConn() }
+func (f served) Out() *writer.Writer { return f.out }
 
-func (served) AppendFrame(b, msg []byte) ([]byte, error) {
+func (served) Framing() string { return "frames" }
+
+func (f served) AppendFrame(b, msg []byte) ([]byte, error) {
+	f.note(msg)
 	b = append(b, 0x80|gorilla.TextMessage) // the first and last fragment
 	switch n := len(msg); {
 	case n < 126:

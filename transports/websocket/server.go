@@ -109,7 +109,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
 		ReadBufferSize: 512, WriteBufferPool: &writeBuffers, // little is read, and written by the way
 		CheckOrigin: func(*http.Request) bool { return true }} // guard has checked it
-	ws, err := up.Upgrade(w, r, nil)
+	conn := &upgrading{ResponseWriter: w}
+	ws, err := up.Upgrade(conn, r, nil)
 	if err != nil {
 		<-s.slots
 		s.o.Logger.Info("websocket: not upgraded", "cause", err)
@@ -132,7 +133,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			c.Close()
 		})
 	}
-	c = duplex.New(served{f, func() { hangUp(); unwatch(); <-s.slots }}, principal)
+	c = duplex.New(served{f, conn.out, func() { hangUp(); unwatch(); <-s.slots }}, principal)
 	close(made)
 	if refused != nil {
 		defer c.Close()
