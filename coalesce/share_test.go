@@ -151,7 +151,17 @@ func (w *sharing) agree(m *maker) {
 		if want := h.alone.Stats(); got != want || m.shaper.Oldest() != h.alone.Oldest() {
 			w.Fatalf("%s: %+v, oldest %d; alone %+v, oldest %d", h.name, got, m.shaper.Oldest(), want, h.alone.Oldest())
 		}
+		if got, want := free(m.shaper, w.now), free(h.alone, w.now); h.past == nil && got != want {
+			w.Fatalf("%s could spend %d under new terms, alone %d", h.name, got, want)
+		}
 	}
+}
+
+// free is how much could be spent if that were limited from now on.
+func free(s *Shaper, now time.Time) int {
+	b := s.budget.clone()
+	b.SetRate(1000)
+	return b.Free(now)
 }
 
 // leave has one of several go on alone.

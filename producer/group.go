@@ -76,42 +76,52 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 		return false, again
 	}
 	sub.link, sub.key.framing = link, link.Framing()
+	var all []*group
+	for {
+		unlike := 0
+		for _, g := range all {
+			switch g.take(sub, now) {
+			case taken:
+				return sub.stays(g), again
+			case elsewhere:
+				return false, now.Add(soon)
+			case different:
+				unlike++
+			}
+		}
+		if unlike >= maxUnlike {
+			return false, now.Add(time.Second)
+		}
+		g, others := sub.found(all, now)
+		if g != nil {
+			return sub.stays(g), again
+		}
+		all = others
+	}
+}
+
+// found makes a group of the subscription, unless there are others than those it has asked already.
+func (sub *subscription) found(asked []*group, now time.Time) (g *group, others []*group) {
 	gs := &sub.p.groups
 	gs.mu.Lock()
-	all := slices.Clone(gs.of[sub.key])
-	gs.mu.Unlock()
-	unlike := 0
-	for _, g := range all {
-		switch g.take(sub, now) {
-		case taken:
-			return sub.stays(g), again
-		case elsewhere:
-			return false, now.Add(soon)
-		case different:
-			unlike++
-		}
-	}
-	if unlike >= maxUnlike {
-		return false, now.Add(time.Second)
+	defer gs.mu.Unlock()
+	if all := gs.of[sub.key]; !slices.Equal(all, asked) {
+		return nil, slices.Clone(all)
 	}
 	_, plain := sub.stream.(plainStream)
-	g := &group{key: sub.key, plain: plain, woken: make(chan struct{}, 1)}
+	g = &group{key: sub.key, plain: plain, woken: make(chan struct{}, 1)}
 	g.p, g.terms, g.shaper = sub.p, sub.terms, sub.shaper.Split(new(coalesce.Past))
 	g.cursor, g.noticed, g.passed = sub.cursor, sub.noticed, sub.passed
 	g.left.Store(sub.left.Load())
 	g.stats = g.shaper.Stats()
-	if g.take(sub, now) != taken {
-		return false, now.Add(time.Second)
-	}
-	gs.mu.Lock()
+	g.take(sub, now)
 	if gs.of == nil {
 		gs.of = map[groupKey][]*group{}
 	}
 	gs.of[g.key] = append(gs.of[g.key], g)
 	gs.all.Store(new(append(slices.Clone(*gs.all.Load()), g)))
-	gs.mu.Unlock()
-	sub.p.guests.Go(g.run)
-	return sub.stays(g), again
+	g.p.guests.Go(g.run)
+	return g, nil
 }
 
 const (
@@ -133,7 +143,7 @@ func sharer(stream transports.Stream) transports.Sharer {
 
 // findKey finds the key for the terms.
 func (sub *subscription) findKey() bool {
-	terms, err := jsonv2.Marshal([]any{sub.terms.Capabilities(), sub.terms.MaxChunk, sub.terms.Profile()}, jsonv2.Deterministic(true))
+	terms, err := jsonv2.Marshal([]any{sub.terms.Capabilities(), sub.terms.MaxChunk, []byte(sub.terms.Profile())}, jsonv2.Deterministic(true))
 	if err != nil {
 		return false
 	}

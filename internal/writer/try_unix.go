@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Tries reports whether Try can do anything for a Conn. It must be the system's own, to which nothing is added on the way.
-func Tries(conn Conn) bool {
+// tries reports whether a Conn is the system's own, to which nothing is added on the way.
+func tries(conn Conn) bool {
 	switch conn.(type) {
 	case *net.TCPConn, *net.UnixConn:
 		return true
@@ -41,7 +41,7 @@ var attempts = sync.Pool{New: func() any {
 
 // tryWrite writes what the system takes at once. What is wrong with a Conn the next Write finds out.
 func tryWrite(conn Conn, b []byte) int {
-	if !Tries(conn) {
+	if !tries(conn) {
 		return 0
 	}
 	raw, err := conn.(syscall.Conn).SyscallConn()

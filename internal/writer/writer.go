@@ -143,6 +143,28 @@ func (w *Writer) Try(b []byte) int {
 	return n
 }
 
+// WriteBy writes b until a time; the caller has the turn. After an error nothing more should be written.
+func (w *Writer) WriteBy(deadline time.Time, b []byte) error {
+	if err := w.conn.SetWriteDeadline(deadline); err != nil {
+		return err
+	}
+	w.writing.Store(true)
+	defer w.writing.Store(false)
+	return w.write(b)
+}
+
+// write writes what Try has left, and b.
+func (w *Writer) write(b []byte) error {
+	if len(w.rest) > 0 {
+		b, w.rest = append(w.rest, b...), nil
+	}
+	_, err := w.conn.Write(b)
+	return err
+}
+
+// Tries reports whether Try can do anything.
+func (w *Writer) Tries() bool { return tries(w.conn) }
+
 // Owes reports whether the next Write has something to write before; the caller has the turn.
 func (w *Writer) Owes() bool { return len(w.rest) > 0 }
 
@@ -164,10 +186,7 @@ func (w *Writer) Write(ctx context.Context, over <-chan struct{}, b []byte) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if len(w.rest) > 0 {
-		b, w.rest = append(w.rest, b...), nil
-	}
-	_, err := w.conn.Write(b)
+	err := w.write(b)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}

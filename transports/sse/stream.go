@@ -69,7 +69,7 @@ func (st *stream) SendEvents(ctx context.Context, events []transports.Event) err
 
 // Framing is that of a connection that was taken, and has nobody who knows no handshake.
 func (st *stream) Framing() string {
-	if conn := st.taken.Load(); conn == nil || st.trace != nil || !writer.Tries(*conn) {
+	if st.taken.Load() == nil || st.trace != nil || !st.w.Tries() {
 		return ""
 	}
 	return "chunks of Server-Sent Events"
