@@ -175,6 +175,12 @@ func (w *sharing) leave(m *maker) {
 	h.maker = &maker{shaper: m.shaper.Split(h.past), cursor: m.cursor, heard: []*hearer{h}}
 	w.makers, h.past = append(w.makers, h.maker), nil
 	w.agree(h.maker)
+	if got, want := known(h.maker.shaper, w.now), known(h.alone, w.now); got != want {
+		w.Fatalf("%s goes on with\n%s\nalone it would with\n%s", h.name, got, want)
+	}
+	if path := apart(m.shaper, h.maker.shaper); path != "" {
+		w.Fatalf("%s goes on, and shares %s", h.name, path)
+	}
 }
 
 // join has one that is alone share, with whom it can.
