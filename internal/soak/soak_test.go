@@ -146,7 +146,7 @@ func check(t testing.TB, err error) {
 // settings are how long it is to take and the seed of everything that is random.
 func settings(t *testing.T) (length time.Duration, seed uint64) {
 	seed = rand.Uint64()
-	length, err := time.ParseDuration(os.Getenv("AAEP_SOAK"))
+	length, err := time.ParseDuration(cmp.Or(os.Getenv("AAEP_SOAK"), "4s"))
 	check(t, err)
 	if v := os.Getenv("AAEP_SEED"); v != "" {
 		seed, err = strconv.ParseUint(v, 10, 64)
@@ -169,8 +169,8 @@ func TestSoak(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no kill -9, and no Unix socket")
 	}
-	if os.Getenv("AAEP_SOAK") == "" {
-		t.Skip("what it finds depends on chance and takes its time: make soak runs it")
+	if testing.Short() {
+		t.Skip("it starts many processes")
 	}
 	length, seed := settings(t)
 	s := begin(t, seed)
