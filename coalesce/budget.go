@@ -25,6 +25,7 @@ type Budget struct {
 	base  time.Time       // what the times below are relative to
 	spent []time.Duration // when tokens were spent, never falling, all of the last keep
 	head  int             // spent[:head] is forgotten
+	taken uint64          // tokens, ever
 }
 
 const noLimit = math.MaxInt
@@ -56,6 +57,7 @@ func (b *Budget) Take(now time.Time) bool {
 		b.head = 0
 	}
 	b.spent = append(b.spent, t)
+	b.taken++
 	return true
 }
 

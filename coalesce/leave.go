@@ -101,7 +101,7 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 		t.vanished = 0
 	}
 	if ev.Type().Terminal() || t.over && s.lastOf(ev.SessionID) < 0 {
-		s.end(ev.SessionID, t)
+		s.end(ev.SessionID, t, it.to.pos)
 	}
 	s.tailor(&ev)
 	if raise { // last, for it tells nobody anything urgent: extensions must not disturb anybody for it

@@ -105,7 +105,7 @@ func (s *Shaper) hurry(match func(*item) bool) {
 func (s *Shaper) forget(session string) {
 	if t := s.told[session]; t != nil {
 		if t.over = true; s.lastOf(session) < 0 {
-			s.end(session, t)
+			s.end(session, t, s.newest)
 		}
 	}
 }

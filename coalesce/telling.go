@@ -122,13 +122,14 @@ func (s *Shaper) passOver(from, to uint64) {
 type end struct {
 	session string
 	stamp   time.Time
+	pos     uint64   // of the end, or what left last
 	told    *telling // nil where there is nothing more
 }
 
 // end keeps what was told of a session whose end has left.
-func (s *Shaper) end(session string, t *telling) {
+func (s *Shaper) end(session string, t *telling, pos uint64) {
 	delete(s.told, session)
-	e := end{session: session, stamp: t.stamp}
+	e := end{session: session, stamp: t.stamp, pos: pos}
 	if t.upTo > 0 {
 		t.vanished, e.told = 0, t
 	}

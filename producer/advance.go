@@ -4,53 +4,76 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/transports"
 )
+
+// A course is a cursor into the log and a Shaper: what one listener hears, or several who hear the same.
+type course struct {
+	p        *Producer
+	terms    *handshake.Terms // changed with the mu of who has the course held
+	shaper   *coalesce.Shaper
+	cursor   uint64          // the newest entry the shaper has had
+	replayed uint64          // up to here the log tells what was before the subscription
+	goesOn   bool            // it begins where another subscription ended
+	skip     int             // bytes of the next entry that the subscriber had before
+	early    map[uint64]bool // questions that were put before their turn in the log
+	noticed  uint64          // notices that the shaper has had
+	passed   int             // events that left in front of the critical one that is next in the log
+
+	left    atomic.Uint64 // every event that is not output, up to here, has left
+	watched atomic.Bool   // somebody waits for left to grow
+	behind  atomic.Bool   // it goes on where another ended, and is not yet where it began itself
+
+	counting sync.Mutex
+	stats    coalesce.Stats
+}
 
 // fill hands the shaper everything the log has, so that what is critical need not wait for what is held; but
 // no more than most that could be sent at once, where nothing is held.
 //
 // The shaper lets a critical event overtake all others. Those that may leave now keep their place in front of
 // it all the same, a few at most, so that nobody is asked something before the session has begun.
-func (sub *subscription) fill(now time.Time, most int) error {
-	sub.notice(now)
-	for sub.cursor < sub.p.log.End() {
-		room := most - sub.shaper.Ready(now)
-		if sub.cursor < sub.replayed {
-			if sub.shaper.Stats().Held >= maxHistory {
-				sub.askEarly()
+func (c *course) fill(now time.Time, most int) error {
+	c.notice(now)
+	for c.cursor < c.p.log.End() {
+		room := most - c.shaper.Ready(now)
+		if c.cursor < c.replayed {
+			if c.shaper.Stats().Held >= maxHistory {
+				c.askEarly()
 				return nil
 			}
-			room = min(room, int(sub.replayed-sub.cursor))
+			room = min(room, int(c.replayed-c.cursor))
 		}
 		if room <= 0 {
 			return nil
 		}
-		events, _, err := sub.p.log.Read(sub.cursor, room)
+		events, _, err := c.p.log.Read(c.cursor, room)
 		if err != nil {
 			return slow("the events it has not seen are no longer kept")
 		}
 		for _, ev := range events {
 			if ev.Critical() {
-				if sub.shaper.Ready(now) > 0 && sub.passed < mayPass {
-					sub.passed++
+				if c.shaper.Ready(now) > 0 && c.passed < mayPass {
+					c.passed++
 					return nil
 				}
-				sub.passed = 0
-			} else if sub.shaper.Ready(now) >= most { // one event may make hundreds for a small display
+				c.passed = 0
+			} else if c.shaper.Ready(now) >= most { // one event may make hundreds for a small display
 				return nil
 			}
-			sub.cursor++
-			if sub.cursor <= sub.replayed && !sub.goesOn && sub.p.stale(ev) || sub.early[sub.cursor] {
-				delete(sub.early, sub.cursor)
+			c.cursor++
+			if c.cursor <= c.replayed && !c.goesOn && c.p.stale(ev) || c.early[c.cursor] {
+				delete(c.early, c.cursor)
 				continue
 			}
-			sub.shaper.Push(now, coalesce.Entry{Pos: sub.cursor, Event: ev, Skip: sub.skip})
-			sub.skip = 0
+			c.shaper.Push(now, coalesce.Entry{Pos: c.cursor, Event: ev, Skip: c.skip})
+			c.skip = 0
 		}
 	}
 	return nil
@@ -96,16 +119,14 @@ func (c crowd) leave() { <-c }
 // advance reads on and sends what is due. If nothing is, it says when something will be; the zero time is after the next
 // event. An error that is an *aaep.Rejection ends the subscription, every other the stream.
 func (sub *subscription) advance(stream transports.Stream) (sent bool, next time.Time, err error) {
-	b := batches.Get().(*batch)
-	defer func() {
-		clear(b.events)
-		clear(b.critical)
-		*b = batch{events: b.events[:0], critical: b.critical[:0]}
-		batches.Put(b)
-	}()
-	_, plain := stream.(plainStream)
-	if sent, next, err = sub.load(b, time.Now(), plain); err != nil || len(b.events) == 0 {
-		return sent, next, err
+	b := sub.owed // by the group that it has left
+	if sub.owed = nil; b == nil {
+		b = batches.Get().(*batch)
+		defer b.free()
+		_, plain := stream.(plainStream)
+		if sent, next, err = sub.load(b, time.Now(), sub.many && !sub.slow, plain); err != nil || len(b.events) == 0 {
+			return sent, next, err
+		}
 	}
 	began := time.Now()
 	if err := stream.SendEvents(sub.ctx, b.events); err != nil {
@@ -121,35 +142,43 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 	return true, next, nil
 }
 
-// load takes what is due into b, and reports whether something was. If nothing was, it says when something will be.
-func (sub *subscription) load(b *batch, now time.Time, plain bool) (due bool, next time.Time, err error) {
-	batched, most := sub.many && !sub.slow, readAhead
+func (b *batch) free() {
+	clear(b.events)
+	clear(b.critical)
+	*b = batch{events: b.events[:0], critical: b.critical[:0]}
+	batches.Put(b)
+}
+
+// load takes what is due into b, and reports whether something was. If nothing was, it says when something will be. Batched, it
+// takes many; on a plain link, events say themselves whether one can go on after them.
+func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, next time.Time, err error) {
+	most := readAhead
 	if batched {
 		most = few
 	}
-	if err := sub.fill(now, most); err != nil {
+	if err := c.fill(now, most); err != nil {
 		return false, next, err
 	}
-	if batched && sub.shaper.Ready(now) >= few {
+	if batched && c.shaper.Ready(now) >= few {
 		longBatches.enter()
 		defer longBatches.leave()
-		if err := sub.fill(now, readAhead); err != nil { // what is critical may have come
+		if err := c.fill(now, readAhead); err != nil { // what is critical may have come
 			return false, next, err
 		}
 	}
-	if sub.shaper.Overflow() {
+	if c.shaper.Overflow() {
 		return false, next, slow("too many events wait")
 	}
-	sub.publish() // before Pop: what that returns has not left yet
-	out, next := sub.shaper.Pop(now)
-	for size := 0; out.Event != nil; out, _ = sub.shaper.Pop(now) {
+	c.publish() // before Pop: what that returns has not left yet
+	out, next := c.shaper.Pop(now)
+	for size := 0; out.Event != nil; out, _ = c.shaper.Pop(now) {
 		due = true
 		if plain && !out.Resumable {
-			out = sub.overtaking(out)
+			out = c.overtaking(out)
 		}
-		msg, err := sub.p.encode(out)
+		msg, err := c.p.encode(out)
 		if err != nil { // it was valid when it was appended
-			sub.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
+			c.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
 		} else {
 			ev := transports.Event{Message: msg}
 			if out.Resumable {
@@ -163,7 +192,7 @@ func (sub *subscription) load(b *batch, now time.Time, plain bool) (due bool, ne
 		if size += len(msg); size >= maxBatch || !batched {
 			break
 		}
-		if sub.fill(now, readAhead) != nil || sub.shaper.Overflow() {
+		if c.fill(now, readAhead) != nil || c.shaper.Overflow() {
 			break // the next round ends with that
 		}
 	}
@@ -171,24 +200,31 @@ func (sub *subscription) load(b *batch, now time.Time, plain bool) (due bool, ne
 }
 
 // publish says how far the stream has come.
-func (sub *subscription) publish() {
-	stats := sub.shaper.Stats()
-	sub.mu.Lock()
-	sub.stats = stats
-	sub.mu.Unlock()
-	left := sub.cursor
-	if held := sub.shaper.Oldest(); held > 0 && held <= left {
+func (c *course) publish() {
+	stats := c.shaper.Stats()
+	c.counting.Lock()
+	c.stats = stats
+	c.counting.Unlock()
+	left := c.cursor
+	if held := c.shaper.Oldest(); held > 0 && held <= left {
 		left = held - 1
 	}
-	if left > sub.left.Load() {
-		sub.left.Store(left)
-		if left >= sub.replayed {
-			sub.behind.Store(false)
+	if left > c.left.Load() {
+		c.left.Store(left)
+		if left >= c.replayed {
+			c.behind.Store(false)
 		}
-		if sub.watched.CompareAndSwap(true, false) {
-			sub.p.wake()
+		if c.watched.CompareAndSwap(true, false) {
+			c.p.wake()
 		}
 	}
+}
+
+// counted is what publish said.
+func (c *course) counted() coalesce.Stats {
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	return c.stats
 }
 
 // jitterGuard keeps events a little further apart than the budget alone would, so that a listener who counts

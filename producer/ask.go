@@ -201,6 +201,8 @@ func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload) (*
 	})
 	if put == nil { // it was not put after all, though it was made
 		s.machine.Settled(q.Token, aaep.Reject)
+	} else {
+		s.pos = put.Pos
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.resume(speech{}))

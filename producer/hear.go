@@ -28,11 +28,13 @@ func (sub *subscription) listen() {
 
 // notified is called when there may be something to hear, or a stream.
 func (sub *subscription) notified() {
-	sub.news.Store(true)
-	sub.wake()
+	if _, ok := sub.conn.(transports.Resumable); ok { // there may be a stream
+		sub.news.Store(true)
+		sub.wake()
+	}
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if sub.over {
+	if sub.deaf {
 		return
 	}
 	if sub.unheard++; sub.unheard == 1 {

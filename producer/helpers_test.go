@@ -152,7 +152,7 @@ func (st *stage) connect() *listener {
 	st.all = append(st.all, l)
 	go func() {
 		defer close(l.served)
-		st.p.ServeConn(b)
+		st.p.ServeConn(&sharedLink{Conn: b})
 	}()
 	return l
 }

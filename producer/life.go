@@ -43,6 +43,9 @@ func (l *life) sent(now time.Time) {
 	}
 }
 
+// ends is when it is over, if nothing is sent before.
+func (l *life) ends() time.Time { return earliest(l.idle, l.end) }
+
 // over returns why the subscription ends now, or nil.
 func (l *life) over(now time.Time) *aaep.Rejection {
 	switch {

@@ -59,13 +59,13 @@ func (p *Producer) linkAway(away bool) {
 }
 
 // notice hands the shaper the notices that it has not had.
-func (sub *subscription) notice(now time.Time) {
-	n := sub.p.notices.Load()
-	if n.last == sub.noticed {
+func (c *course) notice(now time.Time) {
+	n := c.p.notices.Load()
+	if n.last == c.noticed {
 		return
 	}
-	for _, ev := range n.all[len(n.all)-int(min(n.last-sub.noticed, uint64(len(n.all)))):] {
-		sub.shaper.Push(now, coalesce.Entry{Event: ev})
+	for _, ev := range n.all[len(n.all)-int(min(n.last-c.noticed, uint64(len(n.all)))):] {
+		c.shaper.Push(now, coalesce.Entry{Event: ev})
 	}
-	sub.noticed = n.last
+	c.noticed = n.last
 }

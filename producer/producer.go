@@ -74,6 +74,7 @@ type Producer struct {
 	encoded     encoded
 	agreements  agreements
 	audience    atomic.Pointer[[]*subscription] // who is served; changed by who has mu, and never in place
+	groups      groups
 	republished atomic.Bool
 
 	mu       sync.Mutex
@@ -126,6 +127,7 @@ func New(cfg Config) (*Producer, error) {
 		reached: map[string]manifest.Endpoint{},
 	}
 	p.audience.Store(new([]*subscription))
+	p.groups.all.Store(new([]*group))
 	p.notices.Store(&notices{})
 	p.serving, p.drain = context.WithCancel(context.Background())
 	p.waiting, p.leave = context.WithCancel(context.Background())

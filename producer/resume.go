@@ -113,26 +113,30 @@ const maxHistory = 256
 
 // askEarly puts the questions that are open to who is far behind: their time does not wait until all that was before has
 // been heard.
-func (sub *subscription) askEarly() {
-	shown := sub.p.log.End()
-	sub.p.mu.Lock()
-	defer sub.p.mu.Unlock()
-	for _, put := range sub.p.asked {
-		if put.Pos > sub.cursor && put.Pos <= shown && !sub.early[put.Pos] && sub.mayBeAsked(put.Event.Type() == aaep.TypeAwaitingConfirmation) {
-			if sub.early == nil {
-				sub.early = map[uint64]bool{}
+func (c *course) askEarly() {
+	shown := c.p.log.End()
+	c.p.mu.Lock()
+	defer c.p.mu.Unlock()
+	for _, put := range c.p.asked {
+		able := c.terms.ClarificationReply
+		if put.Event.Type() == aaep.TypeAwaitingConfirmation {
+			able = c.terms.ConfirmationReply
+		}
+		if put.Pos > c.cursor && put.Pos <= shown && !c.early[put.Pos] && able {
+			if c.early == nil {
+				c.early = map[uint64]bool{}
 			}
-			sub.early[put.Pos] = true
-			sub.shaper.Push(time.Now(), coalesce.Entry{Event: put.Event}) // without its place, which is yet to come
+			c.early[put.Pos] = true
+			c.shaper.Push(time.Now(), coalesce.Entry{Event: put.Event}) // without its place, which is yet to come
 		}
 	}
 }
 
 // overtaking says on an event that it is no place to go on after, for those who named the extension that says so. A stream
 // that can be resumed says it without (D-82).
-func (sub *subscription) overtaking(out coalesce.Out) coalesce.Out {
+func (c *course) overtaking(out coalesce.Out) coalesce.Out {
 	delivery := extensions.DeliveryVocabulary
-	if !slices.Contains(sub.terms.Extensions, delivery.URI) {
+	if !slices.Contains(c.terms.Extensions, delivery.URI) {
 		return out
 	}
 	ev, data := *out.Event, map[string]json.RawMessage{}

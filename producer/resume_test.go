@@ -111,6 +111,17 @@ func (s *eventStream) SendEvents(_ context.Context, events []transports.Event) e
 	return nil
 }
 
+func (s *eventStream) Framing() string { return "stream" }
+func (s *eventStream) AppendEvents(b []byte, events []transports.Event) ([]byte, error) {
+	return appendShared(b, events), nil
+}
+func (s *eventStream) TrySend(frames []byte) int {
+	if s.SendEvents(context.Background(), shared(frames)) != nil {
+		return 0
+	}
+	return len(frames)
+}
+
 func (s *eventStream) breaks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -65,10 +65,12 @@ func (p *Producer) welcome(conn transports.Conn) (done <-chan struct{}, open boo
 			close(served)
 			return
 		}
-		p.guests.Go(func() { // which needs a smaller stack than the answer
-			defer close(served)
-			sub.serve()
-		})
+		p.guests.Add(1)
+		sub.over = func() {
+			close(served)
+			p.guests.Done()
+		}
+		go sub.serve() // which needs a smaller stack than the answer
 	}
 	if p.ended { // the caller waits
 		go answer()
@@ -122,6 +124,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		p.mu.Lock()
 		for _, sub := range p.subs {
 			sub.hangUp()
+			sub.wake()
 		}
 		p.mu.Unlock()
 		<-done

@@ -38,6 +38,7 @@ type Session struct {
 	machine lifecycle.Session
 	over    bool
 	last    time.Time // the newest timestamp
+	pos     uint64    // the place of the newest event
 	outputs []*Output // open
 	told    tellings
 }
@@ -191,7 +192,8 @@ func (s *Session) enterSaying(to aaep.State, words speech) error {
 	}
 	ev, err := s.prepare(words, &aaep.StateChanged{FromState: from, ToState: to})
 	if err == nil {
-		s.told = tellings{ev, s.p.append(ev)}
+		s.pos = s.p.append(ev)
+		s.told = tellings{ev, s.pos}
 	}
 	return err
 }
@@ -228,7 +230,8 @@ func (s *Session) emit(words speech, payload aaep.Payload) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.p.append(ev), nil
+	s.pos = s.p.append(ev)
+	return s.pos, nil
 }
 
 // prepare makes an event that is valid and in order, with s.mu held. It must be appended.

@@ -34,8 +34,13 @@ func (p *Producer) follow() {
 }
 
 func (p *Producer) tellAll() {
+	for _, g := range *p.groups.all.Load() {
+		g.wake()
+	}
 	for _, sub := range *p.audience.Load() {
-		sub.wake()
+		if sub.group.Load() == nil {
+			sub.wake()
+		}
 	}
 }
 
@@ -54,8 +59,13 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 		moved, left := p.moved, true
 		for _, sub := range p.subs {
 			sub.watched.Store(true) // before the look, or the step in between would wake nobody
+			c := &sub.course
+			if g := sub.group.Load(); g != nil {
+				c = &g.course
+				c.watched.Store(true)
+			}
 			before := sub.replayed < pos && !sub.behind.Load()
-			if before && sub.left.Load() < pos {
+			if before && c.left.Load() < pos {
 				left = false
 			}
 		}

@@ -31,7 +31,7 @@ type Rights struct {
 
 // subscribe answers the first message on a link. It returns nil, the link being closed, unless that opened a subscription.
 func (p *Producer) subscribe(conn transports.Conn) *subscription {
-	sub := &subscription{p: p, id: newID("sub_"), conn: conn, ctx: writer.NewContext(), many: true,
+	sub := &subscription{course: course{p: p}, id: newID("sub_"), conn: conn, ctx: writer.NewContext(), many: true,
 		woken: make(chan struct{}, 1), lost: make(chan error, 1)}
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()
@@ -83,13 +83,23 @@ func (p *Producer) welcomes(sub *subscription) bool {
 	return true
 }
 
-// serve serves a subscription until it is over.
+// serve serves a subscription until it is over, or in a group.
 func (sub *subscription) serve() {
-	p := sub.p
-	defer sub.conn.Close()
-	defer p.loops.Done()
+	sub.life = newLife(sub.terms)
 	sub.listen()
-	sub.bury(sub.run())
+	sub.goOnAlone()
+}
+
+// goOnAlone serves a subscription on that was in no group, or is no longer.
+func (sub *subscription) goOnAlone() {
+	why, joined := sub.run()
+	if joined {
+		return
+	}
+	sub.bury(why)
+	sub.p.loops.Done()
+	sub.conn.Close()
+	sub.over()
 }
 
 // bury says that the subscription is over, and why. It is not part of serve, whose stack is there for as long as the
@@ -99,7 +109,7 @@ func (sub *subscription) bury(why *aaep.Rejection) {
 	hurry := sub.hungUp.Load()
 	p.unregister(sub) // before the last words, which may take a while: nobody is to wait for them
 	sub.mu.Lock()
-	sub.over = true
+	sub.deaf = true
 	sub.mu.Unlock()
 	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "reason", why.Code, "error", why)
 	if p.cfg.Follow != nil && why.Code == aaep.ProducerShutdown {
@@ -389,6 +399,7 @@ func (p *Producer) situation(cursor uint64) (entries []coalesce.Entry, current b
 		if !s.over && t.pos > 0 && t.pos <= cursor {
 			ev := *t.ev
 			ev.EventID, ev.Timestamp = newID("evt_"), s.now()
+			s.last = ev.Timestamp // nothing that comes after it is stamped before
 			entries = append(entries, coalesce.Entry{Event: &ev})
 		}
 		s.mu.Unlock()

@@ -9,16 +9,15 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
-	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
 
-// A subscription is a cursor into the log and a Shaper. One goroutine, run, owns both and is the only one
-// that sends events; another, hear, is there while the subscriber says something, so that an answer is heard
-// while a slow link is being written to.
+// A subscription is a course of its own, or follows that of a group. One goroutine, run, owns it and is the only one that sends
+// events; where a group sends them there is none. Another, hear, is there while the subscriber says something, so that an answer
+// is heard while a slow link is being written to.
 type subscription struct {
-	p            *Producer
+	course
 	id           string
 	subscriberID string
 	principal    string
@@ -27,22 +26,18 @@ type subscription struct {
 	ctx          *writer.Context // ends with hangUp, or when the subscriber is known to be gone
 	hungUp       atomic.Bool
 
-	shaper    *coalesce.Shaper
-	terms     *handshake.Terms // changed with mu held
-	start     uint64           // the cursor when the subscription began
-	startSkip int              // and the skip
-	goesOn    bool             // it begins where another subscription ended
-	cursor    uint64           // the newest entry the shaper has had
-	replayed  uint64           // up to here the log tells what was before the subscription
-	skip      int              // bytes of the next entry that the subscriber had before
-	resumed   bool             // an event went out that can be resumed after
-	early     map[uint64]bool  // questions that were put before their turn in the log
-	noticed   uint64           // notices that the shaper has had
-	passed    int              // events that left in front of the critical one that is next in the log
+	start     uint64 // the cursor when the subscription began
+	startSkip int    // and the skip
+	resumed   bool   // an event went out that can be resumed after
 	first     []coalesce.Entry
 	attached  time.Time // when the stream was there
 	many      bool      // the link takes several events at once
 	slow      bool      // it took long over the last
+	opened    bool      // there was a stream
+	stream    transports.Stream
+	life      life
+	over      func() // called when it is
+	membership
 
 	// What run waits for besides time. Whoever puts something into one of the others puts it in woken as well.
 	woken   chan struct{}           // holds one: there is something to look at, or in the log
@@ -54,19 +49,15 @@ type subscription struct {
 	confirms, clarifies atomic.Bool  // may be asked
 	patience, least     atomic.Int64 // see slowest; 0 is as usual
 	pace                atomic.Int64
-	left                atomic.Uint64 // every event that is not output, up to here, has left
-	watched             atomic.Bool   // somebody waits for left to grow
-	behind              atomic.Bool   // it goes on where another ended, and is not yet where it began itself
 
 	onRecord map[aaep.ReplyToken]bool // the open questions that the trail says it was asked; used by join alone
 	grace    time.Time                // when its stream has to be back; see detach
 	came     uint64                   // how far it had come when that was set
 
 	mu        sync.Mutex
-	stats     coalesce.Stats
 	connected bool
 	unheard   int  // times that notified has been called; 0: there is nothing to hear
-	over      bool // nobody listens any more
+	deaf      bool // nobody listens any more
 }
 
 // hangUp ends the subscription at once, whatever is under way.
@@ -82,6 +73,9 @@ func (sub *subscription) wake() {
 	case sub.woken <- struct{}{}:
 	default:
 	}
+	if g := sub.group.Load(); g != nil { // looked at last; see join
+		g.call()
+	}
 }
 
 // mayBeAsked reports whether a question may be put to this subscription.
@@ -95,95 +89,100 @@ func (sub *subscription) mayBeAsked(isConfirmation bool) bool {
 func (sub *subscription) status() SubscriptionStatus {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	return SubscriptionStatus{sub.id, sub.subscriberID, sub.terms.Capabilities(), sub.connected, sub.stats}
+	return SubscriptionStatus{sub.id, sub.subscriberID, sub.terms.Capabilities(), sub.connected, sub.counts()}
 }
 
-// run serves the subscription until it ends, and returns why. A nil error is a clean end.
-func (sub *subscription) run() *aaep.Rejection {
-	var stream transports.Stream
+// run serves the subscription until it ends, and returns why, or until it joins a group. A nil error is a clean end.
+func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 	var away time.Time // until then the first stream, or the next one, has to be there
 	resumable, canResume := sub.conn.(transports.Resumable)
-	if canResume {
+	switch {
+	case sub.opened: // it was in a group
+	case canResume:
 		away = time.Now().Add(openTimeout)
-	} else {
+	default:
 		_, sub.many = sub.conn.(transports.EventSender)
-		stream = plainStream{sub.conn}
-		sub.attach(stream, true)
+		sub.stream, sub.opened = plainStream{sub.conn}, true
+		sub.attach(sub.stream, true)
 	}
 	timer := time.NewTimer(never)
 	defer timer.Stop()
-	life := newLife(sub.terms)
-	opened, hurried := !canResume, false
+	hurried := false
 	for {
 		draining := sub.p.serving.Err() != nil // and so the log is at its end before it is read
 		if draining {
 			sub.shaper.SetQuiet(time.Time{})
 		}
-		var next time.Time
-		if stream != nil {
-			sent, at, err := sub.advance(stream)
+		var next, again time.Time
+		if sub.stream != nil {
+			sent, at, err := sub.advance(sub.stream)
 			if err != nil {
 				var over *aaep.Rejection // here it costs nothing where there is no error
 				if errors.As(err, &over) {
-					return over
+					return over, false
 				}
 				if !canResume {
 					select {
 					case err := <-sub.lost:
-						return goneBecause(err)
+						return goneBecause(err), false
 					default:
 					}
-					return slow("the link did not take an event: " + err.Error())
+					return slow("the link did not take an event: " + err.Error()), false
 				}
-				stream, away = nil, sub.detach()
+				sub.stream, away = nil, sub.detach()
 			}
 			if sent {
 				if err == nil {
-					life.sent(time.Now())
+					sub.life.sent(time.Now())
 				}
-				if quit := sub.poll(&life); quit != nil {
-					return quit
+				if quit := sub.poll(); quit != nil {
+					return quit, false
 				}
 				continue
 			}
-			if draining && stream != nil && sub.shaper.Idle() {
-				return shuttingDown()
+			if draining && sub.stream != nil && sub.shaper.Idle() {
+				return shuttingDown(), false
 			}
 			next = at
 		}
-		if draining && stream == nil && !hurried { // it may be on its way to what it is owed
+		if draining && sub.stream == nil && !hurried { // it may be on its way to what it is owed
 			hurried, away = true, time.Now().Add(lastChance)
 		}
-		sub.wait(timer, earliest(next, away, life.idle, life.end))
+		if sub.stream != nil && !draining && len(sub.woken) == 0 {
+			if joined, again = sub.join(time.Now()); joined {
+				return nil, true
+			}
+		}
+		wait(sub.woken, timer, earliest(next, again, away, sub.life.ends()))
 		if canResume && sub.news.Swap(false) {
 			if newest, err := resumable.NextStream(atOnce); err == nil {
-				stream, away = newest, time.Time{}
-				sub.attach(stream, !opened)
-				opened = true
+				sub.stream, away = newest, time.Time{}
+				sub.attach(newest, !sub.opened)
+				sub.opened = true
 			}
 		}
 		switch {
-		case stream != nil:
+		case sub.stream != nil:
 			select {
-			case <-stream.Done():
-				stream, away = nil, sub.detach()
+			case <-sub.stream.Done():
+				sub.stream, away = nil, sub.detach()
 			default:
 			}
 		case !time.Now().Before(away) && draining:
-			return sub.cutShort()
+			return sub.cutShort(), false
 		case !time.Now().Before(away):
-			return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}
+			return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}, false
 		}
-		if quit := sub.poll(&life); quit != nil {
-			return quit
+		if quit := sub.poll(); quit != nil {
+			return quit, false
 		}
 	}
 }
 
 // wait returns when there is something to look at, or at a time that is not zero.
-func (sub *subscription) wait(timer *time.Timer, until time.Time) {
+func wait(woken <-chan struct{}, timer *time.Timer, until time.Time) {
 	if until.IsZero() { // most of the time; one channel costs less than two
-		<-sub.woken
+		<-woken
 		return
 	}
 	d := time.Until(until)
@@ -192,7 +191,7 @@ func (sub *subscription) wait(timer *time.Timer, until time.Time) {
 	}
 	timer.Reset(d)
 	select {
-	case <-sub.woken:
+	case <-woken:
 	case <-timer.C:
 	}
 }
@@ -208,7 +207,7 @@ func earliest(times ...time.Time) (first time.Time) {
 }
 
 // poll handles, between two events, what must not wait for a quiet moment.
-func (sub *subscription) poll(life *life) *aaep.Rejection {
+func (sub *subscription) poll() *aaep.Rejection {
 	if sub.hungUp.Load() {
 		return sub.cutShort()
 	}
@@ -221,9 +220,9 @@ func (sub *subscription) poll(life *life) *aaep.Rejection {
 		if quit := sub.apply(<-q.next); quit != nil {
 			return quit
 		}
-		life.set(sub.terms)
+		sub.life.set(sub.terms)
 	}
-	return life.over(time.Now())
+	return sub.life.over(time.Now())
 }
 
 // tell sends a message that is no event.

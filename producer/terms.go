@@ -26,7 +26,7 @@ func (sub *subscription) setTerms(t *handshake.Terms) {
 	sub.clarifies.Store(t.ClarificationReply)
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	sub.terms = t
+	sub.terms, sub.key = t, groupKey{}
 }
 
 // agreements keep one copy of terms that are alike: thousands of listeners want no more than a few different things.

@@ -78,6 +78,19 @@ type EventSender interface {
 	SendEvents(ctx context.Context, events []Event) error
 }
 
+// Sharer is implemented by an EventSender that can be handed what several peers get alike, by somebody who waits for none of them.
+type Sharer interface {
+	EventSender
+	// Framing names the way events are framed: where it is the same, so are the bytes. If "", this link takes nothing shared.
+	Framing() string
+	// AppendEvents appends events to b as the link has them.
+	AppendEvents(b []byte, events []Event) ([]byte, error)
+	// TrySend sends what AppendEvents made, as far as it can be taken at once, and returns how many bytes that are. Of what
+	// was taken in part the rest is kept, and leaves before whatever is sent next; SendEvents without events sends it. It
+	// never waits.
+	TrySend(frames []byte) (taken int)
+}
+
 // Stream is one event stream of a Resumable. It is used by one goroutine at a time.
 type Stream interface {
 	// LastEventID is the id of the last event the peer says it saw, or "".

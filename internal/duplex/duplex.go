@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/aaep-go/aaep/internal/idle"
 	"github.com/aaep-go/aaep/internal/writer"
@@ -35,8 +34,10 @@ type Raw interface {
 	Frames
 	// AppendFrame appends a message as the wire has it.
 	AppendFrame(b, msg []byte) ([]byte, error)
-	// NetConn is what is written to.
-	NetConn() net.Conn
+	// Framing names the way it does that, or is "" where that is not certain yet.
+	Framing() string
+	// Out is what the frames are written to, by whoever has the turn.
+	Out() *writer.Writer
 }
 
 // Idler are Frames of a net.Conn on which so little comes that nobody waits in Read for it. Their Read may return nil without
@@ -50,7 +51,7 @@ type Idler interface {
 	NetConn() net.Conn
 }
 
-// Conn is a link. It implements transports.Conn, EventSender, Notifier and Identified.
+// Conn is a link. It implements transports.Conn, Sharer, Notifier and Identified.
 type Conn struct {
 	frames    Frames
 	principal string
@@ -68,17 +69,15 @@ type Conn struct {
 	cause     error       // of Close
 }
 
-const writeTimeout = 10 * time.Second // of what SendEvents writes
-
 // New returns the Conn over frames of a peer that principal names, or "". It is read until Close.
 func New(frames Frames, principal string) *Conn {
 	c := &Conn{frames: frames, principal: principal, in: make(chan []byte, 1), closed: make(chan struct{}), ended: make(chan struct{})}
-	var conn net.Conn
 	if raw, ok := frames.(Raw); ok {
-		conn = raw.NetConn()
+		c.out = raw.Out()
+	} else { // whose turn is all that is wanted of it
+		c.out = writer.New(nil, 0)
+		c.out.Leave()
 	}
-	c.out = writer.New(conn, writeTimeout)
-	c.out.Leave()
 	if idler, ok := frames.(Idler); ok {
 		c.idle = idle.New(idler.NetConn(), c.read)
 	}
@@ -194,7 +193,7 @@ func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	result := make(chan error, 1)
 	go func() {
 		defer c.out.Leave() // which Close waits for
-		err := c.frames.Write(msg)
+		err := c.write(msg)
 		c.failed = err // of a message that may be half on its way nothing can follow
 		result <- c.gone(err)
 	}()
@@ -211,6 +210,19 @@ func (c *Conn) Send(ctx context.Context, msg []byte) error {
 	}
 }
 
+// write sends one message; the caller has the turn.
+func (c *Conn) write(msg []byte) error {
+	raw, ok := c.frames.(Raw)
+	if !ok {
+		return c.frames.Write(msg)
+	}
+	frame, err := raw.AppendFrame(make([]byte, 0, len(msg)+maxHead), msg)
+	if err != nil {
+		return err
+	}
+	return c.out.Write(context.Background(), c.closed, frame)
+}
+
 // SendEvents hands events to the link, in one write where it can; see transports.EventSender.
 func (c *Conn) SendEvents(ctx context.Context, events []transports.Event) error {
 	raw, ok := c.frames.(Raw)
@@ -224,29 +236,65 @@ func (c *Conn) SendEvents(ctx context.Context, events []transports.Event) error 
 	}
 	size := 0
 	for _, ev := range events {
-		if len(ev.Message) > transports.MaxMessage {
-			return transports.ErrTooLarge
-		}
 		size += len(ev.Message) + maxHead
 	}
 	if err := c.take(ctx); err != nil {
 		return err
 	}
 	defer c.out.Leave()
+	if len(events) == 0 && !c.out.Owes() {
+		return nil
+	}
 	buf := writer.Buffer(size)
 	defer writer.Free(buf)
-	for _, ev := range events {
-		b, err := raw.AppendFrame(*buf, ev.Message)
-		if err != nil {
-			return err
-		}
-		*buf = b
+	b, err := appendEvents(raw, *buf, events)
+	if err != nil {
+		return err
 	}
-	c.failed = c.out.Write(ctx, c.closed, *buf)
+	*buf = b
+	c.failed = c.out.Write(ctx, c.closed, b)
 	if c.failed != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return c.gone(c.failed)
+}
+
+func appendEvents(raw Raw, b []byte, events []transports.Event) ([]byte, error) {
+	var err error
+	for _, ev := range events {
+		if len(ev.Message) > transports.MaxMessage {
+			return b, transports.ErrTooLarge
+		}
+		if b, err = raw.AppendFrame(b, ev.Message); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// Framing names how the link has messages; see transports.Sharer.
+func (c *Conn) Framing() string {
+	if raw, ok := c.frames.(Raw); ok && c.out.Tries() {
+		return raw.Framing()
+	}
+	return ""
+}
+
+// AppendEvents appends events as the link has them.
+func (c *Conn) AppendEvents(b []byte, events []transports.Event) ([]byte, error) {
+	return appendEvents(c.frames.(Raw), b, events)
+}
+
+// TrySend writes what is taken at once; see transports.Sharer.
+func (c *Conn) TrySend(frames []byte) int {
+	if c.isClosed() || !c.out.TryTake() {
+		return 0
+	}
+	defer c.out.Leave()
+	if c.failed != nil {
+		return 0
+	}
+	return c.out.Try(frames)
 }
 
 // maxHead is about how many bytes a frame has besides its message.

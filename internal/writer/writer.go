@@ -25,6 +25,7 @@ type Writer struct {
 	// Only who has the turn uses these, and Interrupt the conn that is being written to.
 	conn    Conn
 	began   time.Time       // when the newest write began
+	rest    []byte          // what Try began and has to come first
 	ctx     *Context        // that interrupts a write, or
 	watched <-chan struct{} // the end of the context that does
 	unwatch func()          // after which that interrupts nothing any more
@@ -59,6 +60,16 @@ func (w *Writer) Take(ctx context.Context, over <-chan struct{}) bool {
 	case <-ctx.Done():
 	}
 	return false
+}
+
+// TryTake takes the turn if nobody has it.
+func (w *Writer) TryTake() bool {
+	select {
+	case w.turn <- struct{}{}:
+		return true
+	default:
+		return false
+	}
 }
 
 // Use has the Writer write to another Conn; the caller has the turn.
@@ -118,6 +129,45 @@ func (w *Writer) Interrupt() {
 // Silent returns how long ago the newest write began; the caller has the turn.
 func (w *Writer) Silent() time.Duration { return time.Since(w.began) }
 
+// Try writes as much of b as is taken at once, and returns how much that is; the caller has the turn. Of what is taken in part the
+// next Write writes the rest. It takes nothing where the Conn cannot be asked, or has not taken yet what came before.
+func (w *Writer) Try(b []byte) int {
+	if len(w.rest) > 0 {
+		return 0
+	}
+	w.began = time.Now()
+	n := tryWrite(w.conn, b)
+	if n > 0 && n < len(b) {
+		w.rest = append(w.rest, b[n:]...)
+	}
+	return n
+}
+
+// WriteBy writes b until a time; the caller has the turn. After an error nothing more should be written.
+func (w *Writer) WriteBy(deadline time.Time, b []byte) error {
+	if err := w.conn.SetWriteDeadline(deadline); err != nil {
+		return err
+	}
+	w.writing.Store(true)
+	defer w.writing.Store(false)
+	return w.write(b)
+}
+
+// write writes what Try has left, and b.
+func (w *Writer) write(b []byte) error {
+	if len(w.rest) > 0 {
+		b, w.rest = append(w.rest, b...), nil
+	}
+	_, err := w.conn.Write(b)
+	return err
+}
+
+// Tries reports whether Try can do anything.
+func (w *Writer) Tries() bool { return tries(w.conn) }
+
+// Owes reports whether the next Write has something to write before; the caller has the turn.
+func (w *Writer) Owes() bool { return len(w.rest) > 0 }
+
 // Write writes b; the caller has the turn. The end of ctx interrupts it, and so does Interrupt: over must then be closed
 // already. After an error nothing more should be written, since half of b may be out.
 func (w *Writer) Write(ctx context.Context, over <-chan struct{}, b []byte) error {
@@ -136,7 +186,7 @@ func (w *Writer) Write(ctx context.Context, over <-chan struct{}, b []byte) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	_, err := w.conn.Write(b)
+	err := w.write(b)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -40,18 +42,22 @@ type stream interface {
 // frames is one stream.
 type frames struct {
 	conn    stream
+	out     *writer.Writer
 	r       *bufio.Reader // nil while nothing is read
 	served  bool          // a subscriber's, who says little
 	framing atomic.Int32  // what the peer uses, and so do we
 	ended   chan struct{} // closed when the peer's half has ended
 }
 
+var _ duplex.Idler = (*frames)(nil)
+
 func newFrames(conn stream, framing int32) *frames {
-	f := &frames{conn: conn, served: framing == unknown, ended: make(chan struct{})}
+	f := &frames{conn: conn, out: writer.New(conn, writeTimeout), served: framing == unknown, ended: make(chan struct{})}
 	if !f.served {
 		f.r = bufio.NewReaderSize(conn, 4<<10)
 	}
 	f.framing.Store(framing)
+	f.out.Leave()
 	return f
 }
 
@@ -182,6 +188,12 @@ func (f *frames) Write(msg []byte) error {
 }
 
 func (f *frames) NetConn() net.Conn { return f.conn }
+
+func (f *frames) Out() *writer.Writer { return f.out }
+
+func (f *frames) Framing() string {
+	return [...]string{unknown: "", lengths: "lengths", lines: "lines"}[f.framing.Load()]
+}
 
 func (f *frames) AppendFrame(b, msg []byte) ([]byte, error) {
 	if f.framing.Load() == lines {

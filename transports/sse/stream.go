@@ -43,16 +43,9 @@ func (st *stream) end() {
 
 // SendEvents returns after the events were written and flushed.
 func (st *stream) SendEvents(ctx context.Context, events []transports.Event) error {
-	name := eventName
-	if st.trace != nil {
-		name = ""
-	}
 	size := chunkRoom
 	for _, ev := range events {
-		if len(ev.Message) > transports.MaxMessage {
-			return transports.ErrTooLarge
-		}
-		size += len(ev.Message) + len(ev.ID) + len(name) + 32
+		size += frameSize(ev)
 	}
 	if !st.w.Take(ctx, st.done) {
 		if ctx.Err() != nil {
@@ -61,28 +54,73 @@ func (st *stream) SendEvents(ctx context.Context, events []transports.Event) err
 		return errLost
 	}
 	defer st.w.Leave()
+	if len(events) == 0 && !st.w.Owes() {
+		return nil
+	}
 	buf := writer.Buffer(size)
 	defer writer.Free(buf)
-	frames := *buf
-	if st.taken.Load() != nil {
-		frames = beginChunk(frames)
-	}
-	for _, ev := range events {
-		if st.trace != nil {
-			st.trace.note(ev.Message, ev.ID) // before the write: the reply may be fast
-		}
-		frames = appendFrame(frames, ev.Message, name, ev.ID)
+	frames, err := st.AppendEvents(*buf, events)
+	if err != nil {
+		return err
 	}
 	*buf = frames
 	return st.write(ctx, frames)
 }
 
-// write writes and flushes; the caller has the turn. What goes to a taken connection has begun with beginChunk. A write that failed or was interrupted ends the
-// stream.
-func (st *stream) write(ctx context.Context, b []byte) error {
-	if st.taken.Load() != nil {
-		b = endChunk(b)
+// Framing is that of a connection that was taken, and has nobody who knows no handshake.
+func (st *stream) Framing() string {
+	if st.taken.Load() == nil || st.trace != nil || !st.w.Tries() {
+		return ""
 	}
+	return "chunks of Server-Sent Events"
+}
+
+// AppendEvents appends events: on a connection that was taken, as a chunk.
+func (st *stream) AppendEvents(b []byte, events []transports.Event) ([]byte, error) {
+	for _, ev := range events {
+		if len(ev.Message) > transports.MaxMessage {
+			return b, transports.ErrTooLarge
+		}
+	}
+	if len(events) == 0 {
+		return b, nil
+	}
+	name, start, chunked := eventName, len(b), st.taken.Load() != nil
+	if chunked {
+		b = beginChunk(b)
+	}
+	for _, ev := range events {
+		if st.trace != nil {
+			name = ""
+			st.trace.note(ev.Message, ev.ID) // before the write: the reply may be fast
+		}
+		b = appendFrame(b, ev.Message, name, ev.ID)
+	}
+	if chunked {
+		b = endChunk(b, start)
+	}
+	return b, nil
+}
+
+// frameSize is about how long an event is on the wire.
+func frameSize(ev transports.Event) int { return len(ev.Message) + len(ev.ID) + len(eventName) + 32 }
+
+// TrySend writes what is taken at once.
+func (st *stream) TrySend(frames []byte) int {
+	select {
+	case <-st.done:
+		return 0
+	default:
+	}
+	if !st.w.TryTake() {
+		return 0
+	}
+	defer st.w.Leave()
+	return st.w.Try(frames)
+}
+
+// write writes and flushes; the caller has the turn. A write that failed or was interrupted ends the stream.
+func (st *stream) write(ctx context.Context, b []byte) error {
 	err := st.w.Write(ctx, st.done, b)
 	switch {
 	case err == nil:
@@ -214,7 +252,7 @@ func (st *stream) open(heartbeat time.Duration) {
 	defer st.w.Leave()
 	comment := []byte(":\n\n")
 	if st.taken.Load() != nil {
-		comment = append(beginChunk(nil), comment...)
+		comment = endChunk(append(beginChunk(nil), comment...), 0)
 	}
 	st.beat = time.AfterFunc(heartbeat, func() {
 		if !st.w.Take(context.Background(), st.done) {
@@ -242,5 +280,5 @@ func (st *stream) close(o *ServerOptions) (proper bool) {
 	if st.err != nil {
 		o.Logger.Info("sse: event stream lost", "cause", st.err)
 	}
-	return st.err == nil
+	return st.err == nil && !st.w.Owes()
 }

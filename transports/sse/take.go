@@ -101,9 +101,9 @@ const (
 // beginChunk leaves room for the length.
 func beginChunk(b []byte) []byte { return append(b, "00000000\r\n"...) }
 
-// endChunk writes the length.
-func endChunk(b []byte) []byte {
-	n := uint32(len(b) - chunkHead)
-	hex.Encode(b, []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+// endChunk writes the length of the chunk that began at start.
+func endChunk(b []byte, start int) []byte {
+	n := uint32(len(b) - start - chunkHead)
+	hex.Encode(b[start:], []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 	return append(b, "\r\n"...)
 }

@@ -2,20 +2,27 @@ package websocket
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"net"
 	"net/http"
+	"os"
 	"slices"
+	"time"
 
 	gorilla "github.com/gorilla/websocket"
+
+	"github.com/aaep-go/aaep/internal/duplex"
+	"github.com/aaep-go/aaep/internal/writer"
 )
 
-// served are the frames of a producer. Its events go past gorilla, many in one write: what we send is not masked, so there
-// is nothing to a frame, and each write is whole frames on its own, as are gorilla's.
+// served are the frames of a producer. Its messages go past gorilla, many in one write: what we send is not masked, so there is
+// nothing to a frame. What gorilla writes by itself waits for its turn.
 type served struct {
 	*frames
 	in     *bufio.Reader // which gorilla reads too
 	rested bool
+	out    *writer.Writer
 	left   func() // called after Close
 }
 
@@ -24,9 +31,14 @@ func (f *served) Close() error {
 	return f.frames.Close()
 }
 
-func (f *served) NetConn() net.Conn { return f.ws.NetConn() }
+func (f *served) NetConn() net.Conn { return f.ws.NetConn().(*turns).Conn }
 
-func (*served) AppendFrame(b, msg []byte) ([]byte, error) {
+func (f *served) Out() *writer.Writer { return f.out }
+
+func (*served) Framing() string { return "frames" }
+
+func (f *served) AppendFrame(b, msg []byte) ([]byte, error) {
+	f.note(msg)
 	b = append(b, 0x80|gorilla.TextMessage) // the first and last fragment
 	switch n := len(msg); {
 	case n < 126:
@@ -38,6 +50,8 @@ func (*served) AppendFrame(b, msg []byte) ([]byte, error) {
 	}
 	return append(b, msg...), nil
 }
+
+var _ duplex.Idler = (*served)(nil)
 
 // Rest begins the time in which something has to come.
 func (f *served) Rest(wake func()) bool {
@@ -96,16 +110,58 @@ func (f *served) control() (found bool, err error) {
 	return true, handle(string(payload))
 }
 
-// upgrading is a response whose connection gorilla reads through in.
+// upgrading hands gorilla a connection that takes turns, and has it read through in.
 type upgrading struct {
 	http.ResponseWriter
-	in *bufio.Reader
+	in  *bufio.Reader
+	out *writer.Writer
 }
 
 func (u *upgrading) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(u.ResponseWriter).Hijack()
-	if err == nil && rw.Reader.Buffered() == 0 { // or gorilla refuses
-		rw.Reader = u.in
+	conn, buffered, err := http.NewResponseController(u.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
 	}
-	return conn, rw, err
+	if buffered.Reader.Buffered() == 0 { // or gorilla refuses
+		buffered.Reader = u.in
+	}
+	u.out = writer.New(conn, writeTimeout)
+	u.out.Leave()
+	return &turns{Conn: conn, out: u.out}, buffered, nil
+}
+
+// turns is a connection to which whole frames are written, each by whoever has the turn. It is written to by one at a time.
+type turns struct {
+	net.Conn
+	out      *writer.Writer
+	deadline time.Time
+}
+
+func (t *turns) SetDeadline(at time.Time) error {
+	t.deadline = at
+	return t.Conn.SetReadDeadline(at)
+}
+
+func (t *turns) SetWriteDeadline(at time.Time) error {
+	t.deadline = at
+	return nil
+}
+
+func (t *turns) Write(b []byte) (int, error) {
+	deadline := t.deadline
+	if deadline.IsZero() {
+		deadline = time.Now().Add(writeTimeout)
+	}
+	if !t.out.TryTake() {
+		ctx, cancel := context.WithDeadline(context.Background(), deadline)
+		defer cancel()
+		if !t.out.Take(ctx, nil) {
+			return 0, os.ErrDeadlineExceeded
+		}
+	}
+	defer t.out.Leave()
+	if err := t.out.WriteBy(deadline, b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }

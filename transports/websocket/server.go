@@ -111,7 +111,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		WriteBufferPool: &writeBuffers,                            // little is written by the way
 		CheckOrigin:     func(*http.Request) bool { return true }} // guard has checked it
 	in := bufio.NewReaderSize(nil, 512) // and read
-	ws, err := up.Upgrade(&upgrading{w, in}, r, nil)
+	conn := &upgrading{ResponseWriter: w, in: in}
+	ws, err := up.Upgrade(conn, r, nil)
 	if err != nil {
 		<-s.slots
 		s.o.Logger.Info("websocket: not upgraded", "cause", err)
@@ -134,7 +135,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			c.Close()
 		})
 	}
-	c = duplex.New(&served{frames: f, in: in, left: func() { hangUp(); unwatch(); <-s.slots }}, principal)
+	c = duplex.New(&served{frames: f, in: in, out: conn.out, left: func() { hangUp(); unwatch(); <-s.slots }}, principal)
 	close(made)
 	if refused != nil {
 		defer c.Close()

@@ -1,0 +1,224 @@
+package coalesce
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Listeners of equal terms for whom nothing waits hear the same from then on, and one Shaper can make the stream of them all.
+// Each gives its own up for that with Share, and has it again from Split.
+
+// Settled reports whether nothing is held that could make what comes differ from what another Shaper of equal terms makes of it.
+// If only time is missing for that, at is when. The log was read up to the entry at read.
+func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
+	if len(s.queue)+len(s.urgent)+len(s.streams)+s.spent > 0 || s.heard > read {
+		return false, time.Time{}
+	}
+	for _, t := range s.told {
+		if t.vanished > 0 { // until the next state
+			return false, time.Time{}
+		}
+	}
+	at = s.quiet
+	if full := s.budget.full(); full.After(at) {
+		at = full
+	}
+	return !now.Before(at), at
+}
+
+// Alike reports whether two Shapers of equal terms that are settled make the same of all that is pushed into both. Nothing that
+// comes of a session is stamped earlier than since says, and nothing comes of one that has ended; a nil since is that nobody
+// knows.
+func (s *Shaper) Alike(other *Shaper, since func(session string) time.Time) bool {
+	if since == nil && !slices.EqualFunc(s.ended, other.ended, func(a, b end) bool { return a.session == b.session && a.stamp.Equal(b.stamp) }) {
+		return false
+	}
+	same := func(session string) bool {
+		a, b := s.stamped(session), other.stamped(session)
+		if a.Equal(b) {
+			return true
+		}
+		if since == nil {
+			return false
+		}
+		from := since(session)
+		return !a.After(from) && !b.After(from)
+	}
+	for session := range s.told {
+		if !same(session) {
+			return false
+		}
+	}
+	for session := range other.told {
+		if !same(session) {
+			return false
+		}
+	}
+	return true
+}
+
+// stamped is the stamp before which nothing of a session leaves.
+func (s *Shaper) stamped(session string) time.Time {
+	if t := s.telling(session); t != nil {
+		return t.stamp
+	}
+	return time.Time{}
+}
+
+// Past is what one listener was told that those with whom it shares a Shaper may not have been.
+type Past struct {
+	stats Stats // what the listener had more than the Shaper
+	until uint64
+	told  map[string]*telling // where states or progress left for several, or before what was older
+	ended []end
+	spent *Budget // nil: nothing lately
+	taken uint64  // tokens of the other Budget, before
+
+	elsewhere uint64 // as a Shaper's
+	again     int
+}
+
+// Share has other, which is alike, make the stream from now on. s is not used any more.
+func (s *Shaper) Share(now time.Time, other *Shaper) *Past {
+	p := &Past{until: max(s.newest, other.newest), ended: s.ended, taken: other.budget.taken, elsewhere: s.elsewhere, again: s.again}
+	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged, Filtered: s.stats.Filtered - other.stats.Filtered}
+	for session, t := range s.told {
+		if other.told[session] == nil { // so that the end of the session is noted
+			other.told[session] = &telling{stamp: t.stamp}
+		}
+		if t.upTo > 0 {
+			if p.told == nil {
+				p.told = map[string]*telling{}
+			}
+			p.told[session] = t
+		}
+	}
+	if s.budget.lately(now) {
+		p.spent = s.budget.clone()
+	}
+	return p
+}
+
+// Stats returns the counts of the listener, of which shared are the Shaper's.
+func (p *Past) Stats(shared Stats) Stats {
+	shared.Delivered += p.stats.Delivered
+	shared.Merged += p.stats.Merged
+	shared.Filtered += p.stats.Filtered
+	return shared
+}
+
+// Split returns a Shaper for a listener that shared this one and goes on alone, from what Share returned.
+func (s *Shaper) Split(p *Past) *Shaper {
+	c := *s
+	c.stats, c.budget = p.Stats(s.stats), s.budget.since(p.taken, p.spent)
+	c.queue, c.urgent, c.streams = nil, nil, nil
+	for _, it := range s.queue {
+		c.queue = append(c.queue, it.clone())
+	}
+	for _, it := range s.urgent {
+		c.urgent = append(c.urgent, it.clone())
+	}
+	for _, st := range s.streams {
+		c.streams = append(c.streams, st.clone())
+	}
+	c.told = make(map[string]*telling, len(s.told))
+	for session, t := range s.told {
+		c.told[session] = t.since(p.until, p.told[session], s.resume)
+	}
+	c.ended = slices.Clone(p.ended)
+	for _, e := range s.ended {
+		if e.pos > p.until {
+			if before := p.told[e.session]; before != nil || e.told != nil {
+				e.told = cmp.Or(e.told, &telling{stamp: e.stamp}).since(p.until, before, s.resume)
+			}
+			c.ended = append(c.ended, e)
+		}
+	}
+	c.ended = c.ended[max(0, len(c.ended)-maxEnded):]
+	c.stretches = slices.Clone(s.stretches)
+	c.elsewhere, c.again = p.elsewhere, p.again
+	return &c
+}
+
+// since returns a copy without what is not newer than a place, but with what another remembers of that time.
+func (t *telling) since(pos uint64, before *telling, resume uint64) *telling {
+	c := &telling{stamp: t.stamp, vanished: t.vanished, over: t.over}
+	if t.upTo > pos {
+		c.upTo = t.upTo
+	}
+	if t.progress > pos {
+		c.progress = t.progress
+	}
+	if before != nil {
+		c.upTo, c.progress = max(c.upTo, before.upTo), max(c.progress, before.progress)
+		c.folds = slices.Clone(before.folds)
+	}
+	for _, f := range t.folds {
+		if f.to > pos {
+			c.folds = append(c.folds, f)
+		}
+	}
+	for len(c.folds) > maxFolds && c.folds[0].to <= resume {
+		c.folds = c.folds[1:]
+	}
+	return c
+}
+
+func (it *item) clone() *item {
+	c := *it
+	c.joined, c.source = slices.Clone(it.joined), slices.Clone(it.source)
+	return &c
+}
+
+func (st *stream) clone() *stream {
+	c := *st
+	c.parts = slices.Clone(st.parts)
+	if st.seg != nil {
+		c.seg = st.seg.clone()
+	}
+	return &c
+}
+
+func (s *Segmenter) clone() *Segmenter {
+	c := *s
+	c.raw, c.nfc, c.buf, c.uneven, c.out = slices.Clone(s.raw), nil, slices.Clone(s.buf), slices.Clone(s.uneven), slices.Clone(s.out)
+	return &c
+}
+
+func (b *Budget) clone() *Budget {
+	c := *b
+	c.spent, c.head = slices.Clone(b.spent[b.head:]), 0
+	return &c
+}
+
+// full returns from when on all tokens are there.
+func (b *Budget) full() (at time.Time) {
+	if n := len(b.spent); b.rate > 0 && n > b.head {
+		at = b.base.Add(b.spent[n-1] + time.Second)
+	}
+	return at
+}
+
+// lately reports whether something was spent that a rate set now would count.
+func (b *Budget) lately(now time.Time) bool {
+	n := len(b.spent)
+	return n > b.head && now.Sub(b.base) < b.spent[n-1]+keep
+}
+
+// since returns a copy with what was spent after so many tokens; what was before stands in another, or nowhere.
+func (b *Budget) since(taken uint64, before *Budget) *Budget {
+	c := &Budget{rate: b.rate, base: b.base, taken: b.taken}
+	if before != nil {
+		c = before.clone()
+		c.rate, c.taken = b.rate, b.taken
+	}
+	for _, at := range b.spent[max(b.head, len(b.spent)-int(b.taken-taken)):] {
+		when := b.base.Add(at).Sub(c.base)
+		if n := len(c.spent); n > 0 {
+			when = max(when, c.spent[n-1])
+		}
+		c.spent = append(c.spent, when)
+	}
+	return c
+}

@@ -1,0 +1,166 @@
+package coalesce
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// known writes down what a Shaper knows that makes a difference, also after Reset; but not the stamps of sessions, which may differ
+// where that makes none.
+func known(s *Shaper, now time.Time) string {
+	out := fmt.Sprintf("spent %d of %v, elsewhere %d %d", s.spent, s.budget.Next(now), s.elsewhere, s.again)
+	for _, e := range s.ended {
+		out += fmt.Sprintf("\nended %s at %d %s", e.session, e.pos, e.told)
+	}
+	for _, list := range [...][]*item{s.urgent, s.queue} {
+		out += "\nitems"
+		for _, it := range list {
+			c := *it
+			c.event, c.source = nil, nil
+			out += fmt.Sprintf(" %s %+v", line(it.event), c)
+			for _, p := range it.source {
+				out += fmt.Sprintf(" %d/%d", p.entry.Pos, p.next)
+			}
+		}
+	}
+	for _, st := range s.streams {
+		out += fmt.Sprintf("\nstream %s %s at %d", st.session, st.output, st.position)
+		for _, p := range st.parts {
+			out += fmt.Sprintf(" %d/%d", p.entry.Pos, p.next)
+		}
+		if st.seg != nil {
+			seg := st.seg.clone()
+			seg.scan.lang = nil
+			out += fmt.Sprintf(" %+v", *seg)
+		}
+	}
+	for _, session := range []string{"a", "b"} {
+		if t := s.told[session]; t != nil && t.upTo > 0 {
+			out += fmt.Sprintf("\ntold %s %s", session, t)
+		}
+	}
+	return out
+}
+
+func (t *telling) String() string {
+	if t == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("up to %d, progress %d, folds %+v, vanished %d, over %t", t.upTo, t.progress, t.folds, t.vanished, t.over)
+}
+
+// apart returns what of two Shapers is in the same memory though it may be changed, or "".
+func apart(a, b *Shaper) string {
+	found := map[uintptr]string{}
+	var walk func(v reflect.Value, path string, visit func(uintptr, string))
+	walk = func(v reflect.Value, path string, visit func(uintptr, string)) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if v.IsNil() || v.Type() == reflect.TypeFor[*aaep.Event]() || v.Type() == reflect.TypeFor[*rules]() || v.Type() == reflect.TypeFor[*time.Location]() {
+				return // nobody changes these
+			}
+			visit(v.Pointer(), path)
+			walk(v.Elem(), path, visit)
+		case reflect.Slice:
+			if v.Cap() > 0 {
+				visit(v.Pointer(), path)
+			}
+			for i := range v.Len() {
+				walk(v.Index(i), path+"[]", visit)
+			}
+		case reflect.Map:
+			visit(v.Pointer(), path)
+			for _, key := range v.MapKeys() {
+				walk(v.MapIndex(key), path+"[]", visit)
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if name := v.Type().Field(i).Name; name != "terms" && name != "choice" { // values
+					walk(v.Field(i), path+"."+name, visit)
+				}
+			}
+		}
+	}
+	walk(reflect.ValueOf(a), "", func(p uintptr, path string) { found[p] = path })
+	shared := ""
+	walk(reflect.ValueOf(b), "", func(p uintptr, path string) {
+		if _, ok := found[p]; ok {
+			shared = path
+		}
+	})
+	return shared
+}
+
+// A Shaper is settled when nothing of it is to come, and all of it can be spent.
+func TestSettled(t *testing.T) {
+	now := rideStart
+	for name, tc := range map[string]struct {
+		do  func(s *Shaper)
+		yes bool
+		at  time.Duration
+	}{
+		"new":              {func(*Shaper) {}, true, 0},
+		"an event waits":   {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}) }, false, 0},
+		"a critical event": {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: handoff()}) }, false, 0},
+		"text is held":     {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: newWriter().say("Hello")}) }, false, 0},
+		"on its way":       {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now) }, false, 0},
+		"has left":         {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now); s.Left(now) }, false, time.Second},
+		"quiet":            {func(s *Shaper) { s.SetQuiet(now.Add(time.Minute)) }, false, time.Minute},
+		"heard more":       {func(s *Shaper) { s.Heard(2, 1<<20) }, false, 0},
+		"heard that":       {func(s *Shaper) { s.Heard(1, 1<<20) }, true, 0},
+	} {
+		s := NewShaper(paced(3, aaep.BoundarySentence), partID)
+		tc.do(s)
+		yes, at := s.Settled(now, 1)
+		if yes != tc.yes || tc.at > 0 && at.Sub(now) != tc.at {
+			t.Errorf("%s: settled %t, at %v", name, yes, at.Sub(now))
+		}
+		if then, _ := s.Settled(at, 1); tc.at > 0 && !then {
+			t.Errorf("%s: it is not settled at %v", name, tc.at)
+		}
+	}
+}
+
+// Stamps that differ matter unless all that comes is stamped later; ends that differ where something may come after one.
+func TestAlike(t *testing.T) {
+	now := rideStart
+	hears := func(events ...*aaep.Event) *Shaper {
+		s := NewShaper(paced(0, aaep.BoundarySentence), partID)
+		for i, ev := range events {
+			ev.EventID, ev.Timestamp = partID(uint64(i+1), 0), now.Add(time.Duration(i)*time.Second)
+			s.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
+			s.Pop(now)
+		}
+		s.Left(now)
+		return s
+	}
+	since := func(d time.Duration) func(string) time.Time { return func(string) time.Time { return now.Add(d) } }
+	early, late, ended := hears(tool("x")), hears(tool("x"), tool("y")), hears(tool("x"), done())
+	for i, tc := range []struct {
+		a, b  *Shaper
+		since func(string) time.Time
+		want  bool
+	}{
+		{early, hears(tool("x")), nil, true},
+		{early, late, nil, false},
+		{late, early, since(0), false},
+		{early, late, since(0), false},
+		{early, late, since(time.Second), true},
+		{NewShaper(early.terms, partID), late, since(0), false},
+		{late, NewShaper(early.terms, partID), since(0), false},
+		{NewShaper(early.terms, partID), ended, nil, false},
+		{NewShaper(early.terms, partID), ended, since(0), true},
+	} {
+		if got := tc.a.Alike(tc.b, tc.since); got != tc.want {
+			t.Errorf("%d: Alike = %t", i, got)
+		}
+	}
+	if !slices.Equal(ended.ended, ended.Split(new(Past)).ended) { // nothing was told out of its turn
+		t.Error("a copy has forgotten what ended")
+	}
+}

@@ -1,0 +1,289 @@
+package coalesce
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+	"pgregory.net/rapid"
+)
+
+// A hearer is one listener: what its stream is made by, alone or with others, and a Shaper of its own that shows how it must be.
+type hearer struct {
+	name   string
+	terms  int
+	alone  *Shaper
+	maker  *maker
+	past   *Past // while it shares
+	start  uint64
+	others int // it shared with, ever
+}
+
+// A maker is a Shaper with those whose stream it makes.
+type maker struct {
+	shaper *Shaper
+	cursor uint64
+	heard  []*hearer
+}
+
+type sharing struct {
+	*rapid.T
+	terms  []handshake.Terms
+	log    []*aaep.Event
+	now    time.Time
+	last   map[string]time.Time // stamps, by session
+	placed map[string]uint64    // the newest event of each session
+	makers []*maker
+	all    []*hearer
+	shared int // events that left for several
+}
+
+func (w *sharing) since(cursor uint64) func(string) time.Time {
+	if rapid.IntRange(0, 3).Draw(w.T, "knows stamps") == 0 {
+		return nil
+	}
+	return func(session string) time.Time {
+		if w.placed[session] > cursor {
+			return time.Time{}
+		}
+		return w.last[session]
+	}
+}
+
+func partID(pos uint64, offset int) string { return fmt.Sprintf("evt_%dx%d", pos, offset) }
+
+// newcomer comes at the end of the log, and is told what goes on.
+func (w *sharing) newcomer() {
+	h := &hearer{name: fmt.Sprint("listener ", len(w.all)), terms: rapid.IntRange(0, len(w.terms)-1).Draw(w.T, "terms"), start: uint64(len(w.log))}
+	h.alone = NewShaper(w.terms[h.terms], partID)
+	h.maker = &maker{shaper: NewShaper(w.terms[h.terms], partID), cursor: h.start, heard: []*hearer{h}}
+	w.all, w.makers = append(w.all, h), append(w.makers, h.maker)
+	for _, session := range []string{"a", "b"} {
+		if w.placed[session] > 0 && rapid.Bool().Draw(w.T, "is told the state") {
+			w.own(h, session)
+		}
+	}
+}
+
+// own tells one listener, who is alone, what is made for it.
+func (w *sharing) own(h *hearer, session string) {
+	ev := in(session, change(aaep.StateIdle, aaep.StateThinking))
+	ev.EventID, ev.Timestamp = fmt.Sprint("evt_own", w.now.UnixNano()), w.stamp(session)
+	for _, s := range []*Shaper{h.alone, h.maker.shaper} {
+		s.Push(w.now, Entry{Event: ev})
+	}
+}
+
+func (w *sharing) stamp(session string) time.Time {
+	if w.now.After(w.last[session]) {
+		w.last[session] = w.now
+	}
+	return w.last[session]
+}
+
+// run has a maker read on, and tell what is due.
+func (w *sharing) run(m *maker) {
+	w.Helper()
+	shapers := []*Shaper{m.shaper}
+	for _, h := range m.heard {
+		shapers = append(shapers, h.alone)
+	}
+	each := func(f func(*Shaper)) {
+		for _, s := range shapers {
+			f(s)
+		}
+	}
+	upTo := uint64(len(w.log))
+	if rapid.IntRange(0, 7).Draw(w.T, "reads a part") == 0 {
+		upTo = rapid.Uint64Range(m.cursor, upTo).Draw(w.T, "reads up to")
+	}
+	for ; m.cursor < upTo; m.cursor++ {
+		each(func(s *Shaper) { s.Push(w.now, Entry{Pos: m.cursor + 1, Event: w.log[m.cursor]}) })
+	}
+	popped := 0
+	for most := rapid.SampledFrom([]int{1, 1000, 1000, 1000, 1000, 1000}).Draw(w.T, "takes"); popped < most; popped++ {
+		want, next := m.shaper.Pop(w.now)
+		for i, h := range m.heard {
+			got, then := h.alone.Pop(w.now)
+			if told(got) != told(want) || got.Resumable != want.Resumable || got.Shape != want.Shape || !then.Equal(next) {
+				w.Fatalf("%s would hear, alone,\n%s %v, then at %v; it hears with %d others\n%s %v, then at %v", h.name, told(got), got.Resumable, then, len(m.heard)-1, told(want), want.Resumable, next)
+			}
+			if want.Event != nil && i > 0 {
+				w.shared++
+			}
+		}
+		if want.Event == nil {
+			break
+		}
+		if rapid.IntRange(0, 9).Draw(w.T, "has a full link") == 0 { // in the middle of it
+			w.leave(m)
+			shapers = shapers[:1]
+			for _, h := range m.heard {
+				shapers = append(shapers, h.alone)
+			}
+		}
+	}
+	late := w.now.Add(time.Duration(rapid.IntRange(0, 300).Draw(w.T, "late")) * time.Millisecond)
+	each(func(s *Shaper) { s.Left(late) })
+	w.agree(m)
+}
+
+func told(out Out) string {
+	if out.Event == nil {
+		return "nothing"
+	}
+	ev := *out.Event
+	ev.Payload, ev.LocalizationHints = nil, nil
+	return fmt.Sprintf("%+v %s %+v", ev, out.Event.Language(), out.Event.Payload)
+}
+
+// agree wants the counts of each to be as if it were alone.
+func (w *sharing) agree(m *maker) {
+	w.Helper()
+	for _, h := range m.heard {
+		got := m.shaper.Stats()
+		if h.past != nil {
+			got = h.past.Stats(got)
+		}
+		if want := h.alone.Stats(); got != want || m.shaper.Oldest() != h.alone.Oldest() {
+			w.Fatalf("%s: %+v, oldest %d; alone %+v, oldest %d", h.name, got, m.shaper.Oldest(), want, h.alone.Oldest())
+		}
+		if got, want := free(m.shaper, w.now), free(h.alone, w.now); h.past == nil && got != want {
+			w.Fatalf("%s could spend %d under new terms, alone %d", h.name, got, want)
+		}
+	}
+}
+
+// free is how much could be spent if that were limited from now on.
+func free(s *Shaper, now time.Time) int {
+	b := s.budget.clone()
+	b.SetRate(1000)
+	return b.Free(now)
+}
+
+// leave has one of several go on alone.
+func (w *sharing) leave(m *maker) {
+	if len(m.heard) == 0 || m.heard[0].past == nil {
+		return
+	}
+	i := rapid.IntRange(0, len(m.heard)-1).Draw(w.T, "leaves")
+	h := m.heard[i]
+	m.heard = slices.Delete(m.heard, i, i+1)
+	h.maker = &maker{shaper: m.shaper.Split(h.past), cursor: m.cursor, heard: []*hearer{h}}
+	w.makers, h.past = append(w.makers, h.maker), nil
+	w.agree(h.maker)
+	if got, want := known(h.maker.shaper, w.now), known(h.alone, w.now); got != want {
+		w.Fatalf("%s goes on with\n%s\nalone it would with\n%s", h.name, got, want)
+	}
+	if path := apart(m.shaper, h.maker.shaper); path != "" {
+		w.Fatalf("%s goes on, and shares %s", h.name, path)
+	}
+}
+
+// join has one that is alone share, with whom it can.
+func (w *sharing) join(h *hearer) {
+	m := h.maker
+	if settled, _ := m.shaper.Settled(w.now, m.cursor); !settled || h.past != nil {
+		return
+	}
+	for _, other := range w.makers {
+		if len(other.heard) == 0 || other.heard[0].past == nil || other.heard[0].terms != h.terms || other.cursor != m.cursor {
+			continue
+		}
+		if settled, _ := other.shaper.Settled(w.now, other.cursor); settled && m.shaper.Alike(other.shaper, w.since(m.cursor)) {
+			m.heard, h.maker, h.past = nil, other, m.shaper.Share(w.now, other.shaper)
+			other.heard = append(other.heard, h)
+			w.agree(other)
+			return
+		}
+	}
+	found := &maker{shaper: m.shaper.Split(new(Past)), cursor: m.cursor, heard: []*hearer{h}}
+	m.heard, h.maker, h.past = nil, found, m.shaper.Share(w.now, found.shaper)
+	w.makers = append(w.makers, found)
+	w.agree(found)
+}
+
+// What a listener hears with others is what it would hear alone, whenever it joins them and leaves them, and whatever happened to it
+// before and happens to it then: events, times to ask again, places to go on after, counts. P4, P6, P8
+func TestShareProperty(t *testing.T) {
+	shared := 0
+	rapid.Check(t, func(t *rapid.T) {
+		w := &sharing{T: t, now: rideStart, last: map[string]time.Time{}, placed: map[string]uint64{}, terms: []handshake.Terms{drawTerms(t), drawTerms(t)}}
+		for i := range w.terms {
+			w.terms[i].MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 0, 2, 20}).Draw(t, "rate for several")
+		}
+		defer func() { shared += w.shared }()
+		steps := drawStory(t, false, true).steps
+		if rapid.IntRange(0, 3).Draw(t, "with text") > 0 { // an output that goes on is not shared
+			steps = slices.DeleteFunc(steps, func(st step) bool { return st.ev != nil && st.ev.Type() == aaep.TypeOutputStreaming })
+		}
+		for range 3 {
+			w.newcomer()
+		}
+		for len(steps) > 0 {
+			switch rapid.IntRange(0, 12).Draw(t, "what") {
+			case 0, 1, 2, 3, 12:
+				st := steps[0]
+				steps = steps[1:]
+				w.now = w.now.Add(st.wait)
+				if st.ev != nil {
+					ev := *st.ev
+					ev.EventID, ev.Timestamp = partID(uint64(len(w.log)+1), 0), w.stamp(ev.SessionID)
+					w.log = append(w.log, &ev)
+					w.placed[ev.SessionID] = uint64(len(w.log))
+				}
+			case 4, 5, 6:
+				for _, m := range w.makers {
+					w.run(m)
+				}
+				for _, h := range w.all {
+					w.join(h)
+				}
+			case 7:
+				w.run(rapid.SampledFrom(w.makers).Draw(t, "runs"))
+			case 8:
+				for _, h := range w.all {
+					w.join(h)
+				}
+			case 9:
+				w.leave(rapid.SampledFrom(w.makers).Draw(t, "group"))
+			case 10:
+				w.now = w.now.Add(time.Duration(rapid.SampledFrom([]int{1, 100, 500, 3000, 3000}).Draw(t, "time")) * time.Millisecond)
+			case 11:
+				w.own1(rapid.SampledFrom(w.all).Draw(t, "listener"))
+			}
+			w.makers = slices.DeleteFunc(w.makers, func(m *maker) bool { return len(m.heard) == 0 })
+		}
+	})
+	if shared < 100 {
+		t.Errorf("%d events left for several listeners at once: too few to show anything", shared)
+	}
+}
+
+// own1 does to one listener what can only be done to it alone.
+func (w *sharing) own1(h *hearer) {
+	if h.past != nil {
+		return
+	}
+	both := func(f func(*Shaper)) { f(h.alone); f(h.maker.shaper) }
+	switch rapid.IntRange(0, 4).Draw(w.T, "alone") {
+	case 0:
+		h.terms = rapid.IntRange(0, len(w.terms)-1).Draw(w.T, "new terms")
+		both(func(s *Shaper) { s.SetTerms(w.now, w.terms[h.terms]) })
+	case 1:
+		h.maker.cursor = rapid.Uint64Range(h.start, h.maker.cursor).Draw(w.T, "goes on after")
+		both(func(s *Shaper) { s.Reset() })
+	case 2:
+		until := w.now.Add(time.Duration(rapid.IntRange(0, 2000).Draw(w.T, "quiet")) * time.Millisecond)
+		both(func(s *Shaper) { s.SetQuiet(until) })
+	case 3:
+		w.own(h, rapid.SampledFrom([]string{"a", "b"}).Draw(w.T, "session"))
+	case 4:
+		if len(w.all) < 8 {
+			w.newcomer()
+		}
+	}
+}

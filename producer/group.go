@@ -1,0 +1,373 @@
+package producer
+
+import (
+	"crypto/sha256"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// A group is a course that several subscriptions have in common: they asked for the same, have had the same, and nothing waits for
+// any of them. Its goroutine shapes and encodes what comes once, and offers it to the links of all. A member whose link does not
+// take all of it at once leaves with a copy of the Shaper and what it is owed, and goes on alone; so does a member that somebody
+// wakes, for whatever is its affair alone. It joins again when it is where the group is.
+type group struct {
+	course
+	key   groupKey
+	plain bool // see course.load
+	woken chan struct{}
+	calls atomic.Bool // a member was woken
+
+	mu      sync.Mutex // held by the goroutine while it does something, and by those who join
+	members []*subscription
+	over    bool
+	frames  []byte    // scratch
+	sent    time.Time // when events left last
+	marks   uint64    // batches with an event to go on after
+}
+
+// maxMembers is how many subscriptions a group has. The more, the less it matters what is done once for all of them; and the
+// longer waits whatever is critical for all that is being told to the others.
+const maxMembers = 128
+
+// groupKey is equal for subscriptions that can be in one group.
+type groupKey struct {
+	terms   [sha256.Size]byte
+	framing string
+}
+
+// groups are those of a producer.
+type groups struct {
+	mu  sync.Mutex
+	of  map[groupKey][]*group
+	all atomic.Pointer[[]*group] // never changed in place
+}
+
+// membership is what a subscription has of its group.
+type membership struct {
+	key    groupKey // zero: not known
+	group  atomic.Pointer[group]
+	link   transports.Sharer
+	past   *coalesce.Past
+	joined time.Time
+	marked uint64      // the group's marks then
+	alarm  *time.Timer // for the end of its life
+	owed   *batch      // what the group took out for it and the link has not
+}
+
+// join lets a group serve the subscription, where nothing waits for it and there are others like it or may be. If not, again is
+// when to try again; zero is after the next event.
+func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
+	link := sharer(sub.stream)
+	if link == nil || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 {
+		return false, again
+	}
+	if settled, at := sub.shaper.Settled(now, sub.cursor); !settled {
+		return false, at
+	}
+	if sub.key.framing == "" && !sub.findKey() {
+		return false, again
+	}
+	sub.link, sub.key.framing = link, link.Framing()
+	var all []*group
+	for {
+		unlike := 0
+		for _, g := range all {
+			switch g.take(sub, now) {
+			case taken:
+				return sub.stays(g), again
+			case elsewhere:
+				return false, now.Add(soon)
+			case different:
+				unlike++
+			}
+		}
+		if unlike >= maxUnlike {
+			return false, now.Add(time.Second)
+		}
+		g, others := sub.found(all, now)
+		if g != nil {
+			return sub.stays(g), again
+		}
+		all = others
+	}
+}
+
+// found makes a group of the subscription, unless there are others than those it has asked already.
+func (sub *subscription) found(asked []*group, now time.Time) (g *group, others []*group) {
+	gs := &sub.p.groups
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	if all := gs.of[sub.key]; !slices.Equal(all, asked) {
+		return nil, slices.Clone(all)
+	}
+	_, plain := sub.stream.(plainStream)
+	g = &group{key: sub.key, plain: plain, woken: make(chan struct{}, 1)}
+	g.p, g.terms, g.shaper = sub.p, sub.terms, sub.shaper.Split(new(coalesce.Past))
+	g.cursor, g.noticed, g.passed = sub.cursor, sub.noticed, sub.passed
+	g.left.Store(sub.left.Load())
+	g.stats = g.shaper.Stats()
+	g.take(sub, now)
+	if gs.of == nil {
+		gs.of = map[groupKey][]*group{}
+	}
+	gs.of[g.key] = append(gs.of[g.key], g)
+	gs.all.Store(new(append(slices.Clone(*gs.all.Load()), g)))
+	g.p.guests.Go(g.run)
+	return g, nil
+}
+
+const (
+	soon      = 20 * time.Millisecond // a group that is a few events behind is where the subscription is
+	maxUnlike = 16                    // groups of one key, with other pasts that still matter
+)
+
+// sharer is the link of a stream if a group can write to it, or nil.
+func sharer(stream transports.Stream) transports.Sharer {
+	var s any = stream
+	if plain, ok := stream.(plainStream); ok {
+		s = plain.Conn
+	}
+	if link, ok := s.(transports.Sharer); ok && link.Framing() != "" {
+		return link
+	}
+	return nil
+}
+
+// findKey finds the key for the terms.
+func (sub *subscription) findKey() bool {
+	terms, err := jsonv2.Marshal([]any{sub.terms.Capabilities(), sub.terms.MaxChunk, []byte(sub.terms.Profile())}, jsonv2.Deterministic(true))
+	if err != nil {
+		return false
+	}
+	sub.key.terms = sha256.Sum256(terms)
+	return true
+}
+
+// stays sees to those who did something to the subscription while it joined. It may have been let go already.
+func (sub *subscription) stays(g *group) bool {
+	if sub.watched.Load() { // by somebody who saw it where it was
+		g.p.wake()
+	}
+	if len(sub.woken) > 0 {
+		g.call()
+	}
+	return true
+}
+
+const (
+	taken = iota
+	full
+	elsewhere // the group is at another event
+	different // the two are not alike
+)
+
+// take makes sub a member if it is where the group is and as it is.
+func (g *group) take(sub *subscription, now time.Time) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.over || len(g.members) >= maxMembers {
+		return full
+	}
+	if g.cursor != sub.cursor || g.noticed != sub.noticed || g.passed != sub.passed {
+		return elsewhere
+	}
+	if settled, _ := g.shaper.Settled(now, g.cursor); !settled || !sub.shaper.Alike(g.shaper, sub.since()) {
+		return different
+	}
+	past := sub.shaper.Share(now, g.shaper)
+	sub.shaper = nil
+	sub.joined, sub.marked = now, g.marks
+	if end := sub.life.ends(); !end.IsZero() {
+		sub.alarm = time.AfterFunc(time.Until(end), sub.wake)
+	}
+	sub.mu.Lock()
+	sub.past = past
+	sub.group.Store(g)
+	sub.mu.Unlock()
+	g.members = append(g.members, sub)
+	return taken
+}
+
+// since returns what Shaper.Alike wants to know: a session's events are stamped one after the other.
+func (c *course) since() func(session string) time.Time {
+	p := c.p
+	if p.cfg.Follow != nil || p.republished.Load() {
+		return nil
+	}
+	return func(session string) time.Time {
+		p.mu.Lock()
+		i := slices.IndexFunc(p.sessions, func(s *Session) bool { return s.id == session })
+		var s *Session
+		if i >= 0 {
+			s = p.sessions[i]
+		}
+		p.mu.Unlock()
+		if s == nil || !s.mu.TryLock() {
+			return time.Time{}
+		}
+		defer s.mu.Unlock()
+		if s.pos > c.cursor {
+			return time.Time{}
+		}
+		return s.last
+	}
+}
+
+// counts are those of the subscription, with sub.mu held.
+func (sub *subscription) counts() coalesce.Stats {
+	if g := sub.group.Load(); g != nil {
+		return sub.past.Stats(g.counted())
+	}
+	return sub.counted()
+}
+
+// wake has run look at the log.
+func (g *group) wake() {
+	select {
+	case g.woken <- struct{}{}:
+	default:
+	}
+}
+
+// call has run let those members go that somebody woke.
+func (g *group) call() {
+	g.calls.Store(true)
+	g.wake()
+}
+
+// run serves the members until there are none.
+func (g *group) run() {
+	timer := time.NewTimer(never)
+	defer timer.Stop()
+	for {
+		more, next := g.round()
+		if g.ended() {
+			return
+		}
+		if !more {
+			wait(g.woken, timer, next)
+		}
+	}
+}
+
+// ended reports whether there are no members, after which there will be none.
+func (g *group) ended() bool {
+	gs := &g.p.groups
+	g.mu.Lock()
+	if g.over = len(g.members) == 0; !g.over {
+		g.mu.Unlock()
+		return false
+	}
+	g.mu.Unlock()
+	not := func(x *group) bool { return x == g }
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	if gs.of[g.key] = slices.DeleteFunc(gs.of[g.key], not); len(gs.of[g.key]) == 0 {
+		delete(gs.of, g.key)
+	}
+	gs.all.Store(new(slices.DeleteFunc(slices.Clone(*gs.all.Load()), not)))
+	return true
+}
+
+// round lets go whoever has to, and tells the others what is due. If nothing was, next says when something will be.
+func (g *group) round() (more bool, next time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	draining := g.p.serving.Err() != nil
+	if g.calls.Swap(false) || draining {
+		g.drop(func(sub *subscription) *batch { return nil }, func(sub *subscription) bool { return draining || len(sub.woken) > 0 })
+	}
+	if len(g.members) == 0 {
+		return false, next
+	}
+	b := batches.Get().(*batch)
+	defer b.free()
+	more, next, err := g.load(b, time.Now(), true, g.plain)
+	switch {
+	case err != nil: // each of them finds it out for itself
+		g.drop(func(*subscription) *batch { return nil }, func(*subscription) bool { return true })
+	case len(b.events) > 0:
+		g.spread(b)
+	}
+	return more, next
+}
+
+// spread offers a batch to the link of each member.
+func (g *group) spread(b *batch) {
+	frames, err := g.members[0].link.AppendEvents(g.frames[:0], b.events)
+	n, observed := 0, g.p.cfg.Observer != Observer(unobserved{})
+	begun := 0
+	g.drop(func(sub *subscription) *batch { return b.owed(begun > 0) }, func(sub *subscription) bool {
+		if n++; n%pace == 0 {
+			runtime.Gosched() // others may have something critical to tell
+		}
+		if begun = 0; err == nil {
+			begun = sub.link.TrySend(frames)
+		}
+		if begun < len(frames) || err != nil {
+			return true
+		}
+		if observed {
+			for _, ev := range b.critical {
+				sub.delivered(ev)
+			}
+		}
+		return false
+	})
+	if g.frames = frames; cap(frames) > 2*maxBatch {
+		g.frames = nil
+	}
+	g.sent = time.Now()
+	g.shaper.Left(g.sent.Add(jitterGuard))
+	if b.resumable {
+		g.marks++
+	}
+}
+
+// pace is how many members are written to before others have their turn.
+const pace = 16
+
+// owed is what one subscription sends itself of a batch: nothing but what its link kept of it, where it has begun.
+func (b *batch) owed(begun bool) *batch {
+	own := &batch{critical: slices.Clone(b.critical), resumable: b.resumable}
+	if !begun {
+		own.events = slices.Clone(b.events)
+	}
+	return own
+}
+
+// drop lets those members go that match.
+func (g *group) drop(owed func(*subscription) *batch, match func(*subscription) bool) {
+	g.members = slices.DeleteFunc(g.members, func(sub *subscription) bool {
+		if !match(sub) {
+			return false
+		}
+		sub.owed = owed(sub)
+		sub.cursor, sub.noticed, sub.passed = g.cursor, g.noticed, g.passed
+		sub.resumed = sub.resumed || g.marks > sub.marked
+		if g.sent.After(sub.joined) {
+			sub.life.sent(g.sent)
+		}
+		if sub.alarm != nil {
+			sub.alarm.Stop()
+			sub.alarm = nil
+		}
+		sub.shaper = g.shaper.Split(sub.past)
+		sub.left.Store(g.left.Load())
+		sub.mu.Lock()
+		sub.stats = sub.past.Stats(g.counted())
+		sub.past = nil
+		sub.group.Store(nil)
+		sub.mu.Unlock()
+		go sub.goOnAlone()
+		return true
+	})
+}

@@ -1,0 +1,210 @@
+package producer_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// assembled waits until all listeners are in groups of these sizes.
+func (st *stage) assembled(want ...int) {
+	st.t.Helper()
+	var sizes []int
+	for range 100 { // a link that seems full for chance has its listener go on alone until something else comes
+		synctest.Wait()
+		if sizes = st.p.Grouped(); slices.Equal(sizes, want) {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+	st.t.Fatalf("groups of %v, want %v", sizes, want)
+}
+
+func (st *stage) crowd(n int, c aaep.Capabilities) (all []*listener) {
+	for range n {
+		all = append(all, st.listen(c))
+	}
+	return all
+}
+
+// said are the summaries of the progress that has come, with when.
+func (l *listener) said() (said []string) {
+	synctest.Wait()
+	for _, a := range l.arrivals() {
+		if ev, ok := a.msg.(*aaep.Event); ok && ev.Type() == aaep.TypeProgressUpdated {
+			said = append(said, fmt.Sprint(ev.Summary.Normal, " at ", a.at.UnixNano()))
+		}
+	}
+	return said
+}
+
+// Listeners who asked for the same are served together, and those who asked for something else by themselves; whoever leaves is
+// no member, and nothing is left of a group without members.
+func TestGroups(t *testing.T) {
+	bubbleWith(t, producer.Config{Languages: []string{"de"}, MaxSubscriptions: 1000}, func(t *testing.T, st *stage) {
+		s := st.session("Measuring.")
+		german := everything()
+		german.Languages = []string{"de"}
+		before := runtime.NumGoroutine()
+		english, others := st.crowd(200, everything()), st.crowd(3, german)
+		st.assembled(128, 72, 3)
+		if n := runtime.NumGoroutine() - before; n > 203*3+3 { // of each, the test's reader, ServeConn, and who hears; and of each group
+			t.Errorf("%d goroutines for 203 listeners", n)
+		}
+		s.Progress(aaep.Say("One.").In("de", aaep.Say("Eins.")), aaep.Progress{Step: 1}, 0)
+		for _, l := range append(english, others...) {
+			want := fmt.Sprint("One. at ", time.Now().UnixNano())
+			if slices.Contains(others, l) {
+				want = strings.Replace(want, "One.", "Eins.", 1)
+			}
+			if said := l.said(); !slices.Equal(said, []string{want}) {
+				t.Fatalf("it hears %q, want %q", said, want)
+			}
+		}
+		for _, l := range english[:150] {
+			l.conn.Close()
+			<-l.served
+		}
+		if synctest.Wait(); len(st.p.Subscriptions()) != 53 {
+			t.Errorf("%d are left, want 53", len(st.p.Subscriptions()))
+		}
+	})
+}
+
+// One whose link is full leaves its group, loses nothing, and delays nobody. P7
+func TestGroupFullLink(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		s := st.session("Measuring.")
+		all := st.crowd(10, everything())
+		st.assembled(10)
+		slow := all[4]
+		slow.hold()
+		want := []string{}
+		for n := range 60 {
+			text := fmt.Sprint("Step ", n, ".")
+			if err := s.Progress(aaep.Say(text), aaep.Progress{Step: int64(n + 1)}, 0); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, fmt.Sprint(text, " at ", time.Now().UnixNano()))
+			synctest.Wait()
+			time.Sleep(100 * time.Millisecond)
+		}
+		for _, l := range all {
+			if said := l.said(); l != slow && !slices.Equal(said, want) {
+				t.Fatalf("another hears %q, want %q", said, want)
+			}
+		}
+		slow.read()
+		words := func(said []string) (words []string) {
+			for _, s := range said {
+				words = append(words, s[:strings.Index(s, " at ")])
+			}
+			return words
+		}
+		if said := words(slow.said()); !slices.Equal(said, words(want)) {
+			t.Errorf("it hears %q, want %q", said, words(want))
+		}
+		for _, status := range st.p.Subscriptions() {
+			if status.Delivered != 61 || status.Held != 0 { // and the state at the beginning
+				t.Errorf("%s: %+v", status.SubscriptionID, status.Stats)
+			}
+		}
+		st.assembled(10)
+	})
+}
+
+// What one of a group renegotiates holds for it alone, and the others hear on meanwhile (§5.7).
+func TestGroupRenegotiation(t *testing.T) {
+	bubbleWith(t, producer.Config{Languages: []string{"de"}}, func(t *testing.T, st *stage) {
+		s := st.session("Measuring.")
+		all := st.crowd(5, everything())
+		st.assembled(5)
+		say := func(n int64) {
+			s.Progress(aaep.Say(fmt.Sprint("Step ", n, ".")).In("de", aaep.Say(fmt.Sprint("Schritt ", n, "."))), aaep.Progress{Step: n}, 0)
+		}
+		say(1)
+		german := everything()
+		german.Languages = []string{"de"}
+		all[2].send(&aaep.SubscriptionRenegotiate{SubscriptionID: all[2].id, Capabilities: german})
+		if acc, ok := all[2].lastMessage().(*aaep.SubscriptionAccepted); !ok || !slices.Equal(acc.HonoredCapabilities.Languages, []string{"de"}) {
+			t.Fatalf("the answer is %+v", all[2].lastMessage())
+		}
+		say(2)
+		st.assembled(4, 1)
+		say(3)
+		for i, l := range all {
+			want := "Step 1. Step 2. Step 3."
+			if i == 2 {
+				want = "Step 1. Schritt 2. Schritt 3."
+			}
+			var said []string
+			for _, p := range l.events() {
+				if p.Type() == aaep.TypeProgressUpdated {
+					said = append(said, p.Summary.Normal)
+				}
+			}
+			if got := strings.Join(said, " "); got != want {
+				t.Errorf("listener %d hears %q, want %q", i, got, want)
+			}
+		}
+		all[2].send(&aaep.SubscriptionRenegotiate{SubscriptionID: all[2].id, Capabilities: everything()})
+		st.assembled(5)
+	})
+}
+
+// A deed waits for the listeners of a group as for any other, also for one that has left it because it is slow (D-49).
+func TestGroupIsWaitedFor(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		s := st.session("Paying.")
+		judge := st.record()
+		all := st.crowd(5, everything())
+		st.assembled(5, 1)
+		all[3].hold()
+		for n := range 20 {
+			s.Progress(aaep.Say(fmt.Sprint(n)), aaep.Progress{Step: int64(n + 1)}, 0)
+		}
+		done := &deed{}
+		paid := tool(s, pay, done)
+		judge.reply(judge.question(), aaep.Accept)
+		synctest.Wait()
+		if done.times != 0 {
+			t.Fatal("it was done before everybody was told")
+		}
+		all[3].read()
+		if r := <-paid; r.err != nil || done.times != 1 {
+			t.Errorf("it was done %d times: %v", done.times, r.err)
+		}
+	})
+}
+
+// A subscription that is to end when nothing is sent for long, or at an age, does so in a group too.
+func TestGroupLife(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		s := st.session("Measuring.")
+		all := st.crowd(3, declaring(everything(), extensions.DeliveryVocabulary, extensions.Delivery{IdleTimeoutSeconds: 30}))
+		st.assembled(3)
+		for n := int64(1); n < 5; n++ {
+			time.Sleep(20 * time.Second)
+			s.Progress(aaep.Say("On."), aaep.Progress{Step: n}, 0)
+		}
+		said := time.Now()
+		synctest.Wait()
+		if n := len(st.p.Subscriptions()); n != 3 {
+			t.Fatalf("%d are there, want 3", n)
+		}
+		for _, l := range all {
+			<-l.served
+		}
+		if d := time.Since(said); d < 30*time.Second || d > 31*time.Second {
+			t.Errorf("they ended after %v", d)
+		}
+	})
+}
