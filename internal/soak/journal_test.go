@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -83,6 +85,22 @@ func (j *journal) add(n note) error {
 		_, err = j.f.Write(append(line, '\n'))
 	}
 	return err
+}
+
+// endsWith reports whether some text is in one of the last lines of a journal.
+func endsWith(t testing.TB, path, text string) bool {
+	t.Helper()
+	f, err := os.Open(path)
+	check(t, err)
+	defer f.Close()
+	size, err := f.Seek(0, 2)
+	check(t, err)
+	data := make([]byte, min(size, lately*1000))
+	n, err := f.ReadAt(data, size-int64(len(data)))
+	if err != io.EOF {
+		check(t, err)
+	}
+	return bytes.Contains(data[:n], []byte(text))
 }
 
 func notesIn(data []byte) (notes []note, err error) {
