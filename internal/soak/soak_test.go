@@ -311,7 +311,8 @@ func (s *soaking) call(t *testing.T) {
 	late := time.Now().Add(patience)
 	for missing := "everybody"; missing != ""; {
 		if time.Now().After(late) {
-			t.Fatalf("%s does not hear what the agent says last", missing)
+			s.agent.say(t, "gauge")
+			t.Fatalf("%s does not hear what the agent says last; the agent has %+v", missing, s.agent.hear(t, "asked", patience))
 		}
 		s.agent.say(t, "call")
 		session := s.agent.hear(t, "called", patience).Session
