@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,8 +88,8 @@ func (j *journal) add(n note) error {
 	return err
 }
 
-// endsWith reports whether some text is in one of the last lines of a journal.
-func endsWith(t testing.TB, path, text string) bool {
+// endsWith reports whether one of these texts is in the last lines of a journal.
+func endsWith(t testing.TB, path string, texts []string) bool {
 	t.Helper()
 	f, err := os.Open(path)
 	check(t, err)
@@ -100,7 +101,11 @@ func endsWith(t testing.TB, path, text string) bool {
 	if err != io.EOF {
 		check(t, err)
 	}
-	return bytes.Contains(data[:n], []byte(text))
+	return containsAny(data[:n], texts)
+}
+
+func containsAny(data []byte, texts []string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(data, []byte(text)) })
 }
 
 func notesIn(data []byte) (notes []note, err error) {

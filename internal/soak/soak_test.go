@@ -4,7 +4,6 @@ package soak_test
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -304,35 +303,36 @@ func (s *soaking) allThere(t *testing.T) {
 	}
 }
 
-// call waits until everybody has heard the same word of the agent, which is said when all links have been cut for the last time.
+// call waits until everybody has heard something of the agent that was said after all links had been cut for the last time.
 // An agent that has not noticed yet counts those who are still coming back.
 func (s *soaking) call(t *testing.T) {
 	t.Helper()
 	late := time.Now().Add(patience)
+	var said []string
 	for missing := "everybody"; missing != ""; {
 		if time.Now().After(late) {
 			s.agent.say(t, "gauge")
 			t.Fatalf("%s does not hear what the agent says last; the agent has %+v", missing, s.agent.hear(t, "asked", patience))
 		}
 		s.agent.say(t, "call")
-		session := s.agent.hear(t, "called", patience).Session
+		said = append(said, s.agent.hear(t, "called", patience).Session)
 		for end := time.Now().Add(2 * time.Second); missing != "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-			missing = s.missing(t, session)
+			missing = s.missing(t, said)
 		}
 	}
 }
 
-// missing names somebody who has not heard of a session.
-func (s *soaking) missing(t *testing.T, session string) string {
+// missing names somebody who has not heard of any of these sessions.
+func (s *soaking) missing(t *testing.T, said []string) string {
 	for _, p := range s.plans {
 		for _, m := range p.Members {
-			if !endsWith(t, filepath.Join(s.dir, m.Name), session) {
+			if !endsWith(t, filepath.Join(s.dir, m.Name), said) {
 				return m.Name
 			}
 		}
 	}
 	for _, l := range s.real {
-		if !l.heard(session) {
+		if !l.heard(said) {
 			return l.name
 		}
 	}
@@ -503,11 +503,11 @@ func (l *real) add(n note) {
 	l.notes = append(l.notes, n)
 }
 
-// heard reports whether a session is among what came last.
-func (l *real) heard(session string) bool {
+// heard reports whether one of these sessions is among what came last.
+func (l *real) heard(sessions []string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.notes[max(len(l.notes)-lately, 0):], func(n note) bool { return bytes.Contains(n.Event, []byte(session)) })
+	return slices.ContainsFunc(l.notes[max(len(l.notes)-lately, 0):], func(n note) bool { return containsAny(n.Event, sessions) })
 }
 
 // told waits until it has read that the producer ends.
