@@ -3,7 +3,8 @@
 # make bench    benchmarks, with allocations
 # make fuzz     each fuzz target in turn, for FUZZTIME
 # make races    ten thousand questions, each answered by ten subscribers at once over sockets of their own
-# make nodes    ten thousand questions, each answered at three machines at once, while NATS servers are killed
+# make nodes    ten thousand questions, each answered at three machines at once, while NATS servers are killed; as many while
+#               the network between them is torn
 # make kills    an agent killed a thousand times, and what it left behind looked at every time; so is one with a log
 # make faults   ten minutes through proxies that hold up, split and cut what is sent (AAEP_FAULTS=1h for an hour)
 # make soak     an hour of an agent with a log and many listeners, killed and cut off at random (AAEP_SOAK=15m for less)
@@ -105,7 +106,7 @@ races:
 	AAEP_LONG=1 go test -count=1 -timeout 30m -run '^TestTenRace$$' -v ./producer/serve
 
 nodes:
-	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^TestRacingReplies$$' -v ./producer/log/jetstream
+	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^(TestRacingReplies|TestTorn.*|TestAllServersGone)$$' -v ./producer/log/jetstream
 
 kills:
 	AAEP_LONG=1 go test -count=1 -timeout 60m -run '^(TestKill|TestKillWithLog)$$' -v ./producer/serve

@@ -137,7 +137,7 @@ func TestTextInWithoutSummary(t *testing.T) {
 		text, language string
 	}{
 		{&aaep.SessionStarted{}, "The agent started.", "en"},
-		{&aaep.ToolInvoked{Tool: "pay"}, "Using pay.", "en"},
+		{&aaep.ToolInvoked{Tool: "pay"}, "Using the tool pay.", "en"},
 		{&aaep.ProgressUpdated{Progress: aaep.Progress{Description: "Ń kà."}}, "Ń kà.", "yo"},
 		{&aaep.ProgressUpdated{Progress: aaep.Progress{Step: 1, TotalSteps: 2}}, "Step 1 of 2.", "en"},
 		{&aaep.AwaitingClarification{Question: "Èwo?"}, "Èwo?", "yo"},

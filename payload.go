@@ -209,7 +209,7 @@ func (p *ProgressUpdated) fallback() string {
 	}
 	return "The agent made progress."
 }
-func (p *ToolInvoked) fallback() string           { return "Using " + spaced(p.Tool) + "." }
+func (p *ToolInvoked) fallback() string           { return "Using the tool " + spaced(p.Tool) + "." }
 func (p *ToolCompleted) fallback() string         { return spaced(p.Tool) + ": " + string(p.Status) + "." }
 func (p *OutputStreaming) fallback() string       { return p.Chunk }
 func (p *AwaitingConfirmation) fallback() string  { return p.Action + " " + p.Consequence }

@@ -185,7 +185,7 @@ func TestEventTextFallback(t *testing.T) {
 		aaep.TypeSessionCancelled:      "Cancelled by user.",
 		aaep.TypeStateChanged:          "The agent is now: reading mail.",
 		aaep.TypeProgressUpdated:       "Reading.",
-		aaep.TypeToolInvoked:           "Using pay.",
+		aaep.TypeToolInvoked:           "Using the tool pay.",
 		aaep.TypeToolCompleted:         "pay: error.",
 		aaep.TypeOutputStreaming:       "Done.",
 		aaep.TypeAwaitingConfirmation:  "Pay 12 euros. The money is gone.",

@@ -9,7 +9,6 @@
 package coalesce
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -62,8 +61,11 @@ type Shaper struct {
 	streams       []*stream
 	told          map[string]*telling // by session
 	ended         []end               // the newest maxEnded sessions whose end has left
+	stretches     []stretch           // the newest
 	resume        uint64              // the place of the newest resumable event
-	heard         uint64              // see Heard
+	heard         uint64              // up to here the listener may have been told already,
+	elsewhere     uint64              // and up to here by another Shaper, see Heard
+	again         int                 // in the ids of what is up to there
 	newest        uint64              // the place of the newest entry there was
 	quiet         time.Time           // until then only what is critical leaves
 	stats         Stats
@@ -179,7 +181,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	case ev.Type() == aaep.TypeProgressUpdated:
 		it.kind = progress
 	}
-	if s.again(it) {
+	if s.leftBefore(it) {
 		s.stats.Merged++
 		return
 	}
@@ -269,15 +271,28 @@ func (s *Shaper) Oldest() uint64 {
 	return oldest
 }
 
-// Reset forgets what has not left, for a listener that goes on from another place. What it may have
-// per second counts on, and states and progress that have left leave as they did then.
+// Reset forgets what has not left, for a listener that goes on from another place: the last resumable event that it has had.
+// What it may have per second counts on. It may have had some of what left after that place, too, and leaves it out by the ids:
+// so states that were folded leave folded as they were then, until the same place, and superseded progress does not leave.
 func (s *Shaper) Reset() {
-	s.queue, s.urgent, s.streams, s.resume = nil, nil, nil, 0
-	s.Heard(s.newest)
+	s.queue, s.urgent, s.streams, s.stretches, s.resume = nil, nil, nil, nil, 0
+	for _, t := range s.told {
+		t.vanished = 0
+	}
+	s.heard = max(s.heard, s.newest)
 }
 
-// Heard says that the listener may have been told, by another Shaper, of the entries up to pos.
-func (s *Shaper) Heard(pos uint64) { s.heard = max(s.heard, pos) }
+// Heard says that the listener goes on where another Shaper told it of entries, of some up to pos. Which of their states were
+// folded there is not known here: who heard that A became C, and left out by its id that B became C, would believe A to B in the
+// end. So states and progress up to pos leave under ids that the listener does not know, and are told anew from its place on: id
+// is given offset, which must be more than any text has, and another for each Shaper that the listener ever had. A listener
+// without a rate had none folded, and gets what it had under the same id.
+func (s *Shaper) Heard(pos uint64, offset int) {
+	s.heard = max(s.heard, pos)
+	if s.terms.MaxEventsPerSecond > 0 {
+		s.elsewhere, s.again = pos, offset
+	}
+}
 
 // Idle reports whether nothing waits to leave. Text of an output that is still going on does not count.
 func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }
@@ -294,105 +309,4 @@ func (s *Shaper) Stats() Stats {
 		stats.Held += len(st.parts)
 	}
 	return stats
-}
-
-// enqueue adds an item behind the others. Where not all of them can leave at once, it folds in what the
-// item makes superfluous (D-51).
-func (s *Shaper) enqueue(now time.Time, it *item) {
-	if it.kind == plain || len(s.queue) < min(maxApart, s.free(now)) {
-		s.queue = append(s.queue, it)
-		return
-	}
-	session := it.event.SessionID
-	switch it.kind {
-	case progress: // the newest wins
-		for i := s.find(session, progress); i >= 0; i = s.find(session, progress) {
-			old := s.queue[i]
-			s.queue = slices.Delete(s.queue, i, i+1)
-			s.stats.Merged += old.parts
-			it.since = cmp.Or(old.since, it.since)
-		}
-	case state: // A to B and B to C become A to C; a return to the start disappears
-		for i := s.find(session, state); i >= 0; i = s.find(session, state) {
-			old := s.queue[i]
-			p, was := *it.event.Payload.(*aaep.StateChanged), old.event.Payload.(*aaep.StateChanged)
-			if was.FromState == p.ToState && old.since <= s.heard {
-				break // who heard what lies between would not learn of the return
-			}
-			s.queue = slices.Delete(s.queue, i, i+1)
-			s.stats.Merged += old.parts
-			if was.FromState == p.ToState {
-				s.stats.Merged += it.parts
-				return
-			}
-			ev := *it.event
-			p.FromState = was.FromState
-			ev.Payload = &p
-			it.event = &ev
-			if old.from.pos != 0 {
-				it.from, it.since = old.from, old.since
-			}
-		}
-	case text: // joins what waits of the same output, unless something of the session came between
-		if i := s.last(session); i >= 0 && s.queue[i].join(it, s.terms.MaxChunk) {
-			return
-		}
-	}
-	s.queue = append(s.queue, it)
-}
-
-// last returns the index of the session's last item in the queue, or -1.
-func (s *Shaper) last(session string) int {
-	for i := len(s.queue) - 1; i >= 0; i-- {
-		if s.queue[i].event.SessionID == session {
-			return i
-		}
-	}
-	return -1
-}
-
-// find returns the index of the session's newest waiting item of a kind, or -1. A state does not move past text of its
-// session: that text would no longer be resumable.
-func (s *Shaper) find(session string, k kind) int {
-	for i := len(s.queue) - 1; i >= 0; i-- {
-		switch it := s.queue[i]; {
-		case it.event.SessionID != session:
-		case it.kind == k:
-			return i
-		case k == state && (it.kind == text || tellsOutcome(it.event)):
-			return -1
-		}
-	}
-	return -1
-}
-
-// supersede drops the progress and states that a session's error makes superfluous (D-50).
-func (s *Shaper) supersede(session string) {
-	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
-		if it.event.SessionID != session || it.kind != state && it.kind != progress {
-			return false
-		}
-		s.stats.Merged += it.parts
-		return true
-	})
-}
-
-// hurry lets the items that match leave before a critical event that must come after them (D-50).
-func (s *Shaper) hurry(match func(*item) bool) {
-	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
-		if !match(it) {
-			return false
-		}
-		s.urgent = append(s.urgent, it)
-		return true
-	})
-}
-
-// forget ends the telling of a session whose end this listener is not told.
-func (s *Shaper) forget(session string) {
-	if t := s.told[session]; t != nil && s.last(session) >= 0 {
-		t.over = true
-		return
-	}
-	delete(s.told, session)
 }

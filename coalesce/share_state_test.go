@@ -13,7 +13,18 @@ import (
 // known writes down what a Shaper knows that makes a difference, also after Reset; but not the stamps of sessions, which may differ
 // where that makes none.
 func known(s *Shaper, now time.Time) string {
-	out := fmt.Sprintf("spent %d of %v, ended %+v", s.spent, s.budget.Next(now), s.ended)
+	out := fmt.Sprintf("spent %d of %v, heard %d and %d, ended", s.spent, s.budget.Next(now), s.heard, s.elsewhere)
+	for _, o := range s.stretches {
+		if o.to > s.resume { // or it is forgotten with the next
+			out += fmt.Sprint(" stretch ", o)
+		}
+	}
+	for _, e := range s.ended {
+		out += fmt.Sprintf(" %s at %v, %d", e.session, e.stamp, e.pos)
+		if e.told != nil {
+			out += fmt.Sprintf(" %d %d %+v", e.told.upTo, e.told.progress, e.told.folds)
+		}
+	}
 	for _, list := range [...][]*item{s.urgent, s.queue} {
 		out += "\nitems"
 		for _, it := range list {
@@ -38,7 +49,7 @@ func known(s *Shaper, now time.Time) string {
 	}
 	for _, session := range []string{"a", "b"} {
 		if t := s.told[session]; t != nil && t.upTo > 0 {
-			out += fmt.Sprintf("\ntold %s %d %+v %t", session, t.upTo, t.folds, t.over)
+			out += fmt.Sprintf("\ntold %s %d %d %+v %d %t", session, t.upTo, t.progress, t.folds, t.vanished, t.over)
 		}
 	}
 	return out
@@ -101,8 +112,8 @@ func TestSettled(t *testing.T) {
 		"on its way":       {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now) }, false, 0},
 		"has left":         {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now); s.Left(now) }, false, time.Second},
 		"quiet":            {func(s *Shaper) { s.SetQuiet(now.Add(time.Minute)) }, false, time.Minute},
-		"heard more":       {func(s *Shaper) { s.Heard(2) }, false, 0},
-		"heard that":       {func(s *Shaper) { s.Heard(1) }, true, 0},
+		"heard more":       {func(s *Shaper) { s.Heard(2, 1<<30) }, false, 0},
+		"heard that":       {func(s *Shaper) { s.Heard(1, 1<<30) }, true, 0},
 	} {
 		s := NewShaper(paced(3, aaep.BoundarySentence), partID)
 		tc.do(s)

@@ -80,8 +80,8 @@ func TestTargetsThatDoNotPlayAlong(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				// The floods take memory: fewer plays do.
-				run := conformance.Run{Dialer: piped(tt.serve), Driver: tt.driver, Level: 3, Only: []string{"begins-once", "events-valid", "request-answered", "asks-first"}}
-				r, err := run.Producer(t.Context())
+				run := conformance.ProducerRun{Dialer: piped(tt.serve), Driver: tt.driver, Level: 3, Only: []string{"begins-once", "events-valid", "request-answered", "asks-first"}}
+				r, err := run.Prove(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -113,7 +113,7 @@ func cannot(g *target, name string) conformance.Driver {
 func TestInconclusiveIsNotPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newTarget(t)
-		r, err := conformance.Run{Dialer: g, Driver: cannot(g, conformance.Ask), Level: 2}.Producer(t.Context())
+		r, err := conformance.ProducerRun{Dialer: g, Driver: cannot(g, conformance.Ask), Level: 2}.Prove(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,8 +132,8 @@ func TestInconclusiveIsNotPassed(t *testing.T) {
 func TestWithoutHandshake(t *testing.T) {
 	m := mutant{out: drop(isType("subscription.accepted"))}
 	for level, want := range map[int]conformance.Verdict{1: conformance.Pass, 3: conformance.Fail} {
-		r := inBubble(t, func(g *target) conformance.Run {
-			return conformance.Run{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: level}
+		r := inBubble(t, func(g *target) conformance.ProducerRun {
+			return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: level}
 		})
 		if r == nil || r.Verdict != want || level == 3 && verdicts(r)["request-answered"] != conformance.Fail {
 			t.Errorf("level %d: %+v", level, r)
@@ -144,8 +144,8 @@ func TestWithoutHandshake(t *testing.T) {
 // The report says why nothing could be judged where the target wants nobody.
 func TestRejected(t *testing.T) {
 	m := mutant{in: func(_ *proxy, o object) []object { return []object{clone(o, object{"aaep_version": "99.0.0"})} }}
-	r := inBubble(t, func(g *target) conformance.Run {
-		return conformance.Run{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 1}
+	r := inBubble(t, func(g *target) conformance.ProducerRun {
+		return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 1}
 	})
 	var text bytes.Buffer
 	if r.WriteText(&text); r.Verdict != conformance.Inconclusive || !strings.Contains(text.String(), `no event came, for the request was rejected with "version_unsupported"`) {
@@ -155,8 +155,8 @@ func TestRejected(t *testing.T) {
 
 // A run in which nothing could be judged proves nothing.
 func TestNothingJudged(t *testing.T) {
-	r := inBubble(t, func(g *target) conformance.Run {
-		return conformance.Run{Dialer: g, Driver: g, Level: 3, Only: []string{"strangers-refused"}}
+	r := inBubble(t, func(g *target) conformance.ProducerRun {
+		return conformance.ProducerRun{Dialer: g, Driver: g, Level: 3, Only: []string{"strangers-refused"}}
 	})
 	if r.Verdict != conformance.Inconclusive || r.OK() || verdicts(r)["strangers-refused"] != conformance.Skipped {
 		t.Errorf("%s, OK is %v: %v", r.Verdict, r.OK(), r.Counts)
@@ -166,11 +166,11 @@ func TestNothingJudged(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	g := newTarget(t)
 	refuses := dialer(func(context.Context) (transports.Conn, error) { return nil, net.ErrClosed })
-	if _, err := (conformance.Run{Dialer: refuses, Driver: g, Level: 1}).Producer(t.Context()); !errors.Is(err, conformance.ErrUnreachable) {
+	if _, err := (conformance.ProducerRun{Dialer: refuses, Driver: g, Level: 1}).Prove(t.Context()); !errors.Is(err, conformance.ErrUnreachable) {
 		t.Errorf("err = %v", err)
 	}
-	for _, run := range []conformance.Run{{Driver: g, Level: 1}, {Dialer: g, Level: 1}, {Dialer: g, Driver: g}, {Dialer: g, Driver: g, Level: 1, Only: []string{"no-such"}}} {
-		if _, err := run.Producer(t.Context()); err == nil {
+	for _, run := range []conformance.ProducerRun{{Driver: g, Level: 1}, {Dialer: g, Level: 1}, {Dialer: g, Driver: g}, {Dialer: g, Driver: g, Level: 1, Only: []string{"no-such"}}} {
+		if _, err := run.Prove(t.Context()); err == nil {
 			t.Errorf("%+v ran", run)
 		}
 	}
@@ -219,9 +219,9 @@ func TestRealTransports(t *testing.T) {
 		"ipc":       ipc.Dialer{Path: path},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := conformance.Run{Dialer: d, Driver: conformance.HTTPDriver{Base: driver.URL, Client: driver.Client()}, Level: 3,
+			run := conformance.ProducerRun{Dialer: d, Driver: conformance.HTTPDriver{Base: driver.URL, Client: driver.Client()}, Level: 3,
 				Only: []string{"first-reply-wins", "invalid-refused", "honors-no-more"}} // the clock is real here; TestTransports judges all
-			r, err := run.Producer(t.Context())
+			r, err := run.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,13 +256,13 @@ func TestExtra(t *testing.T) {
 	} {
 		c := whole
 		spoil(&c)
-		_, err := conformance.Run{Dialer: refusing, Driver: conformance.HTTPDriver{}, Level: 1, Extra: []conformance.Case{c}}.Producer(t.Context())
+		_, err := conformance.ProducerRun{Dialer: refusing, Driver: conformance.HTTPDriver{}, Level: 1, Extra: []conformance.Case{c}}.Prove(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "from outside") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	r := inBubble(t, func(g *target) conformance.Run {
-		return conformance.Run{Dialer: g, Driver: g, Level: 1, Extra: []conformance.Case{whole}, Only: []string{"x-001"}}
+	r := inBubble(t, func(g *target) conformance.ProducerRun {
+		return conformance.ProducerRun{Dialer: g, Driver: g, Level: 1, Extra: []conformance.Case{whole}, Only: []string{"x-001"}}
 	})
 	if got := verdicts(r)["x"]; got != conformance.Inconclusive {
 		t.Errorf("a judge that finds nothing made it %s", got)
@@ -278,7 +278,7 @@ func TestCases(t *testing.T) {
 		}
 		names[c.Name] = true
 	}
-	if got := conformance.Find("hs-020"); len(got) != 1 || got[0].Name != "not-asked-if-mute" {
+	if got := conformance.Match(conformance.Cases(), "hs-020"); len(got) != 1 || got[0].Name != "not-asked-if-mute" {
 		t.Errorf("HS-020 is decided by %v", got)
 	}
 	fmt.Fprintln(t.Output(), len(names), "cases")

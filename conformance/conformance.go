@@ -1,13 +1,14 @@
-// Package conformance proves that a producer keeps the duties of Level 1, 2 or 3 (chapter 9), whoever wrote it
-// and over whatever transport it is reached.
+// Package conformance proves that a producer, or a subscriber, keeps the duties of Level 1, 2 or 3 (chapter 9), whoever
+// wrote it and over whatever transport it is reached.
 //
-//	run := conformance.Run{Dialer: dialer, Driver: conformance.HTTPDriver{Base: "http://127.0.0.1:9100"}, Level: 3}
-//	report, err := run.Producer(ctx)
+//	run := conformance.ProducerRun{Dialer: dialer, Driver: conformance.HTTPDriver{Base: "http://127.0.0.1:9100"}, Level: 3}
+//	report, err := run.Prove(ctx)
 //	report.WriteText(os.Stdout)
 //
 // A Driver makes the producer act: a Scenario says what. The runner connects subscribers that see every byte, some of
 // them ill-behaved, keeps a Recording of what was said, and when, and lets Cases judge it. What was never seen is
-// inconclusive, and passes nothing.
+// inconclusive, and passes nothing. A SubscriberRun turns that round: the runner plays the producer, and a Hook tells it what
+// the person got.
 package conformance
 
 import (
@@ -56,21 +57,26 @@ type Case struct {
 	// Scenario is what the producer must do for it.
 	Scenario string
 
-	// Play and Judge are set in cases from outside, for Run.Extra: what is played, and what is made of it.
+	// Play and Judge are set in cases from outside, for ProducerRun.Extra and SubscriberRun.Extra: what is played, and what is made of it.
 	Play  *Play
 	Judge func(*Recording) Finding
 
 	plays []string // whose recordings are judged
 }
 
-// Play is a subscriber that asks for some capabilities beside the usual ones, and follows one scenario to its end.
+// Play is one of two things. With a producer it is a subscriber that asks for some capabilities beside the usual ones, and
+// follows one scenario to its end. With a subscriber it is an agent that grants some, and does what Agent says.
 type Play struct {
 	// Does says in words what happens.
 	Does string
 	// Scenario may have a name of its own: the Driver is given it as it is.
 	Scenario Scenario
-	// Capabilities are asked for as well; nil takes one of the usual ones away.
+	// Capabilities are asked for as well, and nil takes one of the usual ones away. To a subscriber they are granted, where it
+	// asked for them.
 	Capabilities map[string]any
+	// Agent is for SubscriberRun.Extra, in place of Scenario: what the runner's agent does in a session that has begun, and
+	// that is completed when Agent returns.
+	Agent func(*Agent)
 }
 
 // ID is the requirement that the case is cited by.
@@ -103,9 +109,9 @@ func Cases() []Case {
 	return all
 }
 
-// Find returns the cases with a name, or that decide a requirement.
-func Find(name string) []Case {
-	return slices.DeleteFunc(Cases(), func(c Case) bool { return !c.matches(name) })
+// Match returns those of some cases that have a name, or that decide a requirement.
+func Match(cases []Case, name string) []Case {
+	return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !c.matches(name) })
 }
 
 // The scenarios a Driver must be able to start. Each but Shutdown is one session, from its beginning to its end.
@@ -123,9 +129,6 @@ const (
 	// Shutdown begins no session: the target closes all subscriptions as it does when it ends. It is the last.
 	Shutdown = "shutdown"
 )
-
-// Scenarios are the names of all, in the order of the documentation.
-var Scenarios = []string{Stream, Tools, Ask, Errored, Handoff, Clarify, Idle, Hang, Withdraw, Shutdown}
 
 // Scenario is something that a producer is made to do. No model is asked: it does exactly this.
 type Scenario struct {

@@ -172,14 +172,14 @@ func TestOneLink(t *testing.T) {
 	at := free.Addr().String()
 	free.Close()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	r, err := conformance.Run{Level: 3, OneLink: true, Driver: conformance.HTTPDriver{Base: "http://" + at, Client: client},
+	r, err := conformance.ProducerRun{Level: 3, OneLink: true, Driver: conformance.HTTPDriver{Base: "http://" + at, Client: client},
 		Only: []string{"reject-means-no", "all-are-asked", "version-refused"},
 		Dialer: stdio.Dialer{Command: func() *exec.Cmd {
 			cmd := exec.Command(self)
 			cmd.Env = append(os.Environ(), "CONFORMANCE_DRIVER=agent", "CONFORMANCE_AT="+at)
 			cmd.Stderr = os.Stderr
 			return cmd
-		}}}.Producer(t.Context())
+		}}}.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,13 +18,13 @@ func Example() {
 		return
 	}
 	defer p.Shutdown(context.Background())
-	run := conformance.Run{
+	run := conformance.ProducerRun{
 		Dialer: &aaeptest.Agent{Producer: p},
 		Driver: conformance.DriverFunc(func(context.Context, conformance.Scenario) error { return nil }),
 		Level:  3,
 		Only:   []string{"version-refused", "invalid-refused"},
 	}
-	report, err := run.Producer(context.Background())
+	report, err := run.Prove(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -68,7 +68,7 @@ func ExampleCase() {
 		},
 	}
 	agent := &aaeptest.Agent{Producer: p}
-	report, err := conformance.Run{Dialer: agent, Driver: agent, Level: 2, Extra: []conformance.Case{named}, Only: []string{"medai-handoff-named"}}.Producer(context.Background())
+	report, err := conformance.ProducerRun{Dialer: agent, Driver: agent, Level: 2, Extra: []conformance.Case{named}, Only: []string{"medai-handoff-named"}}.Prove(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		return

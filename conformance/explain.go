@@ -13,7 +13,7 @@ import (
 // neither a requirement nor a case of that name.
 func Explain(w io.Writer, name string) error {
 	var b strings.Builder
-	found := Find(name)
+	found := Match(Cases(), name)
 	row, known := requirements.Find(name)
 	if known {
 		b.WriteString(rowText(row))
@@ -37,7 +37,7 @@ func Explain(w io.Writer, name string) error {
 		}
 	}
 	if known && len(found) == 0 {
-		fmt.Fprintf(&b, "No case decides it: %s.\n", WhyNot(row.ID))
+		fmt.Fprintf(&b, "No case decides it: %s.\n", whyNot(row.ID))
 	}
 	if b.Len() == 0 {
 		return fmt.Errorf("there is no requirement and no case named %q", name)
@@ -55,13 +55,13 @@ func rowText(r requirements.Requirement) string {
 		"both": "producers and subscribers", "transport": "transports"}[r.Side], level, r.Text)
 }
 
-// WhyNot says why no case of a producer decides a requirement, or "" if one does.
-func WhyNot(id string) string {
+// whyNot says why no case of a producer decides a requirement, or "" if one does.
+func whyNot(id string) string {
 	row, ok := requirements.Find(id)
 	switch {
 	case !ok:
 		return "there is no such requirement"
-	case len(Find(id)) > 0:
+	case len(Match(Cases(), id)) > 0:
 		return ""
 	case row.Side == "subscriber":
 		return "it is a duty of subscribers"

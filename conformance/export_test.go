@@ -2,6 +2,8 @@ package conformance
 
 import "strings"
 
+var WhyNot = whyNot
+
 // Unjudged are the requirements that have a reason for having no case.
 func Unjudged() (ids []string) {
 	for _, why := range unjudged {

@@ -7,7 +7,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// strangerPlay is the one that needs Run.Stranger.
+// strangerPlay is the one that needs ProducerRun.Stranger.
 const strangerPlay = "stranger"
 
 // accessCases judge who is served, and who is heard.

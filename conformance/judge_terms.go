@@ -124,7 +124,8 @@ var handshakeCases = []Case{
 func extensionsHonored(uris []string) Case {
 	return Case{Name: "extensions-honored", Requirements: []string{"EXT-015"}, Level: 3, Strength: Must,
 		Rule: "a supported extension that is asked for is honored",
-		Play: &Play{"a subscriber asks for the extensions that the target is said to support", Scenario{Name: Tools}, object{"supported_extensions": uris}},
+		Play: &Play{Does: "a subscriber asks for the extensions that the target is said to support", Scenario: Scenario{Name: Tools},
+			Capabilities: object{"supported_extensions": uris}},
 		Judge: accepted(func(r *Recording, a message) Finding {
 			for _, uri := range uris {
 				if !slices.Contains(honoredList(r, 0, "supported_extensions"), uri) {

@@ -171,22 +171,22 @@ var moreMutants = []mutant{
 		return []object{o}
 	}},
 
-	{name: "publishes no manifest", caught: []string{"manifest-published"}, run: func(run *conformance.Run) {
+	{name: "publishes no manifest", caught: []string{"manifest-published"}, run: func(run *conformance.ProducerRun) {
 		run.Manifest = func(context.Context) ([]byte, error) { return nil, errors.New("404 Not Found") }
 	}},
 	{name: "publishes half a manifest", caught: []string{"manifest-valid"}, run: editManifest(object{"default_verbosity": nil})},
-	{name: "publishes nothing but the address of one", caught: []string{"manifest-valid"}, run: func(run *conformance.Run) {
+	{name: "publishes nothing but the address of one", caught: []string{"manifest-valid"}, run: func(run *conformance.ProducerRun) {
 		run.Manifest = func(context.Context) ([]byte, error) { return nil, nil }
 	}},
 	{name: "publishes another's manifest", caught: []string{"manifest-true"}, run: editManifest(object{"agent_id": "somebody"})},
 	{name: "claims fewer types than it sends", caught: []string{"manifest-true"}, run: editManifest(object{"event_types_emitted": []string{"aaep:agent.session.*"}})},
 	{name: "claims other languages than it speaks", caught: []string{"manifest-true"}, run: editManifest(object{"languages_supported": []string{"tlh"}})},
-	{name: "has a forged signature", caught: []string{"manifest-signed"}, run: func(run *conformance.Run) { run.Keys = otherKeys }},
-	{name: "lets strangers in", caught: []string{"strangers-refused"}, run: func(run *conformance.Run) { run.Stranger = run.Dialer }},
-	{name: "sends strangers away for another reason", caught: []string{"strangers-refused"}, run: func(run *conformance.Run) {
+	{name: "has a forged signature", caught: []string{"manifest-signed"}, run: func(run *conformance.ProducerRun) { run.Keys = otherKeys }},
+	{name: "lets strangers in", caught: []string{"strangers-refused"}, run: func(run *conformance.ProducerRun) { run.Stranger = run.Dialer }},
+	{name: "sends strangers away for another reason", caught: []string{"strangers-refused"}, run: func(run *conformance.ProducerRun) {
 		run.Stranger = dialer(func(context.Context) (transports.Conn, error) { return nil, &aaep.Rejection{Code: aaep.RateLimit} })
 	}},
-	{name: "leaves strangers waiting", caught: []string{"strangers-refused"}, run: func(run *conformance.Run) {
+	{name: "leaves strangers waiting", caught: []string{"strangers-refused"}, run: func(run *conformance.ProducerRun) {
 		run.Stranger = piped(func(c transports.Conn) { c.Receive(context.Background()); c.Receive(context.Background()) })
 	}},
 

@@ -27,7 +27,7 @@ type mutant struct {
 	// delay holds a message up.
 	delay func(*proxy, object) time.Duration
 	// run edits how it is reached.
-	run func(*conformance.Run)
+	run func(*conformance.ProducerRun)
 	// caught are the cases that must fail or deviate, by name, and no other may.
 	caught []string
 }
@@ -276,7 +276,7 @@ func TestMutants(t *testing.T) {
 
 // judged runs the suite on a mutant, and returns the cases that caught it, or nil if they are not those that should.
 func judged(t *testing.T, m *mutant) []string {
-	report := inBubble(t, func(g *target) conformance.Run {
+	report := inBubble(t, func(g *target) conformance.ProducerRun {
 		run := whole(g, broken{g, m, new(sync.Map), new(int)})
 		if m.run != nil {
 			m.run(&run)
@@ -326,8 +326,8 @@ func actsAfter(what string) func(p *proxy, o object) []object {
 }
 
 // editManifest changes members of what is published; nil takes one away.
-func editManifest(more object) func(*conformance.Run) {
-	return func(run *conformance.Run) {
+func editManifest(more object) func(*conformance.ProducerRun) {
+	return func(run *conformance.ProducerRun) {
 		fetch := run.Manifest
 		run.Manifest = func(ctx context.Context) ([]byte, error) {
 			data, err := fetch(ctx)

@@ -13,7 +13,7 @@ import (
 // Entry is one message as it was on the wire, or something that happened.
 type Entry struct {
 	At   time.Time
-	Link int  // which of the runner's subscribers, or of the target's connections, from 0
+	Link int  // which of the runner's subscribers, or of the target's connections, from 0; -1 is the hook of a subscriber
 	Sent bool // to the target; otherwise it came from there
 	Data []byte
 	Note string // in place of Data, or what Data is if it is no message: "the producer closed the link"
@@ -151,8 +151,8 @@ func (r *Recording) all(link int, sent bool) (list []message) {
 	return list
 }
 
-// Events are the messages that came to a subscriber in the sessions that began in this play, as they were on the wire. Judges
-// of cases from outside read them.
+// Events are the messages that came to a subscriber in the sessions that began in this play, as they were on the wire: to the
+// runner's, or to the target where that is one. Judges of cases from outside read them.
 func (r *Recording) Events(link int) (list []Entry) {
 	for _, m := range r.events(link) {
 		list = append(list, m.Entry)
@@ -160,9 +160,17 @@ func (r *Recording) Events(link int) (list []Entry) {
 	return list
 }
 
+// Presented are the lines in which a subscriber told through the hook that it presents an event.
+func (r *Recording) Presented(eventID string) (list []Entry) {
+	for _, m := range r.told(eventID) {
+		list = append(list, m.Entry)
+	}
+	return list
+}
+
 // events are those of sessions that began in this play.
 func (r *Recording) events(link int) (list []message) {
-	for _, m := range r.all(link, false) {
+	for _, m := range r.all(link, r.limit > 0) {
 		if id := m.str("session_id"); id != "" && !r.before[id] {
 			list = append(list, m)
 		}

@@ -29,7 +29,7 @@ type Report struct {
 	Verdict Verdict
 	Counts  map[Verdict]int
 	Results []Result
-	// Stale are the cases of Run.Known that passed.
+	// Stale are the cases of ProducerRun.Known that passed.
 	Stale []string
 	Plays []Played
 }
@@ -58,8 +58,8 @@ type Evidence struct {
 	play   string // that it is from, if that is not Result.Play
 }
 
-// Way says in which direction it went, as the runner's subscriber saw it.
-func (e Evidence) Way() string {
+// way says in which direction it went, as the runner's subscriber saw it.
+func (e Evidence) way() string {
 	if e.Sent {
 		return "sent"
 	}
@@ -74,9 +74,9 @@ func (e Evidence) Who() string {
 	case e.Link == hookLink:
 		return "the hook told"
 	case e.caller:
-		return fmt.Sprintf("%s on link %d", e.Way(), e.Link+1)
+		return fmt.Sprintf("%s on link %d", e.way(), e.Link+1)
 	}
-	return fmt.Sprintf("subscriber %d %s", e.Link+1, e.Way())
+	return fmt.Sprintf("subscriber %d %s", e.Link+1, e.way())
 }
 
 // In tells it in one line, with the play it is from.
@@ -183,7 +183,7 @@ func (r *Report) Claim() string {
 		cmp.Or(oneLine(r.Name), "This implementation"), r.Level, r.Kind, r.SpecVersion, profile, r.Suite, r.SuiteVersion, r.Date.Format(time.DateOnly))
 }
 
-// OK reports whether something was judged and nothing is worse than was known: what did not pass is in Run.Known, and nothing there passed.
+// OK reports whether something was judged and nothing is worse than was known: what did not pass is in ProducerRun.Known, and nothing there passed.
 func (r *Report) OK() bool {
 	return len(r.Stale) == 0 && r.Counts[Skipped] < len(r.Results) && !slices.ContainsFunc(r.Results, func(res Result) bool {
 		return !res.Known && (res.Verdict == Fail || res.Verdict == Inconclusive)

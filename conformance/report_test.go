@@ -38,8 +38,8 @@ func faulty(t *testing.T, known ...string) *conformance.Report {
 		}
 		return []object{o}
 	}}
-	return inBubble(t, func(g *target) conformance.Run {
-		return conformance.Run{Dialer: broken{g, &m, new(sync.Map), new(int)}, Level: 2, Known: known, Target: "pipe", Transport: "test",
+	return inBubble(t, func(g *target) conformance.ProducerRun {
+		return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Level: 2, Known: known, Target: "pipe", Transport: "test",
 			Driver: cannot(g, conformance.Clarify)}
 	})
 }
@@ -111,8 +111,8 @@ func TestAllProblemsTold(t *testing.T) {
 		}
 		return []object{o}
 	}}
-	r := inBubble(t, func(g *target) conformance.Run {
-		return conformance.Run{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 2, Only: []string{"events-valid"}}
+	r := inBubble(t, func(g *target) conformance.ProducerRun {
+		return conformance.ProducerRun{Dialer: broken{g, &m, new(sync.Map), new(int)}, Driver: g, Level: 2, Only: []string{"events-valid"}}
 	})
 	var text bytes.Buffer
 	r.WriteText(&text)
@@ -282,7 +282,7 @@ func TestJUnitAndKnown(t *testing.T) {
 	if _, failures, _, _ := read(stale); stale.OK() || failures != 1 || !slices.Equal(stale.Stale, []string{"begins-once"}) {
 		t.Errorf("a stale list: OK is %v, %d failures, %v", stale.OK(), failures, stale.Stale)
 	}
-	if _, err := (conformance.Run{Dialer: refusing, Driver: conformance.HTTPDriver{}, Level: 1, Known: []string{"no-such"}}).Producer(t.Context()); err == nil || errors.Is(err, conformance.ErrUnreachable) {
+	if _, err := (conformance.ProducerRun{Dialer: refusing, Driver: conformance.HTTPDriver{}, Level: 1, Known: []string{"no-such"}}).Prove(t.Context()); err == nil || errors.Is(err, conformance.ErrUnreachable) {
 		t.Error("a case that does not exist is known to fail")
 	}
 }
@@ -290,7 +290,9 @@ func TestJUnitAndKnown(t *testing.T) {
 // LVL-001, LVL-045, LVL-046: the claim names level, suite, day and the version of the specification, and there is none for
 // a level that was not passed, or only in part.
 func TestClaim(t *testing.T) {
-	r := inBubble(t, func(g *target) conformance.Run { return conformance.Run{Dialer: g, Driver: g, Level: 1} })
+	r := inBubble(t, func(g *target) conformance.ProducerRun {
+		return conformance.ProducerRun{Dialer: g, Driver: g, Level: 1}
+	})
 	want := "The producer of aaep-go is AAEP Level 1 conformant (producer, AAEP 1.0.0), verified by AAEP Conformance Suite version aaep-go " + conformance.SuiteVersion + " on 2000-01-01."
 	if got := r.Claim(); got != want {
 		t.Errorf("the claim is %q, want %q", got, want)
@@ -357,7 +359,7 @@ const publishedPage = "../docs/conformance-report.html"
 // LVL-002, LVL-045: the report of our own producer is published, and is that of the code beside it. AAEP_REPORT=1 writes it
 // anew. It has the day on which it was last written; the test takes that from it, and all else must be as it is now.
 func TestPublishedReport(t *testing.T) {
-	report := inBubble(t, func(g *target) conformance.Run {
+	report := inBubble(t, func(g *target) conformance.ProducerRun {
 		g.Step = synctest.Wait // how much is merged must not depend on who is quicker
 		run := whole(g, &paced{Dialer: g})
 		run.Target, run.Transport = "a pipe within one process, in virtual time", "pipe"

@@ -169,8 +169,8 @@ func TestRows(t *testing.T) {
 
 // tryRow sees that a case fails with a requirement, and names it.
 func tryRow(t *testing.T, name, id string, m *mutant) {
-	r := inBubble(t, func(g *target) conformance.Run {
-		return conformance.Run{Dialer: broken{g, m, new(sync.Map), new(int)}, Driver: g, Level: 3, Only: []string{name}}
+	r := inBubble(t, func(g *target) conformance.ProducerRun {
+		return conformance.ProducerRun{Dialer: broken{g, m, new(sync.Map), new(int)}, Driver: g, Level: 3, Only: []string{name}}
 	})
 	as := cmp.Or(namedAs[id], id)
 	for _, res := range r.Results {

@@ -37,7 +37,7 @@ const (
 // A stage is where one play is played.
 type stage struct {
 	ctx     context.Context
-	run     Run
+	run     ProducerRun
 	tape    *tape
 	links   []*link
 	running sync.WaitGroup

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,16 @@ type SubscriberRun struct {
 	Level int
 	// Only names the cases to judge, by name or requirement. Empty is all of the level.
 	Only []string
+	// Extra are cases from outside, of an extension or a profile (§9.6). They count as the suite's own do.
+	Extra []Case
+	// Profile is the URI of the profile that Extra are the cases of, with its version. The claim then names it (§9.6).
+	Profile string
 	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
 	Known []string
 	// Timeout is how long the target may take to present or answer what it was sent. Zero is three seconds.
 	Timeout time.Duration
+	// Arrival is how long the target may take to come for the first time. Zero is twenty seconds, as for each play after that.
+	Arrival time.Duration
 	// Progress is told before each play what is played. Nil is nobody.
 	Progress func(play string, n, of int)
 	// Target and Transport are for the report.
@@ -57,11 +64,6 @@ func SubscriberCases() []Case {
 	return all
 }
 
-// Match returns those of some cases that a user means by a name or a requirement.
-func Match(cases []Case, name string) []Case {
-	return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !c.matches(name) })
-}
-
 // Prove puts the target through all plays that the cases need, one after another, each with a fresh start of the
 // target, and judges. An error says that there is nothing to report: ErrUnreachable where nobody ever connected, a
 // wrong SubscriberRun, or the end of ctx.
@@ -69,36 +71,41 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 	switch {
 	case run.Listener == nil || run.Subscriber == nil:
 		return nil, errors.New("conformance: a SubscriberRun needs a Listener and a Subscriber")
-	case run.Level < 1 || run.Level > 3:
-		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", run.Level)
+	case run.Profile != "" && len(run.Extra) == 0:
+		return nil, fmt.Errorf("conformance: the profile %q has no cases; they go into Extra", run.Profile)
 	}
-	cases := SubscriberCases()
+	cases, plays, err := run.all()
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range run.Only {
 		if len(Match(cases, name)) == 0 {
 			return nil, fmt.Errorf("conformance: no case for subscribers is named %q or decides it", name)
 		}
 	}
-	if err := checkKnown(run.Known, cases); err != nil {
+	chosen, err := choose(run.Level, run.Only, run.Known, cases)
+	if err != nil {
 		return nil, err
 	}
-	chosen := func(c Case) bool {
-		return c.Level <= run.Level && (len(run.Only) == 0 || slices.ContainsFunc(run.Only, c.matches))
-	}
 	var needed []scenePlay
-	for _, p := range scenePlays {
+	for _, p := range plays {
 		if slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
 			needed = append(needed, p)
 		}
 	}
 	report := &Report{Kind: "subscriber", Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Began: time.Now().UTC(),
-		Level: run.Level, Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
+		Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
 	recordings := map[string]*Recording{}
 	came, told, names := false, false, map[string]bool{}
 	for i, p := range needed {
 		if run.Progress != nil {
 			run.Progress(p.name, i+1, len(needed))
 		}
-		rec := run.play(ctx, p, i > 0 && !told, maps.Clone(names))
+		wait := arrival
+		if i == 0 {
+			wait = cmp.Or(run.Arrival, arrival)
+		}
+		rec := run.play(ctx, p, wait, i > 0 && !told, maps.Clone(names))
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -115,7 +122,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			}
 		}
 		recordings[p.name] = rec
-		report.Plays = append(report.Plays, playedOf(play{name: p.name}, rec))
+		report.Plays = append(report.Plays, playedOf(play{name: p.name, does: p.does}, rec))
 	}
 	report.Date = time.Now().UTC()
 	for _, c := range cases {
@@ -123,7 +130,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
 			continue
 		}
-		report.add(Run{}.judge(c, recordings).known(run.Known))
+		report.add(judge(c, recordings).known(run.Known))
 	}
 	return report, nil
 }

@@ -80,8 +80,8 @@ func (h *Hook) text(eventID string) string {
 	return h.texts[eventID]
 }
 
-// Told reports whether the target has used the hook in this play.
-func (h *Hook) Told() bool {
+// used reports whether the target has used the hook in this play.
+func (h *Hook) used() bool {
 	return h.lines.Load() > 0
 }
 
@@ -95,10 +95,10 @@ func (r *Recording) told(eventID string) (list []message) {
 	return list
 }
 
-// ExecSubscriber starts a program for every play, with URL as its last argument. What it prints is told to the hook, line
+// CommandSubscriber starts a program for every play, with URL as its last argument. What it prints is told to the hook, line
 // by line, and what the user does is written to its standard input. A program that does not use the hook is ended by a
 // signal where it should end by itself; at the end of a play every program is killed.
-type ExecSubscriber struct {
+type CommandSubscriber struct {
 	Command []string
 	URL     string
 	// Stderr gets what the program says beside; nil discards it.
@@ -106,7 +106,7 @@ type ExecSubscriber struct {
 }
 
 // Run runs the program to its end.
-func (s ExecSubscriber) Run(ctx context.Context, h *Hook) error {
+func (s CommandSubscriber) Run(ctx context.Context, h *Hook) error {
 	if len(s.Command) == 0 {
 		return errors.New("there is no command")
 	}
@@ -133,7 +133,7 @@ func (s ExecSubscriber) Run(ctx context.Context, h *Hook) error {
 			if err != nil {
 				return
 			}
-			if bytes.Equal(act, encoded(quits)) && !h.Told() && runtime.GOOS != "windows" {
+			if bytes.Equal(act, encoded(quits)) && !h.used() && runtime.GOOS != "windows" {
 				_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 				continue
 			}

@@ -39,7 +39,7 @@ func quitting(judge func(r *Recording, m message) Finding) func(*Recording) Find
 
 // forge shows a manifest whose signature is none to who demands one.
 func forge(sc *scene) {
-	c := sc.next(arrival)
+	c := sc.next(sc.arrival)
 	if c == nil || c.request.obj("capabilities")["accept_signed_manifests_only"] != true {
 		return
 	}

@@ -147,7 +147,7 @@ func TestRealSubscribers(t *testing.T) {
 			s := standFor(t, transport)
 			defer s.Close()
 			began := time.Now()
-			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
+			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
 				Level: map[bool]int{true: 2, false: 3}[transport == "root layout"], Timeout: 20 * time.Second}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -170,7 +170,7 @@ func TestStreamMutants(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: self(t, header), URL: s.URL()}, Level: 3, Timeout: 20 * time.Second,
+			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: self(t, header), URL: s.URL()}, Level: 3, Timeout: 20 * time.Second,
 				Only: []string{"goes-on", "stream-headers", "no-doubles", "survives-cut", "request-valid"}}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -222,8 +222,8 @@ func TestDocumentedProducer(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	run := conformance.Run{Dialer: sse.Dialer{URL: "http://127.0.0.1:" + port, Client: client}, Driver: child, Level: 1}
-	r, err := run.Producer(t.Context())
+	run := conformance.ProducerRun{Dialer: sse.Dialer{URL: "http://127.0.0.1:" + port, Client: client}, Driver: child, Level: 1}
+	r, err := run.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestDocumentedSubscriber(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
+	r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
 		Level: 1, Timeout: 20 * time.Second}.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)

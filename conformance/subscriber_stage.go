@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	arrival = 20 * time.Second       // for a target to start and connect
+	arrival = 20 * time.Second       // for a target to start and connect, if SubscriberRun.Arrival says nothing else of the first time
 	told    = 3 * time.Second        // for it to present or answer what it was sent, if SubscriberRun.Timeout says nothing else
 	longest = time.Minute            // the same for one that goes on presenting other things
 	mute    = 200 * time.Millisecond // the same for one that tells nothing through the hook
@@ -34,6 +34,7 @@ type scenePlay struct {
 	name    string
 	hook    bool // nothing can be judged without it
 	perform func(*scene)
+	does    string // in words, of a case from outside
 }
 
 // A scene is where one play with a subscriber is played.
@@ -42,6 +43,7 @@ type scene struct {
 	stop     context.CancelFunc
 	tape     *tape
 	hook     *Hook
+	arrival  time.Duration
 	patience time.Duration
 	unheard  int // events of which nothing was told, while nothing ever was
 	arrivals chan transports.Conn
@@ -51,12 +53,12 @@ type scene struct {
 	calls    []*call
 }
 
-// play plays one play. A target that is known to be mute is not waited for. Names are those that it came under before.
-func (run SubscriberRun) play(ctx context.Context, p scenePlay, hookless bool, names map[string]bool) *Recording {
+// play plays one play. The target may take so long to come. A target that is known to be mute is not waited for. Names are those that it came under before.
+func (run SubscriberRun) play(ctx context.Context, p scenePlay, wait time.Duration, hookless bool, names map[string]bool) *Recording {
 	ctx, cancel := context.WithTimeout(ctx, maxPlay)
 	defer cancel()
 	t := newTape(Scenario{Name: p.name}, names)
-	sc := &scene{tape: t, hook: newHook(t), patience: cmp.Or(run.Timeout, told), arrivals: make(chan transports.Conn), over: make(chan struct{})}
+	sc := &scene{tape: t, hook: newHook(t), arrival: wait, patience: cmp.Or(run.Timeout, told), arrivals: make(chan transports.Conn), over: make(chan struct{})}
 	t.rec.limit = sc.patience
 	if hookless {
 		sc.patience = mute
@@ -227,7 +229,7 @@ func (sc *scene) presented(eventID string, texts ...string) (done bool) {
 			break
 		}
 	}
-	if !done && !sc.hook.Told() {
+	if !done && !sc.hook.used() {
 		if sc.unheard++; sc.unheard > 1 {
 			sc.patience = min(sc.patience, mute)
 		}
@@ -265,7 +267,7 @@ func (sc *scene) pause(d time.Duration) {
 
 // begin waits for the target and agrees to what it asks for; nil if nobody comes.
 func (sc *scene) begin() *call {
-	c := sc.next(arrival)
+	c := sc.next(sc.arrival)
 	if c != nil {
 		c.accepted(nil)
 	}

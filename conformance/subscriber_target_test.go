@@ -108,7 +108,7 @@ func (rd *reader) follow(ctx context.Context, h hook) error {
 	p := present.New(announce.Preferences{})
 	v := voice{h, rd.voice, rd.f}
 	running.Go(func() { p.Run(ctx, v) })
-	add := func(ev *aaep.Event, text string) { p.AddText("", ev, text) }
+	add := func(ev *aaep.Event, text string) { p.AddWords("", ev, announce.In(ev.Language(), text)) }
 	if rd.f.fifo {
 		queue := make(chan announce.Utterance, 1000)
 		running.Go(func() {
@@ -172,7 +172,7 @@ func (rd *reader) follow(ctx context.Context, h hook) error {
 				q.deadline = time.Now().Add(left)
 				prompts[ev.EventID] = q
 			}
-			if text := rd.f.text(ev, announce.Text(ev, rd.f.verbosity(verbosity))); text != "" {
+			if text := rd.f.text(ev, announce.Text(ev, rd.f.verbosity(verbosity)).String()); text != "" {
 				add(ev, text)
 			}
 			if d := rd.f.presses(ev); d != "" {

@@ -108,12 +108,7 @@ func (r *Recording) fate(m message) string {
 }
 
 // lines are what the hook told of an event.
-func lines(r *Recording, m message) (list []Entry) {
-	for _, t := range r.told(m.str("event_id")) {
-		list = append(list, t.Entry)
-	}
-	return list
-}
+func lines(r *Recording, m message) []Entry { return r.Presented(m.str("event_id")) }
 
 // form is how an event is presented, beside its words: what a person can tell two apart by.
 func (r *Recording) form(m message) string {

@@ -97,7 +97,7 @@ func eachOf(typ string, wrong func(message) string) func(*Recording) Finding {
 
 // grantLess agrees to less than was asked for.
 func grantLess(sc *scene) {
-	c := sc.next(arrival)
+	c := sc.next(sc.arrival)
 	if c == nil {
 		return
 	}
@@ -155,7 +155,7 @@ func renegotiating(judge func(r *Recording, act, m message) Finding) func(*Recor
 
 // refuse refuses the first request, and takes the second.
 func refuse(sc *scene) {
-	c := sc.next(arrival)
+	c := sc.next(sc.arrival)
 	if c == nil {
 		return
 	}

@@ -30,7 +30,7 @@ func TestTable(t *testing.T) {
 			continue
 		}
 		var names []string
-		for _, c := range conformance.Find(r.ID) {
+		for _, c := range conformance.Match(conformance.Cases(), r.ID) {
 			names = append(names, c.Name)
 		}
 		where, why := strings.Join(names, ", "), conformance.WhyNot(r.ID)
@@ -76,7 +76,7 @@ Of the %d MUSTs that producers have, cases decide %d. The other %d have none, an
 // A reason whose requirement has a case by now is stale.
 func TestReasonsAreNeeded(t *testing.T) {
 	for _, id := range conformance.Unjudged() {
-		if len(conformance.Find(id)) > 0 {
+		if len(conformance.Match(conformance.Cases(), id)) > 0 {
 			t.Errorf("%s has a case, and still a reason for having none", id)
 		}
 		if _, ok := requirements.Find(id); !ok {

@@ -67,8 +67,8 @@ func newKey(id string) (*manifest.Signer, *manifest.KeySet) {
 }
 
 // whole is all of the suite on a target within the process, reached by d.
-func whole(g *target, d transports.Dialer) conformance.Run {
-	return conformance.Run{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing}
+func whole(g *target, d transports.Dialer) conformance.ProducerRun {
+	return conformance.ProducerRun{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing}
 }
 
 // refusing is a door that wants credentials, and gets none.
@@ -77,12 +77,12 @@ var refusing = dialer(func(context.Context) (transports.Conn, error) {
 })
 
 // inBubble runs the suite in virtual time.
-func inBubble(t *testing.T, run func(*target) conformance.Run) (report *conformance.Report) {
+func inBubble(t *testing.T, run func(*target) conformance.ProducerRun) (report *conformance.Report) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		g := newTarget(t)
 		var err error
-		if report, err = run(g).Producer(t.Context()); err != nil {
+		if report, err = run(g).Prove(t.Context()); err != nil {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -94,7 +94,7 @@ func inBubble(t *testing.T, run func(*target) conformance.Run) (report *conforma
 
 // LVL-041, LVL-042, LVL-043: our own producer passes every case, and none of them for want of evidence.
 func TestOurProducer(t *testing.T) {
-	report := inBubble(t, func(g *target) conformance.Run { return whole(g, g) })
+	report := inBubble(t, func(g *target) conformance.ProducerRun { return whole(g, g) })
 	if report == nil {
 		t.FailNow()
 	}

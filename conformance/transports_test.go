@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -20,56 +19,13 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/internal/memnet"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/sse"
 	"github.com/aaep-go/aaep/transports/stdio"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
-
-// within is a network within the process, for virtual time: whoever connects seems to be on this machine.
-type within struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newWithin() *within { return &within{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-type local struct{ net.Conn }
-
-var here = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
-
-func (local) LocalAddr() net.Addr  { return here }
-func (local) RemoteAddr() net.Addr { return here }
-func (w *within) Addr() net.Addr   { return here }
-func (w *within) Close() error     { w.once.Do(func() { close(w.done) }); return nil }
-func (w *within) Accept() (net.Conn, error) {
-	select {
-	case c := <-w.conns:
-		return c, nil
-	case <-w.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (w *within) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	a, b := net.Pipe()
-	select {
-	case w.conns <- local{b}:
-		return local{a}, nil
-	case <-w.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (w *within) client(t *testing.T) *http.Client {
-	tr := &http.Transport{DialContext: w.dial}
-	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr}
-}
 
 // LVL-029, SEC-001: our own producer passes Level 3 over Server-Sent Events, WebSocket, and standard input and output, and over the
 // layout that knows no handshake all that it can have there, which is Level 2 but for one case. So it does over the framings of
@@ -79,7 +35,7 @@ func TestTransports(t *testing.T) {
 		name  string
 		level int
 		known []string
-		reach func(t *testing.T, run *conformance.Run, g *target)
+		reach func(t *testing.T, run *conformance.ProducerRun, g *target)
 	}{
 		{"sse", 3, nil, overSSE},
 		{"websocket", 3, nil, overWebSocket},
@@ -93,7 +49,7 @@ func TestTransports(t *testing.T) {
 				run := whole(g, nil)
 				run.Level, run.Known = tt.level, tt.known
 				tt.reach(t, &run, g)
-				r, err := run.Producer(t.Context())
+				r, err := run.Prove(t.Context())
 				if err != nil {
 					t.Error(err)
 					r = &conformance.Report{}
@@ -112,8 +68,8 @@ func TestTransports(t *testing.T) {
 }
 
 // overSSE asks for credentials: with them all is judged, and without them nobody is served.
-func overSSE(t *testing.T, run *conformance.Run, g *target) {
-	client := guarded(t, g).client(t)
+func overSSE(t *testing.T, run *conformance.ProducerRun, g *target) {
+	client := guarded(t, g).Client(t)
 	at := sse.Dialer{URL: "http://localhost", Client: client}
 	run.Stranger = at
 	at.Credentials = func(context.Context) (http.Header, error) { return good, nil }
@@ -121,11 +77,11 @@ func overSSE(t *testing.T, run *conformance.Run, g *target) {
 }
 
 // overWebSocket asks for credentials too, with a client that is none of ours.
-func overWebSocket(t *testing.T, run *conformance.Run, g *target) {
+func overWebSocket(t *testing.T, run *conformance.ProducerRun, g *target) {
 	net := guarded(t, g)
 	dial := func(header http.Header) dialer {
 		return func(ctx context.Context) (transports.Conn, error) {
-			d := gorilla.Dialer{NetDialContext: net.dial, Subprotocols: []string{websocket.Subprotocol}}
+			d := gorilla.Dialer{NetDialContext: net.Dial, Subprotocols: []string{websocket.Subprotocol}}
 			ws, resp, err := d.DialContext(ctx, "ws://localhost"+websocket.DefaultPath, header)
 			if resp != nil && resp.StatusCode == http.StatusUnauthorized {
 				err = &aaep.Rejection{Code: aaep.AuthenticationRequired}
@@ -188,8 +144,8 @@ func (c *framed) Close() error {
 var good = http.Header{"Authorization": {"Bearer good"}}
 
 // guarded serves those who have credentials.
-func guarded(t *testing.T, g *target) *within {
-	net := newWithin()
+func guarded(t *testing.T, g *target) *memnet.Listener {
+	net := memnet.Listen()
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error)
 	server := serve.Server{Authenticate: func(r *http.Request) (string, error) {
@@ -205,19 +161,19 @@ func guarded(t *testing.T, g *target) *within {
 
 // overRoot serves the layout without a handshake twice: a subscriber there can ask for nothing, so those who cannot be asked
 // have a place of their own.
-func overRoot(t *testing.T, run *conformance.Run, g *target) {
+func overRoot(t *testing.T, run *conformance.ProducerRun, g *target) {
 	mount := func(c aaep.Capabilities) transports.Dialer {
 		rs, err := sse.NewRootServer(sse.RootOptions{Capabilities: c})
 		if err != nil {
 			t.Fatal(err)
 		}
-		net := newWithin()
+		net := memnet.Listen()
 		server := &http.Server{Handler: rs}
 		var serving sync.WaitGroup
 		serving.Go(func() { server.Serve(net) })
 		serving.Go(func() { g.Producer.Serve(context.Background(), rs) })
 		t.Cleanup(func() { rs.Close(); server.Close(); serving.Wait() })
-		return sse.Dialer{URL: "http://localhost", Client: net.client(t), RootLayout: true}
+		return sse.Dialer{URL: "http://localhost", Client: net.Client(t), RootLayout: true}
 	}
 	places := map[[2]bool]transports.Dialer{}
 	for _, can := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
@@ -267,7 +223,7 @@ func (c *chosen) Close() error {
 }
 
 // overStdio speaks in lines as an agent's parent does (B.6), with a reader and writer that are none of ours.
-func overStdio(_ *testing.T, run *conformance.Run, g *target) {
+func overStdio(_ *testing.T, run *conformance.ProducerRun, g *target) {
 	run.Dialer = dialer(func(context.Context) (transports.Conn, error) {
 		in, toAgent := io.Pipe()
 		fromAgent, out := io.Pipe()

@@ -23,6 +23,8 @@ type Offer struct {
 	Extensions []Extension
 	// ReadOnly honors no replies: this subscriber may listen, but is not asked anything.
 	ReadOnly bool
+	// Withhold are patterns of event types that this subscriber is not told of, whatever it asks for.
+	Withhold []string
 	// SignedManifest says that the producer can prove its identity.
 	SignedManifest bool
 }
@@ -121,6 +123,14 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 			t.Filters.Include = slices.Clone(f.Include)
 		}
 		t.Filters.Exclude = append(t.Filters.Exclude, f.Exclude...)
+	}
+	for _, pattern := range offer.Withhold {
+		if !slices.Contains(t.Filters.Exclude, pattern) { // a renegotiation begins with what was honored
+			t.Filters.Exclude = append(t.Filters.Exclude, pattern)
+		}
+	}
+	if len(offer.Withhold) > 0 {
+		note("You are not told of %s here.", strings.Join(offer.Withhold, ", "))
 	}
 
 	levels := ask.SupportedConformanceLevels

@@ -14,8 +14,8 @@ import (
 // maxChain is how many certificates a token may bring along.
 const maxChain = 8
 
-// AgentURN is the URI by which a certificate names an agent whose agent_id is neither a URI nor a DNS name.
-func AgentURN(agentID string) string { return "urn:aaep:agent:" + url.PathEscape(agentID) }
+// agentURN is the URI by which a certificate names an agent whose agent_id is neither a URI nor a DNS name.
+func agentURN(agentID string) string { return "urn:aaep:agent:" + url.PathEscape(agentID) }
 
 // chain returns the key of the first certificate, if the others lead from it to a root (RFC 7515, 4.1.6).
 func chain(texts []string, roots *x509.CertPool, now time.Time) (*key, *x509.Certificate, error) {
@@ -55,7 +55,7 @@ func chain(texts []string, roots *x509.CertPool, now time.Time) (*key, *x509.Cer
 // names refuses a certificate that names another agent than this.
 func names(c *x509.Certificate, agentID string) error {
 	for _, u := range c.URIs {
-		if text := u.String(); text == agentID || text == AgentURN(agentID) {
+		if text := u.String(); text == agentID || text == agentURN(agentID) {
 			return nil
 		}
 	}

@@ -70,7 +70,7 @@ func TestJOSE(t *testing.T) {
 	plain, err := Encode(plannerManifest(t))
 	check(t, err)
 	for i, s := range signers {
-		if v := got.Verified[i]; v.Error != "" || v.Payload != string(plain) || v.Header["kid"] != s.KeyID() || v.Header["typ"] != SignedType {
+		if v := got.Verified[i]; v.Error != "" || v.Payload != string(plain) || v.Header["kid"] != s.KeyID() || v.Header["typ"] != signedType {
 			t.Errorf("%s, signed here: %+v", s.Algorithm(), v)
 		}
 		if got.Thumbprints[i] != s.KeyID() {

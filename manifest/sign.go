@@ -167,6 +167,7 @@ func ReadSigner(path string, o SignerOptions) (*Signer, error) {
 
 // Sign writes a manifest as Encode does and signs it: one compact JWS (§10.4.1). When it was signed, and until when it is
 // good, is in the header (iat, exp), where those who do not know them may pass them over (RFC 7515, 4).
+// It has at most 64 KiB.
 func (s *Signer) Sign(m *Manifest, now time.Time) (string, error) {
 	payload, err := Encode(m)
 	if err != nil {
@@ -176,7 +177,7 @@ func (s *Signer) Sign(m *Manifest, now time.Time) (string, error) {
 }
 
 func (s *Signer) sign(payload []byte, now time.Time) (string, error) {
-	o := (&jose.SignerOptions{}).WithType(SignedType).WithHeader("kid", s.kid).WithHeader("iat", now.Unix())
+	o := (&jose.SignerOptions{}).WithType(signedType).WithHeader("kid", s.kid).WithHeader("iat", now.Unix())
 	if s.lifetime > 0 {
 		o.WithHeader("exp", now.Add(s.lifetime).Unix())
 	}
@@ -196,8 +197,8 @@ func (s *Signer) sign(payload []byte, now time.Time) (string, error) {
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("manifest: %w", err)
-	case len(text) > MaxSignedSize:
-		return "", fmt.Errorf("manifest: signed it has %d bytes; at most %d are read", len(text), MaxSignedSize)
+	case len(text) > maxSigned:
+		return "", fmt.Errorf("manifest: signed it has %d bytes; at most %d are read", len(text), maxSigned)
 	}
 	if s.checked {
 		if jws, err = jose.ParseSignedCompact(text, []jose.SignatureAlgorithm{alg}); err == nil {

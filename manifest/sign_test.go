@@ -42,7 +42,7 @@ func TestSign(t *testing.T) {
 		check(t, err)
 		var head map[string]any
 		check(t, json.Unmarshal(unb64(t, strings.Split(token, ".")[0]), &head))
-		if len(head) != 5 || head["typ"] != SignedType || head["alg"] != s.Algorithm() || head["kid"] != s.KeyID() {
+		if len(head) != 5 || head["typ"] != signedType || head["alg"] != s.Algorithm() || head["kid"] != s.KeyID() {
 			t.Errorf("its header is %v", head)
 		}
 		if plain, err := Encode(m); err != nil || !bytes.Equal(plain, tok.payload()) {
@@ -214,7 +214,7 @@ func TestSignerRefuses(t *testing.T) {
 		t.Error("what is no whole manifest was signed") // HS-090
 	}
 	m := plannerManifest(t)
-	big, err := jsonv2.Marshal(map[string]string{"x": strings.Repeat("x", MaxSignedSize)})
+	big, err := jsonv2.Marshal(map[string]string{"x": strings.Repeat("x", maxSigned)})
 	check(t, err)
 	m.Extensions = map[string]jsontext.Value{"big": big}
 	if _, err := s.Sign(m, now); err == nil || !strings.Contains(err.Error(), "at most") {

@@ -15,11 +15,11 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// MaxSignedSize is the largest signed manifest that is made or read, in bytes.
-const MaxSignedSize = 64 << 10
+// maxSigned is the largest signed manifest that is made or read, in bytes.
+const maxSigned = 64 << 10
 
-// SignedType is the typ of the header of signed manifests that are made here (RFC 7515, 4.1.9).
-const SignedType = "aaep-manifest+jws"
+// signedType is the typ of the header of signed manifests that are made here (RFC 7515, 4.1.9).
+const signedType = "aaep-manifest+jws"
 
 // token is a compact JWS that was looked at, and not verified.
 type token struct {
@@ -84,8 +84,8 @@ func (p *period) check(now time.Time) error {
 
 // readToken takes exactly one form: go-jose lets through more than one token for the same signature (INV-40).
 func readToken(text string) (*token, error) {
-	if len(text) > MaxSignedSize {
-		return nil, fmt.Errorf("%w: it has %d bytes; at most %d are read", ErrNotCompact, len(text), MaxSignedSize)
+	if len(text) > maxSigned {
+		return nil, fmt.Errorf("%w: it has %d bytes; at most %d are read", ErrNotCompact, len(text), maxSigned)
 	}
 	if strings.HasPrefix(text, "{") {
 		if _, err := Parse([]byte(text)); err == nil {
@@ -121,7 +121,7 @@ func readToken(text string) (*token, error) {
 		return nil, ErrUnencoded
 	}
 	switch typ := strings.TrimPrefix(strings.ToLower(t.head.Typ), "application/"); typ {
-	case "", "jose", "jwt", SignedType: // jwt is what many libraries write unasked
+	case "", "jose", "jwt", signedType: // jwt is what many libraries write unasked
 	default:
 		return nil, fmt.Errorf("%w: its typ is %q", ErrType, credentials.OneLine(t.head.Typ))
 	}

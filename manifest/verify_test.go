@@ -164,7 +164,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"flattened JSON":       {jws(map[string]any{"protected": part[0], "payload": part[1], "signature": part[2]}), ErrNotCompact},
 		"general JSON":         {jws(map[string]any{"payload": part[1], "signatures": []any{map[string]any{"protected": part[0], "signature": part[2]}}}), ErrNotCompact},
 		"JSON, outside alg":    {jws(map[string]any{"payload": part[1], "header": map[string]any{"alg": "ES256", "kid": "es"}, "signature": part[2]}), ErrNotCompact},
-		"too long":             {saying(strings.Repeat(" ", MaxSignedSize) + planner), ErrNotCompact},
+		"too long":             {saying(strings.Repeat(" ", maxSigned) + planner), ErrNotCompact},
 		"signs of a terminal":  {with("{\"alg\":\"\\u001b[2J\\u202e\\n\",\"kid\":\"es\"}"), ErrAlgorithm},
 		"signs in the kid":     {with("{\"alg\":\"ES256\",\"kid\":\"\\u001b[2J\\u202e\\n\"}"), ErrUnknownKey},
 	} {

@@ -16,7 +16,7 @@ import (
 // A course is a cursor into the log and a Shaper: what one listener hears, or several who hear the same.
 type course struct {
 	p        *Producer
-	terms    handshake.Terms
+	terms    *handshake.Terms // changed with the subscription's mu held
 	shaper   *coalesce.Shaper
 	cursor   uint64          // the newest entry the shaper has had
 	replayed uint64          // up to here the log tells what was before the subscription
@@ -129,7 +129,7 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 		}
 	}
 	began := time.Now()
-	if err := stream.SendEvents(sub.sending, b.events); err != nil {
+	if err := stream.SendEvents(sub.ctx, b.events); err != nil {
 		return true, next, err
 	}
 	for _, ev := range b.critical {

@@ -25,6 +25,7 @@ type cloud struct {
 	changed       chan struct{}
 	skew          time.Duration // of its clock
 	gone          bool          // nothing can be claimed, and nobody reached
+	turn          int           // of who is the agent
 	slow          string        // the node that hears of no records for the time being
 	away          chan bool     // has a feed say that it is away, or no longer
 }
@@ -37,6 +38,7 @@ func newCloud() *cloud {
 type node struct {
 	*cloud
 	name string
+	turn int // of those who were the agent; others can append nothing any more
 }
 
 var errGone = errors.New("the cloud is gone")
@@ -47,9 +49,12 @@ func (c *cloud) Bounds() (start, end uint64) {
 	return 0, uint64(len(c.records))
 }
 
-func (c *cloud) Append(records [][]byte) error {
+func (c node) Append(records [][]byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.turn != c.cloud.turn {
+		return errors.New("another is the agent")
+	}
 	c.records = append(c.records, records...)
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -179,7 +184,8 @@ func clouded(t *testing.T, f func(c *cloud, agent *stage, edges [2]*stage, kept 
 
 func (c *cloud) lead(t *testing.T, kept audit.Sink) *stage {
 	t.Helper()
-	cfg := producer.Config{Log: node{c, "home"}, Languages: []string{"es"}, Audit: kept, ShortTimeouts: true}
+	c.with(func() { c.turn++ })
+	cfg := producer.Config{Log: node{c, "home", c.turn}, Languages: []string{"es"}, Audit: kept, ShortTimeouts: true}
 	cfg.Agent.AgentID = "tester"
 	p, err := producer.New(cfg)
 	if err != nil {
@@ -190,7 +196,7 @@ func (c *cloud) lead(t *testing.T, kept audit.Sink) *stage {
 
 func (c *cloud) follow(t *testing.T, name string, kept audit.Sink) *stage {
 	t.Helper()
-	p, err := producer.New(producer.Config{Follow: node{c, name}, Audit: kept})
+	p, err := producer.New(producer.Config{Follow: node{c, name, 0}, Audit: kept})
 	if err != nil {
 		t.Fatal(err)
 	}

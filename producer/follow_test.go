@@ -276,6 +276,27 @@ func TestFollowRestart(t *testing.T) {
 	})
 }
 
+// P2: what the agent asked that was taken over from, since it was cut off, is settled by the one after it: on a late yes the first
+// one does nothing.
+func TestFollowTakenOver(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+		l, d := edges[0].record(), &deed{}
+		s := agent.session("Paying.")
+		paid := tool(s, pay, d)
+		q := l.question()
+		c.with(func() { c.agent, c.told = nil, c.told[1:] }) // it hears nothing
+		again := c.lead(t, kept)
+		defer again.end()
+		if _, mine, err := c.Claim(t.Context(), string(q.ReplyToken), []byte("late")); mine || err != nil {
+			t.Errorf("a reply that comes late settles the question: %v", err)
+		}
+		if got := <-paid; got.err == nil || d.times > 0 {
+			t.Errorf("Tool = %v, and it ran %d times", got.err, d.times)
+		}
+		s.Close()
+	})
+}
+
 // What only the agent can do is refused elsewhere, with an error that says so.
 func TestFollowOnly(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
@@ -285,10 +306,10 @@ func TestFollowOnly(t *testing.T) {
 		if err := edges[0].p.Republish(&aaep.Event{}); !errors.Is(err, producer.ErrFollows) {
 			t.Errorf("Republish = %v", err)
 		}
-		if _, err := producer.New(producer.Config{Log: node{c, "x"}, Follow: node{c, "x"}}); err == nil {
+		if _, err := producer.New(producer.Config{Log: node{c, "x", 0}, Follow: node{c, "x", 0}}); err == nil {
 			t.Error("a Producer both leads and follows")
 		}
-		if _, err := producer.New(producer.Config{Follow: node{newCloud(), "x"}}); err == nil || !strings.Contains(err.Error(), "start it first") {
+		if _, err := producer.New(producer.Config{Follow: node{newCloud(), "x", 0}}); err == nil || !strings.Contains(err.Error(), "start it first") {
 			t.Errorf("an agent that never was: %v", err)
 		}
 	})

@@ -19,7 +19,6 @@ type manners struct {
 // listen has what the subscriber says heard until the link ends. Where the link says that there is something, nobody waits
 // for it.
 func (sub *subscription) listen() {
-	sub.manners = manners{coalesce.NewBudget(repliesPerSecond), refusals{pace: coalesce.NewBudget(refusalsPerSecond)}}
 	if link, ok := sub.conn.(transports.Notifier); ok {
 		link.Notify(sub.notified)
 		return
@@ -74,7 +73,7 @@ func (sub *subscription) hear(ctx context.Context) {
 		return // that was all
 	}
 	sub.lost <- err
-	sub.stopSending() // a send that this is the end of finds lost filled
+	sub.ctx.End() // a send that this is the end of finds lost filled
 	sub.wake()
 }
 
@@ -93,9 +92,12 @@ func (sub *subscription) heed(ctx context.Context) error {
 		switch m := m.(type) {
 		case *aaep.ConfirmationReply, *aaep.ClarificationReply:
 			// Who guesses tokens is slowed down, whether they guess right or not, and nobody else.
-			for !sub.replies.Take(time.Now()) {
+			if sub.manners == nil {
+				sub.manners = &manners{coalesce.NewBudget(repliesPerSecond), refusals{pace: coalesce.NewBudget(refusalsPerSecond)}}
+			}
+			for !sub.manners.replies.Take(time.Now()) {
 				select {
-				case <-time.After(time.Until(sub.replies.Next(time.Now()))):
+				case <-time.After(time.Until(sub.manners.replies.Next(time.Now()))):
 				case <-sub.ctx.Done():
 					return sub.ctx.Err()
 				}
@@ -105,11 +107,11 @@ func (sub *subscription) heed(ctx context.Context) error {
 			err := sub.p.desk.reply(sub.who(nil), m)
 			effected(err)
 			if err != nil {
-				if !sub.refused.pace.Take(time.Now()) {
-					sub.refused.more++
+				if !sub.manners.refused.pace.Take(time.Now()) {
+					sub.manners.refused.more++
 					continue
 				}
-				err = sub.refused.note(err)
+				err = sub.manners.refused.note(err)
 				sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.principal, "reason", err)
 				sub.p.desk.trail.replied(sub.who(nil), m, err)
 			}

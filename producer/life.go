@@ -63,6 +63,15 @@ func shuttingDown() *aaep.Rejection {
 	return &aaep.Rejection{Code: aaep.ProducerShutdown, Message: "The agent is shutting down."}
 }
 
+// cutShort is shuttingDown for a listener that may not have heard all.
+func (sub *subscription) cutShort() *aaep.Rejection {
+	over := shuttingDown()
+	if !sub.shaper.Idle() || sub.cursor < sub.p.log.End() {
+		over.Message = "The agent is shutting down, and could not wait until you had been told all of it."
+	}
+	return over
+}
+
 func goneBecause(err error) *aaep.Rejection {
 	return &aaep.Rejection{Code: aaep.SubscriberShutdown, Remote: true, Err: err}
 }

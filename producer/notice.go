@@ -21,10 +21,12 @@ const keptNotices = 64
 // linkAway tells, in every session that is under way, that the agent cannot be heard for the time being, or that it can again.
 // Where a question is open, that must be told at once: an answer may not get through.
 func (p *Producer) linkAway(away bool) {
-	p.cfg.Logger.Warn("the agent's log", "away", away)
 	id := phrase.LinkBack
 	if away {
 		id = phrase.LinkLost
+		p.cfg.Logger.Warn("the agent's log cannot be reached; those who listen here have been told")
+	} else {
+		p.cfg.Logger.Warn("the agent's log can be reached again")
 	}
 	p.mu.Lock()
 	sessions := slices.Clone(p.sessions)

@@ -149,35 +149,63 @@ func (p *Producer) present(now presence) {
 	p.wake()
 }
 
-// watchParties drops those that are not heard of any more. While the agent itself cannot be reached, it is not they who are
-// away.
+// watchParties drops those that are not heard of any more. While the agent itself cannot be reached, or is on the smaller side of
+// a network that is torn, it is not they who are away.
 func (p *Producer) watchParties() {
 	tick := time.NewTicker(presenceEvery)
 	defer tick.Stop()
-	for {
+	for late := false; ; {
 		select {
 		case <-tick.C:
 		case <-p.done:
 			return
 		}
-		ctx, cancel := context.WithTimeout(p.claims, presenceEvery)
-		_, err := p.shared.Send(ctx, []byte("{}"))
-		cancel()
-		p.mu.Lock()
-		var gone []presence
-		for id, party := range p.parties {
-			if err != nil {
-				party.seen = time.Now()
-			} else if time.Since(party.seen) > presenceKept {
-				gone = append(gone, presence{ID: id})
+		if now := p.log.Overdue(); now != late {
+			late = now
+			if late {
+				p.cfg.Logger.Warn("the log does not answer: whoever listens at another process hears nothing new for now")
+			} else {
+				p.cfg.Logger.Warn("the log answers again, and has everything")
 			}
 		}
-		p.mu.Unlock()
+		gone := p.unheard()
+		if len(gone) > 0 && p.cutOff() {
+			p.mu.Lock()
+			for _, party := range p.parties {
+				party.seen = time.Now()
+			}
+			p.mu.Unlock()
+			continue
+		}
 		for _, one := range gone {
 			p.cfg.Logger.Warn("a process that served listeners is gone", "id", one.ID)
 			p.present(one)
 		}
 	}
+}
+
+// unheard are those that have not been heard of for too long, as they are to be told gone.
+func (p *Producer) unheard() (gone []presence) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, party := range p.parties {
+		if time.Since(party.seen) > presenceKept {
+			gone = append(gone, presence{ID: id})
+		}
+	}
+	return gone
+}
+
+// cutOff reports whether it is the agent that is cut off: nothing that it sends comes back, its log takes nothing, or nothing
+// that is kept can be read.
+func (p *Producer) cutOff() bool {
+	ctx, cancel := context.WithTimeout(p.claims, presenceEvery)
+	defer cancel()
+	_, err := p.shared.Send(ctx, []byte("{}"))
+	if err == nil {
+		_, err = p.shared.Profile(ctx)
+	}
+	return err != nil || p.log.Overdue()
 }
 
 // meet waits for the parties of an agent that has just begun, where nobody else could be asked.

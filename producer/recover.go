@@ -2,10 +2,12 @@ package producer
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer/log"
 )
@@ -53,6 +55,9 @@ func (p *Producer) recover() error {
 		if s.machine.Over() {
 			continue
 		}
+		if err := p.takeBack(s); err != nil {
+			return err
+		}
 		err := s.finish(aaep.Text{}, phrase.AgentStopped, end)
 		p.cfg.Logger.Warn("ended a session that a crash left open", "session_id", s.id, "error", err)
 		if ev, failed := s.build(p.words(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
@@ -60,6 +65,25 @@ func (p *Producer) recover() error {
 		}
 	}
 	return p.log.Settle()
+}
+
+// takeBack settles the open questions of a session for all processes: one of them may still be the agent, where it was cut off,
+// and must not do on a late yes what everybody has heard was not done.
+func (p *Producer) takeBack(s *Session) error {
+	if p.shared == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
+	defer cancel()
+	for _, token := range s.machine.OpenQuestions() {
+		data, _ := json.Marshal(claim{Node: p.shared.Node(), Cause: ledger.Withdrawn})
+		if _, mine, err := p.shared.Claim(ctx, string(token), data); err != nil {
+			return err
+		} else if !mine {
+			p.cfg.Logger.Warn("a question was settled just before this agent took over; what came of it is not known", "session_id", s.id)
+		}
+	}
+	return nil
 }
 
 // newReplayed is a session of which ev is the first that the log has, at pos.

@@ -18,7 +18,7 @@ const (
 
 // A change is what came of a renegotiation: new terms or a refusal.
 type change struct {
-	terms   handshake.Terms
+	terms   *handshake.Terms
 	refusal *aaep.Rejection
 	answers int               // how many renegotiations it answers
 	more    []aaep.ReplyToken // questions to give more time
@@ -35,10 +35,12 @@ type change struct {
 // change another has overtaken are told the terms that hold from then on.
 type changes struct {
 	// Only receive uses these two.
-	ahead   handshake.Terms // when all that waits has taken effect
-	refused bool            // the subscription is over
+	ahead   *handshake.Terms // when all that waits has taken effect
+	refused bool             // the subscription is over
 
 	pace *coalesce.Budget // used by hand alone, of which there is one at a time
+
+	next chan *change // holds one: a change whose turn has come, for run
 
 	mu      sync.Mutex // never held while waiting
 	waiting []change
@@ -47,7 +49,11 @@ type changes struct {
 
 // ask takes a renegotiation from receive, and never waits.
 func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
-	q := &sub.changes
+	q := sub.changes.Load()
+	if q == nil { // most never ask for any
+		q = &changes{ahead: sub.terms, pace: coalesce.NewBudget(changesPerSecond), next: make(chan *change, 1)}
+		sub.changes.Store(q)
+	}
 	if q.refused {
 		return // a refusal is the last word
 	}
@@ -77,19 +83,19 @@ func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 }
 
 // judge says what comes of a renegotiation.
-func (sub *subscription) judge(now handshake.Terms, m *aaep.SubscriptionRenegotiate) (handshake.Terms, *aaep.Rejection) {
+func (sub *subscription) judge(now *handshake.Terms, m *aaep.SubscriptionRenegotiate) (*handshake.Terms, *aaep.Rejection) {
 	if m.SubscriptionID != sub.id {
 		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "This is not the subscription's own id."}
 	}
 	if !sub.rights.Renegotiate {
 		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "You may not change the terms of this subscription. Subscribe anew, asking for what you need."}
 	}
-	terms, err := handshake.Renegotiate(now, m.Capabilities, sub.offer)
+	terms, err := handshake.Renegotiate(*now, m.Capabilities, sub.offer())
 	if err == nil {
 		err = tooMuch(m.Capabilities)
 	}
 	if err == nil {
-		return terms, nil
+		return &terms, nil
 	}
 	var r *aaep.Rejection
 	if !errors.As(err, &r) {
@@ -100,7 +106,7 @@ func (sub *subscription) judge(now handshake.Terms, m *aaep.SubscriptionRenegoti
 
 // hand gives run what waits, as fast as changes may come, and ends when nothing is left.
 func (sub *subscription) hand() {
-	q := &sub.changes
+	q := sub.changes.Load()
 	for {
 		if wait := time.Until(q.pace.Next(time.Now())); wait > 0 {
 			select {
@@ -120,7 +126,7 @@ func (sub *subscription) hand() {
 		q.mu.Unlock()
 		q.pace.Take(time.Now())
 		select {
-		case sub.control <- &next:
+		case q.next <- &next:
 			sub.wake()
 		case <-sub.ctx.Done():
 			return
@@ -136,7 +142,7 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 		return &aaep.Rejection{Code: c.refusal.Code} // without a message: the refusal was the last word
 	}
 	was, terms := sub.terms, c.terms
-	accepted, err := sub.accepted(terms)
+	accepted, err := sub.accepted(*terms)
 	if err != nil {
 		return &aaep.Rejection{Code: aaep.ManifestSignatureRequired} // which it was told
 	}
@@ -144,7 +150,7 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 	sub.setTerms(terms)
 	sub.p.putting.Unlock()
 	sub.p.announce(true)
-	sub.shaper.SetTerms(time.Now(), terms)
+	sub.shaper.SetTerms(time.Now(), *terms)
 	if c.quiet {
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
 	}
@@ -164,11 +170,11 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 		return goneBecause(err)
 	}
 	if c.answers > 1 { // all the rest have as long as one event has
-		ctx, cancel := context.WithTimeout(sub.sending, sendTimeout)
+		ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout)
 		defer cancel()
 		for range c.answers - 1 {
 			if err := sub.conn.Send(ctx, answer); err != nil {
-				if sub.sending.Err() != nil {
+				if sub.ctx.Err() != nil {
 					return nil // it has left, or has to; run knows which
 				}
 				return slow("the link did not take the answers: " + err.Error())

@@ -88,8 +88,10 @@ func (p *Producer) isClosed() bool {
 
 // Shutdown ends every session as cancelled by the system, lets each subscriber have what it is owed at
 // its own rate, closes the subscriptions and waits for all that. Open questions are withdrawn: nothing
-// runs because of a shutdown. Who asks for a subscription meanwhile is told that it is too late. When ctx
-// is done it waits no longer for slow subscribers.
+// runs because of a shutdown. Who asks for a subscription meanwhile is told that it is too late.
+//
+// At a low rate that may take minutes, and longer for whoever went on from long ago. When ctx is done Shutdown waits no longer:
+// whoever is behind is told that it was not told all, and the error is ctx's. With a log on disk they can go on at the next start.
 func (p *Producer) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	if p.closed {
@@ -122,7 +124,6 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		p.mu.Lock()
 		for _, sub := range p.subs {
 			sub.hangUp()
-			sub.wake()
 		}
 		p.mu.Unlock()
 		<-done

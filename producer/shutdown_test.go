@@ -94,7 +94,7 @@ func TestShutdownDeadline(t *testing.T) {
 		for _, l := range []*listener{slow, stuck, guest} {
 			<-l.served
 		}
-		if c, ok := slow.lastMessage().(*aaep.SubscriptionClose); !ok || c.ReasonCode != aaep.ProducerShutdown {
+		if c, ok := slow.lastMessage().(*aaep.SubscriptionClose); !ok || c.ReasonCode != aaep.ProducerShutdown || !strings.Contains(c.ReasonMessage, "could not wait") {
 			t.Errorf("the last message is %+v", slow.lastMessage())
 		}
 	})

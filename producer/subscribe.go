@@ -3,13 +3,16 @@ package producer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -20,19 +23,21 @@ type Rights struct {
 	Reply bool
 	// Renegotiate lets it change its terms later. Trying to without the right ends the subscription (§5.7).
 	Renegotiate bool
+	// Withhold are event types that it is not told of, whatever it asks for, as patterns of a filter: aaep:agent.output.* for
+	// who may follow the work and not read its results. What is critical is told everybody (§5.5.4), questions those who may
+	// Reply. A pattern that is none lets nobody in.
+	Withhold []string
 }
 
 // subscribe answers the first message on a link. It returns nil, the link being closed, unless that opened a subscription.
 func (p *Producer) subscribe(conn transports.Conn) *subscription {
-	ctx, hangUp := context.WithCancel(context.Background())
-	sub := &subscription{course: course{p: p}, id: newID("sub_"), conn: conn, ctx: ctx, hangUp: hangUp, many: true,
-		woken: make(chan struct{}, 1), control: make(chan *change, 1), lost: make(chan error, 1)}
-	sub.sending, sub.stopSending = context.WithCancel(ctx)
+	sub := &subscription{course: course{p: p}, id: newID("sub_"), conn: conn, ctx: writer.NewContext(), many: true,
+		woken: make(chan struct{}, 1), lost: make(chan error, 1)}
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()
 	}
 	if !p.welcomes(sub) {
-		hangUp()
+		sub.ctx.End()
 		conn.Close()
 		return nil
 	}
@@ -49,8 +54,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 	terms, err := p.greet(sub, data)
 	if err == nil {
 		sub.setTerms(terms)
-		sub.changes = changes{ahead: terms, pace: coalesce.NewBudget(changesPerSecond)}
-		sub.shaper = coalesce.NewShaper(terms, p.log.EventID)
+		sub.shaper = coalesce.NewShaper(*terms, p.log.EventID)
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
 		err = p.register(sub)
 	}
@@ -68,7 +72,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 		}
 		return false
 	}
-	err = sub.welcome(terms)
+	err = sub.welcome(*terms)
 	answered(err)
 	if err != nil {
 		p.unregister(sub)
@@ -81,7 +85,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 
 // serve serves a subscription until it is over, or in a group.
 func (sub *subscription) serve() {
-	sub.life = newLife(&sub.terms)
+	sub.life = newLife(sub.terms)
 	sub.listen()
 	sub.goOnAlone()
 }
@@ -102,7 +106,7 @@ func (sub *subscription) goOnAlone() {
 // subscription.
 func (sub *subscription) bury(why *aaep.Rejection) {
 	p := sub.p
-	hurry := sub.ctx.Err() != nil
+	hurry := sub.hungUp.Load()
 	p.unregister(sub) // before the last words, which may take a while: nobody is to wait for them
 	sub.mu.Lock()
 	sub.deaf = true
@@ -122,25 +126,24 @@ func (sub *subscription) bury(why *aaep.Rejection) {
 }
 
 // greet reads the request and negotiates. The error is an *aaep.Rejection.
-func (p *Producer) greet(sub *subscription, data []byte) (handshake.Terms, error) {
+func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, error) {
 	if p.isClosed() { // register looks again
-		return handshake.Terms{}, tooLate()
+		return nil, tooLate()
 	}
 	if err := p.mayAsk(sub.principal); err != nil { // before anything is done with what may be a flood
-		return handshake.Terms{}, err
+		return nil, err
 	}
 	m, err := aaep.Decode(data)
 	if err != nil {
-		return handshake.Terms{}, &aaep.Rejection{Code: aaep.ReasonUnknown, Message: err.Error()}
+		return nil, &aaep.Rejection{Code: aaep.ReasonUnknown, Message: err.Error()}
 	}
 	req, ok := m.(*aaep.SubscriptionRequest)
 	if !ok {
-		return handshake.Terms{}, &aaep.Rejection{Code: aaep.ReasonUnknown,
+		return nil, &aaep.Rejection{Code: aaep.ReasonUnknown,
 			Message: "The first message must be subscription.request."}
 	}
 	sub.subscriberID = req.SubscriberID
-	sub.offer = p.offer
-	terms, err := handshake.Negotiate(req, sub.offer)
+	terms, err := handshake.Negotiate(req, p.offer)
 	if err == nil {
 		err = tooMuch(req.Capabilities)
 	}
@@ -152,11 +155,19 @@ func (p *Producer) greet(sub *subscription, data []byte) (handshake.Terms, error
 	if err == nil {
 		sub.rights, err = p.admit(sub.principal, req)
 	}
-	if err == nil && !sub.rights.Reply {
-		sub.offer.ReadOnly = true
-		terms, err = handshake.Negotiate(req, sub.offer)
+	if err == nil && (!sub.rights.Reply || sub.rights.Withhold != nil) {
+		terms, err = handshake.Negotiate(req, sub.offer())
 	}
-	return terms, err
+	if err != nil {
+		return nil, err
+	}
+	return p.agreements.share(req.Capabilities, sub.offer(), terms), nil
+}
+
+// notAPattern finds what would withhold nothing.
+func notAPattern(s string) bool {
+	star := strings.IndexByte(s, '*')
+	return s != "*" && !strings.Contains(s, ":") || star >= 0 && star < len(s)-1
 }
 
 // admit asks the application. The error is an *aaep.Rejection that can be sent.
@@ -166,7 +177,12 @@ func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) (Right
 	}
 	rights, err := p.cfg.Admit(principal, req)
 	if err == nil {
-		return rights, nil
+		i := slices.IndexFunc(rights.Withhold, notAPattern)
+		if i < 0 {
+			return rights, nil
+		}
+		err = fmt.Errorf("producer: Rights.Withhold has %q, which is no event type, no beginning of one with a * and no *", rights.Withhold[i])
+		p.cfg.Logger.Error("nobody is let in with these Rights", "error", err)
 	}
 	denied := &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "You are not allowed to subscribe here.", Err: err}
 	var r *aaep.Rejection

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
-	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -22,12 +22,9 @@ type subscription struct {
 	subscriberID string
 	principal    string
 	rights       Rights
-	offer        handshake.Offer // what of the producer's this subscriber may have
 	conn         transports.Conn
-	ctx          context.Context
-	hangUp       context.CancelFunc
-	sending      context.Context // ends when the subscriber is known to be gone
-	stopSending  context.CancelFunc
+	ctx          *writer.Context // ends with hangUp, or when the subscriber is known to be gone
+	hungUp       atomic.Bool
 
 	start     uint64 // the cursor when the subscription began
 	startSkip int    // and the skip
@@ -43,12 +40,11 @@ type subscription struct {
 	membership
 
 	// What run waits for besides time. Whoever puts something into one of the others puts it in woken as well.
-	woken   chan struct{} // holds one: there is something to look at, or in the log
-	news    atomic.Bool   // there may be a stream
-	control chan *change  // holds one: a renegotiation whose turn has come
-	lost    chan error    // holds one: why nothing more is heard
-	changes changes
-	manners
+	woken   chan struct{}           // holds one: there is something to look at, or in the log
+	news    atomic.Bool             // there may be a stream
+	lost    chan error              // holds one: why nothing more is heard
+	changes atomic.Pointer[changes] // nil before the first
+	manners *manners                // nil before the first reply
 
 	confirms, clarifies atomic.Bool  // may be asked
 	patience, least     atomic.Int64 // see slowest; 0 is as usual
@@ -59,10 +55,16 @@ type subscription struct {
 	came     uint64                   // how far it had come when that was set
 
 	mu        sync.Mutex
-	honored   aaep.Capabilities
 	connected bool
 	unheard   int  // times that notified has been called; 0: there is nothing to hear
 	deaf      bool // nobody listens any more
+}
+
+// hangUp ends the subscription at once, whatever is under way.
+func (sub *subscription) hangUp() {
+	sub.hungUp.Store(true)
+	sub.ctx.End()
+	sub.wake()
 }
 
 // wake has run look at what there is. It never waits.
@@ -87,19 +89,7 @@ func (sub *subscription) mayBeAsked(isConfirmation bool) bool {
 func (sub *subscription) status() SubscriptionStatus {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	return SubscriptionStatus{sub.id, sub.subscriberID, sub.honored, sub.connected, sub.counts()}
-}
-
-func (sub *subscription) setTerms(t handshake.Terms) {
-	sub.terms, sub.key = t, groupKey{}
-	sub.patience.Store(int64(t.TimeoutMultiplier * 1000))
-	sub.least.Store(int64(t.MinTimeout / time.Second))
-	sub.pace.Store(t.PaceWPM)
-	sub.confirms.Store(t.ConfirmationReply)
-	sub.clarifies.Store(t.ClarificationReply)
-	sub.mu.Lock()
-	sub.honored = t.Capabilities()
-	sub.mu.Unlock()
+	return SubscriptionStatus{sub.id, sub.subscriberID, sub.terms.Capabilities(), sub.connected, sub.counts()}
 }
 
 // run serves the subscription until it ends, and returns why, or until it joins a group. A nil error is a clean end.
@@ -179,7 +169,7 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 			default:
 			}
 		case !time.Now().Before(away) && draining:
-			return shuttingDown(), false
+			return sub.cutShort(), false
 		case !time.Now().Before(away):
 			return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}, false
 		}
@@ -218,21 +208,19 @@ func earliest(times ...time.Time) (first time.Time) {
 
 // poll handles, between two events, what must not wait for a quiet moment.
 func (sub *subscription) poll() *aaep.Rejection {
-	if sub.ctx.Err() != nil { // which ends receive too
-		return shuttingDown()
+	if sub.hungUp.Load() {
+		return sub.cutShort()
 	}
 	select {
 	case err := <-sub.lost:
 		return goneBecause(err)
 	default:
 	}
-	select {
-	case c := <-sub.control:
-		if quit := sub.apply(c); quit != nil {
+	if q := sub.changes.Load(); q != nil && len(q.next) > 0 {
+		if quit := sub.apply(<-q.next); quit != nil {
 			return quit
 		}
-		sub.life.set(&sub.terms)
-	default:
+		sub.life.set(sub.terms)
 	}
 	return sub.life.over(time.Now())
 }
@@ -249,7 +237,7 @@ func (sub *subscription) tellWithin(d time.Duration, m aaep.Message) error {
 }
 
 func (sub *subscription) sendWithin(d time.Duration, msg []byte) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(sub.ctx), d)
+	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	return sub.conn.Send(ctx, msg)
 }

@@ -92,7 +92,7 @@ func (sub *subscription) who(ev *aaep.Event) audit.Subscription {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	who.Language = ev.Language()
-	if i := handshake.ChooseLanguage(sub.honored.Languages, ev); i > 0 {
+	if i := handshake.ChooseLanguage(sub.terms.Languages, ev); i > 0 {
 		who.Language = ev.Translations[i-1].Language()
 	}
 	return who

@@ -1,7 +1,7 @@
 // Package aaeptest proves in a test of your own that a producer, or a subscriber, is conformant, with a subtest for each case:
 //
 //	func TestConformance(t *testing.T) {
-//		aaeptest.Producer(t, conformance.Run{
+//		aaeptest.Producer(t, conformance.ProducerRun{
 //			Dialer: sse.Dialer{URL: "http://" + addr},
 //			Driver: conformance.DriverFunc(myAgent.play),
 //			Level:  3,
@@ -11,9 +11,9 @@
 // What lives in one process and is reached over transports.Pipe can be proved in virtual time, in less than a second:
 //
 //	func TestConformance(t *testing.T) {
-//		aaeptest.Virtual(t, func(t *testing.T) conformance.Run {
+//		aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
 //			agent := newAgent(t)
-//			return conformance.Run{Dialer: agent, Driver: agent, Level: 3}
+//			return conformance.ProducerRun{Dialer: agent, Driver: agent, Level: 3}
 //		})
 //	}
 package aaeptest
@@ -27,9 +27,9 @@ import (
 
 // Producer runs the suite and has a subtest for each case, by its name. A case that failed or could not be judged fails its
 // subtest, with the evidence; one in run.Known is skipped, unless it passed. A whole level takes some seconds.
-func Producer(t *testing.T, run conformance.Run) *conformance.Report {
+func Producer(t *testing.T, run conformance.ProducerRun) *conformance.Report {
 	t.Helper()
-	report, err := run.Producer(t.Context())
+	report, err := run.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,12 +50,12 @@ func Subscriber(t *testing.T, run conformance.SubscriberRun) *conformance.Report
 
 // Virtual is Producer in virtual time. What start makes lives in a synctest bubble: it must use no network and no processes,
 // and its goroutines must have ended when the cleanups of start's t have run.
-func Virtual(t *testing.T, start func(t *testing.T) conformance.Run) *conformance.Report {
+func Virtual(t *testing.T, start func(t *testing.T) conformance.ProducerRun) *conformance.Report {
 	t.Helper()
 	var report *conformance.Report
 	synctest.Test(t, func(t *testing.T) {
 		var err error
-		if report, err = start(t).Producer(t.Context()); err != nil {
+		if report, err = start(t).Prove(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -30,7 +30,7 @@ func (a *Agent) Dial(context.Context) (transports.Conn, error) {
 	return near, nil
 }
 
-// Manifest is that of the producer, for conformance.Run.Manifest. It is valid once the producer has an endpoint.
+// Manifest is that of the producer, for conformance.ProducerRun.Manifest. It is valid once the producer has an endpoint.
 func (a *Agent) Manifest(context.Context) ([]byte, error) {
 	m, err := a.Producer.Manifest()
 	if err != nil {

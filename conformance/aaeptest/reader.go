@@ -55,9 +55,7 @@ func (rd Reader) Run(ctx context.Context, h *conformance.Hook) error {
 		case err != nil:
 			return err
 		}
-		if text := s.show(ev); text != "" {
-			speech.AddText("", ev, text)
-		}
+		speech.AddWords("", ev, s.show(ev))
 	}
 }
 
@@ -77,7 +75,7 @@ type prompt struct {
 }
 
 // show takes away what an event settles, keeps what it asks, and returns what is to be said.
-func (s *screen) show(ev *aaep.Event) string {
+func (s *screen) show(ev *aaep.Event) announce.Words {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, q := range s.open {

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -90,12 +91,13 @@ func (c *Checker) Message(line int, data []byte) []Finding {
 		if found := findings(line, m.MessageType(), "", schemas.Validate(data)); found != nil {
 			return found
 		}
-		return findings(line, m.MessageType(), "", aaep.Validate(m))
+		return merge(findings(line, m.MessageType(), "", aaep.Validate(m)), findings(line, m.MessageType(), "", capabilities(m)))
 	}
 	c.Events++
 	found := findings(line, string(ev.Type()), ev.SessionID, aaep.Validate(m))
 	// The schemas see what was written, and not only what was read.
 	found = merge(found, findings(line, string(ev.Type()), ev.SessionID, schemas.Validate(data)))
+	found = merge(found, findings(line, string(ev.Type()), ev.SessionID, extended("event", "/extensions/", ev.Context, ev.Extensions)))
 	for _, v := range ev.Diagnostics {
 		found = merge(found, []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Violation: v}})
 	}
@@ -103,6 +105,36 @@ func (c *Checker) Message(line int, data []byte) []Finding {
 		found[i].Note = allowed(ev, found[i].Violation)
 	}
 	return append(found, c.order(line, ev)...)
+}
+
+// capabilities judges what a subscriber declares of the extensions that are known.
+func capabilities(m aaep.Message) error {
+	var c aaep.Capabilities
+	switch m := m.(type) {
+	case *aaep.SubscriptionRequest:
+		c = m.Capabilities
+	case *aaep.SubscriptionRenegotiate:
+		c = m.Capabilities
+	}
+	return extended("capability", "/capabilities/", c.SupportedExtensions, c.Extensions)
+}
+
+// extended judges the objects of those extensions that are named by their URIs, and that this SDK has schemas of.
+func extended(part, at string, uris []string, objects map[string]json.RawMessage) error {
+	all := &aaep.InvalidError{}
+	for _, prefix := range slices.Sorted(maps.Keys(objects)) {
+		var invalid *aaep.InvalidError
+		if !slices.Contains(uris, "https://github.com/aaep-go/aaep/extensions/"+prefix+"/v1") || !errors.As(schemas.ValidateExtension(prefix, part, objects[prefix]), &invalid) {
+			continue
+		}
+		for _, v := range invalid.Violations {
+			all.Violations = append(all.Violations, aaep.Violation{Requirement: "ENV-069", Pointer: at + prefix + v.Pointer, Problem: v.Problem})
+		}
+	}
+	if all.Violations == nil {
+		return nil
+	}
+	return all
 }
 
 const manifest = "aaep:producer.manifest" // a document with a type of its own, and no event

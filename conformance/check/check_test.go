@@ -130,7 +130,7 @@ func TestMessagesErrors(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	err = nil
-	for range Messages(strings.NewReader("{"+strings.Repeat("\n1,", MaxMessage)), &err) {
+	for range Messages(strings.NewReader("{"+strings.Repeat("\n1,", maxMessage)), &err) {
 	}
 	if err == nil {
 		t.Error("a message without end was read")
@@ -246,5 +246,41 @@ func TestSeveralProducers(t *testing.T) {
 	one := strings.Split(strings.ReplaceAll(strings.Join(whole, "|"), `"agent_id":"b"`, `"agent_id":"a"`), "|")
 	if got := judge(t, new(Checker), strings.Join(one, "")); len(got) == 0 {
 		t.Error("one producer may not begin to think twice")
+	}
+}
+
+// ENV-069: data of an extension that is known is judged by its schema; what is not named by its URI, or not known, is not.
+func TestExtensionData(t *testing.T) {
+	const core, haptic = `"https://aaep-protocol.org/context/v1"`, `"https://github.com/aaep-go/aaep/extensions/haptic/v1"`
+	event := func(context, extensions string) string {
+		whole := fmt.Sprintf(envelope, 1, 1, "normal", started+`,"extensions":`+extensions)
+		return strings.Replace(whole, `"@context":`+core, `"@context":[`+context+`]`, 1)
+	}
+	request := func(uris, object string) string {
+		return `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"s","capabilities":{"supported_extensions":[` + uris + `],"haptic":` + object + `}}`
+	}
+	for name, tt := range map[string]struct{ text, want string }{
+		"right":             {event(core+","+haptic, `{"haptic":{"pattern":"tap"}}`), ""},
+		"wrong":             {event(core+","+haptic, `{"haptic":{"pattern":7}}`), "/extensions/haptic/pattern"},
+		"not whole":         {event(core+","+haptic, `{"haptic":{}}`), "/extensions/haptic"},
+		"another's":         {event(core+`,"https://example.org/haptic/v1"`, `{"haptic":{"pattern":7}}`), ""},
+		"asked for":         {request(haptic, `{"patterns_supported":["tap"]}`), ""},
+		"wrongly asked for": {request(haptic, `{"patterns_supported":"tap"}`), "/capabilities/haptic/patterns_supported"},
+		"another's, too":    {request(`"https://example.org/haptic/v1"`, `{"patterns_supported":"tap"}`), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c Checker
+			var got []string
+			for _, f := range c.Message(1, []byte(tt.text)) {
+				if f.Requirement == "ENV-069" && !f.Note {
+					got = append(got, f.Pointer)
+				} else if !f.Note {
+					t.Errorf("%s %s %s", f.Requirement, f.Pointer, f.Problem)
+				}
+			}
+			if strings.Join(got, " ") != tt.want {
+				t.Errorf("found %q, want %q", got, tt.want)
+			}
+		})
 	}
 }

@@ -8,13 +8,12 @@ import (
 	"iter"
 )
 
-// MaxMessage is the most one message may take, in bytes, pretty-printed.
-const MaxMessage = 16 << 20
+const maxMessage = 16 << 20
 
 // Messages cuts a stream into messages: one on each line, or written over several lines. A line that
 // is neither is handed on as it is, so that one bad message costs one message. The pair is the line a
 // message begins at, from 1, and its bytes, which are valid until the next pair. After the last pair, err
-// says why reading ended, if not at the end of the stream.
+// says why reading ended, if not at the end of the stream: one message takes at most 16 MiB, pretty-printed.
 func Messages(r io.Reader, err *error) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
@@ -52,8 +51,8 @@ func Messages(r io.Reader, err *error) iter.Seq2[int, []byte] {
 				if len(held) == 0 {
 					begin = line
 				}
-				if len(held)+len(text) > MaxMessage {
-					*err = fmt.Errorf("the message at line %d is longer than %d bytes", begin, MaxMessage)
+				if len(held)+len(text) > maxMessage {
+					*err = fmt.Errorf("the message at line %d is longer than %d bytes", begin, maxMessage)
 					return
 				}
 				held = append(held, text...)
@@ -105,8 +104,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')
 		if err == bufio.ErrBufferFull {
-			if all = append(all, part...); len(all) > MaxMessage {
-				return nil, fmt.Errorf("a line is longer than %d bytes", MaxMessage)
+			if all = append(all, part...); len(all) > maxMessage {
+				return nil, fmt.Errorf("a line is longer than %d bytes", maxMessage)
 			}
 			continue
 		}

@@ -2,7 +2,7 @@
 // WebSocket, a local socket, or standard input and output.
 //
 //	s, err := stand.Listen("http://127.0.0.1:0", nil)
-//	run := conformance.SubscriberRun{Listener: s, Subscriber: conformance.ExecSubscriber{Command: reader, URL: s.URL()}, Level: 1}
+//	run := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: reader, URL: s.URL()}, Level: 1}
 package stand
 
 import (

@@ -23,7 +23,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	report := aaeptest.Virtual(t, func(t *testing.T) conformance.Run {
+	report := aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "clerk"}, ShortTimeouts: true}) // the suite answers fast
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 		t.Cleanup(func() { p.Shutdown(context.Background()) })
 		p.AddEndpoint(manifest.Stdio, manifest.Endpoint{}) // how it is reached when it is not tested
 		within := &aaeptest.Agent{Producer: p}             // and when it is
-		return conformance.Run{Dialer: within, Manifest: within.Manifest, Driver: conformance.DriverFunc(agent{p}.play), Level: 3}
+		return conformance.ProducerRun{Dialer: within, Manifest: within.Manifest, Driver: conformance.DriverFunc(agent{p}.play), Level: 3}
 	})
 	if report.Verdict != conformance.Pass {
 		t.Errorf("the agent may not claim Level 3: %s", report.Summary())

@@ -33,7 +33,7 @@ func main() {
 }
 
 func read(ctx context.Context, url string) error {
-	voice, err := speech.Dialer{Spawn: true}.Dial(ctx)
+	voice, err := speech.Open(ctx, speech.Options{Spawn: true})
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func read(ctx context.Context, url string) error {
 		what()
 		if q := asked.First(); q != nil && q.Put.IsZero() {
 			q.Put = time.Now()
-			text := announce.Confirmation(q.Event.Payload.(*aaep.AwaitingConfirmation), q.Left(q.Put))
-			person.AddText(agent, q.Event, text+" Type y for yes or n for no, then Enter.")
+			how := announce.In("en", "Type y for yes or n for no, then Enter.")
+			person.AddWords(agent, q.Event, q.Words(q.Put).And(" ", how))
 		}
 	}
 	go func() {

@@ -49,7 +49,7 @@ func main() {
 }
 
 func follow(ctx context.Context, url string) error {
-	display, err := braille.Open(ctx, braille.Config{})
+	display, err := braille.Open(ctx, braille.Options{})
 	if err != nil {
 		return err
 	}

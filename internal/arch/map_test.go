@@ -78,9 +78,10 @@ var theMap = []folder{
 		why:  "how a number or a time is said depends on nothing but itself",
 	},
 	{
-		path: "internal/phrase",
-		pure: true,
-		why:  "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
+		path:   "internal/phrase",
+		pure:   true,
+		arrows: []string{"."},
+		why:    "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
 	},
 	{
 		path:   "conformance/check",
@@ -120,6 +121,10 @@ var theMap = []folder{
 		why:  "it takes turns at writing bytes, and must not know what they are",
 	},
 	{
+		path: "internal/idle",
+		why:  "it waits for bytes, and must not know whose they are or what they mean",
+	},
+	{
 		path: "internal/hijack",
 		why:  "the owner of an http.Server and those who serve in it agree here, and on nothing else",
 	},
@@ -130,7 +135,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/sse",
-		arrows: []string{".", "transports", "internal/credentials", "internal/hijack", "internal/httpguard", "internal/writer"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/hijack", "internal/httpguard", "internal/idle", "internal/writer"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
@@ -155,13 +160,14 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer/log/jetstream",
-		arrows: []string{"producer/log"},
+		arrows: []string{"producer/log", "internal/credentials"},
 		others: []string{"github.com/nats-io/nats.go"},
 		why:    "only those who keep a log in NATS get its client: no other package but the command may import it",
 	},
 	{
-		path: "internal/natstest",
-		why:  "it starts servers for tests and knows nothing of what they test",
+		path:   "internal/natstest",
+		arrows: []string{"internal/faultproxy"},
+		why:    "it starts servers for tests and knows nothing of what they test",
 	},
 	{
 		path:   "producer/audit",
@@ -171,7 +177,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/duplex",
-		arrows: []string{"transports", "internal/writer"},
+		arrows: []string{"transports", "internal/idle", "internal/writer"},
 		why:    "the promises of a link are kept once, over whatever carries whole messages",
 	},
 	{
@@ -215,17 +221,26 @@ var theMap = []folder{
 	},
 	{
 		path:   "manifest",
-		arrows: []string{".", "schemas", "internal/credentials", "internal/httpguard"},
-		others: []string{"github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json", "golang.org/x/text"},
+		arrows: []string{".", "schemas", "internal/credentials", "internal/httpguard", "internal/lookalike"},
+		others: []string{"github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json"},
 		why:    "what a producer says of itself is read by those who know no producer, and before there is a link",
+	},
+	{
+		path:   "internal/lookalike",
+		others: []string{"golang.org/x/text"},
+		why:    "what looks like what does not depend on whose text it is",
 	},
 	{
 		path: "internal/faultproxy",
 		why:  "it hurts bytes and must not know which of them mean something",
 	},
 	{
+		path: "internal/memnet",
+		why:  "it carries the bytes of tests and must not know what they mean",
+	},
+	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
@@ -252,7 +267,8 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/announce",
-		arrows: []string{".", "coalesce", "internal/words"},
+		arrows: []string{".", "coalesce", "internal/lookalike", "internal/phrase", "internal/words"},
+		others: []string{"golang.org/x/text"},
 		pure:   true,
 		why:    "what a person is told, and when, follows from events, keys and the time alone, whatever tells it",
 	},
@@ -324,6 +340,11 @@ var theMap = []folder{
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
 	},
 	{
+		path:   "subscriber/haptic/haptictest",
+		arrows: []string{"handshake/extensions", "subscriber/haptic"},
+		why:    "a device of a user's own is made of the same interface, and of nothing else",
+	},
+	{
 		path: "subscriber/web",
 		why:  "the page is the subscriber, and speaks to whatever producer it is served beside",
 	},
@@ -346,7 +367,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/bench", "internal/segmentio", "internal/words"},
+		arrows: []string{public, "internal/bench", "internal/httpguard", "internal/segmentio", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

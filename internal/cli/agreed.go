@@ -143,11 +143,11 @@ func read[T any](data json.RawMessage) (v T) {
 	return v
 }
 
-// notGranted says what of the request does not hold. Where the agent has explained itself, its words stand for
-// everything but what it does not know.
-func notGranted(asked, got aaep.Capabilities, explained bool) []string {
+// notGranted says what of the request does not hold. Where the agent has explained itself, in a note, its words stand for
+// everything but what it does not know, and who is asked where it has a word about that.
+func notGranted(asked, got aaep.Capabilities, note string) []string {
 	var short aaep.Capabilities
-	if !explained {
+	if note == "" {
 		if n := got.MaxEventsPerSecond; n > 0 && (asked.MaxEventsPerSecond == 0 || n < asked.MaxEventsPerSecond) {
 			short.MaxEventsPerSecond = 1
 		}
@@ -161,7 +161,7 @@ func notGranted(asked, got aaep.Capabilities, explained bool) []string {
 			short.CognitiveLoad = asked.CognitiveLoad
 		}
 	}
-	if isTrue(asked.SupportsConfirmationReply) && !isTrue(got.SupportsConfirmationReply) {
+	if isTrue(asked.SupportsConfirmationReply) && !isTrue(got.SupportsConfirmationReply) && !strings.Contains(note, "question") {
 		short.SupportsConfirmationReply = new(true)
 	}
 	for prefix, capability := range asked.Extensions {

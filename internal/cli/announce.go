@@ -18,6 +18,9 @@ type announcer struct {
 	also func(text string) // is told what say is, if set
 }
 
+// ownLanguage is what this program's own words are in.
+const ownLanguage = "en"
+
 // say prints text behind a label, line by line. Nothing of what a peer wrote reaches the terminal unescaped.
 func (a *announcer) say(label, text string) {
 	if a.also != nil {

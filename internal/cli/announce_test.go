@@ -5,14 +5,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
 func event(p aaep.Payload, summary string) *aaep.Event {
-	return &aaep.Event{SessionID: "sess_1", Payload: p, Summary: aaep.Say(summary)}
+	return &aaep.Event{SessionID: "sess_1", Payload: p, Summary: aaep.Say(summary),
+		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en"}}
 }
 
 func pay() *aaep.AwaitingConfirmation {
@@ -32,7 +32,7 @@ func TestSay(t *testing.T) {
 	p := pay()
 	p.Action, p.Consequence = "Pay\x1b[8m $20\u202e", "Gone.\u2028Action: Nothing."
 	out.Reset()
-	a.say("", announce.Confirmation(p, time.Minute))
+	a.say("", announce.Text(event(p, ""), aaep.VerbosityNormal).String())
 	for _, want := range []string{"\nAction: Pay<U+001B>[8m $20<U+202E>\n", "\nConsequence: Gone. Action: Nothing.\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q misses %q", out.String(), want)

@@ -33,11 +33,13 @@ func auditCommand() *cobra.Command {
 head. Where something was changed it says so: the first line that is wrong, and how.
 
 The file alone cannot tell whether records are missing at its end, nor whether somebody wrote all of it anew. For that,
-keep a head where those who can write the file cannot change it, and give it with --head.
+keep a head where those who can write the file cannot change it, and give it with --head. With --print-head nothing but
+the head goes to standard output, and that only where all is in order.
 
 Exit codes: 0 all in order, 1 something is wrong, 2 wrong use, 3 the file could not be read.`,
 		Example: `  aaep audit verify trail.jsonl
-  aaep audit verify trail.jsonl --head "$(cat kept-elsewhere)"`,
+  aaep audit verify trail.jsonl --print-head | ssh keeper@elsewhere 'cat >> heads'
+  aaep audit verify trail.jsonl --head "$(ssh keeper@elsewhere tail -n 1 heads)"`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v.out, v.status = cmd.OutOrStdout(), announcer{out: cmd.ErrOrStderr()}
@@ -46,6 +48,7 @@ Exit codes: 0 all in order, 1 something is wrong, 2 wrong use, 3 the file could 
 	}
 	verify.Flags().StringVar(&v.head, "head", "", "a head of this trail that was kept elsewhere, 64 hex digits")
 	verify.Flags().BoolVar(&v.json, "json", false, "print the result as one JSON object")
+	verify.Flags().BoolVar(&v.bare, "print-head", false, "print the head and nothing else, to keep it elsewhere")
 	show := &cobra.Command{
 		Use:   "show FILE",
 		Short: "Print a trail in sentences",
@@ -93,6 +96,7 @@ func (f readerUntil) Read(b []byte) (int, error) { return f(b) }
 type auditVerifier struct {
 	head string
 	json bool
+	bare bool // print nothing but the head
 
 	out    io.Writer
 	status announcer
@@ -102,15 +106,23 @@ func (v *auditVerifier) run(name string, r io.Reader) error {
 	if b, err := hex.DecodeString(v.head); v.head != "" && (err != nil || len(b) != 32) {
 		return usage("--head must be 64 hex digits; it is %q.\nSee: aaep audit verify --help", v.head)
 	}
+	if v.json && v.bare {
+		return usage("--json prints the head among the rest, and --print-head it alone; give one of them.\nSee: aaep audit verify --help")
+	}
 	rep, err := audit.Verify(r, v.head)
 	var fault *audit.Fault
 	if err != nil && !errors.As(err, &fault) {
 		return &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, err)}
 	}
-	if v.json {
+	switch {
+	case v.json:
 		err = v.printJSON(name, rep, fault)
-	} else {
-		err = v.print(name, rep, fault)
+	case !v.bare:
+		err = v.print(v.out, name, rep, fault)
+	case fault == nil && rep.Records > 0:
+		_, err = fmt.Fprintln(v.out, rep.Head)
+	default:
+		err = v.print(v.status.out, name, rep, fault)
 	}
 	switch {
 	case err != nil:
@@ -119,9 +131,11 @@ func (v *auditVerifier) run(name string, r io.Reader) error {
 		return &exitError{exitFailed, errors.New("the trail is not as it was written")}
 	case rep.Records == 0:
 		return &exitError{exitFailed, errors.New("there is no record in it")}
+	case v.head == "" && v.bare:
+		v.status.say("aaep", "Every record is as it was written.")
 	case v.head == "":
 		v.status.say("aaep", "Every record is as it was written. Whether records are missing at the end, or all were written anew, "+
-			"the file alone cannot tell: keep its head elsewhere, and give it with --head.")
+			"the file alone cannot tell: keep its head elsewhere, which --print-head prints, and give it with --head.")
 	default:
 		text := fmt.Sprintf("Up to record %d the trail is as it was when this head was taken.", rep.Anchored)
 		if after := rep.Records - rep.Anchored; after > 0 {
@@ -132,7 +146,7 @@ func (v *auditVerifier) run(name string, r io.Reader) error {
 	return nil
 }
 
-func (v *auditVerifier) print(name string, rep audit.Report, fault *audit.Fault) error {
+func (v *auditVerifier) print(out io.Writer, name string, rep audit.Report, fault *audit.Fault) error {
 	var b strings.Builder
 	where := words.OneLine(aaep.SafeText(name))
 	if fault != nil {
@@ -156,7 +170,7 @@ func (v *auditVerifier) print(name string, rep audit.Report, fault *audit.Fault)
 		}
 		fmt.Fprintf(&b, "%s: head %s\n", where, rep.Head)
 	}
-	_, err := io.WriteString(v.out, b.String())
+	_, err := io.WriteString(out, b.String())
 	return err
 }
 

@@ -197,8 +197,13 @@ func TestAuditVerify(t *testing.T) {
 		{"empty", []string{write("")}, exitFailed, "^$", "no record"},
 		{"no file", []string{filepath.Join(t.TempDir(), "none")}, exitUnreachable, "^$", "none"},
 		{"a folder", []string{t.TempDir()}, exitUnreachable, "^$", "aaep: "},
+		{"the head alone", []string{path, "--print-head"}, exitOK, "^" + head + "\n$", `^aaep: Every record is as it was written\.\n$`},
+		{"the next head after one", []string{path, "--print-head", "--head", early}, exitOK, "^" + head + "\n$", `Up to record 6 `},
+		{"no head of what was altered", []string{write(strings.Replace(string(data), "Which", "Whose", 1)), "--print-head"}, exitFailed, "^$", `:10: altered: `},
+		{"no head of nothing", []string{write(""), "--print-head"}, exitFailed, "^$", "no record"},
+		{"the head in two ways", []string{path, "--print-head", "--json"}, exitUsage, "^$", "give one of them"},
 		{"no such head", []string{path, "--head", "12"}, exitUsage, "^$", "64 hex digits"},
-		{"nothing named", nil, exitUsage, "^$", "See: aaep --help"},
+		{"nothing named", nil, exitUsage, "^$", `^aaep: it is called as: aaep audit verify FILE\.\nSee: aaep audit verify --help\n$`},
 	} {
 		code, out, talk := aaepCommand("", append([]string{"audit", "verify"}, test.args...)...)
 		if code != test.code || !regexp.MustCompile(test.out).MatchString(out) || !regexp.MustCompile(test.talk).MatchString(talk) {

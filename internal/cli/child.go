@@ -49,7 +49,7 @@ func (f *following) listenTo(ctx context.Context, command string, lines <-chan t
 	// Reaching the agent again would start it again, and do again what it has done.
 	sub, err := subscriber.Dial(ctx, agent, f.config(true))
 	if err != nil {
-		return agent.notFollowed(ctx, args[0], err)
+		return agent.notFollowed(ctx, args[0], err, f.wanted.Languages)
 	}
 	f.sub = sub
 	err = f.follow(ctx, lines, f)
@@ -69,7 +69,7 @@ func (f *following) listenTo(ctx context.Context, command string, lines <-chan t
 }
 
 // notFollowed says why an agent that was to be started is not followed.
-func (s *childAgent) notFollowed(ctx context.Context, program string, err error) error {
+func (s *childAgent) notFollowed(ctx context.Context, program string, err error, languages []string) error {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
 	if ctx.Err() != nil || errors.As(err, &invalid) {
@@ -80,6 +80,8 @@ func (s *childAgent) notFollowed(ctx context.Context, program string, err error)
 	}
 	how := howEnded(s.conn.Close())
 	switch {
+	case errors.Is(err, aaep.CapabilitiesIncompatible):
+		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s\n%s", program, words.Sentence(plain(err)), otherTerms(err, languages))}
 	case errors.As(err, &refused):
 		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s", program, words.Sentence(plain(err)))}
 	case how != "" && !errors.Is(err, context.DeadlineExceeded):

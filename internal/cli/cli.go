@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
@@ -52,7 +53,8 @@ reader, a braille display or any other assistive technology follows at its user'
 Begin with: aaep demo
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
-"aaep run" ends with the code of the program it runs.`,
+"aaep run" ends with the code of the program it runs. SIGTERM, by which a service manager stops it, is no failure of
+"aaep run" and "aaep serve": they end with 0.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -65,11 +67,20 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			if like := alike(unknown.GetSpecifiedName(), flagNames(cmd)); like != "" {
+				return usage("%w.\nPerhaps you mean: --%s. See: %s --help", err, like, cmd.CommandPath())
+			}
+		}
 		return usage("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(demoCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), manifestCommand(), conformanceCommand(), benchCommand())
 	root.AddCommand(completionCommand(), manCommand())
 	completeFlags(root)
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		unquoteFlags(root)
+	}
 	err := root.Execute()
 	if err == nil {
 		return exitOK
@@ -79,13 +90,51 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) { // what cobra itself found: an unknown command, missing arguments
-		what, _, _ := strings.Cut(err.Error(), "\n")
-		exit = &exitError{exitUsage, fmt.Errorf("%s.\nSee: aaep --help", what)}
+		exit = &exitError{exitUsage, misused(root, args, err)}
 	}
 	if text := exit.Error(); text != "" {
-		fmt.Fprintln(stderr, "aaep: "+aaep.SafeText(text))
+		fmt.Fprintln(stderr, "aaep: "+aaep.SafeText(unprefixed(text)))
 	}
 	return exit.code
+}
+
+// misused says what is wrong with a command that cobra does not take, and what would be right.
+func misused(root *cobra.Command, args []string, err error) error {
+	cmd, rest, _ := root.Find(args)
+	what, _, _ := strings.Cut(err.Error(), "\n")
+	if strings.Contains(what, " arg(s)") { // too many or too few
+		return fmt.Errorf("it is called as: %s.\nSee: %s --help", strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
+	}
+	hint := "See: " + cmd.CommandPath() + " --help"
+	if len(rest) > 0 {
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
+		}
+		if f := cmd.Flags().Lookup(rest[0]); f != nil {
+			hint = "Perhaps you mean: " + cmd.CommandPath() + " --" + f.Name
+		} else if like := alike(rest[0], names); like != "" {
+			hint = "Perhaps you mean: " + cmd.CommandPath() + " " + like
+		}
+	}
+	return fmt.Errorf("%s.\n%s", what, hint)
+}
+
+// alike is the name that somebody who typed another may have meant, or nothing. Cobra knows such among commands.
+func alike(typed string, names []string) string {
+	var judge cobra.Command
+	for _, name := range names {
+		judge.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	judge.SuggestionsMinimumDistance = 2
+	return strings.Join(judge.SuggestionsFor(typed), " or ")
+}
+
+func flagNames(cmd *cobra.Command) (names []string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
 }
 
 // release is the version of a program that was built to be given away; the linker writes it (internal/release).
@@ -141,6 +190,15 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 		}
 	}()
 	return ctx, func() { cancel(nil) }
+}
+
+// stopped is how a command ends that serves until it is told to end, by whatever has ended ctx: a service manager asks with SIGTERM
+// for what is no failure.
+func stopped(ctx context.Context) error {
+	if context.Cause(ctx) == (signalled{syscall.SIGTERM}) {
+		return nil
+	}
+	return &exitError{exitInterrupted, errors.New("interrupted")}
 }
 
 // newProducer is the producer of an agent that has a name, and may be followed by anybody from the start.

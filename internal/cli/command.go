@@ -202,7 +202,11 @@ func (f *following) agreed(ctx context.Context, change aaep.Capabilities, err er
 		}
 		f.tell(ctx, change)
 	case !mine:
-		f.note("Not changed so far: " + words.Sentence(plain(err)))
+		asked := inWords(change, change)
+		if asked == nil { // of all that is asked for, only this has no words
+			asked = []string{"an end of the quiet"}
+		}
+		f.note("Asked for: " + words.OneLine(andList(asked)) + ". Not changed so far: " + words.Sentence(plain(err)))
 		if f.quiet != nil {
 			f.hush() // to end it, if that is what failed
 		}

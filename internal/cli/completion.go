@@ -54,3 +54,11 @@ func completeFlags(cmd *cobra.Command) {
 		completeFlags(sub)
 	}
 }
+
+// unquoteFlags takes the marks off the name of a flag's value, which are for the help of a command and not for a shell.
+func unquoteFlags(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
+	for _, sub := range cmd.Commands() {
+		unquoteFlags(sub)
+	}
+}

@@ -109,7 +109,7 @@ exactly those cases did not pass.`,
 func (p *proof) run(cmd *cobra.Command, args []string) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	run := conformance.Run{Level: p.level, Only: p.cases, Extensions: p.old.extensions, Timeout: time.Duration(p.old.timeout) * time.Second}
+	run := conformance.ProducerRun{Level: p.level, Only: p.cases, Extensions: p.old.extensions, Timeout: time.Duration(p.old.timeout) * time.Second}
 	switch {
 	case p.level < 1 || p.level > 3:
 		return usage("--level %d is none of 1, 2 and 3", p.level)
@@ -141,7 +141,7 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 	}
 	status := announcer{out: cmd.ErrOrStderr()}
 	run.Progress = func(play string, n, of int) { status.say("aaep", fmt.Sprintf("%d of %d: %s.", n, of, play)) }
-	report, err := run.Producer(ctx)
+	report, err := run.Prove(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return &exitError{exitInterrupted, errors.New("interrupted")}
@@ -176,7 +176,7 @@ func openChild(ctx context.Context, child *conformance.ChildDriver, patience tim
 }
 
 // target is how the agent is reached, and what to call that.
-func (p *proof) target(ctx context.Context, run *conformance.Run, args []string, stderr io.Writer) (string, error) {
+func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args []string, stderr io.Writer) (string, error) {
 	switch {
 	case len(args) == 0 && p.program == "":
 		return "", usage("give the address of the agent.\nSee: aaep conformance producer --help")
@@ -228,7 +228,7 @@ func (p *proof) target(ctx context.Context, run *conformance.Run, args []string,
 }
 
 // proofs are what the agent says of itself, and whose word counts.
-func (p *proof) proofs(run *conformance.Run) (err error) {
+func (p *proof) proofs(run *conformance.ProducerRun) (err error) {
 	if p.manifest != "" {
 		data, err := os.ReadFile(p.manifest)
 		if err != nil {
@@ -245,7 +245,7 @@ func (p *proof) proofs(run *conformance.Run) (err error) {
 }
 
 // drive is how the agent is made to act.
-func (p *proof) drive(run *conformance.Run, stderr io.Writer) error {
+func (p *proof) drive(run *conformance.ProducerRun, stderr io.Writer) error {
 	given := 0
 	for _, way := range []string{p.driver, p.command, p.child} {
 		if way != "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber/discover"
 )
@@ -22,13 +23,14 @@ import (
 type follower struct {
 	listen, command, explain string
 	level, timeout           int
+	patience                 time.Duration // until a subscriber that nobody here starts has come
 	cases, reports           []string
 	known                    string
 	list, json, verbose      bool
 }
 
 func conformanceSubscriber() *cobra.Command {
-	p := &follower{}
+	p := &follower{patience: 5 * time.Minute}
 	cmd := &cobra.Command{
 		Use:   "subscriber [--exec COMMAND]",
 		Short: "Prove that a subscriber is conformant at Level 1, 2 or 3",
@@ -36,8 +38,8 @@ func conformanceSubscriber() *cobra.Command {
 
 --exec runs COMMAND for every play, with the address of the agent as its last argument. What your subscriber presents
 it prints, one line of JSON each; what its user does it reads, one line of JSON each: that is the hook, of three kinds
-of lines, which docs/conformance.md explains. Without --exec, start your subscriber yourself, as often as it ends, and
-let it use the hook over HTTP.
+of lines, which docs/conformance.md explains. Without --exec, start your subscriber yourself, within five minutes and
+then as often as it ends, and let it use the hook over HTTP.
 
 --listen takes http://127.0.0.1:PORT for Server-Sent Events, http://127.0.0.1:PORT/events for those without a handshake,
 ws://127.0.0.1:PORT for WebSocket, and ` + localScheme + `NAME; port 0 is any. With stdio the subscriber is given not an address but a
@@ -104,10 +106,10 @@ func (p *follower) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	var words []string
+	var argv []string
 	web, hook := &conformance.HTTPHook{}, http.Handler(nil)
 	if p.command != "" {
-		if words, err = splitWords(p.command); err != nil {
+		if argv, err = splitWords(p.command); err != nil {
 			return usage("--exec %s.\nSee: aaep conformance subscriber --help", err)
 		}
 	} else if strings.Contains(at, "://") {
@@ -129,14 +131,19 @@ func (p *follower) run(cmd *cobra.Command) error {
 	}
 	status := announcer{out: cmd.ErrOrStderr()}
 	run := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: p.level, Only: p.cases, Known: known, Timeout: time.Duration(p.timeout) * time.Second, Target: p.command, Transport: transport}
-	if words != nil {
+	if argv != nil {
 		var stderr io.Writer
 		if p.verbose {
 			stderr = cmd.ErrOrStderr()
 		}
-		run.Subscriber = conformance.ExecSubscriber{Command: words, URL: url, Stderr: stderr}
+		run.Subscriber = conformance.CommandSubscriber{Command: argv, URL: url, Stderr: stderr}
 	} else {
-		status.say("aaep", fmt.Sprintf("Waiting for your subscriber at %s. It must come again after each play.", url))
+		run.Arrival = p.patience
+		where := "at " + url
+		if transport == manifest.Stdio {
+			where = "that starts as its agent: " + url
+		}
+		status.say("aaep", fmt.Sprintf("Waiting %s for your subscriber %s\nIt must come again after each play.", words.Spoken(p.patience), where))
 	}
 	run.Progress = func(play string, n, of int) { status.say("aaep", fmt.Sprintf("%d of %d: %s.", n, of, play)) }
 	report, err := run.Prove(ctx)
@@ -145,6 +152,9 @@ func (p *follower) run(cmd *cobra.Command) error {
 		return &exitError{exitInterrupted, errors.New("interrupted")}
 	case errors.Is(err, conformance.ErrUnreachable):
 		why := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error())
+		if argv == nil {
+			return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s within %s.\nStart yours and let it connect there, or let this command start it, with --exec", url, words.Spoken(p.patience))}
+		}
 		return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", url, why)}
 	case err != nil:
 		return usage("%s.\nSee: aaep conformance subscriber --list", plain(err))

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports/sse"
@@ -92,7 +95,7 @@ func TestConformanceSubscriberAwaited(t *testing.T) {
 		ended <- Main([]string{"conformance", "subscriber", "--level", "3", "--timeout", "1", "--case", "request-valid", "--listen", "127.0.0.1:0"}, strings.NewReader(""), &out, write)
 	}()
 	line, err := readLine(read)
-	_, at, found := strings.Cut(strings.TrimSuffix(line, ". It must come again after each play."), "Waiting for your subscriber at ")
+	_, at, found := strings.Cut(line, "Waiting 5 minutes for your subscriber at ")
 	if err != nil || !found {
 		t.Fatalf("%v: %q", err, line)
 	}
@@ -112,6 +115,19 @@ func TestConformanceSubscriberAwaited(t *testing.T) {
 	defer sub.Close()
 	if code := <-ended; code != exitOK || !strings.Contains(out.String(), "PASS HS-004 request-valid") {
 		t.Errorf("code %d: %s", code, out.String())
+	}
+}
+
+// Nobody is waited for without end.
+func TestConformanceSubscriberNeverComes(t *testing.T) {
+	p := &follower{listen: "127.0.0.1:0", level: 1, timeout: 1, patience: time.Millisecond}
+	var talk bytes.Buffer
+	cmd := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd) }, SilenceErrors: true, SilenceUsage: true}
+	cmd.SetArgs(nil)
+	cmd.SetErr(&talk)
+	err := cmd.ExecuteContext(t.Context())
+	if err == nil || code(err) != exitUnreachable || !strings.Contains(err.Error(), " within ") || !strings.Contains(err.Error(), "--exec") {
+		t.Errorf("%v: %s", err, talk.String())
 	}
 }
 

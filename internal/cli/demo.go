@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -93,12 +92,12 @@ func (d *demo) run(ctx context.Context) error {
 	url := "http://" + ln.Addr().String()
 	d.say("", "A retirement planner is at work. Four follow it, each in their own way.")
 	readsOnly := aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}
-	english := func(ev *aaep.Event) string { return announce.Text(ev, ev.Verbosity) }
+	said := func(ev *aaep.Event) string { return announce.Text(ev, ev.Verbosity).String() }
 	feels := func(ev *aaep.Event) string { return felt(ev, subscriber.Haptic(patterns...)) }
 	people := []*person{
-		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), notices: english, decides: true},
-		{demo: d, name: "braille display", caps: subscriber.Braille(40, "es").With(readsOnly), notices: inSpanish},
-		{demo: d, name: "haptic band", caps: subscriber.Haptic(patterns...), notices: feels},
+		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), notices: said, decides: true},
+		{demo: d, name: "braille display", caps: subscriber.Braille(40, "es").With(readsOnly), notices: said},
+		{demo: d, name: "haptic band", caps: subscriber.Haptic(patterns...), notices: feels, feels: true},
 		{demo: d, name: "log", caps: subscriber.Logger(), notices: func(*aaep.Event) string { return "" }},
 	}
 	for _, who := range people {
@@ -135,20 +134,6 @@ func (w *person) agreed() string {
 		}
 	}
 	return andList(inWords(c, about))
-}
-
-// inSpanish is what somebody reads who reads Spanish. The answer itself stays in the language it is written in.
-func inSpanish(ev *aaep.Event) string {
-	text := ev.Text(ev.Verbosity)
-	switch p := ev.Payload.(type) {
-	case *aaep.StateChanged:
-		if p.ToState == aaep.StateAwaitingInput && !strings.HasPrefix(text, "Esperando") {
-			return "Esperando una respuesta: " + text
-		}
-	case *aaep.SessionCompleted:
-		return "Hecho. " + text
-	}
-	return text
 }
 
 // report says what each person received of what the agent produced.
@@ -194,9 +179,13 @@ type person struct {
 	caps     aaep.Capabilities
 	notices  func(*aaep.Event) string // what the person has of an event
 	decides  bool
+	feels    bool // patterns, of which none can be spared
 	sub      *subscriber.Subscription
 	received []receipt
 	less     time.Time // when other terms were agreed upon
+
+	telling sync.Mutex
+	gist    announce.Gist[string]
 }
 
 type receipt struct {
@@ -231,21 +220,50 @@ func (w *person) follow(ctx context.Context) {
 		text := w.notices(ev)
 		if ev.Type() == aaep.TypeOutputStreaming && w.decides && !asked {
 			asked = true
-			w.say(w.name, text)
+			w.tell(ev, text)
 			asking.Go(func() { w.askForLess(ctx) })
 		} else if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && w.decides {
 			question, settled = ev, make(chan struct{})
 			if w.answer == "" {
 				text += "\n" + promptDecision
 			}
-			w.say(w.name, text)
+			w.tell(ev, text)
 			go w.decide(ctx, ev, settled)
 		} else {
-			w.say(w.name, text)
+			w.tell(ev, text)
 		}
 		if ev.Type().Terminal() {
 			return
 		}
+	}
+}
+
+// tell tells what an event says, and a state when it lasts.
+func (w *person) tell(ev *aaep.Event, text string) {
+	w.telling.Lock()
+	defer w.telling.Unlock()
+	told := []string{text}
+	if !w.feels {
+		told, _ = w.gist.Add(time.Now(), w.name, ev, text)
+	}
+	for _, text := range told {
+		w.say(w.name, text)
+	}
+	w.lasts()
+}
+
+// lasts tells the states that have lasted, and comes back for those that have not, with w.telling held.
+func (w *person) lasts() {
+	told, wake := w.gist.Due(time.Now())
+	for _, text := range told {
+		w.say(w.name, text)
+	}
+	if !wake.IsZero() {
+		time.AfterFunc(time.Until(wake), func() {
+			w.telling.Lock()
+			defer w.telling.Unlock()
+			w.lasts()
+		})
 	}
 }
 
@@ -255,7 +273,7 @@ func (w *person) askForLess(ctx context.Context) {
 	w.say(w.name, "That is a lot. The person asks for less.")
 	if _, err := w.sub.Renegotiate(ctx, change); err != nil {
 		if ctx.Err() == nil {
-			w.say(w.name, "Not changed: "+words.Sentence(plain(err)))
+			w.say(w.name, "Asked for: "+andList(inWords(change, change))+". Not changed: "+words.Sentence(plain(err)))
 		}
 		return
 	}

@@ -29,6 +29,7 @@ type following struct {
 	reach  func(context.Context) (*following, error) // of an agent that has no sub yet: follows it
 
 	garbled garbled
+	gist    announce.Gist[lasting] // of what is printed; outputs have their own
 
 	pace       int64                  // that was asked for without a word of the person's
 	unfinished map[string]*unfinished // by session and output
@@ -146,7 +147,7 @@ func (f *following) explain(asked aaep.Capabilities) {
 		f.note(note)
 	}
 	f.remark = note
-	if list := notGranted(asked, f.terms(), note != ""); len(list) > 0 {
+	if list := notGranted(asked, f.terms(), note); len(list) > 0 {
 		f.note(words.OneLine("Not granted: " + strings.Join(list, ", ") + "."))
 	}
 }
@@ -259,6 +260,7 @@ func (f *following) announce(ev *aaep.Event) {
 		}
 		if f.canAnswer(ev) {
 			f.says(felt(ev, f.terms()))
+			f.gist.Add(time.Now(), f.name, ev, lasting{}) // the state that says so too
 			f.ask(ev)
 			return
 		}
@@ -268,22 +270,53 @@ func (f *following) announce(ev *aaep.Event) {
 	if told {
 		return
 	}
-	text := f.news(ev)
-	f.out.each(func(p *present.Presenter) { p.AddText(f.name, ev, text) })
+	w := f.news(ev)
+	f.out.each(func(p *present.Presenter) { p.AddWords(f.name, ev, w) })
+	text := w.String()
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
 		text = f.answerText(ev, p)
 	} else if ev.Type().Terminal() {
 		text = f.rest(ev.SessionID) + text
 	}
-	text = felt(ev, f.terms()) + " " + text
-	if waits {
+	feel := felt(ev, f.terms())
+	text = strings.TrimSpace(feel + " " + text)
+	line := lasting{ev, text}
+	if feel != "" { // it is told at once
+		line.text = ""
+	}
+	tell, _ := f.gist.Add(time.Now(), f.name, ev, line)
+	tells := len(tell) > 0 || feel != ""
+	if waits && tells {
 		f.keep(ev, text)
+	}
+	if waits {
 		return
 	}
-	f.says(strings.TrimSpace(text))
+	if tells {
+		f.says(text)
+	}
 	f.heedMoreTime(ev)
 	f.settle(first, closed, ev)
 	f.catchUp()
+}
+
+// lasting is a state that is told when it has lasted.
+type lasting struct {
+	ev   *aaep.Event
+	text string
+}
+
+// lasted tells the states that have lasted, and returns when to ask again.
+func (f *following) lasted() time.Time {
+	tell, wake := f.gist.Due(time.Now())
+	for _, state := range tell {
+		if f.waits(state.ev) {
+			f.keep(state.ev, state.text)
+		} else {
+			f.says(state.text)
+		}
+	}
+	return wake
 }
 
 // says prints what the agent says; of several agents, the one that speaks is named when it is another than before.
@@ -296,7 +329,7 @@ func (f *following) says(text string) {
 		for _, other := range f.agents {
 			names = append(names, other.name)
 		}
-		text = announce.NotNamed(text, names)
+		text = announce.NotNamed(ownLanguage, text, names)
 		if f.speaker != f.name {
 			f.speaker = f.name
 			text = announce.Speaker(f.name) + " " + text

@@ -22,17 +22,22 @@ func sharedFlags(cmd *cobra.Command) *shared {
 	s := &shared{}
 	f := cmd.Flags()
 	f.StringVar(&s.servers, "nats", "", "keep what is said in the NATS servers at these `URLS`, separated by commas")
-	f.StringVar(&s.opts.Credentials, "nats-creds", "", "the NATS user, a credentials `FILE`")
+	f.StringVar(&s.opts.Credentials, "nats-creds", "", "who this is to them, a `FILE`: .creds, an nkey's seed or USER:PASSWORD")
 	f.StringVar(&s.opts.CA, "nats-ca", "", "know the NATS servers by the CAs in this PEM `FILE` (default those of the system)")
+	f.StringVar(&s.opts.Certificate, "nats-cert", "", "what this shows servers that ask for a certificate, a PEM `FILE`")
+	f.StringVar(&s.opts.Key, "nats-key", "", "its key, a PEM `FILE`")
 	f.IntVar(&s.opts.Replicas, "nats-replicas", 0, "on how many of them it is kept (default 3 in a cluster)")
 	return s
 }
 
 // dial connects to the servers.
 func (s *shared) dial(ctx context.Context) (*jetstream.Cluster, error) {
+	if (s.opts.Certificate == "") != (s.opts.Key == "") {
+		return nil, usage("--nats-cert and --nats-key belong together.\nSee: docs/operating.md")
+	}
 	c, err := jetstream.Dial(ctx, s.servers, &s.opts)
 	if err != nil {
-		return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --nats: %s", plain(err))}
+		return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --nats: %w", err)}
 	}
 	return c, nil
 }

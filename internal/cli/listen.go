@@ -95,6 +95,9 @@ keep what is between them together. No shell reads it.`,
 			if err != nil {
 				return err
 			}
+			if isTrue(caps.AcceptSignedManifestsOnly) && len(reach.keys) == 0 && reach.firstUse == "" {
+				return usage("the profile demands an agent that proves who it is: name whose proof counts with --trust or --trust-first-use.\nSee: aaep listen --help")
+			}
 			if noReply || asJSON {
 				caps.SupportsConfirmationReply, caps.SupportsClarificationReply = new(false), new(false)
 			}
@@ -187,7 +190,7 @@ func (l *listener) reach(ctx context.Context, reach *reaching, url string, wante
 	cfg := f.config(false)
 	cfg.Fallback = discover.Dialers(ways[1:])
 	if f.sub, err = subscriber.Dial(ctx, ways[0].Dialer, cfg); err != nil {
-		return nil, dialError(ctx, url, err)
+		return nil, dialError(ctx, url, err, wanted.Languages...)
 	}
 	return f, nil
 }
@@ -264,7 +267,13 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 	timer := time.NewTimer(math.MaxInt64) // set below
 	defer timer.Stop()
 	for {
-		if at := l.timeLeft(); at.IsZero() {
+		at := l.timeLeft()
+		for _, f := range l.agents {
+			if wake := f.lasted(); at.IsZero() || !wake.IsZero() && wake.Before(at) {
+				at = wake
+			}
+		}
+		if at.IsZero() {
 			timer.Stop()
 		} else {
 			timer.Reset(max(time.Until(at), time.Millisecond))
@@ -313,7 +322,7 @@ func (l *listener) timeLeft() time.Time {
 		if q == nil {
 			return wake
 		}
-		l.say("", l.asked.Warning(time.Now(), q))
+		l.say("", l.asked.Warning(time.Now(), q).String())
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,7 +35,7 @@ type outputKind struct {
 // The outputs there are, beside the lines on the terminal.
 var outputKinds = []outputKind{
 	{"speech", true, true, "Such text is printed on the terminal.", "It needs Speech Dispatcher, and sound that works: try spd-say hello.", func(ctx context.Context, wpm int64) (present.Output, error) {
-		return opened(speech.Dialer{WordsPerMinute: int(wpm), Spawn: true}.Dial(ctx))
+		return opened(speech.Open(ctx, speech.Options{WordsPerMinute: int(wpm), Spawn: true}))
 	}},
 	{"orca", true, false, "", "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
@@ -52,7 +53,7 @@ var outputKinds = []outputKind{
 		return opened(out, err)
 	}},
 	{"braille", true, true, "Such text loses the marks that the table lacks.", "It needs BRLTTY with a display; BRLAPI_HOST says where, if it is elsewhere.", func(ctx context.Context, _ int64) (present.Output, error) {
-		d, err := braille.Open(ctx, braille.Config{})
+		d, err := braille.Open(ctx, braille.Options{})
 		if err == nil && d.Cells() == 0 {
 			d.Close()
 			err = braille.ErrNoDisplay
@@ -120,7 +121,11 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(text 
 		out, err := kind.open(ctx, wpm)
 		if err != nil {
 			o.close()
-			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plain(err), kind.hint)}
+			hint := kind.hint
+			if errors.Is(err, speech.ErrScreenReader) {
+				hint = "With Orca, that is: --output orca."
+			}
+			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plain(err), hint)}
 		}
 		t := &telling{kind, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks,
 			Otherwise: kind.other})}
@@ -233,7 +238,7 @@ func (l *listener) outputCommand(name string) bool {
 		return false
 	}
 	if !l.out.any() && name == "waiting" {
-		l.status.say("aaep", l.asked.InWords())
+		l.status.say("aaep", l.asked.InWords().String())
 		return true
 	}
 	if !l.out.any() {

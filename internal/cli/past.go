@@ -35,14 +35,14 @@ func (b *past) heed(source string, ev *aaep.Event) {
 	default:
 		return
 	}
-	b.outcome = announce.Text(ev, ev.Verbosity)
+	b.outcome = announce.Text(ev, ev.Verbosity).String()
 }
 
 // news is what is said of an event to whoever was asked. What they were asked about would, when it is done, sound like
 // the question; and that the agent waits is said by the question, which begins with what matters most.
-func (f *following) news(ev *aaep.Event) string {
+func (f *following) news(ev *aaep.Event) announce.Words {
 	f.before.heed(f.name, ev)
-	text := announce.Text(ev, ev.Verbosity)
+	w := announce.Text(ev, ev.Verbosity)
 	switch p := ev.Payload.(type) {
 	case *aaep.ToolInvoked:
 		i := slices.Index(f.before.calls, call{f.name, p.ToolCallID})
@@ -50,20 +50,20 @@ func (f *following) news(ev *aaep.Event) string {
 			break
 		}
 		f.before.calls = slices.Delete(f.before.calls, i, i+1)
-		text = "Accepted, and being done: " + words.OneLine(ev.Text(ev.Verbosity))
+		w = announce.In(ownLanguage, "Accepted, and being done: ").And("", announce.In(ev.Language(), words.OneLine(ev.Text(ev.Verbosity))))
 		if f.before.last != nil && f.before.last.Source == f.name && callOf(f.before.last.Event) == p.ToolCallID {
-			f.before.outcome = text
+			f.before.outcome = w.String()
 		}
 	case *aaep.StateChanged:
 		if p.ToState != aaep.StateAwaitingInput || !isTrue(f.terms().SupportsConfirmationReply) || !isTrue(f.terms().SupportsClarificationReply) {
 			break
 		}
 		if slices.ContainsFunc(f.asked.All(), func(q *announce.Asked) bool { return q.Source == f.name && q.Event.SessionID == ev.SessionID }) {
-			return ""
+			return nil
 		}
-		return "Waiting for an answer."
+		return announce.In(ownLanguage, "Waiting for an answer.")
 	}
-	return text
+	return w
 }
 
 // call is one of an agent's tool calls.

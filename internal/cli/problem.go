@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -46,12 +47,15 @@ func plain(err error) string {
 	case errors.Is(err, subscriber.ErrUnknownEvent):
 		return "the question is no longer open"
 	}
-	text := err.Error()
-	for _, prefix := range []string{"transports: ", "sse: ", "serve: ", "subscriber: ", "producer: ", "manifest: ", "auth: ", "oidc: ", "conformance: ", "aaep: "} {
-		text = strings.TrimPrefix(text, prefix)
-	}
-	return words.OneLine(text)
+	return unprefixed(words.OneLine(err.Error()))
 }
+
+// prefixes are how errors of the packages begin, which means something to their programmers only.
+var prefixes = regexp.MustCompile(`(^|: |; |\n)(?:(?:aaep|announce|audit|auth|braille|conformance|discover|haptic|ipc|ledger|llm|log|manifest|nvda|` +
+	`oidc|orca|producer|relay|schemas|serve|speech|sse|stand|stdio|subscriber|transports|websocket|writer): )+`)
+
+// unprefixed leaves out the names of packages where an error, or one that is told within it, begins with them.
+func unprefixed(text string) string { return prefixes.ReplaceAllString(text, "$1") }
 
 // isUnproven reports whether whoever answered showed a certificate that nothing here vouches for.
 func isUnproven(err error) bool {
@@ -92,8 +96,16 @@ func address(text string) (string, error) {
 	return full, nil
 }
 
-// dialError says why an agent could not be followed, and what to do.
-func dialError(ctx context.Context, at string, err error) error {
+// otherTerms is what to do about terms that an agent refused, among them some languages.
+func otherTerms(refused error, languages []string) string {
+	if len(languages) == 0 || !strings.Contains(plain(refused), "language") {
+		return "Ask for other terms.\nSee: aaep listen --help"
+	}
+	return "Ask for a language that it has after your own: --language " + strings.Join(languages, ",") + ",TAG"
+}
+
+// dialError says why an agent could not be followed that was asked for some languages, and what to do.
+func dialError(ctx context.Context, at string, err error, languages ...string) error {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
 	var network *net.OpError
@@ -114,7 +126,7 @@ func dialError(ctx context.Context, at string, err error) error {
 	case errors.Is(err, aaep.AuthenticationRequired):
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plain(err)))}
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nAsk for other terms, such as its language after your own: --language yo,en", at, words.Sentence(plain(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\n%s", at, words.Sentence(plain(err)), otherTerms(err, languages))}
 	case errors.As(err, &refused) && refused.RetryAfter > 0:
 		return &exitError{exitUnreachable, notYet{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(plain(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter}}
 	case errors.As(err, &refused):
@@ -131,10 +143,12 @@ func dialError(ctx context.Context, at string, err error) error {
 		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", at)
 	case errors.As(err, &network) && network.Op == "dial":
 		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", at)
-	case strings.Contains(err.Error(), "is not reached over"), isLocal(at) && strings.Contains(err.Error(), "the folder"):
+	case strings.Contains(err.Error(), "is not reached over"), isLocal(at) && notOurs(err.Error()):
 		return unreachable("%s.", innermost(err))
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"), strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
 		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", at)
+	case strings.Contains(err.Error(), "502 Bad Gateway"), strings.Contains(err.Error(), "504 Gateway"):
+		return unreachable("at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later.", at)
 	case strings.Contains(err.Error(), "remote error: tls:"):
 		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", at)
 	case strings.Contains(err.Error(), "not encrypted"):
@@ -162,4 +176,9 @@ func encrypts(ctx context.Context, at string) bool {
 	}
 	conn.Close()
 	return true
+}
+
+// notOurs reports whether an error is about a socket, or its folder, that somebody else may have made.
+func notOurs(err string) bool {
+	return strings.Contains(err, "the folder") || strings.Contains(err, "is not a folder") || strings.Contains(err, "who listens at")
 }

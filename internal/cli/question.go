@@ -63,17 +63,17 @@ func (l *listener) next() {
 
 // put puts a question, or puts it again: whoever types silences a screen reader for good.
 func (l *listener) put(q *announce.Asked) {
-	f := l.from(q)
-	var text string
+	f, how := l.from(q), ""
 	switch p := q.Event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		text = announce.Confirmation(p, q.Left(time.Now())) + "\n" + f.askedBy(q) + promptDecision + offerMore
+		how = promptDecision
 	case *aaep.AwaitingClarification:
-		text = announce.Clarification(p, q.Left(time.Now())) + "\n" + f.askedBy(q) + prompt(p) + offerMore
+		how = prompt(p)
 	}
+	w := q.Words(time.Now()).And("\n", announce.In(ownLanguage, f.askedBy(q)+how+offerMore))
 	l.speaker = "" // who asks is named in any case
-	f.says(text)
-	l.out.each(func(p *present.Presenter) { p.AddText(f.name, q.Event, text) })
+	f.says(w.String())
+	l.out.each(func(p *present.Presenter) { p.AddWords(f.name, q.Event, w) })
 	q.Put = time.Now()
 }
 

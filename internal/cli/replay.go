@@ -73,9 +73,7 @@ func (r *replayer) run(ctx context.Context, name, addr string, stdin io.Reader) 
 	served := make(chan error, 1)
 	go func() { served <- new(serve.Server).Serve(context.WithoutCancel(ctx), ln, p) }()
 	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-		defer cancel()
-		p.Shutdown(ending)
+		drain(ctx, p, &r.status)
 		<-served
 	}()
 	r.status.say("aaep", fmt.Sprintf("Playing %s. Follow it with: aaep listen http://%s", name, ln.Addr()))

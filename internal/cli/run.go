@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,7 +33,8 @@ func runCommand() *cobra.Command {
 it serves its own standard input. The text also goes to standard output.
 
 When the program ends, so does run, with the same exit code; any other than 0 is told as an error.
-Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it.
+Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it. A service manager ends run
+with SIGTERM, which is no failure: it ends with 0, once the program has ended and all have heard it.
 
 With --stdio it serves the program that started it, over its own standard input and output. PROGRAM then has no
 input, and its text goes nowhere else. It is started once that program listens, and ended when it leaves.
@@ -124,9 +124,8 @@ type runner struct {
 }
 
 const (
-	drainTime  = 30 * time.Second // for listeners that are behind, to hear the end
-	heedTime   = 2 * time.Second  // for a program to heed a Ctrl-C that came from the terminal
-	lastChance = 5 * time.Second  // for a program that was told to end, before it is killed
+	heedTime   = 2 * time.Second // for a program to heed a Ctrl-C that came from the terminal
+	lastChance = 5 * time.Second // for a program that was told to end, before it is killed
 )
 
 func (r *runner) run(ctx context.Context, where *serving, language string) (err error) {
@@ -165,7 +164,7 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 	if err != nil {
 		return usage("cannot be an agent: %s", plain(err))
 	}
-	var at []string
+	var at []invitation
 	var served <-chan error
 	if r.parent {
 		ctx, served, err = serveParent(ctx, p)
@@ -189,13 +188,12 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 		defer stop()
 	}
 	defer func() {
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-		defer cancel()
-		p.Shutdown(ending)
+		drain(ctx, p, &r.status)
 		<-served
 	}()
 	if !r.parent { // who reads our standard error is followed by whoever started us
-		r.status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", r.name, strings.Join(at, ", or ")))
+		invite(&r.status, r.name, "", at)
+		ready()
 		if counted != "" {
 			r.status.say("aaep", "Metrics are at "+counted)
 		}
@@ -205,7 +203,7 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 			r.status.say("aaep", "Waiting for somebody to listen.")
 		}
 		if err := p.WaitSubscriber(ctx); err != nil {
-			return &exitError{exitInterrupted, errors.New("interrupted")}
+			return stopped(ctx)
 		}
 	}
 	return r.session(ctx, p)
@@ -256,7 +254,10 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 			by = aaep.CancelledByUser
 		}
 		s.Cancel(by, aaep.Say(r.name+" was stopped."))
-		return &exitError{exitInterrupted, errors.New("interrupted")}
+		if err := stopped(ctx); err != nil || !errors.As(failed, &exit) || !killed(exit) {
+			return err
+		}
+		return &exitError{exitFailed, errors.New(r.name + " did not end when it was told to, and was killed")}
 	case errors.As(failed, &exit):
 		code, how := ending(exit)
 		s.Fail(failed, aaep.Say(r.name+" "+how+"."))
@@ -295,96 +296,10 @@ func (r *runner) recorded(s *producer.Session, run func() error) error {
 	return err
 }
 
-// ending says how a program failed, and the exit code that says the same.
-func ending(exit *exec.ExitError) (code int, how string) {
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal()), "was ended by a signal: " + status.Signal().String()
-	}
-	return exit.ExitCode(), fmt.Sprintf("failed with exit code %d", exit.ExitCode())
-}
-
-// whyNot is why a program could not be started.
-func whyNot(err error) string {
-	if errors.Is(err, exec.ErrNotFound) {
-		return "there is no such program"
-	}
-	return innermost(err)
-}
-
 // innermost is the cause at the end of a chain.
 func innermost(err error) string {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
 	}
 	return err.Error()
-}
-
-// program runs the program with the session as its standard output, which ends when nobody holds it any more,
-// as in a pipe. When ctx ends the program is told to end; if it does not heed that, it is killed.
-func (r *runner) program(ctx context.Context, out io.Writer) error {
-	read, write, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer read.Close()
-	gone := make(chan struct{}) // the output has ended, and most likely the program
-	cmd := exec.CommandContext(ctx, r.args[0], r.args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.in, write, r.errs
-	cmd.WaitDelay = lastChance
-	cmd.Cancel = func() error {
-		sig := os.Signal(os.Interrupt)
-		if cause, ok := context.Cause(ctx).(signalled); ok {
-			sig = cause.Signal
-		}
-		if sig == os.Interrupt {
-			// A terminal has told the program itself, and many take a second Ctrl-C as an order to drop everything.
-			select {
-			case <-gone:
-			case <-time.After(heedTime):
-			}
-		}
-		return cmd.Process.Signal(sig)
-	}
-	err = cmd.Start()
-	write.Close()
-	if err != nil {
-		return err
-	}
-	copied := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(out, read)
-		close(gone)
-		read.Close()
-		copied <- err
-	}()
-	select {
-	case err = <-copied:
-	case <-ctx.Done():
-		select {
-		case err = <-copied:
-		case <-time.After(heedTime + lastChance + time.Second): // what the program left behind may hold on
-			read.Close()
-			err = <-copied
-		}
-	}
-	if failed := cmd.Wait(); failed != nil {
-		return failed
-	}
-	return err
-}
-
-// copyInterruptible copies until src ends or ctx is done. A read that waits cannot be stopped; its goroutine
-// ends with the program.
-func copyInterruptible(ctx context.Context, dst io.Writer, src io.Reader) error {
-	done := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(dst, src)
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

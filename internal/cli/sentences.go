@@ -30,7 +30,7 @@ func (f *following) answerText(ev *aaep.Event, p *aaep.OutputStreaming) string {
 	u := f.unfinished[id]
 	none := p.CoalesceHint == aaep.BoundaryNone && !p.Complete && !slices.Contains(f.terms().CoalesceBoundaries, aaep.BoundaryNone)
 	if u == nil && (!none || len(f.unfinished) >= mostUnfinished) {
-		return announce.Text(ev, ev.Verbosity)
+		return announce.Text(ev, ev.Verbosity).String()
 	}
 	if u == nil {
 		u = &unfinished{seg: coalesce.NewSegmenter(aaep.BoundarySentence, longestLine)}
@@ -76,5 +76,5 @@ func (u *unfinished) text(pieces []coalesce.Piece) string {
 	}
 	ev := *u.ev
 	ev.Payload = &p
-	return announce.Text(&ev, ev.Verbosity)
+	return announce.Text(&ev, ev.Verbosity).String()
 }

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log/jetstream"
 )
 
@@ -23,23 +26,27 @@ func serveCommand() *cobra.Command {
 	var nats *shared
 	var trail string
 	cmd := &cobra.Command{
-		Use:   "serve --nats URLS [AGENT]",
-		Short: "Serve an agent's listeners from another machine",
-		Long: `serve lets assistive technology follow an agent that runs elsewhere, and was started with aaep run --nats and a --name.
+		Use:   "serve --nats URLS [AGENT ...]",
+		Short: "Serve the listeners of agents from another machine",
+		Long: `serve lets assistive technology follow agents that run elsewhere, and were started with aaep run --nats and a --name.
 Any number of machines can serve the same agent: listeners find their place again at any of them, and of their answers
-the first counts, wherever it was given. Without a name it serves the one agent there is.
+the first counts, wherever it was given.
 
-If the agent ends, its listeners stay, and hear it when it is started again, on any machine.
+One agent is at the address itself; several are below it, each under its name. Without a name all are served that there
+are when this starts.
+
+If an agent ends, its listeners stay, and hear it when it is started again, on any machine. A service manager ends serve
+with SIGTERM, which is no failure: it ends with 0.
 
 With --audit it is put on record who was asked here, and what they answered. The agent's own record has the answers too.`,
 		Example: `  aaep run --nats nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3 --name planner -- some-llm "Plan my week"
-  aaep serve --nats nats://10.0.0.2 planner`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+  aaep serve --nats nats://10.0.0.2 planner
+  aaep serve --nats nats://10.0.0.2 planner bank`,
+		RunE: func(cmd *cobra.Command, names []string) error {
 			if nats.servers == "" {
 				return usage("--nats says where the agent's log is.\nSee: aaep serve --help")
 			}
-			status := announcer{out: cmd.ErrOrStderr()}
+			s := server{where: where, talk: cmd.ErrOrStderr(), status: announcer{out: cmd.ErrOrStderr()}, agents: map[string]*producer.Producer{}}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			cluster, err := nats.dial(ctx)
@@ -47,25 +54,7 @@ With --audit it is put on record who was asked here, and what they answered. The
 				return err
 			}
 			defer cluster.Close()
-			agent, err := oneAgent(ctx, cluster, args)
-			if err != nil {
-				return err
-			}
-			feed, err := cluster.Follow(ctx, agent)
-			if errors.Is(err, jetstream.ErrNoAgent) {
-				if there, err := cluster.Agents(ctx); err == nil && len(there) > 0 {
-					slices.Sort(there)
-					err = fmt.Errorf("cannot follow %s: there is no such agent; there is %s", agent, strings.Join(there, ", "))
-					return &exitError{exitFailed, err}
-				}
-			}
-			if err != nil {
-				return &exitError{exitFailed, err}
-			}
-			defer feed.Close()
-			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-			cfg := producer.Config{Follow: feed, Admit: where.admit(), MaxSubscriptions: maxListeners, Logger: log}
-			if cfg.Signers, err = where.signers(); err != nil {
+			if names, err = meant(ctx, cluster, names); err != nil {
 				return err
 			}
 			if trail != "" {
@@ -74,26 +63,15 @@ With --audit it is put on record who was asked here, and what they answered. The
 					return err
 				}
 				defer kept.Close()
-				cfg.Audit = kept
+				s.audit = kept
 			}
-			p, err := producer.New(cfg)
-			if err != nil {
-				return &exitError{exitFailed, fmt.Errorf("cannot serve %s: %s", agent, plain(err))}
+			defer s.end(ctx)
+			for _, name := range names {
+				if err := s.add(ctx, cluster, name); err != nil {
+					return err
+				}
 			}
-			at, served, err := where.open(ctx, p, cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: aaep listen %s", agent, strings.Join(at, ", or ")))
-			failed := p.WaitLogFailed(ctx)
-			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-			defer cancel()
-			p.Shutdown(ending)
-			<-served
-			if ctx.Err() != nil {
-				return &exitError{exitInterrupted, errors.New("interrupted")}
-			}
-			return &exitError{exitFailed, fmt.Errorf("%s cannot be served any more: %s", agent, plain(failed))}
+			return s.run(ctx, names)
 		},
 	}
 	where, nats = servingFlags(cmd), sharedFlags(cmd)
@@ -101,20 +79,124 @@ With --audit it is put on record who was asked here, and what they answered. The
 	return cmd
 }
 
-// oneAgent is the agent that is meant.
-func oneAgent(ctx context.Context, cluster *jetstream.Cluster, named []string) (string, error) {
-	if len(named) > 0 {
-		return named[0], nil
+// meant are the agents that are to be served, each once.
+func meant(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]string, error) {
+	if len(named) == 0 {
+		var err error
+		if named, err = cluster.Agents(ctx); err != nil {
+			return nil, &exitError{exitFailed, err}
+		}
+		if len(named) == 0 {
+			return nil, &exitError{exitFailed, errors.New("there is no agent yet.\nStart one with: aaep run --nats URLS --name NAME -- PROGRAM")}
+		}
 	}
-	agents, err := cluster.Agents(ctx)
-	slices.Sort(agents)
-	switch {
-	case err != nil:
-		return "", &exitError{exitFailed, err}
-	case len(agents) == 0:
-		return "", &exitError{exitFailed, errors.New("there is no agent yet.\nStart one with: aaep run --nats URLS --name NAME -- PROGRAM")}
-	case len(agents) > 1:
-		return "", usage("there are %s: name one of them.\nThey are: %s", words.Count(len(agents), "agent"), strings.Join(agents, ", "))
+	slices.Sort(named)
+	return slices.Compact(named), nil
+}
+
+// server serves agents that run elsewhere.
+type server struct {
+	where  *serving
+	talk   io.Writer
+	status announcer
+	audit  audit.Sink // or nil
+	agents map[string]*producer.Producer
+	feeds  []*jetstream.Feed
+	served <-chan error
+}
+
+// add begins to follow an agent.
+func (s *server) add(ctx context.Context, cluster *jetstream.Cluster, name string) error {
+	feed, err := cluster.Follow(ctx, name)
+	if errors.Is(err, jetstream.ErrNoAgent) {
+		if there, failed := cluster.Agents(ctx); failed == nil && len(there) > 0 {
+			slices.Sort(there)
+			err = fmt.Errorf("cannot follow %s: there is no such agent; there is %s", name, strings.Join(there, ", "))
+		}
 	}
-	return agents[0], nil
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	s.feeds = append(s.feeds, feed)
+	log := slog.New(slog.NewTextHandler(s.talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	cfg := producer.Config{Follow: feed, Admit: s.where.admit(), MaxSubscriptions: maxListeners, Logger: log.With("agent", name), Audit: s.audit}
+	if cfg.Signers, err = s.where.signers(); err != nil {
+		return err
+	}
+	if s.agents[name], err = producer.New(cfg); err != nil {
+		delete(s.agents, name)
+		return &exitError{exitFailed, fmt.Errorf("cannot serve %s: %s", name, plain(err))}
+	}
+	return nil
+}
+
+// run serves until it is interrupted, or no agent can be followed any more.
+func (s *server) run(ctx context.Context, names []string) (err error) {
+	var at []invitation
+	if len(names) == 1 {
+		at, s.served, err = s.where.open(ctx, s.agents[names[0]], s.talk)
+	} else {
+		at, s.served, err = s.where.openAll(ctx, s.agents, s.talk)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		there, below := slices.Clone(at), ""
+		for i := range there {
+			if name != names[len(names)-1] {
+				there[i].notes = nil // once is enough
+			}
+		}
+		if len(names) > 1 {
+			below = "/" + name
+		}
+		invite(&s.status, name, below, there)
+	}
+	ready()
+	type end struct {
+		name string
+		why  error
+	}
+	ends := make(chan end)
+	for name, p := range s.agents {
+		go func() {
+			why := p.WaitLogFailed(ctx)
+			select {
+			case ends <- end{name, why}:
+			case <-ctx.Done():
+			}
+		}()
+	}
+	for left := len(names); ; {
+		select {
+		case <-ctx.Done():
+			return stopped(ctx)
+		case one := <-ends:
+			if ctx.Err() != nil {
+				continue
+			}
+			gone := fmt.Errorf("%s cannot be served any more: %s", one.name, plain(one.why))
+			if left--; left == 0 {
+				return &exitError{exitFailed, gone}
+			}
+			s.status.say("aaep", words.OneLine(gone.Error())+". The others go on.")
+			go drain(ctx, s.agents[one.name], &s.status)
+		}
+	}
+}
+
+// end tells the listeners.
+func (s *server) end(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, p := range s.agents {
+		all.Go(func() { drain(ctx, p, &s.status) })
+	}
+	all.Wait()
+	if s.served != nil {
+		<-s.served
+	}
+	for _, feed := range s.feeds {
+		feed.Close()
+	}
 }

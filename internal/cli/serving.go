@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -135,14 +136,40 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	if len(known) > 0 {
 		srv.Authenticate, srv.Logger = auth.Any(known...), log
 	}
+	if known == nil && slices.ContainsFunc(s.hosts, func(name string) bool { return !ofThisMachine(name) }) {
+		return nil, usage("--host %s is how other machines reach this agent, through a proxy, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", strings.Join(s.hosts, ","))
+	}
 	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.addrs, func(at string) bool { return !isLocal(at) }) {
 		return nil, usage("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
 	}
 	return srv, nil
 }
 
-// open serves p everywhere until it is shut down, and returns how to reach it there. Nothing is served unless all can be.
-func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer) (at []string, served <-chan error, err error) {
+// open serves p everywhere until it is shut down, and returns how to follow it there. Nothing is served unless all can be.
+func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer) (at []invitation, served <-chan error, err error) {
+	return s.openWith(ctx, talk, p, func(ctx context.Context, srv *serve.Server, ln net.Listener) error { return srv.Serve(ctx, ln, p) })
+}
+
+// openAll is open for several agents, each under its name.
+func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Producer, talk io.Writer) (at []invitation, served <-chan error, err error) {
+	const one = "%s is for one agent; serve each of them with an aaep serve of its own.\nSee: aaep serve --help"
+	switch {
+	case slices.ContainsFunc(s.addrs, isLocal):
+		return nil, nil, usage(one, "A socket or a pipe")
+	case s.web:
+		return nil, nil, usage(one, "--web")
+	case s.root:
+		return nil, nil, usage(one, "--root-layout")
+	case len(s.sign) > 0:
+		return nil, nil, usage(one, "--sign")
+	}
+	return s.openWith(ctx, talk, nil, func(ctx context.Context, srv *serve.Server, ln net.Listener) error {
+		return srv.ServeAll(ctx, ln, agents)
+	})
+}
+
+// openWith opens all addresses; over TCP it serves as it is told, and p where only that user reaches it.
+func (s *serving) openWith(ctx context.Context, talk io.Writer, p *producer.Producer, overTCP func(context.Context, *serve.Server, net.Listener) error) (at []invitation, served <-chan error, err error) {
 	srv, err := s.server(ctx, talk)
 	if err != nil {
 		return nil, nil, err
@@ -163,8 +190,8 @@ func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer
 				return nil, nil, err
 			}
 			opened = append(opened, ln)
-			at = append(at, reachedAt(ln.Addr(), srv))
-			serves = append(serves, func(ctx context.Context) error { return srv.Serve(ctx, ln, p) })
+			at = append(at, s.invitation(ln.Addr(), srv))
+			serves = append(serves, func(ctx context.Context) error { return overTCP(ctx, srv, ln) })
 			continue
 		}
 		l, err := listenLocally(addr)
@@ -173,7 +200,7 @@ func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer
 		}
 		opened = append(opened, l)
 		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: localScheme + l.Addr(), Framing: localFraming})
-		at = append(at, localScheme+l.Addr())
+		at = append(at, invitation{command: "aaep listen", at: localScheme + l.Addr()})
 		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -220,21 +247,4 @@ func listen(ctx context.Context, addr string, srv *serve.Server) (net.Listener, 
 		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %s", addr, innermost(err))}
 	}
 	return ln, nil
-}
-
-// reachedAt is the address to give to listeners.
-func reachedAt(addr net.Addr, srv *serve.Server) string {
-	host, port, _ := net.SplitHostPort(addr.String())
-	scheme := "http"
-	if srv.TLS != nil {
-		scheme = "https"
-		names := srv.Hosts
-		if leaf := srv.TLS.Certificates[0].Leaf; len(names) == 0 {
-			names = leaf.DNSNames
-		}
-		if len(names) > 0 {
-			host = names[0]
-		}
-	}
-	return scheme + "://" + net.JoinHostPort(host, port)
 }

@@ -141,7 +141,7 @@ func TestRecordings(t *testing.T) {
 			server := &speechtest.Server{}
 			defer server.Close()
 			s := tell(t, subscriber.ScreenReader("en-US"), func(s *story) present.Output {
-				return opening(s)(speech.Dialer{Connect: func(ctx context.Context) (net.Conn, error) { return server.Connect(ctx) }, Force: true}.Dial(t.Context()))
+				return opening(s)(speech.Open(t.Context(), speech.Options{Dial: func(ctx context.Context) (net.Conn, error) { return server.Dial(ctx) }, Force: true}))
 			}, (*story).answers)
 			for _, m := range server.Messages() {
 				text := "“" + m.Text + "”"
@@ -161,7 +161,7 @@ Made by a test with a speech server that keeps the pace of a real one; quotation
 		synctest.Test(t, func(t *testing.T) {
 			server := brailletest.New(14)
 			s := tell(t, subscriber.Braille(14, "en-US"), func(s *story) present.Output {
-				return opening(s)(braille.Open(t.Context(), braille.Config{Dial: server.Dial}))
+				return opening(s)(braille.Open(t.Context(), braille.Options{Dial: server.Dial}))
 			}, func(s *story) {
 				done := make(chan struct{})
 				go func() { // who reads goes on a little sooner than the display does

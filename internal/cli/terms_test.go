@@ -140,26 +140,30 @@ func TestInWords(t *testing.T) {
 func TestNotGranted(t *testing.T) {
 	asked := subscriber.Braille(20, "yo", "en-US", "de")
 	for _, tt := range []struct {
-		name      string
-		honored   aaep.Capabilities
-		explained bool
-		want      string
+		name    string
+		honored aaep.Capabilities
+		note    string
+		want    string
 	}{
-		{"all", asked, false, ""},
-		{"what is left out is as asked for", aaep.Capabilities{Extensions: asked.Extensions}, false, ""},
-		{"a wider tag", aaep.Capabilities{Languages: []string{"yo", "en", "DE"}, Extensions: asked.Extensions}, false, ""},
-		{"no extensions", aaep.Capabilities{}, false, "text cut to 20 cells, 3 times the time to answer"},
+		{"all", asked, "", ""},
+		{"what is left out is as asked for", aaep.Capabilities{Extensions: asked.Extensions}, "", ""},
+		{"a wider tag", aaep.Capabilities{Languages: []string{"yo", "en", "DE"}, Extensions: asked.Extensions}, "", ""},
+		{"no extensions", aaep.Capabilities{}, "", "text cut to 20 cells, 3 times the time to answer"},
 		{"less of everything", aaep.Capabilities{PreferredVerbosity: aaep.VerbosityNormal, Languages: []string{"en-US"}, CognitiveLoad: aaep.LoadMedium,
 			SupportsConfirmationReply: new(false), CoalesceBoundaries: []aaep.Boundary{aaep.BoundarySentence}, Extensions: asked.Extensions},
-			false, "in few words, answers when they are whole, questions to decide, the language yo, the language de"},
-		{"the agent says why", aaep.Capabilities{PreferredVerbosity: aaep.VerbosityNormal}, true, "text cut to 20 cells, 3 times the time to answer"},
+			"", "in few words, answers when they are whole, questions to decide, the language yo, the language de"},
+		{"the agent says why", aaep.Capabilities{PreferredVerbosity: aaep.VerbosityNormal}, "Verbosity is normal.", "text cut to 20 cells, 3 times the time to answer"},
+		{"the agent says that others are asked", aaep.Capabilities{SupportsConfirmationReply: new(false), Extensions: asked.Extensions},
+			"You may listen here, but questions are put to others.", ""},
+		{"the agent says something else", aaep.Capabilities{SupportsConfirmationReply: new(false), Extensions: asked.Extensions},
+			"At most 5 events per second are served.", "questions to decide"},
 	} {
-		if got := strings.Join(notGranted(asked, effective(asked, tt.honored), tt.explained), ", "); got != tt.want {
+		if got := strings.Join(notGranted(asked, effective(asked, tt.honored), tt.note), ", "); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 	fast := aaep.Capabilities{MaxEventsPerSecond: 50}
-	if got := notGranted(fast, effective(fast, aaep.Capabilities{MaxEventsPerSecond: 5}), false); len(got) != 1 || got[0] != "at most 50 events a second" {
+	if got := notGranted(fast, effective(fast, aaep.Capabilities{MaxEventsPerSecond: 5}), ""); len(got) != 1 || got[0] != "at most 50 events a second" {
 		t.Errorf("a lower rate: %q", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -14,6 +15,10 @@ import (
 
 // MaxFile bounds a file of credentials, in bytes.
 const MaxFile = 1 << 20
+
+// ErrEmpty is returned by what builds a value of files, with the value, where they hold nothing. Such files may be about to be
+// written, so the value is used only once they have stood so for two seconds; in the beginning it is an error.
+var ErrEmpty = errors.New("there is nothing in it to use")
 
 // Source is a value made of files, made anew when one of them changes. A change that makes no good value leaves the one
 // before in force and is logged once, and so is the good one that follows. A Source may be used by many goroutines at once.
@@ -65,6 +70,7 @@ func (s *Source[T]) Get() T {
 const granule = 2 * time.Second
 
 func (s *Source[T]) load(now []fs.FileInfo) error {
+	first := s.seen == nil
 	s.seen, s.settled = now, true
 	contents := make([][]byte, len(s.paths))
 	for i, path := range s.paths {
@@ -80,6 +86,10 @@ func (s *Source[T]) load(now []fs.FileInfo) error {
 		}
 	}
 	value, err := s.build(contents)
+	if !first && s.settled && errors.Is(err, ErrEmpty) {
+		s.log.Warn("auth: a file was emptied, and what was in it is no longer in force", "cause", err)
+		err, s.complaint = nil, ""
+	}
 	if err == nil {
 		s.value = value
 	}
@@ -112,7 +122,7 @@ func same(a, b []fs.FileInfo) bool {
 // ReadFile reads a file of at most 1 MiB.
 func ReadFile(path string) ([]byte, error) { return readFile(path, false) }
 
-// ReadPrivate reads a file of at most 1 MiB that nobody but its owner may open. Windows has no such modes; there the
+// ReadPrivate reads a file of at most 1 MiB that nobody but its owner may open, or that systemd keeps for this service. Windows has no such modes; there the
 // file's access list is its owner's affair.
 func ReadPrivate(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows") }
 
@@ -131,7 +141,7 @@ func readFile(path string, private bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mode := info.Mode().Perm(); private && mode&0o077 != 0 {
+	if mode := info.Mode().Perm(); private && mode&0o077 != 0 && !handedOver(path, mode) {
 		return nil, fmt.Errorf("%s holds secrets and others than its owner may open it, its mode is %04o: run chmod 600 on it", path, mode)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
@@ -139,4 +149,11 @@ func readFile(path string, private bool) ([]byte, error) {
 		err = errors.New(path + " is larger than 1 MiB")
 	}
 	return b, err
+}
+
+// handedOver reports whether systemd has given a file to this service and nobody else (LoadCredential=). Where it does so by an
+// access list, that is seen as a mode by which the group may read, of a file that is root's.
+func handedOver(path string, mode fs.FileMode) bool {
+	dir := os.Getenv("CREDENTIALS_DIRECTORY")
+	return dir != "" && filepath.Dir(path) == filepath.Clean(dir) && mode&0o037 == 0
 }

@@ -157,6 +157,25 @@ func TestReadPrivate(t *testing.T) {
 			}
 		}
 	}
+	// What systemd hands over with an access list looks as if a group could read it.
+	if runtime.GOOS != "windows" {
+		t.Setenv("CREDENTIALS_DIRECTORY", filepath.Dir(path)+"/")
+		for mode, ok := range map[os.FileMode]bool{0o440: true, 0o400: true, 0o460: false, 0o444: false} {
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ReadPrivate(path); (err == nil) != ok {
+				t.Errorf("a credential of systemd, mode %o: %v, want read: %v", mode, err, ok)
+			}
+		}
+		t.Setenv("CREDENTIALS_DIRECTORY", filepath.Dir(filepath.Dir(path)))
+		if err := os.Chmod(path, 0o440); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadPrivate(path); err == nil {
+			t.Error("a file elsewhere was taken for one of systemd")
+		}
+	}
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}

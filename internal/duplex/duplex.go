@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/aaep-go/aaep/internal/idle"
 	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -38,6 +40,17 @@ type Raw interface {
 	Out() *writer.Writer
 }
 
+// Idler are Frames of a net.Conn on which so little comes that nobody waits in Read for it. Their Read may return nil without
+// an error, for what was no message.
+type Idler interface {
+	Frames
+	// Rest lets go of what only Read needs until it is called again, which is when there is more to read, or wake is called. It
+	// reports false where Read has something to do already.
+	Rest(wake func()) bool
+	// NetConn is what is read from.
+	NetConn() net.Conn
+}
+
 // Conn is a link. It implements transports.Conn, Sharer, Notifier and Identified.
 type Conn struct {
 	frames    Frames
@@ -51,10 +64,12 @@ type Conn struct {
 	failed    error // nothing more goes out; used by who has the turn
 	once      sync.Once
 	reading   sync.WaitGroup
-	cause     error // of Close
+	idle      *idle.Wait  // for something to read; nil where a goroutine waits for that
+	over      atomic.Bool // the Frames are closed: nothing is waited for any more
+	cause     error       // of Close
 }
 
-// New returns the Conn over frames of a peer that principal names, or "". Close ends its goroutine.
+// New returns the Conn over frames of a peer that principal names, or "". It is read until Close.
 func New(frames Frames, principal string) *Conn {
 	c := &Conn{frames: frames, principal: principal, in: make(chan []byte, 1), closed: make(chan struct{}), ended: make(chan struct{})}
 	if raw, ok := frames.(Raw); ok {
@@ -63,30 +78,58 @@ func New(frames Frames, principal string) *Conn {
 		c.out = writer.New(nil, 0)
 		c.out.Leave()
 	}
-	c.reading.Go(c.read)
+	if idler, ok := frames.(Idler); ok {
+		c.idle = idle.New(idler.NetConn(), c.read)
+	}
+	c.reading.Add(1)
+	if !c.idles() {
+		go c.read()
+	}
 	return c
 }
 
 // Principal names the peer.
 func (c *Conn) Principal() string { return c.principal }
 
+// read reads what is there and, unless the Frames say when there is more, what comes.
 func (c *Conn) read() {
-	defer c.notified()
-	defer close(c.ended)
 	for {
 		msg, err := c.frames.Read()
 		if err != nil {
 			if c.why = err; err != io.EOF {
 				c.why = fmt.Errorf("the link broke: %w", err)
 			}
+			close(c.ended)
+			c.notified()
+			c.reading.Done()
 			return
 		}
-		select {
-		case c.in <- msg:
-			c.notified()
-		case <-c.closed: // nobody wants it, but the peer's goodbye is behind it
+		if msg != nil {
+			c.deliver(msg)
+		}
+		if c.idles() {
+			return
 		}
 	}
+}
+
+func (c *Conn) deliver(msg []byte) {
+	select {
+	case c.in <- msg:
+		c.notified()
+	case <-c.closed: // nobody wants it, but the peer's goodbye is behind it
+	}
+}
+
+// idles reports whether read is called later, when there is something to read.
+func (c *Conn) idles() bool {
+	if c.idle == nil || !c.frames.(Idler).Rest(c.idle.Now) || !c.idle.Begin() {
+		return false
+	}
+	if c.over.Load() { // nothing comes, and Close waits for the error
+		c.idle.Now()
+	}
+	return true
 }
 
 // Closed returns a channel that is closed by Close.
@@ -299,6 +342,10 @@ func (c *Conn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
 		c.cause = c.frames.Close()
+		c.over.Store(true)
+		if c.idle != nil {
+			c.idle.Now()
+		}
 		c.out.End()
 		c.reading.Wait()
 	})

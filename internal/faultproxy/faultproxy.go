@@ -43,9 +43,10 @@ type Proxy struct {
 	closed chan struct{}
 	all    sync.WaitGroup
 
-	mu    sync.Mutex
-	links map[*link]bool
-	ends  map[End]int
+	mu       sync.Mutex
+	links    map[*link]bool
+	ends     map[End]int
+	up, down chan struct{} // closed while that direction is open
 }
 
 // lingers is how long two ends that were told of a close have to leave.
@@ -53,7 +54,9 @@ const lingers = time.Second
 
 // New hands on what is accepted from ln to a connection of its own that dial makes. The Proxy closes ln.
 func New(ln net.Listener, dial func() (net.Conn, error), plan Plan) *Proxy {
-	p := &Proxy{ln: ln, dial: dial, plan: plan, closed: make(chan struct{}), links: map[*link]bool{}, ends: map[End]int{}}
+	open := make(chan struct{})
+	close(open)
+	p := &Proxy{ln: ln, dial: dial, plan: plan, closed: make(chan struct{}), links: map[*link]bool{}, ends: map[End]int{}, up: open, down: open}
 	p.all.Go(p.accept)
 	return p
 }
@@ -70,6 +73,38 @@ func (p *Proxy) Ends() map[End]int {
 		ends[e] = n
 	}
 	return ends
+}
+
+// Hold lets nothing through in the directions that it is given, up to the target and down from it, as a network does that is
+// torn: nobody is told, and connections, new ones too, go on where they were when Hold is called with false.
+func (p *Proxy) Hold(up, down bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for gate, hold := range map[*chan struct{}]bool{&p.up: up, &p.down: down} {
+		select {
+		case <-*gate:
+			if hold {
+				*gate = make(chan struct{})
+			}
+		default:
+			if !hold {
+				close(*gate)
+			}
+		}
+	}
+}
+
+// pass waits until a direction is open; it reports false once the link is gone.
+func (p *Proxy) pass(l *link, gate *chan struct{}) bool {
+	p.mu.Lock()
+	open := *gate
+	p.mu.Unlock()
+	select {
+	case <-open:
+		return true
+	case <-l.gone:
+		return false
+	}
 }
 
 // Cut resets every connection there is.
@@ -128,8 +163,8 @@ func (p *Proxy) serve(subscriber net.Conn, up, down Line) {
 	}
 	p.mu.Unlock()
 	var both sync.WaitGroup
-	both.Go(func() { p.pump(l, subscriber, target, up) })
-	both.Go(func() { p.pump(l, target, subscriber, down) })
+	both.Go(func() { p.pump(l, subscriber, target, up, &p.up) })
+	both.Go(func() { p.pump(l, target, subscriber, down, &p.down) })
 	both.Wait()
 	l.close()
 	p.mu.Lock()
@@ -186,7 +221,7 @@ func (l *link) sleep(d time.Duration) bool {
 }
 
 // pump hands on one direction until its plan, or one of the ends, ends it.
-func (p *Proxy) pump(l *link, from, to net.Conn, line Line) {
+func (p *Proxy) pump(l *link, from, to net.Conn, line Line, gate *chan struct{}) {
 	buf := make([]byte, 32<<10)
 	for left := line.After; ; {
 		if line.End != Never && left == 0 {
@@ -210,6 +245,9 @@ func (p *Proxy) pump(l *link, from, to net.Conn, line Line) {
 			<-l.gone
 			return
 		default:
+		}
+		if !p.pass(l, gate) {
+			return
 		}
 		if n > 0 {
 			left -= n

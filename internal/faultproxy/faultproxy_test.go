@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -217,4 +218,47 @@ func TestClose(t *testing.T) {
 			t.Errorf("connection %d is still open", i)
 		}
 	}
+}
+
+// A torn network holds what is on its way in the directions that it is torn in, of connections there are and of new ones, and
+// loses nothing of it.
+func TestHold(t *testing.T) {
+	p, conns := start(t, "tcp", func(int) (Line, Line) { return Line{}, Line{} })
+	a, b := open(t, p, conns)
+	send := func(to net.Conn, text string) {
+		t.Helper()
+		if _, err := io.WriteString(to, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(from net.Conn, text string) {
+		t.Helper()
+		got := make([]byte, len(text))
+		if _, err := io.ReadFull(from, got); err != nil || string(got) != text {
+			t.Fatalf("%q, %v; want %q", got, err, text)
+		}
+	}
+	nothing := func(from net.Conn) {
+		t.Helper()
+		from.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		if n, err := from.Read(make([]byte, 1)); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("%d bytes came through, %v", n, err)
+		}
+		from.SetReadDeadline(time.Now().Add(patience))
+	}
+	p.Hold(true, false)
+	send(a, "up")
+	send(b, "down")
+	want(a, "down")
+	nothing(b)
+	c, d := open(t, p, conns)
+	send(c, "up")
+	nothing(d)
+	p.Hold(false, true)
+	want(b, "up")
+	want(d, "up")
+	send(b, "later")
+	nothing(a)
+	p.Hold(false, false)
+	want(a, "later")
 }

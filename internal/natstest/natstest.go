@@ -18,11 +18,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/faultproxy"
 )
 
 // Cluster is some servers that are one cluster, or one server alone.
 type Cluster struct {
 	Servers []*Server
+
+	routes map[[2]int]*faultproxy.Proxy // from one server to another
 }
 
 // Server is one of them.
@@ -56,28 +60,33 @@ var binary = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(path)), nil
 })
 
-// Start starts count servers and waits until they are ready: 1, or a cluster of 3 or more.
-func Start(t testing.TB, count int) *Cluster {
+// Start starts count servers and waits until they are ready: 1, or a cluster of 3 or more. More is added to what they are
+// configured with.
+func Start(t testing.TB, count int, more ...string) *Cluster {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatalf("the NATS server cannot be built: %v", err)
 	}
-	c, dir := &Cluster{}, t.TempDir()
+	c, dir := &Cluster{routes: map[[2]int]*faultproxy.Proxy{}}, t.TempDir()
 	ports := free(t, 3*count)
-	var routes []string
-	for i := range count {
-		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", ports[3*i+1]))
-	}
 	for i := range count {
 		s := &Server{t: t, name: fmt.Sprintf("n%d", i+1), URL: fmt.Sprintf("nats://127.0.0.1:%d", ports[3*i]), monitor: fmt.Sprintf("http://127.0.0.1:%d", ports[3*i+2])}
 		conf := fmt.Sprintf("server_name: %s\nlisten: \"127.0.0.1:%d\"\nhttp: \"127.0.0.1:%d\"\nmax_payload: 8MB\njetstream {\n store_dir: %q\n}\n",
 			s.name, ports[3*i], ports[3*i+2], filepath.Join(dir, s.name))
 		if count > 1 {
 			conf = strings.Replace(conf, "store_dir", "sync_interval: always\n store_dir", 1)
-			conf += fmt.Sprintf("cluster {\n name: test\n listen: \"127.0.0.1:%d\"\n routes: [%q]\n}\n", ports[3*i+1], strings.Join(routes, `","`))
-			conf = strings.ReplaceAll(conf, `\",\"`, `","`)
+			// They know each other by the proxies between them alone: nobody tells anybody of another way.
+			var routes []string
+			for j := range count {
+				if j != i {
+					routes = append(routes, "nats://"+c.between(t, i, j, ports[3*j+1]))
+				}
+			}
+			conf += fmt.Sprintf("cluster {\n name: test\n listen: \"127.0.0.1:%d\"\n advertise: \"127.0.0.1:1\"\n no_advertise: true\n routes: [\"%s\"]\n}\n",
+				ports[3*i+1], strings.Join(routes, `","`))
 		}
+		conf += strings.Join(more, "\n")
 		file := filepath.Join(dir, s.name+".conf")
 		if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
 			t.Fatal(err)
@@ -89,6 +98,41 @@ func Start(t testing.TB, count int) *Cluster {
 	}
 	c.Ready()
 	return c
+}
+
+// between makes the way from one server to another's port.
+func (c *Cluster) between(t testing.TB, from, to, port int) string {
+	c.routes[[2]int{from, to}] = proxy(t, fmt.Sprintf("127.0.0.1:%d", port))
+	return c.routes[[2]int{from, to}].Addr().String()
+}
+
+func proxy(t testing.TB, target string) *faultproxy.Proxy {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asIs := func(int) (up, down faultproxy.Line) { return }
+	p := faultproxy.New(ln, func() (net.Conn, error) { return net.Dial("tcp", target) }, asIs)
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// Tear tears the network between a server and the others, for what it sends, for what they send, or for both. With false for
+// both it is whole again.
+func (c *Cluster) Tear(s *Server, sends, hears bool) {
+	i := slices.Index(c.Servers, s)
+	for j := range c.Servers {
+		if j != i {
+			c.routes[[2]int{i, j}].Hold(sends, hears)
+			c.routes[[2]int{j, i}].Hold(hears, sends)
+		}
+	}
+}
+
+// Behind returns a proxy in front of a server, for one client, and where that reaches it.
+func (s *Server) Behind() (p *faultproxy.Proxy, url string) {
+	p = proxy(s.t, strings.TrimPrefix(s.URL, "nats://"))
+	return p, "nats://" + p.Addr().String()
 }
 
 // free finds TCP ports that nobody uses.
@@ -149,6 +193,25 @@ func (c *Cluster) Leader(stream string, others ...*Server) *Server {
 		}
 	}
 	c.Servers[0].t.Fatalf("the stream %s has no leader", stream)
+	return nil
+}
+
+// Of returns the server that a client of that name is connected to.
+func (c *Cluster) Of(client string) *Server {
+	for _, s := range c.Servers {
+		var all struct {
+			Connections []struct{ Name string }
+		}
+		if s.cmd == nil || !s.get("/connz", &all) {
+			continue
+		}
+		for _, one := range all.Connections {
+			if one.Name == client {
+				return s
+			}
+		}
+	}
+	c.Servers[0].t.Fatalf("%s is connected to no server", client)
 	return nil
 }
 

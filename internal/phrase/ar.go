@@ -55,4 +55,36 @@ var arabic = table{
 	AnswerCut:        "قُطعت الإجابة لأنها أصبحت طويلة جدًا.",
 	AnswerDeclined:   "رفض النموذج أو مزوّده الإجابة.",
 	AnswerUnread:     "توجد إجابة، لكن لم يكن بالإمكان متابعتها هنا.",
+
+	Done:       "اكتمل العمل.",
+	Error:      "حدث خطأ.",
+	Handover:   "تسليم المهمة.",
+	WaitingFor: "في انتظار إجابة: {action}",
+
+	PleaseDecide:   "يلزم اتخاذ قرار.",
+	CannotBeUndone: "لا يمكن التراجع عن هذا.",
+	HardToUndo:     "يصعب التراجع عن هذا.",
+	RiskLow:        "الخطر منخفض.",
+	RiskMedium:     "الخطر متوسط.",
+	RiskHigh:       "الخطر مرتفع.",
+
+	ActionIs:       "الإجراء: {action}",
+	ConsequenceIs:  "النتيجة: {action}",
+	QuestionIs:     "السؤال: {action}",
+	ContextIs:      "السياق: {action}",
+	OpenQuestionIs: "السؤال هو: {action}",
+
+	MinutesToAnswer: "الدقائق المتاحة للإجابة: {minutes}.",
+	SecondsToAnswer: "الثواني المتاحة للإجابة: {seconds}.",
+
+	SilenceAccepts: "إذا لم تصل إجابة فسيُنفَّذ الإجراء.",
+	SilenceRejects: "إذا لم تصل إجابة فلن يُنفَّذ الإجراء.",
+	SilenceUnknown: "إذا لم تصل إجابة فلا أحد يعلم ما سيحدث.",
+	SilenceYes:     "عدم الإجابة يعني نعم.",
+	SilenceNo:      "عدم الإجابة يعني لا.",
+	SilenceMeans:   "عدم الإجابة يعني: {action}",
+
+	AgentSays: "يقول الوكيل: {action}",
+	Code:      "شيفرة برمجية، عدد الأسطر: {lines}.",
+	AnImage:   "صورة.",
 }

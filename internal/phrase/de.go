@@ -51,4 +51,36 @@ var german = table{
 	AnswerCut:        "Die Antwort wurde abgeschnitten, weil sie zu lang wurde.",
 	AnswerDeclined:   "Das Modell oder sein Anbieter hat die Antwort verweigert.",
 	AnswerUnread:     "Es gibt eine Antwort, aber sie konnte hier nicht mitgelesen werden.",
+
+	Done:       "Fertig.",
+	Error:      "Fehler.",
+	Handover:   "Übergabe.",
+	WaitingFor: "Wartet auf eine Antwort: {action}",
+
+	PleaseDecide:   "Bitte entscheiden.",
+	CannotBeUndone: "Das lässt sich nicht rückgängig machen.",
+	HardToUndo:     "Das lässt sich nur schwer rückgängig machen.",
+	RiskLow:        "Das Risiko ist gering.",
+	RiskMedium:     "Das Risiko ist mittel.",
+	RiskHigh:       "Das Risiko ist hoch.",
+
+	ActionIs:       "Aktion: {action}",
+	ConsequenceIs:  "Folge: {action}",
+	QuestionIs:     "Frage: {action}",
+	ContextIs:      "Hintergrund: {action}",
+	OpenQuestionIs: "Die Frage ist: {action}",
+
+	MinutesToAnswer: "Minuten zum Antworten: {minutes}.",
+	SecondsToAnswer: "Sekunden zum Antworten: {seconds}.",
+
+	SilenceAccepts: "Ohne Antwort wird es ausgeführt.",
+	SilenceRejects: "Ohne Antwort wird es nicht ausgeführt.",
+	SilenceUnknown: "Ohne Antwort weiß niemand, was geschieht.",
+	SilenceYes:     "Keine Antwort bedeutet ja.",
+	SilenceNo:      "Keine Antwort bedeutet nein.",
+	SilenceMeans:   "Keine Antwort bedeutet: {action}",
+
+	AgentSays: "Der Agent sagt: {action}",
+	Code:      "Programmtext, Zeilen: {lines}.",
+	AnImage:   "Ein Bild.",
 }

@@ -10,7 +10,7 @@ var english = table{
 	HandingOff:       "Now: handing off.",
 	InState:          "Now: {state}.",
 
-	UsingTool:        "Using {tool}.",
+	UsingTool:        "Using the tool {tool}.",
 	ToolFinished:     "{tool} finished.",
 	ToolTookTooLong:  "{tool} took too long.",
 	ToolFailed:       "{tool} failed.",
@@ -51,4 +51,36 @@ var english = table{
 	AnswerCut:        "The answer was cut off because it became too long.",
 	AnswerDeclined:   "The model or its provider declined to answer.",
 	AnswerUnread:     "There is an answer, but it could not be followed here.",
+
+	Done:       "Done.",
+	Error:      "Error.",
+	Handover:   "Handover.",
+	WaitingFor: "Waiting for an answer: {action}",
+
+	PleaseDecide:   "Please decide.",
+	CannotBeUndone: "This cannot be undone.",
+	HardToUndo:     "This is hard to undo.",
+	RiskLow:        "The risk is low.",
+	RiskMedium:     "The risk is medium.",
+	RiskHigh:       "The risk is high.",
+
+	ActionIs:       "Action: {action}",
+	ConsequenceIs:  "Consequence: {action}",
+	QuestionIs:     "Question: {action}",
+	ContextIs:      "Context: {action}",
+	OpenQuestionIs: "The question is: {action}",
+
+	MinutesToAnswer: "You have {minutes} to answer.",
+	SecondsToAnswer: "You have {seconds} to answer.",
+
+	SilenceAccepts: "Without an answer it will be done.",
+	SilenceRejects: "Without an answer it will not be done.",
+	SilenceUnknown: "Without an answer nobody knows what will happen.",
+	SilenceYes:     "No answer means yes.",
+	SilenceNo:      "No answer means no.",
+	SilenceMeans:   "No answer means: {action}",
+
+	AgentSays: "The agent says: {action}",
+	Code:      "Code, {lines}.",
+	AnImage:   "An image.",
 }

@@ -52,4 +52,36 @@ var spanish = table{
 	AnswerCut:        "La respuesta se cortó porque era demasiado larga.",
 	AnswerDeclined:   "El modelo o su proveedor se negó a responder.",
 	AnswerUnread:     "Hay una respuesta, pero aquí no se pudo seguir.",
+
+	Done:       "Hecho.",
+	Error:      "Hubo un error.",
+	Handover:   "Traspaso.",
+	WaitingFor: "Esperando una respuesta: {action}",
+
+	PleaseDecide:   "Se necesita una decisión.",
+	CannotBeUndone: "Esto no se puede deshacer.",
+	HardToUndo:     "Esto es difícil de deshacer.",
+	RiskLow:        "El riesgo es bajo.",
+	RiskMedium:     "El riesgo es medio.",
+	RiskHigh:       "El riesgo es alto.",
+
+	ActionIs:       "Acción: {action}",
+	ConsequenceIs:  "Consecuencia: {action}",
+	QuestionIs:     "Pregunta: {action}",
+	ContextIs:      "Contexto: {action}",
+	OpenQuestionIs: "La pregunta es: {action}",
+
+	MinutesToAnswer: "Minutos para responder: {minutes}.",
+	SecondsToAnswer: "Segundos para responder: {seconds}.",
+
+	SilenceAccepts: "Sin respuesta, se hará.",
+	SilenceRejects: "Sin respuesta, no se hará.",
+	SilenceUnknown: "Sin respuesta, nadie sabe qué pasará.",
+	SilenceYes:     "Sin respuesta se entiende que sí.",
+	SilenceNo:      "Sin respuesta se entiende que no.",
+	SilenceMeans:   "Sin respuesta se entiende: {action}",
+
+	AgentSays: "El agente dice: {action}",
+	Code:      "Código, líneas: {lines}.",
+	AnImage:   "Una imagen.",
 }

@@ -52,4 +52,36 @@ var french = table{
 	AnswerCut:        "La réponse a été coupée, car elle devenait trop longue.",
 	AnswerDeclined:   "Le modèle ou son fournisseur a refusé de répondre.",
 	AnswerUnread:     "Il y a une réponse, mais elle n’a pas pu être suivie ici.",
+
+	Done:       "Terminé.",
+	Error:      "Erreur.",
+	Handover:   "Transfert.",
+	WaitingFor: "En attente d’une réponse\u00a0: {action}",
+
+	PleaseDecide:   "Une décision est nécessaire.",
+	CannotBeUndone: "Cela ne peut pas être annulé.",
+	HardToUndo:     "Cela est difficile à annuler.",
+	RiskLow:        "Le risque est faible.",
+	RiskMedium:     "Le risque est moyen.",
+	RiskHigh:       "Le risque est élevé.",
+
+	ActionIs:       "Action\u00a0: {action}",
+	ConsequenceIs:  "Conséquence\u00a0: {action}",
+	QuestionIs:     "Question\u00a0: {action}",
+	ContextIs:      "Contexte\u00a0: {action}",
+	OpenQuestionIs: "La question est\u00a0: {action}",
+
+	MinutesToAnswer: "Minutes pour répondre\u00a0: {minutes}.",
+	SecondsToAnswer: "Secondes pour répondre\u00a0: {seconds}.",
+
+	SilenceAccepts: "Sans réponse, ce sera fait.",
+	SilenceRejects: "Sans réponse, ce ne sera pas fait.",
+	SilenceUnknown: "Sans réponse, personne ne sait ce qui se passera.",
+	SilenceYes:     "L’absence de réponse vaut oui.",
+	SilenceNo:      "L’absence de réponse vaut non.",
+	SilenceMeans:   "L’absence de réponse vaut\u00a0: {action}",
+
+	AgentSays: "L’agent dit\u00a0: {action}",
+	Code:      "Code, lignes\u00a0: {lines}.",
+	AnImage:   "Une image.",
 }

@@ -17,17 +17,20 @@
 //  2. Keep what stands in braces and put it where your language wants it. {tool} is a tool's name, such as
 //     "transfer funds", and {state} what an agent calls what it does: both are English or a program's words, so
 //     build the sentence so that a foreign name can stand in it. A name that begins the sentence gets a capital.
-//     {seconds} is a number; the sentence avoids saying what is counted in the singular or the plural.
+//     {seconds}, {minutes} and {lines} are numbers; the sentence avoids saying what is counted in the singular or the
+//     plural. (Of the last two, and in the questions, English has the words with the number: "2 minutes".)
 //     {action} is a whole sentence of the author's: keep it at the end, with nothing behind it.
 //  3. Add the language to the list in phrase.go, and its letters and marks to the list in phrase_test.go.
 //
-// The sentences are short, say plainly what was not done, and do without "I" and "you".
+// The sentences are short, say plainly what was not done, and do without "I" and, but where a person is asked, "you".
 package phrase
 
 import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/aaep-go/aaep"
 )
 
 // ID names a sentence that the SDK says by itself.
@@ -87,6 +90,39 @@ const (
 	AnswerDeclined
 	AnswerUnread
 
+	// Beside what an agent says, by who tells it to a person.
+	Done
+	Error
+	Handover
+	WaitingFor
+
+	PleaseDecide
+	CannotBeUndone
+	HardToUndo
+	RiskLow
+	RiskMedium
+	RiskHigh
+
+	ActionIs
+	ConsequenceIs
+	QuestionIs
+	ContextIs
+	OpenQuestionIs
+
+	MinutesToAnswer
+	SecondsToAnswer
+
+	SilenceAccepts
+	SilenceRejects
+	SilenceUnknown
+	SilenceYes
+	SilenceNo
+	SilenceMeans
+
+	AgentSays
+	Code
+	AnImage
+
 	count
 )
 
@@ -132,6 +168,22 @@ func In(tag string, id ID, arg string) (string, bool) {
 		}
 	}
 	return fill(english[id], arg), false
+}
+
+// Text is a sentence in those of an agent's languages that are known, the first of which is its own.
+func Text(tags []string, id ID, arg string) aaep.Text {
+	first := "en"
+	if len(tags) > 0 {
+		first, tags = tags[0], tags[1:]
+	}
+	sentence, _ := In(first, id, arg)
+	text := aaep.Say(sentence)
+	for _, tag := range tags {
+		if sentence, known := In(tag, id, arg); known {
+			text = text.In(tag, aaep.Say(sentence))
+		}
+	}
+	return text
 }
 
 // parse returns the language of a tag, and its script if it names one.

@@ -21,7 +21,7 @@ import (
 // and the words of which one says that something was not done.
 var alphabets = map[string]struct{ letters, marks, not string }{
 	"en": {"abcdefghijklmnopqrstuvwxyz", ".,;:", "not"},
-	"ar": {"ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652\u0653\u0654\u0655", ".،؛:", "لم ولم"},
+	"ar": {"ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652\u0653\u0654\u0655", ".،؛:", "لم ولم فلن"},
 	"de": {"abcdefghijklmnopqrstuvwxyzß\u0308", ".,;:", "nicht"},
 	"es": {"abcdefghijklmnopqrstuvwxyz\u0301\u0303\u0308", ".,;:", "no"},
 	"fr": {"abcdefghijklmnopqrstuvwxyzœæ\u0300\u0301\u0302\u0308\u0327", ".,:’\u00a0", "pas non"},
@@ -75,7 +75,7 @@ func TestEnglish(t *testing.T) {
 		HandingOff:       {"", "Now: handing off."},
 		InState:          {"reading_the_mail", "Now: reading the mail."},
 
-		UsingTool:        {"transfer_funds", "Using transfer funds."},
+		UsingTool:        {"transfer_funds", "Using the tool transfer funds."},
 		ToolFinished:     {"transfer_funds", "Transfer funds finished."},
 		ToolTookTooLong:  {"Mail.send", "Mail.send took too long."},
 		ToolFailed:       {"_2_way_sync", "_2 way sync failed."},
@@ -115,6 +115,38 @@ func TestEnglish(t *testing.T) {
 		AnswerCut:        {"", "The answer was cut off because it became too long."},
 		AnswerDeclined:   {"", "The model or its provider declined to answer."},
 		AnswerUnread:     {"", "There is an answer, but it could not be followed here."},
+
+		Done:       {"", "Done."},
+		Error:      {"", "Error."},
+		Handover:   {"", "Handover."},
+		WaitingFor: {"Pay $5.", "Waiting for an answer: Pay $5."},
+
+		PleaseDecide:   {"", "Please decide."},
+		CannotBeUndone: {"", "This cannot be undone."},
+		HardToUndo:     {"", "This is hard to undo."},
+		RiskLow:        {"", "The risk is low."},
+		RiskMedium:     {"", "The risk is medium."},
+		RiskHigh:       {"", "The risk is high."},
+
+		ActionIs:       {"Pay $5.", "Action: Pay $5."},
+		ConsequenceIs:  {"Pay $5.", "Consequence: Pay $5."},
+		QuestionIs:     {"Pay $5.", "Question: Pay $5."},
+		ContextIs:      {"Pay $5.", "Context: Pay $5."},
+		OpenQuestionIs: {"Pay $5.", "The question is: Pay $5."},
+
+		MinutesToAnswer: {"2 minutes", "You have 2 minutes to answer."},
+		SecondsToAnswer: {"45 seconds", "You have 45 seconds to answer."},
+
+		SilenceAccepts: {"", "Without an answer it will be done."},
+		SilenceRejects: {"", "Without an answer it will not be done."},
+		SilenceUnknown: {"", "Without an answer nobody knows what will happen."},
+		SilenceYes:     {"", "No answer means yes."},
+		SilenceNo:      {"", "No answer means no."},
+		SilenceMeans:   {"Pay $5.", "No answer means: Pay $5."},
+
+		AgentSays: {"Pay $5.", "The agent says: Pay $5."},
+		Code:      {"3 lines", "Code, 3 lines."},
+		AnImage:   {"", "An image."},
 	} {
 		if got, known := In("en-US", id, want[0]); got != want[1] || !known {
 			t.Errorf("%s of %q = %q, %v; want %q", all[id], want[0], got, known, want[1])
@@ -157,6 +189,17 @@ func TestIn(t *testing.T) {
 		if got, known := In(tt.tag, tt.id, tt.arg); got != tt.want || known != tt.known {
 			t.Errorf("In(%q, %d, %q) = %q, %v; want %q, %v", tt.tag, tt.id, tt.arg, got, known, tt.want, tt.known)
 		}
+	}
+}
+
+// Each listener has the sentence in their language, and the agent's own comes first.
+func TestText(t *testing.T) {
+	text := Text([]string{"es", "sw", "en"}, UsingTool, "balance")
+	if text.Normal != "Usando la herramienta balance." || len(text.Translations()) != 1 || text.Translations()["en"].Normal != "Using the tool balance." {
+		t.Errorf("%+v, translated %+v", text, text.Translations())
+	}
+	if text := Text(nil, Thinking, ""); text.Normal != "Thinking." {
+		t.Errorf("without a language: %+v", text)
 	}
 }
 
@@ -247,7 +290,7 @@ func TestLetters(t *testing.T) {
 func TestNotDone(t *testing.T) {
 	each(t, func(t *testing.T, tag string, id ID, sentence string) {
 		switch id {
-		case ToolDidNotFinish, ActionRejected, ActionTimedOut, ActionUnreachable, ActionWithdrawn:
+		case ToolDidNotFinish, ActionRejected, ActionTimedOut, ActionUnreachable, ActionWithdrawn, SilenceRejects:
 		default:
 			return
 		}

@@ -52,4 +52,36 @@ var yoruba = table{
 	AnswerCut:        "A gé ìdáhùn náà kúrú nítorí pé ó gùn jù.",
 	AnswerDeclined:   "Àwòṣe náà tàbí olùpèsè rẹ̀ kọ̀ láti dáhùn.",
 	AnswerUnread:     "Ìdáhùn kan wà, ṣùgbọ́n a kò lè tẹ̀ lé e níbí.",
+
+	Done:       "Ó ti parí.",
+	Error:      "Àṣìṣe kan ṣẹlẹ̀.",
+	Handover:   "A ń fi iṣẹ́ náà lé ẹlòmíràn lọ́wọ́.",
+	WaitingFor: "Ó ń dúró de ìdáhùn: {action}",
+
+	PleaseDecide:   "Jọ̀wọ́, ṣe ìpinnu.",
+	CannotBeUndone: "A kò lè yí èyí padà.",
+	HardToUndo:     "Ó ṣòro láti yí èyí padà.",
+	RiskLow:        "Ewu rẹ̀ kéré.",
+	RiskMedium:     "Ewu rẹ̀ mọ níwọ̀n.",
+	RiskHigh:       "Ewu rẹ̀ pọ̀.",
+
+	ActionIs:       "Ìgbésẹ̀: {action}",
+	ConsequenceIs:  "Àbájáde: {action}",
+	QuestionIs:     "Ìbéèrè: {action}",
+	ContextIs:      "Àlàyé: {action}",
+	OpenQuestionIs: "Ìbéèrè náà ni: {action}",
+
+	MinutesToAnswer: "Ìṣẹ́jú tó wà fún ìdáhùn: {minutes}.",
+	SecondsToAnswer: "Ìṣẹ́jú àáyá tó wà fún ìdáhùn: {seconds}.",
+
+	SilenceAccepts: "Tí kò bá sí ìdáhùn, a ó ṣe é.",
+	SilenceRejects: "Tí kò bá sí ìdáhùn, a kò ní ṣe é.",
+	SilenceUnknown: "Tí kò bá sí ìdáhùn, kò sí ẹni tó mọ ohun tí yóò ṣẹlẹ̀.",
+	SilenceYes:     "Àìdáhùn túmọ̀ sí bẹ́ẹ̀ ni.",
+	SilenceNo:      "Àìdáhùn túmọ̀ sí bẹ́ẹ̀ kọ́.",
+	SilenceMeans:   "Àìdáhùn túmọ̀ sí: {action}",
+
+	AgentSays: "Aṣojú náà sọ pé: {action}",
+	Code:      "Kóòdù, iye ìlà: {lines}.",
+	AnImage:   "Àwòrán kan.",
 }

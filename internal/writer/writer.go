@@ -26,8 +26,9 @@ type Writer struct {
 	conn    Conn
 	began   time.Time       // when the newest write began
 	rest    []byte          // what Try began and has to come first
-	watched <-chan struct{} // the end of the context that interrupts a write
-	unwatch func()          // after which it interrupts nothing any more
+	ctx     *Context        // that interrupts a write, or
+	watched <-chan struct{} // the end of the context that does
+	unwatch func()          // after which that interrupts nothing any more
 }
 
 // New returns a Writer to conn, whose turn the caller has, that gives up on a peer that does not take what is written within timeout.
@@ -81,8 +82,40 @@ func (w *Writer) Leave() { <-w.turn }
 func (w *Writer) End() {
 	w.Interrupt()
 	w.turn <- struct{}{}
+	w.watch(context.Background())
+}
+
+// watch has the end of ctx, and of no other context, interrupt what is written from now on.
+func (w *Writer) watch(ctx context.Context) {
+	c, _ := ctx.(*Context)
+	var done <-chan struct{}
+	if c == nil {
+		done = ctx.Done()
+	}
+	if c == w.ctx && done == w.watched { // one context sends many times
+		return
+	}
+	if w.ctx != nil {
+		w.ctx.watch(nil)
+	}
 	if w.unwatch != nil {
 		w.unwatch()
+	}
+	w.ctx, w.watched, w.unwatch = c, done, nil
+	if c != nil {
+		c.watch(w)
+	}
+	if done != nil {
+		interrupted := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			defer close(interrupted)
+			w.Interrupt()
+		})
+		w.unwatch = func() {
+			if !stop() {
+				<-interrupted
+			}
+		}
 	}
 }
 
@@ -138,21 +171,7 @@ func (w *Writer) Owes() bool { return len(w.rest) > 0 }
 // Write writes b; the caller has the turn. The end of ctx interrupts it, and so does Interrupt: over must then be closed
 // already. After an error nothing more should be written, since half of b may be out.
 func (w *Writer) Write(ctx context.Context, over <-chan struct{}, b []byte) error {
-	if ctx.Done() != w.watched { // one context sends many times
-		if w.unwatch != nil {
-			w.unwatch()
-		}
-		interrupted := make(chan struct{})
-		stop := context.AfterFunc(ctx, func() {
-			defer close(interrupted)
-			w.Interrupt()
-		})
-		w.watched, w.unwatch = ctx.Done(), func() {
-			if !stop() {
-				<-interrupted
-			}
-		}
-	}
+	w.watch(ctx)
 	w.began = time.Now()
 	if err := w.conn.SetWriteDeadline(w.began.Add(w.timeout)); err != nil {
 		return err

@@ -160,19 +160,7 @@ func bodyOf(r *http.Request) ([]byte, bool) {
 }
 
 // say returns one of the SDK's own sentences, in the languages of the agent.
-func (t *Tap) say(id phrase.ID) aaep.Text {
-	first, _ := phrase.In("en", id, "")
-	if len(t.languages) > 0 {
-		first, _ = phrase.In(t.languages[0], id, "")
-	}
-	text := aaep.Say(first)
-	for i, tag := range t.languages {
-		if words, known := phrase.In(tag, id, ""); known && i > 0 {
-			text = text.In(tag, aaep.Say(words))
-		}
-	}
-	return text
-}
+func (t *Tap) say(id phrase.ID) aaep.Text { return phrase.Text(t.languages, id, "") }
 
 // join returns the turn that a request belongs to, with that request under way, or nil where nobody is told anything.
 func (t *Tap) join(ctx context.Context, req request) *turn {

@@ -222,6 +222,16 @@ func (l *Log) Err() error {
 	return l.keeper.err
 }
 
+// Overdue reports whether the store has not answered for too long.
+func (l *Log) Overdue() bool {
+	if l.keeper == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.keeper.overdue
+}
+
 // Close waits until the store has everything, unless that does not answer, and lets go of it. What is appended later is in
 // memory alone.
 func (l *Log) Close() error {
@@ -287,94 +297,6 @@ func (k *keeper) fail(l *Log, err error) {
 	}
 	k.freed.Broadcast()
 	l.show(l.end)
-}
-
-// write gives the store what was appended, until the log is closed or the store fails.
-func (k *keeper) write(l *Log) {
-	trim := time.NewTicker(trimEvery)
-	defer trim.Stop()
-	defer func() { // what came in between is not kept
-		l.mu.Lock()
-		close(k.done)
-		k.freed.Broadcast()
-		l.show(l.end)
-		l.mu.Unlock()
-	}()
-	trimming := false
-	for {
-		batch, last := k.batch(l)
-		if last {
-			return
-		}
-		if batch == nil && !trimming {
-			select {
-			case <-k.wake:
-				continue
-			case <-trim.C:
-			}
-		}
-		start, _ := k.store.Bounds()
-		if !k.keep(l, batch) {
-			return
-		}
-		now, _ := k.store.Bounds()
-		trimming = batch == nil && now > start
-	}
-}
-
-// batch returns the oldest events that are not kept. Last says that there are none and will be none.
-func (k *keeper) batch(l *Log) (events []*aaep.Event, last bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if k.err != nil || k.kept == l.end {
-		return nil, k.err != nil || k.closing
-	}
-	for pos := k.kept + 1; pos <= l.end && len(events) < maxBatch; pos++ {
-		events = append(events, l.events[pos%uint64(len(l.events))])
-	}
-	return events, false
-}
-
-// keep gives events to the store and shows them, and reports whether that can go on.
-func (k *keeper) keep(l *Log, events []*aaep.Event) bool {
-	answered := false
-	late := time.AfterFunc(patience, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if answered {
-			return
-		}
-		k.overdue = true
-		k.freed.Broadcast()
-		l.show(l.end)
-	})
-	var records [][]byte
-	var err error
-	for _, ev := range events {
-		var r []byte
-		if r, err = encode(ev); err != nil {
-			break
-		}
-		records = append(records, r)
-	}
-	if err == nil {
-		k.using.Lock()
-		err = k.store.Append(records)
-		k.using.Unlock()
-	}
-	late.Stop()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	answered = true
-	if err != nil || k.err != nil {
-		k.fail(l, err)
-		return false
-	}
-	k.overdue = false
-	k.kept += uint64(len(events))
-	k.freed.Broadcast()
-	l.show(k.kept)
-	return true
 }
 
 func (k *keeper) read(cursor uint64, n int) ([]*aaep.Event, error) {

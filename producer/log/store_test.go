@@ -97,7 +97,7 @@ func TestStoreHangs(t *testing.T) {
 		began := time.Now()
 		l.Wait(4)
 		l.Append(said(4))
-		if waited := time.Since(began); waited != 2*time.Second || l.End() != 5 {
+		if waited := time.Since(began); waited != 2*time.Second || l.End() != 5 || !l.Overdue() {
 			t.Errorf("after %v, up to %d", waited, l.End())
 		}
 		if err := l.Settle(); err == nil {
@@ -108,11 +108,47 @@ func TestStoreHangs(t *testing.T) {
 		m.hang = nil
 		m.mu.Unlock()
 		synctest.Wait()
-		if _, end := m.Bounds(); end != 5 || l.Err() != nil {
+		if _, end := m.Bounds(); end != 5 || l.Err() != nil || l.Overdue() {
 			t.Errorf("kept up to %d, %v", end, l.Err())
 		}
 		if err := l.Settle(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// slow takes a millisecond for whatever it keeps.
+type slow struct {
+	memory
+	times int
+}
+
+func (s *slow) Append(records [][]byte) error {
+	s.times++
+	time.Sleep(time.Millisecond)
+	return s.memory.Append(records)
+}
+
+// What those append who were just told that an event is kept goes to the disk together, and not the first of it alone.
+func TestGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const writers, each = 64, 50
+		s := &slow{}
+		l, err := log.Open(s, 256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range writers {
+			all.Go(func() {
+				for i := range each {
+					l.Wait(l.Append(said(i)))
+				}
+			})
+		}
+		all.Wait()
+		if err := l.Close(); err != nil || s.times > each*3/2 {
+			t.Errorf("%d events of each of %d writers took the disk %d times, %v", each, writers, s.times, err)
 		}
 	})
 }

@@ -21,6 +21,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/llm"
 )
@@ -30,6 +31,10 @@ import (
 // is made of the annotations, of the tool's title and of the arguments, so that nil will do. What it returns may ask more than the
 // annotations demand, but never less.
 func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage) producer.Tool) sdk.Middleware {
+	var languages []string
+	if m, err := p.Manifest(); err == nil {
+		languages = m.LanguagesSupported
+	}
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			call, ok := req.(*sdk.CallToolRequest)
@@ -44,8 +49,15 @@ func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage
 			if describe != nil {
 				tool = describe(t, call.Params.Arguments)
 			}
+			tool = complete(tool, t, call.Params.Arguments)
 			about := aaep.Say(action(t, nil))
-			return run(ctx, p, about, complete(tool, t, call.Params.Arguments), func(ctx context.Context) (sdk.Result, error) { return next(ctx, method, req) })
+			if !asks(tool) { // in the same words as the call, which then need not be told twice
+				about = phrase.Text(languages, phrase.UsingTool, name(t))
+				if tool.Action.IsZero() {
+					tool.Action = about
+				}
+			}
+			return run(ctx, p, about, tool, func(ctx context.Context) (sdk.Result, error) { return next(ctx, method, req) })
 		}
 	}
 }
@@ -87,7 +99,7 @@ func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage) producer.To
 	}
 	tool.Irreversible = tool.Irreversible || irreversible
 	if !asks(tool) {
-		return tool // with the SDK's own words: arguments are told where somebody has to know them
+		return tool // arguments are told where somebody has to know them
 	}
 	if tool.Action.IsZero() {
 		tool.Action = aaep.Say(action(t, args))
@@ -103,13 +115,17 @@ func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage) producer.To
 
 func asks(t producer.Tool) bool { return t.Irreversible || t.Risk == aaep.RiskHigh || t.Confirm }
 
+// name is what people call a tool: a thing, such as "balance", or a deed, such as "Transfer money". Behind "the tool" both read well.
+func name(t *sdk.Tool) string {
+	title := t.Title
+	if t.Annotations != nil {
+		title = cmp.Or(title, t.Annotations.Title)
+	}
+	return cmp.Or(title, strings.ReplaceAll(t.Name, "_", " "))
+}
+
 // action is what will be done, with everything that decides it.
 func action(t *sdk.Tool, args json.RawMessage) string {
-	name := t.Title
-	if t.Annotations != nil {
-		name = cmp.Or(name, t.Annotations.Title)
-	}
-	name = cmp.Or(name, strings.ReplaceAll(t.Name, "_", " "))
 	var members map[string]json.RawMessage
 	json.Unmarshal(args, &members)
 	var with []string
@@ -121,9 +137,9 @@ func action(t *sdk.Tool, args json.RawMessage) string {
 		with = append(with, strings.ReplaceAll(key, "_", " ")+": "+value)
 	}
 	if len(with) == 0 {
-		return "Use " + name + "."
+		return "Use the tool " + name(t) + "."
 	}
-	return "Use " + name + ", with " + strings.Join(with, "; ") + "."
+	return "Use the tool " + name(t) + ", with " + strings.Join(with, "; ") + "."
 }
 
 var errTool = errors.New("the tool's result says that it failed")

@@ -141,10 +141,10 @@ func TestTools(t *testing.T) {
 	}
 	told := strings.Join(b.told(), "\n")
 	for _, want := range []string{
-		"Use transfer money.\nUse transfer money, with amount: 500; to: savings. It may change or delete what cannot be restored.\n" +
-			"Use transfer money, with amount: 500; to: savings.\nTransfer money finished.\nThe agent finished.",
-		"Use look.\nUsing look.\nLook finished.\nThe agent finished.",
-		"Use Write a note.\nUsing note.\nNote finished.\nThe agent finished.",
+		"Use the tool transfer money.\nUse the tool transfer money, with amount: 500; to: savings. It may change or delete what cannot be restored.\n" +
+			"Use the tool transfer money, with amount: 500; to: savings.\nTransfer money finished.\nThe agent finished.",
+		"Using the tool look.\nUsing the tool look.\nLook finished.\nThe agent finished.",
+		"Using the tool Write a note.\nUsing the tool Write a note.\nNote finished.\nThe agent finished.",
 	} {
 		if !strings.Contains(told, want) {
 			t.Errorf("told:\n%s\nwant in it:\n%s", told, want)
@@ -173,7 +173,7 @@ func TestFailed(t *testing.T) {
 	if got, failed := b.call(t, "look"); got != "no such account" || !failed {
 		t.Errorf("the tool gave %q, failed %v", got, failed)
 	}
-	if told := b.told(); !slices.Equal(told, []string{"Use look.", "Using look.", "Look failed.", "The agent failed."}) {
+	if told := b.told(); !slices.Equal(told, []string{"Using the tool look.", "Using the tool look.", "Look failed.", "The agent failed."}) {
 		t.Errorf("told: %q", told)
 	}
 }

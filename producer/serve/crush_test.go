@@ -30,7 +30,7 @@ func TestCrush(t *testing.T) {
 		answers, hints := map[string]int{}, 0
 		var crush sync.WaitGroup
 		come := func() {
-			c, err := v.ln.dial(context.Background(), "", "")
+			c, err := v.ln.Dial(context.Background(), "", "")
 			if err != nil {
 				t.Error(err)
 				return

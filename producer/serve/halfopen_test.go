@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/memnet"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
@@ -147,7 +148,7 @@ func TestSlowBytes(t *testing.T) {
 				var all sync.WaitGroup
 				ends := make([]time.Duration, tc.connections)
 				for i := range ends {
-					c, err := v.ln.dial(context.Background(), "", "")
+					c, err := v.ln.Dial(context.Background(), "", "")
 					check(t, err)
 					defer time.AfterFunc(tc.ends+time.Minute, func() { c.Close() }).Stop() // or it might never end
 					all.Go(func() {
@@ -200,7 +201,7 @@ func TestSlowBytes(t *testing.T) {
 func TestStorm(t *testing.T) {
 	const many, perSecond = 1000, 100
 	synctest.Test(t, func(t *testing.T) {
-		begin := func(ln *memory) (*producer.Producer, func()) {
+		begin := func(ln *memnet.Listener) (*producer.Producer, func()) {
 			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, MaxSubscriptions: 2 * many, MaxRequestsPerSecond: perSecond})
 			check(t, err)
 			ended := make(chan error, 1)
@@ -212,9 +213,8 @@ func TestStorm(t *testing.T) {
 				}
 			}
 		}
-		newMemory := func() *memory { return &memory{conns: make(chan net.Conn), done: make(chan struct{})} }
-		var current atomic.Pointer[memory]
-		current.Store(newMemory())
+		var current atomic.Pointer[memnet.Listener]
+		current.Store(memnet.Listen())
 		var mu sync.Mutex
 		var requests []time.Time
 		count := roundTripper(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -225,7 +225,7 @@ func TestStorm(t *testing.T) {
 			}
 			return next.RoundTrip(r)
 		})
-		tr := &http.Transport{DialContext: func(ctx context.Context, a, b string) (net.Conn, error) { return current.Load().dial(ctx, a, b) }}
+		tr := &http.Transport{DialContext: func(ctx context.Context, a, b string) (net.Conn, error) { return current.Load().Dial(ctx, a, b) }}
 		client := &http.Client{Transport: chained{count, tr}}
 		p, end := begin(current.Load())
 		var subs []*subscriber.Subscription
@@ -244,7 +244,7 @@ func TestStorm(t *testing.T) {
 		requests = nil
 		end()
 		time.Sleep(3 * time.Second) // nobody is there
-		current.Store(newMemory())
+		current.Store(memnet.Listen())
 		p, end = begin(current.Load())
 		started := time.Now()
 		heap := heapInUse()

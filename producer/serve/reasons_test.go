@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/memnet"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/schemas"
 	"github.com/aaep-go/aaep/transports"
@@ -32,20 +32,18 @@ func mounted(t *testing.T, cfg producer.Config, o sse.ServerOptions, alone bool,
 		cfg.Agent.AgentID = "tester"
 		p, err := producer.New(cfg)
 		check(t, err)
-		v := &virtual{t: t, p: p, ln: &memory{conns: make(chan net.Conn), done: make(chan struct{})}}
-		tr := &http.Transport{DialContext: v.ln.dial}
-		v.client = &http.Client{Transport: tr}
+		ln := memnet.Listen()
+		v := &virtual{t: t, p: p, ln: ln, client: ln.Client(t)}
 		binding := sse.NewServer(o)
 		srv := &http.Server{Handler: binding}
 		served := make(chan struct{})
-		go func() { defer close(served); srv.Serve(v.ln) }()
+		go func() { defer close(served); srv.Serve(ln) }()
 		if !alone {
 			go p.Serve(context.Background(), binding)
 		}
 		defer func() {
 			p.Shutdown(context.Background())
 			binding.Close()
-			tr.CloseIdleConnections()
 			srv.Close()
 			<-served
 		}()

@@ -9,7 +9,6 @@ import (
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/schemas"
 	"github.com/aaep-go/aaep/transports/sse"
-	"github.com/aaep-go/aaep/transports/websocket"
 )
 
 const (
@@ -19,7 +18,7 @@ const (
 
 // routes puts the manifest and the schemas beside the bindings, with the same checks of who asks. They hold no secret, so
 // nobody is asked for credentials.
-func (s *Server) routes(p *producer.Producer, hosts []string, events, sockets http.Handler, root *sse.RootServer) http.Handler {
+func (s *Server) routes(p *producer.Producer, hosts []string, at string, events http.Handler, socket string, sockets http.Handler, root *sse.RootServer) http.Handler {
 	guard := httpguard.Rules{Hosts: hosts, Origins: s.Origins}
 	guarded := func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +32,7 @@ func (s *Server) routes(p *producer.Producer, hosts []string, events, sockets ht
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", events)
-	mux.Handle(websocket.DefaultPath, sockets)
+	mux.Handle(socket, sockets)
 	if s.Page != nil {
 		mux.Handle("GET "+PagePath, guarded(http.StripPrefix(PagePath, s.Page)))
 		mux.Handle("GET /{$}", guarded(http.RedirectHandler(PagePath, http.StatusSeeOther)))
@@ -42,10 +41,10 @@ func (s *Server) routes(p *producer.Producer, hosts []string, events, sockets ht
 		mux.Handle("/events", root)
 		mux.Handle("/messages", root)
 	}
-	mux.Handle("GET "+schemasPath, guarded(http.StripPrefix(schemasPath, http.FileServerFS(schemas.FS()))))
-	mux.Handle("GET "+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.manifest(w, r, p) })))
-	mux.Handle("GET "+manifest.KeysPath, guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { s.keys(w, p) })))
-	mux.HandleFunc("GET "+healthPath, func(w http.ResponseWriter, _ *http.Request) { health(w, p) })
+	mux.Handle("GET "+at+schemasPath, guarded(http.StripPrefix(at+schemasPath, http.FileServerFS(schemas.FS()))))
+	mux.Handle("GET "+at+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.manifest(w, r, p) })))
+	mux.Handle("GET "+at+manifest.KeysPath, guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { s.keys(w, p) })))
+	mux.HandleFunc("GET "+at+healthPath, func(w http.ResponseWriter, _ *http.Request) { health(w, p) })
 	return mux
 }
 

@@ -7,6 +7,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -84,6 +85,13 @@ func (s *Server) ListenAndServe(ctx context.Context, addr string, p *producer.Pr
 // time. It closes ln. The error is nil after p was shut down, and ctx's after that was done. A listener that other machines
 // can reach is refused without TLS and Authenticate.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
+	return s.serve(ctx, ln, p.Done(), func(ctx context.Context, hosts []string, running *sync.WaitGroup) (http.Handler, error) {
+		return s.mount(ctx, p, hosts, "", running)
+	})
+}
+
+// serve serves what is mounted until ctx or done is.
+func (s *Server) serve(ctx context.Context, ln net.Listener, done <-chan struct{}, mount func(context.Context, []string, *sync.WaitGroup) (http.Handler, error)) error {
 	defer ln.Close()
 	loopback, err := s.check(ln.Addr())
 	if err != nil {
@@ -101,17 +109,17 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Produce
 		s.logger().Warn("serve: nobody is asked for credentials; every user and program of this machine can listen and answer", "address", ln.Addr().String())
 	}
 	accepting, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
 	defer stop()
-	handler, running, err := s.mount(accepting, p, hosts)
+	handler, err := mount(accepting, hosts, &running)
 	if err != nil {
 		return err
 	}
-	defer running.Wait()
 	newcomers := newcomers{most: maxNewcomers}
 	srv := &http.Server{Handler: handler, TLSConfig: conf, ConnState: newcomers.state,
 		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.logger().Handler(), slog.LevelInfo)}
-	defer stop() // before running is waited for
 	defer srv.Close()
 	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
 	defer hangUp()
@@ -127,7 +135,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Produce
 	select {
 	case err := <-failed:
 		return err
-	case <-p.Done():
+	case <-done:
 		// The last words are out; give the connections a moment to end by themselves.
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
@@ -142,8 +150,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Produce
 // and the application's server needs a ReadHeaderTimeout. TLS is then that server's, and Hosts must be given unless it
 // serves loopback only. The error says that RootLayout cannot be served.
 func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
-	handler, _, err := s.mount(context.Background(), p, slices.Clone(s.Hosts))
-	return handler, err
+	return s.mount(context.Background(), p, slices.Clone(s.Hosts), "", new(sync.WaitGroup))
 }
 
 func (s *Server) logger() *slog.Logger {
@@ -153,24 +160,26 @@ func (s *Server) logger() *slog.Logger {
 	return s.Logger
 }
 
-// mount puts p on the transports until ctx is done or p has been shut down; running then ends.
-func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string) (handler http.Handler, running *sync.WaitGroup, err error) {
-	running = new(sync.WaitGroup)
+// mount puts p on the transports until ctx is done or p has been shut down; running then ends. At is the path under which p is
+// one of several, or empty.
+func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string, at string, running *sync.WaitGroup) (http.Handler, error) {
 	var root *sse.RootServer
 	if s.RootLayout != nil {
+		var err error
 		if root, err = sse.NewRootServer(sse.RootOptions{Capabilities: *s.RootLayout, Origins: s.Origins, Logger: s.Logger}); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		running.Go(func() { p.Serve(ctx, root) })
 	}
 	most := max(1024, 2*p.MaxSubscriptions()) // p refuses the rest, in words
-	events := sse.NewServer(sse.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: most})
+	prefix, socket := cmp.Or(at, sse.DefaultPrefix), cmp.Or(at, sse.DefaultPrefix)+"/ws"
+	events := sse.NewServer(sse.ServerOptions{Prefix: prefix, Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: most})
 	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxConnections: most})
-	p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: sse.DefaultPrefix})
-	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: websocket.DefaultPath})
+	p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: prefix})
+	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: socket})
 	running.Go(func() { p.Serve(ctx, events) })
 	running.Go(func() { p.Serve(ctx, sockets) })
-	return s.routes(p, hosts, events, sockets, root), running, nil
+	return s.routes(p, hosts, at, events, socket, sockets, root), nil
 }
 
 // check says whether a listener at addr may be opened at all, and whether it is loopback (INV-47, D-71).

@@ -14,45 +14,16 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/memnet"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 )
-
-// memory is a listener within the process, so that a producer can be served in a bubble of virtual time.
-type memory struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (m *memory) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
-func (m *memory) Close() error   { m.once.Do(func() { close(m.done) }); return nil }
-func (m *memory) Accept() (net.Conn, error) {
-	select {
-	case c := <-m.conns:
-		return c, nil
-	case <-m.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	a, b := net.Pipe()
-	select {
-	case m.conns <- b:
-		return a, nil
-	case <-m.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // virtual is a producer served in a bubble.
 type virtual struct {
 	t      *testing.T
 	p      *producer.Producer
-	ln     *memory
+	ln     *memnet.Listener
 	client *http.Client
 }
 
@@ -62,17 +33,15 @@ func bubble(t *testing.T, cfg producer.Config, f func(t *testing.T, v *virtual))
 		cfg.Agent.AgentID = "tester"
 		p, err := producer.New(cfg)
 		check(t, err)
-		v := &virtual{t: t, p: p, ln: &memory{conns: make(chan net.Conn), done: make(chan struct{})}}
-		tr := &http.Transport{DialContext: v.ln.dial}
-		v.client = &http.Client{Transport: tr}
+		ln := memnet.Listen()
+		v := &virtual{t: t, p: p, ln: ln, client: ln.Client(t)}
 		ended := make(chan error, 1)
-		go func() { ended <- serve.Serve(context.Background(), v.ln, p) }()
+		go func() { ended <- serve.Serve(context.Background(), ln, p) }()
 		defer func() {
 			p.Shutdown(context.Background())
 			if err := <-ended; err != nil {
 				t.Errorf("Serve = %v, want nil", err)
 			}
-			tr.CloseIdleConnections()
 		}()
 		f(t, v)
 	})
@@ -93,7 +62,7 @@ func (v *virtual) subscribe(c aaep.Capabilities) (location string) {
 // get opens a stream on a bare connection and reads its header.
 func (v *virtual) get(location string) (net.Conn, *bufio.Reader) {
 	v.t.Helper()
-	c, err := v.ln.dial(context.Background(), "", "")
+	c, err := v.ln.Dial(context.Background(), "", "")
 	check(v.t, err)
 	_, err = io.WriteString(c, "GET "+location+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	check(v.t, err)

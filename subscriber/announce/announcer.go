@@ -41,8 +41,8 @@ const (
 //
 // What is critical comes first and cuts what is being said, which is said again from the last sentence that was heard
 // whole. An answer is said sentence by sentence and never left out. Progress waits for everything else, and only its newest
-// value is said. News of states and tools that had to wait is left out where newer news tells as much; that something ran is
-// always told. While the person types only what is critical is said; afterwards one sentence tells what came, and Details the
+// value is said. States are told that last, and that nothing next to them tells, as Gist says; news of states and tools that had
+// to wait is left out where newer news tells as much; that something ran is always told. While the person types only what is critical is said; afterwards one sentence tells what came, and Details the
 // rest. Agents take turns, and are named by turn; what one of them does closes nothing of another.
 type Announcer struct {
 	p        Preferences
@@ -56,6 +56,8 @@ type Announcer struct {
 	missed   []*item // left to be asked for
 	kept     []*item // all of them, oldest first
 	answers  map[string]*answer
+	gist     Gist[*item]
+	lasts    time.Time         // when a state has lasted
 	agents   map[string]*agent // by agent and session
 	open     Questions
 	timeEnds time.Time      // of one of them, soon
@@ -86,13 +88,14 @@ type item struct {
 	critical        bool
 	event           *aaep.Event
 	about           *Asked // the question whose time it tells, or nil
-	language        string
-	sentences       []string // all of them
-	next            int      // the first that has not been heard whole
+	sentences       []Part // all of them
+	next            int    // the first that has not been told
+	unsaid          bool   // one of them could not be presented
 	arrived         time.Time
 	stale           time.Time // when it may be left out; zero is never
-	states          int       // of its session, when it came
+	states, news    int       // of its session, when it came
 	tools           int       // that it sums up, of those that ran
+	call            *item     // that a tool is used, if that says as much as this, that it ended
 	moot            bool      // a question that is settled
 	receipt         Receipt
 }
@@ -109,37 +112,60 @@ func New(p Preferences) *Announcer {
 		agents: map[string]*agent{}, leftOut: map[string]int{}, noVoice: map[string]bool{}}
 }
 
-// Add takes an event of an agent that source names for the person, such as its agent_name; no two agents have one name. Text is
+// Add takes an event of an agent that source names for the person, such as its agent_name; no two agents have one name. W is
 // what to say of it; Text makes it.
-func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, text string) {
+func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	if !slices.Contains(a.sources, source) {
 		a.sources = append(a.sources, source)
 	}
-	if a.heed(now, source, ev, text) {
+	if a.heed(now, source, ev, w) {
 		return
 	}
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
+		a.skim(now, source, ev, nil)
 		a.answer(now, source, ev, p)
 		return
 	}
 	a.finish(now, source, ev) // an answer that was interrupted by something else
-	sentences := split(forEar(text), ev.Language())
+	sentences := w.sentences(kindOf(ev) == Question)
 	if len(sentences) == 0 {
+		a.skim(now, source, ev, nil)
 		return
 	}
 	it := a.item(now, source, ev, kindOf(ev), sentences)
 	it.about = a.open.about(source, ev)
+	a.skim(now, source, ev, it)
+}
+
+// skim lets wait what is worth telling; of an event that says nothing, it is nil.
+func (a *Announcer) skim(now time.Time, source string, ev *aaep.Event, it *item) {
+	tell, left := []*item{it}, []*item(nil)
+	if a.p.Verbosity != aaep.VerbosityDetailed {
+		tell, left = a.gist.Add(now, source, ev, it)
+	}
+	for _, it := range left {
+		a.leave(now, it)
+	}
+	for _, it := range tell {
+		a.admit(now, it)
+	}
+}
+
+// admit makes something wait where its kind does.
+func (a *Announcer) admit(now time.Time, it *item) {
 	switch {
+	case it == nil:
 	case it.critical:
 		a.urgent = append(a.urgent, it)
 	case it.kind == Progress:
 		if old := a.soFar[it.session]; old != nil {
 			a.end(old, now, Expired)
 		}
+		it.stale = now.Add(freshNews)
 		a.soFar[it.session] = it
 	default:
-		if it.kind == News && canAge(ev) {
-			it.stale, it.states = now.Add(freshNews), a.agents[it.session].states
+		if it.kind == News && canAge(it.event) {
+			it.stale = now.Add(freshNews)
 		}
 		a.queue(it)
 	}
@@ -147,16 +173,16 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, text strin
 
 // Tell says something of this program's own; what waits to be said already is not said twice.
 func (a *Announcer) Tell(now time.Time, text string, critical bool) {
-	a.tell(now, text, critical, nil)
+	a.tell(now, In(ownLanguage, text), critical, nil)
 }
 
-func (a *Announcer) tell(now time.Time, text string, critical bool, about *Asked) {
-	sentences := split(forEar(text), ownLanguage)
+func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
+	sentences := w.sentences(false)
 	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
 	if len(sentences) == 0 || slices.ContainsFunc(a.normal, same) && !critical {
 		return
 	}
-	it := &item{kind: Notice, critical: critical, language: ownLanguage, sentences: sentences, about: about, arrived: now}
+	it := &item{kind: Notice, critical: critical, sentences: sentences, about: about, arrived: now}
 	a.keep(it)
 	if critical {
 		a.urgent = append(a.urgent, it)
@@ -165,9 +191,12 @@ func (a *Announcer) tell(now time.Time, text string, critical bool, about *Asked
 	}
 }
 
-func (a *Announcer) item(now time.Time, source string, ev *aaep.Event, kind Kind, sentences []string) *item {
-	it := &item{source: source, session: sessionOf(source, ev), kind: kind, critical: ev.Critical(), event: ev, language: ev.Language(),
+func (a *Announcer) item(now time.Time, source string, ev *aaep.Event, kind Kind, sentences []Part) *item {
+	it := &item{source: source, session: sessionOf(source, ev), kind: kind, critical: ev.Critical(), event: ev,
 		sentences: sentences, arrived: now}
+	if g := a.agents[it.session]; g != nil {
+		it.states, it.news = g.states, g.news
+	}
 	a.keep(it)
 	return it
 }
@@ -240,16 +269,17 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	}
 	a.cut = false
 	a.last++
-	u := Utterance{ID: a.last, Text: it.sentences[it.next], Language: it.language, Kind: it.kind, Critical: it.critical, Event: it.event}
-	if q := a.open.Find(it.event); q != nil && strings.HasPrefix(u.Text, youHave) && strings.HasSuffix(u.Text, toAnswer) {
-		u.Text = youHave + words.Spoken(q.Left(now)) + toAnswer // not what it was when the question came
+	s := it.sentences[it.next]
+	u := Utterance{ID: a.last, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical, Event: it.event}
+	if q := a.open.Find(it.event); q != nil && tellsTime(s) {
+		u.Text = timeToAnswer(s.Language, q.Left(now)).String() // not what it was when the question came
 	}
 	if it.source != "" { // each sentence is heard for itself
 		if it.kind == Output || it.kind != Question && it.next > 0 { // of the rest, Text marks the beginning
-			u.Text = quoted(u.Text)
+			u.Text = quoted(u.Language, u.Text)
 		}
 		if len(a.sources) > 1 {
-			u.Text = NotNamed(u.Text, a.sources)
+			u.Text = NotNamed(u.Language, u.Text, a.sources)
 		}
 	}
 	if it.next == 0 || a.speaker != it.source {
@@ -276,16 +306,17 @@ func (a *Announcer) introduce(it *item) string {
 
 // Speaker names an agent before what it says: "Planner:". No name passes for a label of ours.
 func Speaker(name string) string {
-	return words.OneLine(aaep.SafeText(quoted(words.OneLine(name) + ":")))
+	return words.OneLine(aaep.SafeText(quoted(ownLanguage, words.OneLine(name)+":")))
 }
 
-// voiceless puts before an announcement, once for each language, that there is no voice for it.
+// voiceless puts before a sentence, once for each language, that there is no voice for it.
 func (a *Announcer) voiceless(now time.Time, it *item) bool {
-	if it.language == "" || a.p.Speaks == nil || a.noVoice[it.language] || a.p.Speaks(it.language) {
+	language := it.sentences[it.next].Language
+	if language == "" || a.p.Speaks == nil || a.noVoice[language] || a.p.Speaks(language) {
 		return false
 	}
-	a.noVoice[it.language] = true
-	n := &item{kind: Notice, critical: it.critical, language: ownLanguage, sentences: split(noVoice(it.language, a.p.Otherwise), ownLanguage), arrived: now}
+	a.noVoice[language] = true
+	n := &item{kind: Notice, critical: it.critical, sentences: noVoice(language, a.p.Otherwise).sentences(false), arrived: now}
 	a.keep(n)
 	if it.critical {
 		a.urgent = slices.Insert(a.urgent, 0, n)

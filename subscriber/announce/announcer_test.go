@@ -89,7 +89,7 @@ func (r *room) say(p aaep.Payload, text string) *aaep.Event {
 
 func (r *room) from(source, session string, p aaep.Payload, text string) *aaep.Event {
 	r.n++
-	ev := &aaep.Event{EventID: fmt.Sprintf("evt_%d", r.n), SessionID: session, Timestamp: r.now, Payload: p, Summary: aaep.Say(text)}
+	ev := &aaep.Event{EventID: fmt.Sprintf("evt_%d", r.n), SessionID: session, Timestamp: r.now, Payload: p, Summary: aaep.Say(text), LocalizationHints: in("en")}
 	r.a.Add(r.now, source, ev, Text(ev, aaep.VerbosityNormal))
 	r.act()
 	return ev
@@ -224,16 +224,16 @@ func TestTyping(t *testing.T) {
 	}
 	r.answer("One. ")
 	r.answer("Two. ")
-	r.say(thinking, "Thinking hard.")
+	r.say(&aaep.Extension{Type: "acme:odd"}, "Something new.")
 	r.say(&aaep.SessionErrored{}, "It broke.")
 	r.after(time.Minute)
 	r.want("0.0 This one is cut by the first key. /", "11.0 Error.", "11.5 It broke.",
-		"12.5 While you typed came 2 sentences of the answer and 1 announcement, the newest: Thinking hard.",
+		"12.5 While you typed came 2 sentences of the answer and 1 announcement, the newest: Something new.",
 		"20.5 Ask for details to hear all of it.", "24.5 This one is cut by the first key.")
 	r.heard = nil
 	r.a.Details(r.now)
 	r.after(time.Minute)
-	r.want("71.0 One.", "71.5 Two.", "72.0 Thinking hard.")
+	r.want("71.0 One.", "71.5 Two.", "72.0 Something new.")
 }
 
 // What this program says itself is not said twice in a row.
@@ -331,10 +331,12 @@ func TestSpeakers(t *testing.T) {
 	r.say(thinking, "Thinking.")
 	r.after(5 * time.Second)
 	r.from("Bank", "sess_2", thinking, "Looking.")
-	r.from("Bank", "sess_2", working, "Writing.")
+	r.from("Bank", "sess_3", working, "Writing.")
 	r.say(working, "Back.")
 	r.after(time.Minute)
-	r.want("0.0 Thinking.", "5.0 Bank: Looking.", "6.0 Writing.", "6.5 Planner: Back.")
+	r.say(thinking, "Thinking.")
+	r.after(time.Minute)
+	r.want("1.5 Thinking.", "6.5 Back.", "7.0 Bank: Looking.", "8.0 Writing.", "66.5 Planner: Thinking.")
 }
 
 // I18N: that there is no voice for a language is said once.

@@ -90,14 +90,30 @@ func (a *Announcer) pauses(now time.Time) {
 
 func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
 	for _, p := range pieces {
-		text := forEar(p.Text)
+		text := forEar(p.Text, ans.language)
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		it := a.item(now, ans.source, ans.event, Output, []string{text})
-		it.critical, it.language = false, ans.language
+		it := a.item(now, ans.source, ans.event, Output, []Part{{ans.language, text}})
+		it.critical = false
 		a.queue(it)
 	}
+}
+
+// sentences are what is said one at a time. Of a question, each line is heard for itself.
+func (w Words) sentences(lines bool) (all []Part) {
+	for _, p := range w {
+		texts := []string{p.Text}
+		if lines {
+			texts = strings.Split(p.Text, "\n")
+		}
+		for _, text := range texts {
+			for _, s := range split(forEar(text, p.Language), p.Language) {
+				all = append(all, Part{p.Language, s})
+			}
+		}
+	}
+	return all
 }
 
 // split cuts a text into sentences.

@@ -1,21 +1,21 @@
 package announce
 
 import (
+	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/words"
 )
 
 // agent is how one session of an agent is doing.
 type agent struct {
 	source   string
-	newest   string // what was last told of it, but for its answer
-	progress string
-	states   int // so far
+	newest   Words // what was last told of it, but for its answer
+	progress Words
+	states   int // so far,
+	news     int // and of everything but progress
 	over     bool
 }
 
@@ -23,7 +23,7 @@ type agent struct {
 const maxAgents = 64
 
 // heed keeps what Where and Open tell. It reports whether the event was told already.
-func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, text string) (told bool) {
+func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) (told bool) {
 	session := sessionOf(source, ev)
 	g := a.agents[session]
 	if g == nil {
@@ -37,22 +37,24 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, text stri
 	for _, q := range closed {
 		a.settled(q, now)
 	}
+	if _, ok := ev.Payload.(*aaep.ProgressUpdated); ok {
+		g.progress = w
+		return told
+	}
+	g.news++
 	switch ev.Payload.(type) {
 	case *aaep.OutputStreaming:
 		return false
 	case *aaep.StateChanged:
 		g.states++
-	case *aaep.ProgressUpdated:
-		g.progress = text
-		return told
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
 		a.open.Add(now, source, ev)
 	}
-	if text != "" {
-		g.newest = text
+	if w != nil {
+		g.newest = w
 	}
 	if ev.Type().Terminal() {
-		g.over, g.progress = true, ""
+		g.over, g.progress = true, nil
 		if it := a.soFar[session]; it != nil && (a.saying == nil || a.saying.item != it) {
 			delete(a.soFar, session)
 			a.end(it, now, Expired)
@@ -112,13 +114,13 @@ func (a *Announcer) catchUp(now time.Time) {
 	if len(came) < 2 {
 		return
 	}
-	latest := ""
+	var latest Words
 	answers := 0
 	for _, it := range came {
 		if it.kind == Output {
 			answers++
 		} else if it.stale.IsZero() || now.Before(it.stale) {
-			latest = it.sentences[len(it.sentences)-1]
+			latest = it.sentences[len(it.sentences)-1:]
 		}
 		it.stale = time.Time{}
 		a.miss(it)
@@ -128,8 +130,8 @@ func (a *Announcer) catchUp(now time.Time) {
 }
 
 // say puts what the person asked for before everything that is not critical.
-func (a *Announcer) say(now time.Time, text string) {
-	it := &item{kind: Notice, language: ownLanguage, sentences: split(forEar(text), ownLanguage), arrived: now}
+func (a *Announcer) say(now time.Time, w Words) {
+	it := &item{kind: Notice, sentences: w.sentences(false), arrived: now}
 	if len(it.sentences) == 0 {
 		return
 	}
@@ -154,7 +156,7 @@ func (a *Announcer) Again(now time.Time) {
 			continue
 		}
 		if o := it.receipt.Outcome; o == Heard || o == Cut || o == Speaking || it.receipt.Said > 0 {
-			again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, language: it.language, sentences: it.sentences, arrived: now}
+			again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, sentences: it.sentences, arrived: now}
 			a.keep(again)
 			a.asked = append(a.asked, again)
 			return
@@ -183,6 +185,10 @@ func (a *Announcer) Armed(began time.Time, question *aaep.Event) bool {
 // Expect counts a question among those that are open before it is put, which Add does.
 func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
 	a.open.Add(now, source, question)
+	_, left := a.gist.Add(now, source, question, nil)
+	for _, it := range left {
+		a.leave(now, it)
+	}
 }
 
 // Settle says that a question needs no answer any more, for it was answered, or its subscription is gone.
@@ -207,17 +213,17 @@ func (a *Announcer) WhatWaits(now time.Time) {
 
 // WhereAreWe says how each session is doing.
 func (a *Announcer) WhereAreWe(now time.Time) {
-	var told []string
+	var told []Words
 	for _, g := range a.agents {
-		text := strings.TrimSpace(words.Sentence(g.newest) + " " + words.Sentence(g.progress))
-		if g.over || text == "" {
+		w := g.newest.oneLine().sentence().And(" ", g.progress.oneLine().sentence())
+		if g.over || w == nil {
 			continue
 		}
 		if len(a.sources) > 1 {
-			text = Speaker(g.source) + " " + text
+			w = In(w[0].Language, Speaker(g.source)).And(" ", w)
 		}
-		told = append(told, text)
+		told = append(told, w)
 	}
-	slices.Sort(told)
+	slices.SortFunc(told, func(x, y Words) int { return cmp.Compare(x.String(), y.String()) })
 	a.say(now, whereWeAre(told))
 }

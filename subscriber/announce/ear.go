@@ -3,9 +3,11 @@ package announce
 import (
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -24,12 +26,25 @@ var (
 )
 
 // forEar makes text fit for a voice: without markup, code as how much there is of it, links by their names, in one line.
-// Nothing that a person could not hear is left in it; see aaep.SafeText.
-func forEar(text string) string {
+// Nothing that a person could not hear is left in it; see aaep.SafeText. What it puts in is in the text's language, where that is
+// known; a link and an image with a name need no word but the name.
+func forEar(text, language string) string {
+	english := language == "" || alike(language, ownLanguage)
+	in := func(inEnglish, otherwise string) string {
+		if english {
+			return inEnglish
+		}
+		return otherwise
+	}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	text = fence.ReplaceAllStringFunc(text, func(s string) string {
 		code := fence.FindStringSubmatch(s)[2]
-		return "\nCode, " + words.Count(len(strings.FieldsFunc(code, func(r rune) bool { return r == '\n' })), "line") + ".\n"
+		n := len(strings.FieldsFunc(code, func(r rune) bool { return r == '\n' }))
+		says, known := phrase.In(language, phrase.Code, strconv.Itoa(n))
+		if english || !known {
+			says, _ = phrase.In(ownLanguage, phrase.Code, words.Count(n, "line"))
+		}
+		return "\n" + says + "\n"
 	})
 	text = rule.ReplaceAllString(text, "")
 	text = row.ReplaceAllStringFunc(text, func(s string) string {
@@ -46,9 +61,10 @@ func forEar(text string) string {
 	text = bullet.ReplaceAllString(text, "")
 	text = image.ReplaceAllStringFunc(text, func(s string) string {
 		if alt := image.FindStringSubmatch(s)[1]; alt != "" {
-			return "image: " + alt
+			return in("image: ", "") + alt
 		}
-		return "an image"
+		says, _ := phrase.In(language, phrase.AnImage, "")
+		return in("an image", says)
 	})
 	text = link.ReplaceAllString(text, "$1")
 	text = address.ReplaceAllStringFunc(text, func(s string) string {
@@ -58,7 +74,7 @@ func forEar(text string) string {
 		if err != nil || u.Hostname() == "" {
 			return s
 		}
-		return "link to " + u.Hostname() + end
+		return in("link to ", "") + u.Hostname() + end
 	})
 	for range 2 { // one inside the other
 		text = emphasis.ReplaceAllStringFunc(text, func(s string) string {

@@ -36,7 +36,7 @@ func TestForEar(t *testing.T) {
 		"a\u202eb":                                            "a<U+202E>b",
 		"":                                                    "",
 	} {
-		if got := forEar(text); got != want {
+		if got := forEar(text, "en"); got != want {
 			t.Errorf("forEar(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -48,7 +48,7 @@ func FuzzForEar(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := forEar(text)
+		got := forEar(text, "en")
 		if strings.ContainsAny(got, "\r\n\t") || aaep.SafeText(got) != got {
 			t.Errorf("forEar(%q) = %q", text, got)
 		}

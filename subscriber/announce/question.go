@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -139,14 +141,7 @@ func (q *Asked) Limit() time.Duration { return q.Given() + q.more }
 
 // Given is the time to answer that it was asked with.
 func (q *Asked) Given() time.Duration {
-	seconds := int64(0)
-	switch p := q.Event.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		seconds = p.TimeoutSeconds
-	case *aaep.AwaitingClarification:
-		seconds = p.TimeoutSeconds
-	}
-	return time.Duration(min(seconds, 86400)) * time.Second
+	return time.Duration(min(timeout(q.Event), 86400)) * time.Second
 }
 
 // Extend says how much time there is in all, from when it was asked. It never takes time away.
@@ -171,7 +166,7 @@ func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked,
 		}
 		warning := qs.Warning(now, q)
 		// The agent says it at a tenth; this waits a second for that. Its words may be in the person's language.
-		at := max(q.Limit()/10-time.Second, reaction+time.Duration(countWords(warning))*time.Minute/time.Duration(cmp.Or(max(wordsPerMinute, 0), usualPace)))
+		at := max(q.Limit()/10-time.Second, reaction+time.Duration(warning.count())*time.Minute/time.Duration(cmp.Or(max(wordsPerMinute, 0), usualPace)))
 		if due := q.received.Add(q.Limit() - at); due.After(now) {
 			if wake.IsZero() || due.Before(wake) {
 				wake = due
@@ -187,12 +182,16 @@ func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked,
 }
 
 // Warning says how much time is left for a question; of several, which one is meant.
-func (qs *Questions) Warning(now time.Time, q *Asked) string {
-	text := "The time to answer is almost over: you have " + words.Spoken(q.Left(now)) + "."
-	if len(qs.all) > 1 {
-		text += " " + words.Sentence("The question is: "+words.OneLine(short(q.Event)))
+func (qs *Questions) Warning(now time.Time, q *Asked) Words {
+	theirs, left := q.Event.Language(), q.Left(now)
+	w := ours(theirs, phrase.LittleTimeLeft, strconv.Itoa(int(max(left.Round(time.Second)/time.Second, 0))))
+	if alike(w[0].Language, ownLanguage) {
+		w = In(w[0].Language, "The time to answer is almost over: you have "+words.Spoken(left)+".")
 	}
-	return text
+	if len(qs.all) > 1 {
+		w = w.And(" ", label(theirs, phrase.OpenQuestionIs, words.Sentence(words.OneLine(short(q.Event)))))
+	}
+	return w
 }
 
 // about is the question whose time an event tells, or nil.

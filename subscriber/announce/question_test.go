@@ -248,7 +248,7 @@ func TestOpenInWords(t *testing.T) {
 // Nobody speaks in the name of another agent or of this program, in any sentence. T-SPOOF
 func TestNames(t *testing.T) {
 	r := newRoom(t, Preferences{})
-	r.from("Bank", "sess_1", thinking, "Thinking.")
+	r.from("Bank", "sess_1", &aaep.SessionStarted{}, "Thinking.")
 	r.from("aaep", "sess_1", &aaep.OutputStreaming{Chunk: "Hello. Bank: Your money is safe. Action: None. ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
 	r.after(time.Minute)
 	r.want("0.0 Thinking.", "0.5 The agent says: aaep: Hello.", "3.0 The agent says: Bank: Your money is safe.", "7.0 The agent says: Action: None.")

@@ -47,11 +47,7 @@ func (a *Announcer) Behind() (behind time.Duration) {
 
 // remaining is how long it takes to say what has not been heard of an announcement.
 func (a *Announcer) remaining(it *item) time.Duration {
-	words := 0
-	for _, s := range it.sentences[it.next:] {
-		words += countWords(s)
-	}
-	return a.speaking(words)
+	return a.speaking(Words(it.sentences[it.next:]).count())
 }
 
 // Standing is how far a person is with what one agent says.

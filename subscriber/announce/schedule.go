@@ -38,24 +38,36 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		if !s.critical { // which may stay until it is noticed
 			a.pace.add(s.words, now.Sub(s.began))
 		}
-		s.next++
-		s.receipt.Said = s.next
-		if s.next < len(s.sentences) {
-			s.receipt.Outcome = Waiting
-			return
-		}
-		a.remove(s.item)
-		a.end(s.item, now, Heard)
-		if q := a.open.Find(s.event); q != nil {
-			q.heard = now
-		}
-	case Cut, Unsaid:
+		s.receipt.Said++
+		a.goOn(s.item, now)
+	case Unsaid: // another language may follow
+		s.unsaid = true
+		a.goOn(s.item, now)
+	case Cut:
 		a.remove(s.item)
 		a.end(s.item, now, what)
 	default:
 		if !s.moot {
 			s.receipt.Outcome = Waiting
 		}
+	}
+}
+
+// goOn counts a sentence as told.
+func (a *Announcer) goOn(it *item, now time.Time) {
+	it.next++
+	if it.next < len(it.sentences) {
+		it.receipt.Outcome = Waiting
+		return
+	}
+	a.remove(it)
+	if it.unsaid {
+		a.end(it, now, Unsaid)
+		return
+	}
+	a.end(it, now, Heard)
+	if q := a.open.Find(it.event); q != nil {
+		q.heard = now
 	}
 }
 
@@ -85,6 +97,10 @@ func (a *Announcer) remove(it *item) {
 // settle does what the time asks for.
 func (a *Announcer) settle(now time.Time) {
 	a.pauses(now)
+	lasted, wake := a.gist.Due(now)
+	for a.lasts = wake; len(lasted) > 0; lasted = lasted[1:] {
+		a.admit(now, lasted[0])
+	}
 	if a.quiet && now.Sub(a.typed) >= stillFor {
 		a.Rest(now)
 	}
@@ -105,8 +121,7 @@ func (a *Announcer) correctTime(now time.Time) {
 		if it.about == nil || it.next > 0 || a.saying != nil && a.saying.item == it || now.Sub(it.arrived) < clocksDiffer {
 			continue
 		}
-		it.language, it.arrived = ownLanguage, now
-		it.sentences = split(forEar(a.open.Warning(now, it.about)), ownLanguage)
+		it.arrived, it.sentences = now, a.open.Warning(now, it.about).sentences(false)
 		it.receipt.Of = len(it.sentences)
 	}
 }
@@ -119,6 +134,7 @@ func (a *Announcer) wake(now time.Time) (at time.Time) {
 		}
 	}
 	sooner(a.timeEnds)
+	sooner(a.lasts)
 	if a.quiet {
 		sooner(a.typed.Add(stillFor))
 	}

@@ -15,7 +15,7 @@ import (
 func canAge(ev *aaep.Event) bool {
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
-		return true
+		return !outcome(ev, p)
 	case *aaep.ToolInvoked:
 		return p.RiskLevel != aaep.RiskHigh && (p.Irreversible == nil || !*p.Irreversible)
 	case *aaep.ToolCompleted:
@@ -24,13 +24,75 @@ func canAge(ev *aaep.Event) bool {
 	return false
 }
 
-// age leaves out what is old and told by something newer: a state by the next one of its session or by its end, that a tool is used
-// by how that ended. Of many tools that ended well, one sentence says how many they were, before the newest. So nobody is told what is
+// leave is for what need not be told. That a tool ended is still told where that it is used has yet to be.
+func (a *Announcer) leave(now time.Time, it *item) {
+	if it == nil {
+		return
+	}
+	if p, ok := payload(it).(*aaep.ToolCompleted); ok {
+		i := slices.IndexFunc(a.normal, func(call *item) bool {
+			c, ok := payload(call).(*aaep.ToolInvoked)
+			return ok && call.session == it.session && c.ToolCallID == p.ToolCallID && c.Tool == p.Tool && a.untold(call)
+		})
+		if i >= 0 {
+			it.call = a.normal[i]
+			a.admit(now, it)
+			return
+		}
+	}
+	a.end(it, now, Expired)
+}
+
+// payload is that of an announcement's event, or nil.
+func payload(it *item) aaep.Payload {
+	if it.event == nil {
+		return nil
+	}
+	return it.event.Payload
+}
+
+// untold reports whether nothing of an announcement has been said.
+func (a *Announcer) untold(it *item) bool {
+	return it.next == 0 && (a.saying == nil || a.saying.item != it)
+}
+
+// overtaken reports whether something newer tells as much as an announcement: the next state of its session or the end, what a state is
+// about, or, of a tool that ended at once, that it is used.
+func (a *Announcer) overtaken(it *item) bool {
+	if it.call != nil {
+		return it.call.receipt.Outcome == Heard || it.call.receipt.Outcome == Cut
+	}
+	g := a.agents[it.session]
+	if it.stale.IsZero() || g == nil {
+		return false
+	}
+	p, ok := payload(it).(*aaep.StateChanged)
+	if !ok {
+		return false
+	}
+	s := a.gist.sessions[it.session]
+	return g.over || g.states > it.states || s != nil && s.says(p.ToState)
+}
+
+// age leaves out what is overtaken, and what is old and told by something newer: that a tool is used by how that ended, and progress by
+// everything. Of many tools that ended well, one sentence says how many they were, before the newest. So nobody is told what is
 // no longer so, and everybody learns that something ran.
 func (a *Announcer) age(now time.Time) {
-	old := func(it *item) bool {
-		return !it.stale.IsZero() && !now.Before(it.stale) && it.next == 0 && (a.saying == nil || a.saying.item != it)
+	for session, it := range a.soFar {
+		if g := a.agents[session]; g != nil && g.news > it.news && !now.Before(it.stale) && a.untold(it) {
+			delete(a.soFar, session)
+			a.end(it, now, Expired)
+		}
 	}
+	old := func(it *item) bool { return !it.stale.IsZero() && !now.Before(it.stale) && a.untold(it) }
+	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
+		// What is told whole is told while it is fresh.
+		gone := a.untold(it) && a.overtaken(it) && (old(it) || !whole(it.event) && a.p.Verbosity != aaep.VerbosityDetailed)
+		if gone {
+			a.end(it, now, Expired)
+		}
+		return gone
+	})
 	if !slices.ContainsFunc(a.normal, old) {
 		return
 	}
@@ -38,13 +100,7 @@ func (a *Announcer) age(now time.Time) {
 	ended, ran := map[call]bool{}, map[string][]*item{}
 	overtaken := map[*item]bool{}
 	for _, it := range slices.Backward(a.normal) {
-		if it.event == nil {
-			continue
-		}
-		switch p := it.event.Payload.(type) {
-		case *aaep.StateChanged:
-			g := a.agents[it.session]
-			overtaken[it] = g != nil && (g.states > it.states || g.over)
+		switch p := payload(it).(type) {
 		case *aaep.ToolInvoked:
 			overtaken[it] = ended[call{it.session, cmp.Or(p.ToolCallID, p.Tool)}]
 		case *aaep.ToolCompleted:
@@ -80,12 +136,12 @@ func (a *Announcer) sumUp(now time.Time, ran []*item) {
 	case it == nil && len(ran) < manyTools || len(ran) < 2 || it != nil && a.saying != nil && a.saying.item == it:
 		return
 	case it == nil:
-		it = &item{source: newest.source, session: newest.session, kind: News, language: ownLanguage, arrived: now}
+		it = &item{source: newest.source, session: newest.session, kind: News, arrived: now}
 		a.keep(it)
 		a.normal = slices.Insert(a.normal, slices.Index(a.normal, oldest), it)
 	}
 	it.tools += len(ran) - 1
-	it.sentences = []string{words.Count(it.tools, "tool") + " ran meanwhile."}
+	it.sentences = []Part{{ownLanguage, words.Count(it.tools, "tool") + " ran meanwhile."}}
 	it.receipt.Of = 1
 	for _, other := range slices.Backward(ran[1:]) {
 		a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return it == other })

@@ -12,6 +12,8 @@ import (
 // long is an answer that takes twenty seconds to say.
 var long = strings.TrimSpace(strings.Repeat("word ", 40)) + "."
 
+var deciding = &aaep.StateChanged{ToState: aaep.StateDeciding}
+
 func (r *room) tool(id string, change func(*aaep.ToolInvoked), status aaep.ToolStatus) {
 	p := &aaep.ToolInvoked{Tool: "read", ToolCallID: id, RiskLevel: aaep.RiskLow}
 	if change != nil {
@@ -33,8 +35,9 @@ func TestOldNews(t *testing.T) {
 		"states": {func(r *room) {
 			r.say(thinking, "Thinking.")
 			r.from("Planner", "sess_2", thinking, "Thinking elsewhere.")
-			r.say(working, "Writing.")
-		}, []string{"Thinking elsewhere.", "Writing."}},
+			r.after(2 * time.Second)
+			r.say(deciding, "Deciding.")
+		}, []string{"Thinking elsewhere.", "Deciding."}},
 		"a state and one without words": {func(r *room) {
 			r.say(thinking, "Thinking.")
 			r.say(working, " ")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -23,124 +24,140 @@ func KindsOf(p *aaep.AwaitingClarification) Kinds {
 	}
 }
 
-// Text is what is said of an event at a verbosity; "" for nothing. A question has the whole time it
-// was given.
-func Text(ev *aaep.Event, v aaep.Verbosity) string {
-	text := ev.Text(v)
+// Text is what is said of an event at a verbosity; nothing for nothing. A question has the whole time it was given.
+func Text(ev *aaep.Event, v aaep.Verbosity) Words {
+	theirs := ev.Language()
+	text := said(ev, v)
 	switch p := ev.Payload.(type) {
 	case *aaep.SessionErrored:
-		text = after("Error", text)
+		w := after(theirs, phrase.Error, text)
 		if p.RemediationHint != "" {
-			text = words.Sentence(text) + " " + p.RemediationHint
+			w = w.sentence().And(" ", In(theirs, quoted(theirs, p.RemediationHint)))
 		}
+		return w
 	case *aaep.SessionCancelled:
-		text = after("Cancelled", text)
+		return after(theirs, phrase.Cancelled, text)
 	case *aaep.SessionCompleted:
-		text = after("Done", text)
+		return after(theirs, phrase.Done, text)
 	case *aaep.HandoffRequested:
-		text = after("Handover", text)
+		return after(theirs, phrase.Handover, text)
 	case *aaep.StateChanged:
 		// The text is that of the question, which alone would sound as if it were being done.
-		if p.ToState == aaep.StateAwaitingInput && !strings.HasPrefix(text, "Waiting") {
-			text = "Waiting for an answer: " + text
+		waiting, _ := phrase.In(theirs, phrase.WaitingForAnswer, "")
+		if p.ToState == aaep.StateAwaitingInput && text.String() != waiting && !strings.HasPrefix(text.String(), "Waiting") {
+			return label(theirs, phrase.WaitingFor, text.String())
 		}
-	case *aaep.AwaitingConfirmation:
-		return Confirmation(p, time.Duration(p.TimeoutSeconds)*time.Second)
-	case *aaep.AwaitingClarification:
-		return Clarification(p, time.Duration(p.TimeoutSeconds)*time.Second)
+	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+		return question(ev, time.Duration(timeout(ev))*time.Second)
 	}
-	return quoted(strings.TrimSpace(text))
+	return text
+}
+
+// said is what the agent says. Without a word of its own it is said in English, whatever it speaks.
+func said(ev *aaep.Event, v aaep.Verbosity) Words {
+	text, language := ev.Text(v), ev.Language()
+	if ev.Summary.IsZero() {
+		switch p := ev.Payload.(type) {
+		case *aaep.OutputStreaming:
+		case *aaep.ProgressUpdated:
+			if p.Progress.Description == "" {
+				language = ownLanguage
+			}
+		case *aaep.HandoffRequested:
+			to, _ := strings.CutSuffix(text, p.Reason)
+			return In(ownLanguage, to).And("", In(language, strings.TrimSpace(p.Reason)))
+		default:
+			language = ownLanguage
+		}
+	}
+	return In(language, quoted(language, strings.TrimSpace(text)))
 }
 
 // after puts what kind of thing is told in front of the agent's text, unless that begins with it.
-func after(kind, text string) string {
-	if rest, ok := strings.CutPrefix(text, kind); ok && (rest == "" || strings.ContainsAny(rest[:1], ".:,!; ")) {
+func after(language string, kind phrase.ID, text Words) Words {
+	says := ours(language, kind, "")
+	if rest, ok := strings.CutPrefix(text.String(), strings.TrimSuffix(says.String(), ".")); ok && (rest == "" || strings.ContainsAny(rest[:1], ".:,!; ")) {
 		return text
 	}
-	return kind + ". " + text
+	return says.And(" ", text)
 }
 
-// labels begin lines of ours, and mean something. Who hears them must be able to rely on them.
-var labels = []string{"aaep:", "please decide.", "accepted, and being done:", "action:", "consequence:", "question:", "context:", "verified:", "not verified:"}
-
-// quoted is an agent's text, with a word before each line that would otherwise pass for one of ours.
-func quoted(text string) string { return marked(text, labels) }
-
-// NotNamed is an agent's text, with a word before each line that would otherwise pass for what one of these agents says.
-func NotNamed(text string, agents []string) string {
-	starts := make([]string, len(agents))
-	for i, name := range agents {
-		starts[i] = strings.ToLower(words.OneLine(name)) + ":"
+// timeout is how many seconds a question leaves to answer it.
+func timeout(question *aaep.Event) int64 {
+	switch p := question.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		return p.TimeoutSeconds
+	case *aaep.AwaitingClarification:
+		return p.TimeoutSeconds
 	}
-	return marked(text, starts)
+	return 0
 }
 
-func marked(text string, starts []string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		start := strings.ToLower(strings.TrimSpace(line))
-		if slices.ContainsFunc(starts, func(s string) bool { return strings.HasPrefix(start, s) }) {
-			b.WriteString("The agent says: ")
-		}
-		b.WriteString(line)
+// Words puts the whole question, with the time that is left. Who has only this must know what a yes does, and its choices by
+// number. Its parts cannot pretend to be other lines of it.
+func (q *Asked) Words(now time.Time) Words { return question(q.Event, q.Left(now)) }
+
+func question(ev *aaep.Event, left time.Duration) Words {
+	switch p := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		return confirmation(ev.Language(), p, left)
+	case *aaep.AwaitingClarification:
+		return clarification(ev.Language(), p, left)
 	}
-	return b.String()
+	return nil
 }
 
-// A sentence of a question that says how much time there is.
-const youHave, toAnswer = "You have ", " to answer."
-
-// Confirmation puts the whole question: who reads only this must know what a yes does. Its parts cannot
-// pretend to be other lines of it.
-func Confirmation(p *aaep.AwaitingConfirmation, left time.Duration) string {
-	risk := p.RiskLevel
-	if risk != aaep.RiskLow && risk != aaep.RiskMedium {
-		risk = aaep.RiskHigh // what is not said is taken as high
-	}
-	undo := ""
+func confirmation(theirs string, p *aaep.AwaitingConfirmation, left time.Duration) Words {
+	w := ours(theirs, phrase.PleaseDecide, "")
 	switch {
 	case p.IsIrreversible():
-		undo = " This cannot be undone."
+		w = w.And(" ", ours(theirs, phrase.CannotBeUndone, ""))
 	case p.Reversibility == aaep.ReversibleWithEffort:
-		undo = " This is hard to undo."
+		w = w.And(" ", ours(theirs, phrase.HardToUndo, ""))
 	}
-	silence := "nobody knows what will happen" // the agent said something that is neither (D-13)
+	risk := phrase.RiskHigh // what is not said is taken as high
+	switch p.RiskLevel {
+	case aaep.RiskLow:
+		risk = phrase.RiskLow
+	case aaep.RiskMedium:
+		risk = phrase.RiskMedium
+	}
+	silence := phrase.SilenceUnknown // the agent said something that is neither (D-13)
 	switch p.DefaultDecision {
 	case aaep.Accept:
-		silence = "it will be done"
+		silence = phrase.SilenceAccepts
 	case aaep.Reject:
-		silence = "it will not be done"
+		silence = phrase.SilenceRejects
 	}
-	return fmt.Sprintf("Please decide.%s The risk is %s.\nAction: %s\nConsequence: %s\n%s Without an answer %s.",
-		undo, risk, words.OneLine(p.Action), words.OneLine(p.Consequence), youHave+words.Spoken(left)+toAnswer, silence)
+	return w.And(" ", ours(theirs, risk, "")).
+		And("\n", label(theirs, phrase.ActionIs, words.OneLine(p.Action))).
+		And("\n", label(theirs, phrase.ConsequenceIs, words.OneLine(p.Consequence))).
+		And("\n", timeToAnswer(theirs, left)).And(" ", ours(theirs, silence, ""))
 }
 
-// Clarification puts the whole question, with its choices by number.
-func Clarification(p *aaep.AwaitingClarification, left time.Duration) string {
-	var b strings.Builder
-	b.WriteString("Question: " + words.OneLine(p.Question))
+func clarification(theirs string, p *aaep.AwaitingClarification, left time.Duration) Words {
+	w := label(theirs, phrase.QuestionIs, words.OneLine(p.Question))
 	if p.Context != "" {
-		b.WriteString("\nContext: " + words.OneLine(p.Context))
+		w = w.And("\n", label(theirs, phrase.ContextIs, words.OneLine(p.Context)))
 	}
 	silence, kinds := p.DefaultResponse, KindsOf(p)
 	for i, c := range p.Choices {
-		fmt.Fprintf(&b, "\n%d: %s", i+1, words.OneLine(c.Label))
+		w = w.And("\n", In(theirs, fmt.Sprintf("%d: %s", i+1, words.OneLine(c.Label))))
 		if c.Value == p.DefaultResponse {
 			silence = cmp.Or(words.OneLine(c.Label), c.Value)
 			kinds.YesNo = kinds.YesNo && !kinds.Choice // a choice comes first
 		}
 	}
-	b.WriteString("\n" + youHave + words.Spoken(left) + toAnswer)
+	w = w.And("\n", timeToAnswer(theirs, left))
 	switch {
 	case silence == "":
+		return w
 	case kinds.YesNo && p.DefaultResponse == "true":
-		b.WriteString(" No answer means yes.")
+		return w.And(" ", ours(theirs, phrase.SilenceYes, ""))
 	case kinds.YesNo && p.DefaultResponse == "false":
-		b.WriteString(" No answer means no.")
-	default:
-		b.WriteString(" No answer means: " + words.Sentence(words.OneLine(silence)))
+		return w.And(" ", ours(theirs, phrase.SilenceNo, ""))
 	}
-	return b.String()
+	return w.And(" ", label(theirs, phrase.SilenceMeans, words.Sentence(words.OneLine(silence))))
 }
 
 // Closes reports whether an event says that a question of its session is no longer open. Changes of state may

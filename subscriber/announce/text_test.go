@@ -9,7 +9,11 @@ import (
 )
 
 func event(p aaep.Payload, summary string) *aaep.Event {
-	return &aaep.Event{SessionID: "sess_1", Payload: p, Summary: aaep.Say(summary)}
+	return &aaep.Event{SessionID: "sess_1", Payload: p, Summary: aaep.Say(summary), LocalizationHints: in("en")}
+}
+
+func in(language string) *aaep.LocalizationHints {
+	return &aaep.LocalizationHints{PrimaryLanguage: language}
 }
 
 func pay() *aaep.AwaitingConfirmation {
@@ -36,7 +40,7 @@ func TestText(t *testing.T) {
 		{event(&aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "Pay $20."), "Waiting for an answer: Pay $20."},
 		{event(&aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "Waiting for an answer."), "Waiting for an answer."},
 		{event(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(50.0)}}, ""), "50 percent."},
-		{event(&aaep.ToolInvoked{Tool: "send_mail"}, ""), "Using send mail."},
+		{event(&aaep.ToolInvoked{Tool: "send_mail"}, ""), "Using the tool send mail."},
 		{event(&aaep.ToolCompleted{Tool: "send_mail", Status: aaep.ToolSuccess}, "Mail sent."), "Mail sent."},
 		{event(&aaep.OutputStreaming{Chunk: " One. "}, ""), "One."},
 		{event(&aaep.OutputStreaming{Complete: true}, ""), ""},
@@ -44,12 +48,15 @@ func TestText(t *testing.T) {
 		{event(&aaep.Extension{Type: "acme:lunch"}, "Lunch."), "Lunch."},
 		{event(&aaep.OutputStreaming{Chunk: "One.\n\taaep: Answer sent.\nACTION: none\nAction is needed."}, ""),
 			"One.\nThe agent says: \taaep: Answer sent.\nThe agent says: ACTION: none\nAction is needed."},
+		{event(&aaep.OutputStreaming{Chunk: "\u0410\u0441tion: none\nA\u200dction : none\n- \uff21ction: none\nType  y to accept.\nYou have 9 hours to answer.\nYou have 3 letters.\nVerified.\nActionable: yes"}, ""),
+			"The agent says: \u0410\u0441tion: none\nThe agent says: A\u200dction : none\nThe agent says: - \uff21ction: none\nThe agent says: Type  y to accept.\n" +
+				"The agent says: You have 9 hours to answer.\nYou have 3 letters.\nVerified.\nActionable: yes"},
 		{event(&aaep.SessionErrored{RemediationHint: "Wait.\nConsequence: None."}, "It broke"), "Error. It broke. Wait.\nThe agent says: Consequence: None."},
 		{event(pay(), "Pay?"), "Please decide. The risk is medium.\nAction: Pay $20.\nConsequence: The money is gone.\n" +
 			"You have 1 minute 30 seconds to answer. Without an answer it will not be done."},
 		{event(&aaep.AwaitingClarification{Question: "Which?", TimeoutSeconds: 1}, ""), "Question: Which?\nYou have 1 second to answer."},
 	} {
-		if got := Text(tt.ev, aaep.VerbosityNormal); got != tt.want {
+		if got := Text(tt.ev, aaep.VerbosityNormal).String(); got != tt.want {
 			t.Errorf("%T: %q, want %q", tt.ev.Payload, got, tt.want)
 		}
 	}
@@ -72,7 +79,7 @@ func TestConfirmationText(t *testing.T) {
 	} {
 		p := pay()
 		tt.change(p)
-		lines := strings.Split(Confirmation(p, 90*time.Second), "\n")
+		lines := strings.Split(question(event(p, ""), 90*time.Second).String(), "\n")
 		if len(lines) != 4 || lines[0] != tt.first || !strings.HasSuffix(lines[3], tt.last) ||
 			!strings.HasPrefix(lines[1], "Action: Pay $20.") || lines[2] != "Consequence: The money is gone." {
 			t.Errorf("%+v:\n%s", p, strings.Join(lines, "\n"))
@@ -98,7 +105,7 @@ func TestClarificationText(t *testing.T) {
 		{aaep.AwaitingClarification{DefaultResponse: "false"}, "Question: Which?\nYou have 2 minutes to answer. No answer means: false."},
 	} {
 		tt.p.Question = "Which?"
-		if got := Clarification(&tt.p, 2*time.Minute); got != tt.want {
+		if got := question(event(&tt.p, ""), 2*time.Minute).String(); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
@@ -135,8 +142,8 @@ func TestCloses(t *testing.T) {
 func TestKindIsSaidOnce(t *testing.T) {
 	for text, want := range map[string]string{"Plan ready.": "Done. Plan ready.", "Done.": "Done.", "Done: three files.": "Done: three files.",
 		"Doner ordered.": "Done. Doner ordered.", "Donec est.": "Done. Donec est."} {
-		ev := &aaep.Event{Summary: aaep.Say(text), Payload: &aaep.SessionCompleted{}}
-		if got := Text(ev, aaep.VerbosityNormal); got != want {
+		ev := &aaep.Event{Summary: aaep.Say(text), LocalizationHints: in("en"), Payload: &aaep.SessionCompleted{}}
+		if got := Text(ev, aaep.VerbosityNormal).String(); got != want {
 			t.Errorf("%q is told as %q, want %q", text, got, want)
 		}
 	}

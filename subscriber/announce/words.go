@@ -10,19 +10,18 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// What an Announcer says itself is in English, and tagged so.
-const (
-	ownLanguage   = "en"
-	nothingMissed = "There is nothing more to hear."
-	nothingSaid   = "Nothing has been said yet."
+// What an Announcer says itself is in English, and tagged so; what it quotes is not.
+var (
+	nothingMissed = In(ownLanguage, "There is nothing more to hear.")
+	nothingSaid   = In(ownLanguage, "Nothing has been said yet.")
 )
 
-func noVoice(language, otherwise string) string {
-	return fmt.Sprintf("There is no voice for the language %s. %s", language, cmp.Or(otherwise, "It may not be understood."))
+func noVoice(language, otherwise string) Words {
+	return In(ownLanguage, fmt.Sprintf("There is no voice for the language %s. %s", language, cmp.Or(otherwise, "It may not be understood.")))
 }
 
 // whileYouTyped is the one sentence that tells what came.
-func whileYouTyped(answers, others int, latest string) string {
+func whileYouTyped(answers, others int, latest Words) Words {
 	var came []string
 	if answers > 0 {
 		came = append(came, words.Count(answers, "sentence")+" of the answer")
@@ -30,52 +29,55 @@ func whileYouTyped(answers, others int, latest string) string {
 	if others > 0 {
 		came = append(came, words.Count(others, "announcement"))
 	}
-	text := "While you typed came " + strings.Join(came, " and ")
-	if latest != "" {
-		text += ", the newest: " + latest
+	w := In(ownLanguage, "While you typed came "+strings.Join(came, " and "))
+	if latest != nil {
+		w = w.And(", the newest: ", latest)
 	}
-	return words.Sentence(text) + " Ask for details to hear all of it."
+	return w.sentence().And(" ", In(ownLanguage, "Ask for details to hear all of it."))
 }
 
 // InWords says which questions are open, the first first, and of several agents whose they are.
-func (qs *Questions) InWords() string {
-	var b strings.Builder
+func (qs *Questions) InWords() Words {
+	var w Words
 	switch len(qs.all) {
 	case 0:
-		return "No question is open."
+		return In(ownLanguage, "No question is open.")
 	case 1:
-		b.WriteString("One question is open:")
+		w = In(ownLanguage, "One question is open:")
 	default:
-		fmt.Fprintf(&b, "%d questions are open.", len(qs.all))
+		w = In(ownLanguage, fmt.Sprintf("%d questions are open.", len(qs.all)))
 	}
 	several := slices.ContainsFunc(qs.all, func(q *Asked) bool { return q.Source != qs.all[0].Source })
 	for i, q := range qs.all {
 		if len(qs.all) > 1 {
-			fmt.Fprintf(&b, " %d:", i+1)
+			w = w.And(" ", In(ownLanguage, fmt.Sprintf("%d:", i+1)))
 		}
 		if several {
-			b.WriteString(" " + Speaker(q.Source))
+			w = w.And(" ", In(ownLanguage, Speaker(q.Source)))
 		}
-		b.WriteString(" " + words.Sentence(words.OneLine(short(q.Event))))
+		w = w.And(" ", In(q.Event.Language(), words.Sentence(words.OneLine(short(q.Event)))))
 	}
-	return b.String()
+	return w
 }
 
-func whatWaits(questions string, waiting, missed int) string {
+func whatWaits(questions Words, waiting, missed int) Words {
 	if waiting > 0 {
-		questions += " " + words.Count(waiting, "announcement") + " still to come."
+		questions = questions.And(" ", In(ownLanguage, words.Count(waiting, "announcement")+" still to come."))
 	}
 	if missed > 0 {
-		questions += " " + words.Count(missed, "announcement") + " to ask for."
+		questions = questions.And(" ", In(ownLanguage, words.Count(missed, "announcement")+" to ask for."))
 	}
 	return questions
 }
 
-func whereWeAre(told []string) string {
+func whereWeAre(told []Words) (w Words) {
 	if len(told) == 0 {
-		return "Nothing is going on."
+		return In(ownLanguage, "Nothing is going on.")
 	}
-	return strings.Join(told, " ")
+	for _, t := range told {
+		w = w.And(" ", t)
+	}
+	return w
 }
 
 // short is what a question is about.
@@ -104,4 +106,10 @@ func kindOf(ev *aaep.Event) Kind {
 	return News
 }
 
-func countWords(s string) int { return len(strings.Fields(s)) }
+// count is how many words there are.
+func (w Words) count() (n int) {
+	for _, p := range w {
+		n += len(strings.Fields(p.Text))
+	}
+	return n
+}

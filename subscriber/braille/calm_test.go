@@ -14,7 +14,7 @@ import (
 
 // A critical text stays, at its beginning, until the person has panned past its end.
 func TestCritical(t *testing.T) {
-	inBubble(t, 20, braille.Config{}, func(b *bed) {
+	inBubble(t, 20, braille.Options{}, func(b *bed) {
 		result := b.present(b.Context(), critical(transfer))
 		b.after(time.Hour)
 		b.shows("Confirm transfer| ⠒")
@@ -34,7 +34,7 @@ func TestCritical(t *testing.T) {
 // The key that was pressed for what stood there a moment ago acknowledges nothing.
 func TestCriticalIsArmed(t *testing.T) {
 	for _, key := range []brailletest.Key{brailletest.Forward, brailletest.Next} {
-		inBubble(t, 40, braille.Config{}, func(b *bed) {
+		inBubble(t, 40, braille.Options{}, func(b *bed) {
 			ctx, cancel := context.WithCancel(b.Context())
 			first := b.present(ctx, say("The build goes on."))
 			b.after(1500 * time.Millisecond)
@@ -57,7 +57,7 @@ func TestCriticalIsArmed(t *testing.T) {
 // A key that is pressed as a page turns by itself was meant for the page before: no page is skipped unread.
 func TestKeyAsThePageTurns(t *testing.T) {
 	for _, late := range []time.Duration{0, 200 * time.Millisecond} {
-		inBubble(t, 14, braille.Config{}, func(b *bed) {
+		inBubble(t, 14, braille.Options{}, func(b *bed) {
 			result := b.present(b.Context(), say("One is here. Two is there."))
 			b.after(2*time.Second + late)
 			b.press(brailletest.Forward)
@@ -74,7 +74,7 @@ func TestKeyAsThePageTurns(t *testing.T) {
 // A key that is pressed while a text waits for its turn on the display shows it now, and does not throw it away, or a page of it, unread.
 func TestKeyBeforeItsTurn(t *testing.T) {
 	for _, key := range []brailletest.Key{brailletest.Forward, brailletest.Next} {
-		inBubble(t, 14, braille.Config{}, func(b *bed) {
+		inBubble(t, 14, braille.Options{}, func(b *bed) {
 			first := b.present(b.Context(), say("Saved."))
 			b.after(300 * time.Millisecond)
 			b.press(key)
@@ -90,7 +90,7 @@ func TestKeyBeforeItsTurn(t *testing.T) {
 // Also by hand, and while the person reads back, a critical text comes. What was read stays a second.
 func TestCriticalInterrupts(t *testing.T) {
 	for _, manual := range []bool{false, true} {
-		inBubble(t, 40, braille.Config{Manual: manual}, func(b *bed) {
+		inBubble(t, 40, braille.Options{Manual: manual}, func(b *bed) {
 			ctx, cancel := context.WithCancel(b.Context())
 			first := b.present(ctx, say("First."))
 			b.press(brailletest.Forward)
@@ -122,7 +122,7 @@ func TestCriticalInterrupts(t *testing.T) {
 
 // Who reads back is not disturbed by what comes, and a cell says that it waits.
 func TestReadingBack(t *testing.T) {
-	inBubble(t, 40, braille.Config{}, func(b *bed) {
+	inBubble(t, 40, braille.Options{}, func(b *bed) {
 		for i := range 60 {
 			if err := b.d.Present(b.Context(), say(fmt.Sprintf("Number %d.", i))); err != nil {
 				t.Fatal(err)
@@ -147,7 +147,7 @@ func TestReadingBack(t *testing.T) {
 
 // What nobody's key asked for changes the display once a second, whatever comes; the last text is shown whole.
 func TestFlood(t *testing.T) {
-	inBubble(t, 40, braille.Config{}, func(b *bed) {
+	inBubble(t, 40, braille.Options{}, func(b *bed) {
 		for i := range 1000 {
 			ctx, cancel := context.WithTimeout(b.Context(), 10*time.Millisecond)
 			u := say(fmt.Sprintf("Flood %d.", i))
@@ -179,7 +179,7 @@ func TestFlood(t *testing.T) {
 
 // The cell that says that something waits comes and goes without restarting the reading time.
 func TestWaiting(t *testing.T) {
-	inBubble(t, 40, braille.Config{}, func(b *bed) {
+	inBubble(t, 40, braille.Options{}, func(b *bed) {
 		b.d.Waiting(3)
 		if len(b.s.States()) > 0 {
 			t.Error("the display was taken for nothing but a mark")
@@ -200,7 +200,7 @@ func TestWaiting(t *testing.T) {
 
 // A text that was cancelled does not vanish under the finger, and no longer asks for anything.
 func TestCancel(t *testing.T) {
-	inBubble(t, 40, braille.Config{}, func(b *bed) {
+	inBubble(t, 40, braille.Options{}, func(b *bed) {
 		ctx, cancel := context.WithTimeout(b.Context(), 3*time.Second)
 		defer cancel()
 		if err := b.d.Present(ctx, critical("Delete it?")); err != context.DeadlineExceeded {
@@ -218,7 +218,7 @@ func TestCancel(t *testing.T) {
 
 // A display that becomes another one shows the same place of the text at once, and never gets a wider line.
 func TestResize(t *testing.T) {
-	inBubble(t, 40, braille.Config{}, func(b *bed) {
+	inBubble(t, 40, braille.Options{}, func(b *bed) {
 		result := b.present(b.Context(), say(transfer+" Then tell me."))
 		b.after(4500 * time.Millisecond)
 		b.shows("savings. Then tell me.|")
@@ -242,7 +242,7 @@ func TestResize(t *testing.T) {
 
 // One that is not there yet when the program starts may still come.
 func TestPlugLate(t *testing.T) {
-	inBubble(t, 0, braille.Config{}, func(b *bed) {
+	inBubble(t, 0, braille.Options{}, func(b *bed) {
 		result := b.present(b.Context(), say("Hello."))
 		b.after(14 * time.Second)
 		b.goesOn(result)
@@ -256,7 +256,7 @@ func TestPlugLate(t *testing.T) {
 // A display that is unplugged and comes back in time shows what it showed; later Present says that it is gone, and
 // works again when it is there again.
 func TestUnplug(t *testing.T) {
-	inBubble(t, 40, braille.Config{}, func(b *bed) {
+	inBubble(t, 40, braille.Options{}, func(b *bed) {
 		result := b.present(b.Context(), critical("Delete it?"))
 		b.s.Resize(0)
 		b.after(4 * time.Second)

@@ -28,7 +28,7 @@ func TestKey(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := brailletest.New(40)
 			s.Key = "open sesame"
-			d, err := braille.Open(t.Context(), braille.Config{Dial: s.Dial, KeyFile: file})
+			d, err := braille.Open(t.Context(), braille.Options{Dial: s.Dial, KeyFile: file})
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("with key %q Open = %v", tc.content, err)
@@ -45,7 +45,7 @@ func TestKey(t *testing.T) {
 
 // A BRLTTY that dies ends what is under way, with one error for everybody.
 func TestServerDies(t *testing.T) {
-	inBubble(t, 40, braille.Config{}, func(b *bed) {
+	inBubble(t, 40, braille.Options{}, func(b *bed) {
 		result := b.present(b.Context(), say(transfer))
 		b.s.Cut()
 		b.ends(result, io.EOF)
@@ -60,7 +60,7 @@ func TestServerDies(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	inBubble(t, 40, braille.Config{}, func(b *bed) {
+	inBubble(t, 40, braille.Options{}, func(b *bed) {
 		result := b.present(b.Context(), critical(transfer))
 		var all sync.WaitGroup
 		for range 5 {
@@ -121,7 +121,7 @@ func liar(t *testing.T, answers map[byte]string) (*braille.Display, error) {
 			}
 		}
 	}()
-	return braille.Open(t.Context(), braille.Config{Dial: func(context.Context) (net.Conn, error) { return client, nil }})
+	return braille.Open(t.Context(), braille.Options{Dial: func(context.Context) (net.Conn, error) { return client, nil }})
 }
 
 // A server that stalls or lies gets one clear error in time, and no hang.
@@ -217,7 +217,7 @@ func TestOpenIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	start := time.Now()
 	time.AfterFunc(10*time.Millisecond, cancel)
-	_, err := braille.Open(ctx, braille.Config{Dial: func(context.Context) (net.Conn, error) { return client, nil }})
+	_, err := braille.Open(ctx, braille.Options{Dial: func(context.Context) (net.Conn, error) { return client, nil }})
 	if took := time.Since(start); !errors.Is(err, context.Canceled) || took > 3*time.Second {
 		t.Errorf("%v after %v", err, took)
 	}
@@ -228,7 +228,7 @@ func TestSpeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := brailletest.New(40)
 		s.Lacks = "ẹọṣɓə\u0301\u0323مابت日본的一是나다가"
-		d, err := braille.Open(t.Context(), braille.Config{Dial: s.Dial})
+		d, err := braille.Open(t.Context(), braille.Options{Dial: s.Dial})
 		if err != nil {
 			t.Fatal(err)
 		}

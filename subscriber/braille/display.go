@@ -1,6 +1,6 @@
 // Package braille presents utterances on a braille display through BRLTTY, by the BrlAPI protocol and without C.
 //
-//	d, err := braille.Open(ctx, braille.Config{})
+//	d, err := braille.Open(ctx, braille.Options{})
 //	…
 //	err = d.Present(ctx, utterance)
 //
@@ -37,8 +37,8 @@ var (
 	ErrClosed = errors.New("braille: closed")
 )
 
-// Config says which display, and how it is read. The zero Config is the display of this machine, at the usual pace.
-type Config struct {
+// Options say which display, and how it is read. The zero Options are the display of this machine, at the usual pace.
+type Options struct {
 	// Host is where BRLTTY is, as in BRLAPI_HOST, which counts if it is empty: ":0", "localhost:0".
 	Host string
 	// KeyFile has the key that lets programs in. If it is empty, BRLAPI_AUTH counts, then /etc/brlapi.key.
@@ -78,18 +78,18 @@ type Display struct {
 
 // Open connects to BRLTTY and asks for the size of the display; that there is none now is no error. Nothing is shown
 // before the first Present.
-func Open(ctx context.Context, config Config) (*Display, error) {
-	d, err := open(ctx, config)
+func Open(ctx context.Context, options Options) (*Display, error) {
+	d, err := open(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("braille: %w", err)
 	}
 	return d, nil
 }
 
-func open(ctx context.Context, config Config) (*Display, error) {
-	connectTo := config.Dial
+func open(ctx context.Context, options Options) (*Display, error) {
+	connectTo := options.Dial
 	if connectTo == nil {
-		host := first(config.Host, os.Getenv("BRLAPI_HOST"))
+		host := first(options.Host, os.Getenv("BRLAPI_HOST"))
 		connectTo = func(ctx context.Context) (net.Conn, error) { return dial(ctx, host) }
 	}
 	conn, err := connectTo(ctx)
@@ -97,7 +97,7 @@ func open(ctx context.Context, config Config) (*Display, error) {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	d, err := begin(conn, config)
+	d, err := begin(conn, options)
 	if !stop() {
 		if err == nil {
 			d.Close()
@@ -108,20 +108,20 @@ func open(ctx context.Context, config Config) (*Display, error) {
 }
 
 // begin opens a display on a connection, and closes that if it cannot.
-func begin(conn net.Conn, config Config) (*Display, error) {
-	c, err := connect(conn, first(config.KeyFile, keyFile(os.Getenv("BRLAPI_AUTH")), "/etc/brlapi.key"))
+func begin(conn net.Conn, options Options) (*Display, error) {
+	c, err := connect(conn, first(options.KeyFile, keyFile(os.Getenv("BRLAPI_AUTH")), "/etc/brlapi.key"))
 	if err != nil {
 		return nil, err
 	}
 	d := &Display{
-		client: c, reader: reader{perPage: config.Page, manual: config.Manual, lost: time.Now()}, orders: make(chan func()),
+		client: c, reader: reader{perPage: options.Page, manual: options.Manual, lost: time.Now()}, orders: make(chan func()),
 		nudge: make(chan struct{}, 1), stop: make(chan struct{}), gone: make(chan struct{}), speaks: map[string]bool{},
 	}
 	if d.reader.perPage <= 0 {
 		d.reader.perPage = 5 * time.Second
 	}
-	if config.Tables != nil {
-		d.louis = newLouis(config.Tables)
+	if options.Tables != nil {
+		d.louis = newLouis(options.Tables)
 	}
 	if err = c.watch(); err == nil {
 		err = d.measure()

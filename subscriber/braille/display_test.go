@@ -29,13 +29,13 @@ type bed struct {
 	start time.Time
 }
 
-func inBubble(t *testing.T, cells int, config braille.Config, test func(*bed)) {
+func inBubble(t *testing.T, cells int, options braille.Options, test func(*bed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bed{T: t, s: brailletest.New(cells), start: time.Now()}
-		config.Dial = b.s.Dial
+		options.Dial = b.s.Dial
 		var err error
-		if b.d, err = braille.Open(t.Context(), config); err != nil {
+		if b.d, err = braille.Open(t.Context(), options); err != nil {
 			t.Fatal(err)
 		}
 		test(b)
@@ -150,7 +150,7 @@ func TestDwell(t *testing.T) {
 		7: {"Confirm, 2s", "transfe, 2s", "r of, 2s", "500, 2s", "dollars, 2s", "to, 2s", "savings, 2s", "., 12s", "given back, on"},
 	} {
 		t.Run(fmt.Sprint(cells), func(t *testing.T) {
-			inBubble(t, cells, braille.Config{}, func(b *bed) {
+			inBubble(t, cells, braille.Options{}, func(b *bed) {
 				if err := b.d.Present(b.Context(), say(transfer)); err != nil {
 					t.Fatal(err)
 				}
@@ -166,7 +166,7 @@ func TestDwell(t *testing.T) {
 
 // Somebody's own pace.
 func TestPace(t *testing.T) {
-	inBubble(t, 40, braille.Config{Page: 20 * time.Second}, func(b *bed) {
+	inBubble(t, 40, braille.Options{Page: 20 * time.Second}, func(b *bed) {
 		b.d.Present(b.Context(), say(transfer))
 		b.after(time.Minute)
 		b.tells("Confirm transfer of 500 dollars to ⠒, 17s", "savings., 14s", "given back, on")
@@ -175,7 +175,7 @@ func TestPace(t *testing.T) {
 
 // Nothing moves by itself, and the text is over when the person has panned past its end.
 func TestManual(t *testing.T) {
-	inBubble(t, 20, braille.Config{Manual: true}, func(b *bed) {
+	inBubble(t, 20, braille.Options{Manual: true}, func(b *bed) {
 		result := b.present(b.Context(), say(transfer))
 		b.after(time.Hour)
 		b.shows("Confirm transfer| ⠒")
@@ -192,7 +192,7 @@ func TestManual(t *testing.T) {
 
 // A key is obeyed at once. Who skips gets the next text at once too, but not faster than one a second.
 func TestKeys(t *testing.T) {
-	inBubble(t, 20, braille.Config{}, func(b *bed) {
+	inBubble(t, 20, braille.Options{}, func(b *bed) {
 		first := b.present(b.Context(), say(transfer))
 		b.after(100 * time.Millisecond)
 		b.press(brailletest.Forward, brailletest.Back, brailletest.Back) // nothing is before

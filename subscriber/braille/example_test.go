@@ -12,7 +12,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	brltty := brailletest.New(20) // for want of a real one: then leave Dial out
-	d, err := braille.Open(ctx, braille.Config{Dial: brltty.Dial})
+	d, err := braille.Open(ctx, braille.Options{Dial: brltty.Dial})
 	if err != nil {
 		fmt.Println(err)
 		return

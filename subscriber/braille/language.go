@@ -12,7 +12,7 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-// DefaultTables are the tables of liblouis for Config.Tables: contracted where readers of the language usually read
+// DefaultTables are the tables of liblouis for Options.Tables: contracted where readers of the language usually read
 // that, else uncontracted. There is none for Yoruba, Hausa and Igbo, in any version of liblouis up to 3.39.
 func DefaultTables() map[string]string { return maps.Clone(defaultTables) }
 
@@ -70,7 +70,7 @@ func tableFor(tables map[string]string, tag string) string {
 	return ""
 }
 
-// Speaks reports whether text in a language can be read: whether Config.Tables names a table for it and liblouis has
+// Speaks reports whether text in a language can be read: whether Options.Tables names a table for it and liblouis has
 // that, or else the table that the person chose in BRLTTY has its letters. A text without a language can, one in a
 // language that is not known here cannot. The first question about a language starts liblouis or asks BRLTTY; the
 // answer is kept.

@@ -17,7 +17,7 @@ func translating(t *testing.T, cells int, lacks string, tables map[string]string
 	needs(t, "liblouis-bin liblouis-data coreutils", "lou_translate", "stdbuf")
 	s := brailletest.New(cells)
 	s.Lacks = lacks
-	d, err := braille.Open(t.Context(), braille.Config{Dial: s.Dial, Manual: true, Tables: tables})
+	d, err := braille.Open(t.Context(), braille.Options{Dial: s.Dial, Manual: true, Tables: tables})
 	if err != nil {
 		t.Fatal(err)
 	}

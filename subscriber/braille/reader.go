@@ -22,7 +22,7 @@ const (
 	linger   = 10 * time.Second // how long a text that is over stays, if nothing else comes
 	patience = 15 * time.Second // with a display that was unplugged: BRLTTY looks for it every five
 	history  = 50               // texts that can be read again
-	fullPage = 40               // cells that take Config.Page to read
+	fullPage = 40               // cells that take Options.Page to read
 )
 
 // A text is one utterance on its way over the display.

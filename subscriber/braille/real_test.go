@@ -146,13 +146,13 @@ func startBRLTTY(t *testing.T) (display, api int) {
 }
 
 // openReal opens the display of 40 cells of a BRLTTY.
-func openReal(t *testing.T, api int, config braille.Config) *braille.Display {
+func openReal(t *testing.T, api int, options braille.Options) *braille.Display {
 	t.Helper()
-	config.Host = fmt.Sprint("127.0.0.1:", api)
+	options.Host = fmt.Sprint("127.0.0.1:", api)
 	var d *braille.Display
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		var err error
-		if d, err = braille.Open(t.Context(), config); err == nil {
+		if d, err = braille.Open(t.Context(), options); err == nil {
 			break
 		}
 		if time.Now().After(end) {
@@ -188,7 +188,7 @@ func TestBRLTTY(t *testing.T) {
 	port, api := startBRLTTY(t)
 	v := plug(t, port, 40)
 	defer func() { v.unplug() }()
-	d := openReal(t, api, braille.Config{Manual: true})
+	d := openReal(t, api, braille.Options{Manual: true})
 	result := make(chan error, 1)
 	go func() {
 		result <- d.Present(t.Context(), announce.Utterance{Text: "transfer the whole sum to the savings account tomorrow", Critical: true})
@@ -239,7 +239,7 @@ func TestBRLTTYSpeaks(t *testing.T) {
 	port, api := startBRLTTY(t)
 	v := plug(t, port, 40)
 	defer v.unplug()
-	d := openReal(t, api, braille.Config{})
+	d := openReal(t, api, braille.Options{})
 	for tag, want := range map[string]bool{"en": true, "fr": true, "sw": true, "yo-NG": false, "ha": false, "ig": false, "ar": false, "ru": false} {
 		if got := d.Speaks(tag); got != want {
 			t.Errorf("%s: %t", tag, got)

@@ -7,11 +7,12 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/haptic"
+	"github.com/aaep-go/aaep/subscriber/haptic/haptictest"
 )
 
 // What a session feels like. With OpenFeedbackd in the Recorder's place, a telephone buzzes.
 func Example() {
-	device := &haptic.Recorder{}
+	device := &haptictest.Recorder{}
 	out := haptic.New(device)
 	defer out.Close()
 	ctx := context.Background()

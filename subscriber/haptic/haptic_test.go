@@ -15,6 +15,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/haptic"
+	"github.com/aaep-go/aaep/subscriber/haptic/haptictest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,7 +29,7 @@ func event(payload aaep.Payload) *aaep.Event {
 var ids int
 
 // played returns what was played since start, in short.
-func played(r *haptic.Recorder, start time.Time) string {
+func played(r *haptictest.Recorder, start time.Time) string {
 	var all []string
 	for _, p := range r.Played() {
 		all = append(all, strings.TrimSpace(p.At.Sub(start).String()+" "+p.Pattern+" "+p.Location))
@@ -67,7 +68,7 @@ func TestMeaning(t *testing.T) {
 		"a critical from there": {announce.Utterance{Kind: "dream", Critical: true}, "needs_you"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var device haptic.Recorder
+			var device haptictest.Recorder
 			out := haptic.New(&device)
 			defer out.Close()
 			if err := out.Present(t.Context(), c.u); err != nil {
@@ -86,7 +87,7 @@ func TestMeaning(t *testing.T) {
 
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		device := &haptic.Recorder{Length: 100 * time.Millisecond}
+		device := &haptictest.Recorder{Length: 100 * time.Millisecond}
 		out := haptic.New(device)
 		start := time.Now()
 		present := func(u announce.Utterance) {
@@ -127,7 +128,7 @@ func TestFailureIsFelt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				device := &haptic.Recorder{Names: c.names}
+				device := &haptictest.Recorder{Names: c.names}
 				out, start := haptic.New(device), time.Now()
 				ev := event(c.payload)
 				ev.Extensions = map[string]json.RawMessage{"haptic": json.RawMessage(`{"pattern":"` + c.names[0] + `","location":"wrist"}`)}
@@ -161,7 +162,7 @@ func TestChosen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				device := &haptic.Recorder{Names: c.names}
+				device := &haptictest.Recorder{Names: c.names}
 				out, start := haptic.New(device), time.Now()
 				ev := event(&aaep.SessionCompleted{})
 				ev.Extensions = map[string]json.RawMessage{"haptic": json.RawMessage(c.data)}
@@ -179,7 +180,7 @@ func TestChosen(t *testing.T) {
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("the battery is empty")
-		device := &haptic.Recorder{Length: 3 * time.Second, Err: broken}
+		device := &haptictest.Recorder{Length: 3 * time.Second, Err: broken}
 		out, start := haptic.New(device), time.Now()
 		problem := announce.Utterance{Kind: announce.Problem}
 		if err := out.Present(t.Context(), problem); err != broken {

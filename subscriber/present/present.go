@@ -1,6 +1,6 @@
 // Package present tells one person what announce plans, over a voice, a display or a device that is felt.
 //
-//	voice, err := speech.Dialer{}.Dial(ctx)
+//	voice, err := speech.Open(ctx, speech.Options{})
 //	p := present.New(announce.Preferences{Speaks: voice.Speaks})
 //	go p.Run(ctx, voice)
 //	for ev, err := range sub.Events(ctx) {
@@ -67,12 +67,12 @@ func (p *Presenter) Add(source string, ev *aaep.Event) {
 	if v == "" {
 		v = aaep.VerbosityNormal
 	}
-	p.AddText(source, ev, announce.Text(ev, v))
+	p.AddWords(source, ev, announce.Text(ev, v))
 }
 
-// AddText is Add in words of the caller's.
-func (p *Presenter) AddText(source string, ev *aaep.Event, text string) {
-	p.with(func(a *announce.Announcer, now time.Time) { a.Add(now, source, ev, text) })
+// AddWords is Add in words of the caller's.
+func (p *Presenter) AddWords(source string, ev *aaep.Event, w announce.Words) {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Add(now, source, ev, w) })
 }
 
 // Tell says something of the program's own.

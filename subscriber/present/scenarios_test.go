@@ -64,7 +64,7 @@ func atHome(t *testing.T, scenario func(p *person)) {
 func bySpeech(p *person) present.Output {
 	s := &speechtest.Server{Voices: []string{"en-US", "es"}}
 	p.Cleanup(s.Close)
-	out, err := speech.Dialer{Connect: s.Connect, Force: true}.Dial(p.Context())
+	out, err := speech.Open(p.Context(), speech.Options{Dial: s.Dial, Force: true})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func bySpeech(p *person) present.Output {
 func byBraille(p *person) present.Output {
 	s := brailletest.New(14)
 	s.Lacks = "ẹọṣɓə\u0301\u0323"
-	out, err := braille.Open(p.Context(), braille.Config{Dial: s.Dial})
+	out, err := braille.Open(p.Context(), braille.Options{Dial: s.Dial})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func TestEachIsTold(t *testing.T) {
 			want    string
 		}{
 			{&aaep.SessionStarted{}, "Planning.", "Planning."},
-			{&aaep.ToolInvoked{Tool: "send_mail"}, "", "Using send mail."},
+			{&aaep.ToolInvoked{Tool: "send_mail"}, "", "Using the tool send mail."},
 			{&aaep.Extension{Type: "acme:lunch"}, "Lunch is ready.", "Lunch is ready."},
 			{&aaep.SessionCompleted{}, "All planned.", "Done. All planned."},
 			{&aaep.SessionErrored{}, "It broke.", "Error. It broke."},

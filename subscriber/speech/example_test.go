@@ -15,7 +15,7 @@ func Example() {
 	server := &speechtest.Server{WordsPerMinute: 3000}
 	defer server.Close()
 	ctx := context.Background()
-	out, err := speech.Dialer{WordsPerMinute: 300, Connect: server.Connect, Force: true}.Dial(ctx)
+	out, err := speech.Open(ctx, speech.Options{WordsPerMinute: 300, Dial: server.Dial, Force: true})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -51,7 +51,7 @@ func TestDialFaults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				defer c.server.Close()
 				within(t, c.limit, c.limit, func() {
-					o, err := speech.Dialer{Connect: c.server.Connect, Force: true}.Dial(t.Context())
+					o, err := speech.Open(t.Context(), speech.Options{Dial: c.server.Dial, Force: true})
 					if err == nil || !strings.Contains(err.Error(), c.want) {
 						t.Errorf("Dial = %v, %v; want %q", o, err, c.want)
 					}
@@ -70,11 +70,11 @@ func TestDialContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		within(t, time.Second, 1250*time.Millisecond, func() {
-			if _, err := (speech.Dialer{Connect: s.Connect, Force: true}).Dial(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := speech.Open(ctx, speech.Options{Dial: s.Dial, Force: true}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("Dial = %v", err)
 			}
 		})
-		if _, err := (speech.Dialer{Force: true, Connect: func(context.Context) (net.Conn, error) { return nil, io.ErrUnexpectedEOF }}).Dial(ctx); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, err := speech.Open(ctx, speech.Options{Force: true, Dial: func(context.Context) (net.Conn, error) { return nil, io.ErrUnexpectedEOF }}); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("Dial = %v", err)
 		}
 	})

@@ -28,13 +28,13 @@ func TestReal(t *testing.T) {
 	}
 	need(t, speechd.Programs...)
 	r := &real{speechd.Start(t)}
-	warm := r.dial(t, speech.Dialer{}) // the first sound of all comes a second late
+	warm := r.dial(t, speech.Options{}) // the first sound of all comes a second late
 	if err := warm.Present(t.Context(), announce.Utterance{Text: "Hello."}); err != nil {
 		t.Fatal(err)
 	}
 
 	t.Run("spoken", func(t *testing.T) {
-		o := r.dial(t, speech.Dialer{WordsPerMinute: 172})
+		o := r.dial(t, speech.Options{WordsPerMinute: 172})
 		start := time.Now()
 		if err := o.Present(t.Context(), announce.Utterance{Text: sentence}); err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func TestReal(t *testing.T) {
 			t.Errorf("Present took %v, and the server says %+v, %v", took, heard, heard.Took())
 		}
 		// Twice as fast is less than twice as fast: there is silence at the end.
-		fast := r.dial(t, speech.Dialer{WordsPerMinute: 396})
+		fast := r.dial(t, speech.Options{WordsPerMinute: 396})
 		if err := fast.Present(t.Context(), announce.Utterance{Text: sentence}); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestReal(t *testing.T) {
 	})
 
 	t.Run("interrupted", func(t *testing.T) {
-		o := r.dial(t, speech.Dialer{})
+		o := r.dial(t, speech.Options{})
 		const limit = 150 * time.Millisecond
 		for try := 1; ; try++ { // the machine may be busy, but not each time
 			ctx, cancel := context.WithCancel(t.Context())
@@ -84,7 +84,7 @@ func TestReal(t *testing.T) {
 	})
 
 	t.Run("silenced by the person", func(t *testing.T) {
-		o := r.dial(t, speech.Dialer{})
+		o := r.dial(t, speech.Options{})
 		time.AfterFunc(800*time.Millisecond, func() {
 			key, err := net.Dial("unix", r.Socket)
 			if err != nil {
@@ -103,7 +103,7 @@ func TestReal(t *testing.T) {
 	})
 
 	t.Run("languages", func(t *testing.T) {
-		o := r.dial(t, speech.Dialer{WordsPerMinute: 400})
+		o := r.dial(t, speech.Options{WordsPerMinute: 400})
 		for tag, want := range map[string]bool{"en": true, "es-419": true, "es-MX": true, "zh-CN": true, "sw": true, "yo": false, "yo-NG": false, "ha": false, "ig": false} {
 			if got := o.Speaks(tag); got != want {
 				t.Errorf("Speaks(%s) = %v", tag, got)
@@ -124,7 +124,7 @@ func TestReal(t *testing.T) {
 
 	// Closing in the middle leaves silence, or the next client would wait for the rest.
 	t.Run("closed in the middle", func(t *testing.T) {
-		o := r.dial(t, speech.Dialer{})
+		o := r.dial(t, speech.Options{})
 		time.AfterFunc(800*time.Millisecond, func() { o.Close() })
 		if err := o.Present(t.Context(), announce.Utterance{Text: "Long " + sentence}); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Present = %v", err)
@@ -135,7 +135,7 @@ func TestReal(t *testing.T) {
 	})
 
 	t.Run("the server dies", func(t *testing.T) {
-		o := r.dial(t, speech.Dialer{})
+		o := r.dial(t, speech.Options{})
 		time.AfterFunc(800*time.Millisecond, r.Kill)
 		start := time.Now()
 		if err := o.Present(t.Context(), announce.Utterance{Text: sentence}); err == nil || err == announce.ErrCut || !strings.Contains(err.Error(), "gone") {
@@ -162,10 +162,10 @@ func need(t *testing.T, programs ...string) {
 
 type real struct{ *speechd.Server }
 
-func (r *real) dial(t *testing.T, d speech.Dialer) *speech.Output {
+func (r *real) dial(t *testing.T, options speech.Options) *speech.Output {
 	t.Helper()
-	d.Force = true // a screen reader of this machine is not ours
-	o, err := d.Dial(t.Context())
+	options.Force = true // a screen reader of this machine is not ours
+	o, err := speech.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,12 +109,12 @@ func TestScreenReaderBus(t *testing.T) {
 		if _, err := bus.RequestName(name, dbus.NameFlagDoNotQueue); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Dialer{Connect: func(context.Context) (net.Conn, error) {
+		_, err := Open(t.Context(), Options{Dial: func(context.Context) (net.Conn, error) {
 			t.Error("it connected")
 			return nil, net.ErrClosed
-		}}.Dial(t.Context())
-		if !errors.Is(err, ErrScreenReader) || !strings.Contains(err.Error(), "--output orca") {
-			t.Errorf("with %s, Dial = %v", name, err)
+		}})
+		if !errors.Is(err, ErrScreenReader) || !strings.Contains(err.Error(), "speak through it") {
+			t.Errorf("with %s, Open = %v", name, err)
 		}
 		if _, err := bus.ReleaseName(name); err != nil {
 			t.Fatal(err)

@@ -21,15 +21,15 @@ import (
 )
 
 var (
-	// ErrScreenReader is what Dial returns when a screen reader runs.
+	// ErrScreenReader is what Open returns when a screen reader runs.
 	ErrScreenReader = errors.New("speech: a screen reader is running, and its silence key would not reach a second voice; " +
-		"speak through it instead (--output orca)")
+		"speak through it instead, as package orca does")
 
 	errClosed = fmt.Errorf("speech: %w", net.ErrClosed)
 )
 
-// A Dialer opens speech outputs. The zero Dialer is ready: it uses the server that is there, as the user configured it.
-type Dialer struct {
+// Options say how it is spoken. The zero Options use the server that is there, as the user configured it.
+type Options struct {
 	// WordsPerMinute is the pace, by what eSpeak NG makes of SSIP's rates: 84 to 473; what is beyond is as near as
 	// possible. Zero leaves the user's own.
 	WordsPerMinute int
@@ -41,13 +41,13 @@ type Dialer struct {
 	Spawn bool
 	// Force speaks even beside a screen reader.
 	Force bool
-	// Connect opens the connection; nil finds the server as its own library does: at SPEECHD_ADDRESS, which is
+	// Dial connects to the server some other way; nil finds the server as its own library does: at SPEECHD_ADDRESS, which is
 	// unix_socket:PATH or inet_socket:HOST:PORT, else at speech-dispatcher/speechd.sock in XDG_RUNTIME_DIR.
-	Connect func(ctx context.Context) (net.Conn, error)
+	Dial func(ctx context.Context) (net.Conn, error)
 }
 
 // An Output is a voice. Present is for one goroutine at a time, the others for any. When Present has failed because the
-// server is gone or cannot be understood, it goes on to fail: Dial again, and say again what was not heard.
+// server is gone or cannot be understood, it goes on to fail: Open another, and say again what was not heard.
 type Output struct {
 	choir   *choir
 	closing context.Context
@@ -59,50 +59,50 @@ type Output struct {
 	err    error  // why it is over
 }
 
-// Dial opens an output. The error is ErrScreenReader where a screen reader runs and Force is not set.
-func (d Dialer) Dial(ctx context.Context) (*Output, error) {
-	if !d.Force {
+// Open opens an output. The error is ErrScreenReader where a screen reader runs and Force is not set.
+func Open(ctx context.Context, o Options) (*Output, error) {
+	if !o.Force {
 		if name := screenReader(ctx, "/proc"); name != "" {
 			return nil, fmt.Errorf("%w: found %s", ErrScreenReader, name)
 		}
 	}
-	open := d.Connect
-	if open == nil {
-		open = func(ctx context.Context) (net.Conn, error) { return connect(ctx, d.Spawn) }
+	dial := o.Dial
+	if dial == nil {
+		dial = func(ctx context.Context) (net.Conn, error) { return connect(ctx, o.Spawn) }
 	}
-	conn, err := open(ctx)
+	conn, err := dial(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("speech: no speech server: %w", err)
 	}
-	o := &Output{link: newLink(conn), turn: make(chan struct{}, 1)}
-	if err := o.hello(ctx, d); err != nil {
+	out := &Output{link: newLink(conn), turn: make(chan struct{}, 1)}
+	if err := out.hello(ctx, o); err != nil {
 		conn.Close()
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
 		return nil, fmt.Errorf("speech: %w", err)
 	}
-	o.closing, o.stop = context.WithCancel(context.Background())
-	return o, nil
+	out.closing, out.stop = context.WithCancel(context.Background())
+	return out, nil
 }
 
 // hello introduces us, and asks what the server can do.
-func (o *Output) hello(ctx context.Context, d Dialer) error {
+func (o *Output) hello(ctx context.Context, options Options) error {
 	commands := []string{
 		"SET SELF CLIENT_NAME " + userName() + ":aaep:main", // first, and once
 		"SET SELF NOTIFICATION ALL on",
 	}
-	if d.WordsPerMinute != 0 {
-		commands = append(commands, fmt.Sprint("SET SELF RATE ", rateFor(d.WordsPerMinute)))
+	if options.WordsPerMinute != 0 {
+		commands = append(commands, fmt.Sprint("SET SELF RATE ", rateFor(options.WordsPerMinute)))
 	}
-	if d.Voice != "" {
-		commands = append(commands, "SET SELF VOICE_TYPE "+word(d.Voice))
+	if options.Voice != "" {
+		commands = append(commands, "SET SELF VOICE_TYPE "+word(options.Voice))
 	}
-	if d.Pitch != 0 {
-		commands = append(commands, fmt.Sprint("SET SELF PITCH ", d.Pitch))
+	if options.Pitch != 0 {
+		commands = append(commands, fmt.Sprint("SET SELF PITCH ", options.Pitch))
 	}
-	if d.Volume != 0 {
-		commands = append(commands, fmt.Sprint("SET SELF VOLUME ", d.Volume))
+	if options.Volume != 0 {
+		commands = append(commands, fmt.Sprint("SET SELF VOLUME ", options.Volume))
 	}
 	for _, c := range commands {
 		if _, err := o.link.must(ctx, c); err != nil {

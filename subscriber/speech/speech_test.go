@@ -25,16 +25,16 @@ func bubble(t *testing.T, s *speechtest.Server, f func(t *testing.T, o *speech.O
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		defer s.Close()
-		o := dial(t, s, speech.Dialer{})
+		o := dial(t, s, speech.Options{})
 		defer o.Close()
 		f(t, o)
 	})
 }
 
-func dial(t *testing.T, s *speechtest.Server, d speech.Dialer) *speech.Output {
+func dial(t *testing.T, s *speechtest.Server, options speech.Options) *speech.Output {
 	t.Helper()
-	d.Connect, d.Force = s.Connect, true
-	o, err := d.Dial(t.Context())
+	options.Dial, options.Force = s.Dial, true
+	o, err := speech.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &speechtest.Server{}
 		defer s.Close()
-		o := dial(t, s, speech.Dialer{WordsPerMinute: 247, Voice: "FEMALE1", Pitch: -5, Volume: 50})
+		o := dial(t, s, speech.Options{WordsPerMinute: 247, Voice: "FEMALE1", Pitch: -5, Volume: 50})
 		defer o.Close()
 		steps := []struct {
 			u                  announce.Utterance
@@ -176,7 +176,7 @@ func TestInterrupt(t *testing.T) {
 func TestInterruptWaiting(t *testing.T) {
 	s := &speechtest.Server{}
 	bubble(t, s, func(t *testing.T, o *speech.Output) {
-		other := dial(t, s, speech.Dialer{})
+		other := dial(t, s, speech.Options{})
 		defer other.Close()
 		var group sync.WaitGroup
 		group.Go(func() {
@@ -217,7 +217,7 @@ func TestInterruptTooLate(t *testing.T) {
 func TestCut(t *testing.T) {
 	s := &speechtest.Server{}
 	bubble(t, s, func(t *testing.T, o *speech.Output) {
-		other := dial(t, s, speech.Dialer{})
+		other := dial(t, s, speech.Options{})
 		defer other.Close()
 		time.AfterFunc(time.Second, s.Silence)
 		within(t, time.Second, 1050*time.Millisecond, func() {
@@ -261,7 +261,7 @@ func TestOthersEvents(t *testing.T) {
 func TestClose(t *testing.T) {
 	s := &speechtest.Server{}
 	bubble(t, s, func(t *testing.T, o *speech.Output) {
-		first := dial(t, s, speech.Dialer{})
+		first := dial(t, s, speech.Options{})
 		done := make(chan error)
 		go func() { done <- first.Present(t.Context(), say("one two three four five six")) }()
 		time.Sleep(time.Second)

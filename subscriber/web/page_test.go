@@ -241,6 +241,17 @@ func TestUnfinished(t *testing.T) {
 	p.until(spoken + `.some((line) => line.trim() === "found three bills.")`)
 }
 
+// I18N-023: text of an event that says nothing of its direction runs from left to right.
+func TestDirectionUnsaid(t *testing.T) {
+	t.Parallel()
+	p := newBrowser(t).open(start(t, producer.Config{}).page, "")
+	got := eval[string](p, `import("./text.js").then(({ direction }) => [{}, { localization_hints: {} }, ...["ltr", "rtl", "auto", "down"].map((said) => (
+		{ localization_hints: { text_direction: said } }))].map(direction).join(" "))`)
+	if want := "ltr ltr ltr rtl auto auto"; got != want {
+		t.Errorf("direction: %s, want %s", got, want)
+	}
+}
+
 // TestHostile: text from elsewhere stays text, shows what it hides, and neither widens nor fills the page.
 func TestHostile(t *testing.T) {
 	t.Parallel()

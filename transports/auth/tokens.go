@@ -39,8 +39,9 @@ func Tokens(byPrincipal map[string]string) (Authenticator, error) {
 // another. Nobody but its owner may open the file: its mode is 0600 or less.
 //
 // The file is read again when it has changed. Replace it as a whole, by renaming another over it. If what it becomes is
-// not right, or holds no token, the tokens from before stay in force and log is told; log may be nil. Who is connected with
-// a token that was taken out is put out within ten seconds.
+// not right, or it is gone, the tokens from before stay in force and log is told; log may be nil. If it holds no token any
+// more, nobody is let in: at once, or if it was just written, once it has stood so for two seconds. Who is connected with a
+// token that was taken out is put out within ten seconds. A file that is empty in the beginning is an error.
 func TokenFile(path string, log *slog.Logger) (Authenticator, error) {
 	source, err := credentials.NewSource(log, credentials.ReadPrivate, func(contents [][]byte) (tokenSet, error) {
 		set, err := parseTokens(contents[0])
@@ -145,7 +146,7 @@ func parseTokens(text []byte) (tokenSet, error) {
 		}
 	}
 	if len(set) == 0 {
-		return nil, errors.New("there are no tokens, so nobody could come in")
+		return nil, fmt.Errorf("%w, and nobody could come in", credentials.ErrEmpty)
 	}
 	return set, nil
 }

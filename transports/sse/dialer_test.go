@@ -40,9 +40,6 @@ func TestDialerURL(t *testing.T) {
 		}
 		check(t, c.Close())
 	}
-	c, err := Dialer{URL: "http://bank.example", InsecurePlaintext: true}.Dial(t.Context())
-	check(t, err)
-	check(t, c.Close())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := (Dialer{URL: "http://localhost"}).Dial(ctx); err != context.Canceled {

@@ -35,12 +35,17 @@ const (
 	byteOrderMark = "\xef\xbb\xbf"
 )
 
-func orDefault(d, def time.Duration) time.Duration {
-	if d <= 0 {
-		return def
-	}
-	return d
-}
+const (
+	bodyTime  = 10 * time.Second // in which a request body must have arrived
+	writeTime = 10 * time.Second // for one write on an event stream, which then is lost
+	heartbeat = 15 * time.Second // of silence, after which a comment is sent (SSE-018)
+
+	postTime = 20 * time.Second // for a POST with its answer, and for a stream's headers
+	// A stream that brings nothing for so long, not even a heartbeat, counts as broken: three heartbeats.
+	silence = 3 * heartbeat
+	// Published servers without a handshake may never send a heartbeat.
+	silenceUnagreed = 24 * time.Hour
+)
 
 func orDiscard(l *slog.Logger) *slog.Logger {
 	if l == nil {

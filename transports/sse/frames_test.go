@@ -114,7 +114,8 @@ func bySecret(r *http.Request) (string, error) {
 func TestCorpusRequests(t *testing.T) {
 	for _, c := range frames(t, "http") {
 		t.Run(c.ID, func(t *testing.T) {
-			s, url := serve(t, ServerOptions{Authenticate: bySecret, BodyTimeout: 200 * time.Millisecond})
+			s, url := serve(t, ServerOptions{Authenticate: bySecret})
+			s.bodyTime = 200 * time.Millisecond
 			mine, _, _ := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer secret"}}}, "sub_mine")
 			_, theirs, st := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer bob"}}}, "sub_theirs")
 			host := strings.TrimPrefix(url, "http://")

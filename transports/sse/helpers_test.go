@@ -6,17 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/memnet"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -234,55 +233,18 @@ func reasonOf(t *testing.T, body string) string {
 	return m.Reason
 }
 
-// memory is a net.Listener within the process, for bubbles of virtual time.
-type memory struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-type memAddr struct{}
-
-func (memAddr) Network() string { return "pipe" }
-func (memAddr) String() string  { return "pipe" }
-
-func (m *memory) Addr() net.Addr { return memAddr{} }
-func (m *memory) Close() error   { m.once.Do(func() { close(m.done) }); return nil }
-func (m *memory) Accept() (net.Conn, error) {
-	select {
-	case c := <-m.conns:
-		return c, nil
-	case <-m.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	a, b := net.Pipe()
-	select {
-	case m.conns <- b:
-		return a, nil
-	case <-m.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // bubble serves h in memory; the client reaches it as http://localhost.
 func bubble(t *testing.T, h http.Handler) *http.Client {
 	t.Helper()
-	l := &memory{conns: make(chan net.Conn), done: make(chan struct{})}
+	l := memnet.Listen()
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan struct{})
 	go func() { defer close(served); _ = srv.Serve(l) }()
-	tr := &http.Transport{DialContext: l.dial}
 	t.Cleanup(func() {
-		tr.CloseIdleConnections()
 		_ = srv.Close()
 		<-served
 	})
-	return &http.Client{Transport: tr}
+	return l.Client(t)
 }
 
 func pad(n int) []byte {

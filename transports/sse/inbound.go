@@ -133,8 +133,8 @@ func (c *conn) get(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 		req.Header.Set(lastEventID, in.lastID)
 	}
 	stop := context.AfterFunc(ctx, func() { in.cancel(ctx.Err()) })
-	late := time.AfterFunc(c.timeout, func() {
-		in.cancel(fmt.Errorf("no response headers within %v", c.timeout))
+	late := time.AfterFunc(postTime, func() {
+		in.cancel(fmt.Errorf("no response headers within %v", postTime))
 	})
 	resp, err := c.do(req)
 	late.Stop()

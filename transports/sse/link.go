@@ -20,7 +20,6 @@ type link struct {
 	trace     *trace        // nil after a handshake
 	in        chan *posted  // what the peer POSTed, for Receive
 	streams   chan *stream  // the newest stream, if NextStream has not taken it
-	slot      chan struct{} // held while a question waits for the producer's answer
 	done      chan struct{} // closed by end
 	hungUp    chan struct{} // closed once the peer's subscription.close is in the queue
 	hangUp    sync.Once
@@ -51,13 +50,13 @@ var (
 
 // newLink makes a link whose first question is already asked.
 func newLink(s *Server, principal string, request []byte, t *trace) (*link, *question) {
-	q := &question{first: true, answer: make(chan answer, 1)}
+	q := newQuestion()
+	q.first = true
 	l := &link{
 		srv: s, principal: principal, trace: t, asked: q,
-		in: make(chan *posted, 16), streams: make(chan *stream, 1), slot: make(chan struct{}, 1),
+		in: make(chan *posted, 1), streams: make(chan *stream, 1),
 		done: make(chan struct{}), hungUp: make(chan struct{}),
 	}
-	l.slot <- struct{}{}
 	l.in <- &posted{request, make(chan struct{})}
 	return l, q
 }

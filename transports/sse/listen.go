@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
@@ -20,9 +19,7 @@ func (c *conn) listen(ctx context.Context, req *aaep.SubscriptionRequest) error 
 	c.mu.Lock()
 	c.alone, c.events = true, c.root.JoinPath("events")
 	c.mu.Unlock()
-	if c.patient {
-		c.silence = 24 * time.Hour
-	}
+	c.silence = silenceUnagreed
 	in := c.newInbound("")
 	body, err := c.get(ctx, in) // now: that the stream is there is all that this acceptance can mean
 	if err != nil {

@@ -29,12 +29,6 @@ type ServerOptions struct {
 	// AnswerTimeout bounds how long a POST waits for the producer: for the answer to a request or a
 	// renegotiation, and for room in a full queue. If zero, 10 seconds.
 	AnswerTimeout time.Duration
-	// BodyTimeout bounds how long a request body may take to arrive. If zero, 10 seconds.
-	BodyTimeout time.Duration
-	// WriteTimeout bounds one write on an event stream; then the stream is lost. If zero, 10 seconds.
-	WriteTimeout time.Duration
-	// Heartbeat is the silence after which a comment is sent. If zero, 15 seconds (SSE-018).
-	Heartbeat time.Duration
 	// Logger receives diagnostics, never message contents. If nil, they are discarded.
 	Logger *slog.Logger
 }
@@ -49,9 +43,8 @@ func (o *ServerOptions) setDefaults() {
 	if o.MaxWaiting <= 0 {
 		o.MaxWaiting = 128
 	}
-	o.AnswerTimeout = orDefault(o.AnswerTimeout, 10*time.Second)
-	o.BodyTimeout = orDefault(o.BodyTimeout, 10*time.Second)
-	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
-	o.Heartbeat = orDefault(o.Heartbeat, 15*time.Second)
+	if o.AnswerTimeout <= 0 {
+		o.AnswerTimeout = 10 * time.Second
+	}
 	o.Logger = orDiscard(o.Logger)
 }

@@ -7,9 +7,14 @@ import (
 
 // question is a POST that waits for the producer's answer.
 type question struct {
-	first  bool        // the subscription.request, not a renegotiation
-	left   bool        // nobody waits any more; guarded by link.mu
-	answer chan answer // holds one, so that answering never waits
+	first  bool          // the subscription.request, not a renegotiation
+	left   bool          // nobody waits any more; guarded by link.mu
+	answer chan answer   // holds one, so that answering never waits
+	over   chan struct{} // closed when another may be asked
+}
+
+func newQuestion() *question {
+	return &question{answer: make(chan answer, 1), over: make(chan struct{})}
 }
 
 // settle gives a to q. It reports whether a must go on the stream instead. The caller holds l.mu.
@@ -25,7 +30,7 @@ func (l *link) settle(q *question, a answer) (onStream bool, err error) {
 		l.id = id
 	}
 	l.asked = nil
-	<-l.slot
+	close(q.over)
 	if q.left {
 		return true, nil
 	}
@@ -35,23 +40,31 @@ func (l *link) settle(q *question, a answer) (onStream bool, err error) {
 
 // ask queues a renegotiation and makes it the question that the next answer belongs to.
 func (l *link) ask(ctx context.Context, msg []byte) (*question, error) {
-	select {
-	case l.slot <- struct{}{}:
-	case <-l.done:
-		return nil, errGone
-	case <-ctx.Done():
-		return nil, errBusy
+	q := newQuestion()
+	for {
+		l.mu.Lock()
+		before := l.asked
+		if before == nil {
+			l.asked = q
+		}
+		l.mu.Unlock()
+		if before == nil {
+			break
+		}
+		select {
+		case <-before.over:
+		case <-l.done:
+			return nil, errGone
+		case <-ctx.Done():
+			return nil, errBusy
+		}
 	}
-	q := &question{answer: make(chan answer, 1)}
-	l.mu.Lock()
-	l.asked = q
-	l.mu.Unlock()
 	_, err := l.deliver(ctx, msg)
 	if err != nil {
 		l.mu.Lock()
 		if l.asked == q {
 			l.asked = nil
-			<-l.slot
+			close(q.over)
 		}
 		l.mu.Unlock()
 	}

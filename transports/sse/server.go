@@ -23,6 +23,8 @@ type Server struct {
 	queue chan *link
 	done  chan struct{}
 
+	bodyTime, heartbeat time.Duration // others in tests
+
 	mu     sync.Mutex // never held while waiting or while a link's mu is asked for
 	closed bool
 	live   map[*link]struct{}
@@ -38,7 +40,8 @@ var (
 
 // NewServer makes a Server. It starts nothing: mount it on an http.Server under o.Prefix, without
 // http.StripPrefix, and call Accept. Give the http.Server a ReadHeaderTimeout, 5 seconds for example;
-// the Server sets the other deadlines itself.
+// the Server sets the other deadlines itself: 10 seconds for a request body, and for each write on a stream, which is lost then.
+// A stream that is silent for 15 seconds is sent a comment (SSE-018).
 func NewServer(o ServerOptions) *Server {
 	o.Hosts, o.Origins = slices.Clone(o.Hosts), slices.Clone(o.Origins)
 	o.setDefaults()
@@ -54,6 +57,8 @@ func NewServer(o ServerOptions) *Server {
 		done:  make(chan struct{}),
 		live:  map[*link]struct{}{},
 		ids:   map[string]*link{},
+
+		bodyTime: bodyTime, heartbeat: heartbeat,
 	}
 }
 
@@ -208,7 +213,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request) (cors, ok bool) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.ContentLength != 0 {
 		// Stays in force until the body is read whole, also while net/http throws away the rest (INV-54).
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.o.BodyTimeout))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime))
 	}
 	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
 		s.fail(w, http.StatusForbidden, "this listener has no authentication and serves loopback connections only")

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/idle"
 	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -19,7 +20,8 @@ type stream struct {
 	last  string
 	trace *trace // nil after a handshake
 	w     *writer.Writer
-	taken atomic.Pointer[net.Conn] // from the http.Server, or nil; what is written to it are chunks
+	taken atomic.Pointer[net.Conn]  // from the http.Server, or nil; what is written to it are chunks
+	idle  atomic.Pointer[idle.Wait] // for something to read from that
 	done  chan struct{}
 	once  sync.Once
 
@@ -186,7 +188,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, principal string
 // newStream makes the stream of a GET, or answers that there cannot be one and returns nil.
 func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 	rc := http.NewResponseController(w)
-	if err := rc.SetWriteDeadline(time.Now().Add(s.o.WriteTimeout)); err != nil {
+	if err := rc.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 		s.o.Logger.Error("sse: the http.ResponseWriter has no write deadlines; a middleware that wraps it needs an Unwrap method", "cause", err)
 		s.fail(w, http.StatusInternalServerError, "this server cannot stream")
 		return nil
@@ -196,7 +198,7 @@ func (s *Server) newStream(w http.ResponseWriter, r *http.Request) *stream {
 	if last == "" { // a page cannot set the header on an EventSource that it makes itself
 		last = r.URL.Query().Get("last_event_id")
 	}
-	return &stream{last: last, w: writer.New(response{w, rc}, s.o.WriteTimeout), done: make(chan struct{})}
+	return &stream{last: last, w: writer.New(response{w, rc}, writeTime), done: make(chan struct{})}
 }
 
 // response is written to and flushed at once.
@@ -233,14 +235,14 @@ func (s *Server) follow(w http.ResponseWriter, r, shown *http.Request, l *link, 
 	defer s.door.Watch(r.Context(), shown, l.principal, st.end)()
 	w.WriteHeader(http.StatusOK)
 	_ = st.write(r.Context(), nil) // or it is done
-	st.open(s.o.Heartbeat)
+	st.open(s.heartbeat)
 	select {
 	case <-st.done:
 	case <-r.Context().Done():
 	}
 	if st.close(&s.o) {
 		// What is left is the end of the response; it must not wait for ever either.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.o.WriteTimeout))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	}
 	return true
 }

@@ -2,17 +2,19 @@ package sse
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/hex"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/aaep-go/aaep/internal/hijack"
+	"github.com/aaep-go/aaep/internal/idle"
 )
 
-// take takes the connection of a stream from the http.Server, where its owner allows that, and leaves it to a goroutine
-// that only waits for its end: it needs a fraction of the memory that the handler would. It reports false where the handler
-// must go on: over HTTP/2, and where middleware stands between.
+// take takes the connection of a stream from the http.Server, where its owner allows that. Until its end there is no
+// goroutine, or one that does nothing else but wait for that: a fraction of the memory that the handler would need. It reports
+// false where the handler must go on: over HTTP/2, and where middleware stands between.
 func (s *Server) take(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream) bool {
 	until := hijack.Until(r.Context())
 	hijacker, ok := w.(http.Hijacker)
@@ -28,20 +30,39 @@ func (s *Server) take(w http.ResponseWriter, r, shown *http.Request, l *link, st
 	}
 	st.w.Use(conn)
 	st.taken.Store(&conn)
-	st.open(s.o.Heartbeat)
+	st.open(s.heartbeat)
 	unwatch := s.door.Watch(until, shown, l.principal, st.end)
-	go func() {
+	unbind := context.AfterFunc(until, st.end)
+	st.await(conn, func() {
 		defer l.posts.Done()
 		defer unwatch()
 		defer conn.Close()
-		defer context.AfterFunc(until, st.end)()
+		defer unbind()
 		st.watch(conn)
 		l.detach(st) // before the last write, which may take a while
-		if st.close(&s.o) && conn.SetWriteDeadline(time.Now().Add(s.o.WriteTimeout)) == nil {
+		if st.close(&s.o) && conn.SetWriteDeadline(time.Now().Add(writeTime)) == nil {
 			_, _ = conn.Write([]byte("0\r\n\r\n"))
 		}
-	}()
+	})
 	return true
+}
+
+// await has over called when there is something to watch.
+func (st *stream) await(conn net.Conn, over func()) {
+	if secured, ok := conn.(*tls.Conn); ok { // watch reads until the end, so it does not matter what that holds back
+		conn = secured.NetConn()
+	}
+	w := idle.New(conn, over)
+	if w == nil || !w.Begin() {
+		go over()
+		return
+	}
+	st.idle.Store(w)
+	select {
+	case <-st.done: // before there was anything to interrupt
+		w.Now()
+	default:
+	}
 }
 
 // watch returns when the peer has gone, or the stream ended. The peer has nothing to say.
@@ -61,8 +82,11 @@ func (st *stream) watch(conn net.Conn) {
 	}
 }
 
-// interrupt ends watch.
+// interrupt ends watch, or has it begin.
 func (st *stream) interrupt() {
+	if w := st.idle.Load(); w != nil {
+		w.Now()
+	}
 	if conn := st.taken.Load(); conn != nil {
 		_ = (*conn).SetReadDeadline(time.Now())
 	}

@@ -60,7 +60,8 @@ func TestIdleStreamSurvives(t *testing.T) {
 // A stream that brings nothing for 45 s counts as broken; one whose events are read slowly does not.
 func TestSilentStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewServer(ServerOptions{Heartbeat: time.Hour})
+		s := NewServer(ServerOptions{})
+		s.heartbeat = time.Hour
 		p, sub, st := pair(t, s, Dialer{URL: local, Client: bubble(t, s)}, "sub_1")
 		sent := make(chan error, 1)
 		go func() { sent <- st.SendEvents(t.Context(), []transports.Event{{Message: ev(1), ID: "e1"}}) }()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -49,9 +50,9 @@ func (h *hub) Claim(ctx context.Context, tok string, claim []byte) (first log.Cl
 		}
 		first, mine = log.Claim{Data: there.Data, At: there.Time}, there.Header.Get(nonceHeader) == nonce
 		return nil
-	})
+	}, "aaep.r."+h.name, repliesStream)
 	if err != nil {
-		return first, false, explain("a question cannot be settled", err)
+		return first, false, h.cluster.explain("a question cannot be settled", err)
 	}
 	return first, mine, nil
 }
@@ -78,12 +79,17 @@ func (h *hub) Receive(f func(msg []byte) []byte) error {
 }
 
 func (h *hub) subscribe(subject string, f nats.MsgHandler) error {
+	began := time.Now()
 	sub, err := h.cluster.nc.Subscribe(subject, f)
 	if err == nil {
 		err = h.cluster.nc.FlushTimeout(answerTime)
 	}
+	if last := h.cluster.nc.LastError(); err == nil && errors.Is(last, nats.ErrPermissionViolation) && strings.Contains(last.Error(), subject) {
+		h.cluster.overhear(nil, nil, last)
+		err = h.cluster.denied(began, subject)
+	}
 	if err != nil {
-		return explain("cannot listen to other processes", err)
+		return h.cluster.explain("cannot listen to other processes", err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,9 +102,9 @@ func (h *hub) SetProfile(data []byte) error {
 	err := h.cluster.retry(context.Background(), func(ctx context.Context) error {
 		_, err := h.cluster.js.Publish(ctx, "aaep.p."+h.name, data, jetstream.WithRetryAttempts(0))
 		return err
-	})
+	}, "aaep.p."+h.name)
 	if err != nil {
-		return explain("cannot say who the agent is", err)
+		return h.cluster.explain("cannot say who the agent is", err)
 	}
 	return nil
 }
@@ -111,7 +117,7 @@ func (h *hub) Profile(ctx context.Context) (data []byte, err error) {
 			data = m.Data
 		}
 		return err
-	})
+	}, metaStream)
 	return data, err
 }
 

@@ -25,6 +25,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -45,8 +46,11 @@ var (
 // credentials.
 type Options struct {
 	log.Limits
-	// Credentials is the name of a file with a NATS user's token and key.
+	// Credentials is the name of a file that says which NATS user this is: a .creds file, the seed of the user's nkey, or one
+	// line USER:PASSWORD, which goes to another machine only over TLS. Nobody but its owner may open it.
 	Credentials string
+	// Certificate and Key are the names of PEM files with what this process shows servers that ask for a certificate.
+	Certificate, Key string
 	// CA is the name of a PEM file with the certificates to know the servers by. Empty is what the system trusts.
 	CA string
 	// Replicas is on how many servers everything is kept: 1, 3 or 5. Zero is 3 in a cluster, and 1 outside of one.
@@ -59,9 +63,11 @@ type Options struct {
 
 // Cluster is a connection to the servers. All its methods may be called at once.
 type Cluster struct {
-	nc   *nats.Conn
-	js   jetstream.JetStream
-	opts Options
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	opts    Options
+	refused atomic.Pointer[refusal] // the newest
+	failing atomic.Int64            // since when, in Unix nanoseconds, JetStream has not answered; 0: it does
 }
 
 const (
@@ -88,18 +94,9 @@ func Dial(ctx context.Context, servers string, opts *Options) (*Cluster, error) 
 	if c.opts.Node == "" {
 		c.opts.Node, _ = os.Hostname()
 	}
-	how := []nats.Option{nats.Name("aaep " + c.opts.Node), nats.Timeout(connectTime), nats.MaxReconnects(-1), nats.ReconnectWait(pause),
-		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2), // or a dead server is noticed after minutes
-		nats.ReconnectBufSize(-1)} // what is sent without a connection fails, and is tried again by whoever sent it
-	if c.opts.Credentials != "" {
-		how = append(how, nats.UserCredentials(c.opts.Credentials))
-	}
-	if c.opts.CA != "" {
-		how = append(how, nats.RootCAs(c.opts.CA))
-	}
-	var err error
-	if c.nc, err = nats.Connect(servers, how...); err != nil {
-		return nil, fmt.Errorf("cannot reach NATS at %s: %w", servers, err)
+	err := c.connect(servers)
+	if err != nil {
+		return nil, err
 	}
 	if c.js, err = jetstream.New(c.nc); err == nil {
 		err = c.shared(ctx)
@@ -138,9 +135,9 @@ func (c *Cluster) shared(ctx context.Context) error {
 				err = nil
 			}
 			return err
-		})
+		}, cfg.Name)
 		if err != nil {
-			return explain("cannot make the stream "+cfg.Name, err)
+			return c.explain("cannot make the stream "+cfg.Name, err)
 		}
 	}
 	return nil
@@ -159,29 +156,51 @@ func (c *Cluster) Agents(ctx context.Context) ([]string, error) {
 		}
 	}
 	if err := all.Err(); err != nil {
-		return nil, explain("cannot list the agents", err)
+		return nil, c.explain("cannot list the agents", err)
 	}
 	return agents, nil
 }
 
 // retry does something until it succeeds, or fails in a way that waiting does not mend, or ctx is done; without a deadline
-// that is after ten seconds.
-func (c *Cluster) retry(ctx context.Context, do func(context.Context) error) error {
+// that is after ten seconds. About are the streams and subjects that it takes.
+func (c *Cluster) retry(ctx context.Context, do func(context.Context) error, about ...string) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 2*answerTime)
 		defer cancel()
 	}
+	var last error
 	for wait := pause / 16; ; wait = min(2*wait, pause) {
+		began := time.Now()
 		err := once(ctx, do)
 		if err == nil || !passing(err) {
+			c.failing.Store(0)
 			return err
+		}
+		c.elsewhere()
+		if last != nil && errors.Is(err, context.DeadlineExceeded) {
+			err = last // which says more
+		}
+		last = err
+		if no := c.denied(began, about...); no != nil {
+			return no
 		}
 		select {
 		case <-ctx.Done():
 			return err
 		case <-time.After(wait):
 		}
+	}
+}
+
+// elsewhere makes the connection anew, to another server if there is one, where this one has been of no use for longer than it
+// takes until another leads: it answers by itself, but may be cut off from the others.
+func (c *Cluster) elsewhere() {
+	now := time.Now().UnixNano()
+	if since := c.failing.Load(); since == 0 {
+		c.failing.CompareAndSwap(0, now)
+	} else if now-since > int64(patience) && c.failing.CompareAndSwap(since, now) {
+		_ = c.nc.ForceReconnect() // or it is closed
 	}
 }
 
@@ -214,13 +233,17 @@ type lasting struct{ error }
 func (e lasting) Unwrap() error { return e.error }
 
 // explain says in words why something failed.
-func explain(what string, err error) error {
+func (c *Cluster) explain(what string, err error) error {
 	var refused *jetstream.APIError
 	switch {
 	case errors.As(err, &refused) && (refused.ErrorCode == 10005 || refused.ErrorCode == 10074):
 		return fmt.Errorf("%s: there are too few servers for the replicas: %w", what, err)
-	case errors.As(err, &refused) && (refused.ErrorCode == 10076 || refused.ErrorCode == 10039), errors.Is(err, jetstream.ErrJetStreamNotEnabled):
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return fmt.Errorf("%s: the account of this NATS user has no JetStream: %w", what, err)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return fmt.Errorf("%s: the servers have no JetStream; start them with -js: %w", what, err)
+	case c.nc.Status() != nats.CONNECTED && c.nc.LastError() != nil:
+		return fmt.Errorf("%s: there is no connection to NATS (%w): %w", what, c.opts.why(c.nc.LastError()), err)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrReconnectBufExceeded):
 		return fmt.Errorf("%s: JetStream does not answer: %w", what, err)
 	}

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,13 +94,14 @@ func (r *reader) Read(cursor uint64, n int) ([][]byte, error) {
 		}
 		time.Sleep(pause)
 	}
-	return nil, explain(fmt.Sprintf("cannot read event %d of %s", cursor+1, r.agent), last)
+	return nil, r.c.explain(fmt.Sprintf("cannot read event %d of %s", cursor+1, r.agent), last)
 }
 
 // batch reads the records after the cursor that one server has. Next is the sequence of the first that it has, if it is
 // another than the one after the cursor.
 func (r *reader) batch(cursor uint64, n int) (records [][]byte, next uint64, err error) {
 	n = min(n, maxReadMsgs)
+	began := time.Now()
 	ask, _ := json.Marshal(map[string]any{"seq": cursor + 1, "batch": n, "max_bytes": maxRead})
 	inbox := r.c.nc.NewInbox()
 	answers, err := r.c.nc.SubscribeSync(inbox)
@@ -113,7 +115,7 @@ func (r *reader) batch(cursor uint64, n int) (records [][]byte, next uint64, err
 	for {
 		m, err := answers.NextMsg(answerTime)
 		if err != nil {
-			return records, 0, err
+			return records, 0, cmp.Or(r.c.denied(began, r.stream), err)
 		}
 		if status := m.Header.Get("Status"); status != "" {
 			if status == "503" {
@@ -157,7 +159,7 @@ func (r *reader) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 			}
 		}
 		return err
-	})
+	}, r.stream)
 	return info, err
 }
 
@@ -175,17 +177,39 @@ func startOf(s jetstream.StreamState) uint64 {
 	return s.FirstSeq - 1
 }
 
-// newest reads the newest message on a subject from who leads, which alone knows it; nil is none.
+// newest reads the newest message on a subject from who leads, which alone knows it; nil is none. (The client's own way asks
+// whichever server is near where a stream allows that.)
 func (c *Cluster) newest(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	s, err := c.js.Stream(ctx, stream)
+	ask, _ := json.Marshal(map[string]any{"last_by_subj": subject})
+	m, err := c.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, ask)
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, nil
+	var answer struct {
+		Message *struct {
+			Sequence uint64    `json:"seq"`
+			Header   []byte    `json:"hdrs"`
+			Data     []byte    `json:"data"`
+			Time     time.Time `json:"time"`
+		} `json:"message"`
+		Error *jetstream.APIError `json:"error"`
 	}
-	return m, err
+	err = json.Unmarshal(m.Data, &answer)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Error != nil && answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return nil, nil
+	case answer.Error != nil:
+		return nil, answer.Error
+	case answer.Message == nil:
+		return nil, jetstream.ErrInvalidJetStreamResponse
+	}
+	found := &jetstream.RawStreamMsg{Subject: subject, Sequence: answer.Message.Sequence, Data: answer.Message.Data, Time: answer.Message.Time}
+	if len(answer.Message.Header) > 0 {
+		found.Header, err = nats.DecodeHeadersMsg(answer.Message.Header)
+	}
+	return found, err
 }
 
 // meta returns what a log says of itself, and its revision.
@@ -196,6 +220,6 @@ func (r *reader) meta(ctx context.Context) (data []byte, revision uint64, err er
 			data, revision = m.Data, m.Sequence
 		}
 		return err
-	})
+	}, metaStream)
 	return data, revision, err
 }

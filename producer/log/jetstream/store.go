@@ -58,7 +58,7 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 		return nil, fmt.Errorf("%w: %s is %s; end that first, or take another name", ErrInUse, who.Data, agent)
 	}
 	if err := s.take(ctx); err != nil {
-		return nil, explain("cannot open the log of "+agent, err)
+		return nil, c.explain("cannot open the log of "+agent, err)
 	}
 	me := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), c.opts.Node, filepath.Base(os.Args[0]), time.Now().Format("2006-01-02 15:04"))
 	s.owner, err = c.nc.Subscribe(whose, func(m *nats.Msg) { m.Respond([]byte(me)) })
@@ -73,7 +73,7 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 	}
 	if err != nil {
 		s.owner.Unsubscribe()
-		return nil, explain("cannot open the log of "+agent, err)
+		return nil, c.explain("cannot open the log of "+agent, err)
 	}
 	s.hub = newHub(c, agent)
 	return s, nil
@@ -117,7 +117,7 @@ func (s *Store) take(ctx context.Context) error {
 	if err := s.c.retry(ctx, func(ctx context.Context) error {
 		_, err := s.c.js.CreateOrUpdateStream(ctx, cfg)
 		return err
-	}); err != nil {
+	}, s.stream); err != nil {
 		return err
 	}
 	// What is refused is refused in its turn, with the number of the last message before it.
@@ -133,7 +133,7 @@ func (s *Store) take(ctx context.Context) error {
 		_, number, _ := strings.Cut(refused.Description, ": ")
 		last, err = strconv.ParseUint(number, 10, 64)
 		return err
-	}); err != nil {
+	}, s.subject); err != nil {
 		return err
 	}
 	if was != nil { // what the limits drop is told when they are looked at
@@ -171,7 +171,7 @@ func (s *Store) Append(records [][]byte) error {
 	defer cancel()
 	if len(records) == 0 {
 		if err := s.refresh(ctx); err != nil && !passing(err) {
-			return explain("cannot look at the log of "+s.agent, err)
+			return s.c.explain("cannot look at the log of "+s.agent, err)
 		}
 		return nil
 	}
@@ -190,12 +190,12 @@ func (s *Store) Append(records [][]byte) error {
 			err = s.kept(ctx, records, end, err)
 		}
 		return err
-	})
+	}, s.subject, s.stream)
 	if errors.Is(err, ErrTakenOver) {
 		s.hub.close() // who sends to the agent means the other one
 	}
 	if err != nil {
-		return explain("the log of "+s.agent+" cannot be written", err)
+		return s.c.explain("the log of "+s.agent+" cannot be written", err)
 	}
 	end += uint64(len(records))
 	most := uint64(s.c.opts.Events)
@@ -254,10 +254,10 @@ func (s *Store) kept(ctx context.Context, records [][]byte, end uint64, failure 
 	switch last := end + uint64(len(records)); {
 	case err != nil:
 		return err
-	case m == nil || m.Sequence > last || m.Header.Get(byHeader) != s.run:
-		return lasting{fmt.Errorf("%w: its stream has %d messages, and %d were expected", ErrTakenOver, info.State.LastSeq, end)}
-	case m.Sequence < last:
+	case m == nil || m.Sequence < last: // who says so may lead no more
 		return nats.ErrTimeout
+	case m.Sequence > last || m.Header.Get(byHeader) != s.run:
+		return lasting{fmt.Errorf("%w: its stream has %d messages, and %d were expected", ErrTakenOver, info.State.LastSeq, end)}
 	}
 	return nil
 }
@@ -290,9 +290,9 @@ func (s *Store) SetMeta(data []byte) error {
 			return lasting{ErrTakenOver}
 		}
 		return nats.ErrTimeout
-	})
+	}, subject, metaStream)
 	if err != nil {
-		return explain("the log of "+s.agent+" cannot be written", err)
+		return s.c.explain("the log of "+s.agent+" cannot be written", err)
 	}
 	s.meta = data
 	return nil

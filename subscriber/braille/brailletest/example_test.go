@@ -14,7 +14,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	s := brailletest.New(14)
-	d, err := braille.Open(ctx, braille.Config{Dial: s.Dial, Manual: true})
+	d, err := braille.Open(ctx, braille.Options{Dial: s.Dial, Manual: true})
 	if err != nil {
 		fmt.Println(err)
 		return

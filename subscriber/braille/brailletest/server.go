@@ -2,7 +2,7 @@
 // that was on the display, and presses keys.
 //
 //	s := brailletest.New(40)
-//	d, err := braille.Open(ctx, braille.Config{Dial: s.Dial})
+//	d, err := braille.Open(ctx, braille.Options{Dial: s.Dial})
 //	…
 //	s.Press(brailletest.Forward)
 //	s.States()

@@ -15,7 +15,7 @@ func Example() {
 	var server speechtest.Server
 	defer server.Close()
 	ctx := context.Background()
-	out, err := speech.Dialer{Connect: server.Connect, Force: true}.Dial(ctx)
+	out, err := speech.Open(ctx, speech.Options{Dial: server.Dial, Force: true})
 	if err != nil {
 		fmt.Println(err)
 		return

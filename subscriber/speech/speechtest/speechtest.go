@@ -74,8 +74,8 @@ type client struct {
 	done chan struct{}
 }
 
-// Connect opens a connection in memory. It fits speech.Dialer.
-func (s *Server) Connect(context.Context) (net.Conn, error) {
+// Dial opens a connection in memory. It fits speech.Options.
+func (s *Server) Dial(context.Context) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	s.ServeConn(ours)
 	return theirs, nil

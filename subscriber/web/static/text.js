@@ -35,9 +35,9 @@ export function clip(s, most, left) {
   return s.slice(0, end) + left(s.length - end);
 }
 
-// direction is how an event says that its text runs, or what the text itself shows.
+// direction is how an event says that its text runs, which is ltr where it says nothing (§11.1.1), or what the text itself shows.
 export function direction(event) {
-  const said = event.localization_hints?.text_direction;
+  const said = event.localization_hints?.text_direction ?? "ltr";
   return ["ltr", "rtl"].includes(said) ? said : "auto";
 }
 

@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
@@ -28,18 +29,31 @@ type key struct {
 	public  any
 }
 
+// signature is that of one token: which key it was made with, as the token has it, and as it was found.
+type signature struct {
+	keys    *keys
+	id, alg string
+	public  any
+}
+
 // VerifySignature returns the payload of a token that one of the keys has signed.
-func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	jws, err := jose.ParseSignedCompact(token, signatures())
 	if err != nil {
 		return nil, errors.New("not a signed token")
 	}
-	h := jws.Signatures[0].Protected
-	public, err := k.find(ctx, h.KeyID, h.Algorithm)
-	if err != nil {
+	s.id, s.alg = jws.Signatures[0].Protected.KeyID, jws.Signatures[0].Protected.Algorithm
+	if s.public, err = s.keys.find(ctx, s.id, s.alg); err != nil {
 		return nil, err
 	}
-	return jws.Verify(public)
+	return jws.Verify(s.public)
+}
+
+// stillGood reports whether the issuer has that key still.
+func (s *signature) stillGood(ctx context.Context) bool {
+	now, err := s.keys.find(ctx, s.id, s.alg)
+	is, known := s.public.(interface{ Equal(crypto.PublicKey) bool })
+	return err == nil && known && is.Equal(now)
 }
 
 func signatures() (all []jose.SignatureAlgorithm) {

@@ -249,11 +249,11 @@ func TestNewRefused(t *testing.T) {
 		name, says string
 		c          Config
 	}{
-		{"no audience", "Audience", Config{Issuer: i.url, TLS: i.tls()}},
-		{"no issuer", "Issuer", Config{Audience: "a"}},
+		{"no audience", "the audience is empty", Config{Issuer: i.url, TLS: i.tls()}},
+		{"no issuer", "issuer's address", Config{Audience: "a"}},
 		{"an issuer in clear", "not https", Config{Issuer: "http://login.example", Audience: "a"}},
-		{"an issuer with a password", "Issuer", Config{Issuer: "https://a:secret@login.example", Audience: "a"}},
-		{"an issuer with a fragment", "Issuer", Config{Issuer: "https://login.example#x", Audience: "a"}},
+		{"an issuer with a password", "issuer's address", Config{Issuer: "https://a:secret@login.example", Audience: "a"}},
+		{"an issuer with a fragment", "issuer's address", Config{Issuer: "https://login.example#x", Audience: "a"}},
 		{"an issuer not trusted", "certificate", Config{Issuer: i.url, Audience: "a"}},
 		{"keys in clear", "not https", Config{Issuer: i.url, Audience: "a", Keys: "http://login.example/keys"}},
 		{"no file", "no such file", Config{Issuer: i.url, Audience: "a", Keys: "gone.json"}},

@@ -28,7 +28,8 @@ type Config struct {
 	// got to sign in somewhere else.
 	Audience string
 	// Keys is where the issuer's public keys are, a JWK set: an https URL, or a file, which is read again when it has
-	// changed. If empty, the issuer is asked where they are.
+	// changed. If empty, the issuer is asked where they are, as OpenID Connect Discovery has it; one that cannot say needs
+	// Keys.
 	Keys string
 	// Allow has the last word about a token that is valid. Its error is answered as aaep.AuthorizationDenied and goes to
 	// the log; claims are what the token says. It is called from many goroutines at once. If nil, every valid token will
@@ -54,7 +55,8 @@ var algorithms = []string{upstream.RS256, upstream.RS384, upstream.RS512, upstre
 // cannot be reached those from before stay in force.
 //
 // A token is verified where a request comes in. It is refused unless it has an expiry that is not past, the issuer and
-// the audience, a subject, and the signature of exactly one of the issuer's keys; the clocks may be 30 seconds apart.
+// the audience, a subject, and the signature of exactly one of the issuer's keys; the clocks may be 30 seconds apart. Of a token
+// that was good the signature is not computed again while the issuer has that key; the rest is looked at each time.
 func New(ctx context.Context, c Config) (auth.Authenticator, error) {
 	v, err := newVerifier(ctx, c)
 	if err != nil {
@@ -65,27 +67,23 @@ func New(ctx context.Context, c Config) (auth.Authenticator, error) {
 
 type verifier struct {
 	Config
-	keys   *keys
-	tokens *upstream.IDTokenVerifier
-	now    func() time.Time
+	keys *keys
+	good good
+	now  func() time.Time
 }
 
 func newVerifier(ctx context.Context, c Config) (*verifier, error) {
 	if c.Audience == "" {
-		return nil, errors.New("Config.Audience is empty: tokens that were made for others would be good")
+		return nil, errors.New("the audience is empty: tokens that were made for others would be good")
 	}
 	if err := address(c.Issuer); err != nil {
-		return nil, fmt.Errorf("Config.Issuer %w", err)
+		return nil, fmt.Errorf("the issuer's address %w", err)
 	}
 	v := &verifier{Config: c, now: time.Now}
 	v.keys = &keys{}
 	if err := v.locate(ctx); err != nil {
 		return nil, err
 	}
-	v.tokens = upstream.NewVerifier(c.Issuer, v.keys, &upstream.Config{
-		ClientID: c.Audience, SupportedSigningAlgs: algorithms,
-		Now: func() time.Time { return v.now().Add(-leeway) },
-	})
 	return v, nil
 }
 
@@ -110,7 +108,7 @@ func (v *verifier) locate(ctx context.Context) error {
 			err = issuer.Claims(&known)
 		}
 		if err != nil {
-			return fmt.Errorf("the issuer %s does not say where its keys are: %s; if it cannot, give Config.Keys", v.Issuer, credentials.OneLine(err.Error()))
+			return fmt.Errorf("the issuer %s does not say where its keys are: %s", v.Issuer, credentials.OneLine(err.Error()))
 		}
 		at = known.Keys
 	}
@@ -162,33 +160,63 @@ func (v *verifier) authenticate(r *http.Request) (string, error) {
 	return principal, nil
 }
 
-// verify returns the subject of a good token. The token is read twice, by the library and strictly: where the two could
-// differ, in repeated names or in names that differ in case, the token is refused (INV-33).
+// verify returns the subject of a good token.
 func (v *verifier) verify(ctx context.Context, token string) (subject string, err error) {
-	if err := checkHeader(token); err != nil {
-		return "", err
-	}
-	t, err := v.tokens.Verify(ctx, token)
-	if err != nil {
-		return "", errors.New(credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
-	}
-	var c claims
-	if err := t.Claims(&c); err != nil {
-		return "", errors.New("what it says can be read in more than one way")
-	}
-	now := v.now()
-	switch {
-	case c.Issuer != v.Issuer || !c.Audience.has(v.Audience) || c.Subject == "" || c.Subject != t.Subject || !c.Expiry.after(now.Add(-leeway)):
-		return "", errors.New("it does not say who issued it, to whom, for whom and until when")
-	case c.NotBefore.after(now.Add(leeway)):
-		return "", errors.New("it is not valid yet")
-	case c.IssuedAt.after(now.Add(leeway)):
-		return "", errors.New("it was made in the future")
+	g, known := v.good.get(token)
+	if !known || !g.signed.stillGood(ctx) || v.inForce(&g.claims) != nil {
+		if g, err = v.read(ctx, token); err != nil {
+			v.good.drop(token)
+			return "", err
+		}
+		v.good.put(token, g)
 	}
 	if v.Allow != nil {
+		var c claims // of its own, which it may change
+		if err := g.token.Claims(&c); err != nil {
+			return "", err
+		}
 		if err := v.Allow(c.all); err != nil {
 			return "", fmt.Errorf("%w: %w", aaep.AuthorizationDenied, err)
 		}
 	}
-	return c.Subject, nil
+	return g.claims.Subject, nil
+}
+
+// read reads a token twice, by the library and strictly: where the two could differ, in repeated names or in names that differ
+// in case, the token is refused (INV-33).
+func (v *verifier) read(ctx context.Context, token string) (*goodToken, error) {
+	if err := checkHeader(token); err != nil {
+		return nil, err
+	}
+	g := &goodToken{signed: signature{keys: v.keys}}
+	var err error
+	g.token, err = upstream.NewVerifier(v.Issuer, &g.signed, &upstream.Config{
+		ClientID: v.Audience, SupportedSigningAlgs: algorithms,
+		Now: func() time.Time { return v.now().Add(-leeway) },
+	}).Verify(ctx, token)
+	if err != nil {
+		return nil, errors.New(credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
+	}
+	if err := g.token.Claims(&g.claims); err != nil {
+		return nil, errors.New("what it says can be read in more than one way")
+	}
+	g.claims.all = nil
+	if c := &g.claims; c.Issuer != v.Issuer || !c.Audience.has(v.Audience) || c.Subject == "" || c.Subject != g.token.Subject {
+		return nil, errors.New("it does not say who issued it, to whom, for whom and until when")
+	}
+	return g, v.inForce(&g.claims)
+}
+
+// inForce says why a token is not good at this time.
+func (v *verifier) inForce(c *claims) error {
+	now := v.now()
+	switch {
+	case !c.Expiry.after(now.Add(-leeway)):
+		return errors.New("it does not say who issued it, to whom, for whom and until when")
+	case c.NotBefore.after(now.Add(leeway)):
+		return errors.New("it is not valid yet")
+	case c.IssuedAt.after(now.Add(leeway)):
+		return errors.New("it was made in the future")
+	}
+	return nil
 }

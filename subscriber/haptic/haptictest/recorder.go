@@ -1,4 +1,12 @@
-package haptic
+// Package haptictest is a device for tests of what is felt: it keeps what it was asked to play, and when.
+//
+//	device := &haptictest.Recorder{}
+//	out := haptic.New(device)
+//	…
+//	device.Played()
+//
+// It works in a testing/synctest bubble.
+package haptictest
 
 import (
 	"context"
@@ -7,9 +15,10 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/subscriber/haptic"
 )
 
-// Recorder is a device for tests: it keeps what it was asked to play. The zero value has the five patterns by meaning and
+// Recorder is a haptic.Device. The zero Recorder has the five patterns by meaning and
 // plays each in no time. Its methods may be called from any goroutine.
 type Recorder struct {
 	// Names are the patterns that it has, instead of the five.
@@ -34,7 +43,7 @@ func (r *Recorder) Patterns() []string {
 	if r.Names != nil {
 		return r.Names
 	}
-	return []string{NeedsYou, Started, Working, Done, Failed}
+	return []string{haptic.NeedsYou, haptic.Started, haptic.Working, haptic.Done, haptic.Failed}
 }
 
 // Play keeps felt, and returns after Length or when ctx ends.

@@ -1,0 +1,79 @@
+package conformance
+
+import "slices"
+
+// Agent is the runner's agent in the Play of a case for subscribers. It is used by one goroutine at a time.
+type Agent struct {
+	call    *call
+	session string
+}
+
+// Tell sends an event of the agent's session, as a good producer does: in the state that it belongs to, unless it is filtered
+// out, and no faster than was agreed. A type may be one of an extension. Its summaries are made of say; more are its own
+// members, and those of the envelope that differ. It waits until the event was presented, or the target has had its time for that, and
+// returns the event's id; "" if it was not sent.
+func (a *Agent) Tell(typ, say string, more map[string]any) (eventID string) {
+	eventID = a.call.emit(a.call.event("", a.session, typ, say, more))
+	a.call.sc.presented(eventID)
+	return eventID
+}
+
+// User does what the target's user would, through the hook, such as {"event_id": id, "decision": "accept"}, and waits until the
+// target has sent something, or has had its time for that.
+func (a *Agent) User(act map[string]any) {
+	heard := func(r *Recording) int { return len(r.all(a.call.n, false)) }
+	before := heard(a.call.sc.tape.now())
+	a.call.sc.do(act)
+	a.call.sc.wait(a.call.sc.patience, func(r *Recording) bool { return heard(r) > before })
+}
+
+// all are the suite's cases and plays, and those from outside. The play of a case from outside has its name.
+func (run SubscriberRun) all() ([]Case, []scenePlay, error) {
+	cases, list := SubscriberCases(), slices.Clone(scenePlays)
+	var names []string
+	for _, p := range list {
+		names = append(names, p.name)
+	}
+	if err := whole(run.Extra, cases, names, func(p *Play) bool { return p.Agent != nil }); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range run.Extra {
+		c.plays, c.Scenario = []string{c.Name}, c.Name
+		cases = append(cases, c)
+		list = append(list, scenePlay{name: c.Name, does: c.Play.Does, perform: func(sc *scene) { perform(sc, c.Play) }})
+	}
+	return cases, list, nil
+}
+
+// perform plays the play of a case from outside: a session around what its Agent does.
+func perform(sc *scene, p *Play) {
+	c := sc.next(arrival)
+	if c == nil {
+		return
+	}
+	c.accepted(grants(c.request.obj("capabilities"), p.Capabilities))
+	s := sessionID()
+	c.emit(c.event("", s, started, "It begins", nil))
+	p.Agent(&Agent{c, s})
+	sc.presented(c.emit(c.event("", s, completed, "It is over", nil)))
+}
+
+// grants are those terms that were asked for; of extensions, those. What takes a term away does so.
+func grants(asked, terms object) object {
+	granted := object{}
+	for name, v := range terms {
+		if _, ok := asked[name]; ok || v == nil {
+			granted[name] = v
+		}
+	}
+	wanted, _ := asked["supported_extensions"].([]any)
+	offered, _ := terms["supported_extensions"].([]string)
+	granted["supported_extensions"] = nil
+	for _, uri := range offered {
+		if slices.Contains(wanted, any(uri)) {
+			both, _ := granted["supported_extensions"].([]string)
+			granted["supported_extensions"] = append(both, uri)
+		}
+	}
+	return granted
+}

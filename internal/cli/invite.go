@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/aaep-go/aaep/producer/serve"
+)
+
+// An invitation is how an agent is followed at one of the places where it is served.
+type invitation struct {
+	command, at string   // as they can be typed where the agent was started, but for words in capitals
+	notes       []string // what to put in there, and what else is needed
+}
+
+// invite says that an agent is served, and how to follow it below an address.
+func invite(status *announcer, agent, below string, all []invitation) {
+	var commands, notes []string
+	for _, v := range all {
+		commands = append(commands, v.command+" "+quoted(v.at+below))
+		for _, note := range v.notes {
+			if !slices.Contains(notes, note) {
+				notes = append(notes, note)
+			}
+		}
+	}
+	status.say("aaep", fmt.Sprintf("Serving %s. Follow it with: %s", agent, strings.Join(commands, ", or ")))
+	for _, note := range notes {
+		status.say("aaep", note)
+	}
+}
+
+// invitation is how to follow an agent that srv serves at a TCP address: which name of it leads there from this machine, what
+// vouches for it, and what a listener has to show.
+func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
+	tcp := addr.(*net.TCPAddr)
+	words := []string{"aaep listen"}
+	note := func(format string, args ...any) { v.notes = append(v.notes, fmt.Sprintf(format, args...)) }
+	v.at = "http://" + tcp.String()
+	switch {
+	case srv.TLS != nil:
+		cert := srv.TLS.Certificates[0]
+		names := srv.Hosts
+		if len(names) == 0 {
+			names = namesIn(cert.Leaf)
+		}
+		name := nameFor(tcp.IP.IsLoopback(), names)
+		v.at = "https://" + withPort(name, tcp.Port)
+		if tcp.IP.IsLoopback() && !ofThisMachine(name) {
+			note("The name %s has to lead to %s on this machine.", hostOf(name), tcp.IP)
+		}
+		if here := nameFor(true, names); tcp.IP.IsUnspecified() && here != name && ofThisMachine(here) {
+			note("On this machine https://%s will do too.", withPort(here, tcp.Port))
+		}
+		if !vouchedFor(cert) {
+			words = append(words, "--ca", quoted(s.cert))
+		}
+	case len(srv.Hosts) > 0: // names that a proxy passes on
+		name := nameFor(true, srv.Hosts)
+		if _, port, err := net.SplitHostPort(withPort(name, tcp.Port)); err == nil && port == fmt.Sprint(tcp.Port) && ofThisMachine(name) {
+			v.at = "http://" + withPort(name, tcp.Port)
+			break
+		}
+		name = nameFor(false, srv.Hosts)
+		v.at = "https://" + name
+		note("A proxy has to pass on to %s what comes for %s.", tcp, name)
+	}
+	switch {
+	case s.tokens != "" || s.issuer != "":
+		words = append(words, "--token-file FILE")
+		note("FILE is a file with the listener's token and nothing else, which only its owner may read.")
+	case s.clientCA != "":
+		words = append(words, "--cert FILE --key FILE")
+		note("FILE is the listener's certificate, and then its key.")
+	}
+	v.command = strings.Join(words, " ")
+	return v
+}
+
+// namesIn are the names in a certificate.
+func namesIn(leaf *x509.Certificate) []string {
+	names := slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
+}
+
+// nameFor is the first name that is of loopback, or the first that is not; where there is none it is the first.
+func nameFor(loopback bool, names []string) string {
+	i := slices.IndexFunc(names, func(name string) bool { return ofThisMachine(name) == loopback })
+	return names[max(i, 0)]
+}
+
+// ofThisMachine reports whether only this machine can mean itself by a name.
+func ofThisMachine(name string) bool {
+	ip := net.ParseIP(hostOf(name))
+	return strings.EqualFold(hostOf(name), "localhost") || ip != nil && ip.IsLoopback()
+}
+
+func hostOf(name string) string {
+	host, _, err := net.SplitHostPort(name)
+	if err != nil {
+		return strings.Trim(name, "[]")
+	}
+	return host
+}
+
+// withPort is a name with a port, which it may have already.
+func withPort(name string, port int) string {
+	if _, _, err := net.SplitHostPort(name); err == nil {
+		return name
+	}
+	return net.JoinHostPort(hostOf(name), fmt.Sprint(port))
+}
+
+// vouchedFor reports whether who follows from this machine trusts a certificate already.
+func vouchedFor(cert tls.Certificate) bool {
+	o := x509.VerifyOptions{Intermediates: x509.NewCertPool()}
+	for _, der := range cert.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil {
+			o.Intermediates.AddCert(c)
+		}
+	}
+	_, err := cert.Leaf.Verify(o)
+	return err == nil
+}
+
+// quoted is a word as a shell reads it.
+func quoted(word string) string {
+	if strings.ContainsAny(word, " \t'&;()") {
+		return `"` + word + `"`
+	}
+	return word
+}
+
+// ready tells systemd, if that started this program and waits for it, that listeners are served (sd_notify(3)).
+func ready() {
+	at := os.Getenv("NOTIFY_SOCKET")
+	if at == "" {
+		return
+	}
+	os.Unsetenv("NOTIFY_SOCKET") // which is not meant for the program that we run
+	if conn, err := net.Dial("unixgram", at); err == nil {
+		defer conn.Close()
+		conn.Write([]byte("READY=1"))
+	}
+}

@@ -1,0 +1,19 @@
+// Package idle waits until there is something to read from a connection, without a goroutine for each: thousands of listeners
+// say nothing for hours.
+package idle
+
+import "syscall"
+
+// A Wait is for one connection. It may be used from any goroutine.
+type Wait struct {
+	conn syscall.RawConn
+	f    func()
+	id   uint64 // while it waits; 0 otherwise
+}
+
+// Now has f called now, if the Wait waits.
+func (w *Wait) Now() {
+	if w.Stop() {
+		go w.f()
+	}
+}

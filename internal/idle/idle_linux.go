@@ -1,0 +1,159 @@
+package idle
+
+import (
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// New returns the Wait for conn, of which there must be no second. It is nil where the system cannot be asked, which knows only
+// of its own connections, and nothing of what others add to them.
+func New(conn net.Conn, f func()) *Wait {
+	var raw syscall.RawConn
+	var err error
+	switch c := conn.(type) {
+	case *net.TCPConn:
+		raw, err = c.SyscallConn()
+	case *net.UnixConn:
+		raw, err = c.SyscallConn()
+	default:
+		return nil
+	}
+	if err != nil {
+		return nil
+	}
+	return &Wait{conn: raw, f: f}
+}
+
+// Begin has f called once, in a goroutine of its own, when there is something to read or the connection has ended, unless
+// Stop comes first; nothing comes any more of a connection that is closed on this side. It reports false where it cannot: then
+// that has happened already, or the system has not enough memory. Begin again after f was called, or Stop.
+func (w *Wait) Begin() bool {
+	p := &waits
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.epoll == nil && !p.open() {
+		return false
+	}
+	p.last++
+	p.by[p.last], w.id = w, p.last
+	if p.ask(w) {
+		return true
+	}
+	p.forget(w)
+	return false
+}
+
+// Stop reports whether f will not be called, though it would have been.
+func (w *Wait) Stop() bool {
+	p := &waits
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.forget(w)
+}
+
+// waits are those of the process.
+var waits poller
+
+// A poller asks the system about all connections at once: epoll(7). It is there while anybody waits.
+type poller struct {
+	mu    sync.Mutex // never held while waiting
+	by    map[uint64]*Wait
+	last  uint64   // the newest id; one is never used twice, as a descriptor is
+	epoll *os.File // nil where nobody waits
+}
+
+// ask has the system tell, once, when there is something for w, with mu held.
+func (p *poller) ask(w *Wait) (asked bool) {
+	epoll, err := p.epoll.SyscallConn()
+	if err != nil {
+		return false
+	}
+	ev := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLONESHOT, Fd: int32(w.id), Pad: int32(w.id >> 32)}
+	epoll.Control(func(epoll uintptr) {
+		w.conn.Control(func(fd uintptr) {
+			err := syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(fd), &ev)
+			if err == syscall.EEXIST { // from the last time
+				err = syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_MOD, int(fd), &ev)
+			}
+			asked = err == nil
+		})
+	})
+	return asked
+}
+
+// forget ends a wait, if it is one, with mu held.
+func (p *poller) forget(w *Wait) bool {
+	if w.id == 0 {
+		return false
+	}
+	delete(p.by, w.id)
+	if w.id = 0; len(p.by) == 0 {
+		p.epoll.SetReadDeadline(time.Now()) // serve looks
+	}
+	return true
+}
+
+// open begins to ask.
+func (p *poller) open() bool {
+	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return false
+	}
+	if err := syscall.SetNonblock(fd, true); err != nil { // Go's own poller waits for it then, and no thread
+		syscall.Close(fd)
+		return false
+	}
+	f := os.NewFile(uintptr(fd), "epoll")
+	raw, err := f.SyscallConn()
+	if err != nil || f.SetReadDeadline(time.Time{}) != nil { // it does not
+		f.Close()
+		return false
+	}
+	p.epoll, p.by = f, map[uint64]*Wait{}
+	go p.serve(f, raw)
+	return true
+}
+
+// serve calls those for whom something is there, until nobody waits.
+func (p *poller) serve(epoll *os.File, raw syscall.RawConn) {
+	defer epoll.Close()
+	for {
+		raw.Read(p.look) // until nobody waits, or a deadline
+		p.mu.Lock()
+		if len(p.by) == 0 {
+			p.epoll = nil
+			p.mu.Unlock()
+			return
+		}
+		epoll.SetReadDeadline(time.Time{})
+		p.mu.Unlock()
+	}
+}
+
+// look calls those for whom something is there now. It is called again when there is more, unless it reports that nobody waits.
+func (p *poller) look(epoll uintptr) (alone bool) {
+	var events [64]syscall.EpollEvent
+	for {
+		n, err := syscall.EpollWait(int(epoll), events[:], 0)
+		if err == syscall.EINTR {
+			continue
+		}
+		p.mu.Lock()
+		for _, ev := range events[:max(n, 0)] {
+			id := uint64(uint32(ev.Fd)) | uint64(uint32(ev.Pad))<<32
+			if w := p.by[id]; w != nil { // it was not stopped
+				delete(p.by, id)
+				w.id = 0
+				go w.f()
+			}
+		}
+		alone = len(p.by) == 0
+		p.mu.Unlock()
+		if n <= 0 {
+			return alone
+		}
+	}
+}

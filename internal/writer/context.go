@@ -1,0 +1,39 @@
+package writer
+
+import (
+	"context"
+	"sync"
+)
+
+// A Context is a context for what is sent over one link as long as that is there. A Writer that writes with it is interrupted by
+// its end, as with any other, but an idle link keeps a fifth of what context.AfterFunc needs for that.
+type Context struct {
+	context.Context
+	cancel context.CancelFunc
+
+	mu sync.Mutex // never held while waiting
+	w  *Writer    // that wrote with it last
+}
+
+// NewContext returns a Context that ends with End.
+func NewContext() *Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Context{Context: ctx, cancel: cancel}
+}
+
+// End ends the Context, and the write that is under way with it.
+func (c *Context) End() {
+	c.cancel() // first: a Writer looks at that after it can be interrupted
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.w != nil {
+		c.w.Interrupt()
+	}
+}
+
+// watch has the end interrupt w from now on; nil is nobody. What it interrupted before has been interrupted.
+func (c *Context) watch(w *Writer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.w = w
+}

@@ -1,0 +1,113 @@
+package producer_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// aCrowd is many listeners on links that take several events at once. It keeps what left in which order, and to whom.
+type aCrowd struct {
+	mu    sync.Mutex
+	sent  []departure
+	toGo  int           // so many batches are yet to leave until
+	begun chan struct{} // is closed
+}
+
+type departure struct {
+	to       int // which listener
+	critical bool
+}
+
+// crowded is the producer's end of one's link.
+type crowded struct {
+	transports.Conn
+	crowd *aCrowd
+	n     int
+}
+
+func (c crowded) SendEvents(_ context.Context, events []transports.Event) error {
+	c.crowd.mu.Lock()
+	defer c.crowd.mu.Unlock()
+	for _, ev := range events {
+		c.crowd.sent = append(c.crowd.sent, departure{c.n, strings.Contains(string(ev.Message), string(aaep.TypeAwaitingConfirmation))})
+	}
+	if c.crowd.toGo--; c.crowd.toGo == 0 {
+		close(c.crowd.begun)
+	}
+	return nil
+}
+
+// join subscribes one more listener, which reads nothing but the answer.
+func (c *aCrowd) join(st *stage, n int, terms aaep.Capabilities) {
+	near, far := transports.Pipe()
+	l := &listener{t: st.t, conn: near}
+	st.all = append(st.all, l)
+	go st.p.ServeConn(crowded{far, c, n})
+	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "crowd", Capabilities: terms})
+	if data, err := near.Receive(context.Background()); err != nil || !strings.Contains(string(data), "subscription.accepted") {
+		st.t.Fatalf("the answer to the request is %s, %v", data, err)
+	}
+}
+
+// INV-24, P3: what is critical to one listener leaves before what many others are still owed, although one processor has to
+// prepare all of it and they were there first; whether they are about to be told, or are being told.
+func TestCriticalPassesACrowd(t *testing.T) {
+	const many, rounds, each = 100, 2, 20
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, underWay := range []bool{false, true} {
+		before := 0
+		for range rounds {
+			bubble(t, func(t *testing.T, st *stage) {
+				c := &aCrowd{}
+				for i := range many {
+					c.join(st, i, caps(int64(1000+i), aaep.BoundaryNone)) // no two of them alike
+				}
+				terms := answering(everything())
+				terms.EventFilters = &aaep.EventFilters{Exclude: []string{"*"}}
+				c.join(st, many, terms)
+				s := st.session("Paying.")
+				synctest.Wait()
+				c.sent, c.toGo, c.begun = nil, many/4, make(chan struct{})
+				for range each {
+					st.session("Something else.")
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				asked := later(func() (string, error) {
+					if underWay {
+						<-c.begun
+					}
+					return s.Tool(ctx, pay, ok)
+				})
+				synctest.Wait()
+				c.mu.Lock()
+				left, done, put := map[int]int{}, 0, false
+				for _, d := range c.sent {
+					if put = put || d.critical; d.critical {
+						continue
+					}
+					if left[d.to]++; left[d.to] == 2*each && !put {
+						done++
+					}
+				}
+				c.mu.Unlock()
+				if !put || len(left) != many {
+					t.Errorf("%d of %d were told; that somebody was asked is %t", len(left), many, put)
+				}
+				before += done
+				cancel()
+				<-asked
+			})
+		}
+		t.Logf("when somebody was asked, %d of %d others had all they were owed; under way: %t", before, rounds*many, underWay)
+		if before > rounds*many/2 {
+			t.Errorf("%d of %d others had all they were owed before the question left; under way: %t", before, rounds*many, underWay)
+		}
+	}
+}

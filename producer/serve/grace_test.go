@@ -1,0 +1,97 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// TestGrace: a question whose only recipient stays away is given up after the grace time and not before; one whose
+// recipient comes back within it can be answered (INV-15, D-38, TR-013).
+func TestGrace(t *testing.T) {
+	const grace = 500 * time.Millisecond
+	for _, comesBack := range []bool{false, true} {
+		t.Run(fmt.Sprintf("back=%v", comesBack), func(t *testing.T) {
+			t.Parallel()
+			cfg := producer.Config{Grace: grace}
+			if comesBack {
+				cfg.Grace = patience
+			}
+			st := start(t, cfg)
+			px := newProxy(t, st.addr)
+			sub := followThrough(t, px, everything)
+			s := st.session("Planning.")
+			defer s.Close()
+			agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+			evs := mustCollect(t, sub, isA(aaep.TypeAwaitingConfirmation))
+			cut := time.Now()
+			px.cut(true)
+			await(t, sub, "broken", broken)
+			if !comesBack {
+				if r := wait(t, agent); !errors.Is(r.err, producer.ErrUnreachable) || time.Since(cut) < grace {
+					t.Errorf("%v after %v, want ErrUnreachable after %v", r.err, time.Since(cut), grace)
+				}
+				// What comes then begins anew, and is told so.
+				px.let()
+				await(t, sub, "back", connected)
+				if status, _ := sub.Status(); status.Subscribed != 2 {
+					t.Errorf("subscribed %d times, want 2", status.Subscribed)
+				}
+				if err := sub.Reply(context.Background(), evs[len(evs)-1], aaep.Accept); err == nil {
+					t.Error("a question of the old subscription can be answered")
+				}
+				return
+			}
+			px.let()
+			await(t, sub, "back", connected)
+			check(t, sub.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
+			if r := wait(t, agent); r.err != nil || r.value != "done" {
+				t.Errorf("the tool returned %q, %v", r.value, r.err)
+			}
+		})
+	}
+}
+
+// TestOneOfTwoStaysAway: while one recipient is left, the question stays open (INV-15).
+func TestOneOfTwoStaysAway(t *testing.T) {
+	st := start(t, producer.Config{Grace: 50 * time.Millisecond})
+	px := newProxy(t, st.addr)
+	gone, stays := followThrough(t, px, everything), follow(t, st.addr, everything)
+	s := st.session("Planning.")
+	defer s.Close()
+	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+	mustCollect(t, gone, isA(aaep.TypeAwaitingConfirmation))
+	evs := mustCollect(t, stays, isA(aaep.TypeAwaitingConfirmation))
+	px.cut(true)
+	eventually(t, "the one counts as gone", func() bool { return len(st.p.Subscriptions()) == 1 })
+	check(t, stays.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
+	if r := wait(t, agent); r.err != nil {
+		t.Error(r.err)
+	}
+}
+
+// TestAskedAgain: a subscriber that was away for too long subscribes anew. A question that is still open, for another
+// was asked too, is put to it again, and it can answer.
+func TestAskedAgain(t *testing.T) {
+	st := start(t, producer.Config{Grace: 50 * time.Millisecond})
+	px := newProxy(t, st.addr)
+	sub, other := followThrough(t, px, everything), subscribe(t, st.addr, everything)
+	other.open("")
+	s := st.session("Planning.")
+	defer s.Close()
+	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+	mustCollect(t, sub, isA(aaep.TypeAwaitingConfirmation))
+	px.cut(true)
+	eventually(t, "it counts as gone", func() bool { return len(st.p.Subscriptions()) == 1 })
+	px.let()
+	evs := mustCollect(t, sub, isA(aaep.TypeAwaitingConfirmation))
+	check(t, sub.Reply(context.Background(), evs[len(evs)-1], aaep.Accept))
+	if r := wait(t, agent); r.err != nil {
+		t.Error(r.err)
+	}
+}

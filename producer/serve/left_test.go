@@ -1,0 +1,202 @@
+package serve_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+// tally counts what was seen, so that a test that saw nothing is noticed.
+type tally struct {
+	Records, Asked, Accepted, Rejected, TimedOut, OpenAtDeath, Invoked, Ran, RanAtDeath, Stale, Torn int
+}
+
+func (n *tally) add(m tally) {
+	n.Records += m.Records
+	n.Asked += m.Asked
+	n.Accepted += m.Accepted
+	n.Rejected += m.Rejected
+	n.TimedOut += m.TimedOut
+	n.OpenAtDeath += m.OpenAtDeath
+	n.Invoked += m.Invoked
+	n.Ran += m.Ran
+	n.RanAtDeath += m.RanAtDeath
+	n.Stale += m.Stale
+	n.Torn += m.Torn
+}
+
+// deed is all that is known of one tool: its name is used for one call only.
+type deed struct {
+	call, question                               string
+	asked, replied, settled, invoked, ended, ran []placed
+}
+
+// placed is a record, in which life of the producer it was written, and where it ends in the file.
+type placed struct {
+	audit.Entry
+	life int
+	end  int64
+}
+
+// examine looks at what was left behind: the trail, which must still have the head it had before, what ran, and which
+// questions the listener had.
+func examine(dir, before string) (n tally, head string, err error) {
+	data, err := os.ReadFile(trailIn(dir))
+	if errors.Is(err, os.ErrNotExist) { // killed before its first step
+		return n, before, nil
+	}
+	if err != nil {
+		return n, "", err
+	}
+	rep, err := audit.Verify(bytes.NewReader(data), before)
+	var fault *audit.Fault
+	if errors.As(err, &fault) && fault.How == audit.TornEnd {
+		err = nil
+	}
+	if err == nil && before != "" && rep.Anchored == 0 {
+		err = errors.New("the trail is not the one that it was")
+	}
+	if err != nil {
+		return n, "", err
+	}
+	n.Records, n.Torn = int(rep.Records), rep.Torn
+
+	deeds, byQuestion := map[string]*deed{}, map[string]*deed{}
+	life, end := 0, int64(0)
+	var lives []int64 // where they begin
+	for line := range bytes.Lines(data) {
+		end += int64(len(line))
+		r := placed{life: life, end: end}
+		if json.Unmarshal(line, &r.Entry) != nil { // torn: Verify has seen that
+			continue
+		}
+		if r.Kind == audit.Opened {
+			life++
+			lives = append(lives, end)
+			continue
+		}
+		d := byQuestion[r.QuestionID]
+		switch {
+		case r.Kind == audit.Asked && r.Tool != "":
+			if deeds[r.Tool] != nil {
+				return n, "", fmt.Errorf("%s is asked about twice", r.Tool)
+			}
+			n.Asked++
+			d = &deed{call: r.ToolCallID, question: r.QuestionID, asked: []placed{r}}
+			deeds[r.Tool], byQuestion[r.QuestionID] = d, d
+		case r.Kind == audit.Replied && !r.Counted:
+			if d != nil && d.asked[0].life < life {
+				n.Stale++
+			}
+		case r.Kind == audit.Replied && d != nil:
+			d.replied = append(d.replied, r)
+		case r.Kind == audit.Settled && d != nil:
+			d.settled = append(d.settled, r)
+		case r.Kind == audit.Settled && r.Cause == "unreachable": // and never asked: nobody was there
+			if r.Decision == aaep.Accept {
+				return n, "", fmt.Errorf("record %d accepts what nobody was asked", r.Seq)
+			}
+		case r.Kind == audit.Invoked && deeds[r.Tool] != nil:
+			deeds[r.Tool].invoked = append(deeds[r.Tool].invoked, r)
+		case r.Kind == audit.Completed && deeds[r.Tool] != nil:
+			deeds[r.Tool].ended = append(deeds[r.Tool].ended, r)
+		case r.Kind == audit.Asked && d != nil: // of one who came later
+		default:
+			return n, "", fmt.Errorf("record %d, %q of %s, belongs to nothing", r.Seq, r.Kind, cmp.Or(r.Tool, r.QuestionID))
+		}
+	}
+
+	effects, err := notes(effectsIn(dir))
+	if err != nil {
+		return n, "", err
+	}
+	for _, e := range effects {
+		d := deeds[e[0]]
+		if d == nil {
+			return n, "", fmt.Errorf("%s ran and was not asked about", e[0])
+		}
+		var size int64
+		fmt.Sscan(e[1], &size)
+		then := 0 // the life in which it ran
+		for then < len(lives) && lives[then] <= size {
+			then++
+		}
+		d.ran = append(d.ran, placed{audit.Entry{Record: audit.Record{Kind: "ran"}}, then, size})
+	}
+	for name, d := range deeds {
+		if err := d.judge(name, &n); err != nil {
+			return n, "", fmt.Errorf("%s, call %s, question %s: %w", name, d.call, d.question, err)
+		}
+	}
+	tokens, err := notes(tokensIn(dir))
+	if err != nil {
+		return n, "", err
+	}
+	for _, was := range tokens { // whoever was asked is on record
+		if d := deeds[was[2]]; d == nil || d.question != audit.QuestionID(aaep.ReplyToken(was[0])) {
+			return n, "", fmt.Errorf("the listener was asked about %s, and that is not on record", was[2])
+		}
+	}
+	return n, rep.Head, nil
+}
+
+// judge says what is wrong with the life of one question and its deed.
+func (d *deed) judge(name string, n *tally) error {
+	first := d.asked[0]
+	inOrder := func(before, after []placed) bool {
+		return len(after) == 0 || len(before) == 1 && before[0].end < after[0].end && before[0].life == after[0].life
+	}
+	for _, all := range [][]placed{d.asked, d.replied, d.settled, d.invoked, d.ended, d.ran} {
+		if len(all) > 1 {
+			return fmt.Errorf("%q happened %d times", all[0].Kind, len(all))
+		}
+		for _, r := range all {
+			switch {
+			case r.life != first.life:
+				return fmt.Errorf("%q happened in life %d, and it was asked in life %d", r.Kind, r.life, first.life)
+			case r.ToolCallID != d.call && r.ToolCallID != "":
+				return fmt.Errorf("record %d is of the call %s", r.Seq, r.ToolCallID)
+			}
+		}
+	}
+	said := answerTo(name)
+	accepted := len(d.settled) == 1 && d.settled[0].Decision == aaep.Accept
+	switch {
+	case !inOrder(d.asked, d.settled) || !inOrder(d.settled, d.invoked) || !inOrder(d.invoked, d.ended):
+		return errors.New("the records are not in order, or one is missing")
+	case len(d.replied) == 1 && d.replied[0].Claims.Decision != said:
+		return fmt.Errorf("the listener says %q, and %q was counted", said, d.replied[0].Claims.Decision)
+	case accepted && (d.settled[0].Cause != "replied" || said != aaep.Accept || !inOrder(d.replied, d.settled)):
+		return fmt.Errorf("it was accepted because it was %s; the listener says %q", d.settled[0].Cause, said)
+	case len(d.invoked) == 1 && !accepted:
+		return errors.New("it was invoked, and not accepted")
+	case len(d.ran) == 1 && len(d.invoked) == 0:
+		return errors.New("it ran, and that it would is not on record")
+	case len(d.ran) == 1 && d.invoked[0].end > d.ran[0].end:
+		return errors.New("it ran before it was on record that it would")
+	case len(d.ended) == 1 && d.ended[0].Status == aaep.ToolSuccess && len(d.ran) == 0:
+		return errors.New("it was done, and did not run")
+	}
+	n.Invoked += len(d.invoked)
+	n.Ran += len(d.ran)
+	switch {
+	case len(d.settled) == 0:
+		n.OpenAtDeath++
+	case accepted:
+		n.Accepted++
+	case d.settled[0].Cause == "timed_out":
+		n.TimedOut++
+	default:
+		n.Rejected++
+	}
+	if len(d.ran) == 1 && len(d.ended) == 0 {
+		n.RanAtDeath++
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/aaep-go/aaep/producer"
+)
+
+// inPath is what a name may be that is a path without being written otherwise.
+var inPath = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
+
+// ServeAll is as Serve for several producers, each under the path that is its name: Server-Sent Events are at "/planner" for the
+// name "planner", WebSocket is at "/planner/ws", and what tells of the agent is below that path too. A name consists of letters, digits,
+// ".", "_" and "-". It serves until ctx is done or all have been shut down. Page and RootLayout are for one agent: with them it
+// is an error.
+func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[string]*producer.Producer) error {
+	done := make(chan struct{})
+	ended, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		defer close(done)
+		for _, p := range agents {
+			select {
+			case <-p.Done():
+			case <-ended.Done():
+				return
+			}
+		}
+	}()
+	return s.serve(ctx, ln, done, func(ctx context.Context, hosts []string, running *sync.WaitGroup) (http.Handler, error) {
+		if s.Page != nil || s.RootLayout != nil {
+			return nil, errors.New("serve: Server.Page and Server.RootLayout are for one agent")
+		}
+		handlers := map[string]http.Handler{}
+		for name, p := range agents {
+			if !inPath.MatchString(name) || "/"+name == healthPath {
+				return nil, fmt.Errorf("serve: %q cannot be a path: a name consists of letters, digits, \".\", \"_\" and \"-\"", name)
+			}
+			h, err := s.mount(ctx, p, hosts, "/"+name, running)
+			if err != nil {
+				return nil, err
+			}
+			handlers[name] = h
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+			switch h := handlers[name]; {
+			case h != nil:
+				h.ServeHTTP(w, r)
+			case r.URL.Path == healthPath: // whoever ended has a health of its own, below its path
+				w.Header().Set("Cache-Control", "no-store")
+				w.Write([]byte(`{"status":"ok"}` + "\n"))
+			default:
+				http.Error(w, "no agent is here", http.StatusNotFound)
+			}
+		}), nil
+	})
+}

@@ -1,0 +1,98 @@
+package serve_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/web"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+// Two agents on one listener are two: each is followed below its own path, over both transports, and one's end is not the other's.
+// TR-024, INV-43
+func TestServeAll(t *testing.T) {
+	agents := map[string]*producer.Producer{}
+	for _, name := range []string{"planner", "bank"} {
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: name}})
+		check(t, err)
+		defer p.Shutdown(t.Context())
+		agents[name] = p
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	served := later(func() (string, error) { return "", new(serve.Server).ServeAll(context.Background(), ln, agents) })
+	addr := ln.Addr().String()
+	hear := func(d transports.Dialer) *subscriber.Subscription {
+		t.Helper()
+		sub, err := subscriber.Dial(t.Context(), d, subscriber.Config{ID: "ear", Capabilities: everything})
+		check(t, err)
+		t.Cleanup(func() { sub.Close() })
+		return sub
+	}
+	subs := map[string][]*subscriber.Subscription{}
+	for name := range agents {
+		subs[name] = []*subscriber.Subscription{hear(sse.Dialer{URL: "http://" + addr + "/" + name}), hear(websocket.Dialer{URL: "ws://" + addr + "/" + name + "/ws"})}
+	}
+	for name, p := range agents {
+		s, err := p.StartSession(t.Context(), aaep.Say("I am "+name+"."))
+		check(t, err)
+		check(t, s.Complete(aaep.Text{}))
+	}
+	for name := range agents {
+		for _, sub := range subs[name] {
+			for _, ev := range mustCollect(t, sub, isOver) {
+				if ev.Producer.AgentID != name {
+					t.Errorf("%s: %v", name, ev)
+				}
+			}
+		}
+		if _, body := call(t, "GET", addr, "/"+name+"/.well-known/aaep-manifest.json", ""); !strings.Contains(body, `"agent_id":"`+name+`"`) || !strings.Contains(body, `"/`+name+`/ws"`) {
+			t.Errorf("the manifest of %s: %s", name, body)
+		}
+	}
+	check(t, agents["bank"].Shutdown(t.Context()))
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/planner/healthz": http.StatusOK, "/bank/healthz": http.StatusServiceUnavailable,
+		"/": http.StatusNotFound, "/aaep/v1/events": http.StatusNotFound, "/nobody": http.StatusNotFound} {
+		if resp, body := call(t, "GET", addr, path, ""); resp.StatusCode != want {
+			t.Errorf("%s: %d %s, want %d", path, resp.StatusCode, body, want)
+		}
+	}
+	if resp, _ := call(t, "GET", addr, "/planner/healthz", "", "Host", "evil.example"); resp.StatusCode != http.StatusOK {
+		t.Errorf("whoever watches over it is asked for a name: %d", resp.StatusCode)
+	}
+	check(t, agents["planner"].Shutdown(t.Context()))
+	check(t, wait(t, served).err)
+}
+
+// What cannot be told apart is refused in words.
+func TestServeAllRefuses(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "a"}})
+	check(t, err)
+	defer p.Shutdown(t.Context())
+	for name, tc := range map[string]struct {
+		server *serve.Server
+		want   string
+	}{
+		"a/b":     {&serve.Server{}, "cannot be a path"},
+		"":        {&serve.Server{}, "cannot be a path"},
+		"..":      {&serve.Server{}, "cannot be a path"},
+		"healthz": {&serve.Server{}, "cannot be a path"},
+		"page":    {&serve.Server{Page: web.Handler()}, "for one agent"},
+		"root":    {&serve.Server{RootLayout: &aaep.Capabilities{}}, "for one agent"},
+	} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		check(t, err)
+		if err := tc.server.ServeAll(t.Context(), ln, map[string]*producer.Producer{name: p}); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package announce
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+)
+
+// moment is how long a state has to last to be told: longer than the time between two events for who asked for one a second.
+const moment = 1500 * time.Millisecond
+
+// A Gist leaves out what the news next to it tells as well: a state that lasts less than a moment, or that is what a tool, an
+// answer or a question of the same session says itself; that a tool is used which the session's beginning has named; and that
+// it ended well, in the SDK's own words, within one. What came of a question is always told, and so is everything that is
+// critical, was asked for in detail, carries data of an extension, or is of a deed that cannot be taken back. It is a pure
+// machine as Announcer is, and not safe for concurrent use. The zero Gist is ready; T is what stands for an event.
+type Gist[T any] struct {
+	sessions map[string]*gist[T]
+	came     int
+}
+
+// gist is one session.
+type gist[T any] struct {
+	held     []T // one state that has not lasted, or none
+	due      time.Time
+	came     int    // the order of those
+	about    string // the words it began with,
+	began    time.Time
+	calls    map[string]*aaep.Event // tools that run
+	outputs  map[string]bool        // answers that go on
+	question bool                   // one is open
+}
+
+// Add takes what stands for an event, and returns what is to be told now, in order, and what need not be told at all.
+func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tell, left []T) {
+	s, left := g.session(sessionOf(source, ev))
+	whole, self := whole(ev), []T{what}
+	overtake := func() []T {
+		held := s.held
+		s.held = nil
+		return held
+	}
+	switch p := ev.Payload.(type) {
+	case *aaep.StateChanged:
+		left = append(left, overtake()...)
+		if p.ToState != aaep.StateAwaitingInput {
+			s.question = false
+		}
+		switch {
+		case whole || outcome(ev, p):
+			return self, left
+		case s.says(p.ToState):
+			return nil, append(left, what)
+		}
+		g.came++
+		s.held, s.due, s.came = self, now.Add(moment), g.came
+		return nil, left
+	case *aaep.SessionStarted:
+		s.about, s.began = ev.Text(aaep.VerbosityNormal), now
+	case *aaep.ToolInvoked:
+		left = append(left, overtake()...)
+		if len(s.calls) < manyOpen {
+			s.calls[cmp.Or(p.ToolCallID, p.Tool)] = ev
+		}
+		same := s.about == ev.Text(aaep.VerbosityNormal) && now.Sub(s.began) < moment
+		s.about = ""
+		if same && !whole && canAge(ev) {
+			return nil, append(left, what)
+		}
+	case *aaep.ToolCompleted:
+		id := cmp.Or(p.ToolCallID, p.Tool)
+		call := s.calls[id]
+		delete(s.calls, id)
+		if !whole && call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment && bare(ev) {
+			return nil, append(left, what)
+		}
+	case *aaep.OutputStreaming:
+		left = append(left, overtake()...)
+		if s.outputs[p.OutputID] = !p.Complete; p.Complete || len(s.outputs) > manyOpen {
+			delete(s.outputs, p.OutputID)
+		}
+	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+		left, s.question = append(left, overtake()...), true
+	case *aaep.HandoffRequested:
+		left = append(left, overtake()...)
+	default:
+		if ev.Type().Terminal() {
+			left = append(left, overtake()...)
+			delete(g.sessions, sessionOf(source, ev))
+		}
+	}
+	return self, left
+}
+
+// Due returns the states that have lasted, and when to ask again; the zero time is when something happens.
+func (g *Gist[T]) Due(now time.Time) (tell []T, wake time.Time) {
+	var due []*gist[T]
+	for _, s := range g.sessions {
+		switch {
+		case s.held == nil:
+		case !now.Before(s.due):
+			due = append(due, s)
+		case wake.IsZero() || s.due.Before(wake):
+			wake = s.due
+		}
+	}
+	slices.SortFunc(due, func(x, y *gist[T]) int { return x.came - y.came })
+	for _, s := range due {
+		tell = append(tell, s.held...)
+		s.held = nil
+	}
+	return tell, wake
+}
+
+// manyOpen is more tools or answers than one session has open.
+const manyOpen = 64
+
+// session returns a session, and what others leave that make room for it.
+func (g *Gist[T]) session(id string) (s *gist[T], left []T) {
+	if s := g.sessions[id]; s != nil {
+		return s, nil
+	}
+	if g.sessions == nil {
+		g.sessions = map[string]*gist[T]{}
+	}
+	for other, s := range g.sessions {
+		if len(g.sessions) < maxAgents {
+			break
+		}
+		left = append(left, s.held...)
+		delete(g.sessions, other)
+	}
+	s = &gist[T]{calls: map[string]*aaep.Event{}, outputs: map[string]bool{}}
+	g.sessions[id] = s
+	return s, left
+}
+
+// says reports whether something that is open tells a state by itself.
+func (s *gist[T]) says(state aaep.State) bool {
+	switch state {
+	case aaep.StateCallingTool:
+		return len(s.calls) > 0
+	case aaep.StateWritingOutput:
+		return len(s.outputs) > 0
+	case aaep.StateAwaitingInput:
+		return s.question
+	}
+	return false
+}
+
+// whole reports whether all of an event is told: it matters, somebody asked for it, or it is more than words.
+func whole(ev *aaep.Event) bool {
+	return ev.Critical() || ev.Verbosity == aaep.VerbosityDetailed || len(ev.Extensions) > 0
+}
+
+// outcome reports whether a state tells what came of a question.
+func outcome(ev *aaep.Event, p *aaep.StateChanged) bool {
+	return p.FromState == aaep.StateAwaitingInput && p.ToState != aaep.StateAwaitingInput && !bare(ev)
+}
+
+// bare reports whether an event says no more than its type does: it has no words, or those the SDK has for all of its kind.
+func bare(ev *aaep.Event) bool {
+	if ev.Summary.IsZero() {
+		return true
+	}
+	ids, arg := []phrase.ID{phrase.Thinking, phrase.UsingATool, phrase.Answering, phrase.WaitingForAnswer, phrase.Idle, phrase.Deciding, phrase.HandingOff}, ""
+	if p, ok := ev.Payload.(*aaep.ToolCompleted); ok {
+		ids, arg = []phrase.ID{phrase.ToolFinished}, p.Tool
+	}
+	return slices.ContainsFunc(ids, func(id phrase.ID) bool {
+		text, _ := phrase.In(ev.Language(), id, arg)
+		return ev.Summary.Normal == text && ev.Summary.Detailed == ""
+	})
+}

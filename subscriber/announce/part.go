@@ -1,0 +1,118 @@
+package announce
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// Words are what is said, in parts of one language each: what this package says beside an agent's text is in that text's
+// language, where it knows the language, and else in English. A voice or a table for one language garbles another.
+type Words []Part
+
+// Part is what is said in one language, by its tag; "" is that nobody said which.
+type Part struct{ Language, Text string }
+
+// ownLanguage is what this program speaks by itself.
+const ownLanguage = "en"
+
+// In is a text in one language.
+func In(language, text string) Words {
+	if text == "" {
+		return nil
+	}
+	return Words{{language, text}}
+}
+
+// String is all of it, to be read.
+func (w Words) String() string {
+	var b strings.Builder
+	for _, p := range w {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// And is w and then next. What is in one language stays together.
+func (w Words) And(between string, next Words) Words {
+	if len(w) == 0 || len(next) == 0 {
+		return append(w[:len(w):len(w)], next...)
+	}
+	w = append(Words{}, w...)
+	last := &w[len(w)-1]
+	last.Text += between
+	if first := next[0]; alike(last.Language, first.Language) {
+		*last = Part{max(last.Language, first.Language), last.Text + first.Text}
+		next = next[1:]
+	}
+	return append(w, next...)
+}
+
+// alike reports whether a voice for one language is one for the other: this package's own English is everybody's.
+func alike(a, b string) bool {
+	own := func(a, b string) bool {
+		return a == ownLanguage && strings.HasPrefix(strings.ToLower(b), ownLanguage+"-")
+	}
+	return a == b || own(a, b) || own(b, a)
+}
+
+// sentence ends it, so that a voice pauses.
+func (w Words) sentence() Words {
+	if len(w) > 0 {
+		w = append(Words{}, w...)
+		w[len(w)-1].Text = words.Sentence(w[len(w)-1].Text)
+	}
+	return w
+}
+
+// oneLine is it without line breaks.
+func (w Words) oneLine() (one Words) {
+	for _, p := range w {
+		one = one.And(" ", In(p.Language, words.OneLine(p.Text)))
+	}
+	return one
+}
+
+// ours is a phrase in a language, or in English.
+func ours(language string, id phrase.ID, arg string) Words {
+	text, known := phrase.In(language, id, arg)
+	if !known {
+		language = ownLanguage
+	}
+	return In(language, text)
+}
+
+// label is a phrase and the agent's text behind it.
+func label(language string, id phrase.ID, text string) Words {
+	if whole, known := phrase.In(language, id, text); known {
+		return In(language, whole)
+	}
+	return ours(language, id, "").And("", In(language, text))
+}
+
+// timeToAnswer says how much time there is.
+func timeToAnswer(language string, left time.Duration) Words {
+	id, n := phrase.SecondsToAnswer, max(left.Round(time.Second)/time.Second, 0)
+	if left >= 2*time.Minute {
+		id, n = phrase.MinutesToAnswer, left/time.Minute // less than there is, rather than more
+	}
+	if w := ours(language, id, words.Spoken(left)); alike(w[0].Language, ownLanguage) {
+		return w
+	}
+	return ours(language, id, strconv.Itoa(int(n)))
+}
+
+// tellsTime reports whether a sentence is one of timeToAnswer.
+func tellsTime(p Part) bool {
+	for _, id := range []phrase.ID{phrase.MinutesToAnswer, phrase.SecondsToAnswer} {
+		whole, _ := phrase.In(p.Language, id, "\x00")
+		before, after, _ := strings.Cut(whole, "\x00")
+		if strings.HasPrefix(p.Text, before) && strings.HasSuffix(p.Text, after) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package subscriber
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// After an error the same bytes may go again, whenever that is, and nothing else. INV-19
+func TestReplyResend(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		sub, p := open(t, newStage(), Config{})
+		var events []*aaep.Event
+		for n := range 17 {
+			p.say(t, confirmation(fmt.Sprintf("evt_%d", n), fmt.Sprintf("rpl_%d", n), ""))
+			events = append(events, take(t, sub, ""))
+		}
+		for _, ev := range events[:16] { // the link is full now
+			if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		ev, at := events[16], time.Now()
+		if err := sub.Reply(ctx, ev, aaep.Accept); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Reply = %v", err)
+		}
+		wantError(t, "another decision", sub.Reply(t.Context(), ev, aaep.Reject), "cannot be changed")
+		time.Sleep(time.Second)
+		for range 16 {
+			want[*aaep.ConfirmationReply](t, p)
+		}
+		if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil {
+			t.Fatalf("Reply again = %v", err)
+		}
+		if r := want[*aaep.ConfirmationReply](t, p); !r.Timestamp.Equal(at) { // CONF-015
+			t.Errorf("stamped %v, want the moment of the decision %v", r.Timestamp, at)
+		}
+		if err := sub.Reply(t.Context(), ev, aaep.Accept); err != ErrUnknownEvent {
+			t.Errorf("Reply once more = %v", err)
+		}
+		leave(t, sub, p)
+	})
+}
+
+// refusing fails every Send of a reply but keeps what was to be sent.
+type refusing struct {
+	transports.Conn
+	sent [][]byte
+}
+
+func (r *refusing) Send(ctx context.Context, msg []byte) error {
+	if strings.Contains(string(msg), ".reply") {
+		r.sent = append(r.sent, []byte(string(msg)))
+		return errors.New("it is unknown whether the message was delivered")
+	}
+	return r.Conn.Send(ctx, msg)
+}
+
+func TestResendSameBytes(t *testing.T) { // INV-19
+	bubble(t, func(t *testing.T) {
+		a, b := transports.Pipe()
+		r, p := &refusing{Conn: a}, &peer{b}
+		p.say(t, accepted("sub_1", "{}"))
+		sub, err := Dial(t.Context(), dialer(func(context.Context) (transports.Conn, error) { return r, nil }), Config{ID: "reader", Capabilities: able()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[*aaep.SubscriptionRequest](t, p)
+		p.say(t, clarification("evt_1", "rpl_1", ""))
+		ev := take(t, sub, "evt_1")
+		for range 3 {
+			wantError(t, "Answer", sub.Answer(t.Context(), ev, "blue"), "unknown whether")
+			time.Sleep(time.Minute)
+		}
+		wantError(t, "Answer", sub.Answer(t.Context(), ev, "red"), "cannot be changed")
+		if len(r.sent) != 3 || string(r.sent[0]) != string(r.sent[1]) || string(r.sent[0]) != string(r.sent[2]) {
+			t.Errorf("sent %s, want the same three times", r.sent)
+		}
+		leave(t, sub, p)
+	})
+}
+
+// The stamp is in the producer's time when the clocks differ by more than two seconds. D-35, CONF-015
+func TestReplyStamp(t *testing.T) {
+	for offset, own := range map[time.Duration]bool{
+		0: true, 1900 * time.Millisecond: true, -1900 * time.Millisecond: true,
+		2100 * time.Millisecond: false, -2100 * time.Millisecond: false, 10 * time.Minute: false, -10 * time.Minute: false,
+	} {
+		bubble(t, func(t *testing.T) {
+			sub, p := open(t, newStage(), Config{})
+			theirs := aaep.FormatTimestamp(time.Now().Add(offset))
+			p.say(t, strings.Replace(confirmation("evt_1", "rpl_1", ""), aaep.FormatTimestamp(time.Now()), theirs, 1))
+			synctest.Wait() // received now, looked at later
+			time.Sleep(20 * time.Second)
+			ev := take(t, sub, "evt_1")
+			time.Sleep(10 * time.Second)
+			if err := sub.Reply(t.Context(), ev, aaep.Reject); err != nil {
+				t.Fatal(err)
+			}
+			at := time.Now()
+			if !own {
+				at = ev.Timestamp.Add(30 * time.Second)
+			}
+			if r := want[*aaep.ConfirmationReply](t, p); !r.Timestamp.Equal(at) {
+				t.Errorf("offset %v: stamped %v, want %v", offset, r.Timestamp, at)
+			}
+			leave(t, sub, p)
+		})
+	}
+}
