@@ -178,10 +178,15 @@ func (b *Budget) clone() *Budget {
 	return &c
 }
 
-// full returns from when on all tokens are there.
+// full returns from when on every token is there. Where there is no limit, that is when the newest was spent: Left may have put that
+// off, and nobody could tell then which of those that follow it were put off with it.
 func (b *Budget) full() (at time.Time) {
-	if n := len(b.spent); b.rate > 0 && n > b.head {
-		at = b.base.Add(b.spent[n-1] + time.Second)
+	n := len(b.spent)
+	if n == b.head {
+		return at
+	}
+	if at = b.base.Add(b.spent[n-1]); b.rate > 0 {
+		at = at.Add(time.Second)
 	}
 	return at
 }

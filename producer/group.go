@@ -165,7 +165,7 @@ func (sub *subscription) stays(g *group) bool {
 const (
 	taken = iota
 	full
-	elsewhere // the group is at another event
+	elsewhere // the group is at another event, or not done with it
 	different // the two are not alike
 )
 
@@ -179,7 +179,10 @@ func (g *group) take(sub *subscription, now time.Time) int {
 	if g.cursor != sub.cursor || g.noticed != sub.noticed || g.passed != sub.passed {
 		return elsewhere
 	}
-	if settled, _ := g.shaper.Settled(now, g.cursor); !settled || !sub.shaper.Alike(g.shaper, sub.since()) {
+	if settled, _ := g.shaper.Settled(now, g.cursor); !settled {
+		return elsewhere
+	}
+	if !sub.shaper.Alike(g.shaper, sub.since()) {
 		return different
 	}
 	past := sub.shaper.Share(now, g.shaper)
