@@ -184,6 +184,8 @@ func (f *frames) Write(msg []byte) error {
 	return err
 }
 
+func (f *frames) NetConn() net.Conn { return f.conn }
+
 func (f *frames) Out() *writer.Writer { return f.out }
 
 func (f *frames) Framing() string {
