@@ -12,6 +12,7 @@ import (
 
 	gorilla "github.com/gorilla/websocket"
 
+	"github.com/aaep-go/aaep/internal/duplex"
 	"github.com/aaep-go/aaep/internal/writer"
 )
 
@@ -30,7 +31,10 @@ func (f *served) Close() error {
 	return f.frames.Close()
 }
 
-func (f *served) NetConn() net.Conn { return f.ws.NetConn() }
+// NetConn is what turns writes to.
+func (f *served) NetConn() net.Conn { return f.ws.NetConn().(*turns).Conn }
+
+var _ duplex.Idler = (*served)(nil)
 
 func (f *served) Out() *writer.Writer { return f.out }
 
