@@ -60,6 +60,9 @@ func (rd *reader) goOn() {
 	for ; pos > 0 && pos <= uint64(len(r.log)); pos++ {
 		r.give(Entry{Pos: pos, Event: r.log[pos-1], Skip: skip})
 		skip = 0
+		if !r.manual && rapid.IntRange(0, 3).Draw(rd.t, "time passes") == 0 {
+			r.wait(400 * time.Millisecond)
+		}
 	}
 	r.manual = false
 }
@@ -125,11 +128,13 @@ func drawChanges(t *rapid.T) (steps []step) {
 			emit(change(was, to))
 		case what < 9:
 			emit(advance(fmt.Sprint(i)))
-		case what < 11:
+		case what == 9:
 			emit(tool(fmt.Sprint(i)))
+		case what == 10:
+			emit(handoff())
 		case what < 14 && texts[session] == nil:
 			texts[session] = &writer{session: session, output: fmt.Sprint("o", i), lang: "en"}
-			emit(texts[session].say("Half a sentence"))
+			emit(texts[session].say(rapid.SampledFrom([]string{"Half a sentence", "A whole one. "}).Draw(t, "text")))
 		case what < 14:
 			emit(texts[session].close("."))
 			delete(texts, session)
@@ -157,10 +162,15 @@ func TestShaperLinks(t *testing.T) {
 }
 
 func checkLinks(t *rapid.T) {
-	terms := paced(rapid.Int64Range(0, 3).Draw(t, "rate"), aaep.BoundarySentence)
+	terms := drawTerms(t)
+	terms.MaxChunk = 0
+	steps := drawChanges(t)
+	if rapid.Bool().Draw(t, "talks") {
+		steps = drawStory(t, false, false).steps
+	}
 	rd := &reader{t: t, r: newRide(t, terms), had: map[string]bool{}, state: map[string]aaep.State{}, progress: map[string]string{}}
 	rd.subscribe()
-	for _, what := range drawChanges(t) {
+	for _, what := range steps {
 		rd.r.play([]step{what})
 		if rapid.IntRange(0, 5).Draw(t, "cut") > 0 {
 			continue
