@@ -93,14 +93,17 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 			return false, now.Add(time.Second)
 		}
 		g, others := sub.found(all, now)
-		if g != nil {
+		switch {
+		case g != nil:
 			return sub.stays(g), again
+		case others == nil:
+			return false, now.Add(time.Second)
 		}
 		all = others
 	}
 }
 
-// found makes a group of the subscription, unless there are others than those it has asked already.
+// found makes a group of the subscription, unless there are others than those it has asked already, or it cannot be in any.
 func (sub *subscription) found(asked []*group, now time.Time) (g *group, others []*group) {
 	gs := &sub.p.groups
 	gs.mu.Lock()
@@ -114,7 +117,9 @@ func (sub *subscription) found(asked []*group, now time.Time) (g *group, others 
 	g.cursor, g.noticed, g.passed = sub.cursor, sub.noticed, sub.passed
 	g.left.Store(sub.left.Load())
 	g.stats = g.shaper.Stats()
-	g.take(sub, now)
+	if g.take(sub, now) != taken { // it is not even like itself: then it stays alone
+		return nil, nil
+	}
 	if gs.of == nil {
 		gs.of = map[groupKey][]*group{}
 	}
