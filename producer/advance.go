@@ -44,7 +44,7 @@ func (c *course) fill(now time.Time, most int) error {
 	for c.cursor < c.p.log.End() {
 		room := most - c.shaper.Ready(now)
 		if c.cursor < c.replayed {
-			if c.shaper.Stats().Held >= maxHistory {
+			if !c.shaper.Idle() && c.shaper.Stats().Held >= maxHistory { // text that waits for its end ends further on
 				c.askEarly()
 				return nil
 			}

@@ -392,6 +392,27 @@ func TestFarBehind(t *testing.T) {
 	})
 }
 
+// P8: text that waits for its end keeps nobody from reading on to it.
+func TestFarBehindInAText(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, _ := st.accepted(everything())
+		s := st.session("Working.")
+		first := l.events()[0].EventID
+		out := s.Output()
+		for range 300 {
+			out.WriteString("word ")
+			synctest.Wait()
+		}
+		out.Close()
+		s.Complete(aaep.Text{})
+		l, _ = st.accepted(resuming(caps(30, aaep.BoundaryCompletion), first))
+		time.Sleep(time.Minute)
+		if evs := l.events(); len(evs) == 0 || evs[len(evs)-1].Type() != aaep.TypeSessionCompleted {
+			t.Errorf("%d events came, and not the end", len(evs))
+		}
+	})
+}
+
 // A log that cannot be written says so once; the agent goes on, and so do its listeners.
 func TestLogFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
