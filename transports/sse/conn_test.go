@@ -390,3 +390,17 @@ func TestProducerCloses(t *testing.T) {
 	}
 	check(t, p.Close())
 }
+
+// Whoever has heard the producer's close knows the place to go on at, without waiting for the stream to come apart. P8
+func TestPlaceAtTheClose(t *testing.T) {
+	bye := fmt.Sprintf(closing, "sub_1")
+	sub, _ := producer{events: func(w http.ResponseWriter, r *http.Request) {
+		streamOf(w, "id: evt_1\ndata: {\"type\":\"x\"}\n\ndata: "+bye+"\n\n")
+		<-r.Context().Done()
+	}}.open(t, nil)
+	receive(t, sub, `{"type":"x"}`)
+	receive(t, sub, bye)
+	if got := sub.(interface{ LastEventID() string }).LastEventID(); got != "evt_1" {
+		t.Errorf("LastEventID = %q, want evt_1", got)
+	}
+}

@@ -21,6 +21,7 @@ type inbound struct {
 	cancel context.CancelCauseFunc
 	events chan []byte
 	done   chan struct{}
+	left   chan struct{} // closed when all but the producer's subscription.close was taken; lastID stays as it is from here on
 
 	err    error
 	lastID string // of the last event that Receive took
@@ -28,7 +29,7 @@ type inbound struct {
 }
 
 func (c *conn) newInbound(lastID string) *inbound {
-	in := &inbound{events: make(chan []byte), done: make(chan struct{}), lastID: lastID}
+	in := &inbound{events: make(chan []byte), done: make(chan struct{}), left: make(chan struct{}), lastID: lastID}
 	in.ctx, in.cancel = context.WithCancelCause(c.ctx)
 	return in
 }
@@ -75,7 +76,7 @@ func (c *conn) Reopen(ctx context.Context) error {
 	return err
 }
 
-// LastEventID is the id of the last event that Receive took from a stream that has ended, or "".
+// LastEventID is the id of the last event that Receive took from a stream that has ended, or whose end Receive has told, or "".
 func (c *conn) LastEventID() string {
 	c.mu.Lock()
 	in := c.in
@@ -85,6 +86,8 @@ func (c *conn) LastEventID() string {
 	}
 	select {
 	case <-in.done:
+		return in.lastID
+	case <-in.left:
 		return in.lastID
 	default:
 		return ""
@@ -205,6 +208,9 @@ func (c *conn) read(in *inbound, body io.ReadCloser) error {
 			c.log.Debug("sse: event ignored, its data is not a JSON object")
 		} else {
 			closing := isClose(ev.data)
+			if closing {
+				close(in.left)
+			}
 			select {
 			case in.events <- ev.data:
 				if closing {
