@@ -60,6 +60,9 @@ func (rd *reader) goOn() {
 	for ; pos > 0 && pos <= uint64(len(r.log)); pos++ {
 		r.give(Entry{Pos: pos, Event: r.log[pos-1], Skip: skip})
 		skip = 0
+		if !r.manual && rapid.IntRange(0, 3).Draw(rd.t, "time passes") == 0 {
+			r.wait(400 * time.Millisecond)
+		}
 	}
 	r.manual = false
 }
@@ -125,11 +128,13 @@ func drawChanges(t *rapid.T) (steps []step) {
 			emit(change(was, to))
 		case what < 9:
 			emit(advance(fmt.Sprint(i)))
-		case what < 11:
+		case what == 9:
 			emit(tool(fmt.Sprint(i)))
+		case what == 10:
+			emit(handoff())
 		case what < 14 && texts[session] == nil:
 			texts[session] = &writer{session: session, output: fmt.Sprint("o", i), lang: "en"}
-			emit(texts[session].say("Half a sentence"))
+			emit(texts[session].say(rapid.SampledFrom([]string{"Half a sentence", "A whole one. "}).Draw(t, "text")))
 		case what < 14:
 			emit(texts[session].close("."))
 			delete(texts, session)
@@ -151,48 +156,57 @@ func drawChanges(t *rapid.T) (steps []step) {
 // after the last event that it can go on after, on the same subscription or on a new one, is told of states that form a chain, and
 // in the end of what is.
 func TestShaperLinks(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		terms := paced(rapid.Int64Range(0, 3).Draw(t, "rate"), aaep.BoundarySentence)
-		rd := &reader{t: t, r: newRide(t, terms), had: map[string]bool{}, state: map[string]aaep.State{}, progress: map[string]string{}}
-		rd.subscribe()
-		for _, what := range drawChanges(t) {
-			rd.r.play([]step{what})
-			if rapid.IntRange(0, 5).Draw(t, "cut") > 0 {
-				continue
-			}
-			rd.hear(len(rd.r.out) - min(len(rd.r.out), rapid.SampledFrom([]int{0, 0, 1, 2, 9, 99}).Draw(t, "lost on the way")))
-			if rapid.IntRange(0, 2).Draw(t, "which subscription") == 0 {
-				rd.subscribe()
-			} else {
-				rd.r.s.Reset()
-			}
-			rd.goOn()
+	for range 10 { // what goes wrong takes several breaks at the wrong time
+		rapid.Check(t, checkLinks)
+	}
+}
+
+func checkLinks(t *rapid.T) {
+	terms := drawTerms(t)
+	terms.MaxChunk = 0
+	steps := drawChanges(t)
+	if rapid.Bool().Draw(t, "talks") {
+		steps = drawStory(t, false, false).steps
+	}
+	rd := &reader{t: t, r: newRide(t, terms), had: map[string]bool{}, state: map[string]aaep.State{}, progress: map[string]string{}}
+	rd.subscribe()
+	for _, what := range steps {
+		rd.r.play([]step{what})
+		if rapid.IntRange(0, 5).Draw(t, "cut") > 0 {
+			continue
 		}
-		rd.r.wait(10 * time.Minute)
-		rd.hear(len(rd.r.out))
-		state, progress := map[string]aaep.State{}, map[string]string{}
-		for _, ev := range rd.r.log {
-			switch p := ev.Payload.(type) {
-			case *aaep.StateChanged:
-				state[ev.SessionID] = p.ToState
-			case *aaep.ProgressUpdated:
-				progress[ev.SessionID] = p.Progress.Description
-			}
+		rd.hear(len(rd.r.out) - min(len(rd.r.out), rapid.SampledFrom([]int{0, 0, 1, 2, 9, 99}).Draw(t, "lost on the way")))
+		if rapid.IntRange(0, 2).Draw(t, "which subscription") == 0 {
+			rd.subscribe()
+		} else {
+			rd.r.s.Reset()
 		}
-		for session, want := range state {
-			if got := cmp.Or(rd.state[session], aaep.StateIdle); got != want {
-				t.Fatalf("session %s: believes %q in the end, and it is %q", session, got, want)
-			}
-			if got := cmp.Or(rd.chain[session], aaep.StateIdle); got != want {
-				t.Fatalf("session %s: the last subscription tells %q in the end, and it is %q", session, got, want)
-			}
+		rd.goOn()
+	}
+	rd.r.wait(10 * time.Minute)
+	rd.hear(len(rd.r.out))
+	state, progress := map[string]aaep.State{}, map[string]string{}
+	for _, ev := range rd.r.log {
+		switch p := ev.Payload.(type) {
+		case *aaep.StateChanged:
+			state[ev.SessionID] = p.ToState
+		case *aaep.ProgressUpdated:
+			progress[ev.SessionID] = p.Progress.Description
 		}
-		for session, want := range progress {
-			if got := rd.progress[session]; got != want {
-				t.Fatalf("session %s: believes progress %q in the end, and it is %q", session, got, want)
-			}
+	}
+	for session, want := range state {
+		if got := cmp.Or(rd.state[session], aaep.StateIdle); got != want {
+			t.Fatalf("session %s: believes %q in the end, and it is %q", session, got, want)
 		}
-	})
+		if got := cmp.Or(rd.chain[session], aaep.StateIdle); got != want {
+			t.Fatalf("session %s: the last subscription tells %q in the end, and it is %q", session, got, want)
+		}
+	}
+	for session, want := range progress {
+		if got := rd.progress[session]; got != want {
+			t.Fatalf("session %s: believes progress %q in the end, and it is %q", session, got, want)
+		}
+	}
 }
 
 // What a listener that has missed nothing, and one that has missed some, is told again of states that were folded (INV-21, D-51).

@@ -12,13 +12,8 @@ import (
 // Settled reports whether nothing is held that could make what comes differ from what another Shaper of equal terms makes of it.
 // If only time is missing for that, at is when. The log was read up to the entry at read.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
-	if len(s.queue)+len(s.urgent)+len(s.streams)+s.spent > 0 || s.heard > read {
+	if len(s.queue)+len(s.urgent)+len(s.streams)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.stretches, func(o stretch) bool { return o.to > s.resume }) {
 		return false, time.Time{}
-	}
-	for _, t := range s.told {
-		if t.vanished > 0 { // until the next state
-			return false, time.Time{}
-		}
 	}
 	at = s.quiet
 	if full := s.budget.full(); full.After(at) {
@@ -35,7 +30,11 @@ func (s *Shaper) Alike(other *Shaper, since func(session string) time.Time) bool
 		return false
 	}
 	same := func(session string) bool {
-		a, b := s.stamped(session), other.stamped(session)
+		x, y := cmp.Or(s.telling(session), new(telling)), cmp.Or(other.telling(session), new(telling))
+		if x.vanished != y.vanished {
+			return false
+		}
+		a, b := x.stamp, y.stamp
 		if a.Equal(b) {
 			return true
 		}
@@ -58,35 +57,26 @@ func (s *Shaper) Alike(other *Shaper, since func(session string) time.Time) bool
 	return true
 }
 
-// stamped is the stamp before which nothing of a session leaves.
-func (s *Shaper) stamped(session string) time.Time {
-	if t := s.telling(session); t != nil {
-		return t.stamp
-	}
-	return time.Time{}
-}
-
 // Past is what one listener was told that those with whom it shares a Shaper may not have been.
 type Past struct {
-	stats Stats // what the listener had more than the Shaper
-	until uint64
-	told  map[string]*telling // where states or progress left for several, or before what was older
-	ended []end
-	spent *Budget // nil: nothing lately
-	taken uint64  // tokens of the other Budget, before
-
-	elsewhere uint64 // as a Shaper's
-	again     int
+	stats            Stats // what the listener had more than the Shaper
+	until            uint64
+	newest           uint64
+	heard, elsewhere uint64
+	again            int
+	told             map[string]*telling // where there is more than a stamp
+	ended            []end
+	spent            *Budget // nil: nothing lately
+	taken            uint64  // tokens of the other Budget, before
 }
 
 // Share has other, which is alike, make the stream from now on. s is not used any more.
 func (s *Shaper) Share(now time.Time, other *Shaper) *Past {
-	p := &Past{until: max(s.newest, other.newest), ended: s.ended, taken: other.budget.taken, elsewhere: s.elsewhere, again: s.again}
+	p := &Past{until: max(s.newest, other.newest), newest: s.newest, heard: s.heard, elsewhere: s.elsewhere, again: s.again,
+		ended: s.ended, taken: other.budget.taken}
 	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged, Filtered: s.stats.Filtered - other.stats.Filtered}
 	for session, t := range s.told {
-		if other.told[session] == nil { // so that the end of the session is noted
-			other.told[session] = &telling{stamp: t.stamp}
-		}
+		other.tellingOf(session) // so that the end of the session is noted
 		if t.upTo > 0 {
 			if p.told == nil {
 				p.told = map[string]*telling{}
@@ -122,45 +112,41 @@ func (s *Shaper) Split(p *Past) *Shaper {
 	for _, st := range s.streams {
 		c.streams = append(c.streams, st.clone())
 	}
+	c.stretches = slices.Clone(s.stretches)
+	c.heard, c.elsewhere, c.again = p.heard, p.elsewhere, p.again
+	if s.newest <= p.until {
+		c.newest = p.newest
+	}
 	c.told = make(map[string]*telling, len(s.told))
 	for session, t := range s.told {
-		c.told[session] = t.since(p.until, p.told[session], s.resume)
+		c.told[session] = t.since(p.until, p.told[session])
 	}
 	c.ended = slices.Clone(p.ended)
 	for _, e := range s.ended {
 		if e.pos > p.until {
-			if before := p.told[e.session]; before != nil || e.told != nil {
-				e.told = cmp.Or(e.told, &telling{stamp: e.stamp}).since(p.until, before, s.resume)
-			}
-			c.ended = append(c.ended, e)
+			t := cmp.Or(e.told, &telling{stamp: e.stamp})
+			c.keep(e.session, t.since(p.until, p.told[e.session]), e.pos)
 		}
 	}
-	c.ended = c.ended[max(0, len(c.ended)-maxEnded):]
-	c.stretches = slices.Clone(s.stretches)
-	c.elsewhere, c.again = p.elsewhere, p.again
 	return &c
 }
 
 // since returns a copy without what is not newer than a place, but with what another remembers of that time.
-func (t *telling) since(pos uint64, before *telling, resume uint64) *telling {
+func (t *telling) since(pos uint64, before *telling) *telling {
 	c := &telling{stamp: t.stamp, vanished: t.vanished, over: t.over}
+	if before != nil {
+		c.upTo, c.progress, c.folds = before.upTo, before.progress, slices.Clone(before.folds)
+	}
 	if t.upTo > pos {
 		c.upTo = t.upTo
 	}
 	if t.progress > pos {
 		c.progress = t.progress
 	}
-	if before != nil {
-		c.upTo, c.progress = max(c.upTo, before.upTo), max(c.progress, before.progress)
-		c.folds = slices.Clone(before.folds)
-	}
 	for _, f := range t.folds {
 		if f.to > pos {
 			c.folds = append(c.folds, f)
 		}
-	}
-	for len(c.folds) > maxFolds && c.folds[0].to <= resume {
-		c.folds = c.folds[1:]
 	}
 	return c
 }
@@ -192,10 +178,15 @@ func (b *Budget) clone() *Budget {
 	return &c
 }
 
-// full returns from when on all tokens are there.
+// full returns from when on every token is there. Where there is no limit, that is when the newest was spent: Left may have put that
+// off, and nobody could tell then which of those that follow it were put off with it.
 func (b *Budget) full() (at time.Time) {
-	if n := len(b.spent); b.rate > 0 && n > b.head {
-		at = b.base.Add(b.spent[n-1] + time.Second)
+	n := len(b.spent)
+	if n == b.head {
+		return at
+	}
+	if at = b.base.Add(b.spent[n-1]); b.rate > 0 {
+		at = at.Add(time.Second)
 	}
 	return at
 }

@@ -13,9 +13,17 @@ import (
 // known writes down what a Shaper knows that makes a difference, also after Reset; but not the stamps of sessions, which may differ
 // where that makes none.
 func known(s *Shaper, now time.Time) string {
-	out := fmt.Sprintf("spent %d of %v, elsewhere %d %d", s.spent, s.budget.Next(now), s.elsewhere, s.again)
+	out := fmt.Sprintf("spent %d of %v, heard %d and %d, ended", s.spent, s.budget.Next(now), s.heard, s.elsewhere)
+	for _, o := range s.stretches {
+		if o.to > s.resume { // or it is forgotten with the next
+			out += fmt.Sprint(" stretch ", o)
+		}
+	}
 	for _, e := range s.ended {
-		out += fmt.Sprintf("\nended %s at %d %s", e.session, e.pos, e.told)
+		out += fmt.Sprintf(" %s at %v, %d", e.session, e.stamp, e.pos)
+		if e.told != nil {
+			out += fmt.Sprintf(" %d %d %+v", e.told.upTo, e.told.progress, e.told.folds)
+		}
 	}
 	for _, list := range [...][]*item{s.urgent, s.queue} {
 		out += "\nitems"
@@ -41,17 +49,10 @@ func known(s *Shaper, now time.Time) string {
 	}
 	for _, session := range []string{"a", "b"} {
 		if t := s.told[session]; t != nil && t.upTo > 0 {
-			out += fmt.Sprintf("\ntold %s %s", session, t)
+			out += fmt.Sprintf("\ntold %s %d %d %+v %d %t", session, t.upTo, t.progress, t.folds, t.vanished, t.over)
 		}
 	}
 	return out
-}
-
-func (t *telling) String() string {
-	if t == nil {
-		return "nothing"
-	}
-	return fmt.Sprintf("up to %d, progress %d, folds %+v, vanished %d, over %t", t.upTo, t.progress, t.folds, t.vanished, t.over)
 }
 
 // apart returns what of two Shapers is in the same memory though it may be changed, or "".
@@ -111,8 +112,8 @@ func TestSettled(t *testing.T) {
 		"on its way":       {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now) }, false, 0},
 		"has left":         {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now); s.Left(now) }, false, time.Second},
 		"quiet":            {func(s *Shaper) { s.SetQuiet(now.Add(time.Minute)) }, false, time.Minute},
-		"heard more":       {func(s *Shaper) { s.Heard(2, 1<<20) }, false, 0},
-		"heard that":       {func(s *Shaper) { s.Heard(1, 1<<20) }, true, 0},
+		"heard more":       {func(s *Shaper) { s.Heard(2, 1<<30) }, false, 0},
+		"heard that":       {func(s *Shaper) { s.Heard(1, 1<<30) }, true, 0},
 	} {
 		s := NewShaper(paced(3, aaep.BoundarySentence), partID)
 		tc.do(s)
@@ -160,7 +161,7 @@ func TestAlike(t *testing.T) {
 			t.Errorf("%d: Alike = %t", i, got)
 		}
 	}
-	if !slices.Equal(ended.ended, ended.Split(new(Past)).ended) { // nothing was told out of its turn
+	if !slices.Equal(ended.ended, ended.Split(new(Past)).ended) {
 		t.Error("a copy has forgotten what ended")
 	}
 }

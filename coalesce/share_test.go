@@ -13,13 +13,12 @@ import (
 
 // A hearer is one listener: what its stream is made by, alone or with others, and a Shaper of its own that shows how it must be.
 type hearer struct {
-	name   string
-	terms  int
-	alone  *Shaper
-	maker  *maker
-	past   *Past // while it shares
-	start  uint64
-	others int // it shared with, ever
+	name  string
+	terms int
+	alone *Shaper
+	maker *maker
+	past  *Past // while it shares
+	start uint64
 }
 
 // A maker is a Shaper with those whose stream it makes.

@@ -122,13 +122,17 @@ func (s *Shaper) passOver(from, to uint64) {
 type end struct {
 	session string
 	stamp   time.Time
-	pos     uint64   // of the end, or what left last
+	pos     uint64   // the place of its end
 	told    *telling // nil where there is nothing more
 }
 
 // end keeps what was told of a session whose end has left.
 func (s *Shaper) end(session string, t *telling, pos uint64) {
 	delete(s.told, session)
+	s.keep(session, t, pos)
+}
+
+func (s *Shaper) keep(session string, t *telling, pos uint64) {
 	e := end{session: session, stamp: t.stamp, pos: pos}
 	if t.upTo > 0 {
 		t.vanished, e.told = 0, t

@@ -16,7 +16,7 @@ import (
 // A course is a cursor into the log and a Shaper: what one listener hears, or several who hear the same.
 type course struct {
 	p        *Producer
-	terms    *handshake.Terms // changed with the mu of who has the course held
+	terms    *handshake.Terms // changed with the subscription's mu held
 	shaper   *coalesce.Shaper
 	cursor   uint64          // the newest entry the shaper has had
 	replayed uint64          // up to here the log tells what was before the subscription

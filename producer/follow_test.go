@@ -142,7 +142,7 @@ func TestFollowRace(t *testing.T) {
 		})
 	}
 	t.Log(outcomes)
-	if len(outcomes) < 4 {
+	if len(outcomes) < 3 { // who is first is chance, but not always the same one
 		t.Errorf("there was no race: %v", outcomes)
 	}
 }

@@ -93,14 +93,17 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 			return false, now.Add(time.Second)
 		}
 		g, others := sub.found(all, now)
-		if g != nil {
+		switch {
+		case g != nil:
 			return sub.stays(g), again
+		case others == nil:
+			return false, now.Add(time.Second)
 		}
 		all = others
 	}
 }
 
-// found makes a group of the subscription, unless there are others than those it has asked already.
+// found makes a group of the subscription, unless there are others than those it has asked already, or it cannot be in any.
 func (sub *subscription) found(asked []*group, now time.Time) (g *group, others []*group) {
 	gs := &sub.p.groups
 	gs.mu.Lock()
@@ -114,7 +117,9 @@ func (sub *subscription) found(asked []*group, now time.Time) (g *group, others 
 	g.cursor, g.noticed, g.passed = sub.cursor, sub.noticed, sub.passed
 	g.left.Store(sub.left.Load())
 	g.stats = g.shaper.Stats()
-	g.take(sub, now)
+	if g.take(sub, now) != taken { // it is not even like itself: then it stays alone
+		return nil, nil
+	}
 	if gs.of == nil {
 		gs.of = map[groupKey][]*group{}
 	}
@@ -165,7 +170,7 @@ func (sub *subscription) stays(g *group) bool {
 const (
 	taken = iota
 	full
-	elsewhere // the group is at another event
+	elsewhere // the group is at another event, or not done with it
 	different // the two are not alike
 )
 
@@ -179,8 +184,13 @@ func (g *group) take(sub *subscription, now time.Time) int {
 	if g.cursor != sub.cursor || g.noticed != sub.noticed || g.passed != sub.passed {
 		return elsewhere
 	}
-	if settled, _ := g.shaper.Settled(now, g.cursor); !settled || !sub.shaper.Alike(g.shaper, sub.since()) {
+	if settled, _ := g.shaper.Settled(now, g.cursor); !settled {
+		return elsewhere
+	}
+	if alike, certain := sub.alike(g.shaper); !alike && certain {
 		return different
+	} else if !alike {
+		return elsewhere
 	}
 	past := sub.shaper.Share(now, g.shaper)
 	sub.shaper = nil
@@ -196,13 +206,15 @@ func (g *group) take(sub *subscription, now time.Time) int {
 	return taken
 }
 
-// since returns what Shaper.Alike wants to know: a session's events are stamped one after the other.
-func (c *course) since() func(session string) time.Time {
+// alike compares Shapers, knowing that a session's events are stamped one after the other. It is not certain that they differ while
+// somebody stamps one: nobody is waited for here.
+func (c *course) alike(other *coalesce.Shaper) (alike, certain bool) {
 	p := c.p
 	if p.cfg.Follow != nil || p.republished.Load() {
-		return nil
+		return c.shaper.Alike(other, nil), true
 	}
-	return func(session string) time.Time {
+	certain = true
+	alike = c.shaper.Alike(other, func(session string) (since time.Time) {
 		p.mu.Lock()
 		i := slices.IndexFunc(p.sessions, func(s *Session) bool { return s.id == session })
 		var s *Session
@@ -210,15 +222,20 @@ func (c *course) since() func(session string) time.Time {
 			s = p.sessions[i]
 		}
 		p.mu.Unlock()
-		if s == nil || !s.mu.TryLock() {
-			return time.Time{}
+		if s == nil {
+			return since
+		}
+		if !s.mu.TryLock() {
+			certain = false
+			return since
 		}
 		defer s.mu.Unlock()
-		if s.pos > c.cursor {
-			return time.Time{}
+		if s.pos <= c.cursor {
+			since = s.last
 		}
-		return s.last
-	}
+		return since
+	})
+	return alike, certain
 }
 
 // counts are those of the subscription, with sub.mu held.

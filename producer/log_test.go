@@ -314,6 +314,48 @@ func TestOvertakingSaysSo(t *testing.T) {
 	})
 }
 
+// INV-21, INV-23: how states were folded for another subscription is not known, so what a listener with a rate may have heard of
+// them there it is told anew, under other ids; and those are places to go on after, too.
+func TestGoOnAfterWhatIsToldAnew(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		terms := caps(5, aaep.BoundaryNone)
+		first, _ := st.accepted(resuming(terms, ""))
+		s := st.session("Talking.")
+		s.State(aaep.StateDeciding, aaep.Text{})
+		time.Sleep(time.Second)
+		states := func(l *listener) (ids, to []string) {
+			for _, ev := range l.events() {
+				if p, ok := ev.Payload.(*aaep.StateChanged); ok {
+					ids, to = append(ids, ev.EventID), append(to, string(p.ToState))
+				}
+			}
+			return ids, to
+		}
+		was, _ := states(first)
+		start := first.events()[0]
+		if start.Type() != aaep.TypeSessionStarted || len(was) != 2 {
+			t.Fatalf("it begins with %v, and %d states", start.Type(), len(was))
+		}
+		second, acc := st.accepted(resuming(terms, start.EventID))
+		time.Sleep(time.Second)
+		ids, to := states(second)
+		if honoredPlace(t, acc) != start.EventID || !slices.Equal(to, []string{"thinking", "deciding"}) || ids[0] == was[0] || ids[1] == was[1] {
+			t.Errorf("after %s: %v %v, which was %v", honoredPlace(t, acc), ids, to, was)
+		}
+		third, acc := st.accepted(resuming(terms, ids[0]))
+		time.Sleep(time.Second)
+		if _, to := states(third); honoredPlace(t, acc) != ids[0] || !slices.Equal(to, []string{"deciding"}) || len(third.events()) != 1 {
+			t.Errorf("after %s: %v", honoredPlace(t, acc), to)
+		}
+		s.State(aaep.StateThinking, aaep.Text{})
+		time.Sleep(time.Second)
+		a, _ := states(first)
+		if b, _ := states(third); a[len(a)-1] != b[len(b)-1] {
+			t.Error("what is new has two ids")
+		}
+	})
+}
+
 // P8, P7: whoever was away for long and is slow by choice gets all of it, at their rate, and is not sent away as too slow;
 // nor does the agent wait for them.
 func TestFarBehind(t *testing.T) {

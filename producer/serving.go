@@ -124,7 +124,6 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		p.mu.Lock()
 		for _, sub := range p.subs {
 			sub.hangUp()
-			sub.wake()
 		}
 		p.mu.Unlock()
 		<-done

@@ -182,13 +182,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/websocket",
-		arrows: []string{".", "transports", "internal/credentials", "internal/duplex", "internal/hijack", "internal/httpguard"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/duplex", "internal/hijack", "internal/httpguard", "internal/writer"},
 		others: []string{"github.com/gorilla/websocket"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
 		path:   "transports/ipc",
-		arrows: []string{"transports", "internal/duplex"},
+		arrows: []string{"transports", "internal/duplex", "internal/writer"},
 		others: []string{"github.com/Microsoft/go-winio", "golang.org/x/sys"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},

@@ -10,25 +10,41 @@ import (
 )
 
 const (
-	drainTime  = 30 * time.Second // for listeners that are behind, to hear the end
+	drainTime  = 30 * time.Second // for listeners that are behind to hear the end, when somebody wants to be done
+	drainLong  = 10 * time.Minute // when nobody does and nothing is kept: at fourteen cells a second a page takes four minutes
 	drainQuiet = 2 * time.Second  // before it is said that they are waited for
 )
 
-// drain shuts p down and gives its listeners time to hear the end, each at its own rate. Where that takes a while, it says what
-// is waited for and how long, and in the end whether it was in vain.
-func drain(ctx context.Context, p *producer.Producer, status *announcer) {
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
+// drain shuts p down and gives its listeners up to rest to hear the end, each at its own rate; drainTime from when somebody wants to
+// be done, which ends ctx. Who takes nothing for long is cut off by p. Where it takes a while, it says what is waited for and how long,
+// and in the end whether it was in vain.
+func drain(ctx context.Context, p *producer.Producer, rest time.Duration, status *announcer) {
+	ending, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
 	over := make(chan error, 1)
 	go func() { over <- p.Shutdown(ending) }()
-	var err error
-	select {
-	case err = <-over:
-	case <-time.After(drainQuiet):
-		status.say("aaep", fmt.Sprintf("Waiting up to %s for whoever is behind to hear the end (%d).", words.Spoken(drainTime), len(p.Subscriptions())))
-		err = <-over
+	began := time.Now()
+	wanted := ctx.Done()
+	if ctx.Err() != nil || rest <= drainTime {
+		wanted, rest = nil, drainTime
 	}
-	if err != nil {
-		status.say("aaep", "Somebody was still behind after "+words.Spoken(drainTime)+", and did not hear the end.")
+	for say, end := time.After(drainQuiet), time.After(rest); ; {
+		select {
+		case err := <-over:
+			if err != nil {
+				status.say("aaep", "Somebody was still behind after "+words.Spoken(time.Since(began).Round(time.Second))+", and did not hear the end.")
+			}
+			return
+		case <-say:
+			hint := ""
+			if wanted != nil {
+				hint = " After Ctrl-C it is at most " + words.Spoken(drainTime) + "."
+			}
+			status.say("aaep", fmt.Sprintf("Waiting up to %s for whoever is behind to hear the end (%d).%s", words.Spoken(rest), len(p.Subscriptions()), hint))
+		case <-wanted:
+			wanted, end = nil, time.After(drainTime)
+		case <-end:
+			giveUp()
+		}
 	}
 }

@@ -17,12 +17,18 @@ func TestDrain(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		sessions int
+		stopped  time.Duration // when somebody wants to be done; zero is never
+		deaf     bool          // takes nothing that is sent
 		takes    time.Duration // at one event a second, three for each session
 		says     string
 	}{
-		{"nobody is behind", 0, 0, ""},
-		{"somebody is", 5, 14 * time.Second, "aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1).\n"},
-		{"for too long", 50, drainTime, "aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1).\naaep: Somebody was still behind after 30 seconds, and did not hear the end.\n"},
+		{"nobody is behind", 0, 0, false, 0, ""},
+		{"somebody is", 5, 0, false, 14 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n"},
+		{"far behind, and gets on", 50, 0, false, 151 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n"},
+		{"for too long", 250, 0, false, drainLong, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 10 minutes, and did not hear the end.\n"},
+		{"stopped before", 50, time.Nanosecond, false, drainTime, "aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1).\naaep: Somebody was still behind after 30 seconds, and did not hear the end.\n"},
+		{"stopped meanwhile", 50, 45 * time.Second, false, 75 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 1 minute 15 seconds, and did not hear the end.\n"},
+		{"takes nothing", 50, 0, true, 27 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -41,7 +47,7 @@ func TestDrain(t *testing.T) {
 					t.Fatal(err)
 				}
 				go func() {
-					for err := error(nil); err == nil; {
+					for err := error(nil); err == nil && !tc.deaf; {
 						_, err = here.Receive(context.Background())
 					}
 				}()
@@ -52,8 +58,16 @@ func TestDrain(t *testing.T) {
 					}
 				}
 				var said strings.Builder
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				if tc.stopped > 0 {
+					time.AfterFunc(tc.stopped, stop)
+				}
+				if tc.stopped == time.Nanosecond {
+					<-ctx.Done()
+				}
 				began := time.Now()
-				drain(t.Context(), p, &announcer{out: &said})
+				drain(ctx, p, drainLong, &announcer{out: &said})
 				if took := time.Since(began); took < tc.takes-time.Second || took > tc.takes+time.Second {
 					t.Errorf("it took %v, want %v", took, tc.takes)
 				}

@@ -77,7 +77,7 @@ func (r *replayer) run(ctx context.Context, name, addr string, stdin io.Reader) 
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(context.WithoutCancel(ctx), ln, p) }()
 	defer func() {
-		drain(ctx, p, &r.status)
+		drain(ctx, p, drainLong, &r.status)
 		<-served
 	}()
 	r.status.say("aaep", fmt.Sprintf("Playing %s. Follow it with: aaep listen http://%s", name, ln.Addr()))

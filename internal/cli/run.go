@@ -188,7 +188,11 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 		defer stop()
 	}
 	defer func() {
-		drain(ctx, p, &r.status)
+		rest := drainLong
+		if kept != nil {
+			rest = drainTime // they go on at the next start
+		}
+		drain(ctx, p, rest, &r.status)
 		<-served
 	}()
 	if !r.parent { // who reads our standard error is followed by whoever started us

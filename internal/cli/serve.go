@@ -181,7 +181,7 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 				return &exitError{exitFailed, gone}
 			}
 			s.status.say("aaep", words.OneLine(gone.Error())+". The others go on.")
-			go drain(ctx, s.agents[one.name], &s.status)
+			go drain(ctx, s.agents[one.name], drainTime, &s.status)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 func (s *server) end(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, p := range s.agents {
-		all.Go(func() { drain(ctx, p, &s.status) })
+		all.Go(func() { drain(ctx, p, drainTime, &s.status) })
 	}
 	all.Wait()
 	if s.served != nil {

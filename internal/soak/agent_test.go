@@ -38,6 +38,7 @@ type gauge struct {
 	Produced               int
 	Delivered, Merged      int
 	Held                   map[string]int `json:",omitempty"` // events that wait for each of them
+	Session                string         `json:",omitempty"` // that everybody is told of
 }
 
 // measure reads what a process has; files and memory only where there is a /proc.
@@ -116,10 +117,13 @@ func agent(plan agentPlan) {
 			}
 		case "gauge":
 			tell("asked", gaugeOf(p))
+		case "call":
+			session, err := call(ctx, p)
+			die(err)
+			tell("called", gauge{Session: session})
 		case "end":
 			over.Store(true)
 			agents.Wait()
-			die(end(ctx, p))
 			late, cancel := context.WithTimeout(ctx, 5*time.Minute)
 			die(p.Shutdown(late))
 			cancel()
@@ -262,13 +266,13 @@ func play(ctx context.Context, p *producer.Producer, r *rand.Rand, over *atomic.
 	}
 }
 
-// end says something critical to everybody, who are there by now: nothing of that kind may have come in a short run.
-func end(ctx context.Context, p *producer.Producer) error {
+// call says something critical, which nobody has filtered.
+func call(ctx context.Context, p *producer.Producer) (session string, err error) {
 	s, err := p.StartSession(ctx, words(0))
 	if err != nil {
-		return err
+		return "", err
 	}
-	return errors.Join(s.Handoff(words(1), aaep.HandoffRequested{}), s.Handoff(words(2), aaep.HandoffRequested{}), s.Fail(io.ErrUnexpectedEOF, words(3)))
+	return s.ID(), errors.Join(s.Handoff(words(1), aaep.HandoffRequested{}), s.Handoff(words(2), aaep.HandoffRequested{}), s.Fail(io.ErrUnexpectedEOF, words(3)))
 }
 
 func pause(r *rand.Rand, most time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(most)))) }

@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
+	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -83,6 +86,26 @@ func (j *journal) add(n note) error {
 		_, err = j.f.Write(append(line, '\n'))
 	}
 	return err
+}
+
+// endsWith reports whether one of these texts is in the last lines of a journal.
+func endsWith(t testing.TB, path string, texts []string) bool {
+	t.Helper()
+	f, err := os.Open(path)
+	check(t, err)
+	defer f.Close()
+	size, err := f.Seek(0, 2)
+	check(t, err)
+	data := make([]byte, min(size, lately*1000))
+	n, err := f.ReadAt(data, size-int64(len(data)))
+	if err != io.EOF {
+		check(t, err)
+	}
+	return containsAny(data[:n], texts)
+}
+
+func containsAny(data []byte, texts []string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(data, []byte(text)) })
 }
 
 func notesIn(data []byte) (notes []note, err error) {

@@ -156,8 +156,9 @@ type verdict struct {
 	progress map[string]int        // by session
 
 	// of the subscription
-	chain map[string]aaep.State // by session
-	from  map[string]aaep.State // what an id meant
+	chain    map[string]aaep.State // by session
+	from     map[string]aaep.State // what an id meant
+	anywhere bool                  // it begins after no event, in the middle of sessions
 
 	// of the link
 	now     *link
@@ -217,7 +218,7 @@ func (v *verdict) link(l *link) {
 	other := v.now == nil || v.now.Subscription != l.Subscription
 	v.now = l
 	if other && (v.chain == nil || lost || !l.Kept || v.paced()) { // whoever has no rate is told under the same ids, and leaves them out
-		v.chain, v.from = map[string]aaep.State{}, map[string]aaep.State{}
+		v.chain, v.from, v.anywhere = map[string]aaep.State{}, map[string]aaep.State{}, l.After == ""
 		after, _ := v.after()
 		for _, ev := range v.truth.events[:after] {
 			if p, ok := ev.Payload.(*aaep.StateChanged); ok {
@@ -310,7 +311,7 @@ func (v *verdict) changed(i int, ev *aaep.Event, p *aaep.StateChanged) {
 	}
 	v.from[ev.EventID] = p.FromState
 	was, any := v.chain[ev.SessionID]
-	if !any && (v.now.After != "" || v.got[v.begins[ev.SessionID]]) {
+	if !any && (!v.anywhere || v.got[v.begins[ev.SessionID]]) {
 		was, any = aaep.StateIdle, true
 	}
 	skipped := func(e *aaep.Event) bool { // from or to a state that nobody wanted to hear of

@@ -146,7 +146,7 @@ func check(t testing.TB, err error) {
 // settings are how long it is to take and the seed of everything that is random.
 func settings(t *testing.T) (length time.Duration, seed uint64) {
 	seed = rand.Uint64()
-	length, err := time.ParseDuration(os.Getenv("AAEP_SOAK"))
+	length, err := time.ParseDuration(cmp.Or(os.Getenv("AAEP_SOAK"), "4s"))
 	check(t, err)
 	if v := os.Getenv("AAEP_SEED"); v != "" {
 		seed, err = strconv.ParseUint(v, 10, 64)
@@ -155,6 +155,8 @@ func settings(t *testing.T) (length time.Duration, seed uint64) {
 	t.Logf("AAEP_SOAK=%v AAEP_SEED=%d", length, seed)
 	return length, seed
 }
+
+const lately = 1000 // notes in which to look for what was just said
 
 var wireNames = []string{"sse", "websocket", "ipc"}
 
@@ -169,8 +171,8 @@ func TestSoak(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no kill -9, and no Unix socket")
 	}
-	if os.Getenv("AAEP_SOAK") == "" {
-		t.Skip("what it finds depends on chance and takes its time: make soak runs it")
+	if testing.Short() {
+		t.Skip("it starts many processes")
 	}
 	length, seed := settings(t)
 	s := begin(t, seed)
@@ -301,13 +303,49 @@ func (s *soaking) allThere(t *testing.T) {
 	}
 }
 
+// call waits until everybody has heard something of the agent that was said after all links had been cut for the last time.
+// An agent that has not noticed yet counts those who are still coming back.
+func (s *soaking) call(t *testing.T) {
+	t.Helper()
+	late := time.Now().Add(patience)
+	var said []string
+	for missing := "everybody"; missing != ""; {
+		if time.Now().After(late) {
+			s.agent.say(t, "gauge")
+			t.Fatalf("%s does not hear what the agent says last; the agent has %+v", missing, s.agent.hear(t, "asked", patience))
+		}
+		s.agent.say(t, "call")
+		said = append(said, s.agent.hear(t, "called", patience).Session)
+		for end := time.Now().Add(2 * time.Second); missing != "" && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			missing = s.missing(t, said)
+		}
+	}
+}
+
+// missing names somebody who has not heard of any of these sessions.
+func (s *soaking) missing(t *testing.T, said []string) string {
+	for _, p := range s.plans {
+		for _, m := range p.Members {
+			if !endsWith(t, filepath.Join(s.dir, m.Name), said) {
+				return m.Name
+			}
+		}
+	}
+	for _, l := range s.real {
+		if !l.heard(said) {
+			return l.name
+		}
+	}
+	return ""
+}
+
 // finish lets everybody come back, hear the end and leave.
 func (s *soaking) finish(t *testing.T) {
 	s.calm.Store(true)
 	for _, px := range s.proxies {
 		px.Cut()
 	}
-	s.allThere(t)
+	s.call(t)
 	s.agent.flat(t)
 	s.agent.say(t, "end")
 	s.agent.hear(t, "left", 3*patience)
@@ -399,8 +437,9 @@ type real struct {
 	name  string
 	shape shape
 	sub   *subscriber.Subscription
-	notes []note
 	stop  func()
+	mu    sync.Mutex
+	notes []note
 }
 
 func follow(t *testing.T, wire, at, host string, shape shape) *real {
@@ -421,6 +460,9 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 	l := &real{name: "real-" + wire + "-" + shape.Name, shape: shape}
 	kept := &keeper{Dialer: dialer}
 	sub, err := subscriber.Dial(t.Context(), kept, subscriber.Config{ID: l.name, Capabilities: shape.asking("")})
+	for late := time.Now().Add(patience); err != nil && time.Now().Before(late); { // the first link may break, too
+		sub, err = subscriber.Dial(t.Context(), kept, subscriber.Config{ID: l.name, Capabilities: shape.asking("")})
+	}
 	check(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan bool)
@@ -431,14 +473,14 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 		id := ""
 		for ev, err := range sub.Events(ctx) {
 			if err != nil {
-				l.notes = append(l.notes, note{Closed: err.Error()})
+				l.add(note{Closed: err.Error()})
 				return
 			}
 			if now := sub.Accepted().SubscriptionID; now != id {
 				st, _ := sub.Status()
 				var d extensions.Delivery
 				_ = extensions.Read(sub.Accepted().HonoredCapabilities.Extensions["delivery"], &d)
-				l.notes = append(l.notes, note{Link: &link{Subscription: now, After: d.ResumeAfter, Kept: id != "", GoesOn: st.Resumed}, Place: kept.place()})
+				l.add(note{Link: &link{Subscription: now, After: d.ResumeAfter, Kept: id != "", GoesOn: st.Resumed}, Place: kept.place()})
 				id = now
 			}
 			data, err := aaep.Encode(ev)
@@ -449,10 +491,23 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 			if wire != "sse" && isPlace(ev) {
 				place = ev.EventID
 			}
-			l.notes = append(l.notes, note{At: time.Now(), Event: data, Place: place})
+			l.add(note{At: time.Now(), Event: data, Place: place})
 		}
 	}()
 	return l
+}
+
+func (l *real) add(n note) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.notes = append(l.notes, n)
+}
+
+// heard reports whether one of these sessions is among what came last.
+func (l *real) heard(sessions []string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.notes[max(len(l.notes)-lately, 0):], func(n note) bool { return containsAny(n.Event, sessions) })
 }
 
 // told waits until it has read that the producer ends.

@@ -19,6 +19,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
+var _ duplex.Idler = (*frames)(nil)
+
 // Listener waits for peers on a socket. Its Conns implement transports.Identified.
 type Listener struct {
 	ln     *net.UnixListener

@@ -20,9 +20,9 @@ import (
 // nothing to a frame. What gorilla writes by itself waits for its turn.
 type served struct {
 	*frames
+	out    *writer.Writer
 	in     *bufio.Reader // which gorilla reads too
 	rested bool
-	out    *writer.Writer
 	left   func() // called after Close
 }
 
@@ -31,7 +31,10 @@ func (f *served) Close() error {
 	return f.frames.Close()
 }
 
+// NetConn is what turns writes to.
 func (f *served) NetConn() net.Conn { return f.ws.NetConn().(*turns).Conn }
+
+var _ duplex.Idler = (*served)(nil)
 
 func (f *served) Out() *writer.Writer { return f.out }
 
@@ -50,8 +53,6 @@ func (f *served) AppendFrame(b, msg []byte) ([]byte, error) {
 	}
 	return append(b, msg...), nil
 }
-
-var _ duplex.Idler = (*served)(nil)
 
 // Rest begins the time in which something has to come.
 func (f *served) Rest(wake func()) bool {
@@ -110,7 +111,7 @@ func (f *served) control() (found bool, err error) {
 	return true, handle(string(payload))
 }
 
-// upgrading hands gorilla a connection that takes turns, and has it read through in.
+// upgrading is a response whose connection gorilla reads through in, and writes to by turns.
 type upgrading struct {
 	http.ResponseWriter
 	in  *bufio.Reader
@@ -118,23 +119,23 @@ type upgrading struct {
 }
 
 func (u *upgrading) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffered, err := http.NewResponseController(u.ResponseWriter).Hijack()
+	conn, rw, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	if buffered.Reader.Buffered() == 0 { // or gorilla refuses
-		buffered.Reader = u.in
+	if rw.Reader.Buffered() == 0 { // or gorilla refuses
+		rw.Reader = u.in
 	}
 	u.out = writer.New(conn, writeTimeout)
 	u.out.Leave()
-	return &turns{Conn: conn, out: u.out}, buffered, nil
+	return &turns{Conn: conn, out: u.out}, rw, nil
 }
 
 // turns is a connection to which whole frames are written, each by whoever has the turn. It is written to by one at a time.
 type turns struct {
 	net.Conn
 	out      *writer.Writer
-	deadline time.Time
+	deadline time.Time // of the next write
 }
 
 func (t *turns) SetDeadline(at time.Time) error {

@@ -135,7 +135,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			c.Close()
 		})
 	}
-	c = duplex.New(&served{frames: f, in: in, out: conn.out, left: func() { hangUp(); unwatch(); <-s.slots }}, principal)
+	c = duplex.New(&served{frames: f, out: conn.out, in: in, left: func() { hangUp(); unwatch(); <-s.slots }}, principal)
 	close(made)
 	if refused != nil {
 		defer c.Close()

@@ -1,0 +1,67 @@
+//go:build unix
+
+package writer
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// Try never waits; what it began comes before whatever is written next, by whomever, and nothing gets in between.
+func TestTry(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	peer, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	conn, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := New(conn, time.Minute)
+	block := bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
+	var want []byte
+	for n := len(block); n == len(block); { // until the peer's room is full
+		if n = w.Try(block); n == 0 {
+			t.Fatal("the peer's room ended between two blocks; choose another size")
+		}
+		want = append(want, block...)
+	}
+	if !w.Owes() || w.Try([]byte("more")) != 0 {
+		t.Fatal("it takes more before it has sent what it began")
+	}
+	got := make(chan []byte, 1)
+	go func() {
+		all, err := io.ReadAll(peer)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- all
+	}()
+	if err := w.WriteBy(time.Now().Add(time.Minute), []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	if w.Owes() || w.Write(context.Background(), nil, []byte("second")) != nil {
+		t.Error("the rest was not sent")
+	}
+	conn.Close()
+	if all := <-got; !bytes.Equal(all, append(want, "firstsecond"...)) {
+		t.Errorf("%d bytes came, want %d and firstsecond; they end %q", len(all), len(want), all[max(0, len(all)-30):])
+	}
+	if w.Try([]byte("late")) != 0 {
+		t.Error("a closed connection has taken something")
+	}
+	a, _ := net.Pipe()
+	if pipe := New(a, time.Minute); pipe.Tries() || pipe.Try([]byte("x")) != 0 {
+		t.Error("it cannot ask a pipe, and does")
+	}
+}
