@@ -406,7 +406,7 @@ func (s *soaking) judge(t *testing.T) {
 		}
 		total += v.events
 	}
-	if !t.Failed() {
+	if !t.Failed() && len(tr.events) > 2000 { // a short run may not have what is to be spoilt
 		awake(t, tr, asked, journals)
 	}
 	questions := map[string]string{} // by call
