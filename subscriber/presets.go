@@ -34,8 +34,8 @@ func VoiceControl(languages ...string) aaep.Capabilities {
 }
 
 // Braille is for somebody who reads by touch alone, on a display of so many cells. A hand needs about five seconds
-// for forty cells, so few words come, at most once a second, and an answer only when it is whole: it does not
-// grow under the finger. It is cut to the display, between words.
+// for forty cells, so few words come, at most once a second, and an answer only when it is whole or fills the
+// display: it does not grow under the finger. It is cut to the display, between words.
 //
 // A deaf-blind person has no other way to be asked than this one, so questions come, with three times the time: a
 // question that is heard in ten seconds fills a small display ten times. Where the display only goes along with a

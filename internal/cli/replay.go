@@ -66,12 +66,16 @@ func (r *replayer) run(ctx context.Context, name, addr string, stdin io.Reader) 
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}
-	ln, err := net.Listen("tcp", addr)
+	if at, err := net.ResolveTCPAddr("tcp", addr); err == nil && !at.IP.IsLoopback() {
+		return usage("--listen %q could be reached from other machines, and a recording is played on this one only.\nUse one such as 127.0.0.1:8080, or 127.0.0.1:0 for any free port.", addr)
+	}
+	srv := new(serve.Server)
+	ln, err := listen(ctx, addr, srv)
 	if err != nil {
-		return &exitError{exitFailed, fmt.Errorf("cannot serve on %s: %w", addr, err)}
+		return err
 	}
 	served := make(chan error, 1)
-	go func() { served <- new(serve.Server).Serve(context.WithoutCancel(ctx), ln, p) }()
+	go func() { served <- srv.Serve(context.WithoutCancel(ctx), ln, p) }()
 	defer func() {
 		drain(ctx, p, drainLong, &r.status)
 		<-served

@@ -50,8 +50,8 @@ func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage
 				tool = describe(t, call.Params.Arguments)
 			}
 			tool = complete(tool, t, call.Params.Arguments)
-			about := aaep.Say(action(t, nil))
-			if !asks(tool) { // in the same words as the call, which then need not be told twice
+			about := phrase.Text(languages, phrase.Request, "") // the question says what
+			if !asks(tool) {                                    // in the same words as the call, which then need not be told twice
 				about = phrase.Text(languages, phrase.UsingTool, name(t))
 				if tool.Action.IsZero() {
 					tool.Action = about

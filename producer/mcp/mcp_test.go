@@ -141,7 +141,7 @@ func TestTools(t *testing.T) {
 	}
 	told := strings.Join(b.told(), "\n")
 	for _, want := range []string{
-		"Use the tool transfer money.\nUse the tool transfer money, with amount: 500; to: savings. It may change or delete what cannot be restored.\n" +
+		"Working on a request.\nUse the tool transfer money, with amount: 500; to: savings. It may change or delete what cannot be restored.\n" +
 			"Use the tool transfer money, with amount: 500; to: savings.\nTransfer money finished.\nThe agent finished.",
 		"Using the tool look.\nUsing the tool look.\nLook finished.\nThe agent finished.",
 		"Using the tool Write a note.\nUsing the tool Write a note.\nNote finished.\nThe agent finished.",

@@ -236,15 +236,22 @@ func reasonOf(t *testing.T, body string) string {
 // bubble serves h in memory; the client reaches it as http://localhost.
 func bubble(t *testing.T, h http.Handler) *http.Client {
 	t.Helper()
+	return bubbleOf(t, &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second})
+}
+
+// bubbleOf is as bubble, over the protocols of the server.
+func bubbleOf(t *testing.T, srv *http.Server) *http.Client {
+	t.Helper()
 	l := memnet.Listen()
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan struct{})
 	go func() { defer close(served); _ = srv.Serve(l) }()
 	t.Cleanup(func() {
 		_ = srv.Close()
 		<-served
 	})
-	return l.Client(t)
+	client := l.Client(t)
+	client.Transport.(*http.Transport).Protocols = srv.Protocols
+	return client
 }
 
 func pad(n int) []byte {

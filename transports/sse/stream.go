@@ -213,6 +213,9 @@ func (r response) Write(b []byte) (int, error) {
 	if err == nil {
 		err = r.rc.Flush()
 	}
+	if err == nil { // over HTTP/2 it would end the stream also when nobody writes
+		err = r.rc.SetWriteDeadline(time.Time{})
+	}
 	return n, err
 }
 

@@ -81,6 +81,25 @@ func TestSilentStream(t *testing.T) {
 	})
 }
 
+// Over HTTP/2 too a stream on which nothing is said for long stays: it hears heartbeats, and what comes after. TR-026
+func TestSilentHTTP2(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(ServerOptions{})
+		srv := &http.Server{Handler: s, Protocols: new(http.Protocols)}
+		srv.Protocols.SetUnencryptedHTTP2(true)
+		p, sub, st := pair(t, s, Dialer{URL: local, Client: bubbleOf(t, srv)}, "sub_1")
+		for n := range 3 {
+			time.Sleep(10 * time.Minute)
+			sent := make(chan error, 1)
+			go func() { sent <- st.SendEvents(t.Context(), []transports.Event{{Message: ev(n)}}) }()
+			receive(t, sub, string(ev(n)))
+			check(t, <-sent)
+		}
+		check(t, sub.Close())
+		check(t, p.Close())
+	})
+}
+
 // A peer that never reads loses its stream after 10 s, and SendEvents waits until then. TR-026
 func TestWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
