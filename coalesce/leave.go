@@ -97,8 +97,8 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	if !resumable { // whoever resumes before an event that is has not had it
 		t.note(it, s.resume)
 	}
-	if ev.Type() == aaep.TypeStateChanged && it.to.pos > t.vanished {
-		t.vanished = 0
+	if ev.Type() == aaep.TypeStateChanged {
+		t.vanished = slices.DeleteFunc(t.vanished, func(pos uint64) bool { return pos < it.to.pos })
 	}
 	if ev.Type().Terminal() || t.over && s.lastOf(ev.SessionID) < 0 {
 		s.end(ev.SessionID, t, it.to.pos)

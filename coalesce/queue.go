@@ -86,6 +86,9 @@ func (s *Shaper) supersede(session string) {
 			return false
 		}
 		s.stats.Merged += it.parts
+		if t := s.tellingOf(session); it.kind == state {
+			t.vanished = append(t.vanished, it.since)
+		}
 		return true
 	})
 }

@@ -277,7 +277,7 @@ func (s *Shaper) Oldest() uint64 {
 func (s *Shaper) Reset() {
 	s.queue, s.urgent, s.streams, s.stretches, s.resume = nil, nil, nil, nil, 0
 	for _, t := range s.told {
-		t.vanished = 0
+		t.vanished = nil
 	}
 	s.heard = max(s.heard, s.newest)
 }

@@ -31,7 +31,7 @@ func (s *Shaper) Alike(other *Shaper, since func(session string) time.Time) bool
 	}
 	same := func(session string) bool {
 		x, y := cmp.Or(s.telling(session), new(telling)), cmp.Or(other.telling(session), new(telling))
-		if x.vanished != y.vanished {
+		if !slices.Equal(x.vanished, y.vanished) {
 			return false
 		}
 		a, b := x.stamp, y.stamp
@@ -133,7 +133,7 @@ func (s *Shaper) Split(p *Past) *Shaper {
 
 // since returns a copy without what is not newer than a place, but with what another remembers of that time.
 func (t *telling) since(pos uint64, before *telling) *telling {
-	c := &telling{stamp: t.stamp, vanished: t.vanished, over: t.over}
+	c := &telling{stamp: t.stamp, vanished: slices.Clone(t.vanished), over: t.over}
 	if before != nil {
 		c.upTo, c.progress, c.folds = before.upTo, before.progress, slices.Clone(before.folds)
 	}

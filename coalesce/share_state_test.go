@@ -49,7 +49,7 @@ func known(s *Shaper, now time.Time) string {
 	}
 	for _, session := range []string{"a", "b"} {
 		if t := s.told[session]; t != nil && t.upTo > 0 {
-			out += fmt.Sprintf("\ntold %s %d %d %+v %d %t", session, t.upTo, t.progress, t.folds, t.vanished, t.over)
+			out += fmt.Sprintf("\ntold %s %d %d %+v %v %t", session, t.upTo, t.progress, t.folds, t.vanished, t.over)
 		}
 	}
 	return out

@@ -11,16 +11,16 @@ import (
 // telling is what a session's listener has been told.
 type telling struct {
 	stamp    time.Time
-	upTo     uint64 // the place of the newest state or progress that left while something older was held,
-	progress uint64 // and of the newest progress
-	folds    []fold // of the states among them, in order
-	vanished uint64 // the place of the oldest state that has vanished with its return since one left
-	over     bool   // the session ended without this listener
+	upTo     uint64   // the place of the newest state or progress that left while something older was held,
+	progress uint64   // and of the newest progress
+	folds    []fold   // of the states among them, in order
+	vanished []uint64 // places of states that have vanished with their return, or before an error, and are told by what leaves next
+	over     bool     // the session ended without this listener
 }
 
-// fold is a state that left for several.
+// fold is a state that left for several, or an end that left for states.
 type fold struct {
-	from, to uint64     // the places of the oldest and the newest of them
+	from, to uint64     // the places of the oldest of them and of what left
 	state    aaep.State // that the oldest began with
 }
 
@@ -48,8 +48,8 @@ func (t *telling) note(it *item, resume uint64) {
 		t.progress = max(t.progress, it.to.pos)
 	case *aaep.StateChanged:
 		from := it.since
-		if t.vanished > 0 {
-			from = min(from, t.vanished)
+		if len(t.vanished) > 0 {
+			from = min(from, slices.Min(t.vanished))
 		}
 		if from == it.to.pos || slices.ContainsFunc(t.folds, func(f fold) bool { return f.to == it.to.pos }) {
 			break
@@ -59,7 +59,10 @@ func (t *telling) note(it *item, resume uint64) {
 		}
 		t.folds = append(t.folds, fold{from, it.to.pos, p.FromState})
 	default:
-		return
+		if !it.event.Type().Terminal() || len(t.vanished) == 0 {
+			return
+		}
+		t.folds = append(t.folds, fold{from: slices.Min(t.vanished), to: it.to.pos}) // none of them comes after the end
 	}
 	t.upTo = max(t.upTo, it.to.pos)
 }
@@ -99,8 +102,10 @@ func (s *Shaper) leftBefore(it *item) bool {
 // vanish forgets states that lead back to where they began.
 func (s *Shaper) vanish(session string, from, to uint64) {
 	t := s.tellingOf(session)
-	if t.vanished == 0 {
-		t.vanished = from
+	if n := len(t.vanished); n == 0 || slices.ContainsFunc(s.queue, func(it *item) bool {
+		return it.kind != text && it.event.SessionID == session && it.event.Type() == aaep.TypeStateChanged && it.to.pos > t.vanished[n-1]
+	}) { // or what leaves next is told for both
+		t.vanished = append(t.vanished, from)
 	}
 	s.passOver(from, to)
 }
@@ -135,7 +140,7 @@ func (s *Shaper) end(session string, t *telling, pos uint64) {
 func (s *Shaper) keep(session string, t *telling, pos uint64) {
 	e := end{session: session, stamp: t.stamp, pos: pos}
 	if t.upTo > 0 {
-		t.vanished, e.told = 0, t
+		t.vanished, e.told = nil, t
 	}
 	if i := slices.IndexFunc(s.ended, func(e end) bool { return e.session == session }); i >= 0 {
 		s.ended[i] = e
