@@ -175,9 +175,12 @@ func exactNumber(s string) bool {
 	return err == nil && n >= -(1<<53) && n <= 1<<53
 }
 
+// pointerName escapes a name for a JSON pointer.
+var pointerName = strings.NewReplacer("~", "~0", "/", "~1")
+
 // pointer appends a member's name to a JSON pointer.
 func pointer(at, name string) string {
-	return at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(shortened(name))
+	return at + "/" + pointerName.Replace(shortened(name))
 }
 
 // shortened cuts a peer's name that is too long for an error text.

@@ -27,6 +27,8 @@ type Budget struct {
 	head  int             // spent[:head] is forgotten
 }
 
+const noLimit = math.MaxInt
+
 // keep is how long spends are remembered: a second, and a second more for a clock that steps back.
 const keep = 2 * time.Second
 
@@ -66,7 +68,7 @@ func (b *Budget) Next(now time.Time) time.Time {
 // Free returns how many tokens there are at now; without a limit, more than anybody can use.
 func (b *Budget) Free(now time.Time) int {
 	if b.rate <= 0 {
-		return math.MaxInt
+		return noLimit
 	}
 	t := b.at(now)
 	spent := b.spent[b.head:]

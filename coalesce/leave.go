@@ -68,6 +68,9 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
 		shape.from = p.FromState
+		s.anew(&ev, &shape)
+	case *aaep.ProgressUpdated:
+		s.anew(&ev, &shape)
 	case *aaep.OutputStreaming:
 		q := it.payload(p, s.terms.Boundaries)
 		shape.position, shape.hint, shape.complete = q.Position, q.CoalesceHint, q.Complete
@@ -85,27 +88,20 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	}
 	// An event that was overtaken leaves with the stamp of the one before it, so that stamps never
 	// go backwards (D-09).
-	t := s.told[ev.SessionID]
-	if t == nil {
-		t = &telling{stamp: s.stampOf(ev.SessionID)}
-		s.told[ev.SessionID] = t
-	}
+	t := s.tellingOf(ev.SessionID)
 	if ev.Timestamp.Before(t.stamp) {
 		ev.Timestamp = t.stamp
 	}
 	t.stamp = ev.Timestamp
 	resumable := it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)
 	if !resumable { // whoever resumes before an event that is has not had it
-		t.note(it)
+		t.note(it, s.resume)
 	}
-	if ev.Type().Terminal() {
-		if len(s.ended) == maxEnded {
-			s.ended = slices.Delete(s.ended, 0, 1)
-		}
-		s.ended = append(s.ended, end{ev.SessionID, t.stamp})
+	if ev.Type() == aaep.TypeStateChanged && it.to.pos > t.vanished {
+		t.vanished = 0
 	}
-	if ev.Type().Terminal() || t.over && s.last(ev.SessionID) < 0 {
-		delete(s.told, ev.SessionID)
+	if ev.Type().Terminal() || t.over && s.lastOf(ev.SessionID) < 0 {
+		s.end(ev.SessionID, t)
 	}
 	s.tailor(&ev)
 	if raise { // last, for it tells nobody anything urgent: extensions must not disturb anybody for it
@@ -118,28 +114,18 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	return Out{Event: &ev, Resumable: resumable, Shape: shape}
 }
 
-// end is a session that has ended, and the stamp that its end left with: whoever resumes before that goes on with no
-// earlier one.
-type end struct {
-	session string
-	stamp   time.Time
-}
-
-// maxEnded is how many sessions may end while a link is broken before their stamps are forgotten.
-const maxEnded = 256
-
-// stampOf returns the last stamp of a session that has ended.
-func (s *Shaper) stampOf(session string) (stamp time.Time) {
-	for _, e := range s.ended {
-		if e.session == session {
-			stamp = e.stamp
-		}
+// anew gives a state or progress an id that the listener does not know, where it may have heard of it from another Shaper.
+func (s *Shaper) anew(ev *aaep.Event, shape *Shape) {
+	if pos := shape.to.pos; pos != 0 && pos <= s.elsewhere {
+		ev.EventID, shape.to.offset = s.id(pos, s.again), s.again
 	}
-	return stamp
 }
 
 func (s *Shaper) holdsBefore(after mark) bool {
 	older := func(it *item) bool { return it.from.before(after) }
+	if slices.ContainsFunc(s.stretches, func(o stretch) bool { return o.from <= after.pos && after.pos < o.to }) {
+		return true
+	}
 	return slices.ContainsFunc(s.queue, older) || slices.ContainsFunc(s.urgent, older) ||
 		slices.ContainsFunc(s.streams, func(st *stream) bool { return len(st.parts) > 0 && st.parts[0].start().before(after) })
 }

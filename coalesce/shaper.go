@@ -9,7 +9,6 @@
 package coalesce
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -62,8 +61,11 @@ type Shaper struct {
 	streams       []*stream
 	told          map[string]*telling // by session
 	ended         []end               // the newest maxEnded sessions whose end has left
+	stretches     []stretch           // the newest
 	resume        uint64              // the place of the newest resumable event
-	heard         uint64              // see Heard
+	heard         uint64              // up to here the listener may have been told already,
+	elsewhere     uint64              // and up to here by another Shaper, see Heard
+	again         int                 // in the ids of what is up to there
 	newest        uint64              // the place of the newest entry there was
 	quiet         time.Time           // until then only what is critical leaves
 	stats         Stats
@@ -179,7 +181,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	case ev.Type() == aaep.TypeProgressUpdated:
 		it.kind = progress
 	}
-	if s.again(it) {
+	if s.leftBefore(it) {
 		s.stats.Merged++
 		return
 	}
@@ -269,15 +271,28 @@ func (s *Shaper) Oldest() uint64 {
 	return oldest
 }
 
-// Reset forgets what has not left, for a listener that goes on from another place. What it may have
-// per second counts on, and states and progress that have left leave as they did then.
+// Reset forgets what has not left, for a listener that goes on from another place: the last resumable event that it has had.
+// What it may have per second counts on. It may have had some of what left after that place, too, and leaves it out by the ids:
+// so states that were folded leave folded as they were then, until the same place, and superseded progress does not leave.
 func (s *Shaper) Reset() {
-	s.queue, s.urgent, s.streams, s.resume = nil, nil, nil, 0
-	s.Heard(s.newest)
+	s.queue, s.urgent, s.streams, s.stretches, s.resume = nil, nil, nil, nil, 0
+	for _, t := range s.told {
+		t.vanished = 0
+	}
+	s.heard = max(s.heard, s.newest)
 }
 
-// Heard says that the listener may have been told, by another Shaper, of the entries up to pos.
-func (s *Shaper) Heard(pos uint64) { s.heard = max(s.heard, pos) }
+// Heard says that the listener goes on where another Shaper told it of entries, of some up to pos. Which of their states were
+// folded there is not known here: who heard that A became C, and left out by its id that B became C, would believe A to B in the
+// end. So states and progress up to pos leave under ids that the listener does not know, and are told anew from its place on: id
+// is given offset, which must be more than any text has, and another for each Shaper that the listener ever had. A listener
+// without a rate had none folded, and gets what it had under the same id.
+func (s *Shaper) Heard(pos uint64, offset int) {
+	s.heard = max(s.heard, pos)
+	if s.terms.MaxEventsPerSecond > 0 {
+		s.elsewhere, s.again = pos, offset
+	}
+}
 
 // Idle reports whether nothing waits to leave. Text of an output that is still going on does not count.
 func (s *Shaper) Idle() bool { return len(s.queue) == 0 && len(s.urgent) == 0 }
@@ -299,7 +314,8 @@ func (s *Shaper) Stats() Stats {
 // enqueue adds an item behind the others. Where not all of them can leave at once, it folds in what the
 // item makes superfluous (D-51).
 func (s *Shaper) enqueue(now time.Time, it *item) {
-	if it.kind == plain || len(s.queue) < min(maxApart, s.free(now)) {
+	free := s.free(now)
+	if it.kind == plain || len(s.queue) < min(maxApart, free) || free == noLimit && it.kind != text {
 		s.queue = append(s.queue, it)
 		return
 	}
@@ -310,9 +326,11 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 			old := s.queue[i]
 			s.queue = slices.Delete(s.queue, i, i+1)
 			s.stats.Merged += old.parts
-			it.since = cmp.Or(old.since, it.since)
 		}
 	case state: // A to B and B to C become A to C; a return to the start disappears
+		if t := s.told[session]; t != nil && len(t.folds) >= maxFolds && t.folds[0].to > s.resume {
+			break // they could not be told again as they were
+		}
 		for i := s.find(session, state); i >= 0; i = s.find(session, state) {
 			old := s.queue[i]
 			p, was := *it.event.Payload.(*aaep.StateChanged), old.event.Payload.(*aaep.StateChanged)
@@ -323,26 +341,25 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 			s.stats.Merged += old.parts
 			if was.FromState == p.ToState {
 				s.stats.Merged += it.parts
+				s.vanish(session, old.since, it.to.pos)
 				return
 			}
 			ev := *it.event
 			p.FromState = was.FromState
 			ev.Payload = &p
 			it.event = &ev
-			if old.from.pos != 0 {
-				it.from, it.since = old.from, old.since
-			}
+			it.from, it.since = old.from, old.since
 		}
 	case text: // joins what waits of the same output, unless something of the session came between
-		if i := s.last(session); i >= 0 && s.queue[i].join(it, s.terms.MaxChunk) {
+		if i := s.lastOf(session); i >= 0 && s.queue[i].join(it, s.terms.MaxChunk) {
 			return
 		}
 	}
 	s.queue = append(s.queue, it)
 }
 
-// last returns the index of the session's last item in the queue, or -1.
-func (s *Shaper) last(session string) int {
+// lastOf returns the index of the session's last item in the queue, or -1.
+func (s *Shaper) lastOf(session string) int {
 	for i := len(s.queue) - 1; i >= 0; i-- {
 		if s.queue[i].event.SessionID == session {
 			return i
@@ -390,9 +407,9 @@ func (s *Shaper) hurry(match func(*item) bool) {
 
 // forget ends the telling of a session whose end this listener is not told.
 func (s *Shaper) forget(session string) {
-	if t := s.told[session]; t != nil && s.last(session) >= 0 {
-		t.over = true
-		return
+	if t := s.told[session]; t != nil {
+		if t.over = true; s.lastOf(session) < 0 {
+			s.end(session, t)
+		}
 	}
-	delete(s.told, session)
 }

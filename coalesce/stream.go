@@ -130,66 +130,6 @@ func (it *item) split(limit int) []*item {
 	return items
 }
 
-// telling is what a session's listener has been told.
-type telling struct {
-	stamp time.Time
-	upTo  uint64 // the place of the newest state or progress
-	folds []fold // the newest maxFolds of them
-	over  bool   // the session ended without this listener
-}
-
-// fold is a state or progress that left for several.
-type fold struct {
-	kind     kind
-	from, to uint64     // the places of the oldest and the newest of them
-	state    aaep.State // that the oldest began with
-}
-
-// maxFolds is how many folded events of a session may be on their way when a link breaks.
-const maxFolds = 64
-
-// note remembers a state or progress that leaves while something older is held.
-func (t *telling) note(it *item) {
-	if it.to.pos == 0 || it.kind != state && it.kind != progress {
-		return
-	}
-	t.upTo = max(t.upTo, it.to.pos)
-	if it.since == it.to.pos {
-		return
-	}
-	f := fold{kind: it.kind, from: it.since, to: it.to.pos}
-	if p, ok := it.event.Payload.(*aaep.StateChanged); ok {
-		f.state = p.FromState
-	}
-	if len(t.folds) == maxFolds {
-		t.folds = slices.Delete(t.folds, 0, 1)
-	}
-	t.folds = append(t.folds, f)
-}
-
-// again makes a state or progress leave as it did before its listener resumed, so that it has the same bytes;
-// and reports whether it left inside a newer one, and must not come after that.
-func (s *Shaper) again(it *item) bool {
-	t, pos := s.told[it.event.SessionID], it.to.pos
-	if it.kind == plain || pos == 0 || t == nil || pos > t.upTo {
-		return false
-	}
-	for _, f := range t.folds {
-		switch {
-		case f.kind != it.kind || pos < f.from || pos > f.to:
-		case pos < f.to:
-			return true
-		case it.kind == state:
-			ev, p := *it.event, *it.event.Payload.(*aaep.StateChanged)
-			p.FromState = f.state
-			ev.Payload = &p
-			it.event = &ev
-		}
-	}
-	it.kind = plain // nothing folds into it
-	return false
-}
-
 // alike reports whether the text of two output events may leave in one.
 func alike(a, b *aaep.Event) bool {
 	x, y := a.Payload.(*aaep.OutputStreaming), b.Payload.(*aaep.OutputStreaming)

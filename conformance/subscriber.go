@@ -71,8 +71,6 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 	switch {
 	case run.Listener == nil || run.Subscriber == nil:
 		return nil, errors.New("conformance: a SubscriberRun needs a Listener and a Subscriber")
-	case run.Level < 1 || run.Level > 3:
-		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", run.Level)
 	case run.Profile != "" && len(run.Extra) == 0:
 		return nil, fmt.Errorf("conformance: the profile %q has no cases; they go into Extra", run.Profile)
 	}
@@ -85,11 +83,9 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			return nil, fmt.Errorf("conformance: no case for subscribers is named %q or decides it", name)
 		}
 	}
-	if err := checkKnown(run.Known, cases); err != nil {
+	chosen, err := choose(run.Level, run.Only, run.Known, cases)
+	if err != nil {
 		return nil, err
-	}
-	chosen := func(c Case) bool {
-		return c.Level <= run.Level && (len(run.Only) == 0 || slices.ContainsFunc(run.Only, c.matches))
 	}
 	var needed []scenePlay
 	for _, p := range plays {
@@ -134,7 +130,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
 			continue
 		}
-		report.add(ProducerRun{}.judge(c, recordings).known(run.Known))
+		report.add(judge(c, recordings).known(run.Known))
 	}
 	return report, nil
 }

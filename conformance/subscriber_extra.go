@@ -1,8 +1,6 @@
 package conformance
 
-import (
-	"slices"
-)
+import "slices"
 
 // Agent is the runner's agent in the Play of a case for subscribers. It is used by one goroutine at a time.
 type Agent struct {

@@ -98,7 +98,7 @@ func (f *FirstUse) meet(m *Manifest, key string, settled bool, now time.Time) (l
 		default:
 			return "", &KeyChangedError{AgentID: m.AgentID, Known: a.Key, Presented: key, Since: a.Since}
 		}
-		if looksLike == "" && (lookalike(a.AgentID, m.AgentID) || a.AgentName != "" && (a.AgentName == m.AgentName || lookalike(a.AgentName, m.AgentName))) {
+		if looksLike == "" && (looksAlike(a.AgentID, m.AgentID) || a.AgentName != "" && (a.AgentName == m.AgentName || looksAlike(a.AgentName, m.AgentName))) {
 			looksLike = a.AgentID
 		}
 	}

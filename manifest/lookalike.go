@@ -1,14 +1,8 @@
 package manifest
 
-import (
-	"strings"
-	"unicode"
+import look "github.com/aaep-go/aaep/internal/lookalike"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
-)
-
-// lookalike reports whether two names that differ look the same, or nearly so: in case, in width, in characters that
+// looksAlike reports whether two names that differ look the same, or nearly so: in case, in width, in characters that
 // cannot be seen, or in letters of other scripts and digits that have the same shape. It is for a warning, and is no
 // proof in either direction.
 //
@@ -16,75 +10,13 @@ import (
 // Greek, Armenian and Cherokee letters that pass for Latin ones, a few Latin ones that pass for others, digits and
 // punctuation. What is alike within or between other scripts, several letters that look like one (rn, m), and names that
 // only sound the same are not found. Of a long name the first 256 characters count that can be seen.
-func lookalike(a, b string) bool {
+func looksAlike(a, b string) bool {
 	if a == b {
 		return false
 	}
-	a, b = visible(a), visible(b)
+	a, b = look.Visible(a, maxName), look.Visible(b, maxName)
 	// Shapes differ with case, so they are compared twice: as they are written, and all in small letters.
-	return skeleton(a, false) == skeleton(b, false) || skeleton(a, true) == skeleton(b, true)
+	return look.Skeleton(a, false) == look.Skeleton(b, false) || look.Skeleton(a, true) == look.Skeleton(b, true)
 }
 
-// skeleton is the same for names that look the same.
-func skeleton(s string, fold bool) string {
-	s = norm.NFKC.String(strings.Map(seen, norm.NFKC.String(s))) // which may bring forth what nobody sees
-	s = strings.Map(func(r rune) rune { return shapeOf(shapes, r) }, s)
-	if fold {
-		s = cases.Fold().String(s)
-	} else {
-		s = strings.Map(func(r rune) rune { return shapeOf(asWritten, r) }, s)
-	}
-	s = strings.Map(func(r rune) rune { return shapeOf(shapes, r) }, s)
-	return norm.NFC.String(strings.Join(strings.Fields(s), " "))
-}
-
-// visible is what somebody may see of a name, and not more than they would compare.
-func visible(s string) string {
-	s = strings.Join(strings.Fields(strings.Map(seen, s)), " ")
-	n := 0
-	for i := range s {
-		if n++; n > 256 {
-			return s[:i]
-		}
-	}
-	return s
-}
-
-// seen drops what nobody sees.
-func seen(r rune) rune {
-	if unicode.In(r, unicode.Cf, unicode.Cc, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && !unicode.IsSpace(r) {
-		return -1
-	}
-	return r
-}
-
-func shapeOf(table map[rune]rune, r rune) rune {
-	if shape, ok := table[r]; ok {
-		return shape
-	}
-	return r
-}
-
-// shapes has for a letter the Latin one, or the digit's letter, that looks like it. In each word the first is what the
-// others look like.
-var shapes = table(`
-	aаɑα bЬƄ cс dԁ eеҽ fғƒ gɡց hһհ iіıɩι jјϳ kκк lӏǀ∣ mм nпռ oоοօ๐ pрρ qԛգ rгᴦ sѕ tт uυսʋ vνѵ wԝѡա xх× yуүγ zᴢ
-	AАΑᎪ BВΒᏴ CСᏟ DᎠ EЕΕᎬ FϜ GԌᏀ HНΗᎻ IІΙӀ JЈᎫ KКΚᏦ LᏞ MМΜᎷ NΝ OОΟՕ PРΡᏢ QԚ RᎡ SЅՏᏚ TТΤᎢ UՍ VѴᏙ WԜᎳ XХΧ YҮΥ ZΖᏃ
-	-‐‒–—−―⁃ '’‘ʼʹ′` + "`" + ` ·•∙⋅ :։∶ /∕⁄
-`)
-
-// asWritten are pairs of Latin letters and digits that only look alike in one case.
-var asWritten = table("l1I| O0 ")
-
-func table(words string) map[rune]rune {
-	t := map[rune]rune{}
-	for _, word := range strings.Fields(words) {
-		like := []rune(word)
-		for _, r := range like[1:] {
-			if r != like[0] {
-				t[r] = like[0]
-			}
-		}
-	}
-	return t
-}
+const maxName = 256 // characters that count

@@ -46,8 +46,8 @@ func TestLookalike(t *testing.T) {
 		{"", "", false}, {"", "a", false}, {"", " ", true}, // nothing to see
 		{"الفواتير", "القواتير", false}, {"請求書", "請求者", false}, // other scripts
 	} {
-		if lookalike(c.a, c.b) != c.want || lookalike(c.b, c.a) != c.want {
-			t.Errorf("lookalike(%q, %q) = %t", c.a, c.b, !c.want)
+		if looksAlike(c.a, c.b) != c.want || looksAlike(c.b, c.a) != c.want {
+			t.Errorf("looksAlike(%q, %q) = %t", c.a, c.b, !c.want)
 		}
 	}
 }
@@ -56,14 +56,14 @@ func TestLookalike(t *testing.T) {
 func TestLookalikeLong(t *testing.T) {
 	long := strings.Repeat("\u0301", maxSigned)
 	for range 100 { // would be many seconds
-		lookalike(long, long+"x")
+		looksAlike(long, long+"x")
 	}
 	for _, padding := range []string{"\u00ad", " ", "\u3000"} {
-		if !lookalike("Invoice helper", strings.Repeat(padding, maxSigned/len(padding))+"Invoice helper") {
+		if !looksAlike("Invoice helper", strings.Repeat(padding, maxSigned/len(padding))+"Invoice helper") {
 			t.Errorf("%+q hides a name", padding)
 		}
 	}
-	if long := strings.Repeat("a", 255); lookalike(long+"b", long+"c") {
+	if long := strings.Repeat("a", 255); looksAlike(long+"b", long+"c") {
 		t.Error("what is among the first 256 characters does not count")
 	}
 }
@@ -92,7 +92,7 @@ func TestLookalikeCorpus(t *testing.T) {
 		if json.Unmarshal(data, &event) != nil {
 			continue
 		}
-		if lookalike(event.Producer.Name, "Invoice helper") {
+		if looksAlike(event.Producer.Name, "Invoice helper") {
 			seen++
 		} else {
 			t.Logf("%s: %+q (%s) looks like nobody's", c.ID, event.Producer.Name, c.Reason)
@@ -111,7 +111,7 @@ func FuzzLookalike(f *testing.F) {
 		if !utf8.ValidString(a) || !utf8.ValidString(b) {
 			return
 		}
-		if lookalike(a, a) || lookalike(a, b) != lookalike(b, a) {
+		if looksAlike(a, a) || looksAlike(a, b) != looksAlike(b, a) {
 			t.Errorf("%q, %q", a, b)
 		}
 	})

@@ -30,10 +30,11 @@ type Question struct {
 	Timeout time.Duration
 }
 
-// Choice is one answer to choose: what the agent gets, and what the user hears.
+// Choice is one answer to choose: {Label: aaep.Say("Savings")}, or, where the agent knows it by another name,
+// {Value: "account-2", Label: aaep.Say("Savings")}.
 type Choice struct {
-	Value string
-	Label aaep.Text
+	Value string    // what the agent gets; empty is the label in the agent's own language
+	Label aaep.Text // what the user hears
 }
 
 // Clarify asks the user and waits for the answer: a string, a bool or a float64, after the kind of
@@ -66,7 +67,8 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		p.Choices = nil
 		for _, c := range q.Choices {
 			label, ok := in(c.Label, tag)
-			p.Choices = append(p.Choices, aaep.Choice{Value: c.Value, Label: label})
+			own, _ := in(c.Label, "")
+			p.Choices = append(p.Choices, aaep.Choice{Value: cmp.Or(c.Value, own), Label: label})
 			all = all && ok
 		}
 		return all
@@ -204,11 +206,4 @@ func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload) (*
 		return nil, errors.Join(err, s.resume(speech{}))
 	}
 	return put, nil
-}
-
-// forget drops a question from those that later subscribers are asked.
-func (p *Producer) forget(token aaep.ReplyToken) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.asked, token)
 }

@@ -17,13 +17,14 @@ func TestClarify(t *testing.T) {
 		q         producer.Question
 		bad, good any
 	}{
-		"free text":        {producer.Question{}, true, "blue"},
-		"not empty":        {producer.Question{}, "", "blue"},
-		"yes or no":        {kinds(aaep.ResponseYesNo), "true", true},
-		"a number":         {kinds(aaep.ResponseNumeric), "7", 7.5},
-		"a choice":         {producer.Question{Choices: choices}, "One", "1"},
-		"a choice, no no.": {producer.Question{Choices: choices}, 1.0, "1"},
-		"two kinds":        {kinds(aaep.ResponseYesNo, aaep.ResponseNumeric), "no", false},
+		"free text":         {producer.Question{}, true, "blue"},
+		"not empty":         {producer.Question{}, "", "blue"},
+		"yes or no":         {kinds(aaep.ResponseYesNo), "true", true},
+		"a number":          {kinds(aaep.ResponseNumeric), "7", 7.5},
+		"a choice":          {producer.Question{Choices: choices}, "One", "1"},
+		"a choice by label": {producer.Question{Choices: []producer.Choice{{Label: aaep.Say("One")}, {Label: aaep.Say("Two")}}}, "1", "One"},
+		"a choice, no no.":  {producer.Question{Choices: choices}, 1.0, "1"},
+		"two kinds":         {kinds(aaep.ResponseYesNo, aaep.ResponseNumeric), "no", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {

@@ -3,6 +3,7 @@ package producer
 import (
 	"encoding/json"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -62,7 +63,10 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 // false for an event that the log does not know, or no longer has what came after.
 func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
 	cursor, skip, ok = p.log.Locate(after)
-	if skip > 0 {
+	switch {
+	case skip >= anew:
+		skip = 0
+	case skip > 0:
 		cursor--
 	}
 	if ok {
@@ -71,6 +75,9 @@ func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
 	}
 	return cursor, skip, ok
 }
+
+// anew is where the offsets begin that are none: they only make the ids of what is told anew differ, see coalesce.Shaper.Heard.
+const anew = 1 << 30
 
 // goOn makes a subscription begin where another one ended. It is not told what the agent is doing, for it knows, but what
 // is still asked, for only now can it answer that here.
@@ -82,17 +89,19 @@ func (sub *subscription) goOn(cursor uint64, skip int) {
 func (sub *subscription) beginAt(cursor uint64, skip int) {
 	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.goesOn = cursor, skip, cursor, skip, true
 	sub.behind.Store(cursor < sub.replayed)
-	sub.shaper.Heard(sub.replayed)
+	sub.shaper.Heard(sub.replayed, anew|rand.IntN(anew))
 }
 
 // atPlace reports whether the subscription begins right after the event that its request names, or why not, in a note.
 func (sub *subscription) atPlace() (yes bool, note string) {
-	switch after := sub.terms.ResumeAfter; {
+	after := sub.terms.ResumeAfter
+	pos, offset, _ := sub.p.log.Locate(after)
+	switch {
 	case after == "":
 		return false, ""
 	case !sub.goesOn:
 		return false, "What came after the event in resume_after is not known here any more."
-	case sub.p.log.EventID(sub.start+uint64(min(sub.startSkip, 1)), sub.startSkip) != after:
+	case sub.p.log.EventID(pos, offset) != after:
 		return false, "What came right after the event in resume_after was lost in a crash; you get what followed that."
 	}
 	return true, ""

@@ -128,13 +128,13 @@ func TestClarifyInTheirLanguage(t *testing.T) {
 			s := st.session("Planning.")
 			asked := later(func() (any, error) {
 				return s.Clarify(t.Context(), producer.Question{Ask: es("Which account?", "¿Qué cuenta?"), Context: es("Both are yours.", "Ambas son suyas."),
-					Choices: []producer.Choice{{Value: "c", Label: es("Checking", "Corriente")}, {Value: "s", Label: tc.second}}, Default: "c"})
+					Choices: []producer.Choice{{Label: es("Checking", "Corriente")}, {Value: "s", Label: tc.second}}, Default: "Checking"})
 			})
 			if got := nth(wordsOf(l), 3); got != tc.want {
 				t.Errorf("%s: asked %q, want %q", name, got, tc.want)
 			}
 			time.Sleep(3 * time.Minute)
-			if r := <-asked; r.value != "c" || r.err != nil {
+			if r := <-asked; r.value != "Checking" || r.err != nil {
 				t.Errorf("%s: %+v", name, r)
 			}
 		})

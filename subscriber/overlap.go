@@ -40,13 +40,14 @@ func (o *overlap) resumed() {
 	}
 }
 
-// stale reports whether a state or progress comes after the end of its session. It was folded into something newer before the
-// cut, and comes by itself now, under an id of its own.
+// stale reports whether a state, progress or question comes after the end of its session, which was told before the cut and is
+// not told again. The first two were folded into something newer, or come under an id of their own; a question comes once more on
+// each subscription, because it may be open.
 func (o *overlap) stale(ev *aaep.Event) bool {
-	if ev.Type() == aaep.TypeStateChanged || ev.Type() == aaep.TypeProgressUpdated {
+	switch t := ev.Type(); {
+	case t == aaep.TypeStateChanged, t == aaep.TypeProgressUpdated, t == aaep.TypeAwaitingConfirmation, t == aaep.TypeAwaitingClarification:
 		return o.over[ev.SessionID]
-	}
-	if ev.Type().Terminal() {
+	case t.Terminal():
 		if len(o.over) >= maxOutputs || o.over == nil {
 			o.over = map[string]bool{}
 		}

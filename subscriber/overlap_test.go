@@ -130,15 +130,18 @@ func TestOverlapAfterTheEnd(t *testing.T) {
 	}
 }
 
-// A state or progress that comes by itself after a cut is not told when its session has ended (INV-21).
+// What comes by itself after a cut is not told when its session has ended (INV-21, D-34): nobody is asked what is settled.
 func TestStale(t *testing.T) {
 	var o overlap
 	of := func(session string, p aaep.Payload) bool { return o.stale(&aaep.Event{SessionID: session, Payload: p}) }
 	if of("sess_1", &aaep.StateChanged{}) || of("sess_1", &aaep.ProgressUpdated{}) || of("sess_1", &aaep.SessionCompleted{}) {
 		t.Error("something is not told before the end")
 	}
+	if !of("sess_1", &aaep.AwaitingConfirmation{}) || !of("sess_1", &aaep.AwaitingClarification{}) || of("sess_2", &aaep.AwaitingConfirmation{}) {
+		t.Error("after the end of its session, a question is to be left out")
+	}
 	if !of("sess_1", &aaep.StateChanged{}) || !of("sess_1", &aaep.ProgressUpdated{}) || of("sess_1", &aaep.ToolCompleted{}) || of("sess_2", &aaep.StateChanged{}) {
-		t.Error("after the end, states and progress of that session are to be left out, and nothing else")
+		t.Error("after the end, states and progress of that session are to be left out, and no more of what is told")
 	}
 }
 

@@ -82,7 +82,7 @@ func plan(ctx context.Context, p *producer.Producer) error {
 	}
 	defer s.Close()
 	city, err := s.Clarify(ctx, producer.Question{Ask: aaep.Say("Where do you want to go?"), Choices: []producer.Choice{
-		{Value: "Lagos", Label: aaep.Say("Lagos")}, {Value: "Lima", Label: aaep.Say("Lima")}}})
+		{Label: aaep.Say("Lagos")}, {Label: aaep.Say("Lima")}}})
 	if err != nil {
 		return s.Fail(err, aaep.Say("Nobody said where to."))
 	}

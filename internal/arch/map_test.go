@@ -221,9 +221,14 @@ var theMap = []folder{
 	},
 	{
 		path:   "manifest",
-		arrows: []string{".", "schemas", "internal/credentials", "internal/httpguard"},
-		others: []string{"github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json", "golang.org/x/text"},
+		arrows: []string{".", "schemas", "internal/credentials", "internal/httpguard", "internal/lookalike"},
+		others: []string{"github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json"},
 		why:    "what a producer says of itself is read by those who know no producer, and before there is a link",
+	},
+	{
+		path:   "internal/lookalike",
+		others: []string{"golang.org/x/text"},
+		why:    "what looks like what does not depend on whose text it is",
 	},
 	{
 		path: "internal/faultproxy",
@@ -262,7 +267,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/announce",
-		arrows: []string{".", "coalesce", "internal/phrase", "internal/words"},
+		arrows: []string{".", "coalesce", "internal/lookalike", "internal/phrase", "internal/words"},
 		others: []string{"golang.org/x/text"},
 		pure:   true,
 		why:    "what a person is told, and when, follows from events, keys and the time alone, whatever tells it",
@@ -362,7 +367,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/bench", "internal/segmentio", "internal/words"},
+		arrows: []string{public, "internal/bench", "internal/httpguard", "internal/segmentio", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

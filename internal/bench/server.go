@@ -93,6 +93,14 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 			answer = int64(t.(several).held())
 		case "cpu":
 			answer = cpuTime()
+		case "goroutines":
+			answer = int64(runtime.NumGoroutine())
+		case "heap": // what is in use, without garbage
+			runtime.GC()
+			runtime.GC() // what pools kept
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			answer = int64(m.HeapAlloc)
 		case "rest": // what is in use when nothing happens
 			debug.FreeOSMemory()
 			var m runtime.MemStats

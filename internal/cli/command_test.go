@@ -167,7 +167,7 @@ func TestCommandWithinOutput(t *testing.T) {
 			out.Close()
 			s.Complete(aaep.Say("Ready."))
 			pass(3 * time.Second)
-			if got := e.out.String(); !strings.HasSuffix(got, "\nOne is short.\nTwo is longer. Three is last.\nThinking.\nDone. Ready.\n") {
+			if got := e.out.String(); !strings.HasSuffix(got, "\nOne is short.\nTwo is longer. Three is last.\nDone. Ready.\n") {
 				t.Errorf("heard %q", got)
 			}
 		})
@@ -220,5 +220,33 @@ func TestCommandRefused(t *testing.T) {
 		if !errors.As(e.ended, &exit) || exit.code != exitFailed || !strings.Contains(exit.Error(), "honors 4 events per second; 1 were asked for") {
 			t.Errorf("ended with %v", e.ended)
 		}
+	})
+}
+
+// On the screen too, a state is told when it lasts, and a call that is over at once in one line. EVT-032, LVL-014
+func TestStatesThatLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, dial := agentOf(t, producer.Config{})
+		defer p.Shutdown(t.Context())
+		listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *ear) {
+			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := func(took time.Duration) {
+				s.Tool(t.Context(), producer.Tool{Name: "balance"}, func(context.Context) (string, error) {
+					time.Sleep(took)
+					return "", nil
+				})
+			}
+			call(20 * time.Millisecond)
+			pass(10 * time.Second)
+			call(4 * time.Second)
+			s.Complete(aaep.Say("Ready."))
+			pass(10 * time.Second)
+			if got, want := e.out.String(), "Working.\nUsing the tool balance.\nThinking.\nUsing the tool balance.\nBalance finished.\nDone. Ready.\n"; got != want {
+				t.Errorf("the screen shows\n%s\nwant\n%s", got, want)
+			}
+		})
 	})
 }

@@ -97,7 +97,7 @@ func (d *demo) run(ctx context.Context) error {
 	people := []*person{
 		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), notices: said, decides: true},
 		{demo: d, name: "braille display", caps: subscriber.Braille(40, "es").With(readsOnly), notices: said},
-		{demo: d, name: "haptic band", caps: subscriber.Haptic(patterns...), notices: feels},
+		{demo: d, name: "haptic band", caps: subscriber.Haptic(patterns...), notices: feels, feels: true},
 		{demo: d, name: "log", caps: subscriber.Logger(), notices: func(*aaep.Event) string { return "" }},
 	}
 	for _, who := range people {
@@ -179,9 +179,13 @@ type person struct {
 	caps     aaep.Capabilities
 	notices  func(*aaep.Event) string // what the person has of an event
 	decides  bool
+	feels    bool // patterns, of which none can be spared
 	sub      *subscriber.Subscription
 	received []receipt
 	less     time.Time // when other terms were agreed upon
+
+	telling sync.Mutex
+	gist    announce.Gist[string]
 }
 
 type receipt struct {
@@ -216,21 +220,50 @@ func (w *person) follow(ctx context.Context) {
 		text := w.notices(ev)
 		if ev.Type() == aaep.TypeOutputStreaming && w.decides && !asked {
 			asked = true
-			w.say(w.name, text)
+			w.tell(ev, text)
 			asking.Go(func() { w.askForLess(ctx) })
 		} else if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && w.decides {
 			question, settled = ev, make(chan struct{})
 			if w.answer == "" {
 				text += "\n" + promptDecision
 			}
-			w.say(w.name, text)
+			w.tell(ev, text)
 			go w.decide(ctx, ev, settled)
 		} else {
-			w.say(w.name, text)
+			w.tell(ev, text)
 		}
 		if ev.Type().Terminal() {
 			return
 		}
+	}
+}
+
+// tell tells what an event says, and a state when it lasts.
+func (w *person) tell(ev *aaep.Event, text string) {
+	w.telling.Lock()
+	defer w.telling.Unlock()
+	told := []string{text}
+	if !w.feels {
+		told, _ = w.gist.Add(time.Now(), w.name, ev, text)
+	}
+	for _, text := range told {
+		w.say(w.name, text)
+	}
+	w.lasts()
+}
+
+// lasts tells the states that have lasted, and comes back for those that have not, with w.telling held.
+func (w *person) lasts() {
+	told, wake := w.gist.Due(time.Now())
+	for _, text := range told {
+		w.say(w.name, text)
+	}
+	if !wake.IsZero() {
+		time.AfterFunc(time.Until(wake), func() {
+			w.telling.Lock()
+			defer w.telling.Unlock()
+			w.lasts()
+		})
 	}
 }
 

@@ -278,15 +278,21 @@ func (f *following) announce(ev *aaep.Event) {
 	} else if ev.Type().Terminal() {
 		text = f.rest(ev.SessionID) + text
 	}
-	text = strings.TrimSpace(felt(ev, f.terms()) + " " + text)
-	tell, _ := f.gist.Add(time.Now(), f.name, ev, lasting{ev, text})
-	if waits && len(tell) > 0 {
+	feel := felt(ev, f.terms())
+	text = strings.TrimSpace(feel + " " + text)
+	line := lasting{ev, text}
+	if feel != "" { // it is told at once
+		line.text = ""
+	}
+	tell, _ := f.gist.Add(time.Now(), f.name, ev, line)
+	tells := len(tell) > 0 || feel != ""
+	if waits && tells {
 		f.keep(ev, text)
 	}
 	if waits {
 		return
 	}
-	if len(tell) > 0 {
+	if tells {
 		f.says(text)
 	}
 	f.heedMoreTime(ev)

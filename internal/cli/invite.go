@@ -9,21 +9,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
 // An invitation is how an agent is followed at one of the places where it is served.
 type invitation struct {
-	command string   // as it can be typed where the agent was started, but for words in capitals
-	notes   []string // what to put in there, and what else is needed
+	command, at string   // as they can be typed where the agent was started, but for words in capitals
+	notes       []string // what to put in there, and what else is needed
 }
 
-// invite says that an agent is served, and how to follow it.
-func invite(status *announcer, agent string, all []invitation) {
+// invite says that an agent is served, and how to follow it below an address.
+func invite(status *announcer, agent, below string, all []invitation) {
 	var commands, notes []string
 	for _, v := range all {
-		commands = append(commands, v.command)
+		commands = append(commands, v.command+" "+quoted(v.at+below))
 		for _, note := range v.notes {
 			if !slices.Contains(notes, note) {
 				notes = append(notes, note)
@@ -34,7 +33,6 @@ func invite(status *announcer, agent string, all []invitation) {
 	for _, note := range notes {
 		status.say("aaep", note)
 	}
-	ready()
 }
 
 // invitation is how to follow an agent that srv serves at a TCP address: which name of it leads there from this machine, what
@@ -43,7 +41,7 @@ func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 	tcp := addr.(*net.TCPAddr)
 	words := []string{"aaep listen"}
 	note := func(format string, args ...any) { v.notes = append(v.notes, fmt.Sprintf(format, args...)) }
-	at := "http://" + tcp.String()
+	v.at = "http://" + tcp.String()
 	switch {
 	case srv.TLS != nil:
 		cert := srv.TLS.Certificates[0]
@@ -52,23 +50,25 @@ func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 			names = namesIn(cert.Leaf)
 		}
 		name := nameFor(tcp.IP.IsLoopback(), names)
-		at = "https://" + withPort(name, tcp.Port)
-		if tcp.IP.IsLoopback() && !httpguard.LoopbackName(hostOf(name)) {
+		v.at = "https://" + withPort(name, tcp.Port)
+		if tcp.IP.IsLoopback() && !ofThisMachine(name) {
 			note("The name %s has to lead to %s on this machine.", hostOf(name), tcp.IP)
 		}
-		if here := nameFor(true, names); tcp.IP.IsUnspecified() && here != name && httpguard.LoopbackName(hostOf(here)) {
+		if here := nameFor(true, names); tcp.IP.IsUnspecified() && here != name && ofThisMachine(here) {
 			note("On this machine https://%s will do too.", withPort(here, tcp.Port))
 		}
 		if !vouchedFor(cert) {
 			words = append(words, "--ca", quoted(s.cert))
 		}
 	case len(srv.Hosts) > 0: // names that a proxy passes on
-		if name := nameFor(true, srv.Hosts); httpguard.LoopbackName(hostOf(name)) {
-			at = "http://" + withPort(name, tcp.Port)
-		} else {
-			at = "https://" + name
-			note("A proxy has to pass on to %s what comes for %s.", tcp, name)
+		name := nameFor(true, srv.Hosts)
+		if _, port, err := net.SplitHostPort(withPort(name, tcp.Port)); err == nil && port == fmt.Sprint(tcp.Port) && ofThisMachine(name) {
+			v.at = "http://" + withPort(name, tcp.Port)
+			break
 		}
+		name = nameFor(false, srv.Hosts)
+		v.at = "https://" + name
+		note("A proxy has to pass on to %s what comes for %s.", tcp, name)
 	}
 	switch {
 	case s.tokens != "" || s.issuer != "":
@@ -78,7 +78,7 @@ func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 		words = append(words, "--cert FILE --key FILE")
 		note("FILE is the listener's certificate, and then its key.")
 	}
-	v.command = strings.Join(append(words, at), " ")
+	v.command = strings.Join(words, " ")
 	return v
 }
 
@@ -93,8 +93,14 @@ func namesIn(leaf *x509.Certificate) []string {
 
 // nameFor is the first name that is of loopback, or the first that is not; where there is none it is the first.
 func nameFor(loopback bool, names []string) string {
-	i := slices.IndexFunc(names, func(name string) bool { return httpguard.LoopbackName(hostOf(name)) == loopback })
+	i := slices.IndexFunc(names, func(name string) bool { return ofThisMachine(name) == loopback })
 	return names[max(i, 0)]
+}
+
+// ofThisMachine reports whether only this machine can mean itself by a name.
+func ofThisMachine(name string) bool {
+	ip := net.ParseIP(hostOf(name))
+	return strings.EqualFold(hostOf(name), "localhost") || ip != nil && ip.IsLoopback()
 }
 
 func hostOf(name string) string {

@@ -41,6 +41,8 @@ func TestInvitation(t *testing.T) {
 			"aaep listen --ca agent.pem https://agent.example:443"},
 		{"behind a proxy", serving{issuer: "https://login.example"}, loopback, nil, []string{"agent.example:9443"},
 			"aaep listen --token-file FILE https://agent.example:9443\nA proxy has to pass on to 127.0.0.1:8443 what comes for agent.example:9443.\n" + file},
+		{"behind a proxy on this machine", serving{}, loopback, nil, []string{"localhost:9443"},
+			"aaep listen https://localhost:9443\nA proxy has to pass on to 127.0.0.1:8443 what comes for localhost:9443."},
 		{"under another name of this machine", serving{}, loopback, nil, []string{"localhost"}, "aaep listen http://localhost:8443"},
 	} {
 		srv := &serve.Server{Hosts: tt.hosts}
@@ -48,7 +50,7 @@ func TestInvitation(t *testing.T) {
 			srv.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t, tt.certs)}}
 		}
 		v := tt.s.invitation(&net.TCPAddr{IP: tt.at, Port: 8443}, srv)
-		if got := strings.Join(append([]string{v.command}, v.notes...), "\n"); got != tt.want {
+		if got := strings.Join(append([]string{v.command + " " + v.at}, v.notes...), "\n"); got != tt.want {
 			t.Errorf("%s: said\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}
@@ -78,7 +80,8 @@ func TestReady(t *testing.T) {
 	defer l.Close()
 	t.Setenv("NOTIFY_SOCKET", at)
 	var out strings.Builder
-	invite(&announcer{out: &out}, "planner", []invitation{{command: "aaep listen unix:planner"}})
+	invite(&announcer{out: &out}, "planner", "", []invitation{{command: "aaep listen", at: "unix:planner"}})
+	ready()
 	if got, want := out.String(), "aaep: Serving planner. Follow it with: aaep listen unix:planner\n"; got != want {
 		t.Errorf("said %q, want %q", got, want)
 	}

@@ -78,11 +78,11 @@ func TestKeys(t *testing.T) {
 				pass(100 * time.Millisecond)
 			}
 		}
-		f.announce(event(&aaep.StateChanged{ToState: aaep.StateThinking}, "Thinking of a very long sentence that takes a while."))
+		f.announce(event(&aaep.SessionStarted{}, "Thinking of a very long sentence that takes a while."))
 		pass(time.Second)
 		keys("hello agen")
 		for _, text := range []string{"One.", "Two.", "Three."} {
-			f.announce(event(&aaep.StateChanged{ToState: aaep.StateDeciding}, text))
+			f.announce(event(&aaep.Extension{Type: "acme:news"}, text))
 		}
 		question := event(pay(), "")
 		question.Timestamp = time.Now()

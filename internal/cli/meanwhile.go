@@ -33,20 +33,24 @@ func (f *following) waits(ev *aaep.Event) bool {
 // held is a line of an agent that waits.
 type held struct {
 	of   *following
-	at   time.Time // by the agent's clock
+	ev   *aaep.Event
 	text string
 }
 
-// keep keeps what an event says for after the question. An agent that says more than is kept crowds out itself.
+// keep keeps what an event says for after the question. Progress is no news any more when its session tells something newer. An agent
+// that says more than is kept crowds out itself.
 func (f *following) keep(ev *aaep.Event, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
 	}
+	f.meanwhile = slices.DeleteFunc(f.meanwhile, func(h held) bool {
+		return h.of == f && h.ev.SessionID == ev.SessionID && h.ev.Type() == aaep.TypeProgressUpdated
+	})
 	if len(f.meanwhile) >= maxMeanwhile {
 		i := max(slices.IndexFunc(f.meanwhile, func(h held) bool { return h.of == f }), 0)
 		f.meanwhile, f.dropped = slices.Delete(f.meanwhile, i, i+1), f.dropped+1
 	}
-	f.meanwhile = append(f.meanwhile, held{f, ev.Timestamp, text})
+	f.meanwhile = append(f.meanwhile, held{f, ev, text})
 }
 
 // catchUp tells what came while questions were open.
@@ -69,7 +73,7 @@ func (l *listener) catchUp() {
 // leadUp tells what an agent said before it asked a question that had to wait: what is decided may depend on it. Times that an
 // agent gives to what it sends never run backwards (D-09).
 func (l *listener) leadUp(q *announce.Asked) {
-	before := func(h held) bool { return h.of.name == q.Source && !h.at.After(q.Event.Timestamp) }
+	before := func(h held) bool { return h.of.name == q.Source && !h.ev.Timestamp.After(q.Event.Timestamp) }
 	if !q.Put.IsZero() || !slices.ContainsFunc(l.meanwhile, before) {
 		return
 	}

@@ -22,7 +22,7 @@ func TestMeanwhile(t *testing.T) {
 	f := l.puts(in("a", event(pay(), "")), time.Now(), time.Now())
 	told := func(text string) bool { return strings.Contains(out.String(), text) }
 	other := func(text string) *aaep.Event {
-		return in("b", event(&aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateDeciding}, text))
+		return in("b", event(&aaep.Extension{Type: "acme:news"}, text))
 	}
 	f.announce(other("News one."))
 	f.announce(other("News two."))
@@ -45,6 +45,24 @@ func TestMeanwhile(t *testing.T) {
 	f.announce(other("And on."))
 	if !strings.HasSuffix(out.String(), "And on.\n") {
 		t.Error("what comes later is still held")
+	}
+}
+
+// Progress that waited for the question is told if nothing newer of its session is there to tell, and then the newest.
+func TestMeanwhileProgress(t *testing.T) {
+	var out, status strings.Builder
+	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+	f := l.puts(in("a", event(pay(), "")), time.Now(), time.Now())
+	for _, session := range []string{"b", "c"} {
+		for percent := range 5 {
+			f.announce(in(session, event(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(float64(percent))}}, "")))
+		}
+	}
+	f.announce(in("b", event(&aaep.Extension{Type: "acme:news"}, "Something new.")))
+	out.Reset()
+	f.announce(in("a", event(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")))
+	if got, want := out.String(), "Rejected.\nWhat came meanwhile:\n4 percent.\nSomething new.\n"; got != want {
+		t.Errorf("afterwards:\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -56,7 +57,7 @@ func serveMetrics(ctx context.Context, addr string, p *producer.Producer) (at st
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+metricsPath, func(w http.ResponseWriter, r *http.Request) {
-		if host, _, _ := net.SplitHostPort(r.Host); host != "localhost" && !net.ParseIP(host).IsLoopback() { // a page that gave this machine a name
+		if host, _, _ := net.SplitHostPort(r.Host); !httpguard.LoopbackName(host) { // a page that gave this machine a name
 			http.Error(w, "ask by an address of this machine", http.StatusForbidden)
 			return
 		}

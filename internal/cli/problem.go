@@ -143,10 +143,12 @@ func dialError(ctx context.Context, at string, err error, languages ...string) e
 		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", at)
 	case errors.As(err, &network) && network.Op == "dial":
 		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", at)
-	case strings.Contains(err.Error(), "is not reached over"), isLocal(at) && strings.Contains(err.Error(), "the folder"):
+	case strings.Contains(err.Error(), "is not reached over"), isLocal(at) && notOurs(err.Error()):
 		return unreachable("%s.", innermost(err))
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"), strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
 		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", at)
+	case strings.Contains(err.Error(), "502 Bad Gateway"), strings.Contains(err.Error(), "504 Gateway"):
+		return unreachable("at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later.", at)
 	case strings.Contains(err.Error(), "remote error: tls:"):
 		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", at)
 	case strings.Contains(err.Error(), "not encrypted"):
@@ -174,4 +176,9 @@ func encrypts(ctx context.Context, at string) bool {
 	}
 	conn.Close()
 	return true
+}
+
+// notOurs reports whether an error is about a socket, or its folder, that somebody else may have made.
+func notOurs(err string) bool {
+	return strings.Contains(err, "the folder") || strings.Contains(err, "is not a folder") || strings.Contains(err, "who listens at")
 }

@@ -83,7 +83,7 @@ func TestOutcomeAccept(t *testing.T) {
 	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
 		k.types("y")
 		pass(5 * time.Second)
-		k.shows("after a yes", "aaep: Answer sent: accept.\nUsing a tool.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+		k.shows("after a yes", "aaep: Answer sent: accept.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n")
 	})
 }
 
@@ -145,7 +145,7 @@ func (k *talk) other() (*subscriber.Subscription, *aaep.Event) {
 func TestOutcomeElsewhere(t *testing.T) {
 	late := map[aaep.Decision]string{aaep.Accept: "Accepted, and being done:", aaep.Reject: "Rejected, and not done:"}
 	for d, want := range map[aaep.Decision]string{
-		aaep.Accept: "Using a tool.\naaep: The question is no longer open. You did not answer it.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n",
+		aaep.Accept: "aaep: The question is no longer open. You did not answer it.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n",
 		aaep.Reject: "Rejected, and not done: Pay $20 to Ada.\naaep: The question is no longer open. You did not answer it.\nDone. Ready.\n",
 	} {
 		asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
@@ -174,7 +174,7 @@ func TestOutcomeMoreTime(t *testing.T) {
 		k.shows("until the warning", "Half of the time to answer is over. Seconds left: 60.\n")
 		k.types("y")
 		pass(5 * time.Second)
-		k.shows("a yes in the added time", "aaep: Answer sent: accept.\nUsing a tool.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+		k.shows("a yes in the added time", "aaep: Answer sent: accept.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n")
 		k.types("/more")
 		k.shows("when nothing is asked", "aaep: Nothing is being asked.\naaep: The last question: Accepted, and being done: Pay $20 to Ada.\n")
 	})
@@ -214,7 +214,7 @@ func TestMoreTimeForAnother(t *testing.T) {
 		k.screen.Reset()
 		k.types("y")
 		pass(5 * time.Second)
-		k.shows("a yes in the added time", "aaep: Answer sent: accept.\nUsing a tool.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+		k.shows("a yes in the added time", "aaep: Answer sent: accept.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n")
 	})
 }
 
@@ -232,7 +232,7 @@ func TestLateAnswer(t *testing.T) {
 		k.shows("until then, by its own clock", "The time to answer is almost over: you have 24 seconds.\n")
 		k.types("y")
 		pass(5 * time.Second)
-		k.shows("a yes", "aaep: Answer sent, but the time to answer seems to be over. It may not count.\nUsing a tool.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nThinking.\nDone. Ready.\n")
+		k.shows("a yes", "aaep: Answer sent, but the time to answer seems to be over. It may not count.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n")
 	})
 }
 

@@ -142,17 +142,18 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	for _, name := range names {
-		there := slices.Clone(at)
+		there, below := slices.Clone(at), ""
 		for i := range there {
-			if len(names) > 1 {
-				there[i].command += "/" + name // it ends with the address
-			}
 			if name != names[len(names)-1] {
 				there[i].notes = nil // once is enough
 			}
 		}
-		invite(&s.status, name, there)
+		if len(names) > 1 {
+			below = "/" + name
+		}
+		invite(&s.status, name, below, there)
 	}
+	ready()
 	type end struct {
 		name string
 		why  error

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -135,6 +136,9 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	if len(known) > 0 {
 		srv.Authenticate, srv.Logger = auth.Any(known...), log
 	}
+	if known == nil && slices.ContainsFunc(s.hosts, func(name string) bool { return !ofThisMachine(name) }) {
+		return nil, usage("--host %s is how other machines reach this agent, through a proxy, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", strings.Join(s.hosts, ","))
+	}
 	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.addrs, func(at string) bool { return !isLocal(at) }) {
 		return nil, usage("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
 	}
@@ -201,7 +205,7 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, p *producer.Prod
 		}
 		opened = append(opened, l)
 		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: localScheme + l.Addr(), Framing: localFraming})
-		at = append(at, invitation{command: "aaep listen " + quoted(localScheme+l.Addr())})
+		at = append(at, invitation{command: "aaep listen", at: localScheme + l.Addr()})
 		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
 	}
 	ctx = context.WithoutCancel(ctx)

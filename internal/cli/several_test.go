@@ -158,8 +158,7 @@ func TestNamed(t *testing.T) {
 		say(0, "Two.")
 		say(1, "Three.")
 		say(2, "planner: Four.")
-		want := "Planner: One.\nThinking.\nDone. Ready.\nTwo.\nThinking.\nDone. Ready.\nThe agent says: aaep: Three.\nThinking.\nDone. Ready.\n" +
-			"planner, number 2: The agent says: planner: Four.\nThinking.\nDone. Ready.\n"
+		want := "Planner: One.\nDone. Ready.\nTwo.\nDone. Ready.\nThe agent says: aaep: Three.\nDone. Ready.\nplanner, number 2: The agent says: planner: Four.\nDone. Ready.\n"
 		if got := c.screen.String(); got != want {
 			c.t.Errorf("says\n%s\nwant\n%s", got, want)
 		}

@@ -39,11 +39,13 @@ type Raw interface {
 	NetConn() net.Conn
 }
 
-// Idler are Frames of a net.Conn on which so little comes that nobody waits in Read for it.
+// Idler are Frames of a net.Conn on which so little comes that nobody waits in Read for it. Their Read may return nil without
+// an error, for what was no message.
 type Idler interface {
 	Frames
-	// Rest lets go of what only Read needs. It reports false where Read has something to do before there is more to read.
-	Rest() bool
+	// Rest lets go of what only Read needs until it is called again, which is when there is more to read, or wake is called. It
+	// reports false where Read has something to do already.
+	Rest(wake func()) bool
 	// NetConn is what is read from.
 	NetConn() net.Conn
 }
@@ -103,10 +105,8 @@ func (c *Conn) read() {
 			c.reading.Done()
 			return
 		}
-		select {
-		case c.in <- msg:
-			c.notified()
-		case <-c.closed: // nobody wants it, but the peer's goodbye is behind it
+		if msg != nil {
+			c.deliver(msg)
 		}
 		if c.idles() {
 			return
@@ -114,9 +114,17 @@ func (c *Conn) read() {
 	}
 }
 
+func (c *Conn) deliver(msg []byte) {
+	select {
+	case c.in <- msg:
+		c.notified()
+	case <-c.closed: // nobody wants it, but the peer's goodbye is behind it
+	}
+}
+
 // idles reports whether read is called later, when there is something to read.
 func (c *Conn) idles() bool {
-	if c.idle == nil || !c.frames.(Idler).Rest() || !c.idle.Begin() {
+	if c.idle == nil || !c.frames.(Idler).Rest(c.idle.Now) || !c.idle.Begin() {
 		return false
 	}
 	if c.over.Load() { // nothing comes, and Close waits for the error

@@ -1,8 +1,8 @@
 package soak_test
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +21,7 @@ type truth struct {
 	events  []*aaep.Event  // in the order of the log: the first has position 1
 	at      map[string]int // where an event is, by its id
 	outputs map[string]*output
+	begins  map[string]int  // where the first event of a session is
 	errored map[string]bool // sessions that ended with an error
 }
 
@@ -39,7 +40,7 @@ func truthOf(kept log.Store) (*truth, error) {
 	if err != nil {
 		return nil, err
 	}
-	tr := &truth{Log: l, at: map[string]int{}, outputs: map[string]*output{}, errored: map[string]bool{}}
+	tr := &truth{Log: l, at: map[string]int{}, outputs: map[string]*output{}, begins: map[string]int{}, errored: map[string]bool{}}
 	for l.End() > uint64(len(tr.events)) {
 		events, _, err := l.Read(uint64(len(tr.events)), 256)
 		if err != nil {
@@ -49,6 +50,9 @@ func truthOf(kept log.Store) (*truth, error) {
 	}
 	for i, ev := range tr.events {
 		tr.at[ev.EventID] = i
+		if _, any := tr.begins[ev.SessionID]; !any {
+			tr.begins[ev.SessionID] = i
+		}
 		switch p := ev.Payload.(type) {
 		case *aaep.SessionErrored:
 			tr.errored[ev.SessionID] = true
@@ -137,14 +141,23 @@ type verdict struct {
 	*truth
 	terms aaep.Capabilities
 	found []string // what is wrong
+	about string   // with the states of this session
 
-	got    map[int]bool       // the events that were heard, and the changes of state that were folded into one
-	from   map[int]aaep.State // where those began that they were folded into
-	spans  map[string]*span   // the texts that were heard
-	oldest int                // the first event that was heard, but for questions, or -1
+	got    map[int]bool     // the events that were heard
+	spans  map[string]*span // the texts that were heard
+	oldest int              // the first event that was heard, but for questions, or -1
 	rates  map[string][]time.Time
 	events int
-	places []int // after so many events of the log a link went on
+	placed bool // it heard an event to go on after
+
+	// What somebody believes who leaves out what they have heard by its id.
+	had      map[string]bool
+	state    map[string]aaep.State // by session
+	progress map[string]int        // by session
+
+	// of the subscription
+	chain map[string]aaep.State // by session
+	from  map[string]aaep.State // what an id meant
 
 	// of the link
 	now     *link
@@ -154,9 +167,6 @@ type verdict struct {
 	ended   map[string]bool
 	reached map[string]int // by output
 }
-
-// anywhere is the place of a link whose place is not known.
-const anywhere = -1
 
 // A span is how much of a text was heard, in characters.
 type span struct {
@@ -170,9 +180,11 @@ func (v *verdict) wrong(format string, args ...any) {
 
 // judge compares a journal with what it must hold.
 func (tr *truth) judge(terms aaep.Capabilities, notes []note) *verdict {
-	v := &verdict{truth: tr, terms: terms, oldest: -1, rates: map[string][]time.Time{}, got: map[int]bool{}, from: map[int]aaep.State{}, spans: map[string]*span{}}
+	v := &verdict{truth: tr, terms: terms, oldest: -1, rates: map[string][]time.Time{}, got: map[int]bool{}, spans: map[string]*span{},
+		had: map[string]bool{}, state: map[string]aaep.State{}, progress: map[string]int{}}
 	closed := false
 	for _, n := range notes {
+		v.placed = v.placed || n.Place != ""
 		switch {
 		case n.Link != nil:
 			v.link(n.Link)
@@ -198,24 +210,34 @@ func (v *verdict) link(l *link) {
 	if l.After != "" && !l.GoesOn {
 		v.wrong("the subscription %s does not go on after %s, though the log has all", l.Subscription, l.After)
 	}
-	if l.Kept {
-		if !l.GoesOn && v.oldest >= 0 {
-			v.wrong("the subscription %s does not go on where the one before it ended", l.Subscription)
+	lost := l.Kept && !l.GoesOn
+	if lost && v.placed {
+		v.wrong("the subscription %s does not go on where the one before it ended", l.Subscription)
+	}
+	other := v.now == nil || v.now.Subscription != l.Subscription
+	v.now = l
+	if other && (v.chain == nil || lost || !l.Kept || v.paced()) { // whoever has no rate is told under the same ids, and leaves them out
+		v.chain, v.from = map[string]aaep.State{}, map[string]aaep.State{}
+		after, _ := v.after()
+		for _, ev := range v.truth.events[:after] {
+			if p, ok := ev.Payload.(*aaep.StateChanged); ok {
+				v.chain[ev.SessionID] = p.ToState
+			}
 		}
-		v.places = append(v.places, anywhere)
-		v.now, v.stamps = l, map[string]time.Time{}
-		maps.DeleteFunc(v.last, func(key string, _ int) bool { return strings.HasSuffix(key, " state") })
+	}
+	if l.Kept && !lost {
+		v.stamps = map[string]time.Time{}
 		return
 	}
 	if l.After == "" { // it begins here: whatever came before, nobody promised that it would go on
 		v.got, v.spans, v.oldest = map[int]bool{}, map[string]*span{}, -1
 	}
-	v.now = l
 	v.twice, v.last, v.stamps = map[string]bool{}, map[string]int{}, map[string]time.Time{}
-	after, _ := v.after()
-	v.places = append(v.places, after)
 	v.ended, v.reached = map[string]bool{}, map[string]int{}
 }
+
+// paced reports whether states and progress may be folded.
+func (v *verdict) paced() bool { return v.terms.MaxEventsPerSecond > 0 }
 
 // after is the number of events up to the place where the stream goes on, and how many bytes of the last of them count.
 func (v *verdict) after() (events, bytes int) {
@@ -253,12 +275,55 @@ func (v *verdict) heard(n note) {
 		v.text(ev, p)
 		return
 	}
-	i, known := v.at[ev.EventID]
+	i, known := v.number(ev)
+	if p, ok := ev.Payload.(*aaep.StateChanged); ok {
+		v.changed(i, ev, p)
+	}
 	switch {
 	case known:
 		v.event(ev, i)
 	case ev.Type() != aaep.TypeStateChanged || v.now.After != "": // what the agent was doing when somebody came
 		v.wrong("%s %s is not in the log", ev.Type(), ev.EventID)
+	}
+	v.had[ev.EventID] = true
+}
+
+// number finds an event in the log. Whoever has a rate and goes on may be told what is, under an id of its own.
+func (v *verdict) number(ev *aaep.Event) (i int, known bool) {
+	if i, known = v.at[ev.EventID]; known {
+		return i, true
+	}
+	pos, offset, ok := v.Locate(ev.EventID)
+	state := ev.Type() == aaep.TypeStateChanged || ev.Type() == aaep.TypeProgressUpdated
+	if !ok || pos == 0 || offset <= 1<<24 || !state || !v.paced() || !v.now.GoesOn {
+		return -1, false
+	}
+	return int(pos) - 1, true
+}
+
+// changed follows the states of a session. They are a chain over each subscription, for those who leave out what they have heard.
+func (v *verdict) changed(i int, ev *aaep.Event, p *aaep.StateChanged) {
+	if from, again := v.from[ev.EventID]; again && from == p.FromState {
+		return
+	} else if again {
+		v.wrong("%s was from %s, and is from %s", ev.EventID, from, p.FromState)
+	}
+	v.from[ev.EventID] = p.FromState
+	was, any := v.chain[ev.SessionID]
+	if !any && (v.now.After != "" || v.got[v.begins[ev.SessionID]]) {
+		was, any = aaep.StateIdle, true
+	}
+	skipped := func(e *aaep.Event) bool { // from or to a state that nobody wanted to hear of
+		return e.SessionID == ev.SessionID && e.Type() == aaep.TypeStateChanged && !wants(v.terms, e)
+	}
+	// What waits when a session fails is superfluous, but not what came of a question. What is not in the log begins a chain.
+	if i >= 0 && any && was != p.FromState && !v.errored[ev.SessionID] && !slices.ContainsFunc(v.truth.events[:i], skipped) {
+		v.wrong("%s, number %d: %s to %s was told after %s", ev.EventID, i, p.FromState, p.ToState, was)
+		v.about = ev.SessionID
+	}
+	v.chain[ev.SessionID] = p.ToState
+	if !v.had[ev.EventID] {
+		v.state[ev.SessionID] = p.ToState
 	}
 }
 
@@ -281,11 +346,17 @@ func (v *verdict) event(ev *aaep.Event, i int) {
 		}
 		v.last[ev.SessionID] = i
 	}
-	if p, ok := ev.Payload.(*aaep.StateChanged); ok {
-		q := *want.Payload.(*aaep.StateChanged)
-		q.FromState = p.FromState
-		want.Payload = &q
-		v.folded(i, p.FromState)
+	want.EventID = ev.EventID
+	switch p := ev.Payload.(type) {
+	case *aaep.StateChanged:
+		if q := *want.Payload.(*aaep.StateChanged); v.paced() {
+			q.FromState = p.FromState
+			want.Payload = &q
+		}
+	case *aaep.ProgressUpdated:
+		if !v.had[ev.EventID] {
+			v.progress[ev.SessionID] = i
+		}
 	}
 	v.got[i] = true
 	if !asks(ev) && (v.oldest < 0 || i < v.oldest) {
@@ -365,103 +436,41 @@ func (v *verdict) missing() {
 		v.wrong("it heard nothing")
 		return
 	}
-	left, passed := map[string][]int{}, map[string]int{} // by session and kind; by session: the change to return before
+	states, progress := map[string]int{}, map[string]int{} // the newest, by session
 	for i := v.oldest; i < len(v.truth.events); i++ {
 		ev := v.truth.events[i]
 		if !wants(v.terms, ev) || ev.Type() == aaep.TypeOutputStreaming {
 			continue
 		}
-		p, isState := ev.Payload.(*aaep.StateChanged)
-		if first, any := passed[ev.SessionID]; any && isState && v.vanish([]int{first, i}) {
-			delete(passed, ev.SessionID)
-		}
-		switch kind := ev.SessionID + " " + string(ev.Type()); {
-		case v.got[i] && ev.Type() == aaep.TypeProgressUpdated:
-			left[kind] = nil // the newest is enough
-		case v.got[i] && isState:
-			// What was to vanish with a return that has not come may have been passed over when a link broke.
-			switch run := left[kind]; {
-			case v.vanish(run) || v.vanish(append(run, i)):
-			case slices.ContainsFunc(v.places, func(at int) bool { return at == anywhere || run[len(run)-1] < at && at <= i }):
-				passed[ev.SessionID] = run[0]
-			default:
-				v.wrong("%s: %s was not told before number %d", kind, v.path(run), i)
-			}
-			left[kind] = nil
-		case v.got[i]:
-		case v.errored[ev.SessionID] && (isState || ev.Type() == aaep.TypeProgressUpdated): // what waited is superfluous
-		case isState && p.FromState != aaep.StateAwaitingInput || ev.Type() == aaep.TypeProgressUpdated:
-			if left[kind] = append(left[kind], i); isState && v.vanish(left[kind]) {
-				left[kind] = nil
-			}
+		folds := v.paced()
+		switch p := ev.Payload.(type) {
+		case *aaep.StateChanged:
+			states[ev.SessionID] = i
+			folds = folds && p.FromState != aaep.StateAwaitingInput || v.errored[ev.SessionID] // what waits is superfluous
+		case *aaep.ProgressUpdated:
+			progress[ev.SessionID] = i
+			folds = folds || v.errored[ev.SessionID]
 		default:
+			folds = false
+		}
+		if !v.got[i] && !folds {
 			v.wrong("%s %s, number %d, was not told", ev.Type(), ev.EventID, i)
+			v.about = ev.SessionID
 		}
 	}
-	for session, first := range passed {
-		if !v.errored[session] {
-			v.wrong("%s: %s was not told", session, v.path([]int{first}))
+	for session, i := range states {
+		is := v.truth.events[i].Payload.(*aaep.StateChanged).ToState
+		if believes := cmp.Or(v.state[session], aaep.StateIdle); believes != is && !v.errored[session] {
+			v.wrong("%s: who heard this believes %s in the end, and it was %s, number %d", session, believes, is, i)
+			v.about = session
 		}
 	}
-	for kind, run := range left {
-		switch isState := strings.HasSuffix(kind, string(aaep.TypeStateChanged)); {
-		case isState && !v.vanish(run):
-			v.wrong("%s: %s was not told", kind, v.path(run))
-		case !isState && len(run) > 0:
-			v.wrong("%s: number %v was not told, nor any after it", kind, run)
+	for session, i := range progress {
+		if v.progress[session] != i && !v.errored[session] {
+			v.wrong("%s: who heard this takes the progress number %d for the newest, and that is %d", session, v.progress[session], i)
+			v.about = session
 		}
 	}
-}
-
-// folded checks from which state a change is told that may stand for several, over this link; and takes those as heard.
-func (v *verdict) folded(i int, from aaep.State) {
-	ev := v.truth.events[i]
-	key := ev.SessionID + " state"
-	first, _ := v.after()
-	if last, any := v.last[key]; any {
-		first = last + 1
-	}
-	v.last[key] = i
-	if was, again := v.from[i]; again && was == from { // as before, whatever is folded into it this time
-		return
-	}
-	var run []int
-	for j := first; j <= i; j++ {
-		if e := v.truth.events[j]; e.SessionID == ev.SessionID && e.Type() == aaep.TypeStateChanged && wants(v.terms, e) {
-			run = append(run, j)
-		}
-	}
-	for k := range run {
-		if v.truth.events[run[k]].Payload.(*aaep.StateChanged).FromState == from && (v.vanish(run[:k]) || v.errored[ev.SessionID] || v.now.After == "" && k > 0 && first == 0) {
-			v.from[i] = from
-			for _, j := range run { // what came of a question is told by itself
-				if j == i || v.truth.events[j].Payload.(*aaep.StateChanged).FromState != aaep.StateAwaitingInput {
-					v.got[j] = true
-				}
-			}
-			return
-		}
-	}
-	v.wrong("%s %s comes from %s in place of %s", ev.Type(), ev.EventID, from, v.path(run))
-}
-
-// path says changes of state in words.
-func (v *verdict) path(run []int) string {
-	var all []string
-	for _, i := range run {
-		p := v.truth.events[i].Payload.(*aaep.StateChanged)
-		all = append(all, fmt.Sprintf("%d: %s to %s", i, p.FromState, p.ToState))
-	}
-	return strings.Join(all, ", ")
-}
-
-// vanish reports whether these changes lead back to where they begin.
-func (v *verdict) vanish(run []int) bool {
-	if len(run) == 0 {
-		return true
-	}
-	first, last := v.truth.events[run[0]].Payload.(*aaep.StateChanged), v.truth.events[run[len(run)-1]].Payload.(*aaep.StateChanged)
-	return first.FromState == last.ToState
 }
 
 func (v *verdict) missingText() {

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/faultproxy"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 	"github.com/aaep-go/aaep/subscriber"
@@ -324,6 +325,7 @@ func (s *soaking) finish(t *testing.T) {
 		}
 	}
 	for _, l := range s.real {
+		l.told(t)
 		l.stop()
 	}
 }
@@ -361,6 +363,9 @@ func (s *soaking) judge(t *testing.T) {
 		if more := len(v.found) - 5; more > 0 {
 			t.Errorf("%s: and %d more", name, more)
 		}
+		if v.about != "" {
+			t.Logf("%s, of session %s: %s", name, v.about, tr.story(asked[name].Terms, journals[name], v.about))
+		}
 		total += v.events
 	}
 	if !t.Failed() {
@@ -393,6 +398,7 @@ func (s *soaking) judge(t *testing.T) {
 type real struct {
 	name  string
 	shape shape
+	sub   *subscriber.Subscription
 	notes []note
 	stop  func()
 }
@@ -413,11 +419,12 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 		dialer = ipc.Dialer{Path: at}
 	}
 	l := &real{name: "real-" + wire + "-" + shape.Name, shape: shape}
-	sub, err := subscriber.Dial(t.Context(), dialer, subscriber.Config{ID: l.name, Capabilities: shape.asking("")})
+	kept := &keeper{Dialer: dialer}
+	sub, err := subscriber.Dial(t.Context(), kept, subscriber.Config{ID: l.name, Capabilities: shape.asking("")})
 	check(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan bool)
-	l.stop = sync.OnceFunc(func() { cancel(); <-over; sub.Close() })
+	l.sub, l.stop = sub, sync.OnceFunc(func() { cancel(); <-over; sub.Close() })
 	t.Cleanup(l.stop)
 	go func() {
 		defer close(over)
@@ -429,17 +436,67 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 			}
 			if now := sub.Accepted().SubscriptionID; now != id {
 				st, _ := sub.Status()
-				l.notes = append(l.notes, note{Link: &link{Subscription: now, Kept: id != "", GoesOn: st.Resumed}})
+				var d extensions.Delivery
+				_ = extensions.Read(sub.Accepted().HonoredCapabilities.Extensions["delivery"], &d)
+				l.notes = append(l.notes, note{Link: &link{Subscription: now, After: d.ResumeAfter, Kept: id != "", GoesOn: st.Resumed}, Place: kept.place()})
 				id = now
 			}
 			data, err := aaep.Encode(ev)
 			if err != nil {
 				panic(err)
 			}
-			l.notes = append(l.notes, note{At: time.Now(), Event: data})
+			place := ""
+			if wire != "sse" && isPlace(ev) {
+				place = ev.EventID
+			}
+			l.notes = append(l.notes, note{At: time.Now(), Event: data, Place: place})
 		}
 	}()
 	return l
+}
+
+// told waits until it has read that the producer ends.
+func (l *real) told(t *testing.T) {
+	t.Helper()
+	for late := time.After(patience); ; {
+		st, changed := l.sub.Status()
+		if !st.Connected {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late:
+			t.Errorf("%s is not told that the producer ends", l.name)
+			return
+		}
+	}
+}
+
+// keeper keeps the links, some of which know the place to go on from once they are broken.
+type keeper struct {
+	transports.Dialer
+	mu    sync.Mutex
+	links []interface{ LastEventID() string }
+}
+
+func (k *keeper) Dial(ctx context.Context) (transports.Conn, error) {
+	conn, err := k.Dialer.Dial(ctx)
+	if knows, ok := conn.(interface{ LastEventID() string }); ok {
+		k.mu.Lock()
+		k.links = append(k.links, knows)
+		k.mu.Unlock()
+	}
+	return conn, err
+}
+
+// place is the newest that a link knows.
+func (k *keeper) place() (place string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, conn := range k.links {
+		place = cmp.Or(conn.LastEventID(), place)
+	}
+	return place
 }
 
 // flat looks at what the last life of the agent had at its beginning, once everybody had been served for a while, and at its

@@ -71,14 +71,14 @@ func (w *Writer) Leave() { <-w.turn }
 func (w *Writer) End() {
 	w.Interrupt()
 	w.turn <- struct{}{}
-	w.watch(nil)
+	w.watch(context.Background())
 }
 
-// watch has the end of ctx, and of no other context, interrupt what is written from now on; nil is none.
+// watch has the end of ctx, and of no other context, interrupt what is written from now on.
 func (w *Writer) watch(ctx context.Context) {
 	c, _ := ctx.(*Context)
 	var done <-chan struct{}
-	if c == nil && ctx != nil {
+	if c == nil {
 		done = ctx.Done()
 	}
 	if c == w.ctx && done == w.watched { // one context sends many times

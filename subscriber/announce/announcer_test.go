@@ -336,7 +336,7 @@ func TestSpeakers(t *testing.T) {
 	r.after(time.Minute)
 	r.say(thinking, "Thinking.")
 	r.after(time.Minute)
-	r.want("1.0 Thinking.", "6.0 Back.", "6.5 Bank: Looking.", "7.5 Writing.", "66.0 Planner: Thinking.")
+	r.want("1.5 Thinking.", "6.5 Back.", "7.0 Bank: Looking.", "8.0 Writing.", "66.5 Planner: Thinking.")
 }
 
 // I18N: that there is no voice for a language is said once.

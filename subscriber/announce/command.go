@@ -185,8 +185,9 @@ func (a *Announcer) Armed(began time.Time, question *aaep.Event) bool {
 // Expect counts a question among those that are open before it is put, which Add does.
 func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
 	a.open.Add(now, source, question)
-	if _, left := a.gist.Add(now, source, question, nil); left != nil {
-		a.leave(now, left[0])
+	_, left := a.gist.Add(now, source, question, nil)
+	for _, it := range left {
+		a.leave(now, it)
 	}
 }
 

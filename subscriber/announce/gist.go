@@ -9,12 +9,12 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// moment is how long a state has to last to be told.
-const moment = time.Second
+// moment is how long a state has to last to be told: longer than the time between two events for who asked for one a second.
+const moment = 1500 * time.Millisecond
 
-// A Gist leaves out what the news next to it tells as well: a state that lasts less than a second, or that is what a tool, an
+// A Gist leaves out what the news next to it tells as well: a state that lasts less than a moment, or that is what a tool, an
 // answer or a question of the same session says itself; that a tool is used which the session's beginning has named; and that
-// it ended well, in the SDK's own words, within a second. What came of a question is always told, and so is everything that is
+// it ended well, in the SDK's own words, within one. What came of a question is always told, and so is everything that is
 // critical, was asked for in detail, carries data of an extension, or is of a deed that cannot be taken back. It is a pure
 // machine as Announcer is, and not safe for concurrent use. The zero Gist is ready; T is what stands for an event.
 type Gist[T any] struct {
@@ -37,8 +37,7 @@ type gist[T any] struct {
 // Add takes what stands for an event, and returns what is to be told now, in order, and what need not be told at all.
 func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tell, left []T) {
 	s, left := g.session(sessionOf(source, ev))
-	whole := ev.Critical() || ev.Verbosity == aaep.VerbosityDetailed || len(ev.Extensions) > 0
-	self := []T{what}
+	whole, self := whole(ev), []T{what}
 	overtake := func() []T {
 		held := s.held
 		s.held = nil
@@ -150,6 +149,11 @@ func (s *gist[T]) says(state aaep.State) bool {
 		return s.question
 	}
 	return false
+}
+
+// whole reports whether all of an event is told: it matters, somebody asked for it, or it is more than words.
+func whole(ev *aaep.Event) bool {
+	return ev.Critical() || ev.Verbosity == aaep.VerbosityDetailed || len(ev.Extensions) > 0
 }
 
 // outcome reports whether a state tells what came of a question.

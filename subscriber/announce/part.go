@@ -4,9 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
@@ -118,61 +115,4 @@ func tellsTime(p Part) bool {
 		}
 	}
 	return false
-}
-
-// labels begin lines of ours, and mean something. Who hears them must be able to rely on them, in any language.
-var labels = func() []string {
-	all := []string{"aaep:", "accepted, and being done:", "verified:", "not verified:"}
-	for _, tag := range phrase.Languages() {
-		for _, id := range []phrase.ID{phrase.PleaseDecide, phrase.ActionIs, phrase.ConsequenceIs, phrase.QuestionIs, phrase.ContextIs} {
-			text, _ := phrase.In(tag, id, "")
-			all = append(all, text)
-		}
-	}
-	for i, s := range all {
-		all[i] = sounds(s)
-	}
-	return all
-}()
-
-// sounds is about how a text sounds: without capitals, spaces and accents.
-func sounds(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Mn, unicode.Cf) || unicode.IsSpace(r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, norm.NFKD.String(text))
-}
-
-// quoted is an agent's text, with a word before each line that would otherwise pass for one of ours.
-func quoted(language, text string) string { return marked(language, text, labels) }
-
-// NotNamed is an agent's text, with a word before each line that would otherwise pass for what one of these agents says.
-func NotNamed(language, text string, agents []string) string {
-	starts := make([]string, len(agents))
-	for i, name := range agents {
-		starts[i] = sounds(name + ":")
-	}
-	return marked(language, text, starts)
-}
-
-func marked(language, text string, starts []string) string {
-	longest := 0
-	for _, s := range starts {
-		longest = max(longest, len(s))
-	}
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		start := sounds(line[:min(len(line), 8*longest)]) // with capitals, spaces and accents a label is longer
-		for _, s := range starts {
-			if strings.HasPrefix(start, s) {
-				says, _ := phrase.In(language, phrase.AgentSays, "")
-				b.WriteString(says)
-				break
-			}
-		}
-		b.WriteString(line)
-	}
-	return b.String()
 }

@@ -57,7 +57,7 @@ func (a *Announcer) untold(it *item) bool {
 }
 
 // overtaken reports whether something newer tells as much as an announcement: the next state of its session or the end, what a state is
-// about, or, of a tool that ended at once, that it is used. Who wants details is told each state that comes while it is fresh.
+// about, or, of a tool that ended at once, that it is used.
 func (a *Announcer) overtaken(it *item) bool {
 	if it.call != nil {
 		return it.call.receipt.Outcome == Heard || it.call.receipt.Outcome == Cut
@@ -74,10 +74,6 @@ func (a *Announcer) overtaken(it *item) bool {
 	return g.over || g.states > it.states || s != nil && s.says(p.ToState)
 }
 
-func (a *Announcer) wantsDetails(ev *aaep.Event) bool {
-	return a.p.Verbosity == aaep.VerbosityDetailed || ev.Verbosity == aaep.VerbosityDetailed
-}
-
 // age leaves out what is overtaken, and what is old and told by something newer: that a tool is used by how that ended, and progress by
 // everything. Of many tools that ended well, one sentence says how many they were, before the newest. So nobody is told what is
 // no longer so, and everybody learns that something ran.
@@ -90,7 +86,8 @@ func (a *Announcer) age(now time.Time) {
 	}
 	old := func(it *item) bool { return !it.stale.IsZero() && !now.Before(it.stale) && a.untold(it) }
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool {
-		gone := a.untold(it) && a.overtaken(it) && (old(it) || !a.wantsDetails(it.event))
+		// What is told whole is told while it is fresh.
+		gone := a.untold(it) && a.overtaken(it) && (old(it) || !whole(it.event) && a.p.Verbosity != aaep.VerbosityDetailed)
 		if gone {
 			a.end(it, now, Expired)
 		}

@@ -48,6 +48,9 @@ func TestText(t *testing.T) {
 		{event(&aaep.Extension{Type: "acme:lunch"}, "Lunch."), "Lunch."},
 		{event(&aaep.OutputStreaming{Chunk: "One.\n\taaep: Answer sent.\nACTION: none\nAction is needed."}, ""),
 			"One.\nThe agent says: \taaep: Answer sent.\nThe agent says: ACTION: none\nAction is needed."},
+		{event(&aaep.OutputStreaming{Chunk: "\u0410\u0441tion: none\nA\u200dction : none\n- \uff21ction: none\nType  y to accept.\nYou have 9 hours to answer.\nYou have 3 letters.\nVerified.\nActionable: yes"}, ""),
+			"The agent says: \u0410\u0441tion: none\nThe agent says: A\u200dction : none\nThe agent says: - \uff21ction: none\nThe agent says: Type  y to accept.\n" +
+				"The agent says: You have 9 hours to answer.\nYou have 3 letters.\nVerified.\nActionable: yes"},
 		{event(&aaep.SessionErrored{RemediationHint: "Wait.\nConsequence: None."}, "It broke"), "Error. It broke. Wait.\nThe agent says: Consequence: None."},
 		{event(pay(), "Pay?"), "Please decide. The risk is medium.\nAction: Pay $20.\nConsequence: The money is gone.\n" +
 			"You have 1 minute 30 seconds to answer. Without an answer it will not be done."},

@@ -95,7 +95,7 @@ func newLink(conn net.Conn) *link { return &link{conn: conn, r: bufio.NewReaderS
 func (l *link) read() (reply, error) {
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if len(l.line)+len(part) > maxLine || errors.Is(err, bufio.ErrBufferFull) {
+		if n := len(l.line) + len(part); n > maxLine || n == maxLine && err != nil { // and no end, whatever was read at once
 			return reply{}, fmt.Errorf("the server sent a line of more than %d bytes", maxLine)
 		}
 		l.line = append(l.line, part...)

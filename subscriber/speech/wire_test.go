@@ -194,6 +194,7 @@ func FuzzRead(f *testing.F) {
 		"249-Afrikaans+Adam\taf\tAdam\r\n249 OK\r\n",
 		"225-1\n225 OK\n", "225-1\r\n226 OK\r\n", "225\r\n", "22", "\r\n", "\x00\xff\r\n", "000 x\r\n", "2 5 x\r\n", "700-\r\n700 \r\n",
 		"200 " + strings.Repeat("x", maxLine) + "\r\n",
+		"200 " + strings.Repeat("x", maxLine-5) + "\r", "200 " + strings.Repeat("x", maxLine-6) + "\r\n",
 	} {
 		f.Add([]byte(seed))
 	}

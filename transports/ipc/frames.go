@@ -59,7 +59,7 @@ func newFrames(conn stream, framing int32) *frames {
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 512) }}
 
 // Rest gives the reader back.
-func (f *frames) Rest() bool {
+func (f *frames) Rest(func()) bool {
 	if f.r == nil {
 		return true
 	}

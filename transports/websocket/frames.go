@@ -7,11 +7,9 @@ package websocket
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -54,16 +52,19 @@ type frames struct {
 	producer bool
 	code     atomic.Int64 // to close with, by what was said last
 	reading  atomic.Bool  // a message is half read: pongs move no deadline
+	born     time.Time
+	heard    atomic.Int64           // when anything came last, in nanoseconds since born
+	wake     atomic.Pointer[func()] // has Read called where nobody waits in it
 	pings    *time.Timer
 	done     chan struct{} // closed by Close
 	peerGone chan struct{} // closed when the peer's close frame has come, or the link has broken
 }
 
 func newFrames(ws *gorilla.Conn, producer bool) *frames {
-	f := &frames{ws: ws, producer: producer, done: make(chan struct{}), peerGone: make(chan struct{})}
+	f := &frames{ws: ws, producer: producer, born: time.Now(), done: make(chan struct{}), peerGone: make(chan struct{})}
 	f.code.Store(closeClean)
 	ws.SetReadLimit(transports.MaxMessage)
-	ws.SetReadDeadline(time.Now().Add(idleTimeout))
+	f.alive()
 	ws.SetPongHandler(func(string) error { f.alive(); return nil })
 	ping := ws.PingHandler()
 	ws.SetPingHandler(func(data string) error { f.alive(); return ping(data) })
@@ -76,23 +77,33 @@ func newFrames(ws *gorilla.Conn, producer bool) *frames {
 // alive moves the idle deadline, but not that of a message which is being read (INV-54).
 func (f *frames) alive() {
 	if !f.reading.Load() {
-		f.ws.SetReadDeadline(time.Now().Add(idleTimeout))
+		now := time.Now()
+		f.heard.Store(int64(now.Sub(f.born)))
+		f.ws.SetReadDeadline(now.Add(idleTimeout))
 	}
 }
 
 func (f *frames) ping() {
-	f.ws.WriteControl(gorilla.PingMessage, nil, time.Now().Add(writeTimeout))
+	left := time.Until(f.born.Add(time.Duration(f.heard.Load()) + idleTimeout))
+	err := f.ws.WriteControl(gorilla.PingMessage, nil, time.Now().Add(writeTimeout))
+	if wake := f.wake.Load(); wake != nil && (left <= 0 || err != nil) {
+		(*wake)() // Read finds that the deadline is over, or the link
+	}
 	select {
 	case <-f.done:
 	case <-f.peerGone:
 	default:
-		f.pings.Reset(pingEvery)
+		f.pings.Reset(min(pingEvery, max(left, time.Second)))
 	}
 }
 
 // Read returns the next message: a text frame, or a binary one with text in it (D-67).
 func (f *frames) Read() ([]byte, error) {
-	msg, err := f.read()
+	f.alive()
+	return f.ended(f.read())
+}
+
+func (f *frames) ended(msg []byte, err error) ([]byte, error) {
 	if err != nil {
 		close(f.peerGone)
 		f.pings.Stop()
@@ -101,7 +112,6 @@ func (f *frames) Read() ([]byte, error) {
 }
 
 func (f *frames) read() ([]byte, error) {
-	f.alive()
 	_, r, err := f.ws.NextReader()
 	if err != nil {
 		return nil, endOf(err)
@@ -139,33 +149,6 @@ func (f *frames) Write(msg []byte) error {
 	f.note(msg)
 	f.ws.SetWriteDeadline(time.Now().Add(writeTimeout))
 	return f.ws.WriteMessage(gorilla.TextMessage, msg)
-}
-
-// served are the frames of a producer. Its events go past gorilla, many in one write: what we send is not masked, so there
-// is nothing to a frame, and each write is whole frames on its own, as are gorilla's.
-type served struct {
-	*frames
-	left func() // called after Close
-}
-
-func (f served) Close() error {
-	defer f.left()
-	return f.frames.Close()
-}
-
-func (f served) NetConn() net.Conn { return f.ws.NetConn() }
-
-func (served) AppendFrame(b, msg []byte) ([]byte, error) {
-	b = append(b, 0x80|gorilla.TextMessage) // the first and last fragment
-	switch n := len(msg); {
-	case n < 126:
-		b = append(b, byte(n))
-	case n < 1<<16:
-		b = binary.BigEndian.AppendUint16(append(b, 126), uint16(n))
-	default:
-		b = binary.BigEndian.AppendUint64(append(b, 127), uint64(n))
-	}
-	return append(b, msg...), nil
 }
 
 // note chooses the code to close with by the last words.

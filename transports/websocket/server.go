@@ -1,6 +1,7 @@
 package websocket
 
 import (
+	"bufio"
 	"context"
 	"log/slog"
 	"net/http"
@@ -107,9 +108,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	principal, refused := s.door.Enter(r)
 	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
-		ReadBufferSize: 512, WriteBufferPool: &writeBuffers, // little is read, and written by the way
-		CheckOrigin: func(*http.Request) bool { return true }} // guard has checked it
-	ws, err := up.Upgrade(w, r, nil)
+		WriteBufferPool: &writeBuffers,                            // little is written by the way
+		CheckOrigin:     func(*http.Request) bool { return true }} // guard has checked it
+	in := bufio.NewReaderSize(nil, 512) // and read
+	ws, err := up.Upgrade(&upgrading{w, in}, r, nil)
 	if err != nil {
 		<-s.slots
 		s.o.Logger.Info("websocket: not upgraded", "cause", err)
@@ -132,7 +134,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			c.Close()
 		})
 	}
-	c = duplex.New(served{f, func() { hangUp(); unwatch(); <-s.slots }}, principal)
+	c = duplex.New(&served{frames: f, in: in, left: func() { hangUp(); unwatch(); <-s.slots }}, principal)
 	close(made)
 	if refused != nil {
 		defer c.Close()

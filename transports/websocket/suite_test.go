@@ -73,8 +73,8 @@ func TestSuite(t *testing.T) {
 		}
 		tcp := <-conns
 		return transporttest.Link{A: a, B: <-accepted, Principal: "ada", Cut: func() {
-			tcp.(*net.TCPConn).SetLinger(0)
-			tcp.Close()
+			tcp.(*net.TCPConn).CloseRead()
+			tcp.(*net.TCPConn).CloseWrite()
 		}}
 	})
 }

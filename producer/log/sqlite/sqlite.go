@@ -95,17 +95,23 @@ func Open(dir string, opts *Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, limits: opts.Limits.WithDefaults(), late: opts.SurvivesCrash}
+	s := &Store{limits: opts.Limits.WithDefaults(), late: opts.SurvivesCrash}
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
-	path := filepath.Join(dir, fileName)
-	if err := private(dir, path); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if s.lock, err = lock(filepath.Join(dir, lockName)); err != nil {
+	if s.dir, err = filepath.EvalSymlinks(dir); err != nil { // such a link is StateDirectory= of systemd with DynamicUser=
+		return nil, err
+	}
+	path := filepath.Join(s.dir, fileName)
+	if err := private(s.dir, path); err != nil {
+		return nil, err
+	}
+	if s.lock, err = lock(filepath.Join(s.dir, lockName)); err != nil {
 		return nil, err
 	}
 	crashed := false
@@ -145,11 +151,8 @@ func connect(path string) (*sql.DB, error) {
 // maxReaders is how many read at a time; the others wait.
 const maxReaders = 4
 
-// private makes the folder and the file, and reports what keeps them from being ours alone.
+// private makes the file, and reports what keeps it and its folder from being ours alone.
 func private(dir, path string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		err = errors.Join(f.Close(), lockfile.SyncFolder(dir))

@@ -69,8 +69,6 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 	switch {
 	case run.Dialer == nil || run.Driver == nil:
 		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver")
-	case run.Level < 1 || run.Level > 3:
-		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", run.Level)
 	case run.Profile != "" && len(run.Extra) == 0:
 		return nil, fmt.Errorf("conformance: the profile %q has no cases; they go into Extra", run.Profile)
 	}
@@ -79,18 +77,16 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	for _, name := range run.Only {
-		if !slices.ContainsFunc(cases, func(c Case) bool { return c.matches(name) }) {
+		if len(Match(cases, name)) == 0 {
 			if _, ok := requirements.Find(name); ok {
 				return nil, fmt.Errorf("conformance: no case decides %s: %s", name, whyNot(name))
 			}
 			return nil, fmt.Errorf("conformance: no case is named %q", name)
 		}
 	}
-	if err := checkKnown(run.Known, cases); err != nil {
+	chosen, err := choose(run.Level, run.Only, run.Known, cases)
+	if err != nil {
 		return nil, err
-	}
-	chosen := func(c Case) bool {
-		return c.Level <= run.Level && (len(run.Only) == 0 || slices.ContainsFunc(run.Only, c.matches))
 	}
 	plays = run.needed(plays, cases, chosen)
 	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Kind: "producer", Began: time.Now().UTC(), Level: run.Level,
@@ -102,6 +98,7 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 	recordings := map[string]*Recording{}
 	for _, st := range stages {
 		rec := st.recording()
+		rec.keys = run.Keys
 		recordings[st.play.name] = rec
 		report.Plays = append(report.Plays, playedOf(st.play, rec))
 		report.Name = cmp.Or(report.Name, nameOf(rec))
@@ -118,7 +115,7 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
 			continue
 		}
-		result := run.judge(c, recordings)
+		result := judge(c, recordings)
 		if run.Stranger == nil && slices.Contains(c.plays, strangerPlay) {
 			result.Verdict, result.Seen = Skipped, "no way was given to reach the target without credentials"
 		}
@@ -240,92 +237,4 @@ func (run ProducerRun) perform(ctx context.Context, plays []play) (stages []*sta
 		rec.remember(met)
 	}
 	return stages, nil
-}
-
-// judge lets a case judge each of its recordings: one that fails decides, one that could not be judged counts
-// only where none could.
-func (run ProducerRun) judge(c Case, recordings map[string]*Recording) Result {
-	result := Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}
-	var wrong problems
-	for _, name := range c.plays {
-		r := recordings[name]
-		if r == nil {
-			continue
-		}
-		r.keys = run.Keys
-		f := c.Judge(r)
-		if f.Verdict == "" {
-			f.Verdict = Inconclusive
-		}
-		if r.DriverErr != nil && f.Verdict != Fail {
-			f = unseen("the scenario " + r.Scenario.Name + " could not be started: " + aaep.SafeText(r.DriverErr.Error()))
-		}
-		if _, missed := r.noted(0, noteNoDial); missed && f.Verdict != Fail && name != strangerPlay {
-			f = unseen(noteNoDial)
-		}
-		if a, ok := r.answer(0); ok && f.Verdict == Inconclusive && a.typ() == "subscription.rejected" {
-			f = Finding{Verdict: Inconclusive, Seen: f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), Evidence: []Entry{a.Entry}}
-		}
-		if f.problems != nil {
-			wrong.add(name, r, f.problems)
-			result.Verdict = Fail
-			continue
-		}
-		better := result.Verdict == Inconclusive && (f.Verdict != Inconclusive || result.Play == "")
-		if f.Verdict == Fail || better {
-			result.Play, result.Verdict, result.Seen, result.Evidence = name, f.Verdict, f.Seen, evidenceOf(r, f.Evidence)
-		}
-		if f.Verdict == Fail {
-			break
-		}
-	}
-	if len(wrong.texts) > 0 {
-		result.Play, result.Seen, result.Evidence = wrong.evidence[0].play, wrong.String(), wrong.evidence
-	}
-	if c.Strength == Should {
-		switch result.Verdict {
-		case Fail:
-			result.Verdict = Deviation
-		case Inconclusive:
-			result.Verdict = Skipped
-		}
-	}
-	return result
-}
-
-// problems are all that is wrong in several plays, each thing once.
-type problems struct {
-	texts    []string
-	times    map[string]int
-	evidence []Evidence // of the first of each
-}
-
-const maxProblems = 20
-
-func (p *problems) add(play string, r *Recording, list []problem) {
-	if p.times == nil {
-		p.times = map[string]int{}
-	}
-	for _, one := range list {
-		if p.times[one.text]++; p.times[one.text] == 1 && len(p.texts) < maxProblems {
-			e := evidenceOf(r, []Entry{one.entry})[0]
-			e.play = play
-			p.texts, p.evidence = append(p.texts, one.text), append(p.evidence, e)
-		}
-	}
-}
-
-// String tells them in one sentence.
-func (p *problems) String() string {
-	var all []string
-	for _, text := range p.texts {
-		if n := p.times[text]; n > 1 {
-			text += fmt.Sprintf(", %d times", n)
-		}
-		all = append(all, text)
-	}
-	if more := len(p.times) - len(p.texts); more > 0 {
-		all = append(all, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(all, "; ")
 }

@@ -24,14 +24,19 @@ func ReadKnown(r io.Reader) (names []string, err error) {
 	return names, lines.Err()
 }
 
-// checkKnown refuses names that no case has.
-func checkKnown(names []string, cases []Case) error {
-	for _, name := range names {
+// choose says which cases a run judges: those up to its level or, of these, the ones that were named.
+func choose(level int, only, known []string, cases []Case) (chosen func(Case) bool, err error) {
+	if level < 1 || level > 3 {
+		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", level)
+	}
+	for _, name := range known {
 		if !slices.ContainsFunc(cases, func(c Case) bool { return c.Name == name }) {
-			return fmt.Errorf("conformance: among the known failures is %q, and no case has that name", name)
+			return nil, fmt.Errorf("conformance: among the known failures is %q, and no case has that name", name)
 		}
 	}
-	return nil
+	return func(c Case) bool {
+		return c.Level <= level && (len(only) == 0 || slices.ContainsFunc(only, c.matches))
+	}, nil
 }
 
 // known notes whether a result was expected.

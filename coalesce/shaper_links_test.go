@@ -1,0 +1,196 @@
+package coalesce
+
+import (
+	"cmp"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"pgregory.net/rapid"
+)
+
+// A reader follows one log over links that break anywhere. It leaves out what it has had by its id, and believes the rest in the
+// order in which it comes.
+type reader struct {
+	t    *rapid.T
+	r    *ride
+	subs int
+
+	// over all subscriptions
+	had      map[string]bool
+	state    map[string]aaep.State // by session
+	progress map[string]string
+
+	// of the subscription there is
+	place place                 // where to go on
+	from  uint64                // and where it began: after so many events
+	bytes map[string]string     // what an id meant
+	chain map[string]aaep.State // by session
+}
+
+func (rd *reader) subscribe() {
+	rd.subs++
+	again := newRide(rd.t, rd.r.terms)
+	again.log, again.copies, again.places, again.now = rd.r.log, rd.r.copies, rd.r.places, rd.r.now
+	if rd.subs > 1 {
+		again.s.Heard(uint64(len(rd.r.log)), 1<<30+rd.subs)
+	}
+	rd.r, rd.from = again, rd.place.pos
+	if rd.place.offset > 0 {
+		rd.from--
+	}
+	rd.bytes, rd.chain = map[string]string{}, map[string]aaep.State{}
+	for _, ev := range again.log[:rd.from] {
+		if p, ok := ev.Payload.(*aaep.StateChanged); ok {
+			rd.chain[ev.SessionID] = p.ToState
+		}
+	}
+}
+
+// goOn pushes what the reader has not seen, as far as it knows.
+func (rd *reader) goOn() {
+	r, skip, pos := rd.r, rd.place.offset, rd.place.pos
+	if skip == 0 {
+		pos++
+	}
+	r.out, r.shown = nil, 0
+	rd.t.Logf("a link after %v", rd.place)
+	r.manual = rapid.Bool().Draw(rd.t, "backlog at once")
+	for ; pos > 0 && pos <= uint64(len(r.log)); pos++ {
+		r.give(Entry{Pos: pos, Event: r.log[pos-1], Skip: skip})
+		skip = 0
+	}
+	r.manual = false
+}
+
+// hear takes the first n events of the link.
+func (rd *reader) hear(n int) {
+	t := rd.t
+	for i, d := range rd.r.out {
+		t.Logf("subscription %d: %s is %s, resumable %t, lost %t", rd.subs, d.Event.EventID, line(d.Event), d.Resumable, i >= n)
+	}
+	for _, d := range rd.r.out[:n] {
+		ev := d.Event
+		if d.Resumable {
+			rd.place = rd.r.places[ev.EventID]
+			if rd.place.offset >= 1<<30 {
+				rd.place.offset = 0
+			}
+		}
+		if ev.Type() != aaep.TypeOutputStreaming {
+			now := line(ev)
+			switch was, again := rd.bytes[ev.EventID]; {
+			case !again:
+				rd.bytes[ev.EventID] = now
+			case was != now:
+				t.Fatalf("subscription %d: the id %s was\n%s\nand is\n%s (INV-23)", rd.subs, ev.EventID, was, now)
+			default:
+				continue
+			}
+		}
+		first := !rd.had[ev.EventID]
+		rd.had[ev.EventID] = true
+		switch p := ev.Payload.(type) {
+		case *aaep.StateChanged:
+			was := cmp.Or(rd.chain[ev.SessionID], aaep.StateIdle)
+			if p.FromState != was || p.FromState == p.ToState {
+				t.Fatalf("subscription %d, which began after %d: %s (%s) after %s", rd.subs, rd.from, line(ev), ev.EventID, was)
+			}
+			rd.chain[ev.SessionID] = p.ToState
+			if first {
+				rd.state[ev.SessionID] = p.ToState
+			}
+		case *aaep.ProgressUpdated:
+			if first {
+				rd.progress[ev.SessionID] = p.Progress.Description
+			}
+		}
+	}
+}
+
+// drawChanges makes a log of sessions that change their states more often than a listener may hear of, beside texts that are held.
+func drawChanges(t *rapid.T) (steps []step) {
+	states := []aaep.State{aaep.StateIdle, aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateAwaitingInput}
+	now, texts := map[string]aaep.State{}, map[string]*writer{}
+	ends := 0
+	for i := range rapid.IntRange(10, 60).Draw(t, "steps") {
+		session := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "session") + fmt.Sprint(ends)
+		emit := func(ev *aaep.Event) { steps = append(steps, step{ev: in(session, ev)}) }
+		switch what := rapid.IntRange(0, 15).Draw(t, "what"); {
+		case what < 6:
+			was := cmp.Or(now[session], aaep.StateIdle)
+			to := rapid.SampledFrom(states).Filter(func(s aaep.State) bool { return s != was }).Draw(t, "state")
+			now[session] = to
+			emit(change(was, to))
+		case what < 9:
+			emit(advance(fmt.Sprint(i)))
+		case what < 11:
+			emit(tool(fmt.Sprint(i)))
+		case what < 14 && texts[session] == nil:
+			texts[session] = &writer{session: session, output: fmt.Sprint("o", i), lang: "en"}
+			emit(texts[session].say("Half a sentence"))
+		case what < 14:
+			emit(texts[session].close("."))
+			delete(texts, session)
+		case what < 15:
+			steps = append(steps, step{wait: time.Duration(rapid.IntRange(100, 3000).Draw(t, "ms")) * time.Millisecond})
+		case rapid.IntRange(0, 3).Draw(t, "end") == 0:
+			if w := texts[session]; w != nil {
+				emit(w.close("."))
+			}
+			emit(done())
+			ends++
+			clear(texts)
+		}
+	}
+	return steps
+}
+
+// INV-21, INV-23, D-29, D-51: however often a link breaks, and whatever of what left was lost on the way, a listener that goes on
+// after the last event that it can go on after, on the same subscription or on a new one, is told of states that form a chain, and
+// in the end of what is.
+func TestShaperLinks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		terms := paced(rapid.Int64Range(0, 3).Draw(t, "rate"), aaep.BoundarySentence)
+		rd := &reader{t: t, r: newRide(t, terms), had: map[string]bool{}, state: map[string]aaep.State{}, progress: map[string]string{}}
+		rd.subscribe()
+		for _, what := range drawChanges(t) {
+			rd.r.play([]step{what})
+			if rapid.IntRange(0, 5).Draw(t, "cut") > 0 {
+				continue
+			}
+			rd.hear(len(rd.r.out) - min(len(rd.r.out), rapid.SampledFrom([]int{0, 0, 1, 2, 9, 99}).Draw(t, "lost on the way")))
+			if rapid.IntRange(0, 2).Draw(t, "which subscription") == 0 {
+				rd.subscribe()
+			} else {
+				rd.r.s.Reset()
+			}
+			rd.goOn()
+		}
+		rd.r.wait(10 * time.Minute)
+		rd.hear(len(rd.r.out))
+		state, progress := map[string]aaep.State{}, map[string]string{}
+		for _, ev := range rd.r.log {
+			switch p := ev.Payload.(type) {
+			case *aaep.StateChanged:
+				state[ev.SessionID] = p.ToState
+			case *aaep.ProgressUpdated:
+				progress[ev.SessionID] = p.Progress.Description
+			}
+		}
+		for session, want := range state {
+			if got := cmp.Or(rd.state[session], aaep.StateIdle); got != want {
+				t.Fatalf("session %s: believes %q in the end, and it is %q", session, got, want)
+			}
+			if got := cmp.Or(rd.chain[session], aaep.StateIdle); got != want {
+				t.Fatalf("session %s: the last subscription tells %q in the end, and it is %q", session, got, want)
+			}
+		}
+		for session, want := range progress {
+			if got := rd.progress[session]; got != want {
+				t.Fatalf("session %s: believes progress %q in the end, and it is %q", session, got, want)
+			}
+		}
+	})
+}

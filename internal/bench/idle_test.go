@@ -1,0 +1,73 @@
+package bench
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+const childVariable = "BENCH_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if what := strings.Fields(os.Getenv(childVariable)); len(what) > 0 {
+		if err := Serve(what[0], what[1], what[2], "", os.Stdin, os.Stdout); err != nil {
+			os.Stderr.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// A listener that hears nothing and says nothing takes little memory, and no goroutine but the one that waits for events; on
+// systems that are not asked whether it says something, one more.
+func TestIdle(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no Unix sockets")
+	}
+	const n = 400
+	most := map[string]int64{SSE: 8 << 10, WebSocket: 9 << 10, Unix: 7 << 10} // bytes of heap: half as much again as there is
+	for _, wire := range Wires {
+		t.Run(wire, func(t *testing.T) {
+			o := Options{Listeners: n, Server: func(kind, wire, listeners string) *exec.Cmd {
+				cmd := exec.Command(os.Args[0])
+				cmd.Env = append(os.Environ(), childVariable+"="+kind+" "+wire+" "+listeners)
+				cmd.Stderr = os.Stderr
+				return cmd
+			}}
+			s, err := o.open(wire, ours)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.close()
+			if err := s.join(alike, 100); err != nil { // what the first ones have made is there for all
+				t.Fatal(err)
+			}
+			wait := int64(1)
+			if runtime.GOOS != "linux" {
+				wait++
+			}
+			settle := func(most int64) (goroutines int64) {
+				for late := time.Now().Add(10 * time.Second); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
+					if goroutines = s.ask("goroutines"); goroutines <= most {
+						break
+					}
+				}
+				return goroutines
+			}
+			goroutines, heap := settle(100*wait+20), s.ask("heap")
+			if err := s.join(alike, n); err != nil {
+				t.Fatal(err)
+			}
+			more := settle(goroutines+wait*n) - goroutines
+			bytes := (s.ask("heap") - heap) / n
+			t.Logf("%d goroutines for %d listeners, %d bytes of heap for each", more, n, bytes)
+			if s.err != nil || more > wait*n || bytes > most[wire] {
+				t.Errorf("want at most %d goroutines, and %d bytes; %v", wait*n, most[wire], s.err)
+			}
+		})
+	}
+}

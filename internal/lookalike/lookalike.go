@@ -1,0 +1,77 @@
+// Package lookalike compares what texts look like, as Unicode's technical standard 39 does, with a small table of its own: the
+// Cyrillic, Greek, Armenian and Cherokee letters that pass for Latin ones, a few Latin ones that pass for others, digits and
+// punctuation. What is alike within or between other scripts, several letters that look like one (rn, m), and what only sounds the
+// same are not found.
+package lookalike
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Skeleton is the same for texts that look the same; with fold, also if they differ in case.
+func Skeleton(s string, fold bool) string {
+	s = norm.NFKC.String(strings.Map(seen, norm.NFKC.String(s))) // which may bring forth what nobody sees
+	s = strings.Map(func(r rune) rune { return shapeOf(shapes, r) }, s)
+	if fold {
+		s = cases.Fold().String(s)
+	} else {
+		s = strings.Map(func(r rune) rune { return shapeOf(asWritten, r) }, s)
+	}
+	s = strings.Map(func(r rune) rune { return shapeOf(shapes, r) }, s)
+	return norm.NFC.String(strings.Join(strings.Fields(s), " "))
+}
+
+// Visible is what somebody may see of a text: its first characters, no more than that.
+func Visible(s string, most int) string {
+	s = strings.Join(strings.Fields(strings.Map(seen, s)), " ")
+	n := 0
+	for i := range s {
+		if n++; n > most {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// seen drops what nobody sees.
+func seen(r rune) rune {
+	if unicode.In(r, unicode.Cf, unicode.Cc, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && !unicode.IsSpace(r) {
+		return -1
+	}
+	return r
+}
+
+func shapeOf(table map[rune]rune, r rune) rune {
+	if shape, ok := table[r]; ok {
+		return shape
+	}
+	return r
+}
+
+// shapes has for a letter the Latin one, or the digit's letter, that looks like it. In each word the first is what the
+// others look like.
+var shapes = table(`
+	aаɑα bЬƄ cс dԁ eеҽ fғƒ gɡց hһհ iіıɩι jјϳ kκк lӏǀ∣ mм nпռ oоοօ๐ pрρ qԛգ rгᴦ sѕ tт uυսʋ vνѵ wԝѡա xх× yуүγ zᴢ
+	AАΑᎪ BВΒᏴ CСᏟ DᎠ EЕΕᎬ FϜ GԌᏀ HНΗᎻ IІΙӀ JЈᎫ KКΚᏦ LᏞ MМΜᎷ NΝ OОΟՕ PРΡᏢ QԚ RᎡ SЅՏᏚ TТΤᎢ UՍ VѴᏙ WԜᎳ XХΧ YҮΥ ZΖᏃ
+	-‐‒–—−―⁃ '’‘ʼʹ′` + "`" + ` ·•∙⋅ :։∶ /∕⁄
+`)
+
+// asWritten are pairs of Latin letters and digits that only look alike in one case.
+var asWritten = table("l1I| O0 ")
+
+func table(words string) map[rune]rune {
+	t := map[rune]rune{}
+	for _, word := range strings.Fields(words) {
+		like := []rune(word)
+		for _, r := range like[1:] {
+			if r != like[0] {
+				t[r] = like[0]
+			}
+		}
+	}
+	return t
+}

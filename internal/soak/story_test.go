@@ -1,0 +1,47 @@
+package soak_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aaep-go/aaep"
+)
+
+// story says what a listener heard of the states and the progress of a session, link by link, beside what the log has of them:
+// whoever has to find out why a run failed cannot have the same run again.
+func (tr *truth) story(terms aaep.Capabilities, notes []note, session string) string {
+	var all strings.Builder
+	line := func(ev *aaep.Event) {
+		number := "not in the log"
+		if i, known := tr.at[ev.EventID]; known {
+			number = fmt.Sprint("number ", i)
+		} else if pos, _, ok := tr.Locate(ev.EventID); ok {
+			number = fmt.Sprint("in number ", pos-1)
+		}
+		switch p := ev.Payload.(type) {
+		case *aaep.StateChanged:
+			fmt.Fprintf(&all, "\n    %s: %s to %s", number, p.FromState, p.ToState)
+		default:
+			fmt.Fprintf(&all, "\n    %s: %s", number, ev.Type())
+		}
+	}
+	all.WriteString("the log has")
+	for _, ev := range tr.events {
+		if ev.SessionID == session && ev.Type() != aaep.TypeOutputStreaming && wants(terms, ev) {
+			line(ev)
+		}
+	}
+	for _, n := range notes {
+		if n.Link != nil {
+			pos, offset, _ := tr.Locate(n.Link.After)
+			fmt.Fprintf(&all, "\nlink of %s, after number %d and %d bytes, goes on %v, kept %v", n.Link.Subscription, int(pos)-1, offset, n.Link.GoesOn, n.Link.Kept)
+		}
+		if ev, ok := decoded(n.Event); ok && ev.SessionID == session {
+			line(ev)
+			if n.Place == ev.EventID {
+				all.WriteString(", a place")
+			}
+		}
+	}
+	return all.String()
+}

@@ -1,0 +1,158 @@
+package producer
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// Config says who an agent is and how much it serves. Only Agent.AgentID is required.
+type Config struct {
+	// Agent is written on every event.
+	Agent aaep.Producer
+	// Contact is for those who have questions about its accessibility: an address for the manifest.
+	Contact string
+	// Language is the tag of the language the agent's text is in. Empty is "en-US".
+	Language string
+	// Languages are the tags of further languages that the agent has text in: what aaep.Text.In adds is told to
+	// those who understand it better. Text that is not translated is told in Language.
+	Languages []string
+	// AnyLanguage serves subscribers that asked only for other languages in Language, instead of
+	// refusing them.
+	AnyLanguage bool
+	// FromStart lets a subscriber that comes in the middle of a session have all of it, at its own
+	// rate. Otherwise it is told what the agent is doing, and hears what follows.
+	FromStart bool
+	// MaxEventsPerSecond caps every subscription; zero is no cap.
+	MaxEventsPerSecond int
+	// MaxSubscriptions is how many may be served at once. Zero is 256.
+	MaxSubscriptions int
+	// MaxPerPrincipal is how many of them one peer that the transport has authenticated may have; one whose
+	// link broke counts until its Grace is over. Zero is no limit but MaxSubscriptions. That alone holds for
+	// peers nobody asked for credentials, for they may be anybody: on one machine the screen reader, the
+	// braille display and a log viewer must not lock each other out.
+	MaxPerPrincipal int
+	// MaxRequestsPerSecond is how many subscription requests of one principal are answered in a second, and
+	// of all those nobody asked for credentials together; the others are told to wait. Zero is 256, or
+	// MaxSubscriptions if that is more, so that after a restart all may come back at once. Negative is no
+	// limit.
+	MaxRequestsPerSecond int
+	// KeepEvents is how many events are kept in memory for those who reconnect, of at most 64 MiB and a day. Zero is 4096.
+	KeepEvents int
+	// Log keeps the events for longer: whoever was there before a restart, or a crash, then goes on where they were.
+	// What was open when the last process died is ended by New. Close it after Shutdown. Nil is memory alone; see
+	// package producer/log, also for what happens when it fails, and WaitLogFailed.
+	Log log.Store
+	// Follow makes a Producer that serves the listeners of an agent in another process, from its log: package
+	// producer/log/jetstream. It has no sessions of its own, and what Agent, Contact, Language, Languages, AnyLanguage,
+	// FromStart and MaxEventsPerSecond are is what the agent says. WaitLogFailed says when it hears nothing more of that: call
+	// Shutdown then. Nil is an agent.
+	Follow Feed
+	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone.
+	// Zero is 10 seconds; negative is none.
+	Grace time.Duration
+	// RefuseSecrets refuses every text that holds a private key, an API key of a known form, a web token
+	// or a payment card number; see aaep.Secret. Streamed output is not looked at: a secret may come in
+	// two chunks.
+	RefuseSecrets bool
+	// QuestionsAtOnce is how many questions of one session are put side by side; the others wait for their turn.
+	// Zero is one, which is what a person can follow.
+	QuestionsAtOnce int
+	// ShortTimeouts allows questions that are open for less than 20 seconds, in which nobody can hear the
+	// question and answer it: for tests and demonstrations.
+	ShortTimeouts bool
+	// Extensions are those that are served. Nil is extensions.All(); add to it to serve more, or give an empty
+	// slice to serve none.
+	Extensions []handshake.Extension
+	// Admit decides whether a subscriber may have what it asks for, and what more it may do; principal is who
+	// its transport says it is, or "". Nil admits everyone with all rights. An error that is an *aaep.Rejection
+	// is sent as it is; any other is told as authorization_denied, in words that give nothing away, and logged.
+	//
+	// It is asked once for each subscription, last of all: the request is valid, within the limits, and
+	// could be served on its terms. So it sees no flood, and may count what it admits. Who is not admitted
+	// learns no more than the manifest tells everybody. It may be called many times at once, without any
+	// lock held, and may take its time, but must return: the subscriber waits for it, and so does Shutdown.
+	Admit func(principal string, req *aaep.SubscriptionRequest) (Rights, error)
+	// Audit keeps the trail of questions, answers and deeds: who allowed what, having been shown which words. What
+	// it cannot keep is not done. Nil is audit.Slog(Logger).
+	Audit audit.Sink
+	// Signers sign the manifest, with which the producer proves who it is (§5.10.3): the first of them does, and the keys of all
+	// are published, so that one can take the place of another. It is called whenever a signature or the keys are
+	// wanted, from many goroutines at once. Nil signs nothing, and those who demand a signature are refused.
+	Signers func() []*manifest.Signer
+	// Observer is told what to measure. Nil is nobody.
+	Observer Observer
+	// Logger receives diagnostics and, where Audit is nil, the audit trail. Nil discards them.
+	Logger *slog.Logger
+}
+
+// Feed is the log of an agent in another process, and what that shares besides.
+type Feed interface {
+	log.Feed
+	log.Shared
+}
+
+// complete fills in what is left out, says what is wrong, and returns the languages that the agent has text in, its own first.
+func (cfg *Config) complete() (languages []string, err error) {
+	if cfg.Extensions == nil {
+		cfg.Extensions = extensions.All()
+	}
+	if cfg.Follow != nil {
+		if err := cfg.followed(); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Language == "" {
+		cfg.Language = "en-US"
+	}
+	languages = append([]string{cfg.Language}, cfg.Languages...)
+	for _, tag := range languages {
+		if !aaep.ValidLanguageTag(tag) {
+			return nil, fmt.Errorf("producer: %q in Config.Language or Languages is no language tag such as en-US", tag)
+		}
+	}
+	for _, ext := range cfg.Extensions {
+		if err := ext.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.MaxSubscriptions == 0 {
+		cfg.MaxSubscriptions = 256
+	}
+	if cfg.MaxRequestsPerSecond == 0 {
+		cfg.MaxRequestsPerSecond = max(256, cfg.MaxSubscriptions)
+	}
+	cfg.QuestionsAtOnce = max(cfg.QuestionsAtOnce, 1)
+	if cfg.KeepEvents == 0 {
+		cfg.KeepEvents = 4096
+	}
+	if cfg.Grace == 0 {
+		cfg.Grace = 10 * time.Second
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = unobserved{}
+	}
+	if cfg.Audit == nil {
+		cfg.Audit = audit.Slog(cfg.Logger)
+	}
+	if cfg.Agent.AgentID == "" {
+		return nil, errors.New("producer: Config.Agent.AgentID is empty; give the agent an id that stays the same")
+	}
+	// The identity is on every message, so what is wrong with it is better said now.
+	probe := &aaep.SubscriptionAccepted{SubscriptionID: "sub_0", AAEPVersion: aaep.Version, Producer: cfg.Agent}
+	if err := aaep.Validate(probe); err != nil {
+		return nil, err
+	}
+	return languages, nil
+}

@@ -1,0 +1,107 @@
+package announce
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/aaep-go/aaep/internal/lookalike"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+)
+
+// A mark is how a line of ours looks, by its start and what else is in it, if that alone is a common beginning. Who hears it
+// must be able to rely on it, in any language.
+type mark struct{ start, in string }
+
+var marks = func() []mark {
+	all := starts("aaep:", "accepted, and being done:", "verified:", "not verified:",
+		"type y to accept", "type y for yes", "type a number", "type your answer", "the time to answer is almost over: you have")
+	for _, tag := range phrase.Languages() {
+		for _, id := range []phrase.ID{phrase.PleaseDecide, phrase.ActionIs, phrase.ConsequenceIs, phrase.QuestionIs, phrase.ContextIs} {
+			text, _ := phrase.In(tag, id, "")
+			all = append(all, starts(text)...)
+		}
+		for _, id := range []phrase.ID{phrase.MinutesToAnswer, phrase.SecondsToAnswer} {
+			whole, _ := phrase.In(tag, id, "\x00")
+			before, after, _ := strings.Cut(whole, "\x00")
+			all = append(all, mark{skeleton(before), skeleton(after)})
+		}
+	}
+	return all
+}()
+
+func starts(texts ...string) (all []mark) {
+	for _, text := range texts {
+		all = append(all, mark{start: skeleton(text)})
+	}
+	return all
+}
+
+// quoted is an agent's text, with a word before each line that would otherwise pass for one of ours.
+func quoted(language, text string) string { return marked(language, text, marks) }
+
+// NotNamed is an agent's text, with a word before each line that would otherwise pass for what one of these agents says.
+func NotNamed(language, text string, agents []string) string {
+	names := make([]string, len(agents))
+	for i, name := range agents {
+		names[i] = words.OneLine(name) + ":"
+	}
+	return marked(language, text, starts(names...))
+}
+
+// As much of a line is compared, in characters: a name may be long.
+const compared = 320
+
+func marked(language, text string, with []mark) string {
+	var b strings.Builder
+	firsts := map[rune]bool{} // that a line began with: whether one of ours may begin so
+	for line := range strings.Lines(text) {
+		// What a voice passes over hides nothing.
+		start := strings.TrimLeftFunc(line, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+		first, n := utf8.DecodeRuneInString(start)
+		may, known := firsts[first]
+		if !known && n > 0 {
+			look := looks(start[:n])
+			may = slices.ContainsFunc(with, func(m mark) bool { return strings.HasPrefix(m.start, look) })
+			firsts[first] = may
+		}
+		if may && passes(looks(start), with) {
+			says, _ := phrase.In(language, phrase.AgentSays, "")
+			b.WriteString(says)
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// passes reports whether a line that looks so passes for one of these.
+func passes(line string, with []mark) bool {
+	return slices.ContainsFunc(with, func(m mark) bool {
+		rest, is := strings.CutPrefix(line, m.start)
+		return is && strings.Contains(rest, m.in)
+	})
+}
+
+// looks is what the beginning of a line is compared by.
+func looks(start string) string { return skeleton(lookalike.Visible(start, compared)) }
+
+// skeleton is how a text looks and sounds: without capitals, spaces and accents, and no letter of another script than Latin
+// passes for one of that.
+func skeleton(text string) string {
+	drop := func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return strings.Map(drop, lookalike.Skeleton(norm.NFKD.String(strings.Map(drop, norm.NFKD.String(text))), true))
+		}
+	}
+	return strings.Map(drop, text)
+}

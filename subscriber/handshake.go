@@ -1,0 +1,153 @@
+package subscriber
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+func (s *Subscription) request() *aaep.SubscriptionRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requestFor(s.wanted)
+}
+
+func (s *Subscription) requestFor(c aaep.Capabilities) *aaep.SubscriptionRequest {
+	return &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: s.cfg.ID, SubscriberName: s.cfg.Name,
+		SubscriberVersion: s.cfg.Version, Capabilities: c}
+}
+
+// subscribe dials and shakes hands. A request that is refused as incompatible is made once more without its
+// extensions, of which two may have one prefix there (§7.3.1): a person is better served without them than not.
+func (s *Subscription) subscribe(ctx context.Context) (transports.Conn, error) {
+	conn, err := s.subscribeAnyWay(ctx)
+	s.mu.Lock()
+	again := s.extended
+	s.mu.Unlock()
+	if again && errors.Is(err, aaep.CapabilitiesIncompatible) && isRemote(err) {
+		s.cfg.Logger.Warn("subscribing again without extensions", "error", err)
+		s.mu.Lock()
+		s.wanted.SupportedExtensions, s.wanted.Extensions, s.place = nil, nil, ""
+		s.mu.Unlock()
+		return s.subscribeAnyWay(ctx)
+	}
+	return conn, err
+}
+
+// subscribeAnyWay tries the way that led to the producer last, then the others in their order; see unreached.
+func (s *Subscription) subscribeAnyWay(ctx context.Context) (transports.Conn, error) {
+	status, _ := s.Status()
+	var failed []error
+	for i := range s.ways {
+		way := i
+		switch { // the last one that worked takes the first place
+		case i == 0:
+			way = status.Way
+		case i <= status.Way:
+			way = i - 1
+		}
+		conn, err := s.subscribeOnce(ctx, way)
+		if err == nil {
+			return conn, nil
+		}
+		failed = append(failed, err)
+		if ctx.Err() != nil || s.ctx.Err() != nil || isRemote(err) && !errors.Is(err, aaep.TransportUnavailable) {
+			return nil, err // it was the producer that said no, or nobody waits any more
+		}
+		if i+1 < len(s.ways) {
+			s.cfg.Logger.Info("trying another way", "failed", way, "error", err)
+		}
+	}
+	return nil, &unreached{failed}
+}
+
+func extended(c aaep.Capabilities) bool { return len(c.SupportedExtensions)+len(c.Extensions) > 0 }
+
+func isRemote(err error) bool {
+	var r *aaep.Rejection
+	return errors.As(err, &r) && r.Remote
+}
+
+func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	conn, err := s.ways[way].Dial(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("subscriber: the producer was not reached: %w", err)
+	}
+	asked := s.wish()
+	accepted, err := s.shakeHands(ctx, conn, asked)
+	var verified *Verified
+	if err == nil {
+		verified, err = s.verify(ctx, accepted, demands(s.request().Capabilities))
+	}
+	if err != nil {
+		if accepted != nil { // its answer is not
+			_ = s.leave(ctx, conn, accepted.SubscriptionID, err)
+		}
+		conn.Close()
+		return nil, err
+	}
+	s.mu.Lock()
+	s.conn, s.accepted, s.verified = conn, accepted, verified
+	s.generation++
+	again := resumed(asked, accepted.HonoredCapabilities)
+	if !again {
+		s.place = ""
+	}
+	clear(s.open) // their tokens died with the subscription they came on
+	s.settleLocked(len(s.pending), errors.New("subscriber: the subscription began anew before its new terms were answered"))
+	s.mu.Unlock()
+	if again {
+		s.texts.resumed()
+	}
+	s.setStatus(func(st *Status) { st.Connected, st.Err, st.Way, st.Resumed = true, nil, way, again; st.Subscribed++ })
+	return conn, nil
+}
+
+// shakeHands returns the producer's acceptance, and an error with it if that cannot be agreed to.
+func (s *Subscription) shakeHands(ctx context.Context, conn transports.Conn, asked aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
+	s.mu.Lock()
+	s.extended = extended(asked)
+	s.mu.Unlock()
+	req := s.requestFor(asked)
+	msg, err := aaep.Encode(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.Send(ctx, msg); err != nil {
+		return nil, fmt.Errorf("subscriber: the request was not sent: %w", err)
+	}
+	data, err := conn.Receive(ctx)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("subscriber: the producer did not answer the request: %w", err)
+	}
+	m, err := aaep.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("subscriber: the producer's answer cannot be read: %w", err)
+	}
+	switch m := m.(type) {
+	case *aaep.SubscriptionAccepted:
+		return m, checkAccepted(req, m)
+	case *aaep.SubscriptionRejected:
+		return nil, rejection(m)
+	}
+	return nil, &aaep.Rejection{Code: aaep.ReasonUnknown,
+		Message: "the producer answered with " + m.MessageType() + " instead of subscription.accepted"}
+}
+
+func rejection(m *aaep.SubscriptionRejected) *aaep.Rejection {
+	r := &aaep.Rejection{Code: m.ReasonCode, Message: m.ReasonMessage, Remote: true}
+	if m.RetryAfterSeconds != nil {
+		r.RetryAfter = time.Duration(min(max(*m.RetryAfterSeconds, 0), 86400)) * time.Second
+	}
+	return r
+}
