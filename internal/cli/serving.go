@@ -163,6 +163,11 @@ func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Produ
 	case len(s.sign) > 0:
 		return nil, nil, usage(one, "--sign")
 	}
+	for name := range agents {
+		if _, err := serve.Path(name); err != nil {
+			return nil, nil, usage("%s.\nServe it with an aaep serve of its own, and name the others here.", plain(err))
+		}
+	}
 	return s.openWith(ctx, talk, nil, func(ctx context.Context, srv *serve.Server, ln net.Listener) error {
 		return srv.ServeAll(ctx, ln, agents)
 	})

@@ -16,9 +16,17 @@ import (
 // inPath is what a name may be that is a path without being written otherwise.
 var inPath = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// ServeAll is as Serve for several producers, each under the path that is its name: Server-Sent Events are at "/planner" for the
-// name "planner", WebSocket is at "/planner/ws", and what tells of the agent is below that path too. A name consists of letters, digits,
-// ".", "_" and "-". It serves until ctx is done or all have been shut down. Page and RootLayout are for one agent: with them it
+// Path is where ServeAll serves an agent of that name: "/planner" for "planner". A name consists of letters, digits, ".", "_" and
+// "-"; others are an error.
+func Path(name string) (string, error) {
+	if !inPath.MatchString(name) || "/"+name == healthPath {
+		return "", fmt.Errorf("serve: %q cannot be a path: a name consists of letters, digits, \".\", \"_\" and \"-\"", name)
+	}
+	return "/" + name, nil
+}
+
+// ServeAll is as Serve for several producers by their names: Server-Sent Events are at the Path of the name, WebSocket is at "/ws" below
+// it, and what tells of the agent is below it too. It serves until ctx is done or all have been shut down. Page and RootLayout are for one agent: with them it
 // is an error.
 func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[string]*producer.Producer) error {
 	done := make(chan struct{})
@@ -40,10 +48,11 @@ func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[strin
 		}
 		handlers := map[string]http.Handler{}
 		for name, p := range agents {
-			if !inPath.MatchString(name) || "/"+name == healthPath {
-				return nil, fmt.Errorf("serve: %q cannot be a path: a name consists of letters, digits, \".\", \"_\" and \"-\"", name)
+			at, err := Path(name)
+			if err != nil {
+				return nil, err
 			}
-			h, err := s.mount(ctx, p, hosts, "/"+name, running)
+			h, err := s.mount(ctx, p, hosts, at, running)
 			if err != nil {
 				return nil, err
 			}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"regexp"
@@ -99,6 +100,8 @@ func (o *Options) why(err error) error {
 	var invalid x509.CertificateInvalidError
 	var told *net.OpError
 	var noTLS tls.RecordHeaderError
+	putOut := errors.As(err, &told) && told.Op == "remote error" || // or the words of it came too late
+		errors.Is(err, nats.ErrTLS) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET))
 	by := "the system trusts"
 	if o.CA != "" {
 		by = "is in " + o.CA
@@ -112,10 +115,10 @@ func (o *Options) why(err error) error {
 		return fmt.Errorf("the server's certificate is not valid: %v", invalid)
 	case errors.As(err, &noTLS), errors.Is(err, nats.ErrSecureConnWanted):
 		return errors.New("the server there has no TLS")
-	case errors.As(err, &told) && told.Op == "remote error" && o.Certificate == "":
-		return fmt.Errorf("the server wants a client certificate: name one, and its key (it says: %v)", told.Err)
-	case errors.As(err, &told) && told.Op == "remote error":
-		return fmt.Errorf("the server does not take the client certificate in %s (it says: %v)", o.Certificate, told.Err)
+	case putOut && o.Certificate == "":
+		return fmt.Errorf("the server wants a client certificate: name one, and its key (%w)", err)
+	case putOut:
+		return fmt.Errorf("the server does not take the client certificate in %s (%w)", o.Certificate, err)
 	case errors.Is(err, nats.ErrAuthorization) && o.Credentials == "":
 		return errors.New("the server takes nobody without credentials, or none that it knows this client certificate by")
 	case errors.Is(err, nats.ErrAuthorization):
