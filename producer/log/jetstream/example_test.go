@@ -34,5 +34,5 @@ func Example() {
 	defer cluster.Close()
 	fmt.Println(agent(ctx, cluster))
 	fmt.Println(other(ctx, cluster))
-	// Output: cannot reach NATS at nats://127.0.0.1:1: nats: no servers available for connection
+	// Output: cannot reach NATS at nats://127.0.0.1:1: nothing answers there
 }
