@@ -86,7 +86,8 @@ func (s *Shaper) supersede(session string) {
 			return false
 		}
 		s.stats.Merged += it.parts
-		if t := s.tellingOf(session); it.kind == state {
+		if it.kind == state {
+			t := s.tellingOf(session)
 			t.vanished = append(t.vanished, it.since)
 		}
 		return true

@@ -103,7 +103,7 @@ func (s *Shaper) leftBefore(it *item) bool {
 func (s *Shaper) vanish(session string, from, to uint64) {
 	t := s.tellingOf(session)
 	if n := len(t.vanished); n == 0 || slices.ContainsFunc(s.queue, func(it *item) bool {
-		return it.kind != text && it.event.SessionID == session && it.event.Type() == aaep.TypeStateChanged && it.to.pos > t.vanished[n-1]
+		return it.event.SessionID == session && it.event.Type() == aaep.TypeStateChanged && it.to.pos > t.vanished[n-1]
 	}) { // or what leaves next is told for both
 		t.vanished = append(t.vanished, from)
 	}

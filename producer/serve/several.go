@@ -25,9 +25,9 @@ func Path(name string) (string, error) {
 	return "/" + name, nil
 }
 
-// ServeAll is as Serve for several producers by their names: Server-Sent Events are at the Path of the name, WebSocket is at "/ws" below
-// it, and what tells of the agent is below it too. It serves until ctx is done or all have been shut down. Page and RootLayout are for one agent: with them it
-// is an error.
+// ServeAll is as Serve for several producers by their names: Server-Sent Events are at the Path of the name, WebSocket is at "/ws"
+// below it, and what tells of the agent is below it too. It serves until ctx is done or all have been shut down. Page and RootLayout
+// are for one agent: with them it is an error.
 func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[string]*producer.Producer) error {
 	done := make(chan struct{})
 	ended, stop := context.WithCancel(ctx)
