@@ -68,7 +68,9 @@ func (c *course) fill(now time.Time, most int) error {
 				return nil
 			}
 			c.cursor++
-			if c.cursor <= c.replayed && !c.goesOn && c.p.stale(ev) || c.early[c.cursor] {
+			// What a process before this one asked is put to nobody any more, wherever they go on.
+			past := c.cursor <= c.replayed && (!c.goesOn || c.cursor <= c.p.began)
+			if past && c.p.stale(ev) || c.early[c.cursor] {
 				delete(c.early, c.cursor)
 				continue
 			}
