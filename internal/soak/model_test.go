@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -17,7 +18,7 @@ import (
 
 // A truth is all that a log holds.
 type truth struct {
-	*log.Log
+	*eventlog.Log
 	events  []*aaep.Event  // in the order of the log: the first has position 1
 	at      map[string]int // where an event is, by its id
 	outputs map[string]*output
@@ -36,7 +37,7 @@ type output struct {
 type entry struct{ event, from, to int }
 
 func truthOf(kept log.Store) (*truth, error) {
-	l, err := log.Open(readOnly{kept}, 1)
+	l, err := eventlog.Open(readOnly{kept}, 1)
 	if err != nil {
 		return nil, err
 	}

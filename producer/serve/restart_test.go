@@ -20,6 +20,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
@@ -310,7 +311,7 @@ func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, 
 // contents is all that a log holds.
 func contents(t *testing.T, kept *sqlite.Store) (all []*aaep.Event) {
 	t.Helper()
-	l, err := log.Open(readOnly{kept}, 1)
+	l, err := eventlog.Open(readOnly{kept}, 1)
 	check(t, err)
 	for cursor := l.Start(); cursor < l.End(); cursor = l.Start() + uint64(len(all)) {
 		events, _, err := l.Read(cursor, 256)
