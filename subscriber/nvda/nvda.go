@@ -23,5 +23,4 @@ var (
 	ErrAbsent = errors.New("nvda: NVDA is not running")
 	ErrOld    = errors.New("nvda: this NVDA is older than 2024.1 and cannot say when it has spoken")
 	ErrHung   = errors.New("nvda: NVDA does not answer")
-	ErrClosed = errors.New("nvda: the output is closed")
 )

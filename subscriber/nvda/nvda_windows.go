@@ -103,7 +103,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	}
 	select {
 	case <-o.closed:
-		return ErrClosed
+		return announce.ErrClosed
 	default:
 	}
 	select {
@@ -142,7 +142,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-o.closed:
-		err = ErrClosed
+		err = announce.ErrClosed
 	}
 	go o.cancel.Call() // which waits as well, for an NVDA that hangs
 	timer := time.NewTimer(silent)

@@ -116,7 +116,7 @@ func TestClose(t *testing.T) {
 	out, kept := stub(t)
 	time.AfterFunc(300*time.Millisecond, func() { out.Close() })
 	for range 2 {
-		if err := out.Present(t.Context(), announce.Utterance{Text: "It is going on."}); err != ErrClosed {
+		if err := out.Present(t.Context(), announce.Utterance{Text: "It is going on."}); err != announce.ErrClosed {
 			t.Errorf("Present = %v", err)
 		}
 	}
