@@ -316,12 +316,12 @@ func TestCommands(t *testing.T) {
 	if got := strings.Join(r.heard, " "); !strings.Contains(got, "40 percent.") {
 		t.Errorf("where are we: %s", got)
 	}
-	if got := r.a.Open(); len(got) != 1 {
-		t.Errorf("%d questions are open", len(got))
+	if n := r.a.open.Len(); n != 1 {
+		t.Errorf("%d questions are open", n)
 	}
 	r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
-	if got := r.a.Open(); len(got) != 0 {
-		t.Errorf("%d questions are open after the answer", len(got))
+	if n := r.a.open.Len(); n != 0 {
+		t.Errorf("%d questions are open after the answer", n)
 	}
 }
 
