@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -56,9 +57,16 @@ var (
 	})
 )
 
-// Open loads the controller client from a path, which must be absolute: a library that is searched for can be somebody
-// else's. NVDA need not run yet.
-func Open(path string) (*Output, error) {
+// Open loads the controller client. NVDA need not run yet.
+func Open(options Options) (*Output, error) {
+	path := options.Library
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("nvda: %w", err)
+		}
+		path = filepath.Join(filepath.Dir(self), "nvdaControllerClient.dll")
+	}
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("nvda: the path of the controller client, %q, is not absolute", path)
 	}
