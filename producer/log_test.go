@@ -24,7 +24,7 @@ func life(t *testing.T, dir string, cfg producer.Config, f func(st *stage, kept 
 	if testing.Short() && runtime.GOOS == "windows" {
 		t.Skip("Wine cannot delete files that were open")
 	}
-	kept, err := sqlite.Open(dir, &sqlite.Options{Limits: log.Limits{Events: 100 * cfg.KeepEvents}, SurvivesCrash: true})
+	kept, err := sqlite.Open(dir, sqlite.Options{Limits: log.Limits{Events: 100 * cfg.KeepEvents}, SurvivesCrash: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +444,7 @@ func (d slowDisk) Append(records [][]byte) error {
 // At Shutdown listeners still hear what the disk has yet to take.
 func TestShutdownWithASlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept, err := sqlite.Open(t.TempDir(), nil)
+		kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

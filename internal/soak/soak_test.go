@@ -373,7 +373,7 @@ func (s *soaking) finish(t *testing.T) {
 
 // judge compares every journal with the log.
 func (s *soaking) judge(t *testing.T) {
-	kept, err := sqlite.Open(filepath.Join(s.dir, "log"), nil)
+	kept, err := sqlite.Open(filepath.Join(s.dir, "log"), sqlite.Options{})
 	check(t, err)
 	defer kept.Close()
 	tr, err := truthOf(kept)

@@ -35,7 +35,7 @@ import (
 // logged is an agent with a log, over every transport of this module, that talks until it is killed.
 func logged(dir, addr, socket string) {
 	ctx := context.Background()
-	kept, err := sqlite.Open(dir, nil)
+	kept, err := sqlite.Open(dir, sqlite.Options{})
 	die(err)
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, KeepEvents: 64})
 	die(err)
@@ -256,7 +256,7 @@ func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, 
 	check(t, agent.Process.Kill())
 	agent.Wait()
 	// The last life does nothing but end what the others left.
-	kept, err := sqlite.Open(dir, nil)
+	kept, err := sqlite.Open(dir, sqlite.Options{})
 	check(t, err)
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept})
 	check(t, err)

@@ -32,7 +32,7 @@ func BenchmarkAppend(b *testing.B) {
 		opts       Options
 	}{{"power-cut", "FULL", Options{Limits: all}}, {"crash", "NORMAL", Options{Limits: all, SurvivesCrash: true}}} {
 		b.Run(mode.name, func(b *testing.B) {
-			s, err := Open(b.TempDir(), &mode.opts)
+			s, err := Open(b.TempDir(), mode.opts)
 			must(b, err)
 			defer s.Close()
 			l, err := eventlog.Open(s, 4096)
