@@ -263,10 +263,13 @@ func (p *Producer) announce(onlyChange bool) {
 	if onlyChange && same == p.announced && now.Listeners > 0 {
 		return
 	}
-	if now.Listeners == 0 && p.announced.Listeners == 0 {
-		return // an agent is not told of those whom it does not concern
+	if now.Listeners == 0 && p.announced.Listeners == 0 { // an agent is not told of those whom it does not concern
+		p.answers(p.send(note{}) == nil)
+		return
 	}
-	if err := p.send(note{Presence: &now}); err != nil {
+	err := p.send(note{Presence: &now})
+	p.answers(err == nil)
+	if err != nil {
 		p.cfg.Logger.Debug("the agent does not know who listens here", "error", err)
 		return
 	}

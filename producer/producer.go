@@ -68,6 +68,7 @@ type Producer struct {
 	kick       chan struct{}       // holds one: who is here has changed
 	announcing sync.Mutex
 	announced  presence // with announcing held
+	link       link     // to the agent, where that is followed
 	notices    atomic.Pointer[notices]
 
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu

@@ -194,7 +194,7 @@ func (s *Store) Append(records [][]byte) error {
 	}
 	_, end := s.get()
 	err := s.c.retry(ctx, func(ctx context.Context) error {
-		err := s.publish(timeout(ctx, answerTime/2), records, end)
+		err := s.publish(timeout(ctx, publishTime), records, end)
 		if err != nil && !errors.Is(err, nats.ErrMaxPayload) {
 			err = s.kept(ctx, records, end, err)
 		}
@@ -283,7 +283,7 @@ func (s *Store) Meta() ([]byte, error) {
 func (s *Store) SetMeta(data []byte) error {
 	subject := "aaep.m." + token(s.agent)
 	err := s.c.retry(context.Background(), func(ctx context.Context) error {
-		ack, err := s.c.js.Publish(ctx, subject, data, jetstream.WithExpectLastSequencePerSubject(s.revision), jetstream.WithRetryAttempts(0))
+		ack, err := s.c.js.Publish(timeout(ctx, publishTime), subject, data, jetstream.WithExpectLastSequencePerSubject(s.revision), jetstream.WithRetryAttempts(0))
 		if err == nil {
 			s.revision = ack.Sequence
 			return nil
