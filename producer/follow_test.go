@@ -388,7 +388,11 @@ func TestFollowNotRunning(t *testing.T) {
 			t.Errorf("while it runs: %q", got)
 		}
 		alive := c.agent
+		time.Sleep(time.Second)
 		c.with(func() { c.agent = nil })
+		if got := notes(); !strings.HasPrefix(got, dead) {
+			t.Errorf("who comes right then is told %q", got)
+		}
 		time.Sleep(9 * time.Second)
 		if got := notes(); !strings.HasPrefix(got, dead) {
 			t.Errorf("who comes then is told %q", got)
