@@ -38,7 +38,7 @@ func (s *trail) of(kind audit.Kind) []audit.Record {
 
 // ear is a listener that has what came as it came.
 type ear struct {
-	t    *testing.T
+	t    testing.TB
 	conn transports.Conn
 	id   string
 	on   func(*ear, *aaep.Event) // or nil
@@ -49,7 +49,7 @@ type ear struct {
 }
 
 // listen subscribes at a producer, to go on after an event if one is named.
-func listen(t *testing.T, p *producer.Producer, after string, on func(*ear, *aaep.Event)) *ear {
+func listen(t testing.TB, p *producer.Producer, after string, on func(*ear, *aaep.Event)) *ear {
 	t.Helper()
 	a, b := transports.Pipe()
 	go p.ServeConn(b)
@@ -135,7 +135,7 @@ type machine struct {
 	close   func() error
 }
 
-func agentAt(t *testing.T, servers string, kept *trail, patience time.Duration) *machine {
+func agentAt(t testing.TB, servers string, kept *trail, patience time.Duration) *machine {
 	t.Helper()
 	c := dial(t, servers, &jetstream.Options{Node: "agent", Patience: patience})
 	store, err := c.Open(t.Context(), "planner")
@@ -149,7 +149,7 @@ func agentAt(t *testing.T, servers string, kept *trail, patience time.Duration) 
 	return begun(t, &machine{p, c, store.Close})
 }
 
-func edgeAt(t *testing.T, servers, name string) *machine {
+func edgeAt(t testing.TB, servers, name string) *machine {
 	t.Helper()
 	c := dial(t, servers, &jetstream.Options{Node: name})
 	feed, err := c.Follow(t.Context(), "planner")
@@ -163,11 +163,11 @@ func edgeAt(t *testing.T, servers, name string) *machine {
 	return begun(t, &machine{p, c, feed.Close})
 }
 
-func logger(t *testing.T) *slog.Logger {
+func logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-func begun(t *testing.T, m *machine) *machine {
+func begun(t testing.TB, m *machine) *machine {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
