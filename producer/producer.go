@@ -68,7 +68,9 @@ type Producer struct {
 	id         string              // of a process that follows
 	kick       chan struct{}       // holds one: who is here has changed
 	announcing sync.Mutex
-	announced  presence // with announcing held
+	announced  presence  // with announcing held
+	spoken     time.Time // with announcing held: when the agent was last told
+	link       link      // to the agent, where that is followed
 	notices    atomic.Pointer[notices]
 
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
