@@ -34,7 +34,7 @@ const (
 	handshakeTimeout = 10 * time.Second // for the first message, and for the first stream after it
 	openTimeout      = 30 * time.Second
 	sendTimeout      = 10 * time.Second      // for one event on a link without a deadline of its own
-	lastChance       = 2 * time.Second       // for a stream to be opened during a shutdown
+	lastChance       = 2 * time.Second       // without a stream, during a shutdown
 	closeTimeout     = 2 * time.Second       // for the last words to a subscriber
 	hurryTimeout     = 50 * time.Millisecond // for them when Shutdown waits no longer
 )
