@@ -184,6 +184,7 @@ var arabic = table{
 	MeanwhileWithout: "الأسطر المحذوفة: {lines}. ما وصل في هذه الأثناء:",
 	BeforeNext:       "ما وصل قبل السؤال التالي:",
 	AgentNumber:      "رقم {number}",
+	AnAgent:          "وكيل",
 	OverWay:          "عبر {way}",
 	Or:               "، أو",
 	OrElse:           "، وإلا",

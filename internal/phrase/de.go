@@ -180,6 +180,7 @@ var german = table{
 	MeanwhileWithout: "Ausgelassene Zeilen: {lines}. Was inzwischen kam:",
 	BeforeNext:       "Was vor der nächsten Frage kam:",
 	AgentNumber:      "Nummer {number}",
+	AnAgent:          "einem Agenten",
 	OverWay:          "über {way}",
 	Or:               ", oder",
 	OrElse:           ", sonst",

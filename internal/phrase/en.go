@@ -180,6 +180,7 @@ var english = table{
 	MeanwhileWithout: "What came meanwhile, without the first {lines}:",
 	BeforeNext:       "What came before the next question:",
 	AgentNumber:      "number {number}",
+	AnAgent:          "an agent",
 	OverWay:          "over {way}",
 	Or:               ", or",
 	OrElse:           ", or else",

@@ -181,6 +181,7 @@ var spanish = table{
 	MeanwhileWithout: "Líneas omitidas: {lines}. Lo que llegó mientras tanto:",
 	BeforeNext:       "Lo que llegó antes de la siguiente pregunta:",
 	AgentNumber:      "número {number}",
+	AnAgent:          "un agente",
 	OverWay:          "por {way}",
 	Or:               ", o",
 	OrElse:           ", o si no",

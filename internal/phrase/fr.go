@@ -181,6 +181,7 @@ var french = table{
 	MeanwhileWithout: "Lignes omises\u00a0: {lines}. Ce qui est arrivé entre-temps\u00a0:",
 	BeforeNext:       "Ce qui est arrivé avant la question suivante\u00a0:",
 	AgentNumber:      "numéro {number}",
+	AnAgent:          "un agent",
 	OverWay:          "par {way}",
 	Or:               ", ou",
 	OrElse:           ", sinon",

@@ -228,6 +228,7 @@ const (
 	MeanwhileWithout
 	BeforeNext
 	AgentNumber
+	AnAgent
 	OverWay
 	Or
 	OrElse

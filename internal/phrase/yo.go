@@ -181,6 +181,7 @@ var yoruba = table{
 	MeanwhileWithout: "Ìlà tí a fò: {lines}. Ohun tó dé láàárín àkókò yìí:",
 	BeforeNext:       "Ohun tó dé ṣáájú ìbéèrè tó kàn:",
 	AgentNumber:      "nọ́ńbà {number}",
+	AnAgent:          "aṣojú kan",
 	OverWay:          "nípasẹ̀ {way}",
 	Or:               ", tàbí",
 	OrElse:           ", bí bẹ́ẹ̀ kọ́",
