@@ -56,6 +56,10 @@ var arabic = table{
 	AnswerDeclined:   "رفض النموذج أو مزوّده الإجابة.",
 	AnswerUnread:     "توجد إجابة، لكن لم يكن بالإمكان متابعتها هنا.",
 
+	UseTool:    "استخدام الأداة {tool}.",
+	MayDestroy: "قد يغيّر هذا أو يحذف ما لا يمكن استعادته.",
+	OnlyAdds:   "يضيف هذا إلى الموجود ولا يحذف شيئًا.",
+
 	Done:       "اكتمل العمل.",
 	Error:      "حدث خطأ.",
 	Handover:   "تسليم المهمة.",
@@ -188,6 +192,7 @@ var arabic = table{
 	OverWay:          "عبر {way}",
 	Or:               "، أو",
 	OrElse:           "، وإلا",
+	WithValues:       "، مع {list}",
 	ANumberTo:        "رقمًا من 1 إلى {number}",
 	YesOrNo:          "ن بمعنى نعم أو ل بمعنى لا",
 	ANumber:          "رقمًا مثل 12.5",

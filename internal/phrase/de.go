@@ -52,6 +52,10 @@ var german = table{
 	AnswerDeclined:   "Das Modell oder sein Anbieter hat die Antwort verweigert.",
 	AnswerUnread:     "Es gibt eine Antwort, aber sie konnte hier nicht mitgelesen werden.",
 
+	UseTool:    "Das Werkzeug {tool} verwenden.",
+	MayDestroy: "Das kann ändern oder löschen, was sich nicht wiederherstellen lässt.",
+	OnlyAdds:   "Das fügt nur hinzu und löscht nichts.",
+
 	Done:       "Fertig.",
 	Error:      "Fehler.",
 	Handover:   "Übergabe.",
@@ -184,6 +188,7 @@ var german = table{
 	OverWay:          "über {way}",
 	Or:               ", oder",
 	OrElse:           ", sonst",
+	WithValues:       ", mit {list}",
 	ANumberTo:        "eine Zahl von 1 bis {number}",
 	YesOrNo:          "j für ja oder n für nein",
 	ANumber:          "eine Zahl wie 12.5",

@@ -52,6 +52,10 @@ var english = table{
 	AnswerDeclined:   "The model or its provider declined to answer.",
 	AnswerUnread:     "There is an answer, but it could not be followed here.",
 
+	UseTool:    "Use the tool {tool}.",
+	MayDestroy: "It may change or delete what cannot be restored.",
+	OnlyAdds:   "It adds to what is there, and deletes nothing.",
+
 	Done:       "Done.",
 	Error:      "Error.",
 	Handover:   "Handover.",
@@ -184,6 +188,7 @@ var english = table{
 	OverWay:          "over {way}",
 	Or:               ", or",
 	OrElse:           ", or else",
+	WithValues:       ", with {list}",
 	ANumberTo:        "a number from 1 to {number}",
 	YesOrNo:          "y for yes or n for no",
 	ANumber:          "a number such as 12.5",

@@ -53,6 +53,10 @@ var spanish = table{
 	AnswerDeclined:   "El modelo o su proveedor se negó a responder.",
 	AnswerUnread:     "Hay una respuesta, pero aquí no se pudo seguir.",
 
+	UseTool:    "Usar la herramienta {tool}.",
+	MayDestroy: "Puede cambiar o borrar algo que no se puede recuperar.",
+	OnlyAdds:   "Solo añade a lo que hay y no borra nada.",
+
 	Done:       "Hecho.",
 	Error:      "Hubo un error.",
 	Handover:   "Traspaso.",
@@ -185,6 +189,7 @@ var spanish = table{
 	OverWay:          "por {way}",
 	Or:               ", o",
 	OrElse:           ", o si no",
+	WithValues:       ", con {list}",
 	ANumberTo:        "un número del 1 al {number}",
 	YesOrNo:          "s para decir sí o n para decir no",
 	ANumber:          "un número como 12.5",

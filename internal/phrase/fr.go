@@ -53,6 +53,10 @@ var french = table{
 	AnswerDeclined:   "Le modèle ou son fournisseur a refusé de répondre.",
 	AnswerUnread:     "Il y a une réponse, mais elle n’a pas pu être suivie ici.",
 
+	UseTool:    "Utiliser l’outil {tool}.",
+	MayDestroy: "Cela peut modifier ou supprimer ce qui ne peut pas être restauré.",
+	OnlyAdds:   "Cela ajoute à ce qui existe et ne supprime rien.",
+
 	Done:       "Terminé.",
 	Error:      "Erreur.",
 	Handover:   "Transfert.",
@@ -185,6 +189,7 @@ var french = table{
 	OverWay:          "par {way}",
 	Or:               ", ou",
 	OrElse:           ", sinon",
+	WithValues:       ", avec {list}",
 	ANumberTo:        "un nombre de 1 à {number}",
 	YesOrNo:          "o pour oui ou n pour non",
 	ANumber:          "un nombre comme 12.5",

@@ -96,6 +96,11 @@ const (
 	AnswerDeclined
 	AnswerUnread
 
+	// For tools of which nobody has said what they do.
+	UseTool
+	MayDestroy
+	OnlyAdds
+
 	// Beside what an agent says, by who tells it to a person.
 	Done
 	Error
@@ -232,6 +237,7 @@ const (
 	OverWay
 	Or
 	OrElse
+	WithValues
 	ANumberTo
 	YesOrNo
 	ANumber

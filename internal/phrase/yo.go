@@ -53,6 +53,10 @@ var yoruba = table{
 	AnswerDeclined:   "Àwòṣe náà tàbí olùpèsè rẹ̀ kọ̀ láti dáhùn.",
 	AnswerUnread:     "Ìdáhùn kan wà, ṣùgbọ́n a kò lè tẹ̀ lé e níbí.",
 
+	UseTool:    "Lo irinṣẹ́ {tool}.",
+	MayDestroy: "Ó lè yí ohun tí a kò lè dá padà padà, tàbí kí ó pa á rẹ́.",
+	OnlyAdds:   "Ó ń fi kún ohun tó wà, kò sì pa ohunkóhun rẹ́.",
+
 	Done:       "Ó ti parí.",
 	Error:      "Àṣìṣe kan ṣẹlẹ̀.",
 	Handover:   "A ń fi iṣẹ́ náà lé ẹlòmíràn lọ́wọ́.",
@@ -185,6 +189,7 @@ var yoruba = table{
 	OverWay:          "nípasẹ̀ {way}",
 	Or:               ", tàbí",
 	OrElse:           ", bí bẹ́ẹ̀ kọ́",
+	WithValues:       ", pẹ̀lú {list}",
 	ANumberTo:        "nọ́ńbà láti 1 sí {number}",
 	YesOrNo:          "bẹ́ẹ̀ni fún bẹ́ẹ̀ ni tàbí rárá fún bẹ́ẹ̀ kọ́",
 	ANumber:          "nọ́ńbà bíi 12.5",
