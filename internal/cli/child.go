@@ -61,7 +61,7 @@ func (f *following) listenTo(ctx context.Context, command string, lines <-chan t
 	if how := howEnded(agent.conn.Close()); how != "" {
 		return &exitError{exitFailed, errors.New("the agent " + how)}
 	}
-	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, io.EOF) || err == nil {
+	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, subscriber.ErrEnded) || err == nil {
 		f.status.say("aaep", "The agent has ended.")
 		return nil
 	}
