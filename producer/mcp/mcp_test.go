@@ -265,7 +265,7 @@ func TestElicit(t *testing.T) {
 }
 
 func Example() {
-	p, err := producer.New(producer.Config{Language: language, Agent: aaep.Producer{AgentID: "bank-tools"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank-tools"}})
 	if err != nil {
 		fmt.Println(err)
 		return
