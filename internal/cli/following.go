@@ -23,6 +23,8 @@ type following struct {
 	wanted aaep.Capabilities // what was asked for
 	sub    *subscriber.Subscription
 	link   subscriber.Status                         // as it was last looked at
+	lost   time.Time                                 // when the link broke; the next attempt is told
+	tellAt time.Duration                             // when it has been away for so long
 	told   int                                       // events of the subscription, so far
 	remark string                                    // of the agent, about the terms; said once
 	trust  *manifest.Trust                           // nil demands no proof
@@ -153,6 +155,9 @@ func (f *following) explain(asked aaep.Capabilities) {
 	}
 }
 
+// firstTold is how long a link has been broken when it is first told when it is tried next; then it is told four times as late each time.
+const firstTold = time.Minute
+
 // look tells what became of the link since it was last looked at, when what came before that has been told.
 func (f *following) look() {
 	if f.sub == nil {
@@ -164,8 +169,14 @@ func (f *following) look() {
 	}
 	was := f.link
 	f.link = now
+	if was.Connected && !now.Connected {
+		f.lost, f.tellAt = time.Now(), firstTold
+	}
 	switch {
 	case now.Over: // left tells why
+	case !now.Connected && !was.Connected && !now.Next.IsZero() && time.Since(f.lost) >= f.tellAt:
+		f.tellAt *= 4
+		f.note(f.phrase(phrase.ConnectionLost, ""), phrase.Lasting(string(f.tongue()), phrase.TryingAgainIn, max(time.Until(now.Next), time.Second)))
 	case was.Connected && !now.Connected && errors.Is(now.Err, aaep.ProducerShutdown):
 		f.note(f.phrase(phrase.AgentHasEnded, ""), f.phrase(phrase.WaitingForAgent, ""), f.phrase(phrase.CtrlCEnds, ""))
 	case was.Connected && !now.Connected:
