@@ -62,7 +62,7 @@ func (f *following) listenTo(ctx context.Context, command string, lines <-chan t
 	if how := howEnded(agent.conn.Close()); how != "" {
 		return &exitError{exitFailed, errors.New("the agent " + how)}
 	}
-	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, io.EOF) || err == nil {
+	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, subscriber.ErrEnded) || err == nil {
 		f.inform(f.phrase(phrase.AgentHasEnded, ""))
 		return nil
 	}

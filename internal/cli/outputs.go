@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -43,11 +41,7 @@ var outputKinds = []outputKind{
 		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
 	}},
 	{"nvda", true, true, "", "It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.", func(context.Context, int64) (present.Output, error) {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		out, err := nvda.Open(filepath.Join(filepath.Dir(self), "nvdaControllerClient.dll"))
+		out, err := nvda.Open(nvda.Options{})
 		if err == nil && !out.Running() {
 			out.Close()
 			err = nvda.ErrAbsent

@@ -166,15 +166,6 @@ func (a *Announcer) Again(now time.Time) {
 	a.say(now, ours(a.language, phrase.NothingSaidYet, ""))
 }
 
-// Open returns the questions that wait for an answer, as far as what came shows; the oldest first.
-func (a *Announcer) Open() (all []*aaep.Event) {
-	for _, q := range a.open.all {
-		all = append(all, q.Event)
-	}
-	slices.SortStableFunc(all, func(x, y *aaep.Event) int { return x.Timestamp.Compare(y.Timestamp) })
-	return all
-}
-
 // Armed reports whether an acceptance of a question may count as meant that was begun at a time: the question is open, the person
 // had all of it by then, and had pressed no key for a moment. A key that was under the finger when the question came accepts
 // nothing. It is asked before Typing is told of the key that begins the acceptance.

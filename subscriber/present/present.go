@@ -23,7 +23,7 @@ import (
 type Output interface {
 	// Present presents u and returns when that is over: nil when it was presented whole, announce.ErrCut when the person
 	// silenced it, announce.ErrLanguage when it cannot be presented and others can, ctx's error when ctx ended first, which
-	// silences it at once, and any other when the output is gone.
+	// silences it at once, announce.ErrClosed after Close, and any other when the output is gone.
 	Present(ctx context.Context, u announce.Utterance) error
 	// Speaks reports whether text in a language can be presented as more than rubbish.
 	Speaks(language string) bool
