@@ -174,7 +174,7 @@ func (f *following) change(ctx context.Context, change aaep.Capabilities) {
 // agreed tells what came of a change, and asks for what came up meanwhile.
 func (f *following) agreed(ctx context.Context, change aaep.Capabilities, err error) {
 	f.changing = false
-	gone := change.SupportsConfirmationReply != nil // nobody can type here any more, which was said
+	gone := change.SupportsConfirmationReply != nil           // nobody can type here any more, which was said
 	switch mine := change.PaceWPM == f.pace && f.pace != 0; { // which nobody asked for, and nobody is told
 	case ctx.Err() != nil || f.link.Over:
 		return

@@ -151,7 +151,7 @@ func (f *following) explain(asked aaep.Capabilities) {
 	}
 	f.remark = note
 	if list := notGranted(f.tongue(), asked, f.terms(), note); len(list) > 0 {
-		f.note(f.phrase(phrase.NotGranted, strings.Join(list, ", ")))
+		f.note(f.phrase(phrase.NotGranted, strings.Join(list, f.tongue().comma())))
 	}
 }
 
@@ -253,7 +253,7 @@ func (f *following) standing() string {
 	if n > 0 {
 		said = append(said, phrase.Counted(string(t), phrase.StandsOpen, n, "open question"))
 	}
-	return strings.Join(said, ", ") + "."
+	return strings.Join(said, t.comma()) + "."
 }
 
 // announce tells what an event says.
