@@ -66,12 +66,18 @@ func TestServeAll(t *testing.T) {
 	}
 	check(t, agents["bank"].Shutdown(t.Context()))
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/planner/healthz": http.StatusOK, "/bank/healthz": http.StatusServiceUnavailable,
-		"/": http.StatusNotFound, "/aaep/v1/events": http.StatusNotFound, "/nobody": http.StatusNotFound} {
+		"/": http.StatusOK, "/aaep/v1/events": http.StatusNotFound, "/nobody": http.StatusNotFound} {
 		if resp, body := call(t, "GET", addr, path, ""); resp.StatusCode != want {
 			t.Errorf("%s: %d %s, want %d", path, resp.StatusCode, body, want)
 		}
 	}
-	if resp, _ := call(t, "GET", addr, "/planner/healthz", "", "Host", "evil.example"); resp.StatusCode != http.StatusOK {
+	if _, body := call(t, "GET", addr, "/", ""); body != "/bank\n/planner\n" {
+		t.Errorf("the agents there are: %q", body)
+	}
+	if resp, body := call(t, "GET", addr, "/", "", "Host: evil.example"); resp.StatusCode != http.StatusForbidden {
+		t.Errorf("a page elsewhere learns what agents there are: %d %q", resp.StatusCode, body)
+	}
+	if resp, _ := call(t, "GET", addr, "/planner/healthz", "", "Host: evil.example"); resp.StatusCode != http.StatusOK {
 		t.Errorf("whoever watches over it is asked for a name: %d", resp.StatusCode)
 	}
 	check(t, agents["planner"].Shutdown(t.Context()))
