@@ -164,7 +164,9 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 		s.pushOutput(now, e, p)
 		return
 	case *aaep.SessionErrored:
-		s.supersede(session)
+		if s.free(now) < noLimit { // or all of it leaves with the error
+			s.supersede(session, e.Pos)
+		}
 		s.hurry(func(it *item) bool { return it.event.SessionID == session })
 	}
 	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1, since: e.Pos}

@@ -34,7 +34,7 @@ const (
 	handshakeTimeout = 10 * time.Second // for the first message, and for the first stream after it
 	openTimeout      = 30 * time.Second
 	sendTimeout      = 10 * time.Second      // for one event on a link without a deadline of its own
-	lastChance       = 2 * time.Second       // for a stream to be opened during a shutdown
+	lastChance       = 2 * time.Second       // without a stream, during a shutdown
 	closeTimeout     = 2 * time.Second       // for the last words to a subscriber
 	hurryTimeout     = 50 * time.Millisecond // for them when Shutdown waits no longer
 )
@@ -68,7 +68,9 @@ type Producer struct {
 	id         string              // of a process that follows
 	kick       chan struct{}       // holds one: who is here has changed
 	announcing sync.Mutex
-	announced  presence // with announcing held
+	announced  presence  // with announcing held
+	spoken     time.Time // with announcing held: when the agent was last told
+	link       link      // to the agent, where that is followed
 	notices    atomic.Pointer[notices]
 
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu

@@ -94,8 +94,8 @@ func deeds(st *stage) {
 }
 
 // P1, P2, P8, INV-21, INV-22, INV-23, TR-024: a producer dies with everything open, and another one goes on with its log.
-// Wherever a listener had come to, it gets the same bytes that it would have got, then the ends of what was open, each
-// once, and then what is new.
+// Wherever a listener had come to, it gets the same bytes that it would have got, but no question that nobody waits for an answer
+// to, then the ends of what was open, each once, and then what is new.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, lang := range []string{"en-US", "es"} {
@@ -126,9 +126,10 @@ func TestRestart(t *testing.T) {
 						t.Fatalf("after event %d: %s", i, acc.NegotiationNotes)
 					}
 					got := raws(l.arrivals())
-					rest := len(before) - i - 1
-					if len(got) < rest || !slices.Equal(got[:rest], before[i+1:]) {
-						t.Fatalf("after event %d it got\n%s\nand would have got\n%s", i, strings.Join(got, "\n"), strings.Join(before[i+1:], "\n"))
+					want := slices.DeleteFunc(slices.Clone(before[i+1:]), func(raw string) bool { return strings.Contains(raw, "agent.awaiting.") })
+					rest := len(want)
+					if len(got) < rest || !slices.Equal(got[:rest], want) {
+						t.Fatalf("after event %d it got\n%s\nand would have got\n%s", i, strings.Join(got, "\n"), strings.Join(want, "\n"))
 					}
 					evs := events(l.arrivals())[rest:]
 					if told := story(evs); ends == "" {

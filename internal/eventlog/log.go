@@ -145,6 +145,13 @@ func (l *Log) Start() uint64 {
 // ringStart is the cursor before the oldest event in memory, with mu held.
 func (l *Log) ringStart() uint64 { return max(l.end-min(l.end, uint64(len(l.events))), l.base) }
 
+// InMemory reports whether what comes after the cursor is there without waiting for a store.
+func (l *Log) InMemory(cursor uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.keeper == nil || cursor >= l.ringStart()
+}
+
 // Read returns at most n events after the cursor, and at least one if there is any and n is above zero. Where there is
 // none yet, it returns a channel that is closed when there is. log.ErrTrimmed says that the next event is gone; other
 // errors are the store's.

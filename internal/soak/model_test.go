@@ -23,6 +23,7 @@ type verdict struct {
 	rates  map[string][]time.Time
 	events int
 	placed bool // it heard an event to go on after
+	begun  []beginning
 
 	// What somebody believes who leaves out what they have heard by its id.
 	had      map[string]bool
@@ -41,6 +42,12 @@ type verdict struct {
 	stamps  map[string]time.Time
 	ended   map[string]bool
 	reached map[string]int // by output
+}
+
+// A beginning is when a subscription began, and after how many events of the log.
+type beginning struct {
+	at    time.Time
+	after int
 }
 
 // A span is how much of a text was heard, in characters.
@@ -62,7 +69,7 @@ func (tr *truth) judge(terms aaep.Capabilities, notes []note) *verdict {
 		v.placed = v.placed || n.Place != ""
 		switch {
 		case n.Link != nil:
-			v.link(n.Link)
+			v.link(n.At, n.Link)
 		case n.Event != nil && v.now == nil:
 			v.wrong("%s came before any link", n.Event)
 		case n.Event != nil:
@@ -81,7 +88,7 @@ func (tr *truth) judge(terms aaep.Capabilities, notes []note) *verdict {
 }
 
 // link begins a new stream.
-func (v *verdict) link(l *link) {
+func (v *verdict) link(at time.Time, l *link) {
 	if l.After != "" && !l.GoesOn {
 		v.wrong("the subscription %s does not go on after %s, though the log has all", l.Subscription, l.After)
 	}
@@ -91,6 +98,10 @@ func (v *verdict) link(l *link) {
 	}
 	other := v.now == nil || v.now.Subscription != l.Subscription
 	v.now = l
+	if other {
+		after, _ := v.after()
+		v.begun = append(v.begun, beginning{at, after})
+	}
 	if other && (v.chain == nil || lost || !l.Kept || v.paced()) { // whoever has no rate is told under the same ids, and leaves them out
 		v.chain, v.from, v.anywhere = map[string]aaep.State{}, map[string]aaep.State{}, l.After == ""
 		after, _ := v.after()
@@ -328,7 +339,7 @@ func (v *verdict) missing() {
 		default:
 			folds = false
 		}
-		if !v.got[i] && !folds {
+		if !v.got[i] && !folds && !(asks(ev) && v.pointless(i)) {
 			v.wrong("%s %s, number %d, was not told", ev.Type(), ev.EventID, i)
 			v.about = ev.SessionID
 		}
@@ -346,6 +357,16 @@ func (v *verdict) missing() {
 			v.about = session
 		}
 	}
+}
+
+// pointless reports whether the question i was settled before a subscription began that goes on before it, and is not put to that.
+func (v *verdict) pointless(i int) bool {
+	settles := func(ev *aaep.Event) bool {
+		p, changes := ev.Payload.(*aaep.StateChanged)
+		return ev.SessionID == v.truth.events[i].SessionID && (ev.Type().Terminal() || changes && p.FromState == aaep.StateAwaitingInput)
+	}
+	j := slices.IndexFunc(v.truth.events[i:], settles)
+	return j >= 0 && slices.ContainsFunc(v.begun, func(b beginning) bool { return b.after <= i && !v.truth.events[i+j].Timestamp.After(b.at) })
 }
 
 func (v *verdict) missingText() {

@@ -67,7 +67,7 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 				st, _ := sub.Status()
 				var d extensions.Delivery
 				_ = extensions.Read(sub.Accepted().HonoredCapabilities.Extensions["delivery"], &d)
-				l.add(note{Link: &link{Subscription: now, After: d.ResumeAfter, Kept: id != "", GoesOn: st.Resumed}, Place: kept.place()})
+				l.add(note{At: time.Now(), Link: &link{Subscription: now, After: d.ResumeAfter, Kept: id != "", GoesOn: st.Resumed}, Place: kept.place()})
 				id = now
 			}
 			data, err := aaep.Encode(ev)

@@ -80,6 +80,11 @@ func (p *Presenter) Tell(text string, critical bool) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Tell(now, text, critical) })
 }
 
+// SetLanguage says what the program speaks by itself: the first of somebody's languages that it knows; without one, English.
+func (p *Presenter) SetLanguage(languages ...string) {
+	p.with(func(a *announce.Announcer, _ time.Time) { a.SetLanguage(languages...) })
+}
+
 // Typing says that the person pressed a key that is not for this program's commands.
 func (p *Presenter) Typing() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Typing(now) })
