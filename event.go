@@ -39,7 +39,7 @@ type Event struct {
 	Summary Text
 	Payload Payload
 	// Translations are the same event in other languages, for a producer that gives each listener its own. They
-	// are never on the wire, where each event has one language (D-73).
+	// are never on the wire, where each event has one language.
 	Translations []Translation
 	// Unknown is an object with the members this SDK does not know, or nil. Encode takes only the summary in
 	// other languages, such as "summary_normal_yo", and on an *Extension the payload of the extension.

@@ -64,8 +64,8 @@ func Beside(address, wellKnown string) (string, error) {
 }
 
 // Fetch fetches a manifest from a URL that a peer gave, such as the manifest_uri of an event. It must be https, and
-// every address it leads to must be a public one: a stranger cannot make this machine ask others on its own network
-// (INV-42). It is never called by anything else in this SDK that only reads a message.
+// every address it leads to must be a public one: a stranger cannot make this machine ask others on its own network. Nothing in
+// this SDK that only reads a message calls it.
 func Fetch(ctx context.Context, rawURL string, conf *tls.Config) ([]byte, error) {
 	u, err := checkURL(rawURL)
 	if err != nil {

@@ -265,7 +265,7 @@ func TestShutdownWithdraws(t *testing.T) {
 		saved := tool(s, producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}, d)
 		l.question()
 		asked := later(func() (any, error) {
-			return s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("What?"), Default: "x"})
+			return s.Clarify(t.Context(), producer.Question{Text: aaep.Say("What?"), Default: "x"})
 		})
 		synctest.Wait()
 		if err := st.p.Shutdown(t.Context()); err != nil {

@@ -88,7 +88,7 @@ func extension[T any](v aaep.Vocabulary, honor func(asked T) handshake.Effect) h
 	}
 }
 
-// Read reads the data of an extension, in which an integer may be written 300.0, as in all of AAEP (D-14).
+// Read reads the data of an extension, in which an integer may be written 300.0, as in all of AAEP.
 func Read(data json.RawMessage, into any) error { return jsonv2.Unmarshal(data, into, integers) }
 
 var integers = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(readInteger[int]), jsonv2.UnmarshalFromFunc(readInteger[int64])))

@@ -128,7 +128,7 @@ func TestCommandWhileAsked(t *testing.T) {
 
 			where := make(chan any, 1)
 			go func() {
-				answer, _ := s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
+				answer, _ := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
 				where <- answer
 			}()
 			pass(5 * time.Second)

@@ -95,7 +95,7 @@ func (a *Announcer) Typing(now time.Time) {
 	a.typed = now
 }
 
-// Rest says that they are done with typing, as Enter does; else two seconds without a key are.
+// Rest says that the person is done with typing, as Enter does; else two seconds without a key are.
 func (a *Announcer) Rest(now time.Time) {
 	if a.quiet {
 		a.quiet = false

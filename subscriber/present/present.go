@@ -90,7 +90,7 @@ func (p *Presenter) Typing() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Typing(now) })
 }
 
-// Rest says that they are done with typing, as Enter does.
+// Rest says that the person is done with typing, as Enter does.
 func (p *Presenter) Rest() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Rest(now) })
 }

@@ -4,7 +4,7 @@
 // Speech Dispatcher).
 //
 // Who runs a screen reader hears agents through it, not through this package: two voices do not know of each
-// other, and the key that silences one does not silence the other. Dial refuses then.
+// other, and the key that silences one does not silence the other. Open refuses then.
 package speech
 
 import (

@@ -87,7 +87,7 @@ func TestExpiry(t *testing.T) {
 	s := st.session(t, "Asking.")
 	outcome := make(chan error, 1)
 	go func() {
-		_, err := s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("Which colour?"), Timeout: 2 * time.Second})
+		_, err := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which colour?"), Timeout: 2 * time.Second})
 		outcome <- err
 	}()
 	p.until(asked)
@@ -115,12 +115,12 @@ func TestClarify(t *testing.T) {
 		act  string
 		want any
 	}{
-		{producer.Question{Ask: aaep.Say("Which one?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say("The first")}, {Value: "b", Label: aaep.Say("The second")}}},
+		{producer.Question{Text: aaep.Say("Which one?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say("The first")}, {Value: "b", Label: aaep.Say("The second")}}},
 			`Array.from(document.querySelectorAll(".question:not(.settled) button")).find((b) => b.textContent === "Choose: The second").click()`, "b"},
-		{producer.Question{Ask: aaep.Say("Shall we?"), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}},
+		{producer.Question{Text: aaep.Say("Shall we?"), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}},
 			`Array.from(document.querySelectorAll(".question:not(.settled) button")).find((b) => b.textContent === "No").click()`, false},
-		{producer.Question{Ask: aaep.Say("How many?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}}, fill("2,5"), 2.5},
-		{producer.Question{Ask: aaep.Say("What name?")}, fill("Ada"), "Ada"},
+		{producer.Question{Text: aaep.Say("How many?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}}, fill("2,5"), 2.5},
+		{producer.Question{Text: aaep.Say("What name?")}, fill("Ada"), "Ada"},
 	} {
 		got := make(chan any, 1)
 		go func() {
@@ -136,10 +136,10 @@ func TestClarify(t *testing.T) {
 		select {
 		case v := <-got:
 			if v != c.want {
-				t.Errorf("%s: %v, want %v", c.q.Ask.Normal, v, c.want)
+				t.Errorf("%s: %v, want %v", c.q.Text.Normal, v, c.want)
 			}
 		case <-time.After(20 * time.Second):
-			t.Fatalf("%s: no answer. The page: %s", c.q.Ask.Normal, eval[string](p, "document.body.innerText"))
+			t.Fatalf("%s: no answer. The page: %s", c.q.Text.Normal, eval[string](p, "document.body.innerText"))
 		}
 		p.until(`document.querySelectorAll(".question:not(.settled)").length === 0`)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aaep-go/aaep/internal/memnet"
 	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/auth"
 	"github.com/aaep-go/aaep/transports/transporttest"
 )
 
@@ -64,7 +65,7 @@ func link(t *testing.T, s *Server, d Dialer, more ...rpc.ServerOption) transport
 
 func TestSuite(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Link {
-		l := link(t, NewServer(ServerOptions{Authenticate: bearer}), Dialer{Token: "ada"})
+		l := link(t, NewServer(ServerOptions{Authenticate: bearer}), Dialer{Credentials: auth.Bearer("ada")})
 		l.Principal = "ada"
 		return l
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/aaep-go/aaep/internal/natstest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/producer/log/jetstream"
 )
 
 // P2, P8: the agent is cut off from the servers, in both directions or one, for longer than those who serve its listeners are
@@ -38,7 +39,7 @@ func TestTornAgent(t *testing.T) {
 				}
 			}
 			near, far := listen(t, agent.Producer, "", hear), listen(t, edge.Producer, "", hear)
-			watch, err := dial(t, s.URL, nil).Follow(t.Context(), "planner")
+			watch, err := dial(t, s.URL, jetstream.Options{}).Follow(t.Context(), "planner")
 			if err == nil {
 				defer watch.Close()
 				err = watch.Claims(func(token string) { claimed <- token })

@@ -19,7 +19,7 @@ import (
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
-	c := dial(t, servers.URLs(), &jetstream.Options{Limits: log.Limits{Events: 4000}})
+	c := dial(t, servers.URLs(), jetstream.Options{Limits: log.Limits{Events: 4000}})
 	if _, err := c.Follow(t.Context(), "planner"); !errors.Is(err, jetstream.ErrNoAgent) || !strings.Contains(err.Error(), "cannot follow planner") {
 		t.Errorf("an agent that never was: %v", err)
 	}
@@ -27,7 +27,7 @@ func TestFeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed, err := dial(t, servers.URLs(), nil).Follow(t.Context(), "planner")
+	feed, err := dial(t, servers.URLs(), jetstream.Options{}).Follow(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestFeed(t *testing.T) {
 func TestNewer(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
-	c := dial(t, servers.URLs(), nil)
+	c := dial(t, servers.URLs(), jetstream.Options{})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestNewer(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
-	c := dial(t, servers.URLs(), &jetstream.Options{Patience: 3 * time.Second})
+	c := dial(t, servers.URLs(), jetstream.Options{Patience: 3 * time.Second})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
@@ -142,14 +142,14 @@ func TestRefused(t *testing.T) {
 	if _, err := c.Open(t.Context(), ""); err == nil {
 		t.Error("an agent without a name")
 	}
-	three := dial(t, servers.URLs(), &jetstream.Options{Replicas: 3})
+	three := dial(t, servers.URLs(), jetstream.Options{Replicas: 3})
 	if _, err := three.Open(t.Context(), "other"); err == nil || !strings.Contains(err.Error(), "too few servers for the replicas") {
 		t.Errorf("three replicas on one server: %v", err)
 	}
-	if _, err := jetstream.Dial(t.Context(), servers.URLs(), &jetstream.Options{Credentials: "nothing"}); err == nil {
+	if _, err := jetstream.Dial(t.Context(), servers.URLs(), jetstream.Options{Credentials: "nothing"}); err == nil {
 		t.Error("credentials that are not there")
 	}
-	if _, err := jetstream.Dial(t.Context(), "nats://127.0.0.1:1", nil); err == nil || !strings.Contains(err.Error(), "cannot reach NATS at") {
+	if _, err := jetstream.Dial(t.Context(), "nats://127.0.0.1:1", jetstream.Options{}); err == nil || !strings.Contains(err.Error(), "cannot reach NATS at") {
 		t.Errorf("nobody there: %v", err)
 	}
 }

@@ -2,7 +2,7 @@
 // that the agent's process appends to, wherever it runs, and a log.Feed by which any number of other processes serve its
 // listeners.
 //
-//	cluster, err := jetstream.Dial(ctx, "nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3", nil)
+//	cluster, err := jetstream.Dial(ctx, "nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3", jetstream.Options{})
 //	kept, err := cluster.Open(ctx, "planner")     // in the agent
 //	p, err := producer.New(producer.Config{Agent: agent, Log: kept})
 //
@@ -42,8 +42,7 @@ var (
 	ErrNewer     = errors.New("the agent is of a newer version")
 )
 
-// Options say how the servers are reached, and how much they keep. The zero value, like nil, is for servers without
-// credentials.
+// Options say how the servers are reached, and how much they keep. The zero value is for servers without credentials.
 type Options struct {
 	log.Limits
 	// Credentials is the name of a file that says which NATS user this is: a .creds file, the seed of the user's nkey, or one
@@ -84,11 +83,8 @@ const (
 
 // Dial connects to one of the servers, whose addresses are separated by commas. If the connection is lost, it is made
 // again, to any of them, until Close.
-func Dial(ctx context.Context, servers string, opts *Options) (*Cluster, error) {
-	c := &Cluster{}
-	if opts != nil {
-		c.opts = *opts
-	}
+func Dial(ctx context.Context, servers string, opts Options) (*Cluster, error) {
+	c := &Cluster{opts: opts}
 	c.opts.Limits = c.opts.Limits.WithDefaults()
 	if c.opts.Patience == 0 {
 		c.opts.Patience = 5 * time.Minute

@@ -137,7 +137,7 @@ type machine struct {
 
 func agentAt(t testing.TB, servers string, kept *trail, patience time.Duration) *machine {
 	t.Helper()
-	c := dial(t, servers, &jetstream.Options{Node: "agent", Patience: patience})
+	c := dial(t, servers, jetstream.Options{Node: "agent", Patience: patience})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func agentAt(t testing.TB, servers string, kept *trail, patience time.Duration) 
 
 func edgeAt(t testing.TB, servers, name string) *machine {
 	t.Helper()
-	c := dial(t, servers, &jetstream.Options{Node: name})
+	c := dial(t, servers, jetstream.Options{Node: name})
 	feed, err := c.Follow(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
