@@ -74,7 +74,9 @@ func (c *course) fill(now time.Time, most int) error {
 			}
 			c.cursor++
 			c.ahead = c.ahead[min(1, len(c.ahead)):]
-			if c.cursor <= c.replayed && !c.goesOn && c.p.stale(ev) || c.early[c.cursor] {
+			// What a process before this one asked is put to nobody any more, wherever they go on.
+			past := c.cursor <= c.replayed && (!c.goesOn || c.cursor <= c.p.began)
+			if past && c.p.stale(ev) || c.early[c.cursor] {
 				delete(c.early, c.cursor)
 				continue
 			}

@@ -134,7 +134,7 @@ func (d *gatedDisk) Read(cursor uint64, n int) ([][]byte, error) {
 // INV-26: whoever waits for a slow disk keeps nobody from being told what is in memory, however many wait.
 func TestCrowdAtASlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept, err := sqlite.Open(t.TempDir(), nil)
+		kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
