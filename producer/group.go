@@ -330,8 +330,7 @@ func (g *group) round() (more bool, next time.Time) {
 // spread offers a batch to the link of each member.
 func (g *group) spread(b *batch) {
 	frames, err := g.members[0].link.AppendEvents(g.frames[:0], b.events)
-	n, observed := 0, g.p.cfg.Observer != Observer(unobserved{})
-	begun := 0
+	n, begun, observed := 0, 0, g.p.cfg.Observer != Observer(unobserved{})
 	g.drop(func(sub *subscription) *batch { return b.owed(begun > 0) }, func(sub *subscription) bool {
 		if n++; n%pace == 0 {
 			runtime.Gosched() // others may have something critical to tell

@@ -1,16 +1,16 @@
-//go:build linux || darwin
-
 package writer
 
 import (
 	"net"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // unsent is how many bytes the system takes beyond what is on its way to the peer. It would take megabytes for one who reads slowly,
 // and what is critical cannot overtake those.
-const unsent = 32 << 10
+const (
+	unsent       = 32 << 10
+	notSentLowat = 25 // TCP_NOTSENT_LOWAT, which package syscall does not know
+)
 
 // takeLittle has the system take no more than that.
 func takeLittle(conn Conn) {
@@ -23,7 +23,7 @@ func takeLittle(conn Conn) {
 	}
 	if raw := own(tcp); raw != nil {
 		raw.Control(func(fd uintptr) { // where that fails it takes more
-			unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent)
+			syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, notSentLowat, unsent)
 		})
 	}
 }
