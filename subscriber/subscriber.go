@@ -54,7 +54,7 @@ type Config struct {
 	// among Events: the user should know that something is missing. The Message of an *aaep.InvalidError says what it
 	// was to be, maybe a question. It is called by the goroutine that reads the link, and must not wait.
 	Unreadable func(error)
-	// NoReconnect ends the subscription when its link breaks, instead of trying again.
+	// NoReconnect ends the subscription when its link breaks, instead of trying again; an orderly end of the link is ErrEnded.
 	NoReconnect bool
 	// Logger receives diagnostics. Nil discards them.
 	Logger *slog.Logger

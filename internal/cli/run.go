@@ -225,7 +225,7 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 
 // openTrail opens the file that things are put on record in.
 func openTrail(name string) (*audit.File, error) {
-	f, err := audit.Open(name, nil)
+	f, err := audit.Open(name, audit.Options{})
 	var fault *audit.Fault
 	switch {
 	case err == nil:

@@ -163,8 +163,6 @@ func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Produ
 		return nil, nil, usage(one, "--web")
 	case s.root:
 		return nil, nil, usage(one, "--root-layout")
-	case len(s.sign) > 0:
-		return nil, nil, usage(one, "--sign")
 	}
 	for name := range agents {
 		if _, err := serve.Path(name); err != nil {
