@@ -80,7 +80,8 @@ var theMap = []folder{
 	{
 		path:   "internal/phrase",
 		pure:   true,
-		arrows: []string{"."},
+		arrows: []string{".", "internal/words"},
+		others: []string{"golang.org/x/text/cases", "golang.org/x/text/unicode/norm"},
 		why:    "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
 	},
 	{
@@ -371,7 +372,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/bench", "internal/httpguard", "internal/segmentio", "internal/words"},
+		arrows: []string{public, "internal/bench", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

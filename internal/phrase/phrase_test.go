@@ -32,7 +32,7 @@ var alphabets = map[string]struct{ letters, marks, not string }{
 // names returns the name of each ID, from the source.
 func names(t *testing.T) (names []string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "phrase.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "ids.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
