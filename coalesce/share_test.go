@@ -159,7 +159,7 @@ func (w *sharing) agree(m *maker) {
 // free is how much could be spent if that were limited from now on.
 func free(s *Shaper, now time.Time) int {
 	b := s.budget.clone()
-	b.SetRate(1000)
+	b.setRate(1000)
 	return b.Free(now)
 }
 

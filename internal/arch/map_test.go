@@ -143,13 +143,17 @@ var theMap = []folder{
 		why:  "who may write a file does not depend on what is in it",
 	},
 	{
-		path:   "producer/log",
-		arrows: []string{"."},
+		path: "producer/log",
+		why:  "a store keeps bytes, and must not know that they are events",
+	},
+	{
+		path:   "internal/eventlog",
+		arrows: []string{".", "producer/log"},
 		why:    "the log keeps events and does not know who reads them",
 	},
 	{
 		path:   "producer/log/logtest",
-		arrows: []string{".", "producer/log"},
+		arrows: []string{".", "internal/eventlog", "producer/log"},
 		why:    "whoever writes a store tests it with nothing but the interface",
 	},
 	{
@@ -240,7 +244,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},

@@ -73,10 +73,8 @@ func Compare(ctx context.Context, o Options) error {
 				return err
 			}
 		}
-		for _, noise := range []int{0, 32} {
-			if err := o.critical(ctx, w, noise); err != nil {
-				return err
-			}
+		if err := o.critical(ctx, w); err != nil {
+			return err
 		}
 		if err := o.throttled(w); err != nil {
 			return err
@@ -165,9 +163,9 @@ func (o Options) idle(wire, kind string) error {
 	return s.err
 }
 
-// critical measures how late what is critical comes to one listener, while all others are idle and while they are flooded: with
-// bursts of noise, four times a second. The others are a process of their own, in whose turn the one need not wait.
-func (o Options) critical(ctx context.Context, wire string, noise int) error {
+// critical measures how late what is critical comes to one listener, in turn while all others are idle and while they are flooded:
+// with bursts of 32 events, four times a second. The others are a process of their own, in whose turn the one need not wait.
+func (o Options) critical(ctx context.Context, wire string) error {
 	s, err := o.open(wire, ours)
 	if err != nil {
 		return err
@@ -184,24 +182,30 @@ func (o Options) critical(ctx context.Context, wire string, noise int) error {
 	if err := s.join(critical, 1); err != nil {
 		return err
 	}
-	next := time.Now()
-	for n, began := int64(1), time.Now(); time.Since(began) < 2*o.Length && s.err == nil; n++ {
-		if noise > 0 && time.Now().After(next) {
-			s.ask("emit", noise)
-			next = next.Add(250 * time.Millisecond)
-		}
-		time.Sleep(37 * time.Millisecond) // at any moment between two bursts
-		s.awaited.Store(n)
-		s.ask("alarm")
-		if err := s.wait(ctx, n); err != nil {
-			return err
+	var idle, flooded delays
+	for range turns {
+		for _, d := range []*delays{&idle, &flooded} {
+			time.Sleep(o.Length / 2) // for what the turn before has left
+			for began, next := time.Now(), time.Now(); time.Since(began) < 2*o.Length; {
+				if d == &flooded && time.Now().After(next) {
+					s.ask("emit", 32)
+					next = next.Add(250 * time.Millisecond)
+				}
+				time.Sleep(37 * time.Millisecond) // at any moment between two bursts
+				s.awaited.Store(s.delays.n.Load() + 1)
+				s.ask("alarm")
+				if err := s.wait(ctx, s.awaited.Load()); err != nil {
+					return err
+				}
+			}
+			d.take(&s.delays)
 		}
 	}
-	load := "critical events to one listener, the others idle"
-	if noise > 0 {
-		load = "critical events to one listener, the others flooded"
-	}
-	o.Tell(s.result(load))
+	s.delays.take(&idle)
+	o.Tell(s.result("critical events to one listener, the others idle"))
+	s.delays.reset()
+	s.delays.take(&flooded)
+	o.Tell(s.result("critical events to one listener, the others flooded"))
 	return s.err
 }
 

@@ -63,6 +63,15 @@ func (d *delays) at(share float64) time.Duration {
 	return 0
 }
 
+// take moves all from elsewhere to d.
+func (d *delays) take(from *delays) {
+	d.n.Add(from.n.Load())
+	for i := range d.counts {
+		d.counts[i].Add(from.counts[i].Load())
+	}
+	from.reset()
+}
+
 func (d *delays) reset() {
 	d.n.Store(0)
 	for i := range d.counts {

@@ -238,8 +238,14 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 		if err != nil {
 			return "", err
 		}
-		origin := "http" + strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")
-		run.Manifest = func(ctx context.Context) ([]byte, error) { return manifest.Discover(ctx, origin, conf) }
+		there := "http" + strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")
+		run.Manifest = func(ctx context.Context) ([]byte, error) {
+			data, err := manifest.Discover(ctx, there, conf)
+			if u, _ := url.Parse(there); errors.Is(err, manifest.ErrNone) && u != nil { // of the whole host; whether it is this agent's is judged
+				return manifest.Discover(ctx, u.Scheme+"://"+u.Host, conf)
+			}
+			return data, err
+		}
 	}
 	return at, nil
 }

@@ -29,7 +29,7 @@ func asker() {
 	ctx := context.Background()
 	cfg := producer.Config{ShortTimeouts: true}
 	if *trail != "" {
-		f := must(audit.Open(*trail, nil))
+		f := must(audit.Open(*trail, audit.Options{}))
 		defer f.Close()
 		cfg.Audit = f
 	}

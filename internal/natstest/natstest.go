@@ -168,9 +168,14 @@ func (c *Cluster) Ready() {
 	}
 }
 
+// leads is longer than it takes until a stream has a leader. One that hears nobody looks every ten seconds whether it has been so for
+// ten, so it may be twenty; the others wait for nine more; and then it stands against each of them that they choose, and may stop
+// that a few times, as NATS asks nobody before it does.
+const leads = 2 * time.Minute
+
 // Leader waits until a stream has a leader, other than those given, and returns that.
 func (c *Cluster) Leader(stream string, others ...*Server) *Server {
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(leads); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, s := range c.Servers {
 			var all struct {
 				Accounts []struct {

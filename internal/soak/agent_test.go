@@ -67,7 +67,7 @@ func agent(plan agentPlan) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	before := warm(plan.Socket)
-	kept, err := sqlite.Open(plan.Dir, &sqlite.Options{Limits: log.Limits{Events: -1, Bytes: -1, Age: -1}})
+	kept, err := sqlite.Open(plan.Dir, sqlite.Options{Limits: log.Limits{Events: -1, Bytes: -1, Age: -1}})
 	die(err)
 	p, err := producer.New(producer.Config{
 		Agent: aaep.Producer{AgentID: "soak", AgentName: "Soak"}, Languages: []string{"es", "de", "ar"}, Log: kept, KeepEvents: 1024,

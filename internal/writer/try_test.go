@@ -39,6 +39,9 @@ func TestTry(t *testing.T) {
 	if !w.Owes() || w.Try([]byte("more")) != 0 {
 		t.Fatal("it takes more before it has sent what it began")
 	}
+	if err := w.WriteBy(time.Now().Add(10*time.Millisecond), []byte("pong")); err == nil || !w.Owes() || w.Try([]byte("more")) != 0 {
+		t.Fatalf("what did not leave in time is not owed any more, and in the middle of it something else leaves: %v", err)
+	}
 	got := make(chan []byte, 1)
 	go func() {
 		all, err := io.ReadAll(peer)
@@ -63,5 +66,31 @@ func TestTry(t *testing.T) {
 	a, _ := net.Pipe()
 	if pipe := New(a, time.Minute); pipe.Tries() || pipe.Try([]byte("x")) != 0 {
 		t.Error("it cannot ask a pipe, and does")
+	}
+}
+
+func BenchmarkTry(b *testing.B) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer ln.Close()
+	peer, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer peer.Close()
+	conn, err := ln.Accept()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	go io.Copy(io.Discard, peer)
+	w, event := New(conn, time.Minute), bytes.Repeat([]byte("x"), 600)
+	b.ReportAllocs()
+	for b.Loop() {
+		if w.Try(event) < len(event) && w.WriteBy(time.Now().Add(time.Minute), nil) != nil {
+			b.Fatal("the peer is gone")
+		}
 	}
 }

@@ -2,12 +2,14 @@ package serve_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
@@ -94,5 +96,45 @@ func TestServeAllRefuses(t *testing.T) {
 		if err := tc.server.ServeAll(t.Context(), ln, map[string]*producer.Producer{name: p}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+}
+
+// INV-41: of several agents on one host each proves who it is by keys below its own path, and no other's vouch for it.
+func TestServeAllProves(t *testing.T) {
+	agents, paths := map[string]*producer.Producer{}, []string{"/planner", "/bank"}
+	for _, at := range paths {
+		own := []*manifest.Signer{signer(t)}
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: at[1:]}, Signers: func() []*manifest.Signer { return own }})
+		check(t, err)
+		defer p.Shutdown(context.Background())
+		agents[at[1:]] = p
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	go new(serve.Server).ServeAll(context.Background(), ln, agents)
+	host := "http://" + ln.Addr().String()
+	for _, at := range paths {
+		data, err := manifest.Discover(t.Context(), host+at, nil)
+		check(t, err)
+		if m, _, err := manifest.ParseUnverified(data); err != nil || m.AgentID != at[1:] {
+			t.Errorf("the manifest at %s: %s, %v", at, data, err)
+		}
+		for _, by := range append(paths, "") {
+			keys, err := manifest.Beside(host+by, manifest.KeysPath)
+			check(t, err)
+			trust := &manifest.Trust{}
+			trust.Source, err = manifest.RemoteKeys(keys, nil)
+			check(t, err)
+			sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: host + at}, subscriber.Config{ID: "ear", Capabilities: demanding, Trust: trust})
+			if err == nil {
+				sub.Close()
+			}
+			if at == by && err != nil || at != by && !errors.Is(err, manifest.ErrUnknownKey) {
+				t.Errorf("%s by the keys of %q: %v", at, by, err)
+			}
+		}
+	}
+	if _, err := manifest.Discover(t.Context(), host, nil); !errors.Is(err, manifest.ErrNone) {
+		t.Errorf("a manifest for the whole host: %v", err)
 	}
 }

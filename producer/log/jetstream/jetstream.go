@@ -76,6 +76,8 @@ const (
 	agentStream   = "AAEP_A_" // and the agent's name
 
 	answerTime  = 5 * time.Second        // for one request
+	askAgain    = time.Second / 2        // is when a question that nobody has answered is put again
+	publishTime = time.Second            // for a message to be acknowledged, before it is looked what became of it
 	pause       = 250 * time.Millisecond // between two tries, at most
 	connectTime = 5 * time.Second
 )
@@ -208,6 +210,38 @@ func once(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	return do(ctx)
+}
+
+// hedged asks, and asks again for as long as there is no answer: while nobody leads, or who did is gone without a word, a question
+// is lost. Those that were put before may still be answered, so that a server that is slow is no server that is gone.
+func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
+	type result struct {
+		answer T
+		err    error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan result)
+	put := func() {
+		answer, err := ask(ctx)
+		select {
+		case results <- result{answer, err}:
+		case <-ctx.Done():
+		}
+	}
+	tick := time.NewTicker(askAgain)
+	defer tick.Stop()
+	go put()
+	for {
+		select {
+		case r := <-results:
+			return r.answer, r.err
+		case <-tick.C:
+			go put()
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		}
+	}
 }
 
 // passing reports whether an error may be that of a moment: there is no leader, no connection, or no answer.

@@ -104,6 +104,41 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
+// A process that was taken over from while it could not be reached is not the agent when it is back: who starts the agent again
+// is not refused because of it, and is refused because of the one that is.
+func TestBackTooLate(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t, 1).Servers[0]
+	network, url := s.Behind()
+	first, err := dial(t, url, &jetstream.Options{Node: "first"}).Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	network.Hold(true, true)
+	other := dial(t, s.URL, &jetstream.Options{Node: "second"})
+	second, err := other.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	network.Hold(false, false)
+	for answer := []byte(nil); answer == nil; { // until it is back
+		answer, _ = first.Profile(t.Context())
+		if err := second.SetProfile([]byte("second")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := dial(t, s.URL, nil).Open(t.Context(), "planner"); !errors.Is(err, jetstream.ErrInUse) || !strings.Contains(err.Error(), "on second") {
+		t.Errorf("a third while there is the second: %v", err)
+	}
+	second.Close()
+	third, err := dial(t, s.URL, nil).Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatalf("a third after the second: %v", err)
+	}
+	third.Close()
+}
+
 func joined(records [][]byte) []byte {
 	var all []string
 	for _, r := range records {
