@@ -1,0 +1,17 @@
+package lifecycle
+
+import "github.com/aaep-go/aaep"
+
+// Closes reports whether an event says that a question of its session is no longer open. Changes of state may
+// have been merged on their way, so that what counts is where they lead, after the question was asked.
+func Closes(question, ev *aaep.Event) bool {
+	if ev.SessionID != question.SessionID {
+		return false
+	}
+	p, ok := ev.Payload.(*aaep.StateChanged)
+	if !ok {
+		return ev.Type().Terminal()
+	}
+	return p.ToState != aaep.StateAwaitingInput &&
+		(p.FromState == aaep.StateAwaitingInput || ev.Timestamp.After(question.Timestamp))
+}
