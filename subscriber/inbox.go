@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/lifecycle"
+	"github.com/aaep-go/aaep/internal/closes"
 )
 
 // Events nobody has asked for yet. Past these bounds the link is not read, so that the producer feels it;
@@ -113,7 +113,7 @@ func (b *inbox) withdraw(ev *aaep.Event) (settled []*aaep.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.events = slices.DeleteFunc(b.events, func(a arrival) bool {
-		gone := !a.hold.IsZero() && lifecycle.Closes(a.event, ev)
+		gone := !a.hold.IsZero() && closes.Question(a.event, ev)
 		if gone {
 			settled, b.bytes = append(settled, a.event), b.bytes-a.size
 		}

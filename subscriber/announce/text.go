@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/lifecycle"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
@@ -163,5 +163,5 @@ func clarification(theirs string, p *aaep.AwaitingClarification, left time.Durat
 
 // Closes reports whether an event says that a question of its session is no longer open.
 func Closes(question, ev *aaep.Event) bool {
-	return lifecycle.Closes(question, ev)
+	return closes.Question(question, ev)
 }
