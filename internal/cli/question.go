@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -108,9 +109,24 @@ func (f *following) askedBy(q *announce.Asked) string {
 	return "Not verified: this is asked in the name of " + words.Sentence(nameOfAgent(q.Event.Producer.AgentName, q.Event.Producer.AgentID)) + "\n"
 }
 
-// nameOfAgent is what people call an agent.
+// nameOfAgent is what people call an agent, who chose it. It stands within sentences of ours, so it ends none of them: what comes
+// behind it would be heard as said by us, such as that the agent has proved who it is. Nor is it longer than a person would listen to.
 func nameOfAgent(name, id string) string {
-	return cmp.Or(words.OneLine(name), words.OneLine(id), "an agent")
+	return cmp.Or(embedded(name), embedded(id), "an agent")
+}
+
+// sentenceEnds are what a voice pauses at, as in no URL.
+var sentenceEnds = regexp.MustCompile(`[.!?:;,]+([^\pL\pN\s/]*)(?:\s|$)|[。！？：；؟؛।॥…]+()`)
+
+// embedded is a peer's text that stands within a sentence of ours.
+func embedded(text string) string {
+	const most = 100 // characters
+	text = strings.ToValidUTF8(text[:min(len(text), 20*most)], "")
+	text = words.OneLine(sentenceEnds.ReplaceAllString(words.OneLine(aaep.SafeText(text)), "$1 "))
+	if r := []rune(text); len(r) > most {
+		text = strings.TrimSpace(string(r[:most])) + "…"
+	}
+	return text
 }
 
 // settle tells of the questions that an event closed; first was on the screen before.
