@@ -2,6 +2,7 @@ package aaep
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -115,6 +116,13 @@ func (e *Event) Text(v Verbosity) string {
 		return p.fallback()
 	}
 	return string(e.Type())
+}
+
+// Utterance is Text as a voice may say it and a screen may show it: see SafeText. It is false where there is nothing to say, as in the
+// event that ends an output whose text has all been told; some voices say "blank" of that.
+func (e *Event) Utterance(v Verbosity) (text string, ok bool) {
+	text = SafeText(e.Text(v))
+	return text, strings.TrimSpace(text) != ""
 }
 
 // Producer identifies an agent (§3.2.6).

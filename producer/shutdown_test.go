@@ -124,16 +124,16 @@ func TestShutdownWithoutAStream(t *testing.T) {
 				}
 				time.Sleep(tc.apart)
 				st.session("Talking.")
-				var back *eventStream
+				back := make(chan *eventStream, 1)
 				if tc.back > 0 {
-					time.AfterFunc(tc.back, func() { back = open("") })
+					time.AfterFunc(tc.back, func() { back <- open("") })
 				}
 				began := time.Now()
 				if err := st.p.Shutdown(t.Context()); err != nil || time.Since(began) != tc.want {
 					t.Errorf("Shutdown = %v after %v, want %v", err, time.Since(began), tc.want)
 				}
 				<-l.served
-				if back != nil && len(of[*aaep.SessionCancelled](back.events())) != 1 {
+				if tc.back > 0 && len(of[*aaep.SessionCancelled]((<-back).events())) != 1 {
 					t.Error("who came back did not hear the end")
 				}
 			})

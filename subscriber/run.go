@@ -180,8 +180,11 @@ func (s *Subscription) reopen(r transports.Reopener) error {
 
 // pause waits before the next attempt.
 func (s *Subscription) pause(cause error, attempt *int) error {
-	t := time.NewTimer(delay(*attempt, cause))
+	wait := delay(*attempt, cause)
+	t := time.NewTimer(wait)
 	defer t.Stop()
+	s.setStatus(func(st *Status) { st.Next = time.Now().Add(wait) })
+	defer s.setStatus(func(st *Status) { st.Next = time.Time{} })
 	*attempt++
 	select {
 	case <-t.C:

@@ -112,6 +112,8 @@ type Status struct {
 	// Connected is false while the link is broken and after the end; Err then says why.
 	Connected bool
 	Err       error
+	// Next is when the next attempt is made to mend the link; zero while there is none to wait for.
+	Next time.Time
 	// Over is true once the subscription has ended; nothing changes after that.
 	Over bool
 	// Subscribed counts handshakes: above one, the producer was reached anew. Resumed says that it then went on where the

@@ -81,7 +81,7 @@ var theMap = []folder{
 		path:   "internal/phrase",
 		pure:   true,
 		arrows: []string{".", "internal/words"},
-		others: []string{"golang.org/x/text"},
+		others: []string{"golang.org/x/text/cases", "golang.org/x/text/unicode/norm"},
 		why:    "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
 	},
 	{

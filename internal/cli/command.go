@@ -174,16 +174,20 @@ func (f *following) change(ctx context.Context, change aaep.Capabilities) {
 // agreed tells what came of a change, and asks for what came up meanwhile.
 func (f *following) agreed(ctx context.Context, change aaep.Capabilities, err error) {
 	f.changing = false
+	gone := change.SupportsConfirmationReply != nil           // nobody can type here any more, which was said
 	switch mine := change.PaceWPM == f.pace && f.pace != 0; { // which nobody asked for, and nobody is told
 	case ctx.Err() != nil || f.link.Over:
 		return
 	case err == nil:
 		f.wanted = f.wanted.With(change)
+		if gone {
+			change.SupportsConfirmationReply, change.SupportsClarificationReply = nil, nil
+		}
 		if mine {
 			change.PaceWPM = 0
 		}
 		f.tell(ctx, change)
-	case !mine:
+	case !mine && !gone:
 		asked := inWords(f.tongue(), change, change)
 		if asked == nil { // of all that is asked for, only this has no words
 			asked = []string{f.phrase(phrase.EndOfQuiet, "")}
@@ -218,11 +222,15 @@ func (f *following) tell(ctx context.Context, change aaep.Capabilities) {
 		}
 	}
 	change.Extensions = nil
+	was := f.tongue()
 	if change.Languages != nil {
 		f.speak(f.wanted.Languages)
 	}
 	if list := inWords(f.tongue(), terms, change); len(list) > 0 {
 		f.note(f.phrase(phrase.FromNowOn, f.tongue().list(list)))
 		f.explain(terms.With(change))
+	}
+	if q := f.asked.First(); q != nil && f.tongue() != was { // what is to be typed is another key
+		f.put(q)
 	}
 }

@@ -23,6 +23,8 @@ type following struct {
 	wanted aaep.Capabilities // what was asked for
 	sub    *subscriber.Subscription
 	link   subscriber.Status                         // as it was last looked at
+	lost   time.Time                                 // when the link broke; the next attempt is told
+	tellAt time.Duration                             // when it has been away for so long
 	told   int                                       // events of the subscription, so far
 	remark string                                    // of the agent, about the terms; said once
 	trust  *manifest.Trust                           // nil demands no proof
@@ -149,9 +151,12 @@ func (f *following) explain(asked aaep.Capabilities) {
 	}
 	f.remark = note
 	if list := notGranted(f.tongue(), asked, f.terms(), note); len(list) > 0 {
-		f.note(f.phrase(phrase.NotGranted, strings.Join(list, ", ")))
+		f.note(f.phrase(phrase.NotGranted, strings.Join(list, f.tongue().comma())))
 	}
 }
+
+// firstTold is how long a link has been broken when it is first told when it is tried next; then it is told four times as late each time.
+const firstTold = time.Minute
 
 // look tells what became of the link since it was last looked at, when what came before that has been told.
 func (f *following) look() {
@@ -164,8 +169,14 @@ func (f *following) look() {
 	}
 	was := f.link
 	f.link = now
+	if was.Connected && !now.Connected {
+		f.lost, f.tellAt = time.Now(), firstTold
+	}
 	switch {
 	case now.Over: // left tells why
+	case !now.Connected && !was.Connected && !now.Next.IsZero() && time.Since(f.lost) >= f.tellAt:
+		f.tellAt *= 4
+		f.note(f.phrase(phrase.ConnectionLost, ""), phrase.Lasting(string(f.tongue()), phrase.TryingAgainIn, max(time.Until(now.Next), time.Second)))
 	case was.Connected && !now.Connected && errors.Is(now.Err, aaep.ProducerShutdown):
 		f.note(f.phrase(phrase.AgentHasEnded, ""), f.phrase(phrase.WaitingForAgent, ""), f.phrase(phrase.CtrlCEnds, ""))
 	case was.Connected && !now.Connected:
@@ -242,7 +253,7 @@ func (f *following) standing() string {
 	if n > 0 {
 		said = append(said, phrase.Counted(string(t), phrase.StandsOpen, n, "open question"))
 	}
-	return strings.Join(said, ", ") + "."
+	return strings.Join(said, t.comma()) + "."
 }
 
 // announce tells what an event says.

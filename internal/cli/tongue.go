@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
@@ -38,7 +39,14 @@ func (t tongue) list(pieces []string) string {
 	case t == english || strings.HasPrefix(string(t), ownLanguage+"-"):
 		return andList(pieces)
 	}
-	return strings.Join(pieces, ", ")
+	return strings.Join(pieces, t.comma())
+}
+
+// comma is what is between the pieces of a list.
+func (t tongue) comma() string {
+	or := t.says(phrase.Or, "") // begins with one
+	_, n := utf8.DecodeRuneInString(or)
+	return or[:n] + " "
 }
 
 // why is an error as a sentence; what nobody has a phrase for is in English, or in the words of whoever sent it.

@@ -129,6 +129,9 @@ func TestTongueList(t *testing.T) {
 	if got := tongue("es").list(three); got != "a, b, c" {
 		t.Error(got)
 	}
+	if got := tongue("ar").list(three); got != "a، b، c" {
+		t.Error(got)
+	}
 	if got := tongue("en-GB").list(three); got != "a, b, and c" {
 		t.Error(got)
 	}

@@ -101,7 +101,7 @@ func listen(p *producer.Producer, answer func(aaep.Payload) any) (heard []string
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	sub, err := subscriber.Dial(ctx, pipe{p}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: aaep.Capabilities{
-		SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
+		Languages: []string{"en", "es"}, SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -265,7 +265,7 @@ func TestElicit(t *testing.T) {
 }
 
 func Example() {
-	p, err := producer.New(producer.Config{Language: language, Agent: aaep.Producer{AgentID: "bank-tools"}})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank-tools"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -63,12 +66,18 @@ func TestServeAll(t *testing.T) {
 	}
 	check(t, agents["bank"].Shutdown(t.Context()))
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/planner/healthz": http.StatusOK, "/bank/healthz": http.StatusServiceUnavailable,
-		"/": http.StatusNotFound, "/aaep/v1/events": http.StatusNotFound, "/nobody": http.StatusNotFound} {
+		"/": http.StatusOK, "/aaep/v1/events": http.StatusNotFound, "/nobody": http.StatusNotFound} {
 		if resp, body := call(t, "GET", addr, path, ""); resp.StatusCode != want {
 			t.Errorf("%s: %d %s, want %d", path, resp.StatusCode, body, want)
 		}
 	}
-	if resp, _ := call(t, "GET", addr, "/planner/healthz", "", "Host", "evil.example"); resp.StatusCode != http.StatusOK {
+	if _, body := call(t, "GET", addr, "/", ""); body != "/bank\n/planner\n" {
+		t.Errorf("the agents there are: %q", body)
+	}
+	if resp, body := call(t, "GET", addr, "/", "", "Host: evil.example"); resp.StatusCode != http.StatusForbidden {
+		t.Errorf("a page elsewhere learns what agents there are: %d %q", resp.StatusCode, body)
+	}
+	if resp, _ := call(t, "GET", addr, "/planner/healthz", "", "Host: evil.example"); resp.StatusCode != http.StatusOK {
 		t.Errorf("whoever watches over it is asked for a name: %d", resp.StatusCode)
 	}
 	check(t, agents["planner"].Shutdown(t.Context()))
@@ -136,5 +145,45 @@ func TestServeAllProves(t *testing.T) {
 	}
 	if _, err := manifest.Discover(t.Context(), host, nil); !errors.Is(err, manifest.ErrNone) {
 		t.Errorf("a manifest for the whole host: %v", err)
+	}
+}
+
+// An agent that a proxy puts below a path, and that does not know of it, is followed and proves who it is there.
+func TestBelowAPath(t *testing.T) {
+	own := signer(t)
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Signers: func() []*manifest.Signer { return []*manifest.Signer{own} }})
+	check(t, err)
+	defer p.Shutdown(context.Background())
+	proxy := httptest.NewUnstartedServer(nil)
+	defer proxy.Close()
+	h, err := (&serve.Server{Hosts: []string{proxy.Listener.Addr().String()}}).Handler(p)
+	check(t, err)
+	agent := httptest.NewServer(h)
+	defer agent.Close()
+	behind, err := url.Parse(agent.URL)
+	check(t, err)
+	proxy.Config.Handler = http.StripPrefix("/planner", &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind); r.Out.Host = r.In.Host },
+		ModifyResponse: func(r *http.Response) error {
+			if at := r.Header.Get("Location"); strings.HasPrefix(at, "/") {
+				r.Header.Set("Location", "/planner"+at)
+			}
+			return nil
+		}})
+	proxy.Start()
+	at := proxy.URL + "/planner/aaep/v1"
+	keys, err := manifest.Beside(at, manifest.KeysPath)
+	check(t, err)
+	trust := &manifest.Trust{}
+	trust.Source, err = manifest.RemoteKeys(keys, nil)
+	check(t, err)
+	for _, d := range []transports.Dialer{sse.Dialer{URL: at}, websocket.Dialer{URL: "ws" + strings.TrimPrefix(at, "http") + "/ws"}} {
+		sub, err := subscriber.Dial(t.Context(), d, subscriber.Config{ID: "ear", Capabilities: demanding, Trust: trust})
+		check(t, err)
+		s, err := p.StartSession(t.Context(), aaep.Say("Planning."))
+		check(t, err)
+		check(t, s.Complete(aaep.Text{}))
+		mustCollect(t, sub, isOver)
+		check(t, sub.Close())
 	}
 }

@@ -223,7 +223,7 @@ func TestReplyErrors(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	c = dial(t, Dialer{URL: gone.URL})
-	if err := c.Send(t.Context(), []byte(request)); err == nil || !strings.Contains(err.Error(), "not delivered: cannot reach") {
+	if err := c.Send(t.Context(), []byte(request)); err == nil || !strings.Contains(err.Error(), "sse: not delivered: dial tcp 127.0.0.1:") {
 		t.Errorf("Send = %v, want not delivered", err)
 	}
 }
