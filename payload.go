@@ -1,6 +1,9 @@
 package aaep
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Durations are whole milliseconds, at most a day. A pointer is nil where the member is absent and
 // zero would say something else.
@@ -209,8 +212,10 @@ func (p *ProgressUpdated) fallback() string {
 	}
 	return "The agent made progress."
 }
-func (p *ToolInvoked) fallback() string           { return "Using the tool " + spaced(p.Tool) + "." }
-func (p *ToolCompleted) fallback() string         { return spaced(p.Tool) + ": " + string(p.Status) + "." }
+func (p *ToolInvoked) fallback() string { return "Using the tool " + spaced(p.Tool) + "." }
+func (p *ToolCompleted) fallback() string {
+	return strings.TrimSpace(spaced(p.Tool) + ": " + string(p.Status) + ". " + p.ErrorMessage)
+}
 func (p *OutputStreaming) fallback() string       { return p.Chunk }
 func (p *AwaitingConfirmation) fallback() string  { return p.Action + " " + p.Consequence }
 func (p *AwaitingClarification) fallback() string { return p.Question }

@@ -115,5 +115,15 @@ func judgeText(r *Recording) Finding {
 	for same < len(is) && same < len(want) && is[same] == want[same] {
 		same++
 	}
-	return fail(fmt.Sprintf("the text is not what was written: after %d of %d bytes it differs", same, len(want)), list[len(list)-1].Entry)
+	for same > 0 && !utf8.RuneStart(want[min(same, len(want)-1)]) {
+		same--
+	}
+	next := func(text string) string {
+		if same >= len(text) {
+			return "nothing"
+		}
+		return quoted(text[same:min(same+40, len(text))])
+	}
+	return fail(fmt.Sprintf("the text is not what was written: after %d characters %s came where %s was written", utf8.RuneCountInString(want[:same]), next(is), next(want)),
+		list[len(list)-1].Entry)
 }

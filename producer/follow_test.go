@@ -365,6 +365,32 @@ func TestFollowAway(t *testing.T) {
 	})
 }
 
+// Who is behind is told all the same, and then everything: a notice has no place in the log, and takes none from what it meets.
+func TestFollowAwayBehind(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		edges[1].end()
+		terms := everything()
+		terms.MaxEventsPerSecond = 1
+		l := edges[0].listen(terms)
+		s := agent.session("Working.")
+		for i := range 50 {
+			s.Progress(aaep.Say(fmt.Sprint(i)), aaep.Progress{Percent: new(float64(i))}, 0)
+		}
+		synctest.Wait()
+		c.away <- true
+		for i := range 50 {
+			s.Progress(aaep.Say(fmt.Sprint(i)), aaep.Progress{Percent: new(float64(50 + i))}, 0)
+		}
+		c.away <- false
+		s.Fail(errors.New("broken"), aaep.Say("Broken."))
+		time.Sleep(time.Minute)
+		evs := l.events()
+		if n := len(of[*aaep.SessionErrored](evs)); n != 1 {
+			t.Errorf("told of the end %d times, in %d events", n, len(evs))
+		}
+	})
+}
+
 // Who begins to listen while the agent does not run is told so, once, and so is, where it has a session open, who listened
 // before; and that it is back.
 func TestFollowNotRunning(t *testing.T) {

@@ -52,7 +52,8 @@ type Config struct {
 	Fallback []transports.Dialer
 	// Unreadable, if not nil, is called with what is wrong with each message of the producer that is not valid, and so is not
 	// among Events: the user should know that something is missing. The Message of an *aaep.InvalidError says what it
-	// was to be, maybe a question. It is called by the goroutine that reads the link, and must not wait.
+	// was to be, maybe a question. ErrFlood says that events are left out because far too many come. It is called by the
+	// goroutine that reads the link, and must not wait.
 	Unreadable func(error)
 	// NoReconnect ends the subscription when its link breaks, instead of trying again; an orderly end of the link is ErrEnded.
 	NoReconnect bool
@@ -87,6 +88,7 @@ type Subscription struct {
 
 	// Only the reading goroutine uses these.
 	texts    overlap
+	flood    flood
 	reported map[string]bool
 
 	mu         sync.Mutex

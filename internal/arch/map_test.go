@@ -54,6 +54,11 @@ var theMap = []folder{
 		why:    "the stream of one subscription is shaped without knowing the others or the link",
 	},
 	{
+		path:   "internal/closes",
+		arrows: []string{"."},
+		why:    "whether a question is open follows from the events alone, for everybody who might put it",
+	},
+	{
 		path:   "internal/lifecycle",
 		arrows: []string{"."},
 		others: []string{"github.com/go-json-experiment/json"},
@@ -266,13 +271,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber",
-		arrows: []string{".", "handshake/extensions", "manifest", "transports"},
+		arrows: []string{".", "internal/closes", "handshake/extensions", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},
 	{
 		path:   "subscriber/announce",
-		arrows: []string{".", "coalesce", "internal/lookalike", "internal/phrase", "internal/words"},
+		arrows: []string{".", "coalesce", "internal/closes", "internal/lookalike", "internal/phrase", "internal/words"},
 		others: []string{"golang.org/x/text"},
 		pure:   true,
 		why:    "what a person is told, and when, follows from events, keys and the time alone, whatever tells it",

@@ -55,6 +55,8 @@ func (f *following) news(ev *aaep.Event) announce.Words {
 		if f.before.last != nil && f.before.last.Source == f.name && callOf(f.before.last.Event) == p.ToolCallID {
 			f.before.outcome = w.String()
 		}
+	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification: // else it would be put; not every agent knows who can answer
+		return w.And(" ", announce.In(ownLanguage, "You cannot answer it here."))
 	case *aaep.StateChanged:
 		if p.ToState != aaep.StateAwaitingInput || !isTrue(f.terms().SupportsConfirmationReply) || !isTrue(f.terms().SupportsClarificationReply) {
 			break

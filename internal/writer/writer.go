@@ -36,7 +36,8 @@ type Writer struct {
 
 // New returns a Writer to conn, whose turn the caller has, that gives up on a peer that does not take what is written within timeout.
 func New(conn Conn, timeout time.Duration) *Writer {
-	w := &Writer{conn: conn, raw: rawOf(conn), timeout: timeout, turn: make(chan struct{}, 1)}
+	w := &Writer{timeout: timeout, turn: make(chan struct{}, 1)}
+	w.Use(conn)
 	w.turn <- struct{}{}
 	return w
 }
@@ -76,7 +77,10 @@ func (w *Writer) TryTake() bool {
 }
 
 // Use has the Writer write to another Conn; the caller has the turn.
-func (w *Writer) Use(conn Conn) { w.conn, w.raw = conn, rawOf(conn) }
+func (w *Writer) Use(conn Conn) {
+	w.conn, w.raw = conn, rawOf(conn)
+	takeLittle(conn)
+}
 
 // Leave gives the turn back.
 func (w *Writer) Leave() { <-w.turn }

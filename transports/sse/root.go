@@ -143,6 +143,9 @@ func (rs *RootServer) open(ctx context.Context, request []byte) (*link, answer, 
 	return l, a, refusal
 }
 
+// notAReply says what is taken; what is wrong with a reply is nobody's business (D-36).
+const notAReply = "not a valid AAEP reply; confirmation.reply and clarification.reply are taken here, and nothing else"
+
 // message serves POST messages. All that is a reply gets the same answer, whatever becomes of it (D-36).
 func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 	body, status, problem := rs.s.readBody(w, r)
@@ -160,7 +163,7 @@ func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 		token, id = m.ReplyToken, &m.SubscriptionID
 	default:
 		rs.s.o.Logger.Debug("sse: malformed reply", "cause", err)
-		rs.s.fail(w, http.StatusBadRequest, "not a valid AAEP reply")
+		rs.s.fail(w, http.StatusBadRequest, notAReply)
 		return
 	}
 	l := rs.asked(token)
@@ -169,7 +172,7 @@ func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 	}
 	if body, err = aaep.Encode(m); err != nil {
 		rs.s.o.Logger.Debug("sse: malformed reply", "cause", err)
-		rs.s.fail(w, http.StatusBadRequest, "not a valid AAEP reply")
+		rs.s.fail(w, http.StatusBadRequest, notAReply)
 		return
 	}
 	if rs.s.hand(w, r, l, body, false) {

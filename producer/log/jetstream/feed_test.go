@@ -1,8 +1,11 @@
 package jetstream_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +89,85 @@ func TestFeed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "was away for too long") {
 			t.Errorf("who was away for too long: %v", err)
 		}
+	}
+}
+
+// What a log says of itself cannot be read for a while, such as when who led dies with the agent: who follows waits, and does not
+// give up.
+func TestFeedMeta(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t, 1).Servers[0]
+	c := dial(t, s.URL, nil)
+	store, err := c.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	feed, err := dial(t, s.URL, nil).Follow(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	s.Kill()
+	if _, err := feed.Meta(); !errors.Is(err, log.ErrAway) {
+		t.Errorf("Meta without servers: %v", err)
+	}
+}
+
+// Servers that have lost what they had acknowledged, as a power cut can make them without "sync_interval: always", are not
+// followed on without a word: what comes next has numbers that were given before.
+func TestFeedRewound(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	s := servers.Servers[0]
+	store, err := dial(t, s.URL, nil).Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	feed, err := dial(t, s.URL, nil).Follow(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	add := func(records ...string) {
+		t.Helper()
+		for _, r := range records {
+			if err := store.Append([][]byte{[]byte(r)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add("one", "two")
+	s.Kill()
+	before := filepath.Join(t.TempDir(), "before")
+	if err := os.CopyFS(before, os.DirFS(s.Files)); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	servers.Ready()
+	add("three", "four")
+	cursor := uint64(0)
+	for cursor < 4 {
+		records, err := feed.Next(t.Context(), cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cursor += uint64(len(records))
+	}
+	s.Kill()
+	if err := errors.Join(os.RemoveAll(s.Files), os.CopyFS(s.Files, os.DirFS(before))); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	servers.Ready()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for err = error(nil); err == nil || errors.Is(err, log.ErrAway); {
+		_, err = feed.Next(ctx, cursor)
+	}
+	if !strings.Contains(err.Error(), "the servers have lost events 3 to 4 of planner, which they had acknowledged") {
+		t.Errorf("it says %v", err)
 	}
 }
 

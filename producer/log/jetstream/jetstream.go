@@ -125,7 +125,7 @@ func (c *Cluster) shared(ctx context.Context) error {
 			cfg.Duplicates = 0
 		}
 		err := c.retry(ctx, func(ctx context.Context) error {
-			_, err := c.js.Stream(ctx, cfg.Name) // an operator may have made it otherwise
+			_, err := c.stream(ctx, cfg.Name) // an operator may have made it otherwise
 			if !errors.Is(err, jetstream.ErrStreamNotFound) {
 				return err
 			}
@@ -238,6 +238,11 @@ func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (a
 			return answer, ctx.Err()
 		}
 	}
+}
+
+// stream asks who leads a stream for what it is.
+func (c *Cluster) stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	return hedged(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
 }
 
 // passing reports whether an error may be that of a moment: there is no leader, no connection, or no answer.

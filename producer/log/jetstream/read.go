@@ -148,7 +148,7 @@ func (r *reader) refresh(ctx context.Context) error {
 func (r *reader) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	var info *jetstream.StreamInfo
 	err := r.c.retry(ctx, func(ctx context.Context) error {
-		s, err := hedged(ctx, func(ctx context.Context) (jetstream.Stream, error) { return r.c.js.Stream(ctx, r.stream) })
+		s, err := r.c.stream(ctx, r.stream)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			return lasting{ErrNoAgent}
 		}

@@ -149,7 +149,11 @@ func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
 		s.atLeast(startOf(was.State), was.State.LastSeq)
 	}
 	for {
+		asked := time.Now()
 		info, err := s.info(ctx)
+		if err == nil {
+			err = together(asked, info.TimeStamp, time.Now())
+		}
 		if err != nil {
 			return err
 		}
@@ -163,6 +167,22 @@ func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// mostApart is by how much the clock of an agent may differ from the servers', which say when an answer was kept.
+const mostApart = 10 * time.Second
+
+// together compares the clock of the servers, as it was between two moments here, with the one here.
+func together(before, servers, after time.Time) error {
+	apart, how := before.Sub(servers), "ahead of"
+	if servers.After(after) {
+		apart, how = servers.Sub(after), "behind"
+	}
+	if apart <= mostApart {
+		return nil
+	}
+	return lasting{fmt.Errorf("the clock of this machine is %v %s that of the NATS servers, and more than %v: answers that came in time would be taken for late, or late ones for good; set the clocks",
+		apart.Round(time.Second), how, mostApart)}
 }
 
 // Close lets another process be this agent.
