@@ -177,7 +177,7 @@ func (f *following) look() {
 			again = "Connected again" + f.way() + "."
 		}
 		switch {
-		case was.Subscribed == now.Subscribed:
+		case was.Subscribed == now.Subscribed && now.Resumed:
 		case now.Resumed:
 			again += " Nothing is missing."
 		default:
