@@ -146,7 +146,7 @@ type HandoffRequested struct {
 	UrgencyForHandoff Risk            `json:"urgency_for_handoff,omitzero"`
 
 	// Target and ContextSummary are what published producers write in handoff_target and context_summary:
-	// the name of who takes over, and what they should know. They are read, never written (D-25).
+	// the name of who takes over, and what they should know. They are read, never written.
 	Target         string `json:"-"`
 	ContextSummary string `json:"-"`
 }

@@ -214,10 +214,10 @@ func (s *Subscription) why() error {
 	return s.err
 }
 
-// receive hands an event on, unless it came before. It waits while too many wait already.
+// receive hands an event on, unless it came before or is one of far too many. It waits while too many wait already.
 func (s *Subscription) receive(ev *aaep.Event, size int) error {
 	s.withdraw(ev)
-	if !s.note(ev, size) || !s.texts.trim(ev) || s.texts.stale(ev) {
+	if !s.note(ev, size) || s.floods(ev) || !s.texts.trim(ev) || s.texts.stale(ev) {
 		return nil
 	}
 	s.checkOrder(ev)

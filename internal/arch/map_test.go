@@ -85,7 +85,8 @@ var theMap = []folder{
 	{
 		path:   "internal/phrase",
 		pure:   true,
-		arrows: []string{"."},
+		arrows: []string{".", "internal/words"},
+		others: []string{"golang.org/x/text/cases", "golang.org/x/text/unicode/norm"},
 		why:    "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
 	},
 	{
@@ -148,13 +149,17 @@ var theMap = []folder{
 		why:  "who may write a file does not depend on what is in it",
 	},
 	{
-		path:   "producer/log",
-		arrows: []string{"."},
+		path: "producer/log",
+		why:  "a store keeps bytes, and must not know that they are events",
+	},
+	{
+		path:   "internal/eventlog",
+		arrows: []string{".", "producer/log"},
 		why:    "the log keeps events and does not know who reads them",
 	},
 	{
 		path:   "producer/log/logtest",
-		arrows: []string{".", "producer/log"},
+		arrows: []string{".", "internal/eventlog", "producer/log"},
 		why:    "whoever writes a store tests it with nothing but the interface",
 	},
 	{
@@ -245,7 +250,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
@@ -372,7 +377,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/bench", "internal/httpguard", "internal/segmentio", "internal/words"},
+		arrows: []string{public, "internal/bench", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

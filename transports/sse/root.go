@@ -26,14 +26,14 @@ type RootOptions struct {
 	Logger *slog.Logger
 }
 
-// RootServer serves clients that know no handshake, as those published with the specification do (D-43, D-63):
+// RootServer serves clients that know no handshake, as those published with the specification do:
 //
 //	GET  /events     a stream of unnamed events; each is a subscription with the terms of RootOptions
 //	POST /messages   replies, with any subscription_id or none
 //	GET  /healthz    whether the listener is there
 //
 // Such clients have no credentials either, so it serves loopback connections only, whatever else the http.Server
-// has to offer (D-71). A proxy on this machine makes everyone look local: do not put one in front.
+// has to offer. A proxy on this machine makes everyone look local: do not put one in front.
 //
 // Its Conns begin with a subscription.request that it writes itself, from the subscriber "implicit". An
 // EventSource that comes back with a Last-Event-ID goes on with its subscription, if that is still there; all
