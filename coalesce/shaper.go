@@ -273,9 +273,9 @@ func (s *Shaper) Oldest() uint64 {
 	return oldest
 }
 
-// Reset forgets what has not left, for a listener that goes on from another place: the last resumable event that it has had.
-// What it may have per second counts on. It may have had some of what left after that place, too, and leaves it out by the ids:
-// so states that were folded leave folded as they were then, until the same place, and superseded progress does not leave.
+// Reset forgets what has not left, for a listener that goes on after the last resumable event that it has had. Its budget goes
+// on as it was. The listener may have had later events too, and knows them by their ids; so states that were folded then are
+// folded again up to the same place, and progress that was superseded stays away.
 func (s *Shaper) Reset() {
 	s.queue, s.urgent, s.streams, s.stretches, s.resume = nil, nil, nil, nil, 0
 	for _, t := range s.told {
@@ -284,11 +284,11 @@ func (s *Shaper) Reset() {
 	s.heard = max(s.heard, s.newest)
 }
 
-// Heard says that the listener goes on where another Shaper told it of entries, of some up to pos. Which of their states were
-// folded there is not known here: who heard that A became C, and left out by its id that B became C, would believe A to B in the
-// end. So states and progress up to pos leave under ids that the listener does not know, and are told anew from its place on: id
-// is given offset, which must be more than any text has, and another for each Shaper that the listener ever had. A listener
-// without a rate had none folded, and gets what it had under the same id.
+// Heard says that another Shaper told this listener some of the entries up to pos. Which states that one folded is not known
+// here, and to send them again under the same ids would mislead: who heard "A to C" drops a later "B to C" of that id, and is
+// left with "A to B". So states and progress up to pos leave under new ids: the id function is given offset, which must be more
+// than any chunk has bytes, and another for each Shaper that the listener ever had. For a listener without a rate nothing was
+// folded, and ids stay as they are.
 func (s *Shaper) Heard(pos uint64, offset int) {
 	s.heard = max(s.heard, pos)
 	if s.terms.MaxEventsPerSecond > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down. It
-// closes l.
+// Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down, and closes l. The error is ErrClosed
+// after a shutdown and where l was closed, else what l says. It may be called for several listeners at once.
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
