@@ -2,6 +2,7 @@ package aaep
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -38,7 +39,7 @@ type Event struct {
 	Summary Text
 	Payload Payload
 	// Translations are the same event in other languages, for a producer that gives each listener its own. They
-	// are never on the wire, where each event has one language (D-73).
+	// are never on the wire, where each event has one language.
 	Translations []Translation
 	// Unknown is an object with the members this SDK does not know, or nil. Encode takes only the summary in
 	// other languages, such as "summary_normal_yo", and on an *Extension the payload of the extension.
@@ -115,6 +116,13 @@ func (e *Event) Text(v Verbosity) string {
 		return p.fallback()
 	}
 	return string(e.Type())
+}
+
+// Utterance is Text as a voice may say it and a screen may show it: see SafeText. It is false where there is nothing to say, as in the
+// event that ends an output whose text has all been told; some voices say "blank" of that.
+func (e *Event) Utterance(v Verbosity) (text string, ok bool) {
+	text = SafeText(e.Text(v))
+	return text, strings.TrimSpace(text) != ""
 }
 
 // Producer identifies an agent (§3.2.6).

@@ -72,6 +72,20 @@ func (e *Event) AddExtension(v Vocabulary, data any) error {
 	return nil
 }
 
+// ReadExtension reads what an event carries of an extension into a value, as the JSON library does. It reports false, and reads
+// nothing, if there is none: the event has nothing under the prefix, or its context does not name the vocabulary, so that the
+// prefix is somebody else's (§3.2.1). Members that the value has no room for are passed over; a name that comes twice is an error.
+func (e *Event) ReadExtension(v Vocabulary, into any) (bool, error) {
+	data := e.Extensions[v.Prefix]
+	if data == nil || !slices.Contains(e.Context, v.URI) {
+		return false, nil
+	}
+	if err := jsonv2.Unmarshal(data, into); err != nil {
+		return true, invalid(v.Prefix, err)
+	}
+	return true, nil
+}
+
 // poses reports whether a URI is one of AAEP's own names. Extensions that the project hosts are not.
 func poses(uri string) bool {
 	scheme, _, _ := strings.Cut(uri, ":")

@@ -113,6 +113,43 @@ func TestAddExtension(t *testing.T) {
 	}
 }
 
+// ENV-005, EXT-013: what an extension brings is read by whoever knows it, by the vocabulary that the event names; another one of the
+// same prefix is none of theirs.
+func TestReadExtension(t *testing.T) {
+	type record struct {
+		Accessed bool `json:"patient_data_accessed"`
+		Letters  int  `json:"letters"`
+	}
+	event := func(context, data string) *aaep.Event {
+		return started(func(e *aaep.Event) {
+			e.Context = []string{aaep.CoreContext, context}
+			e.Extensions = map[string]json.RawMessage{"medai": json.RawMessage(data)}
+		})
+	}
+	for name, c := range map[string]struct {
+		event *aaep.Event
+		there bool
+		want  record
+		wrong string // the place of what is wrong
+	}{
+		"known":           {event(medai.URI, `{"patient_data_accessed":true,"letters":5,"later":{}}`), true, record{true, 5}, ""},
+		"another's":       {event("https://example.org/medai/context/v2", `{"letters":5}`), false, record{}, ""},
+		"nothing":         {started(nothing), false, record{}, ""},
+		"another name":    {event(medai.URI, `{"Letters":5}`), true, record{}, ""},
+		"another type":    {event(medai.URI, `{"letters":"five"}`), true, record{}, "/letters"},
+		"a name is twice": {event(medai.URI, `{"letters":5,"letters":6}`), true, record{Letters: 5}, "/letters"},
+	} {
+		var got record
+		there, err := c.event.ReadExtension(medai, &got)
+		var invalid *aaep.InvalidError
+		if there != c.there || got != c.want || errors.As(err, &invalid) != (c.wrong != "") {
+			t.Errorf("%s: %v, %+v, %v", name, there, got, err)
+		} else if invalid != nil && invalid.Violations[0].Pointer != c.wrong {
+			t.Errorf("%s: what is wrong is at %q, want %q", name, invalid.Violations[0].Pointer, c.wrong)
+		}
+	}
+}
+
 func TestAddExtensionRefuses(t *testing.T) {
 	for about, c := range map[string]struct {
 		v    aaep.Vocabulary

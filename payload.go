@@ -1,6 +1,9 @@
 package aaep
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Durations are whole milliseconds, at most a day. A pointer is nil where the member is absent and
 // zero would say something else.
@@ -143,7 +146,7 @@ type HandoffRequested struct {
 	UrgencyForHandoff Risk            `json:"urgency_for_handoff,omitzero"`
 
 	// Target and ContextSummary are what published producers write in handoff_target and context_summary:
-	// the name of who takes over, and what they should know. They are read, never written (D-25).
+	// the name of who takes over, and what they should know. They are read, never written.
 	Target         string `json:"-"`
 	ContextSummary string `json:"-"`
 }
@@ -209,8 +212,10 @@ func (p *ProgressUpdated) fallback() string {
 	}
 	return "The agent made progress."
 }
-func (p *ToolInvoked) fallback() string           { return "Using the tool " + spaced(p.Tool) + "." }
-func (p *ToolCompleted) fallback() string         { return spaced(p.Tool) + ": " + string(p.Status) + "." }
+func (p *ToolInvoked) fallback() string { return "Using the tool " + spaced(p.Tool) + "." }
+func (p *ToolCompleted) fallback() string {
+	return strings.TrimSpace(spaced(p.Tool) + ": " + string(p.Status) + ". " + p.ErrorMessage)
+}
 func (p *OutputStreaming) fallback() string       { return p.Chunk }
 func (p *AwaitingConfirmation) fallback() string  { return p.Action + " " + p.Consequence }
 func (p *AwaitingClarification) fallback() string { return p.Question }

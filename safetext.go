@@ -11,8 +11,7 @@ import (
 // isolates that are not balanced on their line, line and paragraph separators, private use, and tag characters outside
 // an emoji flag. What fills and shows nothing, such as a soft hyphen or a zero width space, is left out, but where it
 // spells: in Khmer and its neighbours, Hangul and Mongolian. Joiners that spell (Persian, Indic scripts, emoji) stay.
-// SafeText(SafeText(s)) is SafeText(s). Apply it to whatever a peer wrote before a terminal, a log or a person gets it
-// (INV-57).
+// SafeText(SafeText(s)) is SafeText(s). Apply it to whatever a peer wrote before a terminal, a log or a person gets it.
 func SafeText(s string) string { return safetext.Clean(s, false) }
 
 // oneLine is SafeText for an error text, which must stay on its line of the log (INV-36).

@@ -186,7 +186,7 @@ func TestEventTextFallback(t *testing.T) {
 		aaep.TypeStateChanged:          "The agent is now: reading mail.",
 		aaep.TypeProgressUpdated:       "Reading.",
 		aaep.TypeToolInvoked:           "Using the tool pay.",
-		aaep.TypeToolCompleted:         "pay: error.",
+		aaep.TypeToolCompleted:         "pay: error. No.",
 		aaep.TypeOutputStreaming:       "Done.",
 		aaep.TypeAwaitingConfirmation:  "Pay 12 euros. The money is gone.",
 		aaep.TypeAwaitingClarification: "Which?",

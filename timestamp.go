@@ -15,7 +15,7 @@ func FormatTimestamp(t time.Time) string {
 }
 
 // ParseTimestamp reads an RFC 3339 date-time with any fraction, in lower case too, and takes a leap second
-// for the moment it ends (D-09). A moment outside the years 0 to 9999 in UTC could not be written again
+// for the moment it ends. A moment outside the years 0 to 9999 in UTC could not be written again
 // and is refused.
 func ParseTimestamp(s string) (t time.Time, ok bool) {
 	if !dateTimeShape(s) {

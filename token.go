@@ -7,7 +7,7 @@ import (
 )
 
 // ReplyToken stands for one open question (§6.2). Whoever holds it may answer, so it hides itself
-// from logs and formatted text (INV-37); convert it to string to put it on a wire.
+// from logs and formatted text; convert it to string to put it on a wire.
 type ReplyToken string
 
 const hidden = "rpl_…"

@@ -12,7 +12,7 @@ const CoreContext = "https://aaep-protocol.org/context/v1"
 // The set is open: extensions add types of their own.
 type Type string
 
-// LogValue returns the type in one line that is safe to log, for log/slog: a peer may have made it up (INV-36).
+// LogValue returns the type in one line that is safe to log, for log/slog: a peer may have made it up.
 func (t Type) LogValue() slog.Value {
 	return slog.StringValue(oneLine(hideTokens(shortened(string(t)))))
 }

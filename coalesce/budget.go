@@ -36,9 +36,9 @@ const keep = 2 * time.Second
 // NewBudget returns a Budget of rate events per second, at most 100000; zero or less sets no limit.
 func NewBudget(rate int) *Budget { return &Budget{rate: min(rate, maxRate)} }
 
-// SetRate changes the rate, as after a renegotiation (§5.7). What was spent stays spent, so that no
+// setRate changes the rate, as after a renegotiation (§5.7). What was spent stays spent, so that no
 // window that reaches over the change holds more than the new rate allows.
-func (b *Budget) SetRate(rate int) { b.rate = min(rate, maxRate) }
+func (b *Budget) setRate(rate int) { b.rate = min(rate, maxRate) }
 
 // Take spends a token at now and reports whether there was one.
 func (b *Budget) Take(now time.Time) bool {
@@ -78,8 +78,8 @@ func (b *Budget) Free(now time.Time) int {
 	return max(b.rate-(len(spent)-old), 0)
 }
 
-// Left moves the newest n spends to now, for events that left later than their tokens were taken.
-func (b *Budget) Left(now time.Time, n int) {
+// left moves the newest n spends to now, for events that left later than their tokens were taken.
+func (b *Budget) left(now time.Time, n int) {
 	t := b.at(now)
 	for i := max(len(b.spent)-n, b.head); i < len(b.spent); i++ {
 		b.spent[i] = max(b.spent[i], t)

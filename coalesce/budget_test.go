@@ -213,7 +213,7 @@ func TestBudgetSetRate(t *testing.T) {
 	} {
 		b := NewBudget(tt.from)
 		spend(b, at(0))
-		b.SetRate(tt.to)
+		b.setRate(tt.to)
 		if got := spend(b, at(tt.ms)); got != tt.want {
 			t.Errorf("%s: %d events, want %d", tt.name, got, tt.want)
 		}
@@ -223,9 +223,9 @@ func TestBudgetSetRate(t *testing.T) {
 	}
 	b := NewBudget(100)
 	spend(b, at(0))
-	b.SetRate(1)
+	b.setRate(1)
 	b.Take(at(10))
-	if b.SetRate(100); b.Take(at(20)) {
+	if b.setRate(100); b.Take(at(20)) {
 		t.Error("a lower rate in between made the Budget forget")
 	}
 
@@ -236,7 +236,7 @@ func TestBudgetSetRate(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
 			if rapid.IntRange(0, 9).Draw(t, "change") == 0 {
 				rate = rapid.IntRange(1, 12).Draw(t, "rate")
-				b.SetRate(rate)
+				b.setRate(rate)
 			}
 			for rapid.Bool().Draw(t, "more") && b.Take(now) {
 				left = append(left, now)

@@ -14,7 +14,7 @@ type Out struct {
 	// Resumable says that nothing older is still held, so that a listener that saw this event misses
 	// nothing by resuming after it. It may get again what left after the last such event: the same
 	// events, but text possibly cut elsewhere, which its position shows. With one session and one
-	// output at a time, text is always resumable.
+	// output at a time, text is always resumable, but what an error lets go first that made older states superfluous.
 	Resumable bool
 	// Shape says what the event was made of: two events of one log whose Shapes are equal are the same, so that it
 	// need be encoded once for all who get it alike. The zero Shape is equal to no other.
@@ -95,7 +95,7 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	t.stamp = ev.Timestamp
 	resumable := it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)
 	if !resumable { // whoever resumes before an event that is has not had it
-		t.note(it, s.resume)
+		t.note(it, s.resume, s.terms.MaxEventsPerSecond > 0)
 	}
 	if ev.Type() == aaep.TypeStateChanged {
 		t.vanished = slices.DeleteFunc(t.vanished, func(pos uint64) bool { return pos < it.to.pos })

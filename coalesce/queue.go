@@ -22,6 +22,7 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 			old := s.queue[i]
 			s.queue = slices.Delete(s.queue, i, i+1)
 			s.stats.Merged += old.parts
+			it.since = min(it.since, old.since)
 		}
 	case state: // A to B and B to C become A to C; a return to the start disappears
 		if t := s.told[session]; t != nil && len(t.folds) >= maxFolds && t.folds[0].to > s.resume {
@@ -79,16 +80,32 @@ func (s *Shaper) find(session string, k kind) int {
 	return -1
 }
 
-// supersede drops the progress and states that a session's error makes superfluous (D-50).
-func (s *Shaper) supersede(session string) {
+// supersede drops the progress and states that a session's error makes superfluous (D-50); but not what leads to an outcome, which
+// is told. The error is at pos.
+func (s *Shaper) supersede(session string, pos uint64) {
+	outcomes := 0
+	for _, it := range s.queue {
+		if it.event.SessionID == session && tellsOutcome(it.event) {
+			outcomes++
+		}
+	}
 	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
-		if it.event.SessionID != session || it.kind != state && it.kind != progress {
+		if it.event.SessionID != session {
+			return false
+		}
+		if tellsOutcome(it.event) {
+			outcomes--
+		}
+		if it.kind != progress && (it.kind != state || outcomes > 0) {
 			return false
 		}
 		s.stats.Merged += it.parts
+		t := s.tellingOf(session)
 		if it.kind == state {
-			t := s.tellingOf(session)
 			t.vanished = append(t.vanished, it.since)
+			s.passOver(it.since, pos)
+		} else {
+			t.supersede(it.to.pos + 1)
 		}
 		return true
 	})

@@ -24,7 +24,7 @@ type Piece struct {
 // called), joined they are the NFC of the text, and none of them splits a grapheme cluster.
 //
 // A mark ends a sentence before white space, or, if it belongs to a script that writes none (。 ። ؟ ।),
-// before anything; a line end does too, but for prose that was visibly wrapped (D-52). Abbreviations,
+// before anything; a line end does too, but for prose that was visibly wrapped. Abbreviations,
 // initials, ordinals and list markers end none, nor does anything inside inline code, a code block, a
 // formula, a link, a table row or JSON. What an abbreviation is depends on the language: see SetLanguage
 // and docs/sentences.md.

@@ -88,7 +88,7 @@ func (s *Shaper) adopt(terms handshake.Terms) {
 func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	recut := s.terms.MaxChunk != terms.MaxChunk
 	s.adopt(terms)
-	s.budget.SetRate(int(terms.MaxEventsPerSecond))
+	s.budget.setRate(int(terms.MaxEventsPerSecond))
 	keep := func(list []*item) []*item {
 		return slices.DeleteFunc(list, func(it *item) bool {
 			if s.wanted(it.event) {
@@ -164,7 +164,9 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 		s.pushOutput(now, e, p)
 		return
 	case *aaep.SessionErrored:
-		s.supersede(session)
+		if s.free(now) < noLimit { // or all of it leaves with the error
+			s.supersede(session, e.Pos)
+		}
 		s.hurry(func(it *item) bool { return it.event.SessionID == session })
 	}
 	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1, since: e.Pos}
@@ -235,7 +237,7 @@ func (s *Shaper) free(now time.Time) int {
 // Left says that the events of every Pop since the last Left have left at now, which may be later than they were taken.
 func (s *Shaper) Left(now time.Time) {
 	if s.spent > 0 {
-		s.budget.Left(now, s.spent)
+		s.budget.left(now, s.spent)
 		s.spent = 0
 	}
 }

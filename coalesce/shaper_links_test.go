@@ -27,6 +27,7 @@ type reader struct {
 	from  uint64                // and where it began: after so many events
 	bytes map[string]string     // what an id meant
 	chain map[string]aaep.State // by session
+	over  map[string]bool       // likewise: it heard the end
 }
 
 func (rd *reader) subscribe() {
@@ -40,7 +41,7 @@ func (rd *reader) subscribe() {
 	if rd.place.offset > 0 {
 		rd.from--
 	}
-	rd.bytes, rd.chain = map[string]string{}, map[string]aaep.State{}
+	rd.bytes, rd.chain, rd.over = map[string]string{}, map[string]aaep.State{}, map[string]bool{}
 	for _, ev := range again.log[:rd.from] {
 		if p, ok := ev.Payload.(*aaep.StateChanged); ok {
 			rd.chain[ev.SessionID] = p.ToState
@@ -91,6 +92,10 @@ func (rd *reader) hear(n int) {
 			default:
 				continue
 			}
+			if rd.over[ev.SessionID] {
+				t.Fatalf("subscription %d: %s (%s) after the end of its session", rd.subs, now, ev.EventID)
+			}
+			rd.over[ev.SessionID] = ev.Type().Terminal()
 		}
 		first := !rd.had[ev.EventID]
 		rd.had[ev.EventID] = true
@@ -144,7 +149,11 @@ func drawChanges(t *rapid.T) (steps []step) {
 			if w := texts[session]; w != nil {
 				emit(w.close("."))
 			}
-			emit(done())
+			if rapid.IntRange(0, 2).Draw(t, "fails") == 0 {
+				emit(failed())
+			} else {
+				emit(done())
+			}
 			ends++
 			clear(texts)
 		}
@@ -166,17 +175,22 @@ func checkLinks(t *rapid.T) {
 	terms.MaxChunk = 0
 	steps := drawChanges(t)
 	if rapid.Bool().Draw(t, "talks") {
-		steps = drawStory(t, false, false).steps
+		steps = drawStory(t, false, true).steps
 	}
 	rd := &reader{t: t, r: newRide(t, terms), had: map[string]bool{}, state: map[string]aaep.State{}, progress: map[string]string{}}
 	rd.subscribe()
+	types := rapid.Bool().Draw(t, "types")
+	one := types && terms.MaxEventsPerSecond == 0 // another Shaper takes it that nothing was folded for a listener without a rate
 	for _, what := range steps {
 		rd.r.play([]step{what})
+		if types && rapid.IntRange(0, 9).Draw(t, "types now") == 0 {
+			rd.r.s.SetQuiet(rd.r.now.Add(time.Duration(rapid.SampledFrom([]int{500, 5000}).Draw(t, "quiet")) * time.Millisecond))
+		}
 		if rapid.IntRange(0, 5).Draw(t, "cut") > 0 {
 			continue
 		}
 		rd.hear(len(rd.r.out) - min(len(rd.r.out), rapid.SampledFrom([]int{0, 0, 1, 2, 9, 99}).Draw(t, "lost on the way")))
-		if rapid.IntRange(0, 2).Draw(t, "which subscription") == 0 {
+		if !one && rapid.IntRange(0, 2).Draw(t, "which subscription") == 0 {
 			rd.subscribe()
 		} else {
 			rd.r.s.Reset()
@@ -190,8 +204,18 @@ func checkLinks(t *rapid.T) {
 		switch p := ev.Payload.(type) {
 		case *aaep.StateChanged:
 			state[ev.SessionID] = p.ToState
+			continue
 		case *aaep.ProgressUpdated:
 			progress[ev.SessionID] = p.Progress.Description
+			continue
+		case *aaep.OutputStreaming:
+			continue
+		case *aaep.SessionErrored: // which tells what counts
+			delete(state, ev.SessionID)
+			delete(progress, ev.SessionID)
+		}
+		if !rd.had[ev.EventID] {
+			t.Fatalf("%s (%s) was not heard", line(ev), ev.EventID)
 		}
 	}
 	for session, want := range state {

@@ -74,7 +74,7 @@ func drawStory(t *rapid.T, alone, errors bool) story {
 	for i := range dice {
 		dice[i] = i / 5
 	}
-	states := []aaep.State{aaep.StateIdle, aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateDeciding}
+	states := []aaep.State{aaep.StateIdle, aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateDeciding, aaep.StateAwaitingInput}
 	for range rapid.IntRange(20, 120).Draw(t, "steps") {
 		s := rapid.SampledFrom(sessions).Draw(t, "session")
 		if s.over {

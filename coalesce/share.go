@@ -113,10 +113,7 @@ func (s *Shaper) Split(p *Past) *Shaper {
 		c.streams = append(c.streams, st.clone())
 	}
 	c.stretches = slices.Clone(s.stretches)
-	c.heard, c.elsewhere, c.again = p.heard, p.elsewhere, p.again
-	if s.newest <= p.until {
-		c.newest = p.newest
-	}
+	c.heard, c.elsewhere, c.again, c.newest = p.heard, p.elsewhere, p.again, max(s.newest, p.newest)
 	c.told = make(map[string]*telling, len(s.told))
 	for session, t := range s.told {
 		c.told[session] = t.since(p.until, p.told[session])
@@ -199,10 +196,9 @@ func (b *Budget) lately(now time.Time) bool {
 
 // since returns a copy with what was spent after so many tokens; what was before stands in another, or nowhere.
 func (b *Budget) since(taken uint64, before *Budget) *Budget {
-	c := &Budget{rate: b.rate, base: b.base, taken: b.taken}
+	c := &Budget{rate: b.rate, base: b.base}
 	if before != nil {
 		c = before.clone()
-		c.rate, c.taken = b.rate, b.taken
 	}
 	for _, at := range b.spent[max(b.head, len(b.spent)-int(b.taken-taken)):] {
 		when := b.base.Add(at).Sub(c.base)

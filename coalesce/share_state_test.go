@@ -13,7 +13,7 @@ import (
 // known writes down what a Shaper knows that makes a difference, also after Reset; but not the stamps of sessions, which may differ
 // where that makes none.
 func known(s *Shaper, now time.Time) string {
-	out := fmt.Sprintf("spent %d of %v, heard %d and %d, ended", s.spent, s.budget.Next(now), s.heard, s.elsewhere)
+	out := fmt.Sprintf("spent %d of %v, heard %d and %d, again %d, ended", s.spent, s.budget.Next(now), s.heard, s.elsewhere, s.again)
 	for _, o := range s.stretches {
 		if o.to > s.resume { // or it is forgotten with the next
 			out += fmt.Sprint(" stretch ", o)
@@ -48,7 +48,7 @@ func known(s *Shaper, now time.Time) string {
 		}
 	}
 	for _, session := range []string{"a", "b"} {
-		if t := s.told[session]; t != nil && t.upTo > 0 {
+		if t := s.told[session]; t != nil && (t.upTo > 0 || len(t.vanished) > 0 || t.over) {
 			out += fmt.Sprintf("\ntold %s %d %d %+v %v %t", session, t.upTo, t.progress, t.folds, t.vanished, t.over)
 		}
 	}

@@ -54,12 +54,20 @@ func (w *sharing) since(cursor uint64) func(string) time.Time {
 
 func partID(pos uint64, offset int) string { return fmt.Sprintf("evt_%dx%d", pos, offset) }
 
-// newcomer comes at the end of the log, and is told what goes on.
+// newcomer comes at the end of the log, and is told what goes on; or goes on where it heard of the log elsewhere.
 func (w *sharing) newcomer() {
 	h := &hearer{name: fmt.Sprint("listener ", len(w.all)), terms: rapid.IntRange(0, len(w.terms)-1).Draw(w.T, "terms"), start: uint64(len(w.log))}
 	h.alone = NewShaper(w.terms[h.terms], partID)
 	h.maker = &maker{shaper: NewShaper(w.terms[h.terms], partID), cursor: h.start, heard: []*hearer{h}}
 	w.all, w.makers = append(w.all, h), append(w.makers, h.maker)
+	if rapid.IntRange(0, 3).Draw(w.T, "was elsewhere") == 0 {
+		h.start = rapid.Uint64Range(0, h.start).Draw(w.T, "begins after")
+		h.maker.cursor = h.start
+		for _, s := range []*Shaper{h.alone, h.maker.shaper} {
+			s.Heard(uint64(len(w.log)), 1<<30+len(w.all))
+		}
+		return
+	}
 	for _, session := range []string{"a", "b"} {
 		if w.placed[session] > 0 && rapid.Bool().Draw(w.T, "is told the state") {
 			w.own(h, session)
@@ -159,7 +167,7 @@ func (w *sharing) agree(m *maker) {
 // free is how much could be spent if that were limited from now on.
 func free(s *Shaper, now time.Time) int {
 	b := s.budget.clone()
-	b.SetRate(1000)
+	b.setRate(1000)
 	return b.Free(now)
 }
 
@@ -213,6 +221,9 @@ func TestShareProperty(t *testing.T) {
 		w := &sharing{T: t, now: rideStart, last: map[string]time.Time{}, placed: map[string]uint64{}, terms: []handshake.Terms{drawTerms(t), drawTerms(t)}}
 		for i := range w.terms {
 			w.terms[i].MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 0, 2, 20}).Draw(t, "rate for several")
+			if rapid.IntRange(0, 3).Draw(t, "hears no end") == 0 {
+				w.terms[i].Filters.Exclude = []string{string(aaep.TypeSessionCompleted)}
+			}
 		}
 		defer func() { shared += w.shared }()
 		steps := drawStory(t, false, true).steps

@@ -12,7 +12,7 @@ import (
 type telling struct {
 	stamp    time.Time
 	upTo     uint64   // the place of the newest state or progress that left while something older was held,
-	progress uint64   // and of the newest progress
+	progress uint64   // and of the newest progress, or one behind that, where an error made it superfluous
 	folds    []fold   // of the states among them, in order
 	vanished []uint64 // places of states that have vanished with their return, or before an error, and are told by what leaves next
 	over     bool     // the session ended without this listener
@@ -39,13 +39,15 @@ const (
 
 // note remembers a state or progress that leaves while something older is held, so that its listener, when it resumes, does not
 // come to it yet. Everything up to resume is told once and for all, but maybe on its way: the newest of that are kept.
-func (t *telling) note(it *item, resume uint64) {
+func (t *telling) note(it *item, resume uint64, paced bool) {
 	if it.to.pos == 0 {
 		return
 	}
 	switch p := it.event.Payload.(type) {
 	case *aaep.ProgressUpdated:
-		t.progress = max(t.progress, it.to.pos)
+		if t.upTo = max(t.upTo, it.to.pos); paced || it.since < it.to.pos {
+			t.supersede(it.to.pos)
+		}
 	case *aaep.StateChanged:
 		from := it.since
 		if len(t.vanished) > 0 {
@@ -67,6 +69,11 @@ func (t *telling) note(it *item, resume uint64) {
 	t.upTo = max(t.upTo, it.to.pos)
 }
 
+// supersede remembers that progress before a place need not be told again.
+func (t *telling) supersede(pos uint64) {
+	t.progress, t.upTo = max(t.progress, pos), max(t.upTo, pos)
+}
+
 // leftBefore makes a state or progress that may have left before its listener resumed leave as it did then; and reports whether
 // it left inside a newer one, and must not come after that.
 func (s *Shaper) leftBefore(it *item) bool {
@@ -78,8 +85,8 @@ func (s *Shaper) leftBefore(it *item) bool {
 	if t == nil || pos > t.upTo {
 		return false
 	}
-	if it.kind == progress && pos < t.progress && s.terms.MaxEventsPerSecond > 0 {
-		return true // nor need it, where there is a newer one
+	if it.kind == progress && pos < t.progress {
+		return true // nor need it
 	}
 	if it.kind == state {
 		for _, f := range t.folds {

@@ -36,7 +36,7 @@ type Verdict string
 const (
 	Pass Verdict = "pass"
 	Fail Verdict = "fail"
-	// Inconclusive is a MUST that could not be put to the test. The level is then not passed (D-76).
+	// Inconclusive is a MUST that could not be put to the test. The level is then not passed.
 	Inconclusive Verdict = "inconclusive"
 	// Skipped cases are of a higher level, were not chosen, or are a SHOULD that could not be put to the test.
 	Skipped Verdict = "skipped"

@@ -30,11 +30,28 @@ func deeds(r *Recording, link int) (list []message) {
 // questions are what a link was asked.
 func questions(r *Recording, link int) []message { return of(r.events(link), confirm) }
 
+// ranAnyway finds that an irreversible call was made all the same. A producer may say that it begins before it asks, and then that the
+// call failed: asks-first judges the one, and the other leaves open whether the tool was run.
+func ranAnyway(r *Recording, link int, although string) (Finding, bool) {
+	q, early := questions(r, link), false
+	for _, d := range deeds(r, link) {
+		failed := func(m message) bool {
+			return m.str("tool") == d.str("tool") && m.str("tool_call_id") == d.str("tool_call_id") && m.str("status") != "success"
+		}
+		if d.typ() == invoked && len(q) > 0 && d.n < q[0].n && slices.ContainsFunc(of(r.events(link), done), failed) {
+			early = true
+			continue
+		}
+		return fail("the irreversible tool was run "+although, evidence(r, d)...), true
+	}
+	return unseen("tool.invoked came before the question, and then that the call failed: whether the tool was run cannot be told"), early
+}
+
 // neverDone judges a recording in which there must be a question and no deed.
 func neverDone(because string) func(*Recording) Finding {
 	return func(r *Recording) Finding {
-		if d := deeds(r, 0); len(d) > 0 {
-			return fail("the irreversible tool was run although "+because, evidence(r, d[0])...)
+		if f, found := ranAnyway(r, 0, "although "+because); found {
+			return f
 		}
 		q := questions(r, 0)
 		if len(q) == 0 {
@@ -75,7 +92,7 @@ var consentCases = []Case{
 			yes := of(r.all(0, true), "confirmation.reply")
 			for _, d := range deeds(r, 0) {
 				if len(yes) == 0 || d.n < yes[0].n {
-					return fail("the irreversible tool was begun before anybody had accepted", evidence(r, d)...)
+					return fail("tool.invoked said that the irreversible tool was begun before anybody had accepted", evidence(r, d)...)
 				}
 			}
 			if len(yes) == 0 {

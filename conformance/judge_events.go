@@ -72,15 +72,17 @@ var messageCases = []Case{
 	{Name: "stamps-real", Requirements: []string{"ENV-022"}, Level: 1, Strength: Must, plays: []string{"hang", "silence"},
 		Rule: "a timestamp is the moment at which the event was made", Judge: judgeStamps},
 	{Name: "numbered-right", Requirements: []string{"ENV-041", "ENV-042"}, Level: 1, Strength: Must, plays: []string{"stream", "tools", "accept", "handoff", "idle"},
-		Rule: "sequence_number is on no event of a session, or on all, from 0 and by 1", Judge: eachSession(func(s []message) Finding {
-			for i, m := range s {
-				n, ok := m.m["sequence_number"]
-				if _, first := s[0].m["sequence_number"]; ok != first {
+		Rule: "sequence_number is on no event of a session, or on all, from 0 and by 1; text, progress and states that were merged have the number of the last", Judge: eachSession(func(s []message) Finding {
+			next := 0.0
+			for _, m := range s {
+				if _, ok := m.m["sequence_number"]; ok != (s[0].m["sequence_number"] != nil) {
 					return fail("some events of a session are numbered, and some are not", s[0].Entry, m.Entry)
 				}
-				if ok && n != float64(i) {
-					return fail(fmt.Sprintf("%s, which is number %d of its session, has the sequence_number %v", short(m), i, n), m.Entry)
+				n, ok := m.m["sequence_number"].(float64)
+				if merged := n > next && slices.Contains([]string{output, progress, state}, m.typ()); ok && n != next && !merged {
+					return fail(fmt.Sprintf("%s, where the number %v comes next, has the sequence_number %v", short(m), next, n), m.Entry)
 				}
+				next = n + 1
 			}
 			return pass("the numbers, if any, rise by one")
 		})},

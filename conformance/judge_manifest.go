@@ -96,10 +96,14 @@ var manifestCases = []Case{
 				return fail("the manifest is no object with the type "+manifest.Type, e)
 			}
 			c := check.Checker{}
+			var wrong []string
 			for _, f := range c.Message(1, e.Data) {
 				if !f.Note && !ownRule(f.Requirement) {
-					return fail(fmt.Sprintf("the manifest: %s %s (%s)", f.Pointer, f.Problem, f.Requirement), e)
+					wrong = append(wrong, strings.TrimSpace(fmt.Sprintf("%s %s (%s)", f.Pointer, f.Problem, f.Requirement)))
 				}
+			}
+			if len(wrong) > 0 {
+				return fail("the manifest: "+strings.Join(wrong, "; "), e)
 			}
 			return pass("it has the documented members", e)
 		})},

@@ -53,7 +53,7 @@ var outputCases = []Case{
 		Rule: "a subscriber that wants few events still gets all of the text", Judge: judgeText},
 	{Name: "cuts-labelled", Requirements: []string{"EVT-060", "LVL-030"}, Level: 3, Strength: Must, plays: []string{"completion"},
 		Rule: "a chunk that is not cut at an agreed boundary says in coalesce_hint where it is cut", Judge: func(r *Recording) Finding {
-			allowed := honoredList(r, 0, "coalesce_boundaries")
+			allowed := agreedBoundaries(r)
 			list := of(r.events(0), output)
 			for _, m := range list {
 				if !m.is("complete") && m.str("coalesce_hint") == "" {
@@ -75,15 +75,19 @@ var outputCases = []Case{
 		}},
 	{Name: "boundaries", Requirements: []string{"HS-024", "HS-071"}, Level: 3, Strength: Should, plays: []string{"completion"},
 		Rule: "chunks are cut at the boundaries that were agreed", Judge: func(r *Recording) Finding {
-			allowed := honoredList(r, 0, "coalesce_boundaries")
+			allowed := agreedBoundaries(r)
 			list := of(r.events(0), output)
 			for _, m := range list {
-				if hint := m.str("coalesce_hint"); !m.is("complete") && hint != "" && len(allowed) > 0 && !slices.Contains(allowed, hint) {
+				if hint := m.str("coalesce_hint"); !m.is("complete") && hint != "" && !slices.Contains(allowed, hint) {
 					return fail("a chunk is cut at "+quoted(hint)+" where "+strings.Join(allowed, ", ")+" was agreed", m.Entry)
 				}
 			}
 			return someOutput(list, "cut as agreed")
 		}},
+}
+
+func agreedBoundaries(r *Recording) []string {
+	return texts(termsOf(with(defaults, capabilities(r, 0)), honored(r, 0))["coalesce_boundaries"])
 }
 
 func someOutput(list []message, what string) Finding {
@@ -111,5 +115,15 @@ func judgeText(r *Recording) Finding {
 	for same < len(is) && same < len(want) && is[same] == want[same] {
 		same++
 	}
-	return fail(fmt.Sprintf("the text is not what was written: after %d of %d bytes it differs", same, len(want)), list[len(list)-1].Entry)
+	for same > 0 && !utf8.RuneStart(want[min(same, len(want)-1)]) {
+		same--
+	}
+	next := func(text string) string {
+		if same >= len(text) {
+			return "nothing"
+		}
+		return quoted(text[same:min(same+40, len(text))])
+	}
+	return fail(fmt.Sprintf("the text is not what was written: after %d characters %s came where %s was written", utf8.RuneCountInString(want[:same]), next(is), next(want)),
+		list[len(list)-1].Entry)
 }

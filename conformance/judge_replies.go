@@ -62,8 +62,8 @@ var replyCases = []Case{
 	{Name: "cancelled-is-no", Requirements: []string{"CONF-051"}, Level: 2, Strength: Must, plays: []string{"withdrawn"},
 		Rule: "a session that is cancelled while it asks runs nothing, and an accept that comes after has no effect", Judge: func(r *Recording) Finding {
 			q, ends := questions(r, 0), of(r.events(0), completed, errored, cancelled)
-			if d := deeds(r, 0); len(d) > 0 {
-				return fail("the irreversible tool was run although the session was cancelled while it asked", evidence(r, d[0])...)
+			if f, found := ranAnyway(r, 0, "although the session was cancelled while it asked"); found {
+				return f
 			}
 			switch {
 			case len(q) == 0:

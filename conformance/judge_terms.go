@@ -223,14 +223,15 @@ var termsCases = []Case{
 			if b.typ() != "subscription.accepted" {
 				return unseen("the renegotiation was rejected")
 			}
-			was, is := a.obj("honored_capabilities"), b.obj("honored_capabilities")
+			was := termsOf(capabilities(r, 0), a.obj("honored_capabilities"))
+			is := termsOf(with(was, object{"max_events_per_second": 3.0}), b.obj("honored_capabilities"))
 			for _, name := range []string{"languages", "coalesce_boundaries", "supports_confirmation_reply", "supports_clarification_reply"} {
 				if fmt.Sprint(was[name]) != fmt.Sprint(is[name]) {
 					return fail("changing the rate changed "+name, a.Entry, b.Entry)
 				}
 			}
 			if rate, ok := is["max_events_per_second"].(float64); !ok || rate > 3 {
-				return fail(fmt.Sprintf("3 events a second were asked for, and %v is honored", is["max_events_per_second"]), b.Entry)
+				return fail("3 events a second were asked for, and "+inJSON(is["max_events_per_second"])+" is honored", b.Entry)
 			}
 			return pass("only what was named changed", a.Entry, b.Entry)
 		})},

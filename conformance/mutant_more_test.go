@@ -36,6 +36,16 @@ var moreMutants = []mutant{
 		}
 		return []object{o}
 	}},
+	{name: "loses a number", caught: []string{"numbered-right"}, out: func(p *proxy, o object) []object {
+		if o["session_id"] != nil {
+			if short(o) == "tool.invoked" {
+				p.n++
+			}
+			o["sequence_number"] = p.n
+			p.n++
+		}
+		return []object{o}
+	}},
 	{name: "declares no language", caught: []string{"language-declared"}, out: edit("state.changed", object{"localization_hints": nil})},
 	{name: "tells a key", caught: []string{"no-secrets"}, out: edit("tool.invoked", object{"args_summary": "with the key AKIAIOSFODNN7REALKEY"})},
 	{name: "uses a session's id again", caught: []string{"session-ids-once"}, out: func(p *proxy, o object) []object {

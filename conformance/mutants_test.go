@@ -274,8 +274,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// judged runs the suite on a mutant, and returns the cases that caught it, or nil if they are not those that should.
-func judged(t *testing.T, m *mutant) []string {
+// mutated runs the suite on a mutant.
+func mutated(t *testing.T, m *mutant) *conformance.Report {
 	report := inBubble(t, func(g *target) conformance.ProducerRun {
 		run := whole(g, broken{g, m, new(sync.Map), new(int)})
 		if m.run != nil {
@@ -286,8 +286,13 @@ func judged(t *testing.T, m *mutant) []string {
 	if report == nil {
 		t.FailNow()
 	}
+	return report
+}
+
+// judged returns the cases that caught a mutant, or nil if they are not those that should.
+func judged(t *testing.T, m *mutant) []string {
 	var got, why []string
-	for _, r := range report.Results {
+	for _, r := range mutated(t, m).Results {
 		if r.Verdict == conformance.Fail || r.Verdict == conformance.Deviation {
 			got = append(got, r.Case.Name)
 			why = append(why, r.Case.Name+" ("+r.Play+"): "+r.Seen)

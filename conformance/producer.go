@@ -17,8 +17,10 @@ import (
 )
 
 var (
-	// ErrUnreachable is returned where the target was never reached.
+	// ErrUnreachable is returned where the target was never reached. It wraps the error of the Dialer or of its link.
 	ErrUnreachable = errors.New("conformance: the target cannot be reached")
+	// ErrSilent is told with ErrUnreachable of a target that takes a connection and says nothing on it.
+	ErrSilent = errors.New("conformance: the target takes the connection and is silent")
 	// ErrNoDriver is returned where the driver was never reached. A Driver wraps it in what Start returns; any other
 	// error says that it does not have this scenario.
 	ErrNoDriver = errors.New("conformance: the driver cannot be reached")
@@ -225,12 +227,13 @@ func (run ProducerRun) perform(ctx context.Context, plays []play) (stages []*sta
 		stages = append(stages, last)
 		rec := last.tape.now()
 		_, missed := rec.noted(0, noteNoDial)
+		_, hungUp := rec.noted(0, noteClosed)
 		begun = begun || p.scenario.Name != "" && rec.DriverErr == nil
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case i == 0 && missed && p.name != strangerPlay && len(rec.all(0, false)) == 0:
-			return nil, ErrUnreachable
+		case i == 0 && (missed || run.OneLink && (hungUp || last.links[0].dead)) && p.name != strangerPlay && len(rec.all(0, false)) == 0:
+			return nil, fmt.Errorf("%w: %w", ErrUnreachable, last.links[0].why())
 		case !begun && errors.Is(rec.DriverErr, ErrNoDriver):
 			return nil, rec.DriverErr
 		}

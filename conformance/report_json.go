@@ -11,7 +11,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// WriteJSON writes the report for programs. It has the members of both published layouts (D-76), under which "verdict"
+// WriteJSON writes the report for programs. It has the members of both published layouts, under which "verdict"
 // and "result" are PASS only if the level was passed.
 func (r *Report) WriteJSON(w io.Writer) error {
 	if err := jsonv2.MarshalWrite(w, r, jsonv2.Deterministic(true), jsontext.WithIndent("  ")); err != nil {

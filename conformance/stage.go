@@ -1,12 +1,16 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http/httptrace"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -59,8 +63,12 @@ type link struct {
 	dead bool            // not even the request could be sent
 	// answers says that it may be asked.
 	answers bool
-	// told is closed when its reader is gone.
+	// connected says that somebody took the connection; err is why there is no link, or what came of the last message.
+	connected atomic.Bool
+	err       error
+	// told is closed when its reader is gone, and end is then what it met.
 	told chan struct{}
+	end  error
 }
 
 type object = map[string]any
@@ -93,13 +101,14 @@ func request(capabilities object) object {
 func (st *stage) dial(dialer transports.Dialer) *link {
 	l := &link{st: st, n: len(st.links), id: "sub_implicit", told: make(chan struct{})}
 	st.links = append(st.links, l)
-	ctx, cancel := context.WithTimeout(st.ctx, patience)
+	ctx, cancel := l.patient()
 	defer cancel()
 	conn, err := dialer.Dial(ctx)
 	if err != nil && st.before.wait() { // the target may have one subscriber at a time
 		conn, err = dialer.Dial(ctx)
 	}
 	if err != nil {
+		l.unreached("the opening of the link", err)
 		st.tape.add(Entry{Link: l.n, Note: noteNoDial})
 		l.refused(err)
 		close(l.told)
@@ -108,6 +117,35 @@ func (st *stage) dial(dialer transports.Dialer) *link {
 	l.conn = conn
 	st.running.Go(l.read)
 	return l
+}
+
+// patient is the time for one step of a link. It sees whether somebody takes the connection.
+func (l *link) patient() (context.Context, context.CancelFunc) {
+	trace := &httptrace.ClientTrace{ConnectDone: func(_, _ string, err error) {
+		if err == nil {
+			l.connected.Store(true)
+		}
+	}}
+	return context.WithTimeout(httptrace.WithClientTrace(l.st.ctx, trace), patience)
+}
+
+// unreached keeps why there is no link.
+func (l *link) unreached(step string, err error) {
+	var late net.Error
+	if l.connected.Load() && (errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) && late.Timeout()) {
+		err = fmt.Errorf("%w: it did not answer %s within %v: %w", ErrSilent, step, patience, err)
+	}
+	l.err = err
+}
+
+// why is what keeps a link from being one. It ends the link, which knows then how a program has ended.
+func (l *link) why() error {
+	if l.conn == nil {
+		return l.err
+	}
+	ended := l.conn.Close()
+	<-l.told
+	return cmp.Or(ended, l.err, l.end)
 }
 
 // subscribe opens a link, asks, and waits for the answer. A producer of Level 1 may know no handshake (§9.3.3): then
@@ -122,6 +160,7 @@ func (st *stage) askBy(dialer transports.Dialer, req object) *link {
 	l.answers = can["supports_confirmation_reply"] == true || can["supports_clarification_reply"] == true
 	if l.dead = !l.send(req); l.dead && l.conn != nil {
 		if _, unsent := st.tape.now().noted(l.n, noteNoSend); unsent {
+			l.unreached("the subscription.request", l.err)
 			st.tape.add(Entry{Link: l.n, Note: noteNoDial}) // some links are made with the first message
 		}
 	}
@@ -163,6 +202,7 @@ func (l *link) read() {
 			}
 		}
 		if err != nil {
+			l.end = err
 			l.refused(err)
 			if l.st.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
 				l.st.tape.add(Entry{Link: l.n, Note: noteClosed})
@@ -189,9 +229,10 @@ func (l *link) sendRaw(data []byte) bool {
 		return false
 	}
 	l.st.tape.add(Entry{Link: l.n, Sent: true, Data: data})
-	ctx, cancel := context.WithTimeout(l.st.ctx, patience)
+	ctx, cancel := l.patient()
 	defer cancel()
 	err := l.conn.Send(ctx, data)
+	l.err = err
 	if err != nil && !errors.Is(err, io.ErrClosedPipe) {
 		l.st.tape.add(Entry{Link: l.n, Note: noteNoSend})
 	}

@@ -40,6 +40,7 @@ func (c *call) read() {
 		if err != nil {
 			if c.sc.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
 				c.sc.tape.add(Entry{Link: c.n, Note: noteLeft})
+				c.conn.Close() // as an agent does; a target that waits for that would come again too late
 			}
 			return
 		}

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
 )
 
 // capabilities are what the request on a link asked for.
@@ -14,7 +18,11 @@ func capabilities(r *Recording, link int) object {
 	return nil
 }
 
-// honored are the terms that were answered first.
+// termsOf are the terms of an answer to what was asked for. What it leaves out is as it was asked for (D-45), as in the answer
+// of §5.4.3, which has no filters.
+func termsOf(asked, answer object) object { return with(asked, answer) }
+
+// honored are the terms that were answered first, as they were said.
 func honored(r *Recording, link int) object {
 	a, _ := r.answer(link)
 	return a.obj("honored_capabilities")
@@ -31,6 +39,15 @@ func (r *Recording) rate(link int) (float64, bool) {
 
 func honoredList(r *Recording, link int, name string) (list []string) {
 	return texts(honored(r, link)[name])
+}
+
+// inJSON is a value as it was said, for people who do not know Go.
+func inJSON(v any) string {
+	data, err := jsonv2.Marshal(v, jsonv2.Deterministic(true))
+	if err != nil {
+		panic(err) // it came as JSON, or is of our own making
+	}
+	return aaep.SafeText(string(data))
 }
 
 func texts(v any) (list []string) {
@@ -56,9 +73,10 @@ var everyType = []string{started, completed, errored, cancelled, state, progress
 	"medai:dose.given", "aaep:other"}
 
 func judgeSubset(r *Recording, a message) Finding {
-	asked, got := with(defaults, capabilities(r, 0)), a.obj("honored_capabilities")
+	asked := with(defaults, capabilities(r, 0))
+	got := termsOf(asked, a.obj("honored_capabilities"))
 	wrong := func(name string) Finding {
-		return fail(fmt.Sprintf("%s: %v is honored where %v was asked for", name, got[name], asked[name]), append(sent(r), a.Entry)...)
+		return fail(fmt.Sprintf("%s: %s is honored where %s was asked for", name, inJSON(got[name]), inJSON(asked[name])), append(sent(r), a.Entry)...)
 	}
 	for _, name := range []string{"languages", "coalesce_boundaries", "supported_conformance_levels", "supported_extensions"} {
 		for _, v := range texts(got[name]) {
@@ -78,10 +96,8 @@ func judgeSubset(r *Recording, a message) Finding {
 		}
 	}
 	wants, _ := asked["event_filters"].(object)
-	has, stated := got["event_filters"].(object)
-	if wants != nil && !stated {
-		return wrong("event_filters")
-	}
+	has, _ := got["event_filters"].(object)
+	has = termsOf(wants, has)
 	for _, t := range everyType {
 		if passes(has, t) && !passes(wants, t) {
 			return wrong("event_filters")

@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 type program struct {
 	t     *testing.T
 	name  string
+	cmd   *exec.Cmd
 	stdin io.Writer
 	ended chan struct{}
 	mu    sync.Mutex
@@ -64,7 +65,7 @@ func start(t *testing.T, env []string, name string, args ...string) *program {
 	}
 	read, write := io.Pipe()
 	cmd.Stdout, cmd.Stderr = write, write
-	p := &program{t: t, name: name, stdin: stdin, ended: make(chan struct{})}
+	p := &program{t: t, name: name, cmd: cmd, stdin: stdin, ended: make(chan struct{})}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +117,12 @@ func (p *program) end() string {
 	})
 	return p.printed()
 }
+
+// interrupt presses Ctrl-C.
+func (p *program) interrupt() error { return p.cmd.Process.Signal(os.Interrupt) }
+
+// code is the exit code of a program that has ended.
+func (p *program) code() int { return p.cmd.ProcessState.ExitCode() }
 
 // accept types a yes to the bank, and again whenever that came too soon: a program learns a moment later than the test that
 // the question was heard.

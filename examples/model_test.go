@@ -1,10 +1,13 @@
 package examples
 
 import (
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports/sse"
 )
 
 // What the model says is heard as it says it; its tool runs on a yes, and the model hears of a no.
@@ -22,6 +25,57 @@ func TestModel(t *testing.T) {
 			contains(t, heard, "I will put five hundred dollars into your savings.", "You will be asked first.",
 				"Transfer $500 from checking to savings.", end, "The agent finished.")
 			contains(t, agent.end(), "You will be asked first.", end)
+		})
+	}
+}
+
+// Ctrl-C in the middle of a sentence, or of a question: what was said is heard, and then one end. Nothing is done.
+func TestModelInterrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no program can press Ctrl-C for another there")
+	}
+	t.Parallel()
+	for name, at := range map[string]func(*aaep.Event) bool{
+		"in a sentence": func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeOutputStreaming },
+		"in a question": func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeAwaitingConfirmation },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agent := start(t, nil, "model", "-listen", "127.0.0.1:0")
+			ear := subscriber.ScreenReader("en-US").With(aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryWord}, MaxEventsPerSecond: 1000})
+			sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: agent.address()}, subscriber.Config{ID: "test", Capabilities: ear})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer sub.Close()
+			var text string
+			var end *aaep.SessionCancelled
+			pressed := false
+			for ev, err := range sub.Events(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
+					text += p.Chunk
+				}
+				if !pressed && at(ev) {
+					pressed = true
+					if err := agent.interrupt(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if ev.Type().Terminal() {
+					end, _ = ev.Payload.(*aaep.SessionCancelled)
+					break
+				}
+			}
+			said := strings.Split(agent.end(), "\n")[1]
+			if end == nil || agent.code() != 130 {
+				t.Errorf("the end is %+v, and the exit code %d", end, agent.code())
+			}
+			if text == "" || strings.TrimSpace(text) != strings.TrimSpace(said) || strings.Contains(text, "Done.") {
+				t.Errorf("heard %q, and it said %q", text, said)
+			}
 		})
 	}
 }

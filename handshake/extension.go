@@ -65,8 +65,10 @@ type Effect struct {
 	// or nil. A nil Keep sends all.
 	Keep func(ev *aaep.Event, data json.RawMessage) bool
 	// Data returns what stands under the extension's prefix on an event for this subscription, or nil for
-	// nothing; data is what the agent put there, or nil. A nil Data sends it as it is. Neither may change ev.
-	// The result depends on what was honored and on the arguments alone: who was honored the same gets the same.
+	// nothing; data is what the agent put there, or nil. A nil Data sends it as it is.
+	//
+	// Neither Keep nor Data may change ev. What they return depends on what was honored and on the arguments alone: who was
+	// honored the same is told the same.
 	Data func(ev *aaep.Event, data json.RawMessage) json.RawMessage
 }
 

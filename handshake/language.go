@@ -67,7 +67,7 @@ func MatchLanguage(requested, offered []string) (tag string, ok bool) {
 }
 
 // ChooseLanguage returns which of the languages an event is in serves a listener best: 0 is its own, also where none
-// does, and i that of its translation i-1 (D-73).
+// does, and i that of its translation i-1.
 func ChooseLanguage(requested []string, ev *aaep.Event) int {
 	tags := []string{ev.Language()}
 	for _, t := range ev.Translations {

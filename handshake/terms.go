@@ -56,7 +56,7 @@ type Terms struct {
 }
 
 // Capabilities writes every effective term out, for subscription.accepted (§5.4). Left out are only an
-// unlimited rate, a pace nobody asked for, and an empty list of languages, boundaries or levels (D-45).
+// unlimited rate, a pace nobody asked for, and an empty list of languages, boundaries or levels.
 func (t Terms) Capabilities() aaep.Capabilities {
 	honored := aaep.Capabilities{
 		MaxEventsPerSecond:         t.MaxEventsPerSecond,

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,21 +30,42 @@ var manifestTypes = []string{"application/json", "application/jose", "applicatio
 // ErrNone is returned by Discover where the producer publishes no manifest.
 var ErrNone = errors.New("manifest: there is none")
 
-// Discover fetches the manifest of the agent at an HTTP origin that the user named, such as "https://bank.example" or
-// "http://127.0.0.1:8080", and returns it as it was published, but for white space around it: JSON, or a compact JWS. A path is left out. The error is
-// ErrNone where the agent answers that it has none. TLS may be nil; http is for loopback only.
-func Discover(ctx context.Context, origin string, conf *tls.Config) ([]byte, error) {
-	u, err := checkURL(origin)
+// Discover fetches the manifest of the agent at an address that the user named, such as "https://bank.example" or
+// "http://127.0.0.1:8080/planner", and returns it as it was published, but for white space around it: JSON, or a compact JWS. It is
+// looked for where Beside says. The error is ErrNone where the agent answers that it has none. TLS may be nil; http is for loopback
+// only.
+func Discover(ctx context.Context, address string, conf *tls.Config) ([]byte, error) {
+	at, err := Beside(address, Path)
 	if err != nil {
 		return nil, err
 	}
-	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: Path}
-	return fetch(ctx, &at, conf, nil, manifestTypes...)
+	u, err := checkURL(at)
+	if err != nil {
+		return nil, err
+	}
+	return fetch(ctx, u, conf, nil, manifestTypes...)
+}
+
+// Beside is the URL of what the agent at an HTTP address publishes at a well-known path, Path or KeysPath. An agent that has a host
+// to itself publishes that at the origin (§5.10.2), whatever transport the address names. One that is below a path, as one of several
+// on a host, publishes it below that path: what is elsewhere on the host is another's, and never stands for it.
+func Beside(address, wellKnown string) (string, error) {
+	u, err := checkURL(address)
+	if err != nil {
+		return "", err
+	}
+	at := strings.TrimSuffix(path.Clean("/"+u.Path), "/")
+	for _, own := range []string{Path, KeysPath, "/ws", "/aaep/v1"} { // of every agent
+		if above, ok := strings.CutSuffix(at, own); ok && (above != "" || own != "/ws") { // but for one that is called ws
+			at = above
+		}
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: at + wellKnown}).String(), nil
 }
 
 // Fetch fetches a manifest from a URL that a peer gave, such as the manifest_uri of an event. It must be https, and
-// every address it leads to must be a public one: a stranger cannot make this machine ask others on its own network
-// (INV-42). It is never called by anything else in this SDK that only reads a message.
+// every address it leads to must be a public one: a stranger cannot make this machine ask others on its own network. Nothing in
+// this SDK that only reads a message calls it.
 func Fetch(ctx context.Context, rawURL string, conf *tls.Config) ([]byte, error) {
 	u, err := checkURL(rawURL)
 	if err != nil {

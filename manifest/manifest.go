@@ -31,7 +31,7 @@ const Path = "/.well-known/aaep-manifest.json"
 // MaxSize is the largest manifest that is read, in bytes.
 const MaxSize = 256 << 10
 
-// The names of transports. The first three are AAEP's own (§5.10.1), the others follow them (D-59).
+// The names of transports. The first three are AAEP's own (§5.10.1), the others follow them.
 const (
 	SSE       = "sse"
 	WebSocket = "websocket"
@@ -42,7 +42,7 @@ const (
 )
 
 // EndpointsVocabulary names the extension under which a manifest says where its transports are found, for which AAEP has
-// no member (D-59).
+// no member.
 var EndpointsVocabulary = aaep.Vocabulary{Prefix: "endpoints", URI: "https://github.com/aaep-go/aaep/extensions/endpoints/v1"}
 
 // Endpoint is where one transport is found.
@@ -110,7 +110,7 @@ func Encode(m *Manifest) ([]byte, error) {
 	return data, nil
 }
 
-// Parse reads a manifest. Any JSON object that names an agent_id is one (D-59): members that are missing are zero, and
+// Parse reads a manifest. Any JSON object that names an agent_id is one: members that are missing are zero, and
 // unknown ones are left out. Repeated member names, invalid UTF-8 and members of a wrong type are errors. It fetches nothing.
 func Parse(data []byte) (*Manifest, error) {
 	if len(data) > MaxSize {

@@ -28,7 +28,7 @@ func FileKeys(log *slog.Logger, paths ...string) (KeySource, error) {
 	return func(context.Context, string) (*KeySet, error) { return files.Get(), nil }, nil
 }
 
-// RemoteKeys are the keys at a URL that the user named, such as an agent's origin with KeysPath: https, or http on
+// RemoteKeys are the keys at a URL that the user named, such as what Beside says of an agent's address: https, or http on
 // loopback. No redirect is followed; a fetch takes at most ten seconds and 256 KiB. They are fetched when they are first
 // asked for, when a token names a key that is not among them, at most every ten seconds, and when they are five minutes
 // old. While that fails, those from before stay in force. Conf may be nil.

@@ -60,7 +60,7 @@ type Identity struct {
 	LooksLike string
 }
 
-// Verify returns a manifest that its agent has signed, and by which key (INV-40). A token is one compact JWS, and nothing
+// Verify returns a manifest that its agent has signed, and by which key. A token is one compact JWS, and nothing
 // else around it. Of its header only the algorithm, the kid, the typ and the times have a say, and the certificates if
 // there are Roots. Clocks may be 30 seconds apart.
 //

@@ -25,6 +25,8 @@ type course struct {
 	early    map[uint64]bool // questions that were put before their turn in the log
 	noticed  uint64          // notices that the shaper has had
 	passed   int             // events that left in front of the critical one that is next in the log
+	ahead    []*aaep.Event   // what comes next in the log, where that has been read already
+	hurries  bool            // nothing is waited for, not even a disk
 
 	left    atomic.Uint64 // every event that is not output, up to here, has left
 	watched atomic.Bool   // somebody waits for left to grow
@@ -53,9 +55,12 @@ func (c *course) fill(now time.Time, most int) error {
 		if room <= 0 {
 			return nil
 		}
-		events, _, err := c.p.log.Read(c.cursor, room)
+		events, err := c.read(room)
 		if err != nil {
 			return slow("the events it has not seen are no longer kept")
+		}
+		if len(events) == 0 {
+			return nil
 		}
 		for _, ev := range events {
 			if ev.Critical() {
@@ -68,7 +73,10 @@ func (c *course) fill(now time.Time, most int) error {
 				return nil
 			}
 			c.cursor++
-			if c.cursor <= c.replayed && !c.goesOn && c.p.stale(ev) || c.early[c.cursor] {
+			c.ahead = c.ahead[min(1, len(c.ahead)):]
+			// What a process before this one asked is put to nobody any more, wherever they go on.
+			past := c.cursor <= c.replayed && (!c.goesOn || c.cursor <= c.p.began)
+			if past && c.p.stale(ev) || c.early[c.cursor] {
 				delete(c.early, c.cursor)
 				continue
 			}
@@ -77,6 +85,18 @@ func (c *course) fill(now time.Time, most int) error {
 		}
 	}
 	return nil
+}
+
+// read returns at most n events after the cursor; none where it would have to wait for them and must not.
+func (c *course) read(n int) (events []*aaep.Event, err error) {
+	switch {
+	case len(c.ahead) > 0:
+		return c.ahead[:min(n, len(c.ahead))], nil
+	case c.hurries && !c.p.log.InMemory(c.cursor):
+		return nil, nil
+	}
+	events, _, err = c.p.log.Read(c.cursor, n)
+	return events, err
 }
 
 const (
@@ -160,8 +180,15 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 		return false, next, err
 	}
 	if batched && c.shaper.Ready(now) >= few {
+		if !c.p.log.InMemory(c.cursor) {
+			c.ahead, _ = c.read(readAhead) // an error comes again
+		}
 		longBatches.enter()
-		defer longBatches.leave()
+		c.hurries = true
+		defer func() {
+			longBatches.leave()
+			c.hurries, c.ahead = false, nil
+		}()
 		if err := c.fill(now, readAhead); err != nil { // what is critical may have come
 			return false, next, err
 		}

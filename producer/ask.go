@@ -15,9 +15,9 @@ import (
 
 // Question is what an agent wants to know from its user.
 type Question struct {
-	// Ask is the question itself; Context is what the user should know to answer it. It is asked in the
+	// Text is the question itself; Context is what the user should know to answer it. It is asked in the
 	// languages that all its texts are in, the labels of the choices included.
-	Ask     aaep.Text
+	Text    aaep.Text
 	Context aaep.Text
 	// Choices are the answers to choose from, from 2 to 32. Without them the answer is of one of Kinds.
 	Choices []Choice
@@ -61,7 +61,7 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 	}
 	ask := func(p *aaep.AwaitingClarification, tag string) bool {
 		var ok, all bool
-		p.Question, all = in(q.Ask, tag)
+		p.Question, all = in(q.Text, tag)
 		p.Context, ok = in(q.Context, tag)
 		all = all && ok
 		p.Choices = nil
@@ -74,7 +74,7 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		return all
 	}
 	ask(p, "")
-	words := s.p.authored(q.Ask)
+	words := s.p.authored(q.Text)
 	words.translate(func(tag string) (aaep.Payload, bool) {
 		p := *p
 		ok := ask(&p, tag)

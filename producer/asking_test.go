@@ -77,7 +77,7 @@ func TestAskWithADeadContext(t *testing.T) {
 					t.Errorf("Tool = %v", err)
 				}
 			}
-			if _, err := s.Clarify(ctx, producer.Question{Ask: aaep.Say("How much?")}); !errors.Is(err, context.Canceled) {
+			if _, err := s.Clarify(ctx, producer.Question{Text: aaep.Say("How much?")}); !errors.Is(err, context.Canceled) {
 				t.Errorf("Clarify = %v", err)
 			}
 		}
@@ -232,7 +232,7 @@ func TestQuestionDoesNotChange(t *testing.T) {
 		l, s := st.listen(answering(caps(1, aaep.BoundaryCompletion))), st.session("Choosing.")
 		choices := []producer.Choice{{Value: "a", Label: aaep.Say("A")}, {Value: "b", Label: aaep.Say("B")}}
 		answer := later(func() (any, error) {
-			return s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("Which?"), Choices: choices})
+			return s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which?"), Choices: choices})
 		})
 		synctest.Wait()
 		choices[0] = producer.Choice{Value: "x", Label: aaep.Say("X")}

@@ -80,7 +80,8 @@ func (p *Producer) adopt(mine *ledger.Outcome, w *waiter, first log.Claim) *ledg
 	case err != nil:
 		p.cfg.Logger.Error("a question was settled by what cannot be read", "session_id", mine.Question.SessionID, "error", err)
 	case out.Cause == ledger.Replied && first.At.After(mine.Until.Add(lateReply)):
-		p.cfg.Logger.Warn("a reply was kept after the time to answer", "session_id", mine.Question.SessionID, "node", by.Node)
+		p.cfg.Logger.Warn("a reply was kept after the time to answer, or the clocks of this machine and of the log differ",
+			"session_id", mine.Question.SessionID, "node", by.Node, "late", first.At.Sub(mine.Until))
 		out = ledger.Silence(mine.Question)
 	}
 	if out.Cause == ledger.Replied && p.cfg.Follow == nil && !out.Unrecorded {

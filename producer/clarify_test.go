@@ -29,7 +29,7 @@ func TestClarify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
 				l, s := st.record(), st.session("Asking.")
-				c.q.Ask = aaep.Say("What?")
+				c.q.Text = aaep.Say("What?")
 				answer := later(func() (any, error) { return s.Clarify(t.Context(), c.q) })
 				q := of[*aaep.AwaitingClarification](l.events())[0]
 				for _, r := range []any{c.bad, c.good} {
@@ -48,7 +48,7 @@ func TestClarify(t *testing.T) {
 // Silence is the default, as a value of its kind, or an error that says which silence it was (EVT-086). With nobody to
 // ask, that is at once, and the question is not told (HS-021).
 func TestClarifyWithoutAnswer(t *testing.T) {
-	number := producer.Question{Ask: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}, Default: "7"}
+	number := producer.Question{Text: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}, Default: "7"}
 	for name, c := range map[string]struct {
 		q       producer.Question
 		nobody  bool
@@ -57,8 +57,8 @@ func TestClarifyWithoutAnswer(t *testing.T) {
 	}{
 		"silence, default": {number, false, 7.0, nil},
 		"nobody, default":  {number, true, 7.0, nil},
-		"silence":          {producer.Question{Ask: aaep.Say("What?")}, false, nil, producer.ErrTimedOut},
-		"nobody":           {producer.Question{Ask: aaep.Say("What?")}, true, nil, producer.ErrUnreachable},
+		"silence":          {producer.Question{Text: aaep.Say("What?")}, false, nil, producer.ErrTimedOut},
+		"nobody":           {producer.Question{Text: aaep.Say("What?")}, true, nil, producer.ErrUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {

@@ -5,10 +5,14 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/log"
+	"github.com/aaep-go/aaep/producer/log/sqlite"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -110,4 +114,81 @@ func TestCriticalPassesACrowd(t *testing.T) {
 			t.Errorf("%d of %d others had all they were owed before the question left; under way: %t", before, rounds*many, underWay)
 		}
 	}
+}
+
+// gatedDisk gives nothing of what is more than a few events while its gate is shut.
+type gatedDisk struct {
+	log.Store
+	shut atomic.Pointer[chan struct{}]
+	wait atomic.Int32 // how many have waited at it
+}
+
+func (d *gatedDisk) Read(cursor uint64, n int) ([][]byte, error) {
+	if gate := d.shut.Load(); gate != nil && n > 8 {
+		d.wait.Add(1)
+		<-*gate
+	}
+	return d.Store.Read(cursor, n)
+}
+
+// INV-26: whoever waits for a slow disk keeps nobody from being told what is in memory, however many wait.
+func TestCrowdAtASlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer kept.Close()
+		disk := &gatedDisk{Store: kept}
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: disk, KeepEvents: 32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := &stage{t: t, p: p}
+		defer st.end()
+		first, _ := st.accepted(everything())
+		s := st.session("Counting.")
+		synctest.Wait()
+		place := first.events()[0].EventID
+		first.conn.Close()
+		count := func(n int) {
+			for i := range n {
+				s.Progress(aaep.Text{}, aaep.Progress{Step: int64(i + 1)}, 0)
+			}
+			synctest.Wait()
+		}
+		for range 20 {
+			count(10)
+		}
+		gate := make(chan struct{})
+		disk.shut.Store(&gate)
+		defer close(gate)
+		behind, c := int32(runtime.GOMAXPROCS(0)), &aCrowd{}
+		for i := range behind {
+			c.join(st, int(i), resuming(caps(int64(1000+i), aaep.BoundaryNone), place))
+		}
+		synctest.Wait()
+		if n := disk.wait.Load(); n != behind {
+			t.Fatalf("%d wait for the disk, want %d", n, behind)
+		}
+		c.join(st, int(behind), everything())
+		synctest.Wait()
+		c.mu.Lock()
+		c.sent = nil
+		c.mu.Unlock()
+		for i := range 20 {
+			s.Progress(aaep.Text{}, aaep.Progress{Step: int64(i + 1)}, 0)
+		}
+		told := 0
+		for range 1_000_000 { // who waits here for a place that is never free is nobody that a bubble waits for
+			c.mu.Lock()
+			told = len(c.sent)
+			c.mu.Unlock()
+			if told == 20 {
+				return
+			}
+			runtime.Gosched()
+		}
+		t.Errorf("%d of 20 events were told", told)
+	})
 }

@@ -28,7 +28,7 @@ func TestUrgencyOfEachType(t *testing.T) {
 		l.reply(l.question(), aaep.Accept)
 		<-paid
 		asked := later(func() (any, error) {
-			return s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("Which one?"), Timeout: time.Second})
+			return s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which one?"), Timeout: time.Second})
 		})
 		<-asked
 		s.Handoff(say, aaep.HandoffRequested{})

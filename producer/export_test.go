@@ -15,3 +15,10 @@ func (p *Producer) Grouped() (sizes []int) {
 	slices.Reverse(sizes)
 	return sizes
 }
+
+// HoldGroup has the first group busy until release is called.
+func (p *Producer) HoldGroup() (release func()) {
+	g := (*p.groups.all.Load())[0]
+	g.mu.Lock()
+	return g.mu.Unlock
+}

@@ -238,6 +238,9 @@ func (p *Producer) changed() {
 	}
 }
 
+// spokenLately is how long ago the agent may have answered for somebody who comes to be told that it runs.
+const spokenLately = presenceEvery / 8
+
 // announce tells the agent who is here; or, where only a change of who can be asked matters, maybe not.
 func (p *Producer) announce(onlyChange bool) {
 	if p.cfg.Follow == nil {
@@ -260,13 +263,17 @@ func (p *Producer) announce(onlyChange bool) {
 	now.Patience, now.Least, now.Pace = all.patience, all.least, all.pace
 	same := now
 	same.Listeners = p.announced.Listeners
-	if onlyChange && same == p.announced && now.Listeners > 0 {
+	if onlyChange && same == p.announced && now.Listeners > 0 && time.Since(p.spoken) < spokenLately {
 		return
 	}
-	if now.Listeners == 0 && p.announced.Listeners == 0 {
-		return // an agent is not told of those whom it does not concern
+	p.spoken = time.Now()
+	if now.Listeners == 0 && p.announced.Listeners == 0 { // an agent is not told of those whom it does not concern
+		p.answers(p.send(note{}) == nil)
+		return
 	}
-	if err := p.send(note{Presence: &now}); err != nil {
+	err := p.send(note{Presence: &now})
+	p.answers(err == nil)
+	if err != nil {
 		p.cfg.Logger.Debug("the agent does not know who listens here", "error", err)
 		return
 	}

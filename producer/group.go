@@ -25,8 +25,9 @@ type group struct {
 	woken chan struct{}
 	calls atomic.Bool // a member was woken
 
-	mu      sync.Mutex // held by the goroutine while it does something, and by those who join
+	mu      sync.Mutex // held by the goroutine while it does something, and by those who join, who do not wait for it
 	members []*subscription
+	size    atomic.Int32 // of members
 	over    bool
 	frames  []byte    // scratch
 	sent    time.Time // when events left last
@@ -78,18 +79,21 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 	sub.link, sub.key.framing = link, link.Framing()
 	var all []*group
 	for {
-		unlike := 0
+		unlike, later := 0, false
 		for _, g := range all {
 			switch g.take(sub, now) {
 			case taken:
 				return sub.stays(g), again
 			case elsewhere:
-				return false, now.Add(soon)
+				later = true
 			case different:
 				unlike++
 			}
 		}
-		if unlike >= maxUnlike {
+		switch {
+		case later:
+			return false, now.Add(soon)
+		case unlike >= maxUnlike:
 			return false, now.Add(time.Second)
 		}
 		g, others := sub.found(all, now)
@@ -170,13 +174,18 @@ func (sub *subscription) stays(g *group) bool {
 const (
 	taken = iota
 	full
-	elsewhere // the group is at another event, or not done with it
+	elsewhere // the group is at another event, or not done with it, or busy
 	different // the two are not alike
 )
 
 // take makes sub a member if it is where the group is and as it is.
 func (g *group) take(sub *subscription, now time.Time) int {
-	g.mu.Lock()
+	if g.size.Load() >= maxMembers {
+		return full
+	}
+	if !g.mu.TryLock() { // whoever waits hears nothing meanwhile
+		return elsewhere
+	}
 	defer g.mu.Unlock()
 	if g.over || len(g.members) >= maxMembers {
 		return full
@@ -203,6 +212,7 @@ func (g *group) take(sub *subscription, now time.Time) int {
 	sub.group.Store(g)
 	sub.mu.Unlock()
 	g.members = append(g.members, sub)
+	g.size.Add(1)
 	return taken
 }
 
@@ -320,8 +330,7 @@ func (g *group) round() (more bool, next time.Time) {
 // spread offers a batch to the link of each member.
 func (g *group) spread(b *batch) {
 	frames, err := g.members[0].link.AppendEvents(g.frames[:0], b.events)
-	n, observed := 0, g.p.cfg.Observer != Observer(unobserved{})
-	begun := 0
+	n, begun, observed := 0, 0, g.p.cfg.Observer != Observer(unobserved{})
 	g.drop(func(sub *subscription) *batch { return b.owed(begun > 0) }, func(sub *subscription) bool {
 		if n++; n%pace == 0 {
 			runtime.Gosched() // others may have something critical to tell
@@ -387,4 +396,5 @@ func (g *group) drop(owed func(*subscription) *batch, match func(*subscription) 
 		go sub.goOnAlone()
 		return true
 	})
+	g.size.Store(int32(len(g.members)))
 }

@@ -208,3 +208,34 @@ func TestGroupLife(t *testing.T) {
 		}
 	})
 }
+
+// Who would join a group that is busy hears meanwhile what it has to hear. P3, INV-26
+func TestGroupIsBusy(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		s := st.session("Paying.")
+		st.crowd(2, everything())
+		st.assembled(2)
+		l := st.listen(everything())
+		synctest.Wait()
+		release := st.p.HoldGroup()
+		time.Sleep(20 * time.Millisecond) // it has heard something, and joins no sooner
+		heard := func() bool {
+			for range 1_000_000 { // who waits for a lock is nobody that a bubble waits for
+				if len(of[*aaep.HandoffRequested](events(l.arrivals()))) > 0 {
+					return true
+				}
+				runtime.Gosched()
+			}
+			return false
+		}
+		for range 1000 {
+			runtime.Gosched() // it tries to join
+		}
+		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
+		if !heard() {
+			t.Error("it waits for the group, and does not hear what is critical")
+		}
+		release()
+		st.assembled(3)
+	})
+}

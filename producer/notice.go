@@ -2,6 +2,7 @@ package producer
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -18,16 +19,60 @@ type notices struct {
 // keptNotices is how many are kept for those who are slow.
 const keptNotices = 64
 
-// linkAway tells, in every session that is under way, that the agent cannot be heard for the time being, or that it can again.
-// Where a question is open, that must be told at once: an answer may not get through.
-func (p *Producer) linkAway(away bool) {
-	id := phrase.LinkBack
-	if away {
-		id = phrase.LinkLost
-		p.cfg.Logger.Warn("the agent's log cannot be reached; those who listen here have been told")
-	} else {
-		p.cfg.Logger.Warn("the agent's log can be reached again")
+// link is the way to the agent, for a process that follows it.
+type link struct {
+	mu     sync.Mutex
+	lost   bool      // the agent's log cannot be reached
+	silent time.Time // since when the agent does not answer; zero: it does
+	told   bool      // those who listen were told that it is interrupted
+}
+
+// notRunning is what a newcomer is told of an agent that does not answer.
+const notRunning = "The agent is not running, or cannot be reached. What it does is told here when it is back."
+
+// linkAway takes that the agent's log cannot be reached for the time being, or that it can again.
+func (p *Producer) linkAway(away bool) { p.linkIs(func(l *link) { l.lost = away }) }
+
+// answers takes whether the agent did, when it was last spoken to.
+func (p *Producer) answers(yes bool) {
+	p.linkIs(func(l *link) {
+		if yes {
+			l.silent = time.Time{}
+		} else if l.silent.IsZero() {
+			l.silent = time.Now()
+		}
+	})
+}
+
+// isSilent reports whether the agent did not answer when it was last spoken to.
+func (p *Producer) isSilent() bool {
+	p.link.mu.Lock()
+	defer p.link.mu.Unlock()
+	return !p.link.silent.IsZero()
+}
+
+// linkIs changes what is known of the link, and tells where it is interrupted then, or whole again.
+func (p *Producer) linkIs(change func(*link)) {
+	p.link.mu.Lock()
+	defer p.link.mu.Unlock()
+	change(&p.link)
+	away := p.link.lost || !p.link.silent.IsZero() && time.Since(p.link.silent) >= presenceKept
+	if away == p.link.told {
+		return
 	}
+	p.link.told = away
+	if away {
+		p.cfg.Logger.Warn("the agent cannot be reached; those who listen here have been told", "log_answers", !p.link.lost)
+		p.tellLink(phrase.LinkLost)
+	} else {
+		p.cfg.Logger.Warn("the agent can be reached again")
+		p.tellLink(phrase.LinkBack)
+	}
+}
+
+// tellLink says how the link is, in every session that is under way. Where a question is open, that must be told at once: an
+// answer may not get through.
+func (p *Producer) tellLink(id phrase.ID) {
 	p.mu.Lock()
 	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()

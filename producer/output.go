@@ -48,7 +48,7 @@ func (o *Output) SetLanguage(tag string) error {
 }
 
 // SetContentType says what the text is that is written from now on, such as text/markdown. Parameters are left
-// out, and so is a type the protocol has no form for (D-20). Until then it is text/plain.
+// out, and so is a type the protocol has no form for. Until then it is text/plain.
 func (o *Output) SetContentType(media string) error {
 	media, _, _ = strings.Cut(media, ";")
 	media = strings.TrimSpace(media)

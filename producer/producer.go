@@ -25,6 +25,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/log"
 )
@@ -33,7 +34,7 @@ const (
 	handshakeTimeout = 10 * time.Second // for the first message, and for the first stream after it
 	openTimeout      = 30 * time.Second
 	sendTimeout      = 10 * time.Second      // for one event on a link without a deadline of its own
-	lastChance       = 2 * time.Second       // for a stream to be opened during a shutdown
+	lastChance       = 2 * time.Second       // without a stream, during a shutdown
 	closeTimeout     = 2 * time.Second       // for the last words to a subscriber
 	hurryTimeout     = 50 * time.Millisecond // for them when Shutdown waits no longer
 )
@@ -45,7 +46,7 @@ var ErrClosed = errors.New("producer: shut down")
 type Producer struct {
 	cfg   Config
 	offer handshake.Offer
-	log   *log.Log
+	log   *eventlog.Log
 	began uint64 // where the log ended then
 	born  time.Time
 	desk  *desk
@@ -67,7 +68,9 @@ type Producer struct {
 	id         string              // of a process that follows
 	kick       chan struct{}       // holds one: who is here has changed
 	announcing sync.Mutex
-	announced  presence // with announcing held
+	announced  presence  // with announcing held
+	spoken     time.Time // with announcing held: when the agent was last told
+	link       link      // to the agent, where that is followed
 	notices    atomic.Pointer[notices]
 
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
@@ -96,12 +99,12 @@ func New(cfg Config) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	spine := log.New(cfg.KeepEvents)
+	spine := eventlog.New(cfg.KeepEvents)
 	switch {
 	case cfg.Log != nil:
-		spine, err = log.Open(cfg.Log, cfg.KeepEvents)
+		spine, err = eventlog.Open(cfg.Log, cfg.KeepEvents)
 	case cfg.Follow != nil:
-		spine, err = log.Follow(cfg.Follow, cfg.KeepEvents)
+		spine, err = eventlog.Follow(cfg.Follow, cfg.KeepEvents)
 	}
 	if err != nil {
 		return nil, err

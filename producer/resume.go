@@ -187,9 +187,10 @@ func (sub *subscription) situate(situation []coalesce.Entry) {
 // no new time: what waits for this subscriber would wait for ever.
 func (sub *subscription) detach() time.Time {
 	sub.setConnected(false)
+	sub.apart = time.Now()
 	left := sub.left.Load()
-	if sub.grace.IsZero() || left > sub.came || left == sub.p.log.End() || time.Since(sub.attached) >= sub.p.cfg.Grace {
-		sub.grace, sub.came = time.Now().Add(sub.p.cfg.Grace), left
+	if sub.grace.IsZero() || left > sub.came || left == sub.p.log.End() || sub.apart.Sub(sub.attached) >= sub.p.cfg.Grace {
+		sub.grace, sub.came = sub.apart.Add(sub.p.cfg.Grace), left
 	}
 	return sub.grace
 }

@@ -100,6 +100,47 @@ func TestShutdownDeadline(t *testing.T) {
 	})
 }
 
+// INV-53: who may be on the way to what they are owed is waited for, and not who has been without a stream for longer than that takes.
+func TestShutdownWithoutAStream(t *testing.T) {
+	for name, tc := range map[string]struct {
+		opened     bool
+		apart      time.Duration // before the shutdown
+		back, want time.Duration // into the shutdown; zero is never
+	}{
+		"not opened yet":                 {false, 500 * time.Millisecond, 0, 1500 * time.Millisecond},
+		"not opened for long":            {false, 5 * time.Second, 0, 0},
+		"just lost":                      {true, 0, 0, 2 * time.Second},
+		"lost, and on its way":           {true, time.Second, 900 * time.Millisecond, 900 * time.Millisecond},
+		"lost a while ago":               {true, 3 * time.Second, 0, 0},
+		"not opened yet, and on its way": {false, time.Second, 500 * time.Millisecond, 500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, st *stage) {
+				l, open := st.resumable(everything())
+				if tc.opened {
+					stream := open("")
+					synctest.Wait()
+					stream.breaks()
+				}
+				time.Sleep(tc.apart)
+				st.session("Talking.")
+				back := make(chan *eventStream, 1)
+				if tc.back > 0 {
+					time.AfterFunc(tc.back, func() { back <- open("") })
+				}
+				began := time.Now()
+				if err := st.p.Shutdown(t.Context()); err != nil || time.Since(began) != tc.want {
+					t.Errorf("Shutdown = %v after %v, want %v", err, time.Since(began), tc.want)
+				}
+				<-l.served
+				if tc.back > 0 && len(of[*aaep.SessionCancelled]((<-back).events())) != 1 {
+					t.Error("who came back did not hear the end")
+				}
+			})
+		})
+	}
+}
+
 // One that is still shaking hands does not hold a shutdown up (HS-078), whether it says nothing or does not take
 // the answer.
 func TestShutdownInTheHandshake(t *testing.T) {
@@ -224,7 +265,7 @@ func TestShutdownWithdraws(t *testing.T) {
 		saved := tool(s, producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}, d)
 		l.question()
 		asked := later(func() (any, error) {
-			return s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("What?"), Default: "x"})
+			return s.Clarify(t.Context(), producer.Question{Text: aaep.Say("What?"), Default: "x"})
 		})
 		synctest.Wait()
 		if err := st.p.Shutdown(t.Context()); err != nil {

@@ -235,6 +235,9 @@ func (sub *subscription) welcome(t handshake.Terms) error {
 	if note != "" { // first, for a long note is cut at its end
 		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, note)
 	}
+	if sub.p.isSilent() {
+		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, notRunning)
+	}
 	accepted, err := sub.accepted(t)
 	if err != nil {
 		return err

@@ -51,6 +51,7 @@ type subscription struct {
 	pace                atomic.Int64
 
 	onRecord map[aaep.ReplyToken]bool // the open questions that the trail says it was asked; used by join alone
+	apart    time.Time                // since when it has no stream
 	grace    time.Time                // when its stream has to be back; see detach
 	came     uint64                   // how far it had come when that was set
 
@@ -99,7 +100,8 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 	switch {
 	case sub.opened: // it was in a group
 	case canResume:
-		away = time.Now().Add(openTimeout)
+		sub.apart = time.Now()
+		away = sub.apart.Add(openTimeout)
 	default:
 		_, sub.many = sub.conn.(transports.EventSender)
 		sub.stream, sub.opened = plainStream{sub.conn}, true
@@ -146,7 +148,7 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 			next = at
 		}
 		if draining && sub.stream == nil && !hurried { // it may be on its way to what it is owed
-			hurried, away = true, time.Now().Add(lastChance)
+			hurried, away = true, sub.apart.Add(lastChance)
 		}
 		if sub.stream != nil && !draining && len(sub.woken) == 0 {
 			if joined, again = sub.join(time.Now()); joined {

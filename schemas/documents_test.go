@@ -60,9 +60,9 @@ func TestManifest(t *testing.T) {
 // EXT-011: what an extension of ours says has a schema.
 func TestExtensions(t *testing.T) {
 	for _, tt := range []struct{ name, part, data, at string }{
-		{"delivery", "capability", `{"digest_seconds":30,"debounce_ms":250,"min_relevance":0.5,"presence":"user_typing","presence_expires_in":300}`, "ok"},
-		{"delivery", "capability", `{"resume_after":"evt_0123","snapshot":true,"idle_timeout_seconds":60,"max_duration_seconds":3600}`, "ok"},
-		{"delivery", "capability", `{"digest_seconds":301}`, "/digest_seconds"},
+		{"delivery", "capability", `{"min_relevance":0.5,"presence":"user_typing","presence_expires_in":300}`, "ok"},
+		{"delivery", "capability", `{"resume_after":"evt_0123","from_later":true,"idle_timeout_seconds":60,"max_duration_seconds":3600}`, "ok"},
+		{"delivery", "capability", `{"presence_expires_in":301}`, "/presence_expires_in"},
 		{"delivery", "capability", `{"min_relevance":1.5}`, "/min_relevance"},
 		{"delivery", "capability", `{"resume_after":"42"}`, "/resume_after"},
 		{"delivery", "event", `{"relevance":0.9}`, "ok"},
@@ -78,10 +78,6 @@ func TestExtensions(t *testing.T) {
 		{"timing", "capability", `{"timeout_multiplier":10}`, "ok"},
 		{"timing", "capability", `{"timeout_multiplier":11}`, "/timeout_multiplier"},
 		{"timing", "capability", `{"timeout_multiplier":0.5}`, "/timeout_multiplier"},
-		{"bridge", "event", `{"system":"wake","source":"neo","final":true,"source_time":"2026-07-01T09:30:00.000Z"}`, "ok"},
-		{"bridge", "event", `{"system":"mail","source":"neo"}`, "/system"},
-		{"bridge", "event", `{"system":"rap"}`, ""},
-		{"bridge", "capability", `{}`, "ok"},
 		{"braille", "capability", `{"cells":40,"cells":80}`, ""}, // HS-034, INV-33
 	} {
 		err := ValidateExtension(tt.name, tt.part, []byte(tt.data))

@@ -145,7 +145,7 @@ func Validate(data []byte) error {
 }
 
 // ValidateExtension checks data against the schema of one of this SDK's own extensions: delivery, braille,
-// haptic, timing or bridge. Part is "capability" for what a subscriber declares, or "event" for what stands
+// haptic or timing. Part is "capability" for what a subscriber declares, or "event" for what stands
 // under the extension's prefix on an event. The error is as Validate's.
 func ValidateExtension(name, part string, data []byte) error {
 	s, err := load()

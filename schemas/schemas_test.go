@@ -185,8 +185,8 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if count != 27 {
-		t.Errorf("%d files, want 27", count)
+	if count != 26 {
+		t.Errorf("%d files, want 26", count)
 	}
 }
 

@@ -184,15 +184,15 @@ func TestNextConcurrent(t *testing.T) {
 // Two events that came before anybody looked wake two.
 func TestInboxWakesEveryone(t *testing.T) {
 	b := newInbox()
-	b.put(arrival{&aaep.Event{}, 1})
-	b.put(arrival{&aaep.Event{}, 1})
+	b.put(arrival{event: &aaep.Event{}, size: 1})
+	b.put(arrival{event: &aaep.Event{}, size: 1})
 	for range 2 {
 		select {
 		case <-b.arrived:
 		default:
 			t.Fatal("nobody is woken for the second event")
 		}
-		if b.take() == nil {
+		if ev, _ := b.take(false); ev == nil {
 			t.Fatal("no event after the token")
 		}
 	}
@@ -206,7 +206,7 @@ func TestNextRacesWithTheEnd(t *testing.T) {
 	for range 20_000 {
 		s := &Subscription{inbox: newInbox(), done: make(chan struct{}), err: io.EOF}
 		go func() {
-			s.inbox.put(arrival{&aaep.Event{}, 1})
+			s.inbox.put(arrival{event: &aaep.Event{}, size: 1})
 			close(s.done)
 		}()
 		if ev, err := s.Next(t.Context()); ev == nil {

@@ -54,7 +54,9 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(ev.Text(aaep.VerbosityNormal))
+		if text, ok := ev.Utterance(aaep.VerbosityNormal); ok {
+			fmt.Println(text)
+		}
 		if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
 			if err := sub.Reply(ctx, ev, aaep.Accept); err != nil {
 				fmt.Println(err)

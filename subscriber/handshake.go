@@ -94,13 +94,15 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 		return nil, err
 	}
 	s.mu.Lock()
+	if s.accepted == nil || s.accepted.SubscriptionID != accepted.SubscriptionID {
+		clear(s.open) // their tokens died with the subscription they came on; where nobody has one, they did not
+	}
 	s.conn, s.accepted, s.verified = conn, accepted, verified
 	s.generation++
 	again := resumed(asked, accepted.HonoredCapabilities)
 	if !again {
 		s.place = ""
 	}
-	clear(s.open) // their tokens died with the subscription they came on
 	s.settleLocked(len(s.pending), errors.New("subscriber: the subscription began anew before its new terms were answered"))
 	s.mu.Unlock()
 	if again {

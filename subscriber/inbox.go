@@ -4,11 +4,13 @@ import (
 	"context"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 )
 
 // Events nobody has asked for yet. Past these bounds the link is not read, so that the producer feels it;
@@ -35,7 +37,15 @@ type inbox struct {
 type arrival struct {
 	event *aaep.Event
 	size  int
+	hold  time.Time // until when a late question waits for what settles it; zero for all else
 }
+
+// A question that comes more than late after it was asked is kept for so long: what settled it comes right behind it where a
+// producer tells its past to whoever begins, or after a cut.
+const (
+	late     = 2 * time.Second // more than clocks differ that show the same time (D-35)
+	longHeld = 250 * time.Millisecond
+)
 
 func newInbox() inbox {
 	return inbox{arrived: make(chan struct{}, 1), room: make(chan struct{}, 1)}
@@ -61,33 +71,59 @@ func (b *inbox) put(a arrival) (ok, crowded bool) {
 		return false, b.hurry > 0
 	}
 	b.events, b.bytes = append(b.events, a), b.bytes+a.size
-	b.count++
+	if a.hold.IsZero() {
+		b.count++
+	}
 	signal(b.arrived)
 	return true, false
 }
 
-// received is how many events came.
+// received is how many events came that will be handed on.
 func (b *inbox) received() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.count
 }
 
-// take removes the oldest event, or returns nil.
-func (b *inbox) take() *aaep.Event {
+// take removes the oldest event, or returns nil; if that is held, also for how long. Nothing is held once all is over.
+func (b *inbox) take(over bool) (ev *aaep.Event, held time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.events) == 0 {
-		return nil
+		return nil, 0
 	}
 	a := b.events[0]
+	if !a.hold.IsZero() {
+		if held = time.Until(a.hold); held > 0 && !over {
+			return nil, held
+		}
+		b.count++
+	}
 	b.events[0] = arrival{}
 	b.events, b.bytes = b.events[1:], b.bytes-a.size
 	if len(b.events) > 0 {
 		signal(b.arrived) // for another Next
 	}
 	signal(b.room)
-	return a.event
+	return a.event, 0
+}
+
+// withdraw removes the held questions that ev says are no longer open.
+func (b *inbox) withdraw(ev *aaep.Event) (settled []*aaep.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.events = slices.DeleteFunc(b.events, func(a arrival) bool {
+		gone := !a.hold.IsZero() && closes.Question(a.event, ev)
+		if gone {
+			settled, b.bytes = append(settled, a.event), b.bytes-a.size
+		}
+		return gone
+	})
+	if len(settled) > 0 {
+		signal(b.room)
+		signal(b.arrived) // what is behind them waits for nothing
+	}
+	return settled
 }
 
 // widen makes room for more until the function it returns is called.
@@ -129,17 +165,27 @@ func (b *inbox) settled(ctx context.Context) {
 // producer was subscribed to anew, for only then can it be answered there. Next returns io.EOF after
 // Close, an *aaep.Rejection after the producer closed or refused for good, and ctx's error if that is done
 // first, which loses nothing. What was received before the end is handed on before the error.
+//
+// A question that comes long after it was asked, and at once with what settled it, is not handed on to a subscriber that
+// offered to answer it: nobody should be asked what is decided.
 func (s *Subscription) Next(ctx context.Context) (*aaep.Event, error) {
 	for {
-		if ev := s.inbox.take(); ev != nil {
+		ev, held := s.inbox.take(false)
+		if ev != nil {
 			return ev, nil
+		}
+		var release <-chan time.Time
+		if held > 0 {
+			release = time.After(held)
 		}
 		select {
 		case <-s.inbox.arrived:
+		case <-release:
 		case <-ctx.Done():
+			signal(s.inbox.arrived) // for another Next
 			return nil, ctx.Err()
 		case <-s.done:
-			if ev := s.inbox.take(); ev != nil {
+			if ev, _ := s.inbox.take(true); ev != nil {
 				return ev, nil
 			}
 			return nil, s.why()
@@ -168,15 +214,16 @@ func (s *Subscription) why() error {
 	return s.err
 }
 
-// receive hands an event on, unless it came before. It waits while too many wait already.
+// receive hands an event on, unless it came before or is one of far too many. It waits while too many wait already.
 func (s *Subscription) receive(ev *aaep.Event, size int) error {
-	if !s.note(ev, size) || !s.texts.trim(ev) || s.texts.stale(ev) {
+	s.withdraw(ev)
+	if !s.note(ev, size) || s.floods(ev) || !s.texts.trim(ev) || s.texts.stale(ev) {
 		return nil
 	}
 	s.checkOrder(ev)
 	s.report(ev)
 	for {
-		ok, crowded := s.inbox.put(arrival{ev, size})
+		ok, crowded := s.inbox.put(arrival{ev, size, s.hold(ev)})
 		if ok {
 			return nil
 		}
@@ -191,6 +238,31 @@ func (s *Subscription) receive(ev *aaep.Event, size int) error {
 	}
 }
 
+// hold is until when a late question is kept, for a user who could answer it.
+func (s *Subscription) hold(ev *aaep.Event) (until time.Time) {
+	now := time.Now()
+	if _, asks := tokenOf(ev); !asks || now.Sub(ev.Timestamp) <= late {
+		return until
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mayAnswer(ev) {
+		until = now.Add(longHeld)
+	}
+	return until
+}
+
+// withdraw forgets the questions that nobody was asked yet and that an event settles. That event may have come before.
+func (s *Subscription) withdraw(by *aaep.Event) {
+	for _, ev := range s.inbox.withdraw(by) {
+		s.cfg.Logger.Info("question was settled before it came", "session_id", ev.SessionID, "event_id", ev.EventID)
+		token, _ := tokenOf(ev)
+		s.mu.Lock()
+		delete(s.open, token)
+		s.mu.Unlock()
+	}
+}
+
 // note remembers an event, and reports whether it is to be handed on.
 func (s *Subscription) note(ev *aaep.Event, size int) bool {
 	s.mu.Lock()
@@ -198,7 +270,7 @@ func (s *Subscription) note(ev *aaep.Event, size int) bool {
 	s.passLocked(ev)
 	token, asks := tokenOf(ev)
 	before, known := s.seen[ev.EventID]
-	if known && (!asks || before == s.generation) {
+	if q := s.open[token]; known && (!asks || before == s.generation || q != nil && q.answered) {
 		return false
 	}
 	s.seen[ev.EventID] = s.generation

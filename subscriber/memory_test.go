@@ -39,7 +39,7 @@ func TestMemoryOfLargeMessages(t *testing.T) {
 				if err := s.receive(ev, size); err != nil {
 					t.Fatal(err)
 				}
-				if s.inbox.take() == nil {
+				if got, _ := s.inbox.take(false); got == nil {
 					t.Fatal("it was not handed on")
 				}
 			}

@@ -16,7 +16,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-var errEnded = errors.New("subscriber: the producer ended the link")
+// ErrEnded is why a subscription with Config.NoReconnect is over whose producer closed the link in order, without a word.
+var ErrEnded = errors.New("subscriber: the producer ended the link")
 
 // run reads until the subscription is over, mending the link where it breaks.
 func (s *Subscription) run(conn transports.Conn) {
@@ -179,8 +180,11 @@ func (s *Subscription) reopen(r transports.Reopener) error {
 
 // pause waits before the next attempt.
 func (s *Subscription) pause(cause error, attempt *int) error {
-	t := time.NewTimer(delay(*attempt, cause))
+	wait := delay(*attempt, cause)
+	t := time.NewTimer(wait)
 	defer t.Stop()
+	s.setStatus(func(st *Status) { st.Next = time.Now().Add(wait) })
+	defer s.setStatus(func(st *Status) { st.Next = time.Time{} })
 	*attempt++
 	select {
 	case <-t.C:
@@ -214,7 +218,7 @@ func (s *Subscription) read(conn transports.Conn) error {
 	for {
 		data, err := conn.Receive(s.ctx)
 		if err == io.EOF { // not errors.Is: an interrupted stream may have it inside
-			return errEnded
+			return ErrEnded
 		}
 		if err != nil {
 			return err

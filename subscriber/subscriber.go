@@ -52,9 +52,10 @@ type Config struct {
 	Fallback []transports.Dialer
 	// Unreadable, if not nil, is called with what is wrong with each message of the producer that is not valid, and so is not
 	// among Events: the user should know that something is missing. The Message of an *aaep.InvalidError says what it
-	// was to be, maybe a question. It is called by the goroutine that reads the link, and must not wait.
+	// was to be, maybe a question. ErrFlood says that events are left out because far too many come. It is called by the
+	// goroutine that reads the link, and must not wait.
 	Unreadable func(error)
-	// NoReconnect ends the subscription when its link breaks, instead of trying again.
+	// NoReconnect ends the subscription when its link breaks, instead of trying again; an orderly end of the link is ErrEnded.
 	NoReconnect bool
 	// Logger receives diagnostics. Nil discards them.
 	Logger *slog.Logger
@@ -87,6 +88,7 @@ type Subscription struct {
 
 	// Only the reading goroutine uses these.
 	texts    overlap
+	flood    flood
 	reported map[string]bool
 
 	mu         sync.Mutex
@@ -112,6 +114,8 @@ type Status struct {
 	// Connected is false while the link is broken and after the end; Err then says why.
 	Connected bool
 	Err       error
+	// Next is when the next attempt is made to mend the link; zero while there is none to wait for.
+	Next time.Time
 	// Over is true once the subscription has ended; nothing changes after that.
 	Over bool
 	// Subscribed counts handshakes: above one, the producer was reached anew. Resumed says that it then went on where the

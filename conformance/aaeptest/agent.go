@@ -106,7 +106,7 @@ func (a *Agent) Start(ctx context.Context, sc conformance.Scenario) error {
 		err = s.Handoff(aaep.Say("A person takes over."), aaep.HandoffRequested{Reason: "A person must decide.", TargetKind: "human"})
 	case conformance.Clarify:
 		err = patiently(timeout, func(timeout time.Duration) error {
-			_, err := s.Clarify(ctx, producer.Question{Ask: aaep.Say("Shall it be green?"), Kinds: []aaep.ResponseKind{"yes_no"}, Default: "false", Timeout: timeout})
+			_, err := s.Clarify(ctx, producer.Question{Text: aaep.Say("Shall it be green?"), Kinds: []aaep.ResponseKind{"yes_no"}, Default: "false", Timeout: timeout})
 			return err
 		})
 	case conformance.Idle:

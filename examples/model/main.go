@@ -6,8 +6,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -15,7 +13,8 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"strings"
+	"os"
+	"os/signal"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
@@ -33,6 +32,8 @@ func describe(in transfer) producer.Tool {
 func main() {
 	addr := flag.String("listen", "127.0.0.1:8080", "where the agent can be followed")
 	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "assistant", AgentName: "Assistant"}}) // 1
 	if err != nil {
 		log.Fatal(err)
@@ -42,9 +43,8 @@ func main() {
 		log.Fatal(err)
 	}
 	go serve.Serve(context.Background(), ln, p) // 2
-	defer p.Shutdown(context.Background())      // which waits until everybody has heard the end
 	fmt.Printf("Follow me: aaep listen http://%s\n", ln.Addr())
-	p.WaitSubscriber(context.Background())
+	p.WaitSubscriber(ctx)
 
 	tap := llm.New(p)
 	client := &http.Client{Transport: tap.Transport(madeUp{})} // 3; or option.WithMiddleware(tap.Middleware)
@@ -52,14 +52,17 @@ func main() {
 
 	messages := []any{object{"role": "user", "content": "Put $500 into my savings."}}
 	for {
-		said, args := ask(client, messages)
+		said, args, err := ask(ctx, client, messages)
 		fmt.Println(said)
-		if args == "" {
-			return
+		if err != nil {
+			log.Println(err)
+		}
+		if args == "" || err != nil {
+			break
 		}
 		var in transfer
 		json.Unmarshal([]byte(args), &in)
-		result, err := move(context.Background(), in)
+		result, err := move(ctx, in)
 		if err != nil {
 			result = "The transfer failed."
 		}
@@ -67,32 +70,8 @@ func main() {
 			"type": "function", "function": object{"name": "transfer", "arguments": args}}}},
 			object{"role": "tool", "tool_call_id": "call_1", "content": result})
 	}
-}
-
-// ask returns what the model says, and the arguments of the tool that it wants.
-func ask(client *http.Client, messages []any) (said, args string) {
-	body, _ := json.Marshal(object{"model": "made-up", "stream": true, "messages": messages})
-	resp, err := client.Post("https://model.example/v1/chat/completions", "application/json", bytes.NewReader(body))
-	if err != nil {
-		log.Fatal(err)
+	p.Shutdown(context.Background()) // which waits until everybody has heard the end, also after Ctrl-C
+	if ctx.Err() != nil {
+		os.Exit(130)
 	}
-	defer resp.Body.Close()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		var chunk struct {
-			Choices []struct {
-				Delta struct {
-					Content   string                                          `json:"content"`
-					ToolCalls []struct{ Function struct{ Arguments string } } `json:"tool_calls"`
-				}
-			}
-		}
-		data := strings.TrimPrefix(lines.Text(), "data: ")
-		if json.Unmarshal([]byte(data), &chunk) == nil && len(chunk.Choices) > 0 {
-			said += chunk.Choices[0].Delta.Content
-			for _, c := range chunk.Choices[0].Delta.ToolCalls {
-				args += c.Function.Arguments
-			}
-		}
-	}
-	return said, args
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ type madeUp struct{}
 
 func (madeUp) RoundTrip(r *http.Request) (*http.Response, error) {
 	asked, err := io.ReadAll(r.Body)
-	if err != nil {
+	if err = cmp.Or(err, r.Context().Err()); err != nil {
 		return nil, err
 	}
 	says := "Nothing was moved, as you wish."
@@ -31,6 +32,7 @@ func (madeUp) RoundTrip(r *http.Request) (*http.Response, error) {
 		says = "Done. Five hundred dollars are in your savings."
 	}
 	from, to := io.Pipe()
+	context.AfterFunc(r.Context(), func() { to.CloseWithError(r.Context().Err()) })
 	go func() {
 		chunk := func(delta, finish string) {
 			fmt.Fprintf(to, `data: {"choices":[{"index":0,"delta":{%s},"finish_reason":%s}]}`+"\n\n", delta, finish)

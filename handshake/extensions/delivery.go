@@ -2,7 +2,6 @@ package extensions
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -31,11 +30,6 @@ type Delivery struct {
 	// right after it. It is honored where the log still holds that, and left out, with a note, where it does not. Do not
 	// name an event that DeliveryData calls not resumable, nor, over Server-Sent Events, one without an id field.
 	ResumeAfter string `json:"resume_after,omitzero"`
-
-	// These are not served yet, and are left out of what is honored.
-	DigestSeconds int64 `json:"digest_seconds,omitzero"`
-	DebounceMS    int64 `json:"debounce_ms,omitzero"`
-	Snapshot      bool  `json:"snapshot,omitzero"`
 }
 
 // PresenceTyping is the presence of somebody who must not be talked to.
@@ -53,20 +47,7 @@ type DeliveryData struct {
 func delivery() handshake.Extension {
 	ext := extension(DeliveryVocabulary, func(asked Delivery) handshake.Effect {
 		var e handshake.Effect
-		var missing []string
-		for _, f := range []struct {
-			name string
-			is   bool
-		}{{"digest_seconds", asked.DigestSeconds != 0}, {"debounce_ms", asked.DebounceMS != 0}, {"snapshot", asked.Snapshot}} {
-			if f.is {
-				missing = append(missing, f.name)
-			}
-		}
-		if missing != nil {
-			e.Note = "Of delivery, " + strings.Join(missing, " and ") + " is not served."
-		}
 		honored := asked
-		honored.DigestSeconds, honored.DebounceMS, honored.Snapshot = 0, 0, false
 		e.ResumeAfter, e.Resumed = asked.ResumeAfter, raw(honored)
 		honored.ResumeAfter = ""
 		e.Honored = raw(honored)

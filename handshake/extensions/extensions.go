@@ -11,8 +11,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -60,22 +62,33 @@ func vocabulary(prefix string) aaep.Vocabulary {
 	return aaep.Vocabulary{Prefix: prefix, URI: "https://github.com/aaep-go/aaep/extensions/" + prefix + "/v1"}
 }
 
-// extension makes one whose capability object is read into a T.
+// extension makes one whose capability object is read into a T. What T does not know, as from somebody newer, is not honored and costs
+// nothing but a note.
 func extension[T any](v aaep.Vocabulary, honor func(asked T) handshake.Effect) handshake.Extension {
 	return handshake.Extension{
 		Vocabulary: v,
 		Capability: check(v, "capability"),
 		Honor: func(asked json.RawMessage) handshake.Effect {
-			var capability T
+			var capability struct {
+				Known T                         `json:",embed"`
+				Other map[string]jsontext.Value `json:",embed"`
+			}
 			if err := Read(asked, &capability); err != nil { // though it has passed the schema
 				return handshake.Effect{Honored: json.RawMessage("null")} // which leaves the extension out, and says so
 			}
-			return honor(capability)
+			e := honor(capability.Known)
+			if e.Honored == nil {
+				e.Honored = raw(capability.Known)
+			}
+			if len(capability.Other) > 0 {
+				e.Note = "Of " + v.Prefix + " this is not served: " + strings.Join(slices.Sorted(maps.Keys(capability.Other)), ", ") + "."
+			}
+			return e
 		},
 	}
 }
 
-// Read reads the data of an extension, in which an integer may be written 300.0, as in all of AAEP (D-14).
+// Read reads the data of an extension, in which an integer may be written 300.0, as in all of AAEP.
 func Read(data json.RawMessage, into any) error { return jsonv2.Unmarshal(data, into, integers) }
 
 var integers = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(readInteger[int]), jsonv2.UnmarshalFromFunc(readInteger[int64])))

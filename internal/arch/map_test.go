@@ -54,6 +54,11 @@ var theMap = []folder{
 		why:    "the stream of one subscription is shaped without knowing the others or the link",
 	},
 	{
+		path:   "internal/closes",
+		arrows: []string{"."},
+		why:    "whether a question is open follows from the events alone, for everybody who might put it",
+	},
+	{
 		path:   "internal/lifecycle",
 		arrows: []string{"."},
 		others: []string{"github.com/go-json-experiment/json"},
@@ -80,7 +85,8 @@ var theMap = []folder{
 	{
 		path:   "internal/phrase",
 		pure:   true,
-		arrows: []string{"."},
+		arrows: []string{".", "internal/words"},
+		others: []string{"golang.org/x/text/cases", "golang.org/x/text/unicode/norm"},
 		why:    "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
 	},
 	{
@@ -143,13 +149,17 @@ var theMap = []folder{
 		why:  "who may write a file does not depend on what is in it",
 	},
 	{
-		path:   "producer/log",
-		arrows: []string{"."},
+		path: "producer/log",
+		why:  "a store keeps bytes, and must not know that they are events",
+	},
+	{
+		path:   "internal/eventlog",
+		arrows: []string{".", "producer/log"},
 		why:    "the log keeps events and does not know who reads them",
 	},
 	{
 		path:   "producer/log/logtest",
-		arrows: []string{".", "producer/log"},
+		arrows: []string{".", "internal/eventlog", "producer/log"},
 		why:    "whoever writes a store tests it with nothing but the interface",
 	},
 	{
@@ -240,7 +250,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
@@ -261,13 +271,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber",
-		arrows: []string{".", "handshake/extensions", "manifest", "transports"},
+		arrows: []string{".", "internal/closes", "handshake/extensions", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},
 	{
 		path:   "subscriber/announce",
-		arrows: []string{".", "coalesce", "internal/lookalike", "internal/phrase", "internal/words"},
+		arrows: []string{".", "coalesce", "internal/closes", "internal/lookalike", "internal/phrase", "internal/words"},
 		others: []string{"golang.org/x/text"},
 		pure:   true,
 		why:    "what a person is told, and when, follows from events, keys and the time alone, whatever tells it",
@@ -367,7 +377,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/bench", "internal/httpguard", "internal/segmentio", "internal/words"},
+		arrows: []string{public, "internal/bench", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/words"},
 		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},

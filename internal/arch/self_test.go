@@ -235,7 +235,7 @@ func TestTheProofsRuleCanFail(t *testing.T) {
 func TestTheMapKeepsTheHalvesApart(t *testing.T) {
 	never := map[string][]string{
 		"producer":       {"subscriber", "transports/sse", "producer/serve"},
-		"subscriber":     {"producer", "producer/log", "producer/serve", "transports/sse"},
+		"subscriber":     {"producer", "internal/eventlog", "producer/serve", "transports/sse"},
 		"transports":     {"handshake", "producer", "subscriber"},
 		"transports/sse": {"handshake", "coalesce", "producer", "subscriber"},
 		"cmd/aaep":       {".", "producer", "subscriber"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -21,31 +22,31 @@ func effective(asked, honored aaep.Capabilities) aaep.Capabilities {
 }
 
 // inWords says terms to a person, a phrase for each. Only what about holds is said.
-func inWords(c, about aaep.Capabilities) []string {
+func inWords(t tongue, c, about aaep.Capabilities) []string {
 	var list []string
-	say := func(is bool, phrase string) {
-		if is && phrase != "" {
-			list = append(list, phrase)
+	say := func(is bool, text string) {
+		if is && text != "" {
+			list = append(list, words.OneLine(text))
 		}
 	}
-	say(about.MaxEventsPerSecond != 0, rateInWords(c.MaxEventsPerSecond))
-	say(about.Languages != nil, languagesInWords(c.Languages))
-	say(about.PreferredVerbosity != "", verbosityInWords(c.PreferredVerbosity))
-	say(about.CoalesceBoundaries != nil || about.CognitiveLoad != "", boundaryInWords(c))
-	say(about.CognitiveLoad != "", loadInWords(c.CognitiveLoad))
+	say(about.MaxEventsPerSecond != 0, rateInWords(t, c.MaxEventsPerSecond))
+	say(about.Languages != nil, languagesInWords(t, c.Languages))
+	say(about.PreferredVerbosity != "", verbosityInWords(t, c.PreferredVerbosity))
+	say(about.CoalesceBoundaries != nil || about.CognitiveLoad != "", boundaryInWords(t, c))
+	say(about.CognitiveLoad != "", loadInWords(t, c.CognitiveLoad))
 	if about.PaceWPM != 0 && c.PaceWPM != 0 {
-		say(true, "a pace of "+words.Count(c.PaceWPM, "word")+" a minute")
+		say(true, phrase.Counted(string(t), phrase.AtPace, c.PaceWPM, "word"))
 	}
 	if f := c.EventFilters; about.EventFilters != nil && f != nil {
-		say(!slices.Contains(f.Include, "aaep:agent.*") && f.Include != nil, "only what is critical and "+andList(f.Include))
-		say(len(f.Exclude) > 0, "without "+andList(f.Exclude))
+		say(!slices.Contains(f.Include, "aaep:agent.*") && f.Include != nil, t.says(phrase.OnlyCriticalAnd, t.list(f.Include)))
+		say(len(f.Exclude) > 0, t.says(phrase.WithoutTypes, t.list(f.Exclude)))
 	}
 	for _, prefix := range slices.Sorted(maps.Keys(about.Extensions)) {
-		say(c.Extensions[prefix] != nil, extensionInWords(prefix, c.Extensions[prefix]))
+		say(c.Extensions[prefix] != nil, extensionInWords(t, prefix, c.Extensions[prefix]))
 	}
 	if about.SupportsConfirmationReply != nil {
-		say(isTrue(c.SupportsConfirmationReply), "questions to decide")
-		say(!isTrue(c.SupportsConfirmationReply), "no questions")
+		say(isTrue(c.SupportsConfirmationReply), t.says(phrase.QuestionsToDecide, ""))
+		say(!isTrue(c.SupportsConfirmationReply), t.says(phrase.NoQuestions, ""))
 	}
 	return list
 }
@@ -57,82 +58,81 @@ func everyTerm(c aaep.Capabilities) aaep.Capabilities {
 		Extensions: c.Extensions, SupportsConfirmationReply: new(true)}
 }
 
-func rateInWords(n int64) string {
+func rateInWords(t tongue, n int64) string {
 	if n == 0 {
-		return "every event as it comes"
+		return t.says(phrase.EveryEvent, "")
 	}
-	return "at most " + words.Count(n, "event") + " a second"
+	return phrase.Counted(string(t), phrase.AtMost, n, "event")
 }
 
-func languagesInWords(tags []string) string {
+func languagesInWords(t tongue, tags []string) string {
 	if len(tags) == 0 {
-		return "in the agent's own language"
+		return t.says(phrase.InOwnLanguage, "")
 	}
-	return "in the language " + strings.Join(tags, ", or else ")
+	return t.says(phrase.InLanguage, strings.Join(tags, t.says(phrase.OrElse, "")+" "))
 }
 
-func verbosityInWords(v aaep.Verbosity) string {
+func verbosityInWords(t tongue, v aaep.Verbosity) string {
 	switch v {
 	case aaep.VerbosityTerse:
-		return "in few words"
+		return t.says(phrase.FewWords, "")
 	case aaep.VerbosityDetailed:
-		return "in many words"
+		return t.says(phrase.ManyWords, "")
 	}
-	return "in a normal number of words"
+	return t.says(phrase.NormalWords, "")
 }
 
 // boundaryInWords says where answers are cut: as finely as was asked for, and for a low load as coarsely (D-53).
-func boundaryInWords(c aaep.Capabilities) string {
+func boundaryInWords(t tongue, c aaep.Capabilities) string {
 	words := []struct {
-		is     aaep.Boundary
-		phrase string
+		is aaep.Boundary
+		id phrase.ID
 	}{
-		{aaep.BoundaryNone, "answers as they are written"}, {aaep.BoundaryWord, "answers word by word"},
-		{aaep.BoundarySentence, "answers sentence by sentence"}, {aaep.BoundaryParagraph, "answers paragraph by paragraph"},
-		{aaep.BoundaryCompletion, "answers when they are whole"},
+		{aaep.BoundaryNone, phrase.AsWritten}, {aaep.BoundaryWord, phrase.WordByWord}, {aaep.BoundarySentence, phrase.SentenceBySentence},
+		{aaep.BoundaryParagraph, phrase.ParagraphByParagraph}, {aaep.BoundaryCompletion, phrase.WhenWhole},
 	}
 	if c.CognitiveLoad == aaep.LoadLow {
 		slices.Reverse(words)
 	}
 	for _, w := range words {
 		if slices.Contains(c.CoalesceBoundaries, w.is) {
-			return w.phrase
+			return t.says(w.id, "")
 		}
 	}
 	return ""
 }
 
-func loadInWords(l aaep.CognitiveLoad) string {
+func loadInWords(t tongue, l aaep.CognitiveLoad) string {
 	switch l {
 	case aaep.LoadLow:
-		return "only the main steps"
+		return t.says(phrase.MainSteps, "")
 	case aaep.LoadHigh:
-		return "every small step"
+		return t.says(phrase.EveryStep, "")
 	}
-	return "the usual steps"
+	return t.says(phrase.UsualSteps, "")
 }
 
 // extensionInWords says what a capability object means; "" is nothing a person would notice.
-func extensionInWords(prefix string, capability json.RawMessage) string {
+func extensionInWords(t tongue, prefix string, capability json.RawMessage) string {
 	switch prefix {
 	case extensions.BrailleVocabulary.Prefix:
 		if d := read[extensions.Braille](capability); d.Cells > 0 {
-			return "text cut to " + words.Count(d.Cells*max(d.Rows, 1), "cell")
+			return phrase.Counted(string(t), phrase.CutToCells, d.Cells*max(d.Rows, 1), "cell")
 		}
 	case extensions.TimingVocabulary.Prefix:
-		if t := read[extensions.Timing](capability); t.TimeoutMultiplier > 0 {
-			return strconv.FormatFloat(t.TimeoutMultiplier, 'f', -1, 64) + " times the time to answer"
+		if m := read[extensions.Timing](capability).TimeoutMultiplier; m > 0 {
+			return t.says(phrase.TimesTheTime, strconv.FormatFloat(m, 'f', -1, 64))
 		}
 	case extensions.HapticVocabulary.Prefix:
 		if h := read[extensions.Haptic](capability); len(h.PatternsSupported) > 0 {
-			return "the patterns " + andList(h.PatternsSupported)
+			return t.says(phrase.ThePatterns, t.list(h.PatternsSupported))
 		}
 	case extensions.DeliveryVocabulary.Prefix:
 		if read[extensions.Delivery](capability).Presence == extensions.PresenceTyping {
-			return "quiet, except for what cannot wait"
+			return t.says(phrase.QuietExcept, "")
 		}
 	default:
-		return "the extension " + prefix
+		return t.says(phrase.TheExtension, prefix)
 	}
 	return ""
 }
@@ -145,7 +145,7 @@ func read[T any](data json.RawMessage) (v T) {
 
 // notGranted says what of the request does not hold. Where the agent has explained itself, in a note, its words stand for
 // everything but what it does not know, and who is asked where it has a word about that.
-func notGranted(asked, got aaep.Capabilities, note string) []string {
+func notGranted(t tongue, asked, got aaep.Capabilities, note string) []string {
 	var short aaep.Capabilities
 	if note == "" {
 		if n := got.MaxEventsPerSecond; n > 0 && (asked.MaxEventsPerSecond == 0 || n < asked.MaxEventsPerSecond) {
@@ -154,7 +154,7 @@ func notGranted(asked, got aaep.Capabilities, note string) []string {
 		if asked.PreferredVerbosity != got.PreferredVerbosity && asked.PreferredVerbosity != "" {
 			short.PreferredVerbosity = asked.PreferredVerbosity
 		}
-		if asked.CoalesceBoundaries != nil && boundaryInWords(asked) != boundaryInWords(got) {
+		if asked.CoalesceBoundaries != nil && boundaryInWords(t, asked) != boundaryInWords(t, got) {
 			short.CoalesceBoundaries = asked.CoalesceBoundaries
 		}
 		if asked.CognitiveLoad != got.CognitiveLoad && asked.CognitiveLoad != "" {
@@ -172,11 +172,11 @@ func notGranted(asked, got aaep.Capabilities, note string) []string {
 			short.Extensions[prefix] = capability
 		}
 	}
-	list := inWords(asked, short)
+	list := inWords(t, asked, short)
 	if len(got.Languages) > 0 { // with none at all the agent has explained itself
 		for _, tag := range asked.Languages {
 			if !slices.ContainsFunc(got.Languages, func(has string) bool { return strings.EqualFold(has, tag) || within(tag, has) }) {
-				list = append(list, "the language "+tag)
+				list = append(list, t.says(phrase.TheLanguage, tag))
 			}
 		}
 	}

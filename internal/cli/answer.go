@@ -3,58 +3,68 @@ package cli
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-const promptDecision = "Type y to accept or n to reject, then press Enter."
-
-// decisionOf reads a yes or a no, and nothing else.
-func decisionOf(line string) aaep.Decision {
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
+// decisionOf reads a yes or a no, of English or of some languages, and nothing else.
+func decisionOf(line string, languages ...string) aaep.Decision {
+	switch yes, ok := phrase.Answer(line, languages...); {
+	case !ok:
+		return ""
+	case yes:
 		return aaep.Accept
-	case "n", "no":
-		return aaep.Reject
 	}
-	return ""
+	return aaep.Reject
 }
 
-// offerAgain ends a line that may have silenced the question.
-const offerAgain = " Enter alone puts the question again."
-
-// prompt says how to answer a clarification.
-func prompt(p *aaep.AwaitingClarification) string {
+// prompt says how to answer a question.
+func prompt(t tongue, question *aaep.Event) string {
+	p, ok := question.Payload.(*aaep.AwaitingClarification)
+	if !ok {
+		return t.says(phrase.Decide, "")
+	}
 	var ways []string
 	k := announce.KindsOf(p)
 	if k.Choice {
-		ways = append(ways, fmt.Sprintf("a number from 1 to %d", len(p.Choices)))
+		ways = append(ways, t.says(phrase.ANumberTo, strconv.Itoa(len(p.Choices))))
 	}
 	if k.YesNo {
-		ways = append(ways, "y for yes or n for no")
+		ways = append(ways, t.says(phrase.YesOrNo, ""))
 	}
 	if k.Numeric {
-		ways = append(ways, "a number such as 12.5")
+		ways = append(ways, t.says(phrase.ANumber, ""))
 	}
 	if k.Text {
-		ways = append(ways, "your answer")
+		ways = append(ways, t.says(phrase.YourAnswer, ""))
 	}
-	return "Type " + strings.Join(ways, ", or ") + ", then press Enter."
+	return t.says(phrase.TypeIt, strings.Join(ways, t.says(phrase.Or, "")+" "))
 }
 
-// responseOf reads an answer to a clarification; nil is none.
-func responseOf(p *aaep.AwaitingClarification, line string) any {
+// western writes the digits of an Arabic or a Persian keyboard as numbers are read here.
+func western(r rune) rune {
+	for _, zero := range []rune{'٠', '۰'} {
+		if r >= zero && r <= zero+9 {
+			return '0' + r - zero
+		}
+	}
+	return r
+}
+
+// responseOf reads an answer to a clarification, a yes or a no of English or of some languages; nil is none.
+func responseOf(p *aaep.AwaitingClarification, line string, languages ...string) any {
 	line = strings.TrimSpace(line)
+	number := strings.Map(western, line)
 	k := announce.KindsOf(p)
 	if k.Choice {
-		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(p.Choices) {
+		if n, err := strconv.Atoi(number); err == nil && n >= 1 && n <= len(p.Choices) {
 			return p.Choices[n-1].Value
 		}
 		for _, c := range p.Choices {
@@ -64,12 +74,12 @@ func responseOf(p *aaep.AwaitingClarification, line string) any {
 		}
 	}
 	if k.YesNo {
-		if d := decisionOf(line); d != "" {
-			return d == aaep.Accept
+		if yes, ok := phrase.Answer(line, languages...); ok {
+			return yes
 		}
 	}
-	if k.Numeric && strings.Trim(line, "0123456789.+-") == "" {
-		if f, err := strconv.ParseFloat(line, 64); err == nil {
+	if k.Numeric && strings.Trim(number, "0123456789.+-") == "" {
+		if f, err := strconv.ParseFloat(number, 64); err == nil {
 			return f
 		}
 	}
@@ -81,12 +91,12 @@ func responseOf(p *aaep.AwaitingClarification, line string) any {
 
 // inShort is an answer as it is repeated to whoever gave it: a person with a screen reader does not hear a single
 // letter they type. What is typed in full is not repeated, it may be a secret.
-func inShort(p *aaep.AwaitingClarification, response any) string {
+func inShort(t tongue, p *aaep.AwaitingClarification, response any) string {
 	switch response {
 	case true:
-		return "yes"
+		return t.says(phrase.SaidYes, "")
 	case false:
-		return "no"
+		return t.says(phrase.SaidNo, "")
 	}
 	for _, c := range p.Choices {
 		if c.Value == response {

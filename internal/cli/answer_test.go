@@ -61,7 +61,7 @@ func TestPrompt(t *testing.T) {
 		{aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseYesNo}}, "Type y for yes or n for no, then press Enter."},
 		{aaep.AwaitingClarification{AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseNumeric}}, "Type a number such as 12.5, then press Enter."},
 	} {
-		if got := prompt(&tt.p); got != tt.want {
+		if got := prompt(english, &aaep.Event{Payload: &tt.p}); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
@@ -164,7 +164,7 @@ func TestDemoDecide(t *testing.T) {
 	}
 	close(settled)
 	<-done
-	if want := "reader: That is no answer. " + promptDecision + "\n"; out.String() != want {
+	if want := "reader: That is no answer. Type y to accept or n to reject, then press Enter.\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
@@ -194,7 +194,7 @@ func TestInShort(t *testing.T) {
 		response any
 		want     string
 	}{{true, "yes"}, {false, "no"}, {"s-1", "Savings account"}, {"my password", ""}, {12.5, ""}} {
-		if got := inShort(choice, tt.response); got != tt.want {
+		if got := inShort(english, choice, tt.response); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.response, got, tt.want)
 		}
 	}

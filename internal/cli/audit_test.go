@@ -19,7 +19,7 @@ import (
 func trail(t *testing.T, records ...audit.Record) (path, head string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "trail.jsonl")
-	f, err := audit.Open(path, nil)
+	f, err := audit.Open(path, audit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

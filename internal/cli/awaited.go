@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -50,7 +51,7 @@ func (f *following) await(ctx context.Context) {
 		}
 		if !told {
 			told = true
-			f.post(ctx, func() { f.status.say("aaep", words.Sentence(plain(err))+" It is tried again until it is there.") })
+			f.post(ctx, func() { f.inform(words.Sentence(plain(err)), f.phrase(phrase.TriedUntilThere, "")) })
 		}
 		pause := wait/2 + rand.N(wait/2)
 		var asked notYet
@@ -84,7 +85,7 @@ func (f *following) refused(err error) {
 	f.gone++
 	f.last = err
 	if code(err) != exitUsage { // which ends the command, and says so itself
-		f.status.say("aaep", words.Sentence(plain(err))+" It is not followed.")
+		f.inform(words.Sentence(plain(err)), f.phrase(phrase.NotFollowed, ""))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
@@ -61,8 +62,8 @@ func (f *following) listenTo(ctx context.Context, command string, lines <-chan t
 	if how := howEnded(agent.conn.Close()); how != "" {
 		return &exitError{exitFailed, errors.New("the agent " + how)}
 	}
-	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, io.EOF) || err == nil {
-		f.status.say("aaep", "The agent has ended.")
+	if end, _ := sub.Status(); errors.Is(end.Err, aaep.ProducerShutdown) || errors.Is(end.Err, subscriber.ErrEnded) || err == nil {
+		f.inform(f.phrase(phrase.AgentHasEnded, ""))
 		return nil
 	}
 	return err

@@ -107,16 +107,23 @@ func misused(root *cobra.Command, args []string, err error) error {
 	}
 	hint := "See: " + cmd.CommandPath() + " --help"
 	if len(rest) > 0 {
-		var names []string
+		var names, below []string
 		for _, c := range cmd.Commands() {
 			if c.IsAvailableCommand() {
 				names = append(names, c.Name())
+			}
+			for _, sub := range c.Commands() {
+				if sub.Name() == rest[0] && c.Name() != "completion" {
+					below = append(below, sub.CommandPath())
+				}
 			}
 		}
 		if f := cmd.Flags().Lookup(rest[0]); f != nil {
 			hint = "Perhaps you mean: " + cmd.CommandPath() + " --" + f.Name
 		} else if like := alike(rest[0], names); like != "" {
 			hint = "Perhaps you mean: " + cmd.CommandPath() + " " + like
+		} else if below != nil {
+			hint = "Perhaps you mean: " + strings.Join(below, " or ")
 		}
 	}
 	return fmt.Errorf("%s.\n%s", what, hint)

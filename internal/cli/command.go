@@ -9,6 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
@@ -27,22 +28,6 @@ func (l *listener) there() iter.Seq[*following] {
 // A line that begins with a slash changes the terms, or asks for more time, and is never an answer. To answer with one, a space goes
 // before it.
 
-const commandsHelp = `Type a line with one of these:
-/rate 1: at most one event a second.
-/verbosity terse, or normal, or detailed.
-/language yo,en: the languages you want, best first.
-/load low, or medium, or high: how much is told.
-/pace 300: how many words a minute your voice speaks.
-/boundary sentence, or word, paragraph, completion, none: where answers are cut.
-/quiet: only what cannot wait, for 5 minutes. /quiet off ends it.
-/more: more time to answer the question on the screen.
-/next: another question that waits; this one comes after it.
-/terms: what holds now.
-/agents: how it stands with each agent, and how far behind you are.
-/waiting: the questions that are open.
-/again, /where, /details: with --output, what was said last, how it stands, and what you missed.
-Nothing but Enter: the question on the screen again.`
-
 // quietTime is how long somebody can be quiet for at most; it is what the extension allows.
 const quietTime = 5 * time.Minute
 
@@ -53,7 +38,7 @@ func (l *listener) command(ctx context.Context, line string) {
 	if i := slices.IndexFunc(wishes, func(w wish) bool { return w.name == name }); i >= 0 {
 		var change aaep.Capabilities
 		if w := wishes[i]; !w.set(&change, word) {
-			l.wrong(name, w.must, word)
+			l.wrong("/"+name+" "+word, w.form)
 			return
 		}
 		for f := range l.there() {
@@ -66,30 +51,30 @@ func (l *listener) command(ctx context.Context, line string) {
 	}
 	switch name {
 	case "help", "?":
-		l.status.say("aaep", commandsHelp)
+		l.status.say("aaep", l.phrase(phrase.CommandsHelp, ""))
 	case "terms":
 		for f := range l.there() {
 			if f.sub == nil {
 				continue
 			}
 			c := f.terms()
-			f.note(words.OneLine("You get " + andList(inWords(c, everyTerm(c))) + "."))
+			f.note(f.phrase(phrase.YouGet, f.tongue().list(inWords(f.tongue(), c, everyTerm(c)))))
 		}
 	case "agents":
 		for _, f := range l.agents {
-			l.status.say("aaep", announce.Speaker(f.name)+" "+f.standing())
+			l.inform(announce.Speaker(f.name), f.standing())
 		}
 	case "next":
 		l.putAside()
 	case "more":
 		if word != "" {
-			l.wrong(name, "nothing", word)
+			l.wrong(line, "/more")
 			return
 		}
 		l.askMore(ctx)
 	case "quiet":
 		if word != "" && word != "on" && word != "off" {
-			l.wrong(name, "nothing or by off", word)
+			l.wrong(line, "/quiet, /quiet off")
 			return
 		}
 		for f := range l.there() {
@@ -98,26 +83,23 @@ func (l *listener) command(ctx context.Context, line string) {
 			case word != "off":
 				f.change(ctx, f.presence(true))
 			case f.quiet == nil:
-				f.note("It is not quiet.")
+				f.note(f.phrase(phrase.NotQuiet, ""))
 			default:
 				f.change(ctx, f.presence(false))
 			}
 		}
 	default:
-		text := "There is no command /" + words.OneLine(name) + ". Type /help for those there are."
+		said := []string{l.phrase(phrase.NoCommand, "/"+name), l.phrase(phrase.HelpIsThere, "")}
 		if l.asked.Len() > 0 {
-			text += " If it is your answer, type a space before it."
+			said = append(said, l.phrase(phrase.SpaceBefore, ""))
 		}
-		l.status.say("aaep", text)
+		l.inform(said...)
 	}
 }
 
-func (l *listener) wrong(name, must, is string) {
-	text := "/" + name + " must be followed by " + must
-	if is != "" {
-		text += ", not by \"" + is + "\""
-	}
-	l.status.say("aaep", words.OneLine(text+"."))
+// wrong says of a command that it cannot be obeyed, and which could.
+func (l *listener) wrong(line, right string) {
+	l.inform(l.phrase(phrase.NotUnderstood, words.Sentence(line)), l.phrase(phrase.Expected, words.Sentence(right)))
 }
 
 // safely makes a change one that cannot be refused: a producer that has none of the languages ends the
@@ -192,21 +174,25 @@ func (f *following) change(ctx context.Context, change aaep.Capabilities) {
 // agreed tells what came of a change, and asks for what came up meanwhile.
 func (f *following) agreed(ctx context.Context, change aaep.Capabilities, err error) {
 	f.changing = false
+	gone := change.SupportsConfirmationReply != nil           // nobody can type here any more, which was said
 	switch mine := change.PaceWPM == f.pace && f.pace != 0; { // which nobody asked for, and nobody is told
 	case ctx.Err() != nil || f.link.Over:
 		return
 	case err == nil:
 		f.wanted = f.wanted.With(change)
+		if gone {
+			change.SupportsConfirmationReply, change.SupportsClarificationReply = nil, nil
+		}
 		if mine {
 			change.PaceWPM = 0
 		}
 		f.tell(ctx, change)
-	case !mine:
-		asked := inWords(change, change)
+	case !mine && !gone:
+		asked := inWords(f.tongue(), change, change)
 		if asked == nil { // of all that is asked for, only this has no words
-			asked = []string{"an end of the quiet"}
+			asked = []string{f.phrase(phrase.EndOfQuiet, "")}
 		}
-		f.note("Asked for: " + words.OneLine(andList(asked)) + ". Not changed so far: " + words.Sentence(plain(err)))
+		f.note(f.phrase(phrase.AskedFor, f.tongue().list(asked)), f.phrase(phrase.NotChanged, f.tongue().why(err)))
 		if f.quiet != nil {
 			f.hush() // to end it, if that is what failed
 		}
@@ -227,17 +213,24 @@ func (f *following) tell(ctx context.Context, change aaep.Capabilities) {
 		switch asked := isQuiet(change); {
 		case asked && isQuiet(terms):
 			f.hush()
-			f.note("Quiet for " + words.Spoken(quietTime) + ", except for what cannot wait. /quiet off ends it.")
+			f.note(phrase.Counted(string(f.tongue()), phrase.QuietNow, int(quietTime/time.Minute), "minute"))
 		case asked:
-			f.note("This agent cannot be quiet. It goes on as before.")
+			f.note(f.phrase(phrase.CannotBeQuiet, ""))
 			f.change(ctx, f.presence(false)) // so that nobody is asked for it when the link begins anew
 		case was:
-			f.note("No longer quiet. What was held back follows.")
+			f.note(f.phrase(phrase.NoLongerQuiet, ""))
 		}
 	}
 	change.Extensions = nil
-	if list := inWords(terms, change); len(list) > 0 {
-		f.note(words.OneLine("From now on: " + andList(list) + "."))
+	was := f.tongue()
+	if change.Languages != nil {
+		f.speak(f.wanted.Languages)
+	}
+	if list := inWords(f.tongue(), terms, change); len(list) > 0 {
+		f.note(f.phrase(phrase.FromNowOn, f.tongue().list(list)))
 		f.explain(terms.With(change))
+	}
+	if q := f.asked.First(); q != nil && f.tongue() != was { // what is to be typed is another key
+		f.put(q)
 	}
 }

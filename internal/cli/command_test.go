@@ -47,19 +47,19 @@ func TestWrongCommands(t *testing.T) {
 		s := newScripted()
 		listenTo(t, s.dial, subscriber.ScreenReader("en-US"), func(e *ear) {
 			for line, want := range map[string]string{
-				"/rate":             `/rate must be followed by a whole number from 1 to 100000.`,
-				"/rate 0":           `/rate must be followed by a whole number from 1 to 100000, not by "0".`,
-				"/rate 1 2":         `/rate must be followed by a whole number from 1 to 100000, not by "1 2".`,
-				"/pace 1001":        `/pace must be followed by a whole number from 50 to 1000, not by "1001".`,
-				"/verbosity loud":   `/verbosity must be followed by terse, normal or detailed, not by "loud".`,
-				"/boundary letter":  `/boundary must be followed by none, word, sentence, paragraph or completion, not by "letter".`,
-				"/language yo, ,en": `/language must be followed by language tags such as en-US, best first and joined by commas, not by "yo, ,en".`,
-				"/load 3":           `/load must be followed by low, medium or high, not by "3".`,
-				"/quiet please":     `/quiet must be followed by nothing or by off, not by "please".`,
+				"/rate":             `Not understood: /rate. Right would be: /rate 1-100000.`,
+				"/rate 0":           `Not understood: /rate 0. Right would be: /rate 1-100000.`,
+				"/rate 1 2":         `Not understood: /rate 1 2. Right would be: /rate 1-100000.`,
+				"/pace 1001":        `Not understood: /pace 1001. Right would be: /pace 50-1000.`,
+				"/verbosity loud":   `Not understood: /verbosity loud. Right would be: /verbosity terse, /verbosity normal, /verbosity detailed.`,
+				"/boundary letter":  `Not understood: /boundary letter. Right would be: /boundary none, /boundary word, /boundary sentence, /boundary paragraph, /boundary completion.`,
+				"/language yo, ,en": `Not understood: /language yo, ,en. Right would be: /language es,en.`,
+				"/load 3":           `Not understood: /load 3. Right would be: /load low, /load medium, /load high.`,
+				"/quiet please":     `Not understood: /quiet please. Right would be: /quiet, /quiet off.`,
 				"/quiet off":        `It is not quiet.`,
-				"/stop":             `There is no command /stop. Type /help for those there are.`,
-				"/":                 `There is no command /. Type /help for those there are.`,
-				"/\x1b[2J":          `There is no command /<U+001B>[2j. Type /help for those there are.`,
+				"/stop":             `There is no command /stop. Type /help for commands.`,
+				"/":                 `There is no command /. Type /help for commands.`,
+				"/\x1b[2J":          `There is no command /<U+001B>[2j. Type /help for commands.`,
 			} {
 				e.wants(line, want)
 			}
@@ -79,7 +79,7 @@ func TestLanguageCommand(t *testing.T) {
 		p, dial := agentOf(t, producer.Config{})
 		defer p.Shutdown(t.Context())
 		e := listenTo(t, dial, subscriber.ScreenReader("en-US"), func(e *ear) {
-			e.wants("/language yo, ha", "From now on: in the language en-US.", "Not granted: the language yo, the language ha.")
+			e.wants("/language yo, ha", "Láti ìsinsìnyí lọ: ní èdè en-US.", "A kò fúnni ní: èdè yo, èdè ha.")
 			e.wants("/language en", "From now on: in the language en, or else en-US.")
 			e.wants("/rate 1", "From now on: at most 1 event a second.")
 			if got := p.Subscriptions(); len(got) != 1 || !got[0].Connected {
@@ -113,9 +113,9 @@ func TestCommandWhileAsked(t *testing.T) {
 			}()
 			pass(5 * time.Second) // the question is read
 			e.wants("/rate 1", "From now on: at most 1 event a second.")
-			e.wants("/y", "There is no command /y. Type /help for those there are. If it is your answer, type a space before it.")
+			e.wants("/y", "There is no command /y. Type /help for commands. If it is your answer, type a space before it.")
 			e.wants("/terms", "You get at most 1 event a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide.")
-			e.wants("maybe", "That is no answer. "+promptDecision+offerAgain)
+			e.wants("maybe", "That is no answer. Type y to accept or n to reject, then press Enter. Enter alone puts the question again.")
 			select {
 			case err := <-paid:
 				t.Fatalf("the question was settled: %v", err)
@@ -128,7 +128,7 @@ func TestCommandWhileAsked(t *testing.T) {
 
 			where := make(chan any, 1)
 			go func() {
-				answer, _ := s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
+				answer, _ := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
 				where <- answer
 			}()
 			pass(5 * time.Second)

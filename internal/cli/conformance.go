@@ -146,7 +146,7 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 	case ctx.Err() != nil:
 		return &exitError{exitInterrupted, errors.New("interrupted")}
 	case errors.Is(err, conformance.ErrUnreachable):
-		return &exitError{exitUnreachable, fmt.Errorf("nothing answers at %s.\nCheck the address", at)}
+		return p.unreached(ctx, at, err)
 	case errors.Is(err, conformance.ErrNoDriver):
 		return &exitError{exitUnreachable, fmt.Errorf("the agent at %s answers, and its driver %s cannot be reached: %s.\nStart it, or check --driver, --command or --child", at,
 			cmp.Or(p.driver, p.command, p.child), strings.TrimPrefix(err.Error(), conformance.ErrNoDriver.Error()+": "))}
@@ -154,6 +154,23 @@ func (p *proof) run(cmd *cobra.Command, args []string) error {
 		return usage("%s.\nSee: aaep conformance producer --list", plain(err))
 	}
 	return conclude(cmd.OutOrStdout(), report, p.json, reports, p.old.strict)
+}
+
+// unreached says why there is nothing to prove.
+func (p *proof) unreached(ctx context.Context, at string, err error) error {
+	_, silence, silent := strings.Cut(err.Error(), conformance.ErrSilent.Error()+": it ")
+	switch {
+	case silent && errors.Is(err, conformance.ErrSilent):
+		step, _, _ := strings.Cut(silence, ": ")
+		return &exitError{exitUnreachable, fmt.Errorf("what is at %s accepts the connection, but %s.\nCheck that an agent serves AAEP there", at, step)}
+	case p.program != "" && howEnded(err) != "":
+		return &exitError{exitUnreachable, fmt.Errorf("the agent %s", howEnded(err))}
+	case p.program != "" && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe)):
+		return &exitError{exitUnreachable, fmt.Errorf("the agent %s ended without a word.\nStarted so, it has to speak AAEP on its standard output", at)}
+	case p.program != "":
+		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", at, whyNot(err))}
+	}
+	return dialError(ctx, at, err)
 }
 
 // openChild starts the driver, and waits until it is ready, but not for ever.
@@ -221,8 +238,14 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 		if err != nil {
 			return "", err
 		}
-		origin := "http" + strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")
-		run.Manifest = func(ctx context.Context) ([]byte, error) { return manifest.Discover(ctx, origin, conf) }
+		there := "http" + strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")
+		run.Manifest = func(ctx context.Context) ([]byte, error) {
+			data, err := manifest.Discover(ctx, there, conf)
+			if u, _ := url.Parse(there); errors.Is(err, manifest.ErrNone) && u != nil { // of the whole host; whether it is this agent's is judged
+				return manifest.Discover(ctx, u.Scheme+"://"+u.Host, conf)
+			}
+			return data, err
+		}
 	}
 	return at, nil
 }

@@ -126,6 +126,29 @@ func TestConformanceProducer(t *testing.T) {
 	}
 }
 
+// What takes the connection and is silent is told apart from what is not there.
+func TestConformanceSilent(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // which the kernel answers for
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	for scheme, want := range map[string]string{
+		"http": "accepts the connection, but did not answer the subscription.request within 5s.",
+		"ws":   "accepts the connection, but did not answer the opening of the link within 5s.",
+	} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			var out, talk bytes.Buffer
+			at := scheme + "://" + ln.Addr().String() + "/aaep/v1"
+			code := Main([]string{"conformance", "producer", at, "--command", "true"}, strings.NewReader(""), &out, &talk)
+			if code != exitUnreachable || !strings.Contains(talk.String(), want) {
+				t.Errorf("code %d, want %q:\n%s", code, want, talk.String())
+			}
+		})
+	}
+}
+
 // SEC-001: an agent that asks for a token is also asked without one, and its signed manifest is proved with its keys.
 func TestConformanceCredentials(t *testing.T) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -133,7 +134,7 @@ func (w *person) agreed() string {
 			about.PreferredVerbosity = c.PreferredVerbosity
 		}
 	}
-	return andList(inWords(c, about))
+	return andList(inWords(english, c, about))
 }
 
 // report says what each person received of what the agent produced.
@@ -225,7 +226,7 @@ func (w *person) follow(ctx context.Context) {
 		} else if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && w.decides {
 			question, settled = ev, make(chan struct{})
 			if w.answer == "" {
-				text += "\n" + promptDecision
+				text += "\n" + english.says(phrase.Decide, "")
 			}
 			w.tell(ev, text)
 			go w.decide(ctx, ev, settled)
@@ -273,12 +274,12 @@ func (w *person) askForLess(ctx context.Context) {
 	w.say(w.name, "That is a lot. The person asks for less.")
 	if _, err := w.sub.Renegotiate(ctx, change); err != nil {
 		if ctx.Err() == nil {
-			w.say(w.name, "Asked for: "+andList(inWords(change, change))+". Not changed: "+words.Sentence(plain(err)))
+			w.say(w.name, "Asked for: "+andList(inWords(english, change, change))+". Not changed: "+words.Sentence(plain(err)))
 		}
 		return
 	}
 	w.less = time.Now()
-	w.say(w.name, "From now on: "+andList(inWords(w.sub.Accepted().HonoredCapabilities, change))+".")
+	w.say(w.name, "From now on: "+andList(inWords(english, w.sub.Accepted().HonoredCapabilities, change))+".")
 }
 
 // decide sends what the person at the keyboard says while the question is open, or what --answer said for
@@ -299,7 +300,7 @@ func (w *person) decide(ctx context.Context, ev *aaep.Event, settled <-chan stru
 			case line.at.Sub(put) < readingTime: // it was typed for something else
 			default:
 				if d = decisionOf(line.text); d == "" {
-					w.say(w.name, "That is no answer. "+promptDecision)
+					w.say(w.name, "That is no answer. "+english.says(phrase.Decide, ""))
 				}
 			}
 		case <-settled:

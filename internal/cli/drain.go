@@ -36,11 +36,16 @@ func drain(ctx context.Context, p *producer.Producer, rest time.Duration, status
 			}
 			return
 		case <-say:
+			behind := p.Stats().Connected
+			if behind == 0 {
+				say = time.After(drainQuiet) // for somebody who may come back
+				continue
+			}
 			hint := ""
 			if wanted != nil {
 				hint = " After Ctrl-C it is at most " + words.Spoken(drainTime) + "."
 			}
-			status.say("aaep", fmt.Sprintf("Waiting up to %s for whoever is behind to hear the end (%d).%s", words.Spoken(rest), len(p.Subscriptions()), hint))
+			status.say("aaep", fmt.Sprintf("Waiting up to %s for whoever is behind to hear the end (%d).%s", words.Spoken(rest), behind, hint))
 		case <-wanted:
 			wanted, end = nil, time.After(drainTime)
 		case <-end:

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,14 +22,16 @@ func TestDrain(t *testing.T) {
 		deaf     bool          // takes nothing that is sent
 		takes    time.Duration // at one event a second, three for each session
 		says     string
+		away     bool // has no stream, and takes no last words
 	}{
-		{"nobody is behind", 0, 0, false, 0, ""},
-		{"somebody is", 5, 0, false, 14 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n"},
-		{"far behind, and gets on", 50, 0, false, 151 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n"},
-		{"for too long", 250, 0, false, drainLong, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 10 minutes, and did not hear the end.\n"},
-		{"stopped before", 50, time.Nanosecond, false, drainTime, "aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1).\naaep: Somebody was still behind after 30 seconds, and did not hear the end.\n"},
-		{"stopped meanwhile", 50, 45 * time.Second, false, 75 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 1 minute 15 seconds, and did not hear the end.\n"},
-		{"takes nothing", 50, 0, true, 27 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n"},
+		{"nobody is behind", 0, 0, false, 0, "", false},
+		{"somebody is", 5, 0, false, 14 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
+		{"far behind, and gets on", 50, 0, false, 151 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
+		{"for too long", 250, 0, false, drainLong, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 10 minutes, and did not hear the end.\n", false},
+		{"stopped before", 50, time.Nanosecond, false, drainTime, "aaep: Waiting up to 30 seconds for whoever is behind to hear the end (1).\naaep: Somebody was still behind after 30 seconds, and did not hear the end.\n", false},
+		{"stopped meanwhile", 50, 45 * time.Second, false, 75 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\naaep: Somebody was still behind after 1 minute 15 seconds, and did not hear the end.\n", false},
+		{"takes nothing", 50, 0, true, 27 * time.Second, "aaep: Waiting up to 10 minutes for whoever is behind to hear the end (1). After Ctrl-C it is at most 30 seconds.\n", false},
+		{"has gone away", 5, 0, false, 4 * time.Second, "", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -37,6 +40,9 @@ func TestDrain(t *testing.T) {
 					t.Fatal(err)
 				}
 				here, there := transports.Pipe()
+				if tc.away {
+					there = &away{Conn: there}
+				}
 				go p.ServeConn(there)
 				request, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "reader",
 					Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1}})
@@ -78,4 +84,22 @@ func TestDrain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// away is a link whose peer asks for a subscription and never opens a stream.
+type away struct {
+	transports.Conn
+	accepted atomic.Bool
+}
+
+func (*away) Notify(func()) {}
+
+func (*away) NextStream(ctx context.Context) (transports.Stream, error) { return nil, ctx.Err() }
+
+func (a *away) Send(ctx context.Context, msg []byte) error {
+	if !a.accepted.Swap(true) {
+		return a.Conn.Send(ctx, msg)
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }

@@ -3,11 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber"
@@ -22,6 +23,8 @@ type following struct {
 	wanted aaep.Capabilities // what was asked for
 	sub    *subscriber.Subscription
 	link   subscriber.Status                         // as it was last looked at
+	lost   time.Time                                 // when the link broke; the next attempt is told
+	tellAt time.Duration                             // when it has been away for so long
 	told   int                                       // events of the subscription, so far
 	remark string                                    // of the agent, about the terms; said once
 	trust  *manifest.Trust                           // nil demands no proof
@@ -43,11 +46,11 @@ func (f *following) begin(ctx context.Context) {
 	name, proof := f.identity()
 	f.name = f.unlikeOthers(name)
 	f.link, _ = f.sub.Status()
-	text := fmt.Sprintf("Following %s%s. %s", f.name, f.way(), proof)
+	said := append([]string{f.phrase(phrase.FollowingAgent, f.name+f.way())}, proof...)
 	if !f.several() {
-		text += " " + helpAndEnd
+		said = append(said, f.phrase(phrase.HelpIsThere, ""), f.phrase(phrase.CtrlCEnds, ""))
 	}
-	f.status.say("aaep", text)
+	f.inform(said...)
 	f.explain(f.wanted)
 	if isQuiet(f.terms()) {
 		f.hush()
@@ -88,15 +91,15 @@ func (f *following) begin(ctx context.Context) {
 }
 
 // identity is what the agent is called, and what that is worth.
-func (f *following) identity() (name, proof string) {
+func (f *following) identity() (name string, proof []string) {
 	who := f.sub.Accepted().Producer
 	v := f.sub.Verified()
 	if v == nil {
-		return nameOfAgent(who.AgentName, who.AgentID), "Who it is has not been verified."
+		return f.nameOf(who.AgentName, who.AgentID), []string{f.phrase(phrase.AgentUnproven, "")}
 	}
-	name, proof = nameOfAgent(v.Manifest.AgentName, v.Manifest.AgentID), "It has proved who it is."
+	name, proof = f.nameOf(v.Manifest.AgentName, v.Manifest.AgentID), []string{f.phrase(phrase.AgentProven, "")}
 	if like := v.Identity.LooksLike; like != "" {
-		proof += " Its name looks like that of another agent, " + words.OneLine(like) + ", which it is not."
+		proof = append(proof, f.phrase(phrase.NameLooksLike, words.OneLine(like)))
 	}
 	return name, proof
 }
@@ -112,16 +115,16 @@ func (f *following) unlikeOthers(name string) string {
 		if !taken {
 			return unique
 		}
-		unique = fmt.Sprintf("%s, number %d", name, n)
+		unique = name + ", " + f.phrase(phrase.AgentNumber, strconv.Itoa(n))
 	}
 }
 
 // note says something about the link to this agent.
-func (f *following) note(text string) {
+func (f *following) note(sentences ...string) {
 	if f.several() {
-		text = announce.Speaker(f.name) + " " + text
+		sentences = append([]string{announce.Speaker(f.name)}, sentences...)
 	}
-	f.status.say("aaep", text)
+	f.inform(sentences...)
 }
 
 // way says over what the agent is reached.
@@ -129,7 +132,7 @@ func (f *following) way() string {
 	if f.link.Way >= len(f.over) {
 		return ""
 	}
-	return " over " + f.over[f.link.Way]
+	return " " + f.phrase(phrase.OverWay, f.over[f.link.Way])
 }
 
 // terms are what holds now; before anything was agreed on, what is wanted.
@@ -147,10 +150,13 @@ func (f *following) explain(asked aaep.Capabilities) {
 		f.note(note)
 	}
 	f.remark = note
-	if list := notGranted(asked, f.terms(), note); len(list) > 0 {
-		f.note(words.OneLine("Not granted: " + strings.Join(list, ", ") + "."))
+	if list := notGranted(f.tongue(), asked, f.terms(), note); len(list) > 0 {
+		f.note(f.phrase(phrase.NotGranted, strings.Join(list, f.tongue().comma())))
 	}
 }
+
+// firstTold is how long a link has been broken when it is first told when it is tried next; then it is told four times as late each time.
+const firstTold = time.Minute
 
 // look tells what became of the link since it was last looked at, when what came before that has been told.
 func (f *following) look() {
@@ -163,27 +169,33 @@ func (f *following) look() {
 	}
 	was := f.link
 	f.link = now
+	if was.Connected && !now.Connected {
+		f.lost, f.tellAt = time.Now(), firstTold
+	}
 	switch {
 	case now.Over: // left tells why
+	case !now.Connected && !was.Connected && !now.Next.IsZero() && time.Since(f.lost) >= f.tellAt:
+		f.tellAt *= 4
+		f.note(f.phrase(phrase.ConnectionLost, ""), phrase.Lasting(string(f.tongue()), phrase.TryingAgainIn, max(time.Until(now.Next), time.Second)))
 	case was.Connected && !now.Connected && errors.Is(now.Err, aaep.ProducerShutdown):
-		f.note("The agent has ended. Waiting for it to come back. Ctrl-C ends.")
+		f.note(f.phrase(phrase.AgentHasEnded, ""), f.phrase(phrase.WaitingForAgent, ""), f.phrase(phrase.CtrlCEnds, ""))
 	case was.Connected && !now.Connected:
-		f.note("Connection lost. Trying again. Ctrl-C ends.")
+		f.note(f.phrase(phrase.ConnectionLost, ""), f.phrase(phrase.TryingAgain, ""), f.phrase(phrase.CtrlCEnds, ""))
 	case !now.Connected && isUnproven(now.Err) && !isUnproven(was.Err):
-		f.note("Not connected again: " + plain(now.Err) + ". If it has a new certificate, end this and begin again with that in --ca.")
+		f.note(f.phrase(phrase.StillUnproven, ""), f.phrase(phrase.NewCertificate, ""))
 	case !was.Connected && now.Connected:
-		again := "Connected again."
-		if now.Way != was.Way {
-			again = "Connected again" + f.way() + "."
+		said := []string{f.phrase(phrase.ConnectedAgain, "")}
+		if now.Way != was.Way && now.Way < len(f.over) {
+			said[0] = f.phrase(phrase.ConnectedAgainOver, f.over[now.Way])
 		}
 		switch {
 		case was.Subscribed == now.Subscribed:
 		case now.Resumed:
-			again += " Nothing is missing."
+			said = append(said, f.phrase(phrase.NothingLost, ""))
 		default:
-			again += " What was said meanwhile may be missing."
+			said = append(said, f.phrase(phrase.MayBeLost, ""))
 		}
-		f.note(again)
+		f.note(said...)
 	}
 	if was.Subscribed == now.Subscribed {
 		return
@@ -202,14 +214,15 @@ func (f *following) left(err error) {
 
 // standing says how it stands with this agent, and how far the person is with what it says.
 func (f *following) standing() string {
-	text := "connected" + f.way()
+	t := f.tongue()
+	said := []string{t.says(phrase.StandsConnected, "") + f.way()}
 	switch {
 	case f.link.Over && f.sub == nil:
-		text = "not followed"
+		said[0] = t.says(phrase.StandsUnfollowed, "")
 	case f.link.Over:
-		text = "ended"
+		said[0] = t.says(phrase.StandsEnded, "")
 	case !f.link.Connected:
-		text = "not connected; trying again"
+		said[0] = t.says(phrase.StandsApart, "")
 	}
 	if f.out != nil {
 		var worst announce.Standing
@@ -220,15 +233,15 @@ func (f *following) standing() string {
 		})
 		switch {
 		case worst.Waiting > 0:
-			text += ", " + words.Spoken(max(worst.Behind, time.Second)) + " behind"
+			said = append(said, phrase.Lasting(string(t), phrase.StandsBehind, max(worst.Behind, time.Second)))
 		default:
-			text += ", up to date"
+			said = append(said, t.says(phrase.StandsUpToDate, ""))
 		}
 		if worst.LeftOut > 0 {
-			text += fmt.Sprintf(", %d left out for newer ones", worst.LeftOut)
+			said = append(said, t.says(phrase.StandsLeftOut, strconv.Itoa(worst.LeftOut)))
 		}
 		if worst.Missed > 0 {
-			text += fmt.Sprintf(", %d to ask for with /details", worst.Missed)
+			said = append(said, t.says(phrase.StandsToAskFor, strconv.Itoa(worst.Missed)))
 		}
 	}
 	n := 0
@@ -238,9 +251,9 @@ func (f *following) standing() string {
 		}
 	}
 	if n > 0 {
-		text += ", " + words.Count(n, "open question")
+		said = append(said, phrase.Counted(string(t), phrase.StandsOpen, n, "open question"))
 	}
-	return text + "."
+	return strings.Join(said, t.comma()) + "."
 }
 
 // announce tells what an event says.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/subscriber"
 )
 
 // garbled are messages of an agent that are not valid, and so told as no event.
@@ -40,6 +41,10 @@ func (f *following) watchGarbled(ctx context.Context) {
 // tellGarbled says that something is missing, once for each kind of message. A person must know that they were asked
 // something, though they cannot answer what is not whole.
 func (f *following) tellGarbled(err error) {
+	if errors.Is(err, subscriber.ErrFlood) {
+		f.note("The agent sends far more than it agreed to. What is too much is left out.")
+		return
+	}
 	kind := ""
 	var invalid *aaep.InvalidError
 	if errors.As(err, &invalid) {

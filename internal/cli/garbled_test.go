@@ -54,3 +54,33 @@ func TestGarbled(t *testing.T) {
 		})
 	})
 }
+
+// An agent without a handshake asks everybody. Who cannot answer here hears that too, and is not told how. D-34, D-43
+func TestAskedWithoutAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		theirs, ours := transports.Pipe()
+		defer ours.Close()
+		say := func(msg string) {
+			if err := ours.Send(t.Context(), []byte(msg)); err != nil {
+				t.Error(err)
+			}
+		}
+		go func() {
+			if _, err := ours.Receive(t.Context()); err != nil {
+				t.Error(err)
+			}
+			say(`{"type":"subscription.accepted","subscription_id":"sub_implicit","aaep_version":"1.0.0","producer":{"agent_id":"planner"},"honored_capabilities":{}}`)
+			ours.Receive(context.Background()) // the end
+		}()
+		dial := func(context.Context) (transports.Conn, error) { return theirs, nil }
+		listenTo(t, dial, aaep.Capabilities{Languages: []string{"en"}}, func(e *ear) {
+			say(`{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.awaiting.confirmation","event_id":"evt_1","session_id":"sess_1",
+				"timestamp":"2026-01-01T00:00:00Z","producer":{"agent_id":"planner"},"action":"Pay.","consequence":"Gone.","reply_token":"rpl_1",
+				"timeout_seconds":60,"default_decision":"reject","summary_normal":"Pay?"}`)
+			synctest.Wait()
+			if said := e.out.String(); !strings.Contains(said, "Action: Pay.") || !strings.Contains(said, "You cannot answer it here.") || strings.Contains(said, "Type y") {
+				t.Errorf("it is told:\n%s", said)
+			}
+		})
+	})
+}

@@ -35,7 +35,7 @@ func (s *shared) dial(ctx context.Context) (*jetstream.Cluster, error) {
 	if (s.opts.Certificate == "") != (s.opts.Key == "") {
 		return nil, usage("--nats-cert and --nats-key belong together.\nSee: docs/operating.md")
 	}
-	c, err := jetstream.Dial(ctx, s.servers, &s.opts)
+	c, err := jetstream.Dial(ctx, s.servers, s.opts)
 	if err != nil {
 		return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --nats: %w", err)}
 	}
@@ -46,7 +46,7 @@ func (s *shared) dial(ctx context.Context) (*jetstream.Cluster, error) {
 func (r *runner) openLog(ctx context.Context) (kept log.Store, letGo func(), err error) {
 	switch {
 	case r.log != "":
-		folder, err := sqlite.Open(r.log, &sqlite.Options{SurvivesCrash: r.crashOnly})
+		folder, err := sqlite.Open(r.log, sqlite.Options{SurvivesCrash: r.crashOnly})
 		if err != nil {
 			return nil, nil, &exitError{exitFailed, fmt.Errorf("cannot take --log: %s", plain(err))}
 		}

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
@@ -104,11 +106,13 @@ keep what is between them together. No shell reads it.`,
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: asJSON}
+			l.speak(caps.Languages)
 			if len(outs) > 0 {
 				if err := l.tellOver(ctx, outs, caps.PaceWPM); err != nil {
 					return err
 				}
 				defer l.out.close()
+				l.speak(caps.Languages)
 			}
 			var lines <-chan typed
 			if l.out.any() { // which is to be silent while its user types
@@ -154,6 +158,7 @@ type listener struct {
 	before past               // of what was asked before
 	out    *outputs           // nil if the terminal is all there is
 	aim    aiming             // of the line that is being typed
+	own    atomic.Value       // a tongue
 
 	happens chan func()                                            // what the agents do
 	after   func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
@@ -168,8 +173,6 @@ type listener struct {
 	extending bool            // more time is asked for
 	given     *announce.Asked // of which the agent has yet to say that there is more time
 }
-
-const helpAndEnd = "Type /help for commands. Ctrl-C ends."
 
 // several reports whether more than one agent is followed, and each has to be named.
 func (l *listener) several() bool { return len(l.agents) > 1 }
@@ -251,6 +254,7 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.agents, l.happens = agents, make(chan func())
+	l.speak(agents[0].wanted.Languages)
 	l.after = func(d time.Duration, do func(context.Context)) *time.Timer {
 		return time.AfterFunc(d, func() { l.post(ctx, func() { do(ctx) }) })
 	}
@@ -262,7 +266,7 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 		}
 	}
 	if l.several() {
-		l.status.say("aaep", helpAndEnd)
+		l.inform(l.phrase(phrase.HelpIsThere, ""), l.phrase(phrase.CtrlCEnds, ""))
 	}
 	timer := time.NewTimer(math.MaxInt64) // set below
 	defer timer.Stop()
@@ -311,7 +315,7 @@ func (l *listener) ended(f *following, err error) {
 	}
 	l.last = &exitError{exitFailed, fmt.Errorf("the agent ended the link: %s", words.Sentence(plain(err)))}
 	if l.several() {
-		f.note("The agent ended the link: " + words.Sentence(plain(err)))
+		f.note(l.phrase(phrase.AgentEndedLink, l.tongue().why(err)))
 	}
 }
 
@@ -341,7 +345,7 @@ func (l *listener) answersNoMore(ctx context.Context) {
 	for f := range l.there() {
 		if c := f.terms(); isTrue(c.SupportsConfirmationReply) || isTrue(c.SupportsClarificationReply) {
 			if f.sub != nil {
-				f.note("Nobody can type here any more, so questions go to others.")
+				f.note(l.phrase(phrase.OthersAnswer, ""))
 			}
 			f.change(ctx, aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)})
 		}

@@ -56,6 +56,16 @@ const (
 	publicSuffix   = ".keys.json"
 )
 
+// stem is what the files are called after, where one of them was named.
+func stem(name string) string {
+	for _, suffix := range []string{publicSuffix, privateSuffix, manifestSuffix} {
+		if before, ok := strings.CutSuffix(name, suffix); ok && filepath.Base(name) != suffix {
+			return before
+		}
+	}
+	return name
+}
+
 func manifestInit() *cobra.Command {
 	var out, name, language string
 	cmd := &cobra.Command{
@@ -71,7 +81,10 @@ name.`,
 			if !aaep.ValidLanguageTag(language) {
 				return usage("--language must be a language tag such as en-US; it is %q.\nSee: aaep manifest init --help", language)
 			}
-			if out == "" && args[0] != "" {
+			if out = stem(out); out == "" && args[0] != "" {
+				if id := stem(args[0]); id != args[0] {
+					return usage("an agent is called %s rather than after a file: aaep manifest init %s\nTo call it %s all the same, name the files with --out.", id, id, args[0])
+				}
 				if out = args[0]; filepath.Base(out) != out || strings.ContainsAny(out, `\/:*?"<>|`) || strings.HasPrefix(out, ".") {
 					return usage("%q is no name for files; give them one with --out.\nSee: aaep manifest init --help", out)
 				}
@@ -119,7 +132,7 @@ give to those who verify. No file that is there is changed.`,
 			if len(args) != 1 {
 				return usage("name the files, for example: aaep manifest keygen planner")
 			}
-			return keygen(&announcer{out: cmd.ErrOrStderr()}, args[0], alg)
+			return keygen(&announcer{out: cmd.ErrOrStderr()}, stem(args[0]), alg)
 		},
 	}
 	cmd.Flags().StringVar(&alg, "alg", manifest.ES256, "the `ALGORITHM`: ES256, RS256, or EdDSA, which not everybody takes")

@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
@@ -58,9 +58,9 @@ func (l *listener) catchUp() {
 	if l.asked.Len() > 0 || len(l.meanwhile) == 0 {
 		return
 	}
-	begin := "What came meanwhile:"
+	begin := l.phrase(phrase.Meanwhile, "")
 	if l.dropped > 0 {
-		begin = fmt.Sprintf("What came meanwhile, without the first %s:", words.Count(int64(l.dropped), "line"))
+		begin = phrase.Counted(string(l.tongue()), phrase.MeanwhileWithout, l.dropped, "line")
 	}
 	l.say("", begin)
 	l.speaker = ""
@@ -77,7 +77,7 @@ func (l *listener) leadUp(q *announce.Asked) {
 	if !q.Put.IsZero() || !slices.ContainsFunc(l.meanwhile, before) {
 		return
 	}
-	l.say("", "What came before the next question:")
+	l.say("", l.phrase(phrase.BeforeNext, ""))
 	l.speaker = ""
 	for _, h := range l.meanwhile {
 		if before(h) {
@@ -120,6 +120,7 @@ func (l *listener) tooSoon(q *announce.Asked, p *aaep.AwaitingConfirmation, d aa
 		return false
 	}
 	q.Doubted, q.Put = true, time.Now()
-	l.status.say("aaep", "You may not have heard all of it. Action: "+words.Sentence(words.OneLine(p.Action))+" Consequence: "+words.Sentence(words.OneLine(p.Consequence))+" Type y again to accept.")
+	l.inform(l.phrase(phrase.NotAllHeard, ""), l.phrase(phrase.ActionIs, words.Sentence(words.OneLine(p.Action))),
+		l.phrase(phrase.ConsequenceIs, words.Sentence(words.OneLine(p.Consequence))), l.phrase(phrase.DecideAgain, ""))
 	return true
 }

@@ -38,23 +38,28 @@ func writeMetrics(w io.Writer, s producer.Stats) {
 
 const metricsPath = "/metrics"
 
-// serveMetrics tells the counts of p to who asks on this machine, until stop is called.
-func serveMetrics(ctx context.Context, addr string, p *producer.Producer) (at string, stop func(), err error) {
+// listenMetrics opens where counts are told.
+func listenMetrics(ctx context.Context, addr string) (net.Listener, error) {
 	const such = "Use one such as 127.0.0.1:9464."
 	tcp, err := net.ResolveTCPAddr("tcp", addr)
 	switch {
 	case err != nil:
-		return "", nil, usage("--metrics %q is not an address of this machine.\n"+such, addr)
+		return nil, usage("--metrics %q is not an address of this machine.\n"+such, addr)
 	case !tcp.IP.IsLoopback():
-		return "", nil, usage("--metrics %q could be reached from other machines, and nobody is asked who they are.\n"+such, addr)
+		return nil, usage("--metrics %q could be reached from other machines, and nobody is asked who they are.\n"+such, addr)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return "", nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nGive --metrics another address", addr)}
+		return nil, &exitError{exitFailed, fmt.Errorf("another program serves on %s already.\nGive --metrics another address", addr)}
 	case err != nil:
-		return "", nil, &exitError{exitFailed, fmt.Errorf("cannot serve metrics on %s: %s", addr, innermost(err))}
+		return nil, &exitError{exitFailed, fmt.Errorf("cannot serve metrics on %s: %s", addr, innermost(err))}
 	}
+	return ln, nil
+}
+
+// serveMetrics tells the counts of p to who asks on this machine, until stop is called.
+func serveMetrics(ln net.Listener, p *producer.Producer) (at string, stop func()) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+metricsPath, func(w http.ResponseWriter, r *http.Request) {
 		if host, _, _ := net.SplitHostPort(r.Host); !httpguard.LoopbackName(host) { // a page that gave this machine a name
@@ -67,5 +72,5 @@ func serveMetrics(ctx context.Context, addr string, p *producer.Producer) (at st
 	srv := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	done := make(chan struct{})
 	go func() { defer close(done); srv.Serve(ln) }()
-	return "http://" + ln.Addr().String() + metricsPath, func() { srv.Close(); <-done }, nil
+	return "http://" + ln.Addr().String() + metricsPath, func() { srv.Close(); <-done }
 }

@@ -44,10 +44,11 @@ func TestServeMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Complete(aaep.Say("Ready."))
-	at, stop, err := serveMetrics(t.Context(), "127.0.0.1:0", p)
+	ln, err := listenMetrics(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	at, stop := serveMetrics(ln, p)
 	defer stop()
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(host string) (int, string) {
@@ -69,7 +70,7 @@ func TestServeMetrics(t *testing.T) {
 	}
 	taken := strings.TrimSuffix(strings.TrimPrefix(at, "http://"), metricsPath)
 	for addr, want := range map[string]string{"0.0.0.0:0": "could be reached from other machines", "192.0.2.1:1": "could be reached", "here": "is not an address", taken: "another program serves"} {
-		if _, _, err := serveMetrics(t.Context(), addr, p); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := listenMetrics(t.Context(), addr); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want that it %s", addr, err, want)
 		}
 	}

@@ -6,14 +6,11 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
 )
-
-// offerMore ends the line that says how to answer.
-const offerMore = " /more asks for more time."
 
 // agentsWord is how long the agent has to tell of more time in its own words, before it is told without them: it does
 // not reach those who want few events, or none now.
@@ -27,7 +24,7 @@ func (l *listener) askMore(ctx context.Context) {
 		l.nothingAsked()
 		return
 	case l.extending:
-		l.status.say("aaep", "More time is being asked for already.")
+		l.inform(l.phrase(phrase.MoreAskedAlready, ""))
 		return
 	}
 	l.extending = true
@@ -53,22 +50,22 @@ func (l *listener) gave(q *announce.Asked, was time.Duration, err error) {
 		q.Extend(was + q.Given())
 		l.out.each(func(p *present.Presenter) { p.MoreTime(q.Event, q.Limit()) })
 	case errors.Is(err, subscriber.ErrNoMoreTime):
-		text := "The agent gives no more time for this question."
+		said := []string{l.phrase(phrase.NoMoreTime, "")}
 		if left := q.Left(time.Now()); left > 0 {
-			text += " You have " + words.Spoken(left) + " to answer."
+			said = append(said, phrase.Lasting(string(l.tongue()), phrase.SecondsToAnswer, left))
 		}
-		l.status.say("aaep", text)
+		l.inform(said...)
 	case errors.Is(err, subscriber.ErrUnknownEvent):
-		l.status.say("aaep", "There is no more time: the question is no longer open.")
+		l.inform(l.phrase(phrase.NoMoreTimeClosed, ""))
 	default:
-		l.status.say("aaep", "No more time so far: "+words.Sentence(plain(err))+" To ask again, type /more.")
+		l.inform(l.phrase(phrase.NoMoreTimeSoFar, l.tongue().why(err)), l.phrase(phrase.AskMoreAgain, ""))
 	}
 }
 
 // tellGiven says that there is more time, where the agent has not said so.
 func (l *listener) tellGiven(context.Context) {
 	if q := l.given; q != nil && l.asked.Find(q.Event) == q {
-		l.status.say("aaep", "There is more time. You have "+words.Spoken(q.Left(time.Now()))+" to answer.")
+		l.inform(l.phrase(phrase.MoreTime, ""), phrase.Lasting(string(l.tongue()), phrase.SecondsToAnswer, q.Left(time.Now())))
 	}
 	l.given = nil
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +12,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
 	"github.com/aaep-go/aaep/subscriber/haptic"
@@ -41,11 +41,7 @@ var outputKinds = []outputKind{
 		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
 	}},
 	{"nvda", true, true, "", "It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.", func(context.Context, int64) (present.Output, error) {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		out, err := nvda.Open(filepath.Join(filepath.Dir(self), "nvdaControllerClient.dll"))
+		out, err := nvda.Open(nvda.Options{})
 		if err == nil && !out.Running() {
 			out.Close()
 			err = nvda.ErrAbsent
@@ -104,7 +100,7 @@ type telling struct {
 
 // openOutputs opens those that were asked for. Lost is told of those that die, and come back, while the program runs, and
 // unsaid of what there is no voice for.
-func openOutputs(ctx context.Context, names []string, wpm int64, lost func(text string), unsaid func(announce.Utterance)) (*outputs, error) {
+func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phrase.ID, string), unsaid func(announce.Utterance)) (*outputs, error) {
 	o := &outputs{}
 	ctx, o.stop = context.WithCancel(ctx)
 	for _, name := range names {
@@ -139,7 +135,7 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(text 
 }
 
 // run presents until ctx is done. An output that died is opened again; what it had not said is said then.
-func (t *telling) run(ctx context.Context, down *atomic.Int32, out present.Output, lost func(string), again func() (present.Output, error)) {
+func (t *telling) run(ctx context.Context, down *atomic.Int32, out present.Output, lost func(phrase.ID, string), again func() (present.Output, error)) {
 	for {
 		err := t.p.Run(ctx, out)
 		out.Close()
@@ -147,7 +143,7 @@ func (t *telling) run(ctx context.Context, down *atomic.Int32, out present.Outpu
 			return
 		}
 		down.Add(1)
-		lost(fmt.Sprintf("The output %s is gone: %s. Trying again.", t.name, plain(err)))
+		lost(phrase.OutputGone, t.name+": "+words.Sentence(plain(err)))
 		out = nil
 		for wait := time.Second; out == nil; wait = min(2*wait, time.Minute) {
 			select {
@@ -158,7 +154,7 @@ func (t *telling) run(ctx context.Context, down *atomic.Int32, out present.Outpu
 			out, _ = again()
 		}
 		down.Add(-1)
-		lost("The output " + t.name + " is there again.")
+		lost(phrase.OutputBack, t.name)
 	}
 }
 
@@ -213,19 +209,27 @@ func (o *outputs) heard(began time.Time, question *aaep.Event) (heard, known boo
 // tellOver opens outputs, which tell what the terminal would.
 func (l *listener) tellOver(ctx context.Context, names []string, wpm int64) (err error) {
 	terminal := l.announcer.out
-	lost := func(text string) { l.status.say("aaep", text) }
 	written := announcer{out: terminal}
 	unsaid := func(u announce.Utterance) {
 		if !l.out.plain { // else it stands there already
 			written.say("", u.Text)
 		}
 	}
-	if l.out, err = openOutputs(ctx, names, wpm, lost, unsaid); err != nil {
+	if l.out, err = openOutputs(ctx, names, wpm, l.lost, unsaid); err != nil {
 		return err
 	}
 	l.status.also = func(text string) { l.out.each(func(p *present.Presenter) { p.Tell(text, false) }) }
 	l.announcer.out = l.out.lines(terminal)
 	return nil
+}
+
+// lost tells that an output is gone, or is there again.
+func (l *listener) lost(id phrase.ID, what string) {
+	said := []string{l.phrase(id, what)}
+	if id == phrase.OutputGone {
+		said = append(said, l.phrase(phrase.TryingAgain, ""))
+	}
+	l.inform(said...)
 }
 
 // outputCommand obeys what only outputs can do.
@@ -238,11 +242,11 @@ func (l *listener) outputCommand(name string) bool {
 		return false
 	}
 	if !l.out.any() && name == "waiting" {
-		l.status.say("aaep", l.asked.InWords().String())
+		l.inform(l.asked.InWords(string(l.tongue())).String())
 		return true
 	}
 	if !l.out.any() {
-		l.status.say("aaep", "/"+name+" is for --output speech, orca and their neighbours.")
+		l.inform(l.phrase(phrase.ForOutputs, "/"+name))
 		return true
 	}
 	l.out.each(do)

@@ -48,7 +48,7 @@ func TestOutputDies(t *testing.T) {
 			return voice, nil
 		}
 		o.running.Go(func() {
-			o.tellings[0].run(ctx, &o.down, &dying{}, func(text string) { l.status.say("aaep", text) }, again)
+			o.tellings[0].run(ctx, &o.down, &dying{}, l.lost, again)
 		})
 		question := event(pay(), "")
 		question.Timestamp = time.Now()
@@ -69,7 +69,7 @@ func TestOutputDies(t *testing.T) {
 		if aim := l.aimed(time.Now()); !aim.heard {
 			t.Error("the question does not count as heard")
 		}
-		if got := status.String(); strings.Count(got, "The output test is gone: the speech server died. Trying again.") != 2 || strings.Count(got, "The output test is there again.") != 2 {
+		if got := status.String(); strings.Count(got, "The output is gone: test: the speech server died. Trying again.") != 2 || strings.Count(got, "The output test is there again.") != 2 {
 			t.Errorf("the person is told %q", got)
 		}
 		o.close()

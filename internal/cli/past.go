@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
@@ -50,10 +51,12 @@ func (f *following) news(ev *aaep.Event) announce.Words {
 			break
 		}
 		f.before.calls = slices.Delete(f.before.calls, i, i+1)
-		w = announce.In(ownLanguage, "Accepted, and being done: ").And("", announce.In(ev.Language(), words.OneLine(ev.Text(ev.Verbosity))))
+		w = f.tongue().words(f.phrase(phrase.AcceptedDoing, "")).And("", announce.In(ev.Language(), words.OneLine(ev.Text(ev.Verbosity))))
 		if f.before.last != nil && f.before.last.Source == f.name && callOf(f.before.last.Event) == p.ToolCallID {
 			f.before.outcome = w.String()
 		}
+	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification: // else it would be put; not every agent knows who can answer
+		return w.And(" ", announce.In(ownLanguage, "You cannot answer it here."))
 	case *aaep.StateChanged:
 		if p.ToState != aaep.StateAwaitingInput || !isTrue(f.terms().SupportsConfirmationReply) || !isTrue(f.terms().SupportsClarificationReply) {
 			break
@@ -61,7 +64,7 @@ func (f *following) news(ev *aaep.Event) announce.Words {
 		if slices.ContainsFunc(f.asked.All(), func(q *announce.Asked) bool { return q.Source == f.name && q.Event.SessionID == ev.SessionID }) {
 			return nil
 		}
-		return announce.In(ownLanguage, "Waiting for an answer.")
+		return f.tongue().words(f.phrase(phrase.WaitingForAnswer, ""))
 	}
 	return w
 }
@@ -94,8 +97,8 @@ func callOf(ev *aaep.Event) string {
 
 // nothingAsked tells whoever answers that there is nothing to answer, and what became of what they may mean.
 func (l *listener) nothingAsked() {
-	l.status.say("aaep", "Nothing is being asked.")
+	l.inform(l.phrase(phrase.NothingAsked, ""))
 	if l.before.outcome != "" {
-		l.status.say("aaep", words.OneLine("The last question: "+l.before.outcome))
+		l.inform(l.phrase(phrase.LastQuestion, l.before.outcome))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -157,7 +159,38 @@ func dialError(ctx context.Context, at string, err error, languages ...string) e
 	if encrypts(ctx, at) {
 		return unreachable("what answers at %s encrypts.\nUse https or wss in the address.", at)
 	}
-	return unreachable("what answers at %s is not an agent.\nCheck the address.", at)
+	if below := agentsBelow(ctx, at); below != nil {
+		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", at, strings.Join(below, " "))
+	}
+	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", at)
+}
+
+// agentsBelow are the addresses of the agents that aaep serve lists at an address.
+func agentsBelow(ctx context.Context, at string) (all []string) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	at = strings.TrimSuffix(at, "/")
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http"+strings.TrimPrefix(strings.TrimPrefix(at, "http"), "ws")+"/", nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req) // which follows nobody elsewhere
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	list, err := io.ReadAll(io.LimitReader(resp.Body, 1<<12))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return nil
+	}
+	for line := range strings.Lines(string(list)) {
+		path := strings.TrimSuffix(line, "\n")
+		if again, err := serve.Path(strings.TrimPrefix(path, "/")); err != nil || again != path {
+			return nil // it is something else
+		}
+		all = append(all, at+path)
+	}
+	return all
 }
 
 // encrypts reports whether what answers at an address that is not encrypted speaks TLS. Its answer to anything else says so,

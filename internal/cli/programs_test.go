@@ -29,7 +29,7 @@ func asker() {
 	ctx := context.Background()
 	cfg := producer.Config{ShortTimeouts: true}
 	if *trail != "" {
-		f := must(audit.Open(*trail, nil))
+		f := must(audit.Open(*trail, audit.Options{}))
 		defer f.Close()
 		cfg.Audit = f
 	}
@@ -60,10 +60,10 @@ func asker() {
 		})
 		both.Wait()
 	case "choice":
-		clarify(p, producer.Question{Ask: aaep.Say("Which account?"), Timeout: *timeout,
+		clarify(p, producer.Question{Text: aaep.Say("Which account?"), Timeout: *timeout,
 			Choices: []producer.Choice{{Value: "c-1", Label: aaep.Say("Checking")}, {Value: "s-1", Label: aaep.Say("Savings")}}})
 	case "number":
-		clarify(p, producer.Question{Ask: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric},
+		clarify(p, producer.Question{Text: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric},
 			Timeout: *timeout, Default: "20"})
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
@@ -37,13 +38,13 @@ func (f *following) canAnswer(ev *aaep.Event) bool {
 // answers what they have not heard.
 func (f *following) ask(ev *aaep.Event) {
 	if f.asked.Add(time.Now(), f.name, ev) == nil {
-		f.note("This agent asks too much at a time. A question of its is not put; it is decided without an answer.")
+		f.note(f.phrase(phrase.AsksTooMuch, ""))
 		return
 	}
 	f.before.expect(f.name, ev)
 	f.out.each(func(p *present.Presenter) { p.Expect(f.name, ev) })
 	if f.asked.Len() > 1 {
-		f.says("Another question waits. It comes after this one.")
+		f.says(f.phrase(phrase.AnotherWaits, ""))
 		return
 	}
 	f.next()
@@ -54,7 +55,7 @@ func (l *listener) next() {
 	q := l.asked.First()
 	for ; q != nil && q.Left(time.Now()) <= 0; q = l.asked.First() {
 		l.remove(q)
-		l.status.say("aaep", "A question that waited is not put: its time to answer is over.")
+		l.inform(l.phrase(phrase.OverNotPut, ""))
 	}
 	if q != nil {
 		l.leadUp(q)
@@ -64,14 +65,9 @@ func (l *listener) next() {
 
 // put puts a question, or puts it again: whoever types silences a screen reader for good.
 func (l *listener) put(q *announce.Asked) {
-	f, how := l.from(q), ""
-	switch p := q.Event.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		how = promptDecision
-	case *aaep.AwaitingClarification:
-		how = prompt(p)
-	}
-	w := q.Words(time.Now()).And("\n", announce.In(ownLanguage, f.askedBy(q)+how+offerMore))
+	f := l.from(q)
+	how := prompt(l.tongue(), q.Event) + " " + l.phrase(phrase.MoreAsks, "")
+	w := q.Words(time.Now()).And("\n", l.tongue().words(f.askedBy(q)+how))
 	l.speaker = "" // who asks is named in any case
 	f.says(w.String())
 	l.out.each(func(p *present.Presenter) { p.AddWords(f.name, q.Event, w) })
@@ -81,7 +77,7 @@ func (l *listener) put(q *announce.Asked) {
 // putAside puts another question that waits, and this one after it.
 func (l *listener) putAside() {
 	if l.asked.Len() < 2 {
-		l.status.say("aaep", "No other question waits.")
+		l.inform(l.phrase(phrase.NoOtherWaits, ""))
 		return
 	}
 	l.asked.Later()
@@ -104,15 +100,15 @@ func (f *following) askedBy(q *announce.Asked) string {
 		return ""
 	}
 	if v := f.sub.Verified(); v != nil {
-		return "Verified: this is asked by " + words.Sentence(nameOfAgent(v.Manifest.AgentName, v.Manifest.AgentID)) + "\n"
+		return f.phrase(phrase.AskedProven, f.nameOf(v.Manifest.AgentName, v.Manifest.AgentID)) + "\n"
 	}
-	return "Not verified: this is asked in the name of " + words.Sentence(nameOfAgent(q.Event.Producer.AgentName, q.Event.Producer.AgentID)) + "\n"
+	return f.phrase(phrase.AskedUnproven, f.nameOf(q.Event.Producer.AgentName, q.Event.Producer.AgentID)) + "\n"
 }
 
-// nameOfAgent is what people call an agent, who chose it. It stands within sentences of ours, so it ends none of them: what comes
-// behind it would be heard as said by us, such as that the agent has proved who it is. Nor is it longer than a person would listen to.
-func nameOfAgent(name, id string) string {
-	return cmp.Or(embedded(name), embedded(id), "an agent")
+// nameOf is what people call an agent, who chose it. It stands within sentences of ours, so it ends none of them: what comes behind
+// it would be heard as said by us, such as that the agent has proved who it is. Nor is it longer than a person would listen to.
+func (l *listener) nameOf(name, id string) string {
+	return cmp.Or(embedded(name), embedded(id), l.phrase(phrase.AnAgent, ""))
 }
 
 // sentenceEnds are what a voice pauses at, as in no URL.
@@ -132,18 +128,16 @@ func embedded(text string) string {
 // settle tells of the questions that an event closed; first was on the screen before.
 func (l *listener) settle(first *announce.Asked, closed []*announce.Asked, ev *aaep.Event) {
 	for _, q := range closed {
-		text := "A question that waited is no longer open."
+		what, mine := phrase.WaitingClosed, phrase.NotAnswered
 		if q == first {
-			text = "The question is no longer open."
+			what = phrase.QuestionClosed
 			l.before.leave(q)
 			l.before.heed(q.Source, ev)
 		}
 		if q.Tried {
-			text += " Your answer may have arrived."
-		} else {
-			text += " You did not answer it."
+			mine = phrase.MayHaveArrived
 		}
-		l.status.say("aaep", text)
+		l.inform(l.phrase(what, ""), l.phrase(mine, ""))
 	}
 	if slices.Contains(closed, first) {
 		l.next()
@@ -162,7 +156,7 @@ func (f *following) loseQuestions() {
 	if lost == 0 {
 		return
 	}
-	f.note("The question is no longer open. If it still matters, the agent asks again.")
+	f.note(f.phrase(phrase.QuestionClosed, ""), f.phrase(phrase.AsksAgain, ""))
 	if first.Source == f.name {
 		f.before = past{}
 		f.next()
@@ -172,7 +166,7 @@ func (f *following) loseQuestions() {
 
 // done takes away the question on the screen, and puts the next.
 func (l *listener) done(news string) {
-	l.status.say("aaep", news)
+	l.inform(news)
 	q := l.asked.First()
 	l.before.leave(q)
 	l.remove(q)
@@ -197,7 +191,7 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 	}
 	if aim.began.Sub(q.Put) < readingTime {
 		if text != "" {
-			l.status.say("aaep", "That was typed before the question could be read. Press Enter to get the question again, then answer.")
+			l.inform(l.phrase(phrase.TypedTooSoon, ""), l.phrase(phrase.EnterThenAnswer, ""))
 		}
 		return
 	}
@@ -212,41 +206,49 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 	said := ""
 	switch p := q.Event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
-		d := decisionOf(text)
+		d := decisionOf(text, q.Event.Language(), string(l.tongue()))
 		switch {
 		case d == "":
-			l.status.say("aaep", "That is no answer. "+promptDecision+offerAgain)
+			l.noAnswer(q)
 			return
 		case p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, d):
-			l.status.say("aaep", "The agent does not take that answer to this question.")
+			l.inform(l.phrase(phrase.AnswerNotTaken, ""))
 			return
 		case l.tooSoon(q, p, d, aim):
 			return
 		}
-		err, said = sub.Reply(ctx, q.Event, d), string(d)
+		err, said = sub.Reply(ctx, q.Event, d), l.phrase(phrase.SaidReject, "")
+		if d == aaep.Accept {
+			said = l.phrase(phrase.SaidAccept, "")
+		}
 	case *aaep.AwaitingClarification:
-		response := responseOf(p, text)
+		response := responseOf(p, text, q.Event.Language(), string(l.tongue()))
 		if response == nil {
-			l.status.say("aaep", "That is no answer. "+prompt(p)+offerAgain)
+			l.noAnswer(q)
 			return
 		}
-		err, said = sub.Answer(ctx, q.Event, response), inShort(p, response)
+		err, said = sub.Answer(ctx, q.Event, response), inShort(l.tongue(), p, response)
 	}
 	to := ""
 	if l.several() {
-		to = " to " + q.Source
+		to = announce.Speaker(q.Source) + " "
 	}
 	switch {
 	case errors.Is(err, subscriber.ErrUnknownEvent):
-		l.done("The question is no longer open.")
+		l.done(l.phrase(phrase.QuestionClosed, ""))
 	case err != nil:
 		q.Tried = true
-		l.status.say("aaep", "Not delivered: "+words.Sentence(plain(err))+" Type it again, or wait.")
+		l.inform(l.phrase(phrase.NotDelivered, l.tongue().why(err)), l.phrase(phrase.TypeItAgain, ""))
 	case q.Left(time.Now()) <= 0: // the agent is the judge of that
-		l.done("Answer sent, but the time to answer seems to be over. It may not count.")
+		l.done(l.phrase(phrase.AnswerLate, ""))
 	case said != "":
-		l.done("Answer sent" + to + ": " + words.Sentence(said))
+		l.done(to + l.phrase(phrase.AnswerSentIs, words.Sentence(said)))
 	default:
-		l.done("Answer sent" + to + ".")
+		l.done(to + l.phrase(phrase.AnswerSent, ""))
 	}
+}
+
+// noAnswer says how to answer a question; the line may have silenced it.
+func (l *listener) noAnswer(q *announce.Asked) {
+	l.inform(l.phrase(phrase.NoAnswer, ""), prompt(l.tongue(), q.Event), l.phrase(phrase.EnterAgain, ""))
 }

@@ -166,7 +166,7 @@ func TestOutcomeElsewhere(t *testing.T) {
 func TestOutcomeMoreTime(t *testing.T) {
 	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
 		k.types("/more please")
-		k.shows("with a word too many", "aaep: /more must be followed by nothing, not by \"please\".\n")
+		k.shows("with a word too many", "aaep: Not understood: /more please. Right would be: /more.\n")
 		k.types("/more")
 		pass(10 * time.Second)
 		k.shows("more time", "There is more time to answer. Seconds left: 115.\n")

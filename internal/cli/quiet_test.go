@@ -133,7 +133,7 @@ func TestQuietAgent(t *testing.T) {
 			}
 			answered := make(chan any, 1)
 			go func() {
-				answer, _ := s.Clarify(t.Context(), producer.Question{Ask: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
+				answer, _ := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which file?"), Kinds: []aaep.ResponseKind{aaep.ResponseFreetext}})
 				answered <- answer
 			}()
 			pass(5 * time.Second)

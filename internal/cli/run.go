@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/producer/log"
 )
 
 func runCommand() *cobra.Command {
@@ -151,25 +153,37 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 			}
 		}()
 	}
-	kept, letGo, err := r.openLog(ctx)
-	if err != nil {
-		return err
+	var counts net.Listener
+	if r.metrics != "" {
+		if counts, err = listenMetrics(ctx, r.metrics); err != nil {
+			return err
+		}
+		defer counts.Close()
 	}
-	defer letGo()
-	cfg.Log = kept
-	p, err := newProducer(r.name, cfg)
-	if kept != nil && err != nil {
-		return &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", cmp.Or(r.log, "NATS"), plain(err))}
-	}
-	if err != nil {
-		return usage("cannot be an agent: %s", plain(err))
+	var kept log.Store
+	letGo := func() {}
+	defer func() { letGo() }()
+	var p *producer.Producer
+	begin := func() (*producer.Producer, error) { // last, for it leaves a log that others find
+		store, done, err := r.openLog(ctx)
+		if err != nil {
+			return nil, err
+		}
+		kept, letGo, cfg.Log = store, done, store
+		p, err = newProducer(r.name, cfg)
+		if kept != nil && err != nil {
+			err = &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", cmp.Or(r.log, "NATS"), plain(err))}
+		} else if err != nil {
+			err = usage("cannot be an agent: %s", plain(err))
+		}
+		return p, err
 	}
 	var at []invitation
 	var served <-chan error
-	if r.parent {
+	if !r.parent {
+		at, served, err = where.open(ctx, begin, r.errs)
+	} else if _, err = begin(); err == nil {
 		ctx, served, err = serveParent(ctx, p)
-	} else {
-		at, served, err = where.open(ctx, p, r.errs)
 	}
 	if err != nil {
 		return err
@@ -178,13 +192,9 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 		defer r.watchLog(ctx, p)()
 	}
 	counted := ""
-	if r.metrics != "" {
+	if counts != nil {
 		var stop func()
-		if counted, stop, err = serveMetrics(ctx, r.metrics, p); err != nil {
-			p.Shutdown(ctx)
-			<-served
-			return err
-		}
+		counted, stop = serveMetrics(counts, p)
 		defer stop()
 	}
 	defer func() {
@@ -215,7 +225,7 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 
 // openTrail opens the file that things are put on record in.
 func openTrail(name string) (*audit.File, error) {
-	f, err := audit.Open(name, nil)
+	f, err := audit.Open(name, audit.Options{})
 	var fault *audit.Fault
 	switch {
 	case err == nil:

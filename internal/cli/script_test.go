@@ -23,6 +23,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		os.Unsetenv(name) // whoever tests may speak another language
+	}
 	flag.Set("test.parallel", "16") // the scripts do little but wait for each other's processes
 	testscript.Main(m, map[string]func(){
 		"aaep":     func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

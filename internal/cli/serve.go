@@ -134,7 +134,7 @@ func (s *server) add(ctx context.Context, cluster *jetstream.Cluster, name strin
 func (s *server) run(ctx context.Context, names []string) (err error) {
 	var at []invitation
 	if len(names) == 1 {
-		at, s.served, err = s.where.open(ctx, s.agents[names[0]], s.talk)
+		at, s.served, err = s.where.open(ctx, func() (*producer.Producer, error) { return s.agents[names[0]], nil }, s.talk)
 	} else {
 		at, s.served, err = s.where.openAll(ctx, s.agents, s.talk)
 	}

@@ -149,9 +149,12 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	return srv, nil
 }
 
-// open serves p everywhere until it is shut down, and returns how to follow it there. Nothing is served unless all can be.
-func (s *serving) open(ctx context.Context, p *producer.Producer, talk io.Writer) (at []invitation, served <-chan error, err error) {
-	return s.openWith(ctx, talk, p, func(ctx context.Context, srv *serve.Server, ln net.Listener) error { return srv.Serve(ctx, ln, p) })
+// open serves what begin returns everywhere until it is shut down, and returns how to follow it there. Nothing is served, or
+// begun, unless all can be.
+func (s *serving) open(ctx context.Context, begin func() (*producer.Producer, error), talk io.Writer) (at []invitation, served <-chan error, err error) {
+	return s.openWith(ctx, talk, begin, func(ctx context.Context, srv *serve.Server, ln net.Listener, p *producer.Producer) error {
+		return srv.Serve(ctx, ln, p)
+	})
 }
 
 // openAll is open for several agents, each under its name.
@@ -164,25 +167,27 @@ func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Produ
 		return nil, nil, usage(one, "--web")
 	case s.root:
 		return nil, nil, usage(one, "--root-layout")
-	case len(s.sign) > 0:
-		return nil, nil, usage(one, "--sign")
 	}
 	for name := range agents {
 		if _, err := serve.Path(name); err != nil {
 			return nil, nil, usage("%s.\nServe it with an aaep serve of its own, and name the others here.", plain(err))
 		}
 	}
-	return s.openWith(ctx, talk, nil, func(ctx context.Context, srv *serve.Server, ln net.Listener) error {
+	none := func() (*producer.Producer, error) { return nil, nil }
+	return s.openWith(ctx, talk, none, func(ctx context.Context, srv *serve.Server, ln net.Listener, _ *producer.Producer) error {
 		return srv.ServeAll(ctx, ln, agents)
 	})
 }
 
-// openWith opens all addresses; over TCP it serves as it is told, and p where only that user reaches it.
-func (s *serving) openWith(ctx context.Context, talk io.Writer, p *producer.Producer, overTCP func(context.Context, *serve.Server, net.Listener) error) (at []invitation, served <-chan error, err error) {
+// openWith opens all addresses, and begins; over TCP it serves as it is told, and what has begun where only that user reaches it.
+func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*producer.Producer, error),
+	overTCP func(context.Context, *serve.Server, net.Listener, *producer.Producer) error) (at []invitation, served <-chan error, err error) {
 	srv, err := s.server(ctx, talk)
 	if err != nil {
 		return nil, nil, err
 	}
+	var p *producer.Producer
+	var local []string
 	var serves []func(context.Context) error
 	var opened []io.Closer
 	defer func() {
@@ -200,7 +205,7 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, p *producer.Prod
 			}
 			opened = append(opened, ln)
 			at = append(at, s.invitation(ln.Addr(), srv))
-			serves = append(serves, func(ctx context.Context) error { return overTCP(ctx, srv, ln) })
+			serves = append(serves, func(ctx context.Context) error { return overTCP(ctx, srv, ln, p) })
 			continue
 		}
 		l, err := listenLocally(addr)
@@ -208,9 +213,15 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, p *producer.Prod
 			return nil, nil, err
 		}
 		opened = append(opened, l)
-		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: localScheme + l.Addr(), Framing: localFraming})
+		local = append(local, localScheme+l.Addr())
 		at = append(at, invitation{command: "aaep listen", at: localScheme + l.Addr()})
 		serves = append(serves, func(ctx context.Context) error { return p.Serve(ctx, l) })
+	}
+	if p, err = begin(); err != nil {
+		return nil, nil, err
+	}
+	for _, at := range local {
+		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: at, Framing: localFraming})
 	}
 	ctx = context.WithoutCancel(ctx)
 	failed, done := make([]error, len(serves)), make(chan error, 1)

@@ -80,17 +80,17 @@ func TestThreeAsk(t *testing.T) {
 		if !strings.Contains(put(), "Action: Pay $20.\n") || !strings.Contains(c.screen.String(), "\nBank: Please decide.") {
 			c.t.Fatalf("the next question:\n%s", c.screen.String())
 		}
-		c.wants("n", "Answer sent to Bank: reject.")
+		c.wants("n", "Bank: Answer sent: reject.")
 		pass(2 * time.Second)
 		if !strings.Contains(put(), "Action: Send the letter.\n") {
 			c.t.Fatalf("after that:\n%s", c.screen.String())
 		}
-		c.wants("y", "Answer sent to Post: accept.")
+		c.wants("y", "Post: Answer sent: accept.")
 		pass(2 * time.Second)
 		if !strings.Contains(put(), "Action: Book the train.\n") {
 			c.t.Fatalf("and the one that was put aside:\n%s", c.screen.String())
 		}
-		c.wants("n", "Answer sent to Planner: reject.")
+		c.wants("n", "Planner: Answer sent: reject.")
 		pass(time.Second)
 		got := []string{<-c.outcomes, <-c.outcomes, <-c.outcomes}
 		slices.Sort(got)
@@ -110,15 +110,15 @@ func TestContextOfQuestion(t *testing.T) {
 		pass(2 * time.Second)
 		c.asks(1, "Pay $20.", 5*time.Minute)
 		c.screen.Reset()
-		c.wants("n", "Answer sent to Planner: reject.")
+		c.wants("n", "Planner: Answer sent: reject.")
 		pass(time.Second)
 		got := c.screen.String()
-		want := "aaep: Answer sent to Planner: reject.\nWhat came before the next question:\nBank: The bill of the plumber is due.\nThinking.\nWorking.\n"
+		want := "aaep: Planner: Answer sent: reject.\nWhat came before the next question:\nBank: The bill of the plumber is due.\nThinking.\nWorking.\n"
 		if !strings.HasPrefix(got, want) || strings.Contains(got, "Elsewhere.") {
 			c.t.Errorf("the next question:\n%s", got)
 		}
 		c.screen.Reset()
-		c.wants("n", "Answer sent to Bank: reject.")
+		c.wants("n", "Bank: Answer sent: reject.")
 		pass(time.Second)
 		if got := c.screen.String(); strings.Contains(got, "plumber") || !strings.Contains(got, "What came meanwhile:\nPlanner: Elsewhere.\n") {
 			c.t.Errorf("afterwards:\n%s", got)
@@ -141,7 +141,7 @@ func TestOneAgentLeaves(t *testing.T) {
 		if got := c.types("/agents"); !strings.Contains(got, "Planner: not connected; trying again.") || !strings.Contains(got, "Bank: connected, 1 open question.") {
 			c.t.Errorf("how it stands: %s", got)
 		}
-		c.wants("y", "Answer sent to Bank: accept.")
+		c.wants("y", "Bank: Answer sent: accept.")
 		pass(time.Second)
 	})
 }
@@ -162,11 +162,11 @@ func TestNameWithinASentence(t *testing.T) {
 		strings.Repeat("é very ", 100_000):                           strings.Repeat("é very ", 14) + "é…",
 		"a\x1b[2J\u202e":                                             "a<U+001B>[2J<U+202E>",
 	} {
-		if got := nameOfAgent(name, "planner"); got != want {
+		if got := new(listener).nameOf(name, "planner"); got != want {
 			t.Errorf("%.60q: %q, want %q", name, got, want)
 		}
 	}
-	if got := nameOfAgent("", "?"); got != "an agent" {
+	if got := new(listener).nameOf("", "?"); got != "an agent" {
 		t.Errorf("no name: %q", got)
 	}
 }
@@ -276,7 +276,7 @@ func TestOneFloods(t *testing.T) {
 			c.t.Fatalf("in the flood:\n%s", got[max(0, len(got)-500):])
 		}
 		c.screen.Reset()
-		c.wants("y", "Answer sent to Bank: accept.")
+		c.wants("y", "Bank: Answer sent: accept.")
 		pass(3 * time.Second)
 		if got := c.screen.String(); !strings.Contains(got, "Accepted, and being done: Pay $20.") {
 			c.t.Errorf("the outcome:\n%s", got[:min(len(got), 500)])

@@ -24,24 +24,25 @@ const maxRate = 100000 // of events in a second (§5.3.1)
 type wish struct {
 	name string
 	must string // what the word must be
+	form string // a line with the command, as an example
 	help string // of the flag
 	// set writes the word into c, and reports false where it is not what it must be.
 	set func(c *aaep.Capabilities, word string) bool
 }
 
 var wishes = []wish{
-	{"rate", fmt.Sprintf("a whole number from 1 to %d", maxRate), fmt.Sprintf("at most `N` events in a second, from 1 to %d", maxRate), func(c *aaep.Capabilities, word string) bool {
+	{"rate", fmt.Sprintf("a whole number from 1 to %d", maxRate), fmt.Sprintf("/rate 1-%d", maxRate), fmt.Sprintf("at most `N` events in a second, from 1 to %d", maxRate), func(c *aaep.Capabilities, word string) bool {
 		return whole(&c.MaxEventsPerSecond, word, 1, maxRate)
 	}},
-	{"verbosity", "terse, normal or detailed", "how many `WORDS`: terse, normal or detailed", func(c *aaep.Capabilities, word string) bool {
+	{"verbosity", "terse, normal or detailed", "/verbosity terse, /verbosity normal, /verbosity detailed", "how many `WORDS`: terse, normal or detailed", func(c *aaep.Capabilities, word string) bool {
 		c.PreferredVerbosity = aaep.Verbosity(word)
 		return slices.Contains([]string{"terse", "normal", "detailed"}, word)
 	}},
-	{"boundary", "none, word, sentence, paragraph or completion", "where answers are `CUT`: none, word, sentence, paragraph or completion", func(c *aaep.Capabilities, word string) bool {
+	{"boundary", "none, word, sentence, paragraph or completion", "/boundary none, /boundary word, /boundary sentence, /boundary paragraph, /boundary completion", "where answers are `CUT`: none, word, sentence, paragraph or completion", func(c *aaep.Capabilities, word string) bool {
 		c.CoalesceBoundaries = slices.Compact([]aaep.Boundary{aaep.Boundary(word), aaep.BoundaryCompletion})
 		return slices.Contains([]string{"none", "word", "sentence", "paragraph", "completion"}, word)
 	}},
-	{"language", "language tags such as en-US, best first and joined by commas", "`TAGS` of languages, best first and joined by commas (default en-US)", func(c *aaep.Capabilities, word string) bool {
+	{"language", "language tags such as en-US, best first and joined by commas", "/language es,en", "`TAGS` of languages, best first and joined by commas (default: your system's, and en-US)", func(c *aaep.Capabilities, word string) bool {
 		c.Languages = strings.Split(word, ",")
 		seen := map[string]bool{}
 		for i, tag := range c.Languages {
@@ -53,11 +54,11 @@ var wishes = []wish{
 		}
 		return true
 	}},
-	{"load", "low, medium or high", "how `MUCH` is told: low, medium or high; low leaves out progress and small steps", func(c *aaep.Capabilities, word string) bool {
+	{"load", "low, medium or high", "/load low, /load medium, /load high", "how `MUCH` is told: low, medium or high; low leaves out progress and small steps", func(c *aaep.Capabilities, word string) bool {
 		c.CognitiveLoad = aaep.CognitiveLoad(word)
 		return slices.Contains([]string{"low", "medium", "high"}, word)
 	}},
-	{"pace", "a whole number from 50 to 1000", "how many words a minute your voice speaks, `WPM` from 50 to 1000", func(c *aaep.Capabilities, word string) bool {
+	{"pace", "a whole number from 50 to 1000", "/pace 50-1000", "how many words a minute your voice speaks, `WPM` from 50 to 1000", func(c *aaep.Capabilities, word string) bool {
 		return whole(&c.PaceWPM, word, 50, 1000)
 	}},
 }
@@ -156,7 +157,7 @@ func (a *asking) capabilities() (aaep.Capabilities, error) {
 	if !whole(&cells, a.cells, 1, 1000) {
 		return wrong("cells", a.cells)
 	}
-	c := aids[i].preset(int(cells), []string{"en-US"})
+	c := aids[i].preset(int(cells), homeLanguages())
 	if a.profile != "" {
 		profile, err := readProfile(a.profile)
 		if err != nil {

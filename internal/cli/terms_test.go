@@ -131,7 +131,7 @@ func TestInWords(t *testing.T) {
 			"at most 100,000 events a second, in the agent's own language, in a normal number of words, answers paragraph by paragraph, only the main steps, " +
 				"a pace of 300 words a minute, only what is critical and nothing else, without a:b, the extension acme, quiet, except for what cannot wait, and no questions"},
 	} {
-		if got := andList(inWords(tt.c, everyTerm(tt.c))); got != tt.want {
+		if got := andList(inWords(english, tt.c, everyTerm(tt.c))); got != tt.want {
 			t.Errorf("%q, want\n%q", got, tt.want)
 		}
 	}
@@ -158,12 +158,12 @@ func TestNotGranted(t *testing.T) {
 		{"the agent says something else", aaep.Capabilities{SupportsConfirmationReply: new(false), Extensions: asked.Extensions},
 			"At most 5 events per second are served.", "questions to decide"},
 	} {
-		if got := strings.Join(notGranted(asked, effective(asked, tt.honored), tt.note), ", "); got != tt.want {
+		if got := strings.Join(notGranted(english, asked, effective(asked, tt.honored), tt.note), ", "); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 	fast := aaep.Capabilities{MaxEventsPerSecond: 50}
-	if got := notGranted(fast, effective(fast, aaep.Capabilities{MaxEventsPerSecond: 5}), ""); len(got) != 1 || got[0] != "at most 50 events a second" {
+	if got := notGranted(english, fast, effective(fast, aaep.Capabilities{MaxEventsPerSecond: 5}), ""); len(got) != 1 || got[0] != "at most 50 events a second" {
 		t.Errorf("a lower rate: %q", got)
 	}
 }

@@ -86,12 +86,15 @@ func (r *reaching) trust(at string) (*manifest.Trust, error) {
 	if t.FirstUse, err = r.known(); err != nil {
 		return nil, usage("cannot take --trust-first-use: %s", plain(err))
 	}
-	origin := url.URL{Scheme: u.Scheme, Host: u.Host, Path: manifest.KeysPath}
 	conf, err := r.tls()
 	if err != nil {
 		return nil, err
 	}
-	if t.Source, err = manifest.RemoteKeys(origin.String(), conf); err != nil {
+	keys, err := manifest.Beside(at, manifest.KeysPath)
+	if err == nil {
+		t.Source, err = manifest.RemoteKeys(keys, conf)
+	}
+	if err != nil {
 		return nil, usage("cannot take --trust-first-use: %s", plain(err))
 	}
 	return t, nil

@@ -6,12 +6,10 @@ type reason struct{ id, why string }
 // reasons are in the order of their ids.
 var reasons = []reason{
 	{"CONF-029", "there is no message for such a notice (D-39)"},
-	{"ENV-005", "not done yet: extensions are handed on by prefix; nothing chooses by URI"},
 	{"ENV-027", "a rule for whoever runs several agents; listeners tell two of one name apart by their keys (SEC-020)"},
 	{"ENV-028", "the agent's own choice: Config.Agent is taken as it is"},
 	{"ENV-043", "an optional extra: what is out of order is reported, a gap is not, for filters make gaps (D-10)"},
 	{"EVT-090", "the agent's own choice: a handoff ends no session by itself"},
-	{"EXT-013", "not done yet: there are no handlers; what extensions bring is handed on as it came"},
 	{"EXT-014", "a rule for the author of an extension; reviewed by people"},
 	{"HS-031", "whoever asks gets all that its other terms let it have: what a level adds has flags of its own, so nothing is held back by level"},
 	{"HS-069", "the subscriber's own choice; the presets ask for 3 and for 1"},
@@ -24,7 +22,6 @@ var reasons = []reason{
 	{"LVL-027", "nothing here forwards a question to another system"},
 	{"LVL-048", "a rule for whoever makes a claim; reviewed by people"},
 	{"SEC-008", "an optional extra: our subscriber closes no subscription for its rate"},
-	{"SEC-009", "not done yet: the subscriber bounds what waits and not what comes in a second"},
 	{"SEC-011", "the agent's own choice of words; tokens and secrets are kept out (INV-37, SEC-010)"},
 	{"SEC-021", "keys come from files, a key set of a pinned origin, a CA or the first meeting; there is no directory, DNS or web of trust"},
 	{"SEC-022", "a rule for the agent's author; reviewed by people"},

@@ -71,7 +71,7 @@ func (p *poller) ask(w *Wait) (asked bool) {
 	if err != nil {
 		return false
 	}
-	ev := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLONESHOT, Fd: int32(w.id), Pad: int32(w.id >> 32)}
+	ev := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLONESHOT, Fd: int32(w.id), Pad: int32(w.id >> 32)}
 	epoll.Control(func(epoll uintptr) {
 		w.conn.Control(func(fd uintptr) {
 			err := syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(fd), &ev)

@@ -34,6 +34,9 @@ type Server struct {
 	// URL is where clients reach it.
 	URL string
 
+	// Files is the folder of what it keeps.
+	Files string
+
 	t       testing.TB
 	name    string
 	args    []string
@@ -72,8 +75,9 @@ func Start(t testing.TB, count int, more ...string) *Cluster {
 	ports := free(t, 3*count)
 	for i := range count {
 		s := &Server{t: t, name: fmt.Sprintf("n%d", i+1), URL: fmt.Sprintf("nats://127.0.0.1:%d", ports[3*i]), monitor: fmt.Sprintf("http://127.0.0.1:%d", ports[3*i+2])}
+		s.Files = filepath.Join(dir, s.name)
 		conf := fmt.Sprintf("server_name: %s\nlisten: \"127.0.0.1:%d\"\nhttp: \"127.0.0.1:%d\"\nmax_payload: 8MB\njetstream {\n store_dir: %q\n}\n",
-			s.name, ports[3*i], ports[3*i+2], filepath.Join(dir, s.name))
+			s.name, ports[3*i], ports[3*i+2], s.Files)
 		if count > 1 {
 			conf = strings.Replace(conf, "store_dir", "sync_interval: always\n store_dir", 1)
 			// They know each other by the proxies between them alone: nobody tells anybody of another way.
@@ -168,9 +172,14 @@ func (c *Cluster) Ready() {
 	}
 }
 
+// leads is longer than it takes until a stream has a leader. One that hears nobody looks every ten seconds whether it has been so for
+// ten, so it may be twenty; the others wait for nine more; and then it stands against each of them that they choose, and may stop
+// that a few times, as NATS asks nobody before it does.
+const leads = 2 * time.Minute
+
 // Leader waits until a stream has a leader, other than those given, and returns that.
 func (c *Cluster) Leader(stream string, others ...*Server) *Server {
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(leads); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		for _, s := range c.Servers {
 			var all struct {
 				Accounts []struct {

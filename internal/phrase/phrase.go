@@ -20,110 +20,23 @@
 //     {seconds}, {minutes} and {lines} are numbers; the sentence avoids saying what is counted in the singular or the
 //     plural. (Of the last two, and in the questions, English has the words with the number: "2 minutes".)
 //     {action} is a whole sentence of the author's: keep it at the end, with nothing behind it.
-//  3. Add the language to the list in phrase.go, and its letters and marks to the list in phrase_test.go.
+//     What somebody types stays as it is, such as /more and Ctrl-C.
+//  3. Add the language to the list in phrase.go, its words for a yes and a no to that in answers.go, the first of which the
+//     sentences offer, and its letters and marks to the list in phrase_test.go.
 //
 // The sentences are short, say plainly what was not done, and do without "I" and, but where a person is asked, "you".
 package phrase
 
 import (
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
-)
-
-// ID names a sentence that the SDK says by itself.
-type ID int
-
-// The sentences. Those with an argument say which in en.go.
-const (
-	Thinking ID = iota
-	UsingATool
-	Answering
-	WaitingForAnswer
-	Idle
-	Deciding
-	HandingOff
-	InState // any other state
-
-	UsingTool
-	ToolFinished
-	ToolTookTooLong
-	ToolFailed
-	ToolDidNotFinish
-	TookTooLong
-	Failed
-
-	AgentFinished
-	AgentFailed
-	AgentStopped // by a crash
-	Cancelled
-	SessionEnded
-
-	ActionRejected
-	ActionTimedOut
-	ActionUnreachable
-	ActionWithdrawn
-
-	QuestionTimedOut
-	QuestionUnreachable
-	QuestionWithdrawn
-	DefaultUsed
-
-	HalfTimeLeft
-	LittleTimeLeft
-	MoreTimeGiven
-	ActionChanged
-
-	LinkLost // to the agent, by who serves its listeners elsewhere
-	LinkBack
-
-	// For agents that are followed by what they ask of a model.
-	Request
-	ModelBusy
-	ModelFault
-	ModelUnreachable
-	ModelRefused
-	AnswerBroken
-	AnswerCut
-	AnswerDeclined
-	AnswerUnread
-
-	// Beside what an agent says, by who tells it to a person.
-	Done
-	Error
-	Handover
-	WaitingFor
-
-	PleaseDecide
-	CannotBeUndone
-	HardToUndo
-	RiskLow
-	RiskMedium
-	RiskHigh
-
-	ActionIs
-	ConsequenceIs
-	QuestionIs
-	ContextIs
-	OpenQuestionIs
-
-	MinutesToAnswer
-	SecondsToAnswer
-
-	SilenceAccepts
-	SilenceRejects
-	SilenceUnknown
-	SilenceYes
-	SilenceNo
-	SilenceMeans
-
-	AgentSays
-	Code
-	AnImage
-
-	count
+	"github.com/aaep-go/aaep/internal/words"
 )
 
 // A table is what a language says for each ID.
@@ -161,13 +74,52 @@ func In(tag string, id ID, arg string) (string, bool) {
 	if id < 0 || id >= count {
 		return "", false
 	}
-	language, script := parse(tag)
+	has := known(tag)
 	for _, l := range languages {
-		if strings.EqualFold(l.tag, language) && (script == "" || strings.EqualFold(l.script, script)) {
+		if l.tag == has {
 			return fill(l.says[id], arg), true
 		}
 	}
 	return fill(english[id], arg), false
+}
+
+// known returns the one of Languages that a tag means, or "".
+func known(tag string) string {
+	language, script := parse(tag)
+	for _, l := range languages {
+		if strings.EqualFold(l.tag, language) && (script == "" || strings.EqualFold(l.script, script)) {
+			return l.tag
+		}
+	}
+	return ""
+}
+
+// Best returns the first of somebody's languages that is known; if none is, English.
+func Best(tags []string) string {
+	if i := slices.IndexFunc(tags, func(tag string) bool { return known(tag) != "" }); i >= 0 {
+		return tags[i]
+	}
+	return "en"
+}
+
+// Counted is In for a number of things. What a sentence of another language than English says of them does without their name.
+func Counted[N int | int64](tag string, id ID, n N, thing string) string {
+	arg := strconv.FormatInt(int64(n), 10)
+	if has := known(tag); has == "en" || has == "" {
+		arg = words.Count(n, thing)
+	}
+	says, _ := In(tag, id, arg)
+	return says
+}
+
+// Lasting is In for a time: in English as it is said, else in seconds.
+func Lasting(tag string, id ID, d time.Duration) string {
+	arg := strconv.Itoa(int(d.Round(time.Second) / time.Second))
+	if has := known(tag); has == "en" || has == "" {
+		arg = words.Spoken(d)
+	}
+	says, _ := In(tag, id, arg)
+	return says
 }
 
 // Text is a sentence in those of an agent's languages that are known, the first of which is its own.
@@ -213,7 +165,10 @@ func fill(sentence, arg string) string {
 			r, size := utf8.DecodeRuneInString(arg)
 			first, arg = string(unicode.ToUpper(r)), arg[size:]
 		}
-		arg = first + strings.ReplaceAll(arg, "_", " ")
+		if what == "tool" || what == "state" {
+			arg = strings.ReplaceAll(arg, "_", " ")
+		}
+		arg = first + arg
 	}
 	return before + arg + after
 }

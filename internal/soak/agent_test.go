@@ -67,7 +67,7 @@ func agent(plan agentPlan) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	before := warm(plan.Socket)
-	kept, err := sqlite.Open(plan.Dir, &sqlite.Options{Limits: log.Limits{Events: -1, Bytes: -1, Age: -1}})
+	kept, err := sqlite.Open(plan.Dir, sqlite.Options{Limits: log.Limits{Events: -1, Bytes: -1, Age: -1}})
 	die(err)
 	p, err := producer.New(producer.Config{
 		Agent: aaep.Producer{AgentID: "soak", AgentName: "Soak"}, Languages: []string{"es", "de", "ar"}, Log: kept, KeepEvents: 1024,
@@ -311,7 +311,7 @@ func tools(ctx context.Context, s *producer.Session, r *rand.Rand) (err error) {
 		tool.Name, tool.Irreversible, tool.Risk = grave, true, aaep.RiskHigh
 		tool.Consequence, tool.Timeout = words(r.IntN(1000)), 2*time.Second
 	case 2:
-		_, err = s.Clarify(ctx, producer.Question{Ask: words(r.IntN(1000)), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}, Default: "false", Timeout: time.Second})
+		_, err = s.Clarify(ctx, producer.Question{Text: words(r.IntN(1000)), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}, Default: "false", Timeout: time.Second})
 		return err
 	}
 	_, err = s.Tool(ctx, tool, func(context.Context) (string, error) {

@@ -4,137 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/producer/log"
 )
-
-// What every listener must have been told follows from what the log holds and from what it asked for. This is said here
-// once more, in the simplest words there are, and shares nothing with the code that it judges but the forms of messages.
-
-// A truth is all that a log holds.
-type truth struct {
-	*log.Log
-	events  []*aaep.Event  // in the order of the log: the first has position 1
-	at      map[string]int // where an event is, by its id
-	outputs map[string]*output
-	begins  map[string]int  // where the first event of a session is
-	errored map[string]bool // sessions that ended with an error
-}
-
-// An output is a whole text.
-type output struct {
-	text     []rune
-	entries  []entry
-	complete bool
-}
-
-// An entry is what one event of the log adds to an output.
-type entry struct{ event, from, to int }
-
-func truthOf(kept log.Store) (*truth, error) {
-	l, err := log.Open(readOnly{kept}, 1)
-	if err != nil {
-		return nil, err
-	}
-	tr := &truth{Log: l, at: map[string]int{}, outputs: map[string]*output{}, begins: map[string]int{}, errored: map[string]bool{}}
-	for l.End() > uint64(len(tr.events)) {
-		events, _, err := l.Read(uint64(len(tr.events)), 256)
-		if err != nil {
-			return nil, err
-		}
-		tr.events = append(tr.events, events...)
-	}
-	for i, ev := range tr.events {
-		tr.at[ev.EventID] = i
-		if _, any := tr.begins[ev.SessionID]; !any {
-			tr.begins[ev.SessionID] = i
-		}
-		switch p := ev.Payload.(type) {
-		case *aaep.SessionErrored:
-			tr.errored[ev.SessionID] = true
-		case *aaep.OutputStreaming:
-			out := tr.outputs[p.OutputID]
-			if out == nil {
-				out = &output{}
-				tr.outputs[p.OutputID] = out
-			}
-			if int(p.Position) != len(out.text) || out.complete {
-				return nil, fmt.Errorf("the log itself has %s at %d after %d", p.OutputID, p.Position, len(out.text))
-			}
-			from := len(out.text)
-			out.text = append(out.text, []rune(p.Chunk)...)
-			out.entries = append(out.entries, entry{i, from, len(out.text)})
-			out.complete = p.Complete
-		}
-	}
-	return tr, nil
-}
-
-// readOnly lets a log look at a store.
-type readOnly struct{ log.Store }
-
-func (readOnly) Append([][]byte) error { return nil }
-func (readOnly) SetMeta([]byte) error  { return nil }
-
-// wants reports whether whoever asked for these terms is told of an event.
-func wants(c aaep.Capabilities, ev *aaep.Event) bool {
-	switch p := ev.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		return *c.SupportsConfirmationReply
-	case *aaep.AwaitingClarification:
-		return *c.SupportsClarificationReply
-	case *aaep.ProgressUpdated:
-		if c.CognitiveLoad == aaep.LoadLow {
-			return false
-		}
-	case *aaep.StateChanged:
-		worth := []aaep.State{aaep.StateThinking, aaep.StateCallingTool, aaep.StateWritingOutput, aaep.StateAwaitingInput}
-		if c.CognitiveLoad == aaep.LoadLow && !slices.Contains(worth, p.FromState) && !slices.Contains(worth, p.ToState) {
-			return false
-		}
-	}
-	if ev.Critical() || c.EventFilters == nil {
-		return true
-	}
-	return !slices.ContainsFunc(c.EventFilters.Exclude, func(pattern string) bool {
-		prefix, isPrefix := strings.CutSuffix(pattern, "*")
-		return pattern == string(ev.Type()) || isPrefix && strings.HasPrefix(string(ev.Type()), prefix)
-	})
-}
-
-// told is an event of the log in the words for these terms.
-func told(c aaep.Capabilities, ev aaep.Event) *aaep.Event {
-	languages := c.Languages
-	if languages == nil {
-		languages = []string{"en-US"}
-	}
-	for _, tag := range languages {
-		for _, t := range ev.Translations {
-			if t.Language() == tag {
-				ev.In(t)
-			}
-		}
-	}
-	ev.Translations = nil
-	ev.Verbosity = aaep.VerbosityNormal
-	if c.PreferredVerbosity != "" {
-		ev.Verbosity = c.PreferredVerbosity
-	}
-	if c.CognitiveLoad == aaep.LoadLow && ev.Summary.Terse != "" {
-		ev.Verbosity = aaep.VerbosityTerse
-	}
-	if ev.Verbosity != aaep.VerbosityTerse {
-		ev.Summary.Terse = ""
-	}
-	if ev.Verbosity != aaep.VerbosityDetailed {
-		ev.Summary.Detailed = ""
-	}
-	return &ev
-}
 
 // A verdict is what one listener heard, beside the truth.
 type verdict struct {
@@ -149,6 +23,7 @@ type verdict struct {
 	rates  map[string][]time.Time
 	events int
 	placed bool // it heard an event to go on after
+	begun  []beginning
 
 	// What somebody believes who leaves out what they have heard by its id.
 	had      map[string]bool
@@ -167,6 +42,12 @@ type verdict struct {
 	stamps  map[string]time.Time
 	ended   map[string]bool
 	reached map[string]int // by output
+}
+
+// A beginning is when a subscription began, and after how many events of the log.
+type beginning struct {
+	at    time.Time
+	after int
 }
 
 // A span is how much of a text was heard, in characters.
@@ -188,7 +69,7 @@ func (tr *truth) judge(terms aaep.Capabilities, notes []note) *verdict {
 		v.placed = v.placed || n.Place != ""
 		switch {
 		case n.Link != nil:
-			v.link(n.Link)
+			v.link(n.At, n.Link)
 		case n.Event != nil && v.now == nil:
 			v.wrong("%s came before any link", n.Event)
 		case n.Event != nil:
@@ -207,7 +88,7 @@ func (tr *truth) judge(terms aaep.Capabilities, notes []note) *verdict {
 }
 
 // link begins a new stream.
-func (v *verdict) link(l *link) {
+func (v *verdict) link(at time.Time, l *link) {
 	if l.After != "" && !l.GoesOn {
 		v.wrong("the subscription %s does not go on after %s, though the log has all", l.Subscription, l.After)
 	}
@@ -217,6 +98,10 @@ func (v *verdict) link(l *link) {
 	}
 	other := v.now == nil || v.now.Subscription != l.Subscription
 	v.now = l
+	if other {
+		after, _ := v.after()
+		v.begun = append(v.begun, beginning{at, after})
+	}
 	if other && (v.chain == nil || lost || !l.Kept || v.paced()) { // whoever has no rate is told under the same ids, and leaves them out
 		v.chain, v.from, v.anywhere = map[string]aaep.State{}, map[string]aaep.State{}, l.After == ""
 		after, _ := v.after()
@@ -454,7 +339,7 @@ func (v *verdict) missing() {
 		default:
 			folds = false
 		}
-		if !v.got[i] && !folds {
+		if !v.got[i] && !folds && !(asks(ev) && v.pointless(i)) {
 			v.wrong("%s %s, number %d, was not told", ev.Type(), ev.EventID, i)
 			v.about = ev.SessionID
 		}
@@ -472,6 +357,16 @@ func (v *verdict) missing() {
 			v.about = session
 		}
 	}
+}
+
+// pointless reports whether the question i was settled before a subscription began that goes on before it, and is not put to that.
+func (v *verdict) pointless(i int) bool {
+	settles := func(ev *aaep.Event) bool {
+		p, changes := ev.Payload.(*aaep.StateChanged)
+		return ev.SessionID == v.truth.events[i].SessionID && (ev.Type().Terminal() || changes && p.FromState == aaep.StateAwaitingInput)
+	}
+	j := slices.IndexFunc(v.truth.events[i:], settles)
+	return j >= 0 && slices.ContainsFunc(v.begun, func(b beginning) bool { return b.after <= i && !v.truth.events[i+j].Timestamp.After(b.at) })
 }
 
 func (v *verdict) missingText() {

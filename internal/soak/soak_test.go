@@ -3,138 +3,26 @@
 package soak_test
 
 import (
-	"bufio"
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/faultproxy"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
-	"github.com/aaep-go/aaep/subscriber"
-	"github.com/aaep-go/aaep/transports"
-	"github.com/aaep-go/aaep/transports/ipc"
-	"github.com/aaep-go/aaep/transports/sse"
-	"github.com/aaep-go/aaep/transports/websocket"
 )
-
-// A process is this test program itself, told by these variables what to be.
-const (
-	agentVariable = "SOAK_TEST_AGENT"
-	groupVariable = "SOAK_TEST_GROUP"
-)
-
-func TestMain(m *testing.M) {
-	become(agentVariable, agent)
-	become(groupVariable, group)
-	os.Exit(m.Run())
-}
-
-func become[T any](variable string, what func(T)) {
-	if text := os.Getenv(variable); text != "" {
-		var plan T
-		die(json.Unmarshal([]byte(text), &plan))
-		what(plan)
-		os.Exit(0)
-	}
-}
-
-// A process is a child that can be talked with.
-type process struct {
-	cmd  *exec.Cmd
-	in   io.Writer
-	said chan string // all but gauges
-	mu   sync.Mutex
-	now  gauge
-	all  []gauge
-}
-
-func spawn(t *testing.T, variable string, plan any) *process {
-	t.Helper()
-	text, err := json.Marshal(plan)
-	check(t, err)
-	p := &process{cmd: exec.Command(os.Args[0]), said: make(chan string, 64)}
-	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), variable+"="+string(text)), os.Stderr
-	p.in, err = p.cmd.StdinPipe()
-	check(t, err)
-	out, err := p.cmd.StdoutPipe()
-	check(t, err)
-	check(t, p.cmd.Start())
-	go func() {
-		defer close(p.said)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			text, isGauge := strings.CutPrefix(lines.Text(), "gauge ")
-			if !isGauge {
-				p.said <- lines.Text()
-				continue
-			}
-			var g gauge
-			if json.Unmarshal([]byte(text), &g) == nil {
-				p.mu.Lock()
-				p.now, p.all = g, append(p.all, g)
-				p.mu.Unlock()
-			}
-		}
-	}()
-	t.Cleanup(p.kill)
-	return p
-}
-
-// hear waits for a line that begins with a word.
-func (p *process) hear(t *testing.T, word string, within time.Duration) (g gauge) {
-	t.Helper()
-	late := time.After(within)
-	for {
-		select {
-		case line, more := <-p.said:
-			switch text, is := strings.CutPrefix(line, word+" "); {
-			case is:
-				check(t, json.Unmarshal([]byte(text), &g))
-				return g
-			case !more || strings.HasPrefix(line, "failed"):
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				t.Fatalf("waiting for %q, a process says %q and no more; before that it said %+v", word, line, p.now)
-			}
-		case <-late:
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			t.Fatalf("a process does not say %q within %v; it said last %+v", word, within, p.now)
-		}
-	}
-}
-
-func (p *process) say(t *testing.T, word string) {
-	t.Helper()
-	_, err := fmt.Fprintln(p.in, word)
-	check(t, err)
-}
-
-// kill is kill -9.
-func (p *process) kill() {
-	p.cmd.Process.Kill()
-	for range p.said {
-	}
-	p.cmd.Wait()
-}
 
 func check(t testing.TB, err error) {
 	t.Helper()
@@ -373,7 +261,7 @@ func (s *soaking) finish(t *testing.T) {
 
 // judge compares every journal with the log.
 func (s *soaking) judge(t *testing.T) {
-	kept, err := sqlite.Open(filepath.Join(s.dir, "log"), nil)
+	kept, err := sqlite.Open(filepath.Join(s.dir, "log"), sqlite.Options{})
 	check(t, err)
 	defer kept.Close()
 	tr, err := truthOf(kept)
@@ -433,162 +321,4 @@ func (s *soaking) judge(t *testing.T) {
 	}
 	t.Logf("the log has %d events, %d outputs; %d journals have %d events; the agent was killed %d times, listeners %d times, all links of a wire were cut %d times; %d tools ran that needed a yes",
 		len(tr.events), len(tr.outputs), len(journals), total, s.kills, s.groupKills, s.cuts, graves)
-}
-
-// real is the SDK's own subscriber in this process, which finds its place by itself.
-type real struct {
-	name  string
-	shape shape
-	sub   *subscriber.Subscription
-	stop  func()
-	mu    sync.Mutex
-	notes []note
-}
-
-func follow(t *testing.T, wire, at, host string, shape shape) *real {
-	t.Helper()
-	var dialer transports.Dialer
-	switch wire {
-	case "sse":
-		there := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", at)
-		}}
-		t.Cleanup(there.CloseIdleConnections)
-		dialer = sse.Dialer{URL: "http://" + host, Client: &http.Client{Transport: there}}
-	case "websocket":
-		dialer = websocket.Dialer{URL: "ws://" + at, Header: http.Header{"Host": {host}}}
-	default:
-		dialer = ipc.Dialer{Path: at}
-	}
-	l := &real{name: "real-" + wire + "-" + shape.Name, shape: shape}
-	kept := &keeper{Dialer: dialer}
-	sub, err := subscriber.Dial(t.Context(), kept, subscriber.Config{ID: l.name, Capabilities: shape.asking("")})
-	for late := time.Now().Add(patience); err != nil && time.Now().Before(late); { // the first link may break, too
-		sub, err = subscriber.Dial(t.Context(), kept, subscriber.Config{ID: l.name, Capabilities: shape.asking("")})
-	}
-	check(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan bool)
-	l.sub, l.stop = sub, sync.OnceFunc(func() { cancel(); <-over; sub.Close() })
-	t.Cleanup(l.stop)
-	go func() {
-		defer close(over)
-		id := ""
-		for ev, err := range sub.Events(ctx) {
-			if err != nil {
-				l.add(note{Closed: err.Error()})
-				return
-			}
-			if now := sub.Accepted().SubscriptionID; now != id {
-				st, _ := sub.Status()
-				var d extensions.Delivery
-				_ = extensions.Read(sub.Accepted().HonoredCapabilities.Extensions["delivery"], &d)
-				l.add(note{Link: &link{Subscription: now, After: d.ResumeAfter, Kept: id != "", GoesOn: st.Resumed}, Place: kept.place()})
-				id = now
-			}
-			data, err := aaep.Encode(ev)
-			if err != nil {
-				panic(err)
-			}
-			place := ""
-			if wire != "sse" && isPlace(ev) {
-				place = ev.EventID
-			}
-			l.add(note{At: time.Now(), Event: data, Place: place})
-		}
-	}()
-	return l
-}
-
-func (l *real) add(n note) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.notes = append(l.notes, n)
-}
-
-// heard reports whether one of these sessions is among what came last.
-func (l *real) heard(sessions []string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.notes[max(len(l.notes)-lately, 0):], func(n note) bool { return containsAny(n.Event, sessions) })
-}
-
-// told waits until it has read that the producer ends.
-func (l *real) told(t *testing.T) {
-	t.Helper()
-	for late := time.After(patience); ; {
-		st, changed := l.sub.Status()
-		if !st.Connected {
-			return
-		}
-		select {
-		case <-changed:
-		case <-late:
-			t.Errorf("%s is not told that the producer ends", l.name)
-			return
-		}
-	}
-}
-
-// keeper keeps the links, some of which know the place to go on from once they are broken.
-type keeper struct {
-	transports.Dialer
-	mu    sync.Mutex
-	links []interface{ LastEventID() string }
-}
-
-func (k *keeper) Dial(ctx context.Context) (transports.Conn, error) {
-	conn, err := k.Dialer.Dial(ctx)
-	if knows, ok := conn.(interface{ LastEventID() string }); ok {
-		k.mu.Lock()
-		k.links = append(k.links, knows)
-		k.mu.Unlock()
-	}
-	return conn, err
-}
-
-// place is the newest that a link knows.
-func (k *keeper) place() (place string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, conn := range k.links {
-		place = cmp.Or(conn.LastEventID(), place)
-	}
-	return place
-}
-
-// flat looks at what the last life of the agent had at its beginning, once everybody had been served for a while, and at its
-// end.
-func (p *process) flat(t *testing.T) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := p.all[len(p.all)/4:]
-	if len(all) < 30 {
-		t.Logf("%d seconds are too few to see growth", len(all))
-		return
-	}
-	quarter := len(all) / 4
-	for _, of := range []struct {
-		what  string
-		value func(gauge) int
-		more  int
-	}{
-		{"bytes of memory", func(g gauge) int { return g.RSS }, 8 << 20},
-		{"goroutines", func(g gauge) int { return g.Goroutines }, 50},
-		{"files", func(g gauge) int { return g.Files }, 50},
-	} {
-		median := func(some []gauge) int {
-			var values []int
-			for _, g := range some {
-				values = append(values, of.value(g))
-			}
-			slices.Sort(values)
-			return values[len(values)/2]
-		}
-		first, last := median(all[:quarter]), median(all[len(all)-quarter:])
-		t.Logf("%s: %d at first, %d at last, over %d seconds", of.what, first, last, len(all))
-		if last > first+first/8+of.more {
-			t.Errorf("%s grow: %d at first, %d at last", of.what, first, last)
-		}
-	}
 }

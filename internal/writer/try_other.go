@@ -2,6 +2,8 @@
 
 package writer
 
-func tries(Conn) bool { return false }
+import "syscall"
 
-func tryWrite(Conn, []byte) int { return 0 }
+func rawOf(Conn) syscall.RawConn { return nil }
+
+func tryWrite(syscall.RawConn, []byte) int { return 0 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 )
@@ -31,13 +32,18 @@ func TestTry(t *testing.T) {
 	block := bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 	var want []byte
 	for n := len(block); n == len(block); { // until the peer's room is full
-		if n = w.Try(block); n == 0 {
+		mine := slices.Clone(block)
+		n = w.Try(mine)
+		if clear(mine); n == 0 { // which is used again
 			t.Fatal("the peer's room ended between two blocks; choose another size")
 		}
 		want = append(want, block...)
 	}
 	if !w.Owes() || w.Try([]byte("more")) != 0 {
 		t.Fatal("it takes more before it has sent what it began")
+	}
+	if err := w.WriteBy(time.Now().Add(10*time.Millisecond), []byte("pong")); err == nil || !w.Owes() || w.Try([]byte("more")) != 0 {
+		t.Fatalf("what did not leave in time is not owed any more, and in the middle of it something else leaves: %v", err)
 	}
 	got := make(chan []byte, 1)
 	go func() {
@@ -63,5 +69,31 @@ func TestTry(t *testing.T) {
 	a, _ := net.Pipe()
 	if pipe := New(a, time.Minute); pipe.Tries() || pipe.Try([]byte("x")) != 0 {
 		t.Error("it cannot ask a pipe, and does")
+	}
+}
+
+func BenchmarkTry(b *testing.B) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer ln.Close()
+	peer, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer peer.Close()
+	conn, err := ln.Accept()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	go io.Copy(io.Discard, peer)
+	w, event := New(conn, time.Minute), bytes.Repeat([]byte("x"), 600)
+	b.ReportAllocs()
+	for b.Loop() {
+		if w.Try(event) < len(event) && w.WriteBy(time.Now().Add(time.Minute), nil) != nil {
+			b.Fatal("the peer is gone")
+		}
 	}
 }

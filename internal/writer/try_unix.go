@@ -8,13 +8,23 @@ import (
 	"syscall"
 )
 
-// tries reports whether a Conn is the system's own, to which nothing is added on the way.
-func tries(conn Conn) bool {
-	switch conn.(type) {
-	case *net.TCPConn, *net.UnixConn:
-		return true
+// rawOf returns what asks the system about a Conn, which must be the system's own, to which nothing is added on the way; or nil.
+func rawOf(conn Conn) syscall.RawConn {
+	switch c := conn.(type) {
+	case *net.TCPConn:
+		return own(c)
+	case *net.UnixConn:
+		return own(c)
 	}
-	return false
+	return nil
+}
+
+func own(conn syscall.Conn) syscall.RawConn {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 // An attempt is one call of write(2), in memory that is used again.
@@ -40,14 +50,7 @@ var attempts = sync.Pool{New: func() any {
 }}
 
 // tryWrite writes what the system takes at once. What is wrong with a Conn the next Write finds out.
-func tryWrite(conn Conn, b []byte) int {
-	if !tries(conn) {
-		return 0
-	}
-	raw, err := conn.(syscall.Conn).SyscallConn()
-	if err != nil {
-		return 0
-	}
+func tryWrite(raw syscall.RawConn, b []byte) int {
 	a := attempts.Get().(*attempt)
 	a.b, a.n = b, 0
 	if raw.Control(a.make) != nil {

@@ -5,8 +5,10 @@ package writer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -24,8 +26,9 @@ type Writer struct {
 
 	// Only who has the turn uses these, and Interrupt the conn that is being written to.
 	conn    Conn
+	raw     syscall.RawConn // of that; nil where Try takes nothing
 	began   time.Time       // when the newest write began
-	rest    []byte          // what Try began and has to come first
+	rest    []byte          // of what was begun, which has to come first
 	ctx     *Context        // that interrupts a write, or
 	watched <-chan struct{} // the end of the context that does
 	unwatch func()          // after which that interrupts nothing any more
@@ -33,7 +36,8 @@ type Writer struct {
 
 // New returns a Writer to conn, whose turn the caller has, that gives up on a peer that does not take what is written within timeout.
 func New(conn Conn, timeout time.Duration) *Writer {
-	w := &Writer{conn: conn, timeout: timeout, turn: make(chan struct{}, 1)}
+	w := &Writer{timeout: timeout, turn: make(chan struct{}, 1)}
+	w.Use(conn)
 	w.turn <- struct{}{}
 	return w
 }
@@ -73,7 +77,10 @@ func (w *Writer) TryTake() bool {
 }
 
 // Use has the Writer write to another Conn; the caller has the turn.
-func (w *Writer) Use(conn Conn) { w.conn = conn }
+func (w *Writer) Use(conn Conn) {
+	w.conn, w.raw = conn, rawOf(conn)
+	takeLittle(conn)
+}
 
 // Leave gives the turn back.
 func (w *Writer) Leave() { <-w.turn }
@@ -132,18 +139,19 @@ func (w *Writer) Silent() time.Duration { return time.Since(w.began) }
 // Try writes as much of b as is taken at once, and returns how much that is; the caller has the turn. Of what is taken in part the
 // next Write writes the rest. It takes nothing where the Conn cannot be asked, or has not taken yet what came before.
 func (w *Writer) Try(b []byte) int {
-	if len(w.rest) > 0 {
+	if len(w.rest) > 0 || w.raw == nil {
 		return 0
 	}
 	w.began = time.Now()
-	n := tryWrite(w.conn, b)
+	n := tryWrite(w.raw, b)
 	if n > 0 && n < len(b) {
 		w.rest = append(w.rest, b[n:]...)
 	}
 	return n
 }
 
-// WriteBy writes b until a time; the caller has the turn. After an error nothing more should be written.
+// WriteBy writes b until a time; the caller has the turn. What was begun and does not leave by then leaves before whatever is
+// written next.
 func (w *Writer) WriteBy(deadline time.Time, b []byte) error {
 	if err := w.conn.SetWriteDeadline(deadline); err != nil {
 		return err
@@ -153,17 +161,25 @@ func (w *Writer) WriteBy(deadline time.Time, b []byte) error {
 	return w.write(b)
 }
 
-// write writes what Try has left, and b.
+// write writes what is left of before, and b. After an error, what was begun is left.
 func (w *Writer) write(b []byte) error {
-	if len(w.rest) > 0 {
+	before := len(w.rest)
+	if before > 0 {
 		b, w.rest = append(w.rest, b...), nil
 	}
-	_, err := w.conn.Write(b)
+	n, err := w.conn.Write(b)
+	switch {
+	case err == nil:
+	case n < before: // of b nothing has left
+		w.rest = b[n:before]
+	case n > before:
+		w.rest = slices.Clone(b[n:])
+	}
 	return err
 }
 
 // Tries reports whether Try can do anything.
-func (w *Writer) Tries() bool { return tries(w.conn) }
+func (w *Writer) Tries() bool { return w.raw != nil }
 
 // Owes reports whether the next Write has something to write before; the caller has the turn.
 func (w *Writer) Owes() bool { return len(w.rest) > 0 }

@@ -80,7 +80,7 @@ const (
 )
 
 // Record is one thing that happened. The kinds in brackets are those that have the field; what is not known is left
-// out. There is no field for a reply token, and none may be put into another (INV-37): a question is named by its
+// out. There is no field for a reply token, and none may be put into another: a question is named by its
 // QuestionID.
 type Record struct {
 	// Time is when it happened. A File writes it in UTC, and takes zero as now.
@@ -156,7 +156,7 @@ type Subscription struct {
 	Node string `json:"node,omitzero"`
 }
 
-// Claims are what a reply says. Nobody has checked who decided, and when (D-84).
+// Claims are what a reply says. Nobody has checked who decided, and when.
 type Claims struct {
 	Decision  aaep.Decision `json:"decision,omitzero"`
 	Response  any           `json:"response,omitzero"`

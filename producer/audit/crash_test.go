@@ -16,7 +16,7 @@ import (
 
 // child writes records until it is killed, and says after each how many are kept. Where the trail is in use it says that.
 func child(path string) {
-	f, err := Open(path, nil)
+	f, err := Open(path, Options{})
 	if errors.Is(err, ErrInUse) {
 		fmt.Println("in use")
 		return
@@ -67,7 +67,7 @@ func TestKill(t *testing.T) {
 		}
 		kept = rep.Records
 	}
-	f, err := Open(path, nil)
+	f, err := Open(path, Options{})
 	must(t, err)
 	must(t, f.Close())
 	data, err := os.ReadFile(path)
@@ -82,7 +82,7 @@ func TestTwoProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trail.jsonl")
 	first, said := startChild(t, path)
 	said.Scan() // it has the lock
-	if _, err := Open(path, nil); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "trail.jsonl") {
+	if _, err := Open(path, Options{}); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "trail.jsonl") {
 		t.Errorf("Open in a second process: %v", err)
 	}
 	_, other := startChild(t, path)
@@ -91,7 +91,7 @@ func TestTwoProcesses(t *testing.T) {
 	}
 	must(t, first.Process.Kill())
 	first.Wait()
-	f, err := Open(path, nil)
+	f, err := Open(path, Options{})
 	must(t, err)
 	defer f.Close()
 	data, err := os.ReadFile(path)

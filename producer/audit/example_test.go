@@ -16,7 +16,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "trail.jsonl")
 
-	trail, err := audit.Open(path, nil)
+	trail, err := audit.Open(path, audit.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,7 +15,7 @@ import (
 // ErrInUse says that a trail is being written by another process, or by another File.
 var ErrInUse = errors.New("audit: the trail is in use")
 
-// Options say how a File keeps records. The zero value, like nil, is the safe one.
+// Options say how a File keeps records. The zero value is the safe one.
 type Options struct {
 	// EachSecond lets Record return as soon as the operating system has the record, and puts what came in on the disk
 	// once a second. It is many times faster. If the process is killed nothing is lost; if the machine loses power or
@@ -58,13 +58,10 @@ type disk interface {
 //
 // The end of the file is checked first, and the first record says that it was opened, and what was torn; see the
 // package. Where the end is not in order nothing is written, and the error is a *Fault; Verify checks the
-// whole file. Other errors are ErrInUse and those of the file system. A nil opts is the zero Options.
+// whole file. Other errors are ErrInUse and those of the file system.
 //
 // Do not rotate the file under a running File; begin a new one with another name.
-func Open(path string, opts *Options) (*File, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
+func Open(path string, opts Options) (*File, error) {
 	out, err := lockfile.Open(path)
 	if err == lockfile.ErrInUse {
 		return nil, fmt.Errorf("%w: %s", ErrInUse, path)

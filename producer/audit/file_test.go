@@ -18,9 +18,9 @@ import (
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trail.jsonl")
 	for run := 1; run <= 3; run++ {
-		f, err := Open(path, &Options{EachSecond: run == 2})
+		f, err := Open(path, Options{EachSecond: run == 2})
 		must(t, err)
-		if _, err := Open(path, nil); !errors.Is(err, ErrInUse) {
+		if _, err := Open(path, Options{}); !errors.Is(err, ErrInUse) {
 			t.Errorf("a second Open: %v", err)
 		}
 		must(t, f.Record(sample(run)))
@@ -94,7 +94,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "trail.jsonl")
 		must(t, os.WriteFile(path, content, 0o600))
-		_, err := Open(path, nil)
+		_, err := Open(path, Options{})
 		var fault *Fault
 		if !errors.As(err, &fault) || strings.ContainsAny(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
@@ -103,12 +103,12 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: the file was changed", name)
 		}
 	}
-	if _, err := Open(t.TempDir(), nil); err == nil {
+	if _, err := Open(t.TempDir(), Options{}); err == nil {
 		t.Error("a folder was opened")
 	}
 	path := filepath.Join(t.TempDir(), "trail.jsonl")
 	must(t, os.WriteFile(path, data, 0o400))
-	if _, err := Open(path, nil); os.Geteuid() != 0 && !errors.Is(err, os.ErrPermission) {
+	if _, err := Open(path, Options{}); os.Geteuid() != 0 && !errors.Is(err, os.ErrPermission) {
 		t.Errorf("a file that may not be written: %v", err)
 	}
 }
@@ -167,7 +167,7 @@ func TestRecordRefuses(t *testing.T) {
 func TestConcurrentWriters(t *testing.T) {
 	const writers, each = 8, 25
 	path := filepath.Join(t.TempDir(), "trail.jsonl")
-	f, err := Open(path, nil)
+	f, err := Open(path, Options{})
 	must(t, err)
 	defer f.Close()
 	var all sync.WaitGroup

@@ -1,34 +1,74 @@
 package log_test
 
 import (
+	"context"
 	"fmt"
+	"sync"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
-// A subscriber was cut off after the second event. It names that event, and reads on from there.
+// A shelf is a store of one's own. This one keeps everything, and survives a restart of the producer alone.
+type shelf struct {
+	mu      sync.Mutex
+	records [][]byte
+	meta    []byte
+}
+
+func (s *shelf) Bounds() (start, end uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return 0, uint64(len(s.records))
+}
+
+func (s *shelf) Append(records [][]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records = append(s.records, records...)
+	return nil
+}
+
+func (s *shelf) Read(cursor uint64, n int) ([][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cursor >= uint64(len(s.records)) {
+		return nil, log.ErrTrimmed
+	}
+	rest := s.records[cursor:]
+	return rest[:min(n, len(rest))], nil
+}
+
+func (s *shelf) Meta() ([]byte, error) { s.mu.Lock(); defer s.mu.Unlock(); return s.meta, nil }
+
+func (s *shelf) SetMeta(meta []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.meta = meta
+	return nil
+}
+
+// What the agent says before and after a restart is one log.
 func Example() {
-	l := log.New(100)
-	var last string
-	for _, step := range []string{"Looking up the balance.", "Found it.", "Done."} {
-		ev := &aaep.Event{Summary: aaep.Say(step)}
-		if l.Append(ev) == 2 {
-			last = ev.EventID
+	kept, ctx := &shelf{}, context.Background()
+	for range 2 {
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner", AgentName: "Planner"}, Log: kept})
+		if err != nil {
+			fmt.Println(err)
+			return
 		}
+		s, err := p.StartSession(ctx, aaep.Say("Planning your week."))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		s.Complete(aaep.Say("Planned."))
+		p.Shutdown(ctx)
+		_, end := kept.Bounds()
+		fmt.Println("records:", end)
 	}
-
-	pos, _, known := l.Locate(last)
-	events, _, err := l.Read(pos, 10)
-	fmt.Println(pos, known, err)
-	for _, ev := range events {
-		fmt.Println(ev.Text(aaep.VerbosityNormal))
-	}
-
-	_, _, known = l.Locate("evt_00000000000000000000000000000000")
-	fmt.Println(known)
 	// Output:
-	// 2 true <nil>
-	// Done.
-	// false
+	// records: 3
+	// records: 6
 }

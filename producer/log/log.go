@@ -1,178 +1,106 @@
-// Package log is the spine of a producer: an event is appended once, and every subscription reads it
-// from a cursor of its own. Live delivery and resuming after a cut are the same read.
+// Package log says what a producer needs of the place that keeps its events for longer than the process lives. Package
+// producer/log/sqlite has one for an agent on one machine, and package producer/log/jetstream one for an agent that several processes
+// serve. A record is what the producer makes of an event: bytes that mean nothing to a store.
 //
-// A Log keeps the newest events in memory: so many, but not more than 64 MiB and a day of them. What is too old goes when the next
-// event comes. With a Store, such as that of package producer/log/sqlite, it also keeps
-// them for longer than the process lives, and gives older ones from there. Nobody is shown an event before the store
-// has it, so that what a listener saw last is a place in the log after a crash too. Appending does not wait for the
-// store; it does when as many events as memory holds wait to be kept. A store that does not answer for two seconds is
-// overtaken: events are then shown all the same, for a person waits for them. One that fails is given up: its
-// error is in Err, and the log goes on in memory.
+// Nobody is shown an event before the store has it, so that what a listener saw last is a place in the log after a crash too. A
+// store that does not answer for two seconds is overtaken: events are then shown all the same, for a person waits for them. One that
+// fails is given up, and the producer goes on in memory: see WaitLogFailed.
 package log
 
 import (
+	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/aaep-go/aaep"
 )
 
-// ErrTrimmed is returned by Read where the log no longer holds what comes after the cursor.
+// ErrTrimmed is returned by a Store or a Feed where it no longer holds what comes after the cursor.
 var ErrTrimmed = errors.New("log: the events after this cursor are no longer kept")
 
-// Log holds the newest events. All its methods may be called at once.
-type Log struct {
-	ids
-	keeper *keeper // nil: in memory alone
-	feed   Feed    // what it follows, or nil
+// ErrAway is returned by a Feed that cannot reach where its log is.
+var ErrAway = errors.New("log: the log cannot be reached at the moment")
 
-	mu      sync.Mutex
-	events  []*aaep.Event // a ring: the event at position p is events[p%len]
-	sizes   []int         // of them
-	bytes   int           // their sum
-	base    uint64        // nothing up to here is in it
-	end     uint64        // the newest position; the first event is 1
-	shown   atomic.Uint64 // the newest that may be read; set with mu held
-	changed chan struct{} // closed when shown grows
+// Store keeps records for longer than a process lives: the first has position 1, each further one the next. Append and
+// SetMeta are called by one goroutine at a time; Bounds and Read by many, at any time. Package
+// producer/log/logtest has the tests that every store passes. One producer uses a Store at a time.
+type Store interface {
+	// Bounds returns the cursor before the oldest record and the position of the newest, which is the same cursor where
+	// there is none. It does not wait.
+	Bounds() (start, end uint64)
+	// Append adds records, all of them or, with an error, none. When it returns they are kept for whatever the store
+	// promises to survive. Where its limits demand that, it also drops some of the oldest; with no records it does only that,
+	// and is called again as long as the start moves.
+	Append(records [][]byte) error
+	// Read returns some records after the cursor, at most n and at least one. ErrTrimmed says that the first of them is
+	// gone.
+	Read(cursor uint64, n int) ([][]byte, error)
+	// Meta returns what SetMeta kept last, or nil; it holds the key of the event ids and is for the owner's eyes. When
+	// SetMeta returns it is on the disk, and everything that was appended before.
+	Meta() ([]byte, error)
+	SetMeta([]byte) error
 }
 
-// New returns a Log in memory that keeps the newest size events.
-func New(size int) *Log {
-	l := newLog(size)
-	l.ids = newIDs(newKey(), []run{{Tag: newTag(), From: 1}})
-	return l
+// Feed is a log that a process elsewhere appends to. All its methods may be called at once.
+type Feed interface {
+	// Bounds, Read and Meta are those of Store.
+	Bounds() (start, end uint64)
+	Read(cursor uint64, n int) ([][]byte, error)
+	Meta() ([]byte, error)
+	// Next waits for records after the cursor and returns the first of them. ErrAway says that nothing can be reached for the
+	// time being, and the call after it waits on; no records without an error, that this is over. Any other error is that of ctx,
+	// or says why there will be no records any more.
+	Next(ctx context.Context, cursor uint64) ([][]byte, error)
 }
 
-func newLog(size int) *Log {
-	size = max(size, 1)
-	return &Log{events: make([]*aaep.Event, size), sizes: make([]int, size), changed: make(chan struct{})}
+// Shared is what a Store or a Feed has besides, where several processes serve the listeners of one agent: the agent itself,
+// which has the Store, and those that follow, which have Feeds. All its methods may be called at once.
+type Shared interface {
+	// Claim settles a token once, whoever claims it where, and returns what settled it; mine says that it was this claim. When
+	// it returns without an error that is kept for whatever the log promises to survive. It tries until ctx is done; after
+	// an error the claim may have settled the token all the same.
+	Claim(ctx context.Context, token string, claim []byte) (first Claim, mine bool, err error)
+	// Claims calls f with the tokens of the agent that are settled from now on anywhere. It may miss some. It is called once.
+	Claims(f func(token string)) error
+	// Send hands a message to the agent and returns its answer.
+	Send(ctx context.Context, msg []byte) (answer []byte, err error)
+	// Receive has f answer what is sent to the agent, one message at a time. It is called once.
+	Receive(f func(msg []byte) (answer []byte)) error
+	// SetProfile keeps what the agent says of itself, and Profile returns that, or nil.
+	SetProfile([]byte) error
+	Profile(ctx context.Context) ([]byte, error)
+	// Node is what the process is called.
+	Node() string
 }
 
-// Append adds an event, gives it its event id, and returns its position. The event must not be changed
-// afterwards.
-func (l *Log) Append(ev *aaep.Event) uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.keeper != nil {
-		l.keeper.room(l)
-	}
-	l.end++
-	ev.EventID = l.EventID(l.end, 0)
-	l.put(l.end, ev)
-	if l.keeper == nil || !l.keeper.took(l) {
-		l.show(l.end)
-	}
-	l.trim()
-	return l.end
+// Claim is what settled a token.
+type Claim struct {
+	Data []byte
+	// At is when it was kept, by the clock of who keeps it.
+	At time.Time
 }
 
-// put makes an event the one at pos, in the place of the one that is as many before it as there is room for, with mu held.
-func (l *Log) put(pos uint64, ev *aaep.Event) {
-	i := pos % uint64(len(l.events))
-	l.bytes -= l.sizes[i]
-	l.events[i], l.sizes[i] = ev, 0
-	if ev != nil {
-		l.sizes[i] = size(ev)
-	}
-	l.bytes += l.sizes[i]
+// Limits say how much a store keeps. Zero is the default, negative no limit.
+type Limits struct {
+	// Events is how many; the default is 100,000.
+	Events int
+	// Bytes is how much room they take, more or less; the default is 128 MiB.
+	Bytes int64
+	// Age is how old they become; the default is a day. It is looked at once a minute.
+	Age time.Duration
 }
 
-// Memory holds no more than this, but always the newest event. Age is what the events say, so that no clock is needed.
-const (
-	maxBytes = 64 << 20
-	maxAge   = 24 * time.Hour
-)
-
-// trim lets go of the oldest events where they are too many bytes or too old, with mu held. What the store does not have yet stays.
-func (l *Log) trim() {
-	last := min(l.shown.Load(), max(l.end, 1)-1)
-	if l.keeper != nil && !l.keeper.over() {
-		last = min(last, l.keeper.kept)
-	}
-	for pos := l.ringStart() + 1; pos <= last; pos++ {
-		oldest, newest := l.events[pos%uint64(len(l.events))], l.events[l.end%uint64(len(l.events))]
-		if l.bytes <= maxBytes && (oldest == nil || newest == nil || newest.Timestamp.Sub(oldest.Timestamp) <= maxAge) {
-			return
+// WithDefaults returns the limits with the defaults filled in.
+func (l Limits) WithDefaults() Limits {
+	or := func(set *int64, def int64) {
+		if *set == 0 {
+			*set = def
 		}
-		l.put(pos, nil)
-		l.base = pos
-	}
-}
-
-// show lets the events up to pos be read, with mu held.
-func (l *Log) show(pos uint64) {
-	if pos > l.shown.Load() {
-		l.shown.Store(pos)
-		close(l.changed)
-		l.changed = make(chan struct{})
-	}
-}
-
-// Wait waits until the event at pos can be read. It has an end: see the package.
-func (l *Log) Wait(pos uint64) {
-	for {
-		l.mu.Lock()
-		shown, changed := l.shown.Load(), l.changed
-		l.mu.Unlock()
-		if shown >= pos {
-			return
-		}
-		<-changed
-	}
-}
-
-// Flush waits until everything that was appended can be read. It has an end: see the package.
-func (l *Log) Flush() {
-	l.mu.Lock()
-	end := l.end
-	l.mu.Unlock()
-	l.Wait(end)
-}
-
-// End returns the position of the newest event that can be read, zero if there is none.
-func (l *Log) End() uint64 { return l.shown.Load() }
-
-// Start returns the cursor before the oldest event that is kept.
-func (l *Log) Start() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	start := l.ringStart()
-	if l.keeper != nil {
-		oldest, newest := l.keeper.store.Bounds()
-		if newest >= start { // without a gap
-			start = min(start, oldest)
+		if *set < 0 {
+			*set = 1<<63 - 1
 		}
 	}
-	return start
-}
-
-// ringStart is the cursor before the oldest event in memory, with mu held.
-func (l *Log) ringStart() uint64 { return max(l.end-min(l.end, uint64(len(l.events))), l.base) }
-
-// Read returns at most n events after the cursor, and at least one if there is any and n is above zero. Where there is
-// none yet, it returns a channel that is closed when there is. ErrTrimmed says that the next event is gone; other
-// errors are the store's.
-func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan struct{}, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if cursor < l.ringStart() {
-		if l.keeper == nil {
-			return nil, nil, ErrTrimmed
-		}
-		l.mu.Unlock()
-		defer l.mu.Lock()
-		events, err = l.keeper.read(cursor, n)
-		return events, nil, err
-	}
-	shown := l.shown.Load()
-	if cursor >= shown {
-		return nil, l.changed, nil
-	}
-	events = make([]*aaep.Event, min(uint64(max(n, 0)), shown-cursor))
-	for i := range events {
-		events[i] = l.events[(cursor+1+uint64(i))%uint64(len(l.events))]
-	}
-	return events, nil, nil
+	events, age := int64(l.Events), int64(l.Age)
+	or(&events, 100_000)
+	or(&l.Bytes, 128<<20)
+	or(&age, int64(24*time.Hour))
+	return Limits{int(events), l.Bytes, time.Duration(age)}
 }

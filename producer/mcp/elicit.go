@@ -88,7 +88,7 @@ func ask(p *sdk.ElicitParams) (questions []question, err error) {
 	}
 	context := aaep.Say(p.Message)
 	if len(form.Properties) == 0 {
-		return []question{{"", producer.Question{Ask: context, Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}}}}, nil
+		return []question{{"", producer.Question{Text: context, Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}}}}, nil
 	}
 	names := slices.SortedFunc(maps.Keys(form.Properties), func(a, b string) int {
 		rank := func(name string) int { return slices.Index([]bool{true, false}, slices.Contains(form.Required, name)) }
@@ -96,7 +96,7 @@ func ask(p *sdk.ElicitParams) (questions []question, err error) {
 	})
 	for _, name := range names {
 		f := form.Properties[name]
-		q := producer.Question{Ask: aaep.Say(cmp.Or(f.Title, f.Description, name) + "?"), Context: context}
+		q := producer.Question{Text: aaep.Say(cmp.Or(f.Title, f.Description, name) + "?"), Context: context}
 		switch f.Type {
 		case "boolean":
 			q.Kinds = []aaep.ResponseKind{aaep.ResponseYesNo}

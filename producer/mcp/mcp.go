@@ -49,7 +49,7 @@ func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage
 			if describe != nil {
 				tool = describe(t, call.Params.Arguments)
 			}
-			tool = complete(tool, t, call.Params.Arguments)
+			tool = complete(tool, t, call.Params.Arguments, languages)
 			about := phrase.Text(languages, phrase.Request, "") // the question says what
 			if !asks(tool) {                                    // in the same words as the call, which then need not be told twice
 				about = phrase.Text(languages, phrase.UsingTool, name(t))
@@ -84,7 +84,7 @@ func find(ctx context.Context, next sdk.MethodHandler, call *sdk.CallToolRequest
 }
 
 // complete adds to what the author said of a call what its tool's annotations say.
-func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage) producer.Tool {
+func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage, languages []string) producer.Tool {
 	tool.Name = t.Name
 	hints := t.Annotations
 	risk, irreversible := aaep.RiskHigh, true
@@ -102,12 +102,12 @@ func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage) producer.To
 		return tool // arguments are told where somebody has to know them
 	}
 	if tool.Action.IsZero() {
-		tool.Action = aaep.Say(action(t, args))
+		tool.Action = action(t, args, languages)
 	}
 	if tool.Consequence.IsZero() {
-		tool.Consequence = aaep.Say("It may change or delete what cannot be restored.")
+		tool.Consequence = phrase.Text(languages, phrase.MayDestroy, "")
 		if !irreversible {
-			tool.Consequence = aaep.Say("It adds to what is there, and deletes nothing.")
+			tool.Consequence = phrase.Text(languages, phrase.OnlyAdds, "")
 		}
 	}
 	return tool
@@ -125,7 +125,7 @@ func name(t *sdk.Tool) string {
 }
 
 // action is what will be done, with everything that decides it.
-func action(t *sdk.Tool, args json.RawMessage) string {
+func action(t *sdk.Tool, args json.RawMessage, languages []string) aaep.Text {
 	var members map[string]json.RawMessage
 	json.Unmarshal(args, &members)
 	var with []string
@@ -136,10 +136,16 @@ func action(t *sdk.Tool, args json.RawMessage) string {
 		}
 		with = append(with, strings.ReplaceAll(key, "_", " ")+": "+value)
 	}
+	text := phrase.Text(languages, phrase.UseTool, name(t))
 	if len(with) == 0 {
-		return "Use the tool " + name(t) + "."
+		return text
 	}
-	return "Use the tool " + name(t) + ", with " + strings.Join(with, "; ") + "."
+	values := phrase.Text(languages, phrase.WithValues, strings.Join(with, "; "))
+	all := aaep.Say(strings.TrimSuffix(text.Normal, ".") + values.Normal + ".")
+	for tag, words := range text.Translations() {
+		all = all.In(tag, aaep.Say(strings.TrimSuffix(words.Normal, ".")+values.Translations()[tag].Normal+"."))
+	}
+	return all
 }
 
 var errTool = errors.New("the tool's result says that it failed")

@@ -36,9 +36,15 @@ type bank struct {
 // open connects them. Answer says what the person answers to what they are asked.
 func open(t *testing.T, middleware func(*producer.Producer) sdk.Middleware, answer func(aaep.Payload) any) *bank {
 	t.Helper()
+	return openIn(t, "en", middleware, answer)
+}
+
+// openIn is of an agent that speaks another language.
+func openIn(t *testing.T, language string, middleware func(*producer.Producer) sdk.Middleware, answer func(aaep.Payload) any) *bank {
+	t.Helper()
 	b := &bank{heard: make(chan []string, 1)}
 	var err error
-	if b.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank-tools"}}); err != nil {
+	if b.p, err = producer.New(producer.Config{Language: language, Agent: aaep.Producer{AgentID: "bank-tools"}}); err != nil {
 		t.Fatal(err)
 	}
 	go func() { b.heard <- listen(b.p, answer) }()
@@ -95,7 +101,7 @@ func listen(p *producer.Producer, answer func(aaep.Payload) any) (heard []string
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	sub, err := subscriber.Dial(ctx, pipe{p}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: aaep.Capabilities{
-		SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
+		Languages: []string{"en", "es"}, SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -124,6 +130,18 @@ func listen(p *producer.Producer, answer func(aaep.Payload) any) (heard []string
 func always(d aaep.Decision) func(aaep.Payload) any { return func(aaep.Payload) any { return d } }
 
 func tools(p *producer.Producer) sdk.Middleware { return mcp.Tools(p, nil) }
+
+// What nobody has said of a tool is made up in the agent's language, with the arguments as they are. (I18N-001)
+func TestToolsInSpanish(t *testing.T) {
+	b := openIn(t, "es", tools, always(aaep.Accept))
+	if got, failed := b.call(t, "transfer_money"); got != "moved" || failed {
+		t.Fatalf("gave %q, failed %v", got, failed)
+	}
+	want := "Trabajando en una solicitud.\nUsar la herramienta transfer money, con amount: 500; to: savings. Puede cambiar o borrar algo que no se puede recuperar.\n"
+	if told := strings.Join(b.told(), "\n"); !strings.HasPrefix(told, want) {
+		t.Errorf("told:\n%s\nwant first:\n%s", told, want)
+	}
+}
 
 // What could destroy something asks, with all that decides it; what only reads or adds is announced. (EVT-042, SM-013, LVL-006)
 func TestTools(t *testing.T) {

@@ -87,7 +87,7 @@ func notes(path string) (all [][]string, err error) {
 
 // agent is a producer whose tools are all irreversible. A tool that runs notes that, and how long the trail was then.
 func agent(dir, life string, overSSE bool) {
-	trail, err := audit.Open(trailIn(dir), &audit.Options{EachSecond: strings.HasSuffix(life, "0")})
+	trail, err := audit.Open(trailIn(dir), audit.Options{EachSecond: strings.HasSuffix(life, "0")})
 	die(err)
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Audit: trail, QuestionsAtOnce: 2,
 		Grace: 200 * time.Millisecond, ShortTimeouts: true})

@@ -45,7 +45,7 @@ func TestKill(t *testing.T) {
 				t.Fatalf("trail %d, after kill %d: %v", i+1, life+1, err)
 			}
 		}
-		f, err := audit.Open(trailIn(dir), nil)
+		f, err := audit.Open(trailIn(dir), audit.Options{})
 		check(t, err)
 		check(t, f.Close())
 		if _, _, err := examine(dir, head); err != nil {

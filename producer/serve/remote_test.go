@@ -209,7 +209,7 @@ func TestManifestIsPublished(t *testing.T) {
 	p.AddEndpoint(manifest.Unix, manifest.Endpoint{Address: "unix:/run/aaep/planner.sock", Framing: "length"})
 	ended := make(chan error, 1)
 	go func() { ended <- serve.Serve(context.Background(), ln, p) }()
-	data, err := manifest.Discover(t.Context(), "http://"+ln.Addr().String()+"/some/path", nil)
+	data, err := manifest.Discover(t.Context(), "http://"+ln.Addr().String()+"/aaep/v1", nil)
 	check(t, err)
 	m, err := manifest.Parse(data)
 	check(t, err)

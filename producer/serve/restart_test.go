@@ -20,6 +20,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
@@ -34,7 +35,7 @@ import (
 // logged is an agent with a log, over every transport of this module, that talks until it is killed.
 func logged(dir, addr, socket string) {
 	ctx := context.Background()
-	kept, err := sqlite.Open(dir, nil)
+	kept, err := sqlite.Open(dir, sqlite.Options{})
 	die(err)
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, KeepEvents: 64})
 	die(err)
@@ -255,7 +256,7 @@ func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, 
 	check(t, agent.Process.Kill())
 	agent.Wait()
 	// The last life does nothing but end what the others left.
-	kept, err := sqlite.Open(dir, nil)
+	kept, err := sqlite.Open(dir, sqlite.Options{})
 	check(t, err)
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept})
 	check(t, err)
@@ -310,7 +311,7 @@ func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, 
 // contents is all that a log holds.
 func contents(t *testing.T, kept *sqlite.Store) (all []*aaep.Event) {
 	t.Helper()
-	l, err := log.Open(readOnly{kept}, 1)
+	l, err := eventlog.Open(readOnly{kept}, 1)
 	check(t, err)
 	for cursor := l.Start(); cursor < l.End(); cursor = l.Start() + uint64(len(all)) {
 		events, _, err := l.Read(cursor, 256)

@@ -16,19 +16,23 @@ const (
 	healthPath  = "/healthz"
 )
 
+// guarded lets only those through whom the rules of the host and the origin let.
+func guarded(guard httpguard.Rules, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if err := guard.Check(r); err != nil {
+			http.Error(w, err.Error(), http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // routes puts the manifest and the schemas beside the bindings, with the same checks of who asks. They hold no secret, so
 // nobody is asked for credentials.
 func (s *Server) routes(p *producer.Producer, hosts []string, at string, events http.Handler, socket string, sockets http.Handler, root *sse.RootServer) http.Handler {
-	guard := httpguard.Rules{Hosts: hosts, Origins: s.Origins}
 	guarded := func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("X-Content-Type-Options", "nosniff")
-			if err := guard.Check(r); err != nil {
-				http.Error(w, err.Error(), http.StatusForbidden)
-				return
-			}
-			h.ServeHTTP(w, r)
-		})
+		return guarded(httpguard.Rules{Hosts: hosts, Origins: s.Origins}, h)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", events)

@@ -34,11 +34,11 @@ type Server struct {
 	TLS *tls.Config
 	// Authenticate names who sent a request; package transports/auth has the usual ways. An error that is
 	// aaep.AuthorizationDenied is told as such, every other as authentication_required; its text stays here. It is called
-	// from many goroutines at once. If nil, nobody is asked, and only loopback is served (D-71). It is asked again while
+	// from many goroutines at once. If nil, nobody is asked, and only loopback is served. It is asked again while
 	// somebody is connected, and ends that as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Hosts are the names under which the listener may be addressed, "name" or "name:port". If empty, those in the
-	// certificate of TLS, and on loopback localhost, 127.0.0.1 and [::1] (INV-44).
+	// certificate of TLS, and on loopback localhost, 127.0.0.1 and [::1].
 	Hosts []string
 	// Origins are the web pages of other origins that may connect, such as "https://reader.example".
 	Origins []string

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -26,7 +29,7 @@ func Path(name string) (string, error) {
 }
 
 // ServeAll is as Serve for several producers by their names: Server-Sent Events are at the Path of the name, WebSocket is at "/ws"
-// below it, and what tells of the agent is below it too. It serves until ctx is done or all have been shut down. Page and RootLayout
+// below it, and what tells of the agent is below it too. Where nobody has to say who they are, "/" lists the paths, one in a line. It serves until ctx is done or all have been shut down. Page and RootLayout
 // are for one agent: with them it is an error.
 func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[string]*producer.Producer) error {
 	done := make(chan struct{})
@@ -58,6 +61,11 @@ func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[strin
 			}
 			handlers[name] = h
 		}
+		list := guarded(httpguard.Rules{Hosts: hosts, Origins: s.Origins}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			for _, name := range slices.Sorted(maps.Keys(handlers)) {
+				fmt.Fprintf(w, "/%s\n", name)
+			}
+		}))
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 			switch h := handlers[name]; {
@@ -66,6 +74,8 @@ func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[strin
 			case r.URL.Path == healthPath: // whoever ended has a health of its own, below its path
 				w.Header().Set("Cache-Control", "no-store")
 				w.Write([]byte(`{"status":"ok"}` + "\n"))
+			case r.URL.Path == "/" && s.Authenticate == nil: // who may know of them is not known otherwise
+				list.ServeHTTP(w, r)
 			default:
 				http.Error(w, "no agent is here", http.StatusNotFound)
 			}

@@ -2,12 +2,17 @@ package serve_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
@@ -61,12 +66,18 @@ func TestServeAll(t *testing.T) {
 	}
 	check(t, agents["bank"].Shutdown(t.Context()))
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/planner/healthz": http.StatusOK, "/bank/healthz": http.StatusServiceUnavailable,
-		"/": http.StatusNotFound, "/aaep/v1/events": http.StatusNotFound, "/nobody": http.StatusNotFound} {
+		"/": http.StatusOK, "/aaep/v1/events": http.StatusNotFound, "/nobody": http.StatusNotFound} {
 		if resp, body := call(t, "GET", addr, path, ""); resp.StatusCode != want {
 			t.Errorf("%s: %d %s, want %d", path, resp.StatusCode, body, want)
 		}
 	}
-	if resp, _ := call(t, "GET", addr, "/planner/healthz", "", "Host", "evil.example"); resp.StatusCode != http.StatusOK {
+	if _, body := call(t, "GET", addr, "/", ""); body != "/bank\n/planner\n" {
+		t.Errorf("the agents there are: %q", body)
+	}
+	if resp, body := call(t, "GET", addr, "/", "", "Host: evil.example"); resp.StatusCode != http.StatusForbidden {
+		t.Errorf("a page elsewhere learns what agents there are: %d %q", resp.StatusCode, body)
+	}
+	if resp, _ := call(t, "GET", addr, "/planner/healthz", "", "Host: evil.example"); resp.StatusCode != http.StatusOK {
 		t.Errorf("whoever watches over it is asked for a name: %d", resp.StatusCode)
 	}
 	check(t, agents["planner"].Shutdown(t.Context()))
@@ -94,5 +105,85 @@ func TestServeAllRefuses(t *testing.T) {
 		if err := tc.server.ServeAll(t.Context(), ln, map[string]*producer.Producer{name: p}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+}
+
+// INV-41: of several agents on one host each proves who it is by keys below its own path, and no other's vouch for it.
+func TestServeAllProves(t *testing.T) {
+	agents, paths := map[string]*producer.Producer{}, []string{"/planner", "/bank"}
+	for _, at := range paths {
+		own := []*manifest.Signer{signer(t)}
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: at[1:]}, Signers: func() []*manifest.Signer { return own }})
+		check(t, err)
+		defer p.Shutdown(context.Background())
+		agents[at[1:]] = p
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	go new(serve.Server).ServeAll(context.Background(), ln, agents)
+	host := "http://" + ln.Addr().String()
+	for _, at := range paths {
+		data, err := manifest.Discover(t.Context(), host+at, nil)
+		check(t, err)
+		if m, _, err := manifest.ParseUnverified(data); err != nil || m.AgentID != at[1:] {
+			t.Errorf("the manifest at %s: %s, %v", at, data, err)
+		}
+		for _, by := range append(paths, "") {
+			keys, err := manifest.Beside(host+by, manifest.KeysPath)
+			check(t, err)
+			trust := &manifest.Trust{}
+			trust.Source, err = manifest.RemoteKeys(keys, nil)
+			check(t, err)
+			sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: host + at}, subscriber.Config{ID: "ear", Capabilities: demanding, Trust: trust})
+			if err == nil {
+				sub.Close()
+			}
+			if at == by && err != nil || at != by && !errors.Is(err, manifest.ErrUnknownKey) {
+				t.Errorf("%s by the keys of %q: %v", at, by, err)
+			}
+		}
+	}
+	if _, err := manifest.Discover(t.Context(), host, nil); !errors.Is(err, manifest.ErrNone) {
+		t.Errorf("a manifest for the whole host: %v", err)
+	}
+}
+
+// An agent that a proxy puts below a path, and that does not know of it, is followed and proves who it is there.
+func TestBelowAPath(t *testing.T) {
+	own := signer(t)
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}, Signers: func() []*manifest.Signer { return []*manifest.Signer{own} }})
+	check(t, err)
+	defer p.Shutdown(context.Background())
+	proxy := httptest.NewUnstartedServer(nil)
+	defer proxy.Close()
+	h, err := (&serve.Server{Hosts: []string{proxy.Listener.Addr().String()}}).Handler(p)
+	check(t, err)
+	agent := httptest.NewServer(h)
+	defer agent.Close()
+	behind, err := url.Parse(agent.URL)
+	check(t, err)
+	proxy.Config.Handler = http.StripPrefix("/planner", &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind); r.Out.Host = r.In.Host },
+		ModifyResponse: func(r *http.Response) error {
+			if at := r.Header.Get("Location"); strings.HasPrefix(at, "/") {
+				r.Header.Set("Location", "/planner"+at)
+			}
+			return nil
+		}})
+	proxy.Start()
+	at := proxy.URL + "/planner/aaep/v1"
+	keys, err := manifest.Beside(at, manifest.KeysPath)
+	check(t, err)
+	trust := &manifest.Trust{}
+	trust.Source, err = manifest.RemoteKeys(keys, nil)
+	check(t, err)
+	for _, d := range []transports.Dialer{sse.Dialer{URL: at}, websocket.Dialer{URL: "ws" + strings.TrimPrefix(at, "http") + "/ws"}} {
+		sub, err := subscriber.Dial(t.Context(), d, subscriber.Config{ID: "ear", Capabilities: demanding, Trust: trust})
+		check(t, err)
+		s, err := p.StartSession(t.Context(), aaep.Say("Planning."))
+		check(t, err)
+		check(t, s.Complete(aaep.Text{}))
+		mustCollect(t, sub, isOver)
+		check(t, sub.Close())
 	}
 }

@@ -39,7 +39,7 @@ func replyTiming(t *testing.T, inFile bool) {
 	const repliers = 120  // each may send 100 replies in a second, and nobody is to wait for that here
 	cfg := producer.Config{}
 	if inFile {
-		trail, err := audit.Open(filepath.Join(t.TempDir(), "trail.jsonl"), nil)
+		trail, err := audit.Open(filepath.Join(t.TempDir(), "trail.jsonl"), audit.Options{})
 		check(t, err)
 		t.Cleanup(func() { trail.Close() })
 		cfg.Audit = trail

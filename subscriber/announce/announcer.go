@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -46,7 +47,8 @@ const (
 // rest. Agents take turns, and are named by turn; what one of them does closes nothing of another.
 type Announcer struct {
 	p        Preferences
-	last     int64 // utterance
+	language string // of this program's own words
+	last     int64  // utterance
 	saying   *part
 	urgent   []*item // critical
 	asked    []*item // what the person asked for
@@ -108,7 +110,7 @@ func New(p Preferences) *Announcer {
 	if p.Verbosity == "" {
 		p.Verbosity = aaep.VerbosityNormal
 	}
-	return &Announcer{p: p, soFar: map[string]*item{}, saidAt: map[string]time.Time{}, answers: map[string]*answer{},
+	return &Announcer{p: p, language: ownLanguage, soFar: map[string]*item{}, saidAt: map[string]time.Time{}, answers: map[string]*answer{},
 		agents: map[string]*agent{}, leftOut: map[string]int{}, noVoice: map[string]bool{}}
 }
 
@@ -173,8 +175,12 @@ func (a *Announcer) admit(now time.Time, it *item) {
 
 // Tell says something of this program's own; what waits to be said already is not said twice.
 func (a *Announcer) Tell(now time.Time, text string, critical bool) {
-	a.tell(now, In(ownLanguage, text), critical, nil)
+	a.tell(now, In(a.language, text), critical, nil)
 }
+
+// SetLanguage says what this program speaks by itself, beside what it quotes: the first of somebody's languages that it knows. Without
+// one of them, and before, that is English.
+func (a *Announcer) SetLanguage(languages ...string) { a.language = phrase.Best(languages) }
 
 func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
 	sentences := w.sentences(false)
@@ -316,7 +322,7 @@ func (a *Announcer) voiceless(now time.Time, it *item) bool {
 		return false
 	}
 	a.noVoice[language] = true
-	n := &item{kind: Notice, critical: it.critical, sentences: noVoice(language, a.p.Otherwise).sentences(false), arrived: now}
+	n := &item{kind: Notice, critical: it.critical, sentences: noVoice(a.language, language, a.p.Otherwise).sentences(false), arrived: now}
 	a.keep(n)
 	if it.critical {
 		a.urgent = slices.Insert(a.urgent, 0, n)

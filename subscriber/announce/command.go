@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // agent is how one session of an agent is doing.
@@ -94,7 +95,7 @@ func (a *Announcer) Typing(now time.Time) {
 	a.typed = now
 }
 
-// Rest says that they are done with typing, as Enter does; else two seconds without a key are.
+// Rest says that the person is done with typing, as Enter does; else two seconds without a key are.
 func (a *Announcer) Rest(now time.Time) {
 	if a.quiet {
 		a.quiet = false
@@ -126,7 +127,7 @@ func (a *Announcer) catchUp(now time.Time) {
 		a.miss(it)
 	}
 	a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return slices.Contains(came, it) })
-	a.say(now, whileYouTyped(answers, len(came)-answers, latest))
+	a.say(now, whileYouTyped(a.language, answers, len(came)-answers, latest))
 }
 
 // say puts what the person asked for before everything that is not critical.
@@ -142,7 +143,7 @@ func (a *Announcer) say(now time.Time, w Words) {
 // Details says what came while the person typed, or did not fit.
 func (a *Announcer) Details(now time.Time) {
 	if len(a.missed) == 0 {
-		a.say(now, nothingMissed)
+		a.say(now, ours(a.language, phrase.NothingMore, ""))
 		return
 	}
 	a.normal = append(slices.Clone(a.missed), a.normal...)
@@ -162,16 +163,7 @@ func (a *Announcer) Again(now time.Time) {
 			return
 		}
 	}
-	a.say(now, nothingSaid)
-}
-
-// Open returns the questions that wait for an answer, as far as what came shows; the oldest first.
-func (a *Announcer) Open() (all []*aaep.Event) {
-	for _, q := range a.open.all {
-		all = append(all, q.Event)
-	}
-	slices.SortStableFunc(all, func(x, y *aaep.Event) int { return x.Timestamp.Compare(y.Timestamp) })
-	return all
+	a.say(now, ours(a.language, phrase.NothingSaidYet, ""))
 }
 
 // Armed reports whether an acceptance of a question may count as meant that was begun at a time: the question is open, the person
@@ -208,7 +200,7 @@ func (a *Announcer) MoreTime(question *aaep.Event, limit time.Duration) {
 
 // WhatWaits says which questions are open, and how much there is to hear.
 func (a *Announcer) WhatWaits(now time.Time) {
-	a.say(now, whatWaits(a.open.InWords(), len(a.urgent)+len(a.normal)+len(a.soFar), len(a.missed)))
+	a.say(now, whatWaits(a.language, a.open.InWords(a.language), len(a.urgent)+len(a.normal)+len(a.soFar), len(a.missed)))
 }
 
 // WhereAreWe says how each session is doing.
@@ -225,5 +217,5 @@ func (a *Announcer) WhereAreWe(now time.Time) {
 		told = append(told, w)
 	}
 	slices.SortFunc(told, func(x, y Words) int { return cmp.Compare(x.String(), y.String()) })
-	a.say(now, whereWeAre(told))
+	a.say(now, whereWeAre(a.language, told))
 }

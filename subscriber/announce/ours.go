@@ -18,9 +18,16 @@ import (
 type mark struct{ start, in string }
 
 var marks = func() []mark {
-	all := starts("aaep:", "accepted, and being done:", "verified:", "not verified:",
-		"type y to accept", "type y for yes", "type a number", "type your answer", "the time to answer is almost over: you have")
+	all := starts("aaep:", "type a number", "the time to answer is almost over: you have")
+	for _, o := range phrase.Offers() {
+		all = append(all, mark{skeleton(o.Start), skeleton(o.In)})
+	}
 	for _, tag := range phrase.Languages() {
+		for _, id := range []phrase.ID{phrase.AskedProven, phrase.AskedUnproven, phrase.AcceptedDoing} {
+			text, _ := phrase.In(tag, id, "")
+			verdict, _, _ := strings.Cut(text, ":")
+			all = append(all, starts(verdict+":")...)
+		}
 		for _, id := range []phrase.ID{phrase.PleaseDecide, phrase.ActionIs, phrase.ConsequenceIs, phrase.QuestionIs, phrase.ContextIs} {
 			text, _ := phrase.In(tag, id, "")
 			all = append(all, starts(text)...)

@@ -16,7 +16,7 @@ type Words []Part
 // Part is what is said in one language, by its tag; "" is that nobody said which.
 type Part struct{ Language, Text string }
 
-// ownLanguage is what this program speaks by itself.
+// ownLanguage is what is spoken where nothing else is known.
 const ownLanguage = "en"
 
 // In is a text in one language.

@@ -90,11 +90,11 @@ func TestTimeEnds(t *testing.T) {
 			[]string{ours}},
 		"the agent tells the half": {func(r *room) { r.tells(30*time.Second, aaep.UrgencyBackground) },
 			[]string{"60.0 Their words.", ours}},
-		"more time": {func(r *room) { r.a.MoreTime(r.a.Open()[0], time.Hour) }, nil},
+		"more time": {func(r *room) { r.a.MoreTime(r.a.open.First().Event, time.Hour) }, nil},
 		"it is over": {func(r *room) {
 			r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
 		}, nil},
-		"it is answered": {func(r *room) { r.a.Settle(r.now, r.a.Open()[0]) }, nil},
+		"it is answered": {func(r *room) { r.a.Settle(r.now, r.a.open.First().Event) }, nil},
 	} {
 		r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
 		r.asks("Planner", "sess_1", "Pay $20.")

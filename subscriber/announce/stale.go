@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // canAge reports whether news may be left out when it is old and something newer tells as much: of states and tools, but not of a
@@ -141,7 +141,7 @@ func (a *Announcer) sumUp(now time.Time, ran []*item) {
 		a.normal = slices.Insert(a.normal, slices.Index(a.normal, oldest), it)
 	}
 	it.tools += len(ran) - 1
-	it.sentences = []Part{{ownLanguage, words.Count(it.tools, "tool") + " ran meanwhile."}}
+	it.sentences = []Part{{a.language, phrase.Counted(a.language, phrase.ToolsRan, it.tools, "tool")}}
 	it.receipt.Of = 1
 	for _, other := range slices.Backward(ran[1:]) {
 		a.normal = slices.DeleteFunc(a.normal, func(it *item) bool { return it == other })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
@@ -160,16 +161,7 @@ func clarification(theirs string, p *aaep.AwaitingClarification, left time.Durat
 	return w.And(" ", label(theirs, phrase.SilenceMeans, words.Sentence(words.OneLine(silence))))
 }
 
-// Closes reports whether an event says that a question of its session is no longer open. Changes of state may
-// have been merged on their way, so that what counts is where they lead, after the question was asked.
+// Closes reports whether an event says that a question of its session is no longer open.
 func Closes(question, ev *aaep.Event) bool {
-	if ev.SessionID != question.SessionID {
-		return false
-	}
-	p, ok := ev.Payload.(*aaep.StateChanged)
-	if !ok {
-		return ev.Type().Terminal()
-	}
-	return p.ToState != aaep.StateAwaitingInput &&
-		(p.FromState == aaep.StateAwaitingInput || ev.Timestamp.After(question.Timestamp))
+	return closes.Question(question, ev)
 }

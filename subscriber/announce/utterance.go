@@ -43,4 +43,6 @@ var (
 	ErrCut = errors.New("announce: silenced before its end")
 	// ErrLanguage is of one that the output cannot present, while it goes on to present others.
 	ErrLanguage = errors.New("announce: there is no voice for this language")
+	// ErrClosed is of every one after Close, and after the end of what the output needs, such as the session bus.
+	ErrClosed = errors.New("announce: the output is closed")
 )

@@ -1,78 +1,79 @@
 package announce
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
-// What an Announcer says itself is in English, and tagged so; what it quotes is not.
-var (
-	nothingMissed = In(ownLanguage, "There is nothing more to hear.")
-	nothingSaid   = In(ownLanguage, "Nothing has been said yet.")
-)
+// What an Announcer says itself is in the language of its own words; what it quotes is not.
 
-func noVoice(language, otherwise string) Words {
-	return In(ownLanguage, fmt.Sprintf("There is no voice for the language %s. %s", language, cmp.Or(otherwise, "It may not be understood.")))
+func noVoice(own, language, otherwise string) Words {
+	w := ours(own, phrase.NoVoice, language).And(" ", In(ownLanguage, otherwise))
+	if otherwise == "" {
+		w = w.And(" ", ours(own, phrase.MayBeGarbled, ""))
+	}
+	return w
 }
 
-// whileYouTyped is the one sentence that tells what came.
-func whileYouTyped(answers, others int, latest Words) Words {
+// whileYouTyped tells what came.
+func whileYouTyped(own string, answers, others int, latest Words) Words {
 	var came []string
 	if answers > 0 {
-		came = append(came, words.Count(answers, "sentence")+" of the answer")
+		came = append(came, phrase.Counted(own, phrase.AnswerSentences, answers, "sentence"))
 	}
 	if others > 0 {
-		came = append(came, words.Count(others, "announcement"))
+		came = append(came, phrase.Counted(own, phrase.Announcements, others, "announcement"))
 	}
-	w := In(ownLanguage, "While you typed came "+strings.Join(came, " and "))
+	w := ours(own, phrase.WhileTyped, strings.Join(came, ", "))
 	if latest != nil {
-		w = w.And(", the newest: ", latest)
+		w = w.And(" ", ours(own, phrase.TheNewest, "")).And("", latest)
 	}
-	return w.sentence().And(" ", In(ownLanguage, "Ask for details to hear all of it."))
+	return w.sentence().And(" ", ours(own, phrase.DetailsTell, ""))
 }
 
-// InWords says which questions are open, the first first, and of several agents whose they are.
-func (qs *Questions) InWords() Words {
+// InWords says in a language which questions are open, the first first, and of several agents whose they are.
+func (qs *Questions) InWords(own string) Words {
 	var w Words
 	switch len(qs.all) {
 	case 0:
-		return In(ownLanguage, "No question is open.")
+		return ours(own, phrase.NoQuestionOpen, "")
 	case 1:
-		w = In(ownLanguage, "One question is open:")
+		w = ours(own, phrase.OneQuestionOpen, "")
 	default:
-		w = In(ownLanguage, fmt.Sprintf("%d questions are open.", len(qs.all)))
+		w = ours(own, phrase.QuestionsOpen, strconv.Itoa(len(qs.all)))
 	}
 	several := slices.ContainsFunc(qs.all, func(q *Asked) bool { return q.Source != qs.all[0].Source })
 	for i, q := range qs.all {
 		if len(qs.all) > 1 {
-			w = w.And(" ", In(ownLanguage, fmt.Sprintf("%d:", i+1)))
+			w = w.And(" ", In(w[0].Language, fmt.Sprintf("%d:", i+1)))
 		}
 		if several {
-			w = w.And(" ", In(ownLanguage, Speaker(q.Source)))
+			w = w.And(" ", In(w[0].Language, Speaker(q.Source)))
 		}
 		w = w.And(" ", In(q.Event.Language(), words.Sentence(words.OneLine(short(q.Event)))))
 	}
 	return w
 }
 
-func whatWaits(questions Words, waiting, missed int) Words {
+func whatWaits(own string, questions Words, waiting, missed int) Words {
 	if waiting > 0 {
-		questions = questions.And(" ", In(ownLanguage, words.Count(waiting, "announcement")+" still to come."))
+		questions = questions.And(" ", In(own, phrase.Counted(own, phrase.StillToCome, waiting, "announcement")))
 	}
 	if missed > 0 {
-		questions = questions.And(" ", In(ownLanguage, words.Count(missed, "announcement")+" to ask for."))
+		questions = questions.And(" ", In(own, phrase.Counted(own, phrase.LeftToAskFor, missed, "announcement")))
 	}
 	return questions
 }
 
-func whereWeAre(told []Words) (w Words) {
+func whereWeAre(own string, told []Words) (w Words) {
 	if len(told) == 0 {
-		return In(ownLanguage, "Nothing is going on.")
+		return ours(own, phrase.NothingGoesOn, "")
 	}
 	for _, t := range told {
 		w = w.And(" ", t)

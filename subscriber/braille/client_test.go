@@ -67,8 +67,8 @@ func TestClose(t *testing.T) {
 			all.Go(func() { b.d.Close() })
 		}
 		all.Wait()
-		b.ends(result, braille.ErrClosed)
-		if err := b.d.Present(b.Context(), say("More.")); err != braille.ErrClosed {
+		b.ends(result, announce.ErrClosed)
+		if err := b.d.Present(b.Context(), say("More.")); err != announce.ErrClosed {
 			t.Error(err)
 		}
 		synctest.Wait()

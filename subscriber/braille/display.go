@@ -29,13 +29,10 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-// What Present returns besides nil, announce.ErrCut where the person skipped the rest, and the context's error. Any other error says that the connection is gone.
-var (
-	// ErrNoDisplay says that no display is connected to BRLTTY. When one is plugged in, Present works again.
-	ErrNoDisplay = errors.New("braille: no display is connected")
-	// ErrClosed says that Close was called.
-	ErrClosed = errors.New("braille: closed")
-)
+// ErrNoDisplay says that no display is connected to BRLTTY. When one is plugged in, Present works again. Besides it, Present
+// returns nil, announce.ErrCut where the person skipped the rest, announce.ErrClosed, and the context's error; any other says that
+// the connection is gone.
+var ErrNoDisplay = errors.New("braille: no display is connected")
 
 // Options say which display, and how it is read. The zero Options are the display of this machine, at the usual pace.
 type Options struct {
@@ -183,7 +180,7 @@ func (d *Display) Waiting(n int) {
 	}
 }
 
-// Close gives the display back and ends the connection. A Present that is under way returns ErrClosed.
+// Close gives the display back and ends the connection. A Present that is under way returns announce.ErrClosed.
 func (d *Display) Close() error {
 	d.once.Do(func() {
 		close(d.stop)
@@ -217,7 +214,7 @@ func (d *Display) run() {
 	d.client.conn.Close()
 	<-d.client.done
 	d.louis.close()
-	if d.err = err; err != ErrClosed {
+	if d.err = err; err != announce.ErrClosed {
 		d.err = fmt.Errorf("braille: the connection to BRLTTY has ended: %w", err)
 	}
 }
@@ -255,7 +252,7 @@ func (d *Display) serve() error {
 			if d.drawn != nil {
 				d.giveBack()
 			}
-			return ErrClosed
+			return announce.ErrClosed
 		}
 		if err := d.update(timer); err != nil {
 			return err

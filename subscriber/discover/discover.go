@@ -110,7 +110,7 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 		}
 	}
 	if ways == nil {
-		return nil, fmt.Errorf("discover: the agent at %s is not reached over %s; it serves %s", origin, strings.Join(o.Transports, ", "), strings.Join(names(published), ", "))
+		return nil, fmt.Errorf("discover: the agent at %s is not reached over %s; the transports_supported of its manifest are %s", origin, strings.Join(o.Transports, ", "), strings.Join(names(published), ", "))
 	}
 	return ways, nil
 }
@@ -143,7 +143,8 @@ func (o *Options) socket(u *url.URL) Way {
 	return Way{manifest.WebSocket, u.String(), websocket.Dialer{URL: u.String(), Credentials: o.Credentials, TLS: o.TLS}}
 }
 
-// manifest returns where the transports are. An agent without a manifest has its transports at the usual paths, if any.
+// manifest returns where the transports are. An agent without a manifest, or with one that names none, has its transports at the
+// usual paths, if any.
 func (o *Options) manifest(ctx context.Context, origin *url.URL) (map[string]manifest.Endpoint, error) {
 	usual := map[string]manifest.Endpoint{manifest.SSE: {Address: sse.DefaultPrefix}, manifest.WebSocket: {Address: websocket.DefaultPath}}
 	data, err := manifest.Discover(ctx, origin.String(), o.TLS)
@@ -156,6 +157,10 @@ func (o *Options) manifest(ctx context.Context, origin *url.URL) (map[string]man
 	}
 	if err != nil {
 		o.Logger.Info("discover: no manifest", "error", err)
+		return usual, nil
+	}
+	if len(m.TransportsSupported) == 0 {
+		o.Logger.Warn("discover: the manifest names no transport", "member", "transports_supported")
 		return usual, nil
 	}
 	served, err := m.Endpoints()
@@ -221,8 +226,5 @@ func names(published map[string]manifest.Endpoint) []string {
 		all = append(all, fmt.Sprintf("%.40q", name)) // anybody may have written it
 	}
 	slices.Sort(all)
-	if all == nil {
-		all = []string{"nothing"}
-	}
 	return all
 }

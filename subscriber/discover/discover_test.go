@@ -60,6 +60,7 @@ func TestWays(t *testing.T) {
 	}{
 		"no manifest":     {want: "sse http://HOST/aaep/v1, websocket ws://HOST/aaep/v1/ws"},
 		"no JSON":         {manifest: "{", want: "sse http://HOST/aaep/v1, websocket ws://HOST/aaep/v1/ws"},
+		"names nothing":   {manifest: told("", ""), want: "sse http://HOST/aaep/v1, websocket ws://HOST/aaep/v1/ws"},
 		"usual places":    {manifest: told(everywhere, ""), want: "sse http://HOST/aaep/v1, websocket ws://HOST/aaep/v1/ws"},
 		"user's order":    {manifest: told(everywhere, ""), order: []string{"websocket", "sse"}, want: "websocket ws://HOST/aaep/v1/ws, sse http://HOST/aaep/v1"},
 		"one only":        {manifest: told(`"websocket"`, ""), want: "websocket ws://HOST/aaep/v1/ws"},
@@ -71,7 +72,7 @@ func TestWays(t *testing.T) {
 		"credentials":     {manifest: told(`"sse","websocket"`, `"sse":{"address":"http://user:pw@HOST/"}`), want: "websocket ws://HOST/aaep/v1/ws"},
 		"pipe as socket":  {manifest: told(everywhere, `"unix-socket":{"address":"telegraph:a"}`), order: []string{"unix-socket", "sse"}, want: "sse http://HOST/aaep/v1"},
 		"nothing for us":  {manifest: told(`"telegraph"`, ""), says: "not reached over sse"},
-		"not what I want": {manifest: told(`"sse"`, ""), order: []string{"websocket"}, says: `it serves "sse"`},
+		"not what I want": {manifest: told(`"sse"`, ""), order: []string{"websocket"}, says: `its manifest are "sse"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := agent(t, c.manifest)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/sessionbus"
+	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
 // What can be wrong with feedbackd.
@@ -137,7 +138,7 @@ func (f *Feedbackd) Play(ctx context.Context, felt extensions.HapticData) error 
 				return nil
 			}
 		case <-f.conn.Context().Done():
-			return ErrClosed
+			return announce.ErrClosed
 		case <-timer.C:
 			_, err := f.call(ctx, answerWithin, name+".EndFeedback", id)
 			return err
@@ -159,7 +160,7 @@ func (f *Feedbackd) call(ctx context.Context, limit time.Duration, method string
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case !f.conn.Connected():
-		return nil, ErrClosed
+		return nil, announce.ErrClosed
 	case within.Err() != nil:
 		return nil, ErrHung
 	case errors.As(call.Err, &answer) && slices.Contains(absent, answer.Name):

@@ -163,7 +163,7 @@ func TestFeedbackdTrouble(t *testing.T) {
 		d.length = time.Minute
 		time.AfterFunc(time.Second, func() { device.Close() })
 		for range 2 {
-			if err := device.Play(t.Context(), extensions.HapticData{Pattern: haptic.Done}); !errors.Is(err, haptic.ErrClosed) {
+			if err := device.Play(t.Context(), extensions.HapticData{Pattern: haptic.Done}); !errors.Is(err, announce.ErrClosed) {
 				t.Errorf("closed, Play = %v", err)
 			}
 		}

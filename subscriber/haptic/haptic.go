@@ -19,7 +19,6 @@ package haptic
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -48,9 +47,6 @@ type Device interface {
 	Play(ctx context.Context, felt extensions.HapticData) error
 	Close() error
 }
-
-// ErrClosed is returned after Close.
-var ErrClosed = errors.New("haptic: the output is closed")
 
 const (
 	between = time.Second      // the beginnings of two patterns
@@ -87,7 +83,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	}
 	select {
 	case <-o.closed:
-		return ErrClosed
+		return announce.ErrClosed
 	default:
 	}
 	felt, ok := o.choose(u)
@@ -105,7 +101,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-o.closed:
-			return ErrClosed
+			return announce.ErrClosed
 		}
 	}
 	o.last = time.Now()
@@ -178,5 +174,5 @@ func meaning(u announce.Utterance) string {
 // Speaks returns true: what is felt is in no language.
 func (o *Output) Speaks(string) bool { return true }
 
-// Close closes the device too. A Present that waits for its turn returns ErrClosed.
+// Close closes the device too. A Present that waits for its turn returns announce.ErrClosed.
 func (o *Output) Close() error { return o.close() }

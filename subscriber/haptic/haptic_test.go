@@ -204,7 +204,7 @@ func TestEnd(t *testing.T) {
 		}
 		time.AfterFunc(100*time.Millisecond, func() { out.Close() })
 		for range 2 {
-			if err := out.Present(t.Context(), problem); err != haptic.ErrClosed {
+			if err := out.Present(t.Context(), problem); err != announce.ErrClosed {
 				t.Errorf("closed, Present = %v", err)
 			}
 		}

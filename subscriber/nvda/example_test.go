@@ -10,9 +10,9 @@ import (
 	"github.com/aaep-go/aaep/subscriber/nvda"
 )
 
-// Where NVDA cannot be had, another output speaks. The path is where the program's installer put the library.
+// Where NVDA cannot be had, another output speaks. The program's installer has put the library beside it.
 func Example() {
-	out, err := nvda.Open(`C:\Program Files\Planner\nvdaControllerClient.dll`)
+	out, err := nvda.Open(nvda.Options{})
 	if err != nil {
 		fmt.Println("another output:", runtime.GOOS == "windows" || errors.Is(err, errors.ErrUnsupported))
 		return

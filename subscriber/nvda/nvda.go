@@ -23,5 +23,11 @@ var (
 	ErrAbsent = errors.New("nvda: NVDA is not running")
 	ErrOld    = errors.New("nvda: this NVDA is older than 2024.1 and cannot say when it has spoken")
 	ErrHung   = errors.New("nvda: NVDA does not answer")
-	ErrClosed = errors.New("nvda: the output is closed")
 )
+
+// Options may be zero.
+type Options struct {
+	// Library is where the controller client is: an absolute path, for a library that is searched for can be somebody else's. ""
+	// stands for nvdaControllerClient.dll beside the program itself.
+	Library string
+}

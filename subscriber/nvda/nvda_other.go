@@ -16,7 +16,7 @@ var errNone = fmt.Errorf("nvda: NVDA is a program for Windows: %w", errors.ErrUn
 type Output struct{}
 
 // Open returns errors.ErrUnsupported.
-func Open(string) (*Output, error) { return nil, errNone }
+func Open(options Options) (*Output, error) { return nil, errNone }
 
 // Running returns false.
 func (*Output) Running() bool { return false }

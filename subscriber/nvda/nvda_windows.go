@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -56,9 +57,16 @@ var (
 	})
 )
 
-// Open loads the controller client from a path, which must be absolute: a library that is searched for can be somebody
-// else's. NVDA need not run yet.
-func Open(path string) (*Output, error) {
+// Open loads the controller client. NVDA need not run yet.
+func Open(options Options) (*Output, error) {
+	path := options.Library
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("nvda: %w", err)
+		}
+		path = filepath.Join(filepath.Dir(self), "nvdaControllerClient.dll")
+	}
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("nvda: the path of the controller client, %q, is not absolute", path)
 	}
@@ -103,7 +111,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	}
 	select {
 	case <-o.closed:
-		return ErrClosed
+		return announce.ErrClosed
 	default:
 	}
 	select {
@@ -142,7 +150,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-o.closed:
-		err = ErrClosed
+		err = announce.ErrClosed
 	}
 	go o.cancel.Call() // which waits as well, for an NVDA that hangs
 	timer := time.NewTimer(silent)

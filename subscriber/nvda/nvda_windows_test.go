@@ -21,7 +21,7 @@ func stub(t *testing.T) (out *Output, kept func() string) {
 	if path == "" {
 		t.Skip("AAEP_NVDA_STUB does not name the stub's library: make wine builds it")
 	}
-	out, err := Open(path)
+	out, err := Open(Options{Library: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestClose(t *testing.T) {
 	out, kept := stub(t)
 	time.AfterFunc(300*time.Millisecond, func() { out.Close() })
 	for range 2 {
-		if err := out.Present(t.Context(), announce.Utterance{Text: "It is going on."}); err != ErrClosed {
+		if err := out.Present(t.Context(), announce.Utterance{Text: "It is going on."}); err != announce.ErrClosed {
 			t.Errorf("Present = %v", err)
 		}
 	}
@@ -126,13 +126,13 @@ func TestClose(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	if _, err := Open("nvdaControllerClient.dll"); err == nil || !strings.Contains(err.Error(), "not absolute") {
+	if _, err := Open(Options{Library: "nvdaControllerClient.dll"}); err == nil || !strings.Contains(err.Error(), "not absolute") {
 		t.Errorf("Open = %v", err)
 	}
-	if _, err := Open(`C:\nowhere\nvdaControllerClient.dll`); err == nil {
+	if _, err := Open(Options{Library: `C:\nowhere\nvdaControllerClient.dll`}); err == nil {
 		t.Error("Open found a library that is not there")
 	}
-	if _, err := Open(`C:\windows\system32\kernel32.dll`); err == nil || !strings.Contains(err.Error(), "nvdaController_") {
+	if _, err := Open(Options{Library: `C:\windows\system32\kernel32.dll`}); err == nil || !strings.Contains(err.Error(), "nvdaController_") {
 		t.Errorf("of another library, Open = %v", err)
 	}
 }

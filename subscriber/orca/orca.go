@@ -40,9 +40,6 @@ var (
 	ErrRefused = errors.New("orca: Orca answered that it did not present the message")
 )
 
-// ErrClosed is returned after Close, and when the bus is gone.
-var ErrClosed = errors.New("orca: the connection to the session bus is closed")
-
 const (
 	answerWithin = 5 * time.Second // Orca itself waits for programs that hang
 	usualPace    = 172             // words a minute, of Orca's default rate with eSpeak NG
@@ -152,7 +149,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 			o.silence(ctx, d, owner)
 			return ctx.Err()
 		case <-o.conn.Context().Done():
-			return ErrClosed
+			return announce.ErrClosed
 		case s := <-signals:
 			if s != nil && left(s, d.name, owner) {
 				return ErrLeft
@@ -222,7 +219,7 @@ func (o *Output) call(ctx context.Context, to string, path dbus.ObjectPath, meth
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case !o.conn.Connected():
-		err = ErrClosed
+		err = announce.ErrClosed
 	case within.Err() != nil:
 		err = ErrHung
 	case errors.As(err, &answer) && slices.Contains(gone, answer.Name):
@@ -237,5 +234,5 @@ func (o *Output) call(ctx context.Context, to string, path dbus.ObjectPath, meth
 var gone = []string{"org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedesktop.DBus.Error.ServiceUnknown",
 	"org.freedesktop.DBus.Error.NoReply"} // it left before it replied
 
-// Close ends the connection. A Present that still waits returns ErrClosed; Orca finishes what it was given.
+// Close ends the connection. A Present that still waits returns announce.ErrClosed; Orca finishes what it was given.
 func (o *Output) Close() error { return o.conn.Close() }

@@ -196,7 +196,7 @@ func TestClose(t *testing.T) {
 		time.AfterFunc(time.Second, func() { out.Close() })
 		u := announce.Utterance{Text: "This takes more than one second."}
 		for range 2 {
-			if err := out.Present(t.Context(), u); !errors.Is(err, orca.ErrClosed) {
+			if err := out.Present(t.Context(), u); !errors.Is(err, announce.ErrClosed) {
 				t.Errorf("Present = %v", err)
 			}
 		}

@@ -23,7 +23,7 @@ import (
 type Output interface {
 	// Present presents u and returns when that is over: nil when it was presented whole, announce.ErrCut when the person
 	// silenced it, announce.ErrLanguage when it cannot be presented and others can, ctx's error when ctx ended first, which
-	// silences it at once, and any other when the output is gone.
+	// silences it at once, announce.ErrClosed after Close, and any other when the output is gone.
 	Present(ctx context.Context, u announce.Utterance) error
 	// Speaks reports whether text in a language can be presented as more than rubbish.
 	Speaks(language string) bool
@@ -80,12 +80,17 @@ func (p *Presenter) Tell(text string, critical bool) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Tell(now, text, critical) })
 }
 
+// SetLanguage says what the program speaks by itself: the first of somebody's languages that it knows; without one, English.
+func (p *Presenter) SetLanguage(languages ...string) {
+	p.with(func(a *announce.Announcer, _ time.Time) { a.SetLanguage(languages...) })
+}
+
 // Typing says that the person pressed a key that is not for this program's commands.
 func (p *Presenter) Typing() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Typing(now) })
 }
 
-// Rest says that they are done with typing, as Enter does.
+// Rest says that the person is done with typing, as Enter does.
 func (p *Presenter) Rest() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Rest(now) })
 }

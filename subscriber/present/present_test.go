@@ -149,7 +149,7 @@ func TestCommandsMeanwhile(t *testing.T) {
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	out := printer{done: make(chan struct{})} // speech.Dial, orca.Dial or braille.Dial makes a real one
+	out := printer{done: make(chan struct{})} // speech.Open, orca.Open or braille.Open makes a real one
 	p := present.New(announce.Preferences{Speaks: out.Speaks})
 	p.Add("Planner", &aaep.Event{SessionID: "sess_1", Payload: &aaep.SessionStarted{}, Summary: aaep.Say("Planning your retirement.")})
 	go p.Run(ctx, out)

@@ -126,7 +126,7 @@ func TestReal(t *testing.T) {
 	t.Run("closed in the middle", func(t *testing.T) {
 		o := r.dial(t, speech.Options{})
 		time.AfterFunc(800*time.Millisecond, func() { o.Close() })
-		if err := o.Present(t.Context(), announce.Utterance{Text: "Long " + sentence}); !errors.Is(err, net.ErrClosed) {
+		if err := o.Present(t.Context(), announce.Utterance{Text: "Long " + sentence}); !errors.Is(err, announce.ErrClosed) {
 			t.Errorf("Present = %v", err)
 		}
 		if cut := r.last(t, "Long "+sentence); !cut.Cut {

@@ -4,7 +4,7 @@
 // Speech Dispatcher).
 //
 // Who runs a screen reader hears agents through it, not through this package: two voices do not know of each
-// other, and the key that silences one does not silence the other. Dial refuses then.
+// other, and the key that silences one does not silence the other. Open refuses then.
 package speech
 
 import (
@@ -20,13 +20,9 @@ import (
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
-var (
-	// ErrScreenReader is what Open returns when a screen reader runs.
-	ErrScreenReader = errors.New("speech: a screen reader is running, and its silence key would not reach a second voice; " +
-		"speak through it instead, as package orca does")
-
-	errClosed = fmt.Errorf("speech: %w", net.ErrClosed)
-)
+// ErrScreenReader is what Open returns when a screen reader runs.
+var ErrScreenReader = errors.New("speech: a screen reader is running, and its silence key would not reach a second voice; " +
+	"speak through it instead, as package orca does")
 
 // Options say how it is spoken. The zero Options use the server that is there, as the user configured it.
 type Options struct {
@@ -191,7 +187,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return errClosed
+	return announce.ErrClosed
 }
 
 // errSilenced is what say returns when it was its context that ended.
@@ -279,7 +275,7 @@ func (o *Output) hush(ctx context.Context, message string) error {
 	}
 }
 
-// Close silences what is being said, and closes the connection. Present then returns net.ErrClosed.
+// Close silences what is being said, and closes the connection. Present then returns announce.ErrClosed.
 func (o *Output) Close() error {
 	o.stop()
 	o.turn <- struct{}{}
@@ -287,7 +283,7 @@ func (o *Output) Close() error {
 	if o.err == nil {
 		o.link.ask(o.closing, "CANCEL SELF") // the server goes on to speak for clients that have left
 		o.link.conn.Close()
-		o.err = errClosed
+		o.err = announce.ErrClosed
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package speech_test
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -266,7 +265,7 @@ func TestClose(t *testing.T) {
 		go func() { done <- first.Present(t.Context(), say("one two three four five six")) }()
 		time.Sleep(time.Second)
 		within(t, 0, 50*time.Millisecond, func() { first.Close() })
-		if err := <-done; !errors.Is(err, net.ErrClosed) {
+		if err := <-done; !errors.Is(err, announce.ErrClosed) {
 			t.Errorf("Present = %v", err)
 		}
 		if m := s.Messages()[0]; m.Heard || m.Over.IsZero() {
@@ -275,7 +274,7 @@ func TestClose(t *testing.T) {
 		if err := first.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := first.Present(t.Context(), say("no")); !errors.Is(err, net.ErrClosed) {
+		if err := first.Present(t.Context(), say("no")); !errors.Is(err, announce.ErrClosed) {
 			t.Errorf("Present = %v", err)
 		}
 		if err := o.Present(t.Context(), say("yes")); err != nil {

@@ -11,9 +11,9 @@
 // the request that opened it: if it answers with another name or with aaep.AuthenticationRequired, as that of TokenFile does of a
 // token that was taken out of its file, or aaep.AuthorizationDenied, that is its end. Any other error changes nothing then: what
 // is open stays open when a certificate or a signed token expires. A subscription belongs to the principal who made it, whatever
-// token that principal brings later (INV-43).
+// token that principal brings later.
 //
-// No token is in any error or log of this package (INV-37), and principals are fit for both: at most 512 bytes, no
+// No token is in any error or log of this package, and principals are fit for both: at most 512 bytes, no
 // spaces, nothing that cannot be seen.
 package auth
 

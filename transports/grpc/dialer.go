@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -27,8 +28,9 @@ type Dialer struct {
 	// TLS is what is spoken, at least version 1.2, with Certificates that say who we are. &tls.Config{} trusts the
 	// system's roots. It may be nil, which is no TLS, for loopback and Unix sockets only (B.5.3).
 	TLS *tls.Config
-	// Token, if not empty, is sent as bearer token in the authorization metadata.
-	Token string
+	// Credentials are asked for at each Dial and go with the stream, as metadata: auth.BearerFile makes one, for example. They
+	// go by TLS, or on this machine. An error ends Dial. Credentials is called by as many goroutines at once as Dial is.
+	Credentials func(context.Context) (http.Header, error)
 }
 
 // Dial opens a connection and a stream of its own. Whether the credentials are accepted shows when the first message
@@ -44,6 +46,16 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 			return nil, fmt.Errorf("grpc: %s is another machine, to which nothing is sent in clear: set TLS; &tls.Config{} trusts the system's roots", host)
 		}
 		network, authority = "tcp", addr
+	}
+	given := metadata.MD{}
+	if d.Credentials != nil {
+		header, err := d.Credentials(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("grpc: no credentials: %w", err)
+		}
+		for name, values := range header {
+			given.Append(name, values...)
+		}
 	}
 	creds := insecure.NewCredentials()
 	if d.TLS != nil {
@@ -62,10 +74,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("grpc: %w", err)
 	}
-	life, cancel := context.WithCancel(context.Background()) // the stream's, which outlives ctx
-	if d.Token != "" {
-		life = metadata.AppendToOutgoingContext(life, "authorization", "Bearer "+d.Token)
-	}
+	life, cancel := context.WithCancel(metadata.NewOutgoingContext(context.Background(), given)) // the stream's, which outlives ctx
 	stop := context.AfterFunc(ctx, cancel)
 	stream, err := aaepv1.NewAaepServiceClient(conn).Subscribe(life)
 	if !stop() {

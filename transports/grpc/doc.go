@@ -1,5 +1,5 @@
 // Package grpc carries AAEP over gRPC (appendix B.5): service aaep.v1.AaepService, one bidirectional stream for each
-// subscription, one message of AAEP in each AaepMessage. The JSON in it decides; message_type is for proxies (D-70). It is a
+// subscription, one message of AAEP in each AaepMessage. The JSON in it decides; message_type is for proxies. It is a
 // Go module of its own, so that those who use another transport do not carry gRPC along.
 //
 // A producer registers a Server on a grpc.Server made with Options, and hands it to Producer.Serve:

@@ -30,7 +30,7 @@ type ServerOptions struct {
 	// transports: the request has the stream's metadata as its Header, the method as its URL's path, Host, RemoteAddr
 	// and, with the client's certificates, TLS; it has no body. An error that is aaep.AuthorizationDenied is answered with
 	// PERMISSION_DENIED, every other with UNAUTHENTICATED; its text stays here. It is called from many goroutines at
-	// once. If nil, nobody is asked, and only connections to a loopback address or a Unix socket are served (D-71). It is
+	// once. If nil, nobody is asked, and only connections to a loopback address or a Unix socket are served. It is
 	// asked again while a subscription is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Manifest is the producer's manifest, JSON. It is given to all who may connect, with or without credentials: it

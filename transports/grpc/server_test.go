@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/auth"
 	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
 )
 
@@ -136,19 +138,23 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%q: %v %s, want %v", token, got, text, want)
 		}
 	}
-	for token, want := range map[string]aaep.ReasonCode{"wrong": aaep.AuthorizationDenied, "": aaep.AuthenticationRequired} {
-		c, err := Dialer{Target: addr, Token: token}.Dial(t.Context())
+	for want, credentials := range map[aaep.ReasonCode]func(context.Context) (http.Header, error){
+		aaep.AuthorizationDenied: auth.Bearer("wrong"), aaep.AuthenticationRequired: nil} {
+		c, err := Dialer{Target: addr, Credentials: credentials}.Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		var refused *aaep.Rejection
 		if _, err := receive(t, c); !errors.Is(err, want) || !errors.As(err, &refused) || !refused.Remote {
-			t.Errorf("%q: Receive = %v, want %v", token, err, want)
+			t.Errorf("Receive = %v, want %v", err, want)
 		}
 		if err := c.Send(t.Context(), []byte(`{}`)); !errors.Is(err, want) { // whichever the subscriber does first
-			t.Errorf("%q: Send = %v, want %v", token, err, want)
+			t.Errorf("Send = %v, want %v", err, want)
 		}
 		c.Close()
+	}
+	if c, err := (Dialer{Target: addr, Credentials: auth.BearerFile("gone")}).Dial(t.Context()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without its token Dial = %v, %v", c, err)
 	}
 }
 

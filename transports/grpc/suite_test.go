@@ -9,36 +9,20 @@ import (
 
 	rpc "google.golang.org/grpc"
 
+	"github.com/aaep-go/aaep/internal/memnet"
 	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/auth"
 	"github.com/aaep-go/aaep/transports/transporttest"
 )
-
-// cutter is a listener whose connections can be torn.
-type cutter struct {
-	net.Listener
-	conns chan net.Conn
-}
-
-func (c *cutter) Accept() (net.Conn, error) {
-	conn, err := c.Listener.Accept()
-	if err == nil {
-		c.conns <- conn
-	}
-	return conn, err
-}
 
 // start serves s on loopback and returns its address.
 func start(t *testing.T, s *Server, more ...rpc.ServerOption) (addr string, conns chan net.Conn) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cutter{ln, make(chan net.Conn, 64)}
+	ln := memnet.Tap(t)
 	host := rpc.NewServer(append(Options(), more...)...)
 	s.Register(host)
 	served := make(chan error, 1)
-	go func() { served <- host.Serve(c) }()
+	go func() { served <- host.Serve(ln) }()
 	t.Cleanup(func() {
 		s.Close()
 		host.Stop()
@@ -46,7 +30,7 @@ func start(t *testing.T, s *Server, more ...rpc.ServerOption) (addr string, conn
 			t.Errorf("Serve = %v", err)
 		}
 	})
-	return ln.Addr().String(), c.conns
+	return ln.Addr().String(), ln.Accepted
 }
 
 func anybody(*http.Request) (string, error) { return "somebody", nil }
@@ -81,7 +65,7 @@ func link(t *testing.T, s *Server, d Dialer, more ...rpc.ServerOption) transport
 
 func TestSuite(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Link {
-		l := link(t, NewServer(ServerOptions{Authenticate: bearer}), Dialer{Token: "ada"})
+		l := link(t, NewServer(ServerOptions{Authenticate: bearer}), Dialer{Credentials: auth.Bearer("ada")})
 		l.Principal = "ada"
 		return l
 	})

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports/auth"
 	"github.com/aaep-go/aaep/transports/transporttest"
 )
 
@@ -137,7 +138,7 @@ func TestDialErrors(t *testing.T) {
 		"[::1]:1":                 "[::1]:1",
 		"unix:/nowhere/s":         "/nowhere/s",
 	} {
-		if _, err := (Dialer{Target: target, Token: "secret"}).Dial(t.Context()); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
+		if _, err := (Dialer{Target: target, Credentials: auth.Bearer("secret")}).Dial(t.Context()); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %q", target, err, says)
 		}
 	}

@@ -348,7 +348,7 @@ func (c *conn) post(ctx context.Context, to *url.URL, msg []byte) (reaction, err
 		}
 		var op *net.OpError
 		if errors.As(err, &op) && op.Op == "dial" {
-			return reaction{}, fmt.Errorf("sse: not delivered: cannot reach %s: %w", to.Host, err)
+			return reaction{}, fmt.Errorf("sse: not delivered: %w", op) // which names the address
 		}
 		return reaction{}, fmt.Errorf("sse: it is unknown whether the message was delivered: %w", err)
 	}

@@ -39,7 +39,7 @@ type Dialer struct {
 	Credentials func(context.Context) (http.Header, error)
 	// TLS is for https where Client is nil. If nil, the system's roots are trusted. Versions below 1.2 are not spoken.
 	TLS *tls.Config
-	// RootLayout makes a Conn listen without a handshake where the producer knows none (D-43, D-63): if the
+	// RootLayout makes a Conn listen without a handshake where the producer knows none: if the
 	// request is answered with 404 or 405, it opens "/events" below URL, and replies go to "/messages". The
 	// subscription.accepted is then the Conn's own, and nothing is agreed: its negotiation_notes say so.
 	RootLayout bool

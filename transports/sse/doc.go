@@ -14,7 +14,7 @@
 // such producers.
 //
 // TLS is the affair of the http.Server that the Server is mounted on. Without an authenticator a Server
-// answers on loopback only (D-71).
+// answers on loopback only.
 package sse
 
 import (
@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// DefaultPrefix is the path under which the three endpoints live (B.1.1, D-63).
+// DefaultPrefix is the path under which the three endpoints live (B.1.1).
 const DefaultPrefix = "/aaep/v1"
 
 const (

@@ -13,11 +13,11 @@ type ServerOptions struct {
 	// Authenticate names the peer of a request; two requests of one peer get the same non-empty name. An
 	// error that is aaep.AuthorizationDenied is answered with 403, every other with 401; its text stays
 	// here. It is called from many goroutines at once. If nil, nobody is asked and only connections to
-	// a loopback address are served (D-71). A GET of a stream with a ticket is let in without it (D-83). It is asked again
+	// a loopback address are served. A GET of a stream with a ticket is let in without it. It is asked again
 	// while a stream is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If empty,
-	// localhost, 127.0.0.1 and [::1]. A listener reached under other names must list them (INV-44).
+	// localhost, 127.0.0.1 and [::1]. A listener reached under other names must list them.
 	Hosts []string
 	// Origins are the web pages of other origins that may use this listener, such as
 	// "https://reader.example". If empty, only pages from this listener itself; no CORS header is sent.

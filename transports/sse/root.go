@@ -26,14 +26,14 @@ type RootOptions struct {
 	Logger *slog.Logger
 }
 
-// RootServer serves clients that know no handshake, as those published with the specification do (D-43, D-63):
+// RootServer serves clients that know no handshake, as those published with the specification do:
 //
 //	GET  /events     a stream of unnamed events; each is a subscription with the terms of RootOptions
 //	POST /messages   replies, with any subscription_id or none
 //	GET  /healthz    whether the listener is there
 //
 // Such clients have no credentials either, so it serves loopback connections only, whatever else the http.Server
-// has to offer (D-71). A proxy on this machine makes everyone look local: do not put one in front.
+// has to offer. A proxy on this machine makes everyone look local: do not put one in front.
 //
 // Its Conns begin with a subscription.request that it writes itself, from the subscriber "implicit". An
 // EventSource that comes back with a Last-Event-ID goes on with its subscription, if that is still there; all
@@ -143,6 +143,9 @@ func (rs *RootServer) open(ctx context.Context, request []byte) (*link, answer, 
 	return l, a, refusal
 }
 
+// notAReply says what is taken; what is wrong with a reply is nobody's business (D-36).
+const notAReply = "not a valid AAEP reply; confirmation.reply and clarification.reply are taken here, and nothing else"
+
 // message serves POST messages. All that is a reply gets the same answer, whatever becomes of it (D-36).
 func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 	body, status, problem := rs.s.readBody(w, r)
@@ -160,7 +163,7 @@ func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 		token, id = m.ReplyToken, &m.SubscriptionID
 	default:
 		rs.s.o.Logger.Debug("sse: malformed reply", "cause", err)
-		rs.s.fail(w, http.StatusBadRequest, "not a valid AAEP reply")
+		rs.s.fail(w, http.StatusBadRequest, notAReply)
 		return
 	}
 	l := rs.asked(token)
@@ -169,7 +172,7 @@ func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
 	}
 	if body, err = aaep.Encode(m); err != nil {
 		rs.s.o.Logger.Debug("sse: malformed reply", "cause", err)
-		rs.s.fail(w, http.StatusBadRequest, "not a valid AAEP reply")
+		rs.s.fail(w, http.StatusBadRequest, notAReply)
 		return
 	}
 	if rs.s.hand(w, r, l, body, false) {

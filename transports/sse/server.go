@@ -162,7 +162,7 @@ func (s *Server) lookup(id, principal string) *link {
 	return nil
 }
 
-// ServeHTTP serves the three endpoints. Every check that needs no state comes first (INV-44).
+// ServeHTTP serves the three endpoints. Every check that needs no state comes first.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cors, ok := s.letIn(w, r)
 	if !ok {

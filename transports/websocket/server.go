@@ -22,11 +22,11 @@ import (
 type ServerOptions struct {
 	// Authenticate names the peer of a request with a non-empty name. An error that is aaep.AuthorizationDenied is
 	// answered with close code 4003, every other with 4002; its text stays here. It is called from many goroutines
-	// at once. If nil, nobody is asked and only connections to a loopback address are served (D-71). It is asked again
+	// at once. If nil, nobody is asked and only connections to a loopback address are served. It is asked again
 	// while a connection is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Hosts are the names under which this listener may be addressed, "name" or "name:port". If empty, localhost,
-	// 127.0.0.1 and [::1] (INV-44).
+	// 127.0.0.1 and [::1].
 	Hosts []string
 	// Origins are the web pages of other origins that may connect, such as "https://reader.example". If empty, only
 	// pages from this listener itself.

@@ -12,40 +12,23 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/aaep-go/aaep/internal/memnet"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/transporttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cutter is a listener whose connections can be torn.
-type cutter struct {
-	net.Listener
-	conns chan net.Conn
-}
-
-func (c *cutter) Accept() (net.Conn, error) {
-	conn, err := c.Listener.Accept()
-	if err == nil {
-		c.conns <- conn
-	}
-	return conn, err
-}
-
 // start serves s and returns its address.
 func start(t *testing.T, s *Server) (addr string, conns chan net.Conn) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cutter{ln, make(chan net.Conn, 64)}
+	ln := memnet.Tap(t)
 	srv := httptest.NewUnstartedServer(s)
 	srv.Listener.Close()
-	srv.Listener = c
+	srv.Listener = ln
 	srv.Start()
 	t.Cleanup(func() { s.Close(); srv.Close() })
-	return strings.TrimPrefix(srv.URL, "http://"), c.conns
+	return strings.TrimPrefix(srv.URL, "http://"), ln.Accepted
 }
 
 // quiet is for servers whose clients are turned away on purpose.

@@ -22,7 +22,7 @@ import (
 // connect connects to one of the servers.
 func (c *Cluster) connect(servers string) (err error) {
 	how := []nats.Option{nats.Name("aaep " + c.opts.Node), nats.Timeout(connectTime), nats.MaxReconnects(-1), nats.ReconnectWait(pause),
-		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2), // or a dead server is noticed after minutes
+		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2), // so a dead server is noticed before another can lead
 		nats.ReconnectBufSize(-1),     // what is sent without a connection fails, and is tried again by whoever sent it
 		nats.IgnoreAuthErrorAbort(),   // a user who is refused may have new credentials in a moment
 		nats.ErrorHandler(c.overhear)} // or it is written to the standard error

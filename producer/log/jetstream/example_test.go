@@ -26,7 +26,7 @@ func Example() {
 		return producer.New(producer.Config{Follow: feed})
 	}
 	ctx := context.Background()
-	cluster, err := jetstream.Dial(ctx, "nats://127.0.0.1:1", nil) // where no server is
+	cluster, err := jetstream.Dial(ctx, "nats://127.0.0.1:1", jetstream.Options{}) // where no server is
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -22,6 +22,7 @@ type Feed struct {
 	begun  time.Time     // when the stream was made
 	last   time.Time     // when something was reached; Next's
 	away   bool          // that was too long ago; Next's
+	short  time.Time     // since when the stream ends before what has been heard of it; Next's
 	more   chan struct{} // holds one: something came
 	mu     sync.Mutex
 	heard  map[uint64][]byte // what came and was not handed out, by its sequence
@@ -157,10 +158,19 @@ func (f *Feed) reach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !info.Created.Equal(f.begun) { // that it ends before the cursor may be the view of a new leader
+	if !info.Created.Equal(f.begun) { // that it ends before the cursor may be the view of a new leader, for a while
 		return lasting{fmt.Errorf("the log of %s was begun anew", f.agent)}
 	}
 	f.last = time.Now()
+	switch _, end := f.get(); {
+	case info.State.LastSeq >= end:
+		f.short = time.Time{}
+	case f.short.IsZero():
+		f.short = f.last
+	case time.Since(f.short) > patience:
+		return lasting{fmt.Errorf("the servers have lost events %d to %d of %s, which they had acknowledged: see sync_interval in docs/operating.md, and start this again",
+			info.State.LastSeq+1, end, f.agent)}
+	}
 	f.atLeast(startOf(info.State), info.State.LastSeq)
 	f.mu.Lock()
 	f.newest = max(f.newest, info.State.LastSeq)
@@ -177,8 +187,11 @@ func (f *Feed) lost() bool {
 	return true
 }
 
-// Meta is that of log.Store.
+// Meta is that of log.Store. The error is log.ErrAway inside one that says more where waiting may mend it.
 func (f *Feed) Meta() ([]byte, error) {
 	data, _, err := f.reader.meta(context.Background())
+	if err != nil && passing(err) {
+		err = fmt.Errorf("%w: %w", log.ErrAway, f.c.explain("cannot read what the log of "+f.agent+" says of itself", err))
+	}
 	return data, err
 }

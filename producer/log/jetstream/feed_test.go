@@ -1,8 +1,11 @@
 package jetstream_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +22,7 @@ import (
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
-	c := dial(t, servers.URLs(), &jetstream.Options{Limits: log.Limits{Events: 4000}})
+	c := dial(t, servers.URLs(), jetstream.Options{Limits: log.Limits{Events: 4000}})
 	if _, err := c.Follow(t.Context(), "planner"); !errors.Is(err, jetstream.ErrNoAgent) || !strings.Contains(err.Error(), "cannot follow planner") {
 		t.Errorf("an agent that never was: %v", err)
 	}
@@ -27,7 +30,7 @@ func TestFeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed, err := dial(t, servers.URLs(), nil).Follow(t.Context(), "planner")
+	feed, err := dial(t, servers.URLs(), jetstream.Options{}).Follow(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +92,90 @@ func TestFeed(t *testing.T) {
 	}
 }
 
+// What a log says of itself cannot be read for a while, such as when who led dies with the agent: who follows waits, and does not
+// give up.
+func TestFeedMeta(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t, 1).Servers[0]
+	c := dial(t, s.URL, nil)
+	store, err := c.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	feed, err := dial(t, s.URL, nil).Follow(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	s.Kill()
+	if _, err := feed.Meta(); !errors.Is(err, log.ErrAway) {
+		t.Errorf("Meta without servers: %v", err)
+	}
+}
+
+// Servers that have lost what they had acknowledged, as a power cut can make them without "sync_interval: always", are not
+// followed on without a word: what comes next has numbers that were given before.
+func TestFeedRewound(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	s := servers.Servers[0]
+	store, err := dial(t, s.URL, nil).Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	feed, err := dial(t, s.URL, nil).Follow(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	add := func(records ...string) {
+		t.Helper()
+		for _, r := range records {
+			if err := store.Append([][]byte{[]byte(r)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add("one", "two")
+	s.Kill()
+	before := filepath.Join(t.TempDir(), "before")
+	if err := os.CopyFS(before, os.DirFS(s.Files)); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	servers.Ready()
+	add("three", "four")
+	cursor := uint64(0)
+	for cursor < 4 {
+		records, err := feed.Next(t.Context(), cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cursor += uint64(len(records))
+	}
+	s.Kill()
+	if err := errors.Join(os.RemoveAll(s.Files), os.CopyFS(s.Files, os.DirFS(before))); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	servers.Ready()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for err = error(nil); err == nil || errors.Is(err, log.ErrAway); {
+		_, err = feed.Next(ctx, cursor)
+	}
+	if !strings.Contains(err.Error(), "the servers have lost events 3 to 4 of planner, which they had acknowledged") {
+		t.Errorf("it says %v", err)
+	}
+}
+
 // A log that a newer program has written is left alone.
 func TestNewer(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
-	c := dial(t, servers.URLs(), nil)
+	c := dial(t, servers.URLs(), jetstream.Options{})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +213,7 @@ func TestNewer(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
-	c := dial(t, servers.URLs(), &jetstream.Options{Patience: 3 * time.Second})
+	c := dial(t, servers.URLs(), jetstream.Options{Patience: 3 * time.Second})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
@@ -142,14 +224,14 @@ func TestRefused(t *testing.T) {
 	if _, err := c.Open(t.Context(), ""); err == nil {
 		t.Error("an agent without a name")
 	}
-	three := dial(t, servers.URLs(), &jetstream.Options{Replicas: 3})
+	three := dial(t, servers.URLs(), jetstream.Options{Replicas: 3})
 	if _, err := three.Open(t.Context(), "other"); err == nil || !strings.Contains(err.Error(), "too few servers for the replicas") {
 		t.Errorf("three replicas on one server: %v", err)
 	}
-	if _, err := jetstream.Dial(t.Context(), servers.URLs(), &jetstream.Options{Credentials: "nothing"}); err == nil {
+	if _, err := jetstream.Dial(t.Context(), servers.URLs(), jetstream.Options{Credentials: "nothing"}); err == nil {
 		t.Error("credentials that are not there")
 	}
-	if _, err := jetstream.Dial(t.Context(), "nats://127.0.0.1:1", nil); err == nil || !strings.Contains(err.Error(), "cannot reach NATS at") {
+	if _, err := jetstream.Dial(t.Context(), "nats://127.0.0.1:1", jetstream.Options{}); err == nil || !strings.Contains(err.Error(), "cannot reach NATS at") {
 		t.Errorf("nobody there: %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func (h *hub) Claim(ctx context.Context, tok string, claim []byte) (first log.Cl
 		m := nats.NewMsg(subject)
 		m.Data = claim
 		m.Header.Set(nonceHeader, nonce)
-		_, failure := h.cluster.js.PublishMsg(timeout(ctx, answerTime/2), m, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
+		_, failure := h.cluster.js.PublishMsg(timeout(ctx, publishTime), m, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
 		if errors.Is(failure, nats.ErrMaxPayload) {
 			return failure
 		}
@@ -100,7 +100,7 @@ func (h *hub) subscribe(subject string, f nats.MsgHandler) error {
 // SetProfile is that of log.Shared.
 func (h *hub) SetProfile(data []byte) error {
 	err := h.cluster.retry(context.Background(), func(ctx context.Context) error {
-		_, err := h.cluster.js.Publish(ctx, "aaep.p."+h.name, data, jetstream.WithRetryAttempts(0))
+		_, err := h.cluster.js.Publish(timeout(ctx, publishTime), "aaep.p."+h.name, data, jetstream.WithRetryAttempts(0))
 		return err
 	}, "aaep.p."+h.name)
 	if err != nil {

@@ -2,7 +2,7 @@
 // that the agent's process appends to, wherever it runs, and a log.Feed by which any number of other processes serve its
 // listeners.
 //
-//	cluster, err := jetstream.Dial(ctx, "nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3", nil)
+//	cluster, err := jetstream.Dial(ctx, "nats://10.0.0.1,nats://10.0.0.2,nats://10.0.0.3", jetstream.Options{})
 //	kept, err := cluster.Open(ctx, "planner")     // in the agent
 //	p, err := producer.New(producer.Config{Agent: agent, Log: kept})
 //
@@ -42,8 +42,7 @@ var (
 	ErrNewer     = errors.New("the agent is of a newer version")
 )
 
-// Options say how the servers are reached, and how much they keep. The zero value, like nil, is for servers without
-// credentials.
+// Options say how the servers are reached, and how much they keep. The zero value is for servers without credentials.
 type Options struct {
 	log.Limits
 	// Credentials is the name of a file that says which NATS user this is: a .creds file, the seed of the user's nkey, or one
@@ -76,17 +75,16 @@ const (
 	agentStream   = "AAEP_A_" // and the agent's name
 
 	answerTime  = 5 * time.Second        // for one request
+	askAgain    = time.Second / 2        // is when a question that nobody has answered is put again
+	publishTime = time.Second            // for a message to be acknowledged, before it is looked what became of it
 	pause       = 250 * time.Millisecond // between two tries, at most
 	connectTime = 5 * time.Second
 )
 
 // Dial connects to one of the servers, whose addresses are separated by commas. If the connection is lost, it is made
 // again, to any of them, until Close.
-func Dial(ctx context.Context, servers string, opts *Options) (*Cluster, error) {
-	c := &Cluster{}
-	if opts != nil {
-		c.opts = *opts
-	}
+func Dial(ctx context.Context, servers string, opts Options) (*Cluster, error) {
+	c := &Cluster{opts: opts}
 	c.opts.Limits = c.opts.Limits.WithDefaults()
 	if c.opts.Patience == 0 {
 		c.opts.Patience = 5 * time.Minute
@@ -127,7 +125,7 @@ func (c *Cluster) shared(ctx context.Context) error {
 			cfg.Duplicates = 0
 		}
 		err := c.retry(ctx, func(ctx context.Context) error {
-			_, err := c.js.Stream(ctx, cfg.Name) // an operator may have made it otherwise
+			_, err := c.stream(ctx, cfg.Name) // an operator may have made it otherwise
 			if !errors.Is(err, jetstream.ErrStreamNotFound) {
 				return err
 			}
@@ -208,6 +206,43 @@ func once(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	return do(ctx)
+}
+
+// hedged asks, and asks again for as long as there is no answer: while nobody leads, or who did is gone without a word, a question
+// is lost. Those that were put before may still be answered, so that a server that is slow is no server that is gone.
+func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
+	type result struct {
+		answer T
+		err    error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan result)
+	put := func() {
+		answer, err := ask(ctx)
+		select {
+		case results <- result{answer, err}:
+		case <-ctx.Done():
+		}
+	}
+	tick := time.NewTicker(askAgain)
+	defer tick.Stop()
+	go put()
+	for {
+		select {
+		case r := <-results:
+			return r.answer, r.err
+		case <-tick.C:
+			go put()
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		}
+	}
+}
+
+// stream asks who leads a stream for what it is.
+func (c *Cluster) stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	return hedged(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
 }
 
 // passing reports whether an error may be that of a moment: there is no leader, no connection, or no answer.

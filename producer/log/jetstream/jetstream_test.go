@@ -27,7 +27,7 @@ func (o opened) Close() error {
 	return err
 }
 
-func dial(t testing.TB, servers string, opts *jetstream.Options) *jetstream.Cluster {
+func dial(t testing.TB, servers string, opts jetstream.Options) *jetstream.Cluster {
 	t.Helper()
 	c, err := jetstream.Dial(t.Context(), servers, opts)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestStore(t *testing.T) {
 	}
 	flag.Set("test.short", "true") // each round is a process
 	logtest.Run(t, func(dir string, limits log.Limits) (logtest.Store, error) {
-		c, err := jetstream.Dial(t.Context(), servers, &jetstream.Options{Limits: limits})
+		c, err := jetstream.Dial(t.Context(), servers, jetstream.Options{Limits: limits})
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func TestStore(t *testing.T) {
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
-	a := dial(t, servers.URLs(), &jetstream.Options{Patience: 5 * time.Second})
+	a := dial(t, servers.URLs(), jetstream.Options{Patience: 5 * time.Second})
 	first, err := a.Open(t.Context(), "planner / Ω")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestTakenOver(t *testing.T) {
 	if err := first.Append([][]byte{[]byte("one")}); err != nil {
 		t.Fatal(err)
 	}
-	b := dial(t, servers.URLs(), nil)
+	b := dial(t, servers.URLs(), jetstream.Options{})
 	if _, err := b.Open(t.Context(), "planner / Ω"); !errors.Is(err, jetstream.ErrInUse) || !strings.Contains(err.Error(), "process ") {
 		t.Errorf("a second agent: %v", err)
 	}
@@ -102,6 +102,41 @@ func TestTakenOver(t *testing.T) {
 	if err != nil || len(agents) != 1 || agents[0] != "planner / Ω" {
 		t.Errorf("Agents() = %q, %v", agents, err)
 	}
+}
+
+// A process that was taken over from while it could not be reached is not the agent when it is back: who starts the agent again
+// is not refused because of it, and is refused because of the one that is.
+func TestBackTooLate(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t, 1).Servers[0]
+	network, url := s.Behind()
+	first, err := dial(t, url, jetstream.Options{Node: "first"}).Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	network.Hold(true, true)
+	other := dial(t, s.URL, jetstream.Options{Node: "second"})
+	second, err := other.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	network.Hold(false, false)
+	for answer := []byte(nil); answer == nil; { // until it is back
+		answer, _ = first.Profile(t.Context())
+		if err := second.SetProfile([]byte("second")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := dial(t, s.URL, jetstream.Options{}).Open(t.Context(), "planner"); !errors.Is(err, jetstream.ErrInUse) || !strings.Contains(err.Error(), "on second") {
+		t.Errorf("a third while there is the second: %v", err)
+	}
+	second.Close()
+	third, err := dial(t, s.URL, jetstream.Options{}).Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatalf("a third after the second: %v", err)
+	}
+	third.Close()
 }
 
 func joined(records [][]byte) []byte {

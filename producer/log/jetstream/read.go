@@ -148,7 +148,7 @@ func (r *reader) refresh(ctx context.Context) error {
 func (r *reader) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	var info *jetstream.StreamInfo
 	err := r.c.retry(ctx, func(ctx context.Context) error {
-		s, err := r.c.js.Stream(ctx, r.stream)
+		s, err := r.c.stream(ctx, r.stream)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			return lasting{ErrNoAgent}
 		}
@@ -181,7 +181,9 @@ func startOf(s jetstream.StreamState) uint64 {
 // whichever server is near where a stream allows that.)
 func (c *Cluster) newest(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	ask, _ := json.Marshal(map[string]any{"last_by_subj": subject})
-	m, err := c.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, ask)
+	m, err := hedged(ctx, func(ctx context.Context) (*nats.Msg, error) {
+		return c.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, ask)
+	})
 	if err != nil {
 		return nil, err
 	}

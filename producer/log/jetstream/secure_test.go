@@ -53,8 +53,8 @@ func TestUsers(t *testing.T) {
 		publish: ["aaep.>", "$JS.API.>"], subscribe: ["_INBOX.>"] } }, { user: some, password: some, permissions: { publish: "aaep.>", subscribe: "_INBOX.>" } },`, 1)
 	conf = strings.Replace(conf, "accounts {", "accounts { NONE { users: [ { user: none, password: none } ] }\n", 1)
 	url := strings.Replace(natstest.Start(t, 1, conf).URLs(), "nats://", "tls://", 1)
-	as := func(user string) *jetstream.Options {
-		return &jetstream.Options{CA: certs + "/ca.pem", Credentials: private(t, user+"\n")}
+	as := func(user string) jetstream.Options {
+		return jetstream.Options{CA: certs + "/ca.pem", Credentials: private(t, user+"\n")}
 	}
 
 	store, err := dial(t, url, as("planner:planned")).Open(t.Context(), "planner")
@@ -70,16 +70,16 @@ func TestUsers(t *testing.T) {
 	works(t, store, feed)
 
 	for name, tc := range map[string]struct {
-		opts *jetstream.Options
+		opts jetstream.Options
 		want string
 	}{
-		"another CA":    {&jetstream.Options{}, "no CA that the system trusts vouches for the server's certificate: name a file with the CA that does"},
-		"a wrong CA":    {&jetstream.Options{CA: natstest.Certificates(t) + "/ca.pem", Credentials: private(t, "planner:planned")}, "/ca.pem vouches for the server's certificate"},
-		"nobody":        {&jetstream.Options{CA: certs + "/ca.pem"}, "the server takes nobody without credentials"},
+		"another CA":    {jetstream.Options{}, "no CA that the system trusts vouches for the server's certificate: name a file with the CA that does"},
+		"a wrong CA":    {jetstream.Options{CA: natstest.Certificates(t) + "/ca.pem", Credentials: private(t, "planner:planned")}, "/ca.pem vouches for the server's certificate"},
+		"nobody":        {jetstream.Options{CA: certs + "/ca.pem"}, "the server takes nobody without credentials"},
 		"wrong":         {as("planner:guessed"), "/user, or not with this password or key"},
 		"no JetStream":  {as("none:none"), "the account of this NATS user has no JetStream"},
 		"no permission": {as("some:some"), "cannot make the stream AAEP_META: this NATS user may not publish to $JS.API.STREAM.INFO.AAEP_META: docs/operating.md has what it must be allowed"},
-		"open to all":   {&jetstream.Options{Credentials: "testdata/agent.creds"}, "holds secrets and others than its owner may open it"},
+		"open to all":   {jetstream.Options{Credentials: "testdata/agent.creds"}, "holds secrets and others than its owner may open it"},
 		"no user":       {as("planner"), "neither a .creds file, nor the seed of a user's nkey, nor one line USER:PASSWORD"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestUsers(t *testing.T) {
 	if _, err := jetstream.Dial(t.Context(), open, as("planner:planned")); err == nil || !strings.Contains(err.Error(), "begin the addresses of the NATS servers with tls://") {
 		t.Errorf("a password in the clear: %v", err)
 	}
-	if _, err := jetstream.Dial(t.Context(), hidden, nil); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "put it into a file") {
+	if _, err := jetstream.Dial(t.Context(), hidden, jetstream.Options{}); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "put it into a file") {
 		t.Errorf("a password in the address: %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestKeysAndCertificates(t *testing.T) {
 	t.Parallel()
 	const seed, public = "SUAIJNZEX56S46SQ5QS5CYDHPGMQAXQBKDTUFOCWD2NVEWPJQO4L4P6P4E", "UDFBLP224BWPVICWJC3DWYRFE2SVNQZJRL3W4I3VLGTOW2KCRO33WWAE"
 	certs := natstest.Certificates(t)
-	open := func(t *testing.T, conf string, opts *jetstream.Options) string {
+	open := func(t *testing.T, conf string, opts jetstream.Options) string {
 		url := natstest.Start(t, 1, conf).URLs()
 		if opts.CA != "" {
 			url = strings.Replace(url, "nats://", "tls://", 1)
@@ -165,21 +165,21 @@ func TestKeysAndCertificates(t *testing.T) {
 	}
 	t.Run("creds", func(t *testing.T) {
 		t.Parallel()
-		open(t, read(t, "testdata/operator.conf"), &jetstream.Options{Credentials: private(t, read(t, "testdata/agent.creds"))})
+		open(t, read(t, "testdata/operator.conf"), jetstream.Options{Credentials: private(t, read(t, "testdata/agent.creds"))})
 	})
 	t.Run("nkey", func(t *testing.T) {
 		t.Parallel()
-		open(t, "authorization { users: [ { nkey: "+public+" } ] }", &jetstream.Options{Credentials: private(t, seed+"\n")})
+		open(t, "authorization { users: [ { nkey: "+public+" } ] }", jetstream.Options{Credentials: private(t, seed+"\n")})
 	})
 	t.Run("certificate", func(t *testing.T) {
 		t.Parallel()
-		mine := &jetstream.Options{CA: certs + "/ca.pem", Certificate: certs + "/client.pem", Key: certs + "/client.key"}
+		mine := jetstream.Options{CA: certs + "/ca.pem", Certificate: certs + "/client.pem", Key: certs + "/client.key"}
 		url := open(t, `tls { cert_file: "`+certs+`/server.pem", key_file: "`+certs+`/server.key", ca_file: "`+certs+`/ca.pem", verify: true }`, mine)
-		if _, err := jetstream.Dial(t.Context(), url, &jetstream.Options{CA: mine.CA}); err == nil || !strings.Contains(err.Error(), "the server wants a client certificate") {
+		if _, err := jetstream.Dial(t.Context(), url, jetstream.Options{CA: mine.CA}); err == nil || !strings.Contains(err.Error(), "the server wants a client certificate") {
 			t.Errorf("without one: %v", err)
 		}
 		other := natstest.Certificates(t)
-		if _, err := jetstream.Dial(t.Context(), url, &jetstream.Options{CA: mine.CA, Certificate: other + "/client.pem", Key: other + "/client.key"}); err == nil ||
+		if _, err := jetstream.Dial(t.Context(), url, jetstream.Options{CA: mine.CA, Certificate: other + "/client.pem", Key: other + "/client.key"}); err == nil ||
 			!strings.Contains(err.Error(), "the server does not take the client certificate in "+other) {
 			t.Errorf("with another: %v", err)
 		}

@@ -54,14 +54,27 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 	s := &Store{reader: reader{c: c, agent: agent, stream: agentStream + token(agent)}, run: nats.NewInbox()[len("_INBOX."):]}
 	s.subject = "aaep.e." + token(agent) + "." + s.run
 	whose := "aaep.o." + token(agent)
-	if who, err := c.nc.RequestWithContext(timeout(ctx, whoseTime), whose, nil); err == nil {
-		return nil, fmt.Errorf("%w: %s is %s; end that first, or take another name", ErrInUse, who.Data, agent)
+	was, err := s.info(ctx)
+	if err == nil { // only the process that the stream is of answers for it: there may be one that was taken over from
+		run := was.Config.Subjects[0][strings.LastIndexByte(was.Config.Subjects[0], '.')+1:]
+		if who, err := c.nc.RequestWithContext(timeout(ctx, whoseTime), whose, []byte(run)); err == nil {
+			return nil, fmt.Errorf("%w: %s is %s; end that first, or take another name", ErrInUse, who.Data, agent)
+		}
+	} else if errors.Is(err, ErrNoAgent) {
+		err = nil
 	}
-	if err := s.take(ctx); err != nil {
+	if err == nil {
+		err = s.take(ctx, was)
+	}
+	if err != nil {
 		return nil, c.explain("cannot open the log of "+agent, err)
 	}
 	me := fmt.Sprintf("process %d on %s (%s, since %s)", os.Getpid(), c.opts.Node, filepath.Base(os.Args[0]), time.Now().Format("2006-01-02 15:04"))
-	s.owner, err = c.nc.Subscribe(whose, func(m *nats.Msg) { m.Respond([]byte(me)) })
+	s.owner, err = c.nc.Subscribe(whose, func(m *nats.Msg) {
+		if string(m.Data) == s.run || len(m.Data) == 0 { // who asks may be an older version
+			m.Respond([]byte(me))
+		}
+	})
 	for tries := 0; err == nil && tries < 10; tries++ {
 		if s.meta, s.revision, err = s.reader.meta(ctx); err == nil {
 			err = s.SetMeta(s.meta) // from now on the process before cannot
@@ -85,12 +98,8 @@ func timeout(ctx context.Context, d time.Duration) context.Context {
 	return ctx
 }
 
-// take makes the stream, or takes it over, and waits until all that the process before had sent is in it.
-func (s *Store) take(ctx context.Context) error {
-	was, err := s.info(ctx)
-	if err != nil && !errors.Is(err, ErrNoAgent) {
-		return err
-	}
+// take makes the stream, or takes over the one that was there, and waits until all that the process before had sent is in it.
+func (s *Store) take(ctx context.Context, was *jetstream.StreamInfo) error {
 	limits := s.c.opts.Limits
 	cfg := jetstream.StreamConfig{Name: s.stream, Replicas: s.c.opts.Replicas, Description: "The log of the AAEP agent " + s.agent + "."}
 	if was != nil {
@@ -140,7 +149,11 @@ func (s *Store) take(ctx context.Context) error {
 		s.atLeast(startOf(was.State), was.State.LastSeq)
 	}
 	for {
+		asked := time.Now()
 		info, err := s.info(ctx)
+		if err == nil {
+			err = together(asked, info.TimeStamp, time.Now())
+		}
 		if err != nil {
 			return err
 		}
@@ -154,6 +167,22 @@ func (s *Store) take(ctx context.Context) error {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// mostApart is by how much the clock of an agent may differ from the servers', which say when an answer was kept.
+const mostApart = 10 * time.Second
+
+// together compares the clock of the servers, as it was between two moments here, with the one here.
+func together(before, servers, after time.Time) error {
+	apart, how := before.Sub(servers), "ahead of"
+	if servers.After(after) {
+		apart, how = servers.Sub(after), "behind"
+	}
+	if apart <= mostApart {
+		return nil
+	}
+	return lasting{fmt.Errorf("the clock of this machine is %v %s that of the NATS servers, and more than %v: answers that came in time would be taken for late, or late ones for good; set the clocks",
+		apart.Round(time.Second), how, mostApart)}
 }
 
 // Close lets another process be this agent.
@@ -185,7 +214,7 @@ func (s *Store) Append(records [][]byte) error {
 	}
 	_, end := s.get()
 	err := s.c.retry(ctx, func(ctx context.Context) error {
-		err := s.publish(timeout(ctx, answerTime/2), records, end)
+		err := s.publish(timeout(ctx, publishTime), records, end)
 		if err != nil && !errors.Is(err, nats.ErrMaxPayload) {
 			err = s.kept(ctx, records, end, err)
 		}
@@ -274,7 +303,7 @@ func (s *Store) Meta() ([]byte, error) {
 func (s *Store) SetMeta(data []byte) error {
 	subject := "aaep.m." + token(s.agent)
 	err := s.c.retry(context.Background(), func(ctx context.Context) error {
-		ack, err := s.c.js.Publish(ctx, subject, data, jetstream.WithExpectLastSequencePerSubject(s.revision), jetstream.WithRetryAttempts(0))
+		ack, err := s.c.js.Publish(timeout(ctx, publishTime), subject, data, jetstream.WithExpectLastSequencePerSubject(s.revision), jetstream.WithRetryAttempts(0))
 		if err == nil {
 			s.revision = ack.Sequence
 			return nil

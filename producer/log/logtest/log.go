@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -27,7 +28,7 @@ func (s suite) log(t *testing.T) {
 	places := map[string]uint64{}
 	for run := range uint64(4) {
 		st := s.at(t, dir, unlimited)
-		l, err := log.Open(st, 5)
+		l, err := eventlog.Open(st, 5)
 		must(t, err)
 		if l.End() != run*20 || l.Start() != 0 {
 			t.Fatalf("run %d: %d to %d", run, l.Start(), l.End())
@@ -68,7 +69,7 @@ func (s suite) trimmed(t *testing.T) {
 	var first string
 	for run := range 2 {
 		st := s.at(t, dir, limits)
-		l, err := log.Open(st, 5)
+		l, err := eventlog.Open(st, 5)
 		must(t, err)
 		for i := range 30 {
 			ev := event(fmt.Sprint(i))
@@ -100,7 +101,7 @@ func victim(open Open, dir string) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	l, err := log.Open(st, 64)
+	l, err := eventlog.Open(st, 64)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -149,7 +150,7 @@ func (s suite) kill(t *testing.T) {
 		}
 		cmd.Wait()
 		st := s.at(t, dir, unlimited)
-		l, err := log.Open(st, 64)
+		l, err := eventlog.Open(st, 64)
 		must(t, err)
 		from := total // what the rounds before have looked at is looked at again now and then
 		if round%50 == 0 || round == rounds-1 {

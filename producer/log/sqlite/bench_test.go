@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -31,10 +32,10 @@ func BenchmarkAppend(b *testing.B) {
 		opts       Options
 	}{{"power-cut", "FULL", Options{Limits: all}}, {"crash", "NORMAL", Options{Limits: all, SurvivesCrash: true}}} {
 		b.Run(mode.name, func(b *testing.B) {
-			s, err := Open(b.TempDir(), &mode.opts)
+			s, err := Open(b.TempDir(), mode.opts)
 			must(b, err)
 			defer s.Close()
-			l, err := log.Open(s, 4096)
+			l, err := eventlog.Open(s, 4096)
 			must(b, err)
 			defer l.Close()
 			ours := func() { appendAll(l) }
@@ -62,7 +63,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-func appendAll(l *log.Log) {
+func appendAll(l *eventlog.Log) {
 	var all sync.WaitGroup
 	for range writers {
 		all.Go(func() {

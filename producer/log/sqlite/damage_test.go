@@ -23,7 +23,7 @@ func must(t testing.TB, err error) {
 
 func opened(t testing.TB, dir string) *Store {
 	t.Helper()
-	s, err := Open(dir, nil)
+	s, err := Open(dir, Options{})
 	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -32,7 +32,7 @@ func opened(t testing.TB, dir string) *Store {
 // refused checks that a folder is not opened, and what is said of it.
 func refused(t *testing.T, dir string, kind error, words ...string) {
 	t.Helper()
-	s, err := Open(dir, nil)
+	s, err := Open(dir, Options{})
 	if err == nil {
 		s.Close()
 		t.Fatal("it was opened")
@@ -119,7 +119,7 @@ func TestTornTail(t *testing.T) {
 			must(t, os.WriteFile(filepath.Join(torn, fileName), base, 0o600))
 			must(t, os.WriteFile(wal, append(data[:len(data)-cut:len(data)-cut], tail...), 0o600))
 			must(t, os.RemoveAll(wal[:len(wal)-3]+"shm"))
-			s, err := Open(torn, nil)
+			s, err := Open(torn, Options{})
 			if err != nil {
 				t.Fatalf("%d bytes %s: %v", cut, name, err)
 			}
@@ -224,12 +224,12 @@ func TestFull(t *testing.T) {
 // The log's clock neither runs backwards nor stops: after the wall clock was set back, what is there still grows old.
 func TestClock(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(dir, &Options{Limits: log.Limits{Age: time.Hour}})
+	s, err := Open(dir, Options{Limits: log.Limits{Age: time.Hour}})
 	must(t, err)
 	s.at += (48 * time.Hour).Milliseconds() // the wall clock is two days ahead
 	batches(t, s, 2)
 	must(t, s.Close())
-	s, err = Open(dir, &Options{Limits: log.Limits{Age: time.Hour}})
+	s, err = Open(dir, Options{Limits: log.Limits{Age: time.Hour}})
 	must(t, err)
 	defer s.Close()
 	if ahead := s.now() - time.Now().UnixMilli(); ahead < (47 * time.Hour).Milliseconds() {
@@ -252,7 +252,7 @@ const heldVariable = "AAEP_SQLITE_HELD"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(heldVariable); dir != "" {
-		_, err := Open(dir, nil)
+		_, err := Open(dir, Options{})
 		fmt.Println("held", err)
 		select {}
 	}

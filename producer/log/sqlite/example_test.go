@@ -19,7 +19,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	for range 2 {
-		kept, err := sqlite.Open(dir, nil)
+		kept, err := sqlite.Open(dir, sqlite.Options{})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -1,7 +1,7 @@
 // Package sqlite keeps a producer's log in a folder, in one SQLite file: a log.Store that survives restarts, crashes and,
 // unless it is told otherwise, power cuts.
 //
-//	kept, err := sqlite.Open("log", nil)
+//	kept, err := sqlite.Open("log", sqlite.Options{})
 //	defer kept.Close()                       // after Shutdown
 //	p, err := producer.New(producer.Config{Agent: agent, Log: kept})
 //
@@ -38,7 +38,7 @@ var (
 	ErrDamaged = errors.New("the log is damaged")
 )
 
-// Options say how much a Store keeps, and what that survives. The zero value, like nil, is the safe one.
+// Options say how much a Store keeps, and what that survives. The zero value is the safe one.
 type Options struct {
 	log.Limits
 	// SurvivesCrash keeps an event once the operating system has it, which is many times faster. A crash of the program,
@@ -83,14 +83,11 @@ INSERT INTO state VALUES (1, 0, NULL);`
 
 // Open opens the log in a folder to go on with it, or begins one. The folder and what is in it belong to the user of this
 // process alone; a folder that is there must not be writable by others. The error is ErrInUse, ErrNewer or ErrDamaged
-// inside one that says what to do, or one of the file system. A nil opts is the zero Options.
+// inside one that says what to do, or one of the file system.
 //
 // After a crash the file is looked through first. What SQLite had not written whole is taken back; where more than that
 // is wrong, nothing is opened.
-func Open(dir string, opts *Options) (_ *Store, err error) {
-	if opts == nil {
-		opts = &Options{}
-	}
+func Open(dir string, opts Options) (_ *Store, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return nil, err

@@ -9,12 +9,12 @@ import (
 
 func TestStore(t *testing.T) {
 	logtest.Run(t, func(dir string, limits log.Limits) (logtest.Store, error) {
-		return Open(dir, &Options{Limits: limits})
+		return Open(dir, Options{Limits: limits})
 	})
 }
 
 func TestStoreThatSurvivesCrashes(t *testing.T) {
 	logtest.Run(t, func(dir string, limits log.Limits) (logtest.Store, error) {
-		return Open(dir, &Options{Limits: limits, SurvivesCrash: true})
+		return Open(dir, Options{Limits: limits, SurvivesCrash: true})
 	})
 }

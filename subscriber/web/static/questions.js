@@ -253,6 +253,11 @@ export class Questions {
       const one = live.find((q) => q.mine) ?? (live.length === 1 ? live[0] : live.length ? live.find((q) => this.link.now() > q.due - 1000) : open.at(-1));
       if (one) this.settle(one, text, true);
       return Boolean(one);
+    } else if (event.to_state !== "awaiting_input") {
+      // The change that said so was merged into this one, or the agent never says that it waits.
+      const before = live.filter((q) => at > q.at);
+      for (const q of before) this.settle(q, text, true);
+      return before.length > 0;
     }
     return false;
   }

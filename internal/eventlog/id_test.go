@@ -1,4 +1,4 @@
-package log_test
+package eventlog_test
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -102,7 +103,7 @@ func TestLocateTrimmed(t *testing.T) {
 
 // INV-23: no id is given twice, over a million events and parts of events; Append gives the id EventID tells.
 func TestIDsAreUnique(t *testing.T) {
-	l := log.New(1)
+	l := eventlog.New(1)
 	seen := make(map[string]bool, 1_000_000)
 	for len(seen) < 1_000_000 {
 		var ev aaep.Event

@@ -1,4 +1,4 @@
-package log
+package eventlog
 
 import "github.com/aaep-go/aaep"
 

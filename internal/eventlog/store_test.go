@@ -1,4 +1,4 @@
-package log_test
+package eventlog_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -70,9 +71,9 @@ func said(n int) *aaep.Event {
 		Summary: aaep.Say("Said."), Payload: &aaep.SessionStarted{}}
 }
 
-func opened(t *testing.T, m *memory, size int) *log.Log {
+func opened(t *testing.T, m *memory, size int) *eventlog.Log {
 	t.Helper()
-	l, err := log.Open(m, size)
+	l, err := eventlog.Open(m, size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const writers, each = 64, 50
 		s := &slow{}
-		l, err := log.Open(s, 256)
+		l, err := eventlog.Open(s, 256)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,22 +227,9 @@ func TestBadMeta(t *testing.T) {
 		"a short key":  {meta: []byte(`{"key":"AAAA"}`)},
 		"a bad record": {meta: []byte(`{"key":"AAAAAAAAAAAAAAAAAAAAAA=="}`), records: [][]byte{{'x'}}},
 	} {
-		if l, err := log.Open(m, 8); err == nil {
+		if l, err := eventlog.Open(m, 8); err == nil {
 			l.Close()
 			t.Errorf("%s: opened", name)
-		}
-	}
-}
-
-// The limits that are set are kept, the others are the defaults.
-func TestLimits(t *testing.T) {
-	for _, tc := range []struct{ set, want log.Limits }{
-		{log.Limits{}, log.Limits{Events: 100_000, Bytes: 128 << 20, Age: 24 * time.Hour}},
-		{log.Limits{Events: 5, Bytes: 6, Age: 7}, log.Limits{Events: 5, Bytes: 6, Age: 7}},
-		{log.Limits{Events: -1, Bytes: -1, Age: -1}, log.Limits{Events: 1<<63 - 1, Bytes: 1<<63 - 1, Age: 1<<63 - 1}},
-	} {
-		if got := tc.set.WithDefaults(); got != tc.want {
-			t.Errorf("%+v: %+v; want %+v", tc.set, got, tc.want)
 		}
 	}
 }

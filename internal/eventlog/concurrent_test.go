@@ -1,4 +1,4 @@
-package log_test
+package eventlog_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -14,7 +15,7 @@ import (
 // the log to change and never poll.
 func TestConcurrentFollowers(t *testing.T) {
 	const writers, each, readers = 4, 500, 8
-	l := log.New(writers * each)
+	l := eventlog.New(writers * each)
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
@@ -57,7 +58,7 @@ func TestConcurrentFollowers(t *testing.T) {
 // P7, P8: a reader that falls behind is told so, never given a wrong event, and can go on from the start.
 func TestConcurrentTrimming(t *testing.T) {
 	const count, size = 20000, 16
-	l := log.New(size)
+	l := eventlog.New(size)
 	var all sync.WaitGroup
 	all.Go(func() {
 		for p := 1; p <= count; p++ {
@@ -93,7 +94,7 @@ func TestConcurrentTrimming(t *testing.T) {
 }
 
 func BenchmarkAppend(b *testing.B) {
-	l := log.New(1024)
+	l := eventlog.New(1024)
 	b.ReportAllocs()
 	for b.Loop() {
 		l.Append(&aaep.Event{})

@@ -1,4 +1,4 @@
-package log
+package eventlog
 
 import (
 	"encoding/json"
@@ -9,54 +9,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer/log"
 )
-
-// Store keeps records for longer than a process lives: the first has position 1, each further one the next. Append and
-// SetMeta are called by one goroutine at a time; Bounds and Read by many, at any time. Package
-// producer/log/logtest has the tests that every store passes. One Log uses a Store at a time.
-type Store interface {
-	// Bounds returns the cursor before the oldest record and the position of the newest, which is the same cursor where
-	// there is none. It does not wait.
-	Bounds() (start, end uint64)
-	// Append adds records, all of them or, with an error, none. When it returns they are kept for whatever the store
-	// promises to survive. Where its limits demand that, it also drops some of the oldest; with no records it does only that,
-	// and is called again as long as the start moves.
-	Append(records [][]byte) error
-	// Read returns some records after the cursor, at most n and at least one. ErrTrimmed says that the first of them is
-	// gone.
-	Read(cursor uint64, n int) ([][]byte, error)
-	// Meta returns what SetMeta kept last, or nil; it holds the key of the event ids and is for the owner's eyes. When
-	// SetMeta returns it is on the disk, and everything that was appended before.
-	Meta() ([]byte, error)
-	SetMeta([]byte) error
-}
-
-// Limits say how much a store keeps. Zero is the default, negative no limit.
-type Limits struct {
-	// Events is how many; the default is 100,000.
-	Events int
-	// Bytes is how much room they take, more or less; the default is 128 MiB.
-	Bytes int64
-	// Age is how old they become; the default is a day. It is looked at once a minute.
-	Age time.Duration
-}
-
-// WithDefaults returns the limits with the defaults filled in.
-func (l Limits) WithDefaults() Limits {
-	or := func(set *int64, def int64) {
-		if *set == 0 {
-			*set = def
-		}
-		if *set < 0 {
-			*set = 1<<63 - 1
-		}
-	}
-	events, age := int64(l.Events), int64(l.Age)
-	or(&events, 100_000)
-	or(&l.Bytes, 128<<20)
-	or(&age, int64(24*time.Hour))
-	return Limits{int(events), l.Bytes, time.Duration(age)}
-}
 
 var errOverdue = fmt.Errorf("log: the disk has not taken an event for more than %v", patience)
 
@@ -75,7 +29,7 @@ type meta struct {
 
 // A keeper gives a store what a log is given. Its fields below are guarded by the log's mu.
 type keeper struct {
-	store Store
+	store log.Store
 	using sync.Mutex // held while the store is written to
 	meta  meta       // with using held
 
@@ -92,7 +46,7 @@ type keeper struct {
 
 // Open returns a Log that goes on where the one before it ended that used the store, and has the newest size events in
 // memory. Close it before the store.
-func Open(store Store, size int) (*Log, error) {
+func Open(store log.Store, size int) (*Log, error) {
 	l := newLog(size)
 	start, end := store.Bounds()
 	k := &keeper{store: store, kept: end, wake: make(chan struct{}, 1), done: make(chan struct{}), failed: make(chan struct{})}
@@ -302,7 +256,7 @@ func (k *keeper) fail(l *Log, err error) {
 func (k *keeper) read(cursor uint64, n int) ([]*aaep.Event, error) {
 	start, end := k.store.Bounds()
 	if cursor < start || cursor >= end {
-		return nil, ErrTrimmed
+		return nil, log.ErrTrimmed
 	}
 	if n <= 0 {
 		return nil, nil

@@ -1,4 +1,4 @@
-package log
+package eventlog
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer/log"
 )
 
 // catchUp is how long Await waits for an event that another process has shown and this one does not have yet.
@@ -16,7 +17,7 @@ const catchUp = 2 * time.Second
 
 // Follow returns a Log that shows what another process appends to its own, and has the newest size events in memory. What
 // comes later is shown while Tail runs. Nothing is appended to it here.
-func Follow(feed Feed, size int) (*Log, error) {
+func Follow(feed log.Feed, size int) (*Log, error) {
 	l := newLog(size)
 	l.feed = feed
 	data, err := feed.Meta()
@@ -38,14 +39,14 @@ func Follow(feed Feed, size int) (*Log, error) {
 		l.end = end
 		l.shown.Store(end)
 		err = l.load(max(start, end-min(end, uint64(len(l.events)))), end)
-		if !errors.Is(err, ErrTrimmed) {
+		if !errors.Is(err, log.ErrTrimmed) {
 			return l, err
 		}
 	}
 }
 
-// fed is a Feed where a Store is read.
-type fed struct{ Feed }
+// fed is a log.Feed where a log.Store is read.
+type fed struct{ log.Feed }
 
 var errFollows = errors.New("log: nothing is appended to a log that is followed")
 
@@ -58,11 +59,11 @@ func (l *Log) Tail(ctx context.Context, before func(pos uint64, ev *aaep.Event),
 	isAway := false
 	for {
 		err := l.tail(ctx, before)
-		if gone := errors.Is(err, ErrAway); gone != isAway && (gone || err == nil) {
+		if gone := errors.Is(err, log.ErrAway); gone != isAway && (gone || err == nil) {
 			isAway = gone
 			away(gone)
 		}
-		if err == nil || errors.Is(err, ErrAway) {
+		if err == nil || errors.Is(err, log.ErrAway) {
 			continue
 		}
 		if ctx.Err() == nil {

@@ -1,4 +1,4 @@
-package log_test
+package eventlog_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -60,7 +61,7 @@ func heavy(t *testing.T) (all []*aaep.Event) {
 // they are gone.
 func TestBytes(t *testing.T) {
 	for _, ev := range heavy(t) {
-		l := log.New(4096)
+		l := eventlog.New(4096)
 		for range 100 {
 			copied := *ev
 			l.Append(&copied)
@@ -76,7 +77,7 @@ func TestBytes(t *testing.T) {
 			t.Fatalf("%d events, %v", len(events), err)
 		}
 	}
-	l, most := log.New(10), strings.Repeat("x", 65*mebi)
+	l, most := eventlog.New(10), strings.Repeat("x", 65*mebi)
 	for range 100 {
 		l.Append(&aaep.Event{Summary: aaep.Say(most)})
 	}
@@ -87,7 +88,7 @@ func TestBytes(t *testing.T) {
 
 // What is a day older than the newest goes with that.
 func TestAge(t *testing.T) {
-	l := log.New(100)
+	l := eventlog.New(100)
 	for hour := range 60 {
 		l.Append(&aaep.Event{Timestamp: time.Unix(0, 0).Add(time.Duration(hour) * time.Hour)})
 		if want := uint64(max(hour-24, 0)); l.Start() != want {

@@ -1,0 +1,34 @@
+package conformance
+
+import "testing"
+
+// A producer that says it begins before it asks is told so, and is not told that it did what it held back. LVL-019, SM-013
+func TestBegunBeforeAsked(t *testing.T) {
+	const (
+		begins = `{"type":"aaep:agent.tool.invoked","session_id":"sess_1","tool":"pay","tool_call_id":"call_1","risk_level":"high","irreversible":true}`
+		asks   = `{"type":"aaep:agent.awaiting.confirmation","session_id":"sess_1","reply_token":"rpl_1"}`
+		fails  = `{"type":"aaep:agent.tool.completed","session_id":"sess_1","tool":"pay","tool_call_id":"call_1","status":"error"}`
+		works  = `{"type":"aaep:agent.tool.completed","session_id":"sess_1","tool":"pay","tool_call_id":"call_1","status":"success"}`
+	)
+	for _, tt := range []struct {
+		name   string
+		events []string
+		want   Verdict
+	}{
+		{"held back", []string{begins, asks, fails}, Inconclusive},
+		{"done", []string{begins, asks, works}, Fail},
+		{"never said how it ended", []string{begins, asks}, Fail},
+		{"begun after the question", []string{asks, begins, fails}, Fail},
+		{"never begun", []string{asks}, Pass},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &Recording{read: map[int]object{}}
+			for _, ev := range tt.events {
+				r.Entries = append(r.Entries, Entry{Data: []byte(ev)})
+			}
+			if f := neverDone("it was rejected")(r); f.Verdict != tt.want {
+				t.Errorf("%v: %s, want %v", f.Verdict, f.Seen, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package conformance_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/aaep-go/aaep/conformance"
+)
+
+// virtues are producers that do what they may, and what ours does not.
+var virtues = []mutant{
+	{name: "leaves out the terms that are as they were asked for", out: func(p *proxy, o object) []object {
+		terms, _ := o["honored_capabilities"].(object)
+		for name, v := range terms {
+			if reflect.DeepEqual(v, p.caps[name]) || p.flag && name == "max_events_per_second" {
+				delete(terms, name)
+			}
+		}
+		p.flag = p.flag || terms != nil // what comes next answers a renegotiation
+		return []object{o}
+	}},
+	{name: "numbers what it then merges", out: func(p *proxy, o object) []object {
+		if o["session_id"] == nil {
+			return []object{o}
+		}
+		o["sequence_number"] = p.n
+		p.n++
+		if p.held != nil {
+			o = clone(o, object{"chunk": p.held["chunk"].(string) + o["chunk"].(string), "position": p.held["position"]})
+			p.held = nil
+		}
+		if short(o) == "output.streaming" && o["complete"] != true {
+			p.held = o
+			return nil
+		}
+		return []object{o}
+	}},
+}
+
+// HS-053, ENV-041, D-10, D-45: whoever does what the specification leaves open passes all that our own producer does.
+func TestVirtues(t *testing.T) {
+	for _, v := range virtues {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			for _, r := range mutated(t, &v).Results {
+				if r.Verdict != conformance.Pass {
+					t.Errorf("%s %s (%s): %s", r.Verdict, r.Case.Name, r.Play, r.Seen)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// Whoever is cut off for long hears when it is tried next, after one minute, four and sixteen, and not at every attempt.
+func TestAwayForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted()
+		var link transports.Conn
+		e := listenTo(t, func(ctx context.Context) (transports.Conn, error) {
+			if link != nil {
+				return nil, &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+			}
+			var err error
+			link, err = s.dial(ctx)
+			return link, err
+		}, subscriber.ScreenReader("es"), func(e *ear) {
+			link.Close()
+			synctest.Wait()
+			if got := e.err.String(); got != "aaep: Se perdió la conexión. Se intenta de nuevo. Ctrl-C termina.\n" {
+				t.Errorf("at first %q", got)
+			}
+			e.err.Reset()
+			pass(55 * time.Second)
+			if got := e.err.String(); got != "" {
+				t.Errorf("within a minute %q", got)
+			}
+			pass(20 * time.Minute)
+		})
+		lines := strings.Split(strings.TrimSpace(e.err.String()), "\n")
+		for _, line := range lines {
+			if !strings.HasPrefix(line, "aaep: Se perdió la conexión. Segundos hasta el próximo intento: ") {
+				t.Errorf("%q", line)
+			}
+		}
+		if len(lines) != 3 {
+			t.Errorf("in twenty minutes %d lines, want 3: %q", len(lines), lines)
+		}
+	})
+}
+
+// At an address that has several agents below it, those are named.
+func TestListenAboveSeveral(t *testing.T) {
+	agents := map[string]*producer.Producer{}
+	for _, name := range []string{"planner", "bank"} {
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Shutdown(t.Context())
+		agents[name] = p
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go new(serve.Server).ServeAll(t.Context(), ln, agents)
+	at := "http://" + ln.Addr().String()
+	var out, errs bytes.Buffer
+	if code := Main([]string{"listen", at}, strings.NewReader(""), &out, &errs); code != exitUnreachable {
+		t.Errorf("code %d", code)
+	}
+	if want := "aaep: there are several agents below " + at + ".\nFollow one of them, or more: aaep listen " + at + "/bank " + at + "/planner\n"; errs.String() != want {
+		t.Errorf("%q, want %q", &errs, want)
+	}
+}

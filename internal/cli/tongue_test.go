@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+)
+
+// inTheirLanguage lets an agent that speaks some languages ask somebody who listens in some whether to pay.
+func inTheirLanguage(t *testing.T, agent, listener []string, f func(e *ear, paid <-chan error)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p, dial := agentOf(t, producer.Config{Language: agent[0], Languages: agent[1:]})
+		defer p.Shutdown(t.Context())
+		listenTo(t, dial, subscriber.ScreenReader(listener...), func(e *ear) {
+			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			action, consequence := aaep.Say("Pay $20 to Ada."), aaep.Say("The money is gone.")
+			for _, tag := range agent[1:] {
+				action, consequence = action.In(tag, aaep.Say("Pagar 20 dólares a Ada.")), consequence.In(tag, aaep.Say("El dinero se va."))
+			}
+			paid := make(chan error, 1)
+			go func() {
+				_, err := s.Tool(t.Context(), producer.Tool{Name: "pay", Confirm: true, Timeout: time.Minute, Action: action, Consequence: consequence},
+					func(context.Context) (string, error) { return "", nil })
+				s.Complete(aaep.Text{})
+				paid <- err
+			}()
+			pass(5 * time.Second)
+			f(e, paid)
+		})
+	})
+}
+
+// A person who chose Spanish is asked, told how to answer and answered in Spanish, and says yes in it.
+func TestSpanish(t *testing.T) {
+	inTheirLanguage(t, []string{"en", "es"}, []string{"es-MX", "en"}, func(e *ear, paid <-chan error) {
+		want := `Se necesita una decisión. El riesgo es bajo.
+Acción: Pagar 20 dólares a Ada.
+Consecuencia: El dinero se va.
+Segundos para responder: 60. Sin respuesta, no se hará.
+No verificado: esto se pregunta en nombre de asker.
+Escriba s para aceptar o n para rechazar y pulse Enter. /more pide más tiempo.
+`
+		if got := e.out.String(); !strings.HasSuffix(got, want) {
+			t.Errorf("the question:\n%s\nwant\n%s", got, want)
+		}
+		e.wants("j", "Eso no es una respuesta. Escriba s para aceptar o n para rechazar y pulse Enter. Enter solo repite la pregunta.")
+		e.wants("/agents", "asker: conectado, preguntas abiertas: 1.")
+		e.wants("/rate fast", "No se entiende: /rate fast. Sería correcto: /rate 1-100000.")
+		e.wants("/rate 1", "A partir de ahora: eventos por segundo como máximo: 1.")
+		e.wants("SÍ", "Respuesta enviada: aceptar.")
+		if err := <-paid; err != nil {
+			t.Errorf("after a yes: %v", err)
+		}
+	})
+}
+
+// Where the agent does not speak the listener's language, this program does, and the words of both are taken.
+func TestTwoTongues(t *testing.T) {
+	inTheirLanguage(t, []string{"en"}, []string{"de", "en"}, func(e *ear, paid <-chan error) {
+		if got := e.out.String(); !strings.Contains(got, "Please decide.") || !strings.HasSuffix(got,
+			"Nicht überprüft: das wird im Namen von asker gefragt.\nBitte j zum Annehmen oder n zum Ablehnen eingeben, dann Enter drücken. /more bittet um mehr Zeit.\n") {
+			t.Errorf("the question:\n%s", got)
+		}
+		e.wants("nein", "Antwort gesendet: ablehnen.")
+		if err := <-paid; err == nil {
+			t.Error("after a no it was done")
+		}
+	})
+	inTheirLanguage(t, []string{"en", "es"}, []string{"ha", "es", "ar"}, func(e *ear, paid <-chan error) {
+		e.wants("نعم", "Eso no es una respuesta. Escriba s para aceptar o n para rechazar y pulse Enter. Enter solo repite la pregunta.")
+		e.wants("y", "Respuesta enviada: aceptar.")
+		<-paid
+	})
+}
+
+// Of every language, the key that the line offers is what is taken, with the digits of its keyboard.
+func TestPromptInEveryLanguage(t *testing.T) {
+	p := &aaep.AwaitingClarification{Choices: []aaep.Choice{{Value: "a", Label: "A"}, {Value: "b", Label: "B"}},
+		AcceptedResponseKinds: []aaep.ResponseKind{aaep.ResponseMultipleChoice, aaep.ResponseYesNo, aaep.ResponseNumeric}}
+	for tag, want := range map[string]string{
+		"en": "Type a number from 1 to 2, or y for yes or n for no, or a number such as 12.5, then press Enter.",
+		"es": "Escriba un número del 1 al 2, o s para decir sí o n para decir no, o un número como 12.5 y pulse Enter.",
+		"de": "Bitte eine Zahl von 1 bis 2, oder j für ja oder n für nein, oder eine Zahl wie 12.5 eingeben, dann Enter drücken.",
+		"ar": "اكتب رقمًا من 1 إلى 2، أو ن بمعنى نعم أو ل بمعنى لا، أو رقمًا مثل 12.5 ثم اضغط مفتاح الإدخال.",
+	} {
+		if got := prompt(tongue(tag), &aaep.Event{Payload: p}); got != want {
+			t.Errorf("%s: %q, want %q", tag, got, want)
+		}
+	}
+	for line, want := range map[string]any{"٢": "b", "۱": "a", "١٢.٥": 12.5, "ن": true, "ل": false} {
+		if got := responseOf(p, line, "ar"); got != want {
+			t.Errorf("%q: %v, want %v", line, got, want)
+		}
+	}
+}
+
+// Who asks for no language is taken to speak that of their system.
+func TestHomeLanguages(t *testing.T) {
+	for locale, want := range map[string][]string{
+		"es_MX.UTF-8": {"es-MX", "en-US"}, "de": {"de", "en-US"}, "sr_RS@latin": {"sr-RS", "en-US"}, "en_GB.UTF-8": {"en-US"},
+		"C.UTF-8": {"en-US"}, "POSIX": {"en-US"}, "": {"en-US"}, "no such": {"en-US"},
+	} {
+		t.Setenv("LANG", locale)
+		if got := homeLanguages(); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", locale, got, want)
+		}
+	}
+	t.Setenv("LANG", "es_ES")
+	t.Setenv("LC_ALL", "fr_FR")
+	if got := homeLanguages(); got[0] != "fr-FR" {
+		t.Errorf("LC_ALL goes first: %q", got)
+	}
+}
+
+func TestTongueList(t *testing.T) {
+	three := []string{"a", "b", "c"}
+	if got := tongue("es").list(three); got != "a, b, c" {
+		t.Error(got)
+	}
+	if got := tongue("ar").list(three); got != "a، b، c" {
+		t.Error(got)
+	}
+	if got := tongue("en-GB").list(three); got != "a, b, and c" {
+		t.Error(got)
+	}
+	if got := tongue("de").says(phrase.YouGet, tongue("de").list(nil)); got != "Es kommt: sonst nichts." {
+		t.Error(got)
+	}
+}

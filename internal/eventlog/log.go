@@ -1,0 +1,179 @@
+// Package eventlog is the spine of a producer: an event is appended once, and every subscription reads it
+// from a cursor of its own. Live delivery and resuming after a cut are the same read.
+//
+// A Log keeps the newest events in memory: so many, but not more than 64 MiB and a day of them. What is too old goes when the next
+// event comes. With a log.Store it also keeps them for longer than the process lives, and gives older ones from there; package
+// producer/log says what happens when that is slow, or fails. Appending does not wait for the store; it does when as many events as
+// memory holds wait to be kept.
+package eventlog
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// Log holds the newest events. All its methods may be called at once.
+type Log struct {
+	ids
+	keeper *keeper  // nil: in memory alone
+	feed   log.Feed // what it follows, or nil
+
+	mu      sync.Mutex
+	events  []*aaep.Event // a ring: the event at position p is events[p%len]
+	sizes   []int         // of them
+	bytes   int           // their sum
+	base    uint64        // nothing up to here is in it
+	end     uint64        // the newest position; the first event is 1
+	shown   atomic.Uint64 // the newest that may be read; set with mu held
+	changed chan struct{} // closed when shown grows
+}
+
+// New returns a Log in memory that keeps the newest size events.
+func New(size int) *Log {
+	l := newLog(size)
+	l.ids = newIDs(newKey(), []run{{Tag: newTag(), From: 1}})
+	return l
+}
+
+func newLog(size int) *Log {
+	size = max(size, 1)
+	return &Log{events: make([]*aaep.Event, size), sizes: make([]int, size), changed: make(chan struct{})}
+}
+
+// Append adds an event, gives it its event id, and returns its position. The event must not be changed
+// afterwards.
+func (l *Log) Append(ev *aaep.Event) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.keeper != nil {
+		l.keeper.room(l)
+	}
+	l.end++
+	ev.EventID = l.EventID(l.end, 0)
+	l.put(l.end, ev)
+	if l.keeper == nil || !l.keeper.took(l) {
+		l.show(l.end)
+	}
+	l.trim()
+	return l.end
+}
+
+// put makes an event the one at pos, in the place of the one that is as many before it as there is room for, with mu held.
+func (l *Log) put(pos uint64, ev *aaep.Event) {
+	i := pos % uint64(len(l.events))
+	l.bytes -= l.sizes[i]
+	l.events[i], l.sizes[i] = ev, 0
+	if ev != nil {
+		l.sizes[i] = size(ev)
+	}
+	l.bytes += l.sizes[i]
+}
+
+// Memory holds no more than this, but always the newest event. Age is what the events say, so that no clock is needed.
+const (
+	maxBytes = 64 << 20
+	maxAge   = 24 * time.Hour
+)
+
+// trim lets go of the oldest events where they are too many bytes or too old, with mu held. What the store does not have yet stays.
+func (l *Log) trim() {
+	last := min(l.shown.Load(), max(l.end, 1)-1)
+	if l.keeper != nil && !l.keeper.over() {
+		last = min(last, l.keeper.kept)
+	}
+	for pos := l.ringStart() + 1; pos <= last; pos++ {
+		oldest, newest := l.events[pos%uint64(len(l.events))], l.events[l.end%uint64(len(l.events))]
+		if l.bytes <= maxBytes && (oldest == nil || newest == nil || newest.Timestamp.Sub(oldest.Timestamp) <= maxAge) {
+			return
+		}
+		l.put(pos, nil)
+		l.base = pos
+	}
+}
+
+// show lets the events up to pos be read, with mu held.
+func (l *Log) show(pos uint64) {
+	if pos > l.shown.Load() {
+		l.shown.Store(pos)
+		close(l.changed)
+		l.changed = make(chan struct{})
+	}
+}
+
+// Wait waits until the event at pos can be read. It has an end: see the package.
+func (l *Log) Wait(pos uint64) {
+	for {
+		l.mu.Lock()
+		shown, changed := l.shown.Load(), l.changed
+		l.mu.Unlock()
+		if shown >= pos {
+			return
+		}
+		<-changed
+	}
+}
+
+// Flush waits until everything that was appended can be read. It has an end: see the package.
+func (l *Log) Flush() {
+	l.mu.Lock()
+	end := l.end
+	l.mu.Unlock()
+	l.Wait(end)
+}
+
+// End returns the position of the newest event that can be read, zero if there is none.
+func (l *Log) End() uint64 { return l.shown.Load() }
+
+// Start returns the cursor before the oldest event that is kept.
+func (l *Log) Start() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	start := l.ringStart()
+	if l.keeper != nil {
+		oldest, newest := l.keeper.store.Bounds()
+		if newest >= start { // without a gap
+			start = min(start, oldest)
+		}
+	}
+	return start
+}
+
+// ringStart is the cursor before the oldest event in memory, with mu held.
+func (l *Log) ringStart() uint64 { return max(l.end-min(l.end, uint64(len(l.events))), l.base) }
+
+// InMemory reports whether what comes after the cursor is there without waiting for a store.
+func (l *Log) InMemory(cursor uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.keeper == nil || cursor >= l.ringStart()
+}
+
+// Read returns at most n events after the cursor, and at least one if there is any and n is above zero. Where there is
+// none yet, it returns a channel that is closed when there is. log.ErrTrimmed says that the next event is gone; other
+// errors are the store's.
+func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan struct{}, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cursor < l.ringStart() {
+		if l.keeper == nil {
+			return nil, nil, log.ErrTrimmed
+		}
+		l.mu.Unlock()
+		defer l.mu.Lock()
+		events, err = l.keeper.read(cursor, n)
+		return events, nil, err
+	}
+	shown := l.shown.Load()
+	if cursor >= shown {
+		return nil, l.changed, nil
+	}
+	events = make([]*aaep.Event, min(uint64(max(n, 0)), shown-cursor))
+	for i := range events {
+		events[i] = l.events[(cursor+1+uint64(i))%uint64(len(l.events))]
+	}
+	return events, nil, nil
+}

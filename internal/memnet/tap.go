@@ -1,0 +1,30 @@
+package memnet
+
+import (
+	"net"
+	"testing"
+)
+
+// Tapped is a listener whose connections the test has too, to tear them.
+type Tapped struct {
+	net.Listener
+	Accepted chan net.Conn
+}
+
+// Tap listens on loopback: with real sockets, so not in a bubble.
+func Tap(t testing.TB) *Tapped {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Tapped{ln, make(chan net.Conn, 64)}
+}
+
+func (l *Tapped) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		l.Accepted <- conn
+	}
+	return conn, err
+}

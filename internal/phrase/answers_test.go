@@ -1,0 +1,93 @@
+package phrase
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
+	"golang.org/x/text/unicode/norm"
+)
+
+// bare is a word without its accents, which many leave out.
+func bare(t *testing.T, word string) string {
+	t.Helper()
+	bare, _, err := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn))), word)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folded(bare)
+}
+
+// Whatever two languages are taken at once, no word for a yes in one is a word for a no in the other.
+func TestNoYesIsANo(t *testing.T) {
+	for _, a := range Languages() {
+		for _, b := range Languages() {
+			for _, yes := range answers[a].yes {
+				if got, ok := Answer(yes, a, b); !got || !ok {
+					t.Errorf("%q of %s, where %s is taken too: %v, %v; want a yes", yes, a, b, got, ok)
+				}
+				if got, ok := Answer(yes, b, a); !got || !ok {
+					t.Errorf("%q of %s, where %s is taken before: %v, %v; want a yes", yes, a, b, got, ok)
+				}
+				for _, no := range answers[b].no {
+					if bare(t, yes) == bare(t, no) {
+						t.Errorf("%q is a yes in %s, and %q is a no in %s", yes, a, no, b)
+					}
+				}
+			}
+			for _, no := range answers[b].no {
+				if got, ok := Answer(no, a, b); got || !ok {
+					t.Errorf("%q of %s, where %s is taken too: %v, %v; want a no", no, b, a, got, ok)
+				}
+			}
+		}
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		line, tags string
+		yes, ok    bool
+	}{
+		{"y", "", true, true}, {" YES ", "es", true, true}, {"n", "ar", false, true}, {"No", "fr-CA", false, true},
+		{"s", "es-MX", true, true}, {"Sí", "es", true, true}, {"si\u0301", "es", true, true}, {"SI", "es", true, true},
+		{"j", "de", true, true}, {"Nein", "de-AT", false, true}, {"o", "fr", true, true}, {"ن", "ar", true, true}, {"لا", "ar-EG", false, true},
+		{"Bẹ́ẹ̀ni", "yo", true, true}, {"rara", "yo", false, true}, {"ja", "es de", true, true},
+
+		{"s", "", false, false}, {"s", "de", false, false}, {"o", "es", false, false}, {"ja", "fr", false, false}, // of a language nobody speaks here
+		{"sip", "es", false, false}, {"se", "es", false, false}, {"yep", "es", false, false}, {"j.", "de", false, false}, // nothing is guessed
+		{"b", "yo", false, false}, {"bẹ́ẹ̀", "yo", false, false}, {"bẹ́ẹ̀ kọ́", "yo", false, false},
+		{"s s", "es", false, false}, {"", "es", false, false}, {"ſ", "de", false, false}, {"s", "xx", false, false},
+	} {
+		if yes, ok := Answer(tt.line, strings.Fields(tt.tags)...); yes != tt.yes || ok != tt.ok {
+			t.Errorf("Answer(%q, %s) = %v, %v; want %v, %v", tt.line, tt.tags, yes, ok, tt.yes, tt.ok)
+		}
+	}
+}
+
+// What a sentence offers is what is taken, in that language alone.
+func TestOffered(t *testing.T) {
+	for _, l := range languages {
+		yes, no := answers[l.tag].yes[0], answers[l.tag].no[0]
+		for _, id := range []ID{Decide, YesOrNo} {
+			if words := strings.Fields(l.says[id]); !slices.Contains(words, yes) || !slices.Contains(words, no) {
+				t.Errorf("%s: %q must offer %q and %q as words of their own", l.tag, l.says[id], yes, no)
+			}
+		}
+		if !slices.Contains(strings.Fields(l.says[DecideAgain]), yes) {
+			t.Errorf("%s: %q must offer %q", l.tag, l.says[DecideAgain], yes)
+		}
+		if got, ok := Answer(yes, l.tag); !got || !ok {
+			t.Errorf("%s offers %q, which is not taken for a yes", l.tag, yes)
+		}
+		if got, ok := Answer(no, l.tag); got || !ok {
+			t.Errorf("%s offers %q, which is not taken for a no", l.tag, no)
+		}
+	}
+	if len(answers) != len(languages) {
+		t.Errorf("%d languages have words for a yes, want %d", len(answers), len(languages))
+	}
+}

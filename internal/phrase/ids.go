@@ -1,0 +1,257 @@
+package phrase
+
+// ID names a sentence that the SDK says by itself.
+type ID int
+
+// The sentences. Those with an argument say which in en.go. From OneQuestionOpen on they are pieces.
+const (
+	Thinking ID = iota
+	UsingATool
+	Answering
+	WaitingForAnswer
+	Idle
+	Deciding
+	HandingOff
+	InState // any other state
+
+	UsingTool
+	ToolFinished
+	ToolTookTooLong
+	ToolFailed
+	ToolDidNotFinish
+	TookTooLong
+	Failed
+
+	AgentFinished
+	AgentFailed
+	AgentStopped // by a crash
+	Cancelled
+	SessionEnded
+
+	ActionRejected
+	ActionTimedOut
+	ActionUnreachable
+	ActionWithdrawn
+
+	QuestionTimedOut
+	QuestionUnreachable
+	QuestionWithdrawn
+	DefaultUsed
+
+	HalfTimeLeft
+	LittleTimeLeft
+	MoreTimeGiven
+	ActionChanged
+
+	LinkLost // to the agent, by who serves its listeners elsewhere
+	LinkBack
+
+	// For agents that are followed by what they ask of a model.
+	Request
+	ModelBusy
+	ModelFault
+	ModelUnreachable
+	ModelRefused
+	AnswerBroken
+	AnswerCut
+	AnswerDeclined
+	AnswerUnread
+
+	// For tools of which nobody has said what they do.
+	UseTool
+	MayDestroy
+	OnlyAdds
+
+	// Beside what an agent says, by who tells it to a person.
+	Done
+	Error
+	Handover
+	WaitingFor
+
+	PleaseDecide
+	CannotBeUndone
+	HardToUndo
+	RiskLow
+	RiskMedium
+	RiskHigh
+
+	ActionIs
+	ConsequenceIs
+	QuestionIs
+	ContextIs
+	OpenQuestionIs
+
+	MinutesToAnswer
+	SecondsToAnswer
+
+	SilenceAccepts
+	SilenceRejects
+	SilenceUnknown
+	SilenceYes
+	SilenceNo
+	SilenceMeans
+
+	AgentSays
+	Code
+	AnImage
+
+	// To a person who follows agents at a terminal, by the program they do that with.
+	FollowingAgent
+	AgentUnproven
+	AgentProven
+	NameLooksLike
+	HelpIsThere
+	CtrlCEnds
+	AgentHasEnded
+	WaitingForAgent
+	ConnectionLost
+	TryingAgain
+	TryingAgainIn
+	StillUnproven
+	NewCertificate
+	ConnectedAgain
+	ConnectedAgainOver
+	NothingLost
+	MayBeLost
+	AgentEndedLink
+	TriedUntilThere
+	NotFollowed
+	OthersAnswer
+
+	Decide
+	DecideAgain
+	TypeIt
+	MoreAsks
+	NoAnswer
+	EnterAgain
+	AskedProven
+	AskedUnproven
+	AnotherWaits
+	OverNotPut
+	NoOtherWaits
+	WaitingClosed
+	QuestionClosed
+	MayHaveArrived
+	NotAnswered
+	AsksAgain
+	TypedTooSoon
+	EnterThenAnswer
+	AnswerNotTaken
+	NotDelivered
+	TypeItAgain
+	AnswerSent
+	AnswerSentIs
+	AnswerLate
+	AsksTooMuch
+	NothingAsked
+	LastQuestion
+	MoreAskedAlready
+	NoMoreTime
+	NoMoreTimeClosed
+	NoMoreTimeSoFar
+	AskMoreAgain
+	MoreTime
+	NotAllHeard
+	AcceptedDoing
+
+	NoCommand
+	SpaceBefore
+	NotUnderstood
+	Expected
+	YouGet
+	FromNowOn
+	NotGranted
+	AskedFor
+	NotChanged
+	QuietNow
+	NotQuiet
+	CannotBeQuiet
+	NoLongerQuiet
+	ForOutputs
+	OutputGone
+	OutputBack
+
+	// To a person who hears, by what plans it.
+	NoQuestionOpen
+	QuestionsOpen
+	StillToCome
+	LeftToAskFor
+	NothingMore
+	NothingSaidYet
+	NothingGoesOn
+	ToolsRan
+	NoVoice
+	MayBeGarbled
+	WhileTyped
+	TheNewest
+	DetailsTell
+
+	// Pieces of sentences and of lists, the rest of this.
+	OneQuestionOpen
+	AnswerSentences
+	Announcements
+	Meanwhile
+	MeanwhileWithout
+	BeforeNext
+	AgentNumber
+	AnAgent
+	OverWay
+	Or
+	OrElse
+	WithValues
+	ANumberTo
+	YesOrNo
+	ANumber
+	YourAnswer
+	SaidAccept
+	SaidReject
+	SaidYes
+	SaidNo
+	LinkBroke
+	NotInTime
+	NothingAnswers
+	NotOpen
+
+	EveryEvent
+	AtMost
+	InOwnLanguage
+	InLanguage
+	TheLanguage
+	FewWords
+	NormalWords
+	ManyWords
+	AsWritten
+	WordByWord
+	SentenceBySentence
+	ParagraphByParagraph
+	WhenWhole
+	MainSteps
+	UsualSteps
+	EveryStep
+	AtPace
+	OnlyCriticalAnd
+	WithoutTypes
+	CutToCells
+	TimesTheTime
+	ThePatterns
+	TheExtension
+	QuietExcept
+	EndOfQuiet
+	QuestionsToDecide
+	NoQuestions
+	NothingElse
+
+	StandsConnected
+	StandsApart
+	StandsUnfollowed
+	StandsEnded
+	StandsBehind
+	StandsUpToDate
+	StandsLeftOut
+	StandsToAskFor
+	StandsOpen
+
+	CommandsHelp
+
+	count
+)

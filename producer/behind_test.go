@@ -1,0 +1,170 @@
+package producer_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// D-34, P2: who comes back while a question is open is asked it again, and may answer. The log in memory has their place.
+func TestComeBackToAQuestion(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, _ := st.accepted(resuming(answering(everything()), ""))
+		s := st.session("Paying.")
+		done := &deed{}
+		paid := tool(s, pay, done)
+		asked := l.question()
+		st.record() // the question stays open meanwhile
+		last := l.events()[len(l.events())-1].EventID
+		l.conn.Close()
+		l, acc := st.accepted(resuming(answering(everything()), last))
+		if honoredPlace(t, acc) != last {
+			t.Error(acc.NegotiationNotes)
+		}
+		if q := l.question(); q.ReplyToken != asked.ReplyToken || len(l.events()) != 1 {
+			t.Errorf("it is told %s", story(l.events()))
+		}
+		l.reply(asked, aaep.Accept)
+		if r := <-paid; r.err != nil {
+			t.Error(r.err)
+		}
+	})
+}
+
+// D-65, D-82: an event that overtook others says that it is no place to go on after, on links that have no ids, to those
+// who named the extension, with its other data.
+func TestOvertakingSaysSo(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		knows, _ := st.accepted(resuming(caps(1, aaep.BoundaryNone), ""))
+		knowsNot, _ := st.accepted(caps(1, aaep.BoundaryNone))
+		s := st.session("Talking.")
+		for range 3 {
+			s.Progress(aaep.Text{}, aaep.Progress{}, 0)
+		}
+		help := aaep.Say("Help.")
+		s.Handoff(help, aaep.HandoffRequested{})
+		overtook := func(l *listener) (marked []string) {
+			for _, ev := range l.events() {
+				if data := ev.Extensions["delivery"]; data != nil {
+					marked = append(marked, string(ev.Type())+string(data))
+				}
+			}
+			return marked
+		}
+		if got := overtook(knows); !slices.Equal(got, []string{`aaep:agent.handoff.requested{"resumable":false}`}) {
+			t.Errorf("marked: %q", got)
+		}
+		if got := overtook(knowsNot); got != nil {
+			t.Errorf("who knows nothing of it gets %q", got)
+		}
+		time.Sleep(time.Minute)
+		if got := overtook(knows); len(got) != 1 {
+			t.Errorf("marked in the end: %q", got)
+		}
+	})
+}
+
+// INV-21, INV-23: how states were folded for another subscription is not known, so what a listener with a rate may have heard of
+// them there it is told anew, under other ids; and those are places to go on after, too.
+func TestGoOnAfterWhatIsToldAnew(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		terms := caps(5, aaep.BoundaryNone)
+		first, _ := st.accepted(resuming(terms, ""))
+		s := st.session("Talking.")
+		s.State(aaep.StateDeciding, aaep.Text{})
+		time.Sleep(time.Second)
+		states := func(l *listener) (ids, to []string) {
+			for _, ev := range l.events() {
+				if p, ok := ev.Payload.(*aaep.StateChanged); ok {
+					ids, to = append(ids, ev.EventID), append(to, string(p.ToState))
+				}
+			}
+			return ids, to
+		}
+		was, _ := states(first)
+		start := first.events()[0]
+		if start.Type() != aaep.TypeSessionStarted || len(was) != 2 {
+			t.Fatalf("it begins with %v, and %d states", start.Type(), len(was))
+		}
+		second, acc := st.accepted(resuming(terms, start.EventID))
+		time.Sleep(time.Second)
+		ids, to := states(second)
+		if honoredPlace(t, acc) != start.EventID || !slices.Equal(to, []string{"thinking", "deciding"}) || ids[0] == was[0] || ids[1] == was[1] {
+			t.Errorf("after %s: %v %v, which was %v", honoredPlace(t, acc), ids, to, was)
+		}
+		third, acc := st.accepted(resuming(terms, ids[0]))
+		time.Sleep(time.Second)
+		if _, to := states(third); honoredPlace(t, acc) != ids[0] || !slices.Equal(to, []string{"deciding"}) || len(third.events()) != 1 {
+			t.Errorf("after %s: %v", honoredPlace(t, acc), to)
+		}
+		s.State(aaep.StateThinking, aaep.Text{})
+		time.Sleep(time.Second)
+		a, _ := states(first)
+		if b, _ := states(third); a[len(a)-1] != b[len(b)-1] {
+			t.Error("what is new has two ids")
+		}
+	})
+}
+
+// P8, P7: whoever was away for long and is slow by choice gets all of it, at their rate, and is not sent away as too slow;
+// nor does the agent wait for them.
+func TestFarBehind(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		const tools = 530 // each told in two events, which never merge
+		l, _ := st.accepted(everything())
+		s := st.session("Working.")
+		first := l.events()[0].EventID
+		for range tools {
+			if _, err := s.Tool(context.Background(), look, ok); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, _ = st.accepted(resuming(answering(caps(2, aaep.BoundaryNone)), first))
+		paid := tool(s, pay, &deed{})
+		time.Sleep(2 * time.Second)
+		l.reply(l.question(), aaep.Reject) // which comes before a thousand other events
+		if r := <-paid; !errors.Is(r.err, producer.ErrRejected) {
+			t.Error(r.err)
+		}
+		began := time.Now()
+		if _, err := s.Tool(context.Background(), look, ok); err != nil || time.Since(began) > time.Second {
+			t.Errorf("a tool waited for %v, %v", time.Since(began), err)
+		}
+		s.Complete(aaep.Text{})
+		time.Sleep(time.Hour)
+		evs := l.events()
+		if n := len(of[*aaep.AwaitingConfirmation](evs)); n != 1 {
+			t.Errorf("it was asked %d times", n)
+		}
+		if n := len(of[*aaep.ToolCompleted](evs)); n != tools+1 || evs[len(evs)-1].Type() != aaep.TypeSessionCompleted {
+			t.Errorf("%d of %d tools: %v", n, tools+1, l.lastMessage())
+		}
+	})
+}
+
+// P8: text that waits for its end keeps nobody from reading on to it.
+func TestFarBehindInAText(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, _ := st.accepted(everything())
+		s := st.session("Working.")
+		first := l.events()[0].EventID
+		out := s.Output()
+		for range 300 {
+			out.WriteString("word ")
+			synctest.Wait()
+		}
+		out.Close()
+		s.Complete(aaep.Text{})
+		l, _ = st.accepted(resuming(caps(30, aaep.BoundaryCompletion), first))
+		time.Sleep(time.Minute)
+		if evs := l.events(); len(evs) == 0 || evs[len(evs)-1].Type() != aaep.TypeSessionCompleted {
+			t.Errorf("%d events came, and not the end", len(evs))
+		}
+	})
+}

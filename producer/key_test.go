@@ -1,0 +1,94 @@
+package producer
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+)
+
+// Whatever of the terms makes a difference to what a listener hears keeps it out of the groups of those who have it otherwise. A field
+// that is added to them is either in the key, or is said here to make none.
+func TestGroupKey(t *testing.T) {
+	const byItself, told = "each is asked, and waited for, by itself", "it was told, or done, before"
+	apart := map[string]string{
+		"TimeoutMultiplier": byItself, "MinTimeout": byItself, "IdleTimeout": byItself, "MaxDuration": byItself,
+		"MoreTime": told, "ResumeAfter": told, "Notes": told, "granted": told, "resumed": told,
+		"Quiet": "whom the Shaper still holds something back from is not settled", "quiet": "what is declared later is declared alone",
+		"agreed": "it does what honored and profile say",
+	}
+	key := func(terms handshake.Terms) groupKey {
+		sub := &subscription{course: course{terms: &terms}}
+		if !sub.findKey() {
+			t.Fatal("these terms have no key")
+		}
+		return sub.key
+	}
+	ask := aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "x", Capabilities: aaep.Capabilities{SupportsConfirmationReply: new(true)}}
+	negotiate := func(r Rights) handshake.Terms {
+		p := quietProducer(t)
+		terms, err := handshake.Negotiate(&ask, (&subscription{course: course{p: p}, rights: r}).offer())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return terms
+	}
+	base := negotiate(Rights{Reply: true})
+	if key(base) != key(negotiate(Rights{Reply: true})) {
+		t.Fatal("those who asked for the same are not together")
+	}
+	var each func(t reflect.Type, path []int, name string)
+	each = func(typ reflect.Type, path []int, name string) {
+		for i := range typ.NumField() {
+			f, at := typ.Field(i), append(path[:len(path):len(path)], i)
+			if f.Type == reflect.TypeFor[handshake.Filters]() {
+				each(f.Type, at, name+f.Name+".")
+				continue
+			}
+			other := base
+			v := reflect.ValueOf(&other).Elem().FieldByIndex(at)
+			vary(t, reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem())
+			if why := apart[f.Name]; why == "" && key(other) == key(base) {
+				t.Errorf("%s%s makes no difference to which group a listener is in: what is in it must be in the key, or said here", name, f.Name)
+			} else if why != "" && key(other) != key(base) {
+				t.Errorf("%s%s is in the key, though %s", name, f.Name, why)
+			}
+			delete(apart, f.Name)
+		}
+	}
+	each(reflect.TypeFor[handshake.Terms](), nil, "")
+	for name := range apart {
+		t.Errorf("there is no %s", name)
+	}
+	for _, r := range []Rights{{}, {Reply: true, Withhold: []string{"aaep:agent.output.*"}}} {
+		if key(negotiate(r)) == key(base) {
+			t.Errorf("who has %+v is with those who may more", r)
+		}
+	}
+	if n := reflect.TypeFor[Rights]().NumField(); n != 3 {
+		t.Errorf("Rights has %d fields: a new one that makes a difference to what is heard must be in the terms", n)
+	}
+}
+
+// vary gives a value another.
+func vary(t *testing.T, v reflect.Value) {
+	switch {
+	case v.Type() == reflect.TypeFor[map[string]json.RawMessage]():
+		v.Set(reflect.ValueOf(map[string]json.RawMessage{"x": json.RawMessage(`{}`)}))
+	case v.Kind() == reflect.String:
+		v.SetString("other")
+	case v.Kind() == reflect.Bool:
+		v.SetBool(!v.Bool())
+	case v.CanInt():
+		v.SetInt(v.Int() + 1)
+	case v.CanFloat():
+		v.SetFloat(v.Float() + 1)
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+	case v.Kind() == reflect.Struct: // which is not in the key
+	default:
+		t.Fatalf("nobody knows how to change a %s", v.Type())
+	}
+}

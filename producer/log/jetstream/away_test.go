@@ -1,0 +1,160 @@
+package jetstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/natstest"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/producer/log/jetstream"
+)
+
+// P2, P8: the agent is cut off from the servers, in both directions or one, for longer than those who serve its listeners are
+// waited for. What is answered meanwhile elsewhere settles the question, and not the answer of the agent's own listener, which
+// cannot be kept; who is elsewhere hears everything when the network is whole again.
+func TestTornAgent(t *testing.T) {
+	t.Parallel()
+	for name, holds := range map[string][2]bool{"both": {true, true}, "it is not heard": {true, false}, "it does not hear": {false, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name != "both" && os.Getenv("AAEP_LONG") == "" {
+				t.Skip("part of make nodes")
+			}
+			s := natstest.Start(t, 1).Servers[0]
+			network, url := s.Behind()
+			claimed := make(chan string, 2)
+			kept := &trail{}
+			agent, edge := agentAt(t, url, kept, 0), edgeAt(t, s.URL, "edge")
+			asked := make(chan *aaep.AwaitingConfirmation, 2)
+			hear := func(_ *ear, ev *aaep.Event) {
+				if q, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
+					asked <- q
+				}
+			}
+			near, far := listen(t, agent.Producer, "", hear), listen(t, edge.Producer, "", hear)
+			watch, err := dial(t, s.URL, jetstream.Options{}).Follow(t.Context(), "planner")
+			if err == nil {
+				defer watch.Close()
+				err = watch.Claims(func(token string) { claimed <- token })
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			session, err := agent.StartSession(context.Background(), aaep.Say("Paying."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() {
+				_, err := session.Tool(context.Background(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Timeout: time.Minute,
+					Action: aaep.Say("Pay $5."), Consequence: aaep.Say("It is gone.")}, func(context.Context) (string, error) { return "done", nil })
+				done <- err
+			}()
+			q := <-asked
+			<-asked
+			network.Hold(holds[0], holds[1])
+			began := time.Now()
+			reply := func(l *ear, d aaep.Decision) {
+				l.send(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: d, SubscriptionID: l.id, Timestamp: time.Now()})
+			}
+			reply(far, aaep.Accept)
+			if got := <-claimed; got != string(q.ReplyToken) {
+				t.Errorf("%s is settled", got)
+			}
+			reply(near, aaep.Reject)
+			session.Progress(aaep.Say("Still there."), aaep.Progress{Percent: new(50.0)}, 0)
+			time.Sleep(torn - time.Since(began))
+			select {
+			case err := <-done:
+				if holds[1] { // else it may hear of it
+					t.Errorf("Tool = %v before anything could be known", err)
+				}
+				done <- err
+			default:
+			}
+			network.Hold(false, false)
+			if err := <-done; err != nil {
+				t.Errorf("Tool = %v", err)
+			}
+			session.Complete(aaep.Text{})
+			if want, got := told(t, near, 1), told(t, far, 1); !slices.Equal(got, want) {
+				t.Errorf("who listens elsewhere hears %d events, the agent's own listener %d", len(got), len(want))
+			}
+			settled := kept.of(audit.Settled)
+			if len(settled) != 1 || settled[0].Decision != aaep.Accept || settled[0].By == nil || settled[0].By.Node != "edge" {
+				t.Errorf("settled: %+v", settled)
+			}
+		})
+	}
+}
+
+// The servers are all gone for a while: the agent's own listeners hear it all the same; those elsewhere stay, are told, and then hear
+// everything, once and in order. Where they are gone for longer than the log waits, the agent says so and goes on.
+func TestAllServersGone(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	s := servers.Servers[0]
+	agent, edge := agentAt(t, s.URL, &trail{}, 0), edgeAt(t, s.URL, "edge")
+	near, far := listen(t, agent.Producer, "", nil), listen(t, edge.Producer, "", nil)
+	said := func(n int) {
+		t.Helper()
+		session, err := agent.StartSession(context.Background(), aaep.Say("Working."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			session.Progress(aaep.Say("On the way."), aaep.Progress{Percent: new(50.0)}, 0)
+		}
+		session.Complete(aaep.Text{})
+	}
+	said(5)
+	told(t, near, 1)
+	told(t, far, 1)
+	open, err := agent.StartSession(context.Background(), aaep.Say("Waiting."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	far.until("start", 2, func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeSessionStarted })
+	s.Kill()
+	said(20)
+	if got := told(t, near, 2); len(got) != 8+2+23 {
+		t.Errorf("without servers the agent's listeners hear %d events", len(got))
+	}
+	far.until("word of the connection", 1, link)
+	if os.Getenv("AAEP_LONG") != "" {
+		time.Sleep(time.Minute)
+	}
+	s.Start()
+	servers.Ready()
+	far.until("word of the connection", 2, link)
+	open.Close()
+	if want, got := told(t, near, 2), told(t, far, 2); !slices.Equal(got, want) {
+		t.Errorf("those elsewhere hear %d events, the agent's own %d", len(got), len(want))
+	}
+	agent.Shutdown(t.Context())
+	agent.close()
+
+	short := agentAt(t, s.URL, &trail{}, time.Second)
+	s.Kill()
+	session, err := short.StartSession(context.Background(), aaep.Say("Working."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := short.WaitLogFailed(ctx); err == nil || !strings.Contains(err.Error(), "the log of planner cannot be written") {
+		t.Errorf("WaitLogFailed = %v", err)
+	}
+	if err := session.Complete(aaep.Text{}); err != nil {
+		t.Error(err)
+	}
+	data, _ := json.Marshal(short.Stats())
+	t.Logf("%s", data)
+}

@@ -1,0 +1,257 @@
+package producer_test
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/log"
+	"github.com/aaep-go/aaep/producer/log/sqlite"
+)
+
+// life is a producer on a log that one before it may have left. The log holds a hundred times what memory holds.
+func life(t *testing.T, dir string, cfg producer.Config, f func(st *stage, kept *sqlite.Store)) {
+	t.Helper()
+	if testing.Short() && runtime.GOOS == "windows" {
+		t.Skip("Wine cannot delete files that were open")
+	}
+	kept, err := sqlite.Open(dir, sqlite.Options{Limits: log.Limits{Events: 100 * cfg.KeepEvents}, SurvivesCrash: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	cfg.Log, cfg.Languages = kept, []string{"es"}
+	cfg.Agent.AgentID, cfg.ShortTimeouts = "tester", true
+	p, err := producer.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &stage{t: t, p: p}
+	defer st.end()
+	f(st, kept)
+}
+
+// resuming asks to go on after an event; "" says only that it will want to.
+func resuming(c aaep.Capabilities, after string) aaep.Capabilities {
+	c.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: after})
+	return c
+}
+
+// accepted subscribes and returns the answer too.
+func (st *stage) accepted(c aaep.Capabilities) (*listener, *aaep.SubscriptionAccepted) {
+	st.t.Helper()
+	l := st.connect()
+	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})
+	l.read()
+	acc, ok := l.lastMessage().(*aaep.SubscriptionAccepted)
+	if !ok {
+		st.t.Fatalf("the answer is %+v", l.lastMessage())
+	}
+	l.id = acc.SubscriptionID
+	return l, acc
+}
+
+// honoredPlace is the resume_after of an answer.
+func honoredPlace(t *testing.T, acc *aaep.SubscriptionAccepted) string {
+	t.Helper()
+	var d extensions.Delivery
+	if err := json.Unmarshal(acc.HonoredCapabilities.Extensions["delivery"], &d); err != nil {
+		t.Error(err)
+	}
+	return d.ResumeAfter
+}
+
+func raws(got []arrival) (all []string) {
+	for _, a := range got {
+		if _, ok := a.msg.(*aaep.Event); ok {
+			all = append(all, string(a.raw))
+		}
+	}
+	return all
+}
+
+// deeds is a session that leaves everything open: a tool, a question, text and, for Spanish ears, words.
+func deeds(st *stage) {
+	s := st.session("Working.")
+	s.State(aaep.StateDeciding, aaep.Say("Deciding.").In("es", aaep.Say("Decidiendo.")))
+	s.Progress(aaep.Say("Halfway."), aaep.Progress{Percent: new(50.0)}, time.Minute)
+	s.Handoff(aaep.Say("Help.").In("es", aaep.Say("Ayuda.")), aaep.HandoffRequested{PackagedContext: json.RawMessage(`{"b":1, "a":"é<"}`)})
+	out := s.Output()
+	out.WriteString("One sentence. And ano")
+	go s.Tool(context.Background(), look, func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() })
+	go s.Tool(context.Background(), pay, ok)
+	synctest.Wait()
+	out.WriteString("ther one. And this is not who")
+	synctest.Wait()
+}
+
+// P1, P2, P8, INV-21, INV-22, INV-23, TR-024: a producer dies with everything open, and another one goes on with its log.
+// Wherever a listener had come to, it gets the same bytes that it would have got, but no question that nobody waits for an answer
+// to, then the ends of what was open, each once, and then what is new.
+func TestRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, lang := range []string{"en-US", "es"} {
+			dir := t.TempDir()
+			terms := answering(everything())
+			terms.Languages = []string{lang}
+			var before []string
+			life(t, dir, producer.Config{}, func(st *stage, kept *sqlite.Store) {
+				l, _ := st.accepted(resuming(terms, ""))
+				deeds(st)
+				before = raws(l.arrivals())
+				kept.Close() // it dies, for all that is kept
+			})
+			if lang == "es" && !strings.Contains(strings.Join(before, ""), "Decidiendo.") {
+				t.Error("it is not in Spanish")
+			}
+			life(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
+				var ends string
+				s := st.session("New.")
+				s.Complete(aaep.Text{})
+				for i := range before {
+					var had aaep.Event
+					if err := json.Unmarshal([]byte(before[i]), &had); err != nil {
+						t.Fatal(err)
+					}
+					l, acc := st.accepted(resuming(terms, had.EventID))
+					if honoredPlace(t, acc) != had.EventID || strings.Contains(acc.NegotiationNotes, "resume_after") {
+						t.Fatalf("after event %d: %s", i, acc.NegotiationNotes)
+					}
+					got := raws(l.arrivals())
+					want := slices.DeleteFunc(slices.Clone(before[i+1:]), func(raw string) bool { return strings.Contains(raw, "agent.awaiting.") })
+					rest := len(want)
+					if len(got) < rest || !slices.Equal(got[:rest], want) {
+						t.Fatalf("after event %d it got\n%s\nand would have got\n%s", i, strings.Join(got, "\n"), strings.Join(want, "\n"))
+					}
+					evs := events(l.arrivals())[rest:]
+					if told := story(evs); ends == "" {
+						ends = told
+						checkEnds(t, evs)
+					} else if told != ends {
+						t.Errorf("after event %d it is told %s; another was told %s", i, told, ends)
+					}
+				}
+			})
+			life(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
+				var last aaep.Event
+				json.Unmarshal([]byte(before[len(before)-1]), &last)
+				l, _ := st.accepted(resuming(terms, last.EventID))
+				n := 0
+				for _, ev := range l.events() {
+					if ev.SessionID == last.SessionID && ev.Type().Terminal() {
+						n++
+					}
+				}
+				if n != 1 {
+					t.Errorf("the session has ended %d times", n)
+				}
+			})
+		}
+	})
+}
+
+// checkEnds checks how what was open is ended.
+func checkEnds(t *testing.T, evs []*aaep.Event) {
+	t.Helper()
+	failed, closed := 0, 0
+	for _, ev := range evs {
+		switch p := ev.Payload.(type) {
+		case *aaep.ToolCompleted:
+			if p.Status == aaep.ToolError {
+				failed++
+			}
+		case *aaep.OutputStreaming:
+			if p.Complete {
+				closed++
+			}
+		case *aaep.SessionErrored:
+			if p.ErrorCode != "PRODUCER_RESTARTED" || failed != 1 || closed != 1 {
+				t.Errorf("%+v after %d tools and %d outputs", p, failed, closed)
+			}
+			if asked := of[*aaep.ToolInvoked](evs); len(asked) != 0 {
+				t.Error("a tool was run")
+			}
+			return
+		}
+	}
+	t.Errorf("the session goes on: %s", story(evs))
+}
+
+// P8: what the log no longer holds is told, and so is what nobody knows.
+func TestRestartTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		var first string
+		life(t, dir, producer.Config{KeepEvents: 4}, func(st *stage, _ *sqlite.Store) {
+			l, _ := st.accepted(everything())
+			s := st.session("Counting.")
+			first = l.events()[0].EventID
+			for i := range 600 {
+				s.Progress(aaep.Text{}, aaep.Progress{Percent: new(float64(i % 100))}, 0)
+				synctest.Wait()
+			}
+			s.Complete(aaep.Text{})
+			synctest.Wait()
+		})
+		life(t, dir, producer.Config{KeepEvents: 4}, func(st *stage, _ *sqlite.Store) {
+			st.session("New.")
+			synctest.Wait()
+			for _, after := range []string{first, "evt_1"} {
+				l, acc := st.accepted(resuming(everything(), after))
+				if honoredPlace(t, acc) != "" || !strings.Contains(acc.NegotiationNotes, "resume_after") {
+					t.Errorf("%s: %s", after, acc.NegotiationNotes)
+				}
+				if got := story(l.events()); got != "idle>thinking" {
+					t.Errorf("it is told %s", got)
+				}
+			}
+		})
+	})
+}
+
+// P8, SSE-013, D-82: a new subscription whose first stream names an event goes on after it, at another process too.
+func TestRestartStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		var first *eventStream
+		life(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
+			_, open := st.resumable(everything())
+			first = open("")
+			st.session("Talking.").State(aaep.StateDeciding, aaep.Text{})
+			first.events()
+		})
+		life(t, dir, producer.Config{}, func(st *stage, _ *sqlite.Store) {
+			st.session("New.")
+			synctest.Wait()
+			_, open := st.resumable(everything())
+			began := first.events()[0].EventID
+			second := open(began)
+			if got, want := story(second.events()), "idle>thinking thinking>deciding session.cancelled:system session.started idle>thinking"; got != want {
+				t.Errorf("it is told %s; want %s", got, want)
+			}
+			_, open = st.resumable(resuming(everything(), second.resume))
+			open("").breaks() // before it could name anything
+			st.session("Another.")
+			if got := story(open("").events()); got != "session.started idle>thinking" {
+				t.Errorf("whose stream broke before it brought anything is told %s", got)
+			}
+			st.session("Lost.") // it leaves, and is lost on the way
+			synctest.Wait()
+			if got := story(open("").events()); got != "session.started idle>thinking session.started idle>thinking" {
+				t.Errorf("whose stream broke before it brought what had left is told %s", got)
+			}
+			_, open = st.resumable(everything())
+			if got := story(open("evt_1").events()); got != "idle>thinking idle>thinking idle>thinking" {
+				t.Errorf("who names what nobody knows is told %s", got)
+			}
+		})
+	})
+}

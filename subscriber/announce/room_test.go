@@ -1,0 +1,118 @@
+package announce
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// A room is a person who listens: a voice that says so many words a minute, in a time of its own.
+type room struct {
+	t     *testing.T
+	a     *Announcer
+	now   time.Time
+	began time.Time
+	voice *Utterance
+	until time.Time
+	heard []string // "0.0 text", with " /" behind what was cut
+	n     int
+}
+
+const voiceWPM = 120 // two words a second
+
+func newRoom(t *testing.T, p Preferences) *room {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return &room{t: t, a: New(p), now: at, began: at}
+}
+
+// after lets time pass.
+func (r *room) after(d time.Duration) {
+	r.t.Helper()
+	for end := r.now.Add(d); ; {
+		wake := r.act()
+		next := end
+		if r.voice != nil && r.until.Before(next) {
+			next = r.until
+		}
+		if !wake.IsZero() && wake.Before(next) {
+			next = wake
+		}
+		if next.After(r.now) {
+			r.now = next
+		}
+		if r.voice != nil && !r.now.Before(r.until) {
+			r.over("", Heard)
+			continue
+		}
+		if !r.now.Before(end) {
+			r.act()
+			return
+		}
+	}
+}
+
+// act does what the Announcer wants now.
+func (r *room) act() time.Time {
+	for range 100 {
+		do, wake := r.a.Next(r.now)
+		switch {
+		case do.Cancel:
+			r.over(" /", Waiting)
+		case do.Say != nil:
+			r.voice = do.Say
+			r.until = r.now.Add(time.Duration(len(strings.Fields(do.Say.Text))) * time.Minute / voiceWPM)
+			r.heard = append(r.heard, fmt.Sprintf("%.1f %s", r.now.Sub(r.began).Seconds(), do.Say.Text))
+		default:
+			return wake
+		}
+	}
+	r.t.Fatal("it never comes to rest")
+	return time.Time{}
+}
+
+func (r *room) over(mark string, what Outcome) {
+	r.heard[len(r.heard)-1] += mark
+	id := r.voice.ID
+	r.voice = nil
+	r.a.Ended(r.now, id, what)
+}
+
+// silence is the person's own key.
+func (r *room) silence() { r.over(" (silenced)", Cut) }
+
+func (r *room) say(p aaep.Payload, text string) *aaep.Event {
+	return r.from("Planner", "sess_1", p, text)
+}
+
+func (r *room) from(source, session string, p aaep.Payload, text string) *aaep.Event {
+	r.n++
+	ev := &aaep.Event{EventID: fmt.Sprintf("evt_%d", r.n), SessionID: session, Timestamp: r.now, Payload: p, Summary: aaep.Say(text), LocalizationHints: in("en")}
+	r.a.Add(r.now, source, ev, Text(ev, aaep.VerbosityNormal))
+	r.act()
+	return ev
+}
+
+func (r *room) answer(text string) {
+	r.say(&aaep.OutputStreaming{Chunk: text, OutputID: "out_1", CoalesceHint: aaep.BoundarySentence}, "")
+}
+
+func (r *room) want(lines ...string) {
+	r.t.Helper()
+	if got, want := strings.Join(r.heard, "\n"), strings.Join(lines, "\n"); got != want {
+		r.t.Errorf("heard\n%s\nwant\n%s", got, want)
+	}
+}
+
+// outcomes are the receipts, as "text-free" words: kind, outcome, sentences heard.
+func (r *room) outcomes() string {
+	var all []string
+	for _, receipt := range r.a.Receipts() {
+		all = append(all, fmt.Sprintf("%s %s %d/%d", receipt.Kind, receipt.Outcome, receipt.Said, receipt.Of))
+	}
+	return strings.Join(all, ", ")
+}
+
+var thinking, working = &aaep.StateChanged{ToState: aaep.StateThinking}, &aaep.StateChanged{ToState: aaep.StateWritingOutput}

@@ -1,0 +1,146 @@
+package web_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// TestAccept: what somebody types while a question comes answers nothing, wherever the focus is; the button does, once there
+// was time to read.
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	outcome := pay(t, st.session(t, "Paying your bills."), "$5")
+	p.until(asked)
+	if at := eval[string](p, `document.activeElement.tagName`); at != "BODY" {
+		t.Errorf("the question took the focus to %s", at)
+	}
+	for _, focus := range []string{"document.body", `document.querySelector("button.yes")`} {
+		eval[any](p, focus+".focus()")
+		for _, c := range "hello agent" {
+			p.key(string(c))
+		}
+		p.key("Enter")
+	}
+	undecided(t, outcome)
+	if said := eval[string](p, `document.querySelector(".question").innerText`); !strings.Contains(said, "Pay $5 to the water company.") ||
+		!strings.Contains(said, "The money leaves your account today.") || !strings.Contains(said, "Risk: high. It cannot be undone.") ||
+		!strings.Contains(said, "Asked by Tester (not verified") || !strings.Contains(said, "If nobody answers, it is not done.") || !strings.Contains(said, "so that nothing is answered by accident") {
+		t.Errorf("the question says %q", said)
+	}
+	if said := eval[string](p, `document.getElementById("alert").textContent`); said != "Question 1: Pay $5 to the water company. The money leaves your account today. Risk: high. It cannot be undone." {
+		t.Errorf("the alert says %q", said)
+	}
+	if title := eval[string](p, "document.title"); !strings.HasPrefix(title, "1 question waits") {
+		t.Errorf("the title is %q", title)
+	}
+	p.until(armed)
+	undecided(t, outcome)
+	p.key("Enter")
+	if err := result(t, outcome); err != nil {
+		t.Fatal(err)
+	}
+	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("You answered: accept. The agent says: ")`)
+	if at := eval[string](p, "document.activeElement.className"); at != "outcome" {
+		t.Errorf("the button is gone, and the focus is on %q", at)
+	}
+}
+
+// TestTwo: the second of two questions is answered with no, and the first stays.
+func TestTwo(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{QuestionsAtOnce: 2})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	s := st.session(t, "Paying your bills.")
+	first := pay(t, s, "$5")
+	p.until(asked)
+	second := pay(t, s, "$6")
+	p.until(`document.querySelectorAll(".question").length === 2`)
+	p.until(`document.querySelector("#q2 button").getAttribute("aria-disabled") === "false"`)
+	eval[any](p, `document.querySelector("#q2 button").click()`)
+	if err := result(t, second); !errors.Is(err, producer.ErrRejected) {
+		t.Errorf("Reject: %v", err)
+	}
+	p.until(`document.querySelector("#q2.settled .outcome")?.textContent.startsWith("You answered: reject.")`)
+	undecided(t, first)
+	if eval[bool](p, `document.querySelector("#q1").classList.contains("settled")`) {
+		t.Error("the other question is settled too")
+	}
+	eval[any](p, `document.querySelector("#q1 .more").click()`)
+	p.until(`document.querySelector("#q1 .time").textContent.includes("4 minutes")`)
+}
+
+// TestExpiry: nobody's silence is told as a refusal.
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{ShortTimeouts: true})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	s := st.session(t, "Asking.")
+	outcome := make(chan error, 1)
+	go func() {
+		_, err := s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which colour?"), Timeout: 2 * time.Second})
+		outcome <- err
+	}()
+	p.until(asked)
+	if err := result(t, outcome); !errors.Is(err, producer.ErrTimedOut) {
+		t.Fatal(err)
+	}
+	p.until(`document.querySelector(".settled .outcome")?.textContent.includes("Nobody answered in time.")`)
+	if said := eval[string](p, `document.querySelector(".settled").innerText`); strings.Contains(strings.ToLower(said), "reject") {
+		t.Errorf("silence is told as %q", said)
+	}
+}
+
+// TestClarify: every kind of answer arrives as what it is.
+func TestClarify(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	s := st.session(t, "Asking.")
+	fill := func(text string) string {
+		return `document.querySelector(".question:not(.settled) input").value = "` + text + `"; document.querySelector(".question:not(.settled) button.yes").click()`
+	}
+	for _, c := range []struct {
+		q    producer.Question
+		act  string
+		want any
+	}{
+		{producer.Question{Text: aaep.Say("Which one?"), Choices: []producer.Choice{{Value: "a", Label: aaep.Say("The first")}, {Value: "b", Label: aaep.Say("The second")}}},
+			`Array.from(document.querySelectorAll(".question:not(.settled) button")).find((b) => b.textContent === "Choose: The second").click()`, "b"},
+		{producer.Question{Text: aaep.Say("Shall we?"), Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}},
+			`Array.from(document.querySelectorAll(".question:not(.settled) button")).find((b) => b.textContent === "No").click()`, false},
+		{producer.Question{Text: aaep.Say("How many?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}}, fill("2,5"), 2.5},
+		{producer.Question{Text: aaep.Say("What name?")}, fill("Ada"), "Ada"},
+	} {
+		got := make(chan any, 1)
+		go func() {
+			v, err := s.Clarify(t.Context(), c.q)
+			if err != nil {
+				v = err
+			}
+			got <- v
+		}()
+		p.until(asked)
+		p.until(`document.querySelector(".question:not(.settled) button").getAttribute("aria-disabled") === "false"`)
+		eval[any](p, c.act)
+		select {
+		case v := <-got:
+			if v != c.want {
+				t.Errorf("%s: %v, want %v", c.q.Text.Normal, v, c.want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: no answer. The page: %s", c.q.Text.Normal, eval[string](p, "document.body.innerText"))
+		}
+		p.until(`document.querySelectorAll(".question:not(.settled)").length === 0`)
+	}
+}
