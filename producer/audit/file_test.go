@@ -64,7 +64,7 @@ func TestOpenRefusesOthers(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		f, err := Open(path, nil)
+		f, err := Open(path, Options{})
 		if want == "" {
 			must(t, err)
 			must(t, f.Close())
