@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
 )
 
 // ago is a message as it was so long ago.
@@ -118,4 +119,43 @@ func TestTokensWithoutSubscription(t *testing.T) {
 		}
 		leave(t, sub, p)
 	})
+}
+
+// numbered is a link whose producer gives its events ids, or none.
+type numbered struct {
+	*flaky
+	id string
+}
+
+func (n numbered) LastEventID() string { return n.id }
+
+// A stream that is opened again goes on where it was only if its producer numbers what it sends; else something may be
+// missing, and whoever listens can be told. What is open stays open. SSE-013, D-65
+func TestReopenedWithoutIDs(t *testing.T) {
+	for id, whole := range map[string]bool{"evt_1": true, "": false} {
+		bubble(t, func(t *testing.T) {
+			f, p := newFlaky()
+			f.in <- accepted("sub_1", "{}")
+			sub, err := Dial(t.Context(), dialer(func(context.Context) (transports.Conn, error) { return numbered{f, id}, nil }), Config{ID: "reader", Capabilities: able()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[*aaep.SubscriptionRequest](t, p)
+			f.in <- confirmation("evt_1", "rpl_1", "")
+			ask := take(t, sub, "evt_1")
+			_, changed := sub.Status()
+			f.cut()
+			<-changed
+			_, changed = sub.Status()
+			<-changed
+			if got, _ := sub.Status(); !got.Connected || got.Subscribed != 1 || got.Resumed != whole {
+				t.Errorf("with the id %q, Status = %+v", id, got)
+			}
+			if err := sub.Reply(t.Context(), ask, aaep.Reject); err != nil {
+				t.Errorf("Reply = %v", err)
+			}
+			want[*aaep.ConfirmationReply](t, p)
+			leave(t, sub, p)
+		})
+	}
 }

@@ -28,7 +28,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("Status = %+v, want what broke", status)
 		}
 		<-changed
-		if status, _ = sub.Status(); status != (Status{Connected: true, Subscribed: 1, Received: 1}) {
+		if status, _ = sub.Status(); status != (Status{Connected: true, Subscribed: 1, Resumed: true, Received: 1}) {
 			t.Errorf("Status = %+v, want connected and one handshake", status)
 		}
 		f.in <- confirmation("evt_1", "rpl_1", "") // repeated by the resumed stream

@@ -170,11 +170,17 @@ func (s *Subscription) missed(err error) {
 func (s *Subscription) reopen(r transports.Reopener) error {
 	ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
 	defer cancel()
+	whole := true
+	if l, ok := r.(placed); ok && l.LastEventID() == "" { // a producer that numbers nothing cannot know where to go on
+		s.mu.Lock()
+		whole = len(s.seen) == 0
+		s.mu.Unlock()
+	}
 	if err := r.Reopen(ctx); err != nil {
 		return err
 	}
 	s.texts.resumed()
-	s.setStatus(func(st *Status) { st.Connected, st.Err = true, nil })
+	s.setStatus(func(st *Status) { st.Connected, st.Err, st.Resumed = true, nil, whole })
 	return nil
 }
 

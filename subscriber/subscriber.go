@@ -118,8 +118,8 @@ type Status struct {
 	Next time.Time
 	// Over is true once the subscription has ended; nothing changes after that.
 	Over bool
-	// Subscribed counts handshakes: above one, the producer was reached anew. Resumed says that it then went on where the
-	// subscription before had come to; otherwise what was said in between may be missing.
+	// Subscribed counts handshakes: above one, the producer was reached anew. Resumed says that after the last cut it went on
+	// where it had come to before; otherwise what was said in between may be missing.
 	Subscribed int
 	Resumed    bool
 	// Received counts the events that had come by then. Whoever tells both in their order tells this after so many from Next.

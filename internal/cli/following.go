@@ -189,7 +189,7 @@ func (f *following) look() {
 			said[0] = f.phrase(phrase.ConnectedAgainOver, f.over[now.Way])
 		}
 		switch {
-		case was.Subscribed == now.Subscribed:
+		case was.Subscribed == now.Subscribed && now.Resumed:
 		case now.Resumed:
 			said = append(said, f.phrase(phrase.NothingLost, ""))
 		default:

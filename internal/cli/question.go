@@ -105,8 +105,8 @@ func (f *following) askedBy(q *announce.Asked) string {
 	return f.phrase(phrase.AskedUnproven, f.nameOf(q.Event.Producer.AgentName, q.Event.Producer.AgentID)) + "\n"
 }
 
-// nameOf is what people call an agent, who chose it. It stands within sentences of ours, so it ends none of them: what comes behind
-// it would be heard as said by us, such as that the agent has proved who it is. Nor is it longer than a person would listen to.
+// nameOf is what people call an agent, who chose it. It stands within sentences of ours, so it ends none of them: what comes
+// behind it would be heard as said by us, such as that the agent has proved who it is. Nor is it longer than a person would listen to.
 func (l *listener) nameOf(name, id string) string {
 	return cmp.Or(embedded(name), embedded(id), l.phrase(phrase.AnAgent, ""))
 }
