@@ -12,6 +12,7 @@ const (
 	maxPrincipals = 1024 // whose requests are counted each by itself
 	maxPatterns   = 256  // of one list of event filters: each event is compared with all of them
 	maxBoundaries = 32   // there are five; others may come
+	maxLanguage   = 128  // characters of one of its languages, which is kept; a tag of a language that somebody speaks has fewer than 40
 )
 
 // meter counts the requests of every principal. The time goes in, so that it can be tested alone; p.mu
@@ -97,7 +98,7 @@ func (p *Producer) hasRoom(principal string) error {
 const retryFull = 30 * time.Second
 
 // tooMuch refuses capabilities that are too long to be kept and compared for every event. AAEP itself sets
-// no bound for these lists.
+// no bound for these.
 func tooMuch(c aaep.Capabilities) error {
 	refuse := func(what string, n, most int, instead string) error {
 		return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
@@ -114,6 +115,12 @@ func tooMuch(c aaep.Capabilities) error {
 	}
 	if n := len(c.CoalesceBoundaries); n > maxBoundaries {
 		return refuse("coalesce_boundaries", n, maxBoundaries, "Ask for some of none, word, sentence, paragraph and completion.")
+	}
+	for _, tag := range c.Languages {
+		if n := len(tag); n > maxLanguage {
+			return &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,
+				Message: fmt.Sprintf("A language tag has %d characters; at most %d are served. Ask for one such as en-US.", n, maxLanguage)}
+		}
 	}
 	return nil
 }

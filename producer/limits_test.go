@@ -146,6 +146,7 @@ func TestOversizedRequests(t *testing.T) {
 		"filters":              {`{"event_filters":{"include":` + list(10000, `"a:%d"`) + `}}`, aaep.CapabilitiesIncompatible, "at most 256"},
 		"excluding filters":    {`{"event_filters":{"exclude":` + list(257, `"a:%d"`) + `}}`, aaep.CapabilitiesIncompatible, "at most 256"},
 		"a long filter":        {`{"event_filters":{"include":["` + strings.Repeat("a", 300) + `"]}}`, aaep.ReasonUnknown, "/event_filters/include/0"},
+		"a long language":      {`{"languages":["en-x` + strings.Repeat("-abcdefgh", 14) + `"]}`, aaep.CapabilitiesIncompatible, "at most 128"},
 		"no language tags":     {`{"languages":["English, please","!"]}`, aaep.ReasonUnknown, "language tag"},
 		"languages":            {`{"languages":` + list(10000, `"en-x-%d"`) + `}`, aaep.ReasonUnknown, "1 to 32"},
 		"ten thousand no tags": {`{"languages":` + list(10000, `"?%d"`) + `}`, aaep.ReasonUnknown, "language tag"},

@@ -203,7 +203,12 @@ func (v *auditVerifier) printJSON(name string, rep audit.Report, fault *audit.Fa
 	if fault != nil {
 		result.Fault = &faultJSON{fault.Line, fault.How, fault.Detail}
 	}
-	return json.NewEncoder(v.out).Encode(result)
+	data, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(v.out, safeJSON(string(data)))
+	return err
 }
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }

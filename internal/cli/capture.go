@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/manifest"
@@ -24,8 +25,9 @@ func captureCommand() *cobra.Command {
 		Use:   "capture ADDRESS",
 		Short: "Record what an agent sends, as it sends it",
 		Long: `capture subscribes without a limit and without merging, and prints every message it receives, unchanged, one on
-each line. It answers nothing, and so it is asked nothing; with --questions it is, and the agent waits for an answer
-from somebody else, or for its own deadline. A recording can be read by validate and replay. Ctrl-C ends.`,
+each line; on a terminal, control characters are spelled out. It answers nothing, and so it is asked nothing; with
+--questions it is, and the agent waits for an answer from somebody else, or for its own deadline. A recording can be
+read by validate and replay. Ctrl-C ends.`,
 		Example: `  aaep capture http://127.0.0.1:8080 > session.jsonl`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,6 +70,9 @@ func everything(questions bool) aaep.Capabilities {
 func capture(ctx context.Context, url string, ways []discover.Way, trust *manifest.Trust, once, questions bool, out io.Writer, status *announcer) error {
 	host, _ := os.Hostname()
 	tape := &tape{out: out}
+	if f, ok := out.(*os.File); ok {
+		tape.shown = term.IsTerminal(int(f.Fd()))
+	}
 	var dialers []transports.Dialer
 	for _, w := range ways {
 		dialers = append(dialers, recorder{w.Dialer, tape})
@@ -100,6 +105,8 @@ func capture(ctx context.Context, url string, ways []discover.Way, trust *manife
 
 // tape writes messages as they come, one on each line. What a resumed stream repeats is written once.
 type tape struct {
+	shown bool // on a terminal, which must not be told what to do by whoever is recorded
+
 	mu   sync.Mutex
 	out  io.Writer
 	err  error
@@ -132,6 +139,9 @@ func (t *tape) write(msg []byte) {
 		if json.Compact(&b, line) == nil {
 			line = b.Bytes()
 		}
+	}
+	if t.shown {
+		line = []byte(aaep.SafeText(safeJSON(string(line))))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

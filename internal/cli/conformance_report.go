@@ -46,12 +46,21 @@ func (p *proof) writtenReports() (list []reportFile, err error) {
 
 // conclude tells what came of a run, and with which code the command ends.
 func conclude(out io.Writer, report *conformance.Report, asJSON bool, files []reportFile, strict bool) error {
+	var b bytes.Buffer
 	write, last := report.WriteText, "" // which ends with the summary
 	if asJSON {
 		write, last = report.WriteJSON, report.Summary()
 	}
-	if err := write(out); err != nil {
+	if err := write(&b); err != nil {
 		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if asJSON {
+			line = safeJSON(strings.TrimSuffix(line, "\n")) + "\n"
+		}
+		if _, err := io.WriteString(out, line); err != nil {
+			return err
+		}
 	}
 	if err := writeReports(report, files); err != nil {
 		return err

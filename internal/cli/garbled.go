@@ -59,7 +59,7 @@ func (f *following) tellGarbled(err error) {
 	case strings.HasSuffix(kind, ".awaiting.confirmation"), strings.HasSuffix(kind, ".awaiting.clarification"):
 		what = "The agent asks something that cannot be shown or answered here"
 	case kind != "":
-		what = "The agent sent a message of the type " + theirs(kind) + " that is left out"
+		what = "The agent sent a message of the type " + embedded(kind) + " that is left out"
 	}
 	f.note(words.Sentence(what + ", because it is not valid: " + problem(err)))
 }

@@ -69,7 +69,7 @@ func serveMetrics(ln net.Listener, p *producer.Producer) (at string, stop func()
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		writeMetrics(w, p.Stats())
 	})
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	srv := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	done := make(chan struct{})
 	go func() { defer close(done); srv.Serve(ln) }()
 	return "http://" + ln.Addr().String() + metricsPath, func() { srv.Close(); <-done }

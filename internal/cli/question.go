@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -104,9 +105,24 @@ func (f *following) askedBy(q *announce.Asked) string {
 	return f.phrase(phrase.AskedUnproven, f.nameOf(q.Event.Producer.AgentName, q.Event.Producer.AgentID)) + "\n"
 }
 
-// nameOf is what people call an agent.
+// nameOf is what people call an agent, who chose it. It stands within sentences of ours, so it ends none of them: what comes
+// behind it would be heard as said by us, such as that the agent has proved who it is. Nor is it longer than a person would listen to.
 func (l *listener) nameOf(name, id string) string {
-	return strings.TrimSuffix(cmp.Or(words.OneLine(name), words.OneLine(id), l.phrase(phrase.AnAgent, "")), ".")
+	return cmp.Or(embedded(name), embedded(id), l.phrase(phrase.AnAgent, ""))
+}
+
+// sentenceEnds are what a voice pauses at, as in no URL.
+var sentenceEnds = regexp.MustCompile(`[.!?:;,]+([^\pL\pN\s/]*)(?:\s|$)|[。！？：；؟؛।॥…]+()`)
+
+// embedded is a peer's text that stands within a sentence of ours.
+func embedded(text string) string {
+	const most = 100 // characters
+	text = strings.ToValidUTF8(text[:min(len(text), 20*most)], "")
+	text = words.OneLine(sentenceEnds.ReplaceAllString(words.OneLine(aaep.SafeText(text)), "$1 "))
+	if r := []rune(text); len(r) > most {
+		text = strings.TrimSpace(string(r[:most])) + "…"
+	}
+	return text
 }
 
 // settle tells of the questions that an event closed; first was on the screen before.

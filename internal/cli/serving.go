@@ -136,7 +136,11 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	if len(known) > 0 {
 		srv.Authenticate, srv.Logger = auth.Any(known...), log
 	}
-	if known == nil && slices.ContainsFunc(s.hosts, func(name string) bool { return !ofThisMachine(name) }) {
+	elsewhere := slices.ContainsFunc(s.hosts, func(name string) bool { return !ofThisMachine(name) })
+	if s.root && elsewhere {
+		return nil, usage("--root-layout asks nobody who they are, and through the proxy for --host %s everybody would seem to be on this machine.\nLeave one of them out.", strings.Join(s.hosts, ","))
+	}
+	if known == nil && elsewhere {
 		return nil, usage("--host %s is how other machines reach this agent, through a proxy, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.", strings.Join(s.hosts, ","))
 	}
 	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.addrs, func(at string) bool { return !isLocal(at) }) {

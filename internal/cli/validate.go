@@ -125,7 +125,7 @@ func (v *validator) tell(name string, found []check.Finding) error {
 			if err != nil {
 				return err
 			}
-			text = string(data)
+			text = safeJSON(string(data))
 		}
 		if _, err := fmt.Fprintln(v.out, text); err != nil {
 			return err

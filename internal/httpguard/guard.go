@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Rules say under which names a listener may be addressed and which pages may do so. The zero Rules
@@ -125,4 +126,26 @@ func Loopback(r *http.Request) bool {
 func LoopbackName(name string) bool {
 	ip := net.ParseIP(name)
 	return strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// LoopbackHost is LoopbackName for a value of Rules.Hosts.
+func LoopbackHost(host string) bool {
+	name, _ := split(host)
+	return LoopbackName(strings.Trim(name, "[]"))
+}
+
+// patience is how long a request that Impatient serves may take to come whole, and its answer to be taken.
+const patience = time.Minute
+
+// Impatient serves h to whoever sends and reads without a long rest: http.Server itself waits for ever for a body that nobody asked
+// for, and for whoever does not read. A handler that waits or streams sets deadlines of its own, which hold instead.
+func Impatient(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc, late := http.NewResponseController(w), time.Now().Add(patience)
+		if r.ContentLength != 0 { // or the end of the connection would be looked for only so long
+			_ = rc.SetReadDeadline(late)
+		}
+		_ = rc.SetWriteDeadline(late)
+		h.ServeHTTP(w, r)
+	})
 }

@@ -4,15 +4,21 @@ package lockfile
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 )
 
-// Open opens a file to be read and appended to, by nobody else who does so.
+// Open opens a file to be read and appended to, by nobody else who does so. One that is there must be ours, and nobody else may write
+// it: in a shared folder somebody may have been quicker, and whoever pays no heed to locks could change it.
 func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
+	}
+	if err := mine(f); err != nil {
+		f.Close()
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	for {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -28,6 +34,20 @@ func Open(path string) (*os.File, error) {
 		return nil, ErrInUse
 	}
 	return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+}
+
+func mine(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	switch stat, ok := info.Sys().(*syscall.Stat_t); {
+	case !ok || int(stat.Uid) != os.Geteuid():
+		return errors.New("it belongs to somebody else, who could change it")
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("others than its owner may write it, its mode is %04o: run chmod 600 on it", info.Mode().Perm())
+	}
+	return nil
 }
 
 // SyncFolder makes the names in a folder durable.

@@ -42,6 +42,40 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// A file that somebody else made first, or may write, is no trail of ours: in a shared folder they could write it anew (T-SQUAT).
+func TestOpenRefusesOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there a file has the access list of its folder")
+	}
+	for want, prepare := range map[string]func(path string) error{
+		"chmod 600": func(path string) error { return os.Chmod(path, 0o666) },
+		"somebody else": func(path string) error {
+			if os.Geteuid() != 0 {
+				return errors.ErrUnsupported // only root can give a file away
+			}
+			return os.Chown(path, 65534, -1)
+		},
+		"": func(path string) error { return os.Chmod(path, 0o644) },
+	} {
+		path := filepath.Join(t.TempDir(), "trail.jsonl")
+		must(t, os.WriteFile(path, nil, 0o600))
+		if err := prepare(path); err == errors.ErrUnsupported {
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(path, Options{})
+		if want == "" {
+			must(t, err)
+			must(t, f.Close())
+		} else if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		} else if left, _ := os.ReadFile(path); len(left) > 0 {
+			t.Errorf("%q: it was written", want)
+		}
+	}
+}
+
 // What is no trail, or one whose end is not in order, is left as it is.
 func TestOpenRefuses(t *testing.T) {
 	data, _ := written(t, 6)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"container/list"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"sync"
@@ -22,7 +23,11 @@ type newcomers struct {
 
 // state is for http.Server.ConnState, which calls it from many goroutines.
 func (n *newcomers) state(c net.Conn, now http.ConnState) {
-	if tooMany := n.note(c, now == http.StateNew || now == http.StateIdle); tooMany != nil {
+	tooMany := n.note(c, now == http.StateNew || now == http.StateIdle)
+	if encrypted, ok := tooMany.(*tls.Conn); ok {
+		tooMany = encrypted.NetConn() // or whoever does not read would keep the next newcomer waiting for our goodbye
+	}
+	if tooMany != nil {
 		tooMany.Close()
 	}
 }

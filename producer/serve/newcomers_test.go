@@ -1,10 +1,14 @@
 package serve
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // silent is a connection that keeps whether it was closed.
@@ -51,4 +55,29 @@ func TestNewcomers(t *testing.T) {
 	if n.silent.Len() != 2 || len(n.where) != 2 {
 		t.Errorf("%d and %d are kept, want 2", n.silent.Len(), len(n.where))
 	}
+}
+
+// INV-26: who is driven out and reads nothing does not keep the one who came waiting for a last word over TLS.
+func TestNewcomersTLS(t *testing.T) {
+	any := httptest.NewUnstartedServer(nil)
+	any.StartTLS()
+	any.Close()
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer near.Close()
+		theirs, ours := tls.Client(near, &tls.Config{InsecureSkipVerify: true}), tls.Server(far, &tls.Config{Certificates: any.TLS.Certificates, SessionTicketsDisabled: true})
+		go theirs.Handshake()
+		if err := ours.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		n, begin := newcomers{most: 1}, time.Now()
+		n.state(ours, http.StateNew)
+		n.state(&silent{}, http.StateNew)
+		if waited := time.Since(begin); waited != 0 {
+			t.Errorf("the next one waited for %v", waited)
+		}
+		if _, err := far.Write(nil); err == nil {
+			t.Error("nobody went")
+		}
+	})
 }

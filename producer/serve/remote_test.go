@@ -293,6 +293,21 @@ func TestRootLayout(t *testing.T) {
 	}
 }
 
+// Behind a proxy everybody seems to be on this machine, and whoever writes "Host: localhost" there under its own name: so clients
+// without credentials are not served beside one (INV-47, T-PROXY).
+func TestRootLayoutBehindProxy(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	check(t, err)
+	defer p.Shutdown(context.Background())
+	for host, right := range map[string]bool{"agent.example": false, "agent.example:8443": false, "10.0.0.1": false, "[fd00::1]": false, "localhost.example": false,
+		"localhost": true, "127.0.0.1:8080": true, "[::1]": true} {
+		_, err := (&serve.Server{Hosts: []string{"localhost", host}, RootLayout: &aaep.Capabilities{}}).Handler(p)
+		if (err == nil) != right || err != nil && !strings.Contains(err.Error(), host) {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+}
+
 // A page for people is where they look for it, under the agent's own names alone, and nowhere if there is none.
 func TestPage(t *testing.T) {
 	for _, there := range []bool{true, false} {

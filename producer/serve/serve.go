@@ -21,6 +21,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/hijack"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports/sse"
@@ -117,7 +118,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, done <-chan struct{
 		return err
 	}
 	newcomers := newcomers{most: maxNewcomers}
-	srv := &http.Server{Handler: handler, TLSConfig: conf, ConnState: newcomers.state,
+	srv := &http.Server{Handler: httpguard.Impatient(handler), TLSConfig: conf, ConnState: newcomers.state,
 		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.logger().Handler(), slog.LevelInfo)}
 	defer srv.Close()
@@ -150,7 +151,11 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, done <-chan struct{
 // and the application's server needs a ReadHeaderTimeout. TLS is then that server's, and Hosts must be given unless it
 // serves loopback only. The error says that RootLayout cannot be served.
 func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
-	return s.mount(context.Background(), p, slices.Clone(s.Hosts), "", new(sync.WaitGroup))
+	h, err := s.mount(context.Background(), p, slices.Clone(s.Hosts), "", new(sync.WaitGroup))
+	if err != nil {
+		return nil, err
+	}
+	return httpguard.Impatient(h), nil
 }
 
 func (s *Server) logger() *slog.Logger {
@@ -165,6 +170,9 @@ func (s *Server) logger() *slog.Logger {
 func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string, at string, running *sync.WaitGroup) (http.Handler, error) {
 	var root *sse.RootServer
 	if s.RootLayout != nil {
+		if i := slices.IndexFunc(s.Hosts, func(name string) bool { return !httpguard.LoopbackHost(name) }); i >= 0 {
+			return nil, fmt.Errorf("serve: Server.RootLayout asks nobody who they are, and behind the proxy for %q everybody would seem to be on this machine; leave one of the two out", s.Hosts[i])
+		}
 		var err error
 		if root, err = sse.NewRootServer(sse.RootOptions{Capabilities: *s.RootLayout, Origins: s.Origins, Logger: s.Logger}); err != nil {
 			return nil, err

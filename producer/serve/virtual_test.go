@@ -152,6 +152,42 @@ func TestStalled(t *testing.T) {
 	}
 }
 
+// TestDawdlers: a request whose body does not come, or whose answer is not read, ends within a minute at every path, whoever sent
+// it; before that nobody was asked for credentials (INV-50, INV-54).
+func TestDawdlers(t *testing.T) {
+	bubble(t, producer.Config{}, func(t *testing.T, v *virtual) {
+		var all sync.WaitGroup
+		defer all.Wait()
+		for _, host := range []string{"localhost", "evil.example"} {
+			for _, path := range []string{"/healthz", "/.well-known/aaep-manifest.json", "/aaep/v1/schemas/", "/aaep/v1/ws", "/aaep/v1/subscriptions", "/aaep/v1/events", "/nothing"} {
+				for what, request := range map[string]string{
+					"a body that does not come": "POST " + path + " HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: 100\r\n\r\n",
+					"no end of the body":        "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nTransfer-Encoding: chunked\r\n\r\n",
+					"answers that nobody reads": strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n", 10_000),
+				} {
+					conn, err := v.ln.Dial(context.Background(), "", "")
+					check(t, err)
+					all.Go(func() {
+						gone := make(chan struct{})
+						defer func() { conn.Close(); <-gone }()
+						go func() { // more of it than is read without an end of the connection
+							defer close(gone)
+							for _, err := io.WriteString(conn, request); err == nil; _, err = conn.Write([]byte{'\r'}) {
+								time.Sleep(10 * time.Second)
+							}
+						}()
+						select {
+						case <-gone:
+						case <-time.After(2 * time.Minute):
+							t.Errorf("%s to %s under the name %s: the connection is still there", what, path, host)
+						}
+					})
+				}
+			}
+		}
+	})
+}
+
 // TestTrimmedWhileStalled: a subscriber that stalls for long, but not for ever, and finds that the log has gone on
 // without it, is told that it is too slow (INV-27, D-51).
 func TestTrimmedWhileStalled(t *testing.T) {

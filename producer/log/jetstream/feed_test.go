@@ -97,13 +97,13 @@ func TestFeed(t *testing.T) {
 func TestFeedMeta(t *testing.T) {
 	t.Parallel()
 	s := natstest.Start(t, 1).Servers[0]
-	c := dial(t, s.URL, nil)
+	c := dial(t, s.URL, jetstream.Options{})
 	store, err := c.Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	feed, err := dial(t, s.URL, nil).Follow(t.Context(), "planner")
+	feed, err := dial(t, s.URL, jetstream.Options{}).Follow(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,12 +120,12 @@ func TestFeedRewound(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
 	s := servers.Servers[0]
-	store, err := dial(t, s.URL, nil).Open(t.Context(), "planner")
+	store, err := dial(t, s.URL, jetstream.Options{}).Open(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	feed, err := dial(t, s.URL, nil).Follow(t.Context(), "planner")
+	feed, err := dial(t, s.URL, jetstream.Options{}).Follow(t.Context(), "planner")
 	if err != nil {
 		t.Fatal(err)
 	}
