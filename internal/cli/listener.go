@@ -48,6 +48,14 @@ type listener struct {
 // several reports whether more than one agent is followed, and each has to be named.
 func (l *listener) several() bool { return len(l.agents) > 1 }
 
+// slowReach is when it is said that an agent is being reached: silence would be taken for nothing at all.
+const slowReach = 2 * time.Second
+
+// connecting says after a moment that an agent is being reached, until the function that it returns is called.
+func (l *listener) connecting(url string) (stop func() bool) {
+	return time.AfterFunc(slowReach, func() { l.inform(l.phrase(phrase.Connecting, url)) }).Stop
+}
+
 // reach subscribes to an agent.
 func (l *listener) reach(ctx context.Context, reach *reaching, url string, wanted aaep.Capabilities) (*following, error) {
 	f := &following{listener: l, wanted: wanted}
@@ -76,8 +84,11 @@ func (l *listener) listen(ctx context.Context, reach *reaching, urls []string, w
 		agents[i] = l.awaited(url, wanted, func(ctx context.Context) (*following, error) { return l.reach(ctx, reach, url, wanted) })
 	}
 	if len(agents) == 1 {
+		stop := l.connecting(urls[0])
 		var err error
-		if agents[0], err = agents[0].reach(ctx); err != nil {
+		agents[0], err = agents[0].reach(ctx)
+		stop()
+		if err != nil {
 			return err
 		}
 	}

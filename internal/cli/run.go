@@ -331,11 +331,3 @@ func (r *runner) recorded(s *producer.Session, run func() error) error {
 	}
 	return err
 }
-
-// innermost is the cause at the end of a chain.
-func innermost(err error) string {
-	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
-		err = next
-	}
-	return err.Error()
-}

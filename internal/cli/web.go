@@ -34,7 +34,10 @@ func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
 	if o.noReply {
 		f.wanted.SupportsConfirmationReply, f.wanted.SupportsClarificationReply = new(false), new(false)
 	}
+	l := &listener{status: announcer{out: cmd.ErrOrStderr()}}
+	stopTelling := l.connecting(url)
 	ways, err := o.reach.ways(ctx, url)
+	stopTelling()
 	if err != nil {
 		return err
 	}
@@ -48,8 +51,7 @@ func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
 		return &exitError{exitFailed, err}
 	}
 	r := relay.New(ways[0].Dialer, cfg)
-	status := announcer{out: cmd.ErrOrStderr()}
-	status.say("aaep", "Here is a page that follows the agent at "+url+". Open it in your browser. Its address is a secret: who has it can answer for you. Ctrl-C ends.")
+	l.status.say("aaep", "Here is a page that follows the agent at "+url+". Open it in your browser. Its address is a secret: who has it can answer for you. Ctrl-C ends.")
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", ln.Addr(), r.Path())
 	if err := r.Serve(ctx, ln); err != nil && !errors.Is(err, context.Canceled) {
 		return &exitError{exitFailed, err}
