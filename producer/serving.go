@@ -86,7 +86,7 @@ func (p *Producer) isClosed() bool {
 	return p.closed
 }
 
-// Shutdown ends every session as cancelled by the system, lets each subscriber have what it is owed at
+// Shutdown ends every session as cancelled by the system, or as Session.Failing said, lets each subscriber have what it is owed at
 // its own rate, closes the subscriptions and waits for all that. Open questions are withdrawn: nothing
 // runs because of a shutdown. Who asks for a subscription meanwhile is told that it is too late.
 //
@@ -105,7 +105,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		if p.cfg.Follow != nil {
 			break // they are the agent's
 		}
-		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
+		s.abandon(aaep.CancelledBySystem)
 	}
 	p.log.Flush() // so that nobody is sent away before what is still being kept
 	p.drain()

@@ -41,6 +41,8 @@ type Session struct {
 	pos     uint64    // the place of the newest event
 	outputs []*Output // open
 	told    tellings
+	failing error // with failed; see Failing
+	failed  aaep.Text
 }
 
 // tellings is what a subscriber who comes late is told first.
