@@ -10,9 +10,11 @@ import (
 // Each gives its own up for that with Share, and has it again from Split.
 
 // Settled reports whether nothing is held that could make what comes differ from what another Shaper of equal terms makes of it.
-// If only time is missing for that, at is when. The log was read up to the entry at read.
+// If only time is missing for that, at is when. The log was read up to the entry at read. An output that is cut and goes on is
+// held: since when its text waits, which says when it is given up for whole, is never the same in two that read by themselves.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
-	if len(s.queue)+len(s.urgent)+len(s.streams)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.stretches, func(o stretch) bool { return o.to > s.resume }) {
+	if len(s.queue)+len(s.urgent)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) ||
+		slices.ContainsFunc(s.stretches, func(o stretch) bool { return o.to > s.resume }) {
 		return false, time.Time{}
 	}
 	at = s.quiet
