@@ -308,10 +308,13 @@ func (s *Shaper) Missed(upTo uint64) {
 // Heard says that the listener goes on where another Shaper told it of entries, of some up to pos. Which of their states were
 // folded there is not known here: who heard that A became C, and left out by its id that B became C, would believe A to B in the
 // end. So states and progress up to pos leave under ids that the listener does not know, and are told anew from its place on: id
-// is given offset, which must be more than any text has, and another for each Shaper that the listener ever had. That holds
-// without a rate too: the listener may have had one then, or wanted quiet.
+// is given offset, which must be more than any text has, and another for each Shaper that the listener ever had. A listener whose
+// terms say nothing of a rate or of quiet had none folded, unless they said so before, and gets what it had under the same id.
 func (s *Shaper) Heard(pos uint64, offset int) {
-	s.heard, s.elsewhere, s.again = max(s.heard, pos), pos, offset
+	s.heard = max(s.heard, pos)
+	if s.terms.MaxEventsPerSecond > 0 || s.terms.Quiet > 0 {
+		s.elsewhere, s.again = pos, offset
+	}
 }
 
 // Idle reports whether nothing waits to leave. Text of an output that is still going on does not count.

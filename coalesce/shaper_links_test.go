@@ -177,9 +177,12 @@ func checkLinks(t *rapid.T) {
 	if rapid.Bool().Draw(t, "talks") {
 		steps = drawStory(t, false, true).steps
 	}
+	types := rapid.Bool().Draw(t, "types")
+	if types {
+		terms.Quiet = 5 * time.Second
+	}
 	rd := &reader{t: t, r: newRide(t, terms), had: map[string]bool{}, state: map[string]aaep.State{}, progress: map[string]string{}}
 	rd.subscribe()
-	types := rapid.Bool().Draw(t, "types")
 	for _, what := range steps {
 		rd.r.play([]step{what})
 		if types && rapid.IntRange(0, 9).Draw(t, "types now") == 0 {
