@@ -11,8 +11,11 @@ import (
 
 // Settled reports whether s holds nothing that could make its stream from now on differ from that of another Shaper of equal
 // terms. If only time has to pass until then, at is when. read is the place of the last entry that was read from the log.
+// An output that is cut and goes on is held: since when its text waits, which says when it is given up for whole, is never the same
+// in two that read by themselves.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
-	if len(s.queue)+len(s.urgent)+len(s.streams)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.stretches, func(o stretch) bool { return o.to > s.resume }) {
+	if len(s.queue)+len(s.urgent)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) ||
+		slices.ContainsFunc(s.stretches, func(o stretch) bool { return o.to > s.resume }) {
 		return false, time.Time{}
 	}
 	at = s.quiet
