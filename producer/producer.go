@@ -55,6 +55,8 @@ type Producer struct {
 	drain   context.CancelFunc
 	waiting context.Context // ends when nobody is served any more: requests are no longer waited for
 	leave   context.CancelFunc
+	hurried context.Context // ends when a caller of Shutdown waits no longer
+	hurry   context.CancelCauseFunc
 	done    chan struct{}  // closed when Shutdown has ended
 	loops   sync.WaitGroup // the subscriptions
 	guests  sync.WaitGroup // and those who have not been answered yet
@@ -133,6 +135,7 @@ func New(cfg Config) (*Producer, error) {
 	p.groups.all.Store(new([]*group))
 	p.notices.Store(&notices{})
 	p.serving, p.drain = context.WithCancel(context.Background())
+	p.hurried, p.hurry = context.WithCancelCause(context.Background())
 	p.waiting, p.leave = context.WithCancel(context.Background())
 	p.claims, p.noClaims = context.WithCancel(context.Background())
 	if err := p.begin(); err != nil {

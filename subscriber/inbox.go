@@ -283,9 +283,9 @@ func (s *Subscription) note(ev *aaep.Event, size int) bool {
 	}
 	if asks {
 		s.openQuestion(ev, size, token)
-	} else if ev.Type().Terminal() {
+	} else {
 		for t, q := range s.open {
-			if q.event.SessionID == ev.SessionID {
+			if closes.Question(q.event, ev) && (q.reply == nil || ev.Type().Terminal()) { // one decision for each token
 				delete(s.open, t)
 			}
 		}
