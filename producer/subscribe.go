@@ -24,7 +24,7 @@ type Rights struct {
 	Renegotiate bool
 	// Withhold are event types that it is not told of, whatever it asks for, as patterns of a filter: aaep:agent.output.* for
 	// who may follow the work and not read its results. What is critical is told everybody (§5.5.4), questions those who may
-	// Reply. A pattern that is none lets nobody in.
+	// Reply. An invalid pattern refuses the subscription.
 	Withhold []string
 }
 
