@@ -13,8 +13,7 @@ import (
 // If only time is missing for that, at is when. The log was read up to the entry at read. An output that is cut and goes on is
 // held: since when its text waits, which says when it is given up for whole, is never the same in two that read by themselves.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
-	if len(s.queue)+len(s.urgent)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) ||
-		slices.ContainsFunc(s.stretches, func(o stretch) bool { return o.to > s.resume }) {
+	if len(s.queue)+len(s.urgent)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
 		return false, time.Time{}
 	}
 	at = s.quiet
@@ -74,7 +73,7 @@ type Past struct {
 
 // Share has other, which is alike, make the stream from now on. s is not used any more.
 func (s *Shaper) Share(now time.Time, other *Shaper) *Past {
-	p := &Past{until: max(s.newest, other.newest), newest: s.newest, heard: s.heard, elsewhere: s.elsewhere, again: s.again,
+	p := &Past{until: other.newest, newest: s.newest, heard: s.heard, elsewhere: s.elsewhere, again: s.again,
 		ended: s.ended, taken: other.budget.taken}
 	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged, Filtered: s.stats.Filtered - other.stats.Filtered}
 	for session, t := range s.told {
