@@ -205,7 +205,10 @@ func TestPast(t *testing.T) {
 	r.wait(time.Minute)
 	r.want("tool t", "idle>calling_tool", "progress 2", `b: o@0 "Half a sentence." completion complete`)
 	newcomer := func() *Shaper { return NewShaper(r.terms, partID) }
-	past := newcomer().Share(r.now, r.s)
+	heard := newcomer()
+	heard.Push(r.now, Entry{Pos: 1, Event: r.log[0]})
+	heard.Pop(r.now)
+	past := heard.Share(r.now, r.s)
 	if past.told != nil {
 		t.Errorf("a newcomer remembers %v", past.told)
 	}
@@ -218,7 +221,9 @@ func TestPast(t *testing.T) {
 		t.Errorf("it has forgotten what it was told: %+v", got)
 	}
 	r.s = alone
-	r.s.Reset()
+	if r.s.Reset(); r.s.heard != uint64(len(r.log)) {
+		t.Errorf("it may have been told what is up to %d, want %d", r.s.heard, len(r.log))
+	}
 	for i := range uint64(len(r.log)) {
 		r.give(Entry{Pos: i + 1, Event: r.log[i]})
 		r.wait(time.Minute)
