@@ -283,9 +283,9 @@ func (s *Shaper) Oldest() uint64 {
 	return oldest
 }
 
-// Reset forgets what has not left, for a listener that goes on from another place: the last resumable event that it has had.
-// What it may have per second counts on. It may have had some of what left after that place, too, and leaves it out by the ids:
-// so states that were folded leave folded as they were then, until the same place, and superseded progress does not leave.
+// Reset forgets what has not left, for a listener that goes on after the last resumable event that it has had. Its budget goes
+// on as it was. The listener may have had later events too, and knows them by their ids; so states that were folded then are
+// folded again up to the same place, and progress that was superseded stays away.
 func (s *Shaper) Reset() {
 	s.queue, s.urgent, s.streams, s.stretches, s.resume = nil, nil, nil, nil, 0
 	for session, t := range s.told {
