@@ -249,14 +249,6 @@ func (c *course) alike(other *coalesce.Shaper) (alike, certain bool) {
 	return alike, certain
 }
 
-// counts are those of the subscription, with sub.mu held.
-func (sub *subscription) counts() coalesce.Stats {
-	if g := sub.group.Load(); g != nil {
-		return sub.past.Stats(g.counted())
-	}
-	return sub.counted()
-}
-
 // wake has run look at the log.
 func (g *group) wake() {
 	select {
