@@ -217,14 +217,6 @@ func (g *group) take(sub *subscription, now time.Time) int {
 	return taken
 }
 
-// counts are those of the subscription, with sub.mu held.
-func (sub *subscription) counts() coalesce.Stats {
-	if g := sub.group.Load(); g != nil {
-		return sub.past.Stats(g.counted())
-	}
-	return sub.counted()
-}
-
 // wake has run look at the log.
 func (g *group) wake() {
 	select {
