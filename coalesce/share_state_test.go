@@ -37,15 +37,16 @@ func known(s *Shaper, now time.Time) string {
 		}
 	}
 	for _, st := range s.streams {
+		if st.seg == nil {
+			continue
+		}
 		out += fmt.Sprintf("\nstream %s %s at %d", st.session, st.output, st.position)
 		for _, p := range st.parts {
 			out += fmt.Sprintf(" %d/%d", p.entry.Pos, p.next)
 		}
-		if st.seg != nil {
-			seg := st.seg.clone()
-			seg.scan.lang = nil
-			out += fmt.Sprintf(" %+v", *seg)
-		}
+		seg := st.seg.clone()
+		seg.scan.lang = nil
+		out += fmt.Sprintf(" %+v", *seg)
 	}
 	for _, session := range []string{"a", "b"} {
 		if t := s.told[session]; t != nil && (t.upTo > 0 || len(t.vanished) > 0 || t.over) {
@@ -109,11 +110,17 @@ func TestSettled(t *testing.T) {
 		"an event waits":   {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}) }, false, 0},
 		"a critical event": {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: handoff()}) }, false, 0},
 		"text is held":     {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: newWriter().say("Hello")}) }, false, 0},
-		"on its way":       {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now) }, false, 0},
-		"has left":         {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now); s.Left(now) }, false, time.Second},
-		"quiet":            {func(s *Shaper) { s.SetQuiet(now.Add(time.Minute)) }, false, time.Minute},
-		"heard more":       {func(s *Shaper) { s.Heard(2, 1<<30) }, false, 0},
-		"heard that":       {func(s *Shaper) { s.Heard(1, 1<<30) }, true, 0},
+		"text is not held": {func(s *Shaper) {
+			s.SetTerms(now, paced(0, aaep.BoundaryNone))
+			s.Push(now, Entry{Pos: 1, Event: newWriter().say("Hello")})
+			s.Pop(now)
+			s.Left(now)
+		}, true, 0},
+		"on its way": {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now) }, false, 0},
+		"has left":   {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now); s.Left(now) }, false, time.Second},
+		"quiet":      {func(s *Shaper) { s.SetQuiet(now.Add(time.Minute)) }, false, time.Minute},
+		"heard more": {func(s *Shaper) { s.Heard(2, 1<<30) }, false, 0},
+		"heard that": {func(s *Shaper) { s.Heard(1, 1<<30) }, true, 0},
 	} {
 		s := NewShaper(paced(3, aaep.BoundarySentence), partID)
 		tc.do(s)

@@ -153,7 +153,9 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 		return true, next, err
 	}
 	for _, ev := range b.critical {
-		sub.delivered(ev)
+		if delay, ok := sub.delay(ev); ok {
+			sub.p.cfg.Observer.Critical(delay)
+		}
 	}
 	sub.resumed = sub.resumed || b.resumable
 	left := time.Now()

@@ -29,9 +29,10 @@ type group struct {
 	members []*subscription
 	size    atomic.Int32 // of members
 	over    bool
-	frames  []byte    // scratch
-	sent    time.Time // when events left last
-	marks   uint64    // batches with an event to go on after
+	frames  []byte          // scratch
+	delays  []time.Duration // likewise: of what is critical, to tell the observer
+	sent    time.Time       // when events left last
+	marks   uint64          // batches with an event to go on after
 }
 
 // maxMembers is how many subscriptions a group has. The more, the less it matters what is done once for all of them; and the
@@ -307,7 +308,13 @@ func (g *group) ended() bool {
 // round lets go whoever has to, and tells the others what is due. If nothing was, next says when something will be.
 func (g *group) round() (more bool, next time.Time) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer func() {
+		g.mu.Unlock()
+		for _, d := range g.delays {
+			g.p.cfg.Observer.Critical(d)
+		}
+		g.delays = g.delays[:0]
+	}()
 	draining := g.p.serving.Err() != nil
 	if g.calls.Swap(false) || draining {
 		g.drop(func(sub *subscription) *batch { return nil }, func(sub *subscription) bool { return draining || len(sub.woken) > 0 })
@@ -330,7 +337,7 @@ func (g *group) round() (more bool, next time.Time) {
 // spread offers a batch to the link of each member.
 func (g *group) spread(b *batch) {
 	frames, err := g.members[0].link.AppendEvents(g.frames[:0], b.events)
-	n, begun, observed := 0, 0, g.p.cfg.Observer != Observer(unobserved{})
+	n, begun := 0, 0
 	g.drop(func(sub *subscription) *batch { return b.owed(begun > 0) }, func(sub *subscription) bool {
 		if n++; n%pace == 0 {
 			runtime.Gosched() // others may have something critical to tell
@@ -341,9 +348,9 @@ func (g *group) spread(b *batch) {
 		if begun < len(frames) || err != nil {
 			return true
 		}
-		if observed {
-			for _, ev := range b.critical {
-				sub.delivered(ev)
+		for _, ev := range b.critical {
+			if delay, ok := sub.delay(ev); ok {
+				g.delays = append(g.delays, delay)
 			}
 		}
 		return false

@@ -239,3 +239,41 @@ func TestGroupIsBusy(t *testing.T) {
 		st.assembled(3)
 	})
 }
+
+// Whoever lost their place while a session ended is served together with the others again: nothing is left of that session.
+func TestGroupAfterCatchUp(t *testing.T) {
+	bubbleWith(t, producer.Config{KeepEvents: 16}, func(t *testing.T, st *stage) {
+		other := st.session("Something else.")
+		s := st.session("Paying.")
+		_, open := st.resumable(everything())
+		stream := open("")
+		s.Progress(aaep.Say("One."), aaep.Progress{Step: 1}, 0)
+		st.assembled(1)
+		stream.breaks()
+		synctest.Wait()
+		s.Complete(aaep.Say("Done."))
+		for n := range 40 {
+			other.Progress(aaep.Say("On."), aaep.Progress{Step: int64(n + 1)}, 0)
+		}
+		open(stream.resume)
+		_, join := st.resumable(everything())
+		join("")
+		st.assembled(2)
+	})
+}
+
+// An output that is not cut keeps nobody from joining in the middle of it.
+func TestGroupInAnOutput(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		s := st.session("Talking.")
+		st.crowd(2, everything())
+		st.assembled(2)
+		out := s.Output()
+		out.WriteString("Half a ")
+		st.crowd(1, everything())
+		st.assembled(3)
+		out.WriteString("sentence.")
+		st.assembled(3)
+		out.Close()
+	})
+}

@@ -94,8 +94,8 @@ type Producer struct {
 	reached  map[string]manifest.Endpoint // for the manifest
 }
 
-// New returns a Producer. It starts nothing but the clerk that keeps the open questions, and the one that keeps the log;
-// end it with Shutdown.
+// New returns a Producer, which serves nobody until Serve or ServeConn is called. Its goroutines keep the open questions and the
+// log; end them with Shutdown.
 func New(cfg Config) (*Producer, error) {
 	languages, err := cfg.complete()
 	if err != nil {
@@ -149,7 +149,7 @@ func New(cfg Config) (*Producer, error) {
 	return p, nil
 }
 
-// WaitSubscriber waits until somebody has subscribed.
+// WaitSubscriber waits until somebody has subscribed. The error is that of ctx, or ErrClosed.
 func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	for {
 		p.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down. It
-// closes l.
+// Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down, and closes l. The error is ErrClosed
+// after a shutdown and where l was closed, else what l says. It may be called for several listeners at once.
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -86,7 +86,7 @@ func (p *Producer) isClosed() bool {
 	return p.closed
 }
 
-// Shutdown ends every session as cancelled by the system, lets each subscriber have what it is owed at
+// Shutdown ends every session as cancelled by the system, or as Session.Failing said, lets each subscriber have what it is owed at
 // its own rate, closes the subscriptions and waits for all that. Open questions are withdrawn: nothing
 // runs because of a shutdown. Who asks for a subscription meanwhile is told that it is too late.
 //
@@ -109,7 +109,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		if p.cfg.Follow != nil {
 			break // they are the agent's
 		}
-		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
+		s.abandon(aaep.CancelledBySystem)
 	}
 	p.log.Flush() // so that nobody is sent away before what is still being kept
 	p.drain()

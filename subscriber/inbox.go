@@ -170,7 +170,7 @@ func (b *inbox) settled(ctx context.Context) {
 // Close, an *aaep.Rejection after the producer closed or refused for good, and ctx's error if that is done
 // first, which loses nothing. What was received before the end is handed on before the error.
 //
-// A question that comes long after it was asked, and at once with what settled it, is not handed on to a subscriber that
+// A question that comes long after it was asked, and together with what settled it, is not handed on to a subscriber that
 // offered to answer it: nobody should be asked what is decided.
 func (s *Subscription) Next(ctx context.Context) (*aaep.Event, error) {
 	for {

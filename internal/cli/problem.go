@@ -59,6 +59,20 @@ var prefixes = regexp.MustCompile(`(^|: |; |\n)(?:(?:aaep|announce|audit|auth|br
 // unprefixed leaves out the names of packages where an error, or one that is told within it, begins with them.
 func unprefixed(text string) string { return prefixes.ReplaceAllString(text, "$1") }
 
+// innermost is the cause at the end of a chain; of several, the first.
+func innermost(err error) string {
+	for {
+		next := errors.Unwrap(err)
+		if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) > 0 {
+			next = all.Unwrap()[0]
+		}
+		if next == nil {
+			return unprefixed(err.Error())
+		}
+		err = next
+	}
+}
+
 // isUnproven reports whether whoever answered showed a certificate that nothing here vouches for.
 func isUnproven(err error) bool {
 	var failed *tls.CertificateVerificationError
@@ -144,7 +158,11 @@ func dialError(ctx context.Context, at string, err error, languages ...string) e
 	case errors.Is(err, fs.ErrPermission) && isLocal(at):
 		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", at)
 	case errors.As(err, &network) && network.Op == "dial":
-		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", at)
+		where := "127.0.0.1:8080"
+		if isLocal(at) {
+			where = at
+		}
+		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen %s -- PROGRAM", at, where)
 	case strings.Contains(err.Error(), "is not reached over"), isLocal(at) && notOurs(err.Error()):
 		return unreachable("%s.", innermost(err))
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"), strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
