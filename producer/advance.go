@@ -108,7 +108,7 @@ func (c *course) fill(now time.Time, most int) error {
 			c.cursor++
 			c.ahead = c.ahead[min(1, len(c.ahead)):]
 			// What a process before this one asked is put to nobody any more, wherever they go on.
-			past := c.cursor <= c.replayed && (!c.goesOn || c.cursor <= c.p.began)
+			past := c.cursor <= c.replayed && (!c.goesOn || c.cursor <= max(c.p.began, c.p.log.Began()))
 			if past && c.p.stale(ev) || c.early[c.cursor] {
 				delete(c.early, c.cursor)
 				continue
