@@ -75,6 +75,9 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if nats.servers != "" && logDir != "" {
 				return usage("--log and --nats are two places to keep what is said; give one of them.\nSee: aaep run --help")
 			}
+			if err := nats.alone(cmd.Flags()); err != nil {
+				return err
+			}
 			if crashOnly && logDir == "" {
 				return usage("--log-crash-only says what the log must survive: name its folder with --log.\nSee: aaep run --help")
 			}

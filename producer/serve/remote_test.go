@@ -106,6 +106,7 @@ func TestRemoteNeedsBoth(t *testing.T) {
 		"no TLS":   {serve.Server{Authenticate: bearer}, "set Server.TLS and Server.Authenticate"},
 		"no names": {serve.Server{TLS: nameless, Authenticate: bearer}, "set Server.Hosts"},
 		"anybody":  {serve.Server{TLS: server}, "set Server.TLS and Server.Authenticate"},
+		"origin":   {serve.Server{TLS: server, Authenticate: bearer, Origins: []string{"reader.example"}}, `the origin "reader.example" must be`},
 		"old TLS":  {serve.Server{TLS: old, Authenticate: bearer}, "below TLS 1.2"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
