@@ -128,8 +128,11 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 		if err != nil {
 			return fail("cannot serve with TLS", err)
 		}
-		if leaf := conf.Certificates[0].Leaf; len(leaf.DNSNames)+len(leaf.IPAddresses) == 0 {
+		switch leaf := conf.Certificates[0].Leaf; {
+		case len(leaf.DNSNames)+len(leaf.IPAddresses) == 0:
 			return nil, usage("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nSee: docs/operating.md", s.cert)
+		case len(namesIn(leaf)) == 0 && len(s.hosts) == 0:
+			return nil, usage("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
 		}
 		srv.TLS = conf
 		if s.clientCA != "" {

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -237,7 +238,7 @@ func (s *Server) hosts(conf *tls.Config, loopback bool) ([]string, error) {
 	return names, nil
 }
 
-// certified are the names in the certificate that is served to those who ask for none.
+// certified are the names in the certificate that is served to those who ask for none. One that stands for many is no name.
 func certified(conf *tls.Config) (names []string) {
 	var cert *tls.Certificate
 	if conf.GetCertificate != nil {
@@ -253,7 +254,7 @@ func certified(conf *tls.Config) (names []string) {
 	if leaf == nil {
 		return nil
 	}
-	names = slices.Clone(leaf.DNSNames)
+	names = slices.DeleteFunc(slices.Clone(leaf.DNSNames), func(name string) bool { return strings.HasPrefix(name, "*.") })
 	for _, ip := range leaf.IPAddresses {
 		if ip.To4() == nil {
 			names = append(names, "["+ip.String()+"]")
