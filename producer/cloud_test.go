@@ -70,7 +70,7 @@ func (c *cloud) Read(cursor uint64, n int) ([][]byte, error) {
 func (c node) Next(ctx context.Context, cursor uint64) ([][]byte, error) {
 	for {
 		c.mu.Lock()
-		found, changed := slices.Clone(c.records[cursor:]), c.changed
+		found, changed := slices.Clone(c.records[min(int(cursor), len(c.records)):]), c.changed
 		if c.slow == c.name {
 			found = nil
 		}

@@ -276,6 +276,28 @@ func TestFollowRestart(t *testing.T) {
 	})
 }
 
+// P8: a log that has lost what it had kept is not followed on without a word, although another agent has filled it up meanwhile.
+func TestFollowLost(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+		edges[0].listen(answering(everything()))
+		deeds(agent)
+		synctest.Wait()
+		c.with(func() { c.records = slices.Clone(c.records[:len(c.records)-2]) })
+		again := c.lead(t, kept)
+		defer again.end()
+		for range 3 {
+			again.session("New.").Complete(aaep.Text{})
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		for _, at := range edges {
+			if err := at.p.WaitLogFailed(ctx); err == nil || !strings.Contains(err.Error(), "were kept and are lost") {
+				t.Errorf("it is followed on: %v", err)
+			}
+		}
+	})
+}
+
 // What an agent asked that died is put to nobody who goes on from before it, once the next one has begun: not at a process that was
 // there all the time either.
 func TestFollowDeadQuestion(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +21,20 @@ const catchUp = 2 * time.Second
 func Follow(feed log.Feed, size int) (*Log, error) {
 	l := newLog(size)
 	l.feed = feed
-	data, err := feed.Meta()
+	l.keeper = &keeper{store: fed{feed}, shelf: newShelf(), done: make(chan struct{}), failed: make(chan struct{})}
+	l.keeper.freed = sync.NewCond(&l.mu)
+	close(l.keeper.done)
+	err := log.ErrTrimmed
+	for errors.Is(err, log.ErrTrimmed) {
+		start, end := feed.Bounds()
+		l.end = end
+		l.shown.Store(end)
+		err = l.load(max(start, end-min(end, uint64(len(l.events)))), end)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := feed.Meta() // now: a run that is not in it begins after what is loaded
 	if err != nil {
 		return nil, err
 	}
@@ -30,19 +44,8 @@ func Follow(feed log.Feed, size int) (*Log, error) {
 			return nil, err
 		}
 	}
-	l.ids = newIDs(m.Key, m.Runs)
-	l.keeper = &keeper{store: fed{feed}, shelf: newShelf(), meta: m, done: make(chan struct{}), failed: make(chan struct{})}
-	l.keeper.freed = sync.NewCond(&l.mu)
-	close(l.keeper.done)
-	for {
-		start, end := feed.Bounds()
-		l.end = end
-		l.shown.Store(end)
-		err = l.load(max(start, end-min(end, uint64(len(l.events)))), end)
-		if !errors.Is(err, log.ErrTrimmed) {
-			return l, err
-		}
-	}
+	l.ids, l.keeper.meta = newIDs(m.Key, m.Runs), m
+	return l, nil
 }
 
 // fed is a log.Feed where a log.Store is read.
@@ -130,7 +133,7 @@ func (l *Log) Await(id string) {
 	}
 }
 
-// reread learns of the runs that have begun meanwhile.
+// reread learns of the runs that have begun meanwhile. One that gives its events the places of others that were shown follows a loss.
 func (l *Log) reread() error {
 	data, err := l.feed.Meta()
 	if err != nil {
@@ -139,6 +142,12 @@ func (l *Log) reread() error {
 	var m meta
 	if err := m.read(data); err != nil {
 		return err
+	}
+	for _, r := range m.Runs {
+		known := slices.ContainsFunc(l.now.Load().runs, func(k run) bool { return k.Tag == r.Tag })
+		if end := l.End(); !known && r.From <= end {
+			return fmt.Errorf("log: events %d to %d were kept and are lost, and others have their places: start this again", r.From, end)
+		}
 	}
 	l.ids.set(m.Key, m.Runs)
 	return nil
