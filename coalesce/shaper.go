@@ -297,19 +297,19 @@ func (s *Shaper) Reset() {
 	s.heard = max(s.heard, s.newest)
 }
 
-// Missed says, after Reset, that the entries up to a place will not be pushed. Which sessions ended among them is not known: nothing
-// is kept of those that the listener hears no more of than of any that has ended.
+// Missed says, after Reset, that the entries up to a place will not be pushed. Which sessions ended among them is not known, so no
+// more is kept of any of them than of one that has ended, until the listener hears of it again.
 func (s *Shaper) Missed(upTo uint64) {
 	for _, session := range slices.Sorted(maps.Keys(s.told)) {
 		s.end(session, s.told[session], upTo)
 	}
 }
 
-// Heard says that the listener goes on where another Shaper told it of entries, of some up to pos. Which of their states were
-// folded there is not known here: who heard that A became C, and left out by its id that B became C, would believe A to B in the
-// end. So states and progress up to pos leave under ids that the listener does not know, and are told anew from its place on: id
-// is given offset, which must be more than any text has, and another for each Shaper that the listener ever had. A listener whose
-// terms say nothing of a rate or of quiet had none folded, unless they said so before, and gets what it had under the same id.
+// Heard says that another Shaper told this listener some of the entries up to pos. Which states that one folded is not known
+// here, and to send them again under the same ids would mislead: who heard "A to C" drops a later "B to C" of that id, and is
+// left with "A to B". So states and progress up to pos leave under new ids: the id function is given offset, which must be more
+// than any chunk has bytes, and another for each Shaper that the listener ever had. Where the terms never had a rate or quiet,
+// nothing was folded, and ids stay as they are.
 func (s *Shaper) Heard(pos uint64, offset int) {
 	s.heard = max(s.heard, pos)
 	if s.terms.MaxEventsPerSecond > 0 || s.terms.Quiet > 0 {

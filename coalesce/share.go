@@ -14,8 +14,7 @@ import (
 // An output that is cut and goes on is held: since when its text waits, which says when it is given up for whole, is never the same
 // in two that read by themselves.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
-	if len(s.queue)+len(s.urgent)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) ||
-		slices.ContainsFunc(s.stretches, func(o stretch) bool { return o.to > s.resume }) {
+	if len(s.queue)+len(s.urgent)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
 		return false, time.Time{}
 	}
 	at = s.quiet
@@ -76,7 +75,7 @@ type Past struct {
 // Share hands the stream of s over to other, which must be Alike, from now on: s must not be used any more. Keep the Past, for
 // Split.
 func (s *Shaper) Share(now time.Time, other *Shaper) *Past {
-	p := &Past{until: max(s.newest, other.newest), newest: s.newest, heard: s.heard, elsewhere: s.elsewhere, again: s.again,
+	p := &Past{until: other.newest, newest: s.newest, heard: s.heard, elsewhere: s.elsewhere, again: s.again,
 		ended: s.ended, taken: other.budget.taken}
 	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged, Filtered: s.stats.Filtered - other.stats.Filtered}
 	for session, t := range s.told {

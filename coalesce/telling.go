@@ -78,7 +78,7 @@ func (t *telling) supersede(pos uint64) {
 // it left inside a newer one, and must not come after that.
 func (s *Shaper) leftBefore(it *item) bool {
 	pos := it.to.pos
-	if it.kind == plain || pos == 0 || pos > s.heard {
+	if it.kind == plain || pos == 0 {
 		return false
 	}
 	t := s.telling(it.event.SessionID)

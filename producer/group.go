@@ -217,46 +217,6 @@ func (g *group) take(sub *subscription, now time.Time) int {
 	return taken
 }
 
-// alike compares Shapers, knowing that a session's events are stamped one after the other. It is not certain that they differ while
-// somebody stamps one: nobody is waited for here.
-func (c *course) alike(other *coalesce.Shaper) (alike, certain bool) {
-	p := c.p
-	if p.cfg.Follow != nil || p.republished.Load() {
-		return c.shaper.Alike(other, nil), true
-	}
-	certain = true
-	alike = c.shaper.Alike(other, func(session string) (since time.Time) {
-		p.mu.Lock()
-		i := slices.IndexFunc(p.sessions, func(s *Session) bool { return s.id == session })
-		var s *Session
-		if i >= 0 {
-			s = p.sessions[i]
-		}
-		p.mu.Unlock()
-		if s == nil {
-			return since
-		}
-		if !s.mu.TryLock() {
-			certain = false
-			return since
-		}
-		defer s.mu.Unlock()
-		if s.pos <= c.cursor {
-			since = s.last
-		}
-		return since
-	})
-	return alike, certain
-}
-
-// counts are those of the subscription, with sub.mu held.
-func (sub *subscription) counts() coalesce.Stats {
-	if g := sub.group.Load(); g != nil {
-		return sub.past.Stats(g.counted())
-	}
-	return sub.counted()
-}
-
 // wake has run look at the log.
 func (g *group) wake() {
 	select {

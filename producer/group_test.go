@@ -277,3 +277,32 @@ func TestGroupInAnOutput(t *testing.T) {
 		out.Close()
 	})
 }
+
+// Whoever comes back without a place is told all since they came, unless the group has told them of a place to go on after.
+func TestGroupTellsOfPlaces(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		bubble(t, func(t *testing.T, st *stage) {
+			_, open := st.resumable(everything())
+			open("")
+			st.assembled(1)
+			s := st.session("Measuring.") // which the first is told, and then somebody joins
+			synctest.Wait()
+			l, again := st.resumable(everything())
+			stream := again("")
+			st.assembled(2)
+			had := len(stream.events())
+			if told {
+				s.Progress(aaep.Say("One."), aaep.Progress{Step: 1}, 0)
+				synctest.Wait()
+			}
+			stream.breaks()
+			synctest.Wait()
+			s.Progress(aaep.Say("Two."), aaep.Progress{Step: 2}, 0)
+			l.events()
+			progress := of[*aaep.ProgressUpdated](again("").events())
+			if want := map[bool]int{true: 0, false: 1}[told]; len(progress) != want {
+				t.Errorf("told of a place %t: it hears of progress %d times, want %d; %d events before", told, len(progress), want, had)
+			}
+		})
+	}
+}

@@ -137,7 +137,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.ended = true
 	p.mu.Unlock()
 	p.guests.Wait()
-	p.announce(false)                                // that nobody is here any more
+	p.announce(nil)                                  // that nobody is here any more
 	late := time.AfterFunc(closeTimeout, p.noClaims) // there may be nobody who answers
 	p.desk.close()
 	late.Stop()

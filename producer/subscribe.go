@@ -312,7 +312,7 @@ func (p *Producer) register(sub *subscription) error {
 		sub.first, _ = p.situation(sub.cursor)
 	}
 	p.join(sub, true, true, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
-	p.announce(true)
+	p.announce(sub)
 	return nil
 }
 

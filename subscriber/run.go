@@ -240,7 +240,7 @@ func (s *Subscription) read(conn transports.Conn) error {
 		switch m := m.(type) {
 		case *aaep.Event:
 			if err = s.impostor(m); err == nil {
-				err = s.receive(m, len(data))
+				err = s.receive(conn, m, len(data))
 			}
 		case *aaep.SubscriptionAccepted:
 			err = s.agree(m)

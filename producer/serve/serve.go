@@ -82,7 +82,7 @@ func (s *Server) ListenAndServe(ctx context.Context, addr string, p *producer.Pr
 	return s.Serve(ctx, ln, p)
 }
 
-// Serve serves p on a TCP listener until p has been shut down. The end of ctx shuts p down, as producer.Shutdown without a limit
+// Serve serves p on a TCP listener until p has been shut down. The end of ctx shuts p down, as Producer.Shutdown without a limit
 // does, so that Ctrl-C is heard by all; whoever waits less long calls Shutdown too. Serve closes ln. The error is nil after p was
 // shut down, and ctx's after that was done. A listener that other machines can reach is refused without TLS and Authenticate.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
