@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -150,6 +151,29 @@ func TestRejected(t *testing.T) {
 	var text bytes.Buffer
 	if r.WriteText(&text); r.Verdict != conformance.Inconclusive || !strings.Contains(text.String(), `no event came, for the request was rejected with "version_unsupported"`) {
 		t.Error(text.String())
+	}
+}
+
+// Where events come in a way that no client reads, the report says which.
+func TestUnreadable(t *testing.T) {
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusCreated)
+			io.WriteString(w, `{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"a"},"honored_capabilities":{}}`)
+		} // and of the stream it forgets the type
+	}))
+	defer agent.Close()
+	run := conformance.ProducerRun{Dialer: sse.Dialer{URL: agent.URL}, Level: 1, Only: []string{"begins-once"},
+		Driver: conformance.DriverFunc(func(context.Context, conformance.Scenario) error { return nil })}
+	r, err := run.Prove(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, res := range r.Results {
+		if res.Case.Name == "begins-once" && (res.Verdict != conformance.Inconclusive || !strings.Contains(res.Seen, `no session began, for the link ended: sse: GET events: Content-Type is "", want text/event-stream`)) {
+			t.Errorf("%s: %s", res.Verdict, res.Seen)
+		}
 	}
 }
 

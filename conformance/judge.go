@@ -30,6 +30,9 @@ func judge(c Case, recordings map[string]*Recording) Result {
 		if a, ok := r.answer(0); ok && f.Verdict == Inconclusive && a.typ() == "subscription.rejected" {
 			f = Finding{Verdict: Inconclusive, Seen: f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), Evidence: []Entry{a.Entry}}
 		}
+		if r.ended != nil && r.DriverErr == nil && f.Verdict == Inconclusive {
+			f.Seen += ", for the link ended: " + aaep.SafeText(r.ended.Error())
+		}
 		if f.problems != nil {
 			wrong.add(name, r, f.problems)
 			result.Verdict = Fail

@@ -122,7 +122,11 @@ func judgeText(r *Recording) Finding {
 		if same >= len(text) {
 			return "nothing"
 		}
-		return quoted(text[same:min(same+40, len(text))])
+		end := min(same+40, len(text))
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end++
+		}
+		return quoted(text[same:end])
 	}
 	return fail(fmt.Sprintf("the text is not what was written: after %d characters %s came where %s was written", utf8.RuneCountInString(want[:same]), next(is), next(want)),
 		list[len(list)-1].Entry)

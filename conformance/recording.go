@@ -27,6 +27,7 @@ type Recording struct {
 	Scenario  Scenario
 	DriverErr error
 
+	ended error // why the link of the first subscriber ended, if the producer did not say goodbye
 	began time.Time
 	limit time.Duration    // that a subscriber had to present something
 	keys  *manifest.KeySet // for a signed manifest

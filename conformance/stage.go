@@ -205,6 +205,11 @@ func (l *link) read() {
 			l.end = err
 			l.refused(err)
 			if l.st.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
+				if l.n == 0 {
+					l.st.tape.mu.Lock()
+					l.st.tape.rec.ended = err
+					l.st.tape.mu.Unlock()
+				}
 				l.st.tape.add(Entry{Link: l.n, Note: noteClosed})
 			}
 			return

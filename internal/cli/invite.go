@@ -85,9 +85,9 @@ func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 	return v
 }
 
-// namesIn are the names in a certificate.
+// namesIn are the names in a certificate that are of one machine.
 func namesIn(leaf *x509.Certificate) []string {
-	names := slices.Clone(leaf.DNSNames)
+	names := slices.DeleteFunc(slices.Clone(leaf.DNSNames), func(name string) bool { return strings.HasPrefix(name, "*.") })
 	for _, ip := range leaf.IPAddresses {
 		names = append(names, ip.String())
 	}

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/log"
@@ -28,6 +30,16 @@ func sharedFlags(cmd *cobra.Command) *shared {
 	f.StringVar(&s.opts.Key, "nats-key", "", "its key, a PEM `FILE`")
 	f.IntVar(&s.opts.Replicas, "nats-replicas", 0, "on how many of them it is kept (default 3 in a cluster)")
 	return s
+}
+
+// alone says which flag has nothing to say, for there are no servers.
+func (s *shared) alone(f *pflag.FlagSet) (err error) {
+	f.Visit(func(f *pflag.Flag) {
+		if s.servers == "" && strings.HasPrefix(f.Name, "nats-") {
+			err = usage("--%s is about NATS servers: name them with --nats.\nSee: aaep run --help", f.Name)
+		}
+	})
+	return err
 }
 
 // dial connects to the servers.

@@ -14,7 +14,7 @@ import (
 )
 
 // mint writes a CA and what it signed for an agent on this machine and for a listener: ca.pem, agent.pem, agent.key,
-// ada.pem and ada.key.
+// ada.pem and ada.key; and wild.pem and wild.key, for many agents.
 func mint() {
 	write := func(name, kind string, der []byte) {
 		file := must(os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600))
@@ -32,6 +32,7 @@ func mint() {
 		cert x509.Certificate
 	}{
 		{"agent", x509.Certificate{DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}},
+		{"wild", x509.Certificate{DNSNames: []string{"*.agents.example"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}},
 		{"ada", x509.Certificate{EmailAddresses: []string{"ada@reader.example"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}},
 	} {
 		key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))

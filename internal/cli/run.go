@@ -58,6 +58,9 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 			if err := r.check(cmd.Flags().Changed("listen")); err != nil {
 				return err
 			}
+			if err := r.nats.alone(cmd.Flags()); err != nil {
+				return err
+			}
 			if r.parent {
 				r.wait, r.in, r.out = true, nil, io.Discard
 			}

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -41,6 +43,7 @@ type serving struct {
 func servingFlags(cmd *cobra.Command) *serving {
 	s := &serving{}
 	f := cmd.Flags()
+	cmd.PreRunE = func(*cobra.Command, []string) error { return nothingEmpty(f) }
 	f.StringArrayVar(&s.addrs, "listen", []string{"127.0.0.1:8080"}, "where to serve: `ADDRESS` or "+localScheme+"NAME; may be repeated")
 	f.StringVar(&s.cert, "tls-cert", "", "the certificate to serve with, a PEM `FILE`; read again when it changes")
 	f.StringVar(&s.key, "tls-key", "", "its key, a PEM `FILE`")
@@ -55,6 +58,21 @@ func servingFlags(cmd *cobra.Command) *serving {
 	f.BoolVar(&s.web, "web", false, "also serve a page that follows the agent in a browser, at /")
 	f.BoolVar(&s.root, "root-layout", false, "also serve clients on this machine that know no handshake, at /events and /messages")
 	return s
+}
+
+// nothingEmpty refuses flags that were given and say nothing, as --tokens "$TOKENS" does where that is not set: taken as not
+// given they would let everybody in.
+func nothingEmpty(f *pflag.FlagSet) (err error) {
+	f.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		if len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == "" }) {
+			err = usage("--%s is given and is empty, or a part of it is. Say what it should be, or leave it out.", f.Name)
+		}
+	})
+	return err
 }
 
 // admit is the producer's question who may do what.
@@ -87,6 +105,9 @@ func (s *serving) signers() (func() []*manifest.Signer, error) {
 // server makes what serves over TCP.
 func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, error) {
 	log := slog.New(slog.NewTextHandler(talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if err := (httpguard.Rules{Hosts: s.hosts, Origins: s.origins}).Valid(); err != nil {
+		return nil, usage("%w.\nSee: aaep run --help", err)
+	}
 	srv := &serve.Server{Hosts: s.hosts, Origins: s.origins}
 	if s.web {
 		srv.Page = web.Handler()
@@ -107,8 +128,11 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 		if err != nil {
 			return fail("cannot serve with TLS", err)
 		}
-		if leaf := conf.Certificates[0].Leaf; len(leaf.DNSNames)+len(leaf.IPAddresses) == 0 {
+		switch leaf := conf.Certificates[0].Leaf; {
+		case len(leaf.DNSNames)+len(leaf.IPAddresses) == 0:
 			return nil, usage("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nSee: docs/operating.md", s.cert)
+		case len(namesIn(leaf)) == 0 && len(s.hosts) == 0:
+			return nil, usage("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
 		}
 		srv.TLS = conf
 		if s.clientCA != "" {

@@ -54,6 +54,23 @@ func (g Rules) Listed(origin string) bool {
 	return origin != "null" && slices.Contains(g.Origins, origin)
 }
 
+// Valid says what is wrong with names and origins that no request could have, which would keep everybody out without a word.
+func (g Rules) Valid() error {
+	for _, h := range g.Hosts {
+		if u, err := url.Parse("http://" + h); err != nil || u.Host != h || u.Hostname() == "" || strings.ContainsAny(h, "* ") {
+			return fmt.Errorf("the host %q must be a name, with its port if it has one, such as agent.example or agent.example:8443", h)
+		}
+	}
+	for _, o := range g.Origins {
+		u, err := url.Parse(o)
+		if err != nil || u.Host == "" || o != strings.ToLower(u.Scheme+"://"+u.Host) || strings.ContainsAny(o, "* ") ||
+			u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80" {
+			return fmt.Errorf("the origin %q must be as browsers send it, such as https://reader.example or http://localhost:3000: in lower case, without a path, and without the port that is usual", o)
+		}
+	}
+	return nil
+}
+
 func (g Rules) host(r *http.Request) bool {
 	name, port := split(r.Host)
 	if name == "" {

@@ -120,3 +120,34 @@ func TestLoopback(t *testing.T) {
 		}
 	}
 }
+
+// INV-47: names and origins that no request can have are refused instead of keeping everybody out without a word.
+func TestValid(t *testing.T) {
+	for _, c := range []struct {
+		rules Rules
+		valid bool
+	}{
+		{Rules{}, true},
+		{Rules{Hosts: []string{"agent.example", "agent.example:8443", "127.0.0.1:0", "[::1]", "[fd00::1]:9000", "build_box"}}, true},
+		{Rules{Origins: []string{"https://reader.example", "http://localhost:3000", "http://[::1]:3000", "chrome-extension://abcdefgh"}}, true},
+		{Rules{Hosts: []string{"agent.example", "https://agent.example"}}, false},
+		{Rules{Hosts: []string{"agent.example/planner"}}, false},
+		{Rules{Hosts: []string{"user@agent.example"}}, false},
+		{Rules{Hosts: []string{"*.example"}}, false},
+		{Rules{Hosts: []string{"a b"}}, false},
+		{Rules{Hosts: []string{":8080"}}, false},
+		{Rules{Hosts: []string{""}}, false},
+		{Rules{Origins: []string{"reader.example"}}, false},
+		{Rules{Origins: []string{"https://Reader.example"}}, false},
+		{Rules{Origins: []string{"https://reader.example/"}}, false},
+		{Rules{Origins: []string{"https://reader.example:443"}}, false},
+		{Rules{Origins: []string{"http://reader.example:80"}}, false},
+		{Rules{Origins: []string{"https://*.example"}}, false},
+		{Rules{Origins: []string{"*"}}, false},
+		{Rules{Origins: []string{"null"}}, false},
+	} {
+		if err := c.rules.Valid(); (err == nil) != c.valid {
+			t.Errorf("%+v: %v", c.rules, err)
+		}
+	}
+}

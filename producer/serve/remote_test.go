@@ -93,6 +93,7 @@ func httpsClient(t testing.TB, conf *tls.Config) *http.Client {
 func TestRemoteNeedsBoth(t *testing.T) {
 	server, _ := certificate(t, "agent.example")
 	nameless, _ := certificate(t)
+	wild, _ := certificate(t, "*.agents.example")
 	old := server.Clone()
 	old.MinVersion = tls.VersionTLS11
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
@@ -104,8 +105,10 @@ func TestRemoteNeedsBoth(t *testing.T) {
 	}{
 		"neither":  {serve.Server{}, "set Server.TLS and Server.Authenticate"},
 		"no TLS":   {serve.Server{Authenticate: bearer}, "set Server.TLS and Server.Authenticate"},
+		"wildcard": {serve.Server{TLS: wild, Authenticate: bearer}, "set Server.Hosts"},
 		"no names": {serve.Server{TLS: nameless, Authenticate: bearer}, "set Server.Hosts"},
 		"anybody":  {serve.Server{TLS: server}, "set Server.TLS and Server.Authenticate"},
+		"origin":   {serve.Server{TLS: server, Authenticate: bearer, Origins: []string{"reader.example"}}, `the origin "reader.example" must be`},
 		"old TLS":  {serve.Server{TLS: old, Authenticate: bearer}, "below TLS 1.2"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

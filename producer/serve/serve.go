@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -154,7 +155,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.
 
 // Handler serves p within a server of the application's own, until p has been shut down. It must be mounted at the root
 // and the application's server needs a ReadHeaderTimeout. TLS is then that server's, and Hosts must be given unless it
-// serves loopback only. The error says that RootLayout cannot be served.
+// serves loopback only. The error says what of s cannot be.
 func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
 	h, err := s.mount(context.Background(), p, slices.Clone(s.Hosts), "", new(sync.WaitGroup))
 	if err != nil {
@@ -173,6 +174,9 @@ func (s *Server) logger() *slog.Logger {
 // mount puts p on the transports until ctx is done or p has been shut down; running then ends. At is the path under which p is
 // one of several, or empty.
 func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string, at string, running *sync.WaitGroup) (http.Handler, error) {
+	if err := (httpguard.Rules{Hosts: s.Hosts, Origins: s.Origins}).Valid(); err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
 	var root *sse.RootServer
 	if s.RootLayout != nil {
 		if i := slices.IndexFunc(s.Hosts, func(name string) bool { return !httpguard.LoopbackHost(name) }); i >= 0 {
@@ -239,7 +243,7 @@ func (s *Server) hosts(conf *tls.Config, loopback bool) ([]string, error) {
 	return names, nil
 }
 
-// certified are the names in the certificate that is served to those who ask for none.
+// certified are the names in the certificate that is served to those who ask for none. One that stands for many is no name.
 func certified(conf *tls.Config) (names []string) {
 	var cert *tls.Certificate
 	if conf.GetCertificate != nil {
@@ -255,7 +259,7 @@ func certified(conf *tls.Config) (names []string) {
 	if leaf == nil {
 		return nil
 	}
-	names = slices.Clone(leaf.DNSNames)
+	names = slices.DeleteFunc(slices.Clone(leaf.DNSNames), func(name string) bool { return strings.HasPrefix(name, "*.") })
 	for _, ip := range leaf.IPAddresses {
 		if ip.To4() == nil {
 			names = append(names, "["+ip.String()+"]")
