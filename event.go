@@ -66,7 +66,7 @@ func (t Translation) Language() string {
 	return t.LocalizationHints.PrimaryLanguage
 }
 
-// In makes e, which must be the caller's own copy, say what it says in the words of one of its translations.
+// In puts the words of one of e's translations in the place of its own. e must be the caller's own copy.
 func (e *Event) In(t Translation) {
 	e.LocalizationHints, e.Summary = t.LocalizationHints, t.Summary
 	if t.Payload != nil {

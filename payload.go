@@ -53,7 +53,7 @@ type ProgressUpdated struct {
 	ETAMS    *int64   `json:"eta_ms,omitzero"`
 }
 
-// Progress has at least one member.
+// Progress is how far an agent has come; at least one of its members is there.
 type Progress struct {
 	// Percent is from 0 to 100.
 	Percent *float64 `json:"percent,omitzero"`

@@ -60,7 +60,7 @@ func (t Text) Translations() map[string]Text {
 	return all
 }
 
-// Extend adds to an event what With added, the older first.
+// Extend puts on an event the data of extensions that With added to t, in that order.
 func (t Text) Extend(ev *Event) error {
 	var all []*more
 	for m := t.more; m != nil; m = m.next {

@@ -100,7 +100,7 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	if ev.Type() == aaep.TypeStateChanged {
 		t.vanished = slices.DeleteFunc(t.vanished, func(pos uint64) bool { return pos < it.to.pos })
 	}
-	if ev.Type().Terminal() || t.over && s.lastOf(ev.SessionID) < 0 {
+	if ev.Type().Terminal() || t.over && !s.waits(ev.SessionID) {
 		s.end(ev.SessionID, t, it.to.pos)
 	}
 	s.tailor(&ev)

@@ -122,11 +122,16 @@ func (s *Shaper) hurry(match func(*item) bool) {
 	})
 }
 
-// forget ends the telling of a session whose end this listener is not told.
+// forget ends the telling of a session whose end this listener is not told, once nothing of it waits.
 func (s *Shaper) forget(session string) {
-	if t := s.told[session]; t != nil {
-		if t.over = true; s.lastOf(session) < 0 {
-			s.end(session, t, s.newest)
-		}
+	if s.waits(session) {
+		s.tellingOf(session).over = true
+	} else if t := s.told[session]; t != nil {
+		s.end(session, t, s.newest)
 	}
+}
+
+// waits reports whether something of a session waits to leave.
+func (s *Shaper) waits(session string) bool {
+	return s.lastOf(session) >= 0 || slices.ContainsFunc(s.urgent, func(it *item) bool { return it.event.SessionID == session })
 }

@@ -9,6 +9,7 @@
 package coalesce
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -89,16 +90,23 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	recut := s.terms.MaxChunk != terms.MaxChunk
 	s.adopt(terms)
 	s.budget.setRate(int(terms.MaxEventsPerSecond))
+	var gone []*aaep.Event
 	keep := func(list []*item) []*item {
 		return slices.DeleteFunc(list, func(it *item) bool {
 			if s.wanted(it.event) {
 				return false
 			}
 			s.stats.Filtered += it.parts
+			gone = append(gone, it.event)
 			return true
 		})
 	}
 	s.queue, s.urgent = keep(s.queue), keep(s.urgent)
+	for _, ev := range gone {
+		if t := s.told[ev.SessionID]; ev.Type().Terminal() || t != nil && t.over {
+			s.forget(ev.SessionID)
+		}
+	}
 	if recut && terms.MaxChunk > 0 { // what was cut for a wider display; what was cut for none leaves as it is
 		var queue []*item
 		for _, it := range s.queue {
@@ -120,7 +128,9 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	for _, st := range s.streams {
 		if st.cut != s.cut || recut {
 			s.release(now, st, st.recut(s.cut, terms.MaxChunk), false)
-			st.pauseAt = st.wrote.Add(pauseAfter) // what is held may be a whole sentence for the new boundary
+			if len(st.parts) > 0 {
+				st.pauseAt = st.wrote.Add(pauseAfter) // what is held may be a whole sentence for the new boundary
+			}
 		}
 	}
 }
@@ -273,25 +283,36 @@ func (s *Shaper) Oldest() uint64 {
 	return oldest
 }
 
-// Reset forgets what has not left, for a listener that goes on from another place: the last resumable event that it has had.
-// What it may have per second counts on. It may have had some of what left after that place, too, and leaves it out by the ids:
-// so states that were folded leave folded as they were then, until the same place, and superseded progress does not leave.
+// Reset forgets what has not left, for a listener that goes on after the last resumable event that it has had. Its budget goes
+// on as it was. The listener may have had later events too, and knows them by their ids; so states that were folded then are
+// folded again up to the same place, and progress that was superseded stays away.
 func (s *Shaper) Reset() {
 	s.queue, s.urgent, s.streams, s.stretches, s.resume = nil, nil, nil, nil, 0
-	for _, t := range s.told {
+	for session, t := range s.told {
 		t.vanished = nil
+		if i := s.endOf(session); i >= 0 { // it went on before that, and may now go on after it
+			s.end(session, t, s.ended[i].pos)
+		}
 	}
 	s.heard = max(s.heard, s.newest)
 }
 
-// Heard says that the listener goes on where another Shaper told it of entries, of some up to pos. Which of their states were
-// folded there is not known here: who heard that A became C, and left out by its id that B became C, would believe A to B in the
-// end. So states and progress up to pos leave under ids that the listener does not know, and are told anew from its place on: id
-// is given offset, which must be more than any text has, and another for each Shaper that the listener ever had. A listener
-// without a rate had none folded, and gets what it had under the same id.
+// Missed says, after Reset, that the entries up to a place will not be pushed. Which sessions ended among them is not known, so no
+// more is kept of any of them than of one that has ended, until the listener hears of it again.
+func (s *Shaper) Missed(upTo uint64) {
+	for _, session := range slices.Sorted(maps.Keys(s.told)) {
+		s.end(session, s.told[session], upTo)
+	}
+}
+
+// Heard says that another Shaper told this listener some of the entries up to pos. Which states that one folded is not known
+// here, and to send them again under the same ids would mislead: who heard "A to C" drops a later "B to C" of that id, and is
+// left with "A to B". So states and progress up to pos leave under new ids: the id function is given offset, which must be more
+// than any chunk has bytes, and another for each Shaper that the listener ever had. Where the terms never had a rate or quiet,
+// nothing was folded, and ids stay as they are.
 func (s *Shaper) Heard(pos uint64, offset int) {
 	s.heard = max(s.heard, pos)
-	if s.terms.MaxEventsPerSecond > 0 {
+	if s.terms.MaxEventsPerSecond > 0 || s.terms.Quiet > 0 {
 		s.elsewhere, s.again = pos, offset
 	}
 }

@@ -9,10 +9,12 @@ import (
 // Listeners of equal terms for whom nothing waits hear the same from then on, and one Shaper can make the stream of them all.
 // Each gives its own up for that with Share, and has it again from Split.
 
-// Settled reports whether nothing is held that could make what comes differ from what another Shaper of equal terms makes of it.
-// If only time is missing for that, at is when. The log was read up to the entry at read.
+// Settled reports whether s holds nothing that could make its stream from now on differ from that of another Shaper of equal
+// terms. If only time has to pass until then, at is when. read is the place of the last entry that was read from the log.
+// An output that is cut and goes on is held: since when its text waits, which says when it is given up for whole, is never the same
+// in two that read by themselves.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
-	if len(s.queue)+len(s.urgent)+len(s.streams)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.stretches, func(o stretch) bool { return o.to > s.resume }) {
+	if len(s.queue)+len(s.urgent)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
 		return false, time.Time{}
 	}
 	at = s.quiet
@@ -22,9 +24,9 @@ func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
 	return !now.Before(at), at
 }
 
-// Alike reports whether two Shapers of equal terms that are settled make the same of all that is pushed into both. Nothing that
-// comes of a session is stamped earlier than since says, and nothing comes of one that has ended; a nil since is that nobody
-// knows.
+// Alike reports whether two Shapers of equal terms, both settled, will make the same stream of the same entries. since returns
+// the earliest stamp that a later event of a session can have, and it promises that nothing follows of a session that has ended;
+// nil promises nothing.
 func (s *Shaper) Alike(other *Shaper, since func(session string) time.Time) bool {
 	if since == nil && !slices.EqualFunc(s.ended, other.ended, func(a, b end) bool { return a.session == b.session && a.stamp.Equal(b.stamp) }) {
 		return false
@@ -57,7 +59,7 @@ func (s *Shaper) Alike(other *Shaper, since func(session string) time.Time) bool
 	return true
 }
 
-// Past is what one listener was told that those with whom it shares a Shaper may not have been.
+// Past is what one listener was told before it shared a Shaper: Share returns it, and Split needs it to part them again.
 type Past struct {
 	stats            Stats // what the listener had more than the Shaper
 	until            uint64
@@ -70,9 +72,10 @@ type Past struct {
 	taken            uint64  // tokens of the other Budget, before
 }
 
-// Share has other, which is alike, make the stream from now on. s is not used any more.
+// Share hands the stream of s over to other, which must be Alike, from now on: s must not be used any more. Keep the Past, for
+// Split.
 func (s *Shaper) Share(now time.Time, other *Shaper) *Past {
-	p := &Past{until: max(s.newest, other.newest), newest: s.newest, heard: s.heard, elsewhere: s.elsewhere, again: s.again,
+	p := &Past{until: other.newest, newest: s.newest, heard: s.heard, elsewhere: s.elsewhere, again: s.again,
 		ended: s.ended, taken: other.budget.taken}
 	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged, Filtered: s.stats.Filtered - other.stats.Filtered}
 	for session, t := range s.told {
@@ -90,7 +93,7 @@ func (s *Shaper) Share(now time.Time, other *Shaper) *Past {
 	return p
 }
 
-// Stats returns the counts of the listener, of which shared are the Shaper's.
+// Stats returns the counts of the listener, where shared are those of the Shaper that it shares.
 func (p *Past) Stats(shared Stats) Stats {
 	shared.Delivered += p.stats.Delivered
 	shared.Merged += p.stats.Merged
@@ -98,7 +101,8 @@ func (p *Past) Stats(shared Stats) Stats {
 	return shared
 }
 
-// Split returns a Shaper for a listener that shared this one and goes on alone, from what Share returned.
+// Split returns a Shaper of its own for a listener that shared s and goes on alone; p is what Share returned for it. s goes on
+// as before.
 func (s *Shaper) Split(p *Past) *Shaper {
 	c := *s
 	c.stats, c.budget = p.Stats(s.stats), s.budget.since(p.taken, p.spent)

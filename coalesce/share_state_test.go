@@ -14,8 +14,19 @@ import (
 // where that makes none.
 func known(s *Shaper, now time.Time) string {
 	out := fmt.Sprintf("spent %d of %v, heard %d and %d, again %d, ended", s.spent, s.budget.Next(now), s.heard, s.elsewhere, s.again)
+	first := s.newest // whatever leaves is of that place or a newer one
+	for _, it := range append(slices.Clone(s.queue), s.urgent...) {
+		if it.from.pos > 0 {
+			first = min(first, it.from.pos)
+		}
+	}
+	for _, st := range s.streams {
+		if len(st.parts) > 0 {
+			first = min(first, st.parts[0].entry.Pos)
+		}
+	}
 	for _, o := range s.stretches {
-		if o.to > s.resume { // or it is forgotten with the next
+		if o.to > max(s.resume, first) { // or it is forgotten with the next, or matters no more
 			out += fmt.Sprint(" stretch ", o)
 		}
 	}
@@ -37,15 +48,16 @@ func known(s *Shaper, now time.Time) string {
 		}
 	}
 	for _, st := range s.streams {
+		if st.seg == nil {
+			continue
+		}
 		out += fmt.Sprintf("\nstream %s %s at %d", st.session, st.output, st.position)
 		for _, p := range st.parts {
 			out += fmt.Sprintf(" %d/%d", p.entry.Pos, p.next)
 		}
-		if st.seg != nil {
-			seg := st.seg.clone()
-			seg.scan.lang = nil
-			out += fmt.Sprintf(" %+v", *seg)
-		}
+		seg := st.seg.clone()
+		seg.scan.lang = nil
+		out += fmt.Sprintf(" %+v", *seg)
 	}
 	for _, session := range []string{"a", "b"} {
 		if t := s.told[session]; t != nil && (t.upTo > 0 || len(t.vanished) > 0 || t.over) {
@@ -109,11 +121,17 @@ func TestSettled(t *testing.T) {
 		"an event waits":   {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}) }, false, 0},
 		"a critical event": {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: handoff()}) }, false, 0},
 		"text is held":     {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: newWriter().say("Hello")}) }, false, 0},
-		"on its way":       {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now) }, false, 0},
-		"has left":         {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now); s.Left(now) }, false, time.Second},
-		"quiet":            {func(s *Shaper) { s.SetQuiet(now.Add(time.Minute)) }, false, time.Minute},
-		"heard more":       {func(s *Shaper) { s.Heard(2, 1<<30) }, false, 0},
-		"heard that":       {func(s *Shaper) { s.Heard(1, 1<<30) }, true, 0},
+		"text is not held": {func(s *Shaper) {
+			s.SetTerms(now, paced(0, aaep.BoundaryNone))
+			s.Push(now, Entry{Pos: 1, Event: newWriter().say("Hello")})
+			s.Pop(now)
+			s.Left(now)
+		}, true, 0},
+		"on its way": {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now) }, false, 0},
+		"has left":   {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now); s.Left(now) }, false, time.Second},
+		"quiet":      {func(s *Shaper) { s.SetQuiet(now.Add(time.Minute)) }, false, time.Minute},
+		"heard more": {func(s *Shaper) { s.Heard(2, 1<<30) }, false, 0},
+		"heard that": {func(s *Shaper) { s.Heard(1, 1<<30) }, true, 0},
 	} {
 		s := NewShaper(paced(3, aaep.BoundarySentence), partID)
 		tc.do(s)
@@ -140,6 +158,13 @@ func TestAlike(t *testing.T) {
 		s.Left(now)
 		return s
 	}
+	forthAndBack := NewShaper(paced(1, completion), partID)
+	for i, ev := range []*aaep.Event{tool("x"), change(idle, thinking), change(thinking, idle)} {
+		ev.EventID, ev.Timestamp = partID(uint64(i+1), 0), now
+		forthAndBack.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
+	}
+	forthAndBack.Pop(now)
+	forthAndBack.Left(now)
 	since := func(d time.Duration) func(string) time.Time { return func(string) time.Time { return now.Add(d) } }
 	early, late, ended := hears(tool("x")), hears(tool("x"), tool("y")), hears(tool("x"), done())
 	for i, tc := range []struct {
@@ -156,6 +181,10 @@ func TestAlike(t *testing.T) {
 		{late, NewShaper(early.terms, partID), since(0), false},
 		{NewShaper(early.terms, partID), ended, nil, false},
 		{NewShaper(early.terms, partID), ended, since(0), true},
+		{hears(tool("x"), done()), ended, nil, true},
+		{hears(tool("x"), tool("y"), done()), ended, nil, false},
+		{hears(tool("x"), tool("y"), done()), ended, since(0), true},
+		{forthAndBack, early, since(time.Minute), false}, // what it is told next is told for both states
 	} {
 		if got := tc.a.Alike(tc.b, tc.since); got != tc.want {
 			t.Errorf("%d: Alike = %t", i, got)
@@ -163,5 +192,77 @@ func TestAlike(t *testing.T) {
 	}
 	if !slices.Equal(ended.ended, ended.Split(new(Past)).ended) {
 		t.Error("a copy has forgotten what ended")
+	}
+}
+
+// Who goes on alone knows what it was told itself before it shared, and not what the others were. INV-21
+func TestPast(t *testing.T) {
+	r := newRide(t, paced(1, completion))
+	w := newWriter()
+	r.push(tool("t"), in("b", w.say("Half a sentence")), change(idle, thinking), change(thinking, calling), advance("1"), advance("2"))
+	r.wait(time.Minute)
+	r.push(in("b", w.close(".")))
+	r.wait(time.Minute)
+	r.want("tool t", "idle>calling_tool", "progress 2", `b: o@0 "Half a sentence." completion complete`)
+	newcomer := func() *Shaper { return NewShaper(r.terms, partID) }
+	heard := newcomer()
+	heard.Push(r.now, Entry{Pos: 1, Event: r.log[0]})
+	heard.Pop(r.now)
+	past := heard.Share(r.now, r.s)
+	if past.told != nil {
+		t.Errorf("a newcomer remembers %v", past.told)
+	}
+	if got := r.s.Split(past).telling("a"); got.upTo != 0 || got.progress != 0 || got.folds != nil {
+		t.Errorf("a newcomer remembers what others were told: %+v", got)
+	}
+	group := newcomer()
+	alone := group.Split(r.s.Share(r.now, group))
+	if got := alone.telling("a"); got == nil || got.upTo != 6 || got.progress != 6 || len(got.folds) != 1 {
+		t.Errorf("it has forgotten what it was told: %+v", got)
+	}
+	r.s = alone
+	if r.s.Reset(); r.s.heard != uint64(len(r.log)) {
+		t.Errorf("it may have been told what is up to %d, want %d", r.s.heard, len(r.log))
+	}
+	for i := range uint64(len(r.log)) {
+		r.give(Entry{Pos: i + 1, Event: r.log[i]})
+		r.wait(time.Minute)
+	}
+	r.want("tool t", "idle>calling_tool", "progress 2", `b: o@0 "Half a sentence." completion complete`)
+}
+
+// What several have spent together follows what one has spent before, also where Left has put that off.
+func TestBudgetSince(t *testing.T) {
+	now := rideStart
+	own, shared := NewBudget(9), NewBudget(9)
+	own.Take(now)
+	own.left(now.Add(20*time.Millisecond), 1)
+	before := shared.taken
+	shared.Take(now.Add(time.Millisecond))
+	if both := shared.since(before, own); len(both.spent) != 2 || !slices.IsSorted(both.spent) {
+		t.Errorf("spent at %v", both.spent)
+	}
+}
+
+// Of stretches, those are kept that may matter, and few; whatever lies in one that is not kept lies in another.
+func TestStretches(t *testing.T) {
+	var s Shaper
+	for i := range uint64(10) {
+		s.passOver(10+i, 20)
+	}
+	if want := []stretch{{10, 20}}; !slices.Equal(s.stretches, want) {
+		t.Errorf("%v, want %v", s.stretches, want)
+	}
+	s.resume = 20
+	for i := range uint64(maxStretches) {
+		s.passOver(30+2*i, 31+2*i)
+	}
+	if s.stretches[0].from != 30 {
+		t.Error("what is past is kept")
+	}
+	s.passOver(25, 500)
+	s.passOver(400, 450)
+	if last := s.stretches[len(s.stretches)-1]; len(s.stretches) != maxStretches || last != (stretch{25, 500}) {
+		t.Errorf("the last of %d is %v", len(s.stretches), last)
 	}
 }

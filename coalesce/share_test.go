@@ -268,7 +268,7 @@ func TestShareProperty(t *testing.T) {
 			w.makers = slices.DeleteFunc(w.makers, func(m *maker) bool { return len(m.heard) == 0 })
 		}
 	})
-	if shared < 100 {
+	if shared < 100 && !testing.Short() {
 		t.Errorf("%d events left for several listeners at once: too few to show anything", shared)
 	}
 }

@@ -78,7 +78,7 @@ func (t *telling) supersede(pos uint64) {
 // it left inside a newer one, and must not come after that.
 func (s *Shaper) leftBefore(it *item) bool {
 	pos := it.to.pos
-	if it.kind == plain || pos == 0 || pos > s.heard {
+	if it.kind == plain || pos == 0 {
 		return false
 	}
 	t := s.telling(it.event.SessionID)
@@ -149,7 +149,7 @@ func (s *Shaper) keep(session string, t *telling, pos uint64) {
 	if t.upTo > 0 {
 		t.vanished, e.told = nil, t
 	}
-	if i := slices.IndexFunc(s.ended, func(e end) bool { return e.session == session }); i >= 0 {
+	if i := s.endOf(session); i >= 0 {
 		s.ended[i] = e
 		return
 	}
@@ -159,12 +159,17 @@ func (s *Shaper) keep(session string, t *telling, pos uint64) {
 	s.ended = append(s.ended, e)
 }
 
+// endOf returns the index of a session in ended, or -1.
+func (s *Shaper) endOf(session string) int {
+	return slices.IndexFunc(s.ended, func(e end) bool { return e.session == session })
+}
+
 // telling returns what was told of a session, or nil.
 func (s *Shaper) telling(session string) *telling {
 	if t := s.told[session]; t != nil {
 		return t
 	}
-	if i := slices.IndexFunc(s.ended, func(e end) bool { return e.session == session }); i >= 0 {
+	if i := s.endOf(session); i >= 0 {
 		return cmp.Or(s.ended[i].told, &telling{stamp: s.ended[i].stamp})
 	}
 	return nil

@@ -6,6 +6,9 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/aaep-go/aaep"
 )
 
 // ReadKnown reads a list for ProducerRun.Known: the name of a case on each line. What follows a # is a comment, and should say why.
@@ -24,10 +27,23 @@ func ReadKnown(r io.Reader) (names []string, err error) {
 	return names, lines.Err()
 }
 
-// choose says which cases a run judges: those up to its level or, of these, the ones that were named.
-func choose(level int, only, known []string, cases []Case) (chosen func(Case) bool, err error) {
-	if level < 1 || level > 3 {
-		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", level)
+// begin says which cases the report is of: those up to its level or, of these, the ones that were named.
+func (r *Report) begin(cases, extra []Case, only, known []string) (chosen func(Case) bool, err error) {
+	r.Suite, r.SuiteVersion, r.SpecVersion, r.Began, r.Partial = "aaep-go", SuiteVersion, aaep.Version, time.Now().UTC(), len(only) > 0
+	switch {
+	case r.Level < 1 || r.Level > 3:
+		return nil, fmt.Errorf("conformance: there is no level %d; it is 1, 2 or 3", r.Level)
+	case r.Profile != "" && len(extra) == 0:
+		return nil, fmt.Errorf("conformance: the profile %q has no cases; they go into Extra", r.Profile)
+	}
+	for _, name := range only {
+		if len(Match(cases, name)) == 0 {
+			why := ""
+			if r.Kind == "producer" {
+				why = ": " + whyNot(name)
+			}
+			return nil, fmt.Errorf("conformance: no case for %ss is named %q or decides it%s", r.Kind, name, why)
+		}
 	}
 	for _, name := range known {
 		if !slices.ContainsFunc(cases, func(c Case) bool { return c.Name == name }) {
@@ -35,7 +51,7 @@ func choose(level int, only, known []string, cases []Case) (chosen func(Case) bo
 		}
 	}
 	return func(c Case) bool {
-		return c.Level <= level && (len(only) == 0 || slices.ContainsFunc(only, c.matches))
+		return c.Level <= r.Level && (len(only) == 0 || slices.ContainsFunc(only, c.matches))
 	}, nil
 }
 

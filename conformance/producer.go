@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/requirements"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -68,32 +66,19 @@ type ProducerRun struct {
 // seconds, and longer if the target's questions are open for longer than they should be. An error says that there is nothing to
 // report: ErrUnreachable, ErrNoDriver, a wrong ProducerRun, or the end of ctx.
 func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
-	switch {
-	case run.Dialer == nil || run.Driver == nil:
+	if run.Dialer == nil || run.Driver == nil {
 		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver")
-	case run.Profile != "" && len(run.Extra) == 0:
-		return nil, fmt.Errorf("conformance: the profile %q has no cases; they go into Extra", run.Profile)
 	}
 	cases, plays, err := run.all()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range run.Only {
-		if len(Match(cases, name)) == 0 {
-			if _, ok := requirements.Find(name); ok {
-				return nil, fmt.Errorf("conformance: no case decides %s: %s", name, whyNot(name))
-			}
-			return nil, fmt.Errorf("conformance: no case is named %q", name)
-		}
-	}
-	chosen, err := choose(run.Level, run.Only, run.Known, cases)
+	report := &Report{Kind: "producer", Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport}
+	chosen, err := report.begin(cases, run.Extra, run.Only, run.Known)
 	if err != nil {
 		return nil, err
 	}
-	plays = run.needed(plays, cases, chosen)
-	report := &Report{Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Kind: "producer", Began: time.Now().UTC(), Level: run.Level,
-		Profile: run.Profile, Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
-	stages, err := run.perform(ctx, plays)
+	stages, err := run.perform(ctx, run.needed(plays, cases, chosen))
 	if err != nil {
 		return nil, err
 	}

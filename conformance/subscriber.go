@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -68,22 +67,15 @@ func SubscriberCases() []Case {
 // target, and judges. An error says that there is nothing to report: ErrUnreachable where nobody ever connected, a
 // wrong SubscriberRun, or the end of ctx.
 func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
-	switch {
-	case run.Listener == nil || run.Subscriber == nil:
+	if run.Listener == nil || run.Subscriber == nil {
 		return nil, errors.New("conformance: a SubscriberRun needs a Listener and a Subscriber")
-	case run.Profile != "" && len(run.Extra) == 0:
-		return nil, fmt.Errorf("conformance: the profile %q has no cases; they go into Extra", run.Profile)
 	}
 	cases, plays, err := run.all()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range run.Only {
-		if len(Match(cases, name)) == 0 {
-			return nil, fmt.Errorf("conformance: no case for subscribers is named %q or decides it", name)
-		}
-	}
-	chosen, err := choose(run.Level, run.Only, run.Known, cases)
+	report := &Report{Kind: "subscriber", Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport}
+	chosen, err := report.begin(cases, run.Extra, run.Only, run.Known)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +85,6 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			needed = append(needed, p)
 		}
 	}
-	report := &Report{Kind: "subscriber", Suite: "aaep-go", SuiteVersion: SuiteVersion, SpecVersion: aaep.Version, Began: time.Now().UTC(),
-		Level: run.Level, Profile: run.Profile, Target: run.Target, Transport: run.Transport, Partial: len(run.Only) > 0}
 	recordings := map[string]*Recording{}
 	came, told, names := false, false, map[string]bool{}
 	for i, p := range needed {

@@ -184,14 +184,14 @@ func TestStreamMutants(t *testing.T) {
 	}
 }
 
-// documented writes the program that the documentation has below a title into a file, and returns how it is run.
-func documented(t *testing.T, title string) []string {
+// documented writes the program that a page of the documentation has below a title into a file, and returns how it is run.
+func documented(t *testing.T, name, title string) []string {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no Python here")
 	}
-	page, err := os.ReadFile("../docs/conformance.md")
+	page, err := os.ReadFile("../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func documented(t *testing.T, title string) []string {
 	_, rest, _ = strings.Cut(rest, "```python\n")
 	program, _, found := strings.Cut(rest, "```")
 	if !found {
-		t.Fatal("there is no program in docs/conformance.md")
+		t.Fatal("there is no program in docs/" + name)
 	}
 	path := filepath.Join(t.TempDir(), "program.py")
 	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
@@ -216,7 +216,7 @@ func TestDocumentedProducer(t *testing.T) {
 	}
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	free.Close()
-	child := &conformance.ChildDriver{Command: append(documented(t, "Proving a producer"), port), Stderr: os.Stderr}
+	child := &conformance.ChildDriver{Command: append(documented(t, "conformance.md", "Proving a producer"), port), Stderr: os.Stderr}
 	defer child.Close()
 	if err := child.Open(t.Context()); err != nil {
 		t.Fatal(err)
@@ -232,16 +232,21 @@ func TestDocumentedProducer(t *testing.T) {
 	}
 }
 
-// LVL-044: and so does the subscriber.
+// LVL-044: and so do the subscribers.
 func TestDocumentedSubscriber(t *testing.T) {
-	command := documented(t, "Proving a subscriber")
+	t.Run("Level 1", func(t *testing.T) { proveDocumented(t, 1, documented(t, "conformance.md", "Proving a subscriber")) })
+	t.Run("Level 3", func(t *testing.T) { proveDocumented(t, 3, documented(t, "wire.md", "The wire")) })
+}
+
+func proveDocumented(t *testing.T, level int, command []string) {
+	t.Helper()
 	s, err := stand.Listen(at(t, "sse"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
-		Level: 1, Timeout: 20 * time.Second}.Prove(t.Context())
+		Level: level, Timeout: 20 * time.Second}.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

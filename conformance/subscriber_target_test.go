@@ -341,3 +341,16 @@ func TestOurSubscriber(t *testing.T) {
 		t.Log(r.Summary())
 	}
 }
+
+// A target that starts its agent anew for each link may take as long to ask again as it took to come. (EXT-007)
+func TestAsksAgainLate(t *testing.T) {
+	runs := func(ctx context.Context, h *conformance.Hook, rd *reader) error {
+		link := rd.dialer
+		rd.dialer = dialer(func(ctx context.Context) (transports.Conn, error) { time.Sleep(8 * time.Second); return link.Dial(ctx) })
+		return rd.Run(ctx, h)
+	}
+	r := prove(t, 3, fault{runs: runs}, 0, "asks-for-less")
+	if r == nil || verdicts(r)["asks-for-less"] != conformance.Pass {
+		t.Error(notPassed(r))
+	}
+}

@@ -163,7 +163,7 @@ func refuse(sc *scene) {
 	if len(extensionsOf(c.request)) == 0 {
 		return
 	}
-	if again := sc.next(sc.patience); again != nil {
+	if again := sc.next(arrival); again != nil { // which is the start of a program, where the target starts its agent
 		again.accepted(nil)
 		sc.presented(again.emit(again.event("taken", sessionID(), started, "Welcome all the same", nil)))
 	}
@@ -193,7 +193,7 @@ func judgeRefused(r *Recording) Finding {
 	again := of(r.all(1, false), "subscription.request")
 	switch {
 	case len(again) == 0:
-		return fail(fmt.Sprintf("the target did not ask again within %v", r.limit), first[0].Entry)
+		return fail(fmt.Sprintf("the target did not ask again within %v", arrival), first[0].Entry)
 	case slices.Equal(extensionsOf(again[0]), extensionsOf(first[0])):
 		return fail("the request that was refused came again with the same extensions", first[0].Entry, again[0].Entry)
 	}

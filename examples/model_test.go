@@ -29,53 +29,67 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// interrupted follows an agent, presses Ctrl-C at an event, and returns what was said in answers, and how it ended.
+func interrupted(t *testing.T, agent *program, at func(*aaep.Event) bool) (text string, end *aaep.Event) {
+	t.Helper()
+	ear := subscriber.ScreenReader("en-US").With(aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryWord}, MaxEventsPerSecond: 1000})
+	sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: agent.address()}, subscriber.Config{ID: "test", Capabilities: ear})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	pressed := false
+	for ev, err := range sub.Events(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
+			text += p.Chunk
+		}
+		if !pressed && at(ev) {
+			pressed = true
+			if err := agent.interrupt(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if ev.Type().Terminal() {
+			end = ev
+			break
+		}
+	}
+	agent.end()
+	if _, ok := end.Payload.(*aaep.SessionCancelled); !ok || agent.code() != 130 {
+		t.Errorf("the end is %s, and the exit code %d", end.Type(), agent.code())
+	}
+	return text, end
+}
+
 // Ctrl-C in the middle of a sentence, or of a question: what was said is heard, and then one end. Nothing is done.
-func TestModelInterrupted(t *testing.T) {
+func TestInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no program can press Ctrl-C for another there")
 	}
 	t.Parallel()
+	asks := func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeAwaitingConfirmation }
 	for name, at := range map[string]func(*aaep.Event) bool{
 		"in a sentence": func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeOutputStreaming },
-		"in a question": func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeAwaitingConfirmation },
+		"in a question": asks,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			agent := start(t, nil, "model", "-listen", "127.0.0.1:0")
-			ear := subscriber.ScreenReader("en-US").With(aaep.Capabilities{CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryWord}, MaxEventsPerSecond: 1000})
-			sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: agent.address()}, subscriber.Config{ID: "test", Capabilities: ear})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer sub.Close()
-			var text string
-			var end *aaep.SessionCancelled
-			pressed := false
-			for ev, err := range sub.Events(t.Context()) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
-					text += p.Chunk
-				}
-				if !pressed && at(ev) {
-					pressed = true
-					if err := agent.interrupt(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if ev.Type().Terminal() {
-					end, _ = ev.Payload.(*aaep.SessionCancelled)
-					break
-				}
-			}
+			text, _ := interrupted(t, agent, at)
 			said := strings.Split(agent.end(), "\n")[1]
-			if end == nil || agent.code() != 130 {
-				t.Errorf("the end is %+v, and the exit code %d", end, agent.code())
-			}
 			if text == "" || strings.TrimSpace(text) != strings.TrimSpace(said) || strings.Contains(text, "Done.") {
 				t.Errorf("heard %q, and it said %q", text, said)
 			}
 		})
 	}
+	t.Run("bank", func(t *testing.T) {
+		t.Parallel()
+		bank := start(t, nil, "bank", "-listen", "127.0.0.1:0")
+		_, end := interrupted(t, bank, asks)
+		contains(t, end.Text(aaep.VerbosityNormal), "The bank was stopped. No money was moved.")
+		contains(t, bank.end(), "Checking: $800. Savings: $100.")
+	})
 }

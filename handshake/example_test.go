@@ -38,6 +38,6 @@ func ExampleNegotiate() {
 	// 10 [yo-NG en] [sentence completion] [1]
 	// true false
 	// true false
-	// At most 10 events per second are served.
+	// Iye ìṣẹ̀lẹ̀ tí a lè fi ránṣẹ́ ní ìṣẹ́jú àáyá kan kò ju 10 lọ.
 	// aaep: version unsupported: Version "2.0.0" is not supported; this producer speaks 1.0.0.
 }

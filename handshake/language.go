@@ -8,6 +8,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // languages returns the requested tags that match something offered (§5.4.4, §11.2).
@@ -29,7 +30,7 @@ func languages(requested []string, offer Offer, note func(string, ...any)) ([]st
 		return honored, nil
 	}
 	if offer.AnyLanguage {
-		note("None of the requested languages is available; text is in %s.", offered[0])
+		note("%s", says(phrase.Best(requested), phrase.NoneOfLanguages, offered[0]))
 		return honored, nil
 	}
 	return nil, &aaep.Rejection{Code: aaep.CapabilitiesIncompatible,

@@ -142,9 +142,12 @@ func TestAnyLanguage(t *testing.T) {
 		if len(terms.Languages) != 0 || err != nil || strings.Contains(string(raw), `"languages"`) {
 			t.Errorf("honored %q: %s, %v", terms.Languages, raw, err)
 		}
-		if !strings.Contains(terms.Note(), "text is in de") {
+		if !strings.HasSuffix(terms.Note(), " de.") {
 			t.Errorf("note %q", terms.Note())
 		}
+	}
+	if want := "Aucune des langues demandées n’est disponible. Le texte est dans la langue de."; terms.Note() != want { // in their own, all the same
+		t.Errorf("note %q, want %q", terms.Note(), want)
 	}
 	terms = renegotiate(t, again, aaep.Capabilities{Languages: []string{"en"}}, offer)
 	if !reflect.DeepEqual(terms.Languages, []string{"en"}) || terms.Note() != "" {

@@ -3,9 +3,11 @@ package handshake
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // Offer is what a producer can serve.
@@ -50,6 +52,11 @@ func Negotiate(req *aaep.SubscriptionRequest, offer Offer) (Terms, error) {
 	return decide(req.Capabilities, offer)
 }
 
+func says(language string, id phrase.ID, arg string) string {
+	text, _ := phrase.In(language, id, arg)
+	return text
+}
+
 // Renegotiate changes the terms of a running subscription: what change leaves out stays as it was
 // negotiated (§5.7.1). After a refusal the subscription is over.
 func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error) {
@@ -61,6 +68,7 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 
 func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	var t Terms
+	own := phrase.Best(ask.Languages) // of what a person may be told; what their program got wrong is for its author, in English
 	room := maxNote
 	note := func(format string, args ...any) {
 		if room > 0 { // more would not travel, and a request may be long
@@ -78,7 +86,7 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	t.MaxEventsPerSecond = ask.MaxEventsPerSecond
 	if top := min(offer.MaxEventsPerSecond, maxRate); top > 0 && (t.MaxEventsPerSecond == 0 || t.MaxEventsPerSecond > top) {
 		t.MaxEventsPerSecond = top
-		note("At most %d events per second are served.", top)
+		note("%s", says(own, phrase.RateCapped, strconv.FormatInt(top, 10)))
 	}
 
 	t.Verbosity = ask.PreferredVerbosity
@@ -99,7 +107,7 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	t.ConfirmationReply = isTrue(ask.SupportsConfirmationReply) && !offer.ReadOnly
 	t.ClarificationReply = isTrue(ask.SupportsClarificationReply) && !offer.ReadOnly
 	if offer.ReadOnly && (isTrue(ask.SupportsConfirmationReply) || isTrue(ask.SupportsClarificationReply)) {
-		note("You may listen here, but questions are put to others.")
+		note("%s", says(own, phrase.OnlyListen, ""))
 	}
 
 	t.Boundaries = slices.Clone(defaultBoundaries)

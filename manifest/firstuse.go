@@ -17,7 +17,7 @@ import (
 )
 
 // FirstUse is a file that remembers which key each agent signed with when it was first met. Whoever comes first under a
-// name is believed: it finds out when an agent is replaced later, and not when it never was who it says. It may be used
+// name is believed: it notices that an agent was replaced later, not that it was an impostor from the start. It may be used
 // by many goroutines at once; programs that share a file should not write to it at the same moment.
 type FirstUse struct {
 	path string

@@ -50,7 +50,7 @@ type Endpoint struct {
 	// Address is a URL, relative to the manifest's own where the transport is HTTP ("/aaep/v1"), or a socket's path
 	// ("unix:/run/user/1000/aaep/planner.sock").
 	Address string `json:"address"`
-	// Framing of a socket is "length" or "ndjson", of a pipe "message" (IPC-010); empty on others.
+	// Framing of a socket is "length" or "ndjson", of a pipe "message"; empty on others.
 	Framing string `json:"framing,omitzero"`
 }
 
@@ -172,7 +172,8 @@ func (m *Manifest) AddEndpoint(transport string, at Endpoint) error {
 	return nil
 }
 
-// Endpoints returns where the transports are found, by name; nil where the manifest does not say so in our words.
+// Endpoints returns where the transports are found, by name; nil where the manifest lacks the extension
+// of EndpointsVocabulary.
 func (m *Manifest) Endpoints() (map[string]Endpoint, error) {
 	data := m.Extensions[EndpointsVocabulary.Prefix]
 	if data == nil || !slices.Contains(m.Context, EndpointsVocabulary.URI) {

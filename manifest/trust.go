@@ -12,8 +12,8 @@ type Trust struct {
 	Verifier
 	// Source has more keys. It is asked for a kid that is not among Verifier.Keys, and may be nil.
 	Source KeySource
-	// FirstUse, if not nil, remembers which key an agent was first met with, and refuses another that only Source brought:
-	// keys that the agent itself publishes are what it is for. To those of Verifier it gets used without a word.
+	// FirstUse, if not nil, remembers which key an agent was first met with, and refuses another one if only Source knows that: it is for
+	// keys that agents publish themselves. A key that Verifier trusts takes the place of the first without a word.
 	FirstUse *FirstUse
 }
 

@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,38 @@ type course struct {
 
 	counting sync.Mutex
 	stats    coalesce.Stats
+}
+
+// alike compares Shapers, knowing that a session's events are stamped one after the other. It is not certain that they differ while
+// somebody stamps one: nobody is waited for here.
+func (c *course) alike(other *coalesce.Shaper) (alike, certain bool) {
+	p := c.p
+	if p.cfg.Follow != nil || p.republished.Load() {
+		return c.shaper.Alike(other, nil), true
+	}
+	certain = true
+	alike = c.shaper.Alike(other, func(session string) (since time.Time) {
+		p.mu.Lock()
+		i := slices.IndexFunc(p.sessions, func(s *Session) bool { return s.id == session })
+		var s *Session
+		if i >= 0 {
+			s = p.sessions[i]
+		}
+		p.mu.Unlock()
+		if s == nil {
+			return since
+		}
+		if !s.mu.TryLock() {
+			certain = false
+			return since
+		}
+		defer s.mu.Unlock()
+		if s.pos <= c.cursor {
+			since = s.last
+		}
+		return since
+	})
+	return alike, certain
 }
 
 // fill hands the shaper everything the log has, so that what is critical need not wait for what is held; but
@@ -75,7 +108,7 @@ func (c *course) fill(now time.Time, most int) error {
 			c.cursor++
 			c.ahead = c.ahead[min(1, len(c.ahead)):]
 			// What a process before this one asked is put to nobody any more, wherever they go on.
-			past := c.cursor <= c.replayed && (!c.goesOn || c.cursor <= c.p.began)
+			past := c.cursor <= c.replayed && (!c.goesOn || c.cursor <= max(c.p.began, c.p.log.Began()))
 			if past && c.p.stale(ev) || c.early[c.cursor] {
 				delete(c.early, c.cursor)
 				continue
@@ -153,7 +186,9 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 		return true, next, err
 	}
 	for _, ev := range b.critical {
-		sub.delivered(ev)
+		if delay, ok := sub.delay(ev); ok {
+			sub.p.cfg.Observer.Critical(delay)
+		}
 	}
 	sub.resumed = sub.resumed || b.resumable
 	left := time.Now()

@@ -26,7 +26,7 @@ type Question struct {
 	// Default is taken as the answer when none comes: a choice's value, "true" or "false", a number,
 	// or text. Empty is none.
 	Default string
-	// Timeout is how long the user has, rounded up to whole seconds. Zero is two minutes.
+	// Timeout is how long the user has, as in Tool. Zero is two minutes.
 	Timeout time.Duration
 }
 

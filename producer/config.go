@@ -25,8 +25,7 @@ type Config struct {
 	// Languages are the tags of further languages that the agent has text in: what aaep.Text.In adds is told to
 	// those who understand it better. Text that is not translated is told in Language.
 	Languages []string
-	// AnyLanguage serves subscribers that asked only for other languages in Language, instead of
-	// refusing them.
+	// AnyLanguage serves subscribers of whose languages the agent has none: they get Language, and are not refused.
 	AnyLanguage bool
 	// FromStart lets a subscriber that comes in the middle of a session have all of it, at its own
 	// rate. Otherwise it is told what the agent is doing, and hears what follows.

@@ -116,7 +116,7 @@ func TestCriticalPassesACrowd(t *testing.T) {
 	}
 }
 
-// gatedDisk gives nothing of what is more than a few events while its gate is shut.
+// gatedDisk gives nothing while its gate is shut.
 type gatedDisk struct {
 	log.Store
 	shut atomic.Pointer[chan struct{}]
@@ -124,7 +124,7 @@ type gatedDisk struct {
 }
 
 func (d *gatedDisk) Read(cursor uint64, n int) ([][]byte, error) {
-	if gate := d.shut.Load(); gate != nil && n > 8 {
+	if gate := d.shut.Load(); gate != nil {
 		d.wait.Add(1)
 		<-*gate
 	}
@@ -163,15 +163,15 @@ func TestCrowdAtASlowDisk(t *testing.T) {
 		gate := make(chan struct{})
 		disk.shut.Store(&gate)
 		defer close(gate)
-		behind, c := int32(runtime.GOMAXPROCS(0)), &aCrowd{}
+		behind, c := 2*runtime.GOMAXPROCS(0), &aCrowd{}
 		for i := range behind {
-			c.join(st, int(i), resuming(caps(int64(1000+i), aaep.BoundaryNone), place))
+			c.join(st, i, resuming(caps(int64(1000+i), aaep.BoundaryNone), place))
 		}
 		synctest.Wait()
-		if n := disk.wait.Load(); n != behind {
-			t.Fatalf("%d wait for the disk, want %d", n, behind)
+		if n := disk.wait.Load(); n != 1 { // for all of them
+			t.Fatalf("%d wait for the disk, want 1", n)
 		}
-		c.join(st, int(behind), everything())
+		c.join(st, behind, everything())
 		synctest.Wait()
 		c.mu.Lock()
 		c.sent = nil
@@ -190,5 +190,81 @@ func TestCrowdAtASlowDisk(t *testing.T) {
 			runtime.Gosched()
 		}
 		t.Errorf("%d of 20 events were told", told)
+	})
+}
+
+// slowFeed is a cloud where what is old is not read while its gate is shut.
+type slowFeed struct {
+	node
+	shut  *atomic.Pointer[chan struct{}]
+	reads *atomic.Int32
+}
+
+func (f slowFeed) Read(cursor uint64, n int) ([][]byte, error) {
+	f.reads.Add(1)
+	if gate := f.shut.Load(); gate != nil {
+		<-*gate
+	}
+	return f.node.Read(cursor, n)
+}
+
+// INV-24, INV-26: at a process that follows an agent, hundreds who begin with what is old ask for it a few times, and not each for
+// itself: they would keep what is new from it. Who was there before hears that while all of them wait.
+func TestCrowdAtAFollower(t *testing.T) {
+	const many, ended = 200, 200
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		agent := c.lead(t, nil)
+		first, _ := agent.accepted(everything())
+		s := agent.session("Paying.")
+		for range ended {
+			agent.session("Something else.").Complete(aaep.Text{})
+			synctest.Wait()
+		}
+		place, old := first.events()[0].EventID, len(first.events())-1
+		feed := slowFeed{node{c, "east", 0}, &atomic.Pointer[chan struct{}]{}, &atomic.Int32{}}
+		p, err := producer.New(producer.Config{Follow: feed, KeepEvents: 32, MaxSubscriptions: 2 * many, MaxRequestsPerSecond: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		edge := &stage{t: t, p: p}
+		early := edge.listen(resuming(answering(everything()), place))
+		synctest.Wait()
+		gate := make(chan struct{})
+		feed.shut.Store(&gate)
+		feed.reads.Store(0)
+		crowd := &aCrowd{}
+		for i := range many {
+			crowd.join(edge, i, resuming(everything(), place))
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		asked := later(func() (string, error) { return s.Tool(ctx, pay, ok) })
+		synctest.Wait()
+		if early.question() == nil {
+			t.Error("who was there before is not asked")
+		}
+		if n := feed.reads.Load(); n > 4 {
+			t.Errorf("%d wait for what is old", n)
+		}
+		close(gate)
+		synctest.Wait()
+		told := map[int]int{}
+		for _, d := range crowd.sent {
+			told[d.to]++
+		}
+		for i := range many {
+			if told[i] < old {
+				t.Fatalf("listener %d is told %d events", i, told[i])
+			}
+		}
+		if n := feed.reads.Load(); n > 2+int32(old)/256 {
+			t.Errorf("what is old was read %d times", n)
+		}
+		cancel()
+		<-asked
+		agent.end()
+		synctest.Wait()
+		edge.end()
 	})
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/phrase"
 	"io/fs"
 	"slices"
 	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // Complete ends a session that reached its aim.
@@ -38,14 +39,40 @@ func (s *Session) Cancel(by aaep.CancelledBy, text aaep.Text) error {
 	})
 }
 
-// Close ends the session if nothing else has: as failed while the goroutine panics, as cancelled
+// Failing says that something went wrong that the agent may yet mend: if Close or Shutdown is what ends the session, it fails, with
+// cause and text as Fail takes them. The newest counts, and one without a cause takes them back.
+func (s *Session) Failing(cause error, text aaep.Text) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return ErrSessionOver
+	}
+	if _, err := s.build(s.p.words(text, phrase.AgentFailed, ""), &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown}); err != nil {
+		return err
+	}
+	s.failing, s.failed = cause, text
+	return nil
+}
+
+// abandon ends a session that nobody has ended.
+func (s *Session) abandon(by aaep.CancelledBy) error {
+	s.mu.Lock()
+	cause, text := s.failing, s.failed
+	s.mu.Unlock()
+	if cause != nil {
+		return s.Fail(cause, text)
+	}
+	return s.Cancel(by, aaep.Text{})
+}
+
+// Close ends the session if nothing else has: as failed while the goroutine panics or where Failing said so, as cancelled
 // otherwise. Use it as "defer s.Close()", so that no way out of a function leaves a session open.
 func (s *Session) Close() error {
 	if crash := recover(); crash != nil {
 		s.Fail(fmt.Errorf("panic: %v", crash), aaep.Text{})
 		panic(crash)
 	}
-	if err := s.Cancel(aaep.CancelledByProducer, aaep.Text{}); err != nil && !errors.Is(err, ErrSessionOver) {
+	if err := s.abandon(aaep.CancelledByProducer); err != nil && !errors.Is(err, ErrSessionOver) {
 		return err
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/schemas"
 	"github.com/aaep-go/aaep/transports"
@@ -28,11 +29,13 @@ func Example_extension() {
 				if json.Unmarshal(data, &pill) != nil {
 					return nil
 				}
-				return json.RawMessage(fmt.Sprintf(`{"name":%q}`, pill.Name[:min(display.Letters, len(pill.Name))]))
+				letters := []rune(pill.Name)
+				shown, _ := json.Marshal(map[string]string{"name": string(letters[:min(display.Letters, len(letters))])})
+				return shown
 			}}
 		},
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "nurse"}, Extensions: []handshake.Extension{medicine}})
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "nurse"}, Extensions: append(extensions.All(), medicine)})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -220,7 +220,7 @@ func (p *Producer) herald(following context.Context) {
 	tick := time.NewTicker(presenceEvery)
 	defer tick.Stop()
 	for {
-		p.announce(false)
+		p.announce(nil)
 		select {
 		case <-tick.C:
 		case <-p.kick:
@@ -241,30 +241,25 @@ func (p *Producer) changed() {
 // spokenLately is how long ago the agent may have answered for somebody who comes to be told that it runs.
 const spokenLately = presenceEvery / 8
 
-// announce tells the agent who is here; or, where only a change of who can be asked matters, maybe not.
-func (p *Producer) announce(onlyChange bool) {
+// announce tells the agent who is here; or, where only somebody who has come matters, maybe not.
+func (p *Producer) announce(newcomer *subscription) {
 	if p.cfg.Follow == nil {
 		return
 	}
-	if !onlyChange {
+	if newcomer == nil {
 		p.announcing.Lock()
 	} else if !p.announcing.TryLock() {
 		p.changed() // nobody waits in line for an agent that does not answer
 		return
 	}
 	defer p.announcing.Unlock()
-	now := presence{ID: p.id, Node: p.shared.Node(), From: p.began}
-	all := slowest{patience: 1000, pace: usualPace}
-	for _, sub := range p.live() {
-		now.Listeners++
-		now.Confirm, now.Clarify = now.Confirm || sub.mayBeAsked(true), now.Clarify || sub.mayBeAsked(false)
-		all.add(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
+	if known := p.announced; newcomer != nil && known.Listeners > 0 && time.Since(p.spoken) < spokenLately && !known.grows(newcomer) {
+		return // thousands may come at once: the others are not looked at for each of them
 	}
-	now.Patience, now.Least, now.Pace = all.patience, all.least, all.pace
-	same := now
-	same.Listeners = p.announced.Listeners
-	if onlyChange && same == p.announced && now.Listeners > 0 && time.Since(p.spoken) < spokenLately {
-		return
+	now := presence{ID: p.id, Node: p.shared.Node(), From: p.began, Patience: 1000, Pace: usualPace}
+	for _, sub := range p.live() {
+		now.grows(sub)
+		now.Listeners++
 	}
 	p.spoken = time.Now()
 	if now.Listeners == 0 && p.announced.Listeners == 0 { // an agent is not told of those whom it does not concern
@@ -278,4 +273,13 @@ func (p *Producer) announce(onlyChange bool) {
 		return
 	}
 	p.announced = now
+}
+
+// grows adds what one more listener can and needs, and reports whether that is more.
+func (now *presence) grows(sub *subscription) bool {
+	was, need := *now, slowest{now.Patience, now.Least, now.Pace}
+	need.add(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
+	now.Patience, now.Least, now.Pace = need.patience, need.least, need.pace
+	now.Confirm, now.Clarify = now.Confirm || sub.mayBeAsked(true), now.Clarify || sub.mayBeAsked(false)
+	return *now != was
 }

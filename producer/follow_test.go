@@ -276,6 +276,32 @@ func TestFollowRestart(t *testing.T) {
 	})
 }
 
+// What an agent asked that died is put to nobody who goes on from before it, once the next one has begun: not at a process that was
+// there all the time either.
+func TestFollowDeadQuestion(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, kept *sink) {
+		l := edges[0].record()
+		s := agent.session("Paying.")
+		synctest.Wait()
+		place := l.events()[0].EventID
+		paid := tool(s, pay, &deed{})
+		l.question()
+		c.with(func() { c.agent, c.told = nil, c.told[1:] }) // it hears nothing
+		again := c.lead(t, kept)
+		defer again.end()
+		synctest.Wait()
+		for i, at := range []*stage{again, edges[0], edges[1]} {
+			late, _ := at.accepted(resuming(answering(everything()), place))
+			evs := late.events()
+			if n := len(of[*aaep.AwaitingConfirmation](evs)); n > 0 || len(of[*aaep.SessionErrored](evs)) != 1 {
+				t.Errorf("%d: asked %d times: %v", i, n, evs)
+			}
+		}
+		s.Close()
+		<-paid
+	})
+}
+
 // P2: what the agent asked that was taken over from, since it was cut off, is settled by the one after it: on a late yes the first
 // one does nothing.
 func TestFollowTakenOver(t *testing.T) {

@@ -29,9 +29,10 @@ type group struct {
 	members []*subscription
 	size    atomic.Int32 // of members
 	over    bool
-	frames  []byte    // scratch
-	sent    time.Time // when events left last
-	marks   uint64    // batches with an event to go on after
+	frames  []byte          // scratch
+	delays  []time.Duration // likewise: of what is critical, to tell the observer
+	sent    time.Time       // when events left last
+	marks   uint64          // batches with an event to go on after
 }
 
 // maxMembers is how many subscriptions a group has. The more, the less it matters what is done once for all of them; and the
@@ -216,46 +217,6 @@ func (g *group) take(sub *subscription, now time.Time) int {
 	return taken
 }
 
-// alike compares Shapers, knowing that a session's events are stamped one after the other. It is not certain that they differ while
-// somebody stamps one: nobody is waited for here.
-func (c *course) alike(other *coalesce.Shaper) (alike, certain bool) {
-	p := c.p
-	if p.cfg.Follow != nil || p.republished.Load() {
-		return c.shaper.Alike(other, nil), true
-	}
-	certain = true
-	alike = c.shaper.Alike(other, func(session string) (since time.Time) {
-		p.mu.Lock()
-		i := slices.IndexFunc(p.sessions, func(s *Session) bool { return s.id == session })
-		var s *Session
-		if i >= 0 {
-			s = p.sessions[i]
-		}
-		p.mu.Unlock()
-		if s == nil {
-			return since
-		}
-		if !s.mu.TryLock() {
-			certain = false
-			return since
-		}
-		defer s.mu.Unlock()
-		if s.pos <= c.cursor {
-			since = s.last
-		}
-		return since
-	})
-	return alike, certain
-}
-
-// counts are those of the subscription, with sub.mu held.
-func (sub *subscription) counts() coalesce.Stats {
-	if g := sub.group.Load(); g != nil {
-		return sub.past.Stats(g.counted())
-	}
-	return sub.counted()
-}
-
 // wake has run look at the log.
 func (g *group) wake() {
 	select {
@@ -307,7 +268,13 @@ func (g *group) ended() bool {
 // round lets go whoever has to, and tells the others what is due. If nothing was, next says when something will be.
 func (g *group) round() (more bool, next time.Time) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer func() {
+		g.mu.Unlock()
+		for _, d := range g.delays {
+			g.p.cfg.Observer.Critical(d)
+		}
+		g.delays = g.delays[:0]
+	}()
 	draining := g.p.serving.Err() != nil
 	if g.calls.Swap(false) || draining {
 		g.drop(func(sub *subscription) *batch { return nil }, func(sub *subscription) bool { return draining || len(sub.woken) > 0 })
@@ -330,7 +297,7 @@ func (g *group) round() (more bool, next time.Time) {
 // spread offers a batch to the link of each member.
 func (g *group) spread(b *batch) {
 	frames, err := g.members[0].link.AppendEvents(g.frames[:0], b.events)
-	n, begun, observed := 0, 0, g.p.cfg.Observer != Observer(unobserved{})
+	n, begun := 0, 0
 	g.drop(func(sub *subscription) *batch { return b.owed(begun > 0) }, func(sub *subscription) bool {
 		if n++; n%pace == 0 {
 			runtime.Gosched() // others may have something critical to tell
@@ -341,9 +308,9 @@ func (g *group) spread(b *batch) {
 		if begun < len(frames) || err != nil {
 			return true
 		}
-		if observed {
-			for _, ev := range b.critical {
-				sub.delivered(ev)
+		for _, ev := range b.critical {
+			if delay, ok := sub.delay(ev); ok {
+				g.delays = append(g.delays, delay)
 			}
 		}
 		return false

@@ -239,3 +239,70 @@ func TestGroupIsBusy(t *testing.T) {
 		st.assembled(3)
 	})
 }
+
+// Whoever lost their place while a session ended is served together with the others again: nothing is left of that session.
+func TestGroupAfterCatchUp(t *testing.T) {
+	bubbleWith(t, producer.Config{KeepEvents: 16}, func(t *testing.T, st *stage) {
+		other := st.session("Something else.")
+		s := st.session("Paying.")
+		_, open := st.resumable(everything())
+		stream := open("")
+		s.Progress(aaep.Say("One."), aaep.Progress{Step: 1}, 0)
+		st.assembled(1)
+		stream.breaks()
+		synctest.Wait()
+		s.Complete(aaep.Say("Done."))
+		for n := range 40 {
+			other.Progress(aaep.Say("On."), aaep.Progress{Step: int64(n + 1)}, 0)
+		}
+		open(stream.resume)
+		_, join := st.resumable(everything())
+		join("")
+		st.assembled(2)
+	})
+}
+
+// An output that is not cut keeps nobody from joining in the middle of it.
+func TestGroupInAnOutput(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		s := st.session("Talking.")
+		st.crowd(2, everything())
+		st.assembled(2)
+		out := s.Output()
+		out.WriteString("Half a ")
+		st.crowd(1, everything())
+		st.assembled(3)
+		out.WriteString("sentence.")
+		st.assembled(3)
+		out.Close()
+	})
+}
+
+// Whoever comes back without a place is told all since they came, unless the group has told them of a place to go on after.
+func TestGroupTellsOfPlaces(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		bubble(t, func(t *testing.T, st *stage) {
+			_, open := st.resumable(everything())
+			open("")
+			st.assembled(1)
+			s := st.session("Measuring.") // which the first is told, and then somebody joins
+			synctest.Wait()
+			l, again := st.resumable(everything())
+			stream := again("")
+			st.assembled(2)
+			had := len(stream.events())
+			if told {
+				s.Progress(aaep.Say("One."), aaep.Progress{Step: 1}, 0)
+				synctest.Wait()
+			}
+			stream.breaks()
+			synctest.Wait()
+			s.Progress(aaep.Say("Two."), aaep.Progress{Step: 2}, 0)
+			l.events()
+			progress := of[*aaep.ProgressUpdated](again("").events())
+			if want := map[bool]int{true: 0, false: 1}[told]; len(progress) != want {
+				t.Errorf("told of a place %t: it hears of progress %d times, want %d; %d events before", told, len(progress), want, had)
+			}
+		})
+	}
+}

@@ -27,9 +27,6 @@ type link struct {
 	told   bool      // those who listen were told that it is interrupted
 }
 
-// notRunning is what a newcomer is told of an agent that does not answer.
-const notRunning = "The agent is not running, or cannot be reached. What it does is told here when it is back."
-
 // linkAway takes that the agent's log cannot be reached for the time being, or that it can again.
 func (p *Producer) linkAway(away bool) { p.linkIs(func(l *link) { l.lost = away }) }
 

@@ -96,9 +96,15 @@ func (p *Producer) Subscriptions() []SubscriptionStatus {
 	return all
 }
 
-// delivered tells the observer of an event that was handed to the link.
-func (sub *subscription) delivered(ev *aaep.Event) {
-	if ev.Critical() && !ev.Timestamp.Before(sub.attached.Truncate(time.Millisecond)) {
-		sub.p.cfg.Observer.Critical(max(time.Since(ev.Timestamp), 0))
+// counts are those of the subscription, with sub.mu held.
+func (sub *subscription) counts() coalesce.Stats {
+	if g := sub.group.Load(); g != nil {
+		return sub.past.Stats(g.counted())
 	}
+	return sub.counted()
+}
+
+// delay is how late a critical event was handed to the link, unless it was said before the stream was there.
+func (sub *subscription) delay(ev *aaep.Event) (d time.Duration, ok bool) {
+	return max(time.Since(ev.Timestamp), 0), !ev.Timestamp.Before(sub.attached.Truncate(time.Millisecond))
 }

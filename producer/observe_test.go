@@ -3,6 +3,7 @@ package producer_test
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,41 @@ func TestObserver(t *testing.T) {
 			t.Errorf("critical events left after %v, want one at once", o.delays)
 		}
 	})
+}
+
+// An Observer may ask the producer whatever it likes: no lock is held, not even that of a group.
+func TestObserverAsks(t *testing.T) {
+	var p *producer.Producer
+	var called, busy atomic.Int32
+	o := asking{&instruments{}, func() {
+		called.Add(1)
+		if !p.GroupsFree() {
+			busy.Add(1)
+		}
+		p.Stats()
+		p.Subscriptions()
+	}}
+	bubbleWith(t, producer.Config{Observer: o}, func(t *testing.T, st *stage) {
+		p = st.p
+		s := st.session("Paying.")
+		st.crowd(5, everything())
+		st.assembled(5)
+		s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
+		synctest.Wait()
+		if called.Load() != 5 || len(o.delays) != 5 || busy.Load() != 0 {
+			t.Errorf("called %d times, %d of them with a lock held; want 5 and none", called.Load(), busy.Load())
+		}
+	})
+}
+
+type asking struct {
+	*instruments
+	ask func()
+}
+
+func (o asking) Critical(d time.Duration) {
+	o.ask()
+	o.instruments.Critical(d)
 }
 
 // The counts of subscriptions that have ended stay in the sum.

@@ -55,6 +55,8 @@ type Producer struct {
 	drain   context.CancelFunc
 	waiting context.Context // ends when nobody is served any more: requests are no longer waited for
 	leave   context.CancelFunc
+	hurried context.Context // ends when a caller of Shutdown waits no longer
+	hurry   context.CancelCauseFunc
 	done    chan struct{}  // closed when Shutdown has ended
 	loops   sync.WaitGroup // the subscriptions
 	guests  sync.WaitGroup // and those who have not been answered yet
@@ -92,8 +94,8 @@ type Producer struct {
 	reached  map[string]manifest.Endpoint // for the manifest
 }
 
-// New returns a Producer. It starts nothing but the clerk that keeps the open questions, and the one that keeps the log;
-// end it with Shutdown.
+// New returns a Producer, which serves nobody until Serve or ServeConn is called. Its goroutines keep the open questions and the
+// log; end them with Shutdown.
 func New(cfg Config) (*Producer, error) {
 	languages, err := cfg.complete()
 	if err != nil {
@@ -133,6 +135,7 @@ func New(cfg Config) (*Producer, error) {
 	p.groups.all.Store(new([]*group))
 	p.notices.Store(&notices{})
 	p.serving, p.drain = context.WithCancel(context.Background())
+	p.hurried, p.hurry = context.WithCancelCause(context.Background())
 	p.waiting, p.leave = context.WithCancel(context.Background())
 	p.claims, p.noClaims = context.WithCancel(context.Background())
 	if err := p.begin(); err != nil {
@@ -146,7 +149,7 @@ func New(cfg Config) (*Producer, error) {
 	return p, nil
 }
 
-// WaitSubscriber waits until somebody has subscribed.
+// WaitSubscriber waits until somebody has subscribed. The error is that of ctx, or ErrClosed.
 func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	for {
 		p.mu.Lock()

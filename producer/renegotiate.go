@@ -149,7 +149,8 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 	sub.p.putting.Lock() // a question that is being put sees the old terms, and is settled below, or the new ones
 	sub.setTerms(terms)
 	sub.p.putting.Unlock()
-	sub.p.announce(true)
+	sub.p.announce(sub)
+	sub.p.changed() // it may be less, too
 	sub.shaper.SetTerms(time.Now(), *terms)
 	if c.quiet {
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))

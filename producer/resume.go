@@ -171,6 +171,7 @@ func (sub *subscription) catchUp() {
 		sub.cursor = sub.p.log.End()
 		entries, current = sub.p.situation(sub.cursor)
 	}
+	sub.shaper.Missed(sub.cursor)
 	sub.situate(entries)
 }
 

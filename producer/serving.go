@@ -10,8 +10,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down. It
-// closes l.
+// Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down, and closes l. The error is ErrClosed
+// after a shutdown and where l was closed, else what l says. It may be called for several listeners at once.
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -86,16 +86,20 @@ func (p *Producer) isClosed() bool {
 	return p.closed
 }
 
-// Shutdown ends every session as cancelled by the system, lets each subscriber have what it is owed at
+// Shutdown ends every session as cancelled by the system, or as Session.Failing said, lets each subscriber have what it is owed at
 // its own rate, closes the subscriptions and waits for all that. Open questions are withdrawn: nothing
 // runs because of a shutdown. Who asks for a subscription meanwhile is told that it is too late.
 //
 // At a low rate that may take minutes, and longer for whoever went on from long ago. When ctx is done Shutdown waits no longer:
 // whoever is behind is told that it was not told all, and the error is ctx's. With a log on disk they can go on at the next start.
+//
+// Called again, it waits for the same, the most impatient caller's ctx counts, and the error is ErrClosed.
 func (p *Producer) Shutdown(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { p.hurry(ctx.Err()) })()
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
+		<-p.done
 		return ErrClosed
 	}
 	p.closed = true
@@ -105,7 +109,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		if p.cfg.Follow != nil {
 			break // they are the agent's
 		}
-		s.Cancel(aaep.CancelledBySystem, aaep.Text{})
+		s.abandon(aaep.CancelledBySystem)
 	}
 	p.log.Flush() // so that nobody is sent away before what is still being kept
 	p.drain()
@@ -117,8 +121,8 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	var err error
 	select {
 	case <-done:
-	case <-ctx.Done():
-		err = ctx.Err()
+	case <-p.hurried.Done():
+		err = context.Cause(p.hurried)
 		p.leave()
 		p.noClaims() // which replies wait for
 		p.mu.Lock()
@@ -133,7 +137,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.ended = true
 	p.mu.Unlock()
 	p.guests.Wait()
-	p.announce(false)                                // that nobody is here any more
+	p.announce(nil)                                  // that nobody is here any more
 	late := time.AfterFunc(closeTimeout, p.noClaims) // there may be nobody who answers
 	p.desk.close()
 	late.Stop()

@@ -41,6 +41,8 @@ type Session struct {
 	pos     uint64    // the place of the newest event
 	outputs []*Output // open
 	told    tellings
+	failing error // with failed; see Failing
+	failed  aaep.Text
 }
 
 // tellings is what a subscriber who comes late is told first.
@@ -50,7 +52,8 @@ type tellings struct {
 }
 
 // StartSession begins a session and tells what it is about. The agent is then thinking. When ctx is done
-// the session ends as cancelled by the producer.
+// the session ends as cancelled by the producer. The error is ErrClosed, ErrFollows, or an *aaep.InvalidError for a text that
+// must not be told.
 func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session, error) {
 	if p.cfg.Follow != nil {
 		return nil, ErrFollows

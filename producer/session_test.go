@@ -37,6 +37,7 @@ func TestAfterTheEnd(t *testing.T) {
 			"Complete":           s.Complete(aaep.Text{}),
 			"Fail":               s.Fail(nil, aaep.Text{}),
 			"Cancel":             s.Cancel(aaep.CancelledByUser, aaep.Text{}),
+			"Failing":            s.Failing(errors.New("x"), aaep.Text{}),
 			"Output.WriteString": func() error { _, err := s.Output().WriteString("x"); return err }(),
 		} {
 			if !errors.Is(err, producer.ErrSessionOver) {
@@ -51,6 +52,45 @@ func TestAfterTheEnd(t *testing.T) {
 		}
 		if s.Context().Err() == nil {
 			t.Error("the session's context goes on")
+		}
+	})
+}
+
+// What went wrong is how a session ends that nobody ends otherwise, by Close or by Shutdown, and is taken back where it went right. (EVT-018)
+func TestFailing(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.record()
+		trouble := func(s *producer.Session) *producer.Session {
+			if err := s.Failing(fs.ErrPermission, aaep.Say("The disk is locked.")); err != nil {
+				t.Error(err)
+			}
+			return s
+		}
+		trouble(st.session("Closed.")).Close()
+		trouble(st.session("Mended.")).Complete(aaep.Say("Done."))
+		s := trouble(st.session("Taken back."))
+		s.Failing(nil, aaep.Text{})
+		s.Close()
+		s = trouble(st.session("Shut down."))
+		if err := s.Failing(nil, aaep.Say("a\x1b[2Jb")); err == nil {
+			t.Error("a text that nobody may send is taken")
+		}
+		if err := st.p.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-l.served
+		var ends []string
+		for _, ev := range l.events() {
+			switch p := ev.Payload.(type) {
+			case *aaep.SessionErrored:
+				ends = append(ends, fmt.Sprintf("%s, %s", ev.Summary.Normal, p.ErrorCode))
+			case *aaep.SessionCompleted, *aaep.SessionCancelled:
+				ends = append(ends, ev.Summary.Normal)
+			}
+		}
+		want := "The disk is locked., PERMISSION_DENIED|Done.|Cancelled.|The disk is locked., PERMISSION_DENIED"
+		if got := strings.Join(ends, "|"); got != want {
+			t.Errorf("the ends are %s, want %s", got, want)
 		}
 	})
 }

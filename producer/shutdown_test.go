@@ -100,6 +100,37 @@ func TestShutdownDeadline(t *testing.T) {
 	})
 }
 
+// Shutdown may be called by several, as after Ctrl-C and at the end of main: each waits until all is over, and the most impatient
+// one decides how long that is.
+func TestShutdownTwice(t *testing.T) {
+	for _, hurries := range []bool{false, true} {
+		bubble(t, func(t *testing.T, st *stage) {
+			slow := st.listen(caps(1, aaep.BoundarySentence))
+			backlog(st, 20)
+			began := time.Now()
+			first := later(func() (any, error) { return nil, st.p.Shutdown(t.Context()) })
+			synctest.Wait()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if hurries {
+				time.AfterFunc(3*time.Second, cancel)
+			}
+			if err := st.p.Shutdown(ctx); !errors.Is(err, producer.ErrClosed) {
+				t.Errorf("the second Shutdown = %v", err)
+			}
+			took := time.Since(began)
+			if hurries != (took < 3100*time.Millisecond) {
+				t.Errorf("hurries %v: the second took %v", hurries, took)
+			}
+			r := <-first
+			if wanted := map[bool]error{true: context.Canceled}[hurries]; r.err != wanted || r.at.Sub(began) != took {
+				t.Errorf("the first Shutdown = %v after %v, the second after %v", r.err, r.at.Sub(began), took)
+			}
+			<-slow.served
+		})
+	}
+}
+
 // INV-53: who may be on the way to what they are owed is waited for, and not who has been without a stream for longer than that takes.
 func TestShutdownWithoutAStream(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -67,6 +67,7 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 			before := sub.replayed < pos && !sub.behind.Load()
 			if before && c.left.Load() < pos {
 				left = false
+				break // until this one gets on, nobody has to look at the others
 			}
 		}
 		left = left && p.partiesLeft(pos)

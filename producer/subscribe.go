@@ -11,6 +11,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -23,7 +24,7 @@ type Rights struct {
 	Renegotiate bool
 	// Withhold are event types that it is not told of, whatever it asks for, as patterns of a filter: aaep:agent.output.* for
 	// who may follow the work and not read its results. What is critical is told everybody (§5.5.4), questions those who may
-	// Reply. A pattern that is none lets nobody in.
+	// Reply. An invalid pattern refuses the subscription.
 	Withhold []string
 }
 
@@ -236,7 +237,8 @@ func (sub *subscription) welcome(t handshake.Terms) error {
 		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, note)
 	}
 	if sub.p.isSilent() {
-		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, notRunning)
+		away, _ := phrase.In(phrase.Best(t.Languages), phrase.NotRunning, "")
+		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, away)
 	}
 	accepted, err := sub.accepted(t)
 	if err != nil {
@@ -310,7 +312,7 @@ func (p *Producer) register(sub *subscription) error {
 		sub.first, _ = p.situation(sub.cursor)
 	}
 	p.join(sub, true, true, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
-	p.announce(true)
+	p.announce(sub)
 	return nil
 }
 

@@ -95,90 +95,137 @@ func (sub *subscription) status() SubscriptionStatus {
 
 // run serves the subscription until it ends, and returns why, or until it joins a group. A nil error is a clean end.
 func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
-	var away time.Time // until then the first stream, or the next one, has to be there
-	resumable, canResume := sub.conn.(transports.Resumable)
-	switch {
-	case sub.opened: // it was in a group
-	case canResume:
-		sub.apart = time.Now()
-		away = sub.apart.Add(openTimeout)
-	default:
-		_, sub.many = sub.conn.(transports.EventSender)
-		sub.stream, sub.opened = plainStream{sub.conn}, true
-		sub.attach(sub.stream, true)
-	}
+	l := sub.newLone()
 	timer := time.NewTimer(never)
 	defer timer.Stop()
-	hurried := false
 	for {
 		draining := sub.p.serving.Err() != nil // and so the log is at its end before it is read
 		if draining {
 			sub.shaper.SetQuiet(time.Time{})
 		}
-		var next, again time.Time
-		if sub.stream != nil {
-			sent, at, err := sub.advance(sub.stream)
-			if err != nil {
-				var over *aaep.Rejection // here it costs nothing where there is no error
-				if errors.As(err, &over) {
-					return over, false
-				}
-				if !canResume {
-					select {
-					case err := <-sub.lost:
-						return goneBecause(err), false
-					default:
-					}
-					return slow("the link did not take an event: " + err.Error()), false
-				}
-				sub.stream, away = nil, sub.detach()
-			}
-			if sent {
-				if err == nil {
-					sub.life.sent(time.Now())
-				}
-				if quit := sub.poll(); quit != nil {
-					return quit, false
-				}
-				continue
-			}
-			if draining && sub.stream != nil && sub.shaper.Idle() {
+		sent, next, why := l.send()
+		if why != nil {
+			return why, false
+		}
+		if !sent {
+			var again time.Time
+			switch {
+			case draining && sub.stream == nil:
+				l.hurry()
+			case draining && sub.shaper.Idle():
 				return shuttingDown(), false
+			case !draining && sub.stream != nil && len(sub.woken) == 0:
+				if joined, again = sub.join(time.Now()); joined {
+					return nil, true
+				}
 			}
-			next = at
-		}
-		if draining && sub.stream == nil && !hurried { // it may be on its way to what it is owed
-			hurried, away = true, sub.apart.Add(lastChance)
-		}
-		if sub.stream != nil && !draining && len(sub.woken) == 0 {
-			if joined, again = sub.join(time.Now()); joined {
-				return nil, true
-			}
-		}
-		wait(sub.woken, timer, earliest(next, again, away, sub.life.ends()))
-		if canResume && sub.news.Swap(false) {
-			if newest, err := resumable.NextStream(atOnce); err == nil {
-				sub.stream, away = newest, time.Time{}
-				sub.attach(newest, !sub.opened)
-				sub.opened = true
+			wait(sub.woken, timer, earliest(next, again, l.away, sub.life.ends()))
+			l.takeStream()
+			if why := l.look(draining); why != nil {
+				return why, false
 			}
 		}
-		switch {
-		case sub.stream != nil:
-			select {
-			case <-sub.stream.Done():
-				sub.stream, away = nil, sub.detach()
-			default:
-			}
-		case !time.Now().Before(away) && draining:
-			return sub.cutShort(), false
-		case !time.Now().Before(away):
-			return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}, false
-		}
-		if quit := sub.poll(); quit != nil {
-			return quit, false
+		if why := sub.poll(); why != nil {
+			return why, false
 		}
 	}
+}
+
+// lone is a subscription that is in no group, as run sees it.
+type lone struct {
+	*subscription
+	resumable transports.Resumable // nil for one that ends with its link
+	away      time.Time            // until then the first stream, or the next one, has to be there
+	hurried   bool
+}
+
+func (sub *subscription) newLone() lone {
+	resumable, canResume := sub.conn.(transports.Resumable)
+	l := lone{subscription: sub, resumable: resumable}
+	switch {
+	case sub.opened: // it was in a group
+	case canResume:
+		sub.apart = time.Now()
+		l.away = sub.apart.Add(openTimeout)
+	default:
+		_, sub.many = sub.conn.(transports.EventSender)
+		sub.stream, sub.opened = plainStream{sub.conn}, true
+		sub.attach(sub.stream, true)
+	}
+	return l
+}
+
+// send sends what may leave now, or says when something may.
+func (l *lone) send() (sent bool, next time.Time, why *aaep.Rejection) {
+	if l.stream == nil {
+		return false, time.Time{}, nil
+	}
+	sent, next, err := l.advance(l.stream)
+	switch {
+	case err != nil:
+		why = l.notTaken(err)
+	case sent:
+		l.life.sent(time.Now())
+	}
+	return sent, next, why
+}
+
+// notTaken says what it means that the stream did not take an event: that it is lost, or why all is over.
+func (l *lone) notTaken(err error) *aaep.Rejection {
+	var over *aaep.Rejection
+	if errors.As(err, &over) {
+		return over
+	}
+	if l.resumable != nil {
+		l.lose()
+		return nil
+	}
+	select {
+	case err := <-l.lost:
+		return goneBecause(err)
+	default:
+	}
+	return slow("the link did not take an event: " + err.Error())
+}
+
+func (l *lone) lose() { l.stream, l.away = nil, l.detach() }
+
+// hurry gives the stream less time, once, when there is a shutdown: it may be on its way to what it is owed.
+func (l *lone) hurry() {
+	if !l.hurried {
+		l.hurried, l.away = true, l.apart.Add(lastChance)
+	}
+}
+
+// takeStream goes over to a newer stream, if there is one.
+func (l *lone) takeStream() {
+	if l.resumable == nil || !l.news.Swap(false) {
+		return
+	}
+	if newest, err := l.resumable.NextStream(atOnce); err == nil {
+		l.stream, l.away = newest, time.Time{}
+		l.attach(newest, !l.opened)
+		l.opened = true
+	}
+}
+
+// look sees whether the stream has broken, or did not come in time.
+func (l *lone) look(draining bool) *aaep.Rejection {
+	if l.stream != nil {
+		select {
+		case <-l.stream.Done():
+			l.lose()
+		default:
+		}
+		return nil
+	}
+	switch late := !time.Now().Before(l.away); {
+	case late && draining:
+		return l.cutShort()
+	case late:
+		return &aaep.Rejection{Code: aaep.SubscriberShutdown, Message: "The stream was not opened again in time."}
+	}
+	return nil
 }
 
 // wait returns when there is something to look at, or at a time that is not zero.

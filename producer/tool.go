@@ -33,8 +33,9 @@ type Tool struct {
 	// user is shown is what they agree to: neither may change between the question and the deed.
 	Action      aaep.Text
 	Consequence aaep.Text
-	// Timeout is how long the user has to answer, in whole seconds from 20 to 86400, rounded up; those who
-	// declared that they need longer have longer, and can ask for more. Zero is five minutes for what is irreversible or of high risk, two for medium risk, one for low (§6.4.2).
+	// Timeout is how long the user has to answer, rounded up to whole seconds: from 20, but see Config.ShortTimeouts, to
+	// 86400. Those who declared that they need longer have longer, and can ask for more. Zero is five minutes for what is
+	// irreversible or of high risk, two for medium risk, one for low (§6.4.2).
 	Timeout time.Duration
 	// Default is what silence means. Empty is aaep.Reject; aaep.Accept is refused for what is
 	// irreversible or of high risk.
@@ -65,8 +66,8 @@ var (
 // Tool runs a tool and tells about it. Where the tool must ask, it waits for the user's answer first and
 // runs only if that is yes. Run is called at most once, after tool.invoked has left for every subscriber,
 // with a context that ends with ctx, the session and RunTimeout; what happened is told afterwards,
-// also if run panics. The error is run's own, one of ErrRejected, ErrTimedOut and ErrUnreachable, or
-// says that the session is over.
+// also if run panics. The error is run's own, or says why it did not run: ErrRejected, ErrTimedOut, ErrUnreachable, ErrNotRecorded,
+// ErrSessionOver, that of ctx, or an *aaep.InvalidError for a Tool that is not valid.
 func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (string, error)) (string, error) {
 	decision, done, err := s.Confirm(ctx, t)
 	if decision != aaep.Accept {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/transports"
 )
 
 // Events nobody has asked for yet. Past these bounds the link is not read, so that the producer feels it;
@@ -27,6 +28,7 @@ type inbox struct {
 	events []arrival
 	bytes  int
 	count  int           // of events that ever came
+	place  string        // of the last that was taken
 	hurry  int           // messages under way
 	calm   chan struct{} // closed when none is; nil before the first
 
@@ -37,6 +39,7 @@ type inbox struct {
 type arrival struct {
 	event *aaep.Event
 	size  int
+	place string    // the event to go on after, for who has had this one
 	hold  time.Time // until when a late question waits for what settles it; zero for all else
 }
 
@@ -99,6 +102,7 @@ func (b *inbox) take(over bool) (ev *aaep.Event, held time.Duration) {
 		}
 		b.count++
 	}
+	b.place = a.place
 	b.events[0] = arrival{}
 	b.events, b.bytes = b.events[1:], b.bytes-a.size
 	if len(b.events) > 0 {
@@ -166,7 +170,7 @@ func (b *inbox) settled(ctx context.Context) {
 // Close, an *aaep.Rejection after the producer closed or refused for good, and ctx's error if that is done
 // first, which loses nothing. What was received before the end is handed on before the error.
 //
-// A question that comes long after it was asked, and at once with what settled it, is not handed on to a subscriber that
+// A question that comes long after it was asked, and together with what settled it, is not handed on to a subscriber that
 // offered to answer it: nobody should be asked what is decided.
 func (s *Subscription) Next(ctx context.Context) (*aaep.Event, error) {
 	for {
@@ -215,15 +219,16 @@ func (s *Subscription) why() error {
 }
 
 // receive hands an event on, unless it came before or is one of far too many. It waits while too many wait already.
-func (s *Subscription) receive(ev *aaep.Event, size int) error {
+func (s *Subscription) receive(conn transports.Conn, ev *aaep.Event, size int) error {
 	s.withdraw(ev)
 	if !s.note(ev, size) || s.floods(ev) || !s.texts.trim(ev) || s.texts.stale(ev) {
 		return nil
 	}
 	s.checkOrder(ev)
 	s.report(ev)
+	place := s.placeOn(conn)
 	for {
-		ok, crowded := s.inbox.put(arrival{ev, size, s.hold(ev)})
+		ok, crowded := s.inbox.put(arrival{ev, size, place, s.hold(ev)})
 		if ok {
 			return nil
 		}
@@ -283,9 +288,9 @@ func (s *Subscription) note(ev *aaep.Event, size int) bool {
 	}
 	if asks {
 		s.openQuestion(ev, size, token)
-	} else if ev.Type().Terminal() {
+	} else {
 		for t, q := range s.open {
-			if q.event.SessionID == ev.SessionID {
+			if closes.Question(q.event, ev) && (q.reply == nil || ev.Type().Terminal()) { // one decision for each token
 				delete(s.open, t)
 			}
 		}

@@ -36,7 +36,7 @@ func TestMemoryOfLargeMessages(t *testing.T) {
 			for n := range 60 {
 				ev := event(n)
 				ev.EventID = fmt.Sprint("evt_", n)
-				if err := s.receive(ev, size); err != nil {
+				if err := s.receive(nil, ev, size); err != nil {
 					t.Fatal(err)
 				}
 				if got, _ := s.inbox.take(false); got == nil {

@@ -12,6 +12,20 @@ import (
 // for delivery.resume_after. Which event that is a Conn knows that reads ids beside the events. Over all others the producer
 // marks the events that are no such place, for those who named the extension: the presets do.
 
+// ResumeAfter is the id of the event after which a new subscription would go on without missing any that Next has not returned
+// yet, or "" where the producer has said of none so far that it is one. A program that is to go on where it was after it
+// was started again keeps it whenever its user had what Next returned, and asks with it for
+//
+//	caps.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: kept})
+//
+// Some of what came after that event may come again. Over other transports than Server-Sent Events the extension has to be
+// among SupportedExtensions, as it is in the presets.
+func (s *Subscription) ResumeAfter() string {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	return s.inbox.place
+}
+
 // placed is a Conn that knows which event its peer may be asked to go on after; "" is none so far.
 type placed interface{ LastEventID() string }
 
@@ -37,13 +51,22 @@ func (s *Subscription) wish() aaep.Capabilities {
 
 // keepPlace notes, before conn is given up, which event to go on after.
 func (s *Subscription) keepPlace(conn transports.Conn) {
+	place := s.placeOn(conn)
+	s.mu.Lock()
+	s.place = place
+	s.mu.Unlock()
+}
+
+// placeOn is the event to go on after, where conn has come to.
+func (s *Subscription) placeOn(conn transports.Conn) string {
 	if c, ok := conn.(placed); ok {
 		if id := c.LastEventID(); id != "" {
-			s.mu.Lock()
-			s.place = id
-			s.mu.Unlock()
+			return id
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.place
 }
 
 // passLocked notes an event on a conn that knows no ids.

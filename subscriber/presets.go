@@ -106,7 +106,7 @@ func Haptic(patterns ...string) aaep.Capabilities {
 
 // Logger is for a program that keeps everything and has no user: every event of every vocabulary, as it was
 // made, at any rate, in the most words, with the data of this SDK's extensions. It is asked nothing, for a
-// question must not wait for somebody who is not there. An agent without English needs Languages on top.
+// question must not wait for somebody who is not there. For an agent without English set Languages too.
 func Logger() aaep.Capabilities {
 	return aaep.Capabilities{
 		PreferredVerbosity:         aaep.VerbosityDetailed,

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrUnknownEvent is returned by Reply and Answer for an event that asks nothing, came from another
-// subscription, or was answered before.
+// subscription, was answered before, or is open no longer: the agent said since that it does not wait for it.
 var ErrUnknownEvent = errors.New("subscriber: not an open question of this subscription")
 
 // question is one that was received and may be answered once.

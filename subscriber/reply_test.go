@@ -88,14 +88,15 @@ func TestReplyRefused(t *testing.T) {
 	})
 }
 
-// The end of a session closes its questions, and no others. CONF-053, LVL-028
+// The end of a session closes its questions, and no others; so does a state that does not wait for an answer. Whoever then says
+// yes is told that it does not count. CONF-053, LVL-028
 func TestReplyAfterTheSession(t *testing.T) {
-	for _, end := range []string{"completed", "errored", "cancelled"} {
+	for _, end := range []string{"session.completed", "session.errored", "session.cancelled", "state.changed"} {
 		bubble(t, func(t *testing.T) {
 			sub, p := open(t, newStage(), Config{})
 			p.say(t, confirmation("evt_1", "rpl_1", ""))
 			p.say(t, strings.Replace(confirmation("evt_2", "rpl_2", ""), "sess_1", "sess_2", 1))
-			p.say(t, event("evt_3", "aaep:agent.session."+end, `,"error_category":"unknown","cancelled_by":"user"`))
+			p.say(t, event("evt_3", "aaep:agent."+end, `,"error_category":"unknown","cancelled_by":"user","from_state":"awaiting_input","to_state":"thinking"`))
 			first, second := take(t, sub, "evt_1"), take(t, sub, "evt_2")
 			take(t, sub, "evt_3")
 			if err := sub.Reply(t.Context(), first, aaep.Accept); err != ErrUnknownEvent {
@@ -107,6 +108,22 @@ func TestReplyAfterTheSession(t *testing.T) {
 			leave(t, sub, p)
 		})
 	}
+}
+
+// A state that waits for an answer closes nothing. LVL-028
+func TestReplyWhileWaiting(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		sub, p := open(t, newStage(), Config{})
+		p.say(t, confirmation("evt_1", "rpl_1", ""))
+		p.say(t, event("evt_2", "aaep:agent.state.changed", `,"from_state":"deciding","to_state":"awaiting_input"`))
+		asked := take(t, sub, "evt_1")
+		take(t, sub, "evt_2")
+		if err := sub.Reply(t.Context(), asked, aaep.Accept); err != nil {
+			t.Errorf("Reply = %v", err)
+		}
+		want[*aaep.ConfirmationReply](t, p)
+		leave(t, sub, p)
+	})
 }
 
 // A token takes one decision, however often and under whatever ids it is shown. INV-18
@@ -123,6 +140,8 @@ func TestTokenShownTwice(t *testing.T) {
 			t.Errorf("Reply = %v", err)
 		}
 		want[*aaep.ConfirmationReply](t, p)
+		p.say(t, event("evt_0", "aaep:agent.state.changed", `,"from_state":"awaiting_input","to_state":"thinking"`))
+		take(t, sub, "evt_0")
 		p.say(t, confirmation("evt_3", "rpl_1", ""))
 		p.say(t, confirmation("evt_2", "rpl_1", ""))
 		if err := sub.Reply(t.Context(), take(t, sub, "evt_3"), aaep.Accept); err != ErrUnknownEvent {

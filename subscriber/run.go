@@ -16,7 +16,7 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// ErrEnded is why a subscription with Config.NoReconnect is over whose producer closed the link in order, without a word.
+// ErrEnded is why a subscription with Config.NoReconnect is over: the producer ended the link in order, but closed no subscription.
 var ErrEnded = errors.New("subscriber: the producer ended the link")
 
 // run reads until the subscription is over, mending the link where it breaks.
@@ -240,7 +240,7 @@ func (s *Subscription) read(conn transports.Conn) error {
 		switch m := m.(type) {
 		case *aaep.Event:
 			if err = s.impostor(m); err == nil {
-				err = s.receive(m, len(data))
+				err = s.receive(conn, m, len(data))
 			}
 		case *aaep.SubscriptionAccepted:
 			err = s.agree(m)

@@ -4,11 +4,16 @@
 //	sub, err := subscriber.Dial(ctx, sse.Dialer{URL: "https://bank.example"}, subscriber.Config{
 //		ID: "orca", Capabilities: subscriber.ScreenReader("en-US")})
 //	for ev, err := range sub.Events(ctx) {
+//		if err != nil {
+//			return err
+//		}
 //		switch p := ev.Payload.(type) {
 //		case *aaep.AwaitingConfirmation:
 //			sub.Reply(ctx, ev, ask(p)) // never by itself
 //		default:
-//			announce(ev.Text(aaep.VerbosityNormal)) // an unknown event still speaks
+//			if text, ok := ev.Utterance(aaep.VerbosityNormal); ok {
+//				announce(text) // an unknown event still speaks
+//			}
 //		}
 //	}
 //
@@ -122,7 +127,7 @@ type Status struct {
 	// where it had come to before; otherwise what was said in between may be missing.
 	Subscribed int
 	Resumed    bool
-	// Received counts the events that had come by then. Whoever tells both in their order tells this after so many from Next.
+	// Received counts the events that had come by then: to tell a person both in their order, tell this after so many from Next.
 	Received int
 	// Way is by which Dialer the producer was reached last: 0 is that of Dial, 1 the first of Config.Fallback.
 	Way int

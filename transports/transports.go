@@ -47,8 +47,8 @@ type Identified interface {
 
 // Notifier is implemented by a Conn that says when there is something to receive, so that nobody has to wait for it.
 type Notifier interface {
-	// Notify has f called at once, and from then on whenever Receive might return something with a context that is done
-	// already; so might NextStream, or a Stream be Done. It is called from any goroutine, and must not wait.
+	// Notify has f called at once, and from then on whenever there may be something new: a message for Receive, a stream for
+	// NextStream, or the end of a Stream. f is called from any goroutine, and must not wait.
 	Notify(f func())
 }
 

@@ -44,6 +44,9 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("Checking: $%d. Savings: $%d.\n", ada.checking, ada.savings)
+	if ctx.Err() != nil {
+		os.Exit(130) // as whatever Ctrl-C ends
+	}
 }
 
 func run(ctx context.Context, addr string, ada *account) error {
@@ -62,7 +65,7 @@ func run(ctx context.Context, addr string, ada *account) error {
 		return err
 	}
 
-	s, err := p.StartSession(ctx, aaep.Say("Looking after your savings."))
+	s, err := p.StartSession(context.WithoutCancel(ctx), aaep.Say("Looking after your savings."))
 	if err != nil {
 		return err
 	}
@@ -75,6 +78,8 @@ func run(ctx context.Context, addr string, ada *account) error {
 	switch {
 	case err == nil:
 		return s.Complete(aaep.Say("Your savings are in order."))
+	case ctx.Err() != nil: // by Ctrl-C
+		return s.Cancel(aaep.CancelledByUser, aaep.Say("The bank was stopped. No money was moved."))
 	case errors.Is(err, producer.ErrRejected), errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable):
 		return s.Complete(aaep.Say("No money was moved."))
 	}

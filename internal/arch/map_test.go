@@ -34,7 +34,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "handshake",
-		arrows: []string{"."},
+		arrows: []string{".", "internal/phrase"},
 		others: []string{"github.com/go-json-experiment/json", "golang.org/x/text"},
 		pure:   true,
 		why:    "what is agreed follows from request and offer alone, whoever asks and over whatever link",

@@ -161,7 +161,7 @@ func notGranted(t tongue, asked, got aaep.Capabilities, note string) []string {
 			short.CognitiveLoad = asked.CognitiveLoad
 		}
 	}
-	if isTrue(asked.SupportsConfirmationReply) && !isTrue(got.SupportsConfirmationReply) && !strings.Contains(note, "question") {
+	if isTrue(asked.SupportsConfirmationReply) && !isTrue(got.SupportsConfirmationReply) && !strings.Contains(note, "question") && !strings.Contains(note, t.says(phrase.OnlyListen, "")) {
 		short.SupportsConfirmationReply = new(true)
 	}
 	for prefix, capability := range asked.Extensions {

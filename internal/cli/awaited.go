@@ -33,9 +33,10 @@ func (l *listener) awaited(at string, wanted aaep.Capabilities, reach func(conte
 
 // await reaches the agent, as often as it takes, until ctx is done or the agent refuses.
 func (f *following) await(ctx context.Context) {
-	told := false
+	told, stop := false, f.connecting(f.name)
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		came, err := f.reach(ctx)
+		stop()
 		if err == nil {
 			if !f.post(ctx, func() { f.come(ctx, came) }) {
 				came.sub.Close()

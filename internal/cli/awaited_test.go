@@ -82,6 +82,26 @@ func expecting(t *testing.T, there dialerFunc, x *expected, f func(*ear)) *ear {
 	return e
 }
 
+// An agent that takes its time to be reached is not waited for in silence.
+func TestConnecting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, dialHere := agentNamed(t, "Planner", producer.Config{})
+		defer here.Shutdown(t.Context())
+		for _, slow := range []bool{true, false} {
+			x := &expected{}
+			if !slow {
+				x.err = nobody
+			}
+			expecting(t, dialHere, x, func(e *ear) {
+				pass(time.Minute)
+				if n := strings.Count(e.screen.String(), "aaep: Connecting to http://late.example.\n"); n != map[bool]int{true: 1}[slow] {
+					t.Errorf("slow: %t; told %d times that it connects:\n%s", slow, n, e.screen.String())
+				}
+			})
+		}
+	})
+}
+
 var nobody = &exitError{exitUnreachable, errors.New("nothing answers at http://late.example")}
 
 // An agent that is not there yet keeps nobody from the others, is tried with patience, and comes in when it is there, with what was

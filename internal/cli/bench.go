@@ -20,12 +20,17 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 )
 
+// benching is what the flags of "bench" say.
+type benching struct {
+	bench.Options
+	asJSON   bool
+	pid      int
+	profiles string // a folder
+	reach    *reaching
+}
+
 func benchCommand() *cobra.Command {
-	var asJSON bool
-	var pid int
-	var profiles string
-	o := bench.Options{}
-	var reach *reaching
+	o := &benching{}
 	cmd := &cobra.Command{
 		Use:   "bench [ADDRESS]",
 		Short: "Measure what it costs to tell many listeners",
@@ -40,46 +45,15 @@ processor time and memory are told too.`,
   aaep bench --transport sse --listeners 100 --for 2s
   aaep bench --pid 4711 --for 1m http://127.0.0.1:8080`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.Listeners < 1 || o.Length <= 0 {
-				return usage("--listeners and --for must be above 0.\nSee: aaep bench --help")
-			}
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
-			o.Tell = func(r bench.Result) { tellResult(cmd.OutOrStdout(), r, asJSON) }
-			self, err := os.Executable()
-			if err != nil {
-				return err
-			}
-			servers := 0
-			o.Server = func(kind, wire, listeners string) *exec.Cmd {
-				args := []string{"bench", "server", kind, wire, listeners}
-				if servers++; profiles != "" {
-					args = append(args, filepath.Join(profiles, fmt.Sprintf("%02d-%s-%s.pprof", servers, wire, kind)))
-				}
-				server := exec.CommandContext(ctx, self, args...)
-				server.Stderr = cmd.ErrOrStderr()
-				return server
-			}
-			if len(args) > 0 {
-				return benchAt(ctx, o, reach, args[0], pid)
-			}
-			if o.Wires, err = benchWires(reach.transports); err != nil {
-				return err
-			}
-			if err := bench.Compare(ctx, o); err != nil {
-				return &exitError{exitFailed, err}
-			}
-			return nil
-		},
+		RunE: o.run,
 	}
 	f := cmd.Flags()
-	f.BoolVar(&asJSON, "json", false, "print each result as a JSON object on a line of its own")
+	f.BoolVar(&o.asJSON, "json", false, "print each result as a JSON object on a line of its own")
 	f.IntVar(&o.Listeners, "listeners", 1000, "how many listeners; five times as many where they hear little")
 	f.DurationVar(&o.Length, "for", 5*time.Second, "how long each measurement takes")
-	f.StringVar(&profiles, "profiles", "", "leave in this `DIR` what took each server's processor time, for go tool pprof")
-	f.IntVar(&pid, "pid", 0, "the process of the server at ADDRESS, where it runs on this machine")
-	reach = reachingFlags(cmd)
+	f.StringVar(&o.profiles, "profiles", "", "leave in this `DIR` what took each server's processor time, for go tool pprof")
+	f.IntVar(&o.pid, "pid", 0, "the process of the server at ADDRESS, where it runs on this machine")
+	o.reach = reachingFlags(cmd)
 	cmd.AddCommand(&cobra.Command{
 		Use: "server KIND WIRE LISTENERS [PROFILE]", Hidden: true, Args: cobra.RangeArgs(3, 4),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,6 +61,39 @@ processor time and memory are told too.`,
 		},
 	})
 	return cmd
+}
+
+func (o *benching) run(cmd *cobra.Command, args []string) error {
+	if o.Listeners < 1 || o.Length <= 0 {
+		return usage("--listeners and --for must be above 0.\nSee: aaep bench --help")
+	}
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	o.Tell = func(r bench.Result) { tellResult(cmd.OutOrStdout(), r, o.asJSON) }
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	servers := 0
+	o.Server = func(kind, wire, listeners string) *exec.Cmd {
+		args := []string{"bench", "server", kind, wire, listeners}
+		if servers++; o.profiles != "" {
+			args = append(args, filepath.Join(o.profiles, fmt.Sprintf("%02d-%s-%s.pprof", servers, wire, kind)))
+		}
+		server := exec.CommandContext(ctx, self, args...)
+		server.Stderr = cmd.ErrOrStderr()
+		return server
+	}
+	if len(args) > 0 {
+		return o.follow(ctx, args[0])
+	}
+	if o.Wires, err = benchWires(o.reach.transports); err != nil {
+		return err
+	}
+	if err := bench.Compare(ctx, o.Options); err != nil {
+		return &exitError{exitFailed, err}
+	}
+	return nil
 }
 
 func benchWires(names []string) (chosen []string, err error) {
@@ -107,20 +114,21 @@ func benchWires(names []string) (chosen []string, err error) {
 	return chosen, nil
 }
 
-func benchAt(ctx context.Context, o bench.Options, reach *reaching, addr string, pid int) error {
+// follow measures an agent that runs already.
+func (o *benching) follow(ctx context.Context, addr string) error {
 	at, err := address(addr)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	ways, err := reach.ways(ctx, at)
+	ways, err := o.reach.ways(ctx, at)
 	if err != nil {
 		return err
 	}
 	process := ""
-	if pid != 0 {
-		process = strconv.Itoa(pid)
+	if o.pid != 0 {
+		process = strconv.Itoa(o.pid)
 	}
-	switch err := bench.Follow(ctx, o, ways[0].Dialer, process); {
+	switch err := bench.Follow(ctx, o.Options, ways[0].Dialer, process); {
 	case errors.Is(err, bench.ErrQuiet):
 		return &exitError{exitFailed, err}
 	case err != nil:

@@ -36,6 +36,18 @@ func (s *childAgent) Dial(ctx context.Context) (transports.Conn, error) {
 	return conn, err
 }
 
+// listenToChild follows the agent that a command starts.
+func (l *listener) listenToChild(ctx context.Context, reach *reaching, command string, wanted aaep.Capabilities, lines <-chan typed, talk io.Writer) (err error) {
+	if err := reach.ofChild(); err != nil {
+		return err
+	}
+	f := &following{listener: l, wanted: wanted}
+	if f.trust, err = reach.trust(""); err != nil {
+		return err
+	}
+	return f.listenTo(ctx, command, lines, talk)
+}
+
 // listenTo starts an agent and follows it until one of the two ends.
 func (f *following) listenTo(ctx context.Context, command string, lines <-chan typed, stderr io.Writer) error {
 	args, err := splitWords(command)

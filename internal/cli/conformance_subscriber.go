@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,10 @@ type follower struct {
 	cases, reports           []string
 	known                    string
 	list, json, verbose      bool
+
+	stand     *stand.Stand
+	url       string // of it, as its subscriber is told
+	transport string
 }
 
 func conformanceSubscriber() *cobra.Command {
@@ -83,6 +88,39 @@ exactly those cases did not pass.`,
 func (p *follower) run(cmd *cobra.Command) error {
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
+	if err := p.check(); err != nil {
+		return err
+	}
+	reports, err := (&proof{reports: p.reports}).writtenReports()
+	if err != nil {
+		return err
+	}
+	run := conformance.SubscriberRun{Level: p.level, Only: p.cases, Timeout: time.Duration(p.timeout) * time.Second, Target: p.command}
+	if run.Known, err = knownFailures(p.known); err != nil {
+		return err
+	}
+	web := &conformance.HTTPHook{}
+	if err := p.open(web); err != nil {
+		return err
+	}
+	defer p.stand.Close()
+	run.Listener, run.Transport, run.Subscriber = p.stand, p.transport, web
+	status := announcer{out: cmd.ErrOrStderr()}
+	run.Progress = func(play string, n, of int) { status.say("aaep", fmt.Sprintf("%d of %d: %s.", n, of, play)) }
+	if p.command == "" {
+		run.Arrival = p.patience
+		p.call(&status)
+	} else if run.Subscriber, err = p.started(cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	report, err := run.Prove(ctx)
+	if err != nil || ctx.Err() != nil {
+		return p.notProved(ctx, err)
+	}
+	return conclude(cmd.OutOrStdout(), report, p.json, reports, false)
+}
+
+func (p *follower) check() error {
 	if p.level < 1 || p.level > 3 {
 		return usage("--level %d is none of 1, 2 and 3", p.level)
 	}
@@ -94,72 +132,65 @@ func (p *follower) run(cmd *cobra.Command) error {
 			return usage("no case for subscribers is named %q, and none decides it.\nSee: aaep conformance subscriber --list", name)
 		}
 	}
-	at, transport, err := standAt(p.listen)
-	if err != nil {
+	return nil
+}
+
+// open opens where the subscriber connects to. One that nobody here starts finds the hook there too, where it speaks HTTP.
+func (p *follower) open(web http.Handler) (err error) {
+	var at string
+	if at, p.transport, err = standAt(p.listen); err != nil {
 		return err
 	}
-	reports, err := (&proof{reports: p.reports}).writtenReports()
-	if err != nil {
-		return err
+	if p.command != "" || !strings.Contains(at, "://") {
+		web = nil
 	}
-	known, err := knownFailures(p.known)
-	if err != nil {
-		return err
-	}
-	var argv []string
-	web, hook := &conformance.HTTPHook{}, http.Handler(nil)
-	if p.command != "" {
-		if argv, err = splitWords(p.command); err != nil {
-			return usage("--exec %s.\nSee: aaep conformance subscriber --help", err)
-		}
-	} else if strings.Contains(at, "://") {
-		hook = web
-	}
-	var s *stand.Stand
-	if transport == manifest.Stdio {
-		s, err = stand.Child(relayLine())
+	if p.transport == manifest.Stdio {
+		p.stand, err = stand.Child(relayLine())
 	} else {
-		s, err = stand.Listen(at, hook)
+		p.stand, err = stand.Listen(at, web)
 	}
 	if err != nil {
 		return usage("cannot take --listen: %s", plain(err))
 	}
-	defer s.Close()
-	url := s.URL()
-	if transport == discover.LocalTransport {
-		url = localScheme + url
+	if p.url = p.stand.URL(); p.transport == discover.LocalTransport {
+		p.url = localScheme + p.url
 	}
-	status := announcer{out: cmd.ErrOrStderr()}
-	run := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: p.level, Only: p.cases, Known: known, Timeout: time.Duration(p.timeout) * time.Second, Target: p.command, Transport: transport}
-	if argv != nil {
-		var stderr io.Writer
-		if p.verbose {
-			stderr = cmd.ErrOrStderr()
-		}
-		run.Subscriber = conformance.CommandSubscriber{Command: argv, URL: url, Stderr: stderr}
-	} else {
-		run.Arrival = p.patience
-		where := "at " + url
-		if transport == manifest.Stdio {
-			where = "that starts as its agent: " + url
-		}
-		status.say("aaep", fmt.Sprintf("Waiting %s for your subscriber %s\nIt must come again after each play.", words.Spoken(p.patience), where))
+	return nil
+}
+
+// started is the subscriber that the command starts.
+func (p *follower) started(talk io.Writer) (conformance.Subscriber, error) {
+	argv, err := splitWords(p.command)
+	if err != nil {
+		return nil, usage("--exec %s.\nSee: aaep conformance subscriber --help", err)
 	}
-	run.Progress = func(play string, n, of int) { status.say("aaep", fmt.Sprintf("%d of %d: %s.", n, of, play)) }
-	report, err := run.Prove(ctx)
+	if !p.verbose {
+		talk = nil
+	}
+	return conformance.CommandSubscriber{Command: argv, URL: p.url, Stderr: talk}, nil
+}
+
+// call says what is waited for.
+func (p *follower) call(status *announcer) {
+	where := "at " + p.url
+	if p.transport == manifest.Stdio {
+		where = "that starts as its agent: " + p.url
+	}
+	status.say("aaep", fmt.Sprintf("Waiting %s for your subscriber %s\nIt must come again after each play.", words.Spoken(p.patience), where))
+}
+
+// notProved says why nothing is proved.
+func (p *follower) notProved(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return &exitError{exitInterrupted, errors.New("interrupted")}
-	case errors.Is(err, conformance.ErrUnreachable):
-		why := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error())
-		if argv == nil {
-			return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s within %s.\nStart yours and let it connect there, or let this command start it, with --exec", url, words.Spoken(p.patience))}
-		}
-		return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", url, why)}
-	case err != nil:
+	case !errors.Is(err, conformance.ErrUnreachable):
 		return usage("%s.\nSee: aaep conformance subscriber --list", plain(err))
+	case p.command == "":
+		return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s within %s.\nStart yours and let it connect there, or let this command start it, with --exec", p.url, words.Spoken(p.patience))}
 	}
-	return conclude(cmd.OutOrStdout(), report, p.json, reports, false)
+	why := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error())
+	return &exitError{exitUnreachable, fmt.Errorf("no subscriber came to %s%s.\nCheck the command; --verbose shows what it says", p.url, why)}
 }
 
 // standAt is what stand.Listen takes for an address, and the transport's name.

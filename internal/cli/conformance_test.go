@@ -76,7 +76,7 @@ func TestConformanceProducer(t *testing.T) {
 	}{
 		{"passed", append([]string{at, "--case", "filters-kept,version-refused", "--level", "3"}, drive...), exitOK, "PASS HS-058 version-refused: "},
 		{"not proved", append([]string{at, "--case", "hands-over", "--level", "2"}, drive...), exitFailed, "INCONCLUSIVE LVL-022 hands-over: the scenario handoff could not be started: the driver answered 501 Not Implemented: not here"},
-		{"no case", append([]string{at, "--case", "nothing"}, drive...), exitUsage, "aaep: no case is named"},
+		{"no case", append([]string{at, "--case", "nothing"}, drive...), exitUsage, "aaep: no case for producers is named"},
 		{"no driver", []string{at}, exitUsage, "one of --driver, --command and --child"},
 		{"two drivers", append([]string{at, "--command", "x"}, drive...), exitUsage, "one of --driver, --command and --child"},
 		{"a report of no form", append([]string{at, "--report", "x.pdf"}, drive...), exitUsage, "none of .html, .json and .xml"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
 )
@@ -42,7 +43,7 @@ func (f *following) watchGarbled(ctx context.Context) {
 // something, though they cannot answer what is not whole.
 func (f *following) tellGarbled(err error) {
 	if errors.Is(err, subscriber.ErrFlood) {
-		f.note("The agent sends far more than it agreed to. What is too much is left out.")
+		f.note(f.phrase(phrase.AgentFloods, ""))
 		return
 	}
 	kind := ""
@@ -54,14 +55,14 @@ func (f *following) tellGarbled(err error) {
 		return
 	}
 	f.garbled.told[kind] = true
-	what := "A message of the agent is left out"
+	what, why := phrase.MessageLeftOut, problem(err)
 	switch {
 	case strings.HasSuffix(kind, ".awaiting.confirmation"), strings.HasSuffix(kind, ".awaiting.clarification"):
-		what = "The agent asks something that cannot be shown or answered here"
+		what = phrase.QuestionLeftOut
 	case kind != "":
-		what = "The agent sent a message of the type " + embedded(kind) + " that is left out"
+		why = embedded(kind) + ", " + why
 	}
-	f.note(words.Sentence(what + ", because it is not valid: " + problem(err)))
+	f.note(words.Sentence(f.phrase(what, why)))
 }
 
 // problem is the first thing that is wrong with a message.

@@ -40,7 +40,7 @@ func TestGarbled(t *testing.T) {
 			}
 			synctest.Wait()
 			lines := strings.Split(strings.TrimSpace(e.err.String()), "\n")
-			want := []string{"The agent sent a message of the type aaep:agent.output.streaming that is left out, because it is not valid: member \"position\" is missing",
+			want := []string{"A message of the agent is left out, because it is not valid: aaep:agent.output.streaming, member \"position\" is missing",
 				"The agent asks something that cannot be shown or answered here, because it is not valid: ",
 				"A message of the agent is left out, because it is not valid: "}
 			if len(lines) != len(want) {

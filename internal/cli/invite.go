@@ -78,6 +78,9 @@ func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 		words = append(words, "--cert FILE --key FILE")
 		note("FILE is the listener's certificate, and then its key.")
 	}
+	if s.web && s.tokens == "" && s.issuer == "" { // which a browser has no way to show
+		note("Or open %s in a browser.", v.at)
+	}
 	v.command = strings.Join(words, " ")
 	return v
 }

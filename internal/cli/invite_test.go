@@ -29,6 +29,8 @@ func TestInvitation(t *testing.T) {
 		want  string
 	}{
 		{"a loopback agent", serving{}, loopback, nil, nil, "aaep listen http://127.0.0.1:8443"},
+		{"one with a page", serving{web: true}, loopback, nil, nil, "aaep listen http://127.0.0.1:8443\nOr open http://127.0.0.1:8443 in a browser."},
+		{"one with a page and tokens", serving{web: true, tokens: "tokens"}, loopback, nil, nil, "aaep listen --token-file FILE http://127.0.0.1:8443\n" + file},
 		{"one with tokens", serving{tokens: "tokens"}, loopback, nil, nil, "aaep listen --token-file FILE http://127.0.0.1:8443\n" + file},
 		{"one with certificates", serving{cert: "agent.pem", clientCA: "ca.pem"}, everywhere, []string{"agent.example"}, nil,
 			"aaep listen --ca agent.pem --cert FILE --key FILE https://agent.example:8443\nFILE is the listener's certificate, and then its key."},

@@ -2,32 +2,28 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"os"
+	"io"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/phrase"
-	"github.com/aaep-go/aaep/internal/words"
-	"github.com/aaep-go/aaep/subscriber"
-	"github.com/aaep-go/aaep/subscriber/announce"
-	"github.com/aaep-go/aaep/subscriber/discover"
-	"github.com/aaep-go/aaep/subscriber/present"
 )
 
+// listening is what the flags of "listen" say.
+type listening struct {
+	asJSON, noReply, plain bool
+	program, settings      string
+	outs                   []string
+	ask                    *asking
+	reach                  *reaching
+}
+
+const seeListen = "\nSee: aaep listen --help"
+
 func listenCommand() *cobra.Command {
-	var asJSON, noReply, plain bool
-	var program, settings string
-	var outs []string
-	var ask *asking
-	var reach *reaching
+	o := &listening{}
 	cmd := &cobra.Command{
 		Use:   "listen (ADDRESS... | --exec COMMAND)",
 		Short: "Follow agents: hear what they say, sentence by sentence, and answer their questions",
@@ -57,344 +53,111 @@ keep what is between them together. No shell reads it.`,
   aaep listen --exec "aaep run --stdio -- some-llm 'Plan my week'"
   aaep listen --output web --token-file token.txt https://bank.example
   aaep listen --json http://127.0.0.1:8080 | jq .type`,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) > 0 && program == "" || len(args) == 0 && program != "":
-				return nil
-			case program != "":
-				return usage("--exec starts the agent, so there is no address to name too; give one of them.\nSee: aaep listen --help")
-			}
-			return usage("name an agent to follow, for example: aaep listen http://127.0.0.1:8080")
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			urls := make([]string, len(args))
-			for i, arg := range args {
-				var err error
-				if urls[i], err = address(arg); err != nil {
-					return &exitError{exitUsage, err}
-				}
-				if slices.Contains(urls[:i], urls[i]) {
-					return usage("%s is named twice.\nSee: aaep listen --help", arg)
-				}
-			}
-			if plain && len(outs) > 0 {
-				return usage("--plain is for lines on the terminal alone, and --output for more; give one of them.\nSee: aaep listen --help")
-			}
-			if err := reach.one(urls); err != nil {
-				return err
-			}
-			if slices.Contains(outs, onPage) { // which has settings of its own
-				return listenOnPage(cmd, ask, reach, outs, urls, noReply, asJSON)
-			}
-			chosen := len(outs) > 0
-			if err := applySettings(cmd, settings); err != nil {
-				return err
-			}
-			if plain || asJSON && !chosen {
-				outs = nil
-			}
-			caps, err := ask.capabilities()
-			if err != nil {
-				return err
-			}
-			if isTrue(caps.AcceptSignedManifestsOnly) && len(reach.keys) == 0 && reach.firstUse == "" {
-				return usage("the profile demands an agent that proves who it is: name whose proof counts with --trust or --trust-first-use.\nSee: aaep listen --help")
-			}
-			if noReply || asJSON {
-				caps.SupportsConfirmationReply, caps.SupportsClarificationReply = new(false), new(false)
-			}
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
-			l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: asJSON}
-			l.speak(caps.Languages)
-			if len(outs) > 0 {
-				if err := l.tellOver(ctx, outs, caps.PaceWPM); err != nil {
-					return err
-				}
-				defer l.out.close()
-				l.speak(caps.Languages)
-			}
-			var lines <-chan typed
-			if l.out.any() { // which is to be silent while its user types
-				var restore func()
-				lines, restore = readKeys(ctx, cmd.InOrStdin())
-				defer restore()
-			} else {
-				lines = readLines(ctx, cmd.InOrStdin())
-			}
-			if program == "" {
-				return l.listen(ctx, reach, urls, caps, lines)
-			}
-			if err := reach.ofChild(); err != nil {
-				return err
-			}
-			f := &following{listener: l, wanted: caps}
-			if f.trust, err = reach.trust(""); err != nil {
-				return err
-			}
-			return f.listenTo(ctx, program, lines, cmd.ErrOrStderr())
-		},
+		Args: o.named,
+		RunE: o.run,
 	}
 	f := cmd.Flags()
-	f.BoolVar(&asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
-	f.StringVar(&program, "exec", "", "start the agent with this `COMMAND`, and follow it")
-	f.BoolVar(&plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
-	f.StringVar(&settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
-	f.StringSliceVar(&outs, "output", nil, "tell it over these `OUTPUTS`: "+strings.Join(outputNames(), ", ")+" (a page)")
-	f.BoolVar(&noReply, "no-reply", false, "follow without being asked anything")
-	ask = askingFlags(cmd)
-	reach = reachingFlags(cmd)
-	reach.trustFlags(cmd)
+	f.BoolVar(&o.asJSON, "json", false, "print the events as JSON, one on each line, and answer nothing")
+	f.StringVar(&o.program, "exec", "", "start the agent with this `COMMAND`, and follow it")
+	f.BoolVar(&o.plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
+	f.StringVar(&o.settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
+	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`: "+strings.Join(outputNames(), ", ")+" (a page)")
+	f.BoolVar(&o.noReply, "no-reply", false, "follow without being asked anything")
+	o.ask = askingFlags(cmd)
+	o.reach = reachingFlags(cmd)
+	o.reach.trustFlags(cmd)
 	return cmd
 }
 
-// listener is a person at a terminal, who follows one or several agents.
-type listener struct {
-	announcer
-	status announcer
-	json   bool
-	agents []*following
-	asked  announce.Questions // the first is on the screen
-	before past               // of what was asked before
-	out    *outputs           // nil if the terminal is all there is
-	aim    aiming             // of the line that is being typed
-	own    atomic.Value       // a tongue
-
-	happens chan func()                                            // what the agents do
-	after   func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
-	speaker string                                                 // who was named last
-	gone    int                                                    // agents whose subscriptions are over
-	last    error                                                  // why the last of them is
-
-	meanwhile []held // what came while a question was on the screen
-	dropped   int    // of it
-
-	paced     time.Time       // when the pace was looked at last
-	extending bool            // more time is asked for
-	given     *announce.Asked // of which the agent has yet to say that there is more time
+// named refuses to listen to nobody.
+func (o *listening) named(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 0 && o.program != "":
+		return usage("--exec starts the agent, so there is no address to name too; give one of them." + seeListen)
+	case len(args) == 0 && o.program == "":
+		return usage("name an agent to follow, for example: aaep listen http://127.0.0.1:8080")
+	}
+	return nil
 }
 
-// several reports whether more than one agent is followed, and each has to be named.
-func (l *listener) several() bool { return len(l.agents) > 1 }
-
-// reach subscribes to an agent.
-func (l *listener) reach(ctx context.Context, reach *reaching, url string, wanted aaep.Capabilities) (*following, error) {
-	f := &following{listener: l, wanted: wanted}
-	ways, err := reach.ways(ctx, url)
+func (o *listening) run(cmd *cobra.Command, args []string) error {
+	urls, err := addresses(args)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, w := range ways {
-		f.over = append(f.over, wireWords(w.Transport))
+	if o.plain && len(o.outs) > 0 {
+		return usage("--plain is for lines on the terminal alone, and --output for more; give one of them." + seeListen)
 	}
-	if f.trust, err = reach.trust(url); err != nil {
-		return nil, err
+	if err := o.reach.one(urls); err != nil {
+		return err
 	}
-	cfg := f.config(false)
-	cfg.Fallback = discover.Dialers(ways[1:])
-	if f.sub, err = subscriber.Dial(ctx, ways[0].Dialer, cfg); err != nil {
-		return nil, dialError(ctx, url, err, wanted.Languages...)
+	if slices.Contains(o.outs, onPage) { // which has settings of its own
+		return o.onPage(cmd, urls)
 	}
-	return f, nil
-}
-
-// listen follows the agents at some addresses. Of several, those that are not there are followed when they are; one alone must be.
-func (l *listener) listen(ctx context.Context, reach *reaching, urls []string, wanted aaep.Capabilities, lines <-chan typed) error {
-	agents := make([]*following, len(urls))
-	for i, url := range urls {
-		agents[i] = l.awaited(url, wanted, func(ctx context.Context) (*following, error) { return l.reach(ctx, reach, url, wanted) })
+	caps, err := o.wanted(cmd)
+	if err != nil {
+		return err
 	}
-	if len(agents) == 1 {
-		var err error
-		if agents[0], err = agents[0].reach(ctx); err != nil {
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: o.asJSON}
+	l.speak(caps.Languages)
+	if len(o.outs) > 0 {
+		if err := l.tellOver(ctx, o.outs, caps.PaceWPM); err != nil {
 			return err
 		}
+		defer l.out.close()
+		l.speak(caps.Languages)
 	}
-	defer func() {
-		for _, f := range l.agents {
-			if f.sub != nil {
-				f.sub.Close()
-			}
-		}
-	}()
-	return l.follow(ctx, lines, agents...)
+	lines, restore := l.keyboard(ctx, cmd.InOrStdin())
+	defer restore()
+	if o.program == "" {
+		return l.listen(ctx, o.reach, urls, caps, lines)
+	}
+	return l.listenToChild(ctx, o.reach, o.program, caps, lines, cmd.ErrOrStderr())
 }
 
-// config is how to subscribe. Proof of who the agent is is asked for, if the person wants that.
-func (f *following) config(once bool) subscriber.Config {
-	if f.trust != nil {
-		f.wanted.AcceptSignedManifestsOnly = new(true)
+// addresses completes and checks what names the agents.
+func addresses(args []string) (urls []string, err error) {
+	for _, arg := range args {
+		url, err := address(arg)
+		if err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+		if slices.Contains(urls, url) {
+			return nil, usage("%s is named twice."+seeListen, arg)
+		}
+		urls = append(urls, url)
 	}
-	cfg := listenConfig(f.wanted, once)
-	cfg.Trust = f.trust
-	f.garbled = newGarbled()
-	cfg.Unreadable = f.garbled.note
-	return cfg
+	return urls, nil
 }
 
-func listenConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
-	host, _ := os.Hostname()
-	return subscriber.Config{ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version, Capabilities: wanted, NoReconnect: once}
+// wanted takes the person's settings, and is what to ask the agents for.
+func (o *listening) wanted(cmd *cobra.Command) (aaep.Capabilities, error) {
+	chosen := len(o.outs) > 0
+	if err := applySettings(cmd, o.settings); err != nil {
+		return aaep.Capabilities{}, err
+	}
+	if o.plain || o.asJSON && !chosen {
+		o.outs = nil
+	}
+	caps, err := o.ask.capabilities()
+	if err != nil {
+		return caps, err
+	}
+	if isTrue(caps.AcceptSignedManifestsOnly) && len(o.reach.keys) == 0 && o.reach.firstUse == "" {
+		return caps, usage("the profile demands an agent that proves who it is: name whose proof counts with --trust or --trust-first-use." + seeListen)
+	}
+	if o.noReply || o.asJSON {
+		caps.SupportsConfirmationReply, caps.SupportsClarificationReply = new(false), new(false)
+	}
+	return caps, nil
 }
 
-// post lets the listener's own goroutine do something, and reports whether it does.
-func (l *listener) post(ctx context.Context, do func()) bool {
-	select {
-	case l.happens <- do:
-		return true
-	case <-ctx.Done():
-		return false
+// keyboard is what the person types, until ctx is done or restore is called.
+func (l *listener) keyboard(ctx context.Context, in io.Reader) (lines <-chan typed, restore func()) {
+	if l.out.any() { // which is to be silent while its user types
+		return readKeys(ctx, in)
 	}
-}
-
-// follow tells what comes, and obeys the lines a person types, until ctx or the last subscription ends.
-func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*following) error {
-	var awaiting sync.WaitGroup
-	defer awaiting.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	l.agents, l.happens = agents, make(chan func())
-	l.speak(agents[0].wanted.Languages)
-	l.after = func(d time.Duration, do func(context.Context)) *time.Timer {
-		return time.AfterFunc(d, func() { l.post(ctx, func() { do(ctx) }) })
-	}
-	for _, f := range agents {
-		if f.sub == nil {
-			awaiting.Go(func() { f.await(ctx) })
-		} else {
-			f.begin(ctx)
-		}
-	}
-	if l.several() {
-		l.inform(l.phrase(phrase.HelpIsThere, ""), l.phrase(phrase.CtrlCEnds, ""))
-	}
-	timer := time.NewTimer(math.MaxInt64) // set below
-	defer timer.Stop()
-	for {
-		at := l.timeLeft()
-		for _, f := range l.agents {
-			if wake := f.lasted(); at.IsZero() || !wake.IsZero() && wake.Before(at) {
-				at = wake
-			}
-		}
-		if at.IsZero() {
-			timer.Stop()
-		} else {
-			timer.Reset(max(time.Until(at), time.Millisecond))
-		}
-		select {
-		case do := <-l.happens:
-			do()
-			if l.failed() {
-				return nil
-			}
-			if l.gone == len(l.agents) || l.last != nil && code(l.last) == exitUsage {
-				return l.last
-			}
-			l.keepPace(ctx)
-		case line, ok := <-lines:
-			if !ok {
-				lines = nil
-				l.answersNoMore(ctx)
-				continue
-			}
-			l.typed(ctx, line)
-		case <-timer.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// ended counts an agent whose subscription is over.
-func (l *listener) ended(f *following, err error) {
-	l.gone++
-	if err == nil {
-		l.last = nil
-		return
-	}
-	l.last = &exitError{exitFailed, fmt.Errorf("the agent ended the link: %s", words.Sentence(plain(err)))}
-	if l.several() {
-		f.note(l.phrase(phrase.AgentEndedLink, l.tongue().why(err)))
-	}
-}
-
-// timeLeft prints that the time for a question ends soon, and returns when to ask again. Outputs say it themselves.
-func (l *listener) timeLeft() time.Time {
-	for {
-		q, wake := l.asked.TimeEnds(time.Now(), l.pace())
-		if q == nil {
-			return wake
-		}
-		l.say("", l.asked.Warning(time.Now(), q).String())
-	}
-}
-
-// pace is how fast the person listens, as far as is known, in words a minute.
-func (l *listener) pace() int64 {
-	for _, f := range l.agents {
-		if pace := f.terms().PaceWPM; pace > 0 {
-			return pace
-		}
-	}
-	return usualPace
-}
-
-// answersNoMore lets the agents know that nobody can answer here: what is typed has come to its end. A question would only wait.
-func (l *listener) answersNoMore(ctx context.Context) {
-	for f := range l.there() {
-		if c := f.terms(); isTrue(c.SupportsConfirmationReply) || isTrue(c.SupportsClarificationReply) {
-			if f.sub != nil {
-				f.note(l.phrase(phrase.OthersAnswer, ""))
-			}
-			f.change(ctx, aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)})
-		}
-	}
-}
-
-// typed obeys a key or a line that the person typed.
-func (l *listener) typed(ctx context.Context, line typed) {
-	if line.key {
-		if l.aim.began.IsZero() {
-			l.aim = l.aimed(line.at)
-		}
-		l.out.each((*present.Presenter).Typing)
-		return
-	}
-	if l.aim.began.IsZero() { // nobody saw its keys
-		l.aim = l.aimed(line.at)
-	}
-	aim := l.aim
-	l.aim = aiming{}
-	l.out.each((*present.Presenter).Rest)
-	for f := range l.there() {
-		f.look()
-	}
-	if strings.HasPrefix(line.text, "/") {
-		l.command(ctx, line.text)
-	} else {
-		l.answer(ctx, line.text, aim)
-	}
-}
-
-// safeJSON spells what could disturb a terminal as JSON can, which changes nothing of what it says.
-func safeJSON(msg string) string {
-	if aaep.SafeText(msg) == msg && !strings.ContainsAny(msg, "\n\t") {
-		return msg
-	}
-	var b strings.Builder
-	for _, r := range msg {
-		switch {
-		case r == '\n' || r == '\t':
-			b.WriteByte(' ') // between members: within a string they are spelled already
-		case aaep.SafeText(string(r)) == string(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			r -= 0x10000
-			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
+	return readLines(ctx, in), func() {}
 }

@@ -130,9 +130,14 @@ Exit codes: 0 verified, 1 not verified, 2 wrong use, 3 something could not be re
 	return cmd
 }
 
+// showing is what the flags of "manifest show" say.
+type showing struct {
+	*believing
+	ask bool
+}
+
 func manifestShow() *cobra.Command {
-	var b *believing
-	var ask bool
+	o := &showing{}
 	cmd := &cobra.Command{
 		Use:   "show FILE | - | URL",
 		Short: "Print what a manifest says, and who signed it",
@@ -145,60 +150,58 @@ Exit codes: 0 shown, 1 not verified though keys were named, contradicted, or no 
 		Example: `  aaep manifest show http://127.0.0.1:8080
   aaep manifest show https://bank.example --trust bank.keys.json --agent planner`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
-			data, err := readManifest(ctx, args[0], b.tlsCA, cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			m, id, err := manifest.ParseUnverified(data)
-			if err != nil {
-				return &exitError{exitFailed, fmt.Errorf("%s is no manifest: %s", args[0], plain(err))}
-			}
-			lines := []string{"Not verified: you named no keys to believe. Anybody can have written this."}
-			var refused error
-			if b.any() {
-				var proven *manifest.Manifest
-				var who *manifest.Identity
-				proven, who, refused, err = b.verify(ctx, string(data))
-				switch {
-				case err != nil:
-					return err
-				case refused != nil:
-					lines[0] = words.Sentence("Not verified: " + plain(refused))
-				default:
-					lines[0], m, id = "Verified.", proven, who
-				}
-			}
-			if id == nil {
-				lines = append(lines, "It is not signed.")
-			} else {
-				lines = append(lines, signedBy(id))
-			}
-			for _, line := range append(lines, claims(m)...) {
-				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
-					return &exitError{exitFailed, err}
-				}
-			}
-			agrees := true
-			if ask {
-				var line string
-				at, _ := published(args[0])
-				line, agrees = keepsItsWord(ctx, at, b.tlsCA, m)
-				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
-					return &exitError{exitFailed, err}
-				}
-			}
-			if refused != nil || !agrees {
-				return &exitError{exitFailed, errors.New("")}
-			}
-			return nil
-		},
+		RunE: o.run,
 	}
-	b = believingFlags(cmd)
-	cmd.Flags().BoolVar(&ask, "ask", false, "subscribe to the agent at URL, and compare its answer")
+	o.believing = believingFlags(cmd)
+	cmd.Flags().BoolVar(&o.ask, "ask", false, "subscribe to the agent at URL, and compare its answer")
 	return cmd
+}
+
+func (o *showing) run(cmd *cobra.Command, args []string) error {
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	data, err := readManifest(ctx, args[0], o.tlsCA, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	m, id, err := manifest.ParseUnverified(data)
+	if err != nil {
+		return &exitError{exitFailed, fmt.Errorf("%s is no manifest: %s", args[0], plain(err))}
+	}
+	verdict := "Not verified: you named no keys to believe. Anybody can have written this."
+	var refused error
+	if o.any() {
+		proven, who, why, err := o.verify(ctx, string(data))
+		if err != nil {
+			return err
+		}
+		if refused = why; refused != nil {
+			verdict = words.Sentence("Not verified: " + plain(refused))
+		} else {
+			verdict, m, id = "Verified.", proven, who
+		}
+	}
+	signed := "It is not signed."
+	if id != nil {
+		signed = signedBy(id)
+	}
+	lines := append([]string{verdict, signed}, claims(m)...)
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(lines, "\n")); err != nil {
+		return &exitError{exitFailed, err}
+	}
+	agrees := true
+	if o.ask {
+		var line string
+		at, _ := published(args[0])
+		line, agrees = keepsItsWord(ctx, at, o.tlsCA, m)
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+			return &exitError{exitFailed, err}
+		}
+	}
+	if refused != nil || !agrees {
+		return &exitError{exitFailed, errors.New("")}
+	}
+	return nil
 }
 
 // signedBy says who signed a manifest, or who it says did.

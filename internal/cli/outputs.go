@@ -25,22 +25,22 @@ import (
 
 type outputKind struct {
 	name  string
-	words bool   // a person gets the words, and can have heard a question
-	knows bool   // it knows when the last word was heard, and so at what pace
-	other string // what becomes of text in a language that it does not speak; empty is that it may not be understood
-	hint  string // what may help where it cannot be opened
+	words bool      // a person gets the words, and can have heard a question
+	knows bool      // it knows when the last word was heard, and so at what pace
+	other phrase.ID // what becomes of text in a language that it does not speak
+	hint  string    // what may help where it cannot be opened
 	open  func(ctx context.Context, wordsPerMinute int64) (present.Output, error)
 }
 
 // The outputs there are, beside the lines on the terminal.
 var outputKinds = []outputKind{
-	{"speech", true, true, "Such text is printed on the terminal.", "It needs Speech Dispatcher, and sound that works: try spd-say hello.", func(ctx context.Context, wpm int64) (present.Output, error) {
+	{"speech", true, true, phrase.PrintedInstead, "It needs Speech Dispatcher, and sound that works: try spd-say hello.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(speech.Open(ctx, speech.Options{WordsPerMinute: int(wpm), Spawn: true}))
 	}},
-	{"orca", true, false, "", "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
+	{"orca", true, false, phrase.MayBeGarbled, "It needs Orca 49 or later, running in the same desktop session.", func(ctx context.Context, wpm int64) (present.Output, error) {
 		return opened(orca.Open(ctx, orca.Options{WordsPerMinute: int(wpm)}))
 	}},
-	{"nvda", true, true, "", "It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.", func(context.Context, int64) (present.Output, error) {
+	{"nvda", true, true, phrase.MayBeGarbled, "It needs NVDA 2024.1 or later, running on Windows, and its nvdaControllerClient.dll beside this program.", func(context.Context, int64) (present.Output, error) {
 		out, err := nvda.Open(nvda.Options{})
 		if err == nil && !out.Running() {
 			out.Close()
@@ -48,7 +48,7 @@ var outputKinds = []outputKind{
 		}
 		return opened(out, err)
 	}},
-	{"braille", true, true, "Such text loses the marks that the table lacks.", "It needs BRLTTY with a display; BRLAPI_HOST says where, if it is elsewhere.", func(ctx context.Context, _ int64) (present.Output, error) {
+	{"braille", true, true, phrase.MarksLost, "It needs BRLTTY with a display; BRLAPI_HOST says where, if it is elsewhere.", func(ctx context.Context, _ int64) (present.Output, error) {
 		d, err := braille.Open(ctx, braille.Options{})
 		if err == nil && d.Cells() == 0 {
 			d.Close()
@@ -56,7 +56,7 @@ var outputKinds = []outputKind{
 		}
 		return opened(d, err)
 	}},
-	{"touch", false, false, "", "It needs feedbackd, in the same desktop session.", func(ctx context.Context, _ int64) (present.Output, error) {
+	{"touch", false, false, phrase.MayBeGarbled, "It needs feedbackd, in the same desktop session.", func(ctx context.Context, _ int64) (present.Output, error) {
 		device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})
 		if err != nil {
 			return nil, err
@@ -124,7 +124,7 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phras
 			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plain(err), hint)}
 		}
 		t := &telling{kind, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks,
-			Otherwise: kind.other})}
+			Otherwise: func(own string) announce.Words { return tongue(own).words(tongue(own).says(kind.other, "")) }})}
 		t.p.Unsaid = unsaid
 		o.tellings = append(o.tellings, t)
 		o.running.Go(func() {

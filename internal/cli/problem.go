@@ -13,10 +13,12 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -59,6 +61,20 @@ var prefixes = regexp.MustCompile(`(^|: |; |\n)(?:(?:aaep|announce|audit|auth|br
 // unprefixed leaves out the names of packages where an error, or one that is told within it, begins with them.
 func unprefixed(text string) string { return prefixes.ReplaceAllString(text, "$1") }
 
+// innermost is the cause at the end of a chain; of several, the first.
+func innermost(err error) string {
+	for {
+		next := errors.Unwrap(err)
+		if all, ok := err.(interface{ Unwrap() []error }); ok && len(all.Unwrap()) > 0 {
+			next = all.Unwrap()[0]
+		}
+		if next == nil {
+			return unprefixed(err.Error())
+		}
+		err = next
+	}
+}
+
 // isUnproven reports whether whoever answered showed a certificate that nothing here vouches for.
 func isUnproven(err error) bool {
 	var failed *tls.CertificateVerificationError
@@ -92,10 +108,31 @@ func address(text string) (string, error) {
 	if err != nil || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) {
 		return "", fmt.Errorf("%q is not the address of an agent.\nGive one such as http://127.0.0.1:8080", text)
 	}
+	if port := u.Port(); port != "" && !validPort(port) {
+		return "", fmt.Errorf("%q names no port that there is.\nGive one from 1 to 65535, such as http://127.0.0.1:8080", text)
+	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", errors.New("the address holds more than an agent's place.\nGive one such as http://127.0.0.1:8080")
 	}
 	return full, nil
+}
+
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+// startThere is what to do where nothing answers. Only on this machine can an agent be started from here.
+func startThere(at string) string {
+	const check = "Check the address"
+	if isLocal(at) {
+		return check + ", or start an agent: aaep run --listen " + at + " -- PROGRAM"
+	}
+	u, err := url.Parse(at)
+	if err != nil || u.Port() == "" || !httpguard.LoopbackName(u.Hostname()) || u.Scheme == "https" || u.Scheme == "wss" {
+		return check + ", or try again later."
+	}
+	return check + ", or start an agent: aaep run --listen " + u.Host + " -- PROGRAM"
 }
 
 // otherTerms is what to do about terms that an agent refused, among them some languages.
@@ -144,7 +181,7 @@ func dialError(ctx context.Context, at string, err error, languages ...string) e
 	case errors.Is(err, fs.ErrPermission) && isLocal(at):
 		return unreachable("%s belongs to somebody else.\nAsk them, or start your own agent elsewhere.", at)
 	case errors.As(err, &network) && network.Op == "dial":
-		return unreachable("nothing answers at %s.\nCheck the address, or start an agent: aaep run --listen 127.0.0.1:8080 -- PROGRAM", at)
+		return unreachable("nothing answers at %s.\n%s", at, startThere(at))
 	case strings.Contains(err.Error(), "is not reached over"), isLocal(at) && notOurs(err.Error()):
 		return unreachable("%s.", innermost(err))
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"), strings.Contains(err.Error(), "first record does not look like a TLS handshake"):

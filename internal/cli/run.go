@@ -24,10 +24,7 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var language, name, trail, logDir, metrics string
-	var where *serving
-	var nats *shared
-	var wait, parent, crashOnly bool
+	r := &runner{}
 	cmd := &cobra.Command{
 		Use:   "run [--listen ADDRESS | --stdio] [-- PROGRAM ARGUMENTS]",
 		Short: "Make any program that prints text an accessible agent",
@@ -56,76 +53,53 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
   aaep listen --exec "aaep run --stdio -- some-llm 'Plan my week'"
   aaep run --audit trail.jsonl -- some-llm "Plan my week"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if parent {
-				if err := stdioMisused(cmd.InOrStdin(), cmd.OutOrStdout(), args, cmd.Flags().Changed("listen")); err != nil {
-					return err
-				}
-			}
-			if len(args) == 0 {
-				if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
-					return usage("nothing to run: name a program after --, or pipe text in.\nSee: aaep run --help")
-				}
-			}
-			if !aaep.ValidLanguageTag(language) {
-				return usage("--language must be a language tag such as en-US; it is %q.\nSee: aaep run --help", language)
-			}
-			if trail != "" && len(args) == 0 {
-				return usage("--audit puts on record which program is started: name it after --.\nSee: aaep run --help")
-			}
-			if nats.servers != "" && logDir != "" {
-				return usage("--log and --nats are two places to keep what is said; give one of them.\nSee: aaep run --help")
-			}
-			if err := nats.alone(cmd.Flags()); err != nil {
+			r.args, r.in, r.out, r.errs = args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+			r.status.out = r.errs
+			if err := r.check(cmd.Flags().Changed("listen")); err != nil {
 				return err
 			}
-			if crashOnly && logDir == "" {
-				return usage("--log-crash-only says what the log must survive: name its folder with --log.\nSee: aaep run --help")
+			if err := r.nats.alone(cmd.Flags()); err != nil {
+				return err
 			}
-			if name == "" {
-				name = "pipe"
-				if len(args) > 0 {
-					name = filepath.Base(args[0])
-				}
+			if r.parent {
+				r.wait, r.in, r.out = true, nil, io.Discard
 			}
-			if name = words.OneLine(strings.ToValidUTF8(name, "?")); name == "" {
-				name = "program"
-			}
-			r := &runner{args: args, name: name, wait: wait, metrics: metrics, trail: trail, log: logDir, crashOnly: crashOnly, nats: nats, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), status: announcer{out: cmd.ErrOrStderr()}, errs: cmd.ErrOrStderr()}
-			if parent {
-				r.parent, r.wait, r.in, r.out = true, true, nil, io.Discard
-			}
-			return r.run(cmd.Context(), where, language)
+			return r.run(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the program's name is the program's
-	where, nats = servingFlags(cmd), sharedFlags(cmd)
-	f.StringVar(&language, "language", "en-US", "the tag of the language the program prints")
-	f.StringVar(&name, "name", "", "the agent's name (default is the program's)")
-	f.StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and done")
-	f.StringVar(&logDir, "log", "", "keep what is said in this `FOLDER`, so that listeners find their place after a restart")
-	f.BoolVar(&crashOnly, "log-crash-only", false, "the log need not survive a power cut, only a crash of the program: faster")
-	f.StringVar(&metrics, "metrics", "", "tell programs on this machine, at this `ADDRESS`, how many events and listeners there are")
-	f.BoolVar(&parent, "stdio", false, "serve the program that started this one")
-	f.BoolVar(&wait, "wait", false, "wait for somebody to listen before starting")
+	r.where, r.nats = servingFlags(cmd), sharedFlags(cmd)
+	f.StringVar(&r.language, "language", "en-US", "the tag of the language the program prints")
+	f.StringVar(&r.name, "name", "", "the agent's name (default is the program's)")
+	f.StringVar(&r.trail, "audit", "", "put on record in this `FILE` what is asked and done")
+	f.StringVar(&r.log, "log", "", "keep what is said in this `FOLDER`, so that listeners find their place after a restart")
+	f.BoolVar(&r.crashOnly, "log-crash-only", false, "the log need not survive a power cut, only a crash of the program: faster")
+	f.StringVar(&r.metrics, "metrics", "", "tell programs on this machine, at this `ADDRESS`, how many events and listeners there are")
+	f.BoolVar(&r.parent, "stdio", false, "serve the program that started this one")
+	f.BoolVar(&r.wait, "wait", false, "wait for somebody to listen before starting")
 	return cmd
 }
 
+// runner is what the flags of "run" say, and what comes of it.
 type runner struct {
-	args      []string
-	name      string
-	wait      bool
-	parent    bool   // serve whoever started us
-	metrics   string // an address; empty is none
-	trail     string // the name of the file; empty is none
-	audit     *audit.File
-	log       string // the folder; empty is none
-	crashOnly bool   // it need not survive a power cut
-	nats      *shared
-	in        io.Reader
-	out       io.Writer
-	errs      io.Writer
-	status    announcer
+	args           []string
+	language, name string
+	wait           bool
+	parent         bool   // serve whoever started us
+	metrics        string // an address; empty is none
+	trail          string // the name of the file; empty is none
+	log            string // the folder; empty is none
+	crashOnly      bool   // it need not survive a power cut
+	where          *serving
+	nats           *shared
+	in             io.Reader
+	out, errs      io.Writer
+	status         announcer
+
+	audit *audit.File
+	p     *producer.Producer
+	kept  log.Store // of what is said; nil is none
 }
 
 const (
@@ -133,7 +107,36 @@ const (
 	lastChance = 5 * time.Second // for a program that was told to end, before it is killed
 )
 
-func (r *runner) run(ctx context.Context, where *serving, language string) (err error) {
+// check refuses what makes no sense together, and settles the agent's name.
+func (r *runner) check(listens bool) error {
+	none := len(r.args) == 0
+	if r.parent {
+		if err := stdioMisused(r.in, r.out, r.args, listens); err != nil {
+			return err
+		}
+	}
+	if in, ok := r.in.(*os.File); none && ok && term.IsTerminal(int(in.Fd())) {
+		return usage("nothing to run: name a program after --, or pipe text in.\nSee: aaep run --help")
+	}
+	switch {
+	case !aaep.ValidLanguageTag(r.language):
+		return usage("--language must be a language tag such as en-US; it is %q.\nSee: aaep run --help", r.language)
+	case r.trail != "" && none:
+		return usage("--audit puts on record which program is started: name it after --.\nSee: aaep run --help")
+	case r.nats.servers != "" && r.log != "":
+		return usage("--log and --nats are two places to keep what is said; give one of them.\nSee: aaep run --help")
+	case r.crashOnly && r.log == "":
+		return usage("--log-crash-only says what the log must survive: name its folder with --log.\nSee: aaep run --help")
+	case r.name == "" && none:
+		r.name = "pipe"
+	case r.name == "":
+		r.name = filepath.Base(r.args[0])
+	}
+	r.name = cmp.Or(words.OneLine(strings.ToValidUTF8(r.name, "?")), "program")
+	return nil
+}
+
+func (r *runner) run(ctx context.Context) (err error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	if len(r.args) > 0 {
@@ -141,8 +144,8 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 			return &exitError{exitFailed, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))}
 		}
 	}
-	cfg := producer.Config{Language: language, Admit: where.admit()}
-	if cfg.Signers, err = where.signers(); err != nil {
+	cfg := producer.Config{Language: r.language, Admit: r.where.admit()}
+	if cfg.Signers, err = r.where.signers(); err != nil {
 		return err
 	}
 	if r.trail != "" {
@@ -150,80 +153,92 @@ func (r *runner) run(ctx context.Context, where *serving, language string) (err 
 			return err
 		}
 		cfg.Audit = r.audit
-		defer func() {
-			if failed := r.audit.Close(); failed != nil && err == nil {
-				err = &exitError{exitFailed, fmt.Errorf("the trail %s may not be whole: %s", r.trail, innermost(failed))}
-			}
-		}()
+		defer r.closeTrail(&err)
 	}
-	var counts net.Listener
+	var gauges net.Listener // or nil
 	if r.metrics != "" {
-		if counts, err = listenMetrics(ctx, r.metrics); err != nil {
+		if gauges, err = listenMetrics(ctx, r.metrics); err != nil {
 			return err
 		}
-		defer counts.Close()
+		defer gauges.Close()
 	}
-	var kept log.Store
 	letGo := func() {}
 	defer func() { letGo() }()
-	var p *producer.Producer
-	begin := func() (*producer.Producer, error) { // last, for it leaves a log that others find
-		store, done, err := r.openLog(ctx)
-		if err != nil {
-			return nil, err
-		}
-		kept, letGo, cfg.Log = store, done, store
-		p, err = newProducer(r.name, cfg)
-		if kept != nil && err != nil {
-			err = &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", cmp.Or(r.log, "NATS"), plain(err))}
-		} else if err != nil {
-			err = usage("cannot be an agent: %s", plain(err))
-		}
-		return p, err
-	}
-	var at []invitation
-	var served <-chan error
-	if !r.parent {
-		at, served, err = where.open(ctx, begin, r.errs)
-	} else if _, err = begin(); err == nil {
-		ctx, served, err = serveParent(ctx, p)
-	}
+	ctx, at, served, err := r.serve(ctx, func() (err error) { // last, for it leaves a log that others find
+		letGo, err = r.begin(ctx, cfg)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if kept != nil {
-		defer r.watchLog(ctx, p)()
+	if r.kept != nil {
+		defer r.watchLog(ctx, r.p)()
 	}
-	counted := ""
-	if counts != nil {
+	metricsAt := ""
+	if gauges != nil {
 		var stop func()
-		counted, stop = serveMetrics(counts, p)
+		metricsAt, stop = serveMetrics(gauges, r.p)
 		defer stop()
 	}
-	defer func() {
-		rest := drainLong
-		if kept != nil {
-			rest = drainTime // they go on at the next start
-		}
-		drain(ctx, p, rest, &r.status)
-		<-served
-	}()
+	defer r.drain(ctx, served)
 	if !r.parent { // who reads our standard error is followed by whoever started us
-		invite(&r.status, r.name, "", at)
-		ready()
-		if counted != "" {
-			r.status.say("aaep", "Metrics are at "+counted)
-		}
+		r.greet(at, metricsAt)
 	}
 	if r.wait {
-		if !r.parent {
-			r.status.say("aaep", "Waiting for somebody to listen.")
-		}
-		if err := p.WaitSubscriber(ctx); err != nil {
+		if err := r.p.WaitSubscriber(ctx); err != nil {
 			return stopped(ctx)
 		}
 	}
-	return r.session(ctx, p)
+	return r.session(ctx, r.p)
+}
+
+// begin opens the log, and makes the agent.
+func (r *runner) begin(ctx context.Context, cfg producer.Config) (letGo func(), err error) {
+	r.kept, letGo, err = r.openLog(ctx)
+	if err != nil {
+		return func() {}, err
+	}
+	cfg.Log = r.kept
+	r.p, err = newProducer(r.name, cfg)
+	switch {
+	case r.kept != nil && err != nil:
+		err = &exitError{exitFailed, fmt.Errorf("cannot go on with the log in %s: %s", cmp.Or(r.log, "NATS"), plain(err))}
+	case err != nil:
+		err = usage("cannot be an agent: %s", plain(err))
+	}
+	return letGo, err
+}
+
+// serve begins and lets listeners come, or serves whoever started us. The context it returns ends with them, too.
+func (r *runner) serve(ctx context.Context, begin func() error) (_ context.Context, at []invitation, served <-chan error, err error) {
+	if !r.parent {
+		at, served, err = r.where.open(ctx, func() (*producer.Producer, error) { err := begin(); return r.p, err }, r.errs)
+	} else if err = begin(); err == nil {
+		ctx, served, err = serveParent(ctx, r.p)
+	}
+	return ctx, at, served, err
+}
+
+// greet says where the agent can be followed.
+func (r *runner) greet(at []invitation, metricsAt string) {
+	invite(&r.status, r.name, "", at)
+	ready()
+	if metricsAt != "" {
+		r.status.say("aaep", "Metrics are at "+metricsAt)
+	}
+	if r.wait {
+		r.status.say("aaep", "Waiting for somebody to listen.")
+	}
+}
+
+// drain lets the listeners hear the end.
+func (r *runner) drain(ctx context.Context, served <-chan error) {
+	rest := drainLong
+	if r.kept != nil {
+		rest = drainTime // they go on at the next start
+	}
+	drain(ctx, r.p, rest, &r.status)
+	<-served
 }
 
 // openTrail opens the file that things are put on record in.
@@ -241,6 +256,13 @@ func openTrail(name string) (*audit.File, error) {
 		err = fmt.Errorf("cannot open the trail %s: %s", name, innermost(err))
 	}
 	return nil, &exitError{exitFailed, err}
+}
+
+// closeTrail closes it, and sets an error that says that it may not be whole where there is no other.
+func (r *runner) closeTrail(err *error) {
+	if failed := r.audit.Close(); failed != nil && *err == nil {
+		*err = &exitError{exitFailed, fmt.Errorf("the trail %s may not be whole: %s", r.trail, innermost(failed))}
+	}
 }
 
 // session runs the program, or reads standard input, as one session.
@@ -311,12 +333,4 @@ func (r *runner) recorded(s *producer.Session, run func() error) error {
 		r.status.say("aaep", "The trail does not say that "+r.name+" ended: it cannot be written.")
 	}
 	return err
-}
-
-// innermost is the cause at the end of a chain.
-func innermost(err error) string {
-	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
-		err = next
-	}
-	return err.Error()
 }

@@ -22,9 +22,7 @@ import (
 const maxListeners = 10_000
 
 func serveCommand() *cobra.Command {
-	var where *serving
-	var nats *shared
-	var trail string
+	s := &server{agents: map[string]*producer.Producer{}}
 	cmd := &cobra.Command{
 		Use:   "serve --nats URLS [AGENT ...]",
 		Short: "Serve the listeners of agents from another machine",
@@ -43,40 +41,49 @@ With --audit it is put on record who was asked here, and what they answered. The
   aaep serve --nats nats://10.0.0.2 planner
   aaep serve --nats nats://10.0.0.2 planner bank`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if nats.servers == "" {
-				return usage("--nats says where the agent's log is.\nSee: aaep serve --help")
-			}
-			s := server{where: where, talk: cmd.ErrOrStderr(), status: announcer{out: cmd.ErrOrStderr()}, agents: map[string]*producer.Producer{}}
-			ctx, stop := interruptible(cmd.Context())
-			defer stop()
-			cluster, err := nats.dial(ctx)
-			if err != nil {
-				return err
-			}
-			defer cluster.Close()
-			if names, err = meant(ctx, cluster, names); err != nil {
-				return err
-			}
-			if trail != "" {
-				kept, err := openTrail(trail)
-				if err != nil {
-					return err
-				}
-				defer kept.Close()
-				s.audit = kept
-			}
-			defer s.end(ctx)
-			for _, name := range names {
-				if err := s.add(ctx, cluster, name); err != nil {
-					return err
-				}
-			}
-			return s.run(ctx, names)
+			s.talk, s.status.out = cmd.ErrOrStderr(), cmd.ErrOrStderr()
+			return s.run(cmd.Context(), names)
 		},
 	}
-	where, nats = servingFlags(cmd), sharedFlags(cmd)
-	cmd.Flags().StringVar(&trail, "audit", "", "put on record in this `FILE` what is asked and answered here")
+	s.where, s.nats = servingFlags(cmd), sharedFlags(cmd)
+	cmd.Flags().StringVar(&s.trail, "audit", "", "put on record in this `FILE` what is asked and answered here")
 	return cmd
+}
+
+func (s *server) run(ctx context.Context, names []string) error {
+	if s.nats.servers == "" {
+		return usage("--nats says where the agent's log is.\nSee: aaep serve --help")
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	cluster, err := s.nats.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	if names, err = meant(ctx, cluster, names); err != nil {
+		return err
+	}
+	if s.trail != "" {
+		kept, err := openTrail(s.trail)
+		if err != nil {
+			return err
+		}
+		defer kept.Close()
+		s.audit = kept
+	}
+	defer s.end(ctx)
+	for _, name := range names {
+		if err := s.add(ctx, cluster, name); err != nil {
+			return err
+		}
+	}
+	at, err := s.open(ctx, names)
+	if err != nil {
+		return err
+	}
+	s.greet(names, at)
+	return s.watch(ctx, len(names))
 }
 
 // meant are the agents that are to be served, each once.
@@ -97,8 +104,11 @@ func meant(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]s
 // server serves agents that run elsewhere.
 type server struct {
 	where  *serving
+	nats   *shared
+	trail  string // the name of the file; empty is none
 	talk   io.Writer
 	status announcer
+
 	audit  audit.Sink // or nil
 	agents map[string]*producer.Producer
 	feeds  []*jetstream.Feed
@@ -130,17 +140,18 @@ func (s *server) add(ctx context.Context, cluster *jetstream.Cluster, name strin
 	return nil
 }
 
-// run serves until it is interrupted, or no agent can be followed any more.
-func (s *server) run(ctx context.Context, names []string) (err error) {
-	var at []invitation
+// open lets listeners come.
+func (s *server) open(ctx context.Context, names []string) (at []invitation, err error) {
 	if len(names) == 1 {
 		at, s.served, err = s.where.open(ctx, func() (*producer.Producer, error) { return s.agents[names[0]], nil }, s.talk)
 	} else {
 		at, s.served, err = s.where.openAll(ctx, s.agents, s.talk)
 	}
-	if err != nil {
-		return err
-	}
+	return at, err
+}
+
+// greet says where each agent can be followed.
+func (s *server) greet(names []string, at []invitation) {
 	for _, name := range names {
 		there, below := slices.Clone(at), ""
 		for i := range there {
@@ -154,6 +165,10 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 		invite(&s.status, name, below, there)
 	}
 	ready()
+}
+
+// watch waits until it is interrupted, or no agent can be followed any more.
+func (s *server) watch(ctx context.Context, left int) error {
 	type end struct {
 		name string
 		why  error
@@ -168,7 +183,7 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 			}
 		}()
 	}
-	for left := len(names); ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return stopped(ctx)

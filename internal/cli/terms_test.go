@@ -12,6 +12,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/subscriber"
 )
 
@@ -161,6 +162,10 @@ func TestNotGranted(t *testing.T) {
 		if got := strings.Join(notGranted(english, asked, effective(asked, tt.honored), tt.note), ", "); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
+	}
+	listens := aaep.Capabilities{SupportsConfirmationReply: new(false), Extensions: asked.Extensions}
+	if got := notGranted("es", asked, effective(asked, listens), tongue("es").says(phrase.OnlyListen, "")); len(got) != 0 {
+		t.Errorf("the agent says in Spanish that others are asked: %q", got)
 	}
 	fast := aaep.Capabilities{MaxEventsPerSecond: 50}
 	if got := notGranted(english, fast, effective(fast, aaep.Capabilities{MaxEventsPerSecond: 5}), ""); len(got) != 1 || got[0] != "at most 50 events a second" {

@@ -15,31 +15,33 @@ import (
 // onPage is the output that is a page in the person's own browser.
 const onPage = "web"
 
-// listenOnPage serves the page for one agent until it is interrupted. The page is the listener: what it asks for is set there, and
+// onPage serves the page for one agent until it is interrupted. The page is the listener: what it asks for is set there, and
 // it says where the agent is not there (yet). Nothing subscribes before it does, for an agent may wait for its first listener.
-func listenOnPage(cmd *cobra.Command, ask *asking, reach *reaching, outs, urls []string, noReply, asJSON bool) error {
-	const see = "\nSee: aaep listen --help"
-	switch name := ask.given(); {
+func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
+	switch name := o.ask.given(); {
 	case len(urls) == 0:
 		return usage("--output %s needs the address of an agent. To start one with a page: aaep run --web -- COMMAND", onPage)
 	case len(urls) > 1:
-		return usage("--output %s shows one agent; it has %d addresses."+see, onPage, len(urls))
-	case asJSON || len(outs) > 1:
-		return usage("--output %s goes with no other output: the page is the listener. A second aaep listen can follow the same agent."+see, onPage)
+		return usage("--output %s shows one agent; it has %d addresses."+seeListen, onPage, len(urls))
+	case o.asJSON || len(o.outs) > 1:
+		return usage("--output %s goes with no other output: the page is the listener. A second aaep listen can follow the same agent."+seeListen, onPage)
 	case name != "":
-		return usage("--%s does not go with --output %s: the page has settings of its own."+see, name, onPage)
+		return usage("--%s does not go with --output %s: the page has settings of its own."+seeListen, name, onPage)
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	url, f := urls[0], &following{}
-	if noReply {
+	if o.noReply {
 		f.wanted.SupportsConfirmationReply, f.wanted.SupportsClarificationReply = new(false), new(false)
 	}
-	ways, err := reach.ways(ctx, url)
+	l := &listener{status: announcer{out: cmd.ErrOrStderr()}}
+	stopTelling := l.connecting(url)
+	ways, err := o.reach.ways(ctx, url)
+	stopTelling()
 	if err != nil {
 		return err
 	}
-	if f.trust, err = reach.trust(url); err != nil {
+	if f.trust, err = o.reach.trust(url); err != nil {
 		return err
 	}
 	cfg := f.config(false)
@@ -49,8 +51,7 @@ func listenOnPage(cmd *cobra.Command, ask *asking, reach *reaching, outs, urls [
 		return &exitError{exitFailed, err}
 	}
 	r := relay.New(ways[0].Dialer, cfg)
-	status := announcer{out: cmd.ErrOrStderr()}
-	status.say("aaep", "Here is a page that follows the agent at "+url+". Open it in your browser. Its address is a secret: who has it can answer for you. Ctrl-C ends.")
+	l.status.say("aaep", "Here is a page that follows the agent at "+url+". Open it in your browser. Its address is a secret: who has it can answer for you. Ctrl-C ends.")
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", ln.Addr(), r.Path())
 	if err := r.Serve(ctx, ln); err != nil && !errors.Is(err, context.Canceled) {
 		return &exitError{exitFailed, err}

@@ -47,7 +47,7 @@ type Idler interface {
 	// Rest lets go of what only Read needs until it is called again, which is when there is more to read, or wake is called. It
 	// reports false where Read has something to do already.
 	Rest(wake func()) bool
-	// NetConn is what is read from.
+	// NetConn is what is read from, until Close has closed it.
 	NetConn() net.Conn
 }
 
@@ -64,9 +64,8 @@ type Conn struct {
 	failed    error // nothing more goes out; used by who has the turn
 	once      sync.Once
 	reading   sync.WaitGroup
-	idle      *idle.Wait  // for something to read; nil where a goroutine waits for that
-	over      atomic.Bool // the Frames are closed: nothing is waited for any more
-	cause     error       // of Close
+	idle      *idle.Wait // for something to read; nil where a goroutine waits for that
+	cause     error      // of Close
 }
 
 // New returns the Conn over frames of a peer that principal names, or "". It is read until Close.
@@ -123,13 +122,7 @@ func (c *Conn) deliver(msg []byte) {
 
 // idles reports whether read is called later, when there is something to read.
 func (c *Conn) idles() bool {
-	if c.idle == nil || !c.frames.(Idler).Rest(c.idle.Now) || !c.idle.Begin() {
-		return false
-	}
-	if c.over.Load() { // nothing comes, and Close waits for the error
-		c.idle.Now()
-	}
-	return true
+	return c.idle != nil && c.frames.(Idler).Rest(c.idle.Now) && c.idle.Begin() // which fails once the connection is closed
 }
 
 // Closed returns a channel that is closed by Close.
@@ -342,8 +335,7 @@ func (c *Conn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)
 		c.cause = c.frames.Close()
-		c.over.Store(true)
-		if c.idle != nil {
+		if c.idle != nil { // Close waits for the error that is read now
 			c.idle.Now()
 		}
 		c.out.End()

@@ -31,7 +31,7 @@ func Follow(feed log.Feed, size int) (*Log, error) {
 		}
 	}
 	l.ids = newIDs(m.Key, m.Runs)
-	l.keeper = &keeper{store: fed{feed}, meta: m, done: make(chan struct{}), failed: make(chan struct{})}
+	l.keeper = &keeper{store: fed{feed}, shelf: newShelf(), meta: m, done: make(chan struct{}), failed: make(chan struct{})}
 	l.keeper.freed = sync.NewCond(&l.mu)
 	close(l.keeper.done)
 	for {

@@ -54,6 +54,12 @@ func (d ids) set(key []byte, runs []run) {
 	d.now.Store(&known{block, runs})
 }
 
+// Began returns the cursor before the first event of whoever appends now, or did last.
+func (d ids) Began() uint64 {
+	runs := d.now.Load().runs
+	return max(runs[len(runs)-1].From, 1) - 1
+}
+
 // EventID returns the id of the event at pos, or of the part of it that ends after offset bytes of its
 // text. Ids look random, and never repeat within a log or between two logs; only the log that made one
 // can tell where it points.

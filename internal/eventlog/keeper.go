@@ -30,6 +30,7 @@ type meta struct {
 // A keeper gives a store what a log is given. Its fields below are guarded by the log's mu.
 type keeper struct {
 	store log.Store
+	shelf *shelf
 	using sync.Mutex // held while the store is written to
 	meta  meta       // with using held
 
@@ -49,7 +50,7 @@ type keeper struct {
 func Open(store log.Store, size int) (*Log, error) {
 	l := newLog(size)
 	start, end := store.Bounds()
-	k := &keeper{store: store, kept: end, wake: make(chan struct{}, 1), done: make(chan struct{}), failed: make(chan struct{})}
+	k := &keeper{store: store, shelf: newShelf(), kept: end, wake: make(chan struct{}, 1), done: make(chan struct{}), failed: make(chan struct{})}
 	k.freed = sync.NewCond(&l.mu)
 	data, err := store.Meta()
 	switch {
@@ -82,7 +83,7 @@ func Open(store log.Store, size int) (*Log, error) {
 // load reads events into memory, before anybody uses the log.
 func (l *Log) load(cursor, end uint64) error {
 	for l.base = cursor; cursor < end; {
-		events, err := l.keeper.read(cursor, maxBatch)
+		events, err := l.keeper.fetch(cursor, maxBatch)
 		if err != nil {
 			return err
 		}
@@ -253,6 +254,7 @@ func (k *keeper) fail(l *Log, err error) {
 	l.show(l.end)
 }
 
+// read returns at most n events after the cursor, from the shelf.
 func (k *keeper) read(cursor uint64, n int) ([]*aaep.Event, error) {
 	start, end := k.store.Bounds()
 	if cursor < start || cursor >= end {
@@ -261,15 +263,21 @@ func (k *keeper) read(cursor uint64, n int) ([]*aaep.Event, error) {
 	if n <= 0 {
 		return nil, nil
 	}
+	events, err := k.shelf.get(cursor, start, k.fetch)
+	return slices.Clip(events[:min(n, len(events))]), err
+}
+
+// fetch reads at most n events after the cursor, up to one that is not as it was written.
+func (k *keeper) fetch(cursor uint64, n int) (events []*aaep.Event, err error) {
 	records, err := k.store.Read(cursor, n)
-	if err != nil {
-		return nil, err
-	}
-	events := make([]*aaep.Event, len(records))
 	for i, r := range records {
-		if events[i], err = decode(r); err != nil {
-			return nil, fmt.Errorf("log: event %d is not as it was written: %w", cursor+1+uint64(i), err)
+		ev, bad := decode(r)
+		if bad != nil && i > 0 {
+			break
+		} else if bad != nil {
+			return nil, fmt.Errorf("log: event %d is not as it was written: %w", cursor+1, bad)
 		}
+		events = append(events, ev)
 	}
-	return events, nil
+	return events, err
 }

@@ -161,15 +161,47 @@ func (c *Cluster) URLs() string {
 	return strings.Join(all, ",")
 }
 
-// Ready waits until every server that runs says that it is healthy.
+// Ready waits until every server that runs says that it is healthy, and the one that leads hears all of them.
 func (c *Cluster) Ready() {
+	running := 0
 	for _, s := range c.Servers {
 		for deadline := time.Now().Add(40 * time.Second); s.cmd != nil && !s.get("/healthz", nil); time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				s.t.Fatalf("server %s is not ready:\n%s", s.name, &s.log)
 			}
 		}
+		if s.cmd != nil {
+			running++
+		}
 	}
+	for deadline := time.Now().Add(leads); running > 1 && c.together() < running; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.Servers[0].t.Fatalf("nobody leads %d servers", running)
+		}
+	}
+}
+
+// together is how many servers the one that leads them all hears, with itself.
+func (c *Cluster) together() int {
+	for _, s := range c.Servers {
+		var all struct {
+			Meta struct {
+				Leader   string
+				Replicas []struct{ Offline bool }
+			} `json:"meta_cluster"`
+		}
+		if s.cmd == nil || !s.get("/jsz", &all) || all.Meta.Leader != s.name {
+			continue
+		}
+		n := 1
+		for _, other := range all.Meta.Replicas {
+			if !other.Offline {
+				n++
+			}
+		}
+		return n
+	}
+	return 0
 }
 
 // leads is longer than it takes until a stream has a leader. One that hears nobody looks every ten seconds whether it has been so for

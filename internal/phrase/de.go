@@ -39,6 +39,11 @@ var german = table{
 	MoreTimeGiven:  "Es gibt mehr Zeit zum Antworten. Sekunden übrig: {seconds}.",
 	ActionChanged:  "Die Aktion wurde geändert. Die Frage folgt noch einmal.",
 
+	RateCapped:      "Ereignisse pro Sekunde, höchstens: {number}. Mehr gibt es hier nicht.",
+	NoneOfLanguages: "Keine der gewünschten Sprachen ist verfügbar. Der Text ist in der Sprache {tag}.",
+	OnlyListen:      "Hier kann zugehört werden, aber Fragen gehen an andere.",
+	NotRunning:      "Der Agent läuft nicht oder ist nicht erreichbar. Was er tut, wird hier gesagt, wenn er wieder da ist.",
+
 	LinkLost: "Die Verbindung zum Agenten ist unterbrochen. Was er jetzt tut, wird gesagt, wenn sie wieder da ist.",
 	LinkBack: "Die Verbindung zum Agenten ist wieder da.",
 
@@ -109,6 +114,10 @@ var german = table{
 	TriedUntilThere:    "Es wird versucht, bis er da ist.",
 	NotFollowed:        "Ihm wird nicht gefolgt.",
 	OthersAnswer:       "Hier kann niemand mehr etwas eingeben, daher gehen Fragen an andere.",
+	Connecting:         "Verbindung mit {agent} wird hergestellt.",
+	AgentFloods:        "Der Agent sendet weit mehr als vereinbart. Was zu viel ist, wird ausgelassen.",
+	QuestionLeftOut:    "Der Agent fragt etwas, das hier weder gezeigt noch beantwortet werden kann, weil es ungültig ist: {action}",
+	MessageLeftOut:     "Eine Nachricht des Agenten wird ausgelassen, weil sie ungültig ist: {action}",
 
 	Decide:           "Bitte j zum Annehmen oder n zum Ablehnen eingeben, dann Enter drücken.",
 	DecideAgain:      "Bitte j noch einmal zum Annehmen eingeben.",
@@ -176,6 +185,8 @@ var german = table{
 	WhileTyped:     "Während der Eingabe kam: {list}.",
 	TheNewest:      "Das Neueste: {action}",
 	DetailsTell:    "Die Einzelheiten sagen alles.",
+	PrintedInstead: "Solcher Text wird im Terminal ausgegeben.",
+	MarksLost:      "Solcher Text verliert die Zeichen, die der Tabelle fehlen.",
 
 	OneQuestionOpen:  "Eine Frage ist offen:",
 	AnswerSentences:  "Sätze der Antwort: {number}",

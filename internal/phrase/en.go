@@ -39,6 +39,11 @@ var english = table{
 	MoreTimeGiven:  "There is more time to answer. Seconds left: {seconds}.",
 	ActionChanged:  "The action was changed. The question follows again.",
 
+	RateCapped:      "At most {number} events per second are served.",
+	NoneOfLanguages: "None of the requested languages is available; text is in {tag}.",
+	OnlyListen:      "You may listen here, but questions are put to others.",
+	NotRunning:      "The agent is not running, or cannot be reached. What it does is told here when it is back.",
+
 	LinkLost: "The connection to the agent is interrupted. What it does now is told when it is back.",
 	LinkBack: "The connection to the agent is back.",
 
@@ -109,6 +114,10 @@ var english = table{
 	TriedUntilThere:    "It is tried again until it is there.",
 	NotFollowed:        "It is not followed.",
 	OthersAnswer:       "Nobody can type here any more, so questions go to others.",
+	Connecting:         "Connecting to {agent}.",
+	AgentFloods:        "The agent sends far more than it agreed to. What is too much is left out.",
+	QuestionLeftOut:    "The agent asks something that cannot be shown or answered here, because it is not valid: {action}",
+	MessageLeftOut:     "A message of the agent is left out, because it is not valid: {action}",
 
 	Decide:           "Type y to accept or n to reject, then press Enter.",
 	DecideAgain:      "Type y again to accept.",
@@ -176,6 +185,8 @@ var english = table{
 	WhileTyped:     "While you typed came {list}.",
 	TheNewest:      "The newest: {action}",
 	DetailsTell:    "Ask for details to hear all of it.",
+	PrintedInstead: "Such text is printed on the terminal.",
+	MarksLost:      "Such text loses the marks that the table lacks.",
 
 	OneQuestionOpen:  "One question is open:",
 	AnswerSentences:  "{number} of the answer",

@@ -40,6 +40,11 @@ var spanish = table{
 	MoreTimeGiven:  "Hay más tiempo para responder. Segundos restantes: {seconds}.",
 	ActionChanged:  "La acción cambió. La pregunta se repite.",
 
+	RateCapped:      "Se envían como máximo estos eventos por segundo: {number}.",
+	NoneOfLanguages: "Ninguno de los idiomas pedidos está disponible. El texto está en el idioma {tag}.",
+	OnlyListen:      "Aquí puede escuchar, pero las preguntas van a otros.",
+	NotRunning:      "El agente no está en marcha o no se puede contactar con él. Lo que haga se dirá aquí cuando vuelva.",
+
 	LinkLost: "La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva.",
 	LinkBack: "La conexión con el agente ha vuelto.",
 
@@ -110,6 +115,10 @@ var spanish = table{
 	TriedUntilThere:    "Se intentará hasta que esté.",
 	NotFollowed:        "No se le sigue.",
 	OthersAnswer:       "Aquí ya nadie puede escribir, así que las preguntas van a otros.",
+	Connecting:         "Conectando con {agent}.",
+	AgentFloods:        "El agente envía mucho más de lo acordado. Lo que sobra se omite.",
+	QuestionLeftOut:    "El agente pregunta algo que no se puede mostrar ni responder aquí, porque no es válido: {action}",
+	MessageLeftOut:     "Se omite un mensaje del agente, porque no es válido: {action}",
 
 	Decide:           "Escriba s para aceptar o n para rechazar y pulse Enter.",
 	DecideAgain:      "Escriba s otra vez para aceptar.",
@@ -177,6 +186,8 @@ var spanish = table{
 	WhileTyped:     "Mientras escribía llegó: {list}.",
 	TheNewest:      "Lo más nuevo: {action}",
 	DetailsTell:    "Pida los detalles para oírlo todo.",
+	PrintedInstead: "Ese texto se escribe en la terminal.",
+	MarksLost:      "Ese texto pierde los signos que faltan en la tabla.",
 
 	OneQuestionOpen:  "Hay una pregunta abierta:",
 	AnswerSentences:  "frases de la respuesta: {number}",

@@ -40,6 +40,11 @@ var french = table{
 	MoreTimeGiven:  "Il y a plus de temps pour répondre. Secondes restantes\u00a0: {seconds}.",
 	ActionChanged:  "L’action a été modifiée. La question est posée à nouveau.",
 
+	RateCapped:      "Nombre maximal d’événements envoyés par seconde\u00a0: {number}.",
+	NoneOfLanguages: "Aucune des langues demandées n’est disponible. Le texte est dans la langue {tag}.",
+	OnlyListen:      "On peut écouter ici, mais les questions vont à d’autres.",
+	NotRunning:      "L’agent ne fonctionne pas ou ne peut être joint. Ce qu’il fait sera dit ici à son retour.",
+
 	LinkLost: "La connexion avec l’agent est interrompue. Ce qu’il fait maintenant sera dit à son retour.",
 	LinkBack: "La connexion avec l’agent est rétablie.",
 
@@ -110,6 +115,10 @@ var french = table{
 	TriedUntilThere:    "Les essais continuent jusqu’à ce qu’il soit là.",
 	NotFollowed:        "Il n’est pas suivi.",
 	OthersAnswer:       "Plus personne ne peut écrire ici, les questions vont donc à d’autres.",
+	Connecting:         "Connexion à {agent}.",
+	AgentFloods:        "L’agent envoie bien plus que convenu. Ce qui est de trop est omis.",
+	QuestionLeftOut:    "L’agent demande quelque chose qui ne peut être ni montré ni répondu ici, car ce n’est pas valide\u00a0: {action}",
+	MessageLeftOut:     "Un message de l’agent est omis, car il n’est pas valide\u00a0: {action}",
 
 	Decide:           "Tapez o pour accepter ou n pour refuser, puis appuyez sur Entrée.",
 	DecideAgain:      "Tapez o encore une fois pour accepter.",
@@ -177,6 +186,8 @@ var french = table{
 	WhileTyped:     "Pendant la saisie\u00a0: {list}.",
 	TheNewest:      "Le plus récent\u00a0: {action}",
 	DetailsTell:    "Demandez les détails pour tout entendre.",
+	PrintedInstead: "Un tel texte est écrit dans le terminal.",
+	MarksLost:      "Un tel texte perd les signes qui manquent à la table.",
 
 	OneQuestionOpen:  "Une question est ouverte\u00a0:",
 	AnswerSentences:  "phrases de la réponse\u00a0: {number}",

@@ -43,6 +43,12 @@ const (
 	MoreTimeGiven
 	ActionChanged
 
+	// To a subscriber, about its terms.
+	RateCapped
+	NoneOfLanguages
+	OnlyListen
+	NotRunning
+
 	LinkLost // to the agent, by who serves its listeners elsewhere
 	LinkBack
 
@@ -117,6 +123,10 @@ const (
 	TriedUntilThere
 	NotFollowed
 	OthersAnswer
+	Connecting
+	AgentFloods
+	QuestionLeftOut
+	MessageLeftOut
 
 	Decide
 	DecideAgain
@@ -185,6 +195,8 @@ const (
 	WhileTyped
 	TheNewest
 	DetailsTell
+	PrintedInstead
+	MarksLost
 
 	// Pieces of sentences and of lists, the rest of this.
 	OneQuestionOpen

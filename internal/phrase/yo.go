@@ -40,6 +40,11 @@ var yoruba = table{
 	MoreTimeGiven:  "Àkókò púpọ̀ sí i wà fún ìdáhùn. Ìṣẹ́jú àáyá tó kù: {seconds}.",
 	ActionChanged:  "A ti yí ohun tí a fẹ́ ṣe padà. A ó tún béèrè ìbéèrè náà.",
 
+	RateCapped:      "Iye ìṣẹ̀lẹ̀ tí a lè fi ránṣẹ́ ní ìṣẹ́jú àáyá kan kò ju {number} lọ.",
+	NoneOfLanguages: "Kò sí èyíkéyìí nínú àwọn èdè tí o béèrè. Ọ̀rọ̀ wà ní èdè {tag}.",
+	OnlyListen:      "O lè gbọ́ níbí, ṣùgbọ́n àwọn ẹlòmíràn ni a ń bi ní ìbéèrè.",
+	NotRunning:      "Aṣojú náà kò ṣiṣẹ́, tàbí a kò lè dé ọ̀dọ̀ rẹ̀. Ohun tí ó bá ṣe ni a ó sọ níbí nígbà tí ó bá padà.",
+
 	LinkLost: "Ìsopọ̀ pẹ̀lú aṣojú náà ti já. A ó sọ ohun tí ó ń ṣe báyìí nígbà tí ó bá padà.",
 	LinkBack: "Ìsopọ̀ pẹ̀lú aṣojú náà ti padà.",
 
@@ -110,6 +115,10 @@ var yoruba = table{
 	TriedUntilThere:    "A ó máa gbìyànjú títí yóò fi dé.",
 	NotFollowed:        "A kò tẹ̀ lé e.",
 	OthersAnswer:       "Kò sí ẹni tó lè tẹ ohun kankan níbí mọ́, nítorí náà àwọn ìbéèrè ń lọ sọ́dọ̀ àwọn mìíràn.",
+	Connecting:         "Ó ń sopọ̀ mọ́ {agent}.",
+	AgentFloods:        "Aṣojú náà ń fi ohun púpọ̀ ju èyí tí ó gbà lọ ránṣẹ́. Èyí tí ó pọ̀ jù kò hàn.",
+	QuestionLeftOut:    "Aṣojú náà béèrè ohun tí kò ṣeé fihàn tàbí dáhùn níbí, nítorí kò tọ̀nà: {action}",
+	MessageLeftOut:     "Ọ̀rọ̀ kan láti ọ̀dọ̀ aṣojú náà kò hàn, nítorí kò tọ̀nà: {action}",
 
 	Decide:           "Tẹ bẹ́ẹ̀ni láti gbà á tàbí rárá láti kọ̀ ọ́, lẹ́yìn náà tẹ Enter.",
 	DecideAgain:      "Tẹ bẹ́ẹ̀ni lẹ́ẹ̀kan sí i láti gbà á.",
@@ -177,6 +186,8 @@ var yoruba = table{
 	WhileTyped:     "Nígbà tí o ń tẹ̀, èyí dé: {list}.",
 	TheNewest:      "Èyí tó tuntun jù: {action}",
 	DetailsTell:    "Béèrè àlàyé láti gbọ́ gbogbo rẹ̀.",
+	PrintedInstead: "A ó kọ irú ọ̀rọ̀ bẹ́ẹ̀ sí ojú kọ̀ǹpútà.",
+	MarksLost:      "Irú ọ̀rọ̀ bẹ́ẹ̀ pàdánù àwọn àmì tí kò sí nínú tábìlì náà.",
 
 	OneQuestionOpen:  "Ìbéèrè kan ló ṣí sílẹ̀:",
 	AnswerSentences:  "gbólóhùn ìdáhùn: {number}",

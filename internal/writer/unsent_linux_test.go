@@ -2,7 +2,9 @@ package writer
 
 import (
 	"bytes"
+	"crypto/tls"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -44,5 +46,26 @@ func TestLittleIsUnsent(t *testing.T) {
 	}
 	if most > 512<<10 {
 		t.Errorf("%d bytes are ahead of the peer", most)
+	}
+}
+
+// That holds for what is encrypted too.
+func TestLittleIsUnsentEncrypted(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	conn, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	New(tls.Client(conn, &tls.Config{}), time.Minute)
+	most := 0
+	if err := own(conn.(*net.TCPConn)).Control(func(fd uintptr) {
+		most, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, notSentLowat)
+	}); err != nil || most != unsent {
+		t.Errorf("the system takes %d bytes beyond what is on its way, want %d; %v", most, unsent, err)
 	}
 }

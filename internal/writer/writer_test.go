@@ -2,11 +2,34 @@ package writer
 
 import (
 	"context"
+	"io"
 	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// What was begun leaves as it was then, whatever has become of the memory it was in.
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, peer := net.Pipe()
+		defer conn.Close()
+		w := New(conn, time.Minute)
+		msg := []byte("first.")
+		go io.ReadFull(peer, make([]byte, 2))
+		if err := w.WriteBy(time.Now().Add(time.Second), msg); err == nil || !w.Owes() {
+			t.Fatal("all of it has left")
+		}
+		clear(msg)
+		rest := make([]byte, 10)
+		go func() {
+			w.WriteBy(time.Now().Add(time.Second), []byte("second"))
+		}()
+		if _, err := io.ReadFull(peer, rest); err != nil || string(rest) != "rst.second" {
+			t.Errorf("the rest is %q, %v", rest, err)
+		}
+	})
+}
 
 // The end of a context interrupts the write that is under way with it, and nothing else.
 func TestInterrupted(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/fakemodel"
 )
 
@@ -83,6 +84,31 @@ func TestRetryAfter(t *testing.T) {
 		busy.RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
 		st.heard("start: Working on a request.", "thinking", "failed: transient: The provider of the model is too busy at the moment.")
 	})
+}
+
+// An agent that gives up at once leaves one clear end, in a session of the tap's and in one of its own. (EVT-018)
+func TestGivesUp(t *testing.T) {
+	const busy, end = "progress.updated: The provider of the model is too busy at the moment.", "failed: transient: The provider of the model is too busy at the moment."
+	play(t, func(st *stage) {
+		s, _ := st.p.StartSession(st.t.Context(), aaep.Say("Planning."))
+		model := st.tap.Transport(st.model.Transport())
+		ask := func() { model.RoundTrip(request(fakemodel.Chat, true, user("Hi.")).WithContext(s.Context())) }
+		ask()
+		s.Close()
+		st.heard("start: Planning.", "thinking", busy, end)
+		s, _ = st.p.StartSession(st.t.Context(), aaep.Say("Planning."))
+		ask()
+		resp, err := model.RoundTrip(request(fakemodel.Chat, true, user("Again.")).WithContext(s.Context()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.ReadAll(resp.Body)
+		s.Close()
+		st.heard("start: Planning.", "thinking", busy, "writing_output", "say: Here.", "thinking", "cancelled by producer")
+		st.ask(fakemodel.Chat, true, user("Hi."))
+		st.p.Shutdown(st.t.Context())
+		st.heard("start: Working on a request.", "thinking", busy, end)
+	}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Status: 429}, fakemodel.Answer{Says: []string{"Here."}}, fakemodel.Answer{Status: 429})
 }
 
 // Of several answers to choose from, the first is told.

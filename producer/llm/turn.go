@@ -64,6 +64,7 @@ func (x *turn) asks(req request) {
 		}
 	}
 	x.tap.mu.Unlock()
+	x.s.Failing(nil, aaep.Text{})
 	x.s.State(aaep.StateThinking, aaep.Text{})
 }
 
@@ -137,6 +138,7 @@ func (x *turn) tell(end ending, over bool) {
 		x.s.Complete(text)
 	case !text.IsZero():
 		x.s.Progress(text, aaep.Progress{Description: text.Normal}, 0)
+		x.s.Failing(end.cause, text) // for an agent that gives up at once
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -207,43 +209,41 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestServeCancelled: the context ends the listening, not the producer, which can be served again; and those who
-// followed it find back.
+// TestServeCancelled: the end of the context is the end of the agent, and told as such: no listener finds the line cut. The
+// agent's own Shutdown waits for all of that.
 func TestServeCancelled(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
 	check(t, err)
-	defer p.Shutdown(context.Background())
-	serving := func(addr string) (net.Addr, func()) {
-		ln, err := net.Listen("tcp", addr)
-		check(t, err)
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := later(func() (any, error) { return nil, serve.Serve(ctx, ln, p) })
-		return ln.Addr(), func() {
-			cancel()
-			if r := wait(t, ended); !errors.Is(r.err, context.Canceled) {
-				t.Errorf("Serve = %v, want context.Canceled", r.err)
-			}
-		}
-	}
-	addr, stop := serving("127.0.0.1:0")
-	sub := follow(t, addr.String(), everything)
-	s, err := p.StartSession(context.Background(), aaep.Say("Working."))
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
-	mustCollect(t, sub, isA(aaep.TypeStateChanged))
-	stop()
-	await(t, sub, "broken", broken)
-	if _, _, err := try("GET", addr.String(), "/", ""); err == nil {
+	ctx, interrupt := context.WithCancel(context.Background())
+	ended := later(func() (any, error) { return nil, serve.Serve(ctx, ln, p) })
+	sub := follow(t, ln.Addr().String(), terms(4, aaep.BoundarySentence)) // who has not heard all of it by then
+	s, err := p.StartSession(ctx, aaep.Say("Working."))
+	check(t, err)
+	out := s.Output()
+	_, err = io.WriteString(out, "One thing. Another thing. ")
+	check(t, errors.Join(err, out.Close()))
+	mustCollect(t, sub, isA(aaep.TypeSessionStarted))
+	interrupt()
+	closed := later(func() (any, error) { return nil, p.Shutdown(context.Background()) })
+	evs := mustCollect(t, sub, isOver)
+	check(t, checkText(evs, "One thing. Another thing. "))
+	if !strings.HasSuffix(story(evs), " session.cancelled") {
+		t.Errorf("it heard %s", story(evs))
+	}
+	wait(t, closed)
+	select {
+	case <-p.Done():
+	default:
+		t.Error("Shutdown did not wait")
+	}
+	if r := wait(t, ended); !errors.Is(r.err, context.Canceled) {
+		t.Errorf("Serve = %v, want context.Canceled", r.err)
+	}
+	if _, _, err := try("GET", ln.Addr().String(), "/", ""); err == nil {
 		t.Error("the port still answers")
 	}
-	check(t, s.State(aaep.StateDeciding, aaep.Text{}))
-	_, stop = serving(addr.String())
-	defer stop()
-	await(t, sub, "back", connected)
-	if evs := mustCollect(t, sub, isA(aaep.TypeStateChanged)); story(evs) != "thinking>deciding" {
-		t.Errorf("after coming back it is told %s, want where the agent is", story(evs))
-	}
-	check(t, s.Complete(aaep.Text{}))
-	mustCollect(t, sub, isOver)
 }
 
 // TestServeEnded: nothing is served for a producer that has been shut down.

@@ -266,7 +266,7 @@ func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, 
 	check(t, err)
 	go p.Serve(ctx, l)
 	served := make(chan error, 1)
-	go func() { served <- serve.Serve(ctx, ln, p) }()
+	go func() { served <- serve.Serve(context.Background(), ln, p) }()
 	truth, needless := contents(t, kept), needless{}
 	for _, ev := range truth {
 		if ev.Type() == aaep.TypeSessionErrored {

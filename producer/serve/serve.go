@@ -83,17 +83,17 @@ func (s *Server) ListenAndServe(ctx context.Context, addr string, p *producer.Pr
 	return s.Serve(ctx, ln, p)
 }
 
-// Serve serves p on a TCP listener until ctx is done or p has been shut down, which tells the subscribers and gives them
-// time. It closes ln. The error is nil after p was shut down, and ctx's after that was done. A listener that other machines
-// can reach is refused without TLS and Authenticate.
+// Serve serves p on a TCP listener until p has been shut down. The end of ctx shuts p down, as Producer.Shutdown without a limit
+// does, so that Ctrl-C is heard by all; whoever waits less long calls Shutdown too. Serve closes ln. The error is nil after p was
+// shut down, and ctx's after that was done. A listener that other machines can reach is refused without TLS and Authenticate.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, p *producer.Producer) error {
-	return s.serve(ctx, ln, p.Done(), func(ctx context.Context, hosts []string, running *sync.WaitGroup) (http.Handler, error) {
+	return s.serve(ctx, ln, []*producer.Producer{p}, func(ctx context.Context, hosts []string, running *sync.WaitGroup) (http.Handler, error) {
 		return s.mount(ctx, p, hosts, "", running)
 	})
 }
 
-// serve serves what is mounted until ctx or done is.
-func (s *Server) serve(ctx context.Context, ln net.Listener, done <-chan struct{}, mount func(context.Context, []string, *sync.WaitGroup) (http.Handler, error)) error {
+// serve serves the agents, which mount puts there, until all of them have been shut down.
+func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.Producer, mount func(context.Context, []string, *sync.WaitGroup) (http.Handler, error)) error {
 	defer ln.Close()
 	loopback, err := s.check(ln.Addr())
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, done <-chan struct{
 	if s.Authenticate == nil {
 		s.logger().Warn("serve: nobody is asked for credentials; every user and program of this machine can listen and answer", "address", ln.Addr().String())
 	}
-	accepting, stop := context.WithCancel(ctx)
+	accepting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
@@ -134,18 +134,23 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, done <-chan struct{
 			failed <- srv.Serve(ln)
 		}
 	})
-	select {
-	case err := <-failed:
-		return err
-	case <-done:
-		// The last words are out; give the connections a moment to end by themselves.
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		srv.Shutdown(ending)
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	defer context.AfterFunc(ctx, func() {
+		for _, p := range agents {
+			go p.Shutdown(accepting)
+		}
+	})()
+	for _, p := range agents {
+		select {
+		case err := <-failed:
+			return err
+		case <-p.Done():
+		}
 	}
+	// The last words are out; give the connections a moment to end by themselves.
+	ending, cancel := context.WithTimeout(accepting, time.Second)
+	defer cancel()
+	srv.Shutdown(ending)
+	return ctx.Err()
 }
 
 // Handler serves p within a server of the application's own, until p has been shut down. It must be mounted at the root

@@ -29,23 +29,10 @@ func Path(name string) (string, error) {
 }
 
 // ServeAll is as Serve for several producers by their names: Server-Sent Events are at the Path of the name, WebSocket is at "/ws"
-// below it, and what tells of the agent is below it too. Where nobody has to say who they are, "/" lists the paths, one in a line. It serves until ctx is done or all have been shut down. Page and RootLayout
-// are for one agent: with them it is an error.
+// below it, and what tells of the agent is below it too. Where nobody has to say who they are, "/" lists the paths, one in a line.
+// It serves until all have been shut down, as the end of ctx does. Page and RootLayout are for one agent: with them it is an error.
 func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[string]*producer.Producer) error {
-	done := make(chan struct{})
-	ended, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		defer close(done)
-		for _, p := range agents {
-			select {
-			case <-p.Done():
-			case <-ended.Done():
-				return
-			}
-		}
-	}()
-	return s.serve(ctx, ln, done, func(ctx context.Context, hosts []string, running *sync.WaitGroup) (http.Handler, error) {
+	return s.serve(ctx, ln, slices.Collect(maps.Values(agents)), func(ctx context.Context, hosts []string, running *sync.WaitGroup) (http.Handler, error) {
 		if s.Page != nil || s.RootLayout != nil {
 			return nil, errors.New("serve: Server.Page and Server.RootLayout are for one agent")
 		}

@@ -17,9 +17,9 @@ type Preferences struct {
 	// Verbosity chooses the words of events. Empty is normal.
 	Verbosity aaep.Verbosity
 	// Speaks reports whether text in a language can be presented; nil is always. Where it cannot, that is said once, with what
-	// becomes of such text: Otherwise, which empty is that it may not be understood.
+	// becomes of such text: Otherwise says that in the announcer's own language; nil is that it may not be understood.
 	Speaks    func(language string) bool
-	Otherwise string
+	Otherwise func(language string) Words
 }
 
 const (

@@ -95,7 +95,8 @@ func label(language string, id phrase.ID, text string) Words {
 
 // timeToAnswer says how much time there is.
 func timeToAnswer(language string, left time.Duration) Words {
-	id, n := phrase.SecondsToAnswer, max(left.Round(time.Second)/time.Second, 0)
+	left = left.Round(time.Second) // five minutes are not four because the question took a moment to come
+	id, n := phrase.SecondsToAnswer, max(left/time.Second, 0)
 	if left >= 2*time.Minute {
 		id, n = phrase.MinutesToAnswer, left/time.Minute // less than there is, rather than more
 	}

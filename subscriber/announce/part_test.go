@@ -24,6 +24,19 @@ func (r *room) speaks(language string, p aaep.Payload, text string) (said []stri
 	return said
 }
 
+// Five minutes are five in every language, though the question was a moment on its way.
+func TestTimeToAnswer(t *testing.T) {
+	for left, want := range map[time.Duration][2]string{
+		5*time.Minute - 10*time.Millisecond: {"You have 5 minutes to answer.", "Minutos para responder: 5."},
+		4*time.Minute + 50*time.Second:      {"You have 4 minutes 50 seconds to answer.", "Minutos para responder: 4."},
+		-time.Second:                        {"You have 0 seconds to answer.", "Segundos para responder: 0."},
+	} {
+		if got := [2]string{timeToAnswer("en", left).String(), timeToAnswer("es", left).String()}; got != want {
+			t.Errorf("of %v it says %q, want %q", left, got, want)
+		}
+	}
+}
+
 // I18N-021: what stands beside an agent's text is in the text's language, where it is known, and else in English, and labelled so:
 // no voice reads a language that is not its own.
 func TestLanguageOfParts(t *testing.T) {

@@ -206,7 +206,7 @@ func (qs *Questions) about(source string, ev *aaep.Event) *Asked {
 
 // TimeIn is how much time an event says that a question has in all. Such an event does not name its question, and
 // its session may tell of other work too. But the time that is left, the share of it that is over, and the moments of
-// both events, which are by the same clock, must agree; and it never takes time away (CONF-039).
+// both events, which are by the same clock, must agree; and it never takes time away.
 func (q *Asked) TimeIn(ev *aaep.Event) (limit time.Duration, ok bool) {
 	p, is := ev.Payload.(*aaep.ProgressUpdated)
 	if !is || ev.SessionID != q.Event.SessionID || p.ETAMS == nil || p.Progress.Percent == nil {

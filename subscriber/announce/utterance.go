@@ -37,12 +37,12 @@ type Utterance struct {
 	Event *aaep.Event
 }
 
-// What an output returns of an utterance, besides nil.
+// What Present of an output returns where it did not present the whole utterance.
 var (
-	// ErrCut is of one that the person silenced or dismissed, or that another program did.
+	// ErrCut: the person silenced or dismissed it, or another program did.
 	ErrCut = errors.New("announce: silenced before its end")
-	// ErrLanguage is of one that the output cannot present, while it goes on to present others.
+	// ErrLanguage: the output cannot present it, but goes on to present others.
 	ErrLanguage = errors.New("announce: there is no voice for this language")
-	// ErrClosed is of every one after Close, and after the end of what the output needs, such as the session bus.
+	// ErrClosed: Close was called, or what the output needs has ended, such as the session bus.
 	ErrClosed = errors.New("announce: the output is closed")
 )

@@ -13,12 +13,12 @@ import (
 
 // What an Announcer says itself is in the language of its own words; what it quotes is not.
 
-func noVoice(own, language, otherwise string) Words {
-	w := ours(own, phrase.NoVoice, language).And(" ", In(ownLanguage, otherwise))
-	if otherwise == "" {
-		w = w.And(" ", ours(own, phrase.MayBeGarbled, ""))
+func noVoice(own, language string, otherwise func(string) Words) Words {
+	w := ours(own, phrase.NoVoice, language)
+	if otherwise == nil {
+		return w.And(" ", ours(own, phrase.MayBeGarbled, ""))
 	}
-	return w
+	return w.And(" ", otherwise(own))
 }
 
 // whileYouTyped tells what came.

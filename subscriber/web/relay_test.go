@@ -16,6 +16,7 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/web/relay"
+	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/auth"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
@@ -74,3 +75,29 @@ func listener(t *testing.T) net.Listener {
 	check(t, err)
 	return ln
 }
+
+// TestLeftOut: a page whose agent sends what is not valid says so, at once and in its log. SEC-009
+func TestLeftOut(t *testing.T) {
+	t.Parallel()
+	theirs, agent := transports.Pipe()
+	defer agent.Close()
+	go func() {
+		agent.Receive(t.Context())
+		agent.Send(t.Context(), []byte(`{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"planner"},"honored_capabilities":{}}`))
+	}()
+	here := listener(t)
+	r := relay.New(dialer(func(context.Context) (transports.Conn, error) { return theirs, nil }), subscriber.Config{ID: "page"})
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { r.Serve(ctx, here) })
+	defer func() { stop(); running.Wait() }()
+	page := newBrowser(t).open("http://"+here.Addr().String()+r.Path(), "")
+	page.until(connected)
+	check(t, agent.Send(t.Context(), []byte(`{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.awaiting.confirmation","event_id":"evt_1",
+		"session_id":"sess_1","timestamp":"2026-01-01T00:00:00Z","producer":{"agent_id":"planner"},"urgency":"critical","action":"Pay."}`)))
+	page.until(`document.querySelector("#log > .urgent")?.textContent.startsWith("The agent asks something that cannot be shown or answered here")`)
+}
+
+type dialer func(context.Context) (transports.Conn, error)
+
+func (d dialer) Dial(ctx context.Context) (transports.Conn, error) { return d(ctx) }

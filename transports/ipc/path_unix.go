@@ -68,7 +68,7 @@ func owned(dir string) error {
 	case !ok || int(stat.Uid) != os.Getuid():
 		return fmt.Errorf("ipc: the folder %s belongs to somebody else", dir)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("ipc: the folder %s is open to others; make it 0700", dir)
+		return fmt.Errorf("ipc: the folder %s is open to others; use one that is yours alone, with the mode 0700", dir)
 	}
 	return nil
 }

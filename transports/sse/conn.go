@@ -77,7 +77,7 @@ func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 				return nil, io.EOF
 			}
 		}
-		var events chan []byte
+		var events chan numbered
 		var over chan struct{}
 		if in != nil {
 			events, over = in.events, in.done
@@ -85,8 +85,11 @@ func (c *conn) Receive(ctx context.Context) ([]byte, error) {
 		select {
 		case msg := <-c.answers:
 			return msg, nil
-		case msg := <-events:
-			return msg, nil
+		case ev := <-events:
+			c.mu.Lock()
+			in.taken = ev.lastID
+			c.mu.Unlock()
+			return ev.data, nil
 		case <-over:
 			if err, current := c.over(in); current {
 				return nil, err

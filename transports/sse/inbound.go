@@ -19,17 +19,25 @@ import (
 type inbound struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	events chan []byte
+	events chan numbered
 	done   chan struct{}
 	left   chan struct{} // closed when all but the producer's subscription.close was taken; lastID stays as it is from here on
 
 	err    error
 	lastID string // of the last event that Receive took
 	ended  bool   // the producer closed the subscription
+
+	taken string // lastID as Receive knows it, while the stream runs; guarded by conn.mu
+}
+
+// numbered is an event, and the id of the last one until then that had one.
+type numbered struct {
+	data   []byte
+	lastID string
 }
 
 func (c *conn) newInbound(lastID string) *inbound {
-	in := &inbound{events: make(chan []byte), done: make(chan struct{}), left: make(chan struct{}), lastID: lastID}
+	in := &inbound{events: make(chan numbered), done: make(chan struct{}), left: make(chan struct{}), lastID: lastID, taken: lastID}
 	in.ctx, in.cancel = context.WithCancelCause(c.ctx)
 	return in
 }
@@ -76,11 +84,11 @@ func (c *conn) Reopen(ctx context.Context) error {
 	return err
 }
 
-// LastEventID is the id of the last event that Receive took from a stream that has ended, or whose end Receive has told, or "".
+// LastEventID is the id of the last event that Receive took, of those that have one, or "".
 func (c *conn) LastEventID() string {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	in := c.in
-	c.mu.Unlock()
 	if in == nil {
 		return ""
 	}
@@ -90,7 +98,7 @@ func (c *conn) LastEventID() string {
 	case <-in.left:
 		return in.lastID
 	default:
-		return ""
+		return in.taken
 	}
 }
 
@@ -212,7 +220,7 @@ func (c *conn) read(in *inbound, body io.ReadCloser) error {
 				close(in.left)
 			}
 			select {
-			case in.events <- ev.data:
+			case in.events <- numbered{ev.data, p.lastID}:
 				if closing {
 					in.ended = true
 					return io.EOF

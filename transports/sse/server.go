@@ -41,7 +41,7 @@ var (
 // NewServer makes a Server. It starts nothing: mount it on an http.Server under o.Prefix, without
 // http.StripPrefix, and call Accept. Give the http.Server a ReadHeaderTimeout, 5 seconds for example;
 // the Server sets the other deadlines itself: 10 seconds for a request body, and for each write on a stream, which is lost then.
-// A stream that is silent for 15 seconds is sent a comment (SSE-018).
+// A stream that is silent for 15 seconds is sent a comment.
 func NewServer(o ServerOptions) *Server {
 	o.Hosts, o.Origins = slices.Clone(o.Hosts), slices.Clone(o.Origins)
 	o.setDefaults()

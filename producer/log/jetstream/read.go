@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -28,41 +27,6 @@ type reader struct {
 	agent  string
 	stream string
 	bounds
-
-	cache sync.Mutex
-	near  [maxNear]run // what was read lately, for whoever catches up reads a few events at a time
-	turn  int          // whose place is taken next
-}
-
-// run is some records after a cursor.
-type run struct {
-	after   uint64
-	records [][]byte
-}
-
-const maxNear = 32
-
-// cached returns records after the cursor that were read lately, at most n.
-func (r *reader) cached(cursor uint64, n int) [][]byte {
-	if start, _ := r.get(); cursor < start {
-		return nil
-	}
-	r.cache.Lock()
-	defer r.cache.Unlock()
-	for _, c := range r.near {
-		if cursor >= c.after && cursor < c.after+uint64(len(c.records)) {
-			rest := c.records[cursor-c.after:]
-			return rest[:min(n, len(rest))]
-		}
-	}
-	return nil
-}
-
-func (r *reader) keep(c run) {
-	r.cache.Lock()
-	defer r.cache.Unlock()
-	r.near[r.turn] = c
-	r.turn = (r.turn + 1) % maxNear
 }
 
 // Bounds is that of log.Store.
@@ -70,15 +34,11 @@ func (r *reader) Bounds() (start, end uint64) { return r.get() }
 
 // Read is that of log.Store. Any server that has the stream answers; one that is behind is asked again.
 func (r *reader) Read(cursor uint64, n int) ([][]byte, error) {
-	if found := r.cached(cursor, n); len(found) > 0 {
-		return found, nil
-	}
 	var last error
 	for range readTries {
-		found, next, err := r.batch(cursor, maxReadMsgs)
+		found, next, err := r.batch(cursor, n)
 		if len(found) > 0 {
-			r.keep(run{cursor, found})
-			return found[:min(n, len(found))], nil
+			return found, nil
 		}
 		if next > cursor+1 || err == nil { // it has been dropped, or this server is behind: who leads knows
 			last = r.refresh(context.Background())

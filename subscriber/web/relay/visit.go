@@ -33,6 +33,9 @@ type visit struct {
 
 	mu        sync.Mutex
 	questions map[aaep.ReplyToken]*aaep.Event // asked of the page
+	told      map[leftOut]bool                // of
+
+	leftOut chan leftOut // for the page to be told of
 
 	// Of the goroutine that passes events on.
 	kept  []frame
@@ -65,6 +68,8 @@ func (r *Relay) serve(ctx context.Context, conn transports.Resumable) {
 	}
 	cfg := r.cfg
 	cfg.Capabilities = request.Capabilities.With(cfg.Capabilities)
+	v := &visit{r: r, id: "sub_" + rand.Text(), conn: conn, questions: map[aaep.ReplyToken]*aaep.Event{}, told: map[leftOut]bool{}, leftOut: make(chan leftOut, 4)}
+	cfg.Unreadable = v.unreadable
 	dialing, cancel := context.WithTimeout(ctx, answerTime-time.Second)
 	defer cancel()
 	sub, err := subscriber.Dial(dialing, r.dialer, cfg)
@@ -73,7 +78,7 @@ func (r *Relay) serve(ctx context.Context, conn transports.Resumable) {
 		send(ctx, conn, refusal(err))
 		return
 	}
-	v := &visit{r: r, id: "sub_" + rand.Text(), conn: conn, sub: sub, questions: map[aaep.ReplyToken]*aaep.Event{}}
+	v.sub = sub
 	r.mu.Lock()
 	r.visits[v.id] = v
 	r.mu.Unlock()
@@ -266,11 +271,8 @@ func (v *visit) feed(ctx context.Context, st transports.Stream) error {
 	while, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		select {
-		case <-st.Done():
-			cancel()
-		case <-while.Done():
-		}
+		defer cancel()
+		v.warn(while, st)
 	}()
 	for {
 		ev, err := v.sub.Next(while)

@@ -85,6 +85,7 @@ export class Link {
         source.close();
         return this.later("closed", undefined, event.reason_message);
       }
+      if (event.type === "relay.left_out" && "relayed" in document.body.dataset) return this.say("leftOut", event.what);
       // A question that a new subscription is told again is one that is still open.
       if (event.event_id && this.heard.has(event.event_id) && !event.reply_token) return;
       this.heard.add(event.event_id);

@@ -124,6 +124,7 @@ function move(text, p) {
 }
 
 function linkSays(what, text) {
+  if (what === "leftOut") return ["flood", "question", "message"].includes(text) && missing(say("leftOut." + text));
   const show = (key) => { $("link").textContent = say("link." + key, { text: safe(text).slice(0, 300) }); };
   if (what === "subscribed") known();
   const was = linkState;
@@ -145,6 +146,11 @@ function linkSays(what, text) {
       log.status($("link").textContent);
     }, what === "refused" ? 0 : 4000);
   }
+}
+
+// missing says, and leaves in the log, that something of the agent's does not come.
+function missing(text) {
+  log.urgent({ text, language: say.language });
 }
 
 // known says whose page this is, and what is proved of that.

@@ -101,4 +101,7 @@ export default {
   "link.refused": "The agent refused the connection: {text}",
   "link.closed": "The agent ended the connection. Trying again. {text}",
   "link.lost": "The connection was lost. Trying again.",
+  "leftOut.flood": "The agent sends far more than it agreed to. What is too much is left out.",
+  "leftOut.question": "The agent asks something that cannot be shown or answered here, because the question is not valid.",
+  "leftOut.message": "A message of the agent is left out, because it is not valid.",
 };

@@ -101,4 +101,7 @@ export default {
   "link.refused": "El agente rechazó la conexión: {text}",
   "link.closed": "El agente terminó la conexión. Se intentará otra vez. {text}",
   "link.lost": "Se perdió la conexión. Se intentará otra vez.",
+  "leftOut.flood": "El agente envía mucho más de lo acordado. Lo que sobra se omite.",
+  "leftOut.question": "El agente pregunta algo que no se puede mostrar ni responder aquí, porque la pregunta no es válida.",
+  "leftOut.message": "Se omite un mensaje del agente, porque no es válido.",
 };

@@ -101,4 +101,7 @@ export default {
   "link.refused": "Aṣojú náà kọ ìsopọ̀: {text}",
   "link.closed": "Aṣojú náà parí ìsopọ̀. A ó tún gbìyànjú. {text}",
   "link.lost": "Ìsopọ̀ já. A ó tún gbìyànjú.",
+  "leftOut.flood": "Aṣojú náà ń fi ohun púpọ̀ ju èyí tí ó gbà lọ ránṣẹ́. Èyí tí ó pọ̀ jù kò hàn.",
+  "leftOut.question": "Aṣojú náà béèrè ohun tí kò ṣeé fihàn tàbí dáhùn níbí, nítorí ìbéèrè náà kò tọ̀nà.",
+  "leftOut.message": "Ọ̀rọ̀ kan láti ọ̀dọ̀ aṣojú náà kò hàn, nítorí kò tọ̀nà.",
 };

@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/discover"
+	"github.com/aaep-go/aaep/subscriber/present"
+)
+
+// listener is a person at a terminal, who follows one or several agents.
+type listener struct {
+	announcer
+	status announcer
+	json   bool
+	agents []*following
+	asked  announce.Questions // the first is on the screen
+	before past               // of what was asked before
+	out    *outputs           // nil if the terminal is all there is
+	aim    aiming             // of the line that is being typed
+	own    atomic.Value       // a tongue
+
+	happens chan func()                                            // what the agents do
+	after   func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over
+	speaker string                                                 // who was named last
+	gone    int                                                    // agents whose subscriptions are over
+	last    error                                                  // why the last of them is
+
+	meanwhile []held // what came while a question was on the screen
+	dropped   int    // of it
+
+	paced     time.Time       // when the pace was looked at last
+	extending bool            // more time is asked for
+	given     *announce.Asked // of which the agent has yet to say that there is more time
+}
+
+// several reports whether more than one agent is followed, and each has to be named.
+func (l *listener) several() bool { return len(l.agents) > 1 }
+
+// slowReach is when it is said that an agent is being reached: silence would be taken for nothing at all.
+const slowReach = 2 * time.Second
+
+// connecting says after a moment that an agent is being reached, until the function that it returns is called.
+func (l *listener) connecting(url string) (stop func() bool) {
+	return time.AfterFunc(slowReach, func() { l.inform(l.phrase(phrase.Connecting, url)) }).Stop
+}
+
+// reach subscribes to an agent.
+func (l *listener) reach(ctx context.Context, reach *reaching, url string, wanted aaep.Capabilities) (*following, error) {
+	f := &following{listener: l, wanted: wanted}
+	ways, err := reach.ways(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range ways {
+		f.over = append(f.over, wireWords(w.Transport))
+	}
+	if f.trust, err = reach.trust(url); err != nil {
+		return nil, err
+	}
+	cfg := f.config(false)
+	cfg.Fallback = discover.Dialers(ways[1:])
+	if f.sub, err = subscriber.Dial(ctx, ways[0].Dialer, cfg); err != nil {
+		return nil, dialError(ctx, url, err, wanted.Languages...)
+	}
+	return f, nil
+}
+
+// listen follows the agents at some addresses. Of several, those that are not there are followed when they are; one alone must be.
+func (l *listener) listen(ctx context.Context, reach *reaching, urls []string, wanted aaep.Capabilities, lines <-chan typed) error {
+	agents := make([]*following, len(urls))
+	for i, url := range urls {
+		agents[i] = l.awaited(url, wanted, func(ctx context.Context) (*following, error) { return l.reach(ctx, reach, url, wanted) })
+	}
+	if len(agents) == 1 {
+		stop := l.connecting(urls[0])
+		var err error
+		agents[0], err = agents[0].reach(ctx)
+		stop()
+		if err != nil {
+			return err
+		}
+	}
+	defer func() {
+		for _, f := range l.agents {
+			if f.sub != nil {
+				f.sub.Close()
+			}
+		}
+	}()
+	return l.follow(ctx, lines, agents...)
+}
+
+// config is how to subscribe. Proof of who the agent is is asked for, if the person wants that.
+func (f *following) config(once bool) subscriber.Config {
+	if f.trust != nil {
+		f.wanted.AcceptSignedManifestsOnly = new(true)
+	}
+	cfg := listenConfig(f.wanted, once)
+	cfg.Trust = f.trust
+	f.garbled = newGarbled()
+	cfg.Unreadable = f.garbled.note
+	return cfg
+}
+
+func listenConfig(wanted aaep.Capabilities, once bool) subscriber.Config {
+	host, _ := os.Hostname()
+	return subscriber.Config{ID: "aaep-listen-" + host, Name: "aaep listen", Version: aaep.Version, Capabilities: wanted, NoReconnect: once}
+}
+
+// post lets the listener's own goroutine do something, and reports whether it does.
+func (l *listener) post(ctx context.Context, do func()) bool {
+	select {
+	case l.happens <- do:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// follow tells what comes, and obeys the lines a person types, until ctx or the last subscription ends.
+func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*following) error {
+	var awaiting sync.WaitGroup
+	defer awaiting.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.agents, l.happens = agents, make(chan func())
+	l.speak(agents[0].wanted.Languages)
+	l.after = func(d time.Duration, do func(context.Context)) *time.Timer {
+		return time.AfterFunc(d, func() { l.post(ctx, func() { do(ctx) }) })
+	}
+	for _, f := range agents {
+		if f.sub == nil {
+			awaiting.Go(func() { f.await(ctx) })
+		} else {
+			f.begin(ctx)
+		}
+	}
+	if l.several() {
+		l.inform(l.phrase(phrase.HelpIsThere, ""), l.phrase(phrase.CtrlCEnds, ""))
+	}
+	timer := time.NewTimer(math.MaxInt64) // set below
+	defer timer.Stop()
+	for {
+		at := l.timeLeft()
+		for _, f := range l.agents {
+			if wake := f.lasted(); at.IsZero() || !wake.IsZero() && wake.Before(at) {
+				at = wake
+			}
+		}
+		if at.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(max(time.Until(at), time.Millisecond))
+		}
+		select {
+		case do := <-l.happens:
+			do()
+			if l.failed() {
+				return nil
+			}
+			if l.gone == len(l.agents) || l.last != nil && code(l.last) == exitUsage {
+				return l.last
+			}
+			l.keepPace(ctx)
+		case line, ok := <-lines:
+			if !ok {
+				lines = nil
+				l.answersNoMore(ctx)
+				continue
+			}
+			l.typed(ctx, line)
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// ended counts an agent whose subscription is over.
+func (l *listener) ended(f *following, err error) {
+	l.gone++
+	if err == nil {
+		l.last = nil
+		return
+	}
+	l.last = &exitError{exitFailed, fmt.Errorf("the agent ended the link: %s", words.Sentence(plain(err)))}
+	if l.several() {
+		f.note(l.phrase(phrase.AgentEndedLink, l.tongue().why(err)))
+	}
+}
+
+// timeLeft prints that the time for a question ends soon, and returns when to ask again. Outputs say it themselves.
+func (l *listener) timeLeft() time.Time {
+	for {
+		q, wake := l.asked.TimeEnds(time.Now(), l.pace())
+		if q == nil {
+			return wake
+		}
+		l.say("", l.asked.Warning(time.Now(), q).String())
+	}
+}
+
+// pace is how fast the person listens, as far as is known, in words a minute.
+func (l *listener) pace() int64 {
+	for _, f := range l.agents {
+		if pace := f.terms().PaceWPM; pace > 0 {
+			return pace
+		}
+	}
+	return usualPace
+}
+
+// answersNoMore lets the agents know that nobody can answer here: what is typed has come to its end. A question would only wait.
+func (l *listener) answersNoMore(ctx context.Context) {
+	for f := range l.there() {
+		if c := f.terms(); isTrue(c.SupportsConfirmationReply) || isTrue(c.SupportsClarificationReply) {
+			if f.sub != nil {
+				f.note(l.phrase(phrase.OthersAnswer, ""))
+			}
+			f.change(ctx, aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)})
+		}
+	}
+}
+
+// typed obeys a key or a line that the person typed.
+func (l *listener) typed(ctx context.Context, line typed) {
+	if line.key {
+		if l.aim.began.IsZero() {
+			l.aim = l.aimed(line.at)
+		}
+		l.out.each((*present.Presenter).Typing)
+		return
+	}
+	if l.aim.began.IsZero() { // nobody saw its keys
+		l.aim = l.aimed(line.at)
+	}
+	aim := l.aim
+	l.aim = aiming{}
+	l.out.each((*present.Presenter).Rest)
+	for f := range l.there() {
+		f.look()
+	}
+	if strings.HasPrefix(line.text, "/") {
+		l.command(ctx, line.text)
+	} else {
+		l.answer(ctx, line.text, aim)
+	}
+}
+
+// safeJSON spells what could disturb a terminal as JSON can, which changes nothing of what it says.
+func safeJSON(msg string) string {
+	if aaep.SafeText(msg) == msg && !strings.ContainsAny(msg, "\n\t") {
+		return msg
+	}
+	var b strings.Builder
+	for _, r := range msg {
+		switch {
+		case r == '\n' || r == '\t':
+			b.WriteByte(' ') // between members: within a string they are spelled already
+		case aaep.SafeText(string(r)) == string(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			r -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
