@@ -83,7 +83,11 @@ func (c *Checker) Message(line int, data []byte) []Finding {
 		if errors.As(err, &invalid) && invalid.Message == manifest {
 			return findings(line, manifest, "", schemas.Validate(data))
 		}
-		return findings(line, "", "", err)
+		found := findings(line, "", "", err)
+		if invalid != nil && invalid.Message != "" { // reading ends where it cannot go on; what is wrong besides the schemas say
+			found = merge(found, findings(line, invalid.Message, "", schemas.Validate(data)))
+		}
+		return found
 	}
 	ev, ok := m.(*aaep.Event)
 	if !ok {
@@ -139,11 +143,11 @@ func extended(part, at string, uris []string, objects map[string]json.RawMessage
 
 const manifest = "aaep:producer.manifest" // a document with a type of its own, and no event
 
-// merge adds what was not found before at the same place.
+// merge adds what was not found before at the same place, or in the same words.
 func merge(found, more []Finding) []Finding {
 	for _, f := range more {
 		same := func(g Finding) bool {
-			return g.Pointer == f.Pointer && (f.Pointer != "" || g.Requirement == f.Requirement)
+			return g.Pointer == f.Pointer && (f.Pointer != "" || g.Requirement == f.Requirement || strings.HasPrefix(g.Problem, f.Problem))
 		}
 		if !slices.ContainsFunc(found, same) {
 			found = append(found, f)

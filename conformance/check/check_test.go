@@ -284,3 +284,16 @@ func TestExtensionData(t *testing.T) {
 		})
 	}
 }
+
+// ENV-067, EVT-068, EVT-073: an event that cannot be read, for a member is missing, is told everything that is wrong with it, each once.
+func TestUnreadableToldAll(t *testing.T) {
+	wrong := strings.NewReplacer(`"default_decision":"reject",`, "", `"irreversible":true,"reversibility":"irreversible"`, `"irreversible":"yes"`).Replace(question)
+	var got []string
+	for _, f := range (&Checker{}).Message(1, fmt.Appendf(nil, envelope, 1, 1, "normal", wrong)) {
+		got = append(got, f.Requirement+" "+f.Pointer)
+	}
+	slices.Sort(got)
+	if want := []string{"ENV-067 ", "EVT-068 /urgency", "EVT-073 /irreversible"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
