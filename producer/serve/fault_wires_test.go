@@ -56,7 +56,13 @@ func (w *wires) dialer(wire string, plan faultproxy.Plan) (transports.Dialer, *f
 		}
 		ln, err := net.Listen(network, here)
 		check(w.t, err)
-		px = faultproxy.New(ln, func() (net.Conn, error) { return net.Dial(network, target) }, func(n int) (up, down faultproxy.Line) {
+		px = faultproxy.New(ln, func() (net.Conn, error) {
+			conn, err := net.Dial(network, target)
+			if c, ok := conn.(*net.TCPConn); ok {
+				err = c.SetReadBuffer(64 << 10) // what is held there is soon held at the producer, too
+			}
+			return conn, err
+		}, func(n int) (up, down faultproxy.Line) {
 			if w.calm.Load() {
 				return up, down
 			}

@@ -1,20 +1,18 @@
 package serve_test
 
 import (
-	"context"
 	"fmt"
-	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/faultproxy"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports"
-	"github.com/aaep-go/aaep/transports/ipc"
-	"github.com/aaep-go/aaep/transports/sse"
-	"github.com/aaep-go/aaep/transports/websocket"
 )
 
 // P7: of several listeners who are told the same over one wire, one does not read for a while. The others hear all of it meanwhile,
@@ -23,12 +21,11 @@ func TestFullLink(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("each has a goroutine of its own there")
 	}
-	st := start(t, producer.Config{})
-	socket, err := ipc.Listen(filepath.Join(t.TempDir(), "aaep", "agent.sock"), nil)
-	check(t, err)
-	go st.p.Serve(context.Background(), socket)
-	s := st.session("Telling.")
-	for name, d := range map[string]transports.Dialer{"sse": sse.Dialer{URL: "http://" + st.addr}, "websocket": websocket.Dialer{URL: "ws://" + st.addr}, "ipc": ipc.Dialer{Path: socket.Addr()}} {
+	w := listenEverywhere(t, producer.Config{})
+	s := w.st.session("Telling.")
+	for _, name := range wireNames {
+		slow, px := w.dialer(name, func(int) (up, down faultproxy.Line) { return })
+		prompt, _ := w.dialer(name, nil)
 		var conns []transports.Conn
 		receive := func(c transports.Conn) string {
 			t.Helper()
@@ -38,10 +35,9 @@ func TestFullLink(t *testing.T) {
 			}
 			return string(msg)
 		}
-		for range 4 {
+		for _, d := range []transports.Dialer{slow, prompt, prompt, prompt} {
 			c, err := d.Dial(t.Context())
 			check(t, err)
-			defer c.Close()
 			check(t, c.Send(t.Context(), []byte(encode(t, &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: name, Capabilities: terms(0, aaep.BoundaryNone)}))))
 			receive(c)
 			if state := receive(c); !strings.Contains(state, string(aaep.TypeStateChanged)) {
@@ -49,7 +45,15 @@ func TestFullLink(t *testing.T) {
 			}
 			conns = append(conns, c)
 		}
-		const events = 800
+		for n := range 4 { // at a pace at which those who hear the same come together
+			time.Sleep(50 * time.Millisecond)
+			check(t, s.Progress(aaep.Text{}, aaep.Progress{Step: int64(n + 1)}, 0))
+			for _, c := range conns {
+				receive(c)
+			}
+		}
+		px.Hold(false, true)
+		const events = 100
 		out := s.Output()
 		for n := range events {
 			_, err := out.WriteString(fmt.Sprint(n, " ", strings.Repeat("word ", 3000)))
@@ -72,16 +76,18 @@ func TestFullLink(t *testing.T) {
 			others.Go(func() { listen(i + 1) })
 		}
 		others.Wait()
+		px.Hold(false, false)
 		listen(0)
 		for i := range conns {
 			if len(heard[i]) != len(heard[3]) || len(heard[i]) < events {
 				t.Fatalf("%s: listener %d hears %d events, another %d", name, i, len(heard[i]), len(heard[3]))
 			}
 			for n, msg := range heard[i] {
-				if msg != heard[3][n] {
+				if msg != heard[3][n] || slices.Contains(heard[i][:n], msg) {
 					t.Fatalf("%s: listener %d hears, as event %d, %.200s\nanother %.200s", name, i, n, msg, heard[3][n])
 				}
 			}
+			check(t, conns[i].Close())
 		}
 	}
 }
