@@ -5,10 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/producer"
@@ -29,14 +34,29 @@ var counts = []struct {
 	{"aaep_subscriptions_connected", "gauge", "Subscriptions whose link is not broken.", func(s producer.Stats) int { return s.Connected }},
 }
 
-// writeMetrics writes counts in the text format of Prometheus. None says what was said, or to whom.
-func writeMetrics(w io.Writer, s producer.Stats) {
+// writeMetrics writes the counts of agents in the text format of Prometheus; of one without a name there is no other. None says
+// what was said, or to whom.
+func writeMetrics(w io.Writer, agents map[string]producer.Stats) {
 	for _, c := range counts {
-		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", c.name, c.help, c.name, c.kind, c.name, c.value(s))
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", c.name, c.help, c.name, c.kind)
+		for _, agent := range slices.Sorted(maps.Keys(agents)) {
+			label := ""
+			if agent != "" {
+				label = `{agent="` + inLabel.Replace(agent) + `"}`
+			}
+			fmt.Fprintf(w, "%s%s %d\n", c.name, label, c.value(agents[agent]))
+		}
 	}
 }
 
+var inLabel = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
 const metricsPath = "/metrics"
+
+// metricsFlag says where counts are told.
+func metricsFlag(f *pflag.FlagSet) *string {
+	return f.String("metrics", "", "tell programs on this machine, at this `ADDRESS`, how many events and listeners there are")
+}
 
 // listenMetrics opens where counts are told.
 func listenMetrics(ctx context.Context, addr string) (net.Listener, error) {
@@ -58,8 +78,8 @@ func listenMetrics(ctx context.Context, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// serveMetrics tells the counts of p to who asks on this machine, until stop is called.
-func serveMetrics(ln net.Listener, p *producer.Producer) (at string, stop func()) {
+// serveMetrics tells the counts of agents to who asks on this machine, until stop is called.
+func serveMetrics(ln net.Listener, agents map[string]*producer.Producer) (at string, stop func()) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+metricsPath, func(w http.ResponseWriter, r *http.Request) {
 		if host, _, _ := net.SplitHostPort(r.Host); !httpguard.LoopbackName(host) { // a page that gave this machine a name
@@ -67,7 +87,11 @@ func serveMetrics(ln net.Listener, p *producer.Producer) (at string, stop func()
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		writeMetrics(w, p.Stats())
+		all := map[string]producer.Stats{}
+		for name, p := range agents {
+			all[name] = p.Stats()
+		}
+		writeMetrics(w, all)
 	})
 	srv := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	done := make(chan struct{})

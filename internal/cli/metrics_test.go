@@ -16,7 +16,7 @@ import (
 // Each count is a family of its own: what it is, of which kind, and one whole number (Prometheus' text format 0.0.4).
 func TestWriteMetrics(t *testing.T) {
 	var b strings.Builder
-	writeMetrics(&b, producer.Stats{Produced: 1, Questions: 2, Subscriptions: 3, Connected: 4, Stats: coalesce.Stats{Delivered: 5, Merged: 6, Filtered: 7, Held: 8}})
+	writeMetrics(&b, map[string]producer.Stats{"": {Produced: 1, Questions: 2, Subscriptions: 3, Connected: 4, Stats: coalesce.Stats{Delivered: 5, Merged: 6, Filtered: 7, Held: 8}}})
 	family := regexp.MustCompile(`^# HELP (aaep_[a-z_]+) [A-Z][^\n\\]*\.\n# TYPE (aaep_[a-z_]+) (counter|gauge)\n(aaep_[a-z_]+) (\d+)\n`)
 	rest, values := b.String(), map[string]string{}
 	for rest != "" {
@@ -35,6 +35,16 @@ func TestWriteMetrics(t *testing.T) {
 	}
 }
 
+// Those of several agents stand under one head, each with its name.
+func TestWriteMetricsOfSeveral(t *testing.T) {
+	var b strings.Builder
+	writeMetrics(&b, map[string]producer.Stats{"planner": {Questions: 2}, "a \"b\"\\\n": {Questions: 1}})
+	const want = "# TYPE aaep_questions_open gauge\n" + `aaep_questions_open{agent="a \"b\"\\\n"} 1` + "\n" + `aaep_questions_open{agent="planner"} 2` + "\n# HELP"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("%s\nwant\n%s", &b, want)
+	}
+}
+
 // They are those of the agent, for who asks on this machine and is no page.
 func TestServeMetrics(t *testing.T) {
 	p, _ := agentOf(t, producer.Config{})
@@ -48,7 +58,7 @@ func TestServeMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, stop := serveMetrics(ln, p)
+	at, stop := serveMetrics(ln, map[string]*producer.Producer{"": p})
 	defer stop()
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(host string) (int, string) {

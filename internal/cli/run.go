@@ -75,7 +75,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	f.StringVar(&r.trail, "audit", "", "put on record in this `FILE` what is asked and done")
 	f.StringVar(&r.log, "log", "", "keep what is said in this `FOLDER`, so that listeners find their place after a restart")
 	f.BoolVar(&r.crashOnly, "log-crash-only", false, "the log need not survive a power cut, only a crash of the program: faster")
-	f.StringVar(&r.metrics, "metrics", "", "tell programs on this machine, at this `ADDRESS`, how many events and listeners there are")
+	r.metrics = metricsFlag(f)
 	f.BoolVar(&r.parent, "stdio", false, "serve the program that started this one")
 	f.BoolVar(&r.wait, "wait", false, "wait for somebody to listen before starting")
 	return cmd
@@ -86,11 +86,11 @@ type runner struct {
 	args           []string
 	language, name string
 	wait           bool
-	parent         bool   // serve whoever started us
-	metrics        string // an address; empty is none
-	trail          string // the name of the file; empty is none
-	log            string // the folder; empty is none
-	crashOnly      bool   // it need not survive a power cut
+	parent         bool    // serve whoever started us
+	metrics        *string // an address; empty is none
+	trail          string  // the name of the file; empty is none
+	log            string  // the folder; empty is none
+	crashOnly      bool    // it need not survive a power cut
 	where          *serving
 	nats           *shared
 	in             io.Reader
@@ -156,8 +156,8 @@ func (r *runner) run(ctx context.Context) (err error) {
 		defer r.closeTrail(&err)
 	}
 	var gauges net.Listener // or nil
-	if r.metrics != "" {
-		if gauges, err = listenMetrics(ctx, r.metrics); err != nil {
+	if *r.metrics != "" {
+		if gauges, err = listenMetrics(ctx, *r.metrics); err != nil {
 			return err
 		}
 		defer gauges.Close()
@@ -177,7 +177,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 	metricsAt := ""
 	if gauges != nil {
 		var stop func()
-		metricsAt, stop = serveMetrics(gauges, r.p)
+		metricsAt, stop = serveMetrics(gauges, map[string]*producer.Producer{"": r.p})
 		defer stop()
 	}
 	defer r.drain(ctx, served)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log/jetstream"
+	"github.com/aaep-go/aaep/producer/serve"
 )
 
 // maxListeners is how many one process serves that does nothing else.
@@ -46,6 +48,7 @@ With --audit it is put on record who was asked here, and what they answered. The
 		},
 	}
 	s.where, s.nats = servingFlags(cmd), sharedFlags(cmd)
+	s.metrics = metricsFlag(cmd.Flags())
 	cmd.Flags().StringVar(&s.trail, "audit", "", "put on record in this `FILE` what is asked and answered here")
 	return cmd
 }
@@ -61,7 +64,7 @@ func (s *server) run(ctx context.Context, names []string) error {
 		return err
 	}
 	defer cluster.Close()
-	if names, err = meant(ctx, cluster, names); err != nil {
+	if names, err = s.meant(ctx, cluster, names); err != nil {
 		return err
 	}
 	if s.trail != "" {
@@ -71,6 +74,13 @@ func (s *server) run(ctx context.Context, names []string) error {
 		}
 		defer kept.Close()
 		s.audit = kept
+	}
+	var gauges net.Listener // or nil
+	if *s.metrics != "" {
+		if gauges, err = listenMetrics(ctx, *s.metrics); err != nil {
+			return err
+		}
+		defer gauges.Close()
 	}
 	defer s.end(ctx)
 	for _, name := range names {
@@ -83,11 +93,16 @@ func (s *server) run(ctx context.Context, names []string) error {
 		return err
 	}
 	s.greet(names, at)
+	if gauges != nil {
+		metricsAt, stop := serveMetrics(gauges, s.agents)
+		defer stop()
+		s.status.say("aaep", "Metrics are at "+metricsAt)
+	}
 	return s.watch(ctx, len(names))
 }
 
-// meant are the agents that are to be served, each once.
-func meant(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]string, error) {
+// meant are the agents that are to be served, each once. Where nobody named any, those whose name is no path are left to another.
+func (s *server) meant(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]string, error) {
 	if len(named) == 0 {
 		var err error
 		if named, err = cluster.Agents(ctx); err != nil {
@@ -96,6 +111,15 @@ func meant(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]s
 		if len(named) == 0 {
 			return nil, &exitError{exitFailed, errors.New("there is no agent yet.\nStart one with: aaep run --nats URLS --name NAME -- PROGRAM")}
 		}
+		if len(named) > 1 {
+			named = slices.DeleteFunc(named, func(name string) bool {
+				_, err := serve.Path(name)
+				if err != nil {
+					s.status.say("aaep", "Not served: "+plain(err)+". Serve it with an aaep serve of its own.")
+				}
+				return err != nil
+			})
+		}
 	}
 	slices.Sort(named)
 	return slices.Compact(named), nil
@@ -103,11 +127,12 @@ func meant(ctx context.Context, cluster *jetstream.Cluster, named []string) ([]s
 
 // server serves agents that run elsewhere.
 type server struct {
-	where  *serving
-	nats   *shared
-	trail  string // the name of the file; empty is none
-	talk   io.Writer
-	status announcer
+	where   *serving
+	nats    *shared
+	trail   string  // the name of the file; empty is none
+	metrics *string // an address; empty is none
+	talk    io.Writer
+	status  announcer
 
 	audit  audit.Sink // or nil
 	agents map[string]*producer.Producer

@@ -245,11 +245,15 @@ func (c *Cluster) stream(ctx context.Context, name string) (jetstream.Stream, er
 	return hedged(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
 }
 
+// noPeers is the code for too few servers that could have a stream.
+const noPeers = 10005
+
 // passing reports whether an error may be that of a moment: there is no leader, no connection, or no answer.
 func passing(err error) bool {
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) {
-		return refused.Code == 503 || refused.Code == 429
+		// A server that another has not heard yet, or for a while, is offline to it.
+		return refused.Code == 503 || refused.Code == 429 || refused.ErrorCode == noPeers && strings.Contains(refused.Description, "offline")
 	}
 	if errors.As(err, new(lasting)) {
 		return false
@@ -271,7 +275,7 @@ func (e lasting) Unwrap() error { return e.error }
 func (c *Cluster) explain(what string, err error) error {
 	var refused *jetstream.APIError
 	switch {
-	case errors.As(err, &refused) && (refused.ErrorCode == 10005 || refused.ErrorCode == 10074):
+	case errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == 10074):
 		return fmt.Errorf("%s: there are too few servers for the replicas: %w", what, err)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("%s: the account of this NATS user has no JetStream: %w", what, err)
