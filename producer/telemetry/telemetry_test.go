@@ -110,6 +110,9 @@ func TestTelemetry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := sub.Next(t.Context()); err != nil { // it is followed: what is asked now can be late
+		t.Fatal(err)
+	}
 	paid := make(chan error, 1)
 	go func() {
 		_, err := s.Tool(context.Background(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say("Pay $5."),
