@@ -118,17 +118,11 @@ func begin(t *testing.T, seed uint64) *soaking {
 			check(t, free.Close())
 		}
 	}
-	wires := map[string]string{}
+	wires, calmer := map[string]string{}, map[string]string{}
 	for i, wire := range wireNames {
-		network, target, here := "tcp", s.addr, "127.0.0.1:0"
-		if wire == "ipc" {
-			network, target, here = "unix", s.socket, filepath.Join(filepath.Dir(s.socket), "p")
-		}
-		ln, err := net.Listen(network, here)
-		check(t, err)
-		px := faultproxy.New(ln, func() (net.Conn, error) { return net.Dial(network, target) }, s.weather(uint64(i)))
-		t.Cleanup(func() { px.Close() })
-		s.proxies[wire], wires[wire] = px, px.Addr().String()
+		wires[wire] = s.before(t, wire, wire, s.weather(uint64(i), 400_000))
+		// Whoever is the SDK's own waits longer after each cut, up to a minute, until a link has held for half a minute.
+		calmer[wire] = s.before(t, "real-"+wire, wire, s.weather(uint64(i), 4_000_000))
 	}
 	for g := range 3 {
 		plan := groupPlan{Dir: s.dir, Wires: wires, Host: s.addr}
@@ -145,22 +139,36 @@ func begin(t *testing.T, seed uint64) *soaking {
 		s.startGroup(t, i)
 	}
 	for i, wire := range wireNames {
-		s.real = append(s.real, follow(t, wire, wires[wire], s.addr, shapes()[i]))
+		s.real = append(s.real, follow(t, wire, calmer[wire], s.addr, shapes()[i]))
 	}
 	s.allThere(t)
 	s.agent.say(t, "go")
 	return s
 }
 
-// weather cuts a connection after a random number of bytes.
-func (s *soaking) weather(i uint64) faultproxy.Plan {
+// before starts a proxy in front of a wire, and returns where it is.
+func (s *soaking) before(t *testing.T, name, wire string, plan faultproxy.Plan) string {
+	network, target, here := "tcp", s.addr, "127.0.0.1:0"
+	if wire == "ipc" {
+		network, target, here = "unix", s.socket, filepath.Join(filepath.Dir(s.socket), name)
+	}
+	ln, err := net.Listen(network, here)
+	check(t, err)
+	px := faultproxy.New(ln, func() (net.Conn, error) { return net.Dial(network, target) }, plan)
+	t.Cleanup(func() { px.Close() })
+	s.proxies[name] = px
+	return px.Addr().String()
+}
+
+// weather cuts a connection after a random number of bytes, of this mean.
+func (s *soaking) weather(i uint64, mean float64) faultproxy.Plan {
 	return func(n int) (up, down faultproxy.Line) {
 		r := rand.New(rand.NewPCG(s.seed+i, uint64(n)))
 		if s.calm.Load() {
 			return up, down
 		}
 		down.End = []faultproxy.End{faultproxy.Close, faultproxy.Reset, faultproxy.Stall}[r.IntN(3)]
-		down.After, down.Stall = int(r.ExpFloat64()*400_000), time.Second
+		down.After, down.Stall = int(r.ExpFloat64()*mean), time.Second
 		return up, down
 	}
 }
