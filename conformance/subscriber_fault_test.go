@@ -21,7 +21,6 @@ type fault struct {
 	runs  func(context.Context, *conformance.Hook, *reader) error
 	says  func(ev *aaep.Event, text string) string // what is made of an event
 	kinds func(kind string) string
-	keeps func(*aaep.Event) bool // questions open although this came
 
 	shows    aaep.Verbosity                     // whatever was chosen
 	asks     aaep.Verbosity                     // the same
@@ -39,8 +38,6 @@ func (f fault) name(s string) string {
 	}
 	return s
 }
-
-func (f fault) keepsPrompts(ev *aaep.Event) bool { return f.keeps != nil && f.keeps(ev) }
 
 func (f fault) text(ev *aaep.Event, text string) string {
 	if f.says != nil {

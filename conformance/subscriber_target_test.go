@@ -163,7 +163,7 @@ func (rd *reader) follow(ctx context.Context, h hook) error {
 		select {
 		case ev := <-events:
 			for id, q := range prompts {
-				if announce.Closes(q.ev, ev) && !rd.f.keepsPrompts(ev) {
+				if announce.Closes(q.ev, ev) {
 					delete(prompts, id)
 				}
 			}
