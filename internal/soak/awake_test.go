@@ -86,7 +86,7 @@ func awake(t *testing.T, tr *truth, asked map[string]shape, journals map[string]
 		}
 		if notes == nil {
 			t.Errorf("there is no listener %s", spoil.who)
-		} else if v := tr.judge(terms, spoil.what(notes)); len(v.found) == 0 {
+		} else if v := tr.judge(terms, spoil.what(notes), false); len(v.found) == 0 {
 			t.Errorf("%s: %s, and the judge does not notice", spoil.who, spoil.how)
 		}
 	}

@@ -24,6 +24,7 @@ type verdict struct {
 	events int
 	placed bool // it heard an event to go on after
 	begun  []beginning
+	real   bool // the SDK's own subscriber, which hands on no question that comes late, and at once with what settled it
 
 	// What somebody believes who leaves out what they have heard by its id.
 	had      map[string]bool
@@ -61,8 +62,8 @@ func (v *verdict) wrong(format string, args ...any) {
 }
 
 // judge compares a journal with what it must hold.
-func (tr *truth) judge(terms aaep.Capabilities, notes []note) *verdict {
-	v := &verdict{truth: tr, terms: terms, oldest: -1, rates: map[string][]time.Time{}, got: map[int]bool{}, spans: map[string]*span{},
+func (tr *truth) judge(terms aaep.Capabilities, notes []note, real bool) *verdict {
+	v := &verdict{truth: tr, terms: terms, real: real, oldest: -1, rates: map[string][]time.Time{}, got: map[int]bool{}, spans: map[string]*span{},
 		had: map[string]bool{}, state: map[string]aaep.State{}, progress: map[string]int{}}
 	closed := false
 	for _, n := range notes {
@@ -359,14 +360,17 @@ func (v *verdict) missing() {
 	}
 }
 
-// pointless reports whether the question i was settled before a subscription began that goes on before it, and is not put to that.
+// pointless reports whether the question i was settled before a subscription began that goes on before it, and is not put to that;
+// or, to the SDK's own, whether it was told what settled it.
 func (v *verdict) pointless(i int) bool {
 	settles := func(ev *aaep.Event) bool {
 		p, changes := ev.Payload.(*aaep.StateChanged)
 		return ev.SessionID == v.truth.events[i].SessionID && (ev.Type().Terminal() || changes && p.FromState == aaep.StateAwaitingInput)
 	}
 	j := slices.IndexFunc(v.truth.events[i:], settles)
-	return j >= 0 && slices.ContainsFunc(v.begun, func(b beginning) bool { return b.after <= i && !v.truth.events[i+j].Timestamp.After(b.at) })
+	return j >= 0 && (v.real && v.got[i+j] || slices.ContainsFunc(v.begun, func(b beginning) bool {
+		return b.after <= i && !v.truth.events[i+j].Timestamp.After(b.at)
+	}))
 }
 
 func (v *verdict) missingText() {
