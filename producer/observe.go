@@ -104,7 +104,10 @@ func (sub *subscription) counts() coalesce.Stats {
 	return sub.counted()
 }
 
-// delay is how late a critical event was handed to the link, unless it was said before the stream was there.
+// delay is how late a critical event was handed to the link, unless it was said before the stream was there, or nobody observes.
 func (sub *subscription) delay(ev *aaep.Event) (d time.Duration, ok bool) {
+	if sub.p.cfg.Observer == Observer(unobserved{}) {
+		return 0, false
+	}
 	return max(time.Since(ev.Timestamp), 0), !ev.Timestamp.Before(sub.attached.Truncate(time.Millisecond))
 }

@@ -201,6 +201,17 @@ func leave(t *testing.T, sub *Subscription, p *peer) {
 	}
 }
 
+// await returns the first Status, from now on, whose link is there or broken as is wanted.
+func await(sub *Subscription, connected bool) Status {
+	for {
+		status, changed := sub.Status()
+		if status.Connected == connected {
+			return status
+		}
+		<-changed
+	}
+}
+
 // take returns the next event, which must have the id, unless that is empty.
 func take(t *testing.T, sub *Subscription, id string) *aaep.Event {
 	t.Helper()

@@ -50,6 +50,9 @@ const (
 	longHeld = 250 * time.Millisecond
 )
 
+// presses reports whether it is critical and waits for nothing but its turn: what is held before it then goes first, at once.
+func (a arrival) presses() bool { return a.hold.IsZero() && a.event.Critical() }
+
 func newInbox() inbox {
 	return inbox{arrived: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
@@ -97,7 +100,7 @@ func (b *inbox) take(over bool) (ev *aaep.Event, held time.Duration) {
 	}
 	a := b.events[0]
 	if !a.hold.IsZero() {
-		if held = time.Until(a.hold); held > 0 && !over {
+		if held = time.Until(a.hold); held > 0 && !over && !slices.ContainsFunc(b.events, arrival.presses) {
 			return nil, held
 		}
 		b.count++

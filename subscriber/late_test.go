@@ -57,6 +57,24 @@ func TestLateQuestions(t *testing.T) {
 	})
 }
 
+// What is critical waits behind no question that is held. P3
+func TestHeldQuestionHoldsNothingCritical(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		sub, p := open(t, newStage(), Config{})
+		p.say(t, ago(time.Minute, confirmation("evt_1", "rpl_1", "")))
+		p.say(t, evt(2))
+		p.say(t, confirmation("evt_3", "rpl_3", ""))
+		began := time.Now()
+		for _, id := range []string{"evt_1", "evt_2", "evt_3"} {
+			take(t, sub, id)
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("a question of now waited for %v", d)
+		}
+		leave(t, sub, p)
+	})
+}
+
 // Whoever gave up waiting for a held question leaves it to the next; and the end holds nothing back.
 func TestHeldQuestionIsNotLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -143,12 +161,9 @@ func TestReopenedWithoutIDs(t *testing.T) {
 			want[*aaep.SubscriptionRequest](t, p)
 			f.in <- confirmation("evt_1", "rpl_1", "")
 			ask := take(t, sub, "evt_1")
-			_, changed := sub.Status()
 			f.cut()
-			<-changed
-			_, changed = sub.Status()
-			<-changed
-			if got, _ := sub.Status(); !got.Connected || got.Subscribed != 1 || got.Resumed != whole {
+			await(sub, false)
+			if got := await(sub, true); got.Subscribed != 1 || got.Resumed != whole {
 				t.Errorf("with the id %q, Status = %+v", id, got)
 			}
 			if err := sub.Reply(t.Context(), ask, aaep.Reject); err != nil {

@@ -21,14 +21,11 @@ func TestResume(t *testing.T) {
 		sub, f, p := openFlaky(t, st, Config{})
 		f.in <- confirmation("evt_1", "rpl_1", "")
 		ask := take(t, sub, "evt_1")
-		status, changed := sub.Status()
 		f.cut()
-		<-changed
-		if status, changed = sub.Status(); status.Connected || !errors.Is(status.Err, transports.ErrInterrupted) {
+		if status := await(sub, false); !errors.Is(status.Err, transports.ErrInterrupted) {
 			t.Errorf("Status = %+v, want what broke", status)
 		}
-		<-changed
-		if status, _ = sub.Status(); status != (Status{Connected: true, Subscribed: 1, Resumed: true, Received: 1}) {
+		if status := await(sub, true); status != (Status{Connected: true, Subscribed: 1, Resumed: true, Received: 1}) {
 			t.Errorf("Status = %+v, want connected and one handshake", status)
 		}
 		f.in <- confirmation("evt_1", "rpl_1", "") // repeated by the resumed stream

@@ -1,0 +1,135 @@
+package producer_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Who listens is told, in their own words, that the agent cannot be heard for the time being, and when it can; at once where a
+// question is open. Nobody's place in the log moves.
+func TestFollowAway(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		edges[1].end() // so that it is the other that is away
+		terms := answering(everything())
+		terms.Languages = []string{"es"}
+		l := edges[0].listen(terms)
+		s := agent.session("Working.")
+		for _, urgency := range []aaep.Urgency{aaep.UrgencyBackground, aaep.UrgencyCritical} {
+			before := len(l.events())
+			for _, away := range []bool{true, true, false, false} {
+				c.away <- away
+			}
+			var got []string
+			for _, ev := range l.events()[before:] {
+				got = append(got, fmt.Sprint(ev.Urgency, " ", ev.Text(aaep.VerbosityNormal)))
+			}
+			if want := []string{fmt.Sprint(urgency, " La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva."),
+				fmt.Sprint(urgency, " La conexión con el agente ha vuelto.")}; !slices.Equal(got, want) {
+				t.Errorf("told %q, want %q", got, want)
+			}
+			tool(s, pay, &deed{})
+			synctest.Wait()
+		}
+	})
+}
+
+// Who is behind is told all the same, and then everything: a notice has no place in the log, and takes none from what it meets.
+func TestFollowAwayBehind(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		edges[1].end()
+		terms := everything()
+		terms.MaxEventsPerSecond = 1
+		l := edges[0].listen(terms)
+		s := agent.session("Working.")
+		for i := range 50 {
+			s.Progress(aaep.Say(fmt.Sprint(i)), aaep.Progress{Percent: new(float64(i))}, 0)
+		}
+		synctest.Wait()
+		c.away <- true
+		for i := range 50 {
+			s.Progress(aaep.Say(fmt.Sprint(i)), aaep.Progress{Percent: new(float64(50 + i))}, 0)
+		}
+		c.away <- false
+		s.Fail(errors.New("broken"), aaep.Say("Broken."))
+		time.Sleep(time.Minute)
+		evs := l.events()
+		if n := len(of[*aaep.SessionErrored](evs)); n != 1 {
+			t.Errorf("told of the end %d times, in %d events", n, len(evs))
+		}
+	})
+}
+
+// Who begins to listen while the agent does not run is told so, once, and so is, where it has a session open, who listened
+// before; and that it is back.
+func TestFollowNotRunning(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		const dead = "The agent is not running, or cannot be reached. What it does is told here when it is back."
+		link := func(l *listener) (told []string) {
+			for _, ev := range l.events() {
+				if text := ev.Text(aaep.VerbosityNormal); strings.HasPrefix(text, "The connection to the agent") {
+					told = append(told, text)
+				}
+			}
+			return told
+		}
+		notes := func() string {
+			_, acc := edges[0].accepted(everything())
+			return acc.NegotiationNotes
+		}
+		agent.session("Working.")
+		early := edges[0].listen(everything())
+		if got := notes(); strings.Contains(got, dead) {
+			t.Errorf("while it runs: %q", got)
+		}
+		alive := c.agent
+		time.Sleep(time.Second)
+		c.with(func() { c.agent = nil })
+		if got := notes(); !strings.HasPrefix(got, dead) {
+			t.Errorf("who comes right then is told %q", got)
+		}
+		time.Sleep(9 * time.Second)
+		if got := notes(); !strings.HasPrefix(got, dead) {
+			t.Errorf("who comes then is told %q", got)
+		}
+		if got := link(early); len(got) > 0 {
+			t.Errorf("after nine seconds: %q", got)
+		}
+		time.Sleep(time.Minute)
+		if got := link(early); len(got) != 1 || !strings.Contains(got[0], "is interrupted") {
+			t.Errorf("after a minute: %q", got)
+		}
+		c.with(func() { c.agent = alive })
+		time.Sleep(3 * time.Second)
+		if got := link(early); len(got) != 2 || !strings.Contains(got[1], "is back") {
+			t.Errorf("when it is back: %q", got)
+		}
+		if got := notes(); strings.Contains(got, dead) {
+			t.Errorf("who comes then: %q", got)
+		}
+	})
+}
+
+// A reply that cannot be settled keeps nobody from shutting down.
+func TestFollowShutdown(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		l := edges[0].listen(answering(everything()))
+		tool(agent.session("Paying."), pay, &deed{})
+		q := l.question()
+		c.with(func() { c.gone = true })
+		l.reply(q, aaep.Accept)
+		synctest.Wait()
+		began := time.Now()
+		edges[0].end() // gives it a second
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		c.with(func() { c.gone = false })
+	})
+}
