@@ -72,24 +72,28 @@ func speaking(text string, pace int64) time.Duration {
 
 // moreTime gives a question more time, if there is more to give, and says so.
 func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.ReplyToken) bool {
+	p.mu.Lock()
+	put := p.asked[token]
+	p.mu.Unlock()
 	if p.cfg.Follow != nil {
+		if put == nil || p.send(note{More: token, By: &by, ID: p.id}) != nil {
+			return false
+		}
 		p.mu.Lock()
-		_, open := p.asked[token]
-		p.mu.Unlock()
-		return open && p.send(note{More: token, By: &by, ID: p.id}) == nil
+		defer p.mu.Unlock()
+		put.deadline = put.deadline.Add(time.Duration(timeoutOf(put.Event.Payload)) * time.Second)
+		return true
 	}
 	left, ok := p.desk.extend(recipient, token)
 	if !ok {
 		return false
 	}
-	p.mu.Lock()
-	put := p.asked[token]
-	p.mu.Unlock()
 	if put != nil {
 		p.desk.trail.record(audit.Record{Kind: audit.Extended, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
 			Deadline: time.Now().Add(left), By: &by}) // which may take a while
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		put.deadline = time.Now().Add(left)
 		select {
 		case <-put.more: // nobody has looked yet, and there is even more
 		default:
