@@ -237,9 +237,9 @@ func (f *following) tell(ctx context.Context, change aaep.Capabilities) {
 		f.explain(terms.With(change))
 	}
 	if q := f.asked.First(); q != nil && f.tongue() != was { // what is to be typed is another key
-		ev := q.Event
+		put := q.Put
 		f.after(tellsAnew, func(context.Context) {
-			if f.asked.First() == q && q.Event == ev {
+			if f.asked.First() == q && q.Put.Equal(put) {
 				f.put(q)
 			}
 		})
