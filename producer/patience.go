@@ -3,7 +3,6 @@ package producer
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -57,7 +56,7 @@ func (s *Session) timeEnough(p aaep.Payload, pace int64) {
 			text += " " + c.Label
 		}
 	}
-	warning, _ := phrase.In("en", phrase.LittleTimeLeft, "20")
+	warning := phrase.Lasting("en", phrase.LittleTimeLeft, reaction)
 	need := speaking(text, pace) + speaking(warning, pace) + reaction
 	if time.Duration(limit)*time.Second < need {
 		s.p.cfg.Logger.Warn("too little time to hear the question and answer", "session_id", s.id,
@@ -138,7 +137,7 @@ func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *
 
 // nextNotice returns the next thing to say about the time that is left, and how much is left then.
 func nextNotice(limit, left time.Duration, pace int64) (at time.Duration, id phrase.ID) {
-	warning, _ := phrase.In("en", phrase.LittleTimeLeft, "20")
+	warning := phrase.Lasting("en", phrase.LittleTimeLeft, reaction)
 	last := (max(limit/10, reaction+speaking(warning, pace)) + time.Second - 1).Truncate(time.Second)
 	switch half := limit / 2; {
 	case limit > worthHalf && half > last+reaction/2 && left > half: // two notices at once are one too many
@@ -151,16 +150,14 @@ func nextNotice(limit, left time.Duration, pace int64) (at time.Duration, id phr
 
 // tellTime says how much time is left to answer. That it ends soon is told to everybody, whatever they asked for.
 func (s *Session) tellTime(id phrase.ID, left, limit time.Duration) {
-	seconds := strconv.FormatInt(int64((left+time.Second/2)/time.Second), 10)
-	words := s.p.words(aaep.Text{}, id, seconds)
+	words := s.p.phrase(id, func(tag string) (string, bool) { return phrase.Time(tag, left), true })
 	words.urgent = id == phrase.LittleTimeLeft
 	payload := func(text string) *aaep.ProgressUpdated {
 		return &aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(float64(100 * (limit - left) / limit)), Description: text},
 			ETAMS: new(left.Milliseconds())}
 	}
 	words.translate(func(tag string) (aaep.Payload, bool) {
-		text, _ := phrase.In(tag, id, seconds)
-		return payload(text), true
+		return payload(phrase.Lasting(tag, id, left)), true
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -219,7 +219,7 @@ func (f *following) tell(ctx context.Context, change aaep.Capabilities) {
 		switch asked := isQuiet(change); {
 		case asked && isQuiet(terms):
 			f.hush()
-			f.note(phrase.Counted(string(f.tongue()), phrase.QuietNow, int(quietTime/time.Minute), "minute"))
+			f.note(phrase.Lasting(string(f.tongue()), phrase.QuietNow, quietTime))
 		case asked:
 			f.note(f.phrase(phrase.CannotBeQuiet, ""))
 			f.change(ctx, f.presence(false)) // so that nobody is asked for it when the link begins anew

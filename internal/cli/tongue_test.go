@@ -48,7 +48,7 @@ func TestSpanish(t *testing.T) {
 		want := `Se necesita una decisión. El riesgo es bajo.
 Acción: Pagar 20 dólares a Ada.
 Consecuencia: El dinero se va.
-Segundos para responder: 60. Sin respuesta, no se hará.
+Tiempo para responder: 1 minuto. Sin respuesta, no se hará.
 No verificado: esto se pregunta en nombre de asker.
 Escriba s para aceptar o n para rechazar y pulse Enter. /more pide más tiempo.
 `

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -199,7 +198,7 @@ func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked,
 		if q.warned || q.Left(now) <= 0 {
 			continue
 		}
-		warning := qs.Warning(now, q)
+		warning := qs.warning(q, reaction+time.Second) // in as many words as it will have then
 		// The agent says it at a tenth; this waits a second for that. Its words may be in the person's language.
 		at := max(q.Limit()/10-time.Second, reaction+time.Duration(warning.count())*time.Minute/time.Duration(cmp.Or(max(wordsPerMinute, 0), usualPace)))
 		if due := q.received.Add(q.Limit() - at); due.After(now) {
@@ -217,11 +216,13 @@ func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked,
 }
 
 // Warning says how much time is left for a question; of several, which one is meant.
-func (qs *Questions) Warning(now time.Time, q *Asked) Words {
-	theirs, left := q.Event.Language(), q.Left(now)
-	w := ours(theirs, phrase.LittleTimeLeft, strconv.Itoa(int(max(left.Round(time.Second)/time.Second, 0))))
+func (qs *Questions) Warning(now time.Time, q *Asked) Words { return qs.warning(q, q.Left(now)) }
+
+func (qs *Questions) warning(q *Asked, left time.Duration) Words {
+	theirs := q.Event.Language()
+	w := ours(theirs, phrase.LittleTimeLeft, phrase.Time(theirs, left))
 	if alike(w[0].Language, ownLanguage) {
-		w = In(w[0].Language, "The time to answer is almost over: you have "+words.Spoken(left)+".")
+		w = In(w[0].Language, "The time to answer is almost over: you have "+phrase.Time(ownLanguage, left)+".")
 	}
 	if len(qs.all) > 1 {
 		w = w.And(" ", label(theirs, phrase.OpenQuestionIs, words.Sentence(words.OneLine(short(q.Event)))))
