@@ -146,7 +146,7 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 		h.TargetKind = aaep.TargetHuman
 	}
 	if h.Reason == "" {
-		h.Reason = text.Normal
+		h.Reason, _ = in(text, "")
 	}
 	h.PackagedContext = bytes.Clone(h.PackagedContext)
 	words := s.p.authored(text)

@@ -115,14 +115,23 @@ func Counted[N int | int64](tag string, id ID, n N, thing string) string {
 
 // Text is a sentence in those of an agent's languages that are known, the first of which is its own.
 func Text(tags []string, id ID, arg string) aaep.Text {
+	return Texts(tags, func(tag string) (string, bool) { return In(tag, id, arg) })
+}
+
+// Texts is Text for what is put together of several sentences. Where the agent's own language is not known, it is English, and
+// says so.
+func Texts(tags []string, say func(tag string) (says string, known bool)) aaep.Text {
 	first := "en"
 	if len(tags) > 0 {
 		first, tags = tags[0], tags[1:]
 	}
-	sentence, _ := In(first, id, arg)
+	sentence, known := say(first)
 	text := aaep.Say(sentence)
+	if !known {
+		text = aaep.Text{}.In("en", text)
+	}
 	for _, tag := range tags {
-		if sentence, known := In(tag, id, arg); known {
+		if sentence, known := say(tag); known {
 			text = text.In(tag, aaep.Say(sentence))
 		}
 	}

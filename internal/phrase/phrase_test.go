@@ -198,6 +198,9 @@ func TestText(t *testing.T) {
 	if text.Normal != "Usando la herramienta balance." || len(text.Translations()) != 1 || text.Translations()["en"].Normal != "Using the tool balance." {
 		t.Errorf("%+v, translated %+v", text, text.Translations())
 	}
+	if text := Text([]string{"sw", "es"}, Thinking, ""); text.Normal != "" || text.Translations()["en"].Normal != "Thinking." || text.Translations()["es"].Normal != "Pensando." {
+		t.Errorf("of an agent that speaks another language: %+v, translated %+v", text, text.Translations())
+	}
 	if text := Text(nil, Thinking, ""); text.Normal != "Thinking." {
 		t.Errorf("without a language: %+v", text)
 	}
