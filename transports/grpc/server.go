@@ -145,6 +145,8 @@ func (s *Server) authenticate(r *http.Request) (principal string, refused error)
 		return principal, nil
 	case denied.Code == aaep.AuthorizationDenied:
 		return "", status.Error(codes.PermissionDenied, denied.Message)
+	case denied.Code == aaep.TransportUnavailable:
+		return "", status.Error(codes.Unavailable, denied.Message)
 	}
 	return "", status.Error(codes.Unauthenticated, denied.Message)
 }

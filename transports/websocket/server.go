@@ -116,6 +116,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			refuse(http.StatusServiceUnavailable, "there are as many connections as can be served; try again later")
 		case refused.Code == aaep.AuthorizationDenied:
 			refuse(http.StatusForbidden, refused.Message)
+		case refused.Code == aaep.TransportUnavailable:
+			w.Header().Set("Retry-After", "10")
+			refuse(http.StatusServiceUnavailable, refused.Message)
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="aaep"`)
 			refuse(http.StatusUnauthorized, refused.Message)
@@ -154,7 +157,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	close(made)
 	if refused != nil {
 		defer c.Close()
-		if msg, err := aaep.Encode(&aaep.SubscriptionRejected{ReasonCode: refused.Code, ReasonMessage: refused.Message}); err == nil {
+		if msg, err := aaep.Encode(credentials.Rejected(refused)); err == nil {
 			ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 			defer cancel()
 			c.Send(ctx, msg)
