@@ -326,7 +326,7 @@ func TestSubscriberTimeouts(t *testing.T) {
 	})
 }
 
-// INV-31, INV-54, T-MEM: of large messages only so many are held at once; the usual ones do not wait for them.
+// INV-31, INV-54: of large messages only so many are held at once; the usual ones do not wait for them.
 func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(ServerOptions{})
@@ -363,7 +363,7 @@ func TestLargeMessagesHaveLittleRoom(t *testing.T) {
 	})
 }
 
-// INV-54, T-SLOW: a stranger who sends slowly is refused at once, and gone; somebody who is known has ten seconds.
+// INV-54: a stranger who sends slowly is refused at once, and gone; somebody who is known has ten seconds.
 func TestStrangersDoNotStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := bubble(t, NewServer(ServerOptions{Authenticate: byName}))

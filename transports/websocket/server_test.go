@@ -288,7 +288,7 @@ func TestTooMany(t *testing.T) {
 	(<-conns).Close()
 }
 
-// INV-50, T-SUBS: strangers who are refused and do not leave take no place of somebody who is known.
+// INV-50: strangers who are refused and do not leave take no place of somebody who is known.
 func TestStrangersTakeNoPlace(t *testing.T) {
 	addr, conns := accept(t, ServerOptions{MaxConnections: 1, Authenticate: bearer})
 	for range maxStrangers { // who hear that they are refused, and stay
