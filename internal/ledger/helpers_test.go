@@ -100,3 +100,12 @@ func TestStepped(t *testing.T) {
 		}
 	}
 }
+
+// pending returns the questions that are open.
+func (l *Ledger) pending() []*Question {
+	var qs []*Question
+	for _, o := range l.open {
+		qs = append(qs, o.q)
+	}
+	return qs
+}
