@@ -2,7 +2,6 @@ package producer
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
@@ -63,7 +62,7 @@ func (p *Producer) stale(ev *aaep.Event) bool {
 // first; current is then false.
 func (p *Producer) situation(cursor uint64) (entries []coalesce.Entry, current bool) {
 	p.mu.Lock()
-	sessions := slices.Clone(p.sessions)
+	sessions := append([]*Session(nil), p.sessions...)
 	p.mu.Unlock()
 	current = true
 	for _, s := range sessions {
