@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -31,9 +32,9 @@ type visit struct {
 	conn transports.Resumable
 	sub  *subscriber.Subscription
 
-	mu        sync.Mutex
-	questions map[aaep.ReplyToken]*aaep.Event // asked of the page
-	told      map[leftOut]bool                // of
+	mu    sync.Mutex
+	asked []question       // of the page, oldest first
+	told  map[leftOut]bool // of
 
 	leftOut chan leftOut // for the page to be told of
 
@@ -41,6 +42,13 @@ type visit struct {
 	kept  []frame
 	bytes int
 	last  int // number of the newest
+}
+
+// A question may be answered while there is room for it: as many of them as events that a page may have missed.
+type question struct {
+	event *aaep.Event
+	token aaep.ReplyToken
+	size  int
 }
 
 // A frame is an event as it went to the page. The numbers are the ids of the page's stream: unlike the events' own, none
@@ -68,7 +76,7 @@ func (r *Relay) serve(ctx context.Context, conn transports.Resumable) {
 	}
 	cfg := r.cfg
 	cfg.Capabilities = request.Capabilities.With(cfg.Capabilities)
-	v := &visit{r: r, id: "sub_" + rand.Text(), conn: conn, questions: map[aaep.ReplyToken]*aaep.Event{}, told: map[leftOut]bool{}, leftOut: make(chan leftOut, 4)}
+	v := &visit{r: r, id: "sub_" + rand.Text(), conn: conn, told: map[leftOut]bool{}, leftOut: make(chan leftOut, 4)}
 	cfg.Unreadable = v.unreadable
 	dialing, cancel := context.WithTimeout(ctx, answerTime-time.Second)
 	defer cancel()
@@ -306,21 +314,7 @@ func (v *visit) keep(ev *aaep.Event) (frame, error) {
 	if err != nil {
 		return frame{}, err
 	}
-	v.mu.Lock()
-	switch p := ev.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		v.questions[p.ReplyToken] = ev
-	case *aaep.AwaitingClarification:
-		v.questions[p.ReplyToken] = ev
-	}
-	if ev.Type().Terminal() {
-		for token, q := range v.questions {
-			if q.SessionID == ev.SessionID {
-				delete(v.questions, token)
-			}
-		}
-	}
-	v.mu.Unlock()
+	v.ask(ev, len(data))
 	v.last++
 	f := frame{v.last, data}
 	v.kept, v.bytes = append(v.kept, f), v.bytes+len(data)
@@ -329,6 +323,28 @@ func (v *visit) keep(ev *aaep.Event) (frame, error) {
 		v.kept = v.kept[1:]
 	}
 	return f, nil
+}
+
+// ask remembers a question, and forgets those of a session that is over.
+func (v *visit) ask(ev *aaep.Event, size int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if ev.Type().Terminal() {
+		v.asked = slices.DeleteFunc(v.asked, func(q question) bool { return q.event.SessionID == ev.SessionID })
+	}
+	switch p := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		v.asked = append(v.asked, question{ev, p.ReplyToken, size})
+	case *aaep.AwaitingClarification:
+		v.asked = append(v.asked, question{ev, p.ReplyToken, size})
+	}
+	bytes := 0
+	for i, q := range slices.Backward(v.asked) {
+		if bytes += q.size; bytes > keptBytes && i < len(v.asked)-1 || len(v.asked)-i > keptCount {
+			v.asked = slices.Delete(v.asked, 0, i+1)
+			return
+		}
+	}
 }
 
 // obey passes on what the page says, and returns why no more can be. What was answered may have arrived or not when that
@@ -364,7 +380,12 @@ func (v *visit) obey(ctx context.Context) error {
 func (v *visit) question(token aaep.ReplyToken) *aaep.Event {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.questions[token]
+	for _, q := range slices.Backward(v.asked) {
+		if q.token == token {
+			return q.event
+		}
+	}
+	return nil
 }
 
 // renegotiate asks for other terms, or for more time, and tells the page what holds then.
