@@ -202,7 +202,7 @@ func TestEventTextFallback(t *testing.T) {
 	}
 	for said, g := range map[string]aaep.Progress{
 		"37.5 percent.": {Percent: ptr(37.5), Step: 3, TotalSteps: 8}, "Step 3 of 8.": {Step: 3, TotalSteps: 8},
-		"The agent made progress.": {Step: 3},
+		"The agent made progress.": {Step: 3}, "33.3 percent.": {Percent: ptr(100.0 / 3)},
 	} {
 		if got := (&aaep.Event{Payload: &aaep.ProgressUpdated{Progress: g}}).Text(""); got != said {
 			t.Errorf("%+v says %q, want %q", g, got, said)
@@ -215,6 +215,9 @@ func TestEventTextFallback(t *testing.T) {
 		if got := (&aaep.Event{Payload: &p}).Text(""); got != said { // D-25
 			t.Errorf("%+v says %q, want %q", p, got, said)
 		}
+	}
+	if got := (&aaep.Event{Payload: &aaep.SessionErrored{ErrorCategory: aaep.ErrorRequiresUser}}).Text(""); got != "The agent failed: requires user." {
+		t.Errorf("a failure says %q", got)
 	}
 	if got := (&aaep.Event{Payload: &aaep.Extension{Type: "medai:vitals"}}).Text(""); got != "medai:vitals" {
 		t.Errorf("an unknown event says %q", got)
