@@ -71,6 +71,7 @@ var mustGo = map[string][2]string{
 	"broken before isolates": {"\xe2\x81\u2066", "<0xE2><0x81><U+2066>"},
 }
 
+// SafeText shows what could deceive or disturb, and leaves everything that people write.
 func TestSafeText(t *testing.T) {
 	for name, s := range mustStay {
 		if got := aaep.SafeText(s); got != s {
@@ -147,6 +148,7 @@ func TestSafeTextIsLinear(t *testing.T) {
 	}
 }
 
+// A text is said in the verbosity that was asked for, or in the nearest it has.
 func TestTextAt(t *testing.T) {
 	const terse, normal, detailed = "t", "n", "d"
 	for _, c := range []struct {
@@ -224,6 +226,7 @@ func TestEventTextFallback(t *testing.T) {
 	}
 }
 
+// The language of an output's chunk comes before that of its event.
 func TestEventLanguage(t *testing.T) {
 	hints := &aaep.LocalizationHints{PrimaryLanguage: "yo"}
 	for want, e := range map[string]*aaep.Event{

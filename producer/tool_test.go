@@ -48,6 +48,7 @@ func TestRunFails(t *testing.T) {
 	})
 }
 
+// A tool that runs for longer than its RunTimeout is told as timed out, with how long it ran.
 func TestRunTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")
@@ -67,6 +68,7 @@ func TestRunTimeout(t *testing.T) {
 
 func wait(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
 
+// A tool whose caller gives up is told as failed.
 func TestCancelWhileRunning(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")
@@ -94,6 +96,7 @@ func TestSessionEndsWhileRunning(t *testing.T) {
 	})
 }
 
+// The agent calls tools until the last of several at once is done, and each caller has its own result.
 func TestParallelTools(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")

@@ -91,6 +91,7 @@ func stepped(t time.Time, d time.Duration) time.Time {
 	return t
 }
 
+// stepped moves the wall clock and nothing else.
 func TestStepped(t *testing.T) {
 	now := time.Now()
 	for _, d := range []time.Duration{10 * time.Minute, -10 * time.Minute, 87600 * time.Hour, -87600 * time.Hour} {
