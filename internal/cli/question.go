@@ -236,11 +236,11 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 	switch {
 	case errors.Is(err, subscriber.ErrUnknownEvent):
 		l.done(l.phrase(phrase.QuestionClosed, ""))
+	case errors.Is(err, subscriber.ErrLate), err == nil && q.Left(time.Now()) <= 0: // the agent is the judge of that
+		l.done(l.phrase(phrase.AnswerLate, ""))
 	case err != nil:
 		q.Tried = true
 		l.inform(l.phrase(phrase.NotDelivered, l.tongue().why(err)), l.phrase(phrase.TypeItAgain, ""))
-	case q.Left(time.Now()) <= 0: // the agent is the judge of that
-		l.done(l.phrase(phrase.AnswerLate, ""))
 	case said != "":
 		l.done(to + l.phrase(phrase.AnswerSentIs, words.Sentence(said)))
 	default:

@@ -2,12 +2,12 @@ package announce
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
@@ -140,9 +140,7 @@ func (qs *Questions) Heed(now time.Time, source string, ev *aaep.Event) (closed 
 func (q *Asked) Limit() time.Duration { return q.Given() + q.more }
 
 // Given is the time to answer that it was asked with.
-func (q *Asked) Given() time.Duration {
-	return time.Duration(min(timeout(q.Event), 86400)) * time.Second
-}
+func (q *Asked) Given() time.Duration { return closes.Given(q.Event) }
 
 // Extend says how much time there is in all, from when it was asked. It never takes time away.
 func (q *Asked) Extend(limit time.Duration) {
@@ -204,17 +202,7 @@ func (qs *Questions) about(source string, ev *aaep.Event) *Asked {
 	return nil
 }
 
-// TimeIn is how much time an event says that a question has in all. Such an event does not name its question, and
-// its session may tell of other work too. But the time that is left, the share of it that is over, and the moments of
-// both events, which are by the same clock, must agree; and it never takes time away.
+// TimeIn is how much time an event says that a question has in all, if it says so. It never takes time away.
 func (q *Asked) TimeIn(ev *aaep.Event) (limit time.Duration, ok bool) {
-	p, is := ev.Payload.(*aaep.ProgressUpdated)
-	if !is || ev.SessionID != q.Event.SessionID || p.ETAMS == nil || p.Progress.Percent == nil {
-		return 0, false
-	}
-	left := time.Duration(min(*p.ETAMS, 24*time.Hour.Milliseconds())) * time.Millisecond
-	over := ev.Timestamp.Sub(q.Event.Timestamp)
-	limit = (over + left).Round(time.Second)
-	share := 100 * over.Seconds() / limit.Seconds()
-	return limit, over >= 0 && left > 0 && limit >= q.Limit() && limit <= 24*time.Hour && math.Abs(share-*p.Progress.Percent) <= 1
+	return closes.TimeIn(q.Event, q.Limit(), ev)
 }
