@@ -271,12 +271,14 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 	return nil
 }
 
-// mayExtend reports whether the producer may give more time than it asked a question with: it does so by an extension, and may
-// know that one unless it was asked for and not granted. With s.mu held.
+// mayExtend reports whether the producer may give more time than it asked a question with. It does so by an extension, which it may
+// know unless that was asked for, as the presets do, and not granted. With s.mu held.
 func (s *Subscription) mayExtend() bool {
 	timing := extensions.TimingVocabulary
-	honored := s.accepted.HonoredCapabilities
-	return s.wanted.Extensions[timing.Prefix] == nil || honored.Extensions[timing.Prefix] != nil || slices.Contains(honored.SupportedExtensions, timing.URI)
+	has := func(c aaep.Capabilities) bool {
+		return c.Extensions[timing.Prefix] != nil || slices.Contains(c.SupportedExtensions, timing.URI)
+	}
+	return !has(s.wanted) || has(s.accepted.HonoredCapabilities)
 }
 
 // mayAnswer reports whether this subscription was honored as one that answers; what the producer left out is
