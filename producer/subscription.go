@@ -95,6 +95,8 @@ func (sub *subscription) status() SubscriptionStatus {
 
 // run serves the subscription until it ends, and returns why, or until it joins a group. A nil error is a clean end.
 func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
+	sub.p.alone.Add(1)
+	defer sub.p.alone.Add(-1)
 	l := sub.newLone()
 	timer := time.NewTimer(never)
 	defer timer.Stop()
@@ -102,6 +104,9 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 		draining := sub.p.serving.Err() != nil // and so the log is at its end before it is read
 		if draining {
 			sub.shaper.SetQuiet(time.Time{})
+		}
+		if draining || sub.met.Load() {
+			sub.shaper.Hold(time.Time{})
 		}
 		sent, next, why := l.send()
 		if why != nil {
@@ -115,7 +120,7 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 			case draining && sub.shaper.Idle():
 				return shuttingDown(), false
 			case !draining && sub.stream != nil && len(sub.woken) == 0:
-				if joined, again = sub.join(time.Now()); joined {
+				if joined, again = l.join(time.Now()); joined {
 					return nil, true
 				}
 			}
@@ -137,11 +142,12 @@ type lone struct {
 	resumable transports.Resumable // nil for one that ends with its link
 	away      time.Time            // until then the first stream, or the next one, has to be there
 	hurried   bool
+	stepper
 }
 
 func (sub *subscription) newLone() lone {
 	resumable, canResume := sub.conn.(transports.Resumable)
-	l := lone{subscription: sub, resumable: resumable}
+	l := lone{subscription: sub, resumable: resumable, stepper: stepper{next: time.Now().Add(settling)}}
 	switch {
 	case sub.opened: // it was in a group
 	case canResume:
