@@ -69,8 +69,11 @@ type membership struct {
 // join lets a group serve the subscription, where nothing waits for it and there are others like it or may be. If not, again is
 // when to try again; zero is after the next event.
 func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
-	if settled, at := sub.shaper.Settled(now, sub.cursor); !settled || !sub.sociable() {
+	if settled, at := sub.shaper.Settled(now, sub.cursor); !settled {
 		return false, at
+	}
+	if !sub.sociable() {
+		return false, again
 	}
 	var all []*group
 	for {
