@@ -80,7 +80,6 @@ type Producer struct {
 	agreements  agreements
 	audience    atomic.Pointer[[]*subscription] // who is served; changed by who has mu, and never in place
 	groups      groups
-	alone       atomic.Int32 // subscriptions that are in none
 	republished atomic.Bool
 
 	mu       sync.Mutex

@@ -6,11 +6,11 @@ import (
 )
 
 // Where text never pauses nothing is ever settled, and whoever comes into it, or falls out of a group, would be alone until it ends.
-// Where many are, one holds back its text until a group of its terms lets go of all it has; then it lets go of its own, and the
+// Where there are many, one holds back its text until a group of its terms lets go of all it has; then it lets go of its own, and the
 // two are in step.
 
 const (
-	crowded  = 32                      // alone are many; where they are fewer, it is not worth a moment of anybody's time
+	crowded  = 32                      // listeners are many; where they are fewer, it is not worth a moment of anybody's time
 	settling = time.Second             // nobody waits before that, so that a newcomer hears something first
 	toMeet   = 1500 * time.Millisecond // is how long one waits
 	shortly  = 2 * time.Millisecond    // a group that is busy is done
@@ -48,7 +48,7 @@ func (l *lone) fallIn(now time.Time) (joined bool, again time.Time) {
 		return false, again
 	case waits && !met && l.busy == 0:
 		return false, l.late
-	case !waits && (now.Before(l.next) || l.p.alone.Load() < crowded || !l.sociable()):
+	case !waits && (now.Before(l.next) || len(*l.p.audience.Load()) < crowded || !l.sociable()):
 		return false, again
 	case met:
 		l.busy = 0

@@ -95,8 +95,6 @@ func (sub *subscription) status() SubscriptionStatus {
 
 // run serves the subscription until it ends, and returns why, or until it joins a group. A nil error is a clean end.
 func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
-	sub.p.alone.Add(1)
-	defer sub.p.alone.Add(-1)
 	l := sub.newLone()
 	timer := time.NewTimer(never)
 	defer timer.Stop()
