@@ -104,6 +104,9 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 		if draining {
 			sub.shaper.SetQuiet(time.Time{})
 		}
+		if draining || sub.met.Load() {
+			sub.shaper.Hold(time.Time{})
+		}
 		sent, next, why := l.send()
 		if why != nil {
 			return why, false
@@ -116,7 +119,7 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 			case draining && sub.shaper.Idle():
 				return shuttingDown(), false
 			case !draining && sub.stream != nil && len(sub.woken) == 0:
-				if joined, again = sub.join(time.Now()); joined {
+				if joined, again = l.join(time.Now()); joined {
 					return nil, true
 				}
 			}
@@ -138,11 +141,12 @@ type lone struct {
 	resumable transports.Resumable // nil for one that ends with its link
 	away      time.Time            // until then the first stream, or the next one, has to be there
 	hurried   bool
+	stepper
 }
 
 func (sub *subscription) newLone() lone {
 	resumable, canResume := sub.conn.(transports.Resumable)
-	l := lone{subscription: sub, resumable: resumable}
+	l := lone{subscription: sub, resumable: resumable, stepper: stepper{next: time.Now().Add(settling)}}
 	switch {
 	case sub.opened: // it was in a group
 	case canResume:
