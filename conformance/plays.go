@@ -301,6 +301,7 @@ var plays = []play{
 	{"shutdown", "a subscriber listens, and the agent shuts down",
 		Scenario{Name: Shutdown}, 3, func(st *stage) {
 			l := st.subscribe(usual())
+			st.hears(l) // a stream may be asked for only now
 			st.start()
 			st.tape.wait(st.ctx, slow, func(r *Recording) bool {
 				_, over := r.noted(l.n, noteClosed)

@@ -35,6 +35,7 @@ const (
 	noteNoSend     = "the message could not be sent"
 	noteRefused    = "refused with " // and the code
 	noteManifest   = "the manifest"
+	noteSigned     = "the manifest, signed"
 	noteNoManifest = "no manifest: " // and why
 	noteStart      = "the scenario was started"
 	noteEnd        = "the runner listened until here"
