@@ -244,7 +244,7 @@ func (l *link) sendRaw(data []byte) bool {
 	err := l.conn.Send(ctx, data)
 	l.err = err
 	if err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		l.st.tape.add(Entry{Link: l.n, Note: noteNoSend})
+		l.st.tape.add(Entry{Link: l.n, Note: noteNoSend, Data: []byte(aaep.SafeText(err.Error()))})
 	}
 	return err == nil
 }

@@ -68,7 +68,7 @@ func newKey(id string) (*manifest.Signer, *manifest.KeySet) {
 
 // whole is all of the suite on a target within the process, reached by d.
 func whole(g *target, d transports.Dialer) conformance.ProducerRun {
-	return conformance.ProducerRun{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing}
+	return conformance.ProducerRun{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing, Other: d}
 }
 
 // refusing is a door that wants credentials, and gets none.

@@ -7,7 +7,7 @@ var unjudged = []struct{ reason, ids string }{
 	{"it is about several agents or several versions of one, and a run sees one", "ENV-027"},
 	{"it is about who receives, and a producer receives no events", "ENV-015 ENV-062 ENV-067 I18N-023"},
 	{"a run has one transport; the tests of this SDK compare several", "HS-003"},
-	{"it takes two subscribers with credentials of their own, and a run has those of one", "SEC-014 SEC-024"},
+	{"what each subscriber may know is for whoever runs the target to decide, and nobody outside can tell what was decided", "SEC-024"},
 	{"it takes an agent that says the same in several languages, and no scenario asks for that", "I18N-004 I18N-008 I18N-009"},
 	{"it takes the schemas or the documents of an extension; a case from outside can judge it", "ENV-069 EXT-004 EXT-006 EXT-011 EXT-014"},
 	{"it is about the suite itself, or about claims; the tests of this package and its report keep it",
