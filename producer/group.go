@@ -62,8 +62,9 @@ type membership struct {
 	joined time.Time
 	marked uint64      // the group's marks then
 	alarm  *time.Timer // for the end of its life
-	met    atomic.Bool // a group that it waits for has let go of all it could
-	owed   *batch      // what the group took out for it and the link has not
+	stepper
+	met  atomic.Bool // a group that it waits for has let go of all it could
+	owed *batch      // what the group took out for it and the link has not
 }
 
 // join lets a group serve the subscription, where nothing waits for it and there are others like it or may be. If not, again is
@@ -223,6 +224,9 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	}
 	if step && !sub.shaper.Step(now, g.shaper) {
 		return different
+	}
+	if step {
+		sub.stepper = stepper{next: now.Add(minPause)}
 	}
 	past := sub.shaper.Share(now, g.shaper)
 	sub.shaper = nil
