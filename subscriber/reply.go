@@ -27,7 +27,8 @@ var ErrLate = fmt.Errorf("%w any more: the answer was sent, but its time seems t
 // question is one that was received and may be answered once.
 type question struct {
 	event    *aaep.Event
-	size     int // of event
+	was      *aaep.Event // that asked it before, in another language; whoever answers may have heard only that
+	size     int         // of event
 	received time.Time
 	told     time.Duration // how much time it has in all, as events said
 	grants   int           // of more time, to this subscription
@@ -35,6 +36,14 @@ type question struct {
 	reply    []byte        // once one was made
 	value    any           // what it says
 	answered bool          // it is under way, or has arrived
+}
+
+// asks reports whether q is what an event asks, in this language or in that of before.
+func (q *question) asks(ev *aaep.Event) bool { return q != nil && (q.event == ev || q.was == ev) }
+
+// inAnotherLanguage reports whether an event with its token tells it once more, for somebody who changed theirs.
+func (q *question) inAnotherLanguage(ev *aaep.Event) bool {
+	return q != nil && q.event != nil && q.event.SessionID == ev.SessionID && q.event.Language() != ev.Language()
 }
 
 func tokenOf(ev *aaep.Event) (token aaep.ReplyToken, asks bool) {
@@ -67,6 +76,9 @@ func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyTo
 			break
 		}
 		delete(s.open, oldest)
+	}
+	if q.was = nil; q.inAnotherLanguage(ev) {
+		q.was = q.event
 	}
 	q.event, q.size, q.received = ev, size, time.Now() // a token takes one decision, however often it is shown
 	s.open[token] = q
@@ -235,7 +247,7 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 	s.mu.Lock()
 	q, conn := s.open[token], s.conn
 	switch {
-	case q == nil || q.event != ev || q.answered:
+	case !q.asks(ev) || q.answered:
 		s.mu.Unlock()
 		return ErrUnknownEvent
 	case !s.mayAnswer(ev):

@@ -79,8 +79,8 @@ func (a *Announcer) end(it *item, now time.Time, what Outcome) {
 	if what == Expired && it.source != "" && it.kind != Question {
 		a.leftOut[it.source]++
 	}
-	if it.kind == Progress && what == Heard {
-		a.saidAt[it.session] = now
+	if g := a.agents[it.session]; g != nil && it.kind == Progress && what == Heard {
+		g.told = now
 	}
 }
 
@@ -174,7 +174,7 @@ func (a *Announcer) wake(now time.Time) (at time.Time) {
 		sooner(it.stale)
 	}
 	for session := range a.soFar {
-		sooner(a.saidAt[session].Add(everySoFar))
+		sooner(a.progressFrom(session))
 	}
 	for _, ans := range a.answers {
 		if ans.seg.Held() > 0 && !ans.paused {
