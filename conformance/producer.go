@@ -35,6 +35,8 @@ type ProducerRun struct {
 	// Stranger reaches the target without credentials. Nil is where none are asked for, as on one's own machine; whether
 	// strangers are refused is then not judged.
 	Stranger transports.Dialer
+	// Others reach the target in other ways than Dialer, as over another transport; what is agreed there is compared.
+	Others []transports.Dialer
 	// Manifest fetches the manifest. If nil, it is fetched from the manifest_uri of an accepted subscription.
 	Manifest func(ctx context.Context) ([]byte, error)
 	// Keys are those that a signed manifest is signed with.
