@@ -68,8 +68,8 @@ type ProducerRun struct {
 // seconds, and longer if the target's questions are open for longer than they should be. An error says that there is nothing to
 // report: ErrUnreachable, ErrNoDriver, a wrong ProducerRun, or the end of ctx.
 func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
-	if run.Dialer == nil || run.Driver == nil {
-		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver")
+	if run.Dialer == nil || run.Driver == nil || slices.Contains(run.Others, nil) {
+		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver, and Others that are there")
 	}
 	cases, plays, err := run.all()
 	if err != nil {

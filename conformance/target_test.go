@@ -68,7 +68,11 @@ func newKey(id string) (*manifest.Signer, *manifest.KeySet) {
 
 // whole is all of the suite on a target within the process, reached by d.
 func whole(g *target, d transports.Dialer) conformance.ProducerRun {
-	return conformance.ProducerRun{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing, Others: []transports.Dialer{d}}
+	run := conformance.ProducerRun{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing}
+	if d != nil {
+		run.Others = []transports.Dialer{d}
+	}
+	return run
 }
 
 // refusing is a door that wants credentials, and gets none.

@@ -127,6 +127,20 @@ const (
 	QuestionLeftOut
 	MessageLeftOut
 
+	// Where an agent is not there to be followed.
+	NothingThere
+	NoAnswerFrom
+	NoMachine
+	NoAgentThere
+	CheckAddress
+	OrStart
+	CannotFollow
+	TryAgainAfter
+	AskOtherLanguage
+	CannotAnswerHere
+	PageIsHere
+	PageIsSecret
+
 	Decide
 	DecideAgain
 	TypeIt
