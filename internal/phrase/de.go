@@ -44,6 +44,7 @@ var german = table{
 	RateCapped:      "Ereignisse pro Sekunde, höchstens: {number}. Mehr gibt es hier nicht.",
 	NoneOfLanguages: "Keine der gewünschten Sprachen ist verfügbar. Der Text ist in der Sprache {tag}.",
 	OnlyListen:      "Hier kann zugehört werden, aber Fragen gehen an andere.",
+	NotToldOf:       "Hiervon wird hier nichts gesagt: {list}.",
 	NotRunning:      "Der Agent läuft nicht oder ist nicht erreichbar. Was er tut, wird hier gesagt, wenn er wieder da ist.",
 
 	LinkLost: "Die Verbindung zum Agenten ist unterbrochen. Was er jetzt tut, wird gesagt, wenn sie wieder da ist.",

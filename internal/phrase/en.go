@@ -44,6 +44,7 @@ var english = table{
 	RateCapped:      "At most {number} events per second are served.",
 	NoneOfLanguages: "None of the requested languages is available; text is in {tag}.",
 	OnlyListen:      "You may listen here, but questions are put to others.",
+	NotToldOf:       "You are not told of {list} here.",
 	NotRunning:      "The agent is not running, or cannot be reached. What it does is told here when it is back.",
 
 	LinkLost: "The connection to the agent is interrupted. What it does now is told when it is back.",

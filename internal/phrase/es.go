@@ -45,6 +45,7 @@ var spanish = table{
 	RateCapped:      "Se envían como máximo estos eventos por segundo: {number}.",
 	NoneOfLanguages: "Ninguno de los idiomas pedidos está disponible. El texto está en el idioma {tag}.",
 	OnlyListen:      "Aquí puede escuchar, pero las preguntas van a otros.",
+	NotToldOf:       "De esto no se le cuenta nada aquí: {list}.",
 	NotRunning:      "El agente no está en marcha o no se puede contactar con él. Lo que haga se dirá aquí cuando vuelva.",
 
 	LinkLost: "La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva.",

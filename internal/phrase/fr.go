@@ -45,6 +45,7 @@ var french = table{
 	RateCapped:      "Nombre maximal d’événements envoyés par seconde\u00a0: {number}.",
 	NoneOfLanguages: "Aucune des langues demandées n’est disponible. Le texte est dans la langue {tag}.",
 	OnlyListen:      "On peut écouter ici, mais les questions vont à d’autres.",
+	NotToldOf:       "Ici, rien n’est dit de ceci\u00a0: {list}.",
 	NotRunning:      "L’agent ne fonctionne pas ou ne peut être joint. Ce qu’il fait sera dit ici à son retour.",
 
 	LinkLost: "La connexion avec l’agent est interrompue. Ce qu’il fait maintenant sera dit à son retour.",

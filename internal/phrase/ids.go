@@ -47,6 +47,7 @@ const (
 	RateCapped
 	NoneOfLanguages
 	OnlyListen
+	NotToldOf
 	NotRunning
 
 	LinkLost // to the agent, by who serves its listeners elsewhere

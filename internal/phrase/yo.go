@@ -45,6 +45,7 @@ var yoruba = table{
 	RateCapped:      "Iye ìṣẹ̀lẹ̀ tí a lè fi ránṣẹ́ ní ìṣẹ́jú àáyá kan kò ju {number} lọ.",
 	NoneOfLanguages: "Kò sí èyíkéyìí nínú àwọn èdè tí o béèrè. Ọ̀rọ̀ wà ní èdè {tag}.",
 	OnlyListen:      "O lè gbọ́ níbí, ṣùgbọ́n àwọn ẹlòmíràn ni a ń bi ní ìbéèrè.",
+	NotToldOf:       "A kì í sọ èyí fún ọ níbí: {list}.",
 	NotRunning:      "Aṣojú náà kò ṣiṣẹ́, tàbí a kò lè dé ọ̀dọ̀ rẹ̀. Ohun tí ó bá ṣe ni a ó sọ níbí nígbà tí ó bá padà.",
 
 	LinkLost: "Ìsopọ̀ pẹ̀lú aṣojú náà ti já. A ó sọ ohun tí ó ń ṣe báyìí nígbà tí ó bá padà.",
