@@ -294,6 +294,7 @@ var plays = []play{
 		Scenario{}, 3, func(st *stage) { st.askBy(st.run.Stranger, request(usual())) }},
 	greeting("no-capabilities", "a subscriber asks without capabilities",
 		with(request(nil), object{"capabilities": nil})),
+	languagePlays[0], languagePlays[1],
 	// After all others, for it is compared with all that was met.
 	{"manifest", "a subscriber asks, and gets the manifest of the agent that answers",
 		Scenario{}, 3, fetchManifest},
@@ -313,7 +314,7 @@ var plays = []play{
 const unknownURI = "https://example.invalid/zzz/v1"
 
 // withTwo are the plays with two subscribers.
-var withTwo = []string{"two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away"}
+var withTwo = []string{"languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away"}
 
 // alone are the plays in which nobody else may be there who could answer.
 var alone = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost"}

@@ -35,6 +35,8 @@ type ProducerRun struct {
 	// Stranger reaches the target without credentials. Nil is where none are asked for, as on one's own machine; whether
 	// strangers are refused is then not judged.
 	Stranger transports.Dialer
+	// Others reach the target in other ways than Dialer, as over another transport; what is agreed there is compared.
+	Others []transports.Dialer
 	// Manifest fetches the manifest. If nil, it is fetched from the manifest_uri of an accepted subscription.
 	Manifest func(ctx context.Context) ([]byte, error)
 	// Keys are those that a signed manifest is signed with.
@@ -66,8 +68,8 @@ type ProducerRun struct {
 // seconds, and longer if the target's questions are open for longer than they should be. An error says that there is nothing to
 // report: ErrUnreachable, ErrNoDriver, a wrong ProducerRun, or the end of ctx.
 func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
-	if run.Dialer == nil || run.Driver == nil {
-		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver")
+	if run.Dialer == nil || run.Driver == nil || slices.Contains(run.Others, nil) {
+		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver, and Others that are there")
 	}
 	cases, plays, err := run.all()
 	if err != nil {

@@ -74,6 +74,9 @@ func overSSE(t *testing.T, run *conformance.ProducerRun, g *target) {
 	run.Stranger = at
 	at.Credentials = func(context.Context) (http.Header, error) { return good, nil }
 	run.Dialer = at
+	var sockets conformance.ProducerRun
+	overWebSocket(t, &sockets, g)
+	run.Others = []transports.Dialer{sockets.Dialer}
 }
 
 // overWebSocket asks for credentials too, with a client that is none of ours.

@@ -17,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/subscriber/discover"
 	"github.com/aaep-go/aaep/transports/stdio"
 )
 
@@ -225,6 +226,7 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 	}
 	way := ways[0]
 	run.Dialer, run.Target, run.Transport = way.Dialer, way.Address, way.Transport
+	run.Others = discover.Dialers(ways[1:])
 	if p.reach.token+p.reach.cert != "" {
 		stranger := &reaching{transports: p.reach.transports, ca: p.reach.ca}
 		others, err := stranger.ways(ctx, at)

@@ -56,7 +56,7 @@ func (f *following) news(ev *aaep.Event) announce.Words {
 			f.before.outcome = w.String()
 		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification: // else it would be put; not every agent knows who can answer
-		return w.And(" ", announce.In(ownLanguage, "You cannot answer it here."))
+		return w.And(" ", f.tongue().words(f.phrase(phrase.CannotAnswerHere, "")))
 	case *aaep.StateChanged:
 		if p.ToState != aaep.StateAwaitingInput || !isTrue(f.terms().SupportsConfirmationReply) || !isTrue(f.terms().SupportsClarificationReply) {
 			break
