@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -184,6 +185,10 @@ func usage(format string, args ...any) error {
 // disk is full.
 func cannotTake(flag string, err error) error {
 	code := exitUsage
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = fmt.Errorf("%s: %w", at.Path, at.Err)
+	}
 	if errors.Is(err, sqlite.ErrInUse) || strings.Contains(err.Error(), "the disk is full") {
 		code = exitFailed
 	}
