@@ -94,6 +94,7 @@ var patterns = rapid.OneOf(
 		"aaep:agent.tool.invoked", "aaep:*.invoked", "aaep:agent.**", "medai:*", "medai:vitals", "haptic:pulse", "aaep:agent"}),
 	rapid.StringMatching(`(aaep|medai):[a-z.*]{0,12}`))
 
+// Whatever the patterns, Match agrees with regular expressions of the same meaning.
 func TestFiltersProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := handshake.Filters{Include: rapid.SliceOfN(patterns, 0, 5).Draw(t, "include"), Exclude: rapid.SliceOfN(patterns, 0, 5).Draw(t, "exclude")}

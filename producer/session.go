@@ -114,6 +114,7 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 	if progress.Percent != nil {
 		progress.Percent = new(*progress.Percent) // an event is shared, and the caller's variable is not
 	}
+	progress.Description, _ = in(aaep.Say(progress.Description), "")
 	p := aaep.ProgressUpdated{Progress: progress}
 	if eta > 0 && eta <= 24*time.Hour {
 		p.ETAMS = new(eta.Milliseconds())
@@ -145,9 +146,11 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 	if h.TargetKind == "" {
 		h.TargetKind = aaep.TargetHuman
 	}
-	if h.Reason == "" {
-		h.Reason = text.Normal
+	reason := text
+	if h.Reason != "" {
+		reason = aaep.Say(h.Reason)
 	}
+	h.Reason, _ = in(reason, "")
 	h.PackagedContext = bytes.Clone(h.PackagedContext)
 	words := s.p.authored(text)
 	words.translate(func(tag string) (aaep.Payload, bool) {

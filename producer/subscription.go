@@ -50,10 +50,11 @@ type subscription struct {
 	patience, least     atomic.Int64 // see slowest; 0 is as usual
 	pace                atomic.Int64
 
-	onRecord map[aaep.ReplyToken]bool // the open questions that the trail says it was asked; used by join alone
-	apart    time.Time                // since when it has no stream
-	grace    time.Time                // when its stream has to be back; see detach
-	came     uint64                   // how far it had come when that was set
+	onRecord map[aaep.ReplyToken]string      // in which language the trail says it was asked the open questions, and
+	beside   map[aaep.ReplyToken]*aaep.Event // those it was asked when its terms had changed; used by join alone
+	apart    time.Time                       // since when it has no stream
+	grace    time.Time                       // when its stream has to be back; see detach
+	came     uint64                          // how far it had come when that was set
 
 	mu        sync.Mutex
 	connected bool
@@ -103,6 +104,9 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 		if draining {
 			sub.shaper.SetQuiet(time.Time{})
 		}
+		if draining || sub.met.Load() {
+			sub.shaper.Hold(time.Time{})
+		}
 		sent, next, why := l.send()
 		if why != nil {
 			return why, false
@@ -115,7 +119,7 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 			case draining && sub.shaper.Idle():
 				return shuttingDown(), false
 			case !draining && sub.stream != nil && len(sub.woken) == 0:
-				if joined, again = sub.join(time.Now()); joined {
+				if joined, again = l.join(time.Now()); joined {
 					return nil, true
 				}
 			}
@@ -142,6 +146,7 @@ type lone struct {
 func (sub *subscription) newLone() lone {
 	resumable, canResume := sub.conn.(transports.Resumable)
 	l := lone{subscription: sub, resumable: resumable}
+	l.settle(time.Now())
 	switch {
 	case sub.opened: // it was in a group
 	case canResume:

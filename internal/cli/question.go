@@ -37,8 +37,17 @@ func (f *following) canAnswer(ev *aaep.Event) bool {
 // ask adds a question. One is put at a time, and none takes the place of another, so that a person never
 // answers what they have not heard.
 func (f *following) ask(ev *aaep.Event) {
-	if f.asked.Add(time.Now(), f.name, ev) == nil {
+	n := f.asked.Len()
+	q := f.asked.Add(time.Now(), f.name, ev)
+	if q == nil {
 		f.note(f.phrase(phrase.AsksTooMuch, ""))
+		return
+	}
+	if f.asked.Len() == n { // it is told once more, in another language
+		f.out.each(func(p *present.Presenter) { p.Expect(f.name, ev) })
+		if q == f.asked.First() && !f.changing { // else it is put with what was agreed, in one language
+			f.put(q)
+		}
 		return
 	}
 	f.before.expect(f.name, ev)
@@ -189,7 +198,7 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		}
 		return
 	}
-	if aim.began.Sub(q.Put) < readingTime {
+	if q.Put.IsZero() || aim.began.Sub(q.Put) < readingTime {
 		if text != "" {
 			l.inform(l.phrase(phrase.TypedTooSoon, ""), l.phrase(phrase.EnterThenAnswer, ""))
 		}
@@ -234,13 +243,13 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		to = announce.Speaker(q.Source) + " "
 	}
 	switch {
+	case errors.Is(err, subscriber.ErrLate), err == nil && q.Left(time.Now()) <= 0: // the agent is the judge of that
+		l.done(l.phrase(phrase.AnswerLate, ""))
 	case errors.Is(err, subscriber.ErrUnknownEvent):
 		l.done(l.phrase(phrase.QuestionClosed, ""))
 	case err != nil:
 		q.Tried = true
 		l.inform(l.phrase(phrase.NotDelivered, l.tongue().why(err)), l.phrase(phrase.TypeItAgain, ""))
-	case q.Left(time.Now()) <= 0: // the agent is the judge of that
-		l.done(l.phrase(phrase.AnswerLate, ""))
 	case said != "":
 		l.done(to + l.phrase(phrase.AnswerSentIs, words.Sentence(said)))
 	default:

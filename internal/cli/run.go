@@ -268,7 +268,7 @@ func (r *runner) closeTrail(err *error) {
 
 // session runs the program, or reads standard input, as one session.
 func (r *runner) session(ctx context.Context, p *producer.Producer) error {
-	s, err := p.StartSession(context.WithoutCancel(ctx), aaep.Say("Running "+r.name+"."))
+	s, err := p.StartSession(context.WithoutCancel(ctx), inEnglish("Running "+r.name+"."))
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}
@@ -293,27 +293,30 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 		if context.Cause(ctx) == (signalled{os.Interrupt}) {
 			by = aaep.CancelledByUser
 		}
-		s.Cancel(by, aaep.Say(r.name+" was stopped."))
+		s.Cancel(by, inEnglish(r.name+" was stopped."))
 		if err := stopped(ctx); err != nil || !errors.As(failed, &exit) || !killed(exit) {
 			return err
 		}
 		return &exitError{exitFailed, errors.New(r.name + " did not end when it was told to, and was killed")}
 	case errors.As(failed, &exit):
 		code, how := ending(exit)
-		s.Fail(failed, aaep.Say(r.name+" "+how+"."))
+		s.Fail(failed, inEnglish(r.name+" "+how+"."))
 		return &exitError{code, errors.New(r.name + " " + how)}
 	case errors.Is(failed, producer.ErrNotRecorded):
-		s.Fail(failed, aaep.Say(r.name+" was not run, because that could not be put on record."))
+		s.Fail(failed, inEnglish(r.name+" was not run, because that could not be put on record."))
 		return &exitError{exitFailed, fmt.Errorf("%s was not run: the trail %s cannot be written", r.name, r.trail)}
 	case failed != nil:
-		s.Fail(failed, aaep.Say(r.name+" could not be run."))
+		s.Fail(failed, inEnglish(r.name+" could not be run."))
 		return &exitError{exitFailed, fmt.Errorf("cannot run %s: %s", r.name, whyNot(failed))}
 	}
-	if err := s.Complete(aaep.Say(r.name + " finished.")); err != nil {
+	if err := s.Complete(inEnglish(r.name + " finished.")); err != nil {
 		return &exitError{exitFailed, err}
 	}
 	return nil
 }
+
+// inEnglish is a sentence of this program's, whatever the program prints that it runs.
+func inEnglish(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
 // recorded runs the program, and puts on record before that it is started, and then how it ended.
 func (r *runner) recorded(s *producer.Session, run func() error) error {

@@ -54,6 +54,12 @@ var legal = []struct {
 		state(awaiting, calling), irreversible("call_1", "transfer_funds"), returned("call_1", "transfer_funds", aaep.ToolSuccess),
 		completed(),
 	}, 1},
+	{"told again in the languages of a listener that changes them, then accepted", trace{ // I18N-009
+		started(), state(idle, awaiting), confirm("rpl_xyz", "call_1", "transfer_funds"), spoken{"es", confirm("rpl_xyz", "call_1", "transfer_funds")},
+		spoken{"en", confirm("rpl_xyz", "call_1", "transfer_funds")}, settle{"rpl_xyz", aaep.Accept},
+		state(awaiting, calling), irreversible("call_1", "transfer_funds"), returned("call_1", "transfer_funds", aaep.ToolSuccess),
+		spoken{"en", state(calling, awaiting)}, clarify("rpl_1"), spoken{"es", clarify("rpl_1")}, settle{"rpl_1", ""}, state(awaiting, thinking), completed(),
+	}, 1},
 	{"rejected, 6.7.2", trace{ // CONF-002
 		started(), state(idle, thinking), state(thinking, awaiting), confirm("rpl_xyz", "call_1", "transfer_funds"),
 		settle{"rpl_xyz", aaep.Reject}, state(awaiting, thinking),
@@ -156,6 +162,7 @@ var legal = []struct {
 	{"states of one's own", trace{started(), state(idle, "juggling"), state("juggling", idle), completed()}, 0}, // SM-002
 }
 
+// What the state machine allows passes, leaves nothing open, and has nothing after its end.
 func TestLegal(t *testing.T) {
 	for _, tt := range legal {
 		t.Run(tt.name, func(t *testing.T) {
@@ -178,6 +185,7 @@ func TestLegal(t *testing.T) {
 	}
 }
 
+// What is open comes in the order in which it was opened, and what is handed out is the caller's.
 func TestOpen(t *testing.T) {
 	s := new(Session)
 	if s.State() != idle || s.Over() || s.ToolInvocations() != 0 || s.OpenTools() != nil || s.OpenOutputs() != nil || s.OpenQuestions() != nil {

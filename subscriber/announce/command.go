@@ -15,8 +15,9 @@ type agent struct {
 	source   string
 	newest   Words // what was last told of it, but for its answer
 	progress Words
-	states   int // so far,
-	news     int // and of everything but progress
+	told     time.Time // when progress was last heard
+	states   int       // so far,
+	news     int       // and of everything but progress
 	over     bool
 }
 
@@ -29,7 +30,7 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 	g := a.agents[session]
 	if g == nil {
 		if len(a.agents) >= maxAgents {
-			a.forget()
+			a.forget(now)
 		}
 		g = &agent{source: source}
 		a.agents[session] = g
@@ -49,20 +50,24 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 	case *aaep.StateChanged:
 		g.states++
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		a.open.Add(now, source, ev)
+		a.ask(now, source, ev)
 	}
 	if w != nil {
 		g.newest = w
 	}
 	if ev.Type().Terminal() {
 		g.over, g.progress = true, nil
-		if it := a.soFar[session]; it != nil && (a.saying == nil || a.saying.item != it) {
-			delete(a.soFar, session)
-			a.end(it, now, Expired)
-		}
-		delete(a.saidAt, session)
+		a.noProgress(now, session)
 	}
 	return false
+}
+
+// ask counts a question among those that are open. Where it is told once more, what it was before is not told any more.
+func (a *Announcer) ask(now time.Time, source string, ev *aaep.Event) {
+	if q := a.open.before(source, ev); q != nil {
+		a.settled(q, now)
+	}
+	a.open.Add(now, source, ev)
 }
 
 // settled says no more of a question that needs no answer any more, and of its time.
@@ -76,15 +81,33 @@ func (a *Announcer) settled(q *Asked, now time.Time) {
 	}
 }
 
-func (a *Announcer) forget() {
+// forget makes room for another session.
+func (a *Announcer) forget(now time.Time) {
 	for _, over := range []bool{true, false} {
 		for id, g := range a.agents {
 			if g.over || !over {
+				a.noProgress(now, id)
 				delete(a.agents, id)
 				return
 			}
 		}
 	}
+}
+
+// noProgress says no more of how far a session has come.
+func (a *Announcer) noProgress(now time.Time, session string) {
+	if it := a.soFar[session]; it != nil && (a.saying == nil || a.saying.item != it) {
+		delete(a.soFar, session)
+		a.end(it, now, Expired)
+	}
+}
+
+// progressFrom is from when on progress of a session may be said.
+func (a *Announcer) progressFrom(session string) (at time.Time) {
+	if g := a.agents[session]; g != nil && !g.told.IsZero() {
+		at = g.told.Add(everySoFar)
+	}
+	return at
 }
 
 // Typing says that the person pressed a key. While they type only what is critical is said.
@@ -176,7 +199,7 @@ func (a *Announcer) Armed(began time.Time, question *aaep.Event) bool {
 
 // Expect counts a question among those that are open before it is put, which Add does.
 func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
-	a.open.Add(now, source, question)
+	a.ask(now, source, question)
 	_, left := a.gist.Add(now, source, question, nil)
 	for _, it := range left {
 		a.leave(now, it)

@@ -1,5 +1,5 @@
 // What is told, at a pace that a voice keeps up with: one node for each sentence, never changed once it is there.
-import { clip, reading, safe } from "./text.js";
+import { clip, named, reading, safe } from "./text.js";
 
 const most = 400; // nodes kept
 const backlog = 60000; // of reading, before what waits is shown at once
@@ -15,7 +15,7 @@ export class Log {
     this.told = []; // what is being read out, with the time when that should be over
     this.cut = []; // what a key cut off
     this.removed = 0;
-    this.missed = [];
+    this.missed = 0; // while another tab is in front
     document.addEventListener("keydown", (e) => {
       if (e.key.length !== 1 || e.ctrlKey || e.altKey || e.metaKey) return;
       this.typed = Date.now(); // and the screen reader is silent
@@ -97,7 +97,7 @@ export class Log {
     const el = document.createElement("bdi");
     el.textContent = text;
     el.dir = dir;
-    if (language) el.lang = language;
+    if (language !== undefined) el.lang = language;
     return el;
   }
 
@@ -137,22 +137,26 @@ export class Log {
     const p = document.createElement("p");
     if (line.who && line.who !== this.who) { // named when it changes
       const b = document.createElement("b");
-      b.textContent = safe(line.who) + ": ";
+      b.textContent = named(line.who) + ": ";
       b.className = "who";
       p.append(b);
       this.who = line.who;
     }
+    p.lang = this.words.language; // also when the page speaks another
     if (line.after) p.append(this.theirs(line.text, line.language, line.dir), " ", line.after);
     else {
       p.append(line.text);
       p.dir = line.dir ?? "auto";
-      if (line.language) p.lang = line.language;
+      if (line.language !== undefined) p.lang = line.language;
     }
     p.className = line.kind ?? "news";
     // The alert says it, or nobody shall: else a browser tells on return all that came in the background.
     if (quiet || document.hidden) p.setAttribute("aria-live", "off");
     this.el.append(p);
-    if (document.hidden) this.missed.push(line.text);
+    if (document.hidden) {
+      this.missed++;
+      this.newest = line.text;
+    }
     while (this.el.childElementCount > most) {
       this.el.firstElementChild.remove();
       this.removed++;
@@ -168,10 +172,10 @@ export class Log {
   // turned tells in one line what came while another tab was in front, where nothing is read out.
   turned() {
     if (document.hidden) return;
-    const n = this.missed.length;
+    const n = this.missed;
     if (n) {
-      const newest = clip(this.missed.at(-1), 300, (n) => " … " + this.words("more", { n }));
-      this.missed = [];
+      const newest = clip(this.newest, 300, (n) => " … " + this.words("more", { n }));
+      this.missed = 0;
       this.queue.unshift({ text: [this.words("missed", { n, newest }), this.waits()].filter(Boolean).join(" ") });
     }
     this.step();

@@ -4,7 +4,7 @@ import { Log } from "./log.js";
 import { Questions } from "./questions.js";
 import { Feel, notify } from "./feel.js";
 import { load, possible, save, wanted, preferred } from "./settings.js";
-import { direction, safe, sentences } from "./text.js";
+import { direction, named, safe, sentences } from "./text.js";
 import { pageWords } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -31,10 +31,10 @@ const summary = (e) => e["summary_" + settings.verbosity] || e.summary_normal ||
 function hear(e) {
   if (typeof e?.type !== "string") return;
   const kind = e.type.replace(/^aaep:agent\./, ""), id = e.session_id;
-  const line = { text: summary(e), who: questions.who(e), language: e.localization_hints?.primary_language, dir: direction(e), session: id };
+  const line = { text: summary(e), who: questions.who(e), language: e.localization_hints?.primary_language ?? "", dir: direction(e), session: id };
   feel.event(e, kind);
   if (kind === "output.streaming") return output(e, line);
-  finish(id); // something else comes: what is held of an answer is said first
+  finish(id, /^session\.(completed|errored|cancelled)$/.test(kind)); // something else comes: what is held of an answer is said first
   const session = sessions.get(id) ?? {};
   sessions.delete(id);
   sessions.set(id, session);
@@ -83,6 +83,7 @@ function output(e, line) {
   out.end = Math.max(out.end, (e.position ?? out.end) + points.length);
   out.line = { ...line, kind: "output", language: e.language || line.language };
   outputs.set(key, out);
+  if (outputs.size > 64) drop(...outputs.entries().next().value); // an agent that ends nothing
   const whole = e.complete || ["sentence", "paragraph", "completion"].includes(e.coalesce_hint);
   put(out, whole);
   clearTimeout(out.timer);
@@ -99,8 +100,18 @@ function put(out, final) {
   for (const text of found) log.say({ ...out.line, text });
 }
 
-function finish(session) {
-  for (const out of outputs.values()) if (out.session === session && out.text) put(out, true);
+function finish(session, over) {
+  for (const [key, out] of outputs) {
+    if (out.session !== session) continue;
+    if (over) drop(key, out);
+    else if (out.text) put(out, true);
+  }
+}
+
+function drop(key, out) {
+  clearTimeout(out.timer);
+  if (out.text) put(out, true);
+  outputs.delete(key);
 }
 
 // now shows what the newest session does. It is there to be looked up, and is not read out.
@@ -156,9 +167,9 @@ function missing(text) {
 // known says whose page this is, and what is proved of that.
 function known() {
   agent = link.agent;
-  $("agent").textContent = safe(agent || say("heading")).slice(0, 100);
-  $("proof").hidden = !link.proof;
-  $("proof").textContent = link.proof ? say(link.proof.verified ? "verified" : "unverified") : "";
+  $("agent").textContent = agent ? named(agent) : say("heading");
+  $("proof").hidden = !agent;
+  $("proof").textContent = say(link.proof?.verified ? "verified" : "unverified");
   title();
 }
 
@@ -168,8 +179,7 @@ function waits() {
 }
 
 function title() {
-  const missed = log.missed.length;
-  document.title = [waits() || (missed ? say("titleNews", { n: missed }) : ""), safe(agent || say("heading")).slice(0, 60)].filter(Boolean).join(" – ");
+  document.title = [waits() || (log.missed ? say("titleNews", { n: log.missed }) : ""), agent ? named(agent) : say("heading")].filter(Boolean).join(" – ");
 }
 setInterval(() => document.hidden && title(), 2000);
 document.addEventListener("visibilitychange", () => {
@@ -185,6 +195,7 @@ function speak() {
   $("link").textContent = say("link." + linkState, { text: "" });
   now();
   known();
+  questions.reword();
 }
 
 let changing;
