@@ -31,6 +31,8 @@ func Say(normal string) Text { return Text{Normal: normal} }
 // language it understands best.
 //
 //	aaep.Say("Planning your retirement.").In("es", aaep.Say("Planificando su jubilación."))
+//
+// A Text that has words by In alone is said in one of those languages, and labelled so, where the agent's own is another.
 func (t Text) In(tag string, words Text) Text {
 	words.more = nil
 	t.more = &more{next: t.more, tag: tag, words: words}
@@ -86,8 +88,8 @@ func (t Text) At(v Verbosity) string {
 	return firstOf(t.Normal, t.Detailed, t.Terse)
 }
 
-// IsZero reports whether there is no wording at all.
-func (t Text) IsZero() bool { return t.Terse == "" && t.Normal == "" && t.Detailed == "" }
+// IsZero reports whether there is no wording at all, in any language.
+func (t Text) IsZero() bool { return t.At(VerbosityNormal) == "" && len(t.Translations()) == 0 }
 
 func firstOf(ss ...string) string {
 	for _, s := range ss {

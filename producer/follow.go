@@ -158,6 +158,7 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 	q.SessionID, q.Stamp = ev.SessionID, ev.Timestamp
 	q.Recipients = []string{""} // those elsewhere: that all leave who are here settles nothing
 	put := &pending{Entry: coalesce.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
+	put.deadline = put.asked.Deadline
 	for _, sub := range p.live() {
 		if sub.mayBeAsked(q.Confirmation != nil) {
 			q.Recipients = append(q.Recipients, sub.id)

@@ -2,53 +2,124 @@ package producer
 
 import (
 	"maps"
+	"slices"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// join puts the questions of some kinds that are open to a subscription that could not answer them when
-// they were asked (D-34), once it is on record that it was asked too.
-func (p *Producer) join(sub *subscription, confirmations, clarifications bool, push func(coalesce.Entry)) {
+// join puts the open questions that ask wants, and nil is all of them, to a subscription that can answer them, once it is on
+// record that it was asked too. Ask returns the event that asks, or nil.
+func (p *Producer) join(sub *subscription, ask func(*pending) *aaep.Event, push func(coalesce.Entry)) {
 	p.mu.Lock()
 	open := maps.Clone(p.asked)
 	p.mu.Unlock()
-	maps.DeleteFunc(sub.onRecord, func(token aaep.ReplyToken, _ bool) bool { return open[token] == nil })
+	maps.DeleteFunc(sub.onRecord, func(token aaep.ReplyToken, _ string) bool { return open[token] == nil })
 	for token, put := range open {
-		isConfirmation := put.Event.Type() == aaep.TypeAwaitingConfirmation
-		if isConfirmation && !confirmations || !isConfirmation && !clarifications || !sub.mayBeAsked(isConfirmation) {
+		entry := put.Entry
+		if ask != nil {
+			entry.Event = ask(put)
+		}
+		if entry.Event == nil || !sub.mayBeAsked(put.isConfirmation()) {
 			continue
 		}
-		if !sub.onRecord[token] { // once, however often it comes back
+		if entry.Event != put.Event {
+			entry.Pos = 0 // it has no place in the log
+		}
+		who := sub.who(put.Event)
+		if language, asked := sub.onRecord[token]; !asked || language != who.Language { // once, however often it comes back
 			again := audit.Record{Kind: audit.Asked, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
-				Recipients: []audit.Subscription{sub.who(put.Event)}}
+				Recipients: []audit.Subscription{who}}
 			if p.desk.trail.record(again) != nil {
 				continue
 			}
 			if sub.onRecord == nil {
-				sub.onRecord = map[aaep.ReplyToken]bool{}
+				sub.onRecord = map[aaep.ReplyToken]string{}
 			}
-			sub.onRecord[token] = true
+			sub.onRecord[token] = who.Language
 		}
 		p.desk.join(token, sub.id) // without p.mu: the desk may be waiting for what it records
 		p.mu.Lock()
-		if p.asked[token] == put && put.Pos <= sub.cursor { // it has not been settled meanwhile
-			push(put.Entry)
+		if p.asked[token] == put && entry.Pos <= sub.cursor { // it has not been settled meanwhile, nor is yet to come
+			push(entry)
 		}
 		p.mu.Unlock()
 	}
 }
 
+// joinAnew puts to a subscription with new terms the open questions that it can answer only now (D-34), and once more, with the
+// same token, those that are told in another language now: whoever changes it while they decide wants to hear in it what they
+// decide about.
+func (sub *subscription) joinAnew(was *handshake.Terms) {
+	could := func(put *pending) bool {
+		if put.isConfirmation() {
+			return was.ConfirmationReply
+		}
+		return was.ClarificationReply
+	}
+	now := time.Now()
+	maps.DeleteFunc(sub.beside, func(_ aaep.ReplyToken, ev *aaep.Event) bool { return sub.p.stale(ev) })
+	sub.p.join(sub, func(put *pending) *aaep.Event {
+		switch ev := put.Event; {
+		case !could(put):
+			return ev
+		case sub.opened && (put.Pos <= sub.cursor || sub.early[put.Pos]) &&
+			handshake.ChooseLanguage(was.Languages, ev) != handshake.ChooseLanguage(sub.terms.Languages, ev):
+			return sub.p.anew(put, now)
+		}
+		return nil
+	}, func(e coalesce.Entry) {
+		if sub.beside == nil {
+			sub.beside = map[aaep.ReplyToken]*aaep.Event{}
+		}
+		sub.beside[tokenOf(e.Event)] = e.Event
+		sub.shaper.Push(now, e)
+	})
+}
+
+// askBeside puts once more what joinAnew did, to a subscription whose stream may have been cut before it had that.
+func (sub *subscription) askBeside() {
+	if len(sub.beside) == 0 {
+		return
+	}
+	sub.p.join(sub, func(put *pending) *aaep.Event { return sub.beside[put.token()] },
+		func(e coalesce.Entry) { sub.shaper.Push(time.Now(), coalesce.Entry{Event: e.Event}) })
+}
+
+// anew is a question that is told once more, as an event of its own: with the time that is left.
+func (p *Producer) anew(put *pending, now time.Time) *aaep.Event {
+	p.mu.Lock()
+	left := wholeSeconds(put.deadline.Sub(now))
+	p.mu.Unlock()
+	limited := func(payload aaep.Payload) aaep.Payload {
+		switch q := payload.(type) {
+		case *aaep.AwaitingConfirmation:
+			limited := *q
+			limited.TimeoutSeconds = left
+			return &limited
+		case *aaep.AwaitingClarification:
+			limited := *q
+			limited.TimeoutSeconds = left
+			return &limited
+		}
+		return payload
+	}
+	ev := *put.Event
+	ev.EventID, ev.Timestamp = newID("evt_"), now.UTC().Round(0).Truncate(time.Millisecond)
+	ev.Payload, ev.Translations = limited(ev.Payload), slices.Clone(ev.Translations)
+	for i, t := range ev.Translations {
+		ev.Translations[i].Payload = limited(t.Payload)
+	}
+	return &ev
+}
+
 // stale reports whether an event that a newcomer is about to be told asks what has been settled since.
 func (p *Producer) stale(ev *aaep.Event) bool {
-	var token aaep.ReplyToken
-	switch q := ev.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		token = q.ReplyToken
-	case *aaep.AwaitingClarification:
-		token = q.ReplyToken
-	default:
+	token := tokenOf(ev)
+	if token == "" {
 		return false
 	}
 	p.mu.Lock()

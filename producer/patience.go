@@ -3,7 +3,6 @@ package producer
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -57,7 +56,7 @@ func (s *Session) timeEnough(p aaep.Payload, pace int64) {
 			text += " " + c.Label
 		}
 	}
-	warning, _ := phrase.In("en", phrase.LittleTimeLeft, "20")
+	warning := phrase.Lasting("en", phrase.LittleTimeLeft, reaction)
 	need := speaking(text, pace) + speaking(warning, pace) + reaction
 	if time.Duration(limit)*time.Second < need {
 		s.p.cfg.Logger.Warn("too little time to hear the question and answer", "session_id", s.id,
@@ -72,24 +71,28 @@ func speaking(text string, pace int64) time.Duration {
 
 // moreTime gives a question more time, if there is more to give, and says so.
 func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.ReplyToken) bool {
+	p.mu.Lock()
+	put := p.asked[token]
+	p.mu.Unlock()
 	if p.cfg.Follow != nil {
+		if put == nil || p.send(note{More: token, By: &by, ID: p.id}) != nil {
+			return false
+		}
 		p.mu.Lock()
-		_, open := p.asked[token]
-		p.mu.Unlock()
-		return open && p.send(note{More: token, By: &by, ID: p.id}) == nil
+		defer p.mu.Unlock()
+		put.deadline = put.deadline.Add(time.Duration(timeoutOf(put.Event.Payload)) * time.Second)
+		return true
 	}
 	left, ok := p.desk.extend(recipient, token)
 	if !ok {
 		return false
 	}
-	p.mu.Lock()
-	put := p.asked[token]
-	p.mu.Unlock()
 	if put != nil {
 		p.desk.trail.record(audit.Record{Kind: audit.Extended, SessionID: put.asked.SessionID, QuestionID: put.asked.QuestionID,
 			Deadline: time.Now().Add(left), By: &by}) // which may take a while
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		put.deadline = time.Now().Add(left)
 		select {
 		case <-put.more: // nobody has looked yet, and there is even more
 		default:
@@ -134,7 +137,7 @@ func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *
 
 // nextNotice returns the next thing to say about the time that is left, and how much is left then.
 func nextNotice(limit, left time.Duration, pace int64) (at time.Duration, id phrase.ID) {
-	warning, _ := phrase.In("en", phrase.LittleTimeLeft, "20")
+	warning := phrase.Lasting("en", phrase.LittleTimeLeft, reaction)
 	last := (max(limit/10, reaction+speaking(warning, pace)) + time.Second - 1).Truncate(time.Second)
 	switch half := limit / 2; {
 	case limit > worthHalf && half > last+reaction/2 && left > half: // two notices at once are one too many
@@ -147,16 +150,14 @@ func nextNotice(limit, left time.Duration, pace int64) (at time.Duration, id phr
 
 // tellTime says how much time is left to answer. That it ends soon is told to everybody, whatever they asked for.
 func (s *Session) tellTime(id phrase.ID, left, limit time.Duration) {
-	seconds := strconv.FormatInt(int64((left+time.Second/2)/time.Second), 10)
-	words := s.p.words(aaep.Text{}, id, seconds)
+	words := s.p.phrase(id, func(tag string) (string, bool) { return phrase.Time(tag, left), true })
 	words.urgent = id == phrase.LittleTimeLeft
 	payload := func(text string) *aaep.ProgressUpdated {
 		return &aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(float64(100 * (limit - left) / limit)), Description: text},
 			ETAMS: new(left.Milliseconds())}
 	}
 	words.translate(func(tag string) (aaep.Payload, bool) {
-		text, _ := phrase.In(tag, id, seconds)
-		return payload(text), true
+		return payload(phrase.Lasting(tag, id, left)), true
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -60,10 +61,10 @@ func timed(l *listener, since time.Time) (all []string) {
 // answer: twenty seconds and the speaking time, at the pace of the slowest who was asked, or a tenth.
 func TestTimeLeftIsTold(t *testing.T) {
 	half := func(at, left int) string {
-		return fmt.Sprintf("%v background 50%% %ds Half of the time to answer is over. Seconds left: %d.", time.Duration(at)*time.Second, left, left)
+		return fmt.Sprintf("%v background 50%% %ds Half of the time to answer is over. Time left: %s.", time.Duration(at)*time.Second, left, phrase.Time("en", time.Duration(left)*time.Second))
 	}
 	end := func(at, percent, left int) string {
-		return fmt.Sprintf("%v critical %d%% %ds The time to answer is almost over. Seconds left: %d.", time.Duration(at)*time.Second, percent, left, left)
+		return fmt.Sprintf("%v critical %d%% %ds The time to answer is almost over. Time left: %s.", time.Duration(at)*time.Second, percent, left, phrase.Time("en", time.Duration(left)*time.Second))
 	}
 	for name, tc := range map[string]struct {
 		timeout time.Duration
@@ -72,9 +73,9 @@ func TestTimeLeftIsTold(t *testing.T) {
 	}{
 		"ten minutes":          {10 * time.Minute, 0, []string{half(300, 300), end(540, 90, 60)}},
 		"two minutes":          {2 * time.Minute, 0, []string{half(60, 60), end(95, 79, 25)}},
-		"two minutes, slow":    {2 * time.Minute, 60, []string{half(60, 60), end(89, 74, 31)}},
+		"two minutes, slow":    {2 * time.Minute, 60, []string{half(60, 60), end(88, 73, 32)}},
 		"a minute":             {time.Minute, 0, []string{end(35, 58, 25)}},
-		"half is the end":      {64 * time.Second, 60, []string{end(33, 51, 31)}},
+		"half is the end":      {64 * time.Second, 60, []string{end(32, 50, 32)}},
 		"no time for a notice": {24 * time.Second, 0, nil},
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -158,8 +159,8 @@ func TestMoreTime(t *testing.T) {
 				given++
 			}
 		}
-		if given != 10 || times[0] != "2m30s background 50% 150s Half of the time to answer is over. Seconds left: 150." ||
-			times[1] != "4m0s background 40% 360s There is more time to answer. Seconds left: 360." {
+		if given != 10 || times[0] != "2m30s background 50% 150s Half of the time to answer is over. Time left: 2 minutes 30 seconds." ||
+			times[1] != "4m0s background 40% 360s There is more time to answer. Time left: 6 minutes." {
 			t.Errorf("told %d times:\n%s", given, strings.Join(times, "\n"))
 		}
 	})

@@ -16,6 +16,22 @@ type pending struct {
 	asked  audit.Record
 	more   chan time.Duration // there is so much time left, after somebody asked for more
 	slowest
+
+	deadline time.Time // as far as it is known here; with the Producer's mu held
+}
+
+func (put *pending) isConfirmation() bool   { return put.Event.Type() == aaep.TypeAwaitingConfirmation }
+func (put *pending) token() aaep.ReplyToken { return tokenOf(put.Event) }
+
+// tokenOf is the token of a question, and "" of what is none.
+func tokenOf(ev *aaep.Event) aaep.ReplyToken {
+	switch q := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		return q.ReplyToken
+	case *aaep.AwaitingClarification:
+		return q.ReplyToken
+	}
+	return ""
 }
 
 // slowest are the needs of those who are asked: each of them waits for the one who needs most.
@@ -77,6 +93,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 		return nil, err
 	}
 	p.mu.Lock()
+	put.deadline = put.asked.Deadline
 	put.Entry = coalesce.Entry{Pos: p.append(ev), Event: ev}
 	p.asked[q.Token] = put
 	p.mu.Unlock()

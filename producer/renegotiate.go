@@ -182,6 +182,6 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 			}
 		}
 	}
-	sub.p.join(sub, !was.ConfirmationReply, !was.ClarificationReply, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
+	sub.joinAnew(was)
 	return nil
 }

@@ -57,6 +57,7 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	if _, _, err := sub.p.log.Read(sub.cursor, 0); err != nil {
 		sub.catchUp()
 	}
+	sub.askBeside()
 }
 
 // place is where a stream goes on after an event: a cursor, and how many bytes of the next entry came before. It reports
@@ -83,7 +84,7 @@ const anew = 1 << 30
 // is still asked, for only now can it answer that here.
 func (sub *subscription) goOn(cursor uint64, skip int) {
 	sub.beginAt(cursor, skip)
-	sub.p.join(sub, true, true, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
+	sub.p.join(sub, nil, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
 }
 
 func (sub *subscription) beginAt(cursor uint64, skip int) {
@@ -181,7 +182,7 @@ func (sub *subscription) situate(situation []coalesce.Entry) {
 	for _, e := range situation {
 		push(e)
 	}
-	sub.p.join(sub, true, true, push)
+	sub.p.join(sub, nil, push)
 }
 
 // detach returns until when the stream has to be back. One that brought the subscription no further, and broke soon, gives

@@ -311,7 +311,7 @@ func (p *Producer) register(sub *subscription) error {
 	if !sub.goesOn {
 		sub.first, _ = p.situation(sub.cursor)
 	}
-	p.join(sub, true, true, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
+	p.join(sub, nil, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
 	p.announce(sub)
 	return nil
 }

@@ -50,10 +50,11 @@ type subscription struct {
 	patience, least     atomic.Int64 // see slowest; 0 is as usual
 	pace                atomic.Int64
 
-	onRecord map[aaep.ReplyToken]bool // the open questions that the trail says it was asked; used by join alone
-	apart    time.Time                // since when it has no stream
-	grace    time.Time                // when its stream has to be back; see detach
-	came     uint64                   // how far it had come when that was set
+	onRecord map[aaep.ReplyToken]string      // in which language the trail says it was asked the open questions, and
+	beside   map[aaep.ReplyToken]*aaep.Event // those it was asked when its terms had changed; used by join alone
+	apart    time.Time                       // since when it has no stream
+	grace    time.Time                       // when its stream has to be back; see detach
+	came     uint64                          // how far it had come when that was set
 
 	mu        sync.Mutex
 	connected bool

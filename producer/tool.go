@@ -342,7 +342,7 @@ func (s *Session) outcome(out *ledger.Outcome, action aaep.Text) (speech, error)
 	translations := action.Translations()
 	return s.p.phrase(id, func(tag string) (string, bool) {
 		if tag == s.p.cfg.Language || tag == "" {
-			return action.At(aaep.VerbosityTerse), true
+			return inAt(action, "", aaep.VerbosityTerse)
 		}
 		best, ok := handshake.MatchLanguage([]string{tag}, slices.Sorted(maps.Keys(translations)))
 		return translations[best].At(aaep.VerbosityTerse), ok

@@ -208,3 +208,26 @@ func TestLanguageNotOffered(t *testing.T) {
 		t.Errorf("New took a language that is no tag: %v", err)
 	}
 }
+
+// I18N-001: what an agent has words for in another language than its own is told in that, and labelled so, a question and its outcome too.
+func TestForeignWords(t *testing.T) {
+	bubbleWith(t, producer.Config{Language: "fi", Languages: []string{"es"}}, func(t *testing.T, st *stage) {
+		l := st.listen(answering(speaking(everything(), "fi")))
+		foreign := func(en string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(en)).In("es", aaep.Say("Hola.")) }
+		s, err := st.p.StartSession(t.Context(), foreign("Planning."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		each := transfer
+		each.Action, each.Consequence = foreign("Pay $5."), foreign("It is gone.")
+		paid := tool(s, each, &deed{})
+		l.reply(l.question(), aaep.Reject)
+		<-paid
+		s.Handoff(aaep.Text{}.In("sv", aaep.Say("Hjälp.")), aaep.HandoffRequested{})
+		s.Complete(aaep.Say("Valmis."))
+		wantHeard(t, l, "en Planning.", "en Thinking.", "en Pay $5.", "en Pay $5. / It is gone.", "en Rejected, and not done: Pay $5.", "sv Hjälp.", "fi Valmis.")
+		if h := of[*aaep.HandoffRequested](l.events())[0]; h.Reason != "Hjälp." {
+			t.Errorf("the reason is %q", h.Reason)
+		}
+	})
+}

@@ -45,15 +45,34 @@ func (p *Producer) words(text aaep.Text, id phrase.ID, arg string) speech {
 
 // authored returns what the author said, in the languages of its translations.
 func (p *Producer) authored(text aaep.Text) speech {
-	text.Normal = text.At(aaep.VerbosityNormal)
-	sp := speech{in: []said{{lang: p.cfg.Language, text: text}}, with: text}
 	all := text.Translations()
+	own := aaep.Text{Terse: text.Terse, Normal: text.At(aaep.VerbosityNormal), Detailed: text.Detailed}
+	sp := speech{in: []said{{lang: p.cfg.Language, text: own}}, with: text}
+	if tag := foreign(text); tag != "" {
+		sp.in = nil
+		sp.say(tag, all[tag])
+		delete(all, tag)
+	}
 	for _, tag := range slices.Sorted(maps.Keys(all)) {
-		t := all[tag]
-		t.Normal = t.At(aaep.VerbosityNormal)
-		sp.in = append(sp.in, said{lang: tag, text: t})
+		sp.say(tag, all[tag])
 	}
 	return sp
+}
+
+func (sp *speech) say(tag string, t aaep.Text) {
+	t.Normal = t.At(aaep.VerbosityNormal)
+	sp.in = append(sp.in, said{lang: tag, text: t})
+}
+
+// foreign is the language of a text that says nothing in the agent's own: English, if it is in that. Else it is "".
+func foreign(t aaep.Text) string {
+	all := t.Translations()
+	if _, ok := all["en"]; t.At(aaep.VerbosityNormal) != "" || len(all) == 0 {
+		return ""
+	} else if ok {
+		return "en"
+	}
+	return slices.Min(slices.Collect(maps.Keys(all)))
 }
 
 // phrase returns one of the package's own phrases. Arg is what is put into it, where there is that in a language.
@@ -87,15 +106,20 @@ func (sp *speech) translate(payload func(tag string) (p aaep.Payload, ok bool)) 
 	sp.in = own
 }
 
-// in returns what a text says in a language, if it says anything there; "" is the language it was written in. A
+// in returns what a text says in a language, if it says anything there; "" is the language it is said in first. A
 // text without words says nothing in every language.
-func in(t aaep.Text, tag string) (words string, ok bool) {
+func in(t aaep.Text, tag string) (words string, ok bool) { return inAt(t, tag, aaep.VerbosityNormal) }
+
+func inAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
+	if tag == "" {
+		tag = foreign(t)
+	}
 	if tag != "" && !t.IsZero() {
 		if t, ok = t.Translations()[tag]; !ok {
 			return "", false
 		}
 	}
-	return norm.NFC.String(t.At(aaep.VerbosityNormal)), true
+	return norm.NFC.String(t.At(v)), true
 }
 
 // checkLanguages refuses words in a language that no listener is offered.

@@ -278,7 +278,11 @@ func (s *Subscription) note(ev *aaep.Event, size int) bool {
 	s.passLocked(ev)
 	token, asks := tokenOf(ev)
 	before, known := s.seen[ev.EventID]
-	if q := s.open[token]; known && (!asks || before == s.generation || q != nil && q.answered) {
+	q := s.open[token]
+	if known && (!asks || before == s.generation || q != nil && q.answered) {
+		return false
+	}
+	if asks && q.inAnotherLanguage(ev) && q.answered {
 		return false
 	}
 	s.seen[ev.EventID] = s.generation

@@ -26,7 +26,7 @@ func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
 	q := s.open[token]
 	wanted := s.wanted.Extensions[extensions.TimingVocabulary.Prefix]
 	s.mu.Unlock()
-	if !asks || q == nil || q.event != ev {
+	if !asks || !q.asks(ev) {
 		return ErrUnknownEvent
 	}
 	var timing extensions.Timing

@@ -20,12 +20,21 @@ var ErrUnknownEvent = errors.New("subscriber: not an open question of this subsc
 // question is one that was received and may be answered once.
 type question struct {
 	event    *aaep.Event
-	size     int // of event
+	was      *aaep.Event // that asked it before, in another language; whoever answers may have heard only that
+	size     int         // of event
 	received time.Time
 	sub      string // the subscription it came on
 	reply    []byte // once one was made
 	value    any    // what it says
 	answered bool   // it is under way, or has arrived
+}
+
+// asks reports whether q is what an event asks, in this language or in that of before.
+func (q *question) asks(ev *aaep.Event) bool { return q != nil && (q.event == ev || q.was == ev) }
+
+// inAnotherLanguage reports whether an event with its token tells it once more, for somebody who changed theirs.
+func (q *question) inAnotherLanguage(ev *aaep.Event) bool {
+	return q != nil && q.event != nil && q.event.SessionID == ev.SessionID && q.event.Language() != ev.Language()
 }
 
 func tokenOf(ev *aaep.Event) (token aaep.ReplyToken, asks bool) {
@@ -58,6 +67,9 @@ func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyTo
 			break
 		}
 		delete(s.open, oldest)
+	}
+	if q.was = nil; q.inAnotherLanguage(ev) {
+		q.was = q.event
 	}
 	q.event, q.size, q.received = ev, size, time.Now() // a token takes one decision, however often it is shown
 	s.open[token] = q
@@ -218,7 +230,7 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 	s.mu.Lock()
 	q, conn := s.open[token], s.conn
 	switch {
-	case q == nil || q.event != ev || q.answered:
+	case !q.asks(ev) || q.answered:
 		s.mu.Unlock()
 		return ErrUnknownEvent
 	case !s.mayAnswer(ev):

@@ -276,3 +276,35 @@ func TestAutoReply(t *testing.T) {
 		leave(t, sub, p)
 	})
 }
+
+// I18N-009, INV-18: a question that is told once more in another language takes its one decision under either event, and is not
+// handed on once it was answered.
+func TestQuestionInAnotherLanguage(t *testing.T) {
+	const spanish = `,"localization_hints":{"primary_language":"es"}`
+	for _, late := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			sub, p := open(t, newStage(), Config{})
+			p.say(t, confirmation("evt_1", "rpl_1", ""))
+			first := take(t, sub, "evt_1")
+			if late {
+				p.say(t, confirmation("evt_2", "rpl_1", spanish))
+				newer := take(t, sub, "evt_2")
+				if err := sub.Reply(t.Context(), first, aaep.Accept); err != nil {
+					t.Errorf("Reply to what was heard = %v", err)
+				}
+				if err := sub.Reply(t.Context(), newer, aaep.Reject); err != ErrUnknownEvent {
+					t.Errorf("a second Reply = %v", err)
+				}
+			} else {
+				if err := sub.Reply(t.Context(), first, aaep.Accept); err != nil {
+					t.Errorf("Reply = %v", err)
+				}
+				p.say(t, confirmation("evt_2", "rpl_1", spanish))
+				p.say(t, evt(3))
+				take(t, sub, "evt_3")
+			}
+			want[*aaep.ConfirmationReply](t, p)
+			leave(t, sub, p)
+		})
+	}
+}

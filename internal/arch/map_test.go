@@ -86,7 +86,7 @@ var theMap = []folder{
 		path:   "internal/phrase",
 		pure:   true,
 		arrows: []string{".", "internal/words"},
-		others: []string{"golang.org/x/text/cases", "golang.org/x/text/unicode/norm"},
+		others: []string{"golang.org/x/text"},
 		why:    "a sentence follows from the language alone, and whoever mends one needs to know nothing else",
 	},
 	{

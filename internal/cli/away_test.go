@@ -43,7 +43,7 @@ func TestAwayForLong(t *testing.T) {
 		})
 		lines := strings.Split(strings.TrimSpace(e.err.String()), "\n")
 		for _, line := range lines {
-			if !strings.HasPrefix(line, "aaep: Se perdió la conexión. Segundos hasta el próximo intento: ") {
+			if !strings.HasPrefix(line, "aaep: Se perdió la conexión. Tiempo hasta el próximo intento: ") {
 				t.Errorf("%q", line)
 			}
 		}

@@ -31,6 +31,9 @@ func (l *listener) there() iter.Seq[*following] {
 // quietTime is how long somebody can be quiet for at most; it is what the extension allows.
 const quietTime = 5 * time.Minute
 
+// tellsAnew is how long an agent may take to tell a question in a language that was asked for, until it is put as it is.
+const tellsAnew = time.Second
+
 // command obeys a line that begins with a slash. What is wrong gets a line and changes nothing.
 func (l *listener) command(ctx context.Context, line string) {
 	name, word, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
@@ -197,6 +200,9 @@ func (f *following) agreed(ctx context.Context, change aaep.Capabilities, err er
 			f.hush() // to end it, if that is what failed
 		}
 	}
+	if q := f.asked.First(); q != nil && q.Put.IsZero() { // it was told once more meanwhile
+		f.put(q)
+	}
 	if next := f.later; next != nil {
 		f.later = nil
 		f.change(ctx, *next)
@@ -213,7 +219,7 @@ func (f *following) tell(ctx context.Context, change aaep.Capabilities) {
 		switch asked := isQuiet(change); {
 		case asked && isQuiet(terms):
 			f.hush()
-			f.note(phrase.Counted(string(f.tongue()), phrase.QuietNow, int(quietTime/time.Minute), "minute"))
+			f.note(phrase.Lasting(string(f.tongue()), phrase.QuietNow, quietTime))
 		case asked:
 			f.note(f.phrase(phrase.CannotBeQuiet, ""))
 			f.change(ctx, f.presence(false)) // so that nobody is asked for it when the link begins anew
@@ -231,6 +237,11 @@ func (f *following) tell(ctx context.Context, change aaep.Capabilities) {
 		f.explain(terms.With(change))
 	}
 	if q := f.asked.First(); q != nil && f.tongue() != was { // what is to be typed is another key
-		f.put(q)
+		put := q.Put
+		f.after(tellsAnew, func(context.Context) {
+			if f.asked.First() == q && q.Put.Equal(put) {
+				f.put(q)
+			}
+		})
 	}
 }

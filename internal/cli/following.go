@@ -342,7 +342,7 @@ func (f *following) says(text string) {
 		for _, other := range f.agents {
 			names = append(names, other.name)
 		}
-		text = announce.NotNamed(ownLanguage, text, names)
+		text = announce.NotNamed(string(f.tongue()), text, names)
 		if f.speaker != f.name {
 			f.speaker = f.name
 			text = announce.Speaker(f.name) + " " + text

@@ -52,7 +52,7 @@ func (l *listener) gave(q *announce.Asked, was time.Duration, err error) {
 	case errors.Is(err, subscriber.ErrNoMoreTime):
 		said := []string{l.phrase(phrase.NoMoreTime, "")}
 		if left := q.Left(time.Now()); left > 0 {
-			said = append(said, phrase.Lasting(string(l.tongue()), phrase.SecondsToAnswer, left))
+			said = append(said, phrase.Lasting(string(l.tongue()), phrase.TimeToAnswer, left))
 		}
 		l.inform(said...)
 	case errors.Is(err, subscriber.ErrUnknownEvent):
@@ -65,7 +65,7 @@ func (l *listener) gave(q *announce.Asked, was time.Duration, err error) {
 // tellGiven says that there is more time, where the agent has not said so.
 func (l *listener) tellGiven(context.Context) {
 	if q := l.given; q != nil && l.asked.Find(q.Event) == q {
-		l.inform(l.phrase(phrase.MoreTime, ""), phrase.Lasting(string(l.tongue()), phrase.SecondsToAnswer, q.Left(time.Now())))
+		l.inform(l.phrase(phrase.MoreTime, ""), phrase.Lasting(string(l.tongue()), phrase.TimeToAnswer, q.Left(time.Now())))
 	}
 	l.given = nil
 }

@@ -37,8 +37,17 @@ func (f *following) canAnswer(ev *aaep.Event) bool {
 // ask adds a question. One is put at a time, and none takes the place of another, so that a person never
 // answers what they have not heard.
 func (f *following) ask(ev *aaep.Event) {
-	if f.asked.Add(time.Now(), f.name, ev) == nil {
+	n := f.asked.Len()
+	q := f.asked.Add(time.Now(), f.name, ev)
+	if q == nil {
 		f.note(f.phrase(phrase.AsksTooMuch, ""))
+		return
+	}
+	if f.asked.Len() == n { // it is told once more, in another language
+		f.out.each(func(p *present.Presenter) { p.Expect(f.name, ev) })
+		if q == f.asked.First() && !f.changing { // else it is put with what was agreed, in one language
+			f.put(q)
+		}
 		return
 	}
 	f.before.expect(f.name, ev)
@@ -189,7 +198,7 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		}
 		return
 	}
-	if aim.began.Sub(q.Put) < readingTime {
+	if q.Put.IsZero() || aim.began.Sub(q.Put) < readingTime {
 		if text != "" {
 			l.inform(l.phrase(phrase.TypedTooSoon, ""), l.phrase(phrase.EnterThenAnswer, ""))
 		}

@@ -77,7 +77,7 @@ func (k *talk) shows(when, want string) {
 	}
 }
 
-const warning = "The time to answer is almost over. Seconds left: 25.\n"
+const warning = "The time to answer is almost over. Time left: 25 seconds.\n"
 
 func TestOutcomeAccept(t *testing.T) {
 	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
@@ -169,9 +169,9 @@ func TestOutcomeMoreTime(t *testing.T) {
 		k.shows("with a word too many", "aaep: Not understood: /more please. Right would be: /more.\n")
 		k.types("/more")
 		pass(10 * time.Second)
-		k.shows("more time", "There is more time to answer. Seconds left: 115.\n")
+		k.shows("more time", "There is more time to answer. Time left: 1 minute 55 seconds.\n")
 		k.until(90 * time.Second) // it would have been over
-		k.shows("until the warning", "Half of the time to answer is over. Seconds left: 60.\n")
+		k.shows("until the warning", "Half of the time to answer is over. Time left: 1 minute.\n")
 		k.types("y")
 		pass(5 * time.Second)
 		k.shows("a yes in the added time", "aaep: Answer sent: accept.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n")
@@ -187,7 +187,7 @@ func TestMoreTimeUntold(t *testing.T) {
 	asked(t, producer.Config{}, caps, func(k *talk) {
 		k.types("/more")
 		pass(10 * time.Second)
-		k.shows("more time", "aaep: There is more time. You have 1 minute 52 seconds to answer.\n")
+		k.shows("more time", "aaep: There is more time. You have about 1 minute 50 seconds to answer.\n")
 		k.until(110 * time.Second)
 		k.shows("until the warning", warning)
 		k.types("n")
@@ -229,7 +229,7 @@ func TestLateAnswer(t *testing.T) {
 			k.t.Fatal(err)
 		}
 		k.until(70 * time.Second)
-		k.shows("until then, by its own clock", "The time to answer is almost over: you have 24 seconds.\n")
+		k.shows("until then, by its own clock", "The time to answer is almost over: you have about 25 seconds.\n")
 		k.types("y")
 		pass(5 * time.Second)
 		k.shows("a yes", "aaep: Answer sent, but the time to answer seems to be over. It may not count.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n")

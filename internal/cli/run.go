@@ -141,10 +141,10 @@ func (r *runner) run(ctx context.Context) (err error) {
 	defer stop()
 	if len(r.args) > 0 {
 		if _, err := exec.LookPath(r.args[0]); err != nil {
-			return &exitError{exitFailed, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))}
+			return usage("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))
 		}
 	}
-	cfg := producer.Config{Language: r.language, Admit: r.where.admit()}
+	cfg := producer.Config{Language: r.language, Admit: r.where.admit(&r.status), MaxSubscriptions: maxOfOne, MaxPerPrincipal: maxOfOne / 2}
 	if cfg.Signers, err = r.where.signers(); err != nil {
 		return err
 	}
@@ -245,17 +245,18 @@ func (r *runner) drain(ctx context.Context, served <-chan error) {
 func openTrail(name string) (*audit.File, error) {
 	f, err := audit.Open(name, audit.Options{})
 	var fault *audit.Fault
+	code := exitUsage
 	switch {
 	case err == nil:
 		return f, nil
 	case errors.Is(err, audit.ErrInUse):
-		err = fmt.Errorf("another program writes to the trail %s.\nName another file. To read this one: aaep audit verify %s", name, name)
+		code, err = exitFailed, fmt.Errorf("another program writes to the trail %s.\nName another file. To read this one: aaep audit verify %s", name, name)
 	case errors.As(err, &fault):
 		err = fmt.Errorf("the trail %s is not as it was written, so nothing is added to it.\nName another file. To see what is wrong: aaep audit verify %s", name, name)
 	default:
 		err = fmt.Errorf("cannot open the trail %s: %s", name, innermost(err))
 	}
-	return nil, &exitError{exitFailed, err}
+	return nil, &exitError{code, err}
 }
 
 // closeTrail closes it, and sets an error that says that it may not be whole where there is no other.
@@ -267,7 +268,7 @@ func (r *runner) closeTrail(err *error) {
 
 // session runs the program, or reads standard input, as one session.
 func (r *runner) session(ctx context.Context, p *producer.Producer) error {
-	s, err := p.StartSession(context.WithoutCancel(ctx), aaep.Say("Running "+r.name+"."))
+	s, err := p.StartSession(context.WithoutCancel(ctx), inEnglish("Running "+r.name+"."))
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}
@@ -292,27 +293,30 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 		if context.Cause(ctx) == (signalled{os.Interrupt}) {
 			by = aaep.CancelledByUser
 		}
-		s.Cancel(by, aaep.Say(r.name+" was stopped."))
+		s.Cancel(by, inEnglish(r.name+" was stopped."))
 		if err := stopped(ctx); err != nil || !errors.As(failed, &exit) || !killed(exit) {
 			return err
 		}
 		return &exitError{exitFailed, errors.New(r.name + " did not end when it was told to, and was killed")}
 	case errors.As(failed, &exit):
 		code, how := ending(exit)
-		s.Fail(failed, aaep.Say(r.name+" "+how+"."))
+		s.Fail(failed, inEnglish(r.name+" "+how+"."))
 		return &exitError{code, errors.New(r.name + " " + how)}
 	case errors.Is(failed, producer.ErrNotRecorded):
-		s.Fail(failed, aaep.Say(r.name+" was not run, because that could not be put on record."))
+		s.Fail(failed, inEnglish(r.name+" was not run, because that could not be put on record."))
 		return &exitError{exitFailed, fmt.Errorf("%s was not run: the trail %s cannot be written", r.name, r.trail)}
 	case failed != nil:
-		s.Fail(failed, aaep.Say(r.name+" could not be run."))
+		s.Fail(failed, inEnglish(r.name+" could not be run."))
 		return &exitError{exitFailed, fmt.Errorf("cannot run %s: %s", r.name, whyNot(failed))}
 	}
-	if err := s.Complete(aaep.Say(r.name + " finished.")); err != nil {
+	if err := s.Complete(inEnglish(r.name + " finished.")); err != nil {
 		return &exitError{exitFailed, err}
 	}
 	return nil
 }
+
+// inEnglish is a sentence of this program's, whatever the program prints that it runs.
+func inEnglish(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
 // recorded runs the program, and puts on record before that it is started, and then how it ended.
 func (r *runner) recorded(s *producer.Session, run func() error) error {

@@ -75,17 +75,6 @@ func nothingEmpty(f *pflag.FlagSet) (err error) {
 	return err
 }
 
-// admit is the producer's question who may do what.
-func (s *serving) admit() func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
-	if len(s.answer) == 0 {
-		return nil
-	}
-	return func(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, error) {
-		may := slices.Contains(s.answer, principal)
-		return producer.Rights{Reply: may, Renegotiate: may}, nil
-	}
-}
-
 // signers read the keys to prove with.
 func (s *serving) signers() (func() []*manifest.Signer, error) {
 	if len(s.sign) == 0 {
@@ -95,7 +84,7 @@ func (s *serving) signers() (func() []*manifest.Signer, error) {
 	for _, path := range s.sign {
 		signer, err := manifest.ReadSigner(path, manifest.SignerOptions{Lifetime: 24 * time.Hour})
 		if err != nil {
-			return nil, &exitError{exitFailed, fmt.Errorf("cannot take --sign: %s", plain(err))}
+			return nil, cannotTake("--sign", err)
 		}
 		all = append(all, signer)
 	}
@@ -116,9 +105,6 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 		srv.RootLayout = &aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
 	}
 	var known []auth.Authenticator
-	fail := func(what string, err error) (*serve.Server, error) {
-		return nil, &exitError{exitFailed, fmt.Errorf("%s: %s", what, plain(err))}
-	}
 	switch {
 	case s.cert == "" && s.key == "" && s.clientCA == "":
 	case s.cert == "" || s.key == "":
@@ -126,11 +112,11 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	default:
 		conf, err := auth.ServerTLS(s.cert, s.key, s.clientCA, log)
 		if err != nil {
-			return fail("cannot serve with TLS", err)
+			return nil, cannotTake("--tls-cert, --tls-key or --client-ca", err)
 		}
 		switch leaf := conf.Certificates[0].Leaf; {
 		case len(leaf.DNSNames)+len(leaf.IPAddresses) == 0:
-			return nil, usage("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nSee: docs/operating.md", s.cert)
+			return nil, usage("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nGet one that does. If you make it yourself: openssl req -x509 … -addext subjectAltName=DNS:agent.example", s.cert)
 		case len(namesIn(leaf)) == 0 && len(s.hosts) == 0:
 			return nil, usage("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
 		}
@@ -142,7 +128,7 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	if s.tokens != "" {
 		byToken, err := auth.TokenFile(s.tokens, log)
 		if err != nil {
-			return fail("cannot take --tokens", err)
+			return nil, cannotTake("--tokens", err)
 		}
 		known = append(known, byToken)
 	}
@@ -153,7 +139,10 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	default:
 		byIssuer, err := oidc.New(ctx, oidc.Config{Issuer: s.issuer, Audience: s.audience})
 		if err != nil {
-			return fail("cannot take --oidc-issuer", err)
+			if errors.Is(err, aaep.TransportUnavailable) {
+				return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --oidc-issuer: %s", plain(err))}
+			}
+			return nil, cannotTake("--oidc-issuer", err)
 		}
 		known = append(known, byIssuer)
 	}
@@ -169,6 +158,9 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	}
 	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.addrs, func(at string) bool { return !isLocal(at) }) {
 		return nil, usage("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
+	}
+	if err := s.checkAnswer(); err != nil {
+		return nil, err
 	}
 	return srv, nil
 }

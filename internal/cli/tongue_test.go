@@ -48,7 +48,7 @@ func TestSpanish(t *testing.T) {
 		want := `Se necesita una decisión. El riesgo es bajo.
 Acción: Pagar 20 dólares a Ada.
 Consecuencia: El dinero se va.
-Segundos para responder: 60. Sin respuesta, no se hará.
+Tiempo para responder: 1 minuto. Sin respuesta, no se hará.
 No verificado: esto se pregunta en nombre de asker.
 Escriba s para aceptar o n para rechazar y pulse Enter. /more pide más tiempo.
 `
@@ -64,6 +64,32 @@ Escriba s para aceptar o n para rechazar y pulse Enter. /more pide más tiempo.
 			t.Errorf("after a yes: %v", err)
 		}
 	})
+}
+
+// I18N-009: whoever changes the language while a question is on the screen has it again in the new one, once, with its keys; and
+// where the agent has no words in it, as it is, with the new keys.
+func TestLanguageChangedWhileAsked(t *testing.T) {
+	for _, tt := range []struct {
+		agent []string
+		want  string
+	}{
+		{[]string{"en", "es"}, "Se necesita una decisión. El riesgo es bajo.\nAcción: Pagar 20 dólares a Ada.\n"},
+		{[]string{"en"}, "Please decide. The risk is low.\nAction: Pay $20 to Ada.\n"},
+	} {
+		inTheirLanguage(t, tt.agent, []string{"en-US"}, func(e *ear, paid <-chan error) {
+			before := len(e.out.String())
+			e.types("/language es")
+			pass(5 * time.Second)
+			got := e.out.String()[before:]
+			if !strings.Contains(got, tt.want) || strings.Count(got, "/more") != 1 {
+				t.Errorf("heard\n%s\nwant\n%s", got, tt.want)
+			}
+			e.wants("s", "Respuesta enviada: aceptar.")
+			if err := <-paid; err != nil {
+				t.Errorf("after a yes: %v", err)
+			}
+		})
+	}
 }
 
 // Where the agent does not speak the listener's language, this program does, and the words of both are taken.

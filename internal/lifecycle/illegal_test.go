@@ -133,6 +133,10 @@ var illegal = []struct {
 	{"a clarification outside awaiting_input", trace{started()}, clarify("rpl_1"), "SM-007", state(idle, awaiting)},
 	{"a token used twice at once", asked, confirm("rpl_1", "call_2", "send"), "CONF-009", confirm("rpl_2", "call_2", "send")},
 	{"a settled token used again", append(slices.Clone(asked), settle{"rpl_1", aaep.Reject}), clarify("rpl_1"), "CONF-009", clarify("rpl_2")},
+	{"told again in the language it was asked in", asked, confirm("rpl_1", "call_1", "send"), "CONF-009 CONF-005", spoken{"es", confirm("rpl_1", "call_1", "send")}}, // I18N-009
+	{"told again in the language it was told in last", append(slices.Clone(asked), spoken{"es", confirm("rpl_1", "call_1", "send")}), spoken{"es", confirm("rpl_1", "call_1", "send")}, "CONF-009 CONF-005", confirm("rpl_1", "call_1", "send")},
+	{"a token used for another call, in another language", asked, spoken{"es", confirm("rpl_1", "call_2", "send")}, "CONF-009", spoken{"es", confirm("rpl_2", "call_2", "send")}},
+	{"told again when it was settled", append(slices.Clone(asked), settle{"rpl_1", aaep.Accept}), spoken{"es", confirm("rpl_1", "call_1", "send")}, "CONF-009", confirm("rpl_2", "call_1", "send")},
 	{"two open questions about one call", asked, confirm("rpl_2", "call_1", "send"), "CONF-005", settle{"rpl_1", aaep.Accept}}, // INV-13
 	{"asked again after a rejection", append(slices.Clone(asked), settle{"rpl_1", aaep.Reject}), confirm("rpl_2", "call_1", "send"), "SM-009", confirm("rpl_2", "call_2", "send")},
 	{"acted first, asked later", trace{started(), state(idle, calling), invoked("call_1", "a"), returned("call_1", "a", aaep.ToolSuccess), state(calling, awaiting)},

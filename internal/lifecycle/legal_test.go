@@ -54,6 +54,12 @@ var legal = []struct {
 		state(awaiting, calling), irreversible("call_1", "transfer_funds"), returned("call_1", "transfer_funds", aaep.ToolSuccess),
 		completed(),
 	}, 1},
+	{"told again in the languages of a listener that changes them, then accepted", trace{ // I18N-009
+		started(), state(idle, awaiting), confirm("rpl_xyz", "call_1", "transfer_funds"), spoken{"es", confirm("rpl_xyz", "call_1", "transfer_funds")},
+		spoken{"en", confirm("rpl_xyz", "call_1", "transfer_funds")}, settle{"rpl_xyz", aaep.Accept},
+		state(awaiting, calling), irreversible("call_1", "transfer_funds"), returned("call_1", "transfer_funds", aaep.ToolSuccess),
+		spoken{"en", state(calling, awaiting)}, clarify("rpl_1"), spoken{"es", clarify("rpl_1")}, settle{"rpl_1", ""}, state(awaiting, thinking), completed(),
+	}, 1},
 	{"rejected, 6.7.2", trace{ // CONF-002
 		started(), state(idle, thinking), state(thinking, awaiting), confirm("rpl_xyz", "call_1", "transfer_funds"),
 		settle{"rpl_xyz", aaep.Reject}, state(awaiting, thinking),

@@ -52,9 +52,9 @@ func (s *Session) check(ev *aaep.Event) (f finding) {
 	case *aaep.OutputStreaming:
 		s.checkOutput(&f, p)
 	case *aaep.AwaitingConfirmation:
-		s.checkConfirmation(&f, p)
+		s.checkConfirmation(&f, p, s.toldAgain(ev) >= 0)
 	case *aaep.AwaitingClarification:
-		s.checkQuestion(&f, p.ReplyToken)
+		s.checkQuestion(&f, p.ReplyToken, s.toldAgain(ev) >= 0)
 	}
 	return f
 }
@@ -211,8 +211,8 @@ func (s *Session) output(id string) int {
 	return slices.IndexFunc(s.outputs, func(o Output) bool { return o.OutputID == id })
 }
 
-func (s *Session) checkConfirmation(f *finding, p *aaep.AwaitingConfirmation) {
-	s.checkQuestion(f, p.ReplyToken)
+func (s *Session) checkConfirmation(f *finding, p *aaep.AwaitingConfirmation, toldAgain bool) {
+	s.checkQuestion(f, p.ReplyToken, toldAgain)
 	about, err := subjectOf(p)
 	if err != nil {
 		f.fail("EVT-075", "/extra_context", "must be an object whose tool and tool_call_id are strings, each given once")
@@ -220,6 +220,7 @@ func (s *Session) checkConfirmation(f *finding, p *aaep.AwaitingConfirmation) {
 	}
 	c, at := s.calls[about.ToolCallID], "/extra_context/tool_call_id"
 	switch {
+	case toldAgain:
 	case c.stage != stageAhead:
 		f.fail("EVT-067", at, "the call %q was invoked before; its confirmation comes first", about.ToolCallID)
 	case c.consent == consentAsked:
@@ -230,13 +231,30 @@ func (s *Session) checkConfirmation(f *finding, p *aaep.AwaitingConfirmation) {
 }
 
 // checkQuestion holds for confirmations and clarifications alike (CONF-006).
-func (s *Session) checkQuestion(f *finding, token aaep.ReplyToken) {
+func (s *Session) checkQuestion(f *finding, token aaep.ReplyToken, toldAgain bool) {
 	if now := s.State(); now != aaep.StateAwaitingInput {
 		f.fail("SM-007", "/type", "the state is %q; a state.changed to %q comes first", now, aaep.StateAwaitingInput)
 	}
-	if s.tokens[token] {
+	if s.tokens[token] && !toldAgain {
 		f.fail("CONF-009", "/reply_token", "was used before; every question needs a token of its own")
 	}
+}
+
+// toldAgain returns the index of the open question that ev tells once more, in another language than last, for a listener that
+// changed its own meanwhile; or -1.
+func (s *Session) toldAgain(ev *aaep.Event) int {
+	var token aaep.ReplyToken
+	var about subject
+	switch p := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		token = p.ReplyToken
+		about, _ = subjectOf(p)
+	case *aaep.AwaitingClarification:
+		token = p.ReplyToken
+	}
+	return slices.IndexFunc(s.questions, func(q question) bool {
+		return q.token == token && q.typ == ev.Type() && q.callID == about.ToolCallID && q.lang != ev.Language()
+	})
 }
 
 // notOpen says why the question with that token cannot be settled.

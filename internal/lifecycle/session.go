@@ -49,6 +49,7 @@ type question struct {
 	token  aaep.ReplyToken
 	callID string // of the call a confirmation guards; "" for others
 	typ    aaep.Type
+	lang   string // in which it was told last
 }
 
 // A call is what is known of one tool_call_id.
@@ -151,6 +152,10 @@ func (s *Session) take(ev *aaep.Event) {
 		s.begun, s.id = true, ev.SessionID
 	}
 	s.last = wall(ev)
+	if i := s.toldAgain(ev); i >= 0 {
+		s.questions[i].lang = ev.Language()
+		return
+	}
 	switch p := ev.Payload.(type) {
 	case *aaep.SessionCompleted, *aaep.SessionErrored, *aaep.SessionCancelled:
 		s.end = ev.Type()
@@ -176,9 +181,9 @@ func (s *Session) take(ev *aaep.Event) {
 			}
 			s.setCall(id, c)
 		}
-		s.takeQuestion(question{p.ReplyToken, about.ToolCallID, ev.Type()})
+		s.takeQuestion(question{p.ReplyToken, about.ToolCallID, ev.Type(), ev.Language()})
 	case *aaep.AwaitingClarification:
-		s.takeQuestion(question{token: p.ReplyToken, typ: ev.Type()})
+		s.takeQuestion(question{token: p.ReplyToken, typ: ev.Type(), lang: ev.Language()})
 	}
 }
 

@@ -22,6 +22,10 @@ type (
 		token aaep.ReplyToken
 		d     aaep.Decision
 	}
+	spoken struct {
+		language string
+		payload  aaep.Payload
+	}
 )
 
 var epoch = time.Date(2026, 5, 24, 14, 22, 10, 0, time.UTC)
@@ -33,6 +37,9 @@ func apply(s *Session, n int, step any) error {
 		return s.Settled(step.token, step.d)
 	case *aaep.Event:
 		return s.Next(step)
+	case spoken:
+		return s.Next(&aaep.Event{SessionID: "sess_1", Timestamp: epoch.Add(time.Duration(n) * time.Second), Payload: step.payload,
+			LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: step.language}})
 	}
 	return s.Next(&aaep.Event{SessionID: "sess_1", Timestamp: epoch.Add(time.Duration(n) * time.Second), Payload: step.(aaep.Payload)})
 }

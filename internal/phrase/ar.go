@@ -1,5 +1,7 @@
 package phrase
 
+import "golang.org/x/text/feature/plural"
+
 // Modern Standard Arabic. Short vowels stand where a reader or a voice would otherwise take another word.
 //
 // Every sentence begins with an Arabic word, which makes its direction right to left, and a foreign name stands
@@ -38,9 +40,9 @@ var arabic = table{
 	QuestionWithdrawn:   "سُحب السؤال.",
 	DefaultUsed:         "لا توجد إجابة؛ استُخدمت الإجابة الافتراضية.",
 
-	HalfTimeLeft:   "انقضى نصف وقت الإجابة. الثواني المتبقية: {seconds}.",
-	LittleTimeLeft: "أوشك وقت الإجابة على الانتهاء. الثواني المتبقية: {seconds}.",
-	MoreTimeGiven:  "يوجد وقت إضافي للإجابة. الثواني المتبقية: {seconds}.",
+	HalfTimeLeft:   "انقضى نصف وقت الإجابة. الوقت المتبقي: {time}.",
+	LittleTimeLeft: "أوشك وقت الإجابة على الانتهاء. الوقت المتبقي: {time}.",
+	MoreTimeGiven:  "يوجد وقت إضافي للإجابة. الوقت المتبقي: {time}.",
 	ActionChanged:  "تغيّر الإجراء. يُعاد طرح السؤال.",
 
 	RateCapped:      "يُرسل في الثانية عدد من الأحداث لا يتجاوز {number}.",
@@ -83,8 +85,7 @@ var arabic = table{
 	ContextIs:      "السياق: {action}",
 	OpenQuestionIs: "السؤال هو: {action}",
 
-	MinutesToAnswer: "الدقائق المتاحة للإجابة: {minutes}.",
-	SecondsToAnswer: "الثواني المتاحة للإجابة: {seconds}.",
+	TimeToAnswer: "الوقت المتاح للإجابة: {time}.",
 
 	SilenceAccepts: "إذا لم تصل إجابة فسيُنفَّذ الإجراء.",
 	SilenceRejects: "إذا لم تصل إجابة فلن يُنفَّذ الإجراء.",
@@ -107,7 +108,7 @@ var arabic = table{
 	WaitingForAgent:    "في انتظار عودته.",
 	ConnectionLost:     "انقطع الاتصال.",
 	TryingAgain:        "تجري المحاولة من جديد.",
-	TryingAgainIn:      "الثواني حتى المحاولة التالية: {seconds}.",
+	TryingAgainIn:      "الوقت حتى المحاولة التالية: {time}.",
 	StillUnproven:      "لم يعد الاتصال: لا شيء يثبت أن من يجيب هناك هو من يدّعي أنه هو.",
 	NewCertificate:     "إذا كانت لديه شهادة جديدة فأنهِ البرنامج وابدأ من جديد بذكرها في --ca.",
 	ConnectedAgain:     "عاد الاتصال.",
@@ -168,7 +169,7 @@ var arabic = table{
 	NotGranted:    "لم يُمنح: {list}.",
 	AskedFor:      "المطلوب: {list}.",
 	NotChanged:    "لم يتغير حتى الآن: {action}",
-	QuietNow:      "هدوء، إلا ما لا يحتمل الانتظار. الدقائق: {minutes}. يُنهيه /quiet off.",
+	QuietNow:      "هدوء، إلا ما لا يحتمل الانتظار. المدة: {time}. يُنهيه /quiet off.",
 	NotQuiet:      "لم يُطلب الهدوء.",
 	CannotBeQuiet: "لا يستطيع هذا الوكيل الصمت. سيستمر كما كان.",
 	NoLongerQuiet: "انتهى الهدوء. يلي ما كان محجوزًا.",
@@ -250,7 +251,7 @@ var arabic = table{
 	StandsApart:      "غير متصل، تجري المحاولة من جديد",
 	StandsUnfollowed: "دون متابعة",
 	StandsEnded:      "انتهى",
-	StandsBehind:     "التأخر بالثواني: {seconds}",
+	StandsBehind:     "التأخر: {time}",
 	StandsUpToDate:   "دون تأخر",
 	StandsLeftOut:    "ما تُرك لوجود أحدث منه: {number}",
 	StandsToAskFor:   "ما يُطلب بكتابة /details: {number}",
@@ -271,4 +272,14 @@ var arabic = table{
 		"/waiting: الأسئلة المفتوحة.\n" +
 		"/again, /where, /details: مع --output، آخر ما قيل والحال الآن وما فاتك.\n" +
 		"مفتاح الإدخال وحده: السؤال الظاهر مرة أخرى.",
+}
+
+var arabicTimes = times{
+	about: "{time} تقريبًا",
+	and:   " و",
+	units: [...]counted{
+		counted{plural.One: "ساعة واحدة", plural.Two: "ساعتان", plural.Few: "{n} ساعات", plural.Many: "{n} ساعة", plural.Other: "{n} ساعة"},
+		counted{plural.One: "دقيقة واحدة", plural.Two: "دقيقتان", plural.Few: "{n} دقائق", plural.Many: "{n} دقيقة", plural.Other: "{n} دقيقة"},
+		counted{plural.One: "ثانية واحدة", plural.Two: "ثانيتان", plural.Few: "{n} ثوانٍ", plural.Many: "{n} ثانية", plural.Other: "{n} ثانية"},
+	},
 }

@@ -1,5 +1,7 @@
 package phrase
 
+import "golang.org/x/text/feature/plural"
+
 var german = table{
 	Thinking:         "Denkt nach.",
 	UsingATool:       "Verwendet ein Werkzeug.",
@@ -34,9 +36,9 @@ var german = table{
 	QuestionWithdrawn:   "Die Frage wurde zurückgezogen.",
 	DefaultUsed:         "Keine Antwort, daher gilt die Vorgabe.",
 
-	HalfTimeLeft:   "Die Hälfte der Zeit zum Antworten ist um. Sekunden übrig: {seconds}.",
-	LittleTimeLeft: "Die Zeit zum Antworten ist fast um. Sekunden übrig: {seconds}.",
-	MoreTimeGiven:  "Es gibt mehr Zeit zum Antworten. Sekunden übrig: {seconds}.",
+	HalfTimeLeft:   "Die Hälfte der Zeit zum Antworten ist um. Verbleibende Zeit: {time}.",
+	LittleTimeLeft: "Die Zeit zum Antworten ist fast um. Verbleibende Zeit: {time}.",
+	MoreTimeGiven:  "Es gibt mehr Zeit zum Antworten. Verbleibende Zeit: {time}.",
 	ActionChanged:  "Die Aktion wurde geändert. Die Frage folgt noch einmal.",
 
 	RateCapped:      "Ereignisse pro Sekunde, höchstens: {number}. Mehr gibt es hier nicht.",
@@ -79,8 +81,7 @@ var german = table{
 	ContextIs:      "Hintergrund: {action}",
 	OpenQuestionIs: "Die Frage ist: {action}",
 
-	MinutesToAnswer: "Minuten zum Antworten: {minutes}.",
-	SecondsToAnswer: "Sekunden zum Antworten: {seconds}.",
+	TimeToAnswer: "Zeit zum Antworten: {time}.",
 
 	SilenceAccepts: "Ohne Antwort wird es ausgeführt.",
 	SilenceRejects: "Ohne Antwort wird es nicht ausgeführt.",
@@ -103,7 +104,7 @@ var german = table{
 	WaitingForAgent:    "Es wird gewartet, bis er wiederkommt.",
 	ConnectionLost:     "Verbindung verloren.",
 	TryingAgain:        "Es wird wieder versucht.",
-	TryingAgainIn:      "Sekunden bis zum nächsten Versuch: {seconds}.",
+	TryingAgainIn:      "Zeit bis zum nächsten Versuch: {time}.",
 	StillUnproven:      "Nicht verbunden: nichts beweist, dass dort antwortet, wer es zu sein vorgibt.",
 	NewCertificate:     "Hat er ein neues Zertifikat, dies beenden und mit ihm in --ca neu beginnen.",
 	ConnectedAgain:     "Wieder verbunden.",
@@ -164,7 +165,7 @@ var german = table{
 	NotGranted:    "Nicht gewährt: {list}.",
 	AskedFor:      "Gewünscht: {list}.",
 	NotChanged:    "Bisher nicht geändert: {action}",
-	QuietNow:      "Ruhe, außer für das, was nicht warten kann. Minuten: {minutes}. /quiet off beendet sie.",
+	QuietNow:      "Ruhe, außer für das, was nicht warten kann. Dauer: {time}. /quiet off beendet sie.",
 	NotQuiet:      "Es ist keine Ruhe verlangt.",
 	CannotBeQuiet: "Dieser Agent kann nicht still sein. Er macht weiter wie bisher.",
 	NoLongerQuiet: "Ende der Ruhe. Was zurückgehalten wurde, folgt.",
@@ -246,7 +247,7 @@ var german = table{
 	StandsApart:      "nicht verbunden; es wird wieder versucht",
 	StandsUnfollowed: "nicht verfolgt",
 	StandsEnded:      "beendet",
-	StandsBehind:     "Rückstand in Sekunden: {seconds}",
+	StandsBehind:     "Rückstand: {time}",
 	StandsUpToDate:   "nichts steht aus",
 	StandsLeftOut:    "für Neueres ausgelassen: {number}",
 	StandsToAskFor:   "mit /details abzurufen: {number}",
@@ -267,4 +268,14 @@ var german = table{
 		"/waiting: die offenen Fragen.\n" +
 		"/again, /where, /details: mit --output, was zuletzt gesagt wurde, wie es steht und was verpasst wurde.\n" +
 		"Enter allein: die Frage auf dem Bildschirm noch einmal.",
+}
+
+var germanTimes = times{
+	about: "etwa {time}",
+	and:   " und ",
+	units: [...]counted{
+		counted{plural.One: "{n} Stunde", plural.Other: "{n} Stunden"},
+		counted{plural.One: "{n} Minute", plural.Other: "{n} Minuten"},
+		counted{plural.One: "{n} Sekunde", plural.Other: "{n} Sekunden"},
+	},
 }

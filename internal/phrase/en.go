@@ -1,5 +1,7 @@
 package phrase
 
+import "golang.org/x/text/feature/plural"
+
 var english = table{
 	Thinking:         "Thinking.",
 	UsingATool:       "Using a tool.",
@@ -34,9 +36,9 @@ var english = table{
 	QuestionWithdrawn:   "The question was withdrawn.",
 	DefaultUsed:         "No answer; the default is used.",
 
-	HalfTimeLeft:   "Half of the time to answer is over. Seconds left: {seconds}.",
-	LittleTimeLeft: "The time to answer is almost over. Seconds left: {seconds}.",
-	MoreTimeGiven:  "There is more time to answer. Seconds left: {seconds}.",
+	HalfTimeLeft:   "Half of the time to answer is over. Time left: {time}.",
+	LittleTimeLeft: "The time to answer is almost over. Time left: {time}.",
+	MoreTimeGiven:  "There is more time to answer. Time left: {time}.",
 	ActionChanged:  "The action was changed. The question follows again.",
 
 	RateCapped:      "At most {number} events per second are served.",
@@ -79,8 +81,7 @@ var english = table{
 	ContextIs:      "Context: {action}",
 	OpenQuestionIs: "The question is: {action}",
 
-	MinutesToAnswer: "You have {minutes} to answer.",
-	SecondsToAnswer: "You have {seconds} to answer.",
+	TimeToAnswer: "You have {time} to answer.",
 
 	SilenceAccepts: "Without an answer it will be done.",
 	SilenceRejects: "Without an answer it will not be done.",
@@ -103,7 +104,7 @@ var english = table{
 	WaitingForAgent:    "Waiting for it to come back.",
 	ConnectionLost:     "Connection lost.",
 	TryingAgain:        "Trying again.",
-	TryingAgainIn:      "Trying again in {seconds}.",
+	TryingAgainIn:      "Trying again in {time}.",
 	StillUnproven:      "Not connected again: nothing proves that what answers there is what it claims to be.",
 	NewCertificate:     "If it has a new certificate, end this and begin again with that in --ca.",
 	ConnectedAgain:     "Connected again.",
@@ -164,7 +165,7 @@ var english = table{
 	NotGranted:    "Not granted: {list}.",
 	AskedFor:      "Asked for: {list}.",
 	NotChanged:    "Not changed so far: {action}",
-	QuietNow:      "Quiet for {minutes}, except for what cannot wait. /quiet off ends it.",
+	QuietNow:      "Quiet for {time}, except for what cannot wait. /quiet off ends it.",
 	NotQuiet:      "It is not quiet.",
 	CannotBeQuiet: "This agent cannot be quiet. It goes on as before.",
 	NoLongerQuiet: "No longer quiet. What was held back follows.",
@@ -246,7 +247,7 @@ var english = table{
 	StandsApart:      "not connected; trying again",
 	StandsUnfollowed: "not followed",
 	StandsEnded:      "ended",
-	StandsBehind:     "{seconds} behind",
+	StandsBehind:     "{time} behind",
 	StandsUpToDate:   "up to date",
 	StandsLeftOut:    "{number} left out for newer ones",
 	StandsToAskFor:   "{number} to ask for with /details",
@@ -267,4 +268,14 @@ var english = table{
 		"/waiting: the questions that are open.\n" +
 		"/again, /where, /details: with --output, what was said last, how it stands, and what you missed.\n" +
 		"Nothing but Enter: the question on the screen again.",
+}
+
+var englishTimes = times{
+	about: "about {time}",
+	and:   " ",
+	units: [...]counted{
+		counted{plural.One: "{n} hour", plural.Other: "{n} hours"},
+		counted{plural.One: "{n} minute", plural.Other: "{n} minutes"},
+		counted{plural.One: "{n} second", plural.Other: "{n} seconds"},
+	},
 }

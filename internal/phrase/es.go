@@ -1,5 +1,7 @@
 package phrase
 
+import "golang.org/x/text/feature/plural"
+
 // Spanish, for all its regions.
 var spanish = table{
 	Thinking:         "Pensando.",
@@ -35,9 +37,9 @@ var spanish = table{
 	QuestionWithdrawn:   "Se retiró la pregunta.",
 	DefaultUsed:         "Sin respuesta; se usa la respuesta predeterminada.",
 
-	HalfTimeLeft:   "Ya pasó la mitad del tiempo para responder. Segundos restantes: {seconds}.",
-	LittleTimeLeft: "El tiempo para responder casi se acaba. Segundos restantes: {seconds}.",
-	MoreTimeGiven:  "Hay más tiempo para responder. Segundos restantes: {seconds}.",
+	HalfTimeLeft:   "Ya pasó la mitad del tiempo para responder. Tiempo restante: {time}.",
+	LittleTimeLeft: "El tiempo para responder casi se acaba. Tiempo restante: {time}.",
+	MoreTimeGiven:  "Hay más tiempo para responder. Tiempo restante: {time}.",
 	ActionChanged:  "La acción cambió. La pregunta se repite.",
 
 	RateCapped:      "Se envían como máximo estos eventos por segundo: {number}.",
@@ -80,8 +82,7 @@ var spanish = table{
 	ContextIs:      "Contexto: {action}",
 	OpenQuestionIs: "La pregunta es: {action}",
 
-	MinutesToAnswer: "Minutos para responder: {minutes}.",
-	SecondsToAnswer: "Segundos para responder: {seconds}.",
+	TimeToAnswer: "Tiempo para responder: {time}.",
 
 	SilenceAccepts: "Sin respuesta, se hará.",
 	SilenceRejects: "Sin respuesta, no se hará.",
@@ -104,7 +105,7 @@ var spanish = table{
 	WaitingForAgent:    "Esperando a que vuelva.",
 	ConnectionLost:     "Se perdió la conexión.",
 	TryingAgain:        "Se intenta de nuevo.",
-	TryingAgainIn:      "Segundos hasta el próximo intento: {seconds}.",
+	TryingAgainIn:      "Tiempo hasta el próximo intento: {time}.",
 	StillUnproven:      "Sin conexión: nada demuestra que quien responde allí sea quien dice ser.",
 	NewCertificate:     "Si tiene un certificado nuevo, termine y empiece de nuevo con él en --ca.",
 	ConnectedAgain:     "Conectado de nuevo.",
@@ -165,7 +166,7 @@ var spanish = table{
 	NotGranted:    "No concedido: {list}.",
 	AskedFor:      "Pedido: {list}.",
 	NotChanged:    "Sin cambios por ahora: {action}",
-	QuietNow:      "Silencio, salvo lo que no puede esperar. Minutos: {minutes}. /quiet off lo termina.",
+	QuietNow:      "Silencio, salvo lo que no puede esperar. Duración: {time}. /quiet off lo termina.",
 	NotQuiet:      "No se ha pedido silencio.",
 	CannotBeQuiet: "Este agente no puede guardar silencio. Sigue como antes.",
 	NoLongerQuiet: "Fin del silencio. Sigue lo que se retuvo.",
@@ -247,7 +248,7 @@ var spanish = table{
 	StandsApart:      "sin conexión; se intenta de nuevo",
 	StandsUnfollowed: "sin seguir",
 	StandsEnded:      "terminado",
-	StandsBehind:     "retraso en segundos: {seconds}",
+	StandsBehind:     "retraso: {time}",
 	StandsUpToDate:   "al día",
 	StandsLeftOut:    "omitidos por otros más nuevos: {number}",
 	StandsToAskFor:   "por pedir con /details: {number}",
@@ -268,4 +269,14 @@ var spanish = table{
 		"/waiting: las preguntas abiertas.\n" +
 		"/again, /where, /details: con --output, lo último que se dijo, cómo está todo y lo que se perdió.\n" +
 		"Enter solo: la pregunta de la pantalla otra vez.",
+}
+
+var spanishTimes = times{
+	about: "cerca de {time}",
+	and:   " y ",
+	units: [...]counted{
+		counted{plural.One: "{n} hora", plural.Other: "{n} horas"},
+		counted{plural.One: "{n} minuto", plural.Other: "{n} minutos"},
+		counted{plural.One: "{n} segundo", plural.Other: "{n} segundos"},
+	},
 }

@@ -1,5 +1,7 @@
 package phrase
 
+import "golang.org/x/text/feature/plural"
+
 // French. The space in front of a colon is \u00a0, which keeps the colon on its line.
 var french = table{
 	Thinking:         "Réflexion en cours.",
@@ -35,9 +37,9 @@ var french = table{
 	QuestionWithdrawn:   "La question a été retirée.",
 	DefaultUsed:         "Sans réponse, la réponse par défaut est utilisée.",
 
-	HalfTimeLeft:   "La moitié du temps de réponse est écoulée. Secondes restantes\u00a0: {seconds}.",
-	LittleTimeLeft: "Le temps de réponse est presque écoulé. Secondes restantes\u00a0: {seconds}.",
-	MoreTimeGiven:  "Il y a plus de temps pour répondre. Secondes restantes\u00a0: {seconds}.",
+	HalfTimeLeft:   "La moitié du temps de réponse est écoulée. Temps restant\u00a0: {time}.",
+	LittleTimeLeft: "Le temps de réponse est presque écoulé. Temps restant\u00a0: {time}.",
+	MoreTimeGiven:  "Il y a plus de temps pour répondre. Temps restant\u00a0: {time}.",
 	ActionChanged:  "L’action a été modifiée. La question est posée à nouveau.",
 
 	RateCapped:      "Nombre maximal d’événements envoyés par seconde\u00a0: {number}.",
@@ -80,8 +82,7 @@ var french = table{
 	ContextIs:      "Contexte\u00a0: {action}",
 	OpenQuestionIs: "La question est\u00a0: {action}",
 
-	MinutesToAnswer: "Minutes pour répondre\u00a0: {minutes}.",
-	SecondsToAnswer: "Secondes pour répondre\u00a0: {seconds}.",
+	TimeToAnswer: "Temps pour répondre\u00a0: {time}.",
 
 	SilenceAccepts: "Sans réponse, ce sera fait.",
 	SilenceRejects: "Sans réponse, ce ne sera pas fait.",
@@ -104,7 +105,7 @@ var french = table{
 	WaitingForAgent:    "En attente de son retour.",
 	ConnectionLost:     "Connexion perdue.",
 	TryingAgain:        "Nouvelle tentative.",
-	TryingAgainIn:      "Secondes avant le prochain essai\u00a0: {seconds}.",
+	TryingAgainIn:      "Prochain essai dans {time}.",
 	StillUnproven:      "Pas de connexion\u00a0: rien ne prouve que ce qui répond est bien ce qu’il prétend être.",
 	NewCertificate:     "S’il a un nouveau certificat, terminez et recommencez avec lui dans --ca.",
 	ConnectedAgain:     "Connexion rétablie.",
@@ -165,7 +166,7 @@ var french = table{
 	NotGranted:    "Non accordé\u00a0: {list}.",
 	AskedFor:      "Demandé\u00a0: {list}.",
 	NotChanged:    "Pas encore changé\u00a0: {action}",
-	QuietNow:      "Silence, sauf pour ce qui ne peut attendre. Minutes\u00a0: {minutes}. /quiet off y met fin.",
+	QuietNow:      "Silence, sauf pour ce qui ne peut attendre. Durée\u00a0: {time}. /quiet off y met fin.",
 	NotQuiet:      "Le silence n’est pas demandé.",
 	CannotBeQuiet: "Cet agent ne peut pas se taire. Il continue comme avant.",
 	NoLongerQuiet: "Fin du silence. Ce qui a été retenu suit.",
@@ -247,7 +248,7 @@ var french = table{
 	StandsApart:      "non connecté, nouvelle tentative",
 	StandsUnfollowed: "non suivi",
 	StandsEnded:      "terminé",
-	StandsBehind:     "retard en secondes\u00a0: {seconds}",
+	StandsBehind:     "retard\u00a0: {time}",
 	StandsUpToDate:   "à jour",
 	StandsLeftOut:    "laissés pour de plus récents\u00a0: {number}",
 	StandsToAskFor:   "à demander avec /details\u00a0: {number}",
@@ -268,4 +269,14 @@ var french = table{
 		"/waiting\u00a0: les questions ouvertes.\n" +
 		"/again, /where, /details\u00a0: avec --output, ce qui a été dit en dernier, où on en est et ce qui a été manqué.\n" +
 		"Entrée seule\u00a0: la question à l’écran de nouveau.",
+}
+
+var frenchTimes = times{
+	about: "environ {time}",
+	and:   " et ",
+	units: [...]counted{
+		counted{plural.One: "{n} heure", plural.Other: "{n} heures"},
+		counted{plural.One: "{n} minute", plural.Other: "{n} minutes"},
+		counted{plural.One: "{n} seconde", plural.Other: "{n} secondes"},
+	},
 }

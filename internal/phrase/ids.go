@@ -87,8 +87,7 @@ const (
 	ContextIs
 	OpenQuestionIs
 
-	MinutesToAnswer
-	SecondsToAnswer
+	TimeToAnswer
 
 	SilenceAccepts
 	SilenceRejects

@@ -17,8 +17,9 @@
 //  2. Keep what stands in braces and put it where your language wants it. {tool} is a tool's name, such as
 //     "transfer funds", and {state} what an agent calls what it does: both are English or a program's words, so
 //     build the sentence so that a foreign name can stand in it. A name that begins the sentence gets a capital.
-//     {seconds}, {minutes} and {lines} are numbers; the sentence avoids saying what is counted in the singular or the
-//     plural. (Of the last two, and in the questions, English has the words with the number: "2 minutes".)
+//     {lines} and {number} are numbers; the sentence avoids saying what is counted in the singular or the plural. (In some,
+//     English has the words with the number: "2 lines".) {time} is a time, such as "2 minutes", as the times at the file's
+//     end say it, in each plural form that the language has.
 //     {action} is a whole sentence of the author's: keep it at the end, with nothing behind it.
 //     What somebody types stays as it is, such as /more and Ctrl-C.
 //  3. Add the language to the list in phrase.go, its words for a yes and a no to that in answers.go, the first of which the
@@ -31,7 +32,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -46,13 +46,14 @@ type table [count]string
 var languages = []struct {
 	tag, script string
 	says        *table
+	times       *times
 }{
-	{"en", "Latn", &english},
-	{"ar", "Arab", &arabic},
-	{"de", "Latn", &german},
-	{"es", "Latn", &spanish},
-	{"fr", "Latn", &french},
-	{"yo", "Latn", &yoruba},
+	{"en", "Latn", &english, &englishTimes},
+	{"ar", "Arab", &arabic, &arabicTimes},
+	{"de", "Latn", &german, &germanTimes},
+	{"es", "Latn", &spanish, &spanishTimes},
+	{"fr", "Latn", &french, &frenchTimes},
+	{"yo", "Latn", &yoruba, &yorubaTimes},
 }
 
 // Languages returns the tags there are, English first.
@@ -112,26 +113,25 @@ func Counted[N int | int64](tag string, id ID, n N, thing string) string {
 	return says
 }
 
-// Lasting is In for a time: in English as it is said, else in seconds.
-func Lasting(tag string, id ID, d time.Duration) string {
-	arg := strconv.Itoa(int(d.Round(time.Second) / time.Second))
-	if has := known(tag); has == "en" || has == "" {
-		arg = words.Spoken(d)
-	}
-	says, _ := In(tag, id, arg)
-	return says
-}
-
 // Text is a sentence in those of an agent's languages that are known, the first of which is its own.
 func Text(tags []string, id ID, arg string) aaep.Text {
+	return Texts(tags, func(tag string) (string, bool) { return In(tag, id, arg) })
+}
+
+// Texts is Text for what is put together of several sentences. Where the agent's own language is not known, it is English, and
+// says so.
+func Texts(tags []string, say func(tag string) (says string, known bool)) aaep.Text {
 	first := "en"
 	if len(tags) > 0 {
 		first, tags = tags[0], tags[1:]
 	}
-	sentence, _ := In(first, id, arg)
+	sentence, known := say(first)
 	text := aaep.Say(sentence)
+	if !known {
+		text = aaep.Text{}.In("en", text)
+	}
 	for _, tag := range tags {
-		if sentence, known := In(tag, id, arg); known {
+		if sentence, known := say(tag); known {
 			text = text.In(tag, aaep.Say(sentence))
 		}
 	}
@@ -161,7 +161,7 @@ func fill(sentence, arg string) string {
 	what, after, _ := strings.Cut(rest, "}")
 	if what != "action" {
 		first := ""
-		if before == "" && arg != "" {
+		if before == "" && arg != "" && what != "time" {
 			r, size := utf8.DecodeRuneInString(arg)
 			first, arg = string(unicode.ToUpper(r)), arg[size:]
 		}

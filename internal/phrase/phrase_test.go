@@ -99,9 +99,9 @@ func TestEnglish(t *testing.T) {
 		QuestionWithdrawn:   {"", "The question was withdrawn."},
 		DefaultUsed:         {"", "No answer; the default is used."},
 
-		HalfTimeLeft:   {"45", "Half of the time to answer is over. Seconds left: 45."},
-		LittleTimeLeft: {"45", "The time to answer is almost over. Seconds left: 45."},
-		MoreTimeGiven:  {"45", "There is more time to answer. Seconds left: 45."},
+		HalfTimeLeft:   {"45 seconds", "Half of the time to answer is over. Time left: 45 seconds."},
+		LittleTimeLeft: {"45 seconds", "The time to answer is almost over. Time left: 45 seconds."},
+		MoreTimeGiven:  {"45 seconds", "There is more time to answer. Time left: 45 seconds."},
 		ActionChanged:  {"", "The action was changed. The question follows again."},
 
 		LinkLost: {"", "The connection to the agent is interrupted. What it does now is told when it is back."},
@@ -135,8 +135,7 @@ func TestEnglish(t *testing.T) {
 		ContextIs:      {"Pay $5.", "Context: Pay $5."},
 		OpenQuestionIs: {"Pay $5.", "The question is: Pay $5."},
 
-		MinutesToAnswer: {"2 minutes", "You have 2 minutes to answer."},
-		SecondsToAnswer: {"45 seconds", "You have 45 seconds to answer."},
+		TimeToAnswer: {"2 minutes", "You have 2 minutes to answer."},
 
 		SilenceAccepts: {"", "Without an answer it will be done."},
 		SilenceRejects: {"", "Without an answer it will not be done."},
@@ -198,6 +197,9 @@ func TestText(t *testing.T) {
 	text := Text([]string{"es", "sw", "en"}, UsingTool, "balance")
 	if text.Normal != "Usando la herramienta balance." || len(text.Translations()) != 1 || text.Translations()["en"].Normal != "Using the tool balance." {
 		t.Errorf("%+v, translated %+v", text, text.Translations())
+	}
+	if text := Text([]string{"sw", "es"}, Thinking, ""); text.Normal != "" || text.Translations()["en"].Normal != "Thinking." || text.Translations()["es"].Normal != "Pensando." {
+		t.Errorf("of an agent that speaks another language: %+v, translated %+v", text, text.Translations())
 	}
 	if text := Text(nil, Thinking, ""); text.Normal != "Thinking." {
 		t.Errorf("without a language: %+v", text)

@@ -1,5 +1,7 @@
 package phrase
 
+import "golang.org/x/text/feature/plural"
+
 // Yoruba, with tone marks and underdots (U+0323) everywhere: without them a voice says other words.
 var yoruba = table{
 	Thinking:         "Ó ń ronú.",
@@ -35,9 +37,9 @@ var yoruba = table{
 	QuestionWithdrawn:   "A ti fa ìbéèrè náà sẹ́yìn.",
 	DefaultUsed:         "Kò sí ìdáhùn; èyí tí a ti yàn tẹ́lẹ̀ ni a lò.",
 
-	HalfTimeLeft:   "Ìdajì àkókò ìdáhùn ti kọjá. Ìṣẹ́jú àáyá tó kù: {seconds}.",
-	LittleTimeLeft: "Àkókò ìdáhùn fẹ́rẹ̀ẹ́ parí. Ìṣẹ́jú àáyá tó kù: {seconds}.",
-	MoreTimeGiven:  "Àkókò púpọ̀ sí i wà fún ìdáhùn. Ìṣẹ́jú àáyá tó kù: {seconds}.",
+	HalfTimeLeft:   "Ìdajì àkókò ìdáhùn ti kọjá. Àkókò tó kù: {time}.",
+	LittleTimeLeft: "Àkókò ìdáhùn fẹ́rẹ̀ẹ́ parí. Àkókò tó kù: {time}.",
+	MoreTimeGiven:  "Àkókò púpọ̀ sí i wà fún ìdáhùn. Àkókò tó kù: {time}.",
 	ActionChanged:  "A ti yí ohun tí a fẹ́ ṣe padà. A ó tún béèrè ìbéèrè náà.",
 
 	RateCapped:      "Iye ìṣẹ̀lẹ̀ tí a lè fi ránṣẹ́ ní ìṣẹ́jú àáyá kan kò ju {number} lọ.",
@@ -80,8 +82,7 @@ var yoruba = table{
 	ContextIs:      "Àlàyé: {action}",
 	OpenQuestionIs: "Ìbéèrè náà ni: {action}",
 
-	MinutesToAnswer: "Ìṣẹ́jú tó wà fún ìdáhùn: {minutes}.",
-	SecondsToAnswer: "Ìṣẹ́jú àáyá tó wà fún ìdáhùn: {seconds}.",
+	TimeToAnswer: "Àkókò tó wà fún ìdáhùn: {time}.",
 
 	SilenceAccepts: "Tí kò bá sí ìdáhùn, a ó ṣe é.",
 	SilenceRejects: "Tí kò bá sí ìdáhùn, a kò ní ṣe é.",
@@ -104,7 +105,7 @@ var yoruba = table{
 	WaitingForAgent:    "A ń dúró kí ó padà.",
 	ConnectionLost:     "Ìsopọ̀ ti já.",
 	TryingAgain:        "A tún ń gbìyànjú.",
-	TryingAgainIn:      "Ìṣẹ́jú àáyá kí a tó tún gbìyànjú: {seconds}.",
+	TryingAgainIn:      "Àkókò kí a tó tún gbìyànjú: {time}.",
 	StillUnproven:      "Kò sí ìsopọ̀: kò sí ẹ̀rí pé ẹni tó ń dáhùn níbẹ̀ ni ẹni tó sọ pé òun jẹ́.",
 	NewCertificate:     "Tí ó bá ní ìwé ẹ̀rí tuntun, parí èyí, kí o sì tún bẹ̀rẹ̀ pẹ̀lú rẹ̀ nínú --ca.",
 	ConnectedAgain:     "Ìsopọ̀ ti padà.",
@@ -165,7 +166,7 @@ var yoruba = table{
 	NotGranted:    "A kò fúnni ní: {list}.",
 	AskedFor:      "A béèrè fún: {list}.",
 	NotChanged:    "Kò tíì yí padà: {action}",
-	QuietNow:      "Ìdákẹ́jẹ́, àyàfi ohun tí kò lè dúró. Ìṣẹ́jú: {minutes}. /quiet off ló ń parí rẹ̀.",
+	QuietNow:      "Ìdákẹ́jẹ́, àyàfi ohun tí kò lè dúró. Àkókò: {time}. /quiet off ló ń parí rẹ̀.",
 	NotQuiet:      "Kò sí ìdákẹ́jẹ́ báyìí.",
 	CannotBeQuiet: "Aṣojú yìí kò lè dákẹ́. Ó ń lọ bí ti tẹ́lẹ̀.",
 	NoLongerQuiet: "Ìdákẹ́jẹ́ ti parí. Ohun tí a dá dúró ń bọ̀.",
@@ -247,7 +248,7 @@ var yoruba = table{
 	StandsApart:      "kò sí ìsopọ̀; a tún ń gbìyànjú",
 	StandsUnfollowed: "a kò tẹ̀ lé e",
 	StandsEnded:      "ó ti parí",
-	StandsBehind:     "ìṣẹ́jú àáyá tó kù láti gbọ́: {seconds}",
+	StandsBehind:     "àkókò tó kù láti gbọ́: {time}",
 	StandsUpToDate:   "a ti gbọ́ gbogbo rẹ̀",
 	StandsLeftOut:    "tí a fò fún tuntun: {number}",
 	StandsToAskFor:   "láti béèrè pẹ̀lú /details: {number}",
@@ -268,4 +269,14 @@ var yoruba = table{
 		"/waiting: àwọn ìbéèrè tó ṣí sílẹ̀.\n" +
 		"/again, /where, /details: pẹ̀lú --output, ohun tí a sọ kẹ́yìn, bí ó ṣe wà, àti ohun tó kọjá rẹ.\n" +
 		"Enter nìkan: ìbéèrè tó wà lójú ìwòye lẹ́ẹ̀kan sí i.",
+}
+
+var yorubaTimes = times{
+	about: "nǹkan bí {time}",
+	and:   " àti ",
+	units: [...]counted{
+		counted{plural.Other: "wákàtí {n}"},
+		counted{plural.Other: "ìṣẹ́jú {n}"},
+		counted{plural.Other: "ìṣẹ́jú àáyá {n}"},
+	},
 }

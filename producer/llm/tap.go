@@ -162,6 +162,12 @@ func bodyOf(r *http.Request) ([]byte, bool) {
 // say returns one of the SDK's own sentences, in the languages of the agent.
 func (t *Tap) say(id phrase.ID) aaep.Text { return phrase.Text(t.languages, id, "") }
 
+// sentence is what say says first.
+func (t *Tap) sentence(id phrase.ID) string {
+	says, _ := phrase.In(strings.Join(t.languages[:min(1, len(t.languages))], ""), id, "")
+	return says
+}
+
 // join returns the turn that a request belongs to, with that request under way, or nil where nobody is told anything.
 func (t *Tap) join(ctx context.Context, req request) *turn {
 	t.mu.Lock()

@@ -171,6 +171,25 @@ func TestLanguage(t *testing.T) {
 	}, fakemodel.Answer{Says: []string{"Sí."}}, fakemodel.Answer{Status: 401})
 }
 
+// In a language that the tap has no sentences in, its sentences are English and labelled so; what the model says is the agent's own. I18N-001
+func TestLanguageUnknown(t *testing.T) {
+	playIn(t, "fi", func(st *stage) {
+		st.ask(fakemodel.Chat, true, user("Hei."))
+		st.ask(fakemodel.Chat, true, user("Ja?"))
+		st.heard("start: Working on a request.", "thinking", "writing_output", "say: Kyllä.", "thinking", "session.completed: The agent finished.",
+			"start: Working on a request.", "thinking", "progress.updated: The provider of the model is too busy at the moment.")
+		for line := range strings.Lines(st.raw.String()) {
+			want := `"primary_language":"en"`
+			if strings.Contains(line, "output.streaming") {
+				want = `"primary_language":"fi"`
+			}
+			if !strings.Contains(line, want) {
+				t.Errorf("%s\nis not %s", line, want)
+			}
+		}
+	}, fakemodel.Answer{Says: []string{"Kyllä."}}, fakemodel.Answer{Status: 529})
+}
+
 // Some servers number the calls of every conversation from zero: what was answered long ago says nothing about whose request it is. So
 // does a request that is the same as somebody else's.
 func TestSameCalls(t *testing.T) {

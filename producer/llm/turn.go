@@ -137,7 +137,7 @@ func (x *turn) tell(end ending, over bool) {
 	case over:
 		x.s.Complete(text)
 	case !text.IsZero():
-		x.s.Progress(text, aaep.Progress{Description: text.Normal}, 0)
+		x.s.Progress(text, aaep.Progress{Description: x.tap.sentence(end.words)}, 0)
 		x.s.Failing(end.cause, text) // for an agent that gives up at once
 	}
 }

@@ -136,16 +136,14 @@ func action(t *sdk.Tool, args json.RawMessage, languages []string) aaep.Text {
 		}
 		with = append(with, strings.ReplaceAll(key, "_", " ")+": "+value)
 	}
-	text := phrase.Text(languages, phrase.UseTool, name(t))
-	if len(with) == 0 {
-		return text
-	}
-	values := phrase.Text(languages, phrase.WithValues, strings.Join(with, "; "))
-	all := aaep.Say(strings.TrimSuffix(text.Normal, ".") + values.Normal + ".")
-	for tag, words := range text.Translations() {
-		all = all.In(tag, aaep.Say(strings.TrimSuffix(words.Normal, ".")+values.Translations()[tag].Normal+"."))
-	}
-	return all
+	return phrase.Texts(languages, func(tag string) (string, bool) {
+		says, known := phrase.In(tag, phrase.UseTool, name(t))
+		if len(with) > 0 {
+			values, _ := phrase.In(tag, phrase.WithValues, strings.Join(with, "; "))
+			says = strings.TrimSuffix(says, ".") + values + "."
+		}
+		return says, known
+	})
 }
 
 var errTool = errors.New("the tool's result says that it failed")

@@ -31,6 +31,7 @@ type bank struct {
 	client               *sdk.ClientSession
 	p                    *producer.Producer
 	heard                chan []string
+	tags                 map[string]bool // languages of what was heard, once it was
 }
 
 // open connects them. Answer says what the person answers to what they are asked.
@@ -42,12 +43,12 @@ func open(t *testing.T, middleware func(*producer.Producer) sdk.Middleware, answ
 // openIn is of an agent that speaks another language.
 func openIn(t *testing.T, language string, middleware func(*producer.Producer) sdk.Middleware, answer func(aaep.Payload) any) *bank {
 	t.Helper()
-	b := &bank{heard: make(chan []string, 1)}
+	b := &bank{heard: make(chan []string, 1), tags: map[string]bool{}}
 	var err error
 	if b.p, err = producer.New(producer.Config{Language: language, Agent: aaep.Producer{AgentID: "bank-tools"}}); err != nil {
 		t.Fatal(err)
 	}
-	go func() { b.heard <- listen(b.p, answer) }()
+	go func() { b.heard <- listen(b.p, b.tags, answer) }()
 	b.p.WaitSubscriber(t.Context())
 
 	server := sdk.NewServer(&sdk.Implementation{Name: "bank", Version: "1"}, &sdk.ServerOptions{PageSize: 1})
@@ -97,11 +98,11 @@ func (d pipe) Dial(context.Context) (transports.Conn, error) {
 	return a, nil
 }
 
-func listen(p *producer.Producer, answer func(aaep.Payload) any) (heard []string) {
+func listen(p *producer.Producer, tags map[string]bool, answer func(aaep.Payload) any) (heard []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	sub, err := subscriber.Dial(ctx, pipe{p}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: aaep.Capabilities{
-		Languages: []string{"en", "es"}, SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
+		Languages: []string{"en", "es", "fi"}, SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -110,6 +111,7 @@ func listen(p *producer.Producer, answer func(aaep.Payload) any) (heard []string
 		if err != nil {
 			return heard
 		}
+		tags[ev.Language()] = true
 		switch q := ev.Payload.(type) {
 		case *aaep.StateChanged:
 			continue
@@ -140,6 +142,26 @@ func TestToolsInSpanish(t *testing.T) {
 	want := "Trabajando en una solicitud.\nUsar la herramienta transfer money, con amount: 500; to: savings. Puede cambiar o borrar algo que no se puede recuperar.\n"
 	if told := strings.Join(b.told(), "\n"); !strings.HasPrefix(told, want) {
 		t.Errorf("told:\n%s\nwant first:\n%s", told, want)
+	}
+}
+
+// Where the agent speaks a language that there are no sentences in, they are in English, and say so: a voice for Finnish would read
+// them as nobody can follow. (I18N-001)
+func TestToolsInEnglish(t *testing.T) {
+	b := openIn(t, "fi", tools, always(aaep.Accept))
+	for tool, want := range map[string]string{"transfer_money": "moved", "look": "$7"} {
+		if got, failed := b.call(t, tool); got != want || failed {
+			t.Fatalf("%s gave %q, failed %v", tool, got, failed)
+		}
+	}
+	told := strings.Join(b.told(), "\n")
+	for _, want := range []string{"Use the tool transfer money, with amount: 500; to: savings. It may change or delete what cannot be restored.\n", "Using the tool look.\n"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("told:\n%s\nwant in it:\n%s", told, want)
+		}
+	}
+	if len(b.tags) != 1 || !b.tags["en"] {
+		t.Errorf("labelled %v, want en", b.tags)
 	}
 }
 
@@ -240,7 +262,7 @@ func TestElicit(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Shutdown(context.Background())
-		go listen(p, answer)
+		go listen(p, map[string]bool{}, answer)
 		p.WaitSubscriber(t.Context())
 		return mcp.Elicit(p)(t.Context(), &sdk.ElicitRequest{Params: &sdk.ElicitParams{Message: message, RequestedSchema: schema}})
 	}

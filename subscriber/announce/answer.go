@@ -107,11 +107,11 @@ func (a *Announcer) pauses(now time.Time) {
 
 func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
 	for _, p := range pieces {
-		text := forEar(p.Text, ans.language)
-		if strings.TrimSpace(text) == "" {
+		part := heard(p.Text, ans.language)
+		if strings.TrimSpace(part.Text) == "" {
 			continue
 		}
-		it := a.item(now, ans.source, ans.event, Output, []Part{{ans.language, text}})
+		it := a.item(now, ans.source, ans.event, Output, []Part{part})
 		it.critical = false
 		a.queue(&a.normal, it)
 	}
@@ -125,8 +125,9 @@ func (w Words) sentences(lines bool) (all []Part) {
 			texts = strings.Split(p.Text, "\n")
 		}
 		for _, text := range texts {
-			for _, s := range split(forEar(text, p.Language), p.Language) {
-				all = append(all, Part{p.Language, s})
+			part := heard(text, p.Language)
+			for _, s := range split(part.Text, part.Language) {
+				all = append(all, Part{part.Language, s})
 			}
 		}
 	}

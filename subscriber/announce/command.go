@@ -50,7 +50,7 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 	case *aaep.StateChanged:
 		g.states++
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		a.open.Add(now, source, ev)
+		a.ask(now, source, ev)
 	}
 	if w != nil {
 		g.newest = w
@@ -60,6 +60,14 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 		a.noProgress(now, session)
 	}
 	return false
+}
+
+// ask counts a question among those that are open. Where it is told once more, what it was before is not told any more.
+func (a *Announcer) ask(now time.Time, source string, ev *aaep.Event) {
+	if q := a.open.before(source, ev); q != nil {
+		a.settled(q, now)
+	}
+	a.open.Add(now, source, ev)
 }
 
 // settled says no more of a question that needs no answer any more, and of its time.
@@ -191,7 +199,7 @@ func (a *Announcer) Armed(began time.Time, question *aaep.Event) bool {
 
 // Expect counts a question among those that are open before it is put, which Add does.
 func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
-	a.open.Add(now, source, question)
+	a.ask(now, source, question)
 	_, left := a.gist.Add(now, source, question, nil)
 	for _, it := range left {
 		a.leave(now, it)

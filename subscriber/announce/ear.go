@@ -25,6 +25,14 @@ var (
 	inline   = regexp.MustCompile("(`+)([^`\n]+)(`+)")
 )
 
+// heard is forEar with the language of what is said: code alone is told in words of ours, which may be English.
+func heard(text, language string) Part {
+	if _, known := phrase.In(language, phrase.Code, ""); !known && strings.TrimSpace(text) != "" && strings.TrimSpace(fence.ReplaceAllString(text, "")) == "" {
+		language = ownLanguage
+	}
+	return Part{language, forEar(text, language)}
+}
+
 // forEar makes text fit for a voice: without markup, code as how much there is of it, links by their names, in one line.
 // Nothing that a person could not hear is left in it; see aaep.SafeText. What it puts in is in the text's language, where that is
 // known; a link and an image with a name need no word but the name.
@@ -63,7 +71,10 @@ func forEar(text, language string) string {
 		if alt := image.FindStringSubmatch(s)[1]; alt != "" {
 			return in("image: ", "") + alt
 		}
-		says, _ := phrase.In(language, phrase.AnImage, "")
+		says, known := phrase.In(language, phrase.AnImage, "")
+		if !known { // English in the middle of another language is noise
+			says = ""
+		}
 		return in("an image", says)
 	})
 	text = link.ReplaceAllString(text, "$1")

@@ -42,6 +42,22 @@ func TestForEar(t *testing.T) {
 	}
 }
 
+// What this package says in place of code is labelled with the language that it is in. I18N-001
+func TestHeardLanguage(t *testing.T) {
+	const code = "```\nx\ny\n```\n"
+	for language, want := range map[string]map[string]Part{
+		"fi": {code: {"en", "Code, 2 lines."}, "Kissa ![](x.png) ja ![kissa](y.png).": {"fi", "Kissa ja kissa."}, "Katso:\n" + code: {"fi", "Katso: Code, 2 lines."}},
+		"es": {code: {"es", "Código, líneas: 2."}, "![](x.png)": {"es", "Una imagen."}},
+		"":   {code: {"en", "Code, 2 lines."}, "x": {"", "x"}},
+	} {
+		for text, want := range want {
+			if got := heard(text, language); got != want {
+				t.Errorf("%q in %q: %+v, want %+v", text, language, got, want)
+			}
+		}
+	}
+}
+
 // Whatever an agent writes, what is said is one line that nothing hides in. INV-57
 func FuzzForEar(f *testing.F) {
 	for _, s := range []string{"# **x**", "```\n", "| |", "[](", "![", "*a*_b_", "https://", "\u202e\x00"} {

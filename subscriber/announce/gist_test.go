@@ -135,7 +135,7 @@ func TestStateCutByQuestion(t *testing.T) {
 		r.state(await, think, "Rejected, and not done: Pay.")
 		r.after(time.Minute)
 		_, got, _ := strings.Cut(r.texts(), "Please decide.")
-		if want := " The risk is low. Action: Pay. Consequence: Gone. You have 4 minutes 55 seconds to answer. " +
+		if want := " The risk is low. Action: Pay. Consequence: Gone. You have about 5 minutes to answer. " +
 			"Without an answer it will not be done. Rejected, and not done: Pay."; got != want {
 			t.Errorf("%v apart: heard %q\nwant %q", late, r.texts(), want)
 		}

@@ -32,11 +32,9 @@ var marks = func() []mark {
 			text, _ := phrase.In(tag, id, "")
 			all = append(all, starts(text)...)
 		}
-		for _, id := range []phrase.ID{phrase.MinutesToAnswer, phrase.SecondsToAnswer} {
-			whole, _ := phrase.In(tag, id, "\x00")
-			before, after, _ := strings.Cut(whole, "\x00")
-			all = append(all, mark{skeleton(before), skeleton(after)})
-		}
+		whole, _ := phrase.In(tag, phrase.TimeToAnswer, "\x00")
+		before, after, _ := strings.Cut(whole, "\x00")
+		all = append(all, mark{skeleton(before), skeleton(after)})
 	}
 	return all
 }()

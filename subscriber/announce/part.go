@@ -1,7 +1,6 @@
 package announce
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -95,25 +94,12 @@ func label(language string, id phrase.ID, text string) Words {
 
 // timeToAnswer says how much time there is.
 func timeToAnswer(language string, left time.Duration) Words {
-	left = left.Round(time.Second) // five minutes are not four because the question took a moment to come
-	id, n := phrase.SecondsToAnswer, max(left/time.Second, 0)
-	if left >= 2*time.Minute {
-		id, n = phrase.MinutesToAnswer, left/time.Minute // less than there is, rather than more
-	}
-	if w := ours(language, id, words.Spoken(left)); alike(w[0].Language, ownLanguage) {
-		return w
-	}
-	return ours(language, id, strconv.Itoa(int(n)))
+	return ours(language, phrase.TimeToAnswer, phrase.Time(language, left))
 }
 
 // tellsTime reports whether a sentence is one of timeToAnswer.
 func tellsTime(p Part) bool {
-	for _, id := range []phrase.ID{phrase.MinutesToAnswer, phrase.SecondsToAnswer} {
-		whole, _ := phrase.In(p.Language, id, "\x00")
-		before, after, _ := strings.Cut(whole, "\x00")
-		if strings.HasPrefix(p.Text, before) && strings.HasSuffix(p.Text, after) {
-			return true
-		}
-	}
-	return false
+	whole, _ := phrase.In(p.Language, phrase.TimeToAnswer, "\x00")
+	before, after, _ := strings.Cut(whole, "\x00")
+	return strings.HasPrefix(p.Text, before) && strings.HasSuffix(p.Text, after)
 }

@@ -27,9 +27,9 @@ func (r *room) speaks(language string, p aaep.Payload, text string) (said []stri
 // Five minutes are five in every language, though the question was a moment on its way.
 func TestTimeToAnswer(t *testing.T) {
 	for left, want := range map[time.Duration][2]string{
-		5*time.Minute - 10*time.Millisecond: {"You have 5 minutes to answer.", "Minutos para responder: 5."},
-		4*time.Minute + 50*time.Second:      {"You have 4 minutes 50 seconds to answer.", "Minutos para responder: 4."},
-		-time.Second:                        {"You have 0 seconds to answer.", "Segundos para responder: 0."},
+		5*time.Minute - 10*time.Millisecond: {"You have 5 minutes to answer.", "Tiempo para responder: 5 minutos."},
+		4*time.Minute + 50*time.Second:      {"You have about 5 minutes to answer.", "Tiempo para responder: cerca de 5 minutos."},
+		-time.Second:                        {"You have 0 seconds to answer.", "Tiempo para responder: 0 segundos."},
 	} {
 		if got := [2]string{timeToAnswer("en", left).String(), timeToAnswer("es", left).String()}; got != want {
 			t.Errorf("of %v it says %q, want %q", left, got, want)
@@ -51,17 +51,17 @@ func TestLanguageOfParts(t *testing.T) {
 		{"es-MX", &aaep.AwaitingConfirmation{Action: "Pagar 20 dólares.", Consequence: "El dinero se va.", TimeoutSeconds: 3600, DefaultDecision: aaep.Reject,
 			RiskLevel: aaep.RiskHigh, Irreversible: new(true)}, "",
 			[]string{"es-MX Se necesita una decisión.", "es-MX Esto no se puede deshacer.", "es-MX El riesgo es alto.", "es-MX Acción: Pagar 20 dólares.",
-				"es-MX Consecuencia: El dinero se va.", "es-MX Minutos para responder: 59.", "es-MX Sin respuesta, no se hará."}},
+				"es-MX Consecuencia: El dinero se va.", "es-MX Tiempo para responder: cerca de 1 hora.", "es-MX Sin respuesta, no se hará."}},
 		{"sw", &aaep.AwaitingConfirmation{Action: "Lipa dola 20.", Consequence: "Pesa zitaondoka.", TimeoutSeconds: 3600, DefaultDecision: aaep.Reject,
 			RiskLevel: aaep.RiskHigh}, "",
 			[]string{"en Please decide.", "en The risk is high.", "en Action:", "sw Lipa dola 20.", "en Consequence:", "sw Pesa zitaondoka.",
-				"en You have 59 minutes 54 seconds to answer.", "en Without an answer it will not be done."}},
-		{"de", question, "", []string{"de Frage: X?", "de Hintergrund: Y.", "de 1: A", "de 2: B", "de Minuten zum Antworten: 59.", "de Keine Antwort bedeutet: B."}},
-		{"sw", question, "", []string{"en Question:", "sw X?", "en Context:", "sw Y.", "sw 1: A", "sw 2: B", "en You have 59 minutes 54 seconds to answer.",
+				"en You have about 1 hour to answer.", "en Without an answer it will not be done."}},
+		{"de", question, "", []string{"de Frage: X?", "de Hintergrund: Y.", "de 1: A", "de 2: B", "de Zeit zum Antworten: etwa 1 Stunde.", "de Keine Antwort bedeutet: B."}},
+		{"sw", question, "", []string{"en Question:", "sw X?", "en Context:", "sw Y.", "sw 1: A", "sw 2: B", "en You have about 1 hour to answer.",
 			"en No answer means:", "sw B."}},
-		{"en-GB", question, "", []string{"en-GB Question: X?", "en-GB Context: Y.", "en-GB 1: A", "en-GB 2: B", "en-GB You have 59 minutes 56 seconds to answer.",
+		{"en-GB", question, "", []string{"en-GB Question: X?", "en-GB Context: Y.", "en-GB 1: A", "en-GB 2: B", "en-GB You have about 1 hour to answer.",
 			"en-GB No answer means: B."}},
-		{"", question, "", []string{"en Question:", " X?", "en Context:", " Y.", " 1: A", " 2: B", "en You have 59 minutes 54 seconds to answer.",
+		{"", question, "", []string{"en Question:", " X?", "en Context:", " Y.", " 1: A", " 2: B", "en You have about 1 hour to answer.",
 			"en No answer means:", " B."}},
 		{"fr", &aaep.SessionCompleted{}, "Le plan est prêt.", []string{"fr Terminé.", "fr Le plan est prêt."}},
 		{"sw", &aaep.SessionCompleted{}, "Mpango uko tayari.", []string{"en Done.", "sw Mpango uko tayari."}},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -25,6 +24,7 @@ type Asked struct {
 	// For whoever puts it: an answer was sent and may have arrived; an acceptance came too soon, and is asked for once more.
 	Tried, Doubted bool
 
+	first    *aaep.Event   // that asked it, where it was told once more since
 	received time.Time     // or, where it was under way for long, when it was asked
 	more     time.Duration // given beyond the time it was asked with
 	heard    time.Time     // whole
@@ -38,10 +38,18 @@ const (
 	mostAsked    = 64               // questions of one agent; it is heard least where it shouts most
 )
 
-// Add adds a question that comes now, or finds it again. Whoever was not there when it was asked has what is left of its time, as
-// far as the agent's clock tells that. It returns nil for a question of an agent that has too many open already.
+// Add adds a question that comes now, or finds it again: one that is told once more, as in another language, is asked by its newest
+// event, and has to be heard anew. Whoever was not there when it was asked has what is left of its time, as far as the agent's
+// clock tells that. It returns nil for a question of an agent that has too many open already.
 func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
 	if q := qs.Find(ev); q != nil {
+		return q
+	}
+	if q := qs.before(source, ev); q != nil {
+		q.first, q.Event, q.Put, q.heard, q.Doubted = q.asked(), ev, time.Time{}, time.Time{}, false
+		if limit := ev.Timestamp.Sub(q.first.Timestamp) + timeGiven(ev); limit > q.Limit()+clocksDiffer {
+			q.Extend(limit)
+		}
 		return q
 	}
 	n := 0
@@ -81,6 +89,27 @@ func (qs *Questions) Find(ev *aaep.Event) *Asked {
 		return qs.all[i]
 	}
 	return nil
+}
+
+// before is the question that an event tells once more, or nil.
+func (qs *Questions) before(source string, ev *aaep.Event) *Asked {
+	token := tokenOf(ev)
+	for _, q := range qs.all {
+		if token != "" && q.Source == source && q.Event != ev && q.Event.SessionID == ev.SessionID && tokenOf(q.Event) == token {
+			return q
+		}
+	}
+	return nil
+}
+
+func tokenOf(question *aaep.Event) aaep.ReplyToken {
+	switch p := question.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		return p.ReplyToken
+	case *aaep.AwaitingClarification:
+		return p.ReplyToken
+	}
+	return ""
 }
 
 // Remove takes a question away. After the first, another agent comes first, if one waits.
@@ -140,8 +169,13 @@ func (qs *Questions) Heed(now time.Time, source string, ev *aaep.Event) (closed 
 func (q *Asked) Limit() time.Duration { return q.Given() + q.more }
 
 // Given is the time to answer that it was asked with.
-func (q *Asked) Given() time.Duration {
-	return time.Duration(min(timeout(q.Event), 86400)) * time.Second
+func (q *Asked) Given() time.Duration { return timeGiven(q.asked()) }
+
+// asked is the event that asked it first.
+func (q *Asked) asked() *aaep.Event { return cmp.Or(q.first, q.Event) }
+
+func timeGiven(question *aaep.Event) time.Duration {
+	return time.Duration(min(timeout(question), 86400)) * time.Second
 }
 
 // Extend says how much time there is in all, from when it was asked. It never takes time away.
@@ -164,7 +198,7 @@ func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked,
 		if q.warned || q.Left(now) <= 0 {
 			continue
 		}
-		warning := qs.Warning(now, q)
+		warning := qs.warning(q, reaction+time.Second) // in as many words as it will have then
 		// The agent says it at a tenth; this waits a second for that. Its words may be in the person's language.
 		at := max(q.Limit()/10-time.Second, reaction+time.Duration(warning.count())*time.Minute/time.Duration(cmp.Or(max(wordsPerMinute, 0), usualPace)))
 		if due := q.received.Add(q.Limit() - at); due.After(now) {
@@ -182,11 +216,13 @@ func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked,
 }
 
 // Warning says how much time is left for a question; of several, which one is meant.
-func (qs *Questions) Warning(now time.Time, q *Asked) Words {
-	theirs, left := q.Event.Language(), q.Left(now)
-	w := ours(theirs, phrase.LittleTimeLeft, strconv.Itoa(int(max(left.Round(time.Second)/time.Second, 0))))
+func (qs *Questions) Warning(now time.Time, q *Asked) Words { return qs.warning(q, q.Left(now)) }
+
+func (qs *Questions) warning(q *Asked, left time.Duration) Words {
+	theirs := q.Event.Language()
+	w := ours(theirs, phrase.LittleTimeLeft, phrase.Time(theirs, left))
 	if alike(w[0].Language, ownLanguage) {
-		w = In(w[0].Language, "The time to answer is almost over: you have "+words.Spoken(left)+".")
+		w = In(w[0].Language, "The time to answer is almost over: you have "+phrase.Time(ownLanguage, left)+".")
 	}
 	if len(qs.all) > 1 {
 		w = w.And(" ", label(theirs, phrase.OpenQuestionIs, words.Sentence(words.OneLine(short(q.Event)))))
@@ -213,7 +249,7 @@ func (q *Asked) TimeIn(ev *aaep.Event) (limit time.Duration, ok bool) {
 		return 0, false
 	}
 	left := time.Duration(min(*p.ETAMS, 24*time.Hour.Milliseconds())) * time.Millisecond
-	over := ev.Timestamp.Sub(q.Event.Timestamp)
+	over := ev.Timestamp.Sub(q.asked().Timestamp)
 	limit = (over + left).Round(time.Second)
 	share := 100 * over.Seconds() / limit.Seconds()
 	return limit, over >= 0 && left > 0 && limit >= q.Limit() && limit <= 24*time.Hour && math.Abs(share-*p.Progress.Percent) <= 1

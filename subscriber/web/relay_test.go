@@ -51,13 +51,13 @@ func TestRelay(t *testing.T) {
 
 	page := b.open("http://"+here.Addr().String()+r.Path(), "")
 	page.until(connected)
-	if said := eval[string](page, `document.querySelector("header").innerText`); strings.Join(strings.Fields(said), " ") != "My bank Connected. Verified: it proved that it is who it says" {
+	if said := eval[string](page, `document.querySelector("header").innerText`); strings.Join(strings.Fields(said), " ") != "Verified: it proved that it is who it says. My bank Connected." {
 		t.Errorf("the header says %q", said)
 	}
 	st := &stage{Producer: p}
 	outcome := pay(t, st.session(t, "Paying your bills."), "$5")
 	page.until(asked)
-	if by := eval[string](page, `document.querySelector(".question .quiet").textContent`); by != "Asked by My bank (verified: it proved that it is who it says)" {
+	if by := eval[string](page, whoAsks); by != "Verified: it proved that it is who it says. | Asked by “My bank”" {
 		t.Errorf("the question is %q", by)
 	}
 	page.screenshot("relay")

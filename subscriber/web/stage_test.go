@@ -25,7 +25,9 @@ type stage struct {
 // newAgent makes an agent and puts it in the place of the one before.
 func (s *stage) newAgent(t *testing.T, cfg producer.Config) {
 	t.Helper()
-	cfg.Agent = aaep.Producer{AgentID: "tester", AgentName: "Tester"}
+	if cfg.Agent.AgentID == "" {
+		cfg.Agent = aaep.Producer{AgentID: "tester", AgentName: "Tester"}
+	}
 	p, err := producer.New(cfg)
 	check(t, err)
 	agent, err := new(serve.Server).Handler(p)

@@ -288,6 +288,30 @@ func TestTooMany(t *testing.T) {
 	(<-conns).Close()
 }
 
+// INV-50: strangers who are refused and do not leave take no place of somebody who is known.
+func TestStrangersTakeNoPlace(t *testing.T) {
+	addr, conns := accept(t, ServerOptions{MaxConnections: 1, Authenticate: bearer})
+	for range maxStrangers { // who hear that they are refused, and stay
+		if _, status, body := raw(t, addr, nil, Subprotocol); status != 101 {
+			t.Fatalf("%d %s", status, body)
+		}
+	}
+	known := Dialer{URL: "ws://" + addr, Header: http.Header{"Authorization": {"Bearer ada"}}}
+	ada, err := known.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ada.Close()
+	defer (<-conns).Close()
+	var refused *aaep.Rejection
+	if _, err := known.Dial(t.Context()); !errors.As(err, &refused) || refused.Code != aaep.TransportUnavailable || refused.RetryAfter != 30*time.Second {
+		t.Errorf("where there is no room: %v", err)
+	}
+	if _, err := (Dialer{URL: "ws://" + addr}).Dial(t.Context()); err != nil && !errors.Is(err, aaep.AuthenticationRequired) {
+		t.Errorf("one stranger more: %v", err)
+	}
+}
+
 // What is no producer's address, and what speaks no AAEP, is one clear error.
 func TestDialErrors(t *testing.T) {
 	srv := http.NewServeMux()

@@ -1,5 +1,5 @@
 // What is told, at a pace that a voice keeps up with: one node for each sentence, never changed once it is there.
-import { clip, reading, safe } from "./text.js";
+import { clip, named, reading, safe } from "./text.js";
 
 const most = 400; // nodes kept
 const backlog = 60000; // of reading, before what waits is shown at once
@@ -97,7 +97,7 @@ export class Log {
     const el = document.createElement("bdi");
     el.textContent = text;
     el.dir = dir;
-    if (language) el.lang = language;
+    if (language !== undefined) el.lang = language;
     return el;
   }
 
@@ -137,16 +137,17 @@ export class Log {
     const p = document.createElement("p");
     if (line.who && line.who !== this.who) { // named when it changes
       const b = document.createElement("b");
-      b.textContent = safe(line.who) + ": ";
+      b.textContent = named(line.who) + ": ";
       b.className = "who";
       p.append(b);
       this.who = line.who;
     }
+    p.lang = this.words.language; // also when the page speaks another
     if (line.after) p.append(this.theirs(line.text, line.language, line.dir), " ", line.after);
     else {
       p.append(line.text);
       p.dir = line.dir ?? "auto";
-      if (line.language) p.lang = line.language;
+      if (line.language !== undefined) p.lang = line.language;
     }
     p.className = line.kind ?? "news";
     // The alert says it, or nobody shall: else a browser tells on return all that came in the background.

@@ -4,7 +4,7 @@ import { Log } from "./log.js";
 import { Questions } from "./questions.js";
 import { Feel, notify } from "./feel.js";
 import { load, possible, save, wanted, preferred } from "./settings.js";
-import { direction, safe, sentences } from "./text.js";
+import { direction, named, safe, sentences } from "./text.js";
 import { pageWords } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -31,7 +31,7 @@ const summary = (e) => e["summary_" + settings.verbosity] || e.summary_normal ||
 function hear(e) {
   if (typeof e?.type !== "string") return;
   const kind = e.type.replace(/^aaep:agent\./, ""), id = e.session_id;
-  const line = { text: summary(e), who: questions.who(e), language: e.localization_hints?.primary_language, dir: direction(e), session: id };
+  const line = { text: summary(e), who: questions.who(e), language: e.localization_hints?.primary_language ?? "", dir: direction(e), session: id };
   feel.event(e, kind);
   if (kind === "output.streaming") return output(e, line);
   finish(id, /^session\.(completed|errored|cancelled)$/.test(kind)); // something else comes: what is held of an answer is said first
@@ -167,9 +167,9 @@ function missing(text) {
 // known says whose page this is, and what is proved of that.
 function known() {
   agent = link.agent;
-  $("agent").textContent = safe(agent || say("heading")).slice(0, 100);
-  $("proof").hidden = !link.proof;
-  $("proof").textContent = link.proof ? say(link.proof.verified ? "verified" : "unverified") : "";
+  $("agent").textContent = agent ? named(agent) : say("heading");
+  $("proof").hidden = !agent;
+  $("proof").textContent = say(link.proof?.verified ? "verified" : "unverified");
   title();
 }
 
@@ -179,7 +179,7 @@ function waits() {
 }
 
 function title() {
-  document.title = [waits() || (log.missed ? say("titleNews", { n: log.missed }) : ""), safe(agent || say("heading")).slice(0, 60)].filter(Boolean).join(" – ");
+  document.title = [waits() || (log.missed ? say("titleNews", { n: log.missed }) : ""), agent ? named(agent) : say("heading")].filter(Boolean).join(" – ");
 }
 setInterval(() => document.hidden && title(), 2000);
 document.addEventListener("visibilitychange", () => {
@@ -195,6 +195,7 @@ function speak() {
   $("link").textContent = say("link." + linkState, { text: "" });
   now();
   known();
+  questions.reword();
 }
 
 let changing;

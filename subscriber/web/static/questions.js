@@ -1,6 +1,6 @@
 // Questions, in a line of their own. Nothing here takes the focus, listens for letters or answers by itself; an answer
 // is a button that says what it does, and works only when there was time to read the question and the hands were still.
-import { clip, direction, reading, safe } from "./text.js";
+import { clip, direction, named, reading, safe } from "./text.js";
 
 const still = 1000; // of the keyboard, before a button works
 const most = 64; // questions that wait: an agent that asks more than anybody answers gets its defaults
@@ -20,7 +20,13 @@ export class Questions {
   // ask shows a question, and reports whether it is a new one.
   ask(event) {
     const known = this.all.find((q) => q.token === event.reply_token);
-    if (known) { // told again by a new subscription: it is still open
+    if (known) { // told again by a new subscription: it is still open; or in a language that was asked for meanwhile
+      const translated = !known.over && event.localization_hints?.primary_language !== known.event.localization_hints?.primary_language;
+      if (translated) {
+        known.event = event;
+        this.redo(known);
+        this.tell(known);
+      }
       if (!known.lost) return;
       known.lost = false;
       if (known.mine) this.log.status(this.words("notSent"));
@@ -44,11 +50,36 @@ export class Questions {
     this.show(q);
     this.all.push(q);
     document.getElementById("queue").append(q.el);
-    this.log.urgent({ text: q.said, after: q.facts, who: this.who(event), language: q.lang, dir: q.dir, session: q.session }, this.words("question", { n: q.n }));
-    this.arm(q, Math.max(2500, reading(q.said + " " + q.facts, this.pace())));
+    this.tell(q);
     this.watch(q);
     this.update();
     return true;
+  }
+
+  // tell reads a question out, and gives the time to hear it.
+  tell(q) {
+    this.log.urgent({ text: q.said, after: q.facts, who: this.who(q.event), language: q.lang ?? "", dir: q.dir, session: q.session }, this.words("question", { n: q.n }));
+    this.arm(q, Math.max(2500, reading(q.said + " " + q.facts, this.pace())));
+  }
+
+  // redo shows a question anew, in the words of now: what was typed stays, and the focus where it was.
+  redo(q) {
+    const old = q.el, at = q.parts.indexOf(document.activeElement), inside = old.contains(document.activeElement);
+    const typed = q.parts.find((el) => el.tagName === "INPUT")?.value;
+    q.parts = [];
+    this.show(q);
+    old.replaceWith(q.el);
+    const input = q.parts.find((el) => el.tagName === "INPUT");
+    if (input && typed) input.value = typed;
+    if (inside) (q.parts[at] ?? q.head).focus();
+    if (q.lost) this.able(q, false, this.words("checking"));
+    else if (q.mine) this.able(q, false, this.words("sent"));
+    else this.arm(q, 1500);
+  }
+
+  // reword shows what is open in the language that the page speaks now.
+  reword() {
+    for (const q of this.open()) this.redo(q);
   }
 
   who(event) { return event.producer?.agent_name || event.producer?.agent_id || "?"; }
@@ -83,23 +114,26 @@ export class Questions {
     const id = "q" + q.n;
     q.el = document.createElement("section");
     q.el.className = "question";
+    q.el.lang = w.language; // also when the page speaks another
     q.el.id = id;
     q.el.setAttribute("aria-labelledby", id + "-h");
     q.head = this.part(q, "h3", "", w("question", { n: q.n }) + " ", true);
     q.head.id = id + "-h";
     q.head.tabIndex = -1;
     q.head.append(this.part(q, "bdi", "", q.what));
-    const by = this.part(q, "p", "quiet", w("by") + " ", true);
+    // The verdict comes first, and nothing of ours behind the name: what a name says stays a name.
     const proof = this.link.proof, like = proof?.looks_like;
-    by.append(this.part(q, "bdi", "", cut(this.who(e), 100)), " (", w(proof?.verified ? "verified" : "unverified"), ")");
-    if (like) by.append(" ", this.part(q, "strong", "", w("looksLike", { text: cut(like, 100) }), true));
+    const verdict = this.part(q, "p", "verdict", w(proof?.verified ? "verified" : "unverified"), true);
+    if (like) verdict.append(" ", this.part(q, "strong", "", w("looksLike", { text: named(like) }), true));
+    const by = this.part(q, "p", "quiet", w("by") + " ", true);
+    by.append("“", this.part(q, "bdi", "name", named(this.who(e)), true), "”");
     q.clock = this.part(q, "p", "time", "", true);
     q.hint = this.part(q, "p", "quiet hint", "", true);
     q.hint.id = id + "-hint";
     q.result = this.part(q, "p", "outcome", "", true);
     q.result.tabIndex = -1;
     q.form = this.part(q, "div", "choices", "", true);
-    q.el.append(q.head, by, this.part(q, "p", "consequence", meaning), this.part(q, "p", "risk", q.facts, true), q.clock, q.form, q.hint, q.result);
+    q.el.append(q.head, verdict, by, this.part(q, "p", "consequence", meaning), this.part(q, "p", "risk", q.facts, true), q.clock, q.form, q.hint, q.result);
     if (confirm) this.confirmation(q);
     else this.clarification(q);
     if (this.link.honored.timing && e.timeout_seconds < 86400) this.button(q, w("moreTime"), () => this.more(q)).classList.add("more");

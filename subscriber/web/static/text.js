@@ -27,6 +27,13 @@ export function safe(value) {
   return balanced(out) ? out : out.replace(isolate, shown);
 }
 
+// named is what somebody calls themselves, on one line, without quotation marks and what a voice pauses at: where it stands in
+// such marks, or last, nothing in it passes for a word of the page's about it.
+export function named(name) {
+  const one = safe(name).replace(/[.!?:;,]+([^\p{L}\p{N}\s/]*)(?=\s|$)|[。！？：；؟؛।॥…]+/gu, "$1 ").replace(/["“”„‟«»‹›]/g, "").replace(/\s+/g, " ").trim();
+  return clip(one, 100, () => "…");
+}
+
 // clip cuts a text that nobody can follow, and says how much is left out.
 export function clip(s, most, left) {
   if (s.length <= most) return s;

@@ -1,0 +1,89 @@
+package phrase
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/feature/plural"
+	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
+)
+
+func TestTime(t *testing.T) {
+	for seconds, want := range map[int]map[string]string{
+		-5:    {"en": "0 seconds", "fr": "0 seconde", "ar": "0 ثانية", "fi": "0 seconds"},
+		1:     {"en-GB": "1 second", "es": "1 segundo", "de": "1 Sekunde", "fr": "1 seconde", "ar": "ثانية واحدة", "yo": "ìṣẹ́jú àáyá 1"},
+		2:     {"en": "2 seconds", "ar": "ثانيتان", "fr": "2 secondes"},
+		19:    {"en": "19 seconds", "ar-EG": "19 ثانية"},
+		22:    {"en": "about 20 seconds", "es": "cerca de 20 segundos"},
+		45:    {"en": "45 seconds", "de": "45 Sekunden"},
+		59:    {"en": "about 1 minute", "ar": "دقيقة واحدة تقريبًا"},
+		90:    {"en": "1 minute 30 seconds", "es": "1 minuto y 30 segundos", "fr": "1 minute et 30 secondes", "ar": "دقيقة واحدة و30 ثانية", "yo": "ìṣẹ́jú 1 àti ìṣẹ́jú àáyá 30"},
+		120:   {"en": "2 minutes", "ar": "دقيقتان"},
+		293:   {"en": "about 5 minutes", "de": "etwa 5 Minuten", "ar": "5 دقائق تقريبًا"},
+		290:   {"en": "about 5 minutes"},
+		285:   {"en": "about 4 minutes 30 seconds"},
+		595:   {"en": "about 10 minutes", "es-419": "cerca de 10 minutos", "fr": "environ 10 minutes", "de": "etwa 10 Minuten", "ar": "10 دقائق تقريبًا", "yo": "nǹkan bí ìṣẹ́jú 10", "ar-Latn": "about 10 minutes"},
+		660:   {"en": "11 minutes", "ar": "11 دقيقة"},
+		3601:  {"en": "about 1 hour", "ar": "ساعة واحدة تقريبًا"},
+		7100:  {"en": "about 1 hour 58 minutes", "es": "cerca de 1 hora y 58 minutos"},
+		86399: {"en": "about 24 hours", "ar": "24 ساعة تقريبًا", "de": "etwa 24 Stunden"},
+	} {
+		for tag, want := range want {
+			if got := Time(tag, time.Duration(seconds)*time.Second); got != want {
+				t.Errorf("%d seconds in %s: %q, want %q", seconds, tag, got, want)
+			}
+		}
+	}
+	if got := Lasting("de", LittleTimeLeft, 595*time.Second); got != "Die Zeit zum Antworten ist fast um. Verbleibende Zeit: etwa 10 Minuten." {
+		t.Errorf("%q", got)
+	}
+}
+
+// WCAG 2.2.1: nobody is told more time than there is but by so little that they cannot tell, nor much less.
+func TestTimeIsNear(t *testing.T) {
+	for s := range 25 * 3600 {
+		if got := rounded(s); got > s+s/20 || got < s-s/5 {
+			t.Fatalf("%d seconds are told as %d", s, got)
+		}
+	}
+}
+
+// Every number of every unit has its own plural form, in the letters of the language and in normal form C. I18N-010
+func TestTimeForms(t *testing.T) {
+	digits := regexp.MustCompile(`[0-9]+|{time}|{n}`)
+	for _, l := range languages {
+		has := map[plural.Form]bool{}
+		for n := range 200 {
+			has[plural.Cardinal.MatchPlural(language.Make(l.tag), n+1, 0, 0, 0, 0)] = true
+		}
+		all := []string{l.times.about, l.times.and}
+		for i, unit := range l.times.units {
+			for form := range has {
+				if unit[form] == "" {
+					t.Errorf("%s: unit %d has no form %v", l.tag, i, form)
+				}
+			}
+			for form, says := range unit {
+				if !has[form] {
+					t.Errorf("%s: unit %d has a form %v, which the language has not", l.tag, i, form)
+				}
+				all = append(all, says)
+			}
+		}
+		for _, says := range all {
+			if norm.NFC.String(says) != says {
+				t.Errorf("%s: %+q is not in normal form C", l.tag, says)
+			}
+			for _, r := range norm.NFD.String(digits.ReplaceAllString(says, "")) {
+				if r != ' ' && !strings.ContainsRune(norm.NFD.String(alphabets[l.tag].letters), unicode.ToLower(r)) {
+					t.Errorf("%s: %q has %s, which the language does not write", l.tag, says, fmt.Sprintf("%q", r))
+				}
+			}
+		}
+	}
+}
