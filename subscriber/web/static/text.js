@@ -30,7 +30,7 @@ export function safe(value) {
 // named is what somebody calls themselves, on one line, without quotation marks and what a voice pauses at: where it stands in
 // such marks, or last, nothing in it passes for a word of the page's about it.
 export function named(name) {
-  const one = safe(name).replace(/[.!?:;,]+([^\p{L}\p{N}\s/]*)(?=\s|$)|[。！？：；؟؛।॥…]+/gu, "$1 ").replace(/["“”„‟«»‹›]/g, "").replace(/\s+/g, " ").trim();
+  const one = safe(name).replace(/[.!?:;,]+([^\p{L}\p{N}\s/]*)(?=\s|$)|[。！？：；؟؛।॥…۔።፧։՞၊။។៕｡．]+/gu, "$1 ").replace(/["“”„‟«»‹›]/g, "").replace(/\s+/g, " ").trim();
   return clip(one, 100, () => "…");
 }
 
