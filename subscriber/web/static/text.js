@@ -77,6 +77,15 @@ export function sentences(text, language, final) {
   return { found: found.map((s) => s.trim()).filter(Boolean), rest };
 }
 
+// numberOf reads a number somebody typed, with the digits and the decimal mark of their keyboard; NaN is none. What is a thousand
+// to one person and one to another, such as 1,000, is none: nor is 1.000 but in English. It agrees with the terminal's.
+export function numberOf(typed, ...languages) {
+  const western = typed.replace(/[٠-٩۰-۹]/g, (d) => d.charCodeAt(0) & 15).replace(/٫/g, ".");
+  const number = western.replace(/^([-+]?\d+),(\d{1,2}|\d{4,})$/, "$1.$2").replace(/^([-+]?0),(\d+)$/, "$1.$2");
+  if (!/^[-+]?(\d+\.?\d*|\.\d+)$/.test(number) || (languages.some((l) => l && !/^en\b/.test(l)) && /^[-+]?[1-9]\d{0,2}\.\d{3}$/.test(number))) return NaN;
+  return Number(number);
+}
+
 // reading is how long a text takes to be heard, in milliseconds: at the pace of the user's voice, and a second.
 export function reading(text, pace) {
   const words = Math.max(text.split(/\s+/).length, text.length / 7);
