@@ -7,10 +7,10 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// The plays that need ProducerRun.Stranger, and ProducerRun.Other.
+// The plays that need ProducerRun.Stranger, and ProducerRun.Neighbour.
 const (
-	strangerPlay = "stranger"
-	otherPlay    = "other-name"
+	strangerPlay  = "stranger"
+	neighbourPlay = "other-name"
 )
 
 // accessCases judge who is served, and who is heard.
@@ -45,7 +45,7 @@ var accessCases = []Case{
 			}
 			return fail("no answer came to a subscriber without credentials", sent(r)...)
 		}},
-	{Name: "own-name-only", Requirements: []string{"SEC-014", "SEC-013"}, Level: 3, Strength: Must, plays: []string{otherPlay},
+	{Name: "own-name-only", Requirements: []string{"SEC-014", "SEC-013"}, Level: 3, Strength: Must, plays: []string{neighbourPlay},
 		Rule: "who names another's subscription in a reply, a renegotiation or a close is not heard, whatever they know", Judge: func(r *Recording) Finding {
 			if a, ok := r.answer(1); !ok || a.typ() != "subscription.accepted" {
 				return unseen("the other credentials were not accepted")

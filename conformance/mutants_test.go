@@ -255,7 +255,7 @@ func TestMutants(t *testing.T) {
 	var mu sync.Mutex
 	proved := map[string]bool{}
 	caught := 0
-	mutants := slices.Concat(mutants, moreMutants)
+	mutants := slices.Concat(mutants, moreMutants, languageMutants)
 	t.Run("caught", func(t *testing.T) {
 		for _, m := range mutants {
 			t.Run(m.name, func(t *testing.T) {

@@ -27,7 +27,8 @@ func many(n int) (list []string) {
 // Seconds that questions should be open for: those that are answered, and those that nobody answers.
 const openFor, shortly = 20, 2
 
-func asking() Scenario     { return Scenario{Name: Ask, TimeoutSeconds: openFor} }
+func asking() Scenario { return Scenario{Name: Ask, TimeoutSeconds: openFor} }
+
 func clarifying() Scenario { return Scenario{Name: Clarify, TimeoutSeconds: openFor} }
 
 // wholePlays are those in which a link sees whole sessions as they are.
@@ -299,10 +300,10 @@ var plays = []play{
 		request(with(usual(), object{"max_events_per_second": 0}))),
 	{strangerPlay, "a subscriber without credentials asks",
 		Scenario{}, 3, func(st *stage) { st.askBy(st.run.Stranger, request(usual())) }},
-	{otherPlay, "a subscriber is asked; another one, with other credentials, accepts, renegotiates and closes in its name; a moment later the first rejects",
+	{neighbourPlay, "a subscriber is asked; another one, with other credentials, accepts, renegotiates and closes in its name; a moment later the first rejects",
 		asking(), 3, func(st *stage) {
 			l := st.subscribe(usual())
-			other := st.askBy(st.run.Other, request(with(usual(), object{"supports_confirmation_reply": false, "supports_clarification_reply": false})))
+			other := st.askBy(st.run.Neighbour, request(with(usual(), object{"supports_confirmation_reply": false, "supports_clarification_reply": false})))
 			st.start()
 			if q, ok := st.await(l, slow, confirm, completed, errored, cancelled); ok && q.typ() == confirm {
 				other.reply(q, "accept", object{"subscription_id": l.id})
@@ -315,6 +316,7 @@ var plays = []play{
 		}},
 	greeting("no-capabilities", "a subscriber asks without capabilities",
 		with(request(nil), object{"capabilities": nil})),
+	languagePlays[0], languagePlays[1],
 	// After all others, for it is compared with all that was met.
 	{"manifest", "a subscriber asks, and gets the manifest of the agent that answers",
 		Scenario{}, 3, fetchManifest},
@@ -335,7 +337,7 @@ var plays = []play{
 const unknownURI = "https://example.invalid/zzz/v1"
 
 // withTwo are the plays with two subscribers.
-var withTwo = []string{"two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away", "beside-slow", otherPlay}
+var withTwo = []string{"languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away", "beside-slow", neighbourPlay}
 
 // alone are the plays in which nobody else may be there who could answer.
 var alone = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost"}

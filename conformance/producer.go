@@ -35,9 +35,11 @@ type ProducerRun struct {
 	// Stranger reaches the target without credentials. Nil is where none are asked for, as on one's own machine; whether
 	// strangers are refused is then not judged.
 	Stranger transports.Dialer
-	// Other reaches the target with credentials too, but as somebody else than Dialer. Nil is where nobody else is known; whether
+	// OtherWays reach the target in other ways than Dialer, as over another transport; what is agreed there is compared.
+	OtherWays []transports.Dialer
+	// Neighbour reaches the target with credentials too, but as somebody else than Dialer. Nil is where nobody else is known; whether
 	// they can speak in each other's name is then not judged.
-	Other transports.Dialer
+	Neighbour transports.Dialer
 	// Manifest fetches the manifest. If nil, it is fetched from the manifest_uri of an accepted subscription.
 	Manifest func(ctx context.Context) ([]byte, error)
 	// Keys are those that a signed manifest is signed with.
@@ -69,8 +71,8 @@ type ProducerRun struct {
 // seconds, and longer if the target's questions are open for longer than they should be. An error says that there is nothing to
 // report: ErrUnreachable, ErrNoDriver, a wrong ProducerRun, or the end of ctx.
 func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
-	if run.Dialer == nil || run.Driver == nil {
-		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver")
+	if run.Dialer == nil || run.Driver == nil || slices.Contains(run.OtherWays, nil) {
+		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver, and OtherWays that are there")
 	}
 	cases, plays, err := run.all()
 	if err != nil {
@@ -188,7 +190,7 @@ func (run ProducerRun) cannot(play string) string {
 	switch {
 	case play == strangerPlay && run.Stranger == nil:
 		return "no way was given to reach the target without credentials"
-	case play == otherPlay && run.Other == nil:
+	case play == neighbourPlay && run.Neighbour == nil:
 		return "no way was given to reach the target as somebody else, with other credentials"
 	case run.OneLink && slices.Contains(withTwo, play):
 		return "it needs two subscribers at once, and the target has one"

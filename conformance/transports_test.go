@@ -74,8 +74,11 @@ func overSSE(t *testing.T, run *conformance.ProducerRun, g *target) {
 	run.Stranger = at
 	at.Credentials = func(context.Context) (http.Header, error) { return good, nil }
 	run.Dialer = at
+	var sockets conformance.ProducerRun
+	overWebSocket(t, &sockets, g)
+	run.OtherWays = []transports.Dialer{sockets.Dialer}
 	at.Credentials = func(context.Context) (http.Header, error) { return other, nil }
-	run.Other = at
+	run.Neighbour = at
 }
 
 // overWebSocket asks for credentials too, with a client that is none of ours.
@@ -96,7 +99,7 @@ func overWebSocket(t *testing.T, run *conformance.ProducerRun, g *target) {
 			return c, nil
 		}
 	}
-	run.Dialer, run.Stranger, run.Other = dial(good), dial(nil), dial(other)
+	run.Dialer, run.Stranger, run.Neighbour = dial(good), dial(nil), dial(other)
 }
 
 // framed is a client of WebSocket.
@@ -248,7 +251,7 @@ func overStdio(_ *testing.T, run *conformance.ProducerRun, g *target) {
 		}()
 		return p, nil
 	})
-	run.Other = run.Dialer // each link is a process of its own
+	run.Neighbour = run.Dialer // each link is a process of its own
 }
 
 type parent struct {

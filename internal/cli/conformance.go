@@ -17,6 +17,7 @@ import (
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/subscriber/discover"
 	"github.com/aaep-go/aaep/transports/auth"
 	"github.com/aaep-go/aaep/transports/stdio"
 )
@@ -227,6 +228,7 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 	}
 	way := ways[0]
 	run.Dialer, run.Target, run.Transport = way.Dialer, way.Address, way.Transport
+	run.OtherWays = discover.Dialers(ways[1:])
 	if p.reach.token+p.reach.cert != "" {
 		stranger := &reaching{transports: p.reach.transports, ca: p.reach.ca}
 		others, err := stranger.ways(ctx, at)
@@ -253,7 +255,7 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 		if err != nil {
 			return "", err
 		}
-		run.Other = others[0].Dialer
+		run.Neighbour = others[0].Dialer
 	}
 	if p.manifest == "" && !isLocal(at) {
 		conf, err := p.reach.tls()
