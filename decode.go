@@ -210,6 +210,7 @@ func readMessage[M any, P interface {
 	if err := jsonv2.Unmarshal(data, &w, options); err != nil {
 		return nil, invalid(m.MessageType(), err)
 	}
+	compactPatterns(m)
 	var c checker
 	switch m := Message(m).(type) {
 	case *ConfirmationReply:

@@ -21,6 +21,25 @@ func compactType(t string) Type {
 	return Type(t)
 }
 
+// compactPatterns writes what a subscriber wants to be told of as types are written, so that it is found.
+func compactPatterns(m Message) {
+	var f *EventFilters
+	switch m := m.(type) {
+	case *SubscriptionRequest:
+		f = m.Capabilities.EventFilters
+	case *SubscriptionRenegotiate:
+		f = m.Capabilities.EventFilters
+	}
+	if f == nil {
+		return
+	}
+	for _, patterns := range [][]string{f.Include, f.Exclude} {
+		for i, p := range patterns {
+			patterns[i] = string(compactType(p))
+		}
+	}
+}
+
 // envelopeWire is the envelope in the recommended member order (§3.6), in which the payload and then the extensions
 // follow.
 type envelopeWire struct {

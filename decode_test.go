@@ -3,6 +3,7 @@ package aaep_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -226,6 +227,31 @@ func TestParseTimestamp(t *testing.T) {
 	} {
 		if got := aaep.FormatTimestamp(at); got != want {
 			t.Errorf("FormatTimestamp(%v) = %s, want %s", at, got, want)
+		}
+	}
+}
+
+// D-04: what a subscriber wants to be told of is found, however it spells the types.
+func TestDecodePatterns(t *testing.T) {
+	const filters = `{"event_filters":{"include":["https://aaep-protocol.org/types/agent.tool.*","medai:*"],"exclude":["https://aaep-protocol.org/vocab/v1#agent.progress.updated","https://example.org/types/agent.x"]}}`
+	for _, text := range []string{
+		`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"reader","capabilities":` + filters + `}`,
+		`{"type":"subscription.renegotiate","subscription_id":"sub_1","capabilities":` + filters + `}`,
+	} {
+		m, err := aaep.Decode([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c aaep.Capabilities
+		switch m := m.(type) {
+		case *aaep.SubscriptionRequest:
+			c = m.Capabilities
+		case *aaep.SubscriptionRenegotiate:
+			c = m.Capabilities
+		}
+		want := &aaep.EventFilters{Include: []string{"aaep:agent.tool.*", "medai:*"}, Exclude: []string{"aaep:agent.progress.updated", "https://example.org/types/agent.x"}}
+		if !reflect.DeepEqual(c.EventFilters, want) {
+			t.Errorf("%s: %+v", m.MessageType(), c.EventFilters)
 		}
 	}
 }

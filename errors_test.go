@@ -15,6 +15,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
+// A Rejection is its reason and its cause, and its text can disturb no log.
 func TestRejection(t *testing.T) {
 	var err error = fmt.Errorf("dialing: %w", &aaep.Rejection{
 		Code: aaep.RateLimit, Message: "Full.\nTry later.\x1b[2J", RetryAfter: time.Minute, Remote: true, Err: io.ErrUnexpectedEOF,

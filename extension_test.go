@@ -13,6 +13,7 @@ import (
 
 var medai = aaep.Vocabulary{Prefix: "medai", URI: "https://example.org/medai/context/v1"}
 
+// A vocabulary has a prefix of its own and a URI with a version; what is wrong is named by requirement and place.
 func TestVocabulary(t *testing.T) {
 	for _, c := range []struct {
 		prefix, uri, want string // want is the requirement and the place of what is wrong
@@ -150,6 +151,7 @@ func TestReadExtension(t *testing.T) {
 	}
 }
 
+// What no peer could read as it was meant is not added.
 func TestAddExtensionRefuses(t *testing.T) {
 	for about, c := range map[string]struct {
 		v    aaep.Vocabulary

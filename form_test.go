@@ -45,6 +45,7 @@ func TestVersionForm(t *testing.T) {
 	}
 }
 
+// A script is four letters as ISO 15924 writes them, or nothing.
 func TestScriptForm(t *testing.T) {
 	for s, want := range map[string]bool{"Latn": true, "Hant": true, "": true, "latn": false, "LATN": false, "Lat": false, "Latin": false, "Lat1": false, "Éatn": false} {
 		if got := pass(func(e *aaep.Event) { e.LocalizationHints = &aaep.LocalizationHints{Script: s} }); got != want {
@@ -53,6 +54,7 @@ func TestScriptForm(t *testing.T) {
 	}
 }
 
+// A list may have 256 entries, and none of them twice.
 func TestRepeatsInLongLists(t *testing.T) {
 	var tools []string
 	for i := range 256 {

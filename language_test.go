@@ -105,6 +105,7 @@ func TestTextIn(t *testing.T) {
 	}
 }
 
+// A translation is found in the verbosity that was asked for, or in the nearest.
 func TestTextInVerbosity(t *testing.T) {
 	e := spoken("en", "summary_terse_yo", "t", "summary_normal_yo", "n", "summary_detailed_yo", "d", "summary_detailed_sw", "only", "action_yo", "x", "summary_normal_YO", "twice")
 	for v, want := range map[aaep.Verbosity]string{aaep.VerbosityTerse: "t", aaep.VerbosityNormal: "n", aaep.VerbosityDetailed: "d", "": "n"} {

@@ -185,6 +185,7 @@ func accepts(e *aaep.Event) bool {
 	return e.Payload.(*aaep.AwaitingConfirmation).DefaultDecision == aaep.Accept
 }
 
+// What peers send beside the schema is read as they mean it, and told as a diagnostic.
 func TestDecodeReadsWhatPeersSend(t *testing.T) {
 	for _, c := range departures {
 		e := read(t, published("aaep:agent."+c.typ, c.members))

@@ -2,6 +2,8 @@ package aaep
 
 import (
 	"encoding/json"
+	"math"
+	"strconv"
 	"strings"
 )
 
@@ -195,7 +197,7 @@ func (*Extension) payload()             {}
 func (*SessionStarted) fallback() string   { return "The agent started." }
 func (*SessionCompleted) fallback() string { return "The agent finished." }
 func (p *SessionErrored) fallback() string {
-	return "The agent failed: " + string(p.ErrorCategory) + "."
+	return "The agent failed: " + spaced(string(p.ErrorCategory)) + "."
 }
 func (p *SessionCancelled) fallback() string { return "Cancelled by " + string(p.CancelledBy) + "." }
 func (p *StateChanged) fallback() string {
@@ -205,10 +207,10 @@ func (p *ProgressUpdated) fallback() string {
 	switch g := p.Progress; {
 	case g.Description != "":
 		return g.Description
-	case g.Percent != nil:
-		return number(*g.Percent) + " percent."
+	case g.Percent != nil: // as exact as anybody wants to hear it
+		return strconv.FormatFloat(math.Round(*g.Percent*10)/10, 'f', -1, 64) + " percent."
 	case g.Step > 0 && g.TotalSteps > 0:
-		return "Step " + number(float64(g.Step)) + " of " + number(float64(g.TotalSteps)) + "."
+		return "Step " + strconv.FormatInt(g.Step, 10) + " of " + strconv.FormatInt(g.TotalSteps, 10) + "."
 	}
 	return "The agent made progress."
 }

@@ -60,6 +60,7 @@ func TestEventInEncodingJSON(t *testing.T) {
 	}
 }
 
+// A message shares nothing with the bytes that it was read from.
 func TestDecodeKeepsNothing(t *testing.T) {
 	for _, m := range everyMessage() {
 		data, err := aaep.Encode(m)

@@ -75,6 +75,7 @@ var innocents = []string{
 	"१२३४ ५६७८ ९०१२ ३४५६", "٤١١١ ١١١١ ١١١١ ١١١١",
 }
 
+// Secret finds keys and numbers of cards in text of any language, and takes nothing innocent for one.
 func TestSecret(t *testing.T) {
 	for kind, all := range secrets {
 		for _, s := range all {
@@ -128,6 +129,7 @@ func TestSecretIsLinear(t *testing.T) {
 	}
 }
 
+// What is found is named and not repeated, and stays found when other sentences stand around it.
 func FuzzSecret(f *testing.F) {
 	for _, all := range secrets {
 		for _, s := range all {

@@ -78,6 +78,7 @@ var seedSamples = map[string]string{
 }`,
 }
 
+// The samples in the specification are read as what they show.
 func TestSeedSamples(t *testing.T) {
 	narrator := aaep.Capabilities{
 		MaxEventsPerSecond: 3, PreferredVerbosity: aaep.VerbosityNormal, Languages: []string{"en-US"},

@@ -2,7 +2,6 @@ package aaep
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -102,5 +101,3 @@ func firstOf(ss ...string) string {
 }
 
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
-
-func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

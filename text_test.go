@@ -71,6 +71,7 @@ var mustGo = map[string][2]string{
 	"broken before isolates": {"\xe2\x81\u2066", "<0xE2><0x81><U+2066>"},
 }
 
+// SafeText shows what could deceive or disturb, and leaves everything that people write.
 func TestSafeText(t *testing.T) {
 	for name, s := range mustStay {
 		if got := aaep.SafeText(s); got != s {
@@ -147,6 +148,7 @@ func TestSafeTextIsLinear(t *testing.T) {
 	}
 }
 
+// A text is said in the verbosity that was asked for, or in the nearest it has.
 func TestTextAt(t *testing.T) {
 	const terse, normal, detailed = "t", "n", "d"
 	for _, c := range []struct {
@@ -202,7 +204,7 @@ func TestEventTextFallback(t *testing.T) {
 	}
 	for said, g := range map[string]aaep.Progress{
 		"37.5 percent.": {Percent: ptr(37.5), Step: 3, TotalSteps: 8}, "Step 3 of 8.": {Step: 3, TotalSteps: 8},
-		"The agent made progress.": {Step: 3},
+		"The agent made progress.": {Step: 3}, "33.3 percent.": {Percent: ptr(100.0 / 3)},
 	} {
 		if got := (&aaep.Event{Payload: &aaep.ProgressUpdated{Progress: g}}).Text(""); got != said {
 			t.Errorf("%+v says %q, want %q", g, got, said)
@@ -216,11 +218,15 @@ func TestEventTextFallback(t *testing.T) {
 			t.Errorf("%+v says %q, want %q", p, got, said)
 		}
 	}
+	if got := (&aaep.Event{Payload: &aaep.SessionErrored{ErrorCategory: aaep.ErrorRequiresUser}}).Text(""); got != "The agent failed: requires user." {
+		t.Errorf("a failure says %q", got)
+	}
 	if got := (&aaep.Event{Payload: &aaep.Extension{Type: "medai:vitals"}}).Text(""); got != "medai:vitals" {
 		t.Errorf("an unknown event says %q", got)
 	}
 }
 
+// The language of an output's chunk comes before that of its event.
 func TestEventLanguage(t *testing.T) {
 	hints := &aaep.LocalizationHints{PrimaryLanguage: "yo"}
 	for want, e := range map[string]*aaep.Event{

@@ -252,6 +252,7 @@ var refusals = []refusal{
 	{"CONF-043", "/confidence", control(func(m *aaep.ClarificationReply) { m.Confidence = ptr(1.5) })},
 }
 
+// Encode refuses what the schemas forbid, and says which requirement and where.
 func TestEncodeRefuses(t *testing.T) {
 	for _, r := range refusals {
 		data, err := aaep.Encode(r.m)
@@ -306,6 +307,7 @@ func TestEncodeSizeLimit(t *testing.T) {
 	}
 }
 
+// An event without a payload has no type and no text, and cannot be written.
 func TestEmptyEventDoesNotPanic(t *testing.T) {
 	for _, p := range []aaep.Payload{
 		nil, (*aaep.Extension)(nil), (*aaep.OutputStreaming)(nil), (*aaep.ToolInvoked)(nil), (*aaep.AwaitingConfirmation)(nil),

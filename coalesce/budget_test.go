@@ -54,6 +54,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// Without a rate a Budget always has a token.
 func TestBudgetWithoutLimit(t *testing.T) {
 	for name, b := range map[string]*Budget{"zero": {}, "0": NewBudget(0), "-1": NewBudget(-1)} {
 		for range 1000 {

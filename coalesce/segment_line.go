@@ -9,8 +9,8 @@ type lineState struct {
 	lineStart bool  // nothing visible has been read of it
 	block     block // what it is
 	bare      bool  // nothing but markers has been read of it
-	lineWords int
-	fence     rune // the character that fences the code being read; else 0
+	lineWords int   // at most long
+	fence     rune  // the character that fences the code being read; else 0
 	fenceLen  int
 	list      listMarker // the list item it begins with
 }
@@ -303,12 +303,12 @@ func (s *Segmenter) wrapped(at int, c class) bool {
 		return sc.prev == clWide && (sc.last == 'の' || sc.last == 'を' || sc.last == 'は' || sc.last == 'が' || sc.last == '、') ||
 			sc.last == '、' || sc.last == '，'
 	}
-	if sc.block == listItem && sc.indent >= 2 && c == clLower && sc.lineWords > 0 {
+	if sc.block == listItem && sc.indent >= wide && c == clLower && sc.lineWords > 0 {
 		_, _, size := s.peek(at)
 		_, next, _ := s.peek(at + size)
 		return next != clClose && next != clStop
 	}
-	if sc.last == ':' || sc.lineWords < 4 || sc.letter != clUpper && sc.letter != clOther && sc.letter != clDigit {
+	if sc.last == ':' || sc.lineWords < long || sc.letter != clUpper && sc.letter != clOther && sc.letter != clDigit {
 		return false
 	}
 	if sc.block == quoted {

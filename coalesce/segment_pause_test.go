@@ -8,6 +8,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
+// What is held when nothing more comes for a moment is said if it reads as a whole sentence, and else waits.
 func TestSegmenterPause(t *testing.T) {
 	const none = ""
 	for _, tt := range []struct {
@@ -108,6 +109,7 @@ func TestSegmenterAfterPause(t *testing.T) {
 	}
 }
 
+// Flush hands out all that is held and says with which boundary it ends: what it reads as, or that it is the end.
 func TestSegmenterFlush(t *testing.T) {
 	for _, tt := range []struct {
 		text       string

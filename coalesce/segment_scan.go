@@ -16,7 +16,7 @@ type scanner struct {
 	space  bool // behind the text there is white space
 	lines  int  // in which so many line ends; a paragraph separator counts as two
 	cr     bool // the last character was a carriage return
-	indent int  // and so many other characters behind the last line end
+	indent int  // and so many other characters behind the last line end, at most wide
 
 	marks    marks // the final marks read last, until text follows them
 	clause   class // clClause or clFullClause read last, until text follows it; else 0
@@ -105,6 +105,12 @@ func (sc *scanner) skip(r rune, c class) {
 	}
 }
 
+// More than these make no difference, so that the same text is in the same state, however far back it began.
+const (
+	wide = 2 // characters in front of a line
+	long = 4 // words of one
+)
+
 // white reads white space.
 func (sc *scanner) white(r rune, c class) {
 	crlf := sc.cr && r == '\n'
@@ -120,7 +126,7 @@ func (sc *scanner) white(r rune, c class) {
 		sc.lines++
 	}
 	sc.lines = min(sc.lines, 2)
-	sc.indent++
+	sc.indent = min(sc.indent+1, wide)
 	if c == clLine {
 		sc.lineStart, sc.indent = true, 0
 	}
@@ -242,7 +248,7 @@ func (sc *scanner) text(c class, tight bool) {
 func (sc *scanner) endWord() {
 	if sc.alnum {
 		sc.words++
-		sc.lineWords++
+		sc.lineWords = min(sc.lineWords+1, long)
 		sc.alnum = false
 	}
 	prior := sc.kind

@@ -189,6 +189,7 @@ func TestSegmenterWords(t *testing.T) {
 	}
 }
 
+// A piece that would be too long ends at the best boundary that fits, and within a character only if that alone is too long.
 func TestSegmenterMax(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -181,8 +181,8 @@ func (s *Segmenter) Pause() []Piece {
 const fewestYielded = 12
 
 // Yield returns the held text up to the end of its last whole word, though its sentence goes on: it is for listeners who have waited
-// long enough. It divides no code, formula or link, and gives no less than a few words. A Segmenter that cuts at paragraphs or at completion returns nothing. More text
-// may follow; the pieces of that can differ from those without it.
+// long enough. It divides no code, formula or link, and gives no less than a few words. A Segmenter that cuts at paragraphs or at
+// completion returns nothing. More text may follow; the pieces of that can differ from those without it.
 func (s *Segmenter) Yield() []Piece {
 	at := s.lastCut[atWord].at
 	if s.cut > atSentence || s.stuck || s.scan.fence != 0 || s.lastCut[atWord].runes < fewestYielded || at < s.hide {

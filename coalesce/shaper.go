@@ -68,7 +68,8 @@ type Shaper struct {
 	elsewhere     uint64              // and up to here by another Shaper, see Heard
 	again         int                 // in the ids of what is up to there
 	newest        uint64              // the place of the newest entry there was
-	quiet         time.Time           // until then only what is critical leaves
+	quiet         time.Time           // until then only what is critical leaves,
+	hold          time.Time           // and until then, for another reason
 	stats         Stats
 	spent         int // tokens since the last Left
 }
@@ -128,7 +129,7 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	for _, st := range s.streams {
 		if st.cut != s.cut || recut {
 			s.release(now, st, st.recut(s.cut, terms.MaxChunk), false)
-			if len(st.parts) > 0 {
+			if st.pauseAt = (time.Time{}); len(st.parts) > 0 {
 				st.pauseAt = st.wrote.Add(pauseAfter) // what is held may be a whole sentence for the new boundary
 			}
 		}
@@ -142,6 +143,22 @@ func (s *Shaper) SetQuiet(until time.Time) {
 		until = time.Time{}
 	}
 	s.quiet = until
+}
+
+// Hold holds back what is not critical as SetQuiet does, but beside it.
+func (s *Shaper) Hold(until time.Time) {
+	if slices.ContainsFunc(s.queue, func(it *item) bool { return grave(it.event) }) {
+		until = time.Time{}
+	}
+	s.hold = until
+}
+
+// silent is until when only what is critical leaves.
+func (s *Shaper) silent() time.Time {
+	if s.hold.After(s.quiet) {
+		return s.hold
+	}
+	return s.quiet
 }
 
 // grave reports whether an event tells of a deed that waits until everybody was told (D-49).
@@ -181,7 +198,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 	}
 	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1, since: e.Pos}
 	if grave(ev) {
-		s.quiet = time.Time{} // whoever does not want to be talked to wants to know this
+		s.quiet, s.hold = time.Time{}, time.Time{} // whoever does not want to be talked to wants to know this
 	}
 	switch {
 	case ev.Critical():
@@ -215,8 +232,8 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 			s.spent++
 		}
 		return s.leave(it, paced && !spent), time.Time{}
-	case len(s.queue) > 0 && now.Before(s.quiet):
-		next = s.quiet
+	case len(s.queue) > 0 && now.Before(s.silent()):
+		next = s.silent()
 	case len(s.queue) > 0 && s.budget.Take(now):
 		it := s.queue[0]
 		s.queue = slices.Delete(s.queue, 0, 1)
@@ -238,7 +255,7 @@ func (s *Shaper) Ready(now time.Time) int { return len(s.urgent) + min(len(s.que
 
 // free is how many events that are not critical may leave at now.
 func (s *Shaper) free(now time.Time) int {
-	if now.Before(s.quiet) {
+	if now.Before(s.silent()) {
 		return 0
 	}
 	return s.budget.Free(now)

@@ -12,7 +12,7 @@ func benchID(pos uint64, offset int) string {
 	return "evt_" + strconv.FormatUint(pos, 10) + "x" + strconv.Itoa(offset)
 }
 
-// BenchmarkShaper pushes and pops: one operation is one event of the log.
+// BenchmarkShaper pushes and pops: one operation is one event of the log, but where its name says otherwise.
 func BenchmarkShaper(b *testing.B) {
 	tokens := []string{"The ", "report ", "is ", "ready", ". ", "It ", "has ", "12 ", "pages", ".\n\n"}
 	drain := func(s *Shaper, now time.Time) {
@@ -41,6 +41,22 @@ func BenchmarkShaper(b *testing.B) {
 	b.Run("sentence", stream(0, sentence))
 	b.Run("sentence, 1 per second", stream(1, sentence))
 	b.Run("word, 1 per second", stream(1, word))
+	b.Run("a whole answer, a character at a time", func(b *testing.B) {
+		const letters = 16_000
+		w, log := newWriter(), []*aaep.Event{}
+		for range letters - 1 {
+			log = append(log, w.say("a"))
+		}
+		log = append(log, w.close("."))
+		for b.Loop() {
+			s := NewShaper(paced(0, aaep.BoundaryCompletion), benchID)
+			for pos, ev := range log {
+				s.Push(rideStart, Entry{Pos: uint64(pos + 1), Event: ev})
+			}
+			drain(s, rideStart)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/letters, "ns/character")
+	})
 	b.Run("64 tools", func(b *testing.B) {
 		s, now, ev := NewShaper(paced(1000, sentence), benchID), rideStart, tool("search")
 		b.ReportAllocs()

@@ -62,6 +62,7 @@ func resume(t *rapid.T, r *ride, k int, same bool, rest []step) (union []departu
 	return union, overlap
 }
 
+// A listener that comes back after any loss misses no text, and nothing that is told once.
 func TestShaperResume(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		t.Run(fmt.Sprintf("alone=%t", alone), func(t *testing.T) {

@@ -91,6 +91,7 @@ func TestShaperSetFilters(t *testing.T) {
 	r.verify()
 }
 
+// A new rate counts at once, and so does a new verbosity, for what waits too.
 func TestShaperSetRate(t *testing.T) {
 	r := newRide(t, paced(1, sentence))
 	r.push(tool("1"), tool("2"), tool("3"))
@@ -289,6 +290,7 @@ func TestShaperOldest(t *testing.T) {
 	want(7, false)
 }
 
+// Text is cut at the finest boundary asked for, whatever their order, and its label is the coarsest of them that it reached.
 func TestLabel(t *testing.T) {
 	all := []aaep.Boundary{none, word, sentence, paragraph, completion}
 	for mask := range 1 << len(all) {

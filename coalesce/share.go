@@ -14,21 +14,29 @@ import (
 // An output that is cut and goes on is held: since when its text waits, which says when it is given up for whole, is never the same
 // in two that read by themselves.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
-	if len(s.queue)+len(s.urgent)+s.spent > 0 || s.heard > read || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
+	if !s.bare(read) || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
 		return false, time.Time{}
 	}
-	at = s.quiet
+	at = s.silent()
 	if full := s.budget.full(); full.After(at) {
 		at = full
 	}
 	return !now.Before(at), at
 }
 
-// Alike reports whether two Shapers of equal terms, both settled, will make the same stream of the same entries. since returns
+// bare reports whether nothing waits to leave, or might have left already.
+func (s *Shaper) bare(read uint64) bool {
+	return len(s.queue)+len(s.urgent)+s.spent == 0 && s.heard <= read
+}
+
+// Alike reports whether two Shapers of equal terms, both settled or in step, will make the same stream of the same entries. since returns
 // the earliest stamp that a later event of a session can have, and it promises that nothing follows of a session that has ended;
 // nil promises nothing.
 func (s *Shaper) Alike(other *Shaper, since func(session string) time.Time) bool {
 	if since == nil && !slices.EqualFunc(s.ended, other.ended, func(a, b end) bool { return a.session == b.session && a.stamp.Equal(b.stamp) }) {
+		return false
+	}
+	if !s.holdsAs(other) {
 		return false
 	}
 	same := func(session string) bool {
@@ -211,5 +219,6 @@ func (b *Budget) since(taken uint64, before *Budget) *Budget {
 		}
 		c.spent = append(c.spent, when)
 	}
+	c.taken = uint64(len(c.spent))
 	return c
 }

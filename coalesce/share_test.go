@@ -38,6 +38,7 @@ type sharing struct {
 	makers []*maker
 	all    []*hearer
 	shared int // events that left for several
+	steps  int // times one fell into step with others
 }
 
 func (w *sharing) since(cursor uint64) func(string) time.Time {
@@ -181,6 +182,10 @@ func (w *sharing) leave(m *maker) {
 	m.heard = slices.Delete(m.heard, i, i+1)
 	h.maker = &maker{shaper: m.shaper.Split(h.past), cursor: m.cursor, heard: []*hearer{h}}
 	w.makers, h.past = append(w.makers, h.maker), nil
+	if w.steps > 0 { // what others made the group put off is put off no longer
+		w.putOff(h.alone.budget, h.maker.shaper.budget)
+		h.alone.budget = h.maker.shaper.budget.clone()
+	}
 	w.agree(h.maker)
 	if got, want := known(h.maker.shaper, w.now), known(h.alone, w.now); got != want {
 		w.Fatalf("%s goes on with\n%s\nalone it would with\n%s", h.name, got, want)
@@ -190,17 +195,44 @@ func (w *sharing) leave(m *maker) {
 	}
 }
 
+// putOff wants what was spent alone to have been spent by one who left its group, or shortly before: each that fell into step may have
+// put it off.
+func (w *sharing) putOff(alone, left *Budget) {
+	w.Helper()
+	for rate := 1; rate <= 20; rate++ {
+		a, l := alone.clone(), left.clone()
+		a.setRate(rate)
+		l.setRate(rate)
+		if d := a.Next(w.now).Sub(l.Next(w.now)); d < 0 || d > time.Duration(w.steps)*chance {
+			w.Fatalf("at %d a second it could go on %v before itself, alone", rate, d)
+		}
+	}
+}
+
 // join has one that is alone share, with whom it can.
 func (w *sharing) join(h *hearer) {
 	m := h.maker
-	if settled, _ := m.shaper.Settled(w.now, m.cursor); !settled || h.past != nil {
+	settled, _ := m.shaper.Settled(w.now, m.cursor)
+	if h.past != nil || !settled && !m.shaper.Paused(w.now, m.cursor) {
 		return
 	}
 	for _, other := range w.makers {
 		if len(other.heard) == 0 || other.heard[0].past == nil || other.heard[0].terms != h.terms || other.cursor != m.cursor {
 			continue
 		}
-		if settled, _ := other.shaper.Settled(w.now, other.cursor); settled && m.shaper.Alike(other.shaper, w.since(m.cursor)) {
+		alike := m.shaper.Alike(other.shaper, w.since(m.cursor))
+		if otherToo, _ := other.shaper.Settled(w.now, other.cursor); !settled || !otherToo {
+			alike = alike && other.shaper.Paused(w.now, other.cursor) && m.shaper.Step(w.now, other.shaper)
+			for _, x := range append(slices.Clone(other.heard), h) {
+				if alike && !x.alone.Step(w.now, other.shaper) {
+					w.Fatalf("%s is not in step with itself", x.name)
+				}
+			}
+			if alike {
+				w.steps++
+			}
+		}
+		if alike {
 			m.heard, h.maker, h.past = nil, other, m.shaper.Share(w.now, other.shaper)
 			other.heard = append(other.heard, h)
 			w.agree(other)
@@ -216,7 +248,7 @@ func (w *sharing) join(h *hearer) {
 // What a listener hears with others is what it would hear alone, whenever it joins them and leaves them, and whatever happened to it
 // before and happens to it then: events, times to ask again, places to go on after, counts. P4, P6, P8
 func TestShareProperty(t *testing.T) {
-	shared := 0
+	shared, inStep := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := &sharing{T: t, now: rideStart, last: map[string]time.Time{}, placed: map[string]uint64{}, terms: []handshake.Terms{drawTerms(t), drawTerms(t)}}
 		for i := range w.terms {
@@ -225,9 +257,9 @@ func TestShareProperty(t *testing.T) {
 				w.terms[i].Filters.Exclude = []string{string(aaep.TypeSessionCompleted)}
 			}
 		}
-		defer func() { shared += w.shared }()
+		defer func() { shared, inStep = shared+w.shared, inStep+w.steps }()
 		steps := drawStory(t, false, true).steps
-		if rapid.IntRange(0, 3).Draw(t, "with text") > 0 { // an output that goes on is not shared
+		if rapid.IntRange(0, 1).Draw(t, "with text") > 0 { // an output that goes on is shared only in step
 			steps = slices.DeleteFunc(steps, func(st step) bool { return st.ev != nil && st.ev.Type() == aaep.TypeOutputStreaming })
 		}
 		for range 3 {
@@ -268,8 +300,8 @@ func TestShareProperty(t *testing.T) {
 			w.makers = slices.DeleteFunc(w.makers, func(m *maker) bool { return len(m.heard) == 0 })
 		}
 	})
-	if shared < 100 && !testing.Short() {
-		t.Errorf("%d events left for several listeners at once: too few to show anything", shared)
+	if (shared < 100 || inStep < 10) && !testing.Short() {
+		t.Errorf("%d events left for several listeners at once, who fell into step %d times: too few to show anything", shared, inStep)
 	}
 }
 
@@ -279,7 +311,7 @@ func (w *sharing) own1(h *hearer) {
 		return
 	}
 	both := func(f func(*Shaper)) { f(h.alone); f(h.maker.shaper) }
-	switch rapid.IntRange(0, 4).Draw(w.T, "alone") {
+	switch rapid.IntRange(0, 5).Draw(w.T, "alone") {
 	case 0:
 		h.terms = rapid.IntRange(0, len(w.terms)-1).Draw(w.T, "new terms")
 		both(func(s *Shaper) { s.SetTerms(w.now, w.terms[h.terms]) })
@@ -289,6 +321,9 @@ func (w *sharing) own1(h *hearer) {
 	case 2:
 		until := w.now.Add(time.Duration(rapid.IntRange(0, 2000).Draw(w.T, "quiet")) * time.Millisecond)
 		both(func(s *Shaper) { s.SetQuiet(until) })
+	case 5:
+		until := w.now.Add(time.Duration(rapid.IntRange(0, 1500).Draw(w.T, "hold")) * time.Millisecond)
+		both(func(s *Shaper) { s.Hold(until) })
 	case 3:
 		w.own(h, rapid.SampledFrom([]string{"a", "b"}).Draw(w.T, "session"))
 	case 4:

@@ -291,8 +291,8 @@ func (st *stream) take(piece Piece) *item {
 // consume takes n bytes of the held text, and with them every entry that has no more text.
 func (st *stream) consume(n int) *item {
 	it := &item{kind: text, from: st.parts[0].start()}
-	for len(st.parts) > 0 {
-		head := &st.parts[0]
+	for i := range st.parts {
+		head := &st.parts[i]
 		rest := len(head.output().Chunk) - head.next
 		if n == 0 && rest > 0 && it.event != nil {
 			break
@@ -309,8 +309,8 @@ func (st *stream) consume(n int) *item {
 		n -= rest
 		it.to = mark{pos: head.entry.Pos, whole: true}
 		it.parts++
-		st.parts = slices.Delete(st.parts, 0, 1)
 	}
+	st.parts = slices.Delete(st.parts, 0, it.parts) // at once: an answer may have come in as many entries as it has characters
 	return it
 }
 

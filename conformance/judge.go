@@ -27,11 +27,8 @@ func judge(c Case, recordings map[string]*Recording) Result {
 		if _, missed := r.noted(0, noteNoDial); missed && f.Verdict != Fail && name != strangerPlay {
 			f = unseen(noteNoDial)
 		}
-		if a, ok := r.answer(0); ok && f.Verdict == Inconclusive && a.typ() == "subscription.rejected" {
-			f = Finding{Verdict: Inconclusive, Seen: f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), Evidence: []Entry{a.Entry}}
-		}
-		if r.ended != nil && r.DriverErr == nil && f.Verdict == Inconclusive {
-			f.Seen += ", for the link ended: " + aaep.SafeText(r.ended.Error())
+		if f.Verdict == Inconclusive {
+			f = because(f, r)
 		}
 		if f.problems != nil {
 			wrong.add(name, r, f.problems)
@@ -58,6 +55,20 @@ func judge(c Case, recordings map[string]*Recording) Result {
 		}
 	}
 	return result
+}
+
+// because says what the first subscriber met in place of what is to be judged, where that is known.
+func because(f Finding, r *Recording) Finding {
+	if a, ok := r.answer(0); ok && a.typ() == "subscription.rejected" {
+		return Finding{Verdict: Inconclusive, Seen: f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), Evidence: []Entry{a.Entry}}
+	}
+	if n := len(r.garbled(0)); n > 0 {
+		f.Seen += fmt.Sprintf(", but %d messages that are no JSON objects, or have no type or no session_id", n)
+	}
+	if r.ended != nil && r.DriverErr == nil {
+		f.Seen += ", for the link ended: " + aaep.SafeText(r.ended.Error())
+	}
+	return f
 }
 
 // problems are all that is wrong in several plays, each thing once.

@@ -209,7 +209,8 @@ func (run ProducerRun) perform(ctx context.Context, plays []play) (stages []*sta
 			last.wait()
 		}
 		within, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxPlay))
-		last = &stage{ctx: within, run: run, tape: newTape(p.scenario, maps.Clone(met)), stop: stop, play: p, turn: turn, before: last, over: make(chan struct{})}
+		last = &stage{ctx: within, run: run, tape: newTape(p.scenario, maps.Clone(met)), stop: stop, play: p, turn: turn, before: last,
+			endless: last != nil && last.endless, over: make(chan struct{})}
 		last.perform()
 		stages = append(stages, last)
 		rec := last.tape.now()

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +50,7 @@ type tape struct {
 	bytes   int
 	changed chan struct{} // closed at the next entry
 	full    bool
+	left    bool // the first subscriber wants no more
 }
 
 func newTape(s Scenario, before map[string]bool) *tape {
@@ -71,6 +73,22 @@ func (t *tape) add(e Entry) bool {
 	close(t.changed)
 	t.changed = make(chan struct{})
 	return !t.full
+}
+
+// leave says that the first subscriber leaves, or need hear no more.
+func (t *tape) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left = true
+}
+
+// ended keeps why the link of the first subscriber ended, if that was before it left.
+func (t *tape) ended(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.left {
+		t.rec.ended = err
+	}
 }
 
 // wait waits until something is on the tape, which is asked on the play's own goroutine, and reports whether it was before ctx is done or the time is over.
@@ -188,6 +206,20 @@ func of(list []message, types ...string) (some []message) {
 		}
 	}
 	return some
+}
+
+// garbled are the messages that came on a link and of which nobody can say which event of which session they are.
+func (r *Recording) garbled(link int) (list [][]byte) {
+	plain := map[int]bool{}
+	for _, m := range r.all(link, false) {
+		plain[m.n] = m.typ() != "" && m.str("session_id") != "" || strings.HasPrefix(m.typ(), "subscription.")
+	}
+	for i, e := range r.Entries {
+		if e.Link == link && !e.Sent && e.Data != nil && e.Note == "" && !plain[i] {
+			list = append(list, e.Data)
+		}
+	}
+	return list
 }
 
 // remember adds what was met on the links to what later plays know.

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http/httptrace"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,6 +52,7 @@ type stage struct {
 	turn    chan struct{} // held while a scenario is being started, for drivers start one after another
 	before  *stage        // whose subscribers may still listen; nil is nobody's
 	ended   int           // entries at the end of the play
+	endless bool          // in it, or before, a session was waited for that had begun and did not end
 	over    chan struct{} // closed when all that it started has ended
 }
 
@@ -206,9 +209,7 @@ func (l *link) read() {
 			l.refused(err)
 			if l.st.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
 				if l.n == 0 {
-					l.st.tape.mu.Lock()
-					l.st.tape.rec.ended = err
-					l.st.tape.mu.Unlock()
+					l.st.tape.ended(err)
 				}
 				l.st.tape.add(Entry{Link: l.n, Note: noteClosed})
 			}
@@ -222,6 +223,9 @@ func (l *link) read() {
 
 // send sends a message, and reports whether it could be sent.
 func (l *link) send(o object) bool {
+	if l.n == 0 && o["type"] == "subscription.close" {
+		l.st.tape.leave()
+	}
 	data, err := jsonv2.Marshal(o, jsonv2.Deterministic(true))
 	if err != nil {
 		panic(err) // it is of our own making
@@ -247,6 +251,9 @@ func (l *link) sendRaw(data []byte) bool {
 // cut breaks the line without a goodbye.
 func (l *link) cut() {
 	if l.conn != nil {
+		if l.n == 0 {
+			l.st.tape.leave()
+		}
 		_ = l.conn.Close()
 		l.gone = true
 	}
@@ -289,23 +296,58 @@ func (st *stage) start() {
 	})
 }
 
-// await returns the first new event of a type that comes on a link in time.
+// await returns the first new event of a type that comes on a link in time. It does not wait for one that came already, but so that
+// nobody can read it.
 func (st *stage) await(l *link, limit time.Duration, types ...string) (message, bool) {
 	var got []message
-	st.tape.wait(st.ctx, limit, func(r *Recording) bool {
+	over := func(r *Recording) bool {
 		got = of(r.events(l.n), types...)
-		_, over := r.noted(l.n, noteClosed)
-		return len(got) > 0 || over || l.dead || r.DriverErr != nil
-	})
+		return len(got) > 0 || st.silenced(r, l) || slices.ContainsFunc(r.garbled(l.n), decides)
+	}
+	for until := time.Now().Add(limit); ; {
+		heard, left := len(st.tape.now().Entries), time.Until(until)
+		if st.doubted(l) {
+			left = min(left, patience)
+		}
+		more := false
+		st.tape.wait(st.ctx, left, func(r *Recording) bool {
+			more = len(r.Entries) > heard
+			return more || over(r)
+		})
+		if r := st.tape.now(); over(r) || !more {
+			break
+		}
+	}
 	if len(got) == 0 {
 		return message{}, false
 	}
 	return got[0], true
 }
 
+// decides reports whether what cannot be read names an event that a play goes on with.
+func decides(garbled []byte) bool {
+	return slices.ContainsFunc([]string{confirm, clarify, completed, errored, cancelled}, func(typ string) bool {
+		return bytes.Contains(garbled, []byte(strings.TrimPrefix(typ, "aaep:agent.")))
+	})
+}
+
+// silenced reports whether nothing more comes on a link.
+func (st *stage) silenced(r *Recording, l *link) bool {
+	_, over := r.noted(l.n, noteClosed)
+	return over || l.dead || r.DriverErr != nil
+}
+
+// doubted reports whether what is waited for on a link may never come, or not so that it can be read: then silence is its end, but
+// where the scenario has something that takes long.
+func (st *stage) doubted(l *link) bool {
+	return st.play.scenario.TimeoutSeconds == 0 && (st.endless || len(st.tape.now().garbled(l.n)) > 0)
+}
+
 // end waits for the end of the session on a link.
 func (st *stage) end(l *link, limit time.Duration) {
-	st.await(l, limit, completed, errored, cancelled)
+	_, ended := st.await(l, limit, completed, errored, cancelled)
+	r := st.tape.now()
+	st.endless = st.endless || !ended && limit >= slow && !st.silenced(r, l) && len(r.events(l.n)) > 0
 }
 
 // pause lets time go by in which something might come.
@@ -316,6 +358,7 @@ func (st *stage) pause(d time.Duration) {
 // perform plays the play. Its subscribers then listen a little longer, while the next play is played already.
 func (st *stage) perform() {
 	st.play.run(st)
+	st.tape.leave()
 	st.ended = len(st.tape.now().Entries)
 	go func() {
 		defer close(st.over)

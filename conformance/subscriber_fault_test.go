@@ -29,7 +29,7 @@ type fault struct {
 	language string                             // of the voice, whatever the text is in
 	names    func() string                      // of the subscriber
 
-	alone, everOpen, logsNothing, stays, fifo bool
+	alone, logsNothing, stays, fifo bool
 }
 
 func (f fault) name(s string) string {

@@ -160,7 +160,12 @@ var faults = []fault{
 		}
 		return ""
 	}},
-	{title: "waits for a countdown", everOpen: true, caught: []string{"expires"}},
+	{title: "waits for a countdown", caught: []string{"expires"}, conn: comes(func(o object) object {
+		if o["timeout_seconds"] != nil {
+			return clone(o, object{"timeout_seconds": 3600})
+		}
+		return o
+	})},
 	{title: "asks on behalf of who is gone", caught: []string{"gone-when-cancelled"}, conn: meddling(func() *meddler {
 		asks := map[any]bool{}
 		return &meddler{in: one(func(o object) object {

@@ -46,22 +46,6 @@ func usualReader() aaep.Capabilities {
 	return caps
 }
 
-// prompt is a question on the screen.
-type prompt struct {
-	ev       *aaep.Event
-	deadline time.Time
-}
-
-func (p *prompt) seconds() time.Duration {
-	switch q := p.ev.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		return time.Duration(q.TimeoutSeconds) * time.Second
-	case *aaep.AwaitingClarification:
-		return time.Duration(q.TimeoutSeconds) * time.Second
-	}
-	return 0
-}
-
 // what a user may do, as the hook tells it.
 type act struct {
 	EventID   string        `json:"event_id"`
@@ -157,20 +141,19 @@ func (rd *reader) follow(ctx context.Context, h hook) error {
 			}
 		}
 	})
-	prompts := map[string]*prompt{}
+	prompts := map[string]*aaep.Event{}
 	agreed := make(chan aaep.Verbosity, 8)
 	for {
 		select {
 		case ev := <-events:
 			for id, q := range prompts {
-				if announce.Closes(q.ev, ev) {
+				if announce.Closes(q, ev) {
 					delete(prompts, id)
 				}
 			}
-			q := &prompt{ev: ev}
-			if left := q.seconds(); left > 0 {
-				q.deadline = time.Now().Add(left)
-				prompts[ev.EventID] = q
+			switch ev.Payload.(type) {
+			case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+				prompts[ev.EventID] = ev
 			}
 			if text := rd.f.text(ev, announce.Text(ev, rd.f.verbosity(verbosity)).String()); text != "" {
 				add(ev, text)
@@ -192,11 +175,11 @@ func (rd *reader) follow(ctx context.Context, h hook) error {
 						agreed <- a.Verbosity
 					}
 				})
-			case q == nil || time.Now().After(q.deadline) && !rd.f.everOpen:
+			case q == nil:
 			case a.Decision != "":
-				sub.Reply(ctx, q.ev, rd.f.decided(a.Decision))
+				sub.Reply(ctx, q, rd.f.decided(a.Decision))
 			default:
-				sub.Answer(ctx, q.ev, a.Response)
+				sub.Answer(ctx, q, a.Response)
 			}
 		case verbosity = <-agreed:
 		case err := <-over:

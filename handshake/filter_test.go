@@ -1,7 +1,10 @@
 package handshake_test
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -91,6 +94,7 @@ var patterns = rapid.OneOf(
 		"aaep:agent.tool.invoked", "aaep:*.invoked", "aaep:agent.**", "medai:*", "medai:vitals", "haptic:pulse", "aaep:agent"}),
 	rapid.StringMatching(`(aaep|medai):[a-z.*]{0,12}`))
 
+// Whatever the patterns, Match agrees with regular expressions of the same meaning.
 func TestFiltersProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := handshake.Filters{Include: rapid.SliceOfN(patterns, 0, 5).Draw(t, "include"), Exclude: rapid.SliceOfN(patterns, 0, 5).Draw(t, "exclude")}
@@ -128,6 +132,25 @@ func TestNegotiatedFilters(t *testing.T) {
 	ask.Include[0], ask.Exclude[0] = "*", "none"
 	if terms.Filters.Include[0] != "medai:*" || terms.Filters.Exclude[0] != "aaep:agent.tool.*" {
 		t.Errorf("the terms changed with the request: %+v", terms.Filters)
+	}
+}
+
+// A pattern that can match nothing is told, and is not honored; one that could is.
+func TestFiltersThatMatchNothing(t *testing.T) {
+	for pattern, told := range map[string]struct{ included, excluded bool }{
+		"tool.invoked": {true, true}, "agent.*": {true, false}, "aaep:*.invoked": {true, false}, "aaep:agent.**": {true, false}, "**": {true, false},
+		"*": {}, "a*": {}, "aaep:*": {}, "medai:vitals": {}, "https://example.org/vitals": {}, "https://example.org/*": {},
+	} {
+		for _, tc := range []struct {
+			ask  aaep.EventFilters
+			told bool
+		}{{aaep.EventFilters{Include: []string{pattern}}, told.included}, {aaep.EventFilters{Exclude: []string{pattern}}, told.excluded}} {
+			terms := negotiate(t, aaep.Capabilities{EventFilters: &tc.ask}, generous)
+			kept := slices.Contains(slices.Concat(terms.Filters.Include, terms.Filters.Exclude), pattern)
+			if got := strings.Contains(terms.Note(), fmt.Sprintf("The filter %q matches no event", pattern)); got != tc.told || kept == tc.told {
+				t.Errorf("%+v: told %v, kept %v: %s", tc.ask, got, kept, terms.Note())
+			}
+		}
 	}
 }
 

@@ -132,6 +132,16 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 		}
 		t.Filters.Exclude = append(t.Filters.Exclude, f.Exclude...)
 	}
+	useful := func(patterns []string, useless func(string) bool) []string {
+		return slices.DeleteFunc(patterns, func(pattern string) bool {
+			if !useless(pattern) {
+				return false
+			}
+			note("The filter %q matches no event and was ignored. Write a type such as aaep:agent.tool.invoked, the beginning of some with a * behind it, or *.", pattern)
+			return true
+		})
+	}
+	t.Filters.Include, t.Filters.Exclude = useful(t.Filters.Include, mistaken), useful(t.Filters.Exclude, notAType)
 	for _, pattern := range offer.Withhold {
 		if !slices.Contains(t.Filters.Exclude, pattern) { // a renegotiation begins with what was honored
 			t.Filters.Exclude = append(t.Filters.Exclude, pattern)

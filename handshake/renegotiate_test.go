@@ -31,7 +31,7 @@ func TestRenegotiateKeepsTheRest(t *testing.T) {
 		"SupportsConfirmationReply":  {SupportsConfirmationReply: new(false)},
 		"SupportsClarificationReply": {SupportsClarificationReply: new(false)},
 		"CoalesceBoundaries":         {CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryNone}},
-		"EventFilters":               {EventFilters: &aaep.EventFilters{Include: []string{}, Exclude: []string{"x"}}},
+		"EventFilters":               {EventFilters: &aaep.EventFilters{Include: []string{}, Exclude: []string{"x:y"}}},
 		"SupportedConformanceLevels": {SupportedConformanceLevels: []int64{1}},
 		"SupportedExtensions":        {SupportedExtensions: []string{}},
 		"CognitiveLoad":              {CognitiveLoad: aaep.LoadHigh},

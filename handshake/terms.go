@@ -109,6 +109,15 @@ func (f Filters) Match(t aaep.Type) bool {
 	return slices.ContainsFunc(f.Include, match) && !slices.ContainsFunc(f.Exclude, match)
 }
 
+// notAType reports whether a pattern can match no type, for each has a colon (§3.2.2).
+func notAType(pattern string) bool { return !strings.ContainsAny(pattern, ":*") }
+
+// mistaken reports that too, and what nobody means who asks for something: a * that is not at the end, and agent.* without its aaep:.
+func mistaken(pattern string) bool {
+	prefix, _ := strings.CutSuffix(pattern, "*")
+	return notAType(pattern) || strings.Contains(prefix, "*") || !strings.Contains(prefix, ":") && strings.Contains(prefix, ".")
+}
+
 func matchPattern(pattern string, t aaep.Type) bool {
 	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
 		return strings.HasPrefix(string(t), prefix)

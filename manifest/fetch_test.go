@@ -78,6 +78,7 @@ func TestFetchStaysOutside(t *testing.T) {
 	}
 }
 
+// Only addresses of the public internet are public, also where one is written inside another.
 func TestPublic(t *testing.T) {
 	for address, want := range map[string]bool{
 		"93.184.216.34": true, "2606:4700::1111": true, "8.8.8.8": true,

@@ -109,6 +109,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
+// What Parse takes has an agent_id and can be written and read again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(seed))
 	f.Add([]byte(`{"agent_id":"a","extensions":{"endpoints":{"sse":{"address":7}}}}`))

@@ -47,9 +47,10 @@ func RemoteKeys(rawURL string, conf *tls.Config) (KeySource, error) {
 		return ParseKeys(text)
 	})
 	return func(ctx context.Context, kid string) (*KeySet, error) {
-		return remote.Get(ctx, func(set *KeySet) bool {
+		set, _, err := remote.Get(ctx, func(set *KeySet) bool {
 			_, err := set.find(kid)
 			return !errors.Is(err, ErrUnknownKey)
 		})
+		return set, err
 	}, nil
 }

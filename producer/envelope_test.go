@@ -2,9 +2,12 @@ package producer_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
@@ -59,6 +62,41 @@ func TestUrgencyOfEachType(t *testing.T) {
 			t.Errorf("a text of three lengths came more than once: %v", seen)
 		}
 	})
+}
+
+// A text in any one of its lengths will do for whatever is said, and all that is told is composed (I18N-010).
+func TestTextOfOneLength(t *testing.T) {
+	const words = "Cafe\u0301."
+	for name, text := range map[string]aaep.Text{"terse": {Terse: words}, "normal": {Normal: words}, "detailed": {Detailed: words}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, st *stage) {
+				l := st.record()
+				s, err := st.p.StartSession(t.Context(), text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				reserve := pay
+				reserve.Action, reserve.Consequence = text, text
+				reserved := tool(s, reserve, &deed{})
+				l.reply(l.question(), aaep.Accept)
+				_, err = s.Clarify(t.Context(), producer.Question{Text: text, Context: text, Choices: []producer.Choice{{Label: text}, {Value: "other", Label: text}},
+					Default: "other", Timeout: time.Second})
+				if err := errors.Join((<-reserved).err, err, s.State(aaep.StateDeciding, text), s.Progress(text, aaep.Progress{Description: words}, 0),
+					s.Progress(aaep.Text{}, aaep.Progress{Description: words}, 0), s.Handoff(text, aaep.HandoffRequested{}),
+					s.Handoff(text, aaep.HandoffRequested{Reason: words}), s.Complete(text)); err != nil {
+					t.Error(err)
+				}
+				if evs := l.events(); len(of[*aaep.HandoffRequested](evs)) != 2 || len(of[*aaep.SessionCompleted](evs)) != 1 {
+					t.Errorf("%d events came", len(evs))
+				}
+				for _, ev := range l.events() {
+					if data, err := aaep.Encode(ev); err != nil || !norm.NFC.IsNormal(data) {
+						t.Errorf("%s is not composed; %v", data, err)
+					}
+				}
+			})
+		})
+	}
 }
 
 // EVT-092: two runs of one tool at the same time are told apart by their tool_call_id, although nobody is asked about them.

@@ -33,6 +33,7 @@ type group struct {
 	delays  []time.Duration // likewise: of what is critical, to tell the observer
 	sent    time.Time       // when events left last
 	marks   uint64          // batches with an event to go on after
+	waiting []*subscription // to be in step with it
 }
 
 // maxMembers is how many subscriptions a group has. The more, the less it matters what is done once for all of them; and the
@@ -61,28 +62,25 @@ type membership struct {
 	joined time.Time
 	marked uint64      // the group's marks then
 	alarm  *time.Timer // for the end of its life
-	owed   *batch      // what the group took out for it and the link has not
+	stepper
+	met  atomic.Bool // a group that it waits for has let go of all it could
+	owed *batch      // what the group took out for it and the link has not
 }
 
 // join lets a group serve the subscription, where nothing waits for it and there are others like it or may be. If not, again is
 // when to try again; zero is after the next event.
 func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
-	link := sharer(sub.stream)
-	if link == nil || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 {
-		return false, again
-	}
 	if settled, at := sub.shaper.Settled(now, sub.cursor); !settled {
 		return false, at
 	}
-	if sub.key.framing == "" && !sub.findKey() {
+	if !sub.sociable() {
 		return false, again
 	}
-	sub.link, sub.key.framing = link, link.Framing()
 	var all []*group
 	for {
 		unlike, later := 0, false
 		for _, g := range all {
-			switch g.take(sub, now) {
+			switch g.take(sub, now, false) {
 			case taken:
 				return sub.stays(g), again
 			case elsewhere:
@@ -97,7 +95,7 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 		case unlike >= maxUnlike:
 			return false, now.Add(time.Second)
 		}
-		g, others := sub.found(all, now)
+		g, others := sub.found(all, now, false)
 		switch {
 		case g != nil:
 			return sub.stays(g), again
@@ -108,8 +106,18 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 	}
 }
 
+// sociable reports whether a group could serve the subscription.
+func (sub *subscription) sociable() bool {
+	link := sharer(sub.stream)
+	if link == nil || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 || sub.key.framing == "" && !sub.findKey() {
+		return false
+	}
+	sub.link, sub.key.framing = link, link.Framing()
+	return true
+}
+
 // found makes a group of the subscription, unless there are others than those it has asked already, or it cannot be in any.
-func (sub *subscription) found(asked []*group, now time.Time) (g *group, others []*group) {
+func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *group, others []*group) {
 	gs := &sub.p.groups
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -122,7 +130,7 @@ func (sub *subscription) found(asked []*group, now time.Time) (g *group, others 
 	g.cursor, g.noticed, g.passed = sub.cursor, sub.noticed, sub.passed
 	g.left.Store(sub.left.Load())
 	g.stats = g.shaper.Stats()
-	if g.take(sub, now) != taken { // it is not even like itself: then it stays alone
+	if g.take(sub, now, step) != taken { // it is not even like itself: then it stays alone
 		return nil, nil
 	}
 	if gs.of == nil {
@@ -179,8 +187,9 @@ const (
 	different // the two are not alike
 )
 
-// take makes sub a member if it is where the group is and as it is.
-func (g *group) take(sub *subscription, now time.Time) int {
+// take makes sub a member if it is where the group is and as it is; or in step with it, if that is enough. If it is not now, it will
+// be told when it may be.
+func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	if g.size.Load() >= maxMembers {
 		return full
 	}
@@ -191,16 +200,33 @@ func (g *group) take(sub *subscription, now time.Time) int {
 	if g.over || len(g.members) >= maxMembers {
 		return full
 	}
+	if step {
+		defer func() {
+			if result != taken {
+				g.await(sub)
+			}
+		}()
+	}
 	if g.cursor != sub.cursor || g.noticed != sub.noticed || g.passed != sub.passed {
 		return elsewhere
 	}
-	if settled, _ := g.shaper.Settled(now, g.cursor); !settled {
+	ready, _ := g.shaper.Settled(now, g.cursor)
+	if step {
+		ready = g.shaper.Paused(now, g.cursor) && sub.shaper.Paused(now, sub.cursor)
+	}
+	if !ready {
 		return elsewhere
 	}
 	if alike, certain := sub.alike(g.shaper); !alike && certain {
 		return different
 	} else if !alike {
 		return elsewhere
+	}
+	if step && !sub.shaper.Step(now, g.shaper) {
+		return different
+	}
+	if step {
+		sub.stepper = stepper{next: now.Add(minPause)}
 	}
 	past := sub.shaper.Share(now, g.shaper)
 	sub.shaper = nil
@@ -323,6 +349,34 @@ func (g *group) spread(b *batch) {
 	if b.resumable {
 		g.marks++
 	}
+	g.meet()
+}
+
+// await has sub told when the group has let go of all it could. Of more than it could take, the newest wait: where it never lets go,
+// those that came first have given up, or are gone.
+func (g *group) await(sub *subscription) {
+	if slices.Contains(g.waiting, sub) {
+		return
+	}
+	if len(g.waiting) >= maxMembers {
+		g.waiting = slices.Delete(g.waiting, 0, 1)
+	}
+	g.waiting = append(g.waiting, sub)
+}
+
+// meet tells whoever waits for the group that it has let go of all it could.
+func (g *group) meet() {
+	if len(g.waiting) == 0 || !g.shaper.Paused(g.sent, g.cursor) {
+		return
+	}
+	for _, sub := range g.waiting {
+		if sub.group.Load() == nil { // else one that it is in by now would let it go
+			sub.met.Store(true)
+			sub.wake()
+		}
+	}
+	clear(g.waiting)
+	g.waiting = g.waiting[:0]
 }
 
 // pace is how many members are written to before others have their turn.

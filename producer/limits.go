@@ -38,8 +38,9 @@ func (m *meter) take(now time.Time, principal string) time.Duration {
 	}
 	if now.Sub(m.swept) >= time.Second {
 		m.swept = now
+		full := coalesce.NewBudget(m.rate).Free(now)
 		for name, b := range m.each {
-			if b.Free(now) == m.rate {
+			if b.Free(now) == full {
 				delete(m.each, name)
 			}
 		}

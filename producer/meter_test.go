@@ -26,6 +26,11 @@ func TestMeterIsBounded(t *testing.T) {
 	if m.take(now, "late") != 0 || len(m.each) != 1 {
 		t.Errorf("a second later %d are kept, want the newest alone", len(m.each))
 	}
+	m = newMeter(1_000_000) // more than a Budget counts
+	m.take(now, "gone")
+	if m.take(now.Add(time.Second), "late"); len(m.each) != 1 {
+		t.Errorf("under a high rate %d are kept a second later, want the newest alone", len(m.each))
+	}
 }
 
 // A request that was refused costs nothing: who goes on asking is served as often as one who waits.

@@ -2,6 +2,7 @@ package producer
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -87,12 +88,7 @@ func (p *Producer) Subscriptions() []SubscriptionStatus {
 	for _, sub := range p.live() {
 		all = append(all, sub.status())
 	}
-	slices.SortFunc(all, func(a, b SubscriptionStatus) int {
-		if a.SubscriptionID < b.SubscriptionID {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b SubscriptionStatus) int { return strings.Compare(a.SubscriptionID, b.SubscriptionID) })
 	return all
 }
 

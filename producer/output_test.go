@@ -113,6 +113,7 @@ func TestLongWrite(t *testing.T) {
 	})
 }
 
+// Close tells the end of what was said, once; a Write after it fails.
 func TestOutputClose(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.record()

@@ -114,6 +114,7 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 	if progress.Percent != nil {
 		progress.Percent = new(*progress.Percent) // an event is shared, and the caller's variable is not
 	}
+	progress.Description, _ = in(aaep.Say(progress.Description), "")
 	p := aaep.ProgressUpdated{Progress: progress}
 	if eta > 0 && eta <= 24*time.Hour {
 		p.ETAMS = new(eta.Milliseconds())
@@ -149,6 +150,7 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 		h.Reason, _ = in(text, "")
 	}
 	h.PackagedContext = bytes.Clone(h.PackagedContext)
+	h.Reason, _ = in(aaep.Say(h.Reason), "") // composed
 	words := s.p.authored(text)
 	words.translate(func(tag string) (aaep.Payload, bool) {
 		h := h

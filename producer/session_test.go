@@ -157,6 +157,7 @@ func TestRacesForReal(t *testing.T) {
 	}
 }
 
+// A session that nobody ended is cancelled by Close, in the producer's name.
 func TestClose(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.record()

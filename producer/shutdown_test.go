@@ -311,6 +311,7 @@ func TestShutdownWithdraws(t *testing.T) {
 	})
 }
 
+// After Shutdown everything is refused with ErrClosed, and nothing is told any more.
 func TestAfterShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.record()

@@ -104,6 +104,9 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 		if draining {
 			sub.shaper.SetQuiet(time.Time{})
 		}
+		if draining || sub.met.Load() {
+			sub.shaper.Hold(time.Time{})
+		}
 		sent, next, why := l.send()
 		if why != nil {
 			return why, false
@@ -116,7 +119,7 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 			case draining && sub.shaper.Idle():
 				return shuttingDown(), false
 			case !draining && sub.stream != nil && len(sub.woken) == 0:
-				if joined, again = sub.join(time.Now()); joined {
+				if joined, again = l.join(time.Now()); joined {
 					return nil, true
 				}
 			}
@@ -143,6 +146,7 @@ type lone struct {
 func (sub *subscription) newLone() lone {
 	resumable, canResume := sub.conn.(transports.Resumable)
 	l := lone{subscription: sub, resumable: resumable}
+	l.settle(time.Now())
 	switch {
 	case sub.opened: // it was in a group
 	case canResume:

@@ -48,6 +48,7 @@ func TestRunFails(t *testing.T) {
 	})
 }
 
+// A tool that runs for longer than its RunTimeout is told as timed out, with how long it ran.
 func TestRunTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")
@@ -67,6 +68,7 @@ func TestRunTimeout(t *testing.T) {
 
 func wait(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
 
+// A tool whose caller gives up is told as failed.
 func TestCancelWhileRunning(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")
@@ -94,6 +96,7 @@ func TestSessionEndsWhileRunning(t *testing.T) {
 	})
 }
 
+// The agent calls tools until the last of several at once is done, and each caller has its own result.
 func TestParallelTools(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s := st.record(), st.session("Looking.")
@@ -209,50 +212,34 @@ func arrivalOf(l *listener, typ aaep.Type) time.Time {
 	return time.Time{}
 }
 
-// An event that is on its way has not left: one that cannot be written holds the deed up (INV-02).
+// An event that is on its way has not left: one that cannot be written holds the deed up, whichever it is (INV-02).
 func TestRunWaitsForTheLink(t *testing.T) {
-	bubble(t, func(t *testing.T, st *stage) {
-		quick, stuck, s, d := st.record(), st.listen(everything()), st.session("Paying."), &deed{}
-		paid := tool(s, pay, d)
-		q := quick.question()
-		stuck.hold()
-		for range 20 { // more than a Pipe holds, and each a turn of the loop
-			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
-			synctest.Wait()
-		}
-		quick.reply(q, aaep.Accept)
-		time.Sleep(5 * time.Second)
-		if d.times != 0 {
-			t.Error("it ran although tool.invoked has not left")
-		}
-		stuck.read()
-		if r := <-paid; r.err != nil || d.times != 1 {
-			t.Errorf("Tool = %v after %d runs", r.err, d.times)
-		}
-	})
-}
-
-// The same, where the very event is the one that is stuck.
-func TestRunWaitsForItsOwnEvent(t *testing.T) {
-	bubble(t, func(t *testing.T, st *stage) {
-		quick, stuck, s, d := st.record(), st.listen(everything()), st.session("Paying."), &deed{}
-		paid := tool(s, pay, d)
-		q := quick.question()
-		stuck.hold()
-		for range 15 { // a Pipe holds 16: calling_tool goes in, tool.invoked does not
-			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
-			synctest.Wait()
-		}
-		quick.reply(q, aaep.Accept)
-		time.Sleep(5 * time.Second)
-		if d.times != 0 {
-			t.Error("it ran although tool.invoked has not left")
-		}
-		stuck.read()
-		if r := <-paid; r.err != nil || d.times != 1 {
-			t.Errorf("Tool = %v after %d runs", r.err, d.times)
-		}
-	})
+	for name, before := range map[string]int{
+		"what came before is stuck": 20, // more than a Pipe holds, and each a turn of the loop
+		"tool.invoked is stuck":     15, // a Pipe holds 16: calling_tool goes in
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, st *stage) {
+				quick, stuck, s, d := st.record(), st.listen(everything()), st.session("Paying."), &deed{}
+				paid := tool(s, pay, d)
+				q := quick.question()
+				stuck.hold()
+				for range before {
+					s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
+					synctest.Wait()
+				}
+				quick.reply(q, aaep.Accept)
+				time.Sleep(5 * time.Second)
+				if d.times != 0 {
+					t.Error("it ran although tool.invoked has not left")
+				}
+				stuck.read()
+				if r := <-paid; r.err != nil || d.times != 1 {
+					t.Errorf("Tool = %v after %d runs", r.err, d.times)
+				}
+			})
+		})
+	}
 }
 
 // Who waits for a slow listener and gives up never runs, and what was announced is closed (INV-11).

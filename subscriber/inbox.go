@@ -297,6 +297,9 @@ func (s *Subscription) note(ev *aaep.Event, size int) bool {
 		s.openQuestion(ev, size, token)
 	} else {
 		for t, q := range s.open {
+			if told, ok := closes.TimeIn(q.event, q.limit(), ev); ok {
+				q.told = told
+			}
 			if closes.Question(q.event, ev) && (q.reply == nil || ev.Type().Terminal()) { // one decision for each token
 				delete(s.open, t)
 			}

@@ -57,5 +57,8 @@ func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
 		extensions.Read(data, &honored) != nil || honored.MoreTimeFor != token {
 		return ErrNoMoreTime
 	}
+	s.mu.Lock()
+	q.grants++
+	s.mu.Unlock()
 	return nil
 }

@@ -125,7 +125,7 @@ func answering(languages []string, c aaep.Capabilities) aaep.Capabilities {
 	c.Languages = append([]string(nil), languages...)
 	c.SupportsConfirmationReply, c.SupportsClarificationReply = new(true), new(true)
 	c.SupportedConformanceLevels = []int64{1, 2}
-	c.SupportedExtensions = []string{extensions.DeliveryVocabulary.URI}
+	c.SupportedExtensions = []string{extensions.DeliveryVocabulary.URI, extensions.TimingVocabulary.URI}
 	return c
 }
 

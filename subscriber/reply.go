@@ -11,11 +11,18 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/closes"
 )
 
 // ErrUnknownEvent is returned by Reply and Answer for an event that asks nothing, came from another
-// subscription, was answered before, or is open no longer: the agent said since that it does not wait for it.
+// subscription, was answered before, or is open no longer: the agent said since that it does not wait for it, or the time to
+// answer is over for good. Nothing was sent, unless it is ErrLate as well.
 var ErrUnknownEvent = errors.New("subscriber: not an open question of this subscription")
+
+// ErrLate is an ErrUnknownEvent for an answer that was sent although its time was over as far as is known here: the agent may
+// have given more when somebody else asked for it. Tell the user that it may not count.
+var ErrLate = fmt.Errorf("%w any more: the answer was sent, but its time seems to be over, and it may not count", ErrUnknownEvent)
 
 // question is one that was received and may be answered once.
 type question struct {
@@ -23,10 +30,12 @@ type question struct {
 	was      *aaep.Event // that asked it before, in another language; whoever answers may have heard only that
 	size     int         // of event
 	received time.Time
-	sub      string // the subscription it came on
-	reply    []byte // once one was made
-	value    any    // what it says
-	answered bool   // it is under way, or has arrived
+	told     time.Duration // how much time it has in all, as events said
+	grants   int           // of more time, to this subscription
+	sub      string        // the subscription it came on
+	reply    []byte        // once one was made
+	value    any           // what it says
+	answered bool          // it is under way, or has arrived
 }
 
 // asks reports whether q is what an event asks, in this language or in that of before.
@@ -75,9 +84,17 @@ func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyTo
 	s.open[token] = q
 }
 
+// limit is how much time there is to answer in all, as far as it is known here.
+func (q *question) limit() time.Duration {
+	return max(q.told, time.Duration(1+q.grants)*closes.Given(q.event))
+}
+
+// over reports whether that time was over by now. It was asked before it was received, whatever the clocks of both sides show.
+func (q *question) over() bool { return q.limit() > 0 && time.Since(q.received) > q.limit() }
+
 // Reply sends the user's decision about a confirmation. A nil error means that it was handed to the producer,
 // not that it counted: what comes of it is told by events. A question takes one decision; after an
-// error that says the link failed, the same decision may be sent again.
+// error that says the link failed, the same decision may be sent again. One that comes late is ErrLate or ErrUnknownEvent.
 //
 // Reply must follow from something the user did. Nothing in this package replies by itself.
 func (s *Subscription) Reply(ctx context.Context, ev *aaep.Event, d aaep.Decision) error {
@@ -239,6 +256,10 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 	case q.reply != nil && q.value != value:
 		s.mu.Unlock()
 		return fmt.Errorf("subscriber: this question was answered with %v, and that may have arrived; it cannot be changed", q.value)
+	case q.reply == nil && q.over() && !s.mayExtend():
+		delete(s.open, token)
+		s.mu.Unlock()
+		return fmt.Errorf("%w: the time to answer it is over", ErrUnknownEvent)
 	case q.reply == nil:
 		msg, err := encode(reply(q.sub, q.stamp(time.Now())))
 		if err != nil { // the user may put it otherwise
@@ -247,16 +268,29 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 		}
 		q.reply, q.value = msg, value
 	}
-	msg := q.reply
+	msg, late := q.reply, q.over()
 	q.answered = true
 	s.mu.Unlock()
-	err := s.write(ctx, conn, msg)
-	if err != nil {
+	if err := s.write(ctx, conn, msg); err != nil {
 		s.mu.Lock()
 		q.answered = false
 		s.mu.Unlock()
+		return err
 	}
-	return err
+	if late {
+		return ErrLate
+	}
+	return nil
+}
+
+// mayExtend reports whether the producer may give more time than it asked a question with. It does so by an extension, which it may
+// know unless that was asked for, as the presets do, and not granted. With s.mu held.
+func (s *Subscription) mayExtend() bool {
+	timing := extensions.TimingVocabulary
+	has := func(c aaep.Capabilities) bool {
+		return c.Extensions[timing.Prefix] != nil || slices.Contains(c.SupportedExtensions, timing.URI)
+	}
+	return !has(s.wanted) || has(s.accepted.HonoredCapabilities)
 }
 
 // mayAnswer reports whether this subscription was honored as one that answers; what the producer left out is

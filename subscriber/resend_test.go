@@ -65,7 +65,8 @@ func (r *refusing) Send(ctx context.Context, msg []byte) error {
 	return r.Conn.Send(ctx, msg)
 }
 
-func TestResendSameBytes(t *testing.T) { // INV-19
+// INV-19: a reply of which nobody knows whether it arrived is sent again byte for byte, and cannot become another.
+func TestResendSameBytes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a, b := transports.Pipe()
 		r, p := &refusing{Conn: a}, &peer{b}

@@ -87,11 +87,11 @@ type Subscription struct {
 	done   chan struct{} // closed when the reading goroutine has ended
 
 	inbox   inbox
-	asking  chan struct{}    // held by Renegotiate
-	crowded chan struct{}    // told that the answer is behind more events than may wait
-	numbers map[string]int64 // of the newest event of each session that is numbered
+	asking  chan struct{} // held by Renegotiate
+	crowded chan struct{} // told that the answer is behind more events than may wait
 
 	// Only the reading goroutine uses these.
+	numbers  map[string]int64 // of the newest event of each session that is numbered
 	texts    overlap
 	flood    flood
 	reported map[string]bool

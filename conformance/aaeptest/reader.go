@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
@@ -41,7 +40,7 @@ func (rd Reader) Run(ctx context.Context, h *conformance.Hook) error {
 	defer stop()
 	speech := present.New(announce.Preferences{})
 	running.Go(func() { speech.Run(ctx, voice{h}) })
-	s := screen{sub: sub, verbosity: sub.Accepted().HonoredCapabilities.PreferredVerbosity, open: map[string]prompt{}}
+	s := screen{sub: sub, verbosity: sub.Accepted().HonoredCapabilities.PreferredVerbosity, open: map[string]*aaep.Event{}}
 	running.Go(func() {
 		defer stop() // the user ends it
 		for s.act(ctx, h) {
@@ -65,13 +64,7 @@ type screen struct {
 
 	mu        sync.Mutex
 	verbosity aaep.Verbosity
-	open      map[string]prompt
-}
-
-// prompt is a question on the screen.
-type prompt struct {
-	ev       *aaep.Event
-	deadline time.Time
+	open      map[string]*aaep.Event
 }
 
 // show takes away what an event settles, keeps what it asks, and returns what is to be said.
@@ -79,15 +72,13 @@ func (s *screen) show(ev *aaep.Event) announce.Words {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, q := range s.open {
-		if announce.Closes(q.ev, ev) {
+		if announce.Closes(q, ev) {
 			delete(s.open, id)
 		}
 	}
-	switch p := ev.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		s.open[ev.EventID] = prompt{ev, time.Now().Add(time.Duration(p.TimeoutSeconds) * time.Second)}
-	case *aaep.AwaitingClarification:
-		s.open[ev.EventID] = prompt{ev, time.Now().Add(time.Duration(p.TimeoutSeconds) * time.Second)}
+	switch ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+		s.open[ev.EventID] = ev
 	}
 	return announce.Text(ev, s.verbosity)
 }
@@ -118,11 +109,11 @@ func (s *screen) act(ctx context.Context, h *conformance.Hook) bool {
 			s.verbosity = act.Verbosity
 			s.mu.Unlock()
 		}
-	case !asked || time.Now().After(q.deadline): // it is off the screen
+	case !asked: // it is off the screen
 	case act.Decision != "":
-		_ = s.sub.Reply(ctx, q.ev, act.Decision) // whoever cannot be told learns it by what follows
+		_ = s.sub.Reply(ctx, q, act.Decision) // if its time is over, it is not sent
 	default:
-		_ = s.sub.Answer(ctx, q.ev, act.Response)
+		_ = s.sub.Answer(ctx, q, act.Response)
 	}
 	return true
 }

@@ -1,5 +1,4 @@
-// Command reader is a small screen reader for agents: it speaks what they do, sentence by sentence and what is critical at once,
-// and passes on what its user answers. The heart is sixty lines; with another present.Output it is a reader for another device.
+// Command reader is a small screen reader for agents; with another present.Output it is a reader for another device.
 //
 //	go run ./examples/bank                               # an agent to follow
 //	go run ./examples/reader http://127.0.0.1:8080       # needs Speech Dispatcher; type y or n when you are asked
@@ -8,6 +7,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"log"
 	"os"
@@ -46,8 +46,7 @@ func read(ctx context.Context, url string) error {
 	defer sub.Close()
 	person := present.New(announce.Preferences{Speaks: voice.Speaks}) // plans what is said, and when
 	go person.Run(ctx, voice)
-	var one sync.Mutex           // thing at a time: an event, or a line that was typed
-	var asked announce.Questions // the first is put; the others wait
+	one, asked := new(sync.Mutex), new(announce.Questions) // one thing at a time; of what is asked, the first is put
 	agent := sub.Accepted().Producer.AgentID
 	do := func(what func()) {
 		one.Lock()
@@ -55,13 +54,12 @@ func read(ctx context.Context, url string) error {
 		what()
 		if q := asked.First(); q != nil && q.Put.IsZero() {
 			q.Put = time.Now()
-			how := announce.In("en", "Type y for yes or n for no, then Enter.")
-			person.AddWords(agent, q.Event, q.Words(q.Put).And(" ", how))
+			person.AddWords(agent, q.Event, q.Words(q.Put).And(" ", announce.In("en", "Type y for yes or n for no, then Enter.")))
 		}
 	}
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			do(func() { answer(ctx, sub, person, &asked, in.Text()) })
+			do(func() { answer(ctx, sub, person, asked, in.Text()) })
 		}
 	}()
 	for ev, err := range sub.Events(ctx) { // it goes on when the agent was restarted
@@ -84,15 +82,17 @@ func read(ctx context.Context, url string) error {
 
 // answer passes on a yes or a no, but no yes to what was not heard.
 func answer(ctx context.Context, sub *subscriber.Subscription, person *present.Presenter, asked *announce.Questions, line string) {
-	decision := map[string]aaep.Decision{"y": aaep.Accept, "n": aaep.Reject}[line]
-	q := asked.First()
+	decision, q := map[string]aaep.Decision{"y": aaep.Accept, "n": aaep.Reject}[line], asked.First()
 	if q == nil || decision == "" {
 		person.WhatWaits()
 	} else if decision == aaep.Accept && !person.Armed(time.Now(), q.Event) {
 		person.Tell("Hear the question to its end, then say yes.", true)
-	} else if err := sub.Reply(ctx, q.Event, decision); err != nil {
-		person.Tell("The answer was not sent: "+err.Error(), true)
+	} else if err := sub.Reply(ctx, q.Event, decision); err != nil && !errors.Is(err, subscriber.ErrUnknownEvent) {
+		person.Tell("The answer was not sent. Type it again: "+err.Error(), true)
 	} else {
+		if err != nil {
+			person.Tell("It is too late: "+err.Error(), true)
+		}
 		asked.Remove(q)
 		person.Settle(q.Event)
 	}

@@ -75,8 +75,10 @@ func follow(ctx context.Context, url string) error {
 			decision := map[string]aaep.Decision{"y": aaep.Accept, "n": aaep.Reject}[in.Text()]
 			if q := asked.Load(); q == nil || decision == "" || decision == aaep.Accept && !fingers.Armed(time.Now(), q) {
 				fingers.Tell("To answer, read the question to its end, then type y or n.", true)
-			} else if err := sub.Reply(ctx, q, decision); err != nil {
-				fingers.Tell("The answer was not sent: "+err.Error(), true)
+			} else if err := sub.Reply(ctx, q, decision); err != nil { // it is too late, or it can be tried again
+				fingers.Tell("It may not count: "+err.Error(), true)
+			} else {
+				fingers.Settle(q) // the next can be read
 			}
 		}
 	}()

@@ -122,6 +122,8 @@ func receiver(d *ast.FuncDecl) string {
 			t = x.X
 		case *ast.IndexExpr:
 			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
 		case *ast.Ident:
 			return x.Name
 		default:
@@ -193,13 +195,17 @@ func TestTheAPIRuleCanFail(t *testing.T) {
 			var Err, err = errors.New("a"), 1
 			func (o *Open) Do(n int) (string, error) { return "", nil }
 			func (s shut) Do() {}
+			func (o *One[A]) Do() {}
+			func (t Two[A, B]) Do() {}
 			func helper() {}`,
 		"internal/b.go": `func Hidden() {}`,
 		"cmd/x/c.go":    `func Hidden() {}`,
 	}
 	got := strings.Join(exported(house.packs(t), "m"), "\n")
 	want := `aaep/m: const Yes Word = "yes"
+aaep/m: func (o *One[A]) Do()
 aaep/m: func (o *Open) Do(n int) (string, error)
+aaep/m: func (t Two[A, B]) Do()
 aaep/m: type Asks interface
 aaep/m: type Asks interface { Ask func(ctx context.Context) error }
 aaep/m: type Asks interface { and more that is not exported }

@@ -397,9 +397,3 @@ var theMap = []folder{
 		why:    "an example shows what users of the module can do with it, so it has nothing that they have not",
 	},
 }
-
-// longFiles are the non-test Go files allowed more than maxLines lines, each with its reason. Keep it empty.
-var longFiles = map[string]string{}
-
-// The most lines of a file that users compile, and of an example, which is read in one go.
-const maxLines, maxExampleLines = 400, 99

@@ -222,7 +222,6 @@ func (o Options) throttled(wire string) error {
 	if err := s.join(throttled, o.Listeners); err != nil {
 		return err
 	}
-	time.Sleep(3 * time.Second) // whoever has been there for a quiet second is served with others; whoever comes into a text is not
 	before, began := s.ask("cpu"), time.Now()
 	var held []float64
 	for range 2 {

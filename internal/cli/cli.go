@@ -8,25 +8,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
-// The exit codes.
+// The exit codes, of all commands.
 const (
-	exitOK = iota
-	exitFailed
-	exitUsage
-	exitUnreachable
+	exitOK          = iota
+	exitFailed      // what was asked for was tried, and failed; or what was looked at is not right
+	exitUsage       // it cannot be asked for like that: a flag, an argument, or a file that a flag names
+	exitUnreachable // what it is about is not there: an agent, a server, the file to look at
 	exitInterrupted = 130
 )
 
@@ -52,7 +55,13 @@ reader, a braille display or any other assistive technology follows at its user'
 
 Begin with: aaep demo
 
-Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not reached, 130 interrupted.
+Exit codes, of every command:
+  0    done
+  1    it was tried and failed, or what was looked at is not right; tried again it may succeed
+  2    it cannot be asked for like that: a flag, an argument, or a file that a flag names; nothing was begun
+  3    what it is about is not there: the agent, the servers, the issuer, the file to look at
+  130  interrupted
+
 "aaep run" ends with the code of the program it runs. SIGTERM, by which a service manager stops it, is no failure of
 "aaep run" and "aaep serve": they end with 0.`,
 		SilenceUsage: true, SilenceErrors: true,
@@ -173,13 +182,28 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
+// cannotTake is the error of a flag that names what cannot be used. It is nobody's mistake where another program uses that, or the
+// disk is full.
+func cannotTake(flag string, err error) error {
+	code := exitUsage
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = fmt.Errorf("%s: %w", at.Path, at.Err)
+	}
+	if errors.Is(err, sqlite.ErrInUse) || strings.Contains(err.Error(), "the disk is full") {
+		code = exitFailed
+	}
+	return &exitError{code, fmt.Errorf("cannot take %s: %s", flag, plain(err))}
+}
+
 // A signalled is why a context ended.
 type signalled struct{ os.Signal }
 
 func (s signalled) Error() string { return s.String() }
 
 // interruptible returns a context that ends with Ctrl-C, a request to terminate or the end of the terminal,
-// and then has a signalled as its cause. A second Ctrl-C kills.
+// and then has a signalled as its cause. A second Ctrl-C kills, and so does a second request to terminate; but not one that comes
+// with the first, as timeout(1) sends it to us and then to all that it started.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -193,11 +217,16 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 		select {
 		case s := <-received:
 			cancel(signalled{s})
+			if s != os.Interrupt {
+				time.Sleep(withTheFirst)
+			}
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, func() { cancel(nil) }
 }
+
+const withTheFirst = time.Second
 
 // stopped is how a command ends that serves until it is told to end, by whatever has ended ctx: a service manager asks with SIGTERM
 // for what is no failure.

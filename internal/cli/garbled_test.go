@@ -10,28 +10,33 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
+// outspoken is an agent that accepts one subscription, under that id, and then says what it is told to.
+func outspoken(t *testing.T, id string) (say func(msg string), dial func(context.Context) (transports.Conn, error)) {
+	theirs, ours := transports.Pipe()
+	t.Cleanup(func() { ours.Close() })
+	say = func(msg string) {
+		if err := ours.Send(t.Context(), []byte(msg)); err != nil {
+			t.Error(err)
+		}
+	}
+	go func() {
+		if _, err := ours.Receive(t.Context()); err != nil {
+			t.Error(err)
+		}
+		say(`{"type":"subscription.accepted","subscription_id":"` + id + `","aaep_version":"1.0.0","producer":{"agent_id":"planner"},"honored_capabilities":{}}`)
+		ours.Receive(context.Background()) // the end
+	}()
+	return say, func(context.Context) (transports.Conn, error) { return theirs, nil }
+}
+
 // A person learns that something is missing, and above all that they were asked something. SEC-002, HS-070
 func TestGarbled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs, ours := transports.Pipe()
-		defer ours.Close()
-		say := func(msg string) {
-			if err := ours.Send(t.Context(), []byte(msg)); err != nil {
-				t.Error(err)
-			}
-		}
-		go func() {
-			if _, err := ours.Receive(t.Context()); err != nil {
-				t.Error(err)
-			}
-			say(`{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"planner"},"honored_capabilities":{}}`)
-			ours.Receive(context.Background()) // the end
-		}()
+		say, dial := outspoken(t, "sub_1")
 		envelope := func(id, typ, rest string) string {
 			return `{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"` + typ + `","event_id":"` + id +
 				`","session_id":"sess_1","timestamp":"2026-01-01T00:00:00Z","producer":{"agent_id":"planner"}` + rest + `}`
 		}
-		dial := func(context.Context) (transports.Conn, error) { return theirs, nil }
 		listenTo(t, dial, aaep.Capabilities{Languages: []string{"en"}}, func(e *ear) {
 			for range 3 {
 				say(envelope("evt_1", "aaep:agent.output.streaming", `,"chunk":"Hello."`))
@@ -58,21 +63,7 @@ func TestGarbled(t *testing.T) {
 // An agent without a handshake asks everybody. Who cannot answer here hears that too, and is not told how. D-34, D-43
 func TestAskedWithoutAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs, ours := transports.Pipe()
-		defer ours.Close()
-		say := func(msg string) {
-			if err := ours.Send(t.Context(), []byte(msg)); err != nil {
-				t.Error(err)
-			}
-		}
-		go func() {
-			if _, err := ours.Receive(t.Context()); err != nil {
-				t.Error(err)
-			}
-			say(`{"type":"subscription.accepted","subscription_id":"sub_implicit","aaep_version":"1.0.0","producer":{"agent_id":"planner"},"honored_capabilities":{}}`)
-			ours.Receive(context.Background()) // the end
-		}()
-		dial := func(context.Context) (transports.Conn, error) { return theirs, nil }
+		say, dial := outspoken(t, "sub_implicit")
 		listenTo(t, dial, aaep.Capabilities{Languages: []string{"en"}}, func(e *ear) {
 			say(`{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.awaiting.confirmation","event_id":"evt_1","session_id":"sess_1",
 				"timestamp":"2026-01-01T00:00:00Z","producer":{"agent_id":"planner"},"action":"Pay.","consequence":"Gone.","reply_token":"rpl_1",

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,11 +46,23 @@ func (s *shared) alone(f *pflag.FlagSet) (err error) {
 // dial connects to the servers.
 func (s *shared) dial(ctx context.Context) (*jetstream.Cluster, error) {
 	if (s.opts.Certificate == "") != (s.opts.Key == "") {
-		return nil, usage("--nats-cert and --nats-key belong together.\nSee: docs/operating.md")
+		return nil, usage("--nats-cert and --nats-key belong together.\nSee: aaep run --help")
+	}
+	for _, f := range []struct{ flag, file string }{{"--nats-creds", s.opts.Credentials}, {"--nats-ca", s.opts.CA}, {"--nats-cert", s.opts.Certificate}, {"--nats-key", s.opts.Key}} {
+		if f.file == "" {
+			continue
+		}
+		if _, err := os.Stat(f.file); err != nil {
+			return nil, cannotTake(f.flag, err)
+		}
 	}
 	c, err := jetstream.Dial(ctx, s.servers, s.opts)
-	if err != nil {
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), "cannot reach") || strings.Contains(err.Error(), "cannot make"): // what was asked for is right
 		return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --nats: %w", err)}
+	default:
+		return nil, cannotTake("--nats", err)
 	}
 	return c, nil
 }
@@ -60,7 +73,7 @@ func (r *runner) openLog(ctx context.Context) (kept log.Store, letGo func(), err
 	case r.log != "":
 		folder, err := sqlite.Open(r.log, sqlite.Options{SurvivesCrash: r.crashOnly})
 		if err != nil {
-			return nil, nil, &exitError{exitFailed, fmt.Errorf("cannot take --log: %s", plain(err))}
+			return nil, nil, cannotTake("--log", err)
 		}
 		return folder, func() { folder.Close() }, nil
 	case r.nats.servers != "":

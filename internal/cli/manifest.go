@@ -235,10 +235,10 @@ Exit codes: 0 signed, 1 not signed, 2 wrong use, 3 the manifest could not be rea
 			}
 			signer, err := manifest.ReadSigner(keyFile, manifest.SignerOptions{KeyID: keyID, Lifetime: time.Duration(days) * 24 * time.Hour})
 			if errors.Is(err, fs.ErrNotExist) {
-				return &exitError{exitFailed, fmt.Errorf("there is no key %s.\nName one with --key, or make one: aaep manifest keygen NAME", keyFile)}
+				return usage("there is no key %s.\nName one with --key, or make one: aaep manifest keygen NAME", keyFile)
 			}
 			if err != nil {
-				return &exitError{exitFailed, fmt.Errorf("cannot sign with %s: %s", keyFile, plain(err))}
+				return usage("cannot sign with %s: %s", keyFile, plain(err))
 			}
 			now := time.Now()
 			signed, err := signer.Sign(m, now)

@@ -71,7 +71,7 @@ func (b *believing) verify(ctx context.Context, signed string) (m *manifest.Mani
 	}
 	if len(files) > 0 {
 		if trust.Keys, err = manifest.ReadKeys(files...); err != nil {
-			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --trust: %s", plain(err))}
+			return nil, nil, nil, cannotTake("--trust", err)
 		}
 	}
 	if b.ca != "" {
@@ -81,7 +81,7 @@ func (b *believing) verify(ctx context.Context, signed string) (m *manifest.Mani
 			err = errors.New("it holds no certificate")
 		}
 		if err != nil {
-			return nil, nil, nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --key-ca %s: %s", b.ca, plain(err))}
+			return nil, nil, nil, cannotTake("--key-ca "+b.ca, err)
 		}
 	}
 	m, id, refused = trust.Verify(ctx, signed, manifest.Expect{AgentID: b.agent, AnyAgent: b.agent == ""})

@@ -144,6 +144,8 @@ func otherTerms(refused error, languages []string) string {
 	return "Ask for a language that it has after your own: --language " + strings.Join(languages, ",") + ",TAG"
 }
 
+const proxyAlone = "at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later."
+
 // dialError says why an agent could not be followed that was asked for some languages, and what to do.
 func dialError(ctx context.Context, at string, err error, languages ...string) error {
 	says, later := missed(at, err, languages), notYet{}
@@ -179,6 +181,8 @@ func unfollowed(ctx context.Context, at string, err error, languages []string) e
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plain(err)))}
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\n%s", at, words.Sentence(plain(err)), otherTerms(err, languages))}
+	case errors.As(err, &refused) && refused.Code == aaep.TransportUnavailable && refused.Message == "": // an agent says why
+		return unreachable(proxyAlone, at)
 	case errors.As(err, &refused) && refused.RetryAfter > 0:
 		return &exitError{exitUnreachable, notYet{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(plain(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter}}
 	case errors.As(err, &refused):
@@ -200,7 +204,7 @@ func unfollowed(ctx context.Context, at string, err error, languages []string) e
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"), strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
 		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", at)
 	case strings.Contains(err.Error(), "502 Bad Gateway"), strings.Contains(err.Error(), "504 Gateway"):
-		return unreachable("at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later.", at)
+		return unreachable(proxyAlone, at)
 	case strings.Contains(err.Error(), "remote error: tls:"):
 		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", at)
 	case strings.Contains(err.Error(), "not encrypted"):

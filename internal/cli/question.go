@@ -243,13 +243,13 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		to = announce.Speaker(q.Source) + " "
 	}
 	switch {
+	case errors.Is(err, subscriber.ErrLate), err == nil && q.Left(time.Now()) <= 0: // the agent is the judge of that
+		l.done(l.phrase(phrase.AnswerLate, ""))
 	case errors.Is(err, subscriber.ErrUnknownEvent):
 		l.done(l.phrase(phrase.QuestionClosed, ""))
 	case err != nil:
 		q.Tried = true
 		l.inform(l.phrase(phrase.NotDelivered, l.tongue().why(err)), l.phrase(phrase.TypeItAgain, ""))
-	case q.Left(time.Now()) <= 0: // the agent is the judge of that
-		l.done(l.phrase(phrase.AnswerLate, ""))
 	case said != "":
 		l.done(to + l.phrase(phrase.AnswerSentIs, words.Sentence(said)))
 	default:

@@ -141,10 +141,10 @@ func (r *runner) run(ctx context.Context) (err error) {
 	defer stop()
 	if len(r.args) > 0 {
 		if _, err := exec.LookPath(r.args[0]); err != nil {
-			return &exitError{exitFailed, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))}
+			return usage("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))
 		}
 	}
-	cfg := producer.Config{Language: r.language, Admit: r.where.admit()}
+	cfg := producer.Config{Language: r.language, Admit: r.where.admit(&r.status), MaxSubscriptions: maxOfOne, MaxPerPrincipal: maxOfOne / 2}
 	if cfg.Signers, err = r.where.signers(); err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 	}
 	var gauges net.Listener // or nil
 	if *r.metrics != "" {
-		if gauges, err = listenMetrics(ctx, *r.metrics); err != nil {
+		if gauges, err = listenMetrics(ctx, *r.metrics, r.where.addrs); err != nil {
 			return err
 		}
 		defer gauges.Close()
@@ -245,17 +245,18 @@ func (r *runner) drain(ctx context.Context, served <-chan error) {
 func openTrail(name string) (*audit.File, error) {
 	f, err := audit.Open(name, audit.Options{})
 	var fault *audit.Fault
+	code := exitUsage
 	switch {
 	case err == nil:
 		return f, nil
 	case errors.Is(err, audit.ErrInUse):
-		err = fmt.Errorf("another program writes to the trail %s.\nName another file. To read this one: aaep audit verify %s", name, name)
+		code, err = exitFailed, fmt.Errorf("another program writes to the trail %s.\nName another file. To read this one: aaep audit verify %s", name, name)
 	case errors.As(err, &fault):
 		err = fmt.Errorf("the trail %s is not as it was written, so nothing is added to it.\nName another file. To see what is wrong: aaep audit verify %s", name, name)
 	default:
 		err = fmt.Errorf("cannot open the trail %s: %s", name, innermost(err))
 	}
-	return nil, &exitError{exitFailed, err}
+	return nil, &exitError{code, err}
 }
 
 // closeTrail closes it, and sets an error that says that it may not be whole where there is no other.

@@ -20,8 +20,11 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 )
 
-// maxListeners is how many one process serves that does nothing else.
-const maxListeners = 10_000
+// How many listeners one process serves. Half of the places is what those who show one name can take.
+const (
+	maxOfOne     = 256    // beside the agent itself
+	maxListeners = 10_000 // of each agent, where it does nothing else
+)
 
 func serveCommand() *cobra.Command {
 	s := &server{agents: map[string]*producer.Producer{}}
@@ -77,7 +80,7 @@ func (s *server) run(ctx context.Context, names []string) error {
 	}
 	var gauges net.Listener // or nil
 	if *s.metrics != "" {
-		if gauges, err = listenMetrics(ctx, *s.metrics); err != nil {
+		if gauges, err = listenMetrics(ctx, *s.metrics, s.where.addrs); err != nil {
 			return err
 		}
 		defer gauges.Close()
@@ -154,7 +157,7 @@ func (s *server) add(ctx context.Context, cluster *jetstream.Cluster, name strin
 	}
 	s.feeds = append(s.feeds, feed)
 	log := slog.New(slog.NewTextHandler(s.talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	cfg := producer.Config{Follow: feed, Admit: s.where.admit(), MaxSubscriptions: maxListeners, Logger: log.With("agent", name), Audit: s.audit}
+	cfg := producer.Config{Follow: feed, Admit: s.where.admit(&s.status), MaxSubscriptions: maxListeners, MaxPerPrincipal: maxListeners / 2, Logger: log.With("agent", name), Audit: s.audit}
 	if cfg.Signers, err = s.where.signers(); err != nil {
 		return err
 	}

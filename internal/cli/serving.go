@@ -35,6 +35,7 @@ type serving struct {
 	tokens              string
 	issuer, audience    string
 	hosts, origins      []string
+	below               string   // the name in their path; empty is none
 	answer              []string // principals who may; empty is everybody
 	root, web           bool
 	sign                []string
@@ -52,7 +53,7 @@ func servingFlags(cmd *cobra.Command) *serving {
 	f.StringVar(&s.issuer, "oidc-issuer", "", "know listeners by tokens of the OpenID Connect issuer at this `URL`")
 	f.StringVar(&s.audience, "oidc-audience", "", "the `NAME` that the issuer knows this agent by")
 	f.StringSliceVar(&s.answer, "may-answer", nil, "only these `NAMES` may answer and change their terms (default everybody)")
-	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under (default those in the certificate)")
+	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under, and /PATH (default those in the certificate)")
 	f.StringSliceVar(&s.origins, "origin", nil, "web pages of these `ORIGINS` may connect, such as https://reader.example")
 	f.StringArrayVar(&s.sign, "sign", nil, "prove who the agent is with the key in this `FILE`; a second one is published, to change keys")
 	f.BoolVar(&s.web, "web", false, "also serve a page that follows the agent in a browser, at /")
@@ -75,17 +76,6 @@ func nothingEmpty(f *pflag.FlagSet) (err error) {
 	return err
 }
 
-// admit is the producer's question who may do what.
-func (s *serving) admit() func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
-	if len(s.answer) == 0 {
-		return nil
-	}
-	return func(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, error) {
-		may := slices.Contains(s.answer, principal)
-		return producer.Rights{Reply: may, Renegotiate: may}, nil
-	}
-}
-
 // signers read the keys to prove with.
 func (s *serving) signers() (func() []*manifest.Signer, error) {
 	if len(s.sign) == 0 {
@@ -95,16 +85,46 @@ func (s *serving) signers() (func() []*manifest.Signer, error) {
 	for _, path := range s.sign {
 		signer, err := manifest.ReadSigner(path, manifest.SignerOptions{Lifetime: 24 * time.Hour})
 		if err != nil {
-			return nil, &exitError{exitFailed, fmt.Errorf("cannot take --sign: %s", plain(err))}
+			return nil, cannotTake("--sign", err)
 		}
 		all = append(all, signer)
 	}
 	return func() []*manifest.Signer { return all }, nil
 }
 
+// place finds the path that the agent is below, in --host agent.example/planner.
+func (s *serving) place() error {
+	for i, host := range s.hosts {
+		name, path, _ := strings.Cut(host, "/")
+		if strings.Contains(host, "://") {
+			name, path = host, "" // which is told below
+		}
+		if i > 0 && path != s.below {
+			return usage("--host has two paths, and this agent is at one place.\nGive all names the same one: --host %s/%s,%s/%s", s.hosts[0], s.below, name, s.below)
+		}
+		if at, err := serve.Path(path); path != "" && (err != nil || at != "/"+path) {
+			return usage("--host %q has a path that an agent cannot be below: it has one part, of letters, digits, \".\", \"_\" and \"-\".", host)
+		}
+		s.hosts[i], s.below = name, path
+	}
+	if s.below == "" {
+		return nil
+	}
+	switch {
+	case s.web:
+		return usage("--web is for an agent that has a name to itself, and this one is below /%s.\nSee: aaep run --help", s.below)
+	case s.root:
+		return usage("--root-layout is for an agent that has a name to itself, and this one is below /%s.\nSee: aaep run --help", s.below)
+	}
+	return nil
+}
+
 // server makes what serves over TCP.
 func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, error) {
 	log := slog.New(slog.NewTextHandler(talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if err := s.place(); err != nil {
+		return nil, err
+	}
 	if err := (httpguard.Rules{Hosts: s.hosts, Origins: s.origins}).Valid(); err != nil {
 		return nil, usage("%w.\nSee: aaep run --help", err)
 	}
@@ -116,9 +136,6 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 		srv.RootLayout = &aaep.Capabilities{SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}
 	}
 	var known []auth.Authenticator
-	fail := func(what string, err error) (*serve.Server, error) {
-		return nil, &exitError{exitFailed, fmt.Errorf("%s: %s", what, plain(err))}
-	}
 	switch {
 	case s.cert == "" && s.key == "" && s.clientCA == "":
 	case s.cert == "" || s.key == "":
@@ -126,11 +143,11 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	default:
 		conf, err := auth.ServerTLS(s.cert, s.key, s.clientCA, log)
 		if err != nil {
-			return fail("cannot serve with TLS", err)
+			return nil, cannotTake("--tls-cert, --tls-key or --client-ca", err)
 		}
 		switch leaf := conf.Certificates[0].Leaf; {
 		case len(leaf.DNSNames)+len(leaf.IPAddresses) == 0:
-			return nil, usage("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nSee: docs/operating.md", s.cert)
+			return nil, usage("the certificate %s names no machine in its subjectAltName, so nobody can follow this agent.\nGet one that does. If you make it yourself: openssl req -x509 … -addext subjectAltName=DNS:agent.example", s.cert)
 		case len(namesIn(leaf)) == 0 && len(s.hosts) == 0:
 			return nil, usage("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
 		}
@@ -142,7 +159,7 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	if s.tokens != "" {
 		byToken, err := auth.TokenFile(s.tokens, log)
 		if err != nil {
-			return fail("cannot take --tokens", err)
+			return nil, cannotTake("--tokens", err)
 		}
 		known = append(known, byToken)
 	}
@@ -153,7 +170,10 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	default:
 		byIssuer, err := oidc.New(ctx, oidc.Config{Issuer: s.issuer, Audience: s.audience})
 		if err != nil {
-			return fail("cannot take --oidc-issuer", err)
+			if errors.Is(err, aaep.TransportUnavailable) {
+				return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --oidc-issuer: %s", plain(err))}
+			}
+			return nil, cannotTake("--oidc-issuer", err)
 		}
 		known = append(known, byIssuer)
 	}
@@ -170,6 +190,9 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 	if len(s.answer) > 0 && known == nil && slices.ContainsFunc(s.addrs, func(at string) bool { return !isLocal(at) }) {
 		return nil, usage("--may-answer names listeners, and nobody is asked who they are.\nAdd --tokens, --client-ca or --oidc-issuer.")
 	}
+	if err := s.checkAnswer(); err != nil {
+		return nil, err
+	}
 	return srv, nil
 }
 
@@ -177,6 +200,9 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 // begun, unless all can be.
 func (s *serving) open(ctx context.Context, begin func() (*producer.Producer, error), talk io.Writer) (at []invitation, served <-chan error, err error) {
 	return s.openWith(ctx, talk, begin, func(ctx context.Context, srv *serve.Server, ln net.Listener, p *producer.Producer) error {
+		if s.below != "" {
+			return srv.ServeAll(ctx, ln, map[string]*producer.Producer{s.below: p})
+		}
 		return srv.Serve(ctx, ln, p)
 	})
 }
@@ -191,6 +217,8 @@ func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Produ
 		return nil, nil, usage(one, "--web")
 	case s.root:
 		return nil, nil, usage(one, "--root-layout")
+	case slices.ContainsFunc(s.hosts, func(host string) bool { return strings.Contains(host, "/") }):
+		return nil, nil, usage("Several agents are each below their name already; leave the path out of --host %s.", strings.Join(s.hosts, ","))
 	}
 	for name := range agents {
 		if _, err := serve.Path(name); err != nil {

@@ -1,7 +1,42 @@
-// Package closes knows when a question to a person is no longer open.
+// Package closes knows how long a question to a person is open, and when it no longer is.
 package closes
 
-import "github.com/aaep-go/aaep"
+import (
+	"math"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// longest is how long a question can be open.
+const longest = 24 * time.Hour
+
+// Given is the time to answer that a question was asked with; of any other event it is zero.
+func Given(question *aaep.Event) time.Duration {
+	var seconds int64
+	switch p := question.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		seconds = p.TimeoutSeconds
+	case *aaep.AwaitingClarification:
+		seconds = p.TimeoutSeconds
+	}
+	return time.Duration(min(max(seconds, 0), int64(longest/time.Second))) * time.Second
+}
+
+// TimeIn is how much time an event says that a question has in all, of which limit was known. Such an event does not name its
+// question, and its session may tell of other work too. But the time that is left, the share of it that is over, and the moments
+// of both events, which are by the same clock, must agree; and it never takes time away.
+func TimeIn(question *aaep.Event, limit time.Duration, ev *aaep.Event) (told time.Duration, ok bool) {
+	p, is := ev.Payload.(*aaep.ProgressUpdated)
+	if !is || ev.SessionID != question.SessionID || p.ETAMS == nil || p.Progress.Percent == nil {
+		return 0, false
+	}
+	left := time.Duration(min(*p.ETAMS, longest.Milliseconds())) * time.Millisecond
+	over := ev.Timestamp.Sub(question.Timestamp)
+	told = (over + left).Round(time.Second)
+	share := 100 * over.Seconds() / told.Seconds()
+	return told, over >= 0 && left > 0 && told >= limit && told <= longest && math.Abs(share-*p.Progress.Percent) <= 1
+}
 
 // Question reports whether an event says that a question of its session is no longer open. Changes of state may
 // have been merged on their way, so that what counts is where they lead, after the question was asked.

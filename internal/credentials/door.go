@@ -24,9 +24,13 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 		return "", nil
 	}
 	principal, err := d.Authenticate(r)
+	var later *aaep.Rejection
 	switch {
 	case err == nil && principal != "":
 		return principal, nil
+	case errors.As(err, &later) && later.Code == aaep.TransportUnavailable:
+		d.Log.Info(d.Transport+": it cannot be told yet who this is", "peer", r.RemoteAddr, "cause", err)
+		return "", &aaep.Rejection{Code: later.Code, Message: "Who you are cannot be told at the moment. Come again.", RetryAfter: later.RetryAfter}
 	case errors.Is(err, aaep.AuthorizationDenied):
 		d.Log.Warn(d.Transport+": not authorized", "peer", r.RemoteAddr, "cause", err)
 		return "", &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "These credentials do not allow this."}
@@ -40,6 +44,15 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 		d.Log.Log(r.Context(), level, d.Transport+": not authenticated", "peer", r.RemoteAddr, "cause", err)
 	}
 	return "", &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: "The credentials are missing or not valid."}
+}
+
+// Rejected is a refusal as a message.
+func Rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
+	m := &aaep.SubscriptionRejected{ReasonCode: r.Code, ReasonMessage: r.Message}
+	if r.RetryAfter > 0 {
+		m.RetryAfterSeconds = new(int64((r.RetryAfter + time.Second - 1) / time.Second))
+	}
+	return m
 }
 
 // recheck is how often those who are in are asked again.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -88,4 +89,16 @@ func TestWatchSlow(t *testing.T) {
 			t.Errorf("asked %d times", n)
 		}
 	})
+}
+
+// Of whom cannot be told yet whether they are who they say, nobody says that they are not: they hear when to come again.
+func TestEnterLater(t *testing.T) {
+	d := Door{func(*http.Request) (string, error) {
+		return "", fmt.Errorf("oidc: %w", &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "secret", RetryAfter: 1500 * time.Millisecond})
+	}, "test", slog.New(slog.DiscardHandler)}
+	r, _ := http.NewRequest("GET", "/", nil)
+	_, refused := d.Enter(r)
+	if m := Rejected(refused); m.ReasonCode != aaep.TransportUnavailable || m.RetryAfterSeconds == nil || *m.RetryAfterSeconds != 2 || strings.Contains(m.ReasonMessage, "secret") {
+		t.Errorf("refused with %+v", m)
+	}
 }

@@ -32,34 +32,38 @@ func NewFetched[T any](fetch func(context.Context) (T, error)) *Fetched[T] {
 	return &Fetched[T]{fetch: fetch, fetching: make(chan struct{}, 1)}
 }
 
-// Get returns the value. Suits reports whether it has what is looked for; what is returned may still have not. The error
-// says why nothing was ever fetched.
-func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (T, error) {
+// Get returns the value. Suits reports whether it has what is looked for; what is returned may still have not. Then again says in
+// how long it may be fetched again, or is zero if it was fetched since Get was called, so that what is looked for is not there.
+// The error says why nothing was ever fetched.
+func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, again time.Duration, err error) {
 	value, read, _ := f.current()
 	known := !read.IsZero() && suits(value)
 	switch {
 	case known && f.now().Sub(read) <= FetchAfter:
-		return value, nil
+		return value, 0, nil
 	case known: // one goroutine looks whether it is still so, the others need not wait
 		select {
 		case f.fetching <- struct{}{}:
 		default:
-			return value, nil
+			return value, 0, nil
 		}
 	default:
 		select {
 		case f.fetching <- struct{}{}:
 		case <-ctx.Done():
-			return value, context.Cause(ctx)
+			return value, 0, context.Cause(ctx)
 		}
 	}
 	defer func() { <-f.fetching }()
-	if f.due(read) {
-		// Whoever gives up meanwhile must not spoil it for the others.
-		f.refresh(context.WithoutCancel(ctx))
+	// Whoever gives up meanwhile must not spoil it for the others.
+	fetched := f.due(read) && f.refresh(context.WithoutCancel(ctx))
+	value, now, err := f.current()
+	if !fetched && now.Equal(read) && !known && err == nil {
+		f.mu.Lock()
+		again = max(f.tried.Add(FetchPace).Sub(f.now()), time.Second)
+		f.mu.Unlock()
 	}
-	value, _, err := f.current()
-	return value, err
+	return value, again, err
 }
 
 func (f *Fetched[T]) now() time.Time {
@@ -87,7 +91,7 @@ func (f *Fetched[T]) due(seen time.Time) bool {
 	return true
 }
 
-func (f *Fetched[T]) refresh(ctx context.Context) {
+func (f *Fetched[T]) refresh(ctx context.Context) (ok bool) {
 	value, err := f.fetch(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,4 +104,5 @@ func (f *Fetched[T]) refresh(ctx context.Context) {
 	case f.read.IsZero():
 		f.failed = err
 	}
+	return err == nil
 }

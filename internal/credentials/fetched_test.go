@@ -16,17 +16,18 @@ func TestFetched(t *testing.T) {
 		published, broken, fetched := 1, error(nil), 0
 		f := NewFetched(func(context.Context) (int, error) { fetched++; return published, broken })
 		begin := time.Now()
+		later := time.Duration(0) // for what is not there
 		get := func(want, wantFetched int, suits func(int) bool) {
 			t.Helper()
-			got, err := f.Get(t.Context(), suits)
-			if err != nil || got != want || fetched != wantFetched {
-				t.Errorf("after %v: %d, %v, fetched %d times; want %d, fetched %d times", time.Since(begin), got, err, fetched, want, wantFetched)
+			got, again, err := f.Get(t.Context(), suits)
+			if err != nil || got != want || fetched != wantFetched || again != later {
+				t.Errorf("after %v: %d, %v, fetched %d times, again in %v; want %d, fetched %d times, again in %v", time.Since(begin), got, err, fetched, again, want, wantFetched, later)
 			}
 		}
 		is := func(n int) func(int) bool { return func(v int) bool { return v == n } }
 		broken = errors.New("down")
 		for range 3 {
-			if _, err := f.Get(t.Context(), is(1)); err != broken || fetched != 1 {
+			if _, _, err := f.Get(t.Context(), is(1)); err != broken || fetched != 1 {
 				t.Errorf("never fetched: %v after %d", err, fetched)
 			}
 		}
@@ -36,14 +37,19 @@ func TestFetched(t *testing.T) {
 		get(1, 2, is(1))
 		published = 2
 		get(2, 3, is(2)) // it has changed
-		get(2, 3, is(9)) // too soon
+		later = FetchPace
+		get(2, 3, is(9)) // too soon, and it may be there by now
 		time.Sleep(FetchPace - time.Nanosecond)
+		later = time.Second // and not at once
 		get(2, 3, is(9))
 		time.Sleep(time.Nanosecond)
-		get(2, 4, is(9))
+		later = 0
+		get(2, 4, is(9)) // it is not there
 		broken = errors.New("down")
 		time.Sleep(time.Minute)
+		later = FetchPace
 		get(2, 5, is(9))
+		later = 0
 		get(2, 5, is(2))
 		time.Sleep(time.Hour)
 		get(2, 6, is(2))
@@ -73,13 +79,13 @@ func TestFetchedTogether(t *testing.T) {
 		synctest.Wait()
 		for range 9 {
 			all.Go(func() {
-				if v, err := f.Get(t.Context(), any); v != 1 || err != nil {
+				if v, _, err := f.Get(t.Context(), any); v != 1 || err != nil {
 					t.Error(v, err)
 				}
 			})
 		}
 		all.Go(func() {
-			if _, err := f.Get(ctx, any); !errors.Is(err, context.Canceled) {
+			if _, _, err := f.Get(ctx, any); !errors.Is(err, context.Canceled) {
 				t.Errorf("given up: %v", err)
 			}
 		})
@@ -94,7 +100,7 @@ func TestFetchedTogether(t *testing.T) {
 		begin := time.Now()
 		all.Go(func() { f.Get(t.Context(), any) })
 		synctest.Wait()
-		if v, err := f.Get(t.Context(), any); v != 1 || err != nil || time.Since(begin) != 0 || fetched != 2 {
+		if v, _, err := f.Get(t.Context(), any); v != 1 || err != nil || time.Since(begin) != 0 || fetched != 2 {
 			t.Errorf("%d, %v after %v, fetched %d times", v, err, time.Since(begin), fetched)
 		}
 		all.Wait()

@@ -82,6 +82,7 @@ func (s *Source[T]) load(now []fs.FileInfo) error {
 		}
 		var err error
 		if contents[i], err = s.read(path); err != nil {
+			s.settled = false // what keeps it from being read may pass, and then the file looks as it does now
 			return err
 		}
 	}
@@ -122,8 +123,8 @@ func same(a, b []fs.FileInfo) bool {
 // ReadFile reads a file of at most 1 MiB.
 func ReadFile(path string) ([]byte, error) { return readFile(path, false) }
 
-// ReadPrivate reads a file of at most 1 MiB that nobody but its owner may open, or that systemd keeps for this service. Windows has no such modes; there the
-// file's access list is its owner's affair.
+// ReadPrivate reads a file of at most 1 MiB that nobody but its owner may open, or that systemd keeps for this service. Windows
+// has no such modes; there the file's access list is its owner's affair.
 func ReadPrivate(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows") }
 
 func readFile(path string, private bool) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -116,6 +117,43 @@ func TestSourceReadsWhatChanged(t *testing.T) {
 		if got := s.Get(); got != text {
 			t.Errorf("Get = %q, want %q", got, text)
 		}
+	}
+}
+
+// A change that could not be read, as where too many files are open, is read when it can be: else whoever was taken out would stay
+// in for good.
+func TestSourceReadsAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	var broken error
+	read := func(path string) ([]byte, error) {
+		if broken != nil {
+			return nil, broken
+		}
+		return ReadFile(path)
+	}
+	var logged bytes.Buffer
+	write(t, path, "one", 0o600)
+	s, err := NewSource(slog.New(slog.NewTextHandler(&logged, nil)), read, func(c [][]byte) (string, error) { return string(c[0]), nil }, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, "two", 0o600)
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, old, old); err != nil {
+		t.Fatal(err)
+	}
+	broken = syscall.EMFILE
+	for range 3 {
+		if got := s.Get(); got != "one" {
+			t.Errorf("Get = %q of a file that cannot be read, want what was read before", got)
+		}
+	}
+	broken = nil
+	if got := s.Get(); got != "two" {
+		t.Errorf("Get = %q of a file that can be read again", got)
+	}
+	if got := strings.Count(logged.String(), "\n"); got != 2 {
+		t.Errorf("%d lines in the log, want that it is not read and that it is:\n%s", got, &logged)
 	}
 }
 

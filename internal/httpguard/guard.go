@@ -151,18 +151,23 @@ func LoopbackHost(host string) bool {
 	return LoopbackName(strings.Trim(name, "[]"))
 }
 
-// patience is how long a request that Impatient serves may take to come whole, and its answer to be taken.
-const patience = time.Minute
+const (
+	// patience is how long the answer to a request that Impatient serves may take to be taken.
+	patience = time.Minute
+	// Unread is how long what comes with a request is waited for that nobody wants to read.
+	Unread = time.Second
+)
 
 // Impatient serves h to whoever sends and reads without a long rest: http.Server itself waits for ever for a body that nobody asked
-// for, and for whoever does not read. A handler that waits or streams sets deadlines of its own, which hold instead.
+// for, and for whoever does not read. A handler that waits, streams, or reads what comes with a request sets deadlines of its own,
+// which hold instead.
 func Impatient(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rc, late := http.NewResponseController(w), time.Now().Add(patience)
+		rc := http.NewResponseController(w)
 		if r.ContentLength != 0 { // or the end of the connection would be looked for only so long
-			_ = rc.SetReadDeadline(late)
+			_ = rc.SetReadDeadline(time.Now().Add(Unread))
 		}
-		_ = rc.SetWriteDeadline(late)
+		_ = rc.SetWriteDeadline(time.Now().Add(patience))
 		h.ServeHTTP(w, r)
 	})
 }

@@ -71,8 +71,8 @@ func TestExpireInTime(t *testing.T) {
 				continue
 			}
 			wantOutcomes(t, outs, `rpl_1: timed_out "reject" <nil> by ""`)
-			if outs[0].At != now || !l.Next().IsZero() || l.Pending() != nil {
-				t.Errorf("%s: settled at %v, next %v, pending %v", c.name, outs[0].At, l.Next(), l.Pending())
+			if outs[0].At != now || !l.Next().IsZero() || l.pending() != nil {
+				t.Errorf("%s: settled at %v, next %v, pending %v", c.name, outs[0].At, l.Next(), l.pending())
 			}
 			wantOutcomes(t, l.Expire(now)) // once
 		}

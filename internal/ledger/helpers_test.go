@@ -91,6 +91,7 @@ func stepped(t time.Time, d time.Duration) time.Time {
 	return t
 }
 
+// stepped moves the wall clock and nothing else.
 func TestStepped(t *testing.T) {
 	now := time.Now()
 	for _, d := range []time.Duration{10 * time.Minute, -10 * time.Minute, 87600 * time.Hour, -87600 * time.Hour} {
@@ -99,4 +100,13 @@ func TestStepped(t *testing.T) {
 			t.Errorf("stepped(%v): monotonic moved by %v, wall by %v", d, got.Sub(now), got.Round(0).Sub(now.Round(0)))
 		}
 	}
+}
+
+// pending returns the questions that are open.
+func (l *Ledger) pending() []*Question {
+	var qs []*Question
+	for _, o := range l.open {
+		qs = append(qs, o.q)
+	}
+	return qs
 }

@@ -299,15 +299,6 @@ func (l *Ledger) Withdraw(now time.Time, token aaep.ReplyToken, sessionID string
 	})
 }
 
-// Pending returns the questions still open, in no order.
-func (l *Ledger) Pending() []*Question {
-	var qs []*Question
-	for _, o := range l.open {
-		qs = append(qs, o.q)
-	}
-	return qs
-}
-
 // Next returns when Expire next has work; zero means never.
 func (l *Ledger) Next() time.Time {
 	if len(l.due) == 0 {

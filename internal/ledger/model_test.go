@@ -199,7 +199,7 @@ func take(l *Ledger, r *reference, s step) error {
 	}
 	var pending, open []string
 	var next time.Time
-	for _, q := range l.Pending() {
+	for _, q := range l.pending() {
 		pending = append(pending, string(q.Token))
 	}
 	for _, a := range r.qs {

@@ -21,7 +21,7 @@ func TestOpenRefuses(t *testing.T) {
 		if err := l.Open(start, q); err == nil {
 			t.Errorf("%s: Open = nil", name)
 		}
-		if p := l.Pending(); len(p) != 1 || p[0] != ok {
+		if p := l.pending(); len(p) != 1 || p[0] != ok {
 			t.Errorf("%s: pending %v", name, p)
 		}
 	}
@@ -97,7 +97,7 @@ func TestUnable(t *testing.T) {
 			clarification("rpl_4", aaep.AwaitingClarification{}, "sub_1", "sub_2"),
 			confirmation("rpl_5", aaep.RiskLow, aaep.Accept, "sub_2"))
 		wantOutcomes(t, l.Unable(start, "sub_1", tc.confirmations, tc.clarifications), tc.want...)
-		if got, want := len(l.Pending()), 5-len(tc.want); got != want {
+		if got, want := len(l.pending()), 5-len(tc.want); got != want {
 			t.Errorf("%+v: %d pending; want %d", tc, got, want)
 		}
 		_, err := l.Reply(start, "sub_1", "", decide("rpl_3", "sub_1", aaep.Accept))
@@ -141,7 +141,7 @@ func TestWithdraw(t *testing.T) {
 				t.Errorf("%+v: %s was accepted after its withdrawal", tc, token)
 			}
 		}
-		if got := len(l.Pending()); got != 3-len(tc.want) {
+		if got := len(l.pending()); got != 3-len(tc.want) {
 			t.Errorf("%+v: %d pending", tc, got)
 		}
 	}

@@ -222,6 +222,7 @@ func drive(t *testing.T, data []byte) (taken int) {
 	return taken
 }
 
+// What FuzzNext demands holds of random sessions, of which enough get somewhere.
 func TestRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	rounds := 3000
@@ -271,6 +272,7 @@ func TestTakeJudgesNothing(t *testing.T) {
 	}
 }
 
+// What a Session takes breaks no rule, what it refuses changes nothing, and there is a way out of every state.
 func FuzzNext(f *testing.F) {
 	f.Add([]byte{0, 0, 2, 2, 22, 0, 27, 0, 2, 3, 12, 0, 15, 0, 18, 0, 21, 1, 1, 0})
 	f.Add([]byte{0, 0, 2, 3, 10, 0, 10, 17, 15, 17, 15, 0, 1, 1, 29, 0})

@@ -176,6 +176,7 @@ var illegal = []struct {
 	{"several rules at once", trace{started(), progress()}, at("sess_1", 0, state(thinking, thinking)), "ENV-023 EVT-029 EVT-030", state(idle, thinking)},
 }
 
+// A step that breaks a rule is refused by its name and changes nothing.
 func TestIllegal(t *testing.T) {
 	for _, tt := range illegal {
 		t.Run(tt.name, func(t *testing.T) {

@@ -162,6 +162,7 @@ var legal = []struct {
 	{"states of one's own", trace{started(), state(idle, "juggling"), state("juggling", idle), completed()}, 0}, // SM-002
 }
 
+// What the state machine allows passes, leaves nothing open, and has nothing after its end.
 func TestLegal(t *testing.T) {
 	for _, tt := range legal {
 		t.Run(tt.name, func(t *testing.T) {
@@ -184,6 +185,7 @@ func TestLegal(t *testing.T) {
 	}
 }
 
+// What is open comes in the order in which it was opened, and what is handed out is the caller's.
 func TestOpen(t *testing.T) {
 	s := new(Session)
 	if s.State() != idle || s.Over() || s.ToolInvocations() != 0 || s.OpenTools() != nil || s.OpenOutputs() != nil || s.OpenQuestions() != nil {

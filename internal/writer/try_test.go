@@ -14,20 +14,7 @@ import (
 
 // Try never waits; what it began comes before whatever is written next, by whomever, and nothing gets in between.
 func TestTry(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	peer, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer peer.Close()
-	conn, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, peer := link(t)
 	w := New(conn, time.Minute)
 	block := bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
 	var want []byte
@@ -73,21 +60,7 @@ func TestTry(t *testing.T) {
 }
 
 func BenchmarkTry(b *testing.B) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer ln.Close()
-	peer, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer peer.Close()
-	conn, err := ln.Accept()
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
+	conn, peer := link(b)
 	go io.Copy(io.Discard, peer)
 	w, event := New(conn, time.Minute), bytes.Repeat([]byte("x"), 600)
 	b.ReportAllocs()

@@ -9,6 +9,27 @@ import (
 	"time"
 )
 
+// link returns the two ends of a connection of the system.
+func link(t testing.TB) (conn, peer net.Conn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	peer, err = net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { peer.Close() })
+	conn, err = ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn, peer
+}
+
 // What was begun leaves as it was then, whatever has become of the memory it was in.
 func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

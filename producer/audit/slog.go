@@ -132,6 +132,7 @@ func subscriptionAttrs(s Subscription) (g group) {
 	g.text("subscriber_id", s.SubscriberID)
 	g.text("principal", s.Principal)
 	g.text("language", s.Language)
+	g.text("node", s.Node)
 	return g
 }
 

@@ -121,7 +121,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.
 	newcomers := newcomers{most: maxNewcomers}
 	srv := &http.Server{Handler: httpguard.Impatient(handler), TLSConfig: conf, ConnState: newcomers.state,
 		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(s.logger().Handler(), slog.LevelInfo)}
+		ErrorLog: slog.NewLogLogger(httpguard.Sparing(s.logger()).Handler(), slog.LevelInfo)}
 	defer srv.Close()
 	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
 	defer hangUp()

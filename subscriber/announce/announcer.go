@@ -31,7 +31,7 @@ const (
 	freshNews   = 10 * time.Second // until news of a state or a tool is left out if something newer tells as much
 	everySoFar  = 5 * time.Second  // between two utterances of progress of one session
 	maxKept     = 200              // announcements that are remembered
-	maxHeld     = 500              // that wait; of more, the oldest of the agent that has most is left to be asked for
+	maxHeld     = 500              // that wait, critical or not; of more, the oldest of the agent that has most is left to be asked for
 	longTurn    = 15 * time.Second // of one agent, until another that waits is heard
 )
 
@@ -42,9 +42,10 @@ const (
 //
 // What is critical comes first and cuts what is being said, which is said again from the last sentence that was heard
 // whole. An answer is said sentence by sentence and never left out. Progress waits for everything else, and only its newest
-// value is said. States are told that last, and that nothing next to them tells, as Gist says; news of states and tools that had
-// to wait is left out where newer news tells as much; that something ran is always told. While the person types only what is critical is said; afterwards one sentence tells what came, and Details the
-// rest. Agents take turns, and are named by turn; what one of them does closes nothing of another.
+// value is said. States are told that last, and that nothing next to them tells, as Gist says; news of states and tools
+// that had to wait is left out where newer news tells as much; that something ran is always told. While the person types
+// only what is critical is said; afterwards one sentence tells what came, and Details the rest. Agents take turns, and are
+// named by turn; what one of them does closes nothing of another.
 type Announcer struct {
 	p        Preferences
 	language string // of this program's own words
@@ -54,9 +55,8 @@ type Announcer struct {
 	asked    []*item // what the person asked for
 	normal   []*item
 	soFar    map[string]*item // progress, by agent and session
-	saidAt   map[string]time.Time
-	missed   []*item // left to be asked for
-	kept     []*item // all of them, oldest first
+	missed   []*item          // left to be asked for
+	kept     []*item          // all of them, oldest first
 	answers  map[string]*answer
 	gist     Gist[*item]
 	lasts    time.Time         // when a state has lasted
@@ -110,7 +110,7 @@ func New(p Preferences) *Announcer {
 	if p.Verbosity == "" {
 		p.Verbosity = aaep.VerbosityNormal
 	}
-	return &Announcer{p: p, language: ownLanguage, soFar: map[string]*item{}, saidAt: map[string]time.Time{}, answers: map[string]*answer{},
+	return &Announcer{p: p, language: ownLanguage, soFar: map[string]*item{}, answers: map[string]*answer{},
 		agents: map[string]*agent{}, leftOut: map[string]int{}, noVoice: map[string]bool{}}
 }
 
@@ -158,7 +158,7 @@ func (a *Announcer) admit(now time.Time, it *item) {
 	switch {
 	case it == nil:
 	case it.critical:
-		a.urgent = append(a.urgent, it)
+		a.queue(&a.urgent, it)
 	case it.kind == Progress:
 		if old := a.soFar[it.session]; old != nil {
 			a.end(old, now, Expired)
@@ -169,7 +169,7 @@ func (a *Announcer) admit(now time.Time, it *item) {
 		if it.kind == News && canAge(it.event) {
 			it.stale = now.Add(freshNews)
 		}
-		a.queue(it)
+		a.queue(&a.normal, it)
 	}
 }
 
@@ -191,9 +191,9 @@ func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
 	it := &item{kind: Notice, critical: critical, sentences: sentences, about: about, arrived: now}
 	a.keep(it)
 	if critical {
-		a.urgent = append(a.urgent, it)
+		a.queue(&a.urgent, it)
 	} else {
-		a.queue(it)
+		a.queue(&a.normal, it)
 	}
 }
 
@@ -222,21 +222,25 @@ func (a *Announcer) keep(it *item) {
 	a.kept = append(a.kept, it)
 }
 
-// queue makes something wait its turn. An agent that says more than can be heard crowds out itself.
-func (a *Announcer) queue(it *item) {
-	a.normal = append(a.normal, it)
-	if len(a.normal) <= maxHeld {
+// queue makes something wait its turn. An agent that says more than can be heard crowds out itself, but no question that is open.
+func (a *Announcer) queue(waiting *[]*item, it *item) {
+	*waiting = append(*waiting, it)
+	if len(*waiting) <= maxHeld {
 		return
 	}
 	count, most := map[string]int{}, it.source
-	for _, it := range a.normal {
+	for _, it := range *waiting {
 		if count[it.source]++; count[it.source] > count[most] {
 			most = it.source
 		}
 	}
-	i := slices.IndexFunc(a.normal, func(it *item) bool { return it.source == most && (a.saying == nil || a.saying.item != it) })
-	a.miss(a.normal[i])
-	a.normal = slices.Delete(a.normal, i, i+1)
+	i := slices.IndexFunc(*waiting, func(it *item) bool {
+		return it.source == most && (a.saying == nil || a.saying.item != it) && a.open.Find(it.event) == nil
+	})
+	if i >= 0 {
+		a.miss((*waiting)[i])
+		*waiting = slices.Delete(*waiting, i, i+1)
+	}
 }
 
 // miss leaves an announcement to be asked for.
@@ -352,7 +356,7 @@ func (a *Announcer) choose(now time.Time) *item {
 	}
 	var first *item
 	for session, it := range a.soFar {
-		if now.Sub(a.saidAt[session]) >= everySoFar && (first == nil || it.arrived.Before(first.arrived)) {
+		if !now.Before(a.progressFrom(session)) && (first == nil || it.arrived.Before(first.arrived)) {
 			first = it
 		}
 	}

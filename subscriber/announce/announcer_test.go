@@ -305,3 +305,35 @@ func TestFlood(t *testing.T) {
 		t.Errorf("the last is %q", last)
 	}
 }
+
+// P10, T4: so does one of which nothing ever ends, each time in another session and output; and what is critical waits
+// within bounds too, but every question that is open is put.
+func TestFloodWithoutEnd(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	ask := func() *aaep.Event {
+		return r.say(&aaep.AwaitingConfirmation{Action: "Pay.", Consequence: "It is gone.", TimeoutSeconds: 86400, RiskLevel: aaep.RiskHigh, DefaultDecision: aaep.Reject}, "Pay?")
+	}
+	questions := []*aaep.Event{ask(), ask()}
+	for i := range 2000 {
+		session := fmt.Sprint("sess_", i)
+		r.from("Planner", session, &aaep.ProgressUpdated{Progress: aaep.Progress{Step: 1}}, "One step.")
+		r.from("Planner", session, &aaep.OutputStreaming{Chunk: "Noise. And ", OutputID: fmt.Sprint("out_", i)}, "")
+		r.from("Planner", session, &aaep.HandoffRequested{Reason: "Help."}, "Help.")
+	}
+	a := r.a
+	for name, n := range map[string]int{"critical": len(a.urgent), "waiting": len(a.normal), "missed": len(a.missed), "answers": len(a.answers), "sessions": len(a.agents),
+		"progress": len(a.soFar)} {
+		if n > maxHeld {
+			t.Errorf("%s: %d are kept", name, n)
+		}
+	}
+	r.after(6 * time.Hour)
+	for i, q := range questions {
+		if !a.Armed(r.now, q) {
+			t.Errorf("question %d was not heard", i+1)
+		}
+	}
+	if len(a.urgent)+len(a.normal)+len(a.soFar) > 0 {
+		t.Errorf("after hours %d, %d and %d wait", len(a.urgent), len(a.normal), len(a.soFar))
+	}
+}

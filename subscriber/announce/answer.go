@@ -21,8 +21,10 @@ type answer struct {
 	words    bool // the producer waits no longer for the end of the sentence
 }
 
-// maxSentence bounds an utterance, in bytes.
-const maxSentence = 2000
+const (
+	maxSentence = 2000 // bytes of an utterance
+	maxAnswers  = 64   // that go on
+)
 
 // answer takes a chunk of an output. A producer that cuts at sentences says so, and nothing waits; for one that does not, the
 // sentences are found here.
@@ -31,6 +33,9 @@ func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep
 	ans := a.answers[id]
 	if ans == nil {
 		a.finish(now, source, ev)
+		if len(a.answers) >= maxAnswers {
+			a.drop(now)
+		}
 		ans = &answer{seg: coalesce.NewSegmenter(aaep.BoundarySentence, maxSentence)}
 		a.answers[id] = ans
 	}
@@ -67,6 +72,18 @@ func (a *Announcer) finish(now time.Time, source string, ev *aaep.Event) {
 	}
 }
 
+// drop says what is held of the answer that nothing has come of for longest, and forgets that: what comes of it begins a sentence.
+func (a *Announcer) drop(now time.Time) {
+	var oldest string
+	for id, ans := range a.answers {
+		if first := a.answers[oldest]; first == nil || ans.newest.Before(first.newest) {
+			oldest = id
+		}
+	}
+	a.pieces(now, a.answers[oldest], a.answers[oldest].seg.Flush(true))
+	delete(a.answers, oldest)
+}
+
 // pauses says what has stood for a while, if it is a sentence, and the words of one that is not after a longer while.
 func (a *Announcer) pauses(now time.Time) {
 	for _, ans := range a.answers {
@@ -96,7 +113,7 @@ func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) 
 		}
 		it := a.item(now, ans.source, ans.event, Output, []Part{part})
 		it.critical = false
-		a.queue(it)
+		a.queue(&a.normal, it)
 	}
 }
 

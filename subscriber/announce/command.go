@@ -15,8 +15,9 @@ type agent struct {
 	source   string
 	newest   Words // what was last told of it, but for its answer
 	progress Words
-	states   int // so far,
-	news     int // and of everything but progress
+	told     time.Time // when progress was last heard
+	states   int       // so far,
+	news     int       // and of everything but progress
 	over     bool
 }
 
@@ -29,7 +30,7 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 	g := a.agents[session]
 	if g == nil {
 		if len(a.agents) >= maxAgents {
-			a.forget()
+			a.forget(now)
 		}
 		g = &agent{source: source}
 		a.agents[session] = g
@@ -56,11 +57,7 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 	}
 	if ev.Type().Terminal() {
 		g.over, g.progress = true, nil
-		if it := a.soFar[session]; it != nil && (a.saying == nil || a.saying.item != it) {
-			delete(a.soFar, session)
-			a.end(it, now, Expired)
-		}
-		delete(a.saidAt, session)
+		a.noProgress(now, session)
 	}
 	return false
 }
@@ -84,15 +81,33 @@ func (a *Announcer) settled(q *Asked, now time.Time) {
 	}
 }
 
-func (a *Announcer) forget() {
+// forget makes room for another session.
+func (a *Announcer) forget(now time.Time) {
 	for _, over := range []bool{true, false} {
 		for id, g := range a.agents {
 			if g.over || !over {
+				a.noProgress(now, id)
 				delete(a.agents, id)
 				return
 			}
 		}
 	}
+}
+
+// noProgress says no more of how far a session has come.
+func (a *Announcer) noProgress(now time.Time, session string) {
+	if it := a.soFar[session]; it != nil && (a.saying == nil || a.saying.item != it) {
+		delete(a.soFar, session)
+		a.end(it, now, Expired)
+	}
+}
+
+// progressFrom is from when on progress of a session may be said.
+func (a *Announcer) progressFrom(session string) (at time.Time) {
+	if g := a.agents[session]; g != nil && !g.told.IsZero() {
+		at = g.told.Add(everySoFar)
+	}
+	return at
 }
 
 // Typing says that the person pressed a key. While they type only what is critical is said.

@@ -2,11 +2,11 @@ package announce
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
@@ -47,7 +47,7 @@ func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
 	}
 	if q := qs.before(source, ev); q != nil {
 		q.first, q.Event, q.Put, q.heard, q.Doubted = q.asked(), ev, time.Time{}, time.Time{}, false
-		if limit := ev.Timestamp.Sub(q.first.Timestamp) + timeGiven(ev); limit > q.Limit()+clocksDiffer {
+		if limit := ev.Timestamp.Sub(q.first.Timestamp) + closes.Given(ev); limit > q.Limit()+clocksDiffer {
 			q.Extend(limit)
 		}
 		return q
@@ -169,14 +169,10 @@ func (qs *Questions) Heed(now time.Time, source string, ev *aaep.Event) (closed 
 func (q *Asked) Limit() time.Duration { return q.Given() + q.more }
 
 // Given is the time to answer that it was asked with.
-func (q *Asked) Given() time.Duration { return timeGiven(q.asked()) }
+func (q *Asked) Given() time.Duration { return closes.Given(q.asked()) }
 
 // asked is the event that asked it first.
 func (q *Asked) asked() *aaep.Event { return cmp.Or(q.first, q.Event) }
-
-func timeGiven(question *aaep.Event) time.Duration {
-	return time.Duration(min(timeout(question), 86400)) * time.Second
-}
 
 // Extend says how much time there is in all, from when it was asked. It never takes time away.
 func (q *Asked) Extend(limit time.Duration) {
@@ -240,17 +236,7 @@ func (qs *Questions) about(source string, ev *aaep.Event) *Asked {
 	return nil
 }
 
-// TimeIn is how much time an event says that a question has in all. Such an event does not name its question, and
-// its session may tell of other work too. But the time that is left, the share of it that is over, and the moments of
-// both events, which are by the same clock, must agree; and it never takes time away.
+// TimeIn is how much time an event says that a question has in all, if it says so. It never takes time away.
 func (q *Asked) TimeIn(ev *aaep.Event) (limit time.Duration, ok bool) {
-	p, is := ev.Payload.(*aaep.ProgressUpdated)
-	if !is || ev.SessionID != q.Event.SessionID || p.ETAMS == nil || p.Progress.Percent == nil {
-		return 0, false
-	}
-	left := time.Duration(min(*p.ETAMS, 24*time.Hour.Milliseconds())) * time.Millisecond
-	over := ev.Timestamp.Sub(q.asked().Timestamp)
-	limit = (over + left).Round(time.Second)
-	share := 100 * over.Seconds() / limit.Seconds()
-	return limit, over >= 0 && left > 0 && limit >= q.Limit() && limit <= 24*time.Hour && math.Abs(share-*p.Progress.Percent) <= 1
+	return closes.TimeIn(q.asked(), q.Limit(), ev)
 }

@@ -136,6 +136,35 @@ func TestTimeIsTrue(t *testing.T) {
 	}
 }
 
+// A question that an output holds until the person has noticed it makes room for another once its time is over, even if nobody says
+// that it was answered; and whoever has not had all of a question is told why.
+func TestQuestionMakesRoom(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.asks("Planner", "sess_1", "Pay $20.")
+	hold := func() { r.until = r.now.Add(time.Hour) }
+	hold() // a display, until a key is pressed
+	r.after(50 * time.Second)
+	r.asks("Planner", "sess_1", "Pay $30.")
+	r.after(39 * time.Second)
+	if n := len(r.heard); n != 1 {
+		t.Fatalf("before the time was over: %q", r.heard)
+	}
+	r.after(2 * time.Second)
+	if n := len(r.heard); n < 2 || !strings.HasSuffix(r.heard[0], " /") || !strings.HasPrefix(r.heard[1], "90.0 ") {
+		t.Fatalf("when the time was over: %q", r.heard)
+	}
+	r.after(49 * time.Second)
+	if all := strings.Join(r.heard, "|"); !strings.Contains(all, "Pay $30.") || !strings.Contains(all, "The question is no longer open.") {
+		t.Errorf("heard %q", r.heard)
+	}
+	r.asks("Planner", "sess_1", "Pay $40.") // as the last one, it stays
+	hold()
+	r.after(10 * time.Minute)
+	if last := r.heard[len(r.heard)-1]; strings.HasSuffix(last, " /") {
+		t.Errorf("nothing waits, and yet it made room: %q", r.heard)
+	}
+}
+
 // Agents ask in turns: one that asks more than can be answered crowds out itself, and what one does closes nothing of another,
 // though it uses the same names.
 func TestQuestionsOfSeveral(t *testing.T) {

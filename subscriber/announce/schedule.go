@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // turn is the next of what waits: the rest of what has begun, then more of who speaks, until they have spoken for long and
@@ -77,8 +79,8 @@ func (a *Announcer) end(it *item, now time.Time, what Outcome) {
 	if what == Expired && it.source != "" && it.kind != Question {
 		a.leftOut[it.source]++
 	}
-	if it.kind == Progress && what == Heard {
-		a.saidAt[it.session] = now
+	if g := a.agents[it.session]; g != nil && it.kind == Progress && what == Heard {
+		g.told = now
 	}
 }
 
@@ -111,8 +113,35 @@ func (a *Announcer) settle(now time.Time) {
 		}
 		a.tell(now, a.open.Warning(now, q), true, q)
 	}
+	a.yield(now)
 	a.correctTime(now)
 	a.age(now)
+}
+
+// heldUp are the questions behind which something else that is critical waits.
+func (a *Announcer) heldUp() (list []*Asked) {
+	for _, it := range a.urgent {
+		if q := a.open.Find(it.event); q != nil && slices.ContainsFunc(a.urgent, func(other *item) bool { return other != it && other.about != q }) {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// yield leaves out the questions whose time is over and behind which something critical waits: an output may hold one until the
+// person has noticed it, and not everybody says by Settle that it was answered. A person who has not had all of it is told.
+func (a *Announcer) yield(now time.Time) {
+	for _, q := range a.heldUp() {
+		if q.Left(now) > 0 {
+			continue
+		}
+		why := phrase.OverNotPut
+		if a.saying != nil && a.saying.event == q.Event {
+			why = phrase.QuestionClosed
+		}
+		a.settled(q, now)
+		a.tell(now, ours(a.language, why, ""), false, nil)
+	}
 }
 
 // correctTime says the time that is left as it is when it is said, where that had to wait.
@@ -138,11 +167,14 @@ func (a *Announcer) wake(now time.Time) (at time.Time) {
 	if a.quiet {
 		sooner(a.typed.Add(stillFor))
 	}
+	for _, q := range a.heldUp() {
+		sooner(now.Add(q.Left(now)))
+	}
 	for _, it := range a.normal {
 		sooner(it.stale)
 	}
 	for session := range a.soFar {
-		sooner(a.saidAt[session].Add(everySoFar))
+		sooner(a.progressFrom(session))
 	}
 	for _, ans := range a.answers {
 		if ans.seg.Held() > 0 && !ans.paused {

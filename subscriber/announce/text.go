@@ -49,7 +49,7 @@ func Text(ev *aaep.Event, v aaep.Verbosity) Words {
 			return label(theirs, phrase.WaitingFor, text.String())
 		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		return question(ev, time.Duration(timeout(ev))*time.Second)
+		return question(ev, closes.Given(ev))
 	}
 	return text
 }
@@ -81,17 +81,6 @@ func after(language string, kind phrase.ID, text Words) Words {
 		return text
 	}
 	return says.And(" ", text)
-}
-
-// timeout is how many seconds a question leaves to answer it.
-func timeout(question *aaep.Event) int64 {
-	switch p := question.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		return p.TimeoutSeconds
-	case *aaep.AwaitingClarification:
-		return p.TimeoutSeconds
-	}
-	return 0
 }
 
 // Words puts the whole question, with the time that is left. Who has only this must know what a yes does, and its choices by

@@ -62,6 +62,7 @@ func TestText(t *testing.T) {
 	}
 }
 
+// A confirmation says what would be done, how bad that can be, and what silence means; what is unknown is the worst.
 func TestConfirmationText(t *testing.T) {
 	for _, tt := range []struct {
 		change      func(*aaep.AwaitingConfirmation)
@@ -87,6 +88,7 @@ func TestConfirmationText(t *testing.T) {
 	}
 }
 
+// A clarification says its choices by number, and what silence means in the person's words.
 func TestClarificationText(t *testing.T) {
 	choices := []aaep.Choice{{Value: "c-1", Label: "Checking"}, {Value: "s-1", Label: "Savings"}}
 	for _, tt := range []struct {
@@ -111,6 +113,7 @@ func TestClarificationText(t *testing.T) {
 	}
 }
 
+// A question is closed when its session waits no longer, moves on later or ends, and by nothing else.
 func TestCloses(t *testing.T) {
 	asked := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	question := event(pay(), "")

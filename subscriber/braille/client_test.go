@@ -19,6 +19,7 @@ import (
 	"github.com/aaep-go/aaep/subscriber/braille/brailletest"
 )
 
+// A server that wants a key gets the file's, and a wrong or missing one is told.
 func TestKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	for _, tc := range []struct{ content, want string }{
@@ -59,6 +60,7 @@ func TestServerDies(t *testing.T) {
 	})
 }
 
+// Close ends what is shown and gives the display back, however many call it.
 func TestClose(t *testing.T) {
 	inBubble(t, 40, braille.Options{}, func(b *bed) {
 		result := b.present(b.Context(), critical(transfer))
@@ -211,6 +213,7 @@ func TestCancelWhileStalled(t *testing.T) {
 	})
 }
 
+// Open gives up a server that says nothing when its context ends.
 func TestOpenIsCancelled(t *testing.T) {
 	client, conn := net.Pipe()
 	defer conn.Close()

@@ -33,6 +33,7 @@ func FuzzReadPacket(f *testing.F) {
 	})
 }
 
+// A packet of more than 4096 bytes is refused.
 func TestReadPacketLimits(t *testing.T) {
 	big := packet{packetKey, make([]byte, maxPacket)}
 	if _, err := readPacket(bytes.NewReader(big.encode())); err != nil {
@@ -78,6 +79,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
+// The file with the key is found in whatever form BRLAPI_AUTH names it.
 func TestKeyFile(t *testing.T) {
 	for auth, want := range map[string]string{
 		"": "", "none": "", "/etc/key": "/etc/key", "keyfile:/etc/key": "/etc/key", "user:joe+keyfile:/k": "/k", "relative": "",

@@ -27,12 +27,10 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// Usual is the order in which transports are tried where the user has none: the one that goes on after a cut comes first.
-var Usual = []string{manifest.SSE, manifest.WebSocket, LocalTransport}
-
 // Options say what the user wants, and who they are. The zero Options take the usual order.
 type Options struct {
-	// Transports are the names of those that may be used, best first. Nil is Usual.
+	// Transports are the names of those that may be used, best first. Nil is manifest.SSE, which goes on after a cut,
+	// manifest.WebSocket and LocalTransport.
 	Transports []string
 	// Credentials and TLS are for transports over the network; see sse.Dialer.
 	Credentials func(context.Context) (http.Header, error)
@@ -73,7 +71,7 @@ func Ways(ctx context.Context, address string, o Options) ([]Way, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Transports == nil {
-		o.Transports = Usual
+		o.Transports = []string{manifest.SSE, manifest.WebSocket, LocalTransport}
 	}
 	if name, ok := strings.CutPrefix(address, LocalScheme); ok {
 		way, err := o.local(name)

@@ -84,6 +84,7 @@ func (d *daemon) end(id uint32) *dbus.Error {
 	return nil
 }
 
+// A pattern is an event of the theme; it ends by itself, with ctx, or after five seconds where a theme has no end.
 func TestFeedbackd(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -133,6 +134,7 @@ func TestFeedbackd(t *testing.T) {
 	}
 }
 
+// A daemon that hangs, one that is gone and one that refuses an event are told apart.
 func TestFeedbackdTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &daemon{hung: make(chan struct{})}

@@ -37,6 +37,7 @@ func played(r *haptictest.Recorder, start time.Time) string {
 	return strings.Join(all, ", ")
 }
 
+// What is felt says whether the person is needed, and whether work begins, goes on, is done or has failed.
 func TestMeaning(t *testing.T) {
 	state := func(to aaep.State) *aaep.Event { return event(&aaep.StateChanged{ToState: to}) }
 	for name, c := range map[string]struct {
@@ -85,6 +86,7 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
+// Between two patterns is a second: progress is dropped, a problem waits for it, and what needs the person does not.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		device := &haptictest.Recorder{Length: 100 * time.Millisecond}
@@ -177,6 +179,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
+// A device that fails says why, and one that takes too long is left alone when ctx ends.
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("the battery is empty")

@@ -52,6 +52,7 @@ func expect(t *testing.T, double *orcatest.Orca, start time.Time, want ...string
 	}
 }
 
+// Each utterance takes the time it needs to be spoken, and what is critical cuts the one before.
 func TestPresent(t *testing.T) {
 	bubble(t, orca.Options{WordsPerMinute: 120}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		start := time.Now()
@@ -172,6 +173,7 @@ func TestCutWhileHung(t *testing.T) {
 	})
 }
 
+// An Orca that leaves while it speaks is noticed at once, and the next one is spoken to.
 func TestRestart(t *testing.T) {
 	bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		start, u := time.Now(), announce.Utterance{Text: "This takes more than one second."}
@@ -191,6 +193,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
+// Close ends what is being said, and nothing is said after it.
 func TestClose(t *testing.T) {
 	bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		time.AfterFunc(time.Second, func() { out.Close() })
@@ -213,6 +216,7 @@ func TestUnsendable(t *testing.T) {
 	})
 }
 
+// Orca is asked once for each language, and believed to have a voice where it does not tell.
 func TestSpeaks(t *testing.T) {
 	bubble(t, orca.Options{}, func(t *testing.T, double *orcatest.Orca, out *orca.Output) {
 		tells := double.Name() == "org.gnome.Orca1.Service"
@@ -253,6 +257,7 @@ func TestSpeaks(t *testing.T) {
 	})
 }
 
+// Open says whether there is no Orca or no bus.
 func TestOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		double := orcatest.New(51)

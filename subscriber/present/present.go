@@ -6,6 +6,12 @@
 //	for ev, err := range sub.Events(ctx) {
 //		p.Add("Planner", ev)
 //	}
+//
+// When the person answers a question, which may be before all of it was presented:
+//
+//	if decision == aaep.Accept && !p.Armed(time.Now(), question) { … } // they have not had it yet
+//	err := sub.Reply(ctx, question, decision)
+//	p.Settle(question) // and so the next can be presented
 package present
 
 import (
@@ -126,7 +132,8 @@ func (p *Presenter) Expect(source string, question *aaep.Event) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Expect(now, source, question) })
 }
 
-// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone.
+// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone. Without it, an output that
+// holds a question until the person has noticed it does so until the agent goes on, or until its time is over and another waits.
 func (p *Presenter) Settle(question *aaep.Event) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
 }

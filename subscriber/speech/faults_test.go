@@ -44,6 +44,7 @@ func TestDialFaults(t *testing.T) {
 		{"endless reply", answer("LIST", strings.Repeat("249-a\taf\tx\r\n", 1e6), 0), "more than 8388608 bytes", 0},
 		{"no language", answer("GET LANGUAGE", "251 OK\r\n", 0), "answered 0 lines", 0},
 		{"stalls", answer("HISTORY", "", 0), os.ErrDeadlineExceeded.Error(), 5 * time.Second},
+		{"stalls for ever", answer("", "", 2), os.ErrDeadlineExceeded.Error(), 5 * time.Second},
 		{"half a reply", answer("HISTORY", "245-1\r\n245", 0), os.ErrDeadlineExceeded.Error(), 5 * time.Second},
 		{"events for ever", answer("HISTORY", strings.Repeat("701-1\r\n701-1\r\n701 BEGIN\r\n", 5000), 0), os.ErrDeadlineExceeded.Error(), 5 * time.Second},
 	} {

@@ -29,6 +29,7 @@ func noBus(t *testing.T) string {
 	return dir
 }
 
+// A screen reader is found by its process where no bus tells of it.
 func TestScreenReaderProcess(t *testing.T) {
 	dir := noBus(t)
 	for comm, want := range map[string]string{"orca\n": "orca", "fenrir\n": "fenrir", "bash\n": "", "orcad\n": ""} {

@@ -106,12 +106,15 @@ func (o *Output) hello(ctx context.Context, options Options) error {
 		}
 	}
 	var err error
-	get := func(command string) string {
-		r, e := o.link.must(ctx, command)
-		if e == nil && len(r.data) != 1 {
-			e = fmt.Errorf("the server answered %d lines to %q", len(r.data), command)
+	get := func(command string) string { // after an error, nothing is waited for any more
+		if err != nil {
+			return ""
 		}
-		if err = errors.Join(err, e); err != nil {
+		var r reply
+		if r, err = o.link.must(ctx, command); err == nil && len(r.data) != 1 {
+			err = fmt.Errorf("the server answered %d lines to %q", len(r.data), command)
+		}
+		if err != nil {
 			return ""
 		}
 		return r.data[0]

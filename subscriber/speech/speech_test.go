@@ -70,6 +70,7 @@ func TestPresent(t *testing.T) {
 	})
 }
 
+// Each message has the user's rate, voice, pitch and volume, and its own language and priority.
 func TestSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &speechtest.Server{}

@@ -25,6 +25,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
+// A language is spoken by the nearest voice, as at home where there is a choice, and by none rather than a wrong one.
 func TestVoice(t *testing.T) {
 	var lines []string
 	// what eSpeak NG 1.51 says, in part
@@ -80,6 +81,7 @@ func TestVoice(t *testing.T) {
 	}
 }
 
+// SPEECHD_ADDRESS is read as Speech Dispatcher's own clients read it.
 func TestAddress(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", filepath.FromSlash("/run/user/7"))
 	usual := filepath.FromSlash("/run/user/7/speech-dispatcher/speechd.sock")
@@ -210,6 +212,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// No text ends its line or the message, or sends what is not UTF-8.
 func FuzzOneLine(f *testing.F) {
 	for _, seed := range []string{"", ".", "..a", "a\r\n.\r\nQUIT", "\xff", "a\u2028.", "\u0085.\u0085"} {
 		f.Add(seed)

@@ -147,6 +147,28 @@ func TestHostile(t *testing.T) {
 	p.screenshot("hostile")
 }
 
+// TestQuestionFlood: an agent that asks without end fills the page neither with questions that wait nor with settled ones.
+func TestQuestionFlood(t *testing.T) {
+	t.Parallel()
+	p := newBrowser(t).open(start(t, producer.Config{}).page, "")
+	var got struct{ Open, Shown int }
+	check(t, json.Unmarshal(eval[json.RawMessage](p, `import("./questions.js").then(({ Questions }) => {
+		const nothing = () => {}, questions = new Questions({ words: (key) => key, pace: nothing, changed: nothing, time: nothing,
+			log: { urgent: nothing, say: nothing, status: nothing }, link: { now: Date.now, honored: {} } });
+		const ask = (n) => questions.ask({ type: "awaiting.confirmation", reply_token: "t" + n, session_id: "s", action: "Pay." });
+		for (let n = 0; n < 500; n++) ask(n);
+		const Open = questions.open().length;
+		for (let n = 500; n < 1000; n++) {
+			questions.settle(questions.open().at(-1), "");
+			ask(n);
+		}
+		return { Open, Shown: document.querySelectorAll(".question").length };
+	})`), &got))
+	if got.Open != 64 || got.Shown > 128 {
+		t.Errorf("%d of 500 questions wait, and in the end %d are on the page", got.Open, got.Shown)
+	}
+}
+
 // TestAway: what came while another tab was in front is told in one line.
 func TestAway(t *testing.T) {
 	t.Parallel()

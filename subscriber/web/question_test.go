@@ -51,6 +51,11 @@ func TestAccept(t *testing.T) {
 	if at := eval[string](p, "document.activeElement.className"); at != "outcome" {
 		t.Errorf("the button is gone, and the focus is on %q", at)
 	}
+	pay(t, st.session(t, "Paying more bills."), "$6")
+	p.until(`document.querySelector("#q2") !== null`)
+	if at := eval[string](p, "document.activeElement.className"); at != "outcome" {
+		t.Errorf("another question came, and the focus that was on the outcome is on %q", at)
+	}
 }
 
 // TestTwo: the second of two questions is answered with no, and the first stays.

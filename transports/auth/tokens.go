@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/aaep-go/aaep"
@@ -54,6 +55,24 @@ func TokenFile(path string, log *slog.Logger) (Authenticator, error) {
 		return nil, err
 	}
 	return func(r *http.Request) (string, error) { return source.Get().authenticate(r) }, nil
+}
+
+// TokenNames returns the principals in a file as that of TokenFile, each once, in order.
+func TokenNames(path string) ([]string, error) {
+	text, err := credentials.ReadPrivate(path)
+	if err != nil {
+		return nil, err
+	}
+	set, err := parseTokens(text)
+	if err != nil {
+		return nil, fmt.Errorf("auth: %s: %w", path, err)
+	}
+	var names []string
+	for _, t := range set {
+		names = append(names, t.principal)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // A tokenSet holds no token, only what tells whether one is in it.

@@ -58,9 +58,7 @@ func NewServer(o ServerOptions) *Server {
 	if o.MaxConnections <= 0 {
 		o.MaxConnections = 1024
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = httpguard.Sparing(o.Logger)
 	return &Server{o: o, door: credentials.Door{Authenticate: o.Authenticate, Transport: "grpc", Log: o.Logger}, queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
 }
 
@@ -103,16 +101,16 @@ var errNotLocal = status.Error(codes.Unauthenticated, "this listener has no auth
 // Subscribe is one stream; it returns when that has ended, and with what status.
 func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]) error {
 	s, r := v.s, request(stream.Context(), aaepv1.AaepService_Subscribe_FullMethodName)
+	principal, err := s.authenticate(r) // first: strangers take no places
+	if err != nil {
+		return err
+	}
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	default:
 		s.o.Logger.Info("grpc: refused: as many subscriptions as can be served")
 		return status.Error(codes.Unavailable, "there are as many subscriptions as can be served; try again later")
-	}
-	principal, err := s.authenticate(r)
-	if err != nil {
-		return err
 	}
 	f := &served{stream: stream, over: make(chan struct{})}
 	c := duplex.New(f, principal)
@@ -147,6 +145,8 @@ func (s *Server) authenticate(r *http.Request) (principal string, refused error)
 		return principal, nil
 	case denied.Code == aaep.AuthorizationDenied:
 		return "", status.Error(codes.PermissionDenied, denied.Message)
+	case denied.Code == aaep.TransportUnavailable:
+		return "", status.Error(codes.Unavailable, denied.Message)
 	}
 	return "", status.Error(codes.Unauthenticated, denied.Message)
 }

@@ -94,32 +94,56 @@ func (s *Server) body(w http.ResponseWriter, status int, msg []byte) {
 	_, _ = w.Write(msg) // the peer may have gone; there is nobody left to tell
 }
 
+const (
+	usualBody = 64 << 10 // what a message of more bytes costs is bounded for all that are there at once
+	maxLarge  = 32       // so many such
+	roomTime  = 2 * time.Second
+)
+
 // readBody reads one message of at most transports.MaxMessage bytes; more is never held. It returns a
-// status and a text where the request is refused.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (msg []byte, status int, problem string) {
+// status and a text where the request is refused. Done is called when the message is no longer held.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (msg []byte, done func(), status int, problem string) {
+	done = func() {}
+	refuse := func(status int, problem string) ([]byte, func(), int, string) { return nil, done, status, problem }
 	const tooLarge = "the message is larger than 1 MiB"
+	// Stays in force until the body is read whole, also while the rest is thrown away (INV-54).
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime))
 	if !isJSON(r.Header.Values("Content-Type")) {
 		drain(r)
-		return nil, http.StatusUnsupportedMediaType, "Content-Type must be application/json, in UTF-8"
+		return refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json, in UTF-8")
 	}
 	if enc := r.Header.Values("Content-Encoding"); len(enc) > 0 && !slices.Equal(enc, []string{"identity"}) {
 		drain(r)
-		return nil, http.StatusUnsupportedMediaType, "the body must not be compressed: leave out Content-Encoding"
+		return refuse(http.StatusUnsupportedMediaType, "the body must not be compressed: leave out Content-Encoding")
 	}
 	if r.ContentLength > transports.MaxMessage {
 		drain(r)
-		return nil, http.StatusRequestEntityTooLarge, tooLarge
+		return refuse(http.StatusRequestEntityTooLarge, tooLarge)
 	}
-	msg, err := io.ReadAll(io.LimitReader(r.Body, transports.MaxMessage+1))
+	msg, err := io.ReadAll(io.LimitReader(r.Body, usualBody+1))
+	if len(msg) > usualBody && err == nil {
+		room := time.NewTimer(roomTime)
+		defer room.Stop()
+		select {
+		case s.large <- struct{}{}:
+			done = func() { <-s.large }
+		case <-room.C:
+			w.Header().Set("Retry-After", strconv.FormatInt(soon, 10))
+			return refuse(http.StatusServiceUnavailable, "there are as many large messages as can be held; send it again later")
+		}
+		var rest []byte
+		rest, err = io.ReadAll(io.LimitReader(r.Body, transports.MaxMessage+1-int64(len(msg))))
+		msg = append(msg, rest...)
+	}
 	if len(msg) > transports.MaxMessage {
 		drain(r)
-		return nil, http.StatusRequestEntityTooLarge, tooLarge
+		return refuse(http.StatusRequestEntityTooLarge, tooLarge)
 	}
 	if err != nil {
-		return nil, http.StatusRequestTimeout, "the body did not arrive whole in time"
+		return refuse(http.StatusRequestTimeout, "the body did not arrive whole in time")
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // from here on only a hang-up is read
-	return msg, 0, ""
+	return msg, done, 0, ""
 }
 
 // drain reads past a body that is not too big, so that the peer, still writing, gets our refusal and

@@ -40,6 +40,7 @@ type conn struct {
 	phase   phase
 	alone   bool          // nothing was negotiated, and there is nobody to negotiate with
 	events  *url.URL      // where the stream is, once accepted
+	guessed bool          // that it is there: nobody said so, and nothing has come from there
 	in      *inbound      // the current stream; nil before the first and while one is opened again
 	changed chan struct{} // closed and renewed with in and phase
 }
@@ -298,7 +299,7 @@ func (c *conn) locate(at *url.URL, location, id string) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.events = events
+	c.events, c.guessed = events, location == ""
 	return nil
 }
 

@@ -103,6 +103,17 @@ func TestReceiveWhatIsAnObject(t *testing.T) {
 	}
 }
 
+// Where nobody said where the stream is and it is not where B.1 says, the error says that. SSE-005
+func TestStreamNotFoundWithoutLocation(t *testing.T) {
+	for at, want := range map[string]string{"": "no Location", "/elsewhere": "has ended"} {
+		p := producer{location: at, events: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }}
+		c, _ := p.open(t, nil)
+		if _, err := c.Receive(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("with Location %q: %v, want one with %q", at, err, want)
+		}
+	}
+}
+
 // ENV-063: an event that is dropped for its size is told to an operator, with the reason, and costs only itself.
 func TestTooLargeIsLogged(t *testing.T) {
 	var logged strings.Builder

@@ -129,7 +129,7 @@ func interrupted(what string, cause error) error {
 // error that is not ErrInterrupted means that trying again is of no use.
 func (c *conn) get(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 	c.mu.Lock()
-	at := c.events
+	at, guessed := c.events, c.guessed
 	c.mu.Unlock()
 	req, err := http.NewRequestWithContext(in.ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
@@ -165,14 +165,20 @@ func (c *conn) get(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, interrupted("GET events", err)
 	}
-	if err := checkStream(resp); err != nil {
+	if err := checkStream(resp, guessed); err != nil {
 		resp.Body.Close()
+		if guessed && !errors.Is(err, transports.ErrInterrupted) {
+			err = fmt.Errorf("%w: the answer to subscription.request has no Location, which says where the stream is, and it is not at %s", err, at.Redacted())
+		}
 		return nil, err
 	}
+	c.mu.Lock()
+	c.guessed = false
+	c.mu.Unlock()
 	return resp.Body, nil
 }
 
-func checkStream(resp *http.Response) error {
+func checkStream(resp *http.Response, guessed bool) error {
 	status := fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
@@ -183,7 +189,7 @@ func checkStream(resp *http.Response) error {
 		return nil
 	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests:
 		return interrupted("GET events", errors.New("status "+status))
-	case code == http.StatusNotFound, code == http.StatusGone:
+	case (code == http.StatusNotFound || code == http.StatusGone) && !guessed:
 		return fmt.Errorf("sse: GET events: status %s: the subscription has ended; make a new one", status)
 	}
 	return fmt.Errorf("sse: GET events: status %s, want 200", status)

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/httpguard"
 )
 
 // ServerOptions are the settings of a Server. The zero ServerOptions serve this machine only.
@@ -46,5 +48,5 @@ func (o *ServerOptions) setDefaults() {
 	if o.AnswerTimeout <= 0 {
 		o.AnswerTimeout = 10 * time.Second
 	}
-	o.Logger = orDiscard(o.Logger)
+	o.Logger = httpguard.Sparing(o.Logger)
 }

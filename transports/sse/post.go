@@ -12,9 +12,14 @@ import (
 // subscribe serves POST subscriptions: a new Conn, and the producer's answer as the response (B.1.2).
 func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal string) {
 	refuse := func(status int, text string) {
-		s.reject(w, status, &aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: text})
+		m := &aaep.SubscriptionRejected{ReasonCode: aaep.ReasonUnknown, ReasonMessage: text}
+		if status == http.StatusServiceUnavailable {
+			m.ReasonCode, m.RetryAfterSeconds = aaep.TransportUnavailable, new(soon)
+		}
+		s.reject(w, status, m)
 	}
-	body, status, problem := s.readBody(w, r)
+	body, done, status, problem := s.readBody(w, r)
+	defer done()
 	if status != 0 {
 		refuse(status, problem)
 		return
@@ -42,7 +47,7 @@ func (s *Server) open(ctx context.Context, principal string, request []byte, t *
 	l, q := newLink(s, principal, request, t)
 	switch code := s.admit(l); code {
 	case aaep.TransportUnavailable:
-		return nil, answer{}, &aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: closedToNew}
+		return nil, answer{}, &aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: closedToNew, RetryAfterSeconds: new(soon)}
 	case aaep.RateLimit:
 		retry := int64(30) // a subscription that nobody opens is given up after 30 seconds (D-65)
 		return nil, answer{}, &aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: "The producer has as many subscriptions as it can serve.", RetryAfterSeconds: &retry}
@@ -61,6 +66,9 @@ func (s *Server) open(ctx context.Context, principal string, request []byte, t *
 	return l, a, nil
 }
 
+// soon is when to come again where many come at once, in seconds.
+const soon int64 = 2
+
 const closedToNew = "The producer takes no subscriptions at the moment."
 
 // badReply is the one answer to everything that is not a message for this endpoint (D-36).
@@ -69,7 +77,8 @@ const badReply = "not a valid AAEP reply, renegotiation or close"
 // reply serves POST replies (B.1.4). A well-formed reply always gets the same 204, whoever it is for and
 // whatever becomes of it (INV-10).
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, principal string) {
-	body, status, problem := s.readBody(w, r)
+	body, done, status, problem := s.readBody(w, r)
+	defer done()
 	if status != 0 {
 		s.fail(w, status, problem)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type Server struct {
 	done  chan struct{}
 
 	bodyTime, heartbeat time.Duration // others in tests
+	large               chan struct{} // held with each message that is
 
 	mu     sync.Mutex // never held while waiting or while a link's mu is asked for
 	closed bool
@@ -58,7 +60,7 @@ func NewServer(o ServerOptions) *Server {
 		live:  map[*link]struct{}{},
 		ids:   map[string]*link{},
 
-		bodyTime: bodyTime, heartbeat: heartbeat,
+		bodyTime: bodyTime, heartbeat: heartbeat, large: make(chan struct{}, maxLarge),
 	}
 }
 
@@ -197,9 +199,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case refused == nil:
 	case name == "/subscriptions":
-		s.reject(w, statusOf(refused.Code), &aaep.SubscriptionRejected{ReasonCode: refused.Code, ReasonMessage: refused.Message})
+		s.reject(w, statusOf(refused.Code), credentials.Rejected(refused))
 		return
 	default:
+		if m := credentials.Rejected(refused); m.RetryAfterSeconds != nil {
+			w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
+		}
 		s.challenge(w, refused.Code)
 		s.fail(w, statusOf(refused.Code), refused.Message)
 		return
@@ -212,8 +217,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) (cors, ok bool) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.ContentLength != 0 {
-		// Stays in force until the body is read whole, also while net/http throws away the rest (INV-54).
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime))
+		// Of whoever is refused: net/http throws away what comes, and a stranger's connection is there until then (INV-54).
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(httpguard.Unread))
 	}
 	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
 		s.fail(w, http.StatusForbidden, "this listener has no authentication and serves loopback connections only")

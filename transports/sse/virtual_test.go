@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -322,5 +323,67 @@ func TestSubscriberTimeouts(t *testing.T) {
 			t.Errorf("Send = %v, want that its fate is unknown", err)
 		}
 		check(t, sub.Close())
+	})
+}
+
+// INV-31, INV-54: of large messages only so many are held at once; the usual ones do not wait for them.
+func TestLargeMessagesHaveLittleRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(ServerOptions{})
+		client := bubble(t, s)
+		for range maxLarge {
+			s.large <- struct{}{}
+		}
+		large := strings.Replace(request, "{", "{"+strings.Repeat(" ", usualBody), 1)
+		resp, body := call(t, client, "POST", local+"/aaep/v1/subscriptions", large)
+		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "2" || reasonOf(t, body) != "transport_unavailable" {
+			t.Errorf("a large request: %s, again after %q: %s", resp.Status, resp.Header.Get("Retry-After"), body)
+		}
+		resp, body = call(t, client, "POST", local+"/aaep/v1/replies", large)
+		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "2" {
+			t.Errorf("a large reply: %s: %s", resp.Status, body)
+		}
+		for i, request := range []string{request, large} {
+			go func() {
+				conn, err := s.Accept(t.Context())
+				check(t, err)
+				defer conn.Close()
+				check(t, conn.Send(t.Context(), accepted(fmt.Sprint("sub_", i))))
+			}()
+			if resp, body := call(t, client, "POST", local+"/aaep/v1/subscriptions", request); resp.StatusCode != http.StatusCreated {
+				t.Errorf("request %d: %s: %s", i, resp.Status, body)
+			}
+			if i == 0 {
+				<-s.large
+			}
+		}
+		if len(s.large) != maxLarge-1 {
+			t.Errorf("%d are held still", len(s.large))
+		}
+	})
+}
+
+// INV-54: a stranger who sends slowly is refused at once, and gone; somebody who is known has ten seconds.
+func TestStrangersDoNotStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := bubble(t, NewServer(ServerOptions{Authenticate: byName}))
+		for who, want := range map[string]struct {
+			status int
+			after  time.Duration
+		}{"": {http.StatusUnauthorized, httpguard.Unread}, "alice": {http.StatusRequestTimeout, bodyTime}} {
+			start := time.Now()
+			slow, never := io.Pipe()
+			req, err := http.NewRequestWithContext(t.Context(), "POST", local+"/aaep/v1/subscriptions", slow)
+			check(t, err)
+			req.ContentLength = 1000
+			req.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + who}}
+			resp, err := client.Do(req)
+			check(t, err)
+			resp.Body.Close()
+			if resp.StatusCode != want.status || time.Since(start) != want.after {
+				t.Errorf("%q: %s after %v, want %d after %v", who, resp.Status, time.Since(start), want.status, want.after)
+			}
+			never.Close()
+		}
 	})
 }

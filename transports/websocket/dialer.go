@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	gorilla "github.com/gorilla/websocket"
 
@@ -17,6 +19,12 @@ import (
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
+
+// refusals are what a status means in the place of an upgrade (D-56).
+var refusals = map[int]aaep.ReasonCode{
+	http.StatusUnauthorized: aaep.AuthenticationRequired, http.StatusForbidden: aaep.AuthorizationDenied,
+	http.StatusTooManyRequests: aaep.RateLimit, http.StatusServiceUnavailable: aaep.TransportUnavailable,
+}
 
 // Dialer reaches a producer.
 type Dialer struct {
@@ -83,11 +91,9 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		if text := strings.TrimSpace(aaep.SafeText(string(said[:min(len(said), 300)]))); text != "" {
 			status += ": " + text
 		}
-		switch resp.StatusCode {
-		case http.StatusUnauthorized:
-			return nil, &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: status, Remote: true}
-		case http.StatusForbidden:
-			return nil, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: status, Remote: true}
+		if code := refusals[resp.StatusCode]; code != "" {
+			seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31) // or a date, or nothing
+			return nil, &aaep.Rejection{Code: code, Message: status, Remote: true, RetryAfter: time.Duration(seconds) * time.Second}
 		}
 		return nil, fmt.Errorf("websocket: %w: %s", err, status)
 	}
@@ -95,5 +101,5 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		ws.Close()
 		return nil, fmt.Errorf("websocket: the peer speaks the subprotocol %q, want %s", got, Subprotocol)
 	}
-	return duplex.New(newFrames(ws, false), ""), nil
+	return duplex.New(newFrames(ws, false, nil), ""), nil
 }

@@ -45,7 +45,13 @@ type Server struct {
 	door  credentials.Door
 	queue *duplex.Queue
 	slots chan struct{}
+	// strangers are those who are told why they are refused, which takes until they have said goodbye: they take nobody's place.
+	strangers chan struct{}
+	large     room
 }
+
+// maxStrangers is how many are told so at once. The others get a status, which a browser does not show its page.
+const maxStrangers = 32
 
 var (
 	_ http.Handler        = (*Server)(nil)
@@ -58,11 +64,9 @@ func NewServer(o ServerOptions) *Server {
 	if o.MaxConnections <= 0 {
 		o.MaxConnections = 1024
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = httpguard.Sparing(o.Logger)
 	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, door: credentials.Door{Authenticate: o.Authenticate, Transport: "websocket", Log: o.Logger},
-		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections)}
+		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections), strangers: make(chan struct{}, maxStrangers), large: make(room, maxLarge)}
 }
 
 // Accept returns the Conn of the next peer.
@@ -99,14 +103,29 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusBadRequest, "offer the subprotocol "+Subprotocol)
 		return
 	}
+	principal, refused := s.door.Enter(r)
+	slots := s.slots
+	if refused != nil {
+		slots = s.strangers
+	}
 	select {
-	case s.slots <- struct{}{}:
+	case slots <- struct{}{}:
 	default:
-		w.Header().Set("Retry-After", "30")
-		refuse(http.StatusServiceUnavailable, "there are as many connections as can be served; try again later")
+		switch {
+		case refused == nil:
+			w.Header().Set("Retry-After", "30")
+			refuse(http.StatusServiceUnavailable, "there are as many connections as can be served; try again later")
+		case refused.Code == aaep.AuthorizationDenied:
+			refuse(http.StatusForbidden, refused.Message)
+		case refused.Code == aaep.TransportUnavailable:
+			w.Header().Set("Retry-After", "10")
+			refuse(http.StatusServiceUnavailable, refused.Message)
+		default:
+			w.Header().Set("WWW-Authenticate", `Bearer realm="aaep"`)
+			refuse(http.StatusUnauthorized, refused.Message)
+		}
 		return
 	}
-	principal, refused := s.door.Enter(r)
 	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
 		WriteBufferPool: &writeBuffers,                            // little is written by the way
 		CheckOrigin:     func(*http.Request) bool { return true }} // guard has checked it
@@ -114,11 +133,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn := &upgrading{ResponseWriter: w, in: in}
 	ws, err := up.Upgrade(conn, r, nil)
 	if err != nil {
-		<-s.slots
+		<-slots
 		s.o.Logger.Info("websocket: not upgraded", "cause", err)
 		return
 	}
-	f := newFrames(ws, true)
+	f := newFrames(ws, true, s.large)
 	until := hijack.Until(r.Context())
 	ends := until
 	if ends == nil {
@@ -135,11 +154,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			c.Close()
 		})
 	}
-	c = duplex.New(&served{frames: f, out: conn.out, in: in, left: func() { hangUp(); unwatch(); <-s.slots }}, principal)
+	c = duplex.New(&served{frames: f, out: conn.out, in: in, left: func() { hangUp(); unwatch(); <-slots }}, principal)
 	close(made)
 	if refused != nil {
 		defer c.Close()
-		if msg, err := aaep.Encode(&aaep.SubscriptionRejected{ReasonCode: refused.Code, ReasonMessage: refused.Message}); err == nil {
+		if msg, err := aaep.Encode(credentials.Rejected(refused)); err == nil {
 			ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
 			defer cancel()
 			c.Send(ctx, msg)

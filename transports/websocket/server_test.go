@@ -288,6 +288,72 @@ func TestTooMany(t *testing.T) {
 	(<-conns).Close()
 }
 
+// INV-50: strangers who are refused and do not leave take no place of somebody who is known.
+func TestStrangersTakeNoPlace(t *testing.T) {
+	addr, conns := accept(t, ServerOptions{MaxConnections: 1, Authenticate: bearer})
+	for range maxStrangers { // who hear that they are refused, and stay
+		if _, status, body := raw(t, addr, nil, Subprotocol); status != 101 {
+			t.Fatalf("%d %s", status, body)
+		}
+	}
+	known := Dialer{URL: "ws://" + addr, Header: http.Header{"Authorization": {"Bearer ada"}}}
+	ada, err := known.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ada.Close()
+	defer (<-conns).Close()
+	var refused *aaep.Rejection
+	if _, err := known.Dial(t.Context()); !errors.As(err, &refused) || refused.Code != aaep.TransportUnavailable || refused.RetryAfter != 30*time.Second {
+		t.Errorf("where there is no room: %v", err)
+	}
+	if _, err := (Dialer{URL: "ws://" + addr}).Dial(t.Context()); err != nil && !errors.Is(err, aaep.AuthenticationRequired) {
+		t.Errorf("one stranger more: %v", err)
+	}
+}
+
+// INV-31: of large messages only so many are read at once; the usual ones, and who sends them, do not wait for them.
+func TestLargeMessagesHaveLittleRoom(t *testing.T) {
+	s := NewServer(ServerOptions{})
+	addr, _ := start(t, s)
+	for range maxLarge {
+		s.large <- struct{}{}
+	}
+	var ends []transports.Conn
+	for _, msg := range []string{strings.Repeat("a", usualMessage+1), "small"} {
+		ws, _, _ := raw(t, addr, nil, Subprotocol)
+		if err := ws.WriteMessage(gorilla.TextMessage, []byte(msg)); err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Accept(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ends = append(ends, c)
+	}
+	if msg, err := ends[1].Receive(t.Context()); err != nil || string(msg) != "small" {
+		t.Errorf("the usual one: %q, %v", msg, err)
+	}
+	ctx, giveUp := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer giveUp()
+	if msg, err := ends[0].Receive(ctx); err == nil {
+		t.Errorf("the large one came where there was no room: %d bytes", len(msg))
+	}
+	<-s.large
+	if msg, err := ends[0].Receive(t.Context()); err != nil || len(msg) != usualMessage+1 {
+		t.Errorf("the large one: %d bytes, %v", len(msg), err)
+	}
+	for range maxLarge - 1 {
+		<-s.large
+	}
+	select {
+	case <-s.large:
+		t.Error("it holds its room still")
+	default:
+	}
+}
+
 // What is no producer's address, and what speaks no AAEP, is one clear error.
 func TestDialErrors(t *testing.T) {
 	srv := http.NewServeMux()

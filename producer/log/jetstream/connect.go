@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -58,6 +59,8 @@ func unprotected(servers string) (open bool, err error) {
 		switch {
 		case err != nil || u.Hostname() == "":
 			return false, errors.New("what is not an address is among the NATS servers; an address is such as tls://nats.example:4222") // it may hold a password
+		case !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme):
+			return false, fmt.Errorf("NATS servers are not reached over %s://; an address is such as tls://nats.example:4222", u.Scheme)
 		case u.User != nil:
 			return false, fmt.Errorf("the address of %s holds who this is, which others can see: put it into a file, and name that as credentials", u.Host)
 		}
@@ -162,7 +165,7 @@ func (c *Cluster) denied(since time.Time, about ...string) error {
 	}
 	for _, part := range append(about, "_INBOX.") {
 		if strings.Contains(r.subject, part) {
-			return lasting{fmt.Errorf("this NATS user may not %s to %s: docs/operating.md has what it must be allowed", r.what, r.subject)}
+			return lasting{fmt.Errorf("this NATS user may not %s to %s: allow it that in its permissions at the servers", r.what, r.subject)}
 		}
 	}
 	return nil

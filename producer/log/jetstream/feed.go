@@ -168,7 +168,7 @@ func (f *Feed) reach(ctx context.Context) error {
 	case f.short.IsZero():
 		f.short = f.last
 	case time.Since(f.short) > patience:
-		return lasting{fmt.Errorf("the servers have lost events %d to %d of %s, which they had acknowledged: see sync_interval in docs/operating.md, and start this again",
+		return lasting{fmt.Errorf("the servers have lost events %d to %d of %s, which they had acknowledged: set sync_interval: always in their jetstream settings, and start this again",
 			info.State.LastSeq+1, end, f.agent)}
 	}
 	f.atLeast(startOf(info.State), info.State.LastSeq)

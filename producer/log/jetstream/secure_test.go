@@ -78,7 +78,7 @@ func TestUsers(t *testing.T) {
 		"nobody":        {jetstream.Options{CA: certs + "/ca.pem"}, "the server takes nobody without credentials"},
 		"wrong":         {as("planner:guessed"), "/user, or not with this password or key"},
 		"no JetStream":  {as("none:none"), "the account of this NATS user has no JetStream"},
-		"no permission": {as("some:some"), "cannot make the stream AAEP_META: this NATS user may not publish to $JS.API.STREAM.INFO.AAEP_META: docs/operating.md has what it must be allowed"},
+		"no permission": {as("some:some"), "cannot make the stream AAEP_META: this NATS user may not publish to $JS.API.STREAM.INFO.AAEP_META: allow it that in its permissions at the servers"},
 		"open to all":   {jetstream.Options{Credentials: "testdata/agent.creds"}, "holds secrets and others than its owner may open it"},
 		"no user":       {as("planner"), "neither a .creds file, nor the seed of a user's nkey, nor one line USER:PASSWORD"},
 	} {

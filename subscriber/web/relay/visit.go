@@ -10,10 +10,7 @@ import (
 	"sync"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -31,9 +28,9 @@ type visit struct {
 	conn transports.Resumable
 	sub  *subscriber.Subscription
 
-	mu        sync.Mutex
-	questions map[aaep.ReplyToken]*aaep.Event // asked of the page
-	told      map[leftOut]bool                // of
+	mu    sync.Mutex
+	asked []question       // of the page, oldest first
+	told  map[leftOut]bool // of
 
 	leftOut chan leftOut // for the page to be told of
 
@@ -68,7 +65,7 @@ func (r *Relay) serve(ctx context.Context, conn transports.Resumable) {
 	}
 	cfg := r.cfg
 	cfg.Capabilities = request.Capabilities.With(cfg.Capabilities)
-	v := &visit{r: r, id: "sub_" + rand.Text(), conn: conn, questions: map[aaep.ReplyToken]*aaep.Event{}, told: map[leftOut]bool{}, leftOut: make(chan leftOut, 4)}
+	v := &visit{r: r, id: "sub_" + rand.Text(), conn: conn, told: map[leftOut]bool{}, leftOut: make(chan leftOut, 4)}
 	cfg.Unreadable = v.unreadable
 	dialing, cancel := context.WithTimeout(ctx, answerTime-time.Second)
 	defer cancel()
@@ -306,21 +303,7 @@ func (v *visit) keep(ev *aaep.Event) (frame, error) {
 	if err != nil {
 		return frame{}, err
 	}
-	v.mu.Lock()
-	switch p := ev.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		v.questions[p.ReplyToken] = ev
-	case *aaep.AwaitingClarification:
-		v.questions[p.ReplyToken] = ev
-	}
-	if ev.Type().Terminal() {
-		for token, q := range v.questions {
-			if q.SessionID == ev.SessionID {
-				delete(v.questions, token)
-			}
-		}
-	}
-	v.mu.Unlock()
+	v.ask(ev, len(data))
 	v.last++
 	f := frame{v.last, data}
 	v.kept, v.bytes = append(v.kept, f), v.bytes+len(data)
@@ -329,61 +312,4 @@ func (v *visit) keep(ev *aaep.Event) (frame, error) {
 		v.kept = v.kept[1:]
 	}
 	return f, nil
-}
-
-// obey passes on what the page says, and returns why no more can be. What was answered may have arrived or not when that
-// failed: a new subscription is told whether the question is still open.
-func (v *visit) obey(ctx context.Context) error {
-	for {
-		data, err := v.conn.Receive(ctx)
-		if err != nil {
-			return err
-		}
-		m, err := aaep.Decode(data)
-		if err != nil {
-			return err
-		}
-		switch m := m.(type) {
-		case *aaep.ConfirmationReply:
-			err = v.sub.Reply(ctx, v.question(m.ReplyToken), m.Decision)
-		case *aaep.ClarificationReply:
-			err = v.sub.Answer(ctx, v.question(m.ReplyToken), m.Response)
-		case *aaep.SubscriptionRenegotiate:
-			err = v.renegotiate(ctx, m.Capabilities)
-		case *aaep.SubscriptionClose:
-			return io.EOF
-		default:
-			err = errMisfit
-		}
-		if err != nil && !errors.Is(err, subscriber.ErrUnknownEvent) { // which is answered, or over: events tell what came of it
-			return err
-		}
-	}
-}
-
-func (v *visit) question(token aaep.ReplyToken) *aaep.Event {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.questions[token]
-}
-
-// renegotiate asks for other terms, or for more time, and tells the page what holds then.
-func (v *visit) renegotiate(ctx context.Context, wanted aaep.Capabilities) error {
-	var timing extensions.Timing
-	data := wanted.Extensions[extensions.TimingVocabulary.Prefix]
-	if data != nil && jsonv2.Unmarshal(data, &timing) == nil && timing.MoreTimeFor != "" {
-		err := v.sub.MoreTime(ctx, v.question(timing.MoreTimeFor))
-		if err != nil && !errors.Is(err, subscriber.ErrNoMoreTime) && !errors.Is(err, subscriber.ErrUnknownEvent) {
-			return err
-		}
-		return v.accept(ctx)
-	}
-	if _, err := v.sub.Renegotiate(ctx, wanted.With(v.r.cfg.Capabilities)); err != nil {
-		var refused *aaep.Rejection
-		if errors.As(err, &refused) {
-			send(ctx, v.conn, refusal(err))
-		}
-		return err
-	}
-	return v.accept(ctx)
 }

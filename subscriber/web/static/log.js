@@ -15,7 +15,7 @@ export class Log {
     this.told = []; // what is being read out, with the time when that should be over
     this.cut = []; // what a key cut off
     this.removed = 0;
-    this.missed = [];
+    this.missed = 0; // while another tab is in front
     document.addEventListener("keydown", (e) => {
       if (e.key.length !== 1 || e.ctrlKey || e.altKey || e.metaKey) return;
       this.typed = Date.now(); // and the screen reader is silent
@@ -153,7 +153,10 @@ export class Log {
     // The alert says it, or nobody shall: else a browser tells on return all that came in the background.
     if (quiet || document.hidden) p.setAttribute("aria-live", "off");
     this.el.append(p);
-    if (document.hidden) this.missed.push(line.text);
+    if (document.hidden) {
+      this.missed++;
+      this.newest = line.text;
+    }
     while (this.el.childElementCount > most) {
       this.el.firstElementChild.remove();
       this.removed++;
@@ -169,10 +172,10 @@ export class Log {
   // turned tells in one line what came while another tab was in front, where nothing is read out.
   turned() {
     if (document.hidden) return;
-    const n = this.missed.length;
+    const n = this.missed;
     if (n) {
-      const newest = clip(this.missed.at(-1), 300, (n) => " … " + this.words("more", { n }));
-      this.missed = [];
+      const newest = clip(this.newest, 300, (n) => " … " + this.words("more", { n }));
+      this.missed = 0;
       this.queue.unshift({ text: [this.words("missed", { n, newest }), this.waits()].filter(Boolean).join(" ") });
     }
     this.step();

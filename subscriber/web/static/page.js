@@ -34,7 +34,7 @@ function hear(e) {
   const line = { text: summary(e), who: questions.who(e), language: e.localization_hints?.primary_language ?? "", dir: direction(e), session: id };
   feel.event(e, kind);
   if (kind === "output.streaming") return output(e, line);
-  finish(id); // something else comes: what is held of an answer is said first
+  finish(id, /^session\.(completed|errored|cancelled)$/.test(kind)); // something else comes: what is held of an answer is said first
   const session = sessions.get(id) ?? {};
   sessions.delete(id);
   sessions.set(id, session);
@@ -83,6 +83,7 @@ function output(e, line) {
   out.end = Math.max(out.end, (e.position ?? out.end) + points.length);
   out.line = { ...line, kind: "output", language: e.language || line.language };
   outputs.set(key, out);
+  if (outputs.size > 64) drop(...outputs.entries().next().value); // an agent that ends nothing
   const whole = e.complete || ["sentence", "paragraph", "completion"].includes(e.coalesce_hint);
   put(out, whole);
   clearTimeout(out.timer);
@@ -99,8 +100,18 @@ function put(out, final) {
   for (const text of found) log.say({ ...out.line, text });
 }
 
-function finish(session) {
-  for (const out of outputs.values()) if (out.session === session && out.text) put(out, true);
+function finish(session, over) {
+  for (const [key, out] of outputs) {
+    if (out.session !== session) continue;
+    if (over) drop(key, out);
+    else if (out.text) put(out, true);
+  }
+}
+
+function drop(key, out) {
+  clearTimeout(out.timer);
+  if (out.text) put(out, true);
+  outputs.delete(key);
 }
 
 // now shows what the newest session does. It is there to be looked up, and is not read out.
@@ -168,8 +179,7 @@ function waits() {
 }
 
 function title() {
-  const missed = log.missed.length;
-  document.title = [waits() || (missed ? say("titleNews", { n: missed }) : ""), agent ? named(agent) : say("heading")].filter(Boolean).join(" – ");
+  document.title = [waits() || (log.missed ? say("titleNews", { n: log.missed }) : ""), agent ? named(agent) : say("heading")].filter(Boolean).join(" – ");
 }
 setInterval(() => document.hidden && title(), 2000);
 document.addEventListener("visibilitychange", () => {

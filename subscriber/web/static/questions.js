@@ -3,6 +3,7 @@
 import { clip, direction, named, reading, safe } from "./text.js";
 
 const still = 1000; // of the keyboard, before a button works
+const most = 64; // questions that wait: an agent that asks more than anybody answers gets its defaults
 
 export class Questions {
   // changed is told how many are open; time() is what the settings say of it.
@@ -33,7 +34,14 @@ export class Questions {
       this.arm(known, 0);
       return;
     }
-    if (!this.open().length) for (const q of this.all.splice(0)) q.el.remove(); // nothing moves under a finger
+    const open = this.open().length;
+    if (open >= most) return;
+    // Nothing moves under a finger, unless what is settled would fill the page, and nobody is thrown out of what they read.
+    if (!open || this.all.length >= 2 * most) {
+      const stays = (q) => !q.over || q.el.contains(document.activeElement);
+      for (const q of this.all) if (!stays(q)) q.el.remove();
+      this.all = this.all.filter((q) => q.el.isConnected);
+    }
     const q = { token: event.reply_token, event, session: event.session_id, n: ++this.count, parts: [] };
     const time = event.timeout_seconds > 0 ? event.timeout_seconds * 1000 : NaN;
     q.at = Date.parse(event.timestamp) || this.link.now();

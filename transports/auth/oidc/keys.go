@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
@@ -34,6 +35,7 @@ type signature struct {
 	keys    *keys
 	id, alg string
 	public  any
+	unknown error // why there is no key; the library makes a text of it
 }
 
 // VerifySignature returns the payload of a token that one of the keys has signed.
@@ -43,8 +45,8 @@ func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, 
 		return nil, errors.New("not a signed token")
 	}
 	s.id, s.alg = jws.Signatures[0].Protected.KeyID, jws.Signatures[0].Protected.Algorithm
-	if s.public, err = s.keys.find(ctx, s.id, s.alg); err != nil {
-		return nil, err
+	if s.public, s.unknown = s.keys.find(ctx, s.id, s.alg); s.unknown != nil {
+		return nil, s.unknown
 	}
 	return jws.Verify(s.public)
 }
@@ -68,11 +70,15 @@ func (k *keys) find(ctx context.Context, id, alg string) (any, error) {
 	if k.file != nil {
 		return pick(k.file.Get(), id, alg)
 	}
-	set, err := k.remote.Get(ctx, func(set []key) bool { _, err := pick(set, id, alg); return err == nil })
+	set, again, err := k.remote.Get(ctx, func(set []key) bool { _, err := pick(set, id, alg); return err == nil })
 	if err != nil {
 		return nil, err
 	}
-	return pick(set, id, alg)
+	public, err := pick(set, id, alg)
+	if err != nil && again > 0 { // it may have it by now, and strangers must not make us ask as often as they like
+		err = &aaep.Rejection{Code: aaep.TransportUnavailable, RetryAfter: again, Message: "the issuer had no such key when it was last asked"}
+	}
+	return public, err
 }
 
 // pick returns the key of that id, or the only one that fits where the token names none.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
@@ -25,6 +27,7 @@ func TestKeyRotation(t *testing.T) {
 	first, second, third := newKey(t, "1", "ES256"), newKey(t, "2", "ES256"), newKey(t, "3", "ES256")
 	i.set(nil, first)
 	v, pass := i.verifier(i.config())
+	var refused error
 	expect := func(what string, k jose.JSONWebKey, ok bool, fetches int) {
 		t.Helper()
 		// What is fetched may have changed the clock's hour: each token is made when the verifier's clock says so.
@@ -33,6 +36,15 @@ func TestKeyRotation(t *testing.T) {
 		if (err == nil) != ok || i.fetched() != fetches {
 			t.Errorf("%s: %v, want it to be good: %v; %d fetches, want %d", what, err, ok, i.fetched(), fetches)
 		}
+		refused = err
+	}
+	// Whoever comes with a key that may be there by now is not told that the token is bad, but when to come again.
+	told := func(what string, later bool) {
+		t.Helper()
+		var r *aaep.Rejection
+		if is := errors.As(refused, &r) && r.Code == aaep.TransportUnavailable; is != later || is && (r.RetryAfter <= 0 || r.RetryAfter > credentials.FetchPace) {
+			t.Errorf("%s: %v, want to come again: %v", what, refused, later)
+		}
 	}
 	expect("at first", first, true, 1)
 	i.set(nil, first, second)
@@ -40,11 +52,14 @@ func TestKeyRotation(t *testing.T) {
 	expect("the old key still", first, true, 2)
 	for range 5 {
 		expect("a key nobody knows, at once", third, false, 2)
+		told("a key nobody knows, at once", true)
 	}
 	pass(credentials.FetchPace)
 	expect("a key nobody knows, later", third, false, 3)
+	told("a key nobody knows, later", false)
 	i.set(nil, second, third)
 	expect("a new key, too soon", third, false, 3)
+	told("a new key, too soon", true)
 	pass(credentials.FetchPace)
 	expect("a new key, later", third, true, 4)
 	i.set(nil, third)
@@ -269,6 +284,10 @@ func TestNewRefused(t *testing.T) {
 		_, err := New(t.Context(), tt.c)
 		if err == nil || !strings.Contains(err.Error(), tt.says) || strings.ContainsAny(err.Error(), "\x1b\n") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want an error with %q", tt.name, err, tt.says)
+		}
+		silent := slices.Contains([]string{"an issuer not trusted", "nobody there", "another origin", "too much", "an error"}, tt.name)
+		if errors.Is(err, aaep.TransportUnavailable) != silent {
+			t.Errorf("%s: %v, want that it did not answer: %v", tt.name, err, silent)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -50,9 +50,10 @@ var algorithms = []string{upstream.RS256, upstream.RS384, upstream.RS512, upstre
 // subject. A bearer token of another shape is auth.ErrNone.
 //
 // New asks the issuer for its keys and returns an error if it gets none; ctx bounds that, and so does a limit of five
-// seconds for each of at most two requests. No redirect to another origin is followed. Keys are asked for again when a
-// token names one that is not known, at most every ten seconds, and when they are five minutes old. While the issuer
-// cannot be reached those from before stay in force.
+// seconds for each of at most two requests; it is aaep.TransportUnavailable if the issuer gives no answer of use. No redirect to
+// another origin is followed. Keys are asked for again when a token names one that is not known, at most every ten seconds, and
+// when they are five minutes old. A token that names one that is not known, where they may not be asked for yet, is answered with
+// aaep.TransportUnavailable and when to come again. While the issuer cannot be reached those from before stay in force.
 //
 // A token is verified where a request comes in. It is refused unless it has an expiry that is not past, the issuer and
 // the audience, a subject, and the signature of exactly one of the issuer's keys; the clocks may be 30 seconds apart. Of a token
@@ -107,8 +108,11 @@ func (v *verifier) locate(ctx context.Context) error {
 		if err == nil {
 			err = issuer.Claims(&known)
 		}
+		if err != nil && strings.Contains(err.Error(), "did not match the issuer URL") {
+			return fmt.Errorf("the issuer is called otherwise, as it says itself: %s", credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
+		}
 		if err != nil {
-			return fmt.Errorf("the issuer %s does not say where its keys are: %s", v.Issuer, credentials.OneLine(err.Error()))
+			return unavailable("the issuer %s does not say where its keys are: %s", v.Issuer, credentials.OneLine(err.Error()))
 		}
 		at = known.Keys
 	}
@@ -123,10 +127,15 @@ func (v *verifier) locate(ctx context.Context) error {
 		return parseKeys(b)
 	})
 	v.keys.remote.Now = func() time.Time { return v.now() }
-	if _, err := v.keys.remote.Get(ctx, func([]key) bool { return true }); err != nil {
-		return fmt.Errorf("the keys at %s: %w", credentials.OneLine(at), err)
+	if _, _, err := v.keys.remote.Get(ctx, func([]key) bool { return true }); err != nil {
+		return unavailable("the keys at %s: %s", credentials.OneLine(at), credentials.OneLine(err.Error()))
 	}
 	return nil
+}
+
+// unavailable is the error of an issuer that does not say what it has to.
+func unavailable(format string, args ...any) error {
+	return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: fmt.Sprintf(format, args...)}
 }
 
 // address refuses what could not be asked in safety.
@@ -194,6 +203,9 @@ func (v *verifier) read(ctx context.Context, token string) (*goodToken, error) {
 		ClientID: v.Audience, SupportedSigningAlgs: algorithms,
 		Now: func() time.Time { return v.now().Add(-leeway) },
 	}).Verify(ctx, token)
+	if err != nil && errors.Is(g.signed.unknown, aaep.TransportUnavailable) {
+		return nil, g.signed.unknown
+	}
 	if err != nil {
 		return nil, errors.New(credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
 	}

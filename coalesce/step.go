@@ -1,0 +1,127 @@
+package coalesce
+
+import (
+	"reflect"
+	"slices"
+	"time"
+)
+
+// Where an agent's text never pauses, no Shaper is ever settled. But two of equal terms that have just let go of all they could are
+// told the same from then on, if they hold the same beginning of a sentence and the one goes on as if it had spent what the other has.
+
+// chance is how far apart two may be who read and told the same, each by itself.
+const chance = 50 * time.Millisecond
+
+// Paused reports whether s holds nothing but text that is not ready to leave. read is as for Settled.
+func (s *Shaper) Paused(now time.Time, read uint64) bool {
+	return s.bare(read) && !now.Before(s.silent())
+}
+
+// Step makes s go on in step with other, which is Alike, where both are paused: as if it had spent its tokens when other did, which
+// was never earlier but by chance. It reports whether that can be; if not, nothing has changed.
+func (s *Shaper) Step(now time.Time, other *Shaper) bool {
+	if s.budget.rate <= 0 {
+		if full := s.budget.full(); now.Before(full) {
+			return false
+		}
+		if full := other.budget.full(); now.Before(full) {
+			return false
+		}
+	} else if !s.budget.follow(now, other.budget) {
+		return false
+	}
+	slices.SortStableFunc(s.streams, func(a, b *stream) int { return other.streamOf(a) - other.streamOf(b) })
+	for _, st := range s.streams {
+		if i := other.streamOf(st); i >= 0 {
+			o := other.streams[i]
+			st.since, st.wrote, st.pauseAt = o.since, o.wrote, o.pauseAt
+		}
+	}
+	return true
+}
+
+// streamOf returns the index of the stream of the same output, or -1.
+func (s *Shaper) streamOf(st *stream) int {
+	return slices.IndexFunc(s.streams, func(o *stream) bool { return o.session == st.session && o.output == st.output })
+}
+
+// holdsAs reports whether both hold the same text.
+func (s *Shaper) holdsAs(other *Shaper) bool {
+	held, first := 0, s.newest
+	for _, st := range s.streams {
+		if st.seg == nil {
+			continue
+		}
+		if i := other.streamOf(st); i < 0 || !st.like(other.streams[i]) {
+			return false
+		}
+		if held++; len(st.parts) > 0 {
+			first = min(first, st.parts[0].entry.Pos)
+		}
+	}
+	for _, o := range other.streams {
+		if o.seg != nil {
+			held--
+		}
+	}
+	if held != 0 {
+		return false
+	}
+	after := func(all []stretch) []stretch { // those that still say what one cannot go on after
+		return slices.DeleteFunc(slices.Clone(all), func(o stretch) bool { return o.to <= first })
+	}
+	return slices.Equal(after(s.stretches), after(other.stretches))
+}
+
+// like reports whether the same text will be cut alike.
+func (st *stream) like(o *stream) bool {
+	near := func(a, b time.Time) bool { return a.Sub(b).Abs() <= chance }
+	return o.seg != nil && st.lang == o.lang && st.cut == o.cut && st.keep == o.keep &&
+		(len(st.parts) == 0 || st.position == o.position) &&
+		slices.EqualFunc(st.parts, o.parts, func(a, b part) bool { return a.start() == b.start() }) &&
+		near(st.since, o.since) && near(st.wrote, o.wrote) && st.pauseAt.IsZero() == o.pauseAt.IsZero() &&
+		st.seg.like(o.seg)
+}
+
+// like reports whether s will cut what comes as o does.
+func (s *Segmenter) like(o *Segmenter) bool {
+	bare := func(s *Segmenter) Segmenter {
+		c := *s
+		c.raw, c.buf, c.uneven, c.out = nil, nil, nil, nil
+		c.nfc, c.examined = nil, 0 // which say nothing
+		return c
+	}
+	return slices.Equal(s.raw, o.raw) && slices.Equal(s.buf, o.buf) && slices.Equal(s.uneven, o.uneven) && slices.Equal(s.out, o.out) &&
+		reflect.DeepEqual(bare(s), bare(o))
+}
+
+// follow makes what was spent of b what was spent of another of its rate, if that was never earlier; what was, by no more than chance,
+// the other is made to have spent as late.
+func (b *Budget) follow(now time.Time, other *Budget) bool {
+	type late struct {
+		i  int
+		to time.Duration
+	}
+	var all []late
+	for n := range min(b.rate, len(b.spent)-b.head) {
+		at := b.base.Add(b.spent[len(b.spent)-1-n])
+		if now.Sub(at) >= time.Second {
+			break
+		}
+		i := len(other.spent) - 1 - n
+		if i < other.head {
+			return false
+		}
+		switch d := at.Sub(other.base); {
+		case d > other.spent[i]+chance:
+			return false
+		case d > other.spent[i]:
+			all = append(all, late{i, d})
+		}
+	}
+	for _, l := range all {
+		other.spent[l.i] = l.to
+	}
+	*b = *other.clone()
+	return true
+}

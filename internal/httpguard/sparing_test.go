@@ -1,0 +1,52 @@
+package httpguard
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// T-LOG: whoever fills the log gets ten lines a minute of it, it says how many more there were, and nobody else's lines are lost.
+func TestSparing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		log := Sparing(slog.New(slog.NewTextHandler(&out, nil)))
+		told := func() (lines []string) {
+			defer out.Reset()
+			return strings.Split(strings.TrimSpace(out.String()), "\n")
+		}
+		for i := range 1000 {
+			log.With("transport", "sse").Warn("not authenticated", "peer", i)
+			time.Sleep(time.Millisecond)
+		}
+		log.Warn("not authorized")
+		log.Error("not authenticated") // of another level
+		lines := told()
+		if len(lines) != sparingFew+2 || !strings.Contains(lines[sparingFew-1], "left out for a minute") || strings.Contains(lines[0], "left") {
+			t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
+		}
+		time.Sleep(sparingWindow)
+		log.Warn("not authenticated")
+		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], "left_out_before=990") {
+			t.Errorf("after a minute: %q", lines)
+		}
+		log.Warn("not authenticated")
+		if lines := told(); len(lines) != 1 || strings.Contains(lines[0], "left") {
+			t.Errorf("then: %q", lines)
+		}
+		for i := range 1000 { // as http.Server writes the peer into the message
+			log.Info(fmt.Sprintf("TLS handshake error from %d", i))
+		}
+		if lines := told(); len(lines) > sparingKinds+sparingFew {
+			t.Errorf("%d lines of messages that differ", len(lines))
+		}
+		for i := range 1000 {
+			log.With("a", i).WithGroup("g").Debug("unseen")
+		}
+	})
+	Sparing(nil).Error("nobody reads it")
+}

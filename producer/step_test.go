@@ -1,0 +1,141 @@
+package producer_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// stream writes text without a pause, a word each ten milliseconds, until it is told to end.
+func stream(out io.WriteCloser) (end func() (text string)) {
+	over, all := make(chan struct{}), make(chan string, 1)
+	go func() {
+		var text strings.Builder
+		for n := 1; ; n++ {
+			select {
+			case <-over:
+				all <- text.String()
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+			word := fmt.Sprint("word", n, " ")
+			if n%(13+n%7) == 0 {
+				word = fmt.Sprint("end", n, ". ")
+			}
+			text.WriteString(word)
+			if _, err := io.WriteString(out, word); err != nil {
+				return // the session is over
+			}
+		}
+	}()
+	return func() string {
+		close(over)
+		defer out.Close()
+		return <-all
+	}
+}
+
+// heard is the text that has come, which must have no hole and come as seldom as was asked for.
+func (l *listener) heard(rate int) string {
+	l.t.Helper()
+	synctest.Wait()
+	var text strings.Builder
+	var times []time.Time
+	next := int64(-1)
+	for _, a := range l.arrivals() {
+		ev, ok := a.msg.(*aaep.Event)
+		if !ok {
+			continue
+		}
+		if !ev.Critical() {
+			if times = append(times, a.at); len(times) > rate && a.at.Sub(times[len(times)-1-rate]) < time.Second {
+				l.t.Errorf("%d events within %v", rate+1, a.at.Sub(times[len(times)-1-rate]))
+			}
+		}
+		if out, ok := ev.Payload.(*aaep.OutputStreaming); ok {
+			if next >= 0 && out.Position != next {
+				l.t.Fatalf("after %d characters come those from %d on", next, out.Position)
+			}
+			text.WriteString(out.Chunk)
+			next = out.Position + int64(len(out.Chunk))
+		}
+	}
+	return text.String()
+}
+
+// Many who come into a text that goes on are served together before it ends; each hears it without a hole and no more often than it
+// asked for, and at once what is critical. P3, P4, P6, P7
+func TestIntoRunningText(t *testing.T) {
+	bubbleWith(t, producer.Config{MaxSubscriptions: 1000}, func(t *testing.T, st *stage) {
+		s := st.session("Reading.")
+		end := stream(s.Output())
+		time.Sleep(time.Second)
+		var all []*listener
+		for range 100 {
+			all = append(all, st.listen(caps(3, aaep.BoundarySentence)))
+			time.Sleep(7 * time.Millisecond)
+		}
+		most := 0
+		for range 50 { // a link that seems full for chance has its listener go on alone
+			sum := 0
+			for _, n := range st.p.Grouped() {
+				sum += n
+			}
+			most = max(most, sum)
+			time.Sleep(100 * time.Millisecond)
+		}
+		for range 50 {
+			asked := time.Now()
+			if err := s.Handoff(aaep.Say("Come."), aaep.HandoffRequested{}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			for _, l := range all {
+				got := l.arrivals()
+				if last := got[len(got)-1]; !last.at.Equal(asked) {
+					t.Fatalf("what is critical comes %v late", time.Since(asked))
+				}
+			}
+			time.Sleep(97 * time.Millisecond)
+		}
+		if most < 30 { // half of them, less those whose link seemed full
+			t.Errorf("%d of 100 were served together, at most", most)
+		}
+		text := end()
+		time.Sleep(3 * time.Second)
+		for _, l := range all {
+			if heard := l.heard(3); len(heard) < len(text)/2 || !strings.HasSuffix(text, heard) {
+				t.Errorf("it hears %d of %d characters, to the end: %t", len(heard), len(text), strings.HasSuffix(text, heard))
+			}
+		}
+	})
+}
+
+// Where there are few listeners none of them waits for others.
+func TestFewIntoRunningText(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		s := st.session("Reading.")
+		end := stream(s.Output())
+		time.Sleep(time.Second)
+		var all []*listener
+		for range 20 {
+			all = append(all, st.listen(caps(100, aaep.BoundarySentence)))
+		}
+		time.Sleep(10 * time.Second)
+		end()
+		for _, l := range all {
+			l.heard(100)
+			for _, a := range l.arrivals() {
+				if ev, ok := a.msg.(*aaep.Event); ok && ev.Type() == aaep.TypeOutputStreaming && a.at.Sub(ev.Timestamp) > 20*time.Millisecond {
+					t.Fatalf("a sentence comes %v late", a.at.Sub(ev.Timestamp))
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package subscriber
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
+)
+
+// An answer whose time is over is sent where it might count, and its user is told that it may not; where it cannot count it is not
+// sent. What is over does not depend on what the agent's clock shows. CONF-039
+func TestAnswerAfterItsTime(t *testing.T) {
+	const minute = time.Minute
+	var timing aaep.Capabilities
+	if err := timing.AddExtension(extensions.TimingVocabulary, extensions.Timing{TimeoutMultiplier: 1}); err != nil {
+		t.Fatal(err)
+	}
+	granted := `{"supports_confirmation_reply":true,"timing":{"timeout_multiplier":1}}`
+	unknown := `{"supports_confirmation_reply":true}`
+	told := func(limit, over time.Duration) string {
+		return event("evt_2", "aaep:agent.progress.updated", fmt.Sprintf(`,"summary_normal":"More.","progress":{"percent":%f},"eta_ms":%d`,
+			100*over.Seconds()/limit.Seconds(), (limit-over).Milliseconds()))
+	}
+	for name, tt := range map[string]struct {
+		wants   aaep.Capabilities
+		honored string
+		skew    time.Duration // of the agent's clock, behind ours
+		more    time.Duration // that the agent tells of after half a minute
+		after   time.Duration
+		want    error
+		sent    bool
+	}{
+		"in time":                                 {timing, unknown, 0, 0, minute, nil, true},
+		"late, to one that gives no more":         {timing, unknown, 0, 0, minute + 1, ErrUnknownEvent, false},
+		"late, to one that may have given more":   {timing, granted, 0, 0, minute + 1, ErrLate, true},
+		"late, and nobody knows what it can give": {able(), unknown, 0, 0, minute + 1, ErrLate, true},
+		"in time, by a clock that is behind":      {timing, unknown, time.Hour, 0, minute, nil, true},
+		"late, by a clock that is ahead":          {timing, unknown, -time.Hour, 0, minute + 1, ErrUnknownEvent, false},
+		"in time, for there is more":              {timing, granted, 0, 2 * minute, 2 * minute, nil, true},
+		"late, though there was more":             {timing, granted, 0, 2 * minute, 2*minute + 1, ErrLate, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				st, dialed := newStage(), make(chan *Subscription)
+				go func() {
+					sub, err := Dial(t.Context(), st, Config{ID: "reader", Capabilities: able().With(tt.wants)})
+					if err != nil {
+						t.Error(err)
+					}
+					dialed <- sub
+				}()
+				p := st.next(t)
+				want[*aaep.SubscriptionRequest](t, p)
+				p.say(t, accepted("sub_1", tt.honored))
+				sub := <-dialed
+				p.say(t, ago(tt.skew, confirmation("evt_1", "rpl_1", "")))
+				ev := take(t, sub, "evt_1")
+				asked := time.Now()
+				if tt.skew > 0 {
+					asked = asked.Add(-longHeld)
+				}
+				if tt.more > 0 {
+					time.Sleep(minute / 2)
+					p.say(t, told(tt.more, minute/2))
+					take(t, sub, "evt_2")
+				}
+				time.Sleep(time.Until(asked.Add(tt.after)))
+				if err := sub.Reply(t.Context(), ev, aaep.Accept); !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+					t.Errorf("Reply = %v, want %v", err, tt.want)
+				}
+				if tt.sent {
+					want[*aaep.ConfirmationReply](t, p)
+				}
+				if err := sub.Reply(t.Context(), ev, aaep.Accept); err != ErrUnknownEvent {
+					t.Errorf("a second Reply = %v", err)
+				}
+				p.silent(t, minute)
+				leave(t, sub, p)
+			})
+		})
+	}
+}
