@@ -36,7 +36,7 @@ var languagePlays = []play{
 		Scenario{}, 3, func(st *stage) {
 			req := request(with(usual(), object{"max_events_per_second": 3, "preferred_verbosity": "terse"}))
 			st.ask(req)
-			for _, other := range st.run.Others {
+			for _, other := range st.run.OtherWays {
 				st.askBy(other, req)
 			}
 		}},

@@ -78,7 +78,7 @@ func TestOneLanguage(t *testing.T) {
 			g.Producer.Shutdown(context.Background())
 			g.Producer = p
 			run := whole(g, broken{target: g, m: &mutant{out: out}, shared: new(sync.Map), links: new(int)})
-			run.Only, run.Others = cases, nil
+			run.Only, run.OtherWays = cases, nil
 			return run
 		})
 	}

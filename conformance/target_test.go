@@ -68,9 +68,9 @@ func newKey(id string) (*manifest.Signer, *manifest.KeySet) {
 
 // whole is all of the suite on a target within the process, reached by d.
 func whole(g *target, d transports.Dialer) conformance.ProducerRun {
-	run := conformance.ProducerRun{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing}
+	run := conformance.ProducerRun{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing, Neighbour: d}
 	if d != nil {
-		run.Others = []transports.Dialer{d}
+		run.OtherWays = []transports.Dialer{d}
 	}
 	return run
 }

@@ -39,7 +39,7 @@ var french = table{
 
 	HalfTimeLeft:   "La moitié du temps de réponse est écoulée. Temps restant\u00a0: {time}.",
 	LittleTimeLeft: "Le temps de réponse est presque écoulé. Temps restant\u00a0: {time}.",
-	MoreTimeGiven:  "Il y a plus de temps pour répondre. Temps restant\u00a0: {time}.",
+	MoreTimeGiven:  "Vous avez du temps supplémentaire pour répondre. Temps restant\u00a0: {time}.",
 	ActionChanged:  "L’action a été modifiée. La question est posée à nouveau.",
 
 	RateCapped:      "Nombre maximal d’événements envoyés par seconde\u00a0: {number}.",
@@ -53,7 +53,7 @@ var french = table{
 
 	Request:          "Traitement d’une demande en cours.",
 	ModelBusy:        "Le fournisseur du modèle est surchargé en ce moment.",
-	ModelFault:       "Le fournisseur du modèle a une panne.",
+	ModelFault:       "Le fournisseur du modèle connaît une panne.",
 	ModelUnreachable: "Le fournisseur du modèle n’a pas pu être joint.",
 	ModelRefused:     "Le fournisseur du modèle n’a pas accepté la demande.",
 	AnswerBroken:     "La réponse s’est interrompue avant la fin.",
@@ -70,7 +70,7 @@ var french = table{
 	Handover:   "Transfert.",
 	WaitingFor: "En attente d’une réponse\u00a0: {action}",
 
-	PleaseDecide:   "Une décision est nécessaire.",
+	PleaseDecide:   "Votre décision est nécessaire.",
 	CannotBeUndone: "Cela ne peut pas être annulé.",
 	HardToUndo:     "Cela est difficile à annuler.",
 	RiskLow:        "Le risque est faible.",
@@ -85,37 +85,37 @@ var french = table{
 
 	TimeToAnswer: "Temps pour répondre\u00a0: {time}.",
 
-	SilenceAccepts: "Sans réponse, ce sera fait.",
-	SilenceRejects: "Sans réponse, ce ne sera pas fait.",
-	SilenceUnknown: "Sans réponse, personne ne sait ce qui se passera.",
-	SilenceYes:     "L’absence de réponse vaut oui.",
-	SilenceNo:      "L’absence de réponse vaut non.",
-	SilenceMeans:   "L’absence de réponse vaut\u00a0: {action}",
+	SilenceAccepts: "Si personne ne répond, ce sera fait.",
+	SilenceRejects: "Si personne ne répond, ce ne sera pas fait.",
+	SilenceUnknown: "Si personne ne répond, on ne sait pas ce qui se passera.",
+	SilenceYes:     "Si personne ne répond, ce sera oui.",
+	SilenceNo:      "Si personne ne répond, ce sera non.",
+	SilenceMeans:   "Si personne ne répond, ce sera\u00a0: {action}",
 
 	AgentSays: "L’agent dit\u00a0: {action}",
 	Code:      "Code, lignes\u00a0: {lines}.",
 	AnImage:   "Une image.",
 
-	FollowingAgent:     "Suivi de {agent}.",
+	FollowingAgent:     "Vous suivez {agent}.",
 	AgentUnproven:      "Son identité n’a pas été vérifiée.",
 	AgentProven:        "Il a prouvé son identité.",
-	NameLooksLike:      "Son nom ressemble à celui d’un autre agent, {agent}, qu’il n’est pas.",
+	NameLooksLike:      "Son nom ressemble à celui d’un autre agent, {agent}, mais ce n’est pas lui.",
 	HelpIsThere:        "Tapez /help pour les commandes.",
-	CtrlCEnds:          "Ctrl-C termine.",
+	CtrlCEnds:          "Ctrl-C ferme le programme.",
 	AgentHasEnded:      "L’agent s’est arrêté.",
 	WaitingForAgent:    "En attente de son retour.",
 	ConnectionLost:     "Connexion perdue.",
 	TryingAgain:        "Nouvelle tentative.",
 	TryingAgainIn:      "Prochain essai dans {time}.",
 	StillUnproven:      "Pas de connexion\u00a0: rien ne prouve que ce qui répond est bien ce qu’il prétend être.",
-	NewCertificate:     "S’il a un nouveau certificat, terminez et recommencez avec lui dans --ca.",
+	NewCertificate:     "Si l’agent a un nouveau certificat, fermez ceci et recommencez avec lui dans --ca.",
 	ConnectedAgain:     "Connexion rétablie.",
 	ConnectedAgainOver: "Connexion rétablie par {way}.",
 	NothingLost:        "Rien ne manque.",
 	MayBeLost:          "Ce qui a été dit entre-temps peut manquer.",
 	AgentEndedLink:     "L’agent a fermé la connexion\u00a0: {action}",
-	TriedUntilThere:    "Les essais continuent jusqu’à ce qu’il soit là.",
-	NotFollowed:        "Il n’est pas suivi.",
+	TriedUntilThere:    "Les essais continuent jusqu’à ce qu’il réponde.",
+	NotFollowed:        "Cet agent n’est pas suivi.",
 	OthersAnswer:       "Plus personne ne peut écrire ici, les questions vont donc à d’autres.",
 	Connecting:         "Connexion à {agent}.",
 	AgentFloods:        "L’agent envoie bien plus que convenu. Ce qui est de trop est omis.",
@@ -138,16 +138,16 @@ var french = table{
 	Decide:           "Tapez o pour accepter ou n pour refuser, puis appuyez sur Entrée.",
 	DecideAgain:      "Tapez o encore une fois pour accepter.",
 	TypeIt:           "Tapez {what}, puis appuyez sur Entrée.",
-	MoreAsks:         "/more demande plus de temps.",
+	MoreAsks:         "/more demande du temps supplémentaire.",
 	NoAnswer:         "Ce n’est pas une réponse.",
 	EnterAgain:       "Entrée seule répète la question.",
 	AskedProven:      "Vérifié\u00a0: cette question est posée par {agent}.",
 	AskedUnproven:    "Non vérifié\u00a0: cette question est posée au nom de {agent}.",
 	AnotherWaits:     "Une autre question attend. Elle vient après celle-ci.",
-	OverNotPut:       "Une question en attente n’est pas posée\u00a0: son temps de réponse est écoulé.",
+	OverNotPut:       "Une question qui attendait est passée\u00a0: son temps de réponse est écoulé.",
 	NoOtherWaits:     "Aucune autre question n’attend.",
-	WaitingClosed:    "Une question qui attendait n’est plus ouverte.",
-	QuestionClosed:   "La question n’est plus ouverte.",
+	WaitingClosed:    "Il n’est plus possible de répondre à une question qui attendait.",
+	QuestionClosed:   "Il n’est plus possible de répondre à la question.",
 	MayHaveArrived:   "Votre réponse est peut-être arrivée.",
 	NotAnswered:      "Vous n’y avez pas répondu.",
 	AsksAgain:        "Si elle compte encore, l’agent la posera de nouveau.",
@@ -159,15 +159,15 @@ var french = table{
 	AnswerSent:       "Réponse envoyée.",
 	AnswerSentIs:     "Réponse envoyée\u00a0: {action}",
 	AnswerLate:       "Réponse envoyée, mais le temps semble écoulé. Elle ne comptera peut-être pas.",
-	AsksTooMuch:      "Cet agent pose trop de questions à la fois. L’une d’elles n’est pas posée, elle sera décidée sans réponse.",
+	AsksTooMuch:      "Cet agent pose trop de questions à la fois. L’une d’elles n’est pas posée ici, elle sera décidée sans réponse.",
 	NothingAsked:     "Rien n’est demandé.",
 	LastQuestion:     "La dernière question\u00a0: {action}",
 	MoreAskedAlready: "Du temps supplémentaire est déjà demandé.",
-	NoMoreTime:       "L’agent ne donne plus de temps pour cette question.",
-	NoMoreTimeClosed: "Il n’y a plus de temps\u00a0: la question n’est plus ouverte.",
-	NoMoreTimeSoFar:  "Pas de temps en plus pour l’instant\u00a0: {action}",
+	NoMoreTime:       "L’agent n’accorde pas de temps supplémentaire pour cette question.",
+	NoMoreTimeClosed: "Pas de temps supplémentaire\u00a0: il n’est plus possible de répondre à la question.",
+	NoMoreTimeSoFar:  "Pas de temps supplémentaire pour l’instant\u00a0: {action}",
 	AskMoreAgain:     "Pour redemander, tapez /more.",
-	MoreTime:         "Il y a plus de temps.",
+	MoreTime:         "Vous avez du temps supplémentaire.",
 	NotAllHeard:      "Vous n’avez peut-être pas tout entendu.",
 	AcceptedDoing:    "Accepté, en cours\u00a0: {action}",
 
@@ -188,11 +188,11 @@ var french = table{
 	OutputGone:    "La sortie est perdue\u00a0: {action}",
 	OutputBack:    "La sortie {output} est revenue.",
 
-	NoQuestionOpen: "Aucune question n’est ouverte.",
-	QuestionsOpen:  "Questions ouvertes\u00a0: {number}.",
+	NoQuestionOpen: "Aucune question en attente.",
+	QuestionsOpen:  "Questions en attente\u00a0: {number}.",
 	StillToCome:    "Annonces à venir\u00a0: {number}.",
 	LeftToAskFor:   "Annonces à demander\u00a0: {number}.",
-	NothingMore:    "Il n’y a plus rien à entendre.",
+	NothingMore:    "Tout a été dit.",
 	NothingSaidYet: "Rien n’a encore été dit.",
 	NothingGoesOn:  "Rien n’est en cours.",
 	ToolsRan:       "Outils utilisés entre-temps\u00a0: {number}.",
@@ -204,7 +204,7 @@ var french = table{
 	PrintedInstead: "Un tel texte est écrit dans le terminal.",
 	MarksLost:      "Un tel texte perd les signes qui manquent à la table.",
 
-	OneQuestionOpen:  "Une question est ouverte\u00a0:",
+	OneQuestionOpen:  "Une question est en attente\u00a0:",
 	AnswerSentences:  "phrases de la réponse\u00a0: {number}",
 	Announcements:    "annonces\u00a0: {number}",
 	Meanwhile:        "Ce qui est arrivé entre-temps\u00a0:",
@@ -218,7 +218,7 @@ var french = table{
 	WithValues:       ", avec {list}",
 	ANumberTo:        "un nombre de 1 à {number}",
 	YesOrNo:          "o pour oui ou n pour non",
-	ANumber:          "un nombre comme 12.5",
+	ANumber:          "un nombre comme 12,5",
 	YourAnswer:       "votre réponse",
 	SaidAccept:       "accepter",
 	SaidReject:       "refuser",
@@ -227,7 +227,7 @@ var french = table{
 	LinkBroke:        "la connexion a été coupée",
 	NotInTime:        "il n’a pas répondu à temps",
 	NothingAnswers:   "rien ne répond",
-	NotOpen:          "la question n’est plus ouverte",
+	NotOpen:          "il n’est plus possible de répondre à la question",
 
 	EveryEvent:           "chaque événement dès qu’il arrive",
 	AtMost:               "événements par seconde au plus\u00a0: {number}",
@@ -248,7 +248,7 @@ var french = table{
 	AtPace:               "mots par minute\u00a0: {number}",
 	OnlyCriticalAnd:      "seulement ce qui ne peut attendre et {list}",
 	WithoutTypes:         "sans {list}",
-	CutToCells:           "texte coupé en cellules, à savoir {number}",
+	CutToCells:           "texte coupé, cellules\u00a0: {number}",
 	TimesTheTime:         "{number} fois le temps de réponse",
 	ThePatterns:          "les motifs {list}",
 	TheExtension:         "l’extension {name}",
@@ -260,13 +260,13 @@ var french = table{
 
 	StandsConnected:  "connecté",
 	StandsApart:      "non connecté, nouvelle tentative",
-	StandsUnfollowed: "non suivi",
+	StandsUnfollowed: "non connecté, aucun nouvel essai",
 	StandsEnded:      "terminé",
 	StandsBehind:     "retard\u00a0: {time}",
 	StandsUpToDate:   "à jour",
-	StandsLeftOut:    "laissés pour de plus récents\u00a0: {number}",
-	StandsToAskFor:   "à demander avec /details\u00a0: {number}",
-	StandsOpen:       "questions ouvertes\u00a0: {number}",
+	StandsLeftOut:    "annonces omises pour de plus récentes\u00a0: {number}",
+	StandsToAskFor:   "annonces à demander avec /details\u00a0: {number}",
+	StandsOpen:       "questions en attente\u00a0: {number}",
 
 	CommandsHelp: "Tapez une ligne avec l’une de ces commandes\u00a0:\n" +
 		"/rate 1\u00a0: au plus un événement par seconde.\n" +
@@ -276,11 +276,11 @@ var french = table{
 		"/pace 300\u00a0: combien de mots par minute dit votre voix.\n" +
 		"/boundary sentence, word, paragraph, completion, none\u00a0: où les réponses sont coupées.\n" +
 		"/quiet\u00a0: seulement ce qui ne peut attendre, pendant 5 minutes. /quiet off y met fin.\n" +
-		"/more\u00a0: plus de temps pour répondre à la question à l’écran.\n" +
+		"/more\u00a0: du temps supplémentaire pour répondre à la question à l’écran.\n" +
 		"/next\u00a0: une autre question qui attend, celle-ci vient après.\n" +
 		"/terms\u00a0: ce qui vaut maintenant.\n" +
 		"/agents\u00a0: où en est chaque agent, et avec quel retard.\n" +
-		"/waiting\u00a0: les questions ouvertes.\n" +
+		"/waiting\u00a0: les questions en attente.\n" +
 		"/again, /where, /details\u00a0: avec --output, ce qui a été dit en dernier, où on en est et ce qui a été manqué.\n" +
 		"Entrée seule\u00a0: la question à l’écran de nouveau.",
 }
