@@ -19,6 +19,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -147,6 +148,18 @@ const proxyAlone = "at %s a proxy answers, and the agent behind it does not.\nSt
 
 // dialError says why an agent could not be followed that was asked for some languages, and what to do.
 func dialError(ctx context.Context, at string, err error, languages ...string) error {
+	says, later := missed(at, err, languages), notYet{}
+	in := unfollowed(ctx, at, err, languages)
+	if says == "" || ctx.Err() != nil {
+		return in
+	}
+	if errors.As(in, &later) {
+		return &exitError{code(in), notYet{errors.New(says), later.after}}
+	}
+	return &exitError{code(in), errors.New(says)}
+}
+
+func unfollowed(ctx context.Context, at string, err error, languages []string) error {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
 	var network *net.OpError
@@ -204,6 +217,43 @@ func dialError(ctx context.Context, at string, err error, languages ...string) e
 		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", at, strings.Join(below, " "))
 	}
 	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", at)
+}
+
+// missed says why an agent could not be followed to somebody whose languages are known and others than English, and what to do;
+// "" is what there are no words for but English ones.
+func missed(at string, err error, languages []string) string {
+	t := tongue(phrase.Best(languages))
+	if t.isEnglish() {
+		return ""
+	}
+	var refused *aaep.Rejection
+	var network *net.OpError
+	var noName *net.DNSError
+	there, do := "", t.says(phrase.CheckAddress, "")
+	switch {
+	case errors.Is(err, manifest.ErrKeyChanged), errors.Is(err, aaep.AuthenticationRequired), errors.Is(err, aaep.ManifestSignatureRequired):
+		return "" // which names what is to be typed
+	case errors.As(err, &refused):
+		switch do = ""; {
+		case refused.RetryAfter > 0:
+			do = phrase.Lasting(string(t), phrase.TryAgainAfter, refused.RetryAfter)
+		case errors.Is(err, aaep.CapabilitiesIncompatible) && strings.Contains(plain(err), "language"):
+			do = t.says(phrase.AskOtherLanguage, "--language "+strings.Join(languages, ",")+",TAG")
+		}
+		return strings.TrimSpace(t.says(phrase.CannotFollow, t.why(err)) + "\n" + do)
+	case errors.As(err, &noName):
+		there = t.says(phrase.NoMachine, noName.Name)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		there = t.says(phrase.NoAnswerFrom, at)
+	case network != nil && network.Op == "dial", errors.Is(err, fs.ErrNotExist) && isLocal(at):
+		there = t.says(phrase.NothingThere, at)
+		if _, command, ok := strings.Cut(startThere(at), ": "); ok {
+			do = t.says(phrase.OrStart, command)
+		}
+	default:
+		return ""
+	}
+	return there + "\n" + do
 }
 
 // agentsBelow are the addresses of the agents that aaep serve lists at an address.
