@@ -29,7 +29,9 @@ func (t tongue) says(id phrase.ID, arg string) string {
 }
 
 // isEnglish reports whether it is English, of whatever region.
-func (t tongue) isEnglish() bool { return t == english || strings.HasPrefix(string(t), ownLanguage+"-") }
+func (t tongue) isEnglish() bool {
+	return t == english || strings.HasPrefix(string(t), ownLanguage+"-")
+}
 
 // words is what it says, with its language.
 func (t tongue) words(text string) announce.Words { return announce.In(string(t), text) }
