@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aaep-go/aaep"
@@ -88,7 +89,10 @@ func (p *problems) add(play string, r *Recording, list []problem) {
 		if p.times[one.text]++; p.times[one.text] == 1 && len(p.texts) < maxProblems {
 			e := evidenceOf(r, []Entry{one.entry})[0]
 			e.play = play
-			p.texts, p.evidence = append(p.texts, one.text), append(p.evidence, e)
+			p.texts = append(p.texts, one.text)
+			if !slices.Contains(p.evidence, e) {
+				p.evidence = append(p.evidence, e)
+			}
 		}
 	}
 }

@@ -261,6 +261,13 @@ var plays = []play{
 			st.start()
 			st.end(other, slow)
 		}},
+	{"beside-slow", "two subscribers, one with one event a second and one without a rate, follow a long output",
+		Scenario{Name: Stream, Sentences: many(12)}, 3, func(st *stage) {
+			l := st.subscribe(usual())
+			st.subscribe(with(usual(), object{"max_events_per_second": 1}))
+			st.start()
+			st.end(l, slow)
+		}},
 	// A target that waits a while for a subscriber whose line broke is slower from here on.
 	{"lost", "of two subscribers one can answer, is asked, and its line breaks; the other watches",
 		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, func(st *stage) {
@@ -292,8 +299,23 @@ var plays = []play{
 		request(with(usual(), object{"max_events_per_second": 0}))),
 	{strangerPlay, "a subscriber without credentials asks",
 		Scenario{}, 3, func(st *stage) { st.askBy(st.run.Stranger, request(usual())) }},
+	{neighbourPlay, "a subscriber is asked; another one, with other credentials, accepts, renegotiates and closes in its name; a moment later the first rejects",
+		asking(), 3, func(st *stage) {
+			l := st.subscribe(usual())
+			other := st.askBy(st.run.Neighbour, request(with(usual(), object{"supports_confirmation_reply": false, "supports_clarification_reply": false})))
+			st.start()
+			if q, ok := st.await(l, slow, confirm, completed, errored, cancelled); ok && q.typ() == confirm {
+				other.reply(q, "accept", object{"subscription_id": l.id})
+				other.send(object{"type": "subscription.renegotiate", "subscription_id": l.id, "capabilities": object{"supports_confirmation_reply": false}})
+				other.send(object{"type": "subscription.close", "subscription_id": l.id, "reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+				st.pause(settle)
+				l.reply(q, "reject", nil)
+			}
+			st.end(l, slow)
+		}},
 	greeting("no-capabilities", "a subscriber asks without capabilities",
 		with(request(nil), object{"capabilities": nil})),
+	languagePlays[0], languagePlays[1],
 	// After all others, for it is compared with all that was met.
 	{"manifest", "a subscriber asks, and gets the manifest of the agent that answers",
 		Scenario{}, 3, fetchManifest},
@@ -301,6 +323,7 @@ var plays = []play{
 	{"shutdown", "a subscriber listens, and the agent shuts down",
 		Scenario{Name: Shutdown}, 3, func(st *stage) {
 			l := st.subscribe(usual())
+			st.hears(l) // a stream may be asked for only now
 			st.start()
 			st.tape.wait(st.ctx, slow, func(r *Recording) bool {
 				_, over := r.noted(l.n, noteClosed)
@@ -313,7 +336,7 @@ var plays = []play{
 const unknownURI = "https://example.invalid/zzz/v1"
 
 // withTwo are the plays with two subscribers.
-var withTwo = []string{"two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away"}
+var withTwo = []string{"languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away", "beside-slow", neighbourPlay}
 
 // alone are the plays in which nobody else may be there who could answer.
 var alone = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost"}

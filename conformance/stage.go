@@ -35,6 +35,7 @@ const (
 	noteNoSend     = "the message could not be sent"
 	noteRefused    = "refused with " // and the code
 	noteManifest   = "the manifest"
+	noteSigned     = "the manifest, signed"
 	noteNoManifest = "no manifest: " // and why
 	noteStart      = "the scenario was started"
 	noteEnd        = "the runner listened until here"
@@ -243,7 +244,7 @@ func (l *link) sendRaw(data []byte) bool {
 	err := l.conn.Send(ctx, data)
 	l.err = err
 	if err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		l.st.tape.add(Entry{Link: l.n, Note: noteNoSend})
+		l.st.tape.add(Entry{Link: l.n, Note: noteNoSend, Data: []byte(aaep.SafeText(err.Error()))})
 	}
 	return err == nil
 }

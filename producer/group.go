@@ -202,8 +202,8 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	}
 	if step {
 		defer func() {
-			if result != taken && !slices.Contains(g.waiting, sub) {
-				g.waiting = append(g.waiting, sub)
+			if result != taken {
+				g.await(sub)
 			}
 		}()
 	}
@@ -352,14 +352,28 @@ func (g *group) spread(b *batch) {
 	g.meet()
 }
 
+// await has sub told when the group has let go of all it could. Of more than it could take, the newest wait: where it never lets go,
+// those that came first have given up, or are gone.
+func (g *group) await(sub *subscription) {
+	if slices.Contains(g.waiting, sub) {
+		return
+	}
+	if len(g.waiting) >= maxMembers {
+		g.waiting = slices.Delete(g.waiting, 0, 1)
+	}
+	g.waiting = append(g.waiting, sub)
+}
+
 // meet tells whoever waits for the group that it has let go of all it could.
 func (g *group) meet() {
 	if len(g.waiting) == 0 || !g.shaper.Paused(g.sent, g.cursor) {
 		return
 	}
 	for _, sub := range g.waiting {
-		sub.met.Store(true)
-		sub.wake()
+		if sub.group.Load() == nil { // else one that it is in by now would let it go
+			sub.met.Store(true)
+			sub.wake()
+		}
 	}
 	clear(g.waiting)
 	g.waiting = g.waiting[:0]

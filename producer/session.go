@@ -148,12 +148,11 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 	if h.TargetKind == "" {
 		h.TargetKind = aaep.TargetHuman
 	}
-	reason := text
-	if h.Reason != "" {
-		reason = aaep.Say(h.Reason)
+	if h.Reason == "" {
+		h.Reason, _ = in(text, "")
 	}
-	h.Reason, _ = in(reason, "")
 	h.PackagedContext = bytes.Clone(h.PackagedContext)
+	h.Reason, _ = in(aaep.Say(h.Reason), "") // composed
 	words := s.p.authored(text)
 	words.translate(func(tag string) (aaep.Payload, bool) {
 		h := h

@@ -157,7 +157,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 	}
 	var gauges net.Listener // or nil
 	if *r.metrics != "" {
-		if gauges, err = listenMetrics(ctx, *r.metrics); err != nil {
+		if gauges, err = listenMetrics(ctx, *r.metrics, r.where.addrs); err != nil {
 			return err
 		}
 		defer gauges.Close()

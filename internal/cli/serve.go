@@ -80,7 +80,7 @@ func (s *server) run(ctx context.Context, names []string) error {
 	}
 	var gauges net.Listener // or nil
 	if *s.metrics != "" {
-		if gauges, err = listenMetrics(ctx, *s.metrics); err != nil {
+		if gauges, err = listenMetrics(ctx, *s.metrics, s.where.addrs); err != nil {
 			return err
 		}
 		defer gauges.Close()

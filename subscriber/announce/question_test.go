@@ -359,7 +359,7 @@ func TestToldAgainCutsOff(t *testing.T) {
 	r.a.Expect(r.now, "Planner", second)
 	r.a.Add(r.now, "Planner", second, Text(second, aaep.VerbosityNormal))
 	r.after(time.Minute)
-	if heard := strings.Join(r.heard, "|"); !strings.HasPrefix(heard, "0.0 Please decide. /|0.0 Se necesita una decisión.") || strings.Contains(heard, "Pay") {
+	if heard := strings.Join(r.heard, "|"); !strings.HasPrefix(heard, "0.0 Please decide. /|0.0 Se necesita su decisión.") || strings.Contains(heard, "Pay") {
 		t.Errorf("heard %s", heard)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/aaep-go/aaep/internal/credentials"
 )
@@ -16,12 +17,16 @@ import (
 // clientCAFile asks nobody.
 //
 // The files are looked at with each handshake and read again when they have changed; connections that are open stay open.
-// If the files do not fit each other, what was read before stays in force and log is told; log may be nil.
+// If the files do not fit each other, what was read before stays in force and log is told, as it is of a certificate that has
+// expired; log may be nil.
 func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.Config, error) {
 	source, err := credentials.NewSource(log, credentials.ReadFile, func(contents [][]byte) (*tls.Config, error) {
 		cert, err := keyPair(certFile, contents[0], contents[1])
 		if err != nil {
 			return nil, err
+		}
+		if now := time.Now(); log != nil && (now.After(cert.Leaf.NotAfter) || now.Before(cert.Leaf.NotBefore)) {
+			log.Warn("auth: nobody believes this certificate now", "file", certFile, "from", cert.Leaf.NotBefore, "until", cert.Leaf.NotAfter)
 		}
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{*cert}}
 		if clientCAFile != "" {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aaep-go/aaep/transports/auth"
 )
@@ -169,6 +170,18 @@ func TestCertificateRotation(t *testing.T) {
 		}
 	}
 	expect("the open connection", open, first)
+}
+
+// A certificate that nobody believes any more is told, when it is read; nothing else is known of it then.
+func TestExpiredCertificate(t *testing.T) {
+	authority := newCA(t, "CA")
+	for lasts, told := range map[time.Duration]bool{time.Hour: false, -time.Minute: true} {
+		cert, key := authority.pairOf(t, names{dns: host.dns, lasts: lasts}, x509.ExtKeyUsageServerAuth)
+		var log journal
+		if _, err := auth.ServerTLS(cert, key, "", log.logger()); err != nil || strings.Contains(log.String(), "nobody believes") != told {
+			t.Errorf("a certificate that lasts %v: %v, %q", lasts, err, log.String())
+		}
+	}
 }
 
 // Files that make no TLS are refused at once, and no key is in the error. INV-37

@@ -1,6 +1,6 @@
 // Questions, in a line of their own. Nothing here takes the focus, listens for letters or answers by itself; an answer
 // is a button that says what it does, and works only when there was time to read the question and the hands were still.
-import { clip, direction, named, reading, safe } from "./text.js";
+import { clip, direction, named, numberOf, reading, safe } from "./text.js";
 
 const still = 1000; // of the keyboard, before a button works
 const most = 64; // questions that wait: an agent that asks more than anybody answers gets its defaults
@@ -185,7 +185,7 @@ export class Questions {
     q.form.before(label, input);
     q.parts.push(input);
     this.button(q, w("send"), () => {
-      const said = input.value.trim(), number = Number(said.replace(",", "."));
+      const said = input.value.trim(), number = numberOf(said, w.language, q.lang);
       if (!said || (numeric && !Number.isFinite(number))) return this.log.status(w(said ? "noNumber" : "empty"));
       send(numeric ? number : said, said);
     }).classList.add("yes");
@@ -291,13 +291,19 @@ export class Questions {
     const live = open.filter((q) => !q.over);
     const end = /:agent\.session\.(completed|errored|cancelled)$/.test(event.type);
     if (end) for (const q of open) this.settle(q, text, true);
+    else if (event.type.endsWith(".tool.completed")) {
+      const one = open.find((q) => event.tool_call_id && q.event.extra_context?.tool_call_id === event.tool_call_id);
+      if (one) this.settle(one, text, true);
+      return Boolean(one);
+    }
     else if (event.from_state === "awaiting_input" && event.to_state !== "awaiting_input") {
       const one = live.find((q) => q.mine) ?? (live.length === 1 ? live[0] : live.length ? live.find((q) => this.link.now() > q.due - 1000) : open.at(-1));
       if (one) this.settle(one, text, true);
       return Boolean(one);
     } else if (event.to_state !== "awaiting_input") {
       // The change that said so was merged into this one, or the agent never says that it waits.
-      const before = live.filter((q) => at > q.at);
+      // A question within a call is not settled by what other calls do.
+      const before = live.filter((q) => at > q.at && q.event.extra_context?.tool_announced !== true);
       for (const q of before) this.settle(q, text, true);
       return before.length > 0;
     }
