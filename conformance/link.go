@@ -35,28 +35,6 @@ type link struct {
 	end  error
 }
 
-// dial opens a link and starts to read from it.
-func (st *stage) dial(dialer transports.Dialer) *link {
-	l := &link{st: st, n: len(st.links), id: "sub_implicit", told: make(chan struct{})}
-	st.links = append(st.links, l)
-	ctx, cancel := l.patient()
-	defer cancel()
-	conn, err := dialer.Dial(ctx)
-	if err != nil && st.before.wait() { // the target may have one subscriber at a time
-		conn, err = dialer.Dial(ctx)
-	}
-	if err != nil {
-		l.unreached("the opening of the link", err)
-		st.tape.add(Entry{Link: l.n, Note: noteNoDial})
-		l.refused(err)
-		close(l.told)
-		return l
-	}
-	l.conn = conn
-	st.running.Go(l.read)
-	return l
-}
-
 // patient is the time for one step of a link. It sees whether somebody takes the connection.
 func (l *link) patient() (context.Context, context.CancelFunc) {
 	trace := &httptrace.ClientTrace{ConnectDone: func(_, _ string, err error) {
@@ -84,26 +62,6 @@ func (l *link) why() error {
 	ended := l.conn.Close()
 	<-l.told
 	return cmp.Or(ended, l.err, l.end)
-}
-
-// subscribe opens a link, asks, and waits for the answer. A producer of Level 1 may know no handshake (§9.3.3): then
-// the link just listens.
-func (st *stage) subscribe(capabilities object) *link { return st.ask(request(capabilities)) }
-
-func (st *stage) ask(req object) *link { return st.askBy(st.run.Dialer, req) }
-
-func (st *stage) askBy(dialer transports.Dialer, req object) *link {
-	l := st.dial(dialer)
-	can, _ := req["capabilities"].(object)
-	l.answers = can["supports_confirmation_reply"] == true || can["supports_clarification_reply"] == true
-	if l.dead = !l.send(req); l.dead && l.conn != nil {
-		if _, unsent := st.tape.now().noted(l.n, noteNoSend); unsent {
-			l.unreached("the subscription.request", l.err)
-			st.tape.add(Entry{Link: l.n, Note: noteNoDial}) // some links are made with the first message
-		}
-	}
-	l.answered(1)
-	return l
 }
 
 // answered waits for the n-th answer, and takes the subscription's id from it.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
 )
 
 const (
@@ -75,6 +75,48 @@ func with(o object, more object) object {
 
 func request(capabilities object) object {
 	return object{"type": "subscription.request", "aaep_version": aaep.Version, "subscriber_id": "aaep-conformance", "capabilities": capabilities}
+}
+
+// dial opens a link and starts to read from it.
+func (st *stage) dial(dialer transports.Dialer) *link {
+	l := &link{st: st, n: len(st.links), id: "sub_implicit", told: make(chan struct{})}
+	st.links = append(st.links, l)
+	ctx, cancel := l.patient()
+	defer cancel()
+	conn, err := dialer.Dial(ctx)
+	if err != nil && st.before.wait() { // the target may have one subscriber at a time
+		conn, err = dialer.Dial(ctx)
+	}
+	if err != nil {
+		l.unreached("the opening of the link", err)
+		st.tape.add(Entry{Link: l.n, Note: noteNoDial})
+		l.refused(err)
+		close(l.told)
+		return l
+	}
+	l.conn = conn
+	st.running.Go(l.read)
+	return l
+}
+
+// subscribe opens a link, asks, and waits for the answer. A producer of Level 1 may know no handshake (§9.3.3): then
+// the link just listens.
+func (st *stage) subscribe(capabilities object) *link { return st.ask(request(capabilities)) }
+
+func (st *stage) ask(req object) *link { return st.askBy(st.run.Dialer, req) }
+
+func (st *stage) askBy(dialer transports.Dialer, req object) *link {
+	l := st.dial(dialer)
+	can, _ := req["capabilities"].(object)
+	l.answers = can["supports_confirmation_reply"] == true || can["supports_clarification_reply"] == true
+	if l.dead = !l.send(req); l.dead && l.conn != nil {
+		if _, unsent := st.tape.now().noted(l.n, noteNoSend); unsent {
+			l.unreached("the subscription.request", l.err)
+			st.tape.add(Entry{Link: l.n, Note: noteNoDial}) // some links are made with the first message
+		}
+	}
+	l.answered(1)
+	return l
 }
 
 // start makes the producer act, if anybody is there to see it.
@@ -229,22 +271,4 @@ func (st *stage) recording() *Recording {
 	rec := st.tape.now()
 	rec.keep(st.ended)
 	return rec
-}
-
-// play is how the runner's subscribers behave in one scenario.
-type play struct {
-	name     string
-	does     string // what the subscribers and the agent do, in words
-	scenario Scenario
-	level    int // the least level at which it is played
-	run      func(*stage)
-}
-
-func playNamed(name string) play {
-	for _, p := range plays {
-		if p.name == name {
-			return p
-		}
-	}
-	panic(fmt.Sprintf("there is no play %q", name))
 }

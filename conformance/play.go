@@ -1,5 +1,25 @@
 package conformance
 
+import "fmt"
+
+// play is how the runner's subscribers behave in one scenario.
+type play struct {
+	name     string
+	does     string // what the subscribers and the agent do, in words
+	scenario Scenario
+	level    int // the least level at which it is played
+	run      func(*stage)
+}
+
+func playNamed(name string) play {
+	for _, p := range plays {
+		if p.name == name {
+			return p
+		}
+	}
+	panic(fmt.Sprintf("there is no play %q", name))
+}
+
 // watch follows a session and says nothing.
 func watch(st *stage) {
 	l := st.subscribe(usual())
