@@ -223,6 +223,10 @@ func (s *Segmenter) ends(at int, c class) bool {
 			return c == clEnd || c == clUpper && s.starts(at) && !s.particle(at) // S. 5, but T. S. Eliot
 		}
 		return c == clEnd || c == clUpper && !s.numeral(at) || c == clLetter && s.starts(at)
+	case abCut:
+		if c == clDigit {
+			return false
+		}
 	case abMay:
 		return c == clEnd || c == clWide || (c == clUpper || c == clLetter) && s.starts(at)
 	case abList:

@@ -56,6 +56,7 @@ const (
 	abNone    abbr = iota // an ordinary word
 	abBefore              // never ends a sentence
 	abNumber              // goes before a number; ends a sentence otherwise
+	abCut                 // goes before a number, else it is a word: tbl. 4
 	abMay                 // ends a sentence if a usual first word follows
 	abClock               // as abMay, and in a long sentence before other capitals too
 	abList                // ends a sentence before any capital
@@ -154,6 +155,14 @@ func (l *rules) classify(word []byte, first bool) abbr {
 	}
 	r, size := utf8.DecodeRune(word)
 	c := classOf(r)
+	if first && c == clUpper { // Art. 3 begins a sentence
+		small := utf8.AppendRune(make([]byte, 0, len(spelled{}.b)), unicode.ToLower(r))
+		if a := l.abbrs[string(append(small, word[size:]...))]; a == abBefore && size < len(word) {
+			return abMay
+		} else if a == abNumber && size < len(word) {
+			return a
+		}
+	}
 	digits, letters, dots, part, long := 0, 0, 0, 0, 0
 	for i := 0; i < len(word); {
 		r, size := utf8.DecodeRune(word[i:])
@@ -175,7 +184,9 @@ func (l *rules) classify(word []byte, first bool) abbr {
 		long = max(long, part)
 	}
 	switch {
-	case letters == 0 && dots == 0 && (digits <= 3 || digits == 4 && l.years && !first):
+	case letters == 0 && dots == 0 && digits == 4 && l.years:
+		return abOrdinal
+	case letters == 0 && dots == 0 && digits <= 3:
 		if first {
 			return abMarker // "1." begins a list item
 		}
@@ -205,6 +216,22 @@ func (l *rules) classify(word []byte, first bool) abbr {
 		return abBefore // an initial in a script without capitals
 	}
 	return abNone
+}
+
+// consonants says whether a word is two to four letters of which none is a vowel, such as tbl and Hr, and no acronym.
+func consonants(word []byte) (capital, ok bool) {
+	n := 0
+	for i, r := range string(word) {
+		small := unicode.ToLower(r)
+		switch inside := i > 0 && i+utf8.RuneLen(r) < len(word); {
+		case (small < 'a' || small > 'z') && !unicode.Is(unicode.Cyrillic, r), strings.ContainsRune("aeiouwyаеёиоуыэюяіїє", small),
+			r != small && i > 0, inside && strings.ContainsRune("rlрл", r): // vlk and prst are words
+			return false, false
+		}
+		n++
+		capital = capital || unicode.IsUpper(r)
+	}
+	return capital, 2 <= n && n <= 4
 }
 
 // pair looks up an abbreviation of two parts, such as "z. B".

@@ -13,9 +13,9 @@ var languages = []*language{
 
 var english = &language{
 	tags: "en",
-	before: "Hon Rev Gen Col Capt Cpt Lt Maj Cpl Sgt Cmdr Gov Sen Rep Pres Supt Insp Messrs Mme Mlle Fr Mt Ft " +
+	before: "Acct acct Hon Rev Gen Col Capt Cpt Lt Maj Cpl Sgt Cmdr Gov Sen Rep Pres Supt Insp Messrs Mme Mlle Fr Mt Ft " +
 		"viz Viz approx Approx resp incl ca c.f a.k.a f.k.a Re ~Adm ~Sr ~Ald ~Atty ",
-	number: "no nos No Nos p pp P Pp para Para Figs figs Sec sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs " +
+	number: "~b ~c ~d no nos No Nos p pp P Pp para Para Figs figs Sec sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs " +
 		"Ex Tab Sect sect App app Ser ser Op op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
 		"Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri ~Sun",
 	list: "Etc",
@@ -28,7 +28,7 @@ var english = &language{
 		"Has Have Had Please However Here For To In On At As After Before Now Next No Not Yes Let Also Since Because Although Though " +
 		"Once Until With Without By From Of Or Nor Yet Still Just Only Even Some Many Most Each Every All Both Either Neither Any " +
 		"Another Other Such Then Thus Therefore Moreover Instead Otherwise Finally First Second Later Meanwhile Perhaps Maybe " +
-		"Today Tomorrow Yesterday Thanks Thank Sorry Okay OK Well Hello Hi Try See Click Use Check Make Take Go Keep Note Open Choose An A",
+		"Today Tomorrow Yesterday Thanks Thank Sorry Okay OK Well Hello Hi Try See Click Use Check Make Take Go Turn Add Run Set Press Type Save Select Send Wait Read Write Start Close Enter Install Update Copy Delete Create Tap Keep Note Open Choose An A",
 	said: "said says asked asks replied replies cried cries shouted whispered yelled exclaimed called answered wondered added laughed " +
 		"screamed demanded inquired murmured muttered thought wrote writes continued begged sighed smiled",
 	letters: "Plan Option Step Grade Vitamin vitamin Type type Class class Group group Appendix Section Part Team Exhibit Room Gate Terminal " +
@@ -38,7 +38,7 @@ var english = &language{
 
 var german = &language{
 	tags: "de gsw lb nds",
-	before: "Fa frdl Frdl z_B Z_B d_h D_h u_a z_T i_d s_o s_u ~med ~phil ~rer ~nat ~jur Hr Hrn Fr Frl Dipl Ing Dipl.-Ing Mag St Sankt bzw Bzw vgl Vgl z.B Z.B d.h D.h u.a U.a i.d.R v.a z.T s.o s.u o.ä u.ä i.A " +
+	before: "z_Hd Fa frdl Frdl z_B Z_B d_h D_h u_a z_T i_d s_o s_u ~med ~phil ~rer ~nat ~jur Hr Hrn Fr Frl Dipl Ing Dipl.-Ing Mag St Sankt bzw Bzw vgl Vgl z.B Z.B d.h D.h u.a U.a i.d.R v.a z.T s.o s.u o.ä u.ä i.A " +
 		"ggf Ggf evtl Evtl sog inkl exkl zzgl ca Ca ehem geb gest verh ~max mind röm kath ~ev östl westl nördl südl " +
 		"~z ~Z d.i bspw Bspw insb insbes einschl einschließl entspr allg Allg ~bes betr Betr Chr ~gem lt Lt n.Chr v.Chr wg jew dt engl frz ~lat Univ.-Prof ~Abk ~beil möbl Reg Red",
 	number: "Nr Nrn nr Abs Art Kap Bd Bde S Abb Abschn Anm Aufl Tab Ziff Pos Tel Fn Rn Rz Jan Jän Feb Febr Apr Jun Jul Aug Sept Okt Nov Dez",
@@ -46,7 +46,7 @@ var german = &language{
 	may:    "Mio Mrd Std Min Sek Tsd Jh Jhd Jhdt Str ff ~f GmbH e.V a.D Abt Mwst Hrsg Hg Verf Stk Gebr Hbf ~Co ~Ges a.M d.J u.U",
 	starts: "Der Die Das Den Dem Ein Eine Einen Einem Er Sie Es Wir Ich Ihr ~Du Man Dies Diese Dieser Dieses Diesen Im In Am An Auf Aus Bei Mit " +
 		"Nach Von Vom Vor Zu Zum Zur Für Und Aber Oder Wenn Als ~Da Dann Danach Doch Auch Nun Jetzt Hier Dort So Wie Was Wer Wo Warum " +
-		"Wann Welche Welcher Welches Ist Sind War Hat Haben Kann Können Soll Bitte Noch Ja Nein Nicht Kein Keine Mein Meine Dein Sein Seine Ihre Alle " +
+		"Wann Welche Welcher Welches Ist Sind War Hat Haben Kann Können Soll Davon Dazu Zudem Somit Zunächst Zuerst Insgesamt Bitte Noch Ja Nein Nicht Kein Keine Mein Meine Dein Sein Seine Ihre Alle " +
 		"Alles Jedoch Außerdem Daher Deshalb Dadurch Dabei Damit Darum Denn Weil Obwohl Während Seit Bis Über Unter Durch Ohne Gut Danke Heute Morgen Gestern",
 	said:    "sagte fragte rief meinte antwortete",
 	letters: "Plan Teil Klasse Gruppe Vitamin Anhang Punkt Block Option Typ Abschnitt",

@@ -96,7 +96,7 @@ var latvian = &language{
 var lithuanian = &language{
 	tags:   "lt",
 	before: "~p dr Dr prof Prof pvz Pvz t.y T.y vad šv Šv ~doc a.a",
-	number: "nr Nr psl tel Tel str",
+	number: "~d nr Nr psl tel Tel str",
 	list:   "t.t t_t",
 	may:    "pan kt val tūkst mln mlrd",
 	starts: "Tai Tas Ta Jis Ji Jie Mes Aš Tu Jūs Ir Bet Ar Jei Kai Tada Dabar Čia Ten Kas Kur Kaip Kodėl Yra Buvo Taip Ne Ačiū",
@@ -115,7 +115,7 @@ var greek = &language{
 
 var turkish = &language{
 	tags:   "tr az",
-	before: "Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak ör Ör Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
+	before: "küç Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak ör Ör Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
 	number: "Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab tab Tel tel bl Bl",
 	may:    "vb vs vd A.Ş Ltd Şti T.C M.Ö M.S İ.Ö yy",
 	starts: "Bu O Şu Onlar Biz ~Ben ~Sen Siz Bir Ve Ama Fakat Ancak Veya Eğer Sonra Şimdi Burada Orada Ne Kim Nerede Nasıl Neden Niçin Hangi Evet Hayır Teşekkürler Lütfen Ayrıca Daha Her Çünkü Böylece Onun Benim Bunun Bunu Onu",
@@ -126,11 +126,11 @@ var turkish = &language{
 
 var russian = &language{
 	tags: "ru be",
-	before: "~с т_ч т.ч т_е т_к им ул Ул пл Пл пр просп пер д кв корп проф Проф акад доц гр гос т.е Т.е т.н тн напр Напр ок пос дер ст.л св Св ср Ср см См пгт " +
+	before: "~с вул Вул т_ч т.ч т_е т_к им ул Ул пл Пл пр просп пер д кв корп проф Проф акад доц гр гос т.е Т.е т.н тн напр Напр ок пос дер ст.л св Св ср Ср см См пгт " +
 		"тов ген полк кап лейт инж зам Зам н бульв наб ш нач англ лат нем фр рус греч итал исп",
 	number: "стр Стр рис Рис табл гл Гл п пп ст Ст т тт № вып изд тел Тел ч янв февр фев мар апр авг сент сен окт нояб ноя дек пн вт чт пт",
-	list:   "т_д т_п т.д т.п",
-	may:    "и_пр и_др н_э др проч г гг в вв руб коп тыс млн млрд трлн долл дол н.э до.н.э э чел шт мин сек час км кг куб.м кв.м куб обл р-н о-в ж.д мес экз США ред у.е",
+	list:   "кг т_д т_п т.д т.п",
+	may:    "и_пр и_др н_э др проч г гг в вв руб коп тыс млн млрд трлн долл дол н.э до.н.э э чел шт мин сек час км куб.м кв.м куб обл р-н о-в ж.д мес экз США ред у.е",
 	starts: "Я Ты Он Она Оно Мы Вы Они Это Этот Эта Эти Тот Та Те То И А Но Или Если Когда Пока Затем Потом После До Теперь Сейчас Здесь Там Тут В Во На По С Со К Ко У О Об От Из За Для При Без Под Над " +
 		"Что Кто Где Как Почему Зачем Сколько Какой Какая Какие Есть Был Была Было Были Да Нет Не Ни Спасибо Также Однако Поэтому Так Его Её Ее Их Мой Наш Ваш Все Всё Просьба Кроме Дом Нужно",
 	said:  "спросил спросила сказал сказала",

@@ -56,7 +56,7 @@ var punjabi = &language{tags: "pa", before: "ਡਾ ਸ ਪ੍ਰੋ ਸ੍ਰ�
 
 var tamil = &language{
 	tags: "ta", before: "எஃப் எச் எல் எம் என் ஆர் எஸ் எக்ஸ் திரு திருமதி செல்வி டாக்டர் டாக் முனைவர் பேரா மு வி எ.கா தி", number: "எண் எண பக் ப ரூ தொ", may: "கி.மீ கி.பி கி.மு மு.ப பி.ப முதலி",
-	said: "என்று எனக்",
+	said: "என்றார் என்றான் என்றாள் என்றனர் என்று எனக்",
 }
 
 var telugu = &language{tags: "te", before: "ఎఫ్ హెచ్ ఎల్ ఎమ్ ఎన్ ఆర్ ఎస్ ఎక్స్ డా శ్రీ శ్రీమతి ప్రొ డాక్టర్ ఉదా", number: "నెం పే రూ సం", may: "కి.మీ క్రీ.పూ క్రీ.శ", said: "అని అన్నాడు"}
@@ -85,7 +85,7 @@ var vietnamese = &language{
 }
 
 var indonesian = &language{
-	tags: "id ms jv su", before: "Bpk Bp Tn Ny Nn Sdr Sdri dr Dr drs Drs Ir ~ir Prof ~H Hj K.H ~mis Mis Jl jl Jln a.n u.p d.a Yth yth Kol Jend Let ~Kab ~Prov ~Kec s.d",
+	tags: "id ms jv su", before: "~En Pn Bpk Bp Tn Ny Nn Sdr Sdri dr Dr drs Drs Ir ~ir Prof ~H Hj K.H ~mis Mis Jl jl Jln a.n u.p d.a Yth yth Kol Jend Let ~Kab ~Prov ~Kec s.d",
 	number: "Jan Feb Mar Apr Jun Jul Agu Agt Sep Okt Nov Des No no hlm hal Hal tgl Tgl Tel telp Telp Psl",
 	list:   "dll dsb dst",
 	may:    "dkk PT Tbk Rp ~M SM ttd S.H S.E M.M S.T S.Pd M.Pd S.Kom",
@@ -97,6 +97,7 @@ var thai = &language{tags: "th lo km my", before: "ดร น.ส ผศ รศ 
 var filipino = &language{
 	tags: "tl fil ceb", before: "~G Gng Bb Dr Dra Prof Sta Sto ~hal Hal Atty Engr Kgg", number: "Blg blg p",
 	list:   "atbp",
+	clock:  "n.u n.h n.g",
 	may:    "Jr",
 	starts: "Ang Ito Iyan Iyon Siya Sila Kami Tayo Ako Ikaw Ka At Ngunit Pero O Kung Kapag Pagkatapos Ngayon Dito Doon Sa Ano Sino Saan Paano Bakit Kailan Oo Hindi Salamat May Mayroon Na",
 }
@@ -135,4 +136,4 @@ var amharic = &language{
 
 var somali = &language{tags: "so om", before: "Md Mdm Dr Prof Eng", number: "Lr", may: "iwm IWM kwf"}
 
-var zulu = &language{tags: "zu xh st tn sn rw ny lg", before: "Mnu Nkz Dkt Prof Rev Mfu", number: "No", may: "njll njl"}
+var zulu = &language{tags: "zu xh st tn sn rw ny lg", before: "UMnu uMnu UNkz uNkz Mnu Nkz Dkt Prof Rev Mfu", number: "No", may: "njll njl"}

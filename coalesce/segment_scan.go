@@ -260,7 +260,15 @@ func (sc *scanner) endWord() {
 		} else if sc.kind == abInitial && prior == abBefore {
 			sc.kind = abBefore // "z. B."
 		} else if sc.kind == abBefore && letters(&sc.word) == 1 && sc.digit() {
-			sc.kind = abMay // a unit: 400 m.
+			if sc.kind = abMay; sc.lang.small {
+				sc.kind = abList // a unit: 400 m.
+			}
+		} else if sc.kind == abNone && !sc.digit() {
+			if capital, ok := consonants(sc.word.bytes()); capital {
+				sc.kind = abMay // Hr. Tamm
+			} else if ok {
+				sc.kind = abCut
+			}
 		}
 	}
 	sc.before, sc.done = sc.done, sc.word

@@ -191,11 +191,11 @@ func (s *Segmenter) goesOn(at int) bool {
 	return false
 }
 
-// quoted says whether the Burmese particle behind a quotation stands at offset at.
+// quoted says whether the Burmese particle behind a quotation, or the Amharic "said", stands at offset at.
 func (s *Segmenter) quoted(at int) bool {
 	w := s.wordAt(at)
 	switch string(w.bytes()) {
-	case "ဟု", "ဟူ၍", "လို့":
+	case "ဟု", "ဟူ၍", "လို့", "አለ", "አለች", "አሉ":
 		return true
 	}
 	return false
