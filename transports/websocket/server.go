@@ -21,7 +21,8 @@ import (
 // ServerOptions are the settings of a Server. The zero ServerOptions serve this machine only.
 type ServerOptions struct {
 	// Authenticate names the peer of a request with a non-empty name. An error that is aaep.AuthorizationDenied is
-	// answered with close code 4003, every other with 4002; its text stays here. It is called from many goroutines
+	// answered with close code 4003, an *aaep.Rejection with aaep.TransportUnavailable with 4001 and its RetryAfter, every
+	// other with 4002; its text stays here. It is called from many goroutines
 	// at once. If nil, nobody is asked and only connections to a loopback address are served. It is asked again
 	// while a connection is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
