@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +14,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
+	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -134,4 +137,31 @@ func TestServedAgentGone(t *testing.T) {
 			t.Errorf("it says %q", got)
 		}
 	})
+}
+
+// Where listeners could not come any more, for a reason of the system's, whoever serves is told at once, and once; at a regular end
+// nothing is.
+func TestServingFails(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"broken": {errors.New("accept tcp: the socket is gone"), "aaep: Nobody can come any more at http://127.0.0.1:"},
+		"over":   {producer.ErrClosed, ""},
+	} {
+		var talk said
+		s := &serving{addrs: []string{"127.0.0.1:0"}}
+		_, served, err := s.openWith(t.Context(), &talk, func() (*producer.Producer, error) { return nil, nil },
+			func(_ context.Context, _ *serve.Server, ln net.Listener, _ *producer.Producer) error {
+				ln.Close()
+				return tc.err
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-served
+		if got := talk.String(); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
+			t.Errorf("%s: it says %q", name, got)
+		}
+	}
 }

@@ -169,7 +169,7 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 		case do := <-l.happens:
 			do()
 			if l.failed() {
-				return nil
+				return l.unwritten()
 			}
 			if l.gone == len(l.agents) || l.last != nil && code(l.last) == exitUsage {
 				return l.last

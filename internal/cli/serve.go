@@ -56,7 +56,7 @@ With --audit it is put on record who was asked here, and what they answered. The
 	return cmd
 }
 
-func (s *server) run(ctx context.Context, names []string) error {
+func (s *server) run(ctx context.Context, names []string) (err error) {
 	if s.nats.servers == "" {
 		return usage("--nats says where the agent's log is.\nSee: aaep serve --help")
 	}
@@ -75,7 +75,7 @@ func (s *server) run(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		defer kept.Close()
+		defer closeTrail(kept, s.trail, &err)
 		s.audit = kept
 	}
 	var gauges net.Listener // or nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -276,12 +277,16 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*p
 		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: at, Framing: localFraming})
 	}
 	ctx = context.WithoutCancel(ctx)
-	failed, done := make([]error, len(serves)), make(chan error, 1)
+	status, done := &announcer{out: talk}, make(chan error, 1)
 	var all sync.WaitGroup
 	for i, serve := range serves {
-		all.Go(func() { failed[i] = serve(ctx) })
+		all.Go(func() {
+			if err := serve(ctx); err != nil && !errors.Is(err, producer.ErrClosed) {
+				status.say("aaep", "Nobody can come any more at "+at[i].at+": "+words.Sentence(plain(err)))
+			}
+		})
 	}
-	go func() { all.Wait(); done <- errors.Join(failed...) }()
+	go func() { all.Wait(); close(done) }()
 	return at, done, nil
 }
 

@@ -171,3 +171,15 @@ func TestManyAnswers(t *testing.T) {
 		}
 	})
 }
+
+// A client that cancels its request and forgets the answer leaves no session that never ends. (EVT-018)
+func TestForgotten(t *testing.T) {
+	play(t, func(st *stage) {
+		ctx, cancel := context.WithCancel(st.t.Context())
+		_, body := held(st, request(fakemodel.Chat, false, user("Hi.")).WithContext(ctx))
+		defer body.Close()
+		st.heard("start: Working on a request.", "thinking")
+		cancel()
+		st.heard("cancelled by producer")
+	})
+}
