@@ -63,7 +63,7 @@ func because(f Finding, r *Recording) Finding {
 	if a, ok := r.answer(0); ok && a.typ() == "subscription.rejected" {
 		return Finding{Verdict: Inconclusive, Seen: f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), Evidence: []Entry{a.Entry}}
 	}
-	if n := len(r.garbled(0)); n > 0 {
+	if n := len(r.garbled(0)); n > 0 && r.limit == 0 { // of a producer
 		f.Seen += fmt.Sprintf(", but %d messages that are no JSON objects, or have no type or no session_id", n)
 	}
 	if r.ended != nil && r.DriverErr == nil {

@@ -302,7 +302,7 @@ func encrypts(ctx context.Context, at string) bool {
 	return true
 }
 
-// notOurs reports whether an error is about a socket, or its folder, that somebody else may have made.
+// notOurs reports whether an error is about the folder of a socket, in which somebody else may have made it.
 func notOurs(err string) bool {
-	return strings.Contains(err, "the folder") || strings.Contains(err, "is not a folder") || strings.Contains(err, "who listens at")
+	return strings.Contains(err, "the folder") || strings.Contains(err, "is not a folder")
 }

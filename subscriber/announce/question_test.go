@@ -212,9 +212,9 @@ func TestAsksTooMuch(t *testing.T) {
 	heard := strings.Join(r.heard, "\n")
 	for text, want := range map[string]int{
 		"Action: Pay $1.": 1,
-		fmt.Sprintf("Action: Pay $%d.", mostAsked+1):                     0,
-		"Noise: This agent asks too much at a time.":                     1,
-		"A question of its is not put; it is decided without an answer.": 1,
+		fmt.Sprintf("Action: Pay $%d.", mostAsked+1):                               0,
+		"Noise: This agent asks too much at a time.":                               1,
+		"One of its questions is not asked here; it is decided without an answer.": 1,
 	} {
 		if got := strings.Count(heard, text); got != want {
 			t.Errorf("%q was heard %d times, want %d", text, got, want)
