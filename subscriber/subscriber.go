@@ -9,7 +9,7 @@
 //		}
 //		switch p := ev.Payload.(type) {
 //		case *aaep.AwaitingConfirmation:
-//			sub.Reply(ctx, ev, ask(p)) // never by itself
+//			err = sub.Reply(ctx, ev, ask(p)) // never by itself; an error is for the user: it may be too late
 //		default:
 //			if text, ok := ev.Utterance(aaep.VerbosityNormal); ok {
 //				announce(text) // an unknown event still speaks

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,8 @@ func TestDecisionOf(t *testing.T) {
 	for line, want := range map[string]aaep.Decision{
 		"y": aaep.Accept, "Y": aaep.Accept, "yes": aaep.Accept, " Yes\t": aaep.Accept,
 		"n": aaep.Reject, "N": aaep.Reject, "NO": aaep.Reject, "no ": aaep.Reject,
-		"": "", " ": "", "ye": "", "yy": "", "y n": "", "yes!": "", "ok": "", "1": "", "true": "", "accept": "", "nope": "", "\x1by": "",
+		"accept": aaep.Accept, "Reject.": aaep.Reject, // the words of the line that asks
+		"": "", " ": "", "ye": "", "yy": "", "y n": "", "yes!": "", "ok": "", "1": "", "true": "", "accepts": "", "nope": "", "\x1by": "",
 	} {
 		if got := decisionOf(line); got != want {
 			t.Errorf("decisionOf(%q) = %q, want %q", line, got, want)
@@ -36,6 +38,8 @@ func TestResponseOf(t *testing.T) {
 		{yesNo, "y", true}, {yesNo, "No", false}, {yesNo, "", nil}, {yesNo, "true", nil}, {yesNo, "1", nil},
 		{number, "12", 12.0}, {number, "-0.5", -0.5}, {number, "+3", 3.0}, {number, "", nil}, {number, "1,000", nil}, {number, "0x10", nil},
 		{number, "inf", nil}, {number, "NaN", nil}, {number, "1e9", nil}, {number, "1_0", nil}, {number, "ten", nil}, {number, ".", nil},
+		{number, "12,5", 12.5}, {number, "-0,125", -0.125}, {number, "1,2345", 1.2345}, {number, "1,5,5", nil}, {number, "1.5,5", nil},
+		{number, "١٢٫٥", 12.5}, {number, "۷", 7.0}, {number, "1.500", 1.5}, {number, "5.", 5.0}, {number, ".5", 0.5},
 		{text, "  hello  world ", "hello  world"}, {text, "1", "1"}, {text, " ", nil},
 		{nil, "hello", "hello"}, {nil, "2", "2"}, {nil, "", nil},
 		{append(text, aaep.ResponseMultipleChoice), "1", "c-1"}, {append(text, aaep.ResponseMultipleChoice), "9", "9"},
@@ -45,6 +49,13 @@ func TestResponseOf(t *testing.T) {
 		if got := responseOf(p, tt.line); got != tt.want {
 			t.Errorf("responseOf(%v, %q) = %v, want %v", tt.kinds, tt.line, got, tt.want)
 		}
+	}
+	p := &aaep.AwaitingClarification{AcceptedResponseKinds: number}
+	if got := responseOf(p, "1.500", "en", "de"); got != nil {
+		t.Errorf("1.500, which a German means as fifteen hundred, is taken as %v", got)
+	}
+	if got := responseOf(p, "1.5", "de"); got != 1.5 {
+		t.Errorf("1.5 of a German is taken as %v", got)
 	}
 }
 
@@ -128,7 +139,7 @@ func TestNextQuestion(t *testing.T) {
 		t.Fatalf("asked are %d questions, want the last one", l.asked.Len())
 	}
 	if !strings.Contains(out.String(), "You have 1 minute to answer.") || status.String() != "aaep: The question is no longer open. You did not answer it.\n"+
-		"aaep: A question that waited is not put: its time to answer is over.\n" {
+		"aaep: A question that waited is skipped: its time to answer is over.\n" {
 		t.Errorf("says %q and %q", out.String(), status.String())
 	}
 	l.answer(t.Context(), "y", l.aimed(time.Now()))
@@ -139,13 +150,14 @@ func TestNextQuestion(t *testing.T) {
 
 func TestReadLines(t *testing.T) {
 	var got []string
-	for line := range readLines(t.Context(), strings.NewReader("y\n\n last")) {
+	long := strings.Repeat("x", 100<<10) // more than a bufio.Scanner takes
+	for line := range readLines(t.Context(), strings.NewReader("y\r\n\n"+long+"\n"+strings.Repeat("x", longestTyped+1)+"\n last")) {
 		if got = append(got, line.text); time.Since(line.at) > time.Minute {
 			t.Errorf("%q was typed at %v", line.text, line.at)
 		}
 	}
-	if strings.Join(got, "|") != "y|| last" {
-		t.Errorf("lines %q", got)
+	if want := []string{"y", "", long, "", " last"}; !slices.Equal(got, want) {
+		t.Errorf("%d lines, and not %d as they were typed", len(got), len(want))
 	}
 }
 

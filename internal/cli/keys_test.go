@@ -100,7 +100,7 @@ func TestKeys(t *testing.T) {
 			t.Fatalf("a yes in the middle of the question: %q", got)
 		}
 		pass(time.Minute)
-		if got := v.String(); !strings.Contains(got, "Thinking of a very long sentence that takes a while. /") || !strings.Contains(got, "While you typed came 3 announcements.\nThe newest: Three.") {
+		if got := v.String(); !strings.Contains(got, "Thinking of a very long sentence that takes a while. /") || !strings.Contains(got, "While you typed, this came: 3 announcements.\nThe newest: Three.") {
 			t.Errorf("heard %s", got)
 		}
 		if aim := l.aimed(time.Now()); !aim.heard || !aim.known {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber/announce"
@@ -33,7 +32,7 @@ func (b *past) heed(source string, ev *aaep.Event) {
 			return
 		}
 	case *aaep.ToolCompleted:
-		if p.ToolCallID == "" || p.ToolCallID != closes.AboutOf(b.last.Event).Call {
+		if p.ToolCallID == "" || p.ToolCallID != announce.CallOf(b.last.Event) {
 			return
 		}
 	case *aaep.SessionCancelled, *aaep.SessionErrored:
@@ -56,11 +55,11 @@ func (f *following) news(ev *aaep.Event) announce.Words {
 		}
 		f.before.calls = slices.Delete(f.before.calls, i, i+1)
 		w = f.tongue().words(f.phrase(phrase.AcceptedDoing, "")).And("", announce.In(ev.Language(), words.OneLine(ev.Text(ev.Verbosity))))
-		if f.before.last != nil && f.before.last.Source == f.name && closes.AboutOf(f.before.last.Event).Call == p.ToolCallID {
+		if f.before.last != nil && f.before.last.Source == f.name && announce.CallOf(f.before.last.Event) == p.ToolCallID {
 			f.before.outcome = w.String()
 		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification: // else it would be put; not every agent knows who can answer
-		return w.And(" ", announce.In(ownLanguage, "You cannot answer it here."))
+		return w.And(" ", f.tongue().words(f.phrase(phrase.CannotAnswerHere, "")))
 	case *aaep.StateChanged:
 		if p.ToState != aaep.StateAwaitingInput || !isTrue(f.terms().SupportsConfirmationReply) || !isTrue(f.terms().SupportsClarificationReply) {
 			break
@@ -81,7 +80,7 @@ const manyCalls = 64
 
 // expect remembers the tool call that a question is about.
 func (b *past) expect(source string, ev *aaep.Event) {
-	if id := closes.AboutOf(ev).Call; id != "" {
+	if id := announce.CallOf(ev); id != "" {
 		b.calls = append(b.calls, call{source, id})
 		b.calls = b.calls[max(len(b.calls)-manyCalls, 0):]
 	}

@@ -121,7 +121,7 @@ func (l *listener) nameOf(name, id string) string {
 }
 
 // sentenceEnds are what a voice pauses at, as in no URL.
-var sentenceEnds = regexp.MustCompile(`[.!?:;,]+([^\pL\pN\s/]*)(?:\s|$)|[。！？：；؟؛।॥…]+()`)
+var sentenceEnds = regexp.MustCompile(`[.!?:;,]+([^\pL\pN\s/]*)(?:\s|$)|[。！？：；؟؛।॥…۔።፧։՞၊။។៕｡．]+()`)
 
 // embedded is a peer's text that stands within a sentence of ours.
 func embedded(text string) string {

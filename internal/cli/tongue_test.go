@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 )
@@ -45,19 +49,19 @@ func inTheirLanguage(t *testing.T, agent, listener []string, f func(e *ear, paid
 // A person who chose Spanish is asked, told how to answer and answered in Spanish, and says yes in it.
 func TestSpanish(t *testing.T) {
 	inTheirLanguage(t, []string{"en", "es"}, []string{"es-MX", "en"}, func(e *ear, paid <-chan error) {
-		want := `Se necesita una decisión. El riesgo es bajo.
+		want := `Se necesita su decisión. El riesgo es bajo.
 Acción: Pagar 20 dólares a Ada.
 Consecuencia: El dinero se va.
-Tiempo para responder: 1 minuto. Sin respuesta, no se hará.
+Tiempo para responder: 1 minuto. Si nadie responde, no se hará.
 No verificado: esto se pregunta en nombre de asker.
 Escriba s para aceptar o n para rechazar y pulse Enter. /more pide más tiempo.
 `
 		if got := e.out.String(); !strings.HasSuffix(got, want) {
 			t.Errorf("the question:\n%s\nwant\n%s", got, want)
 		}
-		e.wants("j", "Eso no es una respuesta. Escriba s para aceptar o n para rechazar y pulse Enter. Enter solo repite la pregunta.")
-		e.wants("/agents", "asker: conectado, preguntas abiertas: 1.")
-		e.wants("/rate fast", "No se entiende: /rate fast. Sería correcto: /rate 1-100000.")
+		e.wants("j", "Eso no es una respuesta. Escriba s para aceptar o n para rechazar y pulse Enter. Enter por sí solo repite la pregunta.")
+		e.wants("/agents", "asker: conectado, preguntas pendientes: 1.")
+		e.wants("/rate fast", "No se entiende: /rate fast. Lo correcto sería: /rate 1-100000.")
 		e.wants("/rate 1", "A partir de ahora: eventos por segundo como máximo: 1.")
 		e.wants("SÍ", "Respuesta enviada: aceptar.")
 		if err := <-paid; err != nil {
@@ -73,7 +77,7 @@ func TestLanguageChangedWhileAsked(t *testing.T) {
 		agent []string
 		want  string
 	}{
-		{[]string{"en", "es"}, "Se necesita una decisión. El riesgo es bajo.\nAcción: Pagar 20 dólares a Ada.\n"},
+		{[]string{"en", "es"}, "Se necesita su decisión. El riesgo es bajo.\nAcción: Pagar 20 dólares a Ada.\n"},
 		{[]string{"en"}, "Please decide. The risk is low.\nAction: Pay $20 to Ada.\n"},
 	} {
 		inTheirLanguage(t, tt.agent, []string{"en-US"}, func(e *ear, paid <-chan error) {
@@ -96,7 +100,7 @@ func TestLanguageChangedWhileAsked(t *testing.T) {
 func TestTwoTongues(t *testing.T) {
 	inTheirLanguage(t, []string{"en"}, []string{"de", "en"}, func(e *ear, paid <-chan error) {
 		if got := e.out.String(); !strings.Contains(got, "Please decide.") || !strings.HasSuffix(got,
-			"Nicht überprüft: das wird im Namen von asker gefragt.\nBitte j zum Annehmen oder n zum Ablehnen eingeben, dann Enter drücken. /more bittet um mehr Zeit.\n") {
+			"Nicht überprüft: diese Frage kommt im Namen von asker.\nBitte j zum Annehmen oder n zum Ablehnen eingeben, dann Enter drücken. /more bittet um mehr Zeit.\n") {
 			t.Errorf("the question:\n%s", got)
 		}
 		e.wants("nein", "Antwort gesendet: ablehnen.")
@@ -105,7 +109,7 @@ func TestTwoTongues(t *testing.T) {
 		}
 	})
 	inTheirLanguage(t, []string{"en", "es"}, []string{"ha", "es", "ar"}, func(e *ear, paid <-chan error) {
-		e.wants("نعم", "Eso no es una respuesta. Escriba s para aceptar o n para rechazar y pulse Enter. Enter solo repite la pregunta.")
+		e.wants("نعم", "Eso no es una respuesta. Escriba s para aceptar o n para rechazar y pulse Enter. Enter por sí solo repite la pregunta.")
 		e.wants("y", "Respuesta enviada: aceptar.")
 		<-paid
 	})
@@ -118,8 +122,8 @@ func TestPromptInEveryLanguage(t *testing.T) {
 	for tag, want := range map[string]string{
 		"en": "Type a number from 1 to 2, or y for yes or n for no, or a number such as 12.5, then press Enter.",
 		"es": "Escriba un número del 1 al 2, o s para decir sí o n para decir no, o un número como 12.5 y pulse Enter.",
-		"de": "Bitte eine Zahl von 1 bis 2, oder j für ja oder n für nein, oder eine Zahl wie 12.5 eingeben, dann Enter drücken.",
-		"ar": "اكتب رقمًا من 1 إلى 2، أو ن بمعنى نعم أو ل بمعنى لا، أو رقمًا مثل 12.5 ثم اضغط مفتاح الإدخال.",
+		"de": "Bitte eine Zahl von 1 bis 2, oder j für ja oder n für nein, oder eine Zahl wie 12,5 eingeben, dann Enter drücken.",
+		"ar": "اكتب رقمًا من 1 إلى 2، أو نعم أو لا، أو رقمًا مثل 12.5 ثم اضغط مفتاح الإدخال.",
 	} {
 		if got := prompt(tongue(tag), &aaep.Event{Payload: p}); got != want {
 			t.Errorf("%s: %q, want %q", tag, got, want)
@@ -161,7 +165,32 @@ func TestTongueList(t *testing.T) {
 	if got := tongue("en-GB").list(three); got != "a, b, and c" {
 		t.Error(got)
 	}
-	if got := tongue("de").says(phrase.YouGet, tongue("de").list(nil)); got != "Es kommt: sonst nichts." {
+	if got := tongue("de").says(phrase.YouGet, tongue("de").list(nil)); got != "Sie bekommen: nichts weiter." {
 		t.Error(got)
+	}
+}
+
+// Whoever chose Spanish is told in it why an agent is not there, and what to do; with the exit code that it always has.
+func TestNotThereInSpanish(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+		code int
+	}{
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, "Nada responde en http://127.0.0.1:8080.\nCompruebe la dirección o inicie un agente: aaep run --listen 127.0.0.1:8080 -- PROGRAM", exitUnreachable},
+		{context.DeadlineExceeded, "No hay respuesta de http://127.0.0.1:8080.\nCompruebe la dirección o inténtelo más tarde.", exitUnreachable},
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "bank.example", Err: "no such host"}}, "No existe ninguna máquina llamada bank.example.\nCompruebe la dirección o inténtelo más tarde.", exitUnreachable},
+		{&aaep.Rejection{Code: aaep.RateLimit, Message: "Too many.", RetryAfter: 20 * time.Second, Remote: true}, "No se puede seguir al agente: Too many.\nInténtelo de nuevo dentro de 20 segundos.", exitUnreachable},
+		{&aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: "None of the requested languages is available.", Remote: true},
+			"No se puede seguir al agente: None of the requested languages is available.\nPida un idioma que tenga, después del suyo: --language es-MX,en,TAG", exitFailed},
+		{fmt.Errorf("%w", manifest.ErrKeyChanged), "", exitFailed}, // with what is to be typed, in English
+	} {
+		got := dialError(t.Context(), "http://127.0.0.1:8080", tt.err, "es-MX", "en")
+		if tt.want != "" && got.Error() != tt.want || code(got) != tt.code {
+			t.Errorf("%v: %d, %q, want %q", tt.err, code(got), got, tt.want)
+		}
+		if english := dialError(t.Context(), "http://127.0.0.1:8080", tt.err, "en-US"); code(english) != tt.code || english.Error() != unfollowed(t.Context(), "http://127.0.0.1:8080", tt.err, []string{"en-US"}).Error() {
+			t.Errorf("%v: %d, %q", tt.err, code(english), english)
+		}
 	}
 }

@@ -3,41 +3,74 @@ package phrase
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
-// answers are the words for a yes and for a no in each language. The first of them is the one that the sentences offer. What is
-// a yes in one language is a no in none, also where somebody leaves the accents out.
+// answers are the words for a yes and for a no in each language, with all their accents. The first of them is the one that the
+// sentences offer: where a letter alone means something else to the ear, or begins both, that is a word. What is a yes in one
+// language is a no in none, also where somebody leaves the accents out.
 var answers = map[string]struct{ yes, no []string }{
 	"en": {[]string{"y", "yes"}, []string{"n", "no"}},
-	"ar": {[]string{"ن", "نعم"}, []string{"ل", "لا"}},
+	"ar": {[]string{"نعم", "ن"}, []string{"لا", "ل"}},
 	"de": {[]string{"j", "ja"}, []string{"n", "nein"}},
-	"es": {[]string{"s", "sí", "si"}, []string{"n", "no"}},
+	"es": {[]string{"s", "sí"}, []string{"n", "no"}},
 	"fr": {[]string{"o", "oui"}, []string{"n", "non"}},
-	"yo": {[]string{"bẹ́ẹ̀ni", "bẹ́ẹ̀ ni", "bẹẹni", "beeni"}, []string{"rárá", "rara"}}, // a letter would stand for bẹ́ẹ̀ kọ́ too
+	"yo": {[]string{"bẹ́ẹ̀ni", "bẹ́ẹ̀ ni"}, []string{"rárá", "bẹ́ẹ̀ kọ́", "bẹ́ẹ̀kọ́"}},
 }
 
-// Answer reads a line that somebody typed: a whole word for a yes or a no in English or in the languages of the tags, and nothing
-// else. Capitals make no difference.
+// Answer reads a line that somebody typed or dictated: a whole word for a yes or a no in English or in the languages of the tags,
+// and nothing else. Capitals make no difference, nor do missing accents and the full stop of a dictation, but for a single letter.
 func Answer(line string, tags ...string) (yes, ok bool) {
-	line = folded(line)
-	is := func(word string) bool { return folded(word) == line }
 	for _, tag := range append([]string{"en"}, tags...) {
-		language := known(tag)
+		language := answers[known(tag)]
 		switch {
-		case slices.ContainsFunc(answers[language].yes, is):
+		case slices.ContainsFunc(language.yes, is(line)):
 			return true, true
-		case slices.ContainsFunc(answers[language].no, is):
+		case slices.ContainsFunc(language.no, is(line)):
 			return false, true
 		}
 	}
 	return false, false
 }
 
+// Decision is Answer to whether something shall be done: then the words by which such an answer is told are answers too.
+func Decision(line string, tags ...string) (accept, ok bool) {
+	for _, tag := range append([]string{"en"}, tags...) {
+		for id, accept := range map[ID]bool{SaidAccept: true, SaidReject: false} {
+			if word, _ := In(tag, id, ""); is(line)(word) {
+				return accept, true
+			}
+		}
+	}
+	return Answer(line, tags...)
+}
+
+// is returns whether a word is what somebody meant by a line.
+func is(line string) func(word string) bool {
+	return func(word string) bool {
+		if utf8.RuneCountInString(word) == 1 {
+			return folded(word) == folded(line)
+		}
+		return bare(word) == bare(strings.TrimSuffix(strings.TrimSpace(line), "."))
+	}
+}
+
 func folded(word string) string {
 	return cases.Fold().String(norm.NFC.String(strings.TrimSpace(word)))
+}
+
+// bare is a word without its accents.
+func bare(word string) string {
+	return folded(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(word)))
 }
 
 // offered is the start of a sentence that asks for a yes or a no, to the word for a yes, and what is between that and the
@@ -66,7 +99,7 @@ func Offers() (all []Offer) {
 		}
 		for _, id := range []ID{ANumberTo, ANumber, YourAnswer} {
 			what, _, _ := strings.Cut(l.says[id], "{")
-			what, _, _ = strings.Cut(what, "12.5")
+			what = strings.TrimRight(what, "0123456789.,")
 			all = append(all, Offer{Start: before + what})
 		}
 	}

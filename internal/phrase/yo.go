@@ -45,6 +45,7 @@ var yoruba = table{
 	RateCapped:      "Iye ìṣẹ̀lẹ̀ tí a lè fi ránṣẹ́ ní ìṣẹ́jú àáyá kan kò ju {number} lọ.",
 	NoneOfLanguages: "Kò sí èyíkéyìí nínú àwọn èdè tí o béèrè. Ọ̀rọ̀ wà ní èdè {tag}.",
 	OnlyListen:      "O lè gbọ́ níbí, ṣùgbọ́n àwọn ẹlòmíràn ni a ń bi ní ìbéèrè.",
+	NotToldOf:       "A kì í sọ èyí fún ọ níbí: {list}.",
 	NotRunning:      "Aṣojú náà kò ṣiṣẹ́, tàbí a kò lè dé ọ̀dọ̀ rẹ̀. Ohun tí ó bá ṣe ni a ó sọ níbí nígbà tí ó bá padà.",
 
 	LinkLost: "Ìsopọ̀ pẹ̀lú aṣojú náà ti já. A ó sọ ohun tí ó ń ṣe báyìí nígbà tí ó bá padà.",
@@ -61,7 +62,7 @@ var yoruba = table{
 	AnswerUnread:     "Ìdáhùn kan wà, ṣùgbọ́n a kò lè tẹ̀ lé e níbí.",
 
 	UseTool:    "Lo irinṣẹ́ {tool}.",
-	MayDestroy: "Ó lè yí ohun tí a kò lè dá padà padà, tàbí kí ó pa á rẹ́.",
+	MayDestroy: "Ó lè yí nǹkan padà tàbí kí ó pa á rẹ́, a kò sì ní lè dá a padà.",
 	OnlyAdds:   "Ó ń fi kún ohun tó wà, kò sì pa ohunkóhun rẹ́.",
 
 	Done:       "Ó ti parí.",
@@ -69,9 +70,9 @@ var yoruba = table{
 	Handover:   "A ń fi iṣẹ́ náà lé ẹlòmíràn lọ́wọ́.",
 	WaitingFor: "Ó ń dúró de ìdáhùn: {action}",
 
-	PleaseDecide:   "Jọ̀wọ́, ṣe ìpinnu.",
-	CannotBeUndone: "A kò lè yí èyí padà.",
-	HardToUndo:     "Ó ṣòro láti yí èyí padà.",
+	PleaseDecide:   "Jọ̀wọ́, ṣe ìpinnu rẹ.",
+	CannotBeUndone: "Tí a bá ti ṣe é, a kò lè dá a padà mọ́.",
+	HardToUndo:     "Tí a bá ti ṣe é, ó ṣòro láti dá a padà.",
 	RiskLow:        "Ewu rẹ̀ kéré.",
 	RiskMedium:     "Ewu rẹ̀ mọ níwọ̀n.",
 	RiskHigh:       "Ewu rẹ̀ pọ̀.",
@@ -84,11 +85,11 @@ var yoruba = table{
 
 	TimeToAnswer: "Àkókò tó wà fún ìdáhùn: {time}.",
 
-	SilenceAccepts: "Tí kò bá sí ìdáhùn, a ó ṣe é.",
-	SilenceRejects: "Tí kò bá sí ìdáhùn, a kò ní ṣe é.",
-	SilenceUnknown: "Tí kò bá sí ìdáhùn, kò sí ẹni tó mọ ohun tí yóò ṣẹlẹ̀.",
-	SilenceYes:     "Àìdáhùn túmọ̀ sí bẹ́ẹ̀ ni.",
-	SilenceNo:      "Àìdáhùn túmọ̀ sí bẹ́ẹ̀ kọ́.",
+	SilenceAccepts: "Bí ẹnikẹ́ni kò bá dáhùn, a ó ṣe é.",
+	SilenceRejects: "Bí ẹnikẹ́ni kò bá dáhùn, a kò ní ṣe é.",
+	SilenceUnknown: "Bí ẹnikẹ́ni kò bá dáhùn, a kò mọ ohun tí yóò ṣẹlẹ̀.",
+	SilenceYes:     "Àìdáhùn túmọ̀ sí bẹ́ẹ̀ni.",
+	SilenceNo:      "Àìdáhùn túmọ̀ sí rárá.",
 	SilenceMeans:   "Àìdáhùn túmọ̀ sí: {action}",
 
 	AgentSays: "Aṣojú náà sọ pé: {action}",
@@ -113,13 +114,26 @@ var yoruba = table{
 	NothingLost:        "Kò sí ohun tó sọnù.",
 	MayBeLost:          "Ohun tí a sọ láàárín àkókò yìí lè ti sọnù.",
 	AgentEndedLink:     "Aṣojú náà ti gé ìsopọ̀ náà: {action}",
-	TriedUntilThere:    "A ó máa gbìyànjú títí yóò fi dé.",
+	TriedUntilThere:    "A ó máa gbìyànjú títí yóò fi dáhùn.",
 	NotFollowed:        "A kò tẹ̀ lé e.",
 	OthersAnswer:       "Kò sí ẹni tó lè tẹ ohun kankan níbí mọ́, nítorí náà àwọn ìbéèrè ń lọ sọ́dọ̀ àwọn mìíràn.",
 	Connecting:         "Ó ń sopọ̀ mọ́ {agent}.",
 	AgentFloods:        "Aṣojú náà ń fi ohun púpọ̀ ju èyí tí ó gbà lọ ránṣẹ́. Èyí tí ó pọ̀ jù kò hàn.",
-	QuestionLeftOut:    "Aṣojú náà béèrè ohun tí kò ṣeé fihàn tàbí dáhùn níbí, nítorí kò tọ̀nà: {action}",
+	QuestionLeftOut:    "Aṣojú náà béèrè ohun tí kò ṣeé fi hàn tàbí dáhùn níbí, nítorí kò tọ̀nà: {action}",
 	MessageLeftOut:     "Ọ̀rọ̀ kan láti ọ̀dọ̀ aṣojú náà kò hàn, nítorí kò tọ̀nà: {action}",
+
+	NothingThere:     "Kò sí ohun tó ń dáhùn ní {address}.",
+	NoAnswerFrom:     "Kò sí ìdáhùn láti {address}.",
+	NoMachine:        "Kò sí ẹ̀rọ tó ń jẹ́ {name}.",
+	NoAgentThere:     "Ohun tó ń dáhùn ní {address} kì í ṣe aṣojú.",
+	CheckAddress:     "Ṣàyẹ̀wò àdírẹ́sì náà, tàbí kí o tún gbìyànjú nígbà mìíràn.",
+	OrStart:          "Ṣàyẹ̀wò àdírẹ́sì náà, tàbí kí o bẹ̀rẹ̀ aṣojú kan: {action}",
+	CannotFollow:     "A kò lè tẹ̀ lé aṣojú náà: {action}",
+	TryAgainAfter:    "Tún gbìyànjú lẹ́yìn {time}.",
+	AskOtherLanguage: "Béèrè fún èdè tó ní, lẹ́yìn tìrẹ: {action}",
+	CannotAnswerHere: "A kò lè dáhùn rẹ̀ níbí.",
+	PageIsHere:       "Ojú ìwé kan nìyí tó ń tẹ̀ lé aṣojú náà. Ṣí i nínú aṣàwárí.",
+	PageIsSecret:     "Àdírẹ́sì rẹ̀ jẹ́ àṣírí: ẹni tó bá ní i lè dáhùn.",
 
 	Decide:           "Tẹ bẹ́ẹ̀ni láti gbà á tàbí rárá láti kọ̀ ọ́, lẹ́yìn náà tẹ Enter.",
 	DecideAgain:      "Tẹ bẹ́ẹ̀ni lẹ́ẹ̀kan sí i láti gbà á.",
@@ -130,10 +144,10 @@ var yoruba = table{
 	AskedProven:      "A ti fìdí rẹ̀ múlẹ̀: ẹni tó béèrè èyí ni {agent}.",
 	AskedUnproven:    "A kò fìdí rẹ̀ múlẹ̀: a béèrè èyí ní orúkọ {agent}.",
 	AnotherWaits:     "Ìbéèrè mìíràn ń dúró. Yóò wá lẹ́yìn èyí.",
-	OverNotPut:       "A kò ní béèrè ìbéèrè kan tó ń dúró: àkókò ìdáhùn rẹ̀ ti parí.",
+	OverNotPut:       "A fo ìbéèrè kan tó ń dúró: àkókò ìdáhùn rẹ̀ ti parí.",
 	NoOtherWaits:     "Kò sí ìbéèrè mìíràn tó ń dúró.",
-	WaitingClosed:    "Ìbéèrè kan tó ń dúró ti parí.",
-	QuestionClosed:   "Ìbéèrè náà ti parí.",
+	WaitingClosed:    "A kò lè dáhùn ìbéèrè kan tó ń dúró mọ́.",
+	QuestionClosed:   "A kò lè dáhùn ìbéèrè náà mọ́.",
 	MayHaveArrived:   "Ó lè jẹ́ pé ìdáhùn rẹ ti dé.",
 	NotAnswered:      "O kò dáhùn rẹ̀.",
 	AsksAgain:        "Tí ó bá ṣì ṣe pàtàkì, aṣojú náà yóò tún béèrè.",
@@ -145,12 +159,12 @@ var yoruba = table{
 	AnswerSent:       "A ti fi ìdáhùn ránṣẹ́.",
 	AnswerSentIs:     "A ti fi ìdáhùn ránṣẹ́: {action}",
 	AnswerLate:       "A ti fi ìdáhùn ránṣẹ́, ṣùgbọ́n ó jọ pé àkókò ti parí. Ó lè má kà.",
-	AsksTooMuch:      "Aṣojú yìí ń béèrè púpọ̀ jù lẹ́ẹ̀kan. A kò ní béèrè ọ̀kan nínú wọn, a ó pinnu rẹ̀ láìsí ìdáhùn.",
+	AsksTooMuch:      "Aṣojú yìí ń béèrè púpọ̀ jù lẹ́ẹ̀kan. A kò ní béèrè ọ̀kan nínú wọn níbí, a ó pinnu rẹ̀ láìsí ìdáhùn.",
 	NothingAsked:     "Kò sí ìbéèrè kankan báyìí.",
 	LastQuestion:     "Ìbéèrè tó kẹ́yìn: {action}",
 	MoreAskedAlready: "A ti ń béèrè àkókò sí i.",
-	NoMoreTime:       "Aṣojú náà kò fún ìbéèrè yìí ní àkókò mọ́.",
-	NoMoreTimeClosed: "Kò sí àkókò mọ́: ìbéèrè náà ti parí.",
+	NoMoreTime:       "Aṣojú náà kò fún ìbéèrè yìí ní àkókò sí i.",
+	NoMoreTimeClosed: "Kò sí àkókò sí i: a kò lè dáhùn ìbéèrè náà mọ́.",
 	NoMoreTimeSoFar:  "Kò tíì sí àkókò sí i: {action}",
 	AskMoreAgain:     "Láti tún béèrè, tẹ /more.",
 	MoreTime:         "Àkókò púpọ̀ sí i wà.",
@@ -174,8 +188,8 @@ var yoruba = table{
 	OutputGone:    "Ọ̀nà ìgbọ́rọ̀ ti sọnù: {action}",
 	OutputBack:    "Ọ̀nà {output} ti padà.",
 
-	NoQuestionOpen: "Kò sí ìbéèrè kankan tó ṣí sílẹ̀.",
-	QuestionsOpen:  "Iye ìbéèrè tó ṣí sílẹ̀: {number}.",
+	NoQuestionOpen: "Kò sí ìbéèrè kankan tó ń dúró de ìdáhùn.",
+	QuestionsOpen:  "Iye ìbéèrè tó ń dúró de ìdáhùn: {number}.",
 	StillToCome:    "Ìkéde tó ń bọ̀: {number}.",
 	LeftToAskFor:   "Ìkéde tí a lè béèrè fún: {number}.",
 	NothingMore:    "Kò sí ohun mìíràn láti gbọ́.",
@@ -190,7 +204,7 @@ var yoruba = table{
 	PrintedInstead: "A ó kọ irú ọ̀rọ̀ bẹ́ẹ̀ sí ojú kọ̀ǹpútà.",
 	MarksLost:      "Irú ọ̀rọ̀ bẹ́ẹ̀ pàdánù àwọn àmì tí kò sí nínú tábìlì náà.",
 
-	OneQuestionOpen:  "Ìbéèrè kan ló ṣí sílẹ̀:",
+	OneQuestionOpen:  "Ìbéèrè kan ń dúró de ìdáhùn:",
 	AnswerSentences:  "gbólóhùn ìdáhùn: {number}",
 	Announcements:    "ìkéde: {number}",
 	Meanwhile:        "Ohun tó dé láàárín àkókò yìí:",
@@ -203,20 +217,20 @@ var yoruba = table{
 	OrElse:           ", bí bẹ́ẹ̀ kọ́",
 	WithValues:       ", pẹ̀lú {list}",
 	ANumberTo:        "nọ́ńbà láti 1 sí {number}",
-	YesOrNo:          "bẹ́ẹ̀ni fún bẹ́ẹ̀ ni tàbí rárá fún bẹ́ẹ̀ kọ́",
+	YesOrNo:          "bẹ́ẹ̀ni tàbí rárá",
 	ANumber:          "nọ́ńbà bíi 12.5",
 	YourAnswer:       "ìdáhùn rẹ",
 	SaidAccept:       "gbà á",
 	SaidReject:       "kọ̀ ọ́",
-	SaidYes:          "bẹ́ẹ̀ ni",
-	SaidNo:           "bẹ́ẹ̀ kọ́",
+	SaidYes:          "bẹ́ẹ̀ni",
+	SaidNo:           "rárá",
 	LinkBroke:        "ìsopọ̀ já",
-	NotInTime:        "kò dáhùn lásìkò",
+	NotInTime:        "kò dáhùn kí àkókò tó parí",
 	NothingAnswers:   "kò sí ohun tó ń dáhùn níbẹ̀",
-	NotOpen:          "ìbéèrè náà ti parí",
+	NotOpen:          "a kò lè dáhùn ìbéèrè náà mọ́",
 
 	EveryEvent:           "gbogbo ìṣẹ̀lẹ̀ bí ó ṣe ń dé",
-	AtMost:               "ìṣẹ̀lẹ̀ tó pọ̀ jù ní ìṣẹ́jú àáyá kan: {number}",
+	AtMost:               "ìṣẹ̀lẹ̀ tó pọ̀ jù lọ ní ìṣẹ́jú àáyá kan: {number}",
 	InOwnLanguage:        "ní èdè aṣojú náà",
 	InLanguage:           "ní èdè {tag}",
 	TheLanguage:          "èdè {tag}",
@@ -250,9 +264,9 @@ var yoruba = table{
 	StandsEnded:      "ó ti parí",
 	StandsBehind:     "àkókò tó kù láti gbọ́: {time}",
 	StandsUpToDate:   "a ti gbọ́ gbogbo rẹ̀",
-	StandsLeftOut:    "tí a fò fún tuntun: {number}",
-	StandsToAskFor:   "láti béèrè pẹ̀lú /details: {number}",
-	StandsOpen:       "ìbéèrè tó ṣí sílẹ̀: {number}",
+	StandsLeftOut:    "ìkéde tí a fò fún tuntun: {number}",
+	StandsToAskFor:   "ìkéde láti béèrè pẹ̀lú /details: {number}",
+	StandsOpen:       "ìbéèrè tó ń dúró de ìdáhùn: {number}",
 
 	CommandsHelp: "Tẹ ìlà kan pẹ̀lú ọ̀kan nínú àwọn wọ̀nyí:\n" +
 		"/rate 1: ìṣẹ̀lẹ̀ kan péré ní ìṣẹ́jú àáyá kan.\n" +
@@ -262,13 +276,13 @@ var yoruba = table{
 		"/pace 300: iye ọ̀rọ̀ tí ohùn rẹ ń sọ ní ìṣẹ́jú kan.\n" +
 		"/boundary sentence, word, paragraph, completion, none: ibi tí a ti ń gé ìdáhùn.\n" +
 		"/quiet: ohun tí kò lè dúró nìkan, fún ìṣẹ́jú 5. /quiet off ló ń parí rẹ̀.\n" +
-		"/more: àkókò sí i láti dáhùn ìbéèrè tó wà lójú ìwòye.\n" +
+		"/more: àkókò sí i láti dáhùn ìbéèrè tó wà lójú kọ̀ǹpútà.\n" +
 		"/next: ìbéèrè mìíràn tó ń dúró; èyí yóò wá lẹ́yìn rẹ̀.\n" +
 		"/terms: ohun tó wà báyìí.\n" +
 		"/agents: bí aṣojú kọ̀ọ̀kan ṣe wà, àti bí o ṣe wà lẹ́yìn tó.\n" +
-		"/waiting: àwọn ìbéèrè tó ṣí sílẹ̀.\n" +
+		"/waiting: àwọn ìbéèrè tó ń dúró de ìdáhùn.\n" +
 		"/again, /where, /details: pẹ̀lú --output, ohun tí a sọ kẹ́yìn, bí ó ṣe wà, àti ohun tó kọjá rẹ.\n" +
-		"Enter nìkan: ìbéèrè tó wà lójú ìwòye lẹ́ẹ̀kan sí i.",
+		"Enter nìkan: ìbéèrè tó wà lójú kọ̀ǹpútà lẹ́ẹ̀kan sí i.",
 }
 
 var yorubaTimes = times{

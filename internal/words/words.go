@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Count is a number of things: "1 event", "2 events".
@@ -50,18 +52,13 @@ func Spoken(d time.Duration) string {
 // OneLine is text that cannot pretend to be another line.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Sentence ends a text with a full stop, so that a voice pauses before what follows.
+// Sentence ends a text with a full stop, so that a voice pauses before what follows. What ends in the mark of another script, or in
+// one within quotation marks, has an end.
 func Sentence(text string) string {
 	text = strings.TrimSpace(text)
-	if text == "" || strings.ContainsRune(".!?。！？؟।", lastRune(text)) {
+	bare := strings.TrimRightFunc(text, func(r rune) bool { return unicode.In(r, unicode.Pe, unicode.Pf, unicode.Pi) || r == '"' || r == '\'' })
+	if last, _ := utf8.DecodeLastRuneInString(bare); text == "" || unicode.Is(unicode.STerm, last) || strings.ContainsRune("…;\u037e", last) {
 		return text
 	}
 	return text + "."
-}
-
-func lastRune(s string) (last rune) {
-	for _, r := range s {
-		last = r
-	}
-	return last
 }

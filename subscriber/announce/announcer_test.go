@@ -120,8 +120,8 @@ func TestTyping(t *testing.T) {
 	r.say(&aaep.SessionErrored{}, "It broke.")
 	r.after(time.Minute)
 	r.want("0.0 This one is cut by the first key. /", "11.0 Error.", "11.5 It broke.",
-		"12.5 While you typed came 2 sentences of the answer, 1 announcement.", "18.0 The newest: Something new.",
-		"20.0 Ask for details to hear all of it.", "24.0 This one is cut by the first key.")
+		"12.5 While you typed, this came: 2 sentences of the answer, 1 announcement.", "18.5 The newest: Something new.",
+		"20.5 Ask for details to hear all of it.", "24.5 This one is cut by the first key.")
 	r.heard = nil
 	r.a.Details(r.now)
 	r.after(time.Minute)

@@ -50,8 +50,8 @@ func TestLanguageOfParts(t *testing.T) {
 	}{
 		{"es-MX", &aaep.AwaitingConfirmation{Action: "Pagar 20 dólares.", Consequence: "El dinero se va.", TimeoutSeconds: 3600, DefaultDecision: aaep.Reject,
 			RiskLevel: aaep.RiskHigh, Irreversible: new(true)}, "",
-			[]string{"es-MX Se necesita una decisión.", "es-MX Esto no se puede deshacer.", "es-MX El riesgo es alto.", "es-MX Acción: Pagar 20 dólares.",
-				"es-MX Consecuencia: El dinero se va.", "es-MX Tiempo para responder: cerca de 1 hora.", "es-MX Sin respuesta, no se hará."}},
+			[]string{"es-MX Se necesita su decisión.", "es-MX Esto no se puede deshacer.", "es-MX El riesgo es alto.", "es-MX Acción: Pagar 20 dólares.",
+				"es-MX Consecuencia: El dinero se va.", "es-MX Tiempo para responder: cerca de 1 hora.", "es-MX Si nadie responde, no se hará."}},
 		{"sw", &aaep.AwaitingConfirmation{Action: "Lipa dola 20.", Consequence: "Pesa zitaondoka.", TimeoutSeconds: 3600, DefaultDecision: aaep.Reject,
 			RiskLevel: aaep.RiskHigh}, "",
 			[]string{"en Please decide.", "en The risk is high.", "en Action:", "sw Lipa dola 20.", "en Consequence:", "sw Pesa zitaondoka.",

@@ -32,7 +32,7 @@ func TestAccept(t *testing.T) {
 	undecided(t, outcome)
 	if said := eval[string](p, `document.querySelector(".question").innerText`); !strings.Contains(said, "Pay $5 to the water company.") ||
 		!strings.Contains(said, "The money leaves your account today.") || !strings.Contains(said, "Risk: high. It cannot be undone.") ||
-		!strings.Contains(said, "Not verified: anybody can use this name.") || !strings.Contains(said, "Asked by “Tester”") || !strings.Contains(said, "If nobody answers, it is not done.") || !strings.Contains(said, "so that nothing is answered by accident") {
+		!strings.Contains(said, "Not verified: anybody can use this name.") || !strings.Contains(said, "Asked by “Tester”") || !strings.Contains(said, "If nobody answers, it will not be done.") || !strings.Contains(said, "so that nothing is answered by accident") {
 		t.Errorf("the question says %q", said)
 	}
 	if said := eval[string](p, `document.getElementById("alert").textContent`); said != "Question 1: Pay $5 to the water company. The money leaves your account today. Risk: high. It cannot be undone." {

@@ -67,7 +67,7 @@ func TestSettings(t *testing.T) {
 	p.until(`document.documentElement.lang === "es" && document.getElementById("questions").textContent === "Preguntas"`)
 	other.until(`document.documentElement.lang === "es" && document.getElementById("rate").value === "5"`)
 	again := b.open(st.page, "")
-	again.until(`document.getElementById("link")?.textContent === "Con conexión." && document.getElementById("rate").value === "5"`)
+	again.until(`document.getElementById("link")?.textContent === "Conectado." && document.getElementById("rate").value === "5"`)
 }
 
 // TestFelt: where a person chose that, what happens is felt as one of five patterns, none too often, and a question at once.

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/subscriber/web"
 )
 
@@ -108,7 +111,8 @@ func TestFiles(t *testing.T) {
 	}))
 }
 
-// TestWords: every language says every line, with the same values in it.
+// TestWords: every language that the terminal speaks says every line, with the same values in it, in the letters of its script and
+// the marks at which a voice pauses.
 func TestWords(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^  "?([\w.]+)"?: (.*),$`)
 	value := regexp.MustCompile(`\{\w+\}`)
@@ -122,6 +126,9 @@ func TestWords(t *testing.T) {
 		return lines
 	}
 	used := regexp.MustCompile(`(?:words|say|\bw)\("([\w.]+)"|data-say="(\w+)"`)
+	said := regexp.MustCompile(`"([^"]*)"`)
+	latin := regexp.MustCompile(`\p{Latin}`)
+	unspoken := regexp.MustCompile(`[^\p{L}\p{Mn} .,:;()'’،؛\x{a0}-]| -|- `) // a voice says it as a name or as nothing
 	english := read("en")
 	for _, name := range []string{"index.html", "page.js", "log.js", "questions.js"} {
 		data, err := os.ReadFile("static/" + name)
@@ -132,10 +139,17 @@ func TestWords(t *testing.T) {
 			}
 		}
 	}
-	for _, tag := range []string{"es", "ar", "yo"} {
+	for _, tag := range phrase.Languages() {
 		lines := read(tag)
 		for key, want := range english {
 			got := lines[key]
+			for _, m := range said.FindAllStringSubmatch(strings.ReplaceAll(got, `\u00a0`, "\u00a0"), -1) {
+				if line := value.ReplaceAllString(m[1], ""); !norm.NFC.IsNormalString(line) {
+					t.Errorf("%s: %q is not in normal form C: %+q", tag, key, line)
+				} else if bad := unspoken.FindString(line); bad != "" || line != "" && (tag == "ar") == latin.MatchString(line) {
+					t.Errorf("%s: %q has %+q, or another script: %s", tag, key, bad, line)
+				}
+			}
 			if got == "" {
 				t.Errorf("%s lacks %q", tag, key)
 			}

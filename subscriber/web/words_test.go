@@ -55,3 +55,15 @@ func TestDirection(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbers: a number is read as the terminal reads it, and as nothing where two people would mean two amounts.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, "")
+	p.until(connected)
+	if got := eval[string](p, `import("./text.js").then(({ numberOf }) => ["12,5", "-0,125", "١٢٫٥", "۷", "1.500", "5.", ".5", "1,000", "1,5,5", "0x10", "1e9", "Infinity", ".", "ten"].map((s) => numberOf(s, "en-GB", undefined))
+		.concat(numberOf("1.500", "en", "de"), numberOf("1.5", "de", "de")).join(" "))`); got != "12.5 -0.125 12.5 7 1.5 5 0.5 NaN NaN NaN NaN NaN NaN NaN NaN 1.5" {
+		t.Error(got)
+	}
+}

@@ -1,6 +1,6 @@
 // Questions, in a line of their own. Nothing here takes the focus, listens for letters or answers by itself; an answer
 // is a button that says what it does, and works only when there was time to read the question and the hands were still.
-import { clip, direction, named, reading, safe } from "./text.js";
+import { clip, direction, named, numberOf, reading, safe } from "./text.js";
 
 const still = 1000; // of the keyboard, before a button works
 const most = 64; // questions that wait: an agent that asks more than anybody answers gets its defaults
@@ -185,7 +185,7 @@ export class Questions {
     q.form.before(label, input);
     q.parts.push(input);
     this.button(q, w("send"), () => {
-      const said = input.value.trim(), number = Number(said.replace(",", "."));
+      const said = input.value.trim(), number = numberOf(said, w.language, q.lang);
       if (!said || (numeric && !Number.isFinite(number))) return this.log.status(w(said ? "noNumber" : "empty"));
       send(numeric ? number : said, said);
     }).classList.add("yes");

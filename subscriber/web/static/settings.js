@@ -5,7 +5,7 @@ import { canNotify, canVibrate, patterns } from "./feel.js";
 const timing = "https://github.com/aaep-go/aaep/extensions/timing/v1";
 const haptic = "https://github.com/aaep-go/aaep/extensions/haptic/v1";
 const allowed = {
-  language: ["en", "es", "ar", "yo"],
+  language: ["en", "ar", "de", "es", "fr", "yo"],
   verbosity: ["terse", "normal", "detailed"],
   rate: ["1", "2", "5", "10"],
   pace: ["100", "170", "250", "350", "450"],

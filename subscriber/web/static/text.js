@@ -30,7 +30,7 @@ export function safe(value) {
 // named is what somebody calls themselves, on one line, without quotation marks and what a voice pauses at: where it stands in
 // such marks, or last, nothing in it passes for a word of the page's about it.
 export function named(name) {
-  const one = safe(name).replace(/[.!?:;,]+([^\p{L}\p{N}\s/]*)(?=\s|$)|[。！？：；؟؛।॥…]+/gu, "$1 ").replace(/["“”„‟«»‹›]/g, "").replace(/\s+/g, " ").trim();
+  const one = safe(name).replace(/[.!?:;,]+([^\p{L}\p{N}\s/]*)(?=\s|$)|[。！？：；؟؛।॥…۔።፧։՞၊။។៕｡．]+/gu, "$1 ").replace(/["“”„‟«»‹›]/g, "").replace(/\s+/g, " ").trim();
   return clip(one, 100, () => "…");
 }
 
@@ -75,6 +75,15 @@ export function sentences(text, language, final) {
     found.push(piece);
   }
   return { found: found.map((s) => s.trim()).filter(Boolean), rest };
+}
+
+// numberOf reads a number somebody typed, with the digits and the decimal mark of their keyboard; NaN is none. What is a thousand
+// to one person and one to another, such as 1,000, is none: nor is 1.000 but in English. It agrees with the terminal's.
+export function numberOf(typed, ...languages) {
+  const western = typed.replace(/[٠-٩۰-۹]/g, (d) => d.charCodeAt(0) & 15).replace(/٫/g, ".");
+  const number = western.replace(/^([-+]?\d+),(\d{1,2}|\d{4,})$/, "$1.$2").replace(/^([-+]?0),(\d+)$/, "$1.$2");
+  if (!/^[-+]?(\d+\.?\d*|\.\d+)$/.test(number) || (languages.some((l) => l && !/^en\b/.test(l)) && /^[-+]?[1-9]\d{0,2}\.\d{3}$/.test(number))) return NaN;
+  return Number(number);
 }
 
 // reading is how long a text takes to be heard, in milliseconds: at the pace of the user's voice, and a second.

@@ -1,12 +1,14 @@
 // What the page says itself, in each language it can say it in: one file for each, with the same lines. No native speaker
-// has read Spanish, Arabic and Yoruba yet. Where a number decides the form, a line holds one for each of the language's
+// has read Arabic, French, German, Spanish and Yoruba yet. Where a number decides the form, a line holds one for each of the language's
 // plural categories, as Intl.PluralRules names them.
 import ar from "./words.ar.js";
+import de from "./words.de.js";
 import en from "./words.en.js";
 import es from "./words.es.js";
+import fr from "./words.fr.js";
 import yo from "./words.yo.js";
 
-export const tables = { en, es, ar, yo };
+export const tables = { en, ar, de, es, fr, yo };
 
 export function pageWords(language) {
   const table = tables[language] ?? en, tag = tables[language] ? language : "en";
