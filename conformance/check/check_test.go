@@ -207,8 +207,9 @@ func TestNotes(t *testing.T) {
 		note bool
 	}{
 		{strings.Replace(good, `"urgency":"normal",`, `"urgency":"loud",`, 1), false},
-		{strings.Replace(good, `"verbosity":"normal",`, "", 1), true},                                                  // D-03
-		{strings.Replace(good, `"localization_hints":{"primary_language":"en","text_direction":"ltr"},`, "", 1), true}, // D-72
+		{strings.Replace(good, `"verbosity":"normal",`, "", 1), true},                                                                                               // D-03
+		{strings.Replace(good, `"localization_hints":{"primary_language":"en","text_direction":"ltr"},`, "", 1), true},                                              // D-72
+		{strings.Replace(fmt.Sprintf(envelope, 1, 1, "critical", question), `"reversibility":"irreversible"`, `"reversibility":"reversible_with_effort"`, 1), true}, // D-21
 	} {
 		var c Checker
 		found := c.Message(1, []byte(strings.TrimSpace(tt.text)))
