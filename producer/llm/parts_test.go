@@ -139,3 +139,17 @@ func FuzzRequest(f *testing.F) {
 		}
 	})
 }
+
+// A model that writes white space without an end is not waited for without one, in whatever pieces it writes it. (P10)
+func TestMindOfNothing(t *testing.T) {
+	var m mind
+	if m.aloud(strings.Repeat("\n", mostHeld)); m.held != "" {
+		t.Errorf("%d bytes are held", len(m.held))
+	}
+	text := strings.Repeat("\n", mostHeld) + "<think>x"
+	for _, piece := range []int{1, 7, len(text)} {
+		if got := aloud(text, piece); got != text {
+			t.Errorf("in pieces of %d, %d bytes are said, want %d", piece, len(got), len(text))
+		}
+	}
+}
