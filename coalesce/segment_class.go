@@ -138,6 +138,8 @@ func slowClass(r rune) class {
 		return clWide
 	case r == 0xFF9E, r == 0xFF9F: // the halfwidth voiced sound marks: letters that extend
 		return clExtend
+	case 0x10D0 <= r && r <= 0x10FF: // Georgian, whose capitals begin no sentence
+		return clLetter
 	case unicode.IsLetter(r):
 		switch {
 		case unicode.IsLower(r):
@@ -168,7 +170,7 @@ func slowClass(r rune) class {
 		return clEmphasis
 	case ',', ';', ':', '\u037e': // the Greek question mark is a semicolon in NFC
 		return clClause
-	case '、', '，', '；', '：', '､', '،', '؛', '፣', '፤', '፥', '፦', '︐', '︑', '︓', '︔':
+	case '、', '，', '；', '：', '､', '၊', '،', '؛', '፣', '፤', '፥', '፦', '︐', '︑', '︓', '︔':
 		return clFullClause
 	case '`', '\u1FEF', '$', '{', '<', '≮', '\\', '#', '|': // U+1FEF and U+226E for the sake of NFC
 		return clTag
@@ -176,7 +178,8 @@ func slowClass(r rune) class {
 		return clNote
 	case '፡', '་':
 		return clWordSep
-	case '។', '៕': // Khmer, a Sentence_Terminal since Unicode 16
+	case '។', '៕', // Khmer, a Sentence_Terminal since Unicode 16
+		'།', '༎': // Tibetan, which may end less, but nothing else ends there
 		return clFull
 	}
 	switch {

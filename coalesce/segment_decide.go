@@ -159,15 +159,15 @@ func (s *Segmenter) attach(end int, gap bool) {
 	}
 }
 
-// dialogue says whether a dash and white space begin a new turn at offset at.
+// dialogue says whether a dash begins a new turn at offset at.
 func (s *Segmenter) dialogue(at int) bool {
 	_, _, size := s.peek(at)
 	at += size
 	if _, c, size := s.peek(at); c == clSpace {
-		_, c = s.core(at + size)
-		return c == clUpper && !s.scan.marks.quoted
+		at += size
 	}
-	return false
+	_, c := s.core(at)
+	return c == clUpper && !s.scan.marks.quoted
 }
 
 // emoji returns the offset behind the pictures at offset at, if white space or nothing follows them.
@@ -193,8 +193,10 @@ func (s *Segmenter) ends(at int, c class) bool {
 	switch {
 	case m.void && m.closed:
 		return false
+	case m.full && sc.last == '۔' && (sc.words == 1 || letters(&sc.done) == 1) && sc.initial():
+		return c == clEnd // 2۔ begins an item
 	case m.full:
-		return !m.closed || c != clWide && !m.query || !s.said(at, c)
+		return !m.closed || (c != clWide && !m.query || !s.said(at, c)) && !s.quoted(at)
 	case m.ask:
 		return (c != clLower || !m.closed && !m.bang || informal) && !(m.quoted && c != clLower && s.said(at, c)) // "Really?" Ada asked.
 	case m.bang && !m.closed && c == clUpper && exclaimed[string(sc.done.bytes())]:
@@ -202,7 +204,7 @@ func (s *Segmenter) ends(at int, c class) bool {
 	case m.bang:
 		return (c != clLower || informal) && !(m.quoted && s.said(at, c))
 	case m.ellipsis || m.stops > 1:
-		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wides >= 4 || c == clLetter && sc.koreanEnd()
+		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wides >= 4 || c == clLetter && (sc.koreanEnd() || s.starts(at))
 	}
 	if sc.loose == 3 { // words left out: . . .
 		return false
@@ -220,14 +222,23 @@ func (s *Segmenter) ends(at int, c class) bool {
 		if sc.done.n == 1 && sc.done.b[0] <= 'Z' {
 			return c == clEnd || c == clUpper && s.starts(at) && !s.particle(at) // S. 5, but T. S. Eliot
 		}
-		return c == clEnd || c == clUpper && !s.numeral(at)
+		return c == clEnd || c == clUpper && !s.numeral(at) || c == clLetter && s.starts(at)
+	case abCut:
+		if c == clDigit {
+			return false
+		}
 	case abMay:
 		return c == clEnd || c == clWide || (c == clUpper || c == clLetter) && s.starts(at)
+	case abList:
+		return c == clEnd || c == clWide || c == clUpper || c == clLetter
 	case abClock:
 		return c == clEnd || c == clUpper && (s.starts(at) || sc.words >= 5 && !s.calendar(at))
 	case abInitial:
 		return c == clEnd || c == clUpper && (s.named() || s.starts(at) && !s.particle(at))
 	case abOrdinal:
+		if b := sc.before.bytes(); string(sc.done.bytes()) == "1" && len(b) > 0 && b[len(b)-1] == ':' { // a list begins: 1. Go. 2. Stop.
+			return c == clEnd
+		}
 		if sc.words == 2 && sc.lang.letters[string(sc.before.bytes())] { // "Step 1. Open it."
 			return c == clEnd
 		}
@@ -252,13 +263,19 @@ func (s *Segmenter) endsTight(at int, c class) bool {
 	switch {
 	case m.full:
 		switch {
+		case sc.numeric(c), sc.last == '។' && s.andSoOn(at):
+			return false
+		case c == clOpenQuote: // ” and “ are the other way round in Urdu
+			if _, _, size := s.peek(at); s.white(at + size) {
+				s.attach(at+size, false)
+				return false
+			}
 		case attached[c], c == clQuote, c == clFormat, c == clCloseQuote, c == clNote:
 			return false
 		case c == clEmphasis:
 			return !sc.emphasis
 		case m.closed && c == clWide:
-			r, _, _ := s.rune(at)
-			return r != quotative && r != 'っ' && !s.said(at, c) // 「はい。」と
+			return !s.goesOn(at) && !s.said(at, c) // 「はい。」と
 		}
 		return true
 	case (m.ask || m.bang) && m.wide && c == clWide:

@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,6 +29,10 @@ type language struct {
 	may string
 	// clock: as "a.m.": they also end a sentence of some length before any other capital.
 	clock string
+	// list: those that end a list or an amount ("etc.", "hod."): a sentence ends with them before any capital.
+	list string
+	// words: single letters of a script without capitals that are words and no initials.
+	words string
 	// starts: words by which many sentences start and few names: articles, pronouns, question words.
 	starts string
 	// said: words by which a sentence goes on behind a quotation that ends in ! or ? ("said", "asked").
@@ -40,6 +45,8 @@ type language struct {
 	// small says that a single small letter with a full stop is an abbreviation ("s. 5", "u. a.")
 	// and not a word.
 	small bool
+	// years says that a date begins with the year, each part with a full stop: 2026. 12. 3.
+	years bool
 }
 
 // abbr is what a word with a full stop behind it is.
@@ -49,8 +56,10 @@ const (
 	abNone    abbr = iota // an ordinary word
 	abBefore              // never ends a sentence
 	abNumber              // goes before a number; ends a sentence otherwise
+	abCut                 // goes before a number, else it is a word: tbl. 4
 	abMay                 // ends a sentence if a usual first word follows
 	abClock               // as abMay, and in a long sentence before other capitals too
+	abList                // ends a sentence before any capital
 	abInitial             // a person's initial, as abMay
 	abOrdinal             // a number that may mean "third"
 	abMarker              // the marker of a list item
@@ -61,15 +70,16 @@ type rules struct {
 	abbrs                        map[string]abbr
 	starts, said, letters, dated map[string]bool
 	heads                        map[string]bool // the first parts of abbreviations of two parts
-	small                        bool
+	small, years                 bool
 }
 
 var (
 	// shared rules go for every language.
 	shared = &language{
 		before: "Mr Mrs Ms Mx Dr Prof e.g i.e E.g I.e cf Cf vs P.S N.B",
-		number: "No Nr nr Nos Fig fig Vol vol N° n° Nº nº №",
-		may:    "etc al Inc Co Corp Ltd Jr Sr Ph.D M.Sc B.Sc",
+		number: "No Nr nr Nos Fig fig Vol vol Ver N° n° Nº nº №",
+		list:   "etc",
+		may:    "al Inc Co Corp Ltd Jr Sr Ph.D M.Sc B.Sc",
 		clock:  "a.m p.m A.M P.M",
 	}
 	unknown    = compile(append([]*language{shared}, languages...), false)
@@ -108,7 +118,7 @@ func compile(list []*language, known bool) *rules {
 		for _, c := range []struct {
 			words string
 			abbr  abbr
-		}{{l.before, abBefore}, {l.number, abNumber}, {l.may, abMay}, {l.clock, abClock}} {
+		}{{l.before, abBefore}, {l.number, abNumber}, {l.may, abMay}, {l.clock, abClock}, {l.list, abList}, {l.words, abNone}} {
 			words(c.words, func(w string) {
 				if old, ok := r.abbrs[w]; !ok || known || c.abbr > old { // in doubt the one that ends sooner
 					r.abbrs[w] = c.abbr
@@ -124,20 +134,35 @@ func compile(list []*language, known bool) *rules {
 		}{{l.starts, r.starts}, {l.said, r.said}, {l.letters, r.letters}, {l.dated, r.dated}} {
 			words(c.words, func(w string) { c.set[w] = true })
 		}
-		r.small = r.small || l.small && known
+		r.small, r.years = r.small || l.small && known, r.years || l.years && known
 	}
 	return r
 }
 
 // ordinals says whether a number with a full stop may mean "third".
-func (l *rules) ordinals() bool { return len(l.dated) > 0 }
+func (l *rules) ordinals() bool { return len(l.dated) > 0 || l.years }
 
 // classify says what the word before a full stop is; first: the sentence has no other word yet.
 func (l *rules) classify(word []byte, first bool) abbr {
 	if a, ok := l.abbrs[string(word)]; ok {
 		return a
 	}
+	if i := bytes.LastIndexAny(word, "'’"); i >= 0 { // l'art. 12
+		_, size := utf8.DecodeRune(word[i:])
+		if a, ok := l.abbrs[string(word[i+size:])]; ok && len(word) > i+size+1 {
+			return a
+		}
+	}
 	r, size := utf8.DecodeRune(word)
+	c := classOf(r)
+	if first && c == clUpper { // Art. 3 begins a sentence
+		small := utf8.AppendRune(make([]byte, 0, len(spelled{}.b)), unicode.ToLower(r))
+		if a := l.abbrs[string(append(small, word[size:]...))]; a == abBefore && size < len(word) {
+			return abMay
+		} else if a == abNumber && size < len(word) {
+			return a
+		}
+	}
 	digits, letters, dots, part, long := 0, 0, 0, 0, 0
 	for i := 0; i < len(word); {
 		r, size := utf8.DecodeRune(word[i:])
@@ -152,22 +177,24 @@ func (l *rules) classify(word []byte, first bool) abbr {
 			dots++
 			part = 0
 		case unicode.IsMark(r):
+		case r == '-' && part == 0 && dots > 0: // J.-P. Sartre
 		default:
 			return abNone
 		}
 		long = max(long, part)
 	}
 	switch {
+	case letters == 0 && dots == 0 && digits == 4 && l.years:
+		return abOrdinal
 	case letters == 0 && dots == 0 && digits <= 3:
 		if first {
 			return abMarker // "1." begins a list item
 		}
 		return abOrdinal
-	case dots > 0 && digits == 0 && long == 1:
-		if unicode.IsUpper(r) || unicode.IsLower(r) {
-			return abMay // U.S, a.k.a
-		}
-		return abBefore
+	case dots > 0 && digits == 0 && long == 1 && (c == clUpper || c == clLower):
+		return abMay // U.S, a.k.a
+	case dots > 0 && digits == 0 && long <= 2 && c != clUpper && c != clLower:
+		return abBefore // พล.ต.อ
 	case dots > 0 || digits > 0:
 		return abNone
 	case first && len(word) <= 4 && strings.Trim(string(word), "ivx") == "":
@@ -178,9 +205,9 @@ func (l *rules) classify(word []byte, first bool) abbr {
 		return abNone
 	case first && size == 1:
 		return abMarker // "a." does too
-	case unicode.IsUpper(r):
+	case c == clUpper:
 		return abInitial
-	case unicode.IsLower(r):
+	case c == clLower:
 		if l.small {
 			return abBefore
 		}
@@ -189,6 +216,22 @@ func (l *rules) classify(word []byte, first bool) abbr {
 		return abBefore // an initial in a script without capitals
 	}
 	return abNone
+}
+
+// consonants says whether a word is two to four letters of which none is a vowel, such as tbl and Hr, and no acronym.
+func consonants(word []byte) (capital, ok bool) {
+	n := 0
+	for i, r := range string(word) {
+		small := unicode.ToLower(r)
+		switch inside := i > 0 && i+utf8.RuneLen(r) < len(word); {
+		case (small < 'a' || small > 'z') && !unicode.Is(unicode.Cyrillic, r), strings.ContainsRune("aeiouwyаеёиоуыэюяіїє", small),
+			r != small && i > 0, inside && strings.ContainsRune("rlрл", r): // vlk and prst are words
+			return false, false
+		}
+		n++
+		capital = capital || unicode.IsUpper(r)
+	}
+	return capital, 2 <= n && n <= 4
 }
 
 // pair looks up an abbreviation of two parts, such as "z. B".

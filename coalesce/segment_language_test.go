@@ -132,7 +132,7 @@ var segCases = []struct{ lang, text string }{
 
 // HS-071, D-52, I18N-012: the rules, by kind and language, however the text is divided.
 func TestSegmenterRules(t *testing.T) {
-	for _, tt := range segCases {
+	for _, tt := range slices.Concat(segCases, segStreams) {
 		text, want := segRule(tt.text)
 		for _, tokens := range append(segWays(text), segEvery(text, 11)) {
 			s := NewSegmenter(aaep.BoundarySentence, 0)
@@ -182,13 +182,13 @@ func TestLanguageTables(t *testing.T) {
 			}
 			seen[tag] = true
 		}
-		columns := map[string]string{"before": l.before, "number": l.number, "may": l.may, "clock": l.clock, "starts": l.starts,
+		columns := map[string]string{"before": l.before, "number": l.number, "may": l.may, "clock": l.clock, "list": l.list, "words": l.words, "starts": l.starts,
 			"said": l.said, "letters": l.letters, "dated": l.dated}
 		in := map[string]string{}
 		for name, list := range columns {
 			for w := range strings.FieldsSeq(list) {
 				w, tilde := strings.CutPrefix(w, "~")
-				short := name == "before" || name == "number" || name == "may" || name == "clock"
+				short := name == "before" || name == "number" || name == "may" || name == "clock" || name == "list"
 				switch {
 				case strings.HasSuffix(w, ".") || len(w) > len(spelled{}.b):
 					t.Errorf("%s, %s: %q ends in a full stop or is too long to match", l.tags, name, w)

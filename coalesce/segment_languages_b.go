@@ -4,19 +4,21 @@ package coalesce
 
 var polish = &language{
 	tags: "pl",
-	before: "m_in dr prof mgr inż Inż hab ~ks Ks św Św np Np tzn Tzn tj Tj tzw m.in M.in ul ~al ~pl ok por Por zob Zob im ~gen płk kpt ppłk lek ~red ~doc " +
+	before: "Ul Al m_in dr prof mgr inż Inż hab ~ks Ks św Św np Np tzn Tzn tj Tj tzw m.in M.in ul ~al ~pl ok por Por zob Zob im ~gen płk kpt ppłk lek ~red ~doc " +
 		"p.o ~ds ~ww ~ang łac niem ~ros ~dot ~ok ~por ~im ~os",
-	number: "nr Nr s str Str art Art ust pkt poz rys Rys tab tel Tel rozdz t godz sty lut kwi cze lip sie wrz paź lis gru",
-	may:    "itd itp etc ~r ~w tys mln mld zł gr ~zł woj pow m.st S.A sp Sp ~z o.o n.e p.n.e cd",
+	number: "~m dn nr Nr s str Str art Art ust pkt poz rys Rys tab tel Tel rozdz t godz sty lut kwi cze lip sie wrz paź lis gru",
+	list:   "itd itp zł",
+	may:    "~r ~w tys mln mld gr woj pow m.st S.A sp Sp ~z o.o n.e p.n.e cd",
 	starts: "To Ten Ta Te On Ona Ono Oni My Ja Ty Wy Pan Pani I A Ale Lub Jeśli Gdy Kiedy Potem Teraz Tu Tam W We Na Z Ze Do Od Po Przed Przy Dla O Co Kto Gdzie Jak Dlaczego Czy Jest Są Był Była Tak Nie Dziękuję Też Więc Jednak Dlatego Weź Proszę",
 	dated:  "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
 }
 
 var czech = &language{
 	tags:   "cs",
-	before: "Dr dr Mgr Ing Bc prof Prof ~doc Doc MUDr JUDr RNDr PhDr sv Sv např Např tzv tzn tj Tj mj resp Resp ul nám cca srov Srov ~p pí ~gen plk kpt npor",
+	before: "Dr dr Mgr Ing Bc prof Prof ~doc Doc MUDr JUDr RNDr PhDr sv Sv např Např tzv tzn tj Tj mj resp Resp ul nám cca vč srov Srov ~p pí ~gen plk kpt npor",
 	number: "č Č čís str s odst obr tab tel Tel kap roč",
-	may:    "atd apod aj tis mil mld Kč n.l př s.r.o a.s hod ~min stol",
+	list:   "atd apod hod Kč",
+	may:    "aj tis mil mld n.l př s.r.o a.s ~min stol",
 	starts: "To Ten Ta Tento Tato On Ona Oni My Já Ty Vy A Ale Nebo Pokud Když Pak Potom Teď Nyní Zde Tam V Ve Na Z Ze Do Od Po Před Při Pro O Co Kdo Kde Jak Proč Kdy Je Jsou Byl Byla Ano Ne Děkuji Také Proto",
 	dated:  "ledna února března dubna května června července srpna září října listopadu prosince století",
 }
@@ -25,7 +27,8 @@ var slovak = &language{
 	tags:   "sk",
 	before: "Dr dr Mgr Ing Bc prof Prof ~doc Doc MUDr JUDr sv Sv napr Napr tzv tzn tj t.j Tj resp Resp ul nám cca porov ~p ~gen plk",
 	number: "č Č čís str s ods obr tab tel Tel kap",
-	may:    "atď a.i apod tis mil mld n.l s.r.o a.s hod stor",
+	list:   "atď a.i apod hod",
+	may:    "tis mil mld n.l s.r.o a.s stor",
 	starts: "To Ten Tá Tento Táto On Ona Oni My Ja Ty Vy A Ale Alebo Ak Keď Potom Teraz Tu Tam V Vo Na Z Zo Do Od Po Pred Pri Pre O Čo Kto Kde Ako Prečo Kedy Je Sú Bol Bola Áno Nie Ďakujem Tiež Preto",
 	dated:  "januára februára marca apríla mája júna júla augusta septembra októbra novembra decembra storočia",
 }
@@ -34,26 +37,29 @@ var hungarian = &language{
 	tags:   "hu",
 	before: "dr Dr prof Prof ifj ~id özv Szt pl Pl ún Ún kb Kb vö Vö ill Ill ld Ld tkp ~pl ~ill",
 	number: "sz o old fej tel Tel ker jan febr márc ápr máj jún júl aug szept okt nov dec",
-	may:    "stb etc Kft Rt Zrt Nyrt Bt ui i.e i.sz ~M Ft ~u út",
+	list:   "stb Ft",
+	may:    "Kft Rt Zrt Nyrt Bt ui i.e i.sz ~M ~u út",
 	starts: "Az A Egy Ez Ő Ők Mi Én Te Ti Ön És De Vagy Ha Amikor Mikor Aztán Majd Most Itt Ott Mit Ki Hol Hogyan Miért Van Volt Igen Nem Köszönöm Is Kérem",
 	dated:  "január február március április május június július augusztus szeptember október november december század kerület",
-	small:  false,
+	years:  true,
 }
 
 var croatian = &language{
 	tags:   "hr sr bs sh",
-	before: "dr Dr mr prof Prof ~mag ~g gđa gđica gosp sv Sv npr Npr tj Tj tzv ul inž akad ~red ~doc ak",
-	number: "br Br str čl sl tab tel Tel st",
-	may:    "itd i.t.d ~i itsl ~god tis mil mlrd kn ~din d.o.o d.d n.e p.n.e ~pr Kr",
+	before: "~г гђа гђица др мр проф инж св нпр Нпр тј Тј тзв ул dr Dr mr prof Prof ~mag ~g gđa gđica gosp sv Sv npr Npr tj Tj tzv ul inž akad ~red ~doc ak",
+	number: "бр Бр стр чл br Br str čl sl tab tel Tel st",
+	list:   "itd i.t.d itsl итд",
+	may:    "~i ~god tis mil mlrd kn ~din d.o.o d.d n.e p.n.e ~pr Kr",
 	starts: "To Taj Ta On Ona Oni Mi Ja Ti Vi I A Ali Ili Ako Kad Kada Zatim Sada Ovdje Tamo U Na S Sa Iz Do Od Po Prije Kod Za O Što Šta Tko Ko Gdje Gde Kako Zašto Je Su Bio Bila ~Da Ne Hvala Također",
-	dated:  "siječnja veljače ožujka travnja svibnja lipnja srpnja kolovoza rujna listopada studenoga studenog prosinca januara februara marta aprila maja juna jula avgusta septembra oktobra novembra decembra stoljeća veka",
+	dated:  "siječnja veljače ožujka travnja svibnja lipnja srpnja kolovoza rujna listopada studenoga studenog prosinca januara februara marta aprila maja juna jula avgusta septembra oktobra novembra decembra јануара фебруара марта априла маја јуна јула августа септембра октобра новембра децембра века stoljeća veka",
 }
 
 var slovene = &language{
 	tags:   "sl",
 	before: "dr Dr ~mag prof Prof ~g ga gdč sv Sv npr Npr tj t.i oz Oz inž ul ~doc",
 	number: "št Št str čl sl tel Tel",
-	may:    "itd ipd idr d.o.o d.d ~pr Kr n.št tis mio mrd",
+	list:   "itd ipd idr",
+	may:    "d.o.o d.d ~pr Kr n.št tis mio mrd",
 	starts: "To Ta Tisti On Ona Oni Mi Jaz Ti Vi In A Ampak Ali Če Ko Potem Zdaj Tu Tam V Na S Z Iz Do Od Po Pred Pri Za O Kaj Kdo Kje Kako Zakaj Je So Bil Bila ~Da Ne Hvala Tudi",
 	dated:  "januarja februarja marca aprila maja junija julija avgusta septembra oktobra novembra decembra stoletja",
 }
@@ -61,8 +67,9 @@ var slovene = &language{
 var romanian = &language{
 	tags:   "ro mo",
 	before: "Dl dl D-na Dna dna dlui dvs Dvs Dr dr Prof prof Sf ~ing Ing ~av ex Ex de.ex cca str Str bd Bd ~gen conf Conf cf",
-	number: "nr Nr pag p art alin fig cap vol tel Tel ian feb mar apr iun iul aug sept oct noiem nov dec sec",
-	may:    "etc ș.a ş.a S.A S.R.L SRL d.Hr î.Hr mil mld ~lei",
+	number: "bl sc et ap nr Nr pag p art alin fig cap vol tel Tel ian feb mar apr iun iul aug sept oct noiem nov dec sec",
+	list:   "ș.a ş.a",
+	may:    "S.A S.R.L SRL d.Hr î.Hr mil mld ~lei",
 	starts: "El Ea Ei Ele Eu Tu Noi Voi Acesta Aceasta Acest Această Un O Și Dar Sau Dacă Când Apoi Acum Aici Acolo În La De Din Cu Pentru Pe Ce Cine Unde Cum De Este Sunt A Au Era ~Da Nu Mulțumesc",
 }
 
@@ -70,7 +77,8 @@ var estonian = &language{
 	tags:   "et",
 	before: "hr ~pr dr Dr prof nt Nt s.o st St vt Vt ca Ca ~u nn",
 	number: "nr Nr lk ptk tel Tel",
-	may:    "jne jt jm vms OÜ AS eKr pKr",
+	list:   "jne jt jm",
+	may:    "vms OÜ AS eKr pKr",
 	starts: "See Ta Tema Nad Me Mina Sina Te Ja Aga Või Kui Siis Nüüd Siin Seal Mis Kes Kus Kuidas Miks On Oli Jah Ei Aitäh Ka",
 	dated:  "jaanuar jaanuaril veebruar veebruaril märts märtsil aprill aprillil mai mail juuni juunil juuli juulil august augustil september septembril oktoober oktoobril november novembril detsember detsembril sajand sajandi",
 }
@@ -79,7 +87,8 @@ var latvian = &language{
 	tags:   "lv",
 	before: "Dr dr prof Prof piem Piem t.i T.i t.s sv k-gs kdze",
 	number: "nr Nr lpp tel Tel p",
-	may:    "utt u.tml u.c ~g plkst tūkst milj",
+	list:   "utt u.tml",
+	may:    "u.c ~g plkst tūkst milj",
 	starts: "Tas Tā Viņš Viņa Viņi Mēs Es Tu Jūs Un Bet Vai Ja Kad Tad Tagad Šeit Tur Kas Kur Kā Kāpēc Ir Bija Jā Nē Paldies Arī",
 	dated:  "janvāris janvārī janvāra februārī februāra martā marta aprīlī aprīļa maijā maija jūnijā jūnija jūlijā jūlija augustā augusta septembrī septembra oktobrī oktobra novembrī novembra decembrī decembra gadsimtā gadsimta gada gadā",
 }
@@ -87,8 +96,9 @@ var latvian = &language{
 var lithuanian = &language{
 	tags:   "lt",
 	before: "~p dr Dr prof Prof pvz Pvz t.y T.y vad šv Šv ~doc a.a",
-	number: "nr Nr psl tel Tel str",
-	may:    "t.t t_t pan kt val tūkst mln mlrd",
+	number: "~d nr Nr psl tel Tel str",
+	list:   "t.t t_t",
+	may:    "pan kt val tūkst mln mlrd",
 	starts: "Tai Tas Ta Jis Ji Jie Mes Aš Tu Jūs Ir Bet Ar Jei Kai Tada Dabar Čia Ten Kas Kur Kaip Kodėl Yra Buvo Taip Ne Ačiū",
 	small:  false,
 }
@@ -97,15 +107,16 @@ var greek = &language{
 	tags:   "el",
 	before: "κ Κ κα Κα κος κκ Δρ δρ Καθ καθ Αγ αγ π.χ Π.χ δηλ Δηλ βλ Βλ περ λεωφ Λεωφ οδ Άγ Σεβ στρ ταγμ υπ πλ Πλ",
 	number: "αρ Αρ σελ Σελ σ άρθ εικ Εικ κεφ Κεφ τόμ τηλ Τηλ παρ Ιαν Φεβ Μαρ Απρ Μαΐ Ιουν Ιουλ Αυγ Σεπ Σεπτ Οκτ Νοε Δεκ",
-	may:    "κ.λπ κλπ κ.ά κ.α κ.τ.λ κτλ κ.ο.κ π.Χ μ.Χ Α.Ε Ε.Π.Ε χλμ εκατ δισ Η.Π.Α",
+	list:   "κ.λπ κλπ κ.ά κ.τ.λ κτλ κ.ο.κ",
+	may:    "κ.α π.Χ μ.Χ Α.Ε Ε.Π.Ε χλμ εκατ δισ Η.Π.Α",
 	clock:  "π.μ μ.μ",
 	starts: "Ο Η Το Οι Τα Τον Την Του Της Των Ένας Μια Μία Ένα Αυτός Αυτή Αυτό Εγώ Εσύ Εμείς Και Αλλά Ή Αν Όταν Μετά Τώρα Εδώ Εκεί Σε Στο Στη Στην Στον Στις Στα Στους Από Με Για Προς Τι Ποιος Ποια Πού Πώς Γιατί Πότε Είναι Ήταν Έχει Ναι Όχι Δεν Ευχαριστώ Επίσης Θα Να Ας",
 }
 
 var turkish = &language{
 	tags:   "tr az",
-	before: "Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak ör Ör Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
-	number: "No no s sf sh Md md c C Şek şek Tab tab Tel tel bl Bl",
+	before: "küç Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak ör Ör Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
+	number: "Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab tab Tel tel bl Bl",
 	may:    "vb vs vd A.Ş Ltd Şti T.C M.Ö M.S İ.Ö yy",
 	starts: "Bu O Şu Onlar Biz ~Ben ~Sen Siz Bir Ve Ama Fakat Ancak Veya Eğer Sonra Şimdi Burada Orada Ne Kim Nerede Nasıl Neden Niçin Hangi Evet Hayır Teşekkürler Lütfen Ayrıca Daha Her Çünkü Böylece Onun Benim Bunun Bunu Onu",
 	said:   "dedi diye sordu",
@@ -115,10 +126,11 @@ var turkish = &language{
 
 var russian = &language{
 	tags: "ru be",
-	before: "т_е т_к им ул Ул пл Пл пр просп пер д кв корп проф Проф акад доц гр гос т.е Т.е т.н тн напр Напр ок пос дер ст.л св Св ср Ср см См пгт " +
+	before: "~с вул Вул т_ч т.ч т_е т_к им ул Ул пл Пл пр просп пер д кв корп проф Проф акад доц гр гос т.е Т.е т.н тн напр Напр ок пос дер ст.л св Св ср Ср см См пгт " +
 		"тов ген полк кап лейт инж зам Зам н бульв наб ш нач англ лат нем фр рус греч итал исп",
-	number: "стр Стр с рис Рис табл гл Гл п пп ст Ст т тт № вып изд тел Тел ч янв февр фев мар апр авг сент сен окт нояб ноя дек пн вт чт пт",
-	may:    "т_д т_п и_пр и_др н_э т.д т.п др проч г гг в вв руб коп тыс млн млрд трлн долл дол н.э до.н.э э чел шт мин сек час км кг куб.м кв.м куб обл р-н о-в ж.д мес экз США ред у.е ",
+	number: "стр Стр рис Рис табл гл Гл п пп ст Ст т тт № вып изд тел Тел ч янв февр фев мар апр авг сент сен окт нояб ноя дек пн вт чт пт",
+	list:   "кг т_д т_п т.д т.п",
+	may:    "и_пр и_др н_э др проч г гг в вв руб коп тыс млн млрд трлн долл дол н.э до.н.э э чел шт мин сек час км куб.м кв.м куб обл р-н о-в ж.д мес экз США ред у.е",
 	starts: "Я Ты Он Она Оно Мы Вы Они Это Этот Эта Эти Тот Та Те То И А Но Или Если Когда Пока Затем Потом После До Теперь Сейчас Здесь Там Тут В Во На По С Со К Ко У О Об От Из За Для При Без Под Над " +
 		"Что Кто Где Как Почему Зачем Сколько Какой Какая Какие Есть Был Была Было Были Да Нет Не Ни Спасибо Также Однако Поэтому Так Его Её Ее Их Мой Наш Ваш Все Всё Просьба Кроме Дом Нужно",
 	said:  "спросил спросила сказал сказала",
@@ -127,9 +139,10 @@ var russian = &language{
 
 var ukrainian = &language{
 	tags:   "uk",
-	before: "т_зв ім вул Вул пл пров просп буд кв проф Проф акад доц т.зв напр Напр пор Пор див Див св Св англ лат рос ред",
-	number: "стор с рис Рис табл розд п ст Ст т № вип тел Тел ч січ лют бер квіт трав черв лип серп вер жовт лист груд",
-	may:    "т_д т_п н_е та_ін т.д т.п ін р рр грн коп тис млн млрд н.е до.н.е н чел шт хв ~год обл",
+	before: "~с т_зв ім вул Вул пл пров просп буд кв проф Проф акад доц т.зв напр Напр пор Пор див Див св Св англ лат рос ред",
+	number: "стор рис Рис табл розд п ст Ст т № вип тел Тел ч січ лют бер квіт трав черв лип серп вер жовт лист груд",
+	list:   "т_д т_п т.д т.п",
+	may:    "н_е та_ін ін р рр грн коп тис млн млрд н.е до.н.е н чел шт хв ~год обл",
 	starts: "Я Ти Він Вона Воно Ми Ви Вони Це Цей Ця Ці Той Та Те І Й А Але Або Якщо Коли Поки Потім Після До Тепер Зараз Тут Там В У На По З Із До Від За Для При Без Що Хто Де Як Чому Скільки Який Є Був Була Було Були Так Ні Не Дякую Також Однак Тому Його Її Їх",
 	small:  true,
 }
@@ -152,6 +165,6 @@ var kazakh = &language{
 	small:  true,
 }
 
-var armenian = &language{tags: "hy", before: "պր տկն օր Օր դոկտ պրոֆ փող", number: "էջ նկ գլ հատ", may: "և այլն"}
+var armenian = &language{tags: "hy", before: "Պրն պրն Տկն Պրոֆ պր տկն օր Օր դոկտ պրոֆ փող", number: "էջ նկ գլ հատ", may: "և այլն"}
 
-var georgian = &language{tags: "ka", before: "ბ-ნი ქ-ნი პროფ დოქტ მაგ ე.ი ე.წ ქ", number: "გვ № სურ ტ", may: "ა.შ და სხვ ძვ"}
+var georgian = &language{tags: "ka", before: "იხ ბ-ნი ქ-ნი პროფ დოქტ მაგ ე.ი ე.წ ქ", number: "გვ № სურ ტ", list: "ა.შ", may: " და სხვ ძვ"}

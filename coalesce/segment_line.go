@@ -215,6 +215,8 @@ func (s *Segmenter) numbered(at int) (it listMarker, end int) {
 	switch {
 	case r == ')':
 		it.close = ")"
+	case (r == '۔' || r == '．') && !it.open:
+		it.close = string(r)
 	case r == '.' && !it.open:
 		it.close = "."
 		if r, _, _ := s.rune(i + 1); r == ')' {
@@ -223,7 +225,7 @@ func (s *Segmenter) numbered(at int) (it listMarker, end int) {
 	default:
 		return it, at
 	}
-	if i += len(it.close); !s.white(i) {
+	if i += len(it.close); r != '．' && !s.white(i) {
 		return it, at
 	}
 	return it, i

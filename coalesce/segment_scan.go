@@ -194,7 +194,7 @@ func (sc *scanner) update(r rune, c class) {
 // meaning is the class of a character that has another one in some scripts.
 func (sc *scanner) meaning(r rune, c class) class {
 	switch {
-	case r == ';' && unicode.Is(unicode.Greek, sc.last):
+	case r == ';' && (unicode.Is(unicode.Greek, sc.last) || sc.lang == languageOf["el"]):
 		return clAsk // the Greek question mark
 	case r == ':' && unicode.Is(unicode.Armenian, sc.last):
 		return clBang // what many type for the Armenian full stop
@@ -224,8 +224,8 @@ func (sc *scanner) mark(c class) {
 // text ends a run of marks because text of class c follows.
 func (sc *scanner) text(c class, tight bool) {
 	if sc.marks.any {
-		if m := sc.marks; tight && m.single() && !m.closed && (isLetter[c] || c == clDigit) {
-			sc.word.add('.') // "e.g", "U.S": one word so far
+		if m := sc.marks; tight && m.single() && !m.closed && (isLetter[c] || c == clDigit || c == clContinue && letters(&sc.word) == 1) {
+			sc.word.add('.') // "e.g", "U.S", "J.-P": one word so far
 			sc.plain = false
 		} else if tight {
 			sc.word.n = 0
@@ -260,7 +260,15 @@ func (sc *scanner) endWord() {
 		} else if sc.kind == abInitial && prior == abBefore {
 			sc.kind = abBefore // "z. B."
 		} else if sc.kind == abBefore && letters(&sc.word) == 1 && sc.digit() {
-			sc.kind = abMay // a unit: 400 m.
+			if sc.kind = abMay; sc.lang.small {
+				sc.kind = abList // a unit: 400 m.
+			}
+		} else if sc.kind == abNone && !sc.digit() {
+			if capital, ok := consonants(sc.word.bytes()); capital {
+				sc.kind = abMay // Hr. Tamm
+			} else if ok {
+				sc.kind = abCut
+			}
 		}
 	}
 	sc.before, sc.done = sc.done, sc.word

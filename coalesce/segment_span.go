@@ -25,9 +25,9 @@ func (s *Segmenter) span(at int) (end int, tail class) {
 	case '\\':
 		switch r, _, _ := s.rune(at + 1); r {
 		case '(':
-			return s.until(at+2, ')'), 0
+			return s.until(at+2, ')')
 		case '[':
-			return s.until(at+2, ']'), 0
+			return s.until(at+2, ']')
 		}
 	case '<':
 		return s.element(at), 0
@@ -77,8 +77,8 @@ func (s *Segmenter) code(i, n int) int {
 	return 0
 }
 
-// until returns the offset behind a backslash and r.
-func (s *Segmenter) until(i int, r rune) int {
+// until returns the offset behind a backslash and r, and the final mark in front of it.
+func (s *Segmenter) until(i int, r rune) (end int, tail class) {
 	for range longest {
 		now, c, size := s.rune(i)
 		if c == clLine || size == 0 {
@@ -87,11 +87,17 @@ func (s *Segmenter) until(i int, r rune) int {
 		i += size
 		if now == '\\' {
 			if next, _, _ := s.rune(i); next == r {
-				return i + 1
+				if !isMark[tail] {
+					tail = 0
+				}
+				return i + 1, tail
 			}
 		}
+		if c != clSpace {
+			tail = c
+		}
 	}
-	return 0
+	return 0, 0
 }
 
 // formula returns the offset behind $...$ or $$...$$; money is none.

@@ -1,6 +1,9 @@
 package coalesce
 
-import "unicode/utf8"
+import (
+	"unicode"
+	"unicode/utf8"
+)
 
 // koreanEnd says whether the word before the marks has an ending that Korean sentences have.
 func (sc *scanner) koreanEnd() bool {
@@ -39,7 +42,7 @@ func (s *Segmenter) ordinal(at int, c class) (ordinal, sure bool) {
 	case clLower:
 		return true, true
 	case clDigit: // 3. 5. 2026
-		return sc.done.n <= 2 && !numeral && sc.lang != unknown, true
+		return (sc.done.n <= 2 || sc.lang.years) && !numeral && sc.lang != unknown, true
 	case clUpper:
 		word := s.wordAt(at)
 		dated := sc.lang.dated[string(word.bytes())]
@@ -73,12 +76,25 @@ func (s *Segmenter) wordAt(at int) (w spelled) {
 // starts says whether the word at offset at is one that sentences start with.
 func (s *Segmenter) starts(at int) bool {
 	w := s.wordAt(at)
-	if w.n == 1 {
-		if _, c, _ := s.peek(at + 1); c == clStop { // an initial, more likely
+	if letters(&w) == 1 {
+		if _, c, _ := s.peek(at + w.n); c == clStop { // an initial, more likely
 			return false
 		}
 	}
-	return s.scan.lang.starts[string(w.bytes())]
+	return s.contracted(at+w.n) || s.scan.lang.starts[string(w.bytes())]
+}
+
+// contracted says whether the end of an English word such as Don't or We're stands at offset at.
+func (s *Segmenter) contracted(at int) bool {
+	r, _, size := s.rune(at)
+	if r != '\'' && r != '’' {
+		return false
+	}
+	switch w := s.wordAt(at + size); string(w.bytes()) {
+	case "t", "ll", "re", "ve", "m":
+		return true
+	}
+	return false
 }
 
 // particle says whether the word at offset at may be part of a name behind initials, as in W. E. B. Du Bois.
@@ -97,7 +113,8 @@ func (s *Segmenter) numeral(at int) bool {
 	w := s.wordAt(at)
 	word := w.bytes()
 	if len(word) == 1 {
-		return word[0] != 'I' && word[0] != 'A'
+		r, _, _ := s.rune(at + 1)
+		return r != '\'' && r != '’' && (word[0] != 'I' && word[0] != 'A' || !s.white(at+1))
 	}
 	for _, b := range word {
 		if b != 'I' && b != 'V' && b != 'X' && b != 'L' && b != 'C' {
@@ -160,6 +177,55 @@ func (s *Segmenter) said(at int, c class) bool {
 
 // quotative is the Japanese particle behind a quotation. With a combining mark it is another syllable.
 const quotative = 'と'
+
+// goesOn says whether a Japanese particle stands at offset at, behind a quotation or a bracket.
+func (s *Segmenter) goesOn(at int) bool {
+	r, _, size := s.rune(at)
+	switch r {
+	case quotative, 'っ':
+		return true
+	case 'は', 'が', 'を', 'の', 'に', 'へ', 'で':
+		next, _, _ := s.rune(at + size)
+		return wideScript(next) != hiragana // not はい and でも
+	}
+	return false
+}
+
+// quoted says whether the Burmese particle behind a quotation, or the Amharic "said", stands at offset at.
+func (s *Segmenter) quoted(at int) bool {
+	w := s.wordAt(at)
+	switch string(w.bytes()) {
+	case "ဟု", "ဟူ၍", "လို့", "አለ", "አለች", "አሉ":
+		return true
+	}
+	return false
+}
+
+// andSoOn says whether the rest of ។ល។, the Khmer etc., stands at offset at.
+func (s *Segmenter) andSoOn(at int) bool {
+	r, _, size := s.rune(at)
+	if r != 'ល' {
+		return false
+	}
+	r, _, _ = s.rune(at + size)
+	return r == '។'
+}
+
+// numeric says whether a final mark stands within a number, in front of a character of class c: Armenian 15։30, Urdu 3۔5, ３．５; or
+// behind that of an item: １．設定.
+func (sc *scanner) numeric(c class) bool {
+	if c != clDigit && (c != clWide || sc.wides > 0) || sc.marks.closed || sc.last != '։' && sc.last != '۔' && sc.last != '．' {
+		return false
+	}
+	r, _ := utf8.DecodeLastRune(sc.word.bytes())
+	return unicode.IsDigit(r)
+}
+
+// initial says whether the word before ۔ is a letter, or the number of an item.
+func (sc *scanner) initial() bool {
+	kind := sc.lang.classify(sc.done.bytes(), sc.words == 1)
+	return kind == abMarker || kind == abBefore
+}
 
 // joined says whether a sentence starts at offset at, though the white space before it is missing.
 func (s *Segmenter) joined(at int) bool {
