@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
 )
 
 func framesOf(stream []byte, piece int) (got []string) {
@@ -151,5 +154,28 @@ func TestMindOfNothing(t *testing.T) {
 		if got := aloud(text, piece); got != text {
 			t.Errorf("in pieces of %d, %d bytes are said, want %d", piece, len(got), len(text))
 		}
+	}
+}
+
+// Answers that nobody reads are not kept without an end. (P10)
+func TestManyUnread(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(t.Context())
+	s, err := p.StartSession(t.Context(), aaep.Say("Asking."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tap := New(p)
+	add := func() *turn { return tap.add(&turn{tap: tap, s: s, busy: 1}) }
+	for range maxAnswers {
+		if add() != nil {
+			t.Fatal("an answer that may still come is given up")
+		}
+	}
+	if first := tap.turns[0]; add() != first || len(tap.turns) != maxAnswers {
+		t.Errorf("%d are kept", len(tap.turns))
 	}
 }
