@@ -85,7 +85,7 @@ func checkPayload(c *checker, payload Payload) {
 			c.fail("CONF-031", "/default_decision", "an irreversible action must default to reject")
 		}
 		if p.Irreversible != nil && p.Reversibility != "" && *p.Irreversible != (p.Reversibility == Irreversible) {
-			c.fail("EVT-073", "/reversibility", "contradicts irreversible")
+			c.fail("D-21", "/reversibility", "contradicts irreversible; the action counts as irreversible")
 		}
 		if n := len(p.AllowedReplies); n > 32 || repeats(p.AllowedReplies) || p.AllowedReplies != nil && n == 0 {
 			c.fail("EVT-074", "/allowed_replies", "must be 1 to 32 different strings")

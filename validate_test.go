@@ -196,7 +196,7 @@ var refusals = []refusal{
 	{"EVT-064", "/content_type", newEvent(&aaep.OutputStreaming{Chunk: "a", ContentType: "text/plain; charset=utf-8"})},
 	{"EVT-065", "/language", newEvent(&aaep.OutputStreaming{Chunk: "a", Language: "e n"})},
 	{"CONF-031", "/default_decision", newEvent(&aaep.AwaitingConfirmation{Action: "a", Consequence: "c", ReplyToken: "rpl_SECRET", TimeoutSeconds: 1, DefaultDecision: aaep.Accept, Reversibility: aaep.Irreversible})},
-	{"EVT-073", "/reversibility", newEvent(&aaep.AwaitingConfirmation{Action: "a", Consequence: "c", ReplyToken: "rpl_SECRET", TimeoutSeconds: 1, DefaultDecision: aaep.Reject, Irreversible: ptr(true), Reversibility: aaep.Reversible})},
+	{"D-21", "/reversibility", newEvent(&aaep.AwaitingConfirmation{Action: "a", Consequence: "c", ReplyToken: "rpl_SECRET", TimeoutSeconds: 1, DefaultDecision: aaep.Reject, Irreversible: ptr(true), Reversibility: aaep.Reversible})},
 	{"EVT-075", "/extra_context", newEvent(&aaep.AwaitingConfirmation{Action: "a", Consequence: "c", ReplyToken: "rpl_SECRET", TimeoutSeconds: 1, DefaultDecision: aaep.Reject, ExtraContext: json.RawMessage(`[]`)})},
 	{"ENV-060", "/extra_context", newEvent(&aaep.AwaitingConfirmation{Action: "a", Consequence: "c", ReplyToken: "rpl_SECRET", TimeoutSeconds: 1, DefaultDecision: aaep.Reject, ExtraContext: json.RawMessage(nested(8))})},
 	{"CONF-007", "/reply_token", newEvent(&aaep.AwaitingClarification{Question: "q", ReplyToken: "SECRET", TimeoutSeconds: 1})},

@@ -80,7 +80,8 @@ func (d CommandDriver) Start(ctx context.Context, s Scenario) error {
 		err = cmd.Wait()
 	}
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%s %s: %w: %s", d.Command[0], s.Name, err, aaep.SafeText(string(said)))
+		what := strings.TrimSuffix(": "+strings.TrimSpace(aaep.SafeText(string(said))), ": ")
+		return fmt.Errorf("%s %s: %w%s", d.Command[0], s.Name, err, what)
 	}
 	return nil
 }

@@ -143,14 +143,19 @@ func extended(part, at string, uris []string, objects map[string]json.RawMessage
 
 const manifest = "aaep:producer.manifest" // a document with a type of its own, and no event
 
-// merge adds what was not found before at the same place, or in the same words; of a member that is missing, at its own place.
+// merge adds what was not found before at the same place, or in the same words. That a member is missing says more than that
+// it is empty.
 func merge(found, more []Finding) []Finding {
 	for _, f := range more {
+		at := slices.IndexFunc(found, func(g Finding) bool {
+			i := strings.LastIndexByte(g.Pointer, '/')
+			return i >= 0 && g.Pointer[:i] == f.Pointer && f.Problem == fmt.Sprintf("member %q is missing", g.Pointer[i+1:])
+		})
+		if at >= 0 {
+			found[at].Problem = "is missing"
+			continue
+		}
 		same := func(g Finding) bool {
-			if i := strings.LastIndexByte(g.Pointer, '/'); i >= 0 && g.Pointer[:i] == f.Pointer &&
-				f.Problem == fmt.Sprintf("member %q is missing", g.Pointer[i+1:]) {
-				return true
-			}
 			return g.Pointer == f.Pointer && (f.Pointer != "" || g.Requirement == f.Requirement || strings.HasPrefix(g.Problem, f.Problem))
 		}
 		if !slices.ContainsFunc(found, same) {

@@ -158,6 +158,7 @@ func (r *replayer) play(ctx context.Context, p *producer.Producer, name string, 
 		if name == "-" {
 			said.Producer = aaep.Producer{AgentID: "replay"}
 		}
+		mend(&said)
 		if err := p.Republish(&said); err != nil {
 			r.status.say("aaep", fmt.Sprintf("%s:%d is left out: %v", name, line, err))
 			continue
@@ -168,6 +169,24 @@ func (r *replayer) play(ctx context.Context, p *producer.Producer, name string, 
 		}
 	}
 	return played, broken
+}
+
+// mend makes of what was read liberally what may be sent: whoever followed the agent that was recorded heard it too.
+func mend(ev *aaep.Event) {
+	ev.Unknown = nil
+	switch p := ev.Payload.(type) {
+	case *aaep.OutputStreaming:
+		ev.Summary = aaep.Text{}
+		return
+	case *aaep.AwaitingConfirmation:
+		if p.IsIrreversible() { // as either of the two says (D-21)
+			said := *p
+			said.Irreversible, said.Reversibility, ev.Payload = nil, aaep.Irreversible, &said
+		}
+	}
+	if ev.Summary.Normal == "" {
+		ev.Summary.Normal = ev.Text(aaep.VerbosityNormal)
+	}
 }
 
 func sleepUntil(ctx context.Context, due time.Time) error {
