@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aaep-go/aaep"
@@ -62,7 +63,7 @@ func because(f Finding, r *Recording) Finding {
 	if a, ok := r.answer(0); ok && a.typ() == "subscription.rejected" {
 		return Finding{Verdict: Inconclusive, Seen: f.Seen + ", for the request was rejected with " + quoted(a.str("reason_code")), Evidence: []Entry{a.Entry}}
 	}
-	if n := len(r.garbled(0)); n > 0 {
+	if n := len(r.garbled(0)); n > 0 && r.limit == 0 { // of a producer
 		f.Seen += fmt.Sprintf(", but %d messages that are no JSON objects, or have no type or no session_id", n)
 	}
 	if r.ended != nil && r.DriverErr == nil {
@@ -88,7 +89,10 @@ func (p *problems) add(play string, r *Recording, list []problem) {
 		if p.times[one.text]++; p.times[one.text] == 1 && len(p.texts) < maxProblems {
 			e := evidenceOf(r, []Entry{one.entry})[0]
 			e.play = play
-			p.texts, p.evidence = append(p.texts, one.text), append(p.evidence, e)
+			p.texts = append(p.texts, one.text)
+			if !slices.Contains(p.evidence, e) {
+				p.evidence = append(p.evidence, e)
+			}
 		}
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// strangerPlay is the one that needs ProducerRun.Stranger.
-const strangerPlay = "stranger"
+// The plays that need ProducerRun.Stranger, and ProducerRun.Neighbour.
+const (
+	strangerPlay  = "stranger"
+	neighbourPlay = "other-name"
+)
 
 // accessCases judge who is served, and who is heard.
 var accessCases = []Case{
@@ -42,13 +45,44 @@ var accessCases = []Case{
 			}
 			return fail("no answer came to a subscriber without credentials", sent(r)...)
 		}},
+	{Name: "own-name-only", Requirements: []string{"SEC-014", "SEC-013"}, Level: 3, Strength: Must, plays: []string{neighbourPlay},
+		Rule: "who names another's subscription in a reply, a renegotiation or a close is not heard, whatever they know", Judge: func(r *Recording) Finding {
+			if a, ok := r.answer(1); !ok || a.typ() != "subscription.accepted" {
+				return unseen("the other credentials were not accepted")
+			}
+			f := neverDone("the accept was sent by another than the subscription that it named")(r)
+			if f.Verdict != Pass {
+				return f
+			}
+			said := of(r.all(1, true), "subscription.renegotiate", "subscription.close")
+			for link := range 2 {
+				if all := of(r.all(link, false), "subscription.accepted"); len(all) > 1 {
+					return fail("another's renegotiation was accepted", said[0].Entry, all[1].Entry)
+				}
+			}
+			own := of(r.all(0, true), "confirmation.reply")
+			for _, m := range r.events(0) {
+				if len(own) > 0 && m.terminal() && m.n > own[0].n {
+					return f
+				}
+			}
+			return fail("the subscription heard no more after another had closed it, or its own answer no longer counted", said[len(said)-1].Entry)
+		}},
 	{Name: "not-entitled", Requirements: []string{"SEC-003", "CONF-011", "TERM-017"}, Level: 2, Strength: Must, plays: []string{"not-entitled"},
 		Rule: "an accept of a subscription that may not reply has no effect, whatever token it knows", Judge: neverDone("the accept came from a subscription that was not asked")},
 	{Name: "refusals-mute", Requirements: []string{"CONF-026"}, Level: 2, Strength: Must, plays: []string{"foreign-token", "foreign-subscription", "late-stamp", "broken-reply"},
-		Rule: "nobody is told what is wrong with a reply", Judge: func(r *Recording) Finding {
+		Rule: "nobody is told what is wrong with a reply: the answer to it, such as the status, is that to a good one", Judge: func(r *Recording) Finding {
 			replies := of(r.all(0, true), "confirmation.reply")
 			if len(replies) == 0 {
 				return unseen("the producer never asked")
+			}
+			good := replies[len(replies)-1]
+			if _, refused := notTaken(r, good); !refused {
+				for _, m := range replies {
+					if e, refused := notTaken(r, m); refused && invalid(m) == "" {
+						return fail("a reply that does not count was answered otherwise than a good one: "+string(e.Data), m.Entry, e, good.Entry)
+					}
+				}
 			}
 			for _, m := range r.all(0, false) {
 				if m.n > replies[0].n && m.str("session_id") == "" && m.typ() != "subscription.close" {
@@ -59,6 +93,16 @@ var accessCases = []Case{
 		}},
 	{Name: "lost-line", Requirements: []string{"HS-080", "TR-013", "TR-012"}, Level: 2, Strength: Must, plays: []string{"lost"},
 		Rule: "when the line of the only one who was asked breaks, the default applies, in time, and the session goes on", Judge: judgeDeparted("whose line broke")},
+}
+
+// notTaken is what came of a message that the target did not take.
+func notTaken(r *Recording, m message) (Entry, bool) {
+	for _, e := range r.Entries[m.n+1:] {
+		if e.Link == m.Link && (e.Sent || e.Note == noteNoSend) {
+			return e, !e.Sent
+		}
+	}
+	return Entry{}, false
 }
 
 // judgeDeparted watches with the second subscriber what becomes of a question after the first has gone.

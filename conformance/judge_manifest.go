@@ -37,7 +37,11 @@ func fetchManifest(st *stage) {
 	case err != nil:
 		st.tape.add(Entry{Note: noteNoManifest + aaep.SafeText(err.Error())})
 	default:
-		st.tape.add(Entry{Note: noteManifest, Data: unwrapped(data)})
+		payload := unwrapped(data)
+		st.tape.add(Entry{Note: noteManifest, Data: payload})
+		if !bytes.Equal(payload, data) {
+			st.tape.add(Entry{Note: noteSigned, Data: bytes.TrimSpace(data)})
+		}
 	}
 }
 
@@ -109,8 +113,8 @@ var manifestCases = []Case{
 		})},
 	{Name: "manifest-true", Requirements: []string{"HS-091"}, Level: 3, Strength: Must, plays: []string{"manifest"},
 		Rule: "the manifest names the agent, the version, the levels, the types and the languages that were met", Judge: ofManifest(judgeClaims)},
-	{Name: "manifest-signed", Requirements: []string{"SEC-018", "SEC-019", "LVL-033", "HS-048"}, Level: 3, Strength: Must, plays: []string{"signed-only"},
-		Rule: "a signed manifest is a compact JWS by ES256 or RS256 over the manifest of the agent that answers", Judge: judgeSigned},
+	{Name: "manifest-signed", Requirements: []string{"SEC-018", "SEC-019", "LVL-033", "HS-048"}, Level: 3, Strength: Must, plays: []string{"signed-only", "manifest"},
+		Rule: "a signed manifest, inline or published, is a compact JWS by ES256 or RS256 over the manifest of the agent that answers", Judge: judgeSigned},
 }
 
 // judgeClaims compares with what came in this play and the earlier ones.
@@ -150,6 +154,7 @@ func judgeClaims(r *Recording, m object, e Entry) Finding {
 
 func judgeSigned(r *Recording) Finding {
 	a, ok := r.answer(0)
+	e, published := r.noted(0, noteSigned)
 	switch {
 	case !ok:
 		return unseen("no answer came")
@@ -157,7 +162,10 @@ func judgeSigned(r *Recording) Finding {
 		return pass("whoever demands a signed manifest is not served", a.Entry)
 	}
 	id, _ := a.obj("producer")["agent_id"].(string)
-	signed := a.str("signed_manifest")
+	signed, where, shown := a.str("signed_manifest"), "inline", []Entry{a.Entry}
+	if signed == "" && published {
+		signed, where, shown = string(e.Data), "that is published", append(shown, e)
+	}
 	switch {
 	case signed == "":
 		return unseen("there is no signed manifest to judge")
@@ -166,9 +174,9 @@ func judgeSigned(r *Recording) Finding {
 	}
 	v := manifest.Verifier{Keys: r.keys}
 	if _, _, err := v.Verify(signed, manifest.Expect{AgentID: id}, a.At); err != nil {
-		return fail("the signed manifest does not prove who answers: "+aaep.SafeText(err.Error()), a.Entry)
+		return fail("the signed manifest "+where+" does not prove who answers: "+aaep.SafeText(err.Error()), shown...)
 	}
-	return pass("the signature is good, and the manifest that of the agent", a.Entry)
+	return pass("the signature of the manifest "+where+" is good, and the manifest that of the agent", shown...)
 }
 
 // ownRule reports whether a rule is one that this SDK has for itself, and nobody else owes.

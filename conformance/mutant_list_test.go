@@ -92,11 +92,11 @@ var mutants = []mutant{
 
 	{name: "acts before it asks", out: before("awaiting.confirmation", func(p *proxy, o object) object { return p.deed(o) }),
 		caught: []string{"asks-first", "tools-paired", "reject-means-no", "silence-means-no", "first-reply-wins", "one-decision", "accept-is-single",
-			"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "modified-action", "not-entitled", "cancelled-is-no"}},
+			"foreign-token", "foreign-subscription", "late-stamp", "broken-reply", "modified-action", "not-entitled", "own-name-only", "cancelled-is-no"}},
 	{name: "does not say what it does", caught: []string{"does-what-was-accepted"}, out: drop(func(o object) bool {
 		return o["tool"] == "pay" && (short(o) == "tool.invoked" || short(o) == "tool.completed")
 	})},
-	{name: "takes a no for a yes", caught: []string{"reject-means-no", "first-reply-wins", "one-decision", "not-entitled", "rejection-told"}, in: replies(func(p *proxy, o object) object {
+	{name: "takes a no for a yes", caught: []string{"reject-means-no", "first-reply-wins", "one-decision", "not-entitled", "own-name-only", "rejection-told"}, in: replies(func(p *proxy, o object) object {
 		if o["decision"] == "reject" && !p.flag {
 			o["decision"] = "accept"
 		}
@@ -329,7 +329,7 @@ var mutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "leaves with the first", caught: []string{"others-go-on"}, in: func(p *proxy, o object) []object {
+	{name: "leaves with the first", caught: []string{"others-go-on", "own-name-only", "slow-costs-nobody"}, in: func(p *proxy, o object) []object {
 		if o["reason_message"] == "Leaving." && p.token == "" {
 			p.shared.Store("gone", true)
 		}

@@ -104,7 +104,21 @@ var moreMutants = []mutant{
 		}
 		return []object{o}
 	}},
-	{name: "hears whoever knows the token", caught: []string{"not-entitled"}, in: replies(func(p *proxy, o object) object {
+	{name: "serves all at the pace of the slowest", caught: []string{"slow-costs-nobody"}, in: func(p *proxy, o object) []object {
+		if p.asked("max_events_per_second", 1.0) {
+			p.shared.Store("slow", o["type"] == "subscription.request")
+		}
+		return []object{o}
+	}, delay: func(p *proxy, o object) time.Duration {
+		if there, _ := p.shared.Load("slow"); there == true && p.caps["max_events_per_second"] == nil && o["output_id"] != nil {
+			return time.Second
+		}
+		return 0
+	}},
+	{name: "hears a reply in another's name", caught: []string{"own-name-only"}, in: inAnothersName("confirmation.reply"), out: known},
+	{name: "renegotiates in another's name", caught: []string{"own-name-only"}, in: inAnothersName("subscription.renegotiate"), out: known},
+	{name: "closes in another's name", caught: []string{"own-name-only"}, in: inAnothersName("subscription.close"), out: known},
+	{name: "hears whoever knows the token", caught: []string{"not-entitled", "own-name-only"}, in: replies(func(p *proxy, o object) object {
 		if p.asked("supports_confirmation_reply", false) {
 			p.shared.Store("stolen", true)
 		}
@@ -200,6 +214,9 @@ var moreMutants = []mutant{
 		run.Stranger = piped(func(c transports.Conn) { c.Receive(context.Background()); c.Receive(context.Background()) })
 	}},
 
+	{name: "refuses a token that it does not know", caught: []string{"refusals-mute"}, refuses: func(o object) bool {
+		return o["type"] == "confirmation.reply" && o["reply_token"] == "rpl_"+strings.Repeat("0", 32)
+	}},
 	{name: "waits for ever for a tool", caught: []string{"hanging-tool"}, out: drop(func(o object) bool { return short(o) == "tool.completed" && o["status"] == "timeout" })},
 	{name: "calls a tool that hangs a success", caught: []string{"hanging-tool"}, out: func(_ *proxy, o object) []object {
 		if o["status"] == "timeout" {
@@ -257,4 +274,24 @@ var moreMutants = []mutant{
 	{name: "leaves without a word", caught: []string{"close-announced"}, out: drop(isType("subscription.close"))},
 	{name: "leaves without a reason", caught: []string{"close-whole"}, out: edit("subscription.close", object{"reason_message": nil})},
 	{name: "closes another's subscription", caught: []string{"close-whole"}, out: edit("subscription.close", object{"subscription_id": "sub_1"})},
+}
+
+// known keeps which link a subscription has.
+func known(p *proxy, o object) []object {
+	if o["type"] == "subscription.accepted" {
+		p.shared.Store(o["subscription_id"], p)
+	}
+	return []object{o}
+}
+
+// inAnothersName passes a type of message on to the subscription that it names, whoever sent it.
+func inAnothersName(typ string) func(*proxy, object) []object {
+	return func(p *proxy, o object) []object {
+		named, _ := p.shared.Load(o["subscription_id"])
+		if other, is := named.(*proxy); is && other != p && o["type"] == typ {
+			_ = other.Conn.Send(context.Background(), write(o))
+			return nil
+		}
+		return []object{o}
+	}
 }

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,8 @@ type mutant struct {
 	out, in func(*proxy, object) []object
 	// raw edits the bytes that leave.
 	raw func([]byte) []byte
+	// refuses says what it does not take.
+	refuses func(object) bool
 	// delay holds a message up.
 	delay func(*proxy, object) time.Duration
 	// run edits how it is reached.
@@ -75,6 +78,9 @@ func (p *proxy) Send(ctx context.Context, msg []byte) error {
 	var o object
 	if jsonv2.Unmarshal(msg, &o) != nil {
 		return p.Conn.Send(ctx, msg)
+	}
+	if p.m.refuses != nil && p.m.refuses(o) {
+		return errors.New("404 Not Found")
 	}
 	p.mu.Lock()
 	if o["type"] == "subscription.request" {
@@ -249,7 +255,7 @@ func TestMutants(t *testing.T) {
 	var mu sync.Mutex
 	proved := map[string]bool{}
 	caught := 0
-	mutants := slices.Concat(mutants, moreMutants)
+	mutants := slices.Concat(mutants, moreMutants, languageMutants)
 	t.Run("caught", func(t *testing.T) {
 		for _, m := range mutants {
 			t.Run(m.name, func(t *testing.T) {

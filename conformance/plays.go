@@ -27,7 +27,8 @@ func many(n int) (list []string) {
 // Seconds that questions should be open for: those that are answered, and those that nobody answers.
 const openFor, shortly = 20, 2
 
-func asking() Scenario     { return Scenario{Name: Ask, TimeoutSeconds: openFor} }
+func asking() Scenario { return Scenario{Name: Ask, TimeoutSeconds: openFor} }
+
 func clarifying() Scenario { return Scenario{Name: Clarify, TimeoutSeconds: openFor} }
 
 // wholePlays are those in which a link sees whole sessions as they are.
@@ -261,6 +262,13 @@ var plays = []play{
 			st.start()
 			st.end(other, slow)
 		}},
+	{"beside-slow", "two subscribers, one with one event a second and one without a rate, follow a long output",
+		Scenario{Name: Stream, Sentences: many(12)}, 3, func(st *stage) {
+			l := st.subscribe(usual())
+			st.subscribe(with(usual(), object{"max_events_per_second": 1}))
+			st.start()
+			st.end(l, slow)
+		}},
 	// A target that waits a while for a subscriber whose line broke is slower from here on.
 	{"lost", "of two subscribers one can answer, is asked, and its line breaks; the other watches",
 		Scenario{Name: Ask, TimeoutSeconds: shortly}, 2, func(st *stage) {
@@ -292,8 +300,23 @@ var plays = []play{
 		request(with(usual(), object{"max_events_per_second": 0}))),
 	{strangerPlay, "a subscriber without credentials asks",
 		Scenario{}, 3, func(st *stage) { st.askBy(st.run.Stranger, request(usual())) }},
+	{neighbourPlay, "a subscriber is asked; another one, with other credentials, accepts, renegotiates and closes in its name; a moment later the first rejects",
+		asking(), 3, func(st *stage) {
+			l := st.subscribe(usual())
+			other := st.askBy(st.run.Neighbour, request(with(usual(), object{"supports_confirmation_reply": false, "supports_clarification_reply": false})))
+			st.start()
+			if q, ok := st.await(l, slow, confirm, completed, errored, cancelled); ok && q.typ() == confirm {
+				other.reply(q, "accept", object{"subscription_id": l.id})
+				other.send(object{"type": "subscription.renegotiate", "subscription_id": l.id, "capabilities": object{"supports_confirmation_reply": false}})
+				other.send(object{"type": "subscription.close", "subscription_id": l.id, "reason_code": "subscriber_shutdown", "reason_message": "Leaving."})
+				st.pause(settle)
+				l.reply(q, "reject", nil)
+			}
+			st.end(l, slow)
+		}},
 	greeting("no-capabilities", "a subscriber asks without capabilities",
 		with(request(nil), object{"capabilities": nil})),
+	languagePlays[0], languagePlays[1],
 	// After all others, for it is compared with all that was met.
 	{"manifest", "a subscriber asks, and gets the manifest of the agent that answers",
 		Scenario{}, 3, fetchManifest},
@@ -301,6 +324,7 @@ var plays = []play{
 	{"shutdown", "a subscriber listens, and the agent shuts down",
 		Scenario{Name: Shutdown}, 3, func(st *stage) {
 			l := st.subscribe(usual())
+			st.hears(l) // a stream may be asked for only now
 			st.start()
 			st.tape.wait(st.ctx, slow, func(r *Recording) bool {
 				_, over := r.noted(l.n, noteClosed)
@@ -313,82 +337,7 @@ var plays = []play{
 const unknownURI = "https://example.invalid/zzz/v1"
 
 // withTwo are the plays with two subscribers.
-var withTwo = []string{"two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away"}
+var withTwo = []string{"languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away", "beside-slow", neighbourPlay}
 
 // alone are the plays in which nobody else may be there who could answer.
 var alone = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost"}
-
-// watch follows a session and says nothing.
-func watch(st *stage) {
-	l := st.subscribe(usual())
-	st.start()
-	st.end(l, slow)
-}
-
-// answers plays a subscriber that does something about the question.
-func answers(do func(*link, message)) func(*stage) {
-	return func(st *stage) {
-		l := st.subscribe(usual())
-		st.start()
-		q, ok := st.await(l, slow, confirm, completed, errored, cancelled)
-		if ok && q.typ() == confirm {
-			do(l, q)
-		}
-		st.end(l, slow)
-	}
-}
-
-// doubtful sends replies that must have no effect, and later a good no.
-func doubtful(do func(*link, message)) func(*stage) {
-	return answers(func(l *link, q message) {
-		do(l, q)
-		l.st.pause(settle)
-		l.reply(q, "reject", nil)
-	})
-}
-
-// hears gives the target time to hear what was said on a link, unless it closes the link first.
-func (st *stage) hears(l *link) {
-	st.tape.wait(st.ctx, settle, func(r *Recording) bool {
-		_, over := r.noted(l.n, noteClosed)
-		return over
-	})
-}
-
-// second waits for a question after q.
-func (l *link) second(q message) (message, bool) {
-	var got []message
-	l.st.tape.wait(l.st.ctx, patience, func(r *Recording) bool {
-		got = of(r.events(l.n), confirm)
-		return len(got) > 1 || len(of(r.events(l.n), completed, errored, cancelled)) > 0
-	})
-	if len(got) < 2 {
-		return message{}, false
-	}
-	return got[1], true
-}
-
-// greeting asks, and does no more.
-func greeting(name, does string, req object) play {
-	return play{name, does, Scenario{}, 3, func(st *stage) { st.ask(req) }}
-}
-
-// properAnswer is one that the question allows.
-func properAnswer(q message) any {
-	kinds, _ := q.m["accepted_response_kinds"].([]any)
-	for _, k := range kinds {
-		switch k {
-		case "yes_no":
-			return true
-		case "numeric":
-			return 7
-		case "multiple_choice":
-			if list, _ := q.m["choices"].([]any); len(list) > 0 {
-				if c, _ := list[0].(map[string]any); c != nil {
-					return c["value"]
-				}
-			}
-		}
-	}
-	return "An answer."
-}

@@ -35,6 +35,11 @@ type ProducerRun struct {
 	// Stranger reaches the target without credentials. Nil is where none are asked for, as on one's own machine; whether
 	// strangers are refused is then not judged.
 	Stranger transports.Dialer
+	// OtherWays reach the target in other ways than Dialer, as over another transport; what is agreed there is compared.
+	OtherWays []transports.Dialer
+	// Neighbour reaches the target with credentials too, but as somebody else than Dialer. Nil is where nobody else is known; whether
+	// they can speak in each other's name is then not judged.
+	Neighbour transports.Dialer
 	// Manifest fetches the manifest. If nil, it is fetched from the manifest_uri of an accepted subscription.
 	Manifest func(ctx context.Context) ([]byte, error)
 	// Keys are those that a signed manifest is signed with.
@@ -66,8 +71,8 @@ type ProducerRun struct {
 // seconds, and longer if the target's questions are open for longer than they should be. An error says that there is nothing to
 // report: ErrUnreachable, ErrNoDriver, a wrong ProducerRun, or the end of ctx.
 func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
-	if run.Dialer == nil || run.Driver == nil {
-		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver")
+	if run.Dialer == nil || run.Driver == nil || slices.Contains(run.OtherWays, nil) {
+		return nil, errors.New("conformance: a ProducerRun needs a Dialer and a Driver, and OtherWays that are there")
 	}
 	cases, plays, err := run.all()
 	if err != nil {
@@ -103,11 +108,8 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 			continue
 		}
 		result := judge(c, recordings)
-		if run.Stranger == nil && slices.Contains(c.plays, strangerPlay) {
-			result.Verdict, result.Seen = Skipped, "no way was given to reach the target without credentials"
-		}
-		if run.OneLink && !slices.ContainsFunc(c.plays, func(name string) bool { return !slices.Contains(withTwo, name) }) {
-			result.Verdict, result.Seen = Skipped, "it needs two subscribers at once, and the target has one"
+		if !slices.ContainsFunc(c.plays, func(name string) bool { return run.cannot(name) == "" }) {
+			result.Verdict, result.Seen = Skipped, run.cannot(c.plays[0])
 		}
 		report.add(result.known(run.Known))
 	}
@@ -183,11 +185,23 @@ func whole(extra, cases []Case, plays []string, fits func(*Play) bool) error {
 	return nil
 }
 
+// cannot says why a play cannot be played with what there is, or "".
+func (run ProducerRun) cannot(play string) string {
+	switch {
+	case play == strangerPlay && run.Stranger == nil:
+		return "no way was given to reach the target without credentials"
+	case play == neighbourPlay && run.Neighbour == nil:
+		return "no way was given to reach the target as somebody else, with other credentials"
+	case run.OneLink && slices.Contains(withTwo, play):
+		return "it needs two subscribers at once, and the target has one"
+	}
+	return ""
+}
+
 // needed are the plays that the chosen cases are judged by.
 func (run ProducerRun) needed(plays []play, cases []Case, chosen func(Case) bool) (list []play) {
 	for _, p := range plays {
-		cannot := run.Stranger == nil && p.name == strangerPlay || run.OneLink && slices.Contains(withTwo, p.name)
-		if !cannot && p.level <= run.Level && slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
+		if run.cannot(p.name) == "" && p.level <= run.Level && slices.ContainsFunc(cases, func(c Case) bool { return chosen(c) && slices.Contains(c.plays, p.name) }) {
 			list = append(list, p)
 		}
 	}

@@ -31,7 +31,7 @@ type target = aaeptest.Agent
 
 func newTarget(t *testing.T) *target {
 	t.Helper()
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target", AgentName: "The producer of aaep-go"}, ShortTimeouts: true,
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "target", AgentName: "The producer of aaep-go"}, ShortTimeouts: true, Languages: []string{"es"},
 		Signers: func() []*manifest.Signer { return []*manifest.Signer{signer} }})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,11 @@ func newKey(id string) (*manifest.Signer, *manifest.KeySet) {
 
 // whole is all of the suite on a target within the process, reached by d.
 func whole(g *target, d transports.Dialer) conformance.ProducerRun {
-	return conformance.ProducerRun{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing}
+	run := conformance.ProducerRun{Dialer: d, Driver: g, Level: 3, Manifest: g.Manifest, Keys: keys, Stranger: refusing, Neighbour: d}
+	if d != nil {
+		run.OtherWays = []transports.Dialer{d}
+	}
+	return run
 }
 
 // refusing is a door that wants credentials, and gets none.

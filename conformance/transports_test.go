@@ -74,6 +74,11 @@ func overSSE(t *testing.T, run *conformance.ProducerRun, g *target) {
 	run.Stranger = at
 	at.Credentials = func(context.Context) (http.Header, error) { return good, nil }
 	run.Dialer = at
+	var sockets conformance.ProducerRun
+	overWebSocket(t, &sockets, g)
+	run.OtherWays = []transports.Dialer{sockets.Dialer}
+	at.Credentials = func(context.Context) (http.Header, error) { return other, nil }
+	run.Neighbour = at
 }
 
 // overWebSocket asks for credentials too, with a client that is none of ours.
@@ -94,7 +99,7 @@ func overWebSocket(t *testing.T, run *conformance.ProducerRun, g *target) {
 			return c, nil
 		}
 	}
-	run.Dialer, run.Stranger = dial(good), dial(nil)
+	run.Dialer, run.Stranger, run.Neighbour = dial(good), dial(nil), dial(other)
 }
 
 // framed is a client of WebSocket.
@@ -141,7 +146,7 @@ func (c *framed) Close() error {
 	return c.ws.Close()
 }
 
-var good = http.Header{"Authorization": {"Bearer good"}}
+var good, other = http.Header{"Authorization": {"Bearer good"}}, http.Header{"Authorization": {"Bearer other"}}
 
 // guarded serves those who have credentials.
 func guarded(t *testing.T, g *target) *memnet.Listener {
@@ -149,10 +154,13 @@ func guarded(t *testing.T, g *target) *memnet.Listener {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error)
 	server := serve.Server{Authenticate: func(r *http.Request) (string, error) {
-		if r.Header.Get("Authorization") != good.Get("Authorization") {
-			return "", errors.New("no token")
+		switch r.Header.Get("Authorization") {
+		case good.Get("Authorization"):
+			return "friend", nil
+		case other.Get("Authorization"):
+			return "neighbour", nil
 		}
-		return "friend", nil
+		return "", errors.New("no token")
 	}}
 	go func() { served <- server.Serve(ctx, net, g.Producer) }()
 	t.Cleanup(func() { stop(); <-served })
@@ -243,6 +251,7 @@ func overStdio(_ *testing.T, run *conformance.ProducerRun, g *target) {
 		}()
 		return p, nil
 	})
+	run.Neighbour = run.Dialer // each link is a process of its own
 }
 
 type parent struct {

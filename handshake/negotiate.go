@@ -148,7 +148,7 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 		}
 	}
 	if len(offer.Withhold) > 0 {
-		note("You are not told of %s here.", strings.Join(offer.Withhold, ", "))
+		note("%s", says(own, phrase.NotToldOf, strings.Join(offer.Withhold, ", ")))
 	}
 
 	levels := ask.SupportedConformanceLevels

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -230,6 +231,22 @@ func (s *KeySet) find(id string) (found *key, err error) {
 		return nil, ErrUnknownKey
 	}
 	return found, nil
+}
+
+// names says what the keys are known by, in an error about one that is not among them.
+func (s *KeySet) names() string {
+	const most = 5
+	if s == nil || len(s.keys) == 0 {
+		return "no key is trusted"
+	}
+	var ids []string
+	for _, k := range s.keys[:min(len(s.keys), most)] {
+		ids = append(ids, strconv.Quote(credentials.OneLine(k.id)))
+	}
+	if len(s.keys) > most {
+		ids = append(ids, "…")
+	}
+	return "trusted are " + strings.Join(ids, ", ") + ": a key has the name of its kid as a JWK, and its thumbprint in PEM"
 }
 
 // same reports whether two of a set say the same, as those of two files may.

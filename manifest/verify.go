@@ -157,9 +157,9 @@ func (v *Verifier) key(t *token, trusted *KeySet, now time.Time) (*key, *x509.Ce
 	case t.head.embeds():
 		return nil, nil, ErrEmbeddedKey
 	case t.head.Kid == "":
-		return nil, nil, fmt.Errorf("%w: the token names none by a kid", ErrUnknownKey)
+		return nil, nil, fmt.Errorf("%w: the token names none by a kid; %s", ErrUnknownKey, trusted.names())
 	}
-	return nil, nil, fmt.Errorf("%w: %q", ErrUnknownKey, credentials.OneLine(t.head.Kid))
+	return nil, nil, fmt.Errorf("%w: %q; %s", ErrUnknownKey, credentials.OneLine(t.head.Kid), trusted.names())
 }
 
 // readPayload reads a manifest strictly. Times that a JWT library put there count as those in the header do.

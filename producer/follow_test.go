@@ -384,3 +384,31 @@ func TestFollowBehind(t *testing.T) {
 		}
 	})
 }
+
+// While a question waits for those who have yet to find an agent that has just begun, its session goes on: an answer is written, and
+// the end of the question's asker ends the waiting.
+func TestAsksNobodyYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := newCloud().lead(t, nil)
+		defer agent.end()
+		s := agent.session("Paying.")
+		began := time.Now()
+		ctx, stop := context.WithCancel(t.Context())
+		asked := make(chan error)
+		go func() {
+			_, _, err := s.Confirm(ctx, producer.Tool{Name: "pay", Confirm: true, Action: aaep.Say("Pay."), Consequence: aaep.Say("Paid.")})
+			asked <- err
+		}()
+		synctest.Wait()
+		if _, err := s.Output().WriteString("Meanwhile."); err != nil {
+			t.Error(err)
+		}
+		stop()
+		if err := <-asked; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("they waited %v", waited)
+		}
+	})
+}

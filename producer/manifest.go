@@ -1,6 +1,8 @@
 package producer
 
 import (
+	"bytes"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -50,7 +52,21 @@ func (p *Producer) Manifest() (*manifest.Manifest, error) {
 	return m, nil
 }
 
-// SignedManifest is the manifest with the signature of the first of Config.Signers: a compact JWS, or "" if there is none.
+// signed is the manifest as it was signed last. A signature costs milliseconds with some keys, or a call to where the key is, and
+// strangers may ask for it as often as they like.
+type signed struct {
+	mu   sync.Mutex // held while it is signed: others then need not
+	by   *manifest.Signer
+	what []byte
+	at   time.Time
+	text string
+}
+
+// signedFor is how long one signature is given to whoever asks.
+const signedFor = 10 * time.Second
+
+// SignedManifest is the manifest with the signature of the first of Config.Signers, which may be ten seconds old: a compact JWS, or
+// "" if there is none.
 func (p *Producer) SignedManifest() (string, error) {
 	signers := p.Signers()
 	if len(signers) == 0 {
@@ -60,7 +76,21 @@ func (p *Producer) SignedManifest() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return signers[0].Sign(m, time.Now())
+	what, err := manifest.Encode(m)
+	if err != nil {
+		return "", err
+	}
+	last, now := &p.signed, time.Now()
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if last.by == signers[0] && bytes.Equal(last.what, what) && now.Sub(last.at) < signedFor {
+		return last.text, nil
+	}
+	text, err := signers[0].Sign(m, now)
+	if err == nil {
+		last.by, last.what, last.at, last.text = signers[0], what, now, text
+	}
+	return text, err
 }
 
 // Signers are those that Config.Signers returns now.

@@ -209,7 +209,7 @@ func (p *Producer) cutOff() bool {
 }
 
 // meet waits for the parties of an agent that has just begun, where nobody else could be asked.
-func (p *Producer) meet(isConfirmation bool) {
+func (p *Producer) meet(ctx context.Context, isConfirmation bool) {
 	if p.shared == nil {
 		return
 	}
@@ -230,6 +230,8 @@ func (p *Producer) meet(isConfirmation bool) {
 		select {
 		case <-moved:
 		case <-time.After(left):
+		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -44,7 +44,6 @@ type slowest struct {
 // open puts a question to every subscription that can answer it. prepare makes its event, if there is anybody; the
 // result is nil if nobody can answer, or nobody any more.
 func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, error)) (*pending, error) {
-	p.meet(q.Confirmation != nil)
 	p.putting.Lock()
 	defer p.putting.Unlock()
 	put := &pending{more: make(chan time.Duration, 1), slowest: slowest{patience: 1000, pace: usualPace}}

@@ -75,6 +75,7 @@ type Producer struct {
 	link       link      // to the agent, where that is followed
 	notices    atomic.Pointer[notices]
 
+	signed      signed
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
 	encoded     encoded
 	agreements  agreements

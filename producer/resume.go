@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -12,6 +13,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -101,11 +103,16 @@ func (sub *subscription) atPlace() (yes bool, note string) {
 	case after == "":
 		return false, ""
 	case !sub.goesOn:
-		return false, "What came after the event in resume_after is not known here any more."
+		note = "What came after the event in resume_after is not known here any more."
 	case sub.p.log.EventID(pos, offset) != after:
-		return false, "What came right after the event in resume_after was lost in a crash; you get what followed that."
+		note = "What came right after the event in resume_after was lost in a crash; you get what followed that."
+	default:
+		return true, ""
 	}
-	return true, ""
+	if own := phrase.Best(sub.terms.Languages); !strings.HasPrefix(own, "en") { // what it means to a person
+		note, _ = phrase.In(own, phrase.MayBeLost, "")
+	}
+	return false, note
 }
 
 // maxHistory is how many events from before the subscription wait for its rate: whoever goes on where they were days ago is

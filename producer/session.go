@@ -23,7 +23,9 @@ var ErrSessionOver = errors.New("producer: the session is over")
 
 // Session is one user request's worth of agent activity (§2.2.5). It has one beginning and one end, and
 // the state the agent is in between is told as it changes. All its methods may be called at once. None
-// but Tool, Confirm and Clarify waits for anybody.
+// but Tool, Confirm and Clarify waits for anybody; while one of these puts its question on record, those of the same session
+// wait for Config.Audit and Config.Log. Until its end a session keeps some hundred bytes for each of its calls, questions and
+// outputs, so that none is told twice: an agent that runs for months begins one for each thing that it is asked for.
 type Session struct {
 	p     *Producer
 	id    string
@@ -146,12 +148,11 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 	if h.TargetKind == "" {
 		h.TargetKind = aaep.TargetHuman
 	}
-	reason := text
-	if h.Reason != "" {
-		reason = aaep.Say(h.Reason)
+	if h.Reason == "" {
+		h.Reason, _ = in(text, "")
 	}
-	h.Reason, _ = in(reason, "")
 	h.PackagedContext = bytes.Clone(h.PackagedContext)
+	h.Reason, _ = in(aaep.Say(h.Reason), "") // composed
 	words := s.p.authored(text)
 	words.translate(func(tag string) (aaep.Payload, bool) {
 		h := h

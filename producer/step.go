@@ -15,16 +15,23 @@ const (
 	toMeet   = 1500 * time.Millisecond // is how long one waits
 	shortly  = 2 * time.Millisecond    // a group that is busy is done
 	maxBusy  = 5                       // times it is not
-	minPause = 10 * time.Second        // after a first attempt that came to nothing
-	maxPause = 5 * time.Minute         // after many
+	minPause = 10 * time.Second        // between two attempts, for a link that is full now and then
+	maxPause = 5 * time.Minute         // between those that came to nothing, after many
 )
 
-// A stepper is what a lone subscription has of that.
+// A stepper is what a subscription has of that.
 type stepper struct {
 	next  time.Time // no attempt before
 	late  time.Time // when this one ends; zero: there is none
 	busy  int       // times that a group was, since it let go
 	pause time.Duration
+}
+
+// settle begins a time alone.
+func (s *stepper) settle(now time.Time) {
+	if s.late = (time.Time{}); s.next.Before(now.Add(settling)) {
+		s.next = now.Add(settling)
+	}
 }
 
 // join lets a group serve the subscription. If none does, again is when to try again; zero is after the next event.

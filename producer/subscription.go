@@ -141,12 +141,12 @@ type lone struct {
 	resumable transports.Resumable // nil for one that ends with its link
 	away      time.Time            // until then the first stream, or the next one, has to be there
 	hurried   bool
-	stepper
 }
 
 func (sub *subscription) newLone() lone {
 	resumable, canResume := sub.conn.(transports.Resumable)
-	l := lone{subscription: sub, resumable: resumable, stepper: stepper{next: time.Now().Add(settling)}}
+	l := lone{subscription: sub, resumable: resumable}
+	l.settle(time.Now())
 	switch {
 	case sub.opened: // it was in a group
 	case canResume:

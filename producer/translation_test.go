@@ -231,3 +231,13 @@ func TestForeignWords(t *testing.T) {
 		}
 	})
 }
+
+// Who goes on after an event that is not known any more is told in their own language that something may be missing.
+func TestNoteInTheirLanguage(t *testing.T) {
+	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+		_, acc := st.accepted(resuming(speaking(everything(), "es"), "evt_unknown"))
+		if acc.NegotiationNotes != "Puede faltar lo que se dijo mientras tanto." {
+			t.Errorf("the answer is %+v", acc)
+		}
+	})
+}

@@ -9,7 +9,7 @@
 //		}
 //		switch p := ev.Payload.(type) {
 //		case *aaep.AwaitingConfirmation:
-//			sub.Reply(ctx, ev, ask(p)) // never by itself
+//			err = sub.Reply(ctx, ev, ask(p)) // never by itself; an error is for the user: it may be too late
 //		default:
 //			if text, ok := ev.Utterance(aaep.VerbosityNormal); ok {
 //				announce(text) // an unknown event still speaks
@@ -33,6 +33,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -91,10 +92,11 @@ type Subscription struct {
 	crowded chan struct{} // told that the answer is behind more events than may wait
 
 	// Only the reading goroutine uses these.
-	numbers  map[string]int64 // of the newest event of each session that is numbered
-	texts    overlap
-	flood    flood
-	reported map[string]bool
+	numbers   map[string]int64        // of the newest event of each session that is numbered
+	announced map[string]closes.About // by session: the call that its last event announced
+	texts     overlap
+	flood     flood
+	reported  map[string]bool
 
 	mu         sync.Mutex
 	wanted     aaep.Capabilities // what the next handshake asks for

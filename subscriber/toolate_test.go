@@ -83,3 +83,27 @@ func TestAnswerAfterItsTime(t *testing.T) {
 		})
 	}
 }
+
+// More time that was given to this subscription counts, though no event says so.
+func TestAnswerInTheTimeThatWasAdded(t *testing.T) {
+	for after, want_ := range map[time.Duration]error{2 * time.Minute: nil, 2*time.Minute + 1: ErrLate} {
+		bubble(t, func(t *testing.T) {
+			sub, p := open(t, newStage(), Config{})
+			p.say(t, confirmation("evt_1", "rpl_1", ""))
+			ev, asked := take(t, sub, "evt_1"), time.Now()
+			more := make(chan error)
+			go func() { more <- sub.MoreTime(t.Context(), ev) }()
+			want[*aaep.SubscriptionRenegotiate](t, p)
+			p.say(t, accepted("sub_1", `{"timing":{"more_time_for":"rpl_1"}}`))
+			if err := <-more; err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Until(asked.Add(after)))
+			if err := sub.Reply(t.Context(), ev, aaep.Reject); err != want_ {
+				t.Errorf("after %v: %v, want %v", after, err, want_)
+			}
+			want[*aaep.ConfirmationReply](t, p)
+			leave(t, sub, p)
+		})
+	}
+}

@@ -143,10 +143,14 @@ func extended(part, at string, uris []string, objects map[string]json.RawMessage
 
 const manifest = "aaep:producer.manifest" // a document with a type of its own, and no event
 
-// merge adds what was not found before at the same place, or in the same words.
+// merge adds what was not found before at the same place, or in the same words; of a member that is missing, at its own place.
 func merge(found, more []Finding) []Finding {
 	for _, f := range more {
 		same := func(g Finding) bool {
+			if i := strings.LastIndexByte(g.Pointer, '/'); i >= 0 && g.Pointer[:i] == f.Pointer &&
+				f.Problem == fmt.Sprintf("member %q is missing", g.Pointer[i+1:]) {
+				return true
+			}
 			return g.Pointer == f.Pointer && (f.Pointer != "" || g.Requirement == f.Requirement || strings.HasPrefix(g.Problem, f.Problem))
 		}
 		if !slices.ContainsFunc(found, same) {
@@ -207,11 +211,11 @@ func (c *Checker) order(line int, ev *aaep.Event) []Finding {
 			Violation: aaep.Violation{Problem: "the session has too many producers; the order of this one's events is not judged"}})
 	}
 	mine.Infer(ev) // replies are seldom written down
-	found = append(found, findings(line, string(ev.Type()), ev.SessionID, mine.Next(ev))...)
+	found = append(found, findings(line, string(ev.Type()), ev.SessionID, mine.Judge(ev))...)
 	if ev.Type().Terminal() {
 		for _, other := range s.parts {
 			if other != mine { // what it left open is open for good
-				found = merge(found, findings(line, string(ev.Type()), ev.SessionID, other.Next(ev)))
+				found = merge(found, findings(line, string(ev.Type()), ev.SessionID, other.Judge(ev)))
 			}
 		}
 		c.end(ev.SessionID)

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/aaep-go/aaep"
 )
@@ -62,4 +65,18 @@ func (a *announcer) failed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err != nil
+}
+
+// unwritten is why not all was printed, as an error of the command. That nobody reads any more is none.
+func (a *announcer) unwritten() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return unwritten(a.err)
+}
+
+func unwritten(err error) error {
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return &exitError{exitFailed, fmt.Errorf("cannot print what is said: %s", innermost(err))}
 }

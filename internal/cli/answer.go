@@ -135,16 +135,33 @@ type typed struct {
 	key  bool
 }
 
+// longestTyped is how much of a line is read: what is longer was pasted by mistake, and is taken as an empty one, upon which a question
+// is put again.
+const longestTyped = 1 << 20 // bytes
+
 // readLines hands on the lines a person types, until the input ends. A read that waits for a person cannot be
 // cancelled; the goroutine ends with the program.
 func readLines(ctx context.Context, r io.Reader) <-chan typed {
 	lines := make(chan typed, 64) // so that a line knows when it was typed, not when it was wanted
 	go func() {
 		defer close(lines)
-		in := bufio.NewScanner(r)
-		for in.Scan() {
+		in := bufio.NewReader(r)
+		for over := false; !over; {
+			text := ""
+			for more := true; more; {
+				piece, goesOn, err := in.ReadLine()
+				if more, over = goesOn, err != nil; over && text == "" {
+					return
+				}
+				if len(text) <= longestTyped {
+					text += string(piece)
+				}
+			}
+			if len(text) > longestTyped {
+				text = ""
+			}
 			select {
-			case lines <- typed{text: in.Text(), at: time.Now()}:
+			case lines <- typed{text: text, at: time.Now()}:
 			case <-ctx.Done():
 				return
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,13 +150,14 @@ func TestNextQuestion(t *testing.T) {
 
 func TestReadLines(t *testing.T) {
 	var got []string
-	for line := range readLines(t.Context(), strings.NewReader("y\n\n last")) {
+	long := strings.Repeat("x", 100<<10) // more than a bufio.Scanner takes
+	for line := range readLines(t.Context(), strings.NewReader("y\r\n\n"+long+"\n"+strings.Repeat("x", longestTyped+1)+"\n last")) {
 		if got = append(got, line.text); time.Since(line.at) > time.Minute {
 			t.Errorf("%q was typed at %v", line.text, line.at)
 		}
 	}
-	if strings.Join(got, "|") != "y|| last" {
-		t.Errorf("lines %q", got)
+	if want := []string{"y", "", long, "", " last"}; !slices.Equal(got, want) {
+		t.Errorf("%d lines, and not %d as they were typed", len(got), len(want))
 	}
 }
 

@@ -265,6 +265,9 @@ func who(s audit.Subscription) string {
 	if s.SubscriberID != "" {
 		text += " of " + nameOf(s.SubscriberID, "")
 	}
+	if s.Node != "" {
+		text += ", served by " + nameOf(s.Node, "")
+	}
 	if s.Principal == "" {
 		return text + ", nobody authenticated"
 	}

@@ -76,7 +76,7 @@ func transfer() []audit.Record {
 				{Language: "en-US", Normal: "Transfer $500 to savings.", Action: "Transfer $500 to savings.", Consequence: "Funds move at once."},
 				{Language: "es", Terse: "¿Transferir?", Action: "Transferir 500 dólares."},
 			}, Recipients: []audit.Subscription{reader}},
-		{Time: at(8), Kind: audit.Asked, SessionID: "sess_1", QuestionID: "q_1", Recipients: []audit.Subscription{{SubscriptionID: "sub_2"}}},
+		{Time: at(8), Kind: audit.Asked, SessionID: "sess_1", QuestionID: "q_1", Recipients: []audit.Subscription{{SubscriptionID: "sub_2", Node: "east"}}},
 		{Time: at(9), Kind: audit.Replied, QuestionID: "q_1", By: &audit.Subscription{SubscriptionID: "sub_2"},
 			Claims: &audit.Claims{Decision: aaep.Reject, Modified: true}, Refused: "names another subscription than the one it came on"},
 		{Time: at(10), Kind: audit.Extended, QuestionID: "q_1", Deadline: at(602), By: &reader},
@@ -108,7 +108,7 @@ func TestAuditShow(t *testing.T) {
 09:30:02 Question 2, es, action: Transferir 500 dólares.
 09:30:02 Question 2, es, in short: ¿Transferir?
 09:30:02 Question 2 was put to subscription sub_1 of nvda, authenticated as alice, in en-US.
-09:30:08 Question 2 was put to subscription sub_2, nobody authenticated.
+09:30:08 Question 2 was put to subscription sub_2, served by east, nobody authenticated.
 09:30:09 Question 2: a reply from subscription sub_2, nobody authenticated, reject. It did not count: names another subscription than the one it came on
 09:30:09 Question 2, that reply wants a changed action, which counts as a rejection.
 09:30:10 Question 2 has more time, until 09:40:02, for subscription sub_1 of nvda, authenticated as alice.

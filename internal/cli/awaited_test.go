@@ -199,13 +199,13 @@ func TestAwaitedRefuses(t *testing.T) {
 func TestDialErrorOfTerms(t *testing.T) {
 	refused := &aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: "None of the requested languages is available. Available: en-US.", Remote: true}
 	want := "the agent at http://a.example cannot be followed: None of the requested languages is available. Available: en-US.\n" +
-		"Ask for a language that it has after your own: --language es,yo,TAG"
-	if got := dialError(t.Context(), "http://a.example", refused, "es", "yo"); got.Error() != want {
+		"Ask for a language that it has after your own: --language ha,sw,TAG"
+	if got := dialError(t.Context(), "http://a.example", refused, "ha", "sw"); got.Error() != want {
 		t.Errorf("said %q", got)
 	}
 	refused.Message = "The extension of lifts is required."
 	want = "the agent at http://a.example cannot be followed: The extension of lifts is required.\nAsk for other terms.\nSee: aaep listen --help"
-	if got := dialError(t.Context(), "http://a.example", refused, "es", "yo"); got.Error() != want {
+	if got := dialError(t.Context(), "http://a.example", refused, "ha", "sw"); got.Error() != want {
 		t.Errorf("said %q", got)
 	}
 }

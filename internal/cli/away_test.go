@@ -31,7 +31,7 @@ func TestAwayForLong(t *testing.T) {
 		}, subscriber.ScreenReader("es"), func(e *ear) {
 			link.Close()
 			synctest.Wait()
-			if got := e.err.String(); got != "aaep: Se perdió la conexión. Se intenta de nuevo. Ctrl-C termina.\n" {
+			if got := e.err.String(); got != "aaep: Se perdió la conexión. Se intenta de nuevo. Ctrl-C cierra el programa.\n" {
 				t.Errorf("at first %q", got)
 			}
 			e.err.Reset()

@@ -95,7 +95,7 @@ func capture(ctx context.Context, url string, ways []discover.Way, trust *manife
 		case err != nil:
 			return &exitError{exitFailed, err}
 		case tape.failed() != nil:
-			return nil // nobody reads any more
+			return unwritten(tape.failed())
 		case once && ev.Type().Terminal():
 			return nil
 		}

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -184,6 +186,10 @@ func usage(format string, args ...any) error {
 // disk is full.
 func cannotTake(flag string, err error) error {
 	code := exitUsage
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = fmt.Errorf("%s: %w", at.Path, at.Err)
+	}
 	if errors.Is(err, sqlite.ErrInUse) || strings.Contains(err.Error(), "the disk is full") {
 		code = exitFailed
 	}
@@ -196,7 +202,8 @@ type signalled struct{ os.Signal }
 func (s signalled) Error() string { return s.String() }
 
 // interruptible returns a context that ends with Ctrl-C, a request to terminate or the end of the terminal,
-// and then has a signalled as its cause. A second Ctrl-C kills.
+// and then has a signalled as its cause. A second Ctrl-C kills, and so does a second request to terminate; but not one that comes
+// with the first, as timeout(1) sends it to us and then to all that it started.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -210,11 +217,16 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 		select {
 		case s := <-received:
 			cancel(signalled{s})
+			if s != os.Interrupt {
+				time.Sleep(withTheFirst)
+			}
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, func() { cancel(nil) }
 }
+
+const withTheFirst = time.Second
 
 // stopped is how a command ends that serves until it is told to end, by whatever has ended ctx: a service manager asks with SIGTERM
 // for what is no failure.

@@ -17,6 +17,8 @@ import (
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/subscriber/discover"
+	"github.com/aaep-go/aaep/transports/auth"
 	"github.com/aaep-go/aaep/transports/stdio"
 )
 
@@ -36,7 +38,7 @@ func conformanceCommand() *cobra.Command {
 // proof is what the flags of "conformance producer" say.
 type proof struct {
 	driver, command, child, program string
-	explain, known, manifest        string
+	explain, known, manifest, other string
 	level                           int
 	cases, reports                  []string
 	list, json                      bool
@@ -102,6 +104,7 @@ exactly those cases did not pass.`,
 	p.old.flags(cmd)
 	p.reach = reachingFlags(cmd)
 	f.StringSliceVar(&p.reach.keys, "trust", nil, "the keys that its manifest is signed with are in these `FILES`")
+	f.StringVar(&p.other, "other-token-file", "", "a token of somebody else is in this `FILE`; they must not speak in the first one's name")
 	f.StringVar(&p.manifest, "manifest", "", "its manifest is in this `FILE`, for an agent without a web address")
 	return cmd
 }
@@ -225,6 +228,7 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 	}
 	way := ways[0]
 	run.Dialer, run.Target, run.Transport = way.Dialer, way.Address, way.Transport
+	run.OtherWays = discover.Dialers(ways[1:])
 	if p.reach.token+p.reach.cert != "" {
 		stranger := &reaching{transports: p.reach.transports, ca: p.reach.ca}
 		others, err := stranger.ways(ctx, at)
@@ -232,6 +236,26 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 			return "", err
 		}
 		run.Stranger = others[0].Dialer
+	}
+	if p.other != "" {
+		theirs, err := auth.BearerFile(p.other)(ctx)
+		switch {
+		case err != nil:
+			return "", usage("cannot take --other-token-file: %s", plain(err))
+		case p.reach.token+p.reach.cert == "":
+			return "", usage("--other-token-file is for somebody else than the one whom --token-file or --cert names; give one of them too")
+		}
+		if p.reach.token != "" {
+			if ours, err := auth.BearerFile(p.reach.token)(ctx); err == nil && ours.Get("Authorization") == theirs.Get("Authorization") {
+				return "", usage("--other-token-file has the token of --token-file; it has to be that of somebody else")
+			}
+		}
+		other := &reaching{transports: p.reach.transports, ca: p.reach.ca, token: p.other}
+		others, err := other.ways(ctx, at)
+		if err != nil {
+			return "", err
+		}
+		run.Neighbour = others[0].Dialer
 	}
 	if p.manifest == "" && !isLocal(at) {
 		conf, err := p.reach.tls()

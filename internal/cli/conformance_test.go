@@ -164,8 +164,8 @@ func TestConformanceCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	keys, token := filepath.Join(dir, "keys"), filepath.Join(dir, "token")
-	for path, text := range map[string][]byte{keys: public, token: []byte("good\n")} {
+	keys, token, other := filepath.Join(dir, "keys"), filepath.Join(dir, "token"), filepath.Join(dir, "other")
+	for path, text := range map[string][]byte{keys: public, token: []byte("good\n"), other: []byte("fine\n")} {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -179,10 +179,11 @@ func TestConformanceCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := serve.Server{Authenticate: func(r *http.Request) (string, error) {
-		if r.Header.Get("Authorization") != "Bearer good" {
+		name := map[string]string{"Bearer good": "friend", "Bearer fine": "neighbour"}[r.Header.Get("Authorization")]
+		if name == "" {
 			return "", errors.New("no token")
 		}
-		return "friend", nil
+		return name, nil
 	}}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -196,6 +197,10 @@ func TestConformanceCredentials(t *testing.T) {
 		{[]string{"--token-file", token, "--trust", keys, "--case", "SEC-001,SEC-018,HS-090,HS-091"}, exitOK, "4 passed, 0 failed"},
 		{[]string{"--token-file", token, "--case", "SEC-018"}, exitFailed, "INCONCLUSIVE SEC-018 manifest-signed: the signature was not verified"},
 		{[]string{"--manifest", filepath.Join(dir, "none")}, exitUsage, "cannot take --manifest"},
+		{[]string{"--other-token-file", other}, exitUsage, "give one of them too"},
+		{[]string{"--token-file", token, "--other-token-file", token}, exitUsage, "has to be that of somebody else"},
+		{[]string{"--token-file", token, "--other-token-file", filepath.Join(dir, "none")}, exitUsage, "cannot take --other-token-file"},
+		{[]string{"--token-file", token, "--other-token-file", other, "--case", "SEC-014"}, exitUnreachable, "its driver http://127.0.0.1:1 cannot be reached"},
 		{[]string{"--trust", filepath.Join(dir, "none")}, exitUsage, "cannot take --trust"},
 	} {
 		var out, talk bytes.Buffer

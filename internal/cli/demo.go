@@ -56,7 +56,7 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 			err := d.run(ctx)
 			switch {
 			case err == nil || d.failed():
-				return nil
+				return d.unwritten()
 			case ctx.Err() != nil:
 				return &exitError{exitInterrupted, errors.New("interrupted")}
 			}

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,6 +13,8 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/log/sqlite"
+	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -102,4 +107,61 @@ func (a *away) Send(ctx context.Context, msg []byte) error {
 	}
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+// The listeners of an agent that cannot be followed any more are told so once: at the end of serve nobody is said to have missed it.
+func TestServedAgentGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out said
+		s := &server{agents: map[string]*producer.Producer{}, gone: map[string]bool{}, status: announcer{out: &out}}
+		for name, cfg := range map[string]producer.Config{"lost": {Log: kept}, "other": {}} {
+			cfg.Agent.AgentID = name
+			if s.agents[name], err = producer.New(cfg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() { s.watch(ctx, 2) })
+		kept.Close()
+		s.agents["lost"].StartSession(ctx, aaep.Say("Nobody keeps this."))
+		synctest.Wait()
+		stop()
+		watching.Wait()
+		s.end(ctx)
+		if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "aaep: lost cannot be served any more: ") {
+			t.Errorf("it says %q", got)
+		}
+	})
+}
+
+// Where listeners could not come any more, for a reason of the system's, whoever serves is told at once, and once; at a regular end
+// nothing is.
+func TestServingFails(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"broken": {errors.New("accept tcp: the socket is gone"), "aaep: Nobody can come any more at http://127.0.0.1:"},
+		"over":   {producer.ErrClosed, ""},
+	} {
+		var talk said
+		s := &serving{addrs: []string{"127.0.0.1:0"}}
+		_, served, err := s.openWith(t.Context(), &talk, func() (*producer.Producer, error) { return nil, nil },
+			func(_ context.Context, _ *serve.Server, ln net.Listener, _ *producer.Producer) error {
+				ln.Close()
+				return tc.err
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-served
+		if got := talk.String(); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
+			t.Errorf("%s: it says %q", name, got)
+		}
+	}
 }

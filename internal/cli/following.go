@@ -34,11 +34,11 @@ type following struct {
 	garbled garbled
 	gist    announce.Gist[lasting] // of what is printed; outputs have their own
 
-	pace       int64                  // that was asked for without a word of the person's
-	unfinished map[string]*unfinished // by session and output
-	changing   bool                   // other terms are asked for
-	later      *aaep.Capabilities     // to ask for after that
-	quiet      *time.Timer            // until it is over; nil where it is not quiet
+	pace       int64              // that was asked for without a word of the person's
+	unfinished []*unfinished      // answers, in the order in which they began
+	changing   bool               // other terms are asked for
+	later      *aaep.Capabilities // to ask for after that
+	quiet      *time.Timer        // until it is over; nil where it is not quiet
 }
 
 // begin says who is followed, and lets the listener know what happens there, until ctx is done.

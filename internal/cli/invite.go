@@ -68,7 +68,13 @@ func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 		}
 		name = nameFor(false, srv.Hosts)
 		v.at = "https://" + name
+		if s.below != "" {
+			name += "/" + s.below
+		}
 		note("A proxy has to pass on to %s what comes for %s.", tcp, name)
+	}
+	if s.below != "" {
+		v.at += "/" + s.below
 	}
 	switch {
 	case s.tokens != "" || s.issuer != "":

@@ -45,6 +45,10 @@ func TestInvitation(t *testing.T) {
 			"aaep listen --token-file FILE https://agent.example:9443\nA proxy has to pass on to 127.0.0.1:8443 what comes for agent.example:9443.\n" + file},
 		{"behind a proxy on this machine", serving{}, loopback, nil, []string{"localhost:9443"},
 			"aaep listen https://localhost:9443\nA proxy has to pass on to 127.0.0.1:8443 what comes for localhost:9443."},
+		{"below a path of a proxy", serving{issuer: "https://login.example", below: "planner"}, loopback, nil, []string{"agent.example"},
+			"aaep listen --token-file FILE https://agent.example/planner\nA proxy has to pass on to 127.0.0.1:8443 what comes for agent.example/planner.\n" + file},
+		{"below a path with TLS", serving{cert: "agent.pem", below: "planner"}, everywhere, []string{"agent.example"}, []string{"agent.example"},
+			"aaep listen --ca agent.pem https://agent.example:8443/planner"},
 		{"under another name of this machine", serving{}, loopback, nil, []string{"localhost"}, "aaep listen http://localhost:8443"},
 	} {
 		srv := &serve.Server{Hosts: tt.hosts}

@@ -57,8 +57,12 @@ func (s *shared) dial(ctx context.Context) (*jetstream.Cluster, error) {
 		}
 	}
 	c, err := jetstream.Dial(ctx, s.servers, s.opts)
-	if err != nil {
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), "cannot reach") || strings.Contains(err.Error(), "cannot make"): // what was asked for is right
 		return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --nats: %w", err)}
+	default:
+		return nil, cannotTake("--nats", err)
 	}
 	return c, nil
 }

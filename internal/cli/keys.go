@@ -22,6 +22,7 @@ func readKeys(ctx context.Context, in io.Reader) (lines <-chan typed, restore fu
 	if err != nil {
 		return readLines(ctx, in), func() {}
 	}
+	context.AfterFunc(ctx, restore) // a second Ctrl-C kills, and would leave a terminal that does not show what is typed
 	return keysOf(ctx, file, file), restore
 }
 

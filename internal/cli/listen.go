@@ -102,6 +102,7 @@ func (o *listening) run(cmd *cobra.Command, args []string) error {
 	defer stop()
 	l := &listener{announcer: announcer{out: cmd.OutOrStdout()}, status: announcer{out: cmd.ErrOrStderr()}, json: o.asJSON}
 	l.speak(caps.Languages)
+	o.reach.languages = caps.Languages
 	if len(o.outs) > 0 {
 		if err := l.tellOver(ctx, o.outs, caps.PaceWPM); err != nil {
 			return err

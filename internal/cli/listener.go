@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -168,7 +169,7 @@ func (l *listener) follow(ctx context.Context, lines <-chan typed, agents ...*fo
 		case do := <-l.happens:
 			do()
 			if l.failed() {
-				return nil
+				return l.unwritten()
 			}
 			if l.gone == len(l.agents) || l.last != nil && code(l.last) == exitUsage {
 				return l.last
@@ -195,7 +196,11 @@ func (l *listener) ended(f *following, err error) {
 		l.last = nil
 		return
 	}
-	l.last = &exitError{exitFailed, fmt.Errorf("the agent ended the link: %s", words.Sentence(plain(err)))}
+	says := "the agent ended the link: " + words.Sentence(plain(err))
+	if !l.tongue().isEnglish() {
+		says = l.phrase(phrase.AgentEndedLink, l.tongue().why(err))
+	}
+	l.last = &exitError{exitFailed, errors.New(says)}
 	if l.several() {
 		f.note(l.phrase(phrase.AgentEndedLink, l.tongue().why(err)))
 	}

@@ -58,8 +58,8 @@ func metricsFlag(f *pflag.FlagSet) *string {
 	return f.String("metrics", "", "tell programs on this machine, at this `ADDRESS`, how many events and listeners there are")
 }
 
-// listenMetrics opens where counts are told.
-func listenMetrics(ctx context.Context, addr string) (net.Listener, error) {
+// listenMetrics opens where counts are told, which is not where the agent is served.
+func listenMetrics(ctx context.Context, addr string, served []string) (net.Listener, error) {
 	const such = "Use one such as 127.0.0.1:9464."
 	tcp, err := net.ResolveTCPAddr("tcp", addr)
 	switch {
@@ -67,6 +67,9 @@ func listenMetrics(ctx context.Context, addr string) (net.Listener, error) {
 		return nil, usage("--metrics %q is not an address of this machine.\n"+such, addr)
 	case !tcp.IP.IsLoopback():
 		return nil, usage("--metrics %q could be reached from other machines, and nobody is asked who they are.\n"+such, addr)
+	}
+	if slices.Contains(served, addr) && tcp.Port != 0 {
+		return nil, usage("--metrics and --listen cannot both be at %s.\nGive one of them another port", addr)
 	}
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {

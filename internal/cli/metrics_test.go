@@ -54,7 +54,7 @@ func TestServeMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Complete(aaep.Say("Ready."))
-	ln, err := listenMetrics(t.Context(), "127.0.0.1:0")
+	ln, err := listenMetrics(t.Context(), "127.0.0.1:0", []string{"127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +79,8 @@ func TestServeMetrics(t *testing.T) {
 		t.Errorf("a rebound name gets %d", code)
 	}
 	taken := strings.TrimSuffix(strings.TrimPrefix(at, "http://"), metricsPath)
-	for addr, want := range map[string]string{"0.0.0.0:0": "could be reached from other machines", "192.0.2.1:1": "could be reached", "here": "is not an address", taken: "another program serves"} {
-		if _, err := listenMetrics(t.Context(), addr); err == nil || !strings.Contains(err.Error(), want) {
+	for addr, want := range map[string]string{"0.0.0.0:0": "could be reached from other machines", "192.0.2.1:1": "could be reached", "here": "is not an address", taken: "another program serves", "127.0.0.1:1": "cannot both be at 127.0.0.1:1"} {
+		if _, err := listenMetrics(t.Context(), addr, []string{"127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want that it %s", addr, err, want)
 		}
 	}

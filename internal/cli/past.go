@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/aaep-go/aaep"
@@ -32,6 +31,10 @@ func (b *past) heed(source string, ev *aaep.Event) {
 		if p.FromState != aaep.StateAwaitingInput || p.ToState == aaep.StateAwaitingInput || p.ToState == aaep.StateCallingTool {
 			return
 		}
+	case *aaep.ToolCompleted:
+		if p.ToolCallID == "" || p.ToolCallID != announce.CallOf(b.last.Event) {
+			return
+		}
 	case *aaep.SessionCancelled, *aaep.SessionErrored:
 	default:
 		return
@@ -52,11 +55,11 @@ func (f *following) news(ev *aaep.Event) announce.Words {
 		}
 		f.before.calls = slices.Delete(f.before.calls, i, i+1)
 		w = f.tongue().words(f.phrase(phrase.AcceptedDoing, "")).And("", announce.In(ev.Language(), words.OneLine(ev.Text(ev.Verbosity))))
-		if f.before.last != nil && f.before.last.Source == f.name && callOf(f.before.last.Event) == p.ToolCallID {
+		if f.before.last != nil && f.before.last.Source == f.name && announce.CallOf(f.before.last.Event) == p.ToolCallID {
 			f.before.outcome = w.String()
 		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification: // else it would be put; not every agent knows who can answer
-		return w.And(" ", announce.In(ownLanguage, "You cannot answer it here."))
+		return w.And(" ", f.tongue().words(f.phrase(phrase.CannotAnswerHere, "")))
 	case *aaep.StateChanged:
 		if p.ToState != aaep.StateAwaitingInput || !isTrue(f.terms().SupportsConfirmationReply) || !isTrue(f.terms().SupportsClarificationReply) {
 			break
@@ -77,22 +80,10 @@ const manyCalls = 64
 
 // expect remembers the tool call that a question is about.
 func (b *past) expect(source string, ev *aaep.Event) {
-	if id := callOf(ev); id != "" {
+	if id := announce.CallOf(ev); id != "" {
 		b.calls = append(b.calls, call{source, id})
 		b.calls = b.calls[max(len(b.calls)-manyCalls, 0):]
 	}
-}
-
-// callOf is the tool call that a confirmation is for, if the agent says so.
-func callOf(ev *aaep.Event) string {
-	p, ok := ev.Payload.(*aaep.AwaitingConfirmation)
-	if !ok {
-		return ""
-	}
-	about := read[struct {
-		ToolCallID json.RawMessage `json:"tool_call_id"`
-	}](p.ExtraContext)
-	return read[string](about.ToolCallID)
 }
 
 // nothingAsked tells whoever answers that there is nothing to answer, and what became of what they may mean.

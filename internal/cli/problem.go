@@ -19,6 +19,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -143,8 +144,22 @@ func otherTerms(refused error, languages []string) string {
 	return "Ask for a language that it has after your own: --language " + strings.Join(languages, ",") + ",TAG"
 }
 
+const proxyAlone = "at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later."
+
 // dialError says why an agent could not be followed that was asked for some languages, and what to do.
 func dialError(ctx context.Context, at string, err error, languages ...string) error {
+	says, later := missed(at, err, languages), notYet{}
+	in := unfollowed(ctx, at, err, languages)
+	if says == "" || ctx.Err() != nil {
+		return in
+	}
+	if errors.As(in, &later) {
+		return &exitError{code(in), notYet{errors.New(says), later.after}}
+	}
+	return &exitError{code(in), errors.New(says)}
+}
+
+func unfollowed(ctx context.Context, at string, err error, languages []string) error {
 	var refused *aaep.Rejection
 	var invalid *aaep.InvalidError
 	var network *net.OpError
@@ -166,6 +181,8 @@ func dialError(ctx context.Context, at string, err error, languages ...string) e
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", at, words.Sentence(plain(err)))}
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\n%s", at, words.Sentence(plain(err)), otherTerms(err, languages))}
+	case errors.As(err, &refused) && refused.Code == aaep.TransportUnavailable && refused.Message == "": // an agent says why
+		return unreachable(proxyAlone, at)
 	case errors.As(err, &refused) && refused.RetryAfter > 0:
 		return &exitError{exitUnreachable, notYet{fmt.Errorf("the agent at %s cannot be followed now: %s\nTry again in %s", at, words.Sentence(plain(err)), words.Spoken(refused.RetryAfter)), refused.RetryAfter}}
 	case errors.As(err, &refused):
@@ -187,7 +204,7 @@ func dialError(ctx context.Context, at string, err error, languages ...string) e
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"), strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
 		return unreachable("what answers at %s does not encrypt.\nUse http or ws in the address, if it is on this machine.", at)
 	case strings.Contains(err.Error(), "502 Bad Gateway"), strings.Contains(err.Error(), "504 Gateway"):
-		return unreachable("at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later.", at)
+		return unreachable(proxyAlone, at)
 	case strings.Contains(err.Error(), "remote error: tls:"):
 		return unreachable("the agent at %s does not accept the certificate it was shown.\nCheck --cert and --key.", at)
 	case strings.Contains(err.Error(), "not encrypted"):
@@ -200,6 +217,43 @@ func dialError(ctx context.Context, at string, err error, languages ...string) e
 		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", at, strings.Join(below, " "))
 	}
 	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", at)
+}
+
+// missed says why an agent could not be followed to somebody whose languages are known and others than English, and what to do;
+// "" is what there are no words for but English ones.
+func missed(at string, err error, languages []string) string {
+	t := tongue(phrase.Best(languages))
+	if t.isEnglish() {
+		return ""
+	}
+	var refused *aaep.Rejection
+	var network *net.OpError
+	var noName *net.DNSError
+	there, do := "", t.says(phrase.CheckAddress, "")
+	switch {
+	case errors.Is(err, manifest.ErrKeyChanged), errors.Is(err, aaep.AuthenticationRequired), errors.Is(err, aaep.ManifestSignatureRequired):
+		return "" // which names what is to be typed
+	case errors.As(err, &refused):
+		switch do = ""; {
+		case refused.RetryAfter > 0:
+			do = phrase.Lasting(string(t), phrase.TryAgainAfter, refused.RetryAfter)
+		case errors.Is(err, aaep.CapabilitiesIncompatible) && strings.Contains(plain(err), "language"):
+			do = t.says(phrase.AskOtherLanguage, "--language "+strings.Join(languages, ",")+",TAG")
+		}
+		return strings.TrimSpace(t.says(phrase.CannotFollow, t.why(err)) + "\n" + do)
+	case errors.As(err, &noName):
+		there = t.says(phrase.NoMachine, noName.Name)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		there = t.says(phrase.NoAnswerFrom, at)
+	case network != nil && network.Op == "dial", errors.Is(err, fs.ErrNotExist) && isLocal(at):
+		there = t.says(phrase.NothingThere, at)
+		if _, command, ok := strings.Cut(startThere(at), ": "); ok {
+			do = t.says(phrase.OrStart, command)
+		}
+	default:
+		return ""
+	}
+	return there + "\n" + do
 }
 
 // agentsBelow are the addresses of the agents that aaep serve lists at an address.
@@ -248,7 +302,7 @@ func encrypts(ctx context.Context, at string) bool {
 	return true
 }
 
-// notOurs reports whether an error is about a socket, or its folder, that somebody else may have made.
+// notOurs reports whether an error is about the folder of a socket, in which somebody else may have made it.
 func notOurs(err string) bool {
-	return strings.Contains(err, "the folder") || strings.Contains(err, "is not a folder") || strings.Contains(err, "who listens at")
+	return strings.Contains(err, "the folder") || strings.Contains(err, "is not a folder")
 }

@@ -153,11 +153,11 @@ func (r *runner) run(ctx context.Context) (err error) {
 			return err
 		}
 		cfg.Audit = r.audit
-		defer r.closeTrail(&err)
+		defer closeTrail(r.audit, r.trail, &err)
 	}
 	var gauges net.Listener // or nil
 	if *r.metrics != "" {
-		if gauges, err = listenMetrics(ctx, *r.metrics); err != nil {
+		if gauges, err = listenMetrics(ctx, *r.metrics, r.where.addrs); err != nil {
 			return err
 		}
 		defer gauges.Close()
@@ -260,9 +260,9 @@ func openTrail(name string) (*audit.File, error) {
 }
 
 // closeTrail closes it, and sets an error that says that it may not be whole where there is no other.
-func (r *runner) closeTrail(err *error) {
-	if failed := r.audit.Close(); failed != nil && *err == nil {
-		*err = &exitError{exitFailed, fmt.Errorf("the trail %s may not be whole: %s", r.trail, innermost(failed))}
+func closeTrail(f *audit.File, name string, err *error) {
+	if failed := f.Close(); failed != nil && *err == nil {
+		*err = &exitError{exitFailed, fmt.Errorf("the trail %s may not be whole: %s", name, innermost(failed))}
 	}
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,6 +18,10 @@ type unfinished struct {
 	seg *coalesce.Segmenter
 }
 
+func (u *unfinished) of(session, output string) bool {
+	return u.ev.SessionID == session && u.ev.Payload.(*aaep.OutputStreaming).OutputID == output
+}
+
 const (
 	longestLine    = 2000 // bytes of a sentence
 	mostUnfinished = 64   // answers; of more, the chunks are printed as they come
@@ -26,24 +29,24 @@ const (
 
 // answerText is what to print of a chunk of an answer.
 func (f *following) answerText(ev *aaep.Event, p *aaep.OutputStreaming) string {
-	id := ev.SessionID + "\x00" + p.OutputID
-	u := f.unfinished[id]
+	var u *unfinished
+	i := slices.IndexFunc(f.unfinished, func(u *unfinished) bool { return u.of(ev.SessionID, p.OutputID) })
+	if i >= 0 {
+		u = f.unfinished[i]
+	}
 	none := p.CoalesceHint == aaep.BoundaryNone && !p.Complete && !slices.Contains(f.terms().CoalesceBoundaries, aaep.BoundaryNone)
 	if u == nil && (!none || len(f.unfinished) >= mostUnfinished) {
 		return announce.Text(ev, ev.Verbosity).String()
 	}
 	if u == nil {
 		u = &unfinished{seg: coalesce.NewSegmenter(aaep.BoundarySentence, longestLine)}
-		if f.unfinished == nil {
-			f.unfinished = map[string]*unfinished{}
-		}
-		f.unfinished[id] = u
+		f.unfinished = append(f.unfinished, u)
 	}
 	u.ev = ev
 	u.seg.SetLanguage(ev.Language())
 	pieces := u.seg.Write(p.Chunk)
 	if !none {
-		delete(f.unfinished, id)
+		f.unfinished = slices.Delete(f.unfinished, i, i+1)
 		pieces = append(pieces, u.seg.Flush(true)...)
 	}
 	return u.text(pieces)
@@ -63,7 +66,7 @@ func (f *following) unsaid(session string) string {
 // rest is what a session that is over leaves unfinished.
 func (f *following) rest(session string) string {
 	text := f.unsaid(session)
-	maps.DeleteFunc(f.unfinished, func(_ string, u *unfinished) bool { return u.ev.SessionID == session })
+	f.unfinished = slices.DeleteFunc(f.unfinished, func(u *unfinished) bool { return u.ev.SessionID == session })
 	return text
 }
 

@@ -40,6 +40,23 @@ func TestUnfinishedBeforeQuestion(t *testing.T) {
 	}
 }
 
+// Answers that go on beside each other are told in the order in which they began.
+func TestUnfinishedInOrder(t *testing.T) {
+	var out, status strings.Builder
+	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+	f := &following{listener: l, wanted: subscriber.ScreenReader("en-US")}
+	l.agents = []*following{f}
+	want := ""
+	for _, text := range strings.Fields("one two three four five six seven eight") {
+		f.announce(in("a", event(&aaep.OutputStreaming{Chunk: text, OutputID: text, CoalesceHint: aaep.BoundaryNone}, "")))
+		want += text + "\n"
+	}
+	f.announce(in("a", event(&aaep.SessionCompleted{}, "")))
+	if got := out.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // EVT-061: chunks that are at no boundary are held until they are sentences, until the answer is complete or its session is over; others
 // are printed as they come, and so are all where that was asked for.
 func TestSentencesOfTokens(t *testing.T) {

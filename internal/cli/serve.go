@@ -27,7 +27,7 @@ const (
 )
 
 func serveCommand() *cobra.Command {
-	s := &server{agents: map[string]*producer.Producer{}}
+	s := &server{agents: map[string]*producer.Producer{}, gone: map[string]bool{}}
 	cmd := &cobra.Command{
 		Use:   "serve --nats URLS [AGENT ...]",
 		Short: "Serve the listeners of agents from another machine",
@@ -56,7 +56,7 @@ With --audit it is put on record who was asked here, and what they answered. The
 	return cmd
 }
 
-func (s *server) run(ctx context.Context, names []string) error {
+func (s *server) run(ctx context.Context, names []string) (err error) {
 	if s.nats.servers == "" {
 		return usage("--nats says where the agent's log is.\nSee: aaep serve --help")
 	}
@@ -75,12 +75,12 @@ func (s *server) run(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		defer kept.Close()
+		defer closeTrail(kept, s.trail, &err)
 		s.audit = kept
 	}
 	var gauges net.Listener // or nil
 	if *s.metrics != "" {
-		if gauges, err = listenMetrics(ctx, *s.metrics); err != nil {
+		if gauges, err = listenMetrics(ctx, *s.metrics, s.where.addrs); err != nil {
 			return err
 		}
 		defer gauges.Close()
@@ -141,6 +141,9 @@ type server struct {
 	agents map[string]*producer.Producer
 	feeds  []*jetstream.Feed
 	served <-chan error
+
+	gone     map[string]bool // agents that cannot be followed any more
+	draining sync.WaitGroup
 }
 
 // add begins to follow an agent.
@@ -224,18 +227,20 @@ func (s *server) watch(ctx context.Context, left int) error {
 				return &exitError{exitFailed, gone}
 			}
 			s.status.say("aaep", words.OneLine(gone.Error())+". The others go on.")
-			go drain(ctx, s.agents[one.name], drainTime, &s.status)
+			s.gone[one.name] = true
+			s.draining.Go(func() { drain(ctx, s.agents[one.name], drainTime, &s.status) })
 		}
 	}
 }
 
 // end tells the listeners.
 func (s *server) end(ctx context.Context) {
-	var all sync.WaitGroup
-	for _, p := range s.agents {
-		all.Go(func() { drain(ctx, p, drainTime, &s.status) })
+	for name, p := range s.agents {
+		if !s.gone[name] { // else its listeners are being told
+			s.draining.Go(func() { drain(ctx, p, drainTime, &s.status) })
+		}
 	}
-	all.Wait()
+	s.draining.Wait()
 	if s.served != nil {
 		<-s.served
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/httpguard"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -35,6 +36,7 @@ type serving struct {
 	tokens              string
 	issuer, audience    string
 	hosts, origins      []string
+	below               string   // the name in their path; empty is none
 	answer              []string // principals who may; empty is everybody
 	root, web           bool
 	sign                []string
@@ -52,7 +54,7 @@ func servingFlags(cmd *cobra.Command) *serving {
 	f.StringVar(&s.issuer, "oidc-issuer", "", "know listeners by tokens of the OpenID Connect issuer at this `URL`")
 	f.StringVar(&s.audience, "oidc-audience", "", "the `NAME` that the issuer knows this agent by")
 	f.StringSliceVar(&s.answer, "may-answer", nil, "only these `NAMES` may answer and change their terms (default everybody)")
-	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under (default those in the certificate)")
+	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under, and /PATH (default those in the certificate)")
 	f.StringSliceVar(&s.origins, "origin", nil, "web pages of these `ORIGINS` may connect, such as https://reader.example")
 	f.StringArrayVar(&s.sign, "sign", nil, "prove who the agent is with the key in this `FILE`; a second one is published, to change keys")
 	f.BoolVar(&s.web, "web", false, "also serve a page that follows the agent in a browser, at /")
@@ -91,9 +93,39 @@ func (s *serving) signers() (func() []*manifest.Signer, error) {
 	return func() []*manifest.Signer { return all }, nil
 }
 
+// place finds the path that the agent is below, in --host agent.example/planner.
+func (s *serving) place() error {
+	for i, host := range s.hosts {
+		name, path, _ := strings.Cut(host, "/")
+		if strings.Contains(host, "://") {
+			name, path = host, "" // which is told below
+		}
+		if i > 0 && path != s.below {
+			return usage("--host has two paths, and this agent is at one place.\nGive all names the same one: --host %s/%s,%s/%s", s.hosts[0], s.below, name, s.below)
+		}
+		if at, err := serve.Path(path); path != "" && (err != nil || at != "/"+path) {
+			return usage("--host %q has a path that an agent cannot be below: it has one part, of letters, digits, \".\", \"_\" and \"-\".", host)
+		}
+		s.hosts[i], s.below = name, path
+	}
+	if s.below == "" {
+		return nil
+	}
+	switch {
+	case s.web:
+		return usage("--web is for an agent that has a name to itself, and this one is below /%s.\nSee: aaep run --help", s.below)
+	case s.root:
+		return usage("--root-layout is for an agent that has a name to itself, and this one is below /%s.\nSee: aaep run --help", s.below)
+	}
+	return nil
+}
+
 // server makes what serves over TCP.
 func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, error) {
 	log := slog.New(slog.NewTextHandler(talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if err := s.place(); err != nil {
+		return nil, err
+	}
 	if err := (httpguard.Rules{Hosts: s.hosts, Origins: s.origins}).Valid(); err != nil {
 		return nil, usage("%w.\nSee: aaep run --help", err)
 	}
@@ -169,6 +201,9 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 // begun, unless all can be.
 func (s *serving) open(ctx context.Context, begin func() (*producer.Producer, error), talk io.Writer) (at []invitation, served <-chan error, err error) {
 	return s.openWith(ctx, talk, begin, func(ctx context.Context, srv *serve.Server, ln net.Listener, p *producer.Producer) error {
+		if s.below != "" {
+			return srv.ServeAll(ctx, ln, map[string]*producer.Producer{s.below: p})
+		}
 		return srv.Serve(ctx, ln, p)
 	})
 }
@@ -183,6 +218,8 @@ func (s *serving) openAll(ctx context.Context, agents map[string]*producer.Produ
 		return nil, nil, usage(one, "--web")
 	case s.root:
 		return nil, nil, usage(one, "--root-layout")
+	case slices.ContainsFunc(s.hosts, func(host string) bool { return strings.Contains(host, "/") }):
+		return nil, nil, usage("Several agents are each below their name already; leave the path out of --host %s.", strings.Join(s.hosts, ","))
 	}
 	for name := range agents {
 		if _, err := serve.Path(name); err != nil {
@@ -240,12 +277,16 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*p
 		p.AddEndpoint(discover.LocalTransport, manifest.Endpoint{Address: at, Framing: localFraming})
 	}
 	ctx = context.WithoutCancel(ctx)
-	failed, done := make([]error, len(serves)), make(chan error, 1)
+	status, done := &announcer{out: talk}, make(chan error, 1)
 	var all sync.WaitGroup
 	for i, serve := range serves {
-		all.Go(func() { failed[i] = serve(ctx) })
+		all.Go(func() {
+			if err := serve(ctx); err != nil && !errors.Is(err, producer.ErrClosed) {
+				status.say("aaep", "Nobody can come any more at "+at[i].at+": "+words.Sentence(plain(err)))
+			}
+		})
 	}
-	go func() { all.Wait(); done <- errors.Join(failed...) }()
+	go func() { all.Wait(); close(done) }()
 	return at, done, nil
 }
 

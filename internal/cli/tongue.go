@@ -28,6 +28,11 @@ func (t tongue) says(id phrase.ID, arg string) string {
 	return says
 }
 
+// isEnglish reports whether it is English, of whatever region.
+func (t tongue) isEnglish() bool {
+	return t == english || strings.HasPrefix(string(t), ownLanguage+"-")
+}
+
 // words is what it says, with its language.
 func (t tongue) words(text string) announce.Words { return announce.In(string(t), text) }
 
@@ -36,7 +41,7 @@ func (t tongue) list(pieces []string) string {
 	switch {
 	case len(pieces) == 0:
 		return t.says(phrase.NothingElse, "")
-	case t == english || strings.HasPrefix(string(t), ownLanguage+"-"):
+	case t.isEnglish():
 		return andList(pieces)
 	}
 	return strings.Join(pieces, t.comma())
@@ -53,9 +58,12 @@ func (t tongue) comma() string {
 func (t tongue) why(err error) string {
 	var refused *aaep.Rejection
 	var network *net.OpError
-	id := phrase.ID(-1)
+	var noName *net.DNSError
+	id, arg := phrase.ID(-1), ""
 	switch {
 	case errors.As(err, &refused) && refused.Message != "":
+	case errors.As(err, &noName):
+		id, arg = phrase.NoMachine, noName.Name
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		id = phrase.NotInTime
 	case network != nil && network.Op == "dial":
@@ -68,7 +76,7 @@ func (t tongue) why(err error) string {
 	if id < 0 {
 		return words.Sentence(plain(err))
 	}
-	return words.Sentence(t.says(id, ""))
+	return words.Sentence(t.says(id, arg))
 }
 
 // tongue is the listener's. It may be called by several goroutines at once.

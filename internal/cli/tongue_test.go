@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 )
@@ -163,5 +167,30 @@ func TestTongueList(t *testing.T) {
 	}
 	if got := tongue("de").says(phrase.YouGet, tongue("de").list(nil)); got != "Sie bekommen: nichts weiter." {
 		t.Error(got)
+	}
+}
+
+// Whoever chose Spanish is told in it why an agent is not there, and what to do; with the exit code that it always has.
+func TestNotThereInSpanish(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+		code int
+	}{
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, "Nada responde en http://127.0.0.1:8080.\nCompruebe la dirección o inicie un agente: aaep run --listen 127.0.0.1:8080 -- PROGRAM", exitUnreachable},
+		{context.DeadlineExceeded, "No hay respuesta de http://127.0.0.1:8080.\nCompruebe la dirección o inténtelo más tarde.", exitUnreachable},
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "bank.example", Err: "no such host"}}, "No existe ninguna máquina llamada bank.example.\nCompruebe la dirección o inténtelo más tarde.", exitUnreachable},
+		{&aaep.Rejection{Code: aaep.RateLimit, Message: "Too many.", RetryAfter: 20 * time.Second, Remote: true}, "No se puede seguir al agente: Too many.\nInténtelo de nuevo dentro de 20 segundos.", exitUnreachable},
+		{&aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: "None of the requested languages is available.", Remote: true},
+			"No se puede seguir al agente: None of the requested languages is available.\nPida un idioma que tenga, después del suyo: --language es-MX,en,TAG", exitFailed},
+		{fmt.Errorf("%w", manifest.ErrKeyChanged), "", exitFailed}, // with what is to be typed, in English
+	} {
+		got := dialError(t.Context(), "http://127.0.0.1:8080", tt.err, "es-MX", "en")
+		if tt.want != "" && got.Error() != tt.want || code(got) != tt.code {
+			t.Errorf("%v: %d, %q, want %q", tt.err, code(got), got, tt.want)
+		}
+		if english := dialError(t.Context(), "http://127.0.0.1:8080", tt.err, "en-US"); code(english) != tt.code || english.Error() != unfollowed(t.Context(), "http://127.0.0.1:8080", tt.err, []string{"en-US"}).Error() {
+			t.Errorf("%v: %d, %q", tt.err, code(english), english)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/subscriber/discover"
 	"github.com/aaep-go/aaep/subscriber/web/relay"
 )
@@ -35,6 +36,7 @@ func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
 		f.wanted.SupportsConfirmationReply, f.wanted.SupportsClarificationReply = new(false), new(false)
 	}
 	l := &listener{status: announcer{out: cmd.ErrOrStderr()}}
+	l.speak(homeLanguages()) // the page has a setting of its own
 	stopTelling := l.connecting(url)
 	ways, err := o.reach.ways(ctx, url)
 	stopTelling()
@@ -51,7 +53,7 @@ func (o *listening) onPage(cmd *cobra.Command, urls []string) error {
 		return &exitError{exitFailed, err}
 	}
 	r := relay.New(ways[0].Dialer, cfg)
-	l.status.say("aaep", "Here is a page that follows the agent at "+url+". Open it in your browser. Its address is a secret: who has it can answer for you. Ctrl-C ends.")
+	l.inform(l.phrase(phrase.PageIsHere, ""), l.phrase(phrase.PageIsSecret, ""), l.phrase(phrase.CtrlCEnds, ""))
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", ln.Addr(), r.Path())
 	if err := r.Serve(ctx, ln); err != nil && !errors.Is(err, context.Canceled) {
 		return &exitError{exitFailed, err}

@@ -25,6 +25,7 @@ type reaching struct {
 	keys          []string
 	firstUse      string
 	known         func() (*manifest.FirstUse, error) // what is in that file, for all agents
+	languages     []string                           // of whoever is told why an agent is not reached
 }
 
 const caHelp = "trust agents with certificates of the CAs in this PEM `FILE`, and no others"
@@ -160,7 +161,14 @@ func (r *reaching) ways(ctx context.Context, at string) ([]discover.Way, error) 
 	o.TLS = conf
 	ways, err := discover.Ways(ctx, at, o)
 	if err != nil {
-		return nil, dialError(ctx, at, err)
+		return nil, dialError(ctx, at, err, r.languages...)
+	}
+	if only := ways[0].Transport; len(o.Transports) > 0 && !slices.Contains(o.Transports, only) { // an address that names a way
+		also := ""
+		if u, err := url.Parse(at); err == nil && only == manifest.SSE && slices.Contains(o.Transports, manifest.WebSocket) {
+			also = "\nFor WebSocket give " + strings.Replace(u.JoinPath("ws").String(), "http", "ws", 1)
+		}
+		return nil, usage("%s is an address of %s, which --transport %s rules out.%s", at, wireWords(only), strings.Join(r.transports, ","), also)
 	}
 	return ways, nil
 }

@@ -2,6 +2,7 @@
 package closes
 
 import (
+	"encoding/json"
 	"math"
 	"time"
 
@@ -38,16 +39,36 @@ func TimeIn(question *aaep.Event, limit time.Duration, ev *aaep.Event) (told tim
 	return told, over >= 0 && left > 0 && told >= limit && told <= longest && math.Abs(share-*p.Progress.Percent) <= 1
 }
 
+// About is the tool call that a confirmation is for, as its extra_context says (D-22).
+type About struct {
+	Tool string `json:"tool,omitzero"`
+	Call string `json:"tool_call_id,omitzero"`
+	// Announced is set where the agent announced the call and then asked, as published ones do (D-31): it never says that it
+	// waits, and its session goes on with other work.
+	Announced bool `json:"tool_announced,omitzero"`
+}
+
+// AboutOf returns what a question is for as far as it can be read.
+func AboutOf(question *aaep.Event) (about About) {
+	if p, ok := question.Payload.(*aaep.AwaitingConfirmation); ok && len(p.ExtraContext) > 0 {
+		_ = json.Unmarshal(p.ExtraContext, &about) // one member of another type costs no other
+	}
+	return about
+}
+
 // Question reports whether an event says that a question of its session is no longer open. Changes of state may
-// have been merged on their way, so that what counts is where they lead, after the question was asked.
+// have been merged on their way, so that what counts is where they lead, after the question was asked; but not where
+// the question is known to be part of a call that goes on: such a change may be due to another call.
 func Question(question, ev *aaep.Event) bool {
 	if ev.SessionID != question.SessionID {
 		return false
 	}
-	p, ok := ev.Payload.(*aaep.StateChanged)
-	if !ok {
-		return ev.Type().Terminal()
+	switch p := ev.Payload.(type) {
+	case *aaep.StateChanged:
+		return p.ToState != aaep.StateAwaitingInput && (p.FromState == aaep.StateAwaitingInput ||
+			ev.Timestamp.After(question.Timestamp) && !AboutOf(question).Announced)
+	case *aaep.ToolCompleted:
+		return p.ToolCallID != "" && p.ToolCallID == AboutOf(question).Call
 	}
-	return p.ToState != aaep.StateAwaitingInput &&
-		(p.FromState == aaep.StateAwaitingInput || ev.Timestamp.After(question.Timestamp))
+	return ev.Type().Terminal()
 }

@@ -236,7 +236,7 @@ func (k *keeper) over() bool {
 }
 
 // took reports whether the newest event is shown once it is kept, with the log's mu held.
-func (k *keeper) took(l *Log) bool {
+func (k *keeper) took() bool {
 	if k.over() {
 		return false
 	}

@@ -55,7 +55,7 @@ func (l *Log) Append(ev *aaep.Event) uint64 {
 	l.end++
 	ev.EventID = l.EventID(l.end, 0)
 	l.put(l.end, ev)
-	if l.keeper == nil || !l.keeper.took(l) {
+	if l.keeper == nil || !l.keeper.took() {
 		l.show(l.end)
 	}
 	l.trim()

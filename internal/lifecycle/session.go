@@ -86,6 +86,17 @@ func (s *Session) Next(ev *aaep.Event) error {
 	return nil
 }
 
+// Judge is Next for a session that somebody else sent: what breaks a rule was sent all the same, and what comes behind it is
+// judged with that in mind.
+func (s *Session) Judge(ev *aaep.Event) error {
+	found := s.check(ev)
+	s.take(ev)
+	if len(found) > 0 {
+		return invalid(ev, found)
+	}
+	return nil
+}
+
 // Settled records the outcome of the question that was asked with token: a reply, a timeout or a
 // cancellation, whichever came first. Of a confirmation, Accept allows the call it guards to be invoked,
 // once (EVT-042); every other decision, the zero one too, forbids it for good (SM-009). Of a clarification

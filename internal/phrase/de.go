@@ -44,6 +44,7 @@ var german = table{
 	RateCapped:      "Höchstzahl der Ereignisse pro Sekunde: {number}.",
 	NoneOfLanguages: "Keine der gewünschten Sprachen ist verfügbar. Der Text ist in der Sprache {tag}.",
 	OnlyListen:      "Sie können hier zuhören, aber Fragen gehen an andere.",
+	NotToldOf:       "Hiervon wird hier nichts gesagt: {list}.",
 	NotRunning:      "Der Agent läuft nicht oder ist nicht erreichbar. Was er tut, wird hier gesagt, wenn er wieder da ist.",
 
 	LinkLost: "Die Verbindung zum Agenten ist unterbrochen. Was er jetzt tut, wird gesagt, wenn sie wieder da ist.",
@@ -119,6 +120,19 @@ var german = table{
 	AgentFloods:        "Der Agent sendet weit mehr als vereinbart. Was zu viel ist, wird ausgelassen.",
 	QuestionLeftOut:    "Der Agent fragt etwas, das hier weder gezeigt noch beantwortet werden kann, weil es ungültig ist: {action}",
 	MessageLeftOut:     "Eine Nachricht des Agenten wird ausgelassen, weil sie ungültig ist: {action}",
+
+	NothingThere:     "Unter {address} antwortet nichts.",
+	NoAnswerFrom:     "Von {address} kommt keine Antwort.",
+	NoMachine:        "Es gibt keinen Rechner mit dem Namen {name}.",
+	NoAgentThere:     "Was unter {address} antwortet, ist kein Agent.",
+	CheckAddress:     "Bitte die Adresse prüfen oder es später erneut versuchen.",
+	OrStart:          "Bitte die Adresse prüfen oder einen Agenten starten: {action}",
+	CannotFollow:     "Dem Agenten kann nicht gefolgt werden: {action}",
+	TryAgainAfter:    "Bitte in {time} erneut versuchen.",
+	AskOtherLanguage: "Bitte nach der eigenen eine Sprache nennen, die er hat: {action}",
+	CannotAnswerHere: "Hier kann darauf nicht geantwortet werden.",
+	PageIsHere:       "Hier ist eine Seite, die dem Agenten folgt. Bitte im Browser öffnen.",
+	PageIsSecret:     "Ihre Adresse ist geheim: wer sie hat, kann antworten.",
 
 	Decide:           "Bitte j zum Annehmen oder n zum Ablehnen eingeben, dann Enter drücken.",
 	DecideAgain:      "Zum Annehmen bitte noch einmal j eingeben.",

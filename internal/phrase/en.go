@@ -44,6 +44,7 @@ var english = table{
 	RateCapped:      "At most {number} events per second are served.",
 	NoneOfLanguages: "None of the requested languages is available; text is in {tag}.",
 	OnlyListen:      "You may listen here, but questions are put to others.",
+	NotToldOf:       "You are not told of {list} here.",
 	NotRunning:      "The agent is not running, or cannot be reached. What it does is told here when it is back.",
 
 	LinkLost: "The connection to the agent is interrupted. What it does now is told when it is back.",
@@ -119,6 +120,19 @@ var english = table{
 	AgentFloods:        "The agent sends far more than it agreed to. What is too much is left out.",
 	QuestionLeftOut:    "The agent asks something that cannot be shown or answered here, because it is not valid: {action}",
 	MessageLeftOut:     "A message of the agent is left out, because it is not valid: {action}",
+
+	NothingThere:     "Nothing answers at {address}.",
+	NoAnswerFrom:     "There is no answer from {address}.",
+	NoMachine:        "There is no machine named {name}.",
+	NoAgentThere:     "What answers at {address} is not an agent.",
+	CheckAddress:     "Check the address, or try again later.",
+	OrStart:          "Check the address, or start an agent: {action}",
+	CannotFollow:     "The agent cannot be followed: {action}",
+	TryAgainAfter:    "Try again in {time}.",
+	AskOtherLanguage: "Ask for a language that it has after your own: {action}",
+	CannotAnswerHere: "It cannot be answered here.",
+	PageIsHere:       "Here is a page that follows the agent. Open it in a browser.",
+	PageIsSecret:     "Its address is a secret: whoever has it can answer.",
 
 	Decide:           "Type y to accept or n to reject, then press Enter.",
 	DecideAgain:      "Type y again to accept.",

@@ -45,6 +45,7 @@ var spanish = table{
 	RateCapped:      "Se envían como máximo estos eventos por segundo: {number}.",
 	NoneOfLanguages: "Ninguno de los idiomas pedidos está disponible. El texto está en el idioma {tag}.",
 	OnlyListen:      "Aquí puede escuchar, pero las preguntas van a otros.",
+	NotToldOf:       "De esto no se le cuenta nada aquí: {list}.",
 	NotRunning:      "El agente no está en marcha o no se puede contactar con él. Lo que haga se dirá aquí cuando vuelva.",
 
 	LinkLost: "La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva.",
@@ -120,6 +121,19 @@ var spanish = table{
 	AgentFloods:        "El agente envía mucho más de lo acordado. Lo que sobra se omite.",
 	QuestionLeftOut:    "El agente pregunta algo que no se puede mostrar ni responder aquí, porque no es válido: {action}",
 	MessageLeftOut:     "Se omite un mensaje del agente, porque no es válido: {action}",
+
+	NothingThere:     "Nada responde en {address}.",
+	NoAnswerFrom:     "No hay respuesta de {address}.",
+	NoMachine:        "No existe ninguna máquina llamada {name}.",
+	NoAgentThere:     "Lo que responde en {address} no es un agente.",
+	CheckAddress:     "Compruebe la dirección o inténtelo más tarde.",
+	OrStart:          "Compruebe la dirección o inicie un agente: {action}",
+	CannotFollow:     "No se puede seguir al agente: {action}",
+	TryAgainAfter:    "Inténtelo de nuevo dentro de {time}.",
+	AskOtherLanguage: "Pida un idioma que tenga, después del suyo: {action}",
+	CannotAnswerHere: "Aquí no se puede responder.",
+	PageIsHere:       "Esta es una página que sigue al agente. Ábrala en un navegador.",
+	PageIsSecret:     "Su dirección es secreta: quien la tenga puede responder.",
 
 	Decide:           "Escriba s para aceptar o n para rechazar y pulse Enter.",
 	DecideAgain:      "Escriba s otra vez para aceptar.",

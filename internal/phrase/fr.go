@@ -45,6 +45,7 @@ var french = table{
 	RateCapped:      "Nombre maximal d’événements envoyés par seconde\u00a0: {number}.",
 	NoneOfLanguages: "Aucune des langues demandées n’est disponible. Le texte est dans la langue {tag}.",
 	OnlyListen:      "On peut écouter ici, mais les questions vont à d’autres.",
+	NotToldOf:       "Ici, rien n’est dit de ceci\u00a0: {list}.",
 	NotRunning:      "L’agent ne fonctionne pas ou ne peut être joint. Ce qu’il fait sera dit ici à son retour.",
 
 	LinkLost: "La connexion avec l’agent est interrompue. Ce qu’il fait maintenant sera dit à son retour.",
@@ -120,6 +121,19 @@ var french = table{
 	AgentFloods:        "L’agent envoie bien plus que convenu. Ce qui est de trop est omis.",
 	QuestionLeftOut:    "L’agent demande quelque chose qui ne peut être ni montré ni répondu ici, car ce n’est pas valide\u00a0: {action}",
 	MessageLeftOut:     "Un message de l’agent est omis, car il n’est pas valide\u00a0: {action}",
+
+	NothingThere:     "Rien ne répond à l’adresse {address}.",
+	NoAnswerFrom:     "Pas de réponse de {address}.",
+	NoMachine:        "Aucune machine ne s’appelle {name}.",
+	NoAgentThere:     "Ce qui répond à l’adresse {address} n’est pas un agent.",
+	CheckAddress:     "Vérifiez l’adresse ou réessayez plus tard.",
+	OrStart:          "Vérifiez l’adresse ou démarrez un agent\u00a0: {action}",
+	CannotFollow:     "Impossible de suivre l’agent\u00a0: {action}",
+	TryAgainAfter:    "Réessayez dans {time}.",
+	AskOtherLanguage: "Demandez, après la vôtre, une langue qu’il connaît\u00a0: {action}",
+	CannotAnswerHere: "On ne peut pas y répondre ici.",
+	PageIsHere:       "Voici une page qui suit l’agent. Ouvrez-la dans un navigateur.",
+	PageIsSecret:     "Son adresse est secrète\u00a0: qui l’a peut répondre.",
 
 	Decide:           "Tapez o pour accepter ou n pour refuser, puis appuyez sur Entrée.",
 	DecideAgain:      "Tapez o encore une fois pour accepter.",

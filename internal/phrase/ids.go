@@ -47,6 +47,7 @@ const (
 	RateCapped
 	NoneOfLanguages
 	OnlyListen
+	NotToldOf
 	NotRunning
 
 	LinkLost // to the agent, by who serves its listeners elsewhere
@@ -126,6 +127,20 @@ const (
 	AgentFloods
 	QuestionLeftOut
 	MessageLeftOut
+
+	// Where an agent is not there to be followed.
+	NothingThere
+	NoAnswerFrom
+	NoMachine
+	NoAgentThere
+	CheckAddress
+	OrStart
+	CannotFollow
+	TryAgainAfter
+	AskOtherLanguage
+	CannotAnswerHere
+	PageIsHere
+	PageIsSecret
 
 	Decide
 	DecideAgain

@@ -45,6 +45,7 @@ var yoruba = table{
 	RateCapped:      "Iye ìṣẹ̀lẹ̀ tí a lè fi ránṣẹ́ ní ìṣẹ́jú àáyá kan kò ju {number} lọ.",
 	NoneOfLanguages: "Kò sí èyíkéyìí nínú àwọn èdè tí o béèrè. Ọ̀rọ̀ wà ní èdè {tag}.",
 	OnlyListen:      "O lè gbọ́ níbí, ṣùgbọ́n àwọn ẹlòmíràn ni a ń bi ní ìbéèrè.",
+	NotToldOf:       "A kì í sọ èyí fún ọ níbí: {list}.",
 	NotRunning:      "Aṣojú náà kò ṣiṣẹ́, tàbí a kò lè dé ọ̀dọ̀ rẹ̀. Ohun tí ó bá ṣe ni a ó sọ níbí nígbà tí ó bá padà.",
 
 	LinkLost: "Ìsopọ̀ pẹ̀lú aṣojú náà ti já. A ó sọ ohun tí ó ń ṣe báyìí nígbà tí ó bá padà.",
@@ -120,6 +121,19 @@ var yoruba = table{
 	AgentFloods:        "Aṣojú náà ń fi ohun púpọ̀ ju èyí tí ó gbà lọ ránṣẹ́. Èyí tí ó pọ̀ jù kò hàn.",
 	QuestionLeftOut:    "Aṣojú náà béèrè ohun tí kò ṣeé fi hàn tàbí dáhùn níbí, nítorí kò tọ̀nà: {action}",
 	MessageLeftOut:     "Ọ̀rọ̀ kan láti ọ̀dọ̀ aṣojú náà kò hàn, nítorí kò tọ̀nà: {action}",
+
+	NothingThere:     "Kò sí ohun tó ń dáhùn ní {address}.",
+	NoAnswerFrom:     "Kò sí ìdáhùn láti {address}.",
+	NoMachine:        "Kò sí ẹ̀rọ tó ń jẹ́ {name}.",
+	NoAgentThere:     "Ohun tó ń dáhùn ní {address} kì í ṣe aṣojú.",
+	CheckAddress:     "Ṣàyẹ̀wò àdírẹ́sì náà, tàbí kí o tún gbìyànjú nígbà mìíràn.",
+	OrStart:          "Ṣàyẹ̀wò àdírẹ́sì náà, tàbí kí o bẹ̀rẹ̀ aṣojú kan: {action}",
+	CannotFollow:     "A kò lè tẹ̀ lé aṣojú náà: {action}",
+	TryAgainAfter:    "Tún gbìyànjú lẹ́yìn {time}.",
+	AskOtherLanguage: "Béèrè fún èdè tó ní, lẹ́yìn tìrẹ: {action}",
+	CannotAnswerHere: "A kò lè dáhùn rẹ̀ níbí.",
+	PageIsHere:       "Ojú ìwé kan nìyí tó ń tẹ̀ lé aṣojú náà. Ṣí i nínú aṣàwárí.",
+	PageIsSecret:     "Àdírẹ́sì rẹ̀ jẹ́ àṣírí: ẹni tó bá ní i lè dáhùn.",
 
 	Decide:           "Tẹ bẹ́ẹ̀ni láti gbà á tàbí rárá láti kọ̀ ọ́, lẹ́yìn náà tẹ Enter.",
 	DecideAgain:      "Tẹ bẹ́ẹ̀ni lẹ́ẹ̀kan sí i láti gbà á.",

@@ -26,7 +26,7 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("release: ")
 	version := flag.String("version", "", "the version to write into the programs, such as v0.1.0; default what git says")
-	out := flag.String("out", "dist", "the folder for the archives; what is in it is removed")
+	out := flag.String("out", "dist", "the folder for the archives; those of another version in it are removed")
 	flag.Parse()
 	r, err := newRelease(".", *version)
 	if err == nil {
@@ -78,17 +78,14 @@ func newRelease(source, version string) (*release, error) {
 
 // all writes the archives of all platforms, and their sums.
 func (r *release) all(out string) error {
-	if err := os.RemoveAll(out); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := empty(out); err != nil {
 		return err
 	}
 	papers, err := r.papers()
 	if err != nil {
 		return err
 	}
-	sums := map[string]string{}
+	made := map[string]string{}
 	for _, platform := range platforms {
 		name, data, err := r.archive(platform, papers)
 		if err != nil {
@@ -97,16 +94,43 @@ func (r *release) all(out string) error {
 		if err := os.WriteFile(filepath.Join(out, name), data, 0o644); err != nil {
 			return err
 		}
-		sums[name] = fmt.Sprintf("%x", sha256.Sum256(data))
-		fmt.Printf("%s  %s\n", sums[name], name)
+		made[name] = fmt.Sprintf("%x", sha256.Sum256(data))
+		fmt.Printf("%s  %s\n", made[name], name)
 	}
 	var list strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		fmt.Fprintf(&list, "%s  %s\n", sums[name], name)
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		fmt.Fprintf(&list, "%s  %s\n", made[name], name)
 	}
-	fmt.Printf("%d archives of %s in %s, built with %s\n", len(sums), r.version, out, runtime.Version())
-	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(list.String()), 0o644)
+	fmt.Printf("%d archives of %s in %s, built with %s\n", len(made), r.version, out, runtime.Version())
+	return os.WriteFile(filepath.Join(out, sums), []byte(list.String()), 0o644)
 }
+
+// empty makes a folder, or takes out of it what a release has put there before. One that holds anything else is somebody's.
+func empty(out string) error {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	old, err := os.ReadDir(out)
+	if err != nil {
+		return err
+	}
+	for _, f := range old {
+		if f.Name() != sums && !archived.MatchString(f.Name()) {
+			return fmt.Errorf("%s holds %s, which no release has put there: name another folder", out, f.Name())
+		}
+	}
+	for _, f := range old {
+		if err := os.Remove(filepath.Join(out, f.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What is in a folder of a release.
+const sums = "SHA256SUMS"
+
+var archived = regexp.MustCompile(`^aaep_.*\.(tar\.gz|zip)$`)
 
 // papers are what goes with the command on every platform. The manual and the completions are the command's own words.
 func (r *release) papers() (files []file, err error) {

@@ -124,6 +124,35 @@ func untar(t *testing.T, data []byte) map[string]string {
 	}
 }
 
+// The folder of a release is made, or emptied of another release; one that holds anything else is left as it is.
+func TestEmpty(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "new", "dist")
+	if err := empty(out); err != nil {
+		t.Fatal(err)
+	}
+	put := func(names ...string) {
+		for _, name := range names {
+			if err := os.WriteFile(filepath.Join(out, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	put("SHA256SUMS", "aaep_0.1.0_linux_amd64.tar.gz", "aaep_0.1.0_windows_amd64.zip")
+	if err := empty(out); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
+		t.Errorf("of another release %v is left, %v", left, err)
+	}
+	put("SHA256SUMS", "thesis.tex")
+	if err := empty(out); err == nil || !strings.Contains(err.Error(), "thesis.tex") {
+		t.Errorf("of a folder with somebody's thesis: %v", err)
+	}
+	if left, err := os.ReadDir(out); err != nil || len(left) != 2 {
+		t.Errorf("of somebody's folder %v is left, %v", left, err)
+	}
+}
+
 func TestZipped(t *testing.T) {
 	data, err := zipped([]file{{"aaep.exe", 0o755, []byte("MZ")}, {"LICENSE", 0o644, []byte("text")}}, day)
 	if err != nil {

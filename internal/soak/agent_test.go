@@ -121,9 +121,11 @@ func agent(plan agentPlan) {
 			session, err := call(ctx, p)
 			die(err)
 			tell("called", gauge{Session: session})
-		case "end":
+		case "rest":
 			over.Store(true)
 			agents.Wait()
+			tell("resting", gaugeOf(p))
+		case "end":
 			late, cancel := context.WithTimeout(ctx, 5*time.Minute)
 			die(p.Shutdown(late))
 			cancel()

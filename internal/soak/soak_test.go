@@ -51,6 +51,9 @@ var wireNames = []string{"sse", "websocket", "ipc"}
 // patience is how long a test waits for what must happen. It is no measure of anything.
 const patience = 2 * time.Minute
 
+// longest is how long whoever is behind may take in the end, while it gets on.
+const longest = 15 * time.Minute
+
 // TestSoak: processes are killed and links are cut at random, for as long as AAEP_SOAK says. In the end every listener has
 // heard, once and in order, what the log holds and its terms demand, in its language and verbosity, at its rate; no tool that
 // needs a yes ran without one; memory, goroutines and files did not grow, and nothing is left behind
@@ -132,7 +135,7 @@ func begin(t *testing.T, seed uint64) *soaking {
 		}
 		s.plans = append(s.plans, plan)
 	}
-	s.plans[0].Crowd = 60
+	s.plans[0].Crowd = 240
 	s.groups = make([]*process, len(s.plans))
 	s.startAgent(t, 0)
 	for i := range s.plans {
@@ -203,13 +206,17 @@ func (s *soaking) allThere(t *testing.T) {
 }
 
 // call waits until everybody has heard something of the agent that was said after all links had been cut for the last time.
-// An agent that has not noticed yet counts those who are still coming back.
+// An agent that has not noticed yet counts those who are still coming back; and who is far behind hears on at its own rate.
 func (s *soaking) call(t *testing.T) {
 	t.Helper()
-	late := time.Now().Add(patience)
+	began, moved := time.Now(), time.Now()
 	var said []string
+	heard := int64(0)
 	for missing := "everybody"; missing != ""; {
-		if time.Now().After(late) {
+		if now := s.journaled(t); now > heard {
+			heard, moved = now, time.Now()
+		}
+		if time.Since(moved) > patience || time.Since(began) > longest {
 			s.agent.say(t, "gauge")
 			t.Fatalf("%s does not hear what the agent says last; the agent has %+v", missing, s.agent.hear(t, "asked", patience))
 		}
@@ -219,6 +226,19 @@ func (s *soaking) call(t *testing.T) {
 			missing = s.missing(t, said)
 		}
 	}
+}
+
+// journaled is how much all listeners have noted, in bytes.
+func (s *soaking) journaled(t *testing.T) (size int64) {
+	t.Helper()
+	for _, p := range s.plans {
+		for _, m := range p.Members {
+			info, err := os.Stat(filepath.Join(s.dir, m.Name))
+			check(t, err)
+			size += info.Size()
+		}
+	}
+	return size
 }
 
 // missing names somebody who has not heard of any of these sessions.
@@ -244,8 +264,12 @@ func (s *soaking) finish(t *testing.T) {
 	for _, px := range s.proxies {
 		px.Cut()
 	}
-	s.call(t)
 	s.agent.flat(t)
+	s.agent.say(t, "rest")
+	s.agent.hear(t, "resting", patience)
+	began := time.Now()
+	s.call(t)
+	t.Logf("everybody has heard all after %v", time.Since(began).Round(time.Second))
 	s.agent.say(t, "end")
 	s.agent.hear(t, "left", 3*patience)
 	check(t, s.agent.cmd.Wait())

@@ -170,16 +170,42 @@ func (t *Tap) sentence(id phrase.ID) string {
 
 // join returns the turn that a request belongs to, with that request under way, or nil where nobody is told anything.
 func (t *Tap) join(ctx context.Context, req request) *turn {
-	t.mu.Lock()
-	x := t.find(producer.SessionOf(ctx), req)
-	t.mu.Unlock()
+	s := producer.SessionOf(ctx)
+	x, over := t.take(s, req, nil)
 	if x == nil {
-		x = t.begin(ctx)
+		fresh := &turn{tap: t, s: s}
+		switch {
+		case s == nil:
+			var err error
+			if fresh.s, err = t.p.StartSession(context.WithoutCancel(ctx), t.say(phrase.Request)); err != nil {
+				return nil
+			}
+			fresh.own = true
+		case s.Context().Err() != nil:
+			return nil
+		}
+		x, over = t.take(fresh.s, req, fresh)
+	}
+	x.thinks(over)
+	return x
+}
+
+// take gives a request to the open turn that it belongs to, or else to fresh, which may be nil, and returns the calls that are over
+// with that.
+func (t *Tap) take(s *producer.Session, req request, fresh *turn) (x *turn, over []*call) {
+	var old *turn
+	t.mu.Lock()
+	if x = t.find(s, req); x == nil && fresh != nil {
+		x, old = fresh, t.add(fresh)
 	}
 	if x != nil {
-		x.asks(req)
+		over = x.takes(req)
 	}
-	return x
+	t.mu.Unlock()
+	if old != nil && old.own {
+		old.s.Cancel(aaep.CancelledByProducer, aaep.Text{})
+	}
+	return x, over
 }
 
 // find returns the open turn that a request belongs to, with t.mu held.
@@ -196,25 +222,12 @@ func (t *Tap) find(s *producer.Session, req request) *turn {
 	return t.turns[i]
 }
 
-// begin opens a turn: in the session that the context names, or in one of its own.
-func (t *Tap) begin(ctx context.Context) *turn {
-	x := &turn{tap: t, s: producer.SessionOf(ctx)}
-	if x.s == nil {
-		x.own = true
-		var err error
-		if x.s, err = t.p.StartSession(context.WithoutCancel(ctx), t.say(phrase.Request)); err != nil {
-			return nil
-		}
-	} else if x.s.Context().Err() != nil {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.turns) >= maxTurns { // the results of the oldest never came
-		old := t.turns[0]
-		t.remove(old)
-		if old.own {
-			old.s.Cancel(aaep.CancelledByProducer, aaep.Text{})
+// add takes up a turn, with t.mu held, and returns one that makes room for it: the results of the oldest that waits for some never came.
+func (t *Tap) add(x *turn) (old *turn) {
+	if len(t.turns) >= maxTurns {
+		if i := slices.IndexFunc(t.turns, (*turn).waits); i >= 0 {
+			old = t.turns[i]
+			t.remove(old)
 		}
 	}
 	t.turns = append(t.turns, x)
@@ -223,7 +236,7 @@ func (t *Tap) begin(ctx context.Context) *turn {
 		defer t.mu.Unlock()
 		t.remove(x)
 	})
-	return x
+	return old
 }
 
 func (t *Tap) remove(x *turn) {

@@ -19,7 +19,8 @@ type tee struct {
 	ctx  context.Context // of the request
 
 	mu     sync.Mutex
-	turn   *turn // nil once the answer is over
+	leave  func() bool // stops waiting for the end of ctx
+	turn   *turn       // nil once the answer is over
 	answer *answer
 	hears  hears
 	frames *frames // of a streamed answer
@@ -41,6 +42,13 @@ func newTee(ctx context.Context, resp *http.Response, x *turn, d dialect, req re
 	case media != "application/json":
 		t.unread = true
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.leave = context.AfterFunc(ctx, func() { // nothing more comes, and not every client closes what it has cancelled
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.end(false)
+	})
 	return t
 }
 
@@ -117,6 +125,7 @@ func (t *tee) end(closed bool) {
 func (t *tee) settle() {
 	if t.turn != nil && t.answer.over {
 		x := t.turn
+		t.leave()
 		t.turn, t.whole, t.frames = nil, nil, nil
 		t.answer.close()
 		x.answered(t.answer.wanted, t.answer.ending)

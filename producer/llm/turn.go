@@ -29,7 +29,7 @@ type turn struct {
 	s   *producer.Session
 	own bool // begun and ended here
 
-	// Guarded by tap.mu.
+	// Guarded by tap.mu, under which nothing is told: a session may have to wait, and other turns must not.
 	busy     int               // requests whose answer is not whole yet
 	running  int               // guarded tools that run, or ask
 	moves    int               // grows with each request, answer and guarded tool
@@ -42,43 +42,50 @@ type turn struct {
 type call struct {
 	key, name string
 	done      func(error) // tells that it is over; nil for a guarded tool, which tells it itself
+	err       error       // that its result came with
 	taken     bool        // a guarded tool that has been called
 }
 
-// asks takes over a request: results of tools come with it, and the model thinks.
-func (x *turn) asks(req request) {
-	x.tap.mu.Lock()
+// takes takes over a request, with tap.mu held, and returns the calls whose results come with it.
+func (x *turn) takes(req request) (over []*call) {
 	x.busy++
 	x.moves++
 	x.last, x.retrying = req.sum, false
 	x.calls = slices.DeleteFunc(x.calls, func(c *call) bool { return c.name == "" })
 	for _, r := range req.results {
-		i := slices.IndexFunc(x.calls, func(c *call) bool { return c.key == r.key })
-		if i < 0 {
-			continue
-		}
-		c := x.calls[i]
-		x.calls = slices.Delete(x.calls, i, i+1)
-		if c.done != nil {
-			c.done(r.err)
+		if i := slices.IndexFunc(x.calls, func(c *call) bool { return c.key == r.key }); i >= 0 {
+			x.calls[i].err = r.err
+			over = append(over, x.calls[i])
+			x.calls = slices.Delete(x.calls, i, i+1)
 		}
 	}
-	x.tap.mu.Unlock()
+	return over
+}
+
+// thinks tells what came with a request that the turn has taken over, and that the model thinks.
+func (x *turn) thinks(over []*call) {
+	for _, c := range over {
+		if c.done != nil {
+			c.done(c.err)
+		}
+	}
 	x.s.Failing(nil, aaep.Text{})
 	x.s.State(aaep.StateThinking, aaep.Text{})
 }
 
 // wants takes over that a model wants a tool, while it still speaks.
 func (x *turn) wants(c *call) {
+	done := func(error) {}
 	x.tap.mu.Lock()
-	defer x.tap.mu.Unlock()
 	if len(x.calls) >= maxCalls { // the results of the oldest never came
 		if old := x.calls[0]; old.done != nil {
-			old.done(nil)
+			done = old.done
 		}
 		x.calls = slices.Delete(x.calls, 0, 1)
 	}
 	x.calls = append(x.calls, c)
+	x.tap.mu.Unlock()
+	done(nil)
 }
 
 // forget takes back that a model wants a tool.
@@ -94,21 +101,24 @@ func (x *turn) drop(c *call) {
 
 // answered takes over how an answer ended, and what it wanted.
 func (x *turn) answered(wanted []*call, end ending) {
+	var runs []*call
+	x.tap.mu.Lock()
+	for _, c := range wanted {
+		switch {
+		case end.cause != nil && !c.taken:
+			x.drop(c)
+		case end.cause == nil && c.name != "" && !x.tap.guarded[c.name]:
+			runs = append(runs, c)
+		}
+	}
+	x.tap.mu.Unlock()
+	for _, c := range runs {
+		x.announce(c)
+	}
 	x.tap.mu.Lock()
 	x.busy--
 	x.moves++
-	for _, c := range wanted {
-		switch {
-		case end.cause == nil && (c.name == "" || x.tap.guarded[c.name]):
-			continue
-		case end.cause == nil:
-			c.done, _ = x.s.Invoked(producer.Tool{Name: c.name})
-		}
-		if c.done == nil && !c.taken {
-			x.drop(c)
-		}
-	}
-	over := x.own && (end.cause != nil || x.idle())
+	over := x.own && x.busy == 0 && (end.cause != nil || x.idle())
 	if over {
 		x.tap.remove(x)
 	}
@@ -118,8 +128,27 @@ func (x *turn) answered(wanted []*call, end ending) {
 	}
 }
 
+// announce tells that a tool runs. Its result may have come meanwhile.
+func (x *turn) announce(c *call) {
+	done, err := x.s.Invoked(producer.Tool{Name: c.name})
+	x.tap.mu.Lock()
+	waits := slices.Contains(x.calls, c)
+	if err != nil {
+		x.drop(c)
+	} else if waits {
+		c.done = done
+	}
+	x.tap.mu.Unlock()
+	if err == nil && !waits {
+		done(c.err)
+	}
+}
+
+// waits reports whether the agent is to move next, with tap.mu held.
+func (x *turn) waits() bool { return x.busy == 0 && x.running == 0 }
+
 // idle reports whether nothing is left to wait for, with tap.mu held.
-func (x *turn) idle() bool { return x.busy == 0 && x.running == 0 && len(x.calls) == 0 }
+func (x *turn) idle() bool { return x.waits() && len(x.calls) == 0 }
 
 func (x *turn) giveUp() { x.s.Cancel(aaep.CancelledByTimeout, aaep.Text{}) }
 
@@ -176,7 +205,7 @@ func (x *turn) wait(d time.Duration, giveUp func()) {
 	moves := x.moves
 	time.AfterFunc(d, func() {
 		x.tap.mu.Lock()
-		gone := x.moves == moves && x.running == 0 && slices.Contains(x.tap.turns, x)
+		gone := x.moves == moves && x.waits() && slices.Contains(x.tap.turns, x)
 		if gone {
 			x.tap.remove(x)
 		}

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -29,29 +30,49 @@ func Elicit(p *producer.Producer) func(context.Context, *sdk.ElicitRequest) (*sd
 			return nil, err
 		}
 		s := producer.SessionOf(ctx)
-		if s == nil {
-			if s, err = p.StartSession(context.WithoutCancel(ctx), aaep.Say(req.Params.Message)); err != nil {
+		own := s == nil
+		if own { // its questions say what it is about
+			if s, err = p.StartSession(context.WithoutCancel(ctx), phrase.Text(languages(p), phrase.Request, "")); err != nil {
 				return nil, err
 			}
-			defer s.Complete(aaep.Text{})
+			defer s.Close()
 		}
-		content := map[string]any{}
-		for _, q := range questions {
-			answer, err := s.Clarify(ctx, q.Question)
-			switch {
-			case errors.Is(err, producer.ErrTimedOut) || errors.Is(err, producer.ErrUnreachable):
-				return cancel, nil
-			case err != nil:
-				return nil, err
-			case q.field == "" && answer == true:
-				return &sdk.ElicitResult{Action: "accept"}, nil
-			case q.field == "":
-				return &sdk.ElicitResult{Action: "decline"}, nil
-			}
-			content[q.field] = answer
+		result, err := fill(ctx, s, questions)
+		timedOut, unreachable := errors.Is(err, producer.ErrTimedOut), errors.Is(err, producer.ErrUnreachable)
+		switch {
+		case !own:
+		case err == nil:
+			s.Complete(aaep.Text{})
+		case timedOut:
+			s.Cancel(aaep.CancelledByTimeout, aaep.Text{})
+		case unreachable:
+			s.Cancel(aaep.CancelledBySystem, aaep.Text{})
+		case ctx.Err() == nil: // else Close cancels it
+			s.Fail(err, aaep.Text{})
 		}
-		return &sdk.ElicitResult{Action: "accept", Content: content}, nil
+		if timedOut || unreachable {
+			return cancel, nil
+		}
+		return result, err
 	}
+}
+
+// fill asks the questions of a form, one after the other.
+func fill(ctx context.Context, s *producer.Session, questions []question) (*sdk.ElicitResult, error) {
+	content := map[string]any{}
+	for _, q := range questions {
+		answer, err := s.Clarify(ctx, q.Question)
+		switch {
+		case err != nil:
+			return nil, err
+		case q.field == "" && answer == true:
+			return &sdk.ElicitResult{Action: "accept"}, nil
+		case q.field == "":
+			return &sdk.ElicitResult{Action: "decline"}, nil
+		}
+		content[q.field] = answer
+	}
+	return &sdk.ElicitResult{Action: "accept", Content: content}, nil
 }
 
 // A question is one field of a form; without a name it is the form itself.

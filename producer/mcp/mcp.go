@@ -29,12 +29,10 @@ import (
 // Tools returns a middleware for the receiving side of a server: it tells of every call of a tool through p, and asks where
 // the tool's annotations say that it must. Describe says of a call what will be done and what that means; what it leaves empty
 // is made of the annotations, of the tool's title and of the arguments, so that nil will do. What it returns may ask more than the
-// annotations demand, but never less.
+// annotations demand, but never less. A question is in one language: in one that the SDK has no sentences in, say both Action and
+// Consequence, or neither.
 func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage) producer.Tool) sdk.Middleware {
-	var languages []string
-	if m, err := p.Manifest(); err == nil {
-		languages = m.LanguagesSupported
-	}
+	languages := languages(p)
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			call, ok := req.(*sdk.CallToolRequest)
@@ -60,6 +58,15 @@ func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage
 			return run(ctx, p, about, tool, func(ctx context.Context) (sdk.Result, error) { return next(ctx, method, req) })
 		}
 	}
+}
+
+// languages are those of an agent.
+func languages(p *producer.Producer) []string {
+	m, err := p.Manifest()
+	if err != nil {
+		return nil
+	}
+	return m.LanguagesSupported
 }
 
 // find returns the tool that is called, as the server lists it, or nil.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -99,7 +100,7 @@ func (d pipe) Dial(context.Context) (transports.Conn, error) {
 }
 
 func listen(p *producer.Producer, tags map[string]bool, answer func(aaep.Payload) any) (heard []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	sub, err := subscriber.Dial(ctx, pipe{p}, subscriber.Config{ID: "reader", NoReconnect: true, Capabilities: aaep.Capabilities{
 		Languages: []string{"en", "es", "fi"}, SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true)}})
@@ -252,19 +253,28 @@ func TestShutDown(t *testing.T) {
 
 // What a server wants to know is asked field by field.
 func TestElicit(t *testing.T) {
+	about := 0
 	yes := func(q aaep.Payload) any {
 		ask := q.(*aaep.AwaitingClarification)
+		if ask.Context == "Booking a room." {
+			about++
+		}
 		return map[string]any{"City?": "Ibadan", "Nights?": 3.0, "Breakfast?": true, "Room?": "big", "Shall I book?": true}[ask.Question]
 	}
+	var heard []string
+	last := func() string { return heard[len(heard)-1] }
 	form := func(t *testing.T, schema any, message string, answer func(aaep.Payload) any) (*sdk.ElicitResult, error) {
 		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer p.Shutdown(context.Background())
-		go listen(p, map[string]bool{}, answer)
+		told := make(chan []string)
+		go func() { told <- listen(p, map[string]bool{}, answer) }()
 		p.WaitSubscriber(t.Context())
-		return mcp.Elicit(p)(t.Context(), &sdk.ElicitRequest{Params: &sdk.ElicitParams{Message: message, RequestedSchema: schema}})
+		result, err := mcp.Elicit(p)(t.Context(), &sdk.ElicitRequest{Params: &sdk.ElicitParams{Message: message, RequestedSchema: schema}})
+		p.Shutdown(context.Background())
+		heard = <-told
+		return result, err
 	}
 	got, err := form(t, map[string]any{"type": "object", "required": []string{"nights"}, "properties": map[string]any{
 		"city":      map[string]any{"type": "string", "title": "City"},
@@ -275,6 +285,9 @@ func TestElicit(t *testing.T) {
 	if err != nil || got.Action != "accept" || fmt.Sprint(got.Content) != "map[breakfast:true city:Ibadan nights:3 room:big]" {
 		t.Errorf("the form gave %+v, %v", got, err)
 	}
+	if about != 4 || slices.Contains(heard, "Booking a room.") || last() != "The agent finished." {
+		t.Errorf("%d questions say what they are about, want 4; told: %q", about, heard)
+	}
 	if got, err := form(t, nil, "Shall I book?", yes); err != nil || got.Action != "accept" {
 		t.Errorf("yes gave %+v, %v", got, err)
 	}
@@ -284,6 +297,14 @@ func TestElicit(t *testing.T) {
 	if got, err := form(t, map[string]any{"properties": map[string]any{"x": map[string]any{"type": "object"}}}, "What?", yes); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("a nested form gave %+v, %v", got, err)
 	}
+	if got, err := form(t, nil, "", yes); err == nil || last() != "The agent failed." {
+		t.Errorf("a form that asks nothing gave %+v, %v, and ends with %q", got, err, last())
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if got, err := form(t, nil, "Shall I book?", func(aaep.Payload) any { return nil }); err != nil || got.Action != "cancel" || last() != "Cancelled." {
+			t.Errorf("no answer gave %+v, %v, and ends with %q", got, err, last())
+		}
+	})
 }
 
 func Example() {

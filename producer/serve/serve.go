@@ -34,7 +34,8 @@ type Server struct {
 	// TLS encrypts; package transports/auth makes one of files. TLS 1.2 is the least that is spoken.
 	TLS *tls.Config
 	// Authenticate names who sent a request; package transports/auth has the usual ways. An error that is
-	// aaep.AuthorizationDenied is told as such, every other as authentication_required; its text stays here. It is called
+	// aaep.AuthorizationDenied, or an *aaep.Rejection with aaep.TransportUnavailable, is told as such, every other as
+	// authentication_required; its text stays here. It is called
 	// from many goroutines at once. If nil, nobody is asked, and only loopback is served. It is asked again while
 	// somebody is connected, and ends that as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)

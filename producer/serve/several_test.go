@@ -187,3 +187,10 @@ func TestBelowAPath(t *testing.T) {
 		check(t, sub.Close())
 	}
 }
+
+// The page and its server agree where it is, though neither imports the other.
+func TestPagePath(t *testing.T) {
+	if serve.PagePath != web.Path {
+		t.Errorf("the server has its page at %s, and the page is at %s", serve.PagePath, web.Path)
+	}
+}

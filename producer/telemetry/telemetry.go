@@ -66,38 +66,38 @@ func (t *Telemetry) Critical(delay time.Duration) {
 	t.delay.Record(context.Background(), delay.Seconds())
 }
 
+// counts are what Watch reports.
+var counts = []struct {
+	name, description, unit string
+	total                   bool // it only grows
+	value                   func(producer.Stats) int
+}{
+	{"aaep.events.produced", "Events the agent produced", "{event}", true, func(s producer.Stats) int { return s.Produced }},
+	{"aaep.events.delivered", "Events delivered, over all subscriptions", "{event}", true, func(s producer.Stats) int { return s.Delivered }},
+	{"aaep.events.merged", "Events that left inside another", "{event}", true, func(s producer.Stats) int { return s.Merged }},
+	{"aaep.events.filtered", "Events a subscription did not want", "{event}", true, func(s producer.Stats) int { return s.Filtered }},
+	{"aaep.events.held", "Events that wait for their turn", "{event}", false, func(s producer.Stats) int { return s.Held }},
+	{"aaep.questions.open", "Questions that wait for an answer", "{question}", false, func(s producer.Stats) int { return s.Questions }},
+	{"aaep.subscriptions", "Subscriptions that are served", "{subscription}", false, func(s producer.Stats) int { return s.Subscriptions }},
+	{"aaep.subscriptions.connected", "Subscriptions whose link is not broken", "{subscription}", false, func(s producer.Stats) int { return s.Connected }},
+}
+
 // Watch reports p's counts whenever they are collected, until stop is called.
 func (t *Telemetry) Watch(p *producer.Producer) (stop func() error, err error) {
 	var all []metric.Observable
 	var read []func(metric.Observer, producer.Stats)
-	counter := func(name, description, unit string, value func(producer.Stats) int) {
-		c, failed := t.meter.Int64ObservableCounter(name, metric.WithDescription(description), metric.WithUnit(unit))
-		if failed != nil {
-			err = failed
-			return
+	for _, c := range counts {
+		var i metric.Int64Observable
+		if c.total {
+			i, err = t.meter.Int64ObservableCounter(c.name, metric.WithDescription(c.description), metric.WithUnit(c.unit))
+		} else {
+			i, err = t.meter.Int64ObservableGauge(c.name, metric.WithDescription(c.description), metric.WithUnit(c.unit))
 		}
-		all = append(all, c)
-		read = append(read, func(o metric.Observer, s producer.Stats) { o.ObserveInt64(c, int64(value(s))) })
-	}
-	gauge := func(name, description, unit string, value func(producer.Stats) int) {
-		g, failed := t.meter.Int64ObservableGauge(name, metric.WithDescription(description), metric.WithUnit(unit))
-		if failed != nil {
-			err = failed
-			return
+		if err != nil {
+			return nil, err
 		}
-		all = append(all, g)
-		read = append(read, func(o metric.Observer, s producer.Stats) { o.ObserveInt64(g, int64(value(s))) })
-	}
-	counter("aaep.events.produced", "Events the agent produced", "{event}", func(s producer.Stats) int { return s.Produced })
-	counter("aaep.events.delivered", "Events delivered, over all subscriptions", "{event}", func(s producer.Stats) int { return s.Delivered })
-	counter("aaep.events.merged", "Events that left inside another", "{event}", func(s producer.Stats) int { return s.Merged })
-	counter("aaep.events.filtered", "Events a subscription did not want", "{event}", func(s producer.Stats) int { return s.Filtered })
-	gauge("aaep.events.held", "Events that wait for their turn", "{event}", func(s producer.Stats) int { return s.Held })
-	gauge("aaep.questions.open", "Questions that wait for an answer", "{question}", func(s producer.Stats) int { return s.Questions })
-	gauge("aaep.subscriptions", "Subscriptions that are served", "{subscription}", func(s producer.Stats) int { return s.Subscriptions })
-	gauge("aaep.subscriptions.connected", "Subscriptions whose link is not broken", "{subscription}", func(s producer.Stats) int { return s.Connected })
-	if err != nil {
-		return nil, err
+		all = append(all, i)
+		read = append(read, func(o metric.Observer, s producer.Stats) { o.ObserveInt64(i, int64(c.value(s))) })
 	}
 	registered, err := t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		stats := p.Stats()

@@ -24,7 +24,7 @@ type agent struct {
 // maxAgents is how many sessions are remembered; those that are over are forgotten first.
 const maxAgents = 64
 
-// heed keeps what Where and Open tell. It reports whether the event was told already.
+// heed keeps what Where and Open tell. It reports whether the event was told already, or is not to be told.
 func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) (told bool) {
 	session := sessionOf(source, ev)
 	g := a.agents[session]
@@ -50,7 +50,14 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 	case *aaep.StateChanged:
 		g.states++
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		a.ask(now, source, ev)
+		if !a.ask(now, source, ev) { // what nobody could answer is not put
+			says := ours(a.language, phrase.AsksTooMuch, "")
+			if len(a.sources) > 1 {
+				says = In(says[0].Language, Speaker(source)).And(" ", says)
+			}
+			a.tell(now, says, false, nil)
+			return true
+		}
 	}
 	if w != nil {
 		g.newest = w
@@ -62,12 +69,13 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 	return false
 }
 
-// ask counts a question among those that are open. Where it is told once more, what it was before is not told any more.
-func (a *Announcer) ask(now time.Time, source string, ev *aaep.Event) {
+// ask counts a question among those that are open, or reports that its agent asks too much. Where it is told once more, what it was
+// before is not told any more.
+func (a *Announcer) ask(now time.Time, source string, ev *aaep.Event) bool {
 	if q := a.open.before(source, ev); q != nil {
 		a.settled(q, now)
 	}
-	a.open.Add(now, source, ev)
+	return a.open.Add(now, source, ev) != nil
 }
 
 // settled says no more of a question that needs no answer any more, and of its time.

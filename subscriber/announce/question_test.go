@@ -201,6 +201,27 @@ func TestQuestionsOfSeveral(t *testing.T) {
 	}
 }
 
+// A question that could not be answered, for its agent has too many open, is not put: that there is one more is said instead, once.
+func TestAsksTooMuch(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.say(&aaep.SessionStarted{}, "Working.")
+	for i := range mostAsked + 3 {
+		r.asks("Noise", fmt.Sprint("sess_", i), fmt.Sprintf("Pay $%d.", i+1))
+	}
+	r.after(2 * time.Hour)
+	heard := strings.Join(r.heard, "\n")
+	for text, want := range map[string]int{
+		"Action: Pay $1.": 1,
+		fmt.Sprintf("Action: Pay $%d.", mostAsked+1):                               0,
+		"Noise: This agent asks too much at a time.":                               1,
+		"One of its questions is not asked here; it is decided without an answer.": 1,
+	} {
+		if got := strings.Count(heard, text); got != want {
+			t.Errorf("%q was heard %d times, want %d", text, got, want)
+		}
+	}
+}
+
 // However much other agents say, a question that was heard can be accepted. INV-58
 func TestArmedInAFlood(t *testing.T) {
 	r := newRoom(t, Preferences{})

@@ -154,3 +154,6 @@ func clarification(theirs string, p *aaep.AwaitingClarification, left time.Durat
 func Closes(question, ev *aaep.Event) bool {
 	return closes.Question(question, ev)
 }
+
+// CallOf returns the id of the tool call that a question is about, where the agent says so or announced the call right before, else "".
+func CallOf(question *aaep.Event) string { return closes.AboutOf(question).Call }

@@ -139,6 +139,21 @@ func TestCloses(t *testing.T) {
 			t.Errorf("%T %+v, %v later: %v, want %v", tt.payload, tt.payload, tt.after, got, tt.want)
 		}
 	}
+	for context, want := range map[string][3]bool{ // by another call's change of state, a change that ends the wait, the end of call_1
+		"":                          {true, true, false},
+		`{"tool_call_id":"call_1"}`: {true, true, true},
+		`{"tool_call_id":"call_1","tool_announced":true}`:          {false, true, true},
+		`{"tool":7,"tool_call_id":"call_2","tool_announced":true}`: {false, true, false},
+		`{"tool_call_id":["call_1"],"tool_announced":"yes"}`:       {true, true, false},
+	} {
+		question.Payload.(*aaep.AwaitingConfirmation).ExtraContext = []byte(context)
+		for i, payload := range []aaep.Payload{state(aaep.StateCallingTool, aaep.StateThinking), state(aaep.StateAwaitingInput, aaep.StateThinking),
+			&aaep.ToolCompleted{ToolCallID: "call_1"}} {
+			if got := Closes(question, &aaep.Event{SessionID: "sess_1", Timestamp: asked.Add(time.Second), Payload: payload}); got != want[i] {
+				t.Errorf("about %s: %T %+v: %v, want %v", context, payload, payload, got, want[i])
+			}
+		}
+	}
 }
 
 // The kind of thing is said once, though the agent says it too.

@@ -16,7 +16,7 @@ import (
 )
 
 // TestNeverSaysItWaits: a question of an agent without a handshake, which asks in the middle of a tool call and never tells that it
-// waits, is over on the page when the agent goes on, whoever answered. D-31, D-43
+// waits, is over on the page when the agent goes on, whoever answered. D-22, D-31, D-43
 func TestNeverSaysItWaits(t *testing.T) {
 	t.Parallel()
 	told := make(chan string, 8)
@@ -60,4 +60,19 @@ func TestNeverSaysItWaits(t *testing.T) {
 	tell("tool.completed", `"tool":"pay","status":"error","error_message":"Declined."`)
 	tell("state.changed", `"summary_normal":"Thinking.","from_state":"calling_tool","to_state":"thinking"`)
 	p.until(`document.querySelectorAll(".question.settled").length === 1`)
+
+	// What another call does settles no question that is part of a call; the end of that call does.
+	tell("tool.invoked", `"summary_normal":"Paying.","tool":"pay","tool_call_id":"call_2"`)
+	tell("awaiting.confirmation", `"urgency":"critical","summary_normal":"Pay?","action":"Call pay.","consequence":"It is gone.","reply_token":"rpl_2",
+		"timeout_seconds":300,"default_decision":"reject","risk_level":"high","irreversible":true`)
+	p.until(asked)
+	tell("tool.completed", `"tool":"look_up","tool_call_id":"call_3","status":"success","summary_normal":"Looked up."`)
+	tell("state.changed", `"summary_normal":"Thinking.","from_state":"calling_tool","to_state":"thinking"`)
+	tell("handoff.requested", `"urgency":"critical","summary_normal":"Ask Ann.","target_kind":"human","reason":"Rules."`)
+	p.until(`document.body.textContent.includes("Ask Ann.")`)
+	if !eval[bool](p, `document.querySelectorAll(".question:not(.settled)").length === 1`) {
+		t.Error("the question was lost while another call went on")
+	}
+	tell("tool.completed", `"tool":"pay","tool_call_id":"call_2","status":"error","summary_normal":"Declined."`)
+	p.until(`document.querySelector(".question.settled .outcome")?.textContent.includes("Declined.")`)
 }

@@ -27,8 +27,8 @@ import (
 )
 
 // Authenticator names the peer of a request. One peer always has the same name. The error is ErrNone if the request has
-// no credentials of the kind that the Authenticator knows, aaep.AuthorizationDenied if they are good and do not suffice,
-// and another one if they are bad. An Authenticator is called from many goroutines at once.
+// no credentials of the kind that the Authenticator knows, aaep.AuthorizationDenied if they are good and do not suffice, an
+// *aaep.Rejection with aaep.TransportUnavailable if that cannot be told now, and another one if they are bad. An Authenticator is called from many goroutines at once.
 type Authenticator func(r *http.Request) (principal string, err error)
 
 // ErrNone says that a request has no credentials of the kind that was looked for.

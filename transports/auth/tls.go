@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"time"
 
 	"github.com/aaep-go/aaep/internal/credentials"
 )
@@ -16,7 +18,8 @@ import (
 // clientCAFile asks nobody.
 //
 // The files are looked at with each handshake and read again when they have changed; connections that are open stay open.
-// If the files do not fit each other, what was read before stays in force and log is told; log may be nil.
+// If the files do not fit each other, what was read before stays in force and log is told; log may be nil. It is told too of a
+// certificate that has expired, when it is read and when somebody comes, at most once an hour.
 func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.Config, error) {
 	source, err := credentials.NewSource(log, credentials.ReadFile, func(contents [][]byte) (*tls.Config, error) {
 		cert, err := keyPair(certFile, contents[0], contents[1])
@@ -33,9 +36,38 @@ func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.C
 	if err != nil {
 		return nil, err
 	}
+	e := expiry{log: log, file: certFile}
+	e.check(source.Get())
 	conf := source.Get().Clone()
-	conf.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return source.Get(), nil }
+	conf.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		conf := source.Get()
+		e.check(conf)
+		return conf, nil
+	}
 	return conf, nil
+}
+
+// expiry tells of a certificate that is served and that nobody believes, once an hour.
+type expiry struct {
+	log  *slog.Logger // or nil
+	file string
+
+	mu   sync.Mutex
+	told time.Time
+}
+
+func (e *expiry) check(conf *tls.Config) {
+	now, leaf := time.Now(), conf.Certificates[0].Leaf
+	if e.log == nil || !now.After(leaf.NotAfter) && !now.Before(leaf.NotBefore) {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.told.IsZero() && now.Sub(e.told) < time.Hour {
+		return
+	}
+	e.told = now
+	e.log.Warn("auth: nobody believes this certificate now", "file", e.file, "from", leaf.NotBefore, "until", leaf.NotAfter)
 }
 
 // ClientTLS makes the TLS of a dialer, version 1.2 or better. It trusts the CAs in a file, or those of the system if

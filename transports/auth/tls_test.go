@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aaep-go/aaep/transports/auth"
 )
@@ -169,6 +170,30 @@ func TestCertificateRotation(t *testing.T) {
 		}
 	}
 	expect("the open connection", open, first)
+}
+
+// A certificate that nobody believes any more is told, when it is read and when somebody comes, and not to each.
+func TestExpiredCertificate(t *testing.T) {
+	authority := newCA(t, "CA")
+	for lasts, told := range map[time.Duration]bool{time.Hour: false, -time.Minute: true} {
+		cert, key := authority.pairOf(t, names{dns: host.dns, lasts: lasts}, x509.ExtKeyUsageServerAuth)
+		var log journal
+		conf, err := auth.ServerTLS(cert, key, "", log.logger())
+		check(t, err)
+		for range 3 { // who come
+			_, err := conf.GetConfigForClient(nil)
+			check(t, err)
+		}
+		if n := strings.Count(log.String(), "nobody believes"); n != map[bool]int{true: 1}[told] {
+			t.Errorf("a certificate that lasts %v: told %d times: %s", lasts, n, log.String())
+		}
+		authority.renew(t, names{dns: host.dns, lasts: -time.Minute}, x509.ExtKeyUsageServerAuth, cert, key)
+		_, err = conf.GetConfigForClient(nil)
+		check(t, err)
+		if n := strings.Count(log.String(), "nobody believes"); n != 1 {
+			t.Errorf("one that had expired when it was renewed: told %d times", n)
+		}
+	}
 }
 
 // Files that make no TLS are refused at once, and no key is in the error. INV-37

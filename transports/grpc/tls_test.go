@@ -8,10 +8,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"math/big"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +23,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/auth"
 	"github.com/aaep-go/aaep/transports/transporttest"
 )
@@ -119,6 +123,67 @@ func TestRefusedTLS(t *testing.T) {
 		if len(conns) > 0 {
 			t.Errorf("%s: it was accepted", name)
 		}
+	}
+}
+
+// The certificate of auth.ServerTLS is renewed while it serves: who comes gets the new one, and who is there stays. One that does
+// not fit its key changes nothing. TR-018
+func TestRenewedTLS(t *testing.T) {
+	ca, roots := newAuthority(t)
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "agent.pem"), filepath.Join(dir, "agent.key")
+	put := func(path, kind string, der []byte) {
+		t.Helper()
+		if err := os.WriteFile(path+".new", pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	renew := func(c tls.Certificate) {
+		t.Helper()
+		der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(cert, "CERTIFICATE", c.Certificate[0])
+		put(key, "PRIVATE KEY", der)
+	}
+	renew(ca.sign(t, "first"))
+	conf, err := auth.ServerTLS(cert, key, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, conns := accept(t, ServerOptions{Authenticate: func(*http.Request) (string, error) { return "ada", nil }}, rpc.Creds(credentials.NewTLS(conf)))
+	come := func(want string) (a, b transports.Conn) {
+		t.Helper()
+		shown := ""
+		a, err := Dialer{Target: addr, TLS: &tls.Config{RootCAs: roots, VerifyConnection: func(s tls.ConnectionState) error {
+			shown = s.PeerCertificates[0].Subject.CommonName
+			return nil
+		}}}.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { a.Close() })
+		b = <-conns
+		t.Cleanup(func() { b.Close() })
+		if shown != want {
+			t.Errorf("the certificate is %s, want %s", shown, want)
+		}
+		return a, b
+	}
+	a, b := come("first")
+	renew(ca.sign(t, "second"))
+	come("second")
+	put(cert, "CERTIFICATE", ca.sign(t, "third").Certificate[0])
+	come("second")
+	if err := b.Send(t.Context(), []byte(`{}`)); err != nil {
+		t.Error(err)
+	}
+	if got, err := receive(t, a); err != nil || string(got) != `{}` {
+		t.Errorf("who was there: %s, %v", got, err)
 	}
 }
 

@@ -146,7 +146,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	unix := conn.(*net.UnixConn)
 	if uid, err := peer(unix); err != nil || uid != os.Getuid() {
 		conn.Close()
-		return nil, fmt.Errorf("ipc: who listens at %s is user %d, not %d (%v)", d.Path, uid, os.Getuid(), err)
+		return nil, fmt.Errorf("ipc: who listens at %s is user %d, not %d (%v): %w", d.Path, uid, os.Getuid(), err, fs.ErrPermission)
 	}
 	return duplex.New(newFrames(unix, lengths), ""), nil
 }

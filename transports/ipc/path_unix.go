@@ -66,7 +66,7 @@ func owned(dir string) error {
 	case !info.IsDir():
 		return fmt.Errorf("ipc: %s is not a folder, but %s; remove it", dir, info.Mode().Type())
 	case !ok || int(stat.Uid) != os.Getuid():
-		return fmt.Errorf("ipc: the folder %s belongs to somebody else", dir)
+		return fmt.Errorf("ipc: the folder %s belongs to somebody else: %w", dir, fs.ErrPermission)
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("ipc: the folder %s is open to others; use one that is yours alone, with the mode 0700", dir)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -89,7 +90,11 @@ func (s *Server) body(w http.ResponseWriter, status int, msg []byte) {
 	h.Set("Content-Type", jsonType)
 	h.Set("Content-Length", strconv.Itoa(len(msg)))
 	h.Set("Cache-Control", "no-store")
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
+	rc := http.NewResponseController(w)
+	if status >= http.StatusBadRequest && status != http.StatusRequestTimeout { // until then net/http throws away what comes, and a stranger is there
+		_ = rc.SetReadDeadline(time.Now().Add(httpguard.Unread))
+	}
+	_ = rc.SetWriteDeadline(time.Now().Add(writeTime))
 	w.WriteHeader(status)
 	_, _ = w.Write(msg) // the peer may have gone; there is nobody left to tell
 }
@@ -106,8 +111,6 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (msg []byte, d
 	done = func() {}
 	refuse := func(status int, problem string) ([]byte, func(), int, string) { return nil, done, status, problem }
 	const tooLarge = "the message is larger than 1 MiB"
-	// Stays in force until the body is read whole, also while the rest is thrown away (INV-54).
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime))
 	if !isJSON(r.Header.Values("Content-Type")) {
 		drain(r)
 		return refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json, in UTF-8")

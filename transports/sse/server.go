@@ -217,8 +217,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) (cors, ok bool) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.ContentLength != 0 {
-		// Of whoever is refused: net/http throws away what comes, and a stranger's connection is there until then (INV-54).
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(httpguard.Unread))
+		// Stays in force until the body is read whole (INV-54).
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTime))
 	}
 	if s.o.Authenticate == nil && !httpguard.Loopback(r) {
 		s.fail(w, http.StatusForbidden, "this listener has no authentication and serves loopback connections only")

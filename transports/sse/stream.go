@@ -220,8 +220,8 @@ func (r response) Write(b []byte) (int, error) {
 }
 
 // follow serves st as the link's stream until it is lost, replaced or closed, or the credentials that were shown are withdrawn;
-// or it leaves that to a goroutine. It reports
-// false, having written nothing, if the link has ended or, where it must be idle, has a stream.
+// or it leaves that to a goroutine. It reports false, having written nothing, if the link has ended or, where it must be idle, has
+// a stream.
 func (s *Server) follow(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream, idle bool) bool {
 	st.trace = l.trace
 	if !l.attach(st, idle) {

@@ -54,7 +54,7 @@ func (s *Server) redeem(r *http.Request) (principal string, buyer *http.Request)
 	return l.principal, l.spend(q.Get("ticket"))
 }
 
-// keep adds a ticket, unless there are too many.
+// keep adds a ticket until it expires, unless there are too many.
 func (l *link) keep(t ticket) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,6 +63,11 @@ func (l *link) keep(t ticket) bool {
 		return false
 	}
 	l.tickets = append(l.tickets, t)
+	time.AfterFunc(time.Until(t.expires), func() { // it holds a request, and nobody may come who would drop it
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.dropExpired()
+	})
 	return true
 }
 

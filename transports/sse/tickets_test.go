@@ -87,6 +87,15 @@ func TestTickets(t *testing.T) {
 		if st := next(t, p); st.LastEventID() != "e9" {
 			t.Errorf("LastEventID = %q, want the header's", st.LastEventID())
 		}
+		buy(t, client, local, "alice")
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		l := s.ids["sub_1"]
+		l.mu.Lock()
+		if len(l.tickets) > 0 {
+			t.Errorf("%d requests are kept for tickets that have expired", len(l.tickets))
+		}
+		l.mu.Unlock()
 		if strings.Contains(logged.String(), "ticket=") || strings.Contains(logged.String(), secret) {
 			t.Errorf("a ticket was logged: %s", logged.String())
 		}

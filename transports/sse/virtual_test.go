@@ -387,3 +387,34 @@ func TestStrangersDoNotStay(t *testing.T) {
 		}
 	})
 }
+
+// Whoever takes long to be known loses nothing of what they send, over HTTP/2 neither.
+func TestSlowlyKnown(t *testing.T) {
+	for _, two := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := NewServer(ServerOptions{Authenticate: func(r *http.Request) (string, error) {
+				time.Sleep(4 * time.Second) // an issuer that is asked for its keys
+				return byName(r)
+			}})
+			srv := &http.Server{Handler: httpguard.Impatient(s), ReadHeaderTimeout: 5 * time.Second, Protocols: new(http.Protocols)}
+			srv.Protocols.SetHTTP1(!two)
+			srv.Protocols.SetUnencryptedHTTP2(two)
+			client := bubbleOf(t, srv)
+			body, send := io.Pipe()
+			go func() {
+				time.Sleep(3 * time.Second)
+				_, _ = io.WriteString(send, "{}")
+				send.Close()
+			}()
+			req, err := http.NewRequestWithContext(t.Context(), "POST", local+"/aaep/v1/subscriptions", body)
+			check(t, err)
+			req.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer alice"}}
+			resp, err := client.Do(req)
+			check(t, err)
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusBadRequest { // which was read
+				t.Errorf("HTTP/2 %v: %s", two, resp.Status)
+			}
+		})
+	}
+}

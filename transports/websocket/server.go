@@ -21,7 +21,8 @@ import (
 // ServerOptions are the settings of a Server. The zero ServerOptions serve this machine only.
 type ServerOptions struct {
 	// Authenticate names the peer of a request with a non-empty name. An error that is aaep.AuthorizationDenied is
-	// answered with close code 4003, every other with 4002; its text stays here. It is called from many goroutines
+	// answered with close code 4003, an *aaep.Rejection with aaep.TransportUnavailable with 4001 and its RetryAfter, every
+	// other with 4002; its text stays here. It is called from many goroutines
 	// at once. If nil, nobody is asked and only connections to a loopback address are served. It is asked again
 	// while a connection is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
@@ -47,6 +48,7 @@ type Server struct {
 	slots chan struct{}
 	// strangers are those who are told why they are refused, which takes until they have said goodbye: they take nobody's place.
 	strangers chan struct{}
+	large     room
 }
 
 // maxStrangers is how many are told so at once. The others get a status, which a browser does not show its page.
@@ -65,7 +67,7 @@ func NewServer(o ServerOptions) *Server {
 	}
 	o.Logger = httpguard.Sparing(o.Logger)
 	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, door: credentials.Door{Authenticate: o.Authenticate, Transport: "websocket", Log: o.Logger},
-		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections), strangers: make(chan struct{}, maxStrangers)}
+		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections), strangers: make(chan struct{}, maxStrangers), large: make(room, maxLarge)}
 }
 
 // Accept returns the Conn of the next peer.
@@ -136,7 +138,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.o.Logger.Info("websocket: not upgraded", "cause", err)
 		return
 	}
-	f := newFrames(ws, true)
+	f := newFrames(ws, true, s.large)
 	until := hijack.Until(r.Context())
 	ends := until
 	if ends == nil {

@@ -312,6 +312,48 @@ func TestStrangersTakeNoPlace(t *testing.T) {
 	}
 }
 
+// INV-31: of large messages only so many are read at once; the usual ones, and who sends them, do not wait for them.
+func TestLargeMessagesHaveLittleRoom(t *testing.T) {
+	s := NewServer(ServerOptions{})
+	addr, _ := start(t, s)
+	for range maxLarge {
+		s.large <- struct{}{}
+	}
+	var ends []transports.Conn
+	for _, msg := range []string{strings.Repeat("a", usualMessage+1), "small"} {
+		ws, _, _ := raw(t, addr, nil, Subprotocol)
+		if err := ws.WriteMessage(gorilla.TextMessage, []byte(msg)); err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Accept(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ends = append(ends, c)
+	}
+	if msg, err := ends[1].Receive(t.Context()); err != nil || string(msg) != "small" {
+		t.Errorf("the usual one: %q, %v", msg, err)
+	}
+	ctx, giveUp := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer giveUp()
+	if msg, err := ends[0].Receive(ctx); err == nil {
+		t.Errorf("the large one came where there was no room: %d bytes", len(msg))
+	}
+	<-s.large
+	if msg, err := ends[0].Receive(t.Context()); err != nil || len(msg) != usualMessage+1 {
+		t.Errorf("the large one: %d bytes, %v", len(msg), err)
+	}
+	for range maxLarge - 1 {
+		<-s.large
+	}
+	select {
+	case <-s.large:
+		t.Error("it holds its room still")
+	default:
+	}
+}
+
 // What is no producer's address, and what speaks no AAEP, is one clear error.
 func TestDialErrors(t *testing.T) {
 	srv := http.NewServeMux()

@@ -68,6 +68,7 @@ function hear(e) {
       else log.say(line);
       break;
     default:
+      if (kind === "tool.completed" && questions.moved(e, line.text)) break;
       if (e.urgency === "critical" || kind === "handoff.requested") log.urgent(line);
       else log.say(line);
   }

@@ -291,13 +291,19 @@ export class Questions {
     const live = open.filter((q) => !q.over);
     const end = /:agent\.session\.(completed|errored|cancelled)$/.test(event.type);
     if (end) for (const q of open) this.settle(q, text, true);
+    else if (event.type.endsWith(".tool.completed")) {
+      const one = open.find((q) => event.tool_call_id && q.event.extra_context?.tool_call_id === event.tool_call_id);
+      if (one) this.settle(one, text, true);
+      return Boolean(one);
+    }
     else if (event.from_state === "awaiting_input" && event.to_state !== "awaiting_input") {
       const one = live.find((q) => q.mine) ?? (live.length === 1 ? live[0] : live.length ? live.find((q) => this.link.now() > q.due - 1000) : open.at(-1));
       if (one) this.settle(one, text, true);
       return Boolean(one);
     } else if (event.to_state !== "awaiting_input") {
       // The change that said so was merged into this one, or the agent never says that it waits.
-      const before = live.filter((q) => at > q.at);
+      // A question within a call is not settled by what other calls do.
+      const before = live.filter((q) => at > q.at && q.event.extra_context?.tool_announced !== true);
       for (const q of before) this.settle(q, text, true);
       return before.length > 0;
     }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -283,6 +284,10 @@ func TestNewRefused(t *testing.T) {
 		_, err := New(t.Context(), tt.c)
 		if err == nil || !strings.Contains(err.Error(), tt.says) || strings.ContainsAny(err.Error(), "\x1b\n") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want an error with %q", tt.name, err, tt.says)
+		}
+		silent := slices.Contains([]string{"an issuer not trusted", "nobody there", "another origin", "too much", "an error"}, tt.name)
+		if errors.Is(err, aaep.TransportUnavailable) != silent {
+			t.Errorf("%s: %v, want that it did not answer: %v", tt.name, err, silent)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

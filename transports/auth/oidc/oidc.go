@@ -108,6 +108,9 @@ func (v *verifier) locate(ctx context.Context) error {
 		if err == nil {
 			err = issuer.Claims(&known)
 		}
+		if err != nil && strings.Contains(err.Error(), "did not match the issuer URL") {
+			return fmt.Errorf("the issuer is called otherwise, as it says itself: %s", credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
+		}
 		if err != nil {
 			return unavailable("the issuer %s does not say where its keys are: %s", v.Issuer, credentials.OneLine(err.Error()))
 		}

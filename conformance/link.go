@@ -1,0 +1,164 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// A link is one of the runner's subscribers. It repairs nothing.
+type link struct {
+	st   *stage
+	n    int
+	conn transports.Conn // nil if there is none
+	id   string          // of the subscription
+	gone bool            // it was cut, and says no more
+	dead bool            // not even the request could be sent
+	// answers says that it may be asked.
+	answers bool
+	// connected says that somebody took the connection; err is why there is no link, or what came of the last message.
+	connected atomic.Bool
+	err       error
+	// told is closed when its reader is gone, and end is then what it met.
+	told chan struct{}
+	end  error
+}
+
+// patient is the time for one step of a link. It sees whether somebody takes the connection.
+func (l *link) patient() (context.Context, context.CancelFunc) {
+	trace := &httptrace.ClientTrace{ConnectDone: func(_, _ string, err error) {
+		if err == nil {
+			l.connected.Store(true)
+		}
+	}}
+	return context.WithTimeout(httptrace.WithClientTrace(l.st.ctx, trace), patience)
+}
+
+// unreached keeps why there is no link.
+func (l *link) unreached(step string, err error) {
+	var late net.Error
+	if l.connected.Load() && (errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) && late.Timeout()) {
+		err = fmt.Errorf("%w: it did not answer %s within %v: %w", ErrSilent, step, patience, err)
+	}
+	l.err = err
+}
+
+// why is what keeps a link from being one. It ends the link, which knows then how a program has ended.
+func (l *link) why() error {
+	if l.conn == nil {
+		return l.err
+	}
+	ended := l.conn.Close()
+	<-l.told
+	return cmp.Or(ended, l.err, l.end)
+}
+
+// answered waits for the n-th answer, and takes the subscription's id from it.
+func (l *link) answered(n int) bool {
+	var got []message
+	ok := l.st.tape.wait(l.st.ctx, patience, func(r *Recording) bool {
+		got = of(r.all(l.n, false), "subscription.accepted", "subscription.rejected")
+		_, over := r.noted(l.n, noteClosed)
+		return len(got) >= n || over || l.dead
+	})
+	if len(got) > 0 && got[0].str("subscription_id") != "" {
+		l.id = got[0].str("subscription_id")
+	}
+	return ok && len(got) >= n
+}
+
+// refused notes a refusal that came by other means than a message.
+func (l *link) refused(err error) {
+	if refusal := new(aaep.Rejection); errors.As(err, &refusal) && l.st.ctx.Err() == nil {
+		l.st.tape.add(Entry{Link: l.n, Note: noteRefused + string(refusal.Code)})
+	}
+}
+
+func (l *link) read() {
+	defer close(l.told)
+	reopened := 0
+	for {
+		data, err := l.conn.Receive(l.st.ctx)
+		var again transports.Reopener
+		if errors.Is(err, transports.ErrInterrupted) && reopened < 3 {
+			if again, _ = l.conn.(transports.Reopener); again != nil && again.Reopen(l.st.ctx) == nil {
+				reopened++
+				continue
+			}
+		}
+		if err != nil {
+			l.end = err
+			l.refused(err)
+			if l.st.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
+				if l.n == 0 {
+					l.st.tape.ended(err)
+				}
+				l.st.tape.add(Entry{Link: l.n, Note: noteClosed})
+			}
+			return
+		}
+		if !l.st.tape.add(Entry{Link: l.n, Data: append([]byte{}, data...)}) {
+			return
+		}
+	}
+}
+
+// send sends a message, and reports whether it could be sent.
+func (l *link) send(o object) bool {
+	if l.n == 0 && o["type"] == "subscription.close" {
+		l.st.tape.leave()
+	}
+	data, err := jsonv2.Marshal(o, jsonv2.Deterministic(true))
+	if err != nil {
+		panic(err) // it is of our own making
+	}
+	return l.sendRaw(data)
+}
+
+func (l *link) sendRaw(data []byte) bool {
+	if l.conn == nil {
+		return false
+	}
+	l.st.tape.add(Entry{Link: l.n, Sent: true, Data: data})
+	ctx, cancel := l.patient()
+	defer cancel()
+	err := l.conn.Send(ctx, data)
+	l.err = err
+	if err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		l.st.tape.add(Entry{Link: l.n, Note: noteNoSend, Data: []byte(aaep.SafeText(err.Error()))})
+	}
+	return err == nil
+}
+
+// cut breaks the line without a goodbye.
+func (l *link) cut() {
+	if l.conn != nil {
+		if l.n == 0 {
+			l.st.tape.leave()
+		}
+		_ = l.conn.Close()
+		l.gone = true
+	}
+}
+
+// reply answers a question as the user's answer would be.
+func (l *link) reply(q message, decision string, more object) {
+	l.send(with(object{"type": "confirmation.reply", "reply_token": q.str("reply_token"), "decision": decision,
+		"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())}, more))
+}
+
+func (l *link) respond(q message, response any) {
+	l.send(object{"type": "clarification.reply", "reply_token": q.str("reply_token"), "response": response,
+		"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())})
+}
