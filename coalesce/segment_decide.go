@@ -166,8 +166,9 @@ func (s *Segmenter) dialogue(at int) bool {
 	if _, c, size := s.peek(at); c == clSpace {
 		at += size
 	}
-	_, c := s.core(at)
-	return c == clUpper && !s.scan.marks.quoted
+	i, c := s.core(at)
+	r, _, _ := s.rune(i)
+	return (c == clUpper || r == '¿' || r == '¡') && !s.scan.marks.quoted
 }
 
 // emoji returns the offset behind the pictures at offset at, if white space or nothing follows them.

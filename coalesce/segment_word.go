@@ -41,6 +41,9 @@ func (s *Segmenter) ordinal(at int, c class) (ordinal, sure bool) {
 	switch c {
 	case clLower:
 		return true, true
+	case clLetter: // 2026. 12. 3. and what there is on that day
+		before := sc.before.bytes()
+		return sc.lang.years && 0 < len(before) && len(before) <= 2 && before[0] <= '9', true
 	case clDigit: // 3. 5. 2026
 		return (sc.done.n <= 2 || sc.lang.years) && !numeral && sc.lang != unknown, true
 	case clUpper:

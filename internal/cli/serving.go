@@ -280,9 +280,10 @@ func (s *serving) openWith(ctx context.Context, talk io.Writer, begin func() (*p
 	status, done := &announcer{out: talk}, make(chan error, 1)
 	var all sync.WaitGroup
 	for i, serve := range serves {
+		place := at[i].at
 		all.Go(func() {
 			if err := serve(ctx); err != nil && !errors.Is(err, producer.ErrClosed) {
-				status.say("aaep", "Nobody can come any more at "+at[i].at+": "+words.Sentence(plain(err)))
+				status.say("aaep", "Nobody can come any more at "+place+": "+words.Sentence(plain(err)))
 			}
 		})
 	}

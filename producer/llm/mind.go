@@ -20,6 +20,9 @@ const (
 
 const thinks, thought = "<think>", "</think>"
 
+// mostHeld is how much white space at the beginning is waited through, in bytes; some models never stop to write it.
+const mostHeld = 4 << 10
+
 // aloud returns what is said of the text that comes next.
 func (m *mind) aloud(text string) string {
 	if m.step == saying {
@@ -29,6 +32,8 @@ func (m *mind) aloud(text string) string {
 	if m.step == silent {
 		begin := strings.TrimLeft(m.held, " \t\r\n")
 		switch {
+		case len(m.held)-len(begin) >= mostHeld:
+			return m.rest()
 		case strings.HasPrefix(begin, thinks):
 			m.step, m.held = thinking, begin[len(thinks):]
 		case strings.HasPrefix(thinks, begin):

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
 )
 
 func framesOf(stream []byte, piece int) (got []string) {
@@ -138,4 +141,41 @@ func FuzzRequest(f *testing.F) {
 			t.Error("the request was changed")
 		}
 	})
+}
+
+// A model that writes white space without an end is not waited for without one, in whatever pieces it writes it. (P10)
+func TestMindOfNothing(t *testing.T) {
+	var m mind
+	if m.aloud(strings.Repeat("\n", mostHeld)); m.held != "" {
+		t.Errorf("%d bytes are held", len(m.held))
+	}
+	text := strings.Repeat("\n", mostHeld) + "<think>x"
+	for _, piece := range []int{1, 7, len(text)} {
+		if got := aloud(text, piece); got != text {
+			t.Errorf("in pieces of %d, %d bytes are said, want %d", piece, len(got), len(text))
+		}
+	}
+}
+
+// Answers that nobody reads are not kept without an end. (P10)
+func TestManyUnread(t *testing.T) {
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Shutdown(t.Context())
+	s, err := p.StartSession(t.Context(), aaep.Say("Asking."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tap := New(p)
+	add := func() *turn { return tap.add(&turn{tap: tap, s: s, busy: 1}) }
+	for range maxAnswers {
+		if add() != nil {
+			t.Fatal("an answer that may still come is given up")
+		}
+	}
+	if first := tap.turns[0]; add() != first || len(tap.turns) != maxAnswers {
+		t.Errorf("%d are kept", len(tap.turns))
+	}
 }

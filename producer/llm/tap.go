@@ -52,7 +52,8 @@ const (
 	maxRequest = 64 << 20 // bytes of a request that are read
 	maxWhole   = 16 << 20 // bytes of an answer that comes in one piece
 	maxEvent   = 4 << 20  // bytes of one event of a streamed answer
-	maxTurns   = 256      // sessions that wait for results of tools
+	maxTurns   = 256      // sessions, beyond which those that wait for results of tools are given up,
+	maxAnswers = 4096     // and beyond which all are: some clients never read what they asked for
 	maxCalls   = 256      // calls of tools in one session
 )
 
@@ -225,8 +226,8 @@ func (t *Tap) find(s *producer.Session, req request) *turn {
 // add takes up a turn, with t.mu held, and returns one that makes room for it: the results of the oldest that waits for some never came.
 func (t *Tap) add(x *turn) (old *turn) {
 	if len(t.turns) >= maxTurns {
-		if i := slices.IndexFunc(t.turns, (*turn).waits); i >= 0 {
-			old = t.turns[i]
+		if i := slices.IndexFunc(t.turns, (*turn).waits); i >= 0 || len(t.turns) >= maxAnswers {
+			old = t.turns[max(i, 0)]
 			t.remove(old)
 		}
 	}

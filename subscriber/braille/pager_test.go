@@ -65,7 +65,7 @@ func TestLongWord(t *testing.T) {
 	for _, piece := range []string{"a", "-", "1", "1-", "e\u0301", "$"} {
 		start := time.Now()
 		paginate(textWords(plain(strings.Repeat(piece, 100_000))), 14)
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > time.Minute { // 20 ms on a quiet machine; where it grows with the square, minutes
 			t.Errorf("of %q: %v", piece, took)
 		}
 	}
