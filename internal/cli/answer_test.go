@@ -161,8 +161,8 @@ func TestReadLines(t *testing.T) {
 	}
 }
 
-// What was typed before the demo's question is no answer to it, and when it is settled nobody waits any more. An
-// answer that was sent would crash here too.
+// What was typed before the demo's question is no answer to it, which is said: who believes to have answered waits for minutes.
+// When it is settled nobody waits any more. An answer that was sent would crash here too.
 func TestDemoDecide(t *testing.T) {
 	var out strings.Builder
 	lines, settled := make(chan typed, 2), make(chan struct{})
@@ -176,7 +176,8 @@ func TestDemoDecide(t *testing.T) {
 	}
 	close(settled)
 	<-done
-	if want := "reader: That is no answer. Type y to accept or n to reject, then press Enter.\n"; out.String() != want {
+	if want := "reader: That was typed before the question could be read. Type y to accept or n to reject, then press Enter.\n" +
+		"reader: That is no answer. Type y to accept or n to reject, then press Enter.\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

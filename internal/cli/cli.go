@@ -86,6 +86,14 @@ Exit codes, of every command:
 	})
 	root.AddCommand(demoCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), manifestCommand(), conformanceCommand(), benchCommand())
 	root.AddCommand(completionCommand(), manCommand())
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = func(_ *cobra.Command, topic []string) error { // cobra helps with everything instead
+		if cmd, rest, _ := root.Find(topic); len(rest) > 0 {
+			return &exitError{exitUsage, misused(root, topic, fmt.Errorf("unknown command %q for %q", rest[0], cmd.CommandPath()))}
+		}
+		return nil
+	}
 	completeFlags(root)
 	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
 		unquoteFlags(root)

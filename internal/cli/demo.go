@@ -297,7 +297,10 @@ func (w *person) decide(ctx context.Context, ev *aaep.Event, settled <-chan stru
 			switch {
 			case !ok:
 				return
-			case line.at.Sub(put) < readingTime: // it was typed for something else
+			case line.at.Sub(put) < readingTime:
+				if line.text != "" {
+					w.say(w.name, english.says(phrase.TypedTooSoon, "")+" "+english.says(phrase.Decide, ""))
+				}
 			default:
 				if d = decisionOf(line.text); d == "" {
 					w.say(w.name, "That is no answer. "+english.says(phrase.Decide, ""))

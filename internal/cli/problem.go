@@ -101,6 +101,9 @@ func address(text string) (string, error) {
 		}
 		return localScheme + path, nil
 	}
+	if validPort(text) {
+		return "", fmt.Errorf("%q is a port alone.\nGive the machine too: http://127.0.0.1:%s", text, text)
+	}
 	full := text
 	if !strings.Contains(full, "://") {
 		full = "http://" + full
