@@ -11,8 +11,8 @@
 //		case *aaep.AwaitingConfirmation:
 //			err = sub.Reply(ctx, ev, ask(p)) // never by itself; an error is for the user: it may be too late
 //		default:
-//			if text, ok := ev.Utterance(aaep.VerbosityNormal); ok {
-//				announce(text) // an unknown event still speaks
+//			if text := announce.Text(ev, aaep.VerbosityNormal).String(); text != "" {
+//				say(text) // an unknown event still speaks
 //			}
 //		}
 //	}
