@@ -11,7 +11,7 @@
 //		case *aaep.AwaitingConfirmation:
 //			err = sub.Reply(ctx, ev, ask(p)) // never by itself; an error is for the user: it may be too late
 //		default:
-//			if text := announce.Text(ev, aaep.VerbosityNormal).String(); text != "" {
+//			if text := aaep.SafeText(announce.Text(ev, aaep.VerbosityNormal).String()); text != "" {
 //				say(text) // an unknown event still speaks
 //			}
 //		}
