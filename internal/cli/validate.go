@@ -27,7 +27,8 @@ func validateCommand() *cobra.Command {
 		Short: "Tell whether messages are valid, and what is wrong with those that are not",
 		Long: `validate reads events, handshake and reply messages, manifests, and recordings of whole sessions: one JSON
 object on each line, or written over several. Of a session it also judges the order. It prints one line for each
-thing that is wrong: where, of which message, in which member, what is wrong, and the requirement that says so.
+thing that is wrong: where, of which message, in which member, what is wrong, and the requirement that says so. Notes
+tell what is only unusual; those like one before are counted.
 
 Exit codes: 0 all valid, 1 something is not, 2 wrong use, 3 something could not be read.`,
 		Example: `  aaep validate session.jsonl
@@ -62,7 +63,12 @@ type validator struct {
 	out    io.Writer
 	status announcer
 	wrong  int
+	noted  map[string]bool // what was noted
+	again  int             // notes that were like one before
 }
+
+// manyNotes is how many are remembered.
+const manyNotes = 1000
 
 func (v *validator) run(ctx context.Context, inputs []string, stdin io.Reader) error {
 	messages := 0
@@ -78,6 +84,9 @@ func (v *validator) run(ctx context.Context, inputs []string, stdin io.Reader) e
 			return &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, err)}
 		}
 	}
+	if v.again > 0 {
+		v.status.say("aaep", words.Count(v.again, "more note")+" like those.")
+	}
 	if messages == 0 {
 		return &exitError{exitFailed, errors.New("there was no message to judge")}
 	}
@@ -86,6 +95,23 @@ func (v *validator) run(ctx context.Context, inputs []string, stdin io.Reader) e
 	}
 	v.status.say("aaep", words.Count(messages, "message")+", all valid.")
 	return nil
+}
+
+// toldBefore reports whether a note like this was printed: whoever listens hears of each kind once.
+func (v *validator) toldBefore(f check.Finding) bool {
+	kind := f.Type + " " + f.Pointer + " " + f.Problem
+	if !f.Note || v.strict || v.json || !v.noted[kind] && len(v.noted) >= manyNotes {
+		return false
+	}
+	if v.noted[kind] {
+		v.again++
+		return true
+	}
+	if v.noted == nil {
+		v.noted = map[string]bool{}
+	}
+	v.noted[kind] = true
+	return false
 }
 
 // file judges one input and returns how many messages it held.
@@ -115,6 +141,9 @@ func (v *validator) file(ctx context.Context, name string, stdin io.Reader) (int
 // tell prints findings.
 func (v *validator) tell(name string, found []check.Finding) error {
 	for _, f := range found {
+		if v.toldBefore(f) {
+			continue
+		}
 		if !f.Note || v.strict {
 			v.wrong++
 		}
