@@ -26,6 +26,7 @@ func KindsOf(p *aaep.AwaitingClarification) Kinds {
 }
 
 // Text is what is said of an event at a verbosity; nothing for nothing. A question has the whole time it was given.
+// What no voice can say is still in it: see aaep.SafeText.
 func Text(ev *aaep.Event, v aaep.Verbosity) Words {
 	theirs := ev.Language()
 	text := said(ev, v)
