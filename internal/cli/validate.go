@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -81,6 +82,9 @@ func (v *validator) run(ctx context.Context, inputs []string, stdin io.Reader) e
 		case errors.As(err, new(*tls.CertificateVerificationError)):
 			return dialError(ctx, name, err)
 		case err != nil:
+			if at, ok := errors.AsType[*fs.PathError](err); ok {
+				err = at.Err // it names the file too
+			}
 			return &exitError{exitUnreachable, fmt.Errorf("%s: %w", name, err)}
 		}
 	}
