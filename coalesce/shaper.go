@@ -145,7 +145,8 @@ func (s *Shaper) SetQuiet(until time.Time) {
 	s.quiet = until
 }
 
-// Hold holds back what is not critical as SetQuiet does, but beside it.
+// Hold holds back what is not critical for a moment, beside SetQuiet. Meanwhile things merge for a listener with a rate, as they do
+// where that is reached, and for no other.
 func (s *Shaper) Hold(until time.Time) {
 	if slices.ContainsFunc(s.queue, func(it *item) bool { return grave(it.event) }) {
 		until = time.Time{}
@@ -251,11 +252,16 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 }
 
 // Ready returns how many events Pop would return at now, one after the other.
-func (s *Shaper) Ready(now time.Time) int { return len(s.urgent) + min(len(s.queue), s.free(now)) }
+func (s *Shaper) Ready(now time.Time) int {
+	if now.Before(s.hold) {
+		return len(s.urgent)
+	}
+	return len(s.urgent) + min(len(s.queue), s.free(now))
+}
 
 // free is how many events that are not critical may leave at now.
 func (s *Shaper) free(now time.Time) int {
-	if now.Before(s.silent()) {
+	if now.Before(s.quiet) || s.budget.rate > 0 && now.Before(s.hold) {
 		return 0
 	}
 	return s.budget.Free(now)

@@ -148,7 +148,7 @@ func TestGathers(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if err := l.Close(); err != nil || s.times > each*3/2 {
+		if err := l.Close(); err != nil || s.times > each*7/4 { // twice as often if the first went alone
 			t.Errorf("%d events of each of %d writers took the disk %d times, %v", each, writers, s.times, err)
 		}
 	})
