@@ -11,8 +11,8 @@ import (
 
 // Settled reports whether s holds nothing that could make its stream from now on differ from that of another Shaper of equal
 // terms. If only time has to pass until then, at is when. read is the place of the last entry that was read from the log.
-// An output that is cut and goes on is held: since when its text waits, which says when it is given up for whole, is never the same
-// in two that read by themselves.
+// An output that is cut and goes on is held: since when its text waits, which says when it is given up for whole, is never quite the
+// same in two that read by themselves; see Step.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
 	if !s.bare(read) || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
 		return false, time.Time{}
@@ -29,9 +29,9 @@ func (s *Shaper) bare(read uint64) bool {
 	return len(s.queue)+len(s.urgent)+s.spent == 0 && s.heard <= read
 }
 
-// Alike reports whether two Shapers of equal terms, both settled or in step, will make the same stream of the same entries. since returns
-// the earliest stamp that a later event of a session can have, and it promises that nothing follows of a session that has ended;
-// nil promises nothing.
+// Alike reports whether two Shapers of equal terms, both settled, or both paused and then in step, will make the same stream of the
+// same entries. since returns the earliest stamp that a later event of a session can have, and it promises that nothing follows of
+// a session that has ended; nil promises nothing.
 func (s *Shaper) Alike(other *Shaper, since func(session string) time.Time) bool {
 	if since == nil && !slices.EqualFunc(s.ended, other.ended, func(a, b end) bool { return a.session == b.session && a.stamp.Equal(b.stamp) }) {
 		return false

@@ -55,7 +55,9 @@ func (l *lone) fallIn(now time.Time) (joined bool, again time.Time) {
 		return false, again
 	case waits && !met && l.busy == 0:
 		return false, l.late
-	case !waits && (now.Before(l.next) || len(*l.p.audience.Load()) < crowded || !l.sociable()):
+	case !waits && (now.Before(l.next) || len(*l.p.audience.Load()) < crowded):
+		return false, again
+	case !l.sociable(): // or not any more: it may have got another stream while it waited
 		return false, again
 	case met:
 		l.busy = 0

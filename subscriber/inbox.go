@@ -250,7 +250,7 @@ func (s *Subscription) receive(conn transports.Conn, ev *aaep.Event, size int) e
 // hold is until when a late question is kept, for a user who could answer it.
 func (s *Subscription) hold(ev *aaep.Event) (until time.Time) {
 	now := time.Now()
-	if _, asks := tokenOf(ev); !asks || now.Sub(ev.Timestamp) <= late {
+	if _, asks := closes.Token(ev); !asks || now.Sub(ev.Timestamp) <= late {
 		return until
 	}
 	s.mu.Lock()
@@ -265,7 +265,7 @@ func (s *Subscription) hold(ev *aaep.Event) (until time.Time) {
 func (s *Subscription) withdraw(by *aaep.Event) {
 	for _, ev := range s.inbox.withdraw(by) {
 		s.cfg.Logger.Info("question was settled before it came", "session_id", ev.SessionID, "event_id", ev.EventID)
-		token, _ := tokenOf(ev)
+		token, _ := closes.Token(ev)
 		s.mu.Lock()
 		delete(s.open, token)
 		s.mu.Unlock()
@@ -277,7 +277,7 @@ func (s *Subscription) note(ev *aaep.Event, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.passLocked(ev)
-	token, asks := tokenOf(ev)
+	token, asks := closes.Token(ev)
 	before, known := s.seen[ev.EventID]
 	q := s.open[token]
 	if known && (!asks || before == s.generation || q != nil && q.answered) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/closes"
 )
 
 // ErrNoMoreTime is returned by MoreTime where the producer gives no more time.
@@ -21,7 +22,7 @@ func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
 	if ev == nil {
 		return ErrUnknownEvent
 	}
-	token, asks := tokenOf(ev)
+	token, asks := closes.Token(ev)
 	s.mu.Lock()
 	q := s.open[token]
 	wanted := s.wanted.Extensions[extensions.TimingVocabulary.Prefix]

@@ -46,16 +46,6 @@ func (q *question) inAnotherLanguage(ev *aaep.Event) bool {
 	return q != nil && q.event != nil && q.event.SessionID == ev.SessionID && q.event.Language() != ev.Language()
 }
 
-func tokenOf(ev *aaep.Event) (token aaep.ReplyToken, asks bool) {
-	switch p := ev.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		return p.ReplyToken, true
-	case *aaep.AwaitingClarification:
-		return p.ReplyToken, true
-	}
-	return "", false
-}
-
 // openQuestion remembers what may be answered, and forgets the oldest to have room. With s.mu held.
 func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyToken) {
 	q := s.open[token]

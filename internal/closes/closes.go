@@ -1,4 +1,4 @@
-// Package closes knows how long a question to a person is open, and when it no longer is.
+// Package closes knows which question to a person an event asks, how long it is open, and when it no longer is.
 package closes
 
 import (
@@ -11,6 +11,17 @@ import (
 
 // longest is how long a question can be open.
 const longest = 24 * time.Hour
+
+// Token is what a reply to a question names; asks is false for any other event.
+func Token(ev *aaep.Event) (token aaep.ReplyToken, asks bool) {
+	switch p := ev.Payload.(type) {
+	case *aaep.AwaitingConfirmation:
+		return p.ReplyToken, true
+	case *aaep.AwaitingClarification:
+		return p.ReplyToken, true
+	}
+	return "", false
+}
 
 // Given is the time to answer that a question was asked with; of any other event it is zero.
 func Given(question *aaep.Event) time.Duration {

@@ -93,23 +93,16 @@ func (qs *Questions) Find(ev *aaep.Event) *Asked {
 
 // before is the question that an event tells once more, or nil.
 func (qs *Questions) before(source string, ev *aaep.Event) *Asked {
-	token := tokenOf(ev)
+	token, _ := closes.Token(ev)
 	for _, q := range qs.all {
-		if token != "" && q.Source == source && q.Event != ev && q.Event.SessionID == ev.SessionID && tokenOf(q.Event) == token {
+		if token == "" || q.Source != source || q.Event == ev || q.Event.SessionID != ev.SessionID {
+			continue
+		}
+		if open, _ := closes.Token(q.Event); open == token {
 			return q
 		}
 	}
 	return nil
-}
-
-func tokenOf(question *aaep.Event) aaep.ReplyToken {
-	switch p := question.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		return p.ReplyToken
-	case *aaep.AwaitingClarification:
-		return p.ReplyToken
-	}
-	return ""
 }
 
 // Remove takes a question away. After the first, another agent comes first, if one waits.

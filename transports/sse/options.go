@@ -14,7 +14,8 @@ type ServerOptions struct {
 	Prefix string
 	// Authenticate names the peer of a request; two requests of one peer get the same non-empty name. An
 	// error that is aaep.AuthorizationDenied is answered with 403, an *aaep.Rejection with
-	// aaep.TransportUnavailable with 503 and its RetryAfter, every other with 401; its text stays here. It is called from many goroutines at once. If nil, nobody is asked and only connections to
+	// aaep.TransportUnavailable with 503 and its RetryAfter, every other with 401; its text stays here. It is
+	// called from many goroutines at once. If nil, nobody is asked and only connections to
 	// a loopback address are served. A GET of a stream with a ticket is let in without it. It is asked again
 	// while a stream is open, and ends it as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 
 	gorilla "github.com/gorilla/websocket"
@@ -119,7 +120,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case refused.Code == aaep.AuthorizationDenied:
 			refuse(http.StatusForbidden, refused.Message)
 		case refused.Code == aaep.TransportUnavailable:
-			w.Header().Set("Retry-After", "10")
+			if m := credentials.Rejected(refused); m.RetryAfterSeconds != nil {
+				w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
+			}
 			refuse(http.StatusServiceUnavailable, refused.Message)
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="aaep"`)
