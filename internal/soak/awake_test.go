@@ -36,9 +36,9 @@ func awake(t *testing.T, tr *truth, asked map[string]shape, journals map[string]
 			}))
 		}},
 		{"a state is missing that others could have been folded into", "0-ipc-paced", func(notes []note) []note {
-			return without(notes, find(notes, func(ev *aaep.Event) bool {
+			return without(notes, newest(notes, func(ev *aaep.Event) bool {
 				_, known := tr.at[ev.EventID]
-				return ev.Type() == aaep.TypeStateChanged && known && !tr.errored[ev.SessionID]
+				return known && !tr.errored[ev.SessionID]
 			}))
 		}},
 		{"an event comes twice", "0-sse-all", func(notes []note) []note {
@@ -100,6 +100,34 @@ func find(notes []note, wanted func(*aaep.Event) bool) (found int) {
 		}
 	}
 	return found
+}
+
+// newest returns the last state that is as wanted, and that nothing else in the journal says: who comes back with a rate may
+// be told what is under another id too.
+func newest(notes []note, wanted func(*aaep.Event) bool) int {
+	type state struct {
+		*aaep.Event
+		at   int
+		done bool
+	}
+	later := map[string]*state{} // the newest of each session
+	for i, n := range slices.Backward(notes) {
+		ev, ok := decoded(n.Event)
+		if !ok || ev.Type() != aaep.TypeStateChanged {
+			continue
+		}
+		last := later[ev.SessionID]
+		if last == nil {
+			later[ev.SessionID] = &state{Event: ev, at: i}
+		} else if !last.done && ev.EventID != last.EventID {
+			last.done = true
+			is, was := last.Payload.(*aaep.StateChanged).ToState, ev.Payload.(*aaep.StateChanged).ToState
+			if is != was && wanted(last.Event) {
+				return last.at
+			}
+		}
+	}
+	return 0
 }
 
 // without leaves out an event, however often it came.

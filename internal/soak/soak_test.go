@@ -135,7 +135,7 @@ func begin(t *testing.T, seed uint64) *soaking {
 		}
 		s.plans = append(s.plans, plan)
 	}
-	s.plans[0].Crowd = 240
+	s.plans[0].Crowd = 900
 	s.groups = make([]*process, len(s.plans))
 	s.startAgent(t, 0)
 	for i := range s.plans {
