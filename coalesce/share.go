@@ -30,8 +30,8 @@ func (s *Shaper) bare(read uint64) bool {
 }
 
 // Alike reports whether two Shapers of equal terms, both settled, or both paused and then in step, will make the same stream of the
-// same entries. since returns the earliest stamp that a later event of a session can have, and it promises that nothing follows of
-// a session that has ended; nil promises nothing.
+// same entries. since returns the earliest stamp that an event of a session that neither has had can have, and it promises that
+// nothing follows of a session that has ended; nil promises nothing.
 func (s *Shaper) Alike(other *Shaper, since func(session string) time.Time) bool {
 	if since == nil && !slices.EqualFunc(s.ended, other.ended, func(a, b end) bool { return a.session == b.session && a.stamp.Equal(b.stamp) }) {
 		return false
@@ -52,6 +52,13 @@ func (s *Shaper) Alike(other *Shaper, since func(session string) time.Time) bool
 			return false
 		}
 		from := since(session)
+		for _, st := range s.streams { // what is held was said before that
+			if st.session == session && len(st.parts) > 0 {
+				if held := st.parts[0].entry.Event.Timestamp; held.Before(from) {
+					from = held
+				}
+			}
+		}
 		return !a.After(from) && !b.After(from)
 	}
 	for session := range s.told {

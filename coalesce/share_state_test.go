@@ -165,6 +165,16 @@ func TestAlike(t *testing.T) {
 	}
 	forthAndBack.Pop(now)
 	forthAndBack.Left(now)
+	held := func(told time.Duration) *Shaper { // one that holds the beginning of a sentence, and was told something so much later
+		s := NewShaper(paced(0, aaep.BoundarySentence), partID)
+		half, own := newWriter().say("Half a "), tool("x")
+		half.Timestamp, own.Timestamp = now, now.Add(told)
+		s.Push(now, Entry{Pos: 1, Event: half})
+		s.Push(now, Entry{Event: own})
+		s.Pop(now)
+		s.Left(now)
+		return s
+	}
 	since := func(d time.Duration) func(string) time.Time { return func(string) time.Time { return now.Add(d) } }
 	early, late, ended := hears(tool("x")), hears(tool("x"), tool("y")), hears(tool("x"), done())
 	for i, tc := range []struct {
@@ -185,6 +195,8 @@ func TestAlike(t *testing.T) {
 		{hears(tool("x"), tool("y"), done()), ended, nil, false},
 		{hears(tool("x"), tool("y"), done()), ended, since(0), true},
 		{forthAndBack, early, since(time.Minute), false}, // what it is told next is told for both states
+		{held(0), held(0), since(time.Minute), true},
+		{held(0), held(time.Second), since(time.Minute), false}, // what is held was said before what one of them was told
 	} {
 		if got := tc.a.Alike(tc.b, tc.since); got != tc.want {
 			t.Errorf("%d: Alike = %t", i, got)
