@@ -33,12 +33,11 @@ const lookUp = 5 * time.Second
 // moves it.
 func (d *desk) now() time.Time { return time.Now().Add(d.asleep() - d.awake) }
 
+// An order is something to do on the desk's goroutine, to the ledger and to waiting; its outcomes are handed out before ready is
+// closed.
 type order struct {
 	do    func(*ledger.Ledger, time.Time) []*ledger.Outcome
 	ready chan struct{}
-	// ask registers a question's channel before do runs.
-	token  aaep.ReplyToken
-	waiter *waiter
 }
 
 // waiter is who waits for the outcome of a question.
@@ -73,9 +72,6 @@ func (d *desk) run() {
 		case <-d.stop:
 			return
 		case o := <-d.orders:
-			if o.waiter != nil {
-				d.waiting[o.token] = o.waiter
-			}
 			// A question that is due is due before anything that comes now (§6.4).
 			now := d.now()
 			settled = append(book.Expire(now), o.do(&book, now)...)
@@ -110,9 +106,9 @@ func (d *desk) hand(out *ledger.Outcome, w *waiter) {
 	close(w.handed)
 }
 
-// do runs f on the ledger and returns when the outcomes have been handed out.
-func (d *desk) do(o order) {
-	o.ready = make(chan struct{})
+// do runs f on the ledger, and returns when the outcomes have been handed out; or at once, where the desk is closed.
+func (d *desk) do(f func(*ledger.Ledger, time.Time) []*ledger.Outcome) {
+	o := order{f, make(chan struct{})}
 	select {
 	case d.orders <- o:
 		<-o.ready
@@ -124,27 +120,29 @@ func (d *desk) do(o order) {
 func (d *desk) open(q *ledger.Question, asked audit.Record) (<-chan *ledger.Outcome, error) {
 	w := &waiter{answer: make(chan *ledger.Outcome, 1), asked: asked, handed: make(chan struct{})}
 	err := ErrClosed
-	d.do(order{token: q.Token, waiter: w, do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
-		err = l.Open(now, q)
+	d.do(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+		if err = l.Open(now, q); err == nil {
+			d.waiting[q.Token] = w
+		}
 		return nil
-	}})
+	})
 	return w.answer, err
 }
 
 // join makes a later subscription a recipient.
 func (d *desk) join(token aaep.ReplyToken, subscription string) {
-	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+	d.do(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		l.Join(token, subscription)
 		return nil
-	}})
+	})
 }
 
 // extend gives a question more time, and returns how much there is now.
 func (d *desk) extend(subscription string, token aaep.ReplyToken) (left time.Duration, ok bool) {
-	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+	d.do(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		left, ok = l.Extend(now, subscription, token)
 		return nil
-	}})
+	})
 	return left, ok
 }
 
@@ -152,7 +150,7 @@ func (d *desk) extend(subscription string, token aaep.ReplyToken) (left time.Dur
 func (d *desk) reply(by audit.Subscription, m aaep.Message) error {
 	err := ErrClosed
 	var w *waiter
-	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+	d.do(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		var out *ledger.Outcome
 		if out, err = l.Reply(now, by.SubscriptionID, by.Principal, m); err != nil {
 			return nil
@@ -161,7 +159,7 @@ func (d *desk) reply(by audit.Subscription, m aaep.Message) error {
 		w = d.waiting[out.Question.Token]
 		w.by = &by
 		return []*ledger.Outcome{out}
-	}})
+	})
 	if w == nil {
 		return err
 	}
@@ -171,20 +169,20 @@ func (d *desk) reply(by audit.Subscription, m aaep.Message) error {
 
 // gone takes a subscription, or the kinds of question it can no longer answer, off the books.
 func (d *desk) gone(subscription string) {
-	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome { return l.Gone(now, subscription) }})
+	d.do(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome { return l.Gone(now, subscription) })
 }
 
 func (d *desk) unable(subscription string, confirmations, clarifications bool) {
-	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+	d.do(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		return l.Unable(now, subscription, confirmations, clarifications)
-	}})
+	})
 }
 
 // withdraw takes back one question, or all of a session.
 func (d *desk) withdraw(token aaep.ReplyToken, session string) {
-	d.do(order{do: func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
+	d.do(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		return l.Withdraw(now, token, session)
-	}})
+	})
 }
 
 // close ends the desk; orders that come later do nothing.

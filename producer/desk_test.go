@@ -48,6 +48,30 @@ func TestDeskSleeps(t *testing.T) {
 	}
 }
 
+// A question whose token is taken is refused, and takes nothing from the one that has it.
+func TestDeskRefusesAToken(t *testing.T) {
+	discard := slog.New(slog.DiscardHandler)
+	d := newDesk(&trail{audit.Slog(discard), discard}, asleep)
+	defer d.close()
+	open := func() (<-chan *ledger.Outcome, error) {
+		c := &aaep.AwaitingConfirmation{TimeoutSeconds: 60, DefaultDecision: aaep.Reject, ReplyToken: "rpl_1"}
+		return d.open(&ledger.Question{Token: "rpl_1", Confirmation: c, Recipients: []string{"sub_1"}}, audit.Record{})
+	}
+	answer, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(); err == nil {
+		t.Error("the same token is taken twice")
+	}
+	d.withdraw("rpl_1", "")
+	select {
+	case <-answer:
+	default:
+		t.Error("whoever asked first has no outcome")
+	}
+}
+
 // On this machine the clock that counts sleep runs, and a question is not due the sooner for it.
 func TestAsleep(t *testing.T) {
 	if first, second := asleep(), asleep(); first < 0 || second < first {
