@@ -15,15 +15,8 @@ import (
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer stop()
-	go func() {
-		select {
-		case <-p.serving.Done():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	defer context.AfterFunc(p.serving, cancel)()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
 	defer l.Close()
 	for {
 		conn, err := l.Accept(ctx)
