@@ -1,6 +1,16 @@
 package producer
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
+
+// ClockSetBack leaves the session as a clock does that is set back while it goes on.
+func (s *Session) ClockSetBack(by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = time.Now().UTC().Round(0).Add(by)
+}
 
 // Grouped returns how many members each group has, the largest first.
 func (p *Producer) Grouped() (sizes []int) {

@@ -8,6 +8,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -75,7 +76,8 @@ func (sub *subscription) joinAnew(was *handshake.Terms) {
 		if sub.beside == nil {
 			sub.beside = map[aaep.ReplyToken]*aaep.Event{}
 		}
-		sub.beside[tokenOf(e.Event)] = e.Event
+		token, _ := closes.Token(e.Event)
+		sub.beside[token] = e.Event
 		sub.shaper.Push(now, e)
 	})
 }
@@ -118,8 +120,8 @@ func (p *Producer) anew(put *pending, now time.Time) *aaep.Event {
 
 // stale reports whether an event that a newcomer is about to be told asks what has been settled since.
 func (p *Producer) stale(ev *aaep.Event) bool {
-	token := tokenOf(ev)
-	if token == "" {
+	token, asks := closes.Token(ev)
+	if !asks {
 		return false
 	}
 	p.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer/audit"
@@ -80,7 +81,7 @@ func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		put.deadline = put.deadline.Add(time.Duration(timeoutOf(put.Event.Payload)) * time.Second)
+		put.deadline = put.deadline.Add(closes.Given(put.Event))
 		return true
 	}
 	left, ok := p.desk.extend(recipient, token)
@@ -105,7 +106,7 @@ func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.
 // await waits for the outcome of a question, and tells meanwhile how much time is left: at half of it, and when
 // there is just enough to hear that and to answer; never a running count. It returns nil if the session ends.
 func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *ledger.Outcome {
-	limit := time.Duration(timeoutOf(put.Event.Payload)) * time.Second
+	limit := closes.Given(put.Event)
 	deadline := time.Now().Add(limit)
 	next, notice := nextNotice(limit, limit, put.pace)
 	timer := time.NewTimer(limit - next)
@@ -167,14 +168,4 @@ func (s *Session) tellTime(id phrase.ID, left, limit time.Duration) {
 	if _, err := s.emit(words, payload(words.in[0].text.Normal)); err != nil {
 		s.p.cfg.Logger.Error("the time that is left was not told", "session_id", s.id, "error", err)
 	}
-}
-
-func timeoutOf(p aaep.Payload) int64 {
-	switch p := p.(type) {
-	case *aaep.AwaitingConfirmation:
-		return p.TimeoutSeconds
-	case *aaep.AwaitingClarification:
-		return p.TimeoutSeconds
-	}
-	return 0
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -17,21 +18,14 @@ type pending struct {
 	more   chan time.Duration // there is so much time left, after somebody asked for more
 	slowest
 
-	deadline time.Time // as far as it is known here; with the Producer's mu held
+	deadline time.Time // as far as it is known here, by the clock that nobody sets; with the Producer's mu held
 }
 
-func (put *pending) isConfirmation() bool   { return put.Event.Type() == aaep.TypeAwaitingConfirmation }
-func (put *pending) token() aaep.ReplyToken { return tokenOf(put.Event) }
+func (put *pending) isConfirmation() bool { return put.Event.Type() == aaep.TypeAwaitingConfirmation }
 
-// tokenOf is the token of a question, and "" of what is none.
-func tokenOf(ev *aaep.Event) aaep.ReplyToken {
-	switch q := ev.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		return q.ReplyToken
-	case *aaep.AwaitingClarification:
-		return q.ReplyToken
-	}
-	return ""
+func (put *pending) token() aaep.ReplyToken {
+	token, _ := closes.Token(put.Event)
+	return token
 }
 
 // slowest are the needs of those who are asked: each of them waits for the one who needs most.
@@ -92,7 +86,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 		return nil, err
 	}
 	p.mu.Lock()
-	put.deadline = put.asked.Deadline
+	put.deadline = time.Now().Add(closes.Given(ev))
 	put.Entry = coalesce.Entry{Pos: p.append(ev), Event: ev}
 	p.asked[q.Token] = put
 	p.mu.Unlock()

@@ -77,6 +77,22 @@ func TestQuestionInTheNewLanguage(t *testing.T) {
 	})
 }
 
+// INV-07: how much time is left does not depend on a clock that is set.
+func TestQuestionAnewAfterTheClockWasSetBack(t *testing.T) {
+	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+		l, s := st.listen(answering(everything())), st.session("Paying.")
+		s.ClockSetBack(time.Hour)
+		paid := tool(s, transfer, &deed{})
+		time.Sleep(100 * time.Second)
+		l.renegotiate(inSpanish)
+		if got := asks(l.events()); got != "en-US Transfer $500. 300; es Transferir 500 dólares. 200" {
+			t.Errorf("asked %s", got)
+		}
+		l.reply(l.question(), aaep.Reject)
+		<-paid
+	})
+}
+
 // What is in one language only is asked once, and so is what nobody may answer here any more.
 func TestQuestionInOneLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {

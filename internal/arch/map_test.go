@@ -250,7 +250,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/closes", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
