@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/log"
@@ -64,4 +66,27 @@ func TestShutdownWithASlowDisk(t *testing.T) {
 			t.Errorf("heard %s", got)
 		}
 	})
+}
+
+// unsettled is a cloud that does not keep that all before the new agent is settled.
+type unsettled struct {
+	node
+	told *int
+}
+
+func (u unsettled) SetMeta(m []byte) error {
+	if *u.told++; *u.told > 1 {
+		return errGone
+	}
+	return u.node.SetMeta(m)
+}
+
+// An agent that cannot begin leaves no goroutine behind.
+func TestNewThatFails(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	_, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: unsettled{node{newCloud(), "home", 0}, new(int)}})
+	if !errors.Is(err, errGone) {
+		t.Errorf("New = %v", err)
+	}
+	goleak.VerifyNone(t, before)
 }

@@ -84,11 +84,7 @@ func (p *Producer) lead() error {
 	if err == nil {
 		err = p.shared.Receive(p.takeNote)
 	}
-	if err != nil {
-		return err
-	}
-	go p.watchParties()
-	return nil
+	return err
 }
 
 // takeNote deals with what a party tells.
@@ -149,7 +145,7 @@ func (p *Producer) present(now presence) {
 	p.wake()
 }
 
-// watchParties drops those that are not heard of any more. While the agent itself cannot be reached, or is on the smaller side of
+// watchParties drops those that are not heard of any more, until the end of Shutdown. While the agent itself cannot be reached, or is on the smaller side of
 // a network that is torn, it is not they who are away.
 func (p *Producer) watchParties() {
 	tick := time.NewTicker(presenceEvery)

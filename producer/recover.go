@@ -18,13 +18,20 @@ func (p *Producer) begin() error {
 		p.shared, p.desk.claim = p.cfg.Follow, p.claim
 		return p.followLog()
 	}
-	if shared, ok := p.cfg.Log.(log.Shared); ok {
+	shared, leads := p.cfg.Log.(log.Shared)
+	if leads {
 		p.shared, p.desk.claim = shared, p.claim
 		if err := p.lead(); err != nil {
 			return err
 		}
 	}
-	return p.recover()
+	if err := p.recover(); err != nil {
+		return err
+	}
+	if leads {
+		go p.watchParties()
+	}
+	return nil
 }
 
 // recover ends the sessions that were open when the process before this one died, once: nobody who resumes is left waiting
