@@ -159,7 +159,7 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 	q.Recipients = []string{""} // those elsewhere: that all leave who are here settles nothing
 	put := &pending{Entry: coalesce.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
 	put.deadline = put.asked.Deadline
-	for _, sub := range p.live() {
+	for _, sub := range *p.audience.Load() {
 		if sub.mayBeAsked(q.Confirmation != nil) {
 			q.Recipients = append(q.Recipients, sub.id)
 			put.asked.Recipients = append(put.asked.Recipients, sub.who(ev))
@@ -258,7 +258,7 @@ func (p *Producer) announce(newcomer *subscription) {
 		return // thousands may come at once: the others are not looked at for each of them
 	}
 	now := presence{ID: p.id, Node: p.shared.Node(), From: p.began, Patience: 1000, Pace: usualPace}
-	for _, sub := range p.live() {
+	for _, sub := range *p.audience.Load() {
 		now.grows(sub)
 		now.Listeners++
 	}

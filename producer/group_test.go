@@ -114,7 +114,7 @@ func TestGroupFullLink(t *testing.T) {
 		}
 		for _, status := range st.p.Subscriptions() {
 			if status.Delivered != 61 || status.Held != 0 { // and the state at the beginning
-				t.Errorf("%s: %+v", status.SubscriptionID, status.Stats)
+				t.Errorf("%+v", status)
 			}
 		}
 		st.assembled(10)

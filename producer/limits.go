@@ -75,7 +75,8 @@ func (p *Producer) mayAsk(principal string) error {
 
 // hasRoom says whether one more subscription of a principal can be served, with p.mu held.
 func (p *Producer) hasRoom(principal string) error {
-	if len(p.subs) >= p.cfg.MaxSubscriptions {
+	served := *p.audience.Load()
+	if len(served) >= p.cfg.MaxSubscriptions {
 		return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: retryFull,
 			Message: fmt.Sprintf("This producer serves at most %d subscriptions at once. Try again when another has ended.", p.cfg.MaxSubscriptions)}
 	}
@@ -83,7 +84,7 @@ func (p *Producer) hasRoom(principal string) error {
 	if most == 0 || principal == "" {
 		return nil
 	}
-	for _, sub := range p.subs {
+	for _, sub := range served {
 		if sub.principal == principal {
 			most--
 		}

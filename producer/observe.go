@@ -40,27 +40,25 @@ type Stats struct {
 	// Produced is how many events the agent has produced; Questions how many are open now; Subscriptions how many are served
 	// now, of which Connected are not away.
 	Produced, Questions, Subscriptions, Connected int
-	// Delivered, Merged and Filtered count events over all subscriptions there have been; Held those that wait now.
-	coalesce.Stats
+	// Delivered, Merged and Filtered count events over all subscriptions there have been; Held those that wait now. See
+	// SubscriptionStatus.
+	Delivered, Merged, Filtered, Held int
 }
 
 // Stats returns the counts.
 func (p *Producer) Stats() Stats {
 	p.mu.Lock()
-	all := Stats{Produced: int(p.log.End() - p.began), Questions: len(p.asked), Stats: p.past}
-	subs := make([]*subscription, 0, len(p.subs))
-	for _, sub := range p.subs {
-		subs = append(subs, sub)
-	}
+	served := *p.audience.Load()
+	all := p.past
+	all.Produced, all.Questions, all.Subscriptions = int(p.log.End()-p.began), len(p.asked), len(served)
 	p.mu.Unlock()
-	all.Subscriptions = len(subs)
-	for _, sub := range subs {
-		s := sub.status()
-		all.add(s.Stats)
-		all.Held += s.Held
-		if s.Connected {
+	for _, sub := range served {
+		sub.mu.Lock()
+		all.add(sub.counts())
+		if sub.connected {
 			all.Connected++
 		}
+		sub.mu.Unlock()
 	}
 	return all
 }
@@ -69,6 +67,7 @@ func (s *Stats) add(more coalesce.Stats) {
 	s.Delivered += more.Delivered
 	s.Merged += more.Merged
 	s.Filtered += more.Filtered
+	s.Held += more.Held
 }
 
 // SubscriptionStatus says how one subscription is doing.
@@ -78,14 +77,15 @@ type SubscriptionStatus struct {
 	Terms          aaep.Capabilities
 	// Connected is false while a broken stream may still be resumed.
 	Connected bool
-	// Delivered, Merged, Filtered and Held count events; see coalesce.Stats.
-	coalesce.Stats
+	// Delivered, Merged, Filtered and Held count the events that were for it. Delivered ones left. Merged ones left inside another
+	// event or were superseded by it. Filtered ones were not wanted. Held ones still wait.
+	Delivered, Merged, Filtered, Held int
 }
 
 // Subscriptions returns how the subscriptions are doing, in the order of their ids.
 func (p *Producer) Subscriptions() []SubscriptionStatus {
 	var all []SubscriptionStatus
-	for _, sub := range p.live() {
+	for _, sub := range *p.audience.Load() {
 		all = append(all, sub.status())
 	}
 	slices.SortFunc(all, func(a, b SubscriptionStatus) int { return strings.Compare(a.SubscriptionID, b.SubscriptionID) })

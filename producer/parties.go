@@ -212,7 +212,7 @@ func (p *Producer) meet(ctx context.Context, isConfirmation bool) {
 	for {
 		p.mu.Lock()
 		moved, some := p.moved, false
-		for _, sub := range p.subs {
+		for _, sub := range *p.audience.Load() {
 			some = some || sub.mayBeAsked(isConfirmation)
 		}
 		for _, party := range p.parties {

@@ -42,7 +42,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	defer p.putting.Unlock()
 	put := &pending{more: make(chan time.Duration, 1), slowest: slowest{patience: 1000, pace: usualPace}}
 	var able []*subscription
-	for _, sub := range p.live() {
+	for _, sub := range *p.audience.Load() {
 		if sub.mayBeAsked(q.Confirmation != nil) {
 			able = append(able, sub)
 			put.slowest.add(sub.patience.Load(), sub.least.Load(), sub.pace.Load())
@@ -67,13 +67,8 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	if err := p.desk.trail.record(put.asked); err != nil { // which may take a while: p.mu is for those who deliver
 		return nil, ErrNotRecorded
 	}
-	here := func(sub *subscription) bool { // it has not left meanwhile
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.subs[sub.id] != nil
-	}
 	for _, sub := range able {
-		if here(sub) {
+		if !sub.hungUp.Load() { // it has not left meanwhile
 			q.Recipients = append(q.Recipients, sub.id)
 		}
 	}
@@ -92,7 +87,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	p.mu.Unlock()
 	p.log.Wait(put.Pos) // whoever comes after it is asked too, and must find it
 	for _, sub := range able {
-		if !here(sub) { // it left before it was in the book
+		if sub.hungUp.Load() { // it left before it was in the book
 			p.desk.gone(sub.id)
 		}
 	}

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/eventlog"
 	"github.com/aaep-go/aaep/manifest"
@@ -79,7 +78,7 @@ type Producer struct {
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
 	encoded     encoded
 	agreements  agreements
-	audience    atomic.Pointer[[]*subscription] // who is served; changed by who has mu, and never in place
+	audience    atomic.Pointer[[]*subscription] // who is served, as they came; changed by who has mu, and never in place
 	groups      groups
 	republished atomic.Bool
 
@@ -87,11 +86,10 @@ type Producer struct {
 	closed   bool // Shutdown has begun
 	ended    bool // it waits for no more guests
 	sessions []*Session
-	subs     map[string]*subscription
 	asking   *meter
 	asked    map[aaep.ReplyToken]*pending // questions still open
 	moved    chan struct{}                // closed when a subscription got on and somebody waits for it
-	past     coalesce.Stats               // of the subscriptions that have ended
+	past     Stats                        // of the subscriptions that have ended
 	reached  map[string]manifest.Endpoint // for the manifest
 }
 
@@ -126,7 +124,6 @@ func New(cfg Config) (*Producer, error) {
 		parties: map[string]*party{},
 		desk:    newDesk(&trail{cfg.Audit, cfg.Logger}, asleep),
 		done:    make(chan struct{}),
-		subs:    map[string]*subscription{},
 		asking:  newMeter(cfg.MaxRequestsPerSecond),
 		asked:   map[aaep.ReplyToken]*pending{},
 		moved:   make(chan struct{}),
@@ -154,7 +151,7 @@ func New(cfg Config) (*Producer, error) {
 func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	for {
 		p.mu.Lock()
-		some, moved := len(p.subs)+len(p.parties) > 0, p.moved
+		some, moved := len(*p.audience.Load())+len(p.parties) > 0, p.moved
 		p.mu.Unlock()
 		if some {
 			return nil
@@ -171,13 +168,3 @@ func (p *Producer) WaitSubscriber(ctx context.Context) error {
 
 // MaxSubscriptions is how many may be served at once; see Config.
 func (p *Producer) MaxSubscriptions() int { return p.cfg.MaxSubscriptions }
-
-func (p *Producer) live() []*subscription {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	subs := make([]*subscription, 0, len(p.subs))
-	for _, sub := range p.subs {
-		subs = append(subs, sub)
-	}
-	return subs
-}

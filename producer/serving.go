@@ -106,7 +106,7 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	}
 	p.log.Flush() // so that nobody is sent away before what is still being kept
 	p.drain()
-	for _, sub := range p.live() {
+	for _, sub := range *p.audience.Load() {
 		sub.wake()
 	}
 	done := make(chan struct{})
@@ -118,11 +118,9 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		err = context.Cause(p.hurried)
 		p.leave()
 		p.noClaims() // which replies wait for
-		p.mu.Lock()
-		for _, sub := range p.subs {
+		for _, sub := range *p.audience.Load() {
 			sub.hangUp()
 		}
-		p.mu.Unlock()
 		<-done
 	}
 	p.leave()

@@ -57,7 +57,7 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 	for {
 		p.mu.Lock()
 		moved, left := p.moved, true
-		for _, sub := range p.subs {
+		for _, sub := range *p.audience.Load() {
 			sub.watched.Store(true) // before the look, or the step in between would wake nobody
 			c := &sub.course
 			if g := sub.group.Load(); g != nil {

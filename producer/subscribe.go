@@ -301,7 +301,6 @@ func (p *Producer) register(sub *subscription) error {
 	}
 	sub.start = sub.cursor
 	sub.left.Store(sub.cursor)
-	p.subs[sub.id] = sub
 	sub.noticed = p.notices.Load().last
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // behind what others see of it
 	close(p.moved)
@@ -318,13 +317,9 @@ func (p *Producer) register(sub *subscription) error {
 
 func (p *Producer) unregister(sub *subscription) {
 	last := sub.shaper.Stats()
+	last.Held = 0 // nobody waits for it any more
 	p.mu.Lock()
-	if p.subs[sub.id] != nil {
-		all := Stats{Stats: p.past}
-		all.add(last)
-		p.past = all.Stats
-	}
-	delete(p.subs, sub.id)
+	p.past.add(last)
 	p.audience.Store(new(without(*p.audience.Load(), sub)))
 	p.mu.Unlock()
 	sub.hangUp()

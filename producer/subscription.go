@@ -91,7 +91,8 @@ func (sub *subscription) mayBeAsked(isConfirmation bool) bool {
 func (sub *subscription) status() SubscriptionStatus {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	return SubscriptionStatus{sub.id, sub.subscriberID, sub.terms.Capabilities(), sub.connected, sub.counts()}
+	n := sub.counts()
+	return SubscriptionStatus{sub.id, sub.subscriberID, sub.terms.Capabilities(), sub.connected, n.Delivered, n.Merged, n.Filtered, n.Held}
 }
 
 // run serves the subscription until it ends, and returns why, or until it joins a group. A nil error is a clean end.

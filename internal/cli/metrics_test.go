@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/producer"
 )
 
 // Each count is a family of its own: what it is, of which kind, and one whole number (Prometheus' text format 0.0.4).
 func TestWriteMetrics(t *testing.T) {
 	var b strings.Builder
-	writeMetrics(&b, map[string]producer.Stats{"": {Produced: 1, Questions: 2, Subscriptions: 3, Connected: 4, Stats: coalesce.Stats{Delivered: 5, Merged: 6, Filtered: 7, Held: 8}}})
+	writeMetrics(&b, map[string]producer.Stats{"": {Produced: 1, Questions: 2, Subscriptions: 3, Connected: 4, Delivered: 5, Merged: 6, Filtered: 7, Held: 8}})
 	family := regexp.MustCompile(`^# HELP (aaep_[a-z_]+) [A-Z][^\n\\]*\.\n# TYPE (aaep_[a-z_]+) (counter|gauge)\n(aaep_[a-z_]+) (\d+)\n`)
 	rest, values := b.String(), map[string]string{}
 	for rest != "" {
