@@ -16,11 +16,11 @@ import (
 // record that it was asked too. Ask returns the event that asks, or nil.
 func (p *Producer) join(sub *subscription, ask func(*pending) *aaep.Event, push func(coalesce.Entry)) {
 	p.mu.Lock()
-	open := maps.Clone(p.asked)
+	open := p.openQuestions()
+	maps.DeleteFunc(sub.onRecord, func(token aaep.ReplyToken, _ string) bool { return p.asked[token] == nil })
 	p.mu.Unlock()
-	maps.DeleteFunc(sub.onRecord, func(token aaep.ReplyToken, _ string) bool { return open[token] == nil })
-	for token, put := range open {
-		entry := put.Entry
+	for _, put := range open {
+		token, entry := put.token(), put.Entry
 		if ask != nil {
 			entry.Event = ask(put)
 		}

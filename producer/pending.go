@@ -1,6 +1,9 @@
 package producer
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -92,6 +95,11 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 		}
 	}
 	return put, nil
+}
+
+// openQuestions are in the order in which they were put. With p.mu held.
+func (p *Producer) openQuestions() []*pending {
+	return slices.SortedFunc(maps.Values(p.asked), func(a, b *pending) int { return cmp.Compare(a.Pos, b.Pos) })
 }
 
 // forget drops a question from those that later subscribers are asked.

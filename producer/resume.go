@@ -125,7 +125,7 @@ func (c *course) askEarly() {
 	shown := c.p.log.End()
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()
-	for _, put := range c.p.asked {
+	for _, put := range c.p.openQuestions() {
 		able := c.terms.ClarificationReply
 		if put.Event.Type() == aaep.TypeAwaitingConfirmation {
 			able = c.terms.ConfirmationReply
