@@ -60,7 +60,7 @@ type Config struct {
 	Grace time.Duration
 	// RefuseSecrets refuses every text that holds a private key, an API key of a known form, a web token
 	// or a payment card number; see aaep.Secret. Streamed output is not looked at: a secret may come in
-	// two chunks.
+	// two chunks, and an answer must not break off where it does not.
 	RefuseSecrets bool
 	// QuestionsAtOnce is how many questions of one session are put side by side; the others wait for their turn.
 	// Zero is one, which is what a person can follow.

@@ -48,6 +48,12 @@ func TestRefuseSecrets(t *testing.T) {
 	if ran || p.Stats().Produced != before {
 		t.Errorf("the tool ran: %v; %d events were told", ran, p.Stats().Produced-before)
 	}
+	// What is refused in a stream would be a matter of how it came in chunks; and cut the answer short.
+	out := s.Output()
+	answer := "An example is " + key + ", and card " + card + ". "
+	if n, err := out.Write([]byte(answer)); n != len(answer) || err != nil {
+		t.Errorf("Output.Write = %d, %v", n, err)
+	}
 	if err := s.Complete(aaep.Say("Done.")); err != nil {
 		t.Error(err)
 	}
