@@ -141,7 +141,7 @@ func extensionsHonored(uris []string) Case {
 
 // termsCases judge whether what was agreed is kept.
 var termsCases = []Case{
-	{Name: "rate-kept", Requirements: []string{"HS-013", "HS-064", "EVT-037", "LVL-030", "LVL-034"}, Level: 3, Strength: Must, plays: []string{"rate"},
+	{Name: "rate-kept", Requirements: []string{"HS-013", "HS-064", "EVT-037", "LVL-030", "LVL-034"}, Level: 3, Strength: Must, plays: []string{"rate", "beside-slow", "slow-fail"},
 		Rule: "in no span of t seconds come more than rate times t, and rate, events that are not critical", Judge: judgeRate},
 	{Name: "default-filter", Requirements: []string{"HS-026"}, Level: 3, Strength: Must, plays: wholePlays,
 		Rule: "without filters come the events of aaep:agent, and no others", Judge: eachEvent(func(m message) string {
@@ -343,13 +343,24 @@ func renegotiated(judge func(r *Recording, a, b message) Finding) func(*Recordin
 	}
 }
 
-// judgeRate counts in every span between two arrivals. What a network held up and delivered together gets a quarter
+// judgeRate counts in every span between two arrivals on a link. What a network held up and delivered together gets a quarter
 // of a second (D-49).
-func judgeRate(r *Recording) Finding {
+func judgeRate(r *Recording) (f Finding) {
+	for link := 0; f.Verdict != Fail; link++ {
+		if _, ok := r.answer(link); !ok {
+			break
+		}
+		if rate, ok := r.rate(link); ok {
+			f = rateOf(r, link, rate)
+		}
+	}
+	return f
+}
+
+func rateOf(r *Recording, link int, rate float64) Finding {
 	const jitter = 0.25
-	rate, _ := r.rate(0)
 	var list []message
-	for _, m := range r.events(0) {
+	for _, m := range r.events(link) {
 		if !m.critical() {
 			list = append(list, m)
 		}

@@ -1,6 +1,9 @@
 package conformance
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // play is how the runner's subscribers behave in one scenario.
 type play struct {
@@ -68,6 +71,21 @@ func (l *link) second(q message) (message, bool) {
 		return message{}, false
 	}
 	return got[1], true
+}
+
+// lateInWindows pauses until windows of a second that began with a subscription made just now, or with a second of the clock, are a
+// third to four fifths over: a producer that counts in them fills one and, before half a second is over, the next.
+func (st *stage) lateInWindows() {
+	const early, late = 300 * time.Millisecond, 800 * time.Millisecond
+	soon := time.Now().Add(early)
+	switch part := soon.Sub(soon.Truncate(time.Second)); {
+	case part < early:
+		st.pause(early + early - part)
+	case part > late:
+		st.pause(early + time.Second + early - part)
+	default:
+		st.pause(early)
+	}
 }
 
 // greeting asks, and does no more.

@@ -222,6 +222,7 @@ var plays = []play{
 	{"rate", "a subscriber with two events a second follows a long output",
 		Scenario{Name: Stream, Sentences: many(40)}, 3, func(st *stage) {
 			l := st.subscribe(with(usual(), object{"max_events_per_second": 2}))
+			st.lateInWindows()
 			st.start()
 			st.end(l, 2*slow)
 		}},

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -95,6 +96,18 @@ func NewSigner(private crypto.Signer, o SignerOptions) (*Signer, error) {
 // ParseSigner makes a Signer of a private key in text: PEM, of PKCS #8, SEC 1 or PKCS #1, with the key's certificates
 // behind it if there are any; or a JWK, whose kid is used if o has none. No error repeats any of it.
 func ParseSigner(text []byte, o SignerOptions) (*Signer, error) {
+	signers, err := parseSigners(text, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(signers) > 1:
+		return nil, errors.New("manifest: there must be one private key, and there are more")
+	}
+	return signers[0], nil
+}
+
+// parseSigners makes one of each key in text, in their order.
+func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 	if strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
 		var about struct {
 			ID string `json:"kid"`
@@ -110,12 +123,22 @@ func ParseSigner(text []byte, o SignerOptions) (*Signer, error) {
 		if o.KeyID == "" {
 			o.KeyID = about.ID
 		}
-		return NewSigner(private, o)
+		s, err := NewSigner(private, o)
+		return []*Signer{s}, err
 	}
 	var private crypto.Signer
+	all := o.Certificates
+	add := func() error {
+		s, err := NewSigner(private, o)
+		signers, o.Certificates = append(signers, s), all
+		return err
+	}
 	for len(text) > 0 {
 		var block *pem.Block
 		if block, text = pem.Decode(text); block == nil {
+			if strings.Contains(string(text), "-----BEGIN") {
+				return nil, errors.New("manifest: a key in it is cut off")
+			}
 			break
 		}
 		var parsed any
@@ -145,15 +168,21 @@ func ParseSigner(text []byte, o SignerOptions) (*Signer, error) {
 			continue
 		}
 		one, ok := parsed.(crypto.Signer)
-		if !ok || private != nil {
-			return nil, errors.New("manifest: there must be one private key that can sign")
+		if !ok {
+			return nil, errors.New("manifest: it is no private key that can sign")
+		}
+		if private != nil {
+			if err := add(); err != nil {
+				return nil, err
+			}
 		}
 		private = one
 	}
 	if private == nil {
 		return nil, errors.New("manifest: it is no private key, neither PEM nor JWK")
 	}
-	return NewSigner(private, o)
+	err = add()
+	return signers, err
 }
 
 // ReadSigner is ParseSigner of a file, which nobody but its owner may open.
@@ -163,6 +192,28 @@ func ReadSigner(path string, o SignerOptions) (*Signer, error) {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	return ParseSigner(text, o)
+}
+
+// SignerFiles are the Signers of the keys in files, for producer.Config.Signers. Nobody but their owner may open them. A file in
+// PEM may have several keys, one behind the other, each with its certificates. The files are read again when they have changed:
+// put a new key behind the one in use, and it is published; in front of it, and it signs. What cannot be read then changes
+// nothing, and log is told, which may be nil.
+func SignerFiles(o SignerOptions, log *slog.Logger, files ...string) (func() []*Signer, error) {
+	source, err := credentials.NewSource(log, credentials.ReadPrivate, func(contents [][]byte) (all []*Signer, err error) {
+		for i, text := range contents {
+			signers, err := parseSigners(text, o)
+			if err != nil {
+				return nil, fmt.Errorf("%w, in %s", err, files[i])
+			}
+			all = append(all, signers...)
+		}
+		_, err = PublicKeys(all...)
+		return all, err
+	}, files...)
+	if err != nil {
+		return nil, err
+	}
+	return source.Get, nil
 }
 
 // Sign writes a manifest as Encode does and signs it: one compact JWS (§10.4.1). When it was signed, and until when it is

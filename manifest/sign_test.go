@@ -8,9 +8,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +189,55 @@ func TestParseSigner(t *testing.T) {
 		if _, err := ReadSigner(path, SignerOptions{}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("a key that others may read: %v", err)
 		}
+	}
+}
+
+// A key is changed while the agent runs: published first, then signing, and the old one gone when nobody needs it. What cannot be
+// used changes nothing. SEC-006
+func TestSignerFiles(t *testing.T) {
+	k := keysOf()
+	text := func(key any) string {
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		check(t, err)
+		return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "planner.key")
+	put := func(text string) {
+		next := filepath.Join(dir, "next")
+		check(t, os.WriteFile(next, []byte(text), 0o600))
+		check(t, os.Rename(next, path))
+	}
+	put(text(k.es))
+	var log strings.Builder
+	signers, err := SignerFiles(SignerOptions{}, slog.New(slog.NewTextHandler(&log, nil)), path)
+	check(t, err)
+	for _, step := range []struct {
+		name, text string
+		kids       []string
+	}{
+		{"in the beginning", text(k.es), []string{k.esKid}},
+		{"the next is published", text(k.es) + text(k.ed), []string{k.esKid, k.edKid}},
+		{"it signs", text(k.ed) + text(k.es), []string{k.edKid, k.esKid}},
+		{"half written", text(k.ed) + text(k.rs)[:100], []string{k.edKid, k.esKid}},
+		{"twice the same", text(k.ed) + text(k.ed), []string{k.edKid, k.esKid}},
+		{"emptied", "", []string{k.edKid, k.esKid}},
+		{"the old one is gone", text(k.ed), []string{k.edKid}},
+	} {
+		put(step.text)
+		var kids []string
+		for _, s := range signers() {
+			kids = append(kids, s.KeyID())
+		}
+		if !slices.Equal(kids, step.kids) {
+			t.Errorf("%s: %v, want %v", step.name, kids, step.kids)
+		}
+	}
+	if n := strings.Count(log.String(), "stays in force"); n != 3 {
+		t.Errorf("the log says %d times that a file is not used:\n%s", n, log.String())
+	}
+	if _, err := SignerFiles(SignerOptions{}, nil, path, filepath.Join(dir, "nowhere")); err == nil {
+		t.Error("a file that is not there")
 	}
 }
 

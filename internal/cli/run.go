@@ -29,7 +29,7 @@ func runCommand() *cobra.Command {
 		Use:   "run [--listen ADDRESS | --stdio] [-- PROGRAM ARGUMENTS]",
 		Short: "Make any program that prints text an accessible agent",
 		Long: `run starts PROGRAM and serves what it prints, as it prints it, to assistive technology. Without a program
-it serves its own standard input. The text also goes to standard output.
+it serves its own standard input. The text also goes to standard output; listeners do not wait for who reads it there.
 
 When the program ends, so does run, with the same exit code; any other than 0 is told as an error.
 Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it. A service manager ends run
@@ -145,7 +145,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 		}
 	}
 	cfg := producer.Config{Language: r.language, Admit: r.where.admit(&r.status), MaxSubscriptions: maxOfOne, MaxPerPrincipal: maxOfOne / 2}
-	if cfg.Signers, err = r.where.signers(); err != nil {
+	if cfg.Signers, err = r.where.signers(r.errs); err != nil {
 		return err
 	}
 	if r.trail != "" {
@@ -180,6 +180,9 @@ func (r *runner) run(ctx context.Context) (err error) {
 		metricsAt, stop = serveMetrics(gauges, map[string]*producer.Producer{"": r.p})
 		defer stop()
 	}
+	printed := newOutlet(ctx, r.out)
+	r.out = printed
+	defer printed.finish(&err) // when listeners have heard the end
 	defer r.drain(ctx, served)
 	if !r.parent { // who reads our standard error is followed by whoever started us
 		r.greet(at, metricsAt)

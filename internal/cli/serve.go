@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -159,9 +158,8 @@ func (s *server) add(ctx context.Context, cluster *jetstream.Cluster, name strin
 		return &exitError{exitFailed, err}
 	}
 	s.feeds = append(s.feeds, feed)
-	log := slog.New(slog.NewTextHandler(s.talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	cfg := producer.Config{Follow: feed, Admit: s.where.admit(&s.status), MaxSubscriptions: maxListeners, MaxPerPrincipal: maxListeners / 2, Logger: log.With("agent", name), Audit: s.audit}
-	if cfg.Signers, err = s.where.signers(); err != nil {
+	cfg := producer.Config{Follow: feed, Admit: s.where.admit(&s.status), MaxSubscriptions: maxListeners, MaxPerPrincipal: maxListeners / 2, Logger: logTo(s.talk).With("agent", name), Audit: s.audit}
+	if cfg.Signers, err = s.where.signers(s.talk); err != nil {
 		return err
 	}
 	if s.agents[name], err = producer.New(cfg); err != nil {

@@ -39,7 +39,7 @@ type serving struct {
 	below               string   // the name in their path; empty is none
 	answer              []string // principals who may; empty is everybody
 	root, web           bool
-	sign                []string
+	sign                string
 }
 
 func servingFlags(cmd *cobra.Command) *serving {
@@ -56,7 +56,7 @@ func servingFlags(cmd *cobra.Command) *serving {
 	f.StringSliceVar(&s.answer, "may-answer", nil, "only these `NAMES` may answer and change their terms (default everybody)")
 	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under, and /PATH (default those in the certificate)")
 	f.StringSliceVar(&s.origins, "origin", nil, "web pages of these `ORIGINS` may connect, such as https://reader.example")
-	f.StringArrayVar(&s.sign, "sign", nil, "prove who the agent is with the key in this `FILE`; a second one is published, to change keys")
+	f.StringVar(&s.sign, "sign", "", "prove who the agent is with the key in this `FILE`; one behind it is published, to change keys")
 	f.BoolVar(&s.web, "web", false, "also serve a page that follows the agent in a browser, at /")
 	f.BoolVar(&s.root, "root-layout", false, "also serve clients on this machine that know no handshake, at /events and /messages")
 	return s
@@ -78,19 +78,19 @@ func nothingEmpty(f *pflag.FlagSet) (err error) {
 }
 
 // signers read the keys to prove with.
-func (s *serving) signers() (func() []*manifest.Signer, error) {
-	if len(s.sign) == 0 {
+func (s *serving) signers(talk io.Writer) (func() []*manifest.Signer, error) {
+	if s.sign == "" {
 		return nil, nil
 	}
-	var all []*manifest.Signer
-	for _, path := range s.sign {
-		signer, err := manifest.ReadSigner(path, manifest.SignerOptions{Lifetime: 24 * time.Hour})
-		if err != nil {
-			return nil, cannotTake("--sign", err)
-		}
-		all = append(all, signer)
+	signers, err := manifest.SignerFiles(manifest.SignerOptions{Lifetime: 24 * time.Hour}, logTo(talk), s.sign)
+	if err != nil {
+		return nil, cannotTake("--sign", err)
 	}
-	return func() []*manifest.Signer { return all }, nil
+	return signers, nil
+}
+
+func logTo(talk io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // place finds the path that the agent is below, in --host agent.example/planner.
@@ -122,7 +122,7 @@ func (s *serving) place() error {
 
 // server makes what serves over TCP.
 func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, error) {
-	log := slog.New(slog.NewTextHandler(talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := logTo(talk)
 	if err := s.place(); err != nil {
 		return nil, err
 	}

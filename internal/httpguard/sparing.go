@@ -14,7 +14,7 @@ const (
 )
 
 // Sparing is a log for what strangers can cause as often as they like: of records with the same level and message it writes ten
-// in a minute, and then how many it left out with the next one (T-LOG). A nil log is written nowhere.
+// in a minute, and at its end how many it left out (T-LOG). A nil log is written nowhere.
 func Sparing(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -50,22 +50,26 @@ func (s *sparing) WithGroup(name string) slog.Handler {
 }
 
 func (s *sparing) Handle(ctx context.Context, r slog.Record) error {
-	leftOut, write, last := s.kinds.take(kind{r.Level, r.Message}, r.Time)
-	switch {
-	case !write:
+	of, write, last := s.kinds.take(kind{r.Level, r.Message}, r.Time)
+	if !write {
 		return nil
-	case leftOut > 0:
-		r = r.Clone()
-		r.AddAttrs(slog.Int("left_out_before", leftOut))
-	case last:
+	}
+	if last {
 		r = r.Clone()
 		r.AddAttrs(slog.String("next", "more like this are left out for a minute, and counted"))
+		time.AfterFunc(sparingWindow, func() { // also where nothing comes any more
+			if n := s.kinds.leftOut(of); n > 0 {
+				end := slog.NewRecord(time.Now(), r.Level, r.Message, 0)
+				end.AddAttrs(slog.Int("left_out", n))
+				_ = s.Handler.Handle(context.WithoutCancel(ctx), end)
+			}
+		})
 	}
 	return s.Handler.Handle(ctx, r)
 }
 
-// take counts a record. LeftOut is how many came before it that were not written.
-func (k *kinds) take(of kind, now time.Time) (leftOut int, write, last bool) {
+// take counts a record, of the kind that it says.
+func (k *kinds) take(of kind, now time.Time) (_ kind, write, last bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c := k.each[of]
@@ -77,14 +81,22 @@ func (k *kinds) take(of kind, now time.Time) (leftOut int, write, last bool) {
 		c = &count{begin: now}
 		k.each[of] = c
 	}
-	if now.Sub(c.begin) >= sparingWindow {
-		leftOut = c.spared
+	switch {
+	case c.wrote == sparingFew: // until leftOut begins anew
+		c.spared++
+		return of, false, false
+	case now.Sub(c.begin) >= sparingWindow:
 		*c = count{begin: now}
 	}
-	if c.wrote == sparingFew {
-		c.spared++
-		return 0, false, false
-	}
 	c.wrote++
-	return leftOut, true, c.wrote == sparingFew
+	return of, true, c.wrote == sparingFew
+}
+
+// leftOut begins anew with a kind, and is how many records of it were not written.
+func (k *kinds) leftOut(of kind) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := k.each[of].spared
+	delete(k.each, of)
+	return n
 }

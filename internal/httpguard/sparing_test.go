@@ -30,9 +30,8 @@ func TestSparing(t *testing.T) {
 			t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 		}
 		time.Sleep(sparingWindow)
-		log.Warn("not authenticated")
-		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], "left_out_before=990") {
-			t.Errorf("after a minute: %q", lines)
+		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], "transport=sse left_out=990") {
+			t.Errorf("after a minute in which nobody came: %q", lines)
 		}
 		log.Warn("not authenticated")
 		if lines := told(); len(lines) != 1 || strings.Contains(lines[0], "left") {

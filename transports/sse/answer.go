@@ -99,15 +99,11 @@ func (s *Server) body(w http.ResponseWriter, status int, msg []byte) {
 	_, _ = w.Write(msg) // the peer may have gone; there is nobody left to tell
 }
 
-const (
-	usualBody = 64 << 10 // what a message of more bytes costs is bounded for all that are there at once
-	maxLarge  = 32       // so many such
-	roomTime  = 2 * time.Second
-)
+const roomTime = 2 * time.Second // for a large message to find room
 
 // readBody reads one message of at most transports.MaxMessage bytes; more is never held. It returns a
 // status and a text where the request is refused. Done is called when the message is no longer held.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (msg []byte, done func(), status int, problem string) {
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal string) (msg []byte, done func(), status int, problem string) {
 	done = func() {}
 	refuse := func(status int, problem string) ([]byte, func(), int, string) { return nil, done, status, problem }
 	const tooLarge = "the message is larger than 1 MiB"
@@ -123,20 +119,10 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (msg []byte, d
 		drain(r)
 		return refuse(http.StatusRequestEntityTooLarge, tooLarge)
 	}
-	msg, err := io.ReadAll(io.LimitReader(r.Body, usualBody+1))
-	if len(msg) > usualBody && err == nil {
-		room := time.NewTimer(roomTime)
-		defer room.Stop()
-		select {
-		case s.large <- struct{}{}:
-			done = func() { <-s.large }
-		case <-room.C:
-			w.Header().Set("Retry-After", strconv.FormatInt(soon, 10))
-			return refuse(http.StatusServiceUnavailable, "there are as many large messages as can be held; send it again later")
-		}
-		var rest []byte
-		rest, err = io.ReadAll(io.LimitReader(r.Body, transports.MaxMessage+1-int64(len(msg))))
-		msg = append(msg, rest...)
+	msg, done, err := s.large.Read(io.LimitReader(r.Body, transports.MaxMessage+1), principal, roomTime)
+	if err == httpguard.ErrNoRoom {
+		w.Header().Set("Retry-After", strconv.FormatInt(soon, 10))
+		return refuse(http.StatusServiceUnavailable, "there are as many large messages as can be held; send it again later")
 	}
 	if len(msg) > transports.MaxMessage {
 		drain(r)

@@ -18,7 +18,7 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal str
 		}
 		s.reject(w, status, m)
 	}
-	body, done, status, problem := s.readBody(w, r)
+	body, done, status, problem := s.readBody(w, r, principal)
 	defer done()
 	if status != 0 {
 		refuse(status, problem)
@@ -77,7 +77,7 @@ const badReply = "not a valid AAEP reply, renegotiation or close"
 // reply serves POST replies (B.1.4). A well-formed reply always gets the same 204, whoever it is for and
 // whatever becomes of it (INV-10).
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, principal string) {
-	body, done, status, problem := s.readBody(w, r)
+	body, done, status, problem := s.readBody(w, r, principal)
 	defer done()
 	if status != 0 {
 		s.fail(w, status, problem)

@@ -148,7 +148,7 @@ const notAReply = "not a valid AAEP reply; confirmation.reply and clarification.
 
 // message serves POST messages. All that is a reply gets the same answer, whatever becomes of it (D-36).
 func (rs *RootServer) message(w http.ResponseWriter, r *http.Request) {
-	body, done, status, problem := rs.s.readBody(w, r)
+	body, done, status, problem := rs.s.readBody(w, r, "")
 	defer done()
 	if status != 0 {
 		rs.s.fail(w, status, problem)

@@ -25,7 +25,7 @@ type Server struct {
 	done  chan struct{}
 
 	bodyTime, heartbeat time.Duration // others in tests
-	large               chan struct{} // held with each message that is
+	large               httpguard.Large
 
 	mu     sync.Mutex // never held while waiting or while a link's mu is asked for
 	closed bool
@@ -60,7 +60,7 @@ func NewServer(o ServerOptions) *Server {
 		live:  map[*link]struct{}{},
 		ids:   map[string]*link{},
 
-		bodyTime: bodyTime, heartbeat: heartbeat, large: make(chan struct{}, maxLarge),
+		bodyTime: bodyTime, heartbeat: heartbeat,
 	}
 }
 

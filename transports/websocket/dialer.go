@@ -101,5 +101,5 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		ws.Close()
 		return nil, fmt.Errorf("websocket: the peer speaks the subprotocol %q, want %s", got, Subprotocol)
 	}
-	return duplex.New(newFrames(ws, false, nil), ""), nil
+	return duplex.New(newFrames(ws, false, io.ReadAll), ""), nil
 }

@@ -44,41 +44,15 @@ const (
 	goodbye      = time.Second      // for the peer's close frame
 )
 
-const (
-	usualMessage = 64 << 10 // what a message of more bytes costs is bounded for all that a Server reads at once
-	maxLarge     = 32       // so many such
-)
-
-// room is for large messages; nil has no end.
-type room chan struct{}
-
-// hold reads the rest of a large message. Meanwhile whoever sends others has to wait, for as long as a message may take.
-func (r room) hold(read func() error) error {
-	if r == nil {
-		return read()
-	}
-	late := time.NewTimer(readTimeout)
-	defer late.Stop()
-	select {
-	case r <- struct{}{}:
-		defer func() { <-r }()
-		return read()
-	case <-late.C:
-		return errNoRoom
-	}
-}
-
-var errNoRoom = errors.New("websocket: there were as many large messages as can be held")
-
 var errNotText = errors.New("websocket: the peer sent a message that is not UTF-8")
 
 // frames is one WebSocket.
 type frames struct {
 	ws       *gorilla.Conn
 	producer bool
-	large    room
-	code     atomic.Int64 // to close with, by what was said last
-	reading  atomic.Bool  // a message is half read: pongs move no deadline
+	all      func(io.Reader) ([]byte, error) // reads a message
+	code     atomic.Int64                    // to close with, by what was said last
+	reading  atomic.Bool                     // a message is half read: pongs move no deadline
 	born     time.Time
 	heard    atomic.Int64           // when anything came last, in nanoseconds since born
 	wake     atomic.Pointer[func()] // has Read called where nobody waits in it
@@ -87,8 +61,8 @@ type frames struct {
 	peerGone chan struct{} // closed when the peer's close frame has come, or the link has broken
 }
 
-func newFrames(ws *gorilla.Conn, producer bool, large room) *frames {
-	f := &frames{ws: ws, producer: producer, large: large, born: time.Now(), done: make(chan struct{}), peerGone: make(chan struct{})}
+func newFrames(ws *gorilla.Conn, producer bool, all func(io.Reader) ([]byte, error)) *frames {
+	f := &frames{ws: ws, producer: producer, all: all, born: time.Now(), done: make(chan struct{}), peerGone: make(chan struct{})}
 	f.code.Store(closeClean)
 	ws.SetReadLimit(transports.MaxMessage)
 	f.alive()
@@ -145,14 +119,7 @@ func (f *frames) read() ([]byte, error) {
 	}
 	f.reading.Store(true)
 	f.ws.SetReadDeadline(time.Now().Add(readTimeout))
-	msg, err := io.ReadAll(io.LimitReader(r, usualMessage+1))
-	if err == nil && len(msg) > usualMessage {
-		err = f.large.hold(func() error {
-			rest, err := io.ReadAll(r)
-			msg = append(msg, rest...)
-			return err
-		})
-	}
+	msg, err := f.all(r)
 	f.reading.Store(false)
 	switch {
 	case err == gorilla.ErrReadLimit:

@@ -3,6 +3,7 @@ package websocket
 import (
 	"bufio"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -49,7 +50,7 @@ type Server struct {
 	slots chan struct{}
 	// strangers are those who are told why they are refused, which takes until they have said goodbye: they take nobody's place.
 	strangers chan struct{}
-	large     room
+	large     httpguard.Large
 }
 
 // maxStrangers is how many are told so at once. The others get a status, which a browser does not show its page.
@@ -68,7 +69,7 @@ func NewServer(o ServerOptions) *Server {
 	}
 	o.Logger = httpguard.Sparing(o.Logger)
 	return &Server{o: o, guard: httpguard.Rules{Hosts: o.Hosts, Origins: o.Origins}, door: credentials.Door{Authenticate: o.Authenticate, Transport: "websocket", Log: o.Logger},
-		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections), strangers: make(chan struct{}, maxStrangers), large: make(room, maxLarge)}
+		queue: duplex.NewQueue(), slots: make(chan struct{}, o.MaxConnections), strangers: make(chan struct{}, maxStrangers)}
 }
 
 // Accept returns the Conn of the next peer.
@@ -141,7 +142,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.o.Logger.Info("websocket: not upgraded", "cause", err)
 		return
 	}
-	f := newFrames(ws, true, s.large)
+	f := newFrames(ws, true, func(r io.Reader) ([]byte, error) {
+		msg, done, err := s.large.Read(r, principal, readTimeout)
+		done()
+		return msg, err
+	})
 	until := hijack.Until(r.Context())
 	ends := until
 	if ends == nil {
