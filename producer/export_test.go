@@ -26,17 +26,6 @@ func (p *Producer) Grouped() (sizes []int) {
 	return sizes
 }
 
-// GroupsFree reports whether nobody does anything with a group.
-func (p *Producer) GroupsFree() bool {
-	for _, g := range *p.groups.all.Load() {
-		if !g.mu.TryLock() {
-			return false
-		}
-		g.mu.Unlock()
-	}
-	return true
-}
-
 // HoldGroup has the first group busy until release is called.
 func (p *Producer) HoldGroup() (release func()) {
 	g := (*p.groups.all.Load())[0]

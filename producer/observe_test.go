@@ -69,13 +69,23 @@ func TestObserver(t *testing.T) {
 	})
 }
 
-// An Observer may ask the producer whatever it likes: no lock is held, not even that of a group.
+// An Observer may ask the producer whatever it likes: whoever calls it holds no lock, not even that of a group. Somebody else may, for a
+// moment, so that the lock is awaited.
 func TestObserverAsks(t *testing.T) {
 	var p *producer.Producer
 	var called, busy atomic.Int32
+	tooLong := make(chan struct{}) // of real time: that of the bubble stands still while a lock is awaited
+	defer time.AfterFunc(20*time.Second, func() { close(tooLong) }).Stop()
 	o := asking{&instruments{}, func() {
 		called.Add(1)
-		if !p.GroupsFree() {
+		free := make(chan struct{})
+		go func() {
+			p.Grouped()
+			close(free)
+		}()
+		select {
+		case <-free:
+		case <-tooLong:
 			busy.Add(1)
 		}
 		p.Stats()

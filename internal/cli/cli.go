@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -193,15 +192,22 @@ func usage(format string, args ...any) error {
 // cannotTake is the error of a flag that names what cannot be used. It is nobody's mistake where another program uses that, or the
 // disk is full.
 func cannotTake(flag string, err error) error {
-	code := exitUsage
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = fmt.Errorf("%s: %w", at.Path, at.Err)
+	code, says := exitUsage, "cannot take "+flag+": "+plain(err)
+	if right := isRight[flag]; right != "" {
+		says += ".\n" + right
 	}
 	if errors.Is(err, sqlite.ErrInUse) || strings.Contains(err.Error(), "the disk is full") {
 		code = exitFailed
 	}
-	return &exitError{code, fmt.Errorf("cannot take %s: %s", flag, plain(err))}
+	return &exitError{code, errors.New(says)}
+}
+
+// isRight is what those who follow an agent may name with a flag, which they get from whoever runs it.
+var isRight = map[string]string{
+	"--trust":               "Name a JWK or PEM file with the agent's public keys, such as planner.keys.json of: aaep manifest keygen planner",
+	"--token-file":          "Name a file that holds the token which the agent knows you by, and nothing else",
+	"--ca, --cert or --key": "Name PEM files: the certificates of CAs, your certificate, its key",
+	"--trust-first-use":     "Name a file for the keys of agents that are met; one that is not there yet is made",
 }
 
 // A signalled is why a context ended.

@@ -241,7 +241,7 @@ func (p *proof) target(ctx context.Context, run *conformance.ProducerRun, args [
 		theirs, err := auth.BearerFile(p.other)(ctx)
 		switch {
 		case err != nil:
-			return "", usage("cannot take --other-token-file: %s", plain(err))
+			return "", cannotTake("--other-token-file", err)
 		case p.reach.token+p.reach.cert == "":
 			return "", usage("--other-token-file is for somebody else than the one whom --token-file or --cert names; give one of them too")
 		}
@@ -279,13 +279,13 @@ func (p *proof) proofs(run *conformance.ProducerRun) (err error) {
 	if p.manifest != "" {
 		data, err := os.ReadFile(p.manifest)
 		if err != nil {
-			return usage("cannot take --manifest: %s", plain(err))
+			return cannotTake("--manifest", err)
 		}
 		run.Manifest = func(context.Context) ([]byte, error) { return data, nil }
 	}
 	if len(p.reach.keys) > 0 {
 		if run.Keys, err = manifest.ReadKeys(p.reach.keys...); err != nil {
-			return usage("cannot take --trust: %s", plain(err))
+			return cannotTake("--trust", err)
 		}
 	}
 	return nil

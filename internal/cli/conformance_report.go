@@ -96,12 +96,12 @@ func knownFailures(path string) ([]string, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, usage("cannot take --known-failures: %s", plain(err))
+		return nil, cannotTake("--known-failures", err)
 	}
 	defer f.Close()
 	names, err := conformance.ReadKnown(f)
 	if err != nil {
-		return nil, usage("cannot take --known-failures: %s: %s", path, plain(err))
+		return nil, cannotTake("--known-failures "+path, err)
 	}
 	return names, nil
 }

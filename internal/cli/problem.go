@@ -34,6 +34,7 @@ func plain(err error) string {
 	var noName *net.DNSError
 	var unproven *tls.CertificateVerificationError
 	var network *net.OpError
+	var file *fs.PathError
 	switch {
 	case errors.As(err, &refused) && refused.Message != "":
 		return strings.TrimRight(words.OneLine(refused.Message), ".")
@@ -51,8 +52,21 @@ func plain(err error) string {
 		return "the link broke"
 	case errors.Is(err, subscriber.ErrUnknownEvent):
 		return "the question is no longer open"
+	case errors.As(err, &file) && file.Op != "fork/exec":
+		return faultOf(file)
 	}
 	return unprefixed(words.OneLine(err.Error()))
+}
+
+// faultOf says why a file or folder cannot be used.
+func faultOf(file *fs.PathError) string {
+	switch {
+	case errors.Is(file, fs.ErrNotExist):
+		return "there is no file " + file.Path
+	case errors.Is(file, fs.ErrPermission):
+		return "you may not use " + file.Path
+	}
+	return file.Path + ": " + file.Err.Error()
 }
 
 // prefixes are how errors of the packages begin, which means something to their programmers only.

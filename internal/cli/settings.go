@@ -61,10 +61,10 @@ func applySettings(cmd *cobra.Command, name string) error {
 		data, err = io.ReadAll(io.LimitReader(file, maxSettings+1))
 	}
 	if err == nil && len(data) > maxSettings {
-		err = errors.New("it is too long")
+		err = fmt.Errorf("%s is too long", name)
 	}
 	if err != nil {
-		return usage("cannot read the settings %s: %s", name, innermost(err))
+		return usage("cannot read the settings: %s", plain(err))
 	}
 	found, err := parseSettings(data)
 	if err != nil {

@@ -244,12 +244,12 @@ const maxProfile = 1 << 20
 func readProfile(name string) (aaep.Capabilities, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return aaep.Capabilities{}, usage("cannot read the profile %s: %s", name, innermost(err))
+		return aaep.Capabilities{}, usage("cannot read the profile: %s", plain(err))
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, maxProfile+1))
 	if err != nil {
-		return aaep.Capabilities{}, usage("cannot read the profile %s: %s", name, innermost(err))
+		return aaep.Capabilities{}, usage("cannot read the profile: %s", plain(err))
 	}
 	c, err := parseProfile(data)
 	if err != nil {

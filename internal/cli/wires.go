@@ -74,7 +74,7 @@ func (r *reaching) trust(at string) (*manifest.Trust, error) {
 	var err error
 	if len(r.keys) > 0 {
 		if t.Keys, err = manifest.ReadKeys(r.keys...); err != nil {
-			return nil, usage("cannot take --trust: %s", plain(err))
+			return nil, cannotTake("--trust", err)
 		}
 	}
 	if r.firstUse == "" {
@@ -85,7 +85,7 @@ func (r *reaching) trust(at string) (*manifest.Trust, error) {
 		return nil, usage("--trust-first-use needs the http or https address of an agent, where it publishes its keys")
 	}
 	if t.FirstUse, err = r.known(); err != nil {
-		return nil, usage("cannot take --trust-first-use: %s", plain(err))
+		return nil, cannotTake("--trust-first-use", err)
 	}
 	conf, err := r.tls()
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *reaching) tls() (*tls.Config, error) {
 	}
 	conf, err := auth.ClientTLS(r.ca, r.cert, r.key, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return nil, usage("cannot take --ca, --cert or --key: %s", plain(err))
+		return nil, cannotTake("--ca, --cert or --key", err)
 	}
 	return conf, nil
 }
@@ -151,7 +151,7 @@ func (r *reaching) ways(ctx context.Context, at string) ([]discover.Way, error) 
 	if r.token != "" {
 		o.Credentials = auth.BearerFile(r.token)
 		if _, err := o.Credentials(ctx); err != nil {
-			return nil, usage("cannot take --token-file: %s", plain(err))
+			return nil, cannotTake("--token-file", err)
 		}
 	}
 	conf, err := r.tls()
