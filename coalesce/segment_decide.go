@@ -123,17 +123,53 @@ func (s *Segmenter) endsSpaced(at int, c class) bool {
 			return false
 		}
 	}
+	if c == clBang || c == clStop || c == clEllipsis {
+		if i, next := s.lead(at, c); i > at {
+			return s.ends(i, next)
+		}
+	}
 	if c == clStop && sc.marks.single() && sc.loose == 0 && sc.done.n > 0 {
 		return s.omission(at)
 	}
 	i, core := s.core(at)
-	if core == clContinue {
+	switch {
+	case core == clContinue:
 		return s.dialogue(i)
+	case core == clLower && s.humped(i):
+		core = clUpper
 	}
 	if i == at && attached[core] { // UAX #29, SB8a; and a closing bracket
 		return false
 	}
 	return s.ends(i, core)
+}
+
+// lead finds what begins with a mark of class c at offset at: .NET, "...and then", an image. Its offset is at if nothing does.
+func (s *Segmenter) lead(at int, c class) (int, class) {
+	_, _, size := s.peek(at)
+	i := at + size
+	r, next, size := s.peek(i)
+	switch {
+	case c == clBang:
+		if r == '[' {
+			return i, clTag
+		}
+		return at, c
+	case c == clStop && next == clUpper:
+		return i, next
+	case c == clStop && next == clStop:
+		if _, next, _ = s.peek(i + size); next != clStop {
+			return at, c
+		}
+		i += size + 1
+		_, next, _ = s.peek(i)
+	case c == clStop:
+		return at, c
+	}
+	if next == clUpper || next == clLower {
+		return i, clUpper
+	}
+	return at, c
 }
 
 // omission says whether ". . . " and a capital stand at offset at: the sentence goes before the dots then.
@@ -203,7 +239,7 @@ func (s *Segmenter) ends(at int, c class) bool {
 	case m.bang && !m.closed && c == clUpper && exclaimed[string(sc.done.bytes())]:
 		return s.starts(at)
 	case m.bang:
-		return (c != clLower || informal) && !(m.quoted && s.said(at, c))
+		return (c != clLower || informal || sc.caseless() && !m.closed) && !(m.quoted && s.said(at, c))
 	case m.ellipsis || m.stops > 1:
 		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wides >= 4 || c == clLetter && (sc.koreanEnd() || s.starts(at))
 	}
@@ -220,6 +256,9 @@ func (s *Segmenter) ends(at int, c class) bool {
 	case abMarker, abBefore:
 		return false
 	case abNumber: // "No. 5", but "No. That"
+		if sc.versus() {
+			return c == clEnd
+		}
 		if sc.done.n == 1 && sc.done.b[0] <= 'Z' {
 			return c == clEnd || c == clUpper && s.starts(at) && !s.particle(at) // S. 5, but T. S. Eliot
 		}
@@ -231,7 +270,7 @@ func (s *Segmenter) ends(at int, c class) bool {
 	case abMay:
 		return c == clEnd || c == clWide || (c == clUpper || c == clLetter) && s.starts(at)
 	case abList:
-		return c == clEnd || c == clWide || c == clUpper || c == clLetter
+		return c == clEnd || c == clWide || c == clUpper && !s.currency(at) || c == clLetter
 	case abClock:
 		return c == clEnd || c == clUpper && (s.starts(at) || sc.words >= 5 && !s.calendar(at))
 	case abInitial:
@@ -247,8 +286,8 @@ func (s *Segmenter) ends(at int, c class) bool {
 			return !ordinal
 		}
 	}
-	// UAX #29, SB8; but who begins a sentence small will begin the next one small too.
-	return c != clLower || informal
+	// UAX #29, SB8; but who begins a sentence small will begin the next one small too, and a script without capitals has none to begin with.
+	return c != clLower || informal || sc.caseless()
 }
 
 // endsTight is endsSpaced without white space.

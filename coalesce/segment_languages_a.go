@@ -14,13 +14,14 @@ var languages = []*language{
 var english = &language{
 	tags: "en",
 	before: "Acct acct Hon Rev Gen Col Capt Cpt Lt Maj Cpl Sgt Cmdr Gov Sen Rep Pres Supt Insp Messrs Mme Mlle Fr Mt Ft " +
-		"viz Viz approx Approx resp incl ca c.f a.k.a f.k.a Re ~Adm ~Sr ~Ald ~Atty ",
+		"viz Viz approx Approx resp incl excl ca c.f a.k.a f.k.a Re NB Profs Drs Sens Brig Amb Pvt Pfc ~Adm ~Sr ~Ald ~Atty ",
 	number: "~b ~c ~d no nos No Nos p pp P Pp para Para Figs figs Sec sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs " +
 		"Ex Tab Sect sect App app Ser ser Op op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
-		"Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri ~Sun",
-	list: "Etc",
-	may: "Cos Bros Assn Dept dept est Est Esq Ave Blvd St Rd Sq Hwy Pkwy Ln Ctr Intl Natl Govt govt Univ Inst Mfg Ent" +
-		"Yahoo Jeopardy misc Misc ed eds Ed Eds trans min max avg sq ft oz lb lbs hr hrs mins secs mo mos yr yrs wk wks tbsp tsp " +
+		"Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri ~Sun " +
+		"Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
+	list: "Etc min ft oz lb lbs ~hr hrs mins secs mo mos yr yrs wk wks tbsp tsp",
+	may: "Cos Bros Assn Dept dept est Est Esq Ave Blvd St Rd Sq Hwy Pkwy Ln Ctr Intl Natl Govt govt Univ Inst Mfg Ent " +
+		"misc Misc ed eds Ed Eds trans max avg sq Fed Civ Crim Evid Cir Dist Supp Educ Stat " +
 		"Ph.D M.D B.A M.A J.D LL.B LL.M Ed.D D.Phil Calif Mass Conn Penn Wash Tex Fla Mich Minn Wis Colo Ariz Okla Tenn",
 	clock: "a.m p.m A.M P.M",
 	starts: "I It He She We They You The This That These Those There Then And But So If When While My Your His Her " +
@@ -43,11 +44,11 @@ var german = &language{
 		"~z ~Z d.i bspw Bspw insb insbes einschl einschließl entspr allg Allg ~bes betr Betr Chr ~gem lt Lt n.Chr v.Chr wg jew dt engl frz ~lat Univ.-Prof ~Abk ~beil möbl Reg Red",
 	number: "Nr Nrn nr Abs Art Kap Bd Bde S Abb Abschn Anm Aufl Tab Ziff Pos Tel Fn Rn Rz Jan Jän Feb Febr Apr Jun Jul Aug Sept Okt Nov Dez",
 	list:   "usw usf u.s.w u.v.m",
-	may:    "Mio Mrd Std Min Sek Tsd Jh Jhd Jhdt Str ff ~f GmbH e.V a.D Abt Mwst Hrsg Hg Verf Stk Gebr Hbf ~Co ~Ges a.M d.J u.U",
+	may:    "v_Chr n_Chr Mio Mrd Std Min Sek Tsd Jh Jhd Jhdt Str ff ~f GmbH e.V a.D Abt Mwst Hrsg Hg Verf Stk Gebr Hbf ~Co ~Ges a.M d.J u.U",
 	starts: "Der Die Das Den Dem Ein Eine Einen Einem Er Sie Es Wir Ich Ihr ~Du Man Dies Diese Dieser Dieses Diesen Im In Am An Auf Aus Bei Mit " +
 		"Nach Von Vom Vor Zu Zum Zur Für Und Aber Oder Wenn Als ~Da Dann Danach Doch Auch Nun Jetzt Hier Dort So Wie Was Wer Wo Warum " +
 		"Wann Welche Welcher Welches Ist Sind War Hat Haben Kann Können Soll Davon Dazu Zudem Somit Zunächst Zuerst Insgesamt Bitte Noch Ja Nein Nicht Kein Keine Mein Meine Dein Sein Seine Ihre Alle " +
-		"Alles Jedoch Außerdem Daher Deshalb Dadurch Dabei Damit Darum Denn Weil Obwohl Während Seit Bis Über Unter Durch Ohne Gut Danke Heute Morgen Gestern",
+		"Alles Jedoch Außerdem Daher Deshalb Dadurch Dabei Damit Darum Denn Weil Obwohl Während Seit Bis Über Unter Durch Ohne Gut Danke Heute Morgen Gestern Beide Viele Einige Manche Jeder Jede Jedes",
 	said:    "sagte fragte rief meinte antwortete",
 	letters: "Plan Teil Klasse Gruppe Vitamin Anhang Punkt Block Option Typ Abschnitt",
 	dated: "Januar Jänner Februar März April Mai Juni Juli August September Oktober November Dezember Quartal Jahrhundert Jahrhunderts Weltkrieg " +
@@ -59,21 +60,21 @@ var german = &language{
 var french = &language{
 	tags:   "fr",
 	before: "p_ex ~M MM Mme Mmes Mlle Mlles ~Me Mgr Vve Dr Drs Pr St Ste p.ex P.ex c.-à-d c-à-d cf Cf env ex Ex ~av apr ~boul ~bd hab ~int",
-	number: "n N no nos p pp fig figs vol chap art éd t tél Tél réf janv févr avr juil sept oct nov déc al alin",
+	number: "n N no nos p pp fig figs vol chap art éd t tél Tél réf janv févr fév avr juil sept oct nov déc al alin",
 	may:    "prof Prof av.J.-C J.-C S.A S.A.R.L Cie ~ann ~coll suiv dép Éd P.-S p.m",
 	starts: "Le La Les Un Une Des ~Du De Il Elle Ils Elles On Nous Vous Je Tu Ce Cet Cette Ces C’est C'est Ceci Cela Ça Mon Ton Son Ma Sa Ses Notre Votre Leur " +
 		"Et Mais Ou Donc Or Car Si Quand Lorsque Comme Puis Ensuite Alors Ainsi Après Avant Dans En Sur Sous Pour Par Avec Sans Chez À Au Aux " +
-		"Où Qui Que Quoi Quel Quelle Comment Pourquoi Combien Est Sont Oui Non Pas Ne Merci Voici Voilà Cependant Toutefois Enfin Depuis Pendant Plus Tout Tous ~L ~D ~J ~C ~S ~Qu ~N",
+		"Où Qui Que Quoi Quel Quelle Comment Pourquoi Combien Est Sont Oui Non Pas Ne Merci Voici Voilà Cependant Toutefois Enfin Depuis Pendant Plus Tout Tous Voir Beaucoup Certains ~L ~D ~J ~C ~S ~Qu ~N",
 	said: "demanda demande dit répondit cria s’écria",
 }
 
 var spanish = &language{
 	tags: "es ast gl",
 	before: "EE p_ej P_ej Sr Sra Sres Sras Srta Srtas Dr Dra Drs Dres ~D Dª Dña Dn Ing Lic Lcdo Lcda Arq Mtro Mtra Prof Profa Excmo Excma Ilmo Ilma Rvdo Sto Sta Mons " +
-		"Gral Cnel Tte Fr p.ej P.ej ej Ej ~p Ud Uds Vd Vds Av Avda C/ aprox Aprox Pdte Cra",
-	number: "núm Núm núms n No nº pág págs Pág art Art arts cap Cap fig Fig vol Vol tel Tel tomo ed Ed " +
+		"Gral Cnel Tte Fr p.ej P.ej ej Ej ~p Av Avda Col C/ aprox Aprox Pdte Cra",
+	number: "s núm Núm núms n No nº pág págs Pág art Art arts cap Cap fig Fig vol Vol tel Tel tomo ed Ed " +
 		"ene feb mar abr may jun jul ago sept oct nov dic Ene Feb Mar Abr Jun Jul Ago Sept Oct Nov Dic lun Lun mié vie ~sáb",
-	may: "S.A S.L EE.UU EE_UU Cía Ltda a.C d.C a.m p.m vs Depto Dpto dpto Esq izq dcha Hnos ~pp D.F D.C JJ.OO RR.HH",
+	may: "S.A S.L EE.UU EE_UU Cía Ltda a.C d.C a.m p.m vs Depto Dpto dpto Esq izq dcha Hnos Ud Uds Vd Vds ~pp D.F D.C JJ.OO RR.HH",
 	starts: "El La Los Las Lo Un Una Unos Unas Él Ella Ellos Ellas Yo Tú Usted Nosotros Este Esta Esto Estos Estas Ese Esa Eso Aquel Mi Tu Su Sus Nuestro " +
 		"Y Pero O Si Sí No Ni Cuando Mientras Como Donde Porque Aunque Después Luego Antes Entonces Ahora Hoy Ayer En De Del Por Para Con Sin Sobre Desde Hasta A Al " +
 		"Qué Quién Cómo Cuándo Dónde Cuál Cuánto Es Son Está Están Hay Fue Era Gracias También Además Sin Según Tras Se Le Les Nos Me Te",
@@ -88,7 +89,7 @@ var portuguese = &language{
 	may:    "S.A Ltda Cia Jr a.C d.C a.m p.m EUA Depto depto obs ~Est Lda",
 	starts: "O A Os As Um Uma Uns Umas Ele Ela Eles Elas Eu Tu Você Vocês Nós Isto Isso Este Esta Esse Essa Aquele Meu Minha Seu Sua Nosso " +
 		"E Mas Ou Se Sim Não Nem Quando Enquanto Como Onde Porque Embora Depois Antes Então Agora Hoje Ontem Em No Na Nos Nas De Do ~Da Dos Das Por Para Com Sem Sobre Desde Até Ao À " +
-		"Que Quem Qual Quanto É São Está Estão Há Foi Era Obrigado Obrigada Também Além Segundo Após",
+		"Que Quem Qual Quanto É São Está Estão Há Foi Era Obrigado Obrigada Também Além Segundo Após Já Ainda",
 	said: "perguntou disse respondeu gritou",
 }
 
@@ -98,8 +99,8 @@ var italian = &language{
 		"~on Mons mons ~S ad.es es Es p.es P.es cfr Cfr Gent Spett Egr Ill.mo Gent.ma c.d V.le P.zza p.zza c.so C.so n.b ~sen ~Sen Gen ~col ~dir " +
 		"~dr Dr ~lat ingl ca",
 	number: "n N nn num pag pagg p pp art Art artt cap Cap fig Fig vol Vol tav Tav tab Tab tel Tel sez Sez lett gen feb mar apr mag giu lug ago set ott nov dic int",
-	list:   "ecc",
-	may:    "S.p.A S.r.l s.r.l s.p.a S.n.c a.C d.C segg ~ss ~all ~sec ~min ~ag c.a",
+	list:   "ecc ~min",
+	may:    "S.p.A S.r.l s.r.l s.p.a S.n.c a.C d.C segg ~ss ~all ~sec ~ag c.a",
 	starts: "Il Lo La I Gli Le Un Uno Una L Egli Lui Lei Loro Noi Voi Io Tu Questo Questa Questi Queste Quello Quella Ciò Mio Tuo Suo Sua Nostro " +
 		"E Ed Ma O Se Sì No Non Né Quando Mentre Come Dove Perché Dopo Poi Prima Allora Ora Oggi Ieri In Nel Nella Di Del Della ~Da Dal Dalla Per Con Senza Su Sul Sulla A Al Alla Ai " +
 		"Che Chi Quale Quanto È Sono Era Ha Hanno C Grazie Anche Inoltre Infatti Secondo Così Però Va",
@@ -118,9 +119,9 @@ var dutch = &language{
 	tags: "nl fy",
 	before: "dhr Dhr mevr Mevr mw Mw mr drs Drs ~ir ~ing ~ds prof dr Dr Jhr jhr St bijv Bijv d.w.z D.w.z m.b.t t.a.v i.v.m o.a O.a n.a.v t.o.v ca Ca evt resp Resp incl excl " +
 		"z.g zgn vgl Vgl m.a.w t.w.v ~gem ~max ~min aanw zelfst",
-	number: "nr nrs Nr blz Blz p pag art Art afb Afb fig hfst Hfst tab tel Tel dl jan feb mrt apr jun jul aug sept okt nov dec",
-	list:   "enz e.d",
-	may:    "e.a v.Chr n.Chr B.V N.V m.i ff mln mld vnw ~ww znw bnw",
+	number: "~ma ~di ~wo ~do ~vr ~za ~zo nr nrs Nr blz Blz p pag art Art afb Afb fig hfst Hfst tab tel Tel dl jan feb mrt apr jun jul aug sept okt nov dec",
+	list:   "enz e.d mln mld",
+	may:    "e.a e.v v.Chr n.Chr B.V N.V m.i ff vnw ~ww znw bnw",
 	starts: "De Het Een Hij Zij Ze Wij We Ik Jij Je U Jullie Dit Dat Deze Die En Maar Of Als Toen Dan Daarna Nu Hier Daar Er In Op Aan Bij Met Na Van Voor Naar Uit Om Te " +
 		"Wat Wie Waar Wanneer Waarom Hoe Welke Is Zijn Was Heeft Hebben Kan Kunnen Ja Nee Niet Geen Mijn Uw Onze Hun Ook Zo Bedankt Dank Omdat Hoewel Volgens Sinds Vandaag",
 	said: "vroeg zei riep",
@@ -130,30 +131,30 @@ var danish = &language{
 	tags:   "da",
 	before: "hr Hr fr frk Frk dr Dr prof Skt Sct bl.a Bl.a f.eks F.eks d.v.s dvs D.v.s ca Ca hhv inkl ekskl evt jf Jf pga p.gr.a mht vedr vha iflg Iflg fhv ~adv ~max ~min ~gl",
 	number: "nr Nr s sd kap art fig tlf Tlf bd jan feb mar apr jun jul aug sept okt nov dec stk pkt",
-	list:   "osv mv m.v m.m o.l o.lign m.fl",
-	may:    "mio mia kr tdr co A/S ApS E.U f.Kr e.Kr st th tv s.u S.U kl",
+	list:   "osv mv m.v m.m o.l o.lign m.fl mio mia kr",
+	may:    "tdr co A/S ApS E.U f.Kr e.Kr st th tv s.u S.U kl",
 	starts: "Det Den De Der En Et Han Hun Vi Jeg ~Du I Man Dette Denne Disse Og Men Eller Hvis Når ~Da Så Derefter Nu Her I På Ved Med Efter Fra For Til Om Af Hvad Hvem Hvor Hvordan Hvorfor " +
 		"Hvornår Er Var Har Kan Skal Vil Ja Nej Ikke Ingen Min Din Hans Hendes Vores Også Tak Mit",
 	said:  "sagde spurgte råbte svarede",
-	dated: "januar februar marts april maj juni juli august september oktober november december den Den d Jul",
+	dated: "januar februar marts april maj juni juli august september oktober november december Januar Februar Marts April Maj Juni Juli August September Oktober November December d Jul",
 }
 
 var norwegian = &language{
 	tags:   "no nb nn",
 	before: "hr Hr fr frk Dr dr prof St f.eks F.eks bl.a Bl.a d.v.s dvs ca Ca inkl ekskl evt jf Jf pga mht vedr iht ifm ~gl",
 	number: "nr Nr s kap art fig tlf Tlf jan feb mar apr jun jul aug sept okt nov des pkt",
-	list:   "osv m.m m.v o.l",
-	may:    "mill mrd kr AS f.Kr e.Kr kl",
+	list:   "osv m.m m.v o.l mill mrd kr",
+	may:    "AS f.Kr e.Kr kl",
 	starts: "Det Den De Der En Ei Et Han Hun Vi Jeg ~Du Dere Man Dette Denne Disse Og Men Eller Hvis Når ~Da Så Deretter Nå Her På Ved Med Etter Fra For Til Om Av Hva Hvem Hvor Hvordan Hvorfor Er Var Har Kan Skal Vil Ja Nei Ikke Ingen Min Din Takk Også",
-	dated:  "januar februar mars april mai juni juli august september oktober november desember den Den",
+	dated:  "januar februar mars april mai juni juli august september oktober november desember Januar Februar Mars April Mai Juni Juli August September Oktober November Desember",
 }
 
 var swedish = &language{
 	tags:   "sv",
 	before: "hr Hr fr Dr dr prof S:t t.ex T.ex bl.a Bl.a d.v.s dvs D.v.s s.k ca Ca inkl exkl ~ev jfr Jfr pga p.g.a m.a.o fr.o.m t.o.m i.o.m f.d resp Resp ~max ~min",
 	number: "nr Nr s sid kap art fig tel Tel jan feb mar apr jun jul aug sept okt nov dec",
-	list:   "osv o.s.v m.m m.fl o.d",
-	may:    "milj mkr kr f.Kr e.Kr dyl kl st",
+	list:   "osv o.s.v m.m m.fl o.d milj mkr kr",
+	may:    "f.Kr e.Kr dyl kl st",
 	starts: "Det Den De Där En Ett Han Hon Vi Jag ~Du Ni Man Detta Denna Dessa Och Men Eller Om När Då Så Sedan Nu Här I På Vid Med Efter Från För Till Av Vad Vem Var Hur Varför Är Har Kan Ska Vill Ja Nej Inte Ingen Min Din Tack Också",
 }
 
@@ -161,8 +162,8 @@ var finnish = &language{
 	tags:   "fi",
 	before: "hra Hra rva Rva nti ~tri Tri prof Prof esim Esim ts Ts ~ns ~ent ~n vrt Vrt huom Huom mr ~ks Ks",
 	number: "nro Nro s kpl art kuv puh Puh klo Klo",
-	list:   "jne",
-	may:    "ym yms eKr jKr milj mrd Oy ko em synt ~os ao",
+	list:   "jne milj mrd",
+	may:    "ym yms eKr jKr Oy ko em synt ~os ao",
 	starts: "Se Ne Hän He Me Minä Sinä Te Tämä Tuo Nämä Ja Mutta Tai Jos Kun Sitten Nyt Täällä Siellä Mitä Mikä Kuka Missä Miten Miksi Milloin On Oli Ovat Voi Kyllä Ei Kiitos Myös Minun Hänen",
 	dated:  "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta",
 }

@@ -7,8 +7,8 @@ var polish = &language{
 	before: "Ul Al m_in dr prof mgr inż Inż hab ~ks Ks św Św np Np tzn Tzn tj Tj tzw m.in M.in ul ~al ~pl ok por Por zob Zob im ~gen płk kpt ppłk lek ~red ~doc " +
 		"p.o ~ds ~ww ~ang łac niem ~ros ~dot ~ok ~por ~im ~os",
 	number: "~m dn nr Nr s str Str art Art ust pkt poz rys Rys tab tel Tel rozdz t godz sty lut kwi cze lip sie wrz paź lis gru",
-	list:   "itd itp zł",
-	may:    "~r ~w tys mln mld gr woj pow m.st S.A sp Sp ~z o.o n.e p.n.e cd",
+	list:   "itd itp zł tys mln mld gr",
+	may:    "~r ~w woj pow m.st S.A sp Sp ~z o.o n.e p.n.e cd",
 	starts: "To Ten Ta Te On Ona Ono Oni My Ja Ty Wy Pan Pani I A Ale Lub Jeśli Gdy Kiedy Potem Teraz Tu Tam W We Na Z Ze Do Od Po Przed Przy Dla O Co Kto Gdzie Jak Dlaczego Czy Jest Są Był Była Tak Nie Dziękuję Też Więc Jednak Dlatego Weź Proszę",
 	dated:  "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
 }
@@ -17,8 +17,8 @@ var czech = &language{
 	tags:   "cs",
 	before: "Dr dr Mgr Ing Bc prof Prof ~doc Doc MUDr JUDr RNDr PhDr sv Sv např Např tzv tzn tj Tj mj resp Resp ul nám cca vč srov Srov ~p pí ~gen plk kpt npor",
 	number: "č Č čís str s odst obr tab tel Tel kap roč",
-	list:   "atd apod hod Kč",
-	may:    "aj tis mil mld n.l př s.r.o a.s ~min stol",
+	list:   "atd apod hod Kč tis mil mld ~min",
+	may:    "aj n.l př s.r.o a.s stol",
 	starts: "To Ten Ta Tento Tato On Ona Oni My Já Ty Vy A Ale Nebo Pokud Když Pak Potom Teď Nyní Zde Tam V Ve Na Z Ze Do Od Po Před Při Pro O Co Kdo Kde Jak Proč Kdy Je Jsou Byl Byla Ano Ne Děkuji Také Proto",
 	dated:  "ledna února března dubna května června července srpna září října listopadu prosince století",
 }
@@ -27,8 +27,8 @@ var slovak = &language{
 	tags:   "sk",
 	before: "Dr dr Mgr Ing Bc prof Prof ~doc Doc MUDr JUDr sv Sv napr Napr tzv tzn tj t.j Tj resp Resp ul nám cca porov ~p ~gen plk",
 	number: "č Č čís str s ods obr tab tel Tel kap",
-	list:   "atď a.i apod hod",
-	may:    "tis mil mld n.l s.r.o a.s stor",
+	list:   "atď a.i apod hod tis mil mld",
+	may:    "n.l s.r.o a.s stor",
 	starts: "To Ten Tá Tento Táto On Ona Oni My Ja Ty Vy A Ale Alebo Ak Keď Potom Teraz Tu Tam V Vo Na Z Zo Do Od Po Pred Pri Pre O Čo Kto Kde Ako Prečo Kedy Je Sú Bol Bola Áno Nie Ďakujem Tiež Preto",
 	dated:  "januára februára marca apríla mája júna júla augusta septembra októbra novembra decembra storočia",
 }
@@ -46,10 +46,10 @@ var hungarian = &language{
 
 var croatian = &language{
 	tags:   "hr sr bs sh",
-	before: "~г гђа гђица др мр проф инж св нпр Нпр тј Тј тзв ул dr Dr mr prof Prof ~mag ~g gđa gđica gosp sv Sv npr Npr tj Tj tzv ul inž akad ~red ~doc ak",
+	before: "~г гђа гђица др мр проф инж св нпр Нпр тј Тј тзв ул dr Dr mr prof Prof ~mag ~g gđa gđica gosp sv Sv npr Npr tj Tj tzv ul inž akad ~red ~doc ak Dr_sc dr_sc",
 	number: "бр Бр стр чл br Br str čl sl tab tel Tel st",
-	list:   "itd i.t.d itsl итд",
-	may:    "~i ~god tis mil mlrd kn ~din d.o.o d.d n.e p.n.e ~pr Kr",
+	list:   "itd i.t.d itsl итд tis mil mlrd kn ~din",
+	may:    "~i ~god d.o.o d.d n.e p.n.e ~pr Kr",
 	starts: "To Taj Ta On Ona Oni Mi Ja Ti Vi I A Ali Ili Ako Kad Kada Zatim Sada Ovdje Tamo U Na S Sa Iz Do Od Po Prije Kod Za O Što Šta Tko Ko Gdje Gde Kako Zašto Je Su Bio Bila ~Da Ne Hvala Također",
 	dated:  "siječnja veljače ožujka travnja svibnja lipnja srpnja kolovoza rujna listopada studenoga studenog prosinca januara februara marta aprila maja juna jula avgusta septembra oktobra novembra decembra јануара фебруара марта априла маја јуна јула августа септембра октобра новембра децембра века stoljeća veka",
 }
@@ -68,8 +68,8 @@ var romanian = &language{
 	tags:   "ro mo",
 	before: "Dl dl D-na Dna dna dlui dvs Dvs Dr dr Prof prof Sf ~ing Ing ~av ex Ex de.ex cca str Str bd Bd ~gen conf Conf cf",
 	number: "bl sc et ap nr Nr pag p art alin fig cap vol tel Tel ian feb mar apr iun iul aug sept oct noiem nov dec sec",
-	list:   "ș.a ş.a",
-	may:    "S.A S.R.L SRL d.Hr î.Hr mil mld ~lei",
+	list:   "ș.a ş.a mil mld",
+	may:    "S.A S.R.L SRL d.Hr î.Hr",
 	starts: "El Ea Ei Ele Eu Tu Noi Voi Acesta Aceasta Acest Această Un O Și Dar Sau Dacă Când Apoi Acum Aici Acolo În La De Din Cu Pentru Pe Ce Cine Unde Cum De Este Sunt A Au Era ~Da Nu Mulțumesc",
 }
 
@@ -115,8 +115,8 @@ var greek = &language{
 
 var turkish = &language{
 	tags:   "tr az",
-	before: "küç Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak ör Ör Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
-	number: "Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab tab Tel tel bl Bl",
+	before: "küç Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak ör Ör məs Məs Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
+	number: "Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab tab Tel tel bl Bl səh Səh",
 	may:    "vb vs vd A.Ş Ltd Şti T.C M.Ö M.S İ.Ö yy",
 	starts: "Bu O Şu Onlar Biz ~Ben ~Sen Siz Bir Ve Ama Fakat Ancak Veya Eğer Sonra Şimdi Burada Orada Ne Kim Nerede Nasıl Neden Niçin Hangi Evet Hayır Teşekkürler Lütfen Ayrıca Daha Her Çünkü Böylece Onun Benim Bunun Bunu Onu",
 	said:   "dedi diye sordu",
@@ -129,8 +129,8 @@ var russian = &language{
 	before: "~с вул Вул т_ч т.ч т_е т_к им ул Ул пл Пл пр просп пер д кв корп проф Проф акад доц гр гос т.е Т.е т.н тн напр Напр ок пос дер ст.л св Св ср Ср см См пгт " +
 		"тов ген полк кап лейт инж зам Зам н бульв наб ш нач англ лат нем фр рус греч итал исп",
 	number: "стр Стр рис Рис табл гл Гл п пп ст Ст т тт № вып изд тел Тел ч янв февр фев мар апр авг сент сен окт нояб ноя дек пн вт чт пт",
-	list:   "кг т_д т_п т.д т.п",
-	may:    "и_пр и_др н_э др проч г гг в вв руб коп тыс млн млрд трлн долл дол н.э до.н.э э чел шт мин сек час км куб.м кв.м куб обл р-н о-в ж.д мес экз США ред у.е",
+	list:   "кг т_д т_п т.д т.п руб коп тыс млн млрд трлн долл дол чел шт ~мин сек экз",
+	may:    "и_пр и_др н_э др проч г гг в вв н.э до.н.э э час км куб.м кв.м куб обл р-н о-в ж.д мес США ред у.е",
 	starts: "Я Ты Он Она Оно Мы Вы Они Это Этот Эта Эти Тот Та Те То И А Но Или Если Когда Пока Затем Потом После До Теперь Сейчас Здесь Там Тут В Во На По С Со К Ко У О Об От Из За Для При Без Под Над " +
 		"Что Кто Где Как Почему Зачем Сколько Какой Какая Какие Есть Был Была Было Были Да Нет Не Ни Спасибо Также Однако Поэтому Так Его Её Ее Их Мой Наш Ваш Все Всё Просьба Кроме Дом Нужно",
 	said:  "спросил спросила сказал сказала",
@@ -141,17 +141,18 @@ var ukrainian = &language{
 	tags:   "uk",
 	before: "~с т_зв ім вул Вул пл пров просп буд кв проф Проф акад доц т.зв напр Напр пор Пор див Див св Св англ лат рос ред",
 	number: "стор рис Рис табл розд п ст Ст т № вип тел Тел ч січ лют бер квіт трав черв лип серп вер жовт лист груд",
-	list:   "т_д т_п т.д т.п",
-	may:    "н_е та_ін ін р рр грн коп тис млн млрд н.е до.н.е н чел шт хв ~год обл",
+	list:   "т_д т_п т.д т.п грн коп тис млн млрд шт ~хв ~год",
+	may:    "н_е та_ін ін р рр н.е до.н.е н чел обл",
 	starts: "Я Ти Він Вона Воно Ми Ви Вони Це Цей Ця Ці Той Та Те І Й А Але Або Якщо Коли Поки Потім Після До Тепер Зараз Тут Там В У На По З Із До Від За Для При Без Що Хто Де Як Чому Скільки Який Є Був Була Було Були Так Ні Не Дякую Також Однак Тому Його Її Їх",
 	small:  true,
 }
 
 var bulgarian = &language{
 	tags:   "bg mk",
-	before: "т_е г-н г-жа ул бул пл Пл проф Проф акад доц д-р инж св Св напр Напр т.е т.нар вж Вж срв им ген",
+	before: "т_е г-н г-жа гр Гр ул бул пл Пл проф Проф акад доц д-р инж св Св напр Напр т.е т.нар вж Вж срв им ген",
 	number: "стр с рис фиг табл гл чл ал т № тел Тел ян февр апр авг септ окт ноем дек",
-	may:    "т.н др и пр г гг в лв ст хил млн млрд т.г пр.Хр сл.Хр",
+	list:   "лв хил млн млрд",
+	may:    "т.н др и пр г гг в ст т.г пр.Хр сл.Хр",
 	starts: "Той Тя То Те Ние Аз Ти Вие Това Този Тази Тези И А Но Или Ако Когато След Сега Тук Там В Във На По С Със За От До Какво Кой Къде Как Защо Има Е Са Беше Да Не Благодаря",
 	small:  true,
 }

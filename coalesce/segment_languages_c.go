@@ -34,7 +34,7 @@ var hebrew = &language{
 var hindi = &language{
 	tags:   "hi ne sa mai bho",
 	words:  "है हैं हूँ हूं हो था थे थी थीं दो लो जा भी ही",
-	before: "एफ एच एल एम एन आर एस एक्स डॉ डा डाॅ श्री प्रो पं स्व मो कु मि इं ई.पू उदा",
+	before: "एफ एच एल एम एन आर एस एक्स प्रा डॉ डा डाॅ श्री प्रो पं स्व मो कु मि इं ई.पू उदा",
 	number: "पृ सं नं क्र रु भा खं",
 	may:    "कि.मी कि.ग्रा मी ई",
 	starts: "यह वह ये वे मैं हम आप तुम और लेकिन या अगर जब फिर अब यहाँ वहाँ क्या कौन कहाँ कैसे क्यों कब हाँ नहीं धन्यवाद",
@@ -88,11 +88,11 @@ var indonesian = &language{
 	tags: "id ms jv su", before: "~En Pn Bpk Bp Tn Ny Nn Sdr Sdri dr Dr drs Drs Ir ~ir Prof ~H Hj K.H ~mis Mis Jl jl Jln a.n u.p d.a Yth yth Kol Jend Let ~Kab ~Prov ~Kec s.d",
 	number: "Jan Feb Mar Apr Jun Jul Agu Agt Sep Okt Nov Des No no hlm hal Hal tgl Tgl Tel telp Telp Psl",
 	list:   "dll dsb dst",
-	may:    "dkk PT Tbk Rp ~M SM ttd S.H S.E M.M S.T S.Pd M.Pd S.Kom",
+	may:    "dkk PT CV Tbk Rp ~M SM ttd S.H S.E M.M S.T S.Pd M.Pd S.Kom",
 	starts: "Ini Itu Dia Ia Mereka Kami Kita Saya Anda Kamu Dan Tetapi Tapi Atau Jika Kalau Ketika Saat Setelah Kemudian Lalu Sekarang Di Ke Dari Dengan Untuk Pada Apa Siapa Mana Bagaimana Mengapa Kapan Apakah Ada Adalah Ya Tidak Terima Juga Namun Silakan",
 }
 
-var thai = &language{tags: "th lo km my", before: "ดร น.ส ผศ รศ ศ พล.อ พ.ศ ค.ศ ม.ค ก.พ มี.ค เม.ย พ.ค มิ.ย ก.ค ส.ค ก.ย ต.ค พ.ย ธ.ค จ อ ต ถ", may: "ฯลฯ น"}
+var thai = &language{tags: "th lo km my", before: "ดร นพ พญ ทพ ภก น.ส ผศ รศ ศ พล.อ พ.ศ ค.ศ ม.ค ก.พ มี.ค เม.ย พ.ค มิ.ย ก.ค ส.ค ก.ย ต.ค พ.ย ธ.ค จ อ ต ถ", may: "ฯลฯ น"}
 
 var filipino = &language{
 	tags: "tl fil ceb", before: "~G Gng Bb Dr Dra Prof Sta Sto ~hal Hal Atty Engr Kgg", number: "Blg blg p",
@@ -105,7 +105,7 @@ var filipino = &language{
 // In these a single small letter is a word.
 
 var swahili = &language{
-	tags: "sw", before: "Bw Bi Bwn Dk Dkt Prof Mhe Mh k.v mf Mf Mch Kap", number: "Na uk Uk", list: "n.k k.m",
+	tags: "sw", before: "Bw Bi Bwn Dk Dkt Prof Mhe Mh k.v mf Mf Mch Kap", number: "Na uk Uk Sh", list: "n.k k.m",
 	may:    "nk S.L.P S.L.B",
 	starts: "Hii Hiyo Hizi Huyu Yeye Wao Sisi Mimi Wewe Ninyi Na Lakini Au Kama Ikiwa Baada Kisha Halafu Sasa Hapa Kwa Katika Nini Nani Wapi Vipi Kwa Je Ni Ndiyo Hapana Asante Tafadhali Pia",
 }
@@ -136,4 +136,4 @@ var amharic = &language{
 
 var somali = &language{tags: "so om", before: "Md Mdm Dr Prof Eng", number: "Lr", may: "iwm IWM kwf"}
 
-var zulu = &language{tags: "zu xh st tn sn rw ny lg", before: "UMnu uMnu UNkz uNkz Mnu Nkz Dkt Prof Rev Mfu", number: "No", may: "njll njl"}
+var zulu = &language{tags: "zu xh st tn sn rw ny lg", before: "UDkt uDkt UMnu uMnu UNkz uNkz Mnu Nkz Dkt Prof Rev Mfu", number: "No", may: "njll njl"}

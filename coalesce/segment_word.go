@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"bytes"
 	"unicode"
 	"unicode/utf8"
 )
@@ -139,6 +140,44 @@ var calendar = map[string]bool{
 	"January": true, "February": true, "March": true, "April": true, "May": true, "June": true, "July": true, "August": true,
 	"September": true, "October": true, "November": true, "December": true, "Eastern": true, "Pacific": true, "Central": true,
 	"Mountain": true, "Greenwich": true,
+}
+
+// currency says whether the amount before the full stop goes on at offset at: 5 mil. Kč, 3 mln. EUR.
+func (s *Segmenter) currency(at int) bool {
+	if r, _ := utf8.DecodeLastRune(s.scan.before.bytes()); !unicode.IsDigit(r) {
+		return false
+	}
+	w := s.wordAt(at)
+	word := w.bytes()
+	return s.scan.lang.abbrs[string(word)] == abList || len(word) == 3 && bytes.Equal(word, bytes.ToUpper(word)) && !s.starts(at)
+}
+
+// versus says whether the word before the full stop stands between the parties of a case: Roe v. Wade.
+func (sc *scanner) versus() bool {
+	r, _ := utf8.DecodeRune(sc.before.bytes())
+	return string(sc.done.bytes()) == "v" && classOf(r) == clUpper
+}
+
+// caseless says whether the word before the marks is of a script without capitals.
+func (sc *scanner) caseless() bool {
+	r, _ := utf8.DecodeLastRune(sc.done.bytes())
+	c := classOf(r)
+	return c == clLetter || c == clWide
+}
+
+// humped says whether the word at offset at is a name, though it begins small: iPhone, eBay.
+func (s *Segmenter) humped(at int) bool {
+	for i := range 20 {
+		_, c, size := s.peek(at)
+		switch {
+		case c == clUpper && i > 0:
+			return true
+		case c != clLower && c != clExtend:
+			return false
+		}
+		at += size
+	}
+	return false
 }
 
 // said says whether what follows a quotation goes on with the sentence around it: "Go!" Ada said.
