@@ -43,3 +43,8 @@ func (p *Producer) HoldGroup() (release func()) {
 	g.mu.Lock()
 	return g.mu.Unlock
 }
+
+// Waits reports whether a subscription holds its text back until it is in step with a group; nothing else may be going on.
+func (p *Producer) Waits(id string) bool {
+	return slices.ContainsFunc(*p.audience.Load(), func(sub *subscription) bool { return sub.id == id && !sub.late.IsZero() })
+}
