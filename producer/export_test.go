@@ -44,7 +44,11 @@ func (p *Producer) HoldGroup() (release func()) {
 	return g.mu.Unlock
 }
 
-// Waits reports whether a subscription holds its text back until it is in step with a group; nothing else may be going on.
+// Waits reports whether a subscription waits to be in step with a group.
 func (p *Producer) Waits(id string) bool {
-	return slices.ContainsFunc(*p.audience.Load(), func(sub *subscription) bool { return sub.id == id && !sub.late.IsZero() })
+	return slices.ContainsFunc(*p.groups.all.Load(), func(g *group) bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return slices.ContainsFunc(g.waiting, func(sub *subscription) bool { return sub.id == id })
+	})
 }

@@ -161,13 +161,14 @@ func TestAnotherStreamWhileInStep(t *testing.T) {
 		for range 1000 {
 			synctest.Wait()
 			for _, m := range all {
-				if m.new == nil && m.old.resume != "" && st.p.Waits(m.l.id) {
-					m.had = len(m.old.events())
-					m.new = &eventStream{link: m.l.wire, last: m.old.resume, done: make(chan struct{})}
-					m.l.wire.open(m.new)
-					synctest.Wait()
-					changed++
+				if m.new != nil || !st.p.Waits(m.l.id) {
+					continue
 				}
+				had := m.old.events()
+				m.had, m.new = len(had), &eventStream{link: m.l.wire, last: had[len(had)-1].EventID, done: make(chan struct{})}
+				m.l.wire.open(m.new)
+				synctest.Wait()
+				changed++
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
