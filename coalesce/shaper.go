@@ -312,7 +312,7 @@ func (s *Shaper) Oldest() uint64 {
 func (s *Shaper) Reset() {
 	s.queue, s.urgent, s.streams, s.stretches, s.resume = nil, nil, nil, nil, 0
 	for session, t := range s.told {
-		t.vanished = nil
+		t.vanished, t.over = nil, false
 		if i := s.endOf(session); i >= 0 { // it went on before that, and may now go on after it
 			s.end(session, t, s.ended[i].pos)
 		}

@@ -81,7 +81,7 @@ type Past struct {
 	newest           uint64
 	heard, elsewhere uint64
 	again            int
-	told             map[string]*telling // where there is more than a stamp
+	told             map[string]*telling // where there is more than a stamp, or what others know has ended
 	ended            []end
 	spent            *Budget // nil: nothing lately
 	taken            uint64  // tokens of the other Budget, before
@@ -94,8 +94,11 @@ func (s *Shaper) Share(now time.Time, other *Shaper) *Past {
 		ended: s.ended, taken: other.budget.taken}
 	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged, Filtered: s.stats.Filtered - other.stats.Filtered}
 	for session, t := range s.told {
-		other.tellingOf(session) // so that the end of the session is noted
-		if t.upTo > 0 {
+		ended := other.told[session] == nil && other.endOf(session) >= 0
+		if !ended {
+			other.tellingOf(session) // so that the end of the session is noted
+		}
+		if t.upTo > 0 || ended {
 			if p.told == nil {
 				p.told = map[string]*telling{}
 			}
@@ -137,11 +140,16 @@ func (s *Shaper) Split(p *Past) *Shaper {
 	for session, t := range s.told {
 		c.told[session] = t.since(p.until, p.told[session])
 	}
+	for session, t := range p.told {
+		if s.told[session] == nil { // it ends below, or had ended for the others
+			c.told[session] = t.since(p.until, t)
+		}
+	}
 	c.ended = slices.Clone(p.ended)
 	for _, e := range s.ended {
 		if e.pos > p.until {
 			t := cmp.Or(e.told, &telling{stamp: e.stamp})
-			c.keep(e.session, t.since(p.until, p.told[e.session]), e.pos)
+			c.end(e.session, t.since(p.until, p.told[e.session]), e.pos)
 		}
 	}
 	return &c

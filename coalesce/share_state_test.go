@@ -243,6 +243,40 @@ func TestPast(t *testing.T) {
 	r.want("tool t", "idle>calling_tool", "progress 2", `b: o@0 "Half a sentence." completion complete`)
 }
 
+// That a session ended without its listener is said once, of whoever joins and leaves later too; and after Reset it may come again.
+func TestEndIsKeptOnce(t *testing.T) {
+	terms := paced(1, completion)
+	terms.Filters.Exclude = []string{string(aaep.TypeSessionCompleted)}
+	r := newRide(t, terms)
+	early := NewShaper(terms, partID).Share(r.now, r.s)
+	r.push(tool("t"), in("b", newWriter().say("Half a sentence")), change(idle, thinking), change(thinking, calling), done())
+	if !r.s.told["a"].over {
+		t.Error("what waits is not known to be the last")
+	}
+	if alone := r.s.Split(new(Past)); !alone.told["a"].over {
+		t.Error("nor to whoever goes on alone")
+	} else if alone.Reset(); alone.told["a"].over {
+		t.Error("who goes on before the end takes what comes next for the last")
+	}
+	r.wait(time.Minute)
+	r.want("tool t", "idle>calling_tool")
+	if r.s.telling("a").over {
+		t.Error("a session that has ended is still about to end")
+	}
+	late := NewShaper(terms, partID) // which is told of the session when it has ended
+	own := change(idle, thinking)
+	own.Timestamp = r.now
+	late.Push(r.now, Entry{Event: own})
+	late.Pop(r.now)
+	past := late.Share(r.now, r.s)
+	if alone := r.s.Split(early); alone.told["a"] != nil || alone.endOf("a") < 0 || alone.telling("a").upTo == 0 {
+		t.Error("whoever heard of the end goes on as if there were more to hear, or has forgotten what it was told")
+	}
+	if alone := r.s.Split(past); alone.told["a"] == nil || !alone.told["a"].stamp.Equal(r.now) {
+		t.Error("whoever heard of it later goes on with an earlier stamp")
+	}
+}
+
 // What several have spent together follows what one has spent before, also where Left has put that off.
 func TestBudgetSince(t *testing.T) {
 	now := rideStart

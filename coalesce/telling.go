@@ -15,7 +15,7 @@ type telling struct {
 	progress uint64   // and of the newest progress, or one behind that, where an error made it superfluous
 	folds    []fold   // of the states among them, in order
 	vanished []uint64 // places of states that have vanished with their return, or before an error, and are told by what leaves next
-	over     bool     // the session ended without this listener
+	over     bool     // the session ended without this listener, for whom something of it still waits
 }
 
 // fold is a state that left for several, or an end that left for states.
@@ -141,13 +141,9 @@ type end struct {
 // end keeps what was told of a session whose end has left.
 func (s *Shaper) end(session string, t *telling, pos uint64) {
 	delete(s.told, session)
-	s.keep(session, t, pos)
-}
-
-func (s *Shaper) keep(session string, t *telling, pos uint64) {
 	e := end{session: session, stamp: t.stamp, pos: pos}
 	if t.upTo > 0 {
-		t.vanished, e.told = nil, t
+		t.vanished, t.over, e.told = nil, false, t
 	}
 	if i := s.endOf(session); i >= 0 {
 		s.ended[i] = e

@@ -123,7 +123,7 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	if q.Confirmation != nil {
 		payload = q.Confirmation
 	}
-	s.p.meet(ctx, q.Confirmation != nil)
+	s.p.awaitParties(ctx, q.Confirmation != nil)
 	if err := ctx.Err(); err != nil {
 		return nil, asked, err
 	}

@@ -32,3 +32,12 @@ func (p *Producer) HoldGroup() (release func()) {
 	g.mu.Lock()
 	return g.mu.Unlock
 }
+
+// Waits reports whether a subscription waits to be in step with a group.
+func (p *Producer) Waits(id string) bool {
+	return slices.ContainsFunc(*p.groups.all.Load(), func(g *group) bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return slices.ContainsFunc(g.waiting, func(sub *subscription) bool { return sub.id == id })
+	})
+}

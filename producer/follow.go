@@ -12,6 +12,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -158,7 +159,9 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 	q.SessionID, q.Stamp = ev.SessionID, ev.Timestamp
 	q.Recipients = []string{""} // those elsewhere: that all leave who are here settles nothing
 	put := &pending{Entry: coalesce.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
-	put.deadline = put.asked.Deadline
+	if put.deadline = put.asked.Deadline; pos > p.began { // it has just been put, whatever the agent's clock says
+		put.deadline = time.Now().Add(closes.Given(ev))
+	}
 	for _, sub := range *p.audience.Load() {
 		if sub.mayBeAsked(q.Confirmation != nil) {
 			q.Recipients = append(q.Recipients, sub.id)

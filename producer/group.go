@@ -154,11 +154,11 @@ func (g *group) spread(b *batch) {
 	if b.resumable {
 		g.marks++
 	}
-	g.meet()
+	g.tellWaiting()
 }
 
-// meet tells whoever waits for the group that it has let go of all it could.
-func (g *group) meet() {
+// tellWaiting tells whoever waits for the group that it has let go of all it could.
+func (g *group) tellWaiting() {
 	if len(g.waiting) == 0 || !g.shaper.Paused(g.sent, g.cursor) {
 		return
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// join puts the open questions that ask wants, and nil is all of them, to a subscription that can answer them, once it is on
+// putOpen puts the open questions that ask wants, and nil is all of them, to a subscription that can answer them, once it is on
 // record that it was asked too. Ask returns the event that asks, or nil.
-func (p *Producer) join(sub *subscription, ask func(*pending) *aaep.Event, push func(coalesce.Entry)) {
+func (p *Producer) putOpen(sub *subscription, ask func(*pending) *aaep.Event, push func(coalesce.Entry)) {
 	p.mu.Lock()
 	open := p.openQuestions()
 	maps.DeleteFunc(sub.onRecord, func(token aaep.ReplyToken, _ string) bool { return p.asked[token] == nil })
@@ -51,10 +51,10 @@ func (p *Producer) join(sub *subscription, ask func(*pending) *aaep.Event, push 
 	}
 }
 
-// joinAnew puts to a subscription with new terms the open questions that it can answer only now (D-34), and once more, with the
+// putAnew puts to a subscription with new terms the open questions that it can answer only now (D-34), and once more, with the
 // same token, those that are told in another language now: whoever changes it while they decide wants to hear in it what they
 // decide about.
-func (sub *subscription) joinAnew(was *handshake.Terms) {
+func (sub *subscription) putAnew(was *handshake.Terms) {
 	could := func(put *pending) bool {
 		if put.isConfirmation() {
 			return was.ConfirmationReply
@@ -63,13 +63,13 @@ func (sub *subscription) joinAnew(was *handshake.Terms) {
 	}
 	now := time.Now()
 	maps.DeleteFunc(sub.beside, func(_ aaep.ReplyToken, ev *aaep.Event) bool { return sub.p.stale(ev) })
-	sub.p.join(sub, func(put *pending) *aaep.Event {
+	sub.p.putOpen(sub, func(put *pending) *aaep.Event {
 		switch ev := put.Event; {
 		case !could(put):
 			return ev
 		case sub.opened && (put.Pos <= sub.cursor || sub.early[put.Pos]) &&
 			handshake.ChooseLanguage(was.Languages, ev) != handshake.ChooseLanguage(sub.terms.Languages, ev):
-			return sub.p.anew(put, now)
+			return sub.p.onceMore(put, now)
 		}
 		return nil
 	}, func(e coalesce.Entry) {
@@ -82,17 +82,17 @@ func (sub *subscription) joinAnew(was *handshake.Terms) {
 	})
 }
 
-// askBeside puts once more what joinAnew did, to a subscription whose stream may have been cut before it had that.
+// askBeside puts once more what putAnew did, to a subscription whose stream may have been cut before it had that.
 func (sub *subscription) askBeside() {
 	if len(sub.beside) == 0 {
 		return
 	}
-	sub.p.join(sub, func(put *pending) *aaep.Event { return sub.beside[put.token()] },
+	sub.p.putOpen(sub, func(put *pending) *aaep.Event { return sub.beside[put.token()] },
 		func(e coalesce.Entry) { sub.shaper.Push(time.Now(), coalesce.Entry{Event: e.Event}) })
 }
 
-// anew is a question that is told once more, as an event of its own: with the time that is left.
-func (p *Producer) anew(put *pending, now time.Time) *aaep.Event {
+// onceMore is a question that is told once more, as an event of its own: with the time that is left.
+func (p *Producer) onceMore(put *pending, now time.Time) *aaep.Event {
 	p.mu.Lock()
 	left := wholeSeconds(put.deadline.Sub(now))
 	p.mu.Unlock()

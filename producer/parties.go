@@ -204,8 +204,8 @@ func (p *Producer) cutOff() bool {
 	return err != nil || p.log.Overdue()
 }
 
-// meet waits for the parties of an agent that has just begun, where nobody else could be asked.
-func (p *Producer) meet(ctx context.Context, isConfirmation bool) {
+// awaitParties waits for the parties of an agent that has just begun, where nobody else could be asked.
+func (p *Producer) awaitParties(ctx context.Context, isConfirmation bool) {
 	if p.shared == nil {
 		return
 	}

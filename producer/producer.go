@@ -42,6 +42,9 @@ const (
 var ErrClosed = errors.New("producer: shut down")
 
 // Producer serves one agent's sessions to its subscribers. All its methods may be called at once.
+//
+// Whoever holds several locks took them in this order: announcing, link.mu, a Session's mu, putting, groups.mu, a group's mu, mu, a
+// subscription's mu, a course's counting. Against it only TryLock is called.
 type Producer struct {
 	cfg   Config
 	offer handshake.Offer
@@ -75,7 +78,7 @@ type Producer struct {
 	notices    atomic.Pointer[notices]
 
 	signed      signed
-	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile; before mu
+	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile
 	encoded     encoded
 	agreements  agreements
 	audience    atomic.Pointer[[]*subscription] // who is served, as they came; changed by who has mu, and never in place

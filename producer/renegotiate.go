@@ -182,6 +182,6 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 			}
 		}
 	}
-	sub.joinAnew(was)
+	sub.putAnew(was)
 	return nil
 }

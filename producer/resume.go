@@ -67,7 +67,7 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
 	cursor, skip, ok = p.log.Locate(after)
 	switch {
-	case skip >= anew:
+	case skip >= anewOffset:
 		skip = 0
 	case skip > 0:
 		cursor--
@@ -79,20 +79,20 @@ func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
 	return cursor, skip, ok
 }
 
-// anew is where the offsets begin that are none: they only make the ids of what is told anew differ, see coalesce.Shaper.Heard.
-const anew = 1 << 30
+// anewOffset is where the offsets begin that are none: they only make the ids of what is told anew differ, see coalesce.Shaper.Heard.
+const anewOffset = 1 << 30
 
 // goOn makes a subscription begin where another one ended. It is not told what the agent is doing, for it knows, but what
 // is still asked, for only now can it answer that here.
 func (sub *subscription) goOn(cursor uint64, skip int) {
 	sub.beginAt(cursor, skip)
-	sub.p.join(sub, nil, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
+	sub.p.putOpen(sub, nil, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
 }
 
 func (sub *subscription) beginAt(cursor uint64, skip int) {
 	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.goesOn = cursor, skip, cursor, skip, true
 	sub.behind.Store(cursor < sub.replayed)
-	sub.shaper.Heard(sub.replayed, anew|rand.IntN(anew))
+	sub.shaper.Heard(sub.replayed, anewOffset|rand.IntN(anewOffset))
 }
 
 // atPlace reports whether the subscription begins right after the event that its request names, or why not, in a note.
@@ -189,7 +189,7 @@ func (sub *subscription) situate(situation []coalesce.Entry) {
 	for _, e := range situation {
 		push(e)
 	}
-	sub.p.join(sub, nil, push)
+	sub.p.putOpen(sub, nil, push)
 }
 
 // detach returns until when the stream has to be back. One that brought the subscription no further, and broke soon, gives

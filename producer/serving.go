@@ -27,7 +27,7 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 		default:
 			return err
 		}
-		if done, open := p.welcome(conn); !open {
+		if done, open := p.answer(conn); !open {
 			<-done
 			return ErrClosed
 		}
@@ -38,7 +38,7 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 // transports.Pipe. It returns when the subscription is over, and closes conn. Once the Producer is shut
 // down, a request is told so, and the error is ErrClosed.
 func (p *Producer) ServeConn(conn transports.Conn) error {
-	done, open := p.welcome(conn)
+	done, open := p.answer(conn)
 	<-done
 	if !open {
 		return ErrClosed
@@ -46,13 +46,13 @@ func (p *Producer) ServeConn(conn transports.Conn) error {
 	return nil
 }
 
-// welcome answers whoever comes on a link, in a goroutine that Shutdown waits for. It reports false if the
+// answer answers whoever comes on a link, in a goroutine that Shutdown waits for. It reports false if the
 // Producer is closed: then the answer is no.
-func (p *Producer) welcome(conn transports.Conn) (done <-chan struct{}, open bool) {
+func (p *Producer) answer(conn transports.Conn) (done <-chan struct{}, open bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	served := make(chan struct{})
-	answer := func() {
+	serve := func() {
 		sub := p.subscribe(conn)
 		if sub == nil {
 			close(served)
@@ -66,9 +66,9 @@ func (p *Producer) welcome(conn transports.Conn) (done <-chan struct{}, open boo
 		go sub.serve() // which needs a smaller stack than the answer
 	}
 	if p.ended { // the caller waits
-		go answer()
+		go serve()
 	} else {
-		p.guests.Go(answer)
+		p.guests.Go(serve)
 	}
 	return served, !p.closed
 }

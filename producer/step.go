@@ -62,7 +62,7 @@ func (l *lone) fallIn(now time.Time) (joined bool, again time.Time) {
 	case met:
 		l.busy = 0
 	}
-	g, wait := l.meet(now)
+	g, wait := l.findGroup(now)
 	switch {
 	case g != nil:
 		return l.stays(g), again
@@ -79,8 +79,8 @@ func (l *lone) fallIn(now time.Time) (joined bool, again time.Time) {
 	return false, l.late
 }
 
-// meet finds a group for the subscription. If it is in step with none, wait reports whether it is worth waiting for one.
-func (l *lone) meet(now time.Time) (g *group, wait bool) {
+// findGroup finds a group for the subscription. If it is in step with none, wait reports whether it is worth waiting for one.
+func (l *lone) findGroup(now time.Time) (g *group, wait bool) {
 	gs := &l.p.groups
 	gs.mu.Lock()
 	all := slices.Clone(gs.of[l.key])

@@ -139,3 +139,53 @@ func TestFewIntoRunningText(t *testing.T) {
 		}
 	})
 }
+
+// Whoever gets another stream while it waits to be in step is told nothing more over the old one, though that would still take it. P8
+func TestAnotherStreamWhileInStep(t *testing.T) {
+	bubbleWith(t, producer.Config{MaxSubscriptions: 1000}, func(t *testing.T, st *stage) {
+		s := st.session("Reading.")
+		end := stream(s.Output())
+		time.Sleep(time.Second)
+		type moved struct {
+			l        *listener
+			old, new *eventStream
+			had      int // events over the old one
+		}
+		var all []*moved
+		for range 40 {
+			l, open := st.resumable(caps(3, aaep.BoundarySentence))
+			all = append(all, &moved{l: l, old: open("")})
+			time.Sleep(7 * time.Millisecond)
+		}
+		changed := 0
+		for range 1000 {
+			synctest.Wait()
+			for _, m := range all {
+				if m.new != nil || !st.p.Waits(m.l.id) {
+					continue
+				}
+				had := m.old.events()
+				m.had, m.new = len(had), &eventStream{link: m.l.wire, last: had[len(had)-1].EventID, done: make(chan struct{})}
+				m.l.wire.open(m.new)
+				synctest.Wait()
+				changed++
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		end()
+		if changed < 10 {
+			t.Errorf("%d waited to be in step, too few to show anything", changed)
+		}
+		for _, m := range all {
+			if m.new == nil {
+				continue
+			}
+			if n := len(m.old.events()); n > m.had {
+				t.Errorf("%d events came over a stream that another has taken the place of", n-m.had)
+			}
+			if len(m.new.events()) == 0 {
+				t.Error("nothing came over the new stream")
+			}
+		}
+	})
+}

@@ -71,7 +71,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 		}
 		return false
 	}
-	err = sub.welcome(*terms)
+	err = sub.accept(*terms)
 	answered(err)
 	if err != nil {
 		p.unregister(sub)
@@ -230,8 +230,8 @@ func tooLate() error {
 	return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "The agent is shutting down."}
 }
 
-// welcome accepts the subscription.
-func (sub *subscription) welcome(t handshake.Terms) error {
+// accept tells the subscriber that it is accepted.
+func (sub *subscription) accept(t handshake.Terms) error {
 	there, note := sub.atPlace()
 	if note != "" { // first, for a long note is cut at its end
 		t.Notes = slices.Insert(slices.Clone(t.Notes), 0, note)
@@ -310,7 +310,7 @@ func (p *Producer) register(sub *subscription) error {
 	if !sub.goesOn {
 		sub.first, _ = p.situation(sub.cursor)
 	}
-	p.join(sub, nil, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
+	p.putOpen(sub, nil, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
 	p.announce(sub)
 	return nil
 }

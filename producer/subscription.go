@@ -51,7 +51,7 @@ type subscription struct {
 	pace                atomic.Int64
 
 	onRecord map[aaep.ReplyToken]string      // in which language the trail says it was asked the open questions, and
-	beside   map[aaep.ReplyToken]*aaep.Event // those it was asked when its terms had changed; used by join alone
+	beside   map[aaep.ReplyToken]*aaep.Event // those it was asked when its terms had changed; used by putOpen and its callers alone
 	apart    time.Time                       // since when it has no stream
 	grace    time.Time                       // when its stream has to be back; see detach
 	came     uint64                          // how far it had come when that was set
@@ -75,7 +75,7 @@ func (sub *subscription) wake() {
 	case sub.woken <- struct{}{}:
 	default:
 	}
-	if g := sub.group.Load(); g != nil { // looked at last; see join
+	if g := sub.group.Load(); g != nil { // looked at last; see stays
 		g.call()
 	}
 }

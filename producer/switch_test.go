@@ -93,6 +93,25 @@ func TestQuestionAnewAfterTheClockWasSetBack(t *testing.T) {
 	})
 }
 
+// Nor does it, at another process, on whether its clock is as the agent's.
+func TestQuestionAnewWhereClocksDiffer(t *testing.T) {
+	clouded(t, func(_ *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		l, s := edges[0].listen(answering(everything())), agent.session("Paying.")
+		s.ClockSetBack(time.Hour)
+		each := pay
+		each.Action = each.Action.In("es", aaep.Say("Pagar 5 dólares."))
+		each.Consequence = each.Consequence.In("es", aaep.Say("El dinero se va."))
+		paid := tool(s, each, &deed{})
+		time.Sleep(100 * time.Second)
+		l.renegotiate(inSpanish)
+		if got := asks(l.events()); got != "en-US Pay $5. 300; es Pagar 5 dólares. 200" {
+			t.Errorf("asked %s", got)
+		}
+		l.reply(l.question(), aaep.Reject)
+		<-paid
+	})
+}
+
 // What is in one language only is asked once, and so is what nobody may answer here any more.
 func TestQuestionInOneLanguage(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {

@@ -22,7 +22,7 @@ func TestWaitingIsBounded(t *testing.T) {
 	if n := len(g.waiting); n != maxMembers {
 		t.Errorf("%d wait for a group, want %d", n, maxMembers)
 	}
-	g.meet()
+	g.tellWaiting()
 	if len(newest.woken) != 1 || !newest.met.Load() || len(g.waiting) != 0 {
 		t.Errorf("the newest is told: %t; %d still wait", newest.met.Load(), len(g.waiting))
 	}
@@ -35,7 +35,7 @@ func TestWhoIsServedIsLeftAlone(t *testing.T) {
 	sub := &subscription{woken: make(chan struct{}, 1)}
 	g.await(sub)
 	sub.group.Store(other)
-	if g.meet(); len(sub.woken) > 0 || other.calls.Load() {
+	if g.tellWaiting(); len(sub.woken) > 0 || other.calls.Load() {
 		t.Error("a group lets a member go because another group has paused")
 	}
 }
