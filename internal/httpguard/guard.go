@@ -3,6 +3,7 @@
 package httpguard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -81,16 +82,22 @@ func (g Rules) host(r *http.Request) bool {
 	if len(hosts) == 0 {
 		hosts = []string{"localhost", "127.0.0.1", "[::1]"}
 	}
-	for _, h := range hosts {
-		if strings.EqualFold(h, r.Host) {
-			return true
-		}
+	is := func(h string) bool {
 		wantName, wantPort := split(h)
-		if strings.EqualFold(wantName, name) && wantPort == "" && local != "" && port == local {
-			return true
-		}
+		return strings.EqualFold(h, r.Host) || strings.EqualFold(wantName, name) && wantPort == "" && local != "" && port == local
 	}
-	return false
+	if slices.ContainsFunc(hosts, is) {
+		return true
+	}
+	more, ok := r.Context().Value(also{}).(func() []string)
+	return ok && slices.ContainsFunc(more(), is)
+}
+
+type also struct{}
+
+// Also returns a context for http.Server.BaseContext: its listener may be addressed by the names that it has by then, too.
+func Also(ctx context.Context, names func() []string) context.Context {
+	return context.WithValue(ctx, also{}, names)
 }
 
 // sameOrigin reports whether the page came from the very Host it addresses, which host allowed already.

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -183,6 +184,37 @@ func with(h http.Header, name, value string) http.Header {
 	}
 	h.Set(name, value)
 	return h
+}
+
+// INV-44: a certificate that is renewed brings its names with it, over every transport; the names of before stay.
+func TestNamesOfARenewedCertificate(t *testing.T) {
+	first, _ := certificate(t, "agent.example")
+	renewed, client := certificate(t, "agent.example", "new.example")
+	var now atomic.Pointer[tls.Config]
+	now.Store(first)
+	server := first.Clone()
+	server.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return now.Load(), nil }
+	_, addr := remote(t, &serve.Server{TLS: server, Authenticate: bearer}, producer.Config{})
+	now.Store(renewed)
+	https := httpsClient(t, client)
+	good := http.Header{"Authorization": {"Bearer alice"}}
+	for host, want := range map[string]bool{"agent.example": true, "new.example": true, "rebound.example": false} {
+		at := strings.Replace(addr, "agent.example", "127.0.0.1", 1)
+		as := client.Clone()
+		as.ServerName = "agent.example"
+		for name, d := range map[string]transports.Dialer{
+			"sse":       sse.Dialer{URL: "https://" + strings.Replace(addr, "agent.example", host, 1), Client: https, Header: good},
+			"websocket": websocket.Dialer{URL: "wss://" + at, TLS: as, Header: with(good, "Host", strings.Replace(addr, "agent.example", host, 1))},
+		} {
+			sub, err := subscriber.Dial(t.Context(), d, subscriber.Config{ID: name, Capabilities: everything})
+			if (err == nil) != want {
+				t.Errorf("%s as %s: %v", name, host, err)
+			}
+			if err == nil {
+				check(t, sub.Close())
+			}
+		}
+	}
 }
 
 // INV-44: with TLS the names are those of the certificate, on every route that says something.

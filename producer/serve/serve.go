@@ -40,7 +40,7 @@ type Server struct {
 	// somebody is connected, and ends that as package transports/auth says.
 	Authenticate func(*http.Request) (principal string, err error)
 	// Hosts are the names under which the listener may be addressed, "name" or "name:port". If empty, those in the
-	// certificate of TLS, and on loopback localhost, 127.0.0.1 and [::1].
+	// certificate of TLS, also in one that takes its place, and on loopback localhost, 127.0.0.1 and [::1].
 	Hosts []string
 	// Origins are the web pages of other origins that may connect, such as "https://reader.example".
 	Origins []string
@@ -126,7 +126,12 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.
 	defer srv.Close()
 	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
 	defer hangUp()
-	srv.BaseContext = func(net.Listener) context.Context { return hijack.Allow(upgraded) }
+	srv.BaseContext = func(net.Listener) context.Context {
+		if len(s.Hosts) > 0 || conf == nil {
+			return hijack.Allow(upgraded)
+		}
+		return httpguard.Also(hijack.Allow(upgraded), func() []string { return certified(conf) })
+	}
 	failed := make(chan error, 1)
 	running.Go(func() {
 		if conf != nil {
@@ -244,9 +249,14 @@ func (s *Server) hosts(conf *tls.Config, loopback bool) ([]string, error) {
 	return names, nil
 }
 
-// certified are the names in the certificate that is served to those who ask for none. One that stands for many is no name.
+// certified are the names in the certificate that is served now to those who ask for none. One that stands for many is no name.
 func certified(conf *tls.Config) (names []string) {
 	var cert *tls.Certificate
+	if conf.GetConfigForClient != nil {
+		if now, _ := conf.GetConfigForClient(&tls.ClientHelloInfo{}); now != nil {
+			conf = now
+		}
+	}
 	if conf.GetCertificate != nil {
 		cert, _ = conf.GetCertificate(&tls.ClientHelloInfo{})
 	}
