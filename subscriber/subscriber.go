@@ -33,7 +33,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
-	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -92,8 +91,8 @@ type Subscription struct {
 	crowded chan struct{} // told that the answer is behind more events than may wait
 
 	// Only the reading goroutine uses these.
-	numbers   map[string]int64        // of the newest event of each session that is numbered
-	announced map[string]closes.About // by session: the call that its last event announced
+	numbers   map[string]int64             // of the newest event of each session that is numbered
+	announced map[string]*aaep.ToolInvoked // by session: the call that its last event announced
 	texts     overlap
 	flood     flood
 	reported  map[string]bool
