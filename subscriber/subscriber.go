@@ -7,15 +7,14 @@
 //		if err != nil {
 //			return err
 //		}
-//		switch p := ev.Payload.(type) {
-//		case *aaep.AwaitingConfirmation:
-//			err = sub.Reply(ctx, ev, ask(p)) // never by itself; an error is for the user: it may be too late
-//		default:
-//			if text := aaep.SafeText(announce.Text(ev, aaep.VerbosityNormal).String()); text != "" {
-//				say(text) // an unknown event still speaks
-//			}
+//		person.Add("Bank", ev) // a present.Presenter: says what is to be heard, and when
+//		if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
+//			go reply(sub, ev) // calls sub.Reply with what the user decides, never by itself
 //		}
 //	}
+//
+// Events are as they came: chunks that must not be heard alone, states that tell nothing new. Package present makes of them what a
+// person hears; who speaks by other means plans that with package announce.
 //
 // A Subscription outlives its link: where that breaks it resumes, and where the producer is gone it
 // subscribes again.
