@@ -48,6 +48,9 @@ type Event struct {
 	// protocol, with its own spelling of what was mapped; nil for an event that departs in nothing. Fields
 	// hold what was understood. It is never on the wire, and Encode and Validate do not look at it.
 	Diagnostics []Violation
+	// Within is the id of the tool call that a confirmation is part of, where its agent announced the call, then asked, and never says
+	// that it waits (D-22). Package subscriber knows it from what came before; it is never on the wire.
+	Within string
 }
 
 // Translation is what of an event depends on the language.

@@ -111,8 +111,7 @@ type AwaitingConfirmation struct {
 	Irreversible    *bool         `json:"irreversible,omitzero"`
 	Reversibility   Reversibility `json:"reversibility,omitzero"`
 	AllowedReplies  []Decision    `json:"allowed_replies,omitzero"`
-	// ExtraContext is an object. Ours holds the tool and the tool_call_id the confirmation is for. Where an agent announces
-	// the call and then asks, subscriber adds both, and a true tool_announced.
+	// ExtraContext is an object. Ours holds the tool and the tool_call_id the confirmation is for; see also Event.Within.
 	ExtraContext json.RawMessage `json:"extra_context,omitzero"`
 }
 

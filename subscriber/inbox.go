@@ -223,7 +223,7 @@ func (s *Subscription) why() error {
 
 // receive hands an event on, unless it came before or is one of far too many. It waits while too many wait already.
 func (s *Subscription) receive(conn transports.Conn, ev *aaep.Event, size int) error {
-	s.addAbout(ev)
+	s.noteWithin(ev)
 	s.withdraw(ev)
 	if !s.note(ev, size) || s.floods(ev) || !s.texts.trim(ev) || s.texts.stale(ev) {
 		return nil

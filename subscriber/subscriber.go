@@ -7,15 +7,14 @@
 //		if err != nil {
 //			return err
 //		}
-//		switch p := ev.Payload.(type) {
-//		case *aaep.AwaitingConfirmation:
-//			err = sub.Reply(ctx, ev, ask(p)) // never by itself; an error is for the user: it may be too late
-//		default:
-//			if text := aaep.SafeText(announce.Text(ev, aaep.VerbosityNormal).String()); text != "" {
-//				say(text) // an unknown event still speaks
-//			}
+//		person.Add("Bank", ev) // a present.Presenter: says what is to be heard, and when
+//		if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
+//			go reply(sub, ev) // calls sub.Reply with what the user decides, never by itself
 //		}
 //	}
+//
+// Events are as they came: chunks that must not be heard alone, states that tell nothing new. Package present makes of them what a
+// person hears; who speaks by other means plans that with package announce.
 //
 // A Subscription outlives its link: where that breaks it resumes, and where the producer is gone it
 // subscribes again.
@@ -33,7 +32,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
-	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -92,8 +90,8 @@ type Subscription struct {
 	crowded chan struct{} // told that the answer is behind more events than may wait
 
 	// Only the reading goroutine uses these.
-	numbers   map[string]int64        // of the newest event of each session that is numbered
-	announced map[string]closes.About // by session: the call that its last event announced
+	numbers   map[string]int64             // of the newest event of each session that is numbered
+	announced map[string]*aaep.ToolInvoked // by session: the call that its last event announced
 	texts     overlap
 	flood     flood
 	reported  map[string]bool

@@ -199,9 +199,14 @@ func TestAwaitedRefuses(t *testing.T) {
 func TestDialErrorOfTerms(t *testing.T) {
 	refused := &aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: "None of the requested languages is available. Available: en-US.", Remote: true}
 	want := "the agent at http://a.example cannot be followed: None of the requested languages is available. Available: en-US.\n" +
-		"Ask for a language that it has after your own: --language ha,sw,TAG"
-	if got := dialError(t.Context(), "http://a.example", refused, "ha", "sw"); got.Error() != want {
-		t.Errorf("said %q", got)
+		"Ask for a language that it has after your own: --language ha,sw,"
+	for says, paste := range map[string]string{"Available: en-US.": "en-US", "Available: pt-BR, es, de.": "pt-BR,es,de", "": "TAG", "Available: $(rm -r), es.": "es"} {
+		refused.Message = strings.TrimSpace("None of the requested languages is available. " + says)
+		want := strings.Replace(want, "Available: en-US.", says, 1)
+		want = strings.Replace(want, "available. \n", "available.\n", 1) + paste
+		if got := dialError(t.Context(), "http://a.example", refused, "ha", "sw"); got.Error() != want {
+			t.Errorf("said %q, want %q", got, want)
+		}
 	}
 	refused.Message = "The extension of lifts is required."
 	want = "the agent at http://a.example cannot be followed: The extension of lifts is required.\nAsk for other terms.\nSee: aaep listen --help"

@@ -158,7 +158,17 @@ func otherTerms(refused error, languages []string) string {
 	if len(languages) == 0 || !strings.Contains(plain(refused), "language") {
 		return "Ask for other terms.\nSee: aaep listen --help"
 	}
-	return "Ask for a language that it has after your own: --language " + strings.Join(languages, ",") + ",TAG"
+	return "Ask for a language that it has after your own: " + alsoTheirs(refused, languages)
+}
+
+// alsoTheirs is the flag that asks for languages and then for those which an agent said that it has, if it did.
+func alsoTheirs(refused error, languages []string) string {
+	_, has, _ := strings.Cut(strings.TrimSuffix(plain(refused), "…"), "Available: ")
+	theirs := slices.DeleteFunc(strings.Split(strings.TrimSuffix(has, "."), ", "), func(tag string) bool { return !aaep.ValidLanguageTag(tag) })
+	if len(theirs) == 0 {
+		theirs = []string{"TAG"}
+	}
+	return "--language " + strings.Join(slices.Concat(languages, theirs[:min(len(theirs), 5)]), ",")
 }
 
 const proxyAlone = "at %s a proxy answers, and the agent behind it does not.\nStart the agent, or try again later."
@@ -255,7 +265,7 @@ func missed(at string, err error, languages []string) string {
 		case refused.RetryAfter > 0:
 			do = phrase.Lasting(string(t), phrase.TryAgainAfter, refused.RetryAfter)
 		case errors.Is(err, aaep.CapabilitiesIncompatible) && strings.Contains(plain(err), "language"):
-			do = t.says(phrase.AskOtherLanguage, "--language "+strings.Join(languages, ",")+",TAG")
+			do = t.says(phrase.AskOtherLanguage, alsoTheirs(err, languages))
 		}
 		return strings.TrimSpace(t.says(phrase.CannotFollow, t.why(err)) + "\n" + do)
 	case errors.As(err, &noName):

@@ -181,8 +181,8 @@ func TestNotThereInSpanish(t *testing.T) {
 		{context.DeadlineExceeded, "No hay respuesta de http://127.0.0.1:8080.\nCompruebe la dirección o inténtelo más tarde.", exitUnreachable},
 		{&net.OpError{Op: "dial", Err: &net.DNSError{Name: "bank.example", Err: "no such host"}}, "No existe ninguna máquina llamada bank.example.\nCompruebe la dirección o inténtelo más tarde.", exitUnreachable},
 		{&aaep.Rejection{Code: aaep.RateLimit, Message: "Too many.", RetryAfter: 20 * time.Second, Remote: true}, "No se puede seguir al agente: Too many.\nInténtelo de nuevo dentro de 20 segundos.", exitUnreachable},
-		{&aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: "None of the requested languages is available.", Remote: true},
-			"No se puede seguir al agente: None of the requested languages is available.\nPida un idioma que tenga, después del suyo: --language es-MX,en,TAG", exitFailed},
+		{&aaep.Rejection{Code: aaep.CapabilitiesIncompatible, Message: "None of the requested languages is available. Available: de.", Remote: true},
+			"No se puede seguir al agente: None of the requested languages is available. Available: de.\nPida un idioma que tenga, después del suyo: --language es-MX,en,de", exitFailed},
 		{fmt.Errorf("%w", manifest.ErrKeyChanged), "", exitFailed}, // with what is to be typed, in English
 	} {
 		got := dialError(t.Context(), "http://127.0.0.1:8080", tt.err, "es-MX", "en")

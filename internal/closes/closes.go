@@ -2,6 +2,7 @@
 package closes
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"time"
@@ -50,21 +51,16 @@ func TimeIn(question *aaep.Event, limit time.Duration, ev *aaep.Event) (told tim
 	return told, over >= 0 && left > 0 && told >= limit && told <= longest && math.Abs(share-*p.Progress.Percent) <= 1
 }
 
-// About is the tool call that a confirmation is for, as its extra_context says (D-22).
-type About struct {
-	Tool string `json:"tool,omitzero"`
-	Call string `json:"tool_call_id,omitzero"`
-	// Announced is set where the agent announced the call and then asked, as published ones do (D-31): it never says that it
-	// waits, and its session goes on with other work.
-	Announced bool `json:"tool_announced,omitzero"`
-}
-
-// AboutOf returns what a question is for as far as it can be read.
-func AboutOf(question *aaep.Event) (about About) {
-	if p, ok := question.Payload.(*aaep.AwaitingConfirmation); ok && len(p.ExtraContext) > 0 {
-		_ = json.Unmarshal(p.ExtraContext, &about) // one member of another type costs no other
+// CallOf returns the id of the tool call that a confirmation is for, as its extra_context says or what came before it (D-22); "" is
+// unknown.
+func CallOf(question *aaep.Event) string {
+	var about struct {
+		Call string `json:"tool_call_id"`
 	}
-	return about
+	if p, ok := question.Payload.(*aaep.AwaitingConfirmation); ok && len(p.ExtraContext) > 0 {
+		_ = json.Unmarshal(p.ExtraContext, &about)
+	}
+	return cmp.Or(about.Call, question.Within)
 }
 
 // Question reports whether an event says that a question of its session is no longer open. Changes of state may
@@ -77,9 +73,9 @@ func Question(question, ev *aaep.Event) bool {
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
 		return p.ToState != aaep.StateAwaitingInput && (p.FromState == aaep.StateAwaitingInput ||
-			ev.Timestamp.After(question.Timestamp) && !AboutOf(question).Announced)
+			ev.Timestamp.After(question.Timestamp) && question.Within == "")
 	case *aaep.ToolCompleted:
-		return p.ToolCallID != "" && p.ToolCallID == AboutOf(question).Call
+		return p.ToolCallID != "" && p.ToolCallID == CallOf(question)
 	}
 	return ev.Type().Terminal()
 }

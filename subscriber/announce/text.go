@@ -157,4 +157,4 @@ func Closes(question, ev *aaep.Event) bool {
 }
 
 // CallOf returns the id of the tool call that a question is about, where the agent says so or announced the call right before, else "".
-func CallOf(question *aaep.Event) string { return closes.AboutOf(question).Call }
+func CallOf(question *aaep.Event) string { return closes.CallOf(question) }

@@ -139,18 +139,20 @@ func TestCloses(t *testing.T) {
 			t.Errorf("%T %+v, %v later: %v, want %v", tt.payload, tt.payload, tt.after, got, tt.want)
 		}
 	}
-	for context, want := range map[string][3]bool{ // by another call's change of state, a change that ends the wait, the end of call_1
-		"":                          {true, true, false},
-		`{"tool_call_id":"call_1"}`: {true, true, true},
-		`{"tool_call_id":"call_1","tool_announced":true}`:          {false, true, true},
-		`{"tool":7,"tool_call_id":"call_2","tool_announced":true}`: {false, true, false},
-		`{"tool_call_id":["call_1"],"tool_announced":"yes"}`:       {true, true, false},
+	for about, want := range map[[2]string][3]bool{ // by another call's change of state, a change that ends the wait, the end of call_1
+		{"", ""}:                               {true, true, false},
+		{`{"tool_call_id":"call_1"}`, ""}:      {true, true, true},
+		{"", "call_1"}:                         {false, true, true},
+		{`{"tool":7}`, "call_2"}:               {false, true, false},
+		{`{"tool_call_id":["call_1"]}`, ""}:    {true, true, false},
+		{`{"tool_announced":true}`, ""}:        {true, true, false}, // which the agent does not know
+		{`{"tool":7,"tool_call_id":"x1"}`, ""}: {true, true, false},
 	} {
-		question.Payload.(*aaep.AwaitingConfirmation).ExtraContext = []byte(context)
+		question.Payload.(*aaep.AwaitingConfirmation).ExtraContext, question.Within = []byte(about[0]), about[1]
 		for i, payload := range []aaep.Payload{state(aaep.StateCallingTool, aaep.StateThinking), state(aaep.StateAwaitingInput, aaep.StateThinking),
 			&aaep.ToolCompleted{ToolCallID: "call_1"}} {
 			if got := Closes(question, &aaep.Event{SessionID: "sess_1", Timestamp: asked.Add(time.Second), Payload: payload}); got != want[i] {
-				t.Errorf("about %s: %T %+v: %v, want %v", context, payload, payload, got, want[i])
+				t.Errorf("about %q: %T %+v: %v, want %v", about, payload, payload, got, want[i])
 			}
 		}
 	}

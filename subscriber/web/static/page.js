@@ -33,6 +33,8 @@ function hear(e) {
   const kind = e.type.replace(/^aaep:agent\./, ""), id = e.session_id;
   const line = { text: summary(e), who: questions.who(e), language: e.localization_hints?.primary_language ?? "", dir: direction(e), session: id };
   feel.event(e, kind);
+  const before = sessions.get(id)?.called; // the call that the event before announced
+  if (before) sessions.get(id).called = undefined;
   if (kind === "output.streaming") return output(e, line);
   finish(id, /^session\.(completed|errored|cancelled)$/.test(kind)); // something else comes: what is held of an answer is said first
   const session = sessions.get(id) ?? {};
@@ -43,7 +45,7 @@ function hear(e) {
     case "awaiting.confirmation":
     case "awaiting.clarification":
       session.text = say("awaiting");
-      if (questions.ask(e) && document.hidden && settings.notify === "on") notify(waits(), say("notifyBody"));
+      if (questions.ask(e, before) && document.hidden && settings.notify === "on") notify(waits(), say("notifyBody"));
       break;
     case "state.changed":
       session.state = e.to_state;
@@ -67,6 +69,9 @@ function hear(e) {
       if (kind === "session.errored") log.urgent({ ...line, text: [line.text, e.remediation_hint].filter(Boolean).join(" ") });
       else log.say(line);
       break;
+    case "tool.invoked":
+      if (e.tool && e.tool_call_id) session.called = e;
+      // and it is told as anything else is
     default:
       if (kind === "tool.completed" && questions.moved(e, line.text)) break;
       if (e.urgency === "critical" || kind === "handoff.requested") log.urgent(line);

@@ -17,8 +17,9 @@ export class Questions {
 
   open() { return this.all.filter((q) => !q.over); }
 
-  // ask shows a question, and reports whether it is a new one.
-  ask(event) {
+  // ask shows a question, and reports whether it is a new one. An agent that announced a call right before it asks about that, and does not
+  // say so, never says that it waits either: the question is within the call.
+  ask(event, before) {
     const known = this.all.find((q) => q.token === event.reply_token);
     if (known) { // told again by a new subscription: it is still open; or in a language that was asked for meanwhile
       const translated = !known.over && event.localization_hints?.primary_language !== known.event.localization_hints?.primary_language;
@@ -43,6 +44,7 @@ export class Questions {
       this.all = this.all.filter((q) => q.el.isConnected);
     }
     const q = { token: event.reply_token, event, session: event.session_id, n: ++this.count, parts: [] };
+    q.within = !event.extra_context && before && String(event.action).includes(before.tool) ? before.tool_call_id : undefined;
     const time = event.timeout_seconds > 0 ? event.timeout_seconds * 1000 : NaN;
     q.at = Date.parse(event.timestamp) || this.link.now();
     if (q.at + time < this.link.now()) q.at = this.link.now(); // the agent would not ask: its clock is another
@@ -292,7 +294,7 @@ export class Questions {
     const end = /:agent\.session\.(completed|errored|cancelled)$/.test(event.type);
     if (end) for (const q of open) this.settle(q, text, true);
     else if (event.type.endsWith(".tool.completed")) {
-      const one = open.find((q) => event.tool_call_id && q.event.extra_context?.tool_call_id === event.tool_call_id);
+      const one = open.find((q) => event.tool_call_id && (q.event.extra_context?.tool_call_id ?? q.within) === event.tool_call_id);
       if (one) this.settle(one, text, true);
       return Boolean(one);
     }
@@ -303,7 +305,7 @@ export class Questions {
     } else if (event.to_state !== "awaiting_input") {
       // The change that said so was merged into this one, or the agent never says that it waits.
       // A question within a call is not settled by what other calls do.
-      const before = live.filter((q) => at > q.at && q.event.extra_context?.tool_announced !== true);
+      const before = live.filter((q) => at > q.at && !q.within);
       for (const q of before) this.settle(q, text, true);
       return before.length > 0;
     }
