@@ -140,6 +140,8 @@ func slowClass(r rune) class {
 		return clExtend
 	case 0x10D0 <= r && r <= 0x10FF: // Georgian, whose capitals begin no sentence
 		return clLetter
+	case r == 'ℹ':
+		return clEmoji
 	case unicode.IsLetter(r):
 		switch {
 		case unicode.IsLower(r):

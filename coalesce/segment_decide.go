@@ -14,6 +14,9 @@ func (s *Segmenter) look(c class) bool {
 	if at < s.glue {
 		return true
 	}
+	if sc.lines >= 2 && sc.formula() {
+		sc.fence, sc.block = 0, prose // TeX has no blank line in a formula
+	}
 	level, clause := 0, sc.clause != 0 && (sc.space || sc.clause == clFullClause && !attached[c])
 	if sc.space || clause {
 		level = atWord
@@ -105,14 +108,14 @@ func (s *Segmenter) endsSpaced(at int, c class) bool {
 		}
 	}
 	if c == clEmoji {
-		if end := s.emoji(at); end > 0 {
+		if end := s.emoji(at); end > 0 && !s.heads(at, end) {
 			s.attach(end, false)
 			return false
 		}
 		return !s.ran
 	}
-	if r, _, _ := s.peek(at); r == '[' {
-		if end, _ := s.attachedTo(at); end > 0 && !s.ran {
+	if c == clOpen || c == clClause || c == clTag {
+		if end := s.aside(at); end > 0 {
 			s.attach(end, false)
 			return false
 		}
@@ -135,91 +138,13 @@ func (s *Segmenter) endsSpaced(at int, c class) bool {
 	switch {
 	case core == clContinue:
 		return s.dialogue(i)
-	case core == clLower && s.humped(i):
+	case core == clLower && (!sc.marks.ask || sc.marks.closed) && (s.humped(i) || s.clipped(at, i)):
 		core = clUpper
 	}
 	if i == at && attached[core] { // UAX #29, SB8a; and a closing bracket
 		return false
 	}
 	return s.ends(i, core)
-}
-
-// lead finds what begins with a mark of class c at offset at: .NET, "...and then", an image. Its offset is at if nothing does.
-func (s *Segmenter) lead(at int, c class) (int, class) {
-	_, _, size := s.peek(at)
-	i := at + size
-	r, next, size := s.peek(i)
-	switch {
-	case c == clBang:
-		if r == '[' {
-			return i, clTag
-		}
-		return at, c
-	case c == clStop && next == clUpper:
-		return i, next
-	case c == clStop && next == clStop:
-		if _, next, _ = s.peek(i + size); next != clStop {
-			return at, c
-		}
-		i += size + 1
-		_, next, _ = s.peek(i)
-	case c == clStop:
-		return at, c
-	}
-	if next == clUpper || next == clLower {
-		return i, clUpper
-	}
-	return at, c
-}
-
-// omission says whether ". . . " and a capital stand at offset at: the sentence goes before the dots then.
-func (s *Segmenter) omission(at int) bool {
-	for range 3 {
-		if _, c, _ := s.peek(at); c != clStop {
-			return false
-		}
-		_, c, size := s.peek(at + 1)
-		if c != clSpace {
-			return false
-		}
-		at += 1 + size
-	}
-	_, c := s.core(at)
-	return c == clUpper
-}
-
-// attach lets what stands before offset end belong to the sentence before it.
-func (s *Segmenter) attach(end int, gap bool) {
-	if !s.ran {
-		s.glue, s.gap = end, gap
-	}
-}
-
-// dialogue says whether a dash begins a new turn at offset at.
-func (s *Segmenter) dialogue(at int) bool {
-	_, _, size := s.peek(at)
-	at += size
-	if _, c, size := s.peek(at); c == clSpace {
-		at += size
-	}
-	i, c := s.core(at)
-	r, _, _ := s.rune(i)
-	return (c == clUpper || r == '¿' || r == '¡') && !s.scan.marks.quoted
-}
-
-// emoji returns the offset behind the pictures at offset at, if white space or nothing follows them.
-func (s *Segmenter) emoji(at int) int {
-	for i := at; i < at+64; {
-		_, c, size := s.peek(i)
-		switch {
-		case c == clSpace, c == clLine, c == clEnd:
-			return i
-		case c != clEmoji && c != clExtend:
-			return 0
-		}
-		i += size
-	}
-	return 0
 }
 
 // ends says whether marks and white space end a sentence, if the next one begins at offset at with a
@@ -235,11 +160,11 @@ func (s *Segmenter) ends(at int, c class) bool {
 	case m.full:
 		return !m.closed || (c != clWide && !m.query || !s.said(at, c)) && !s.quoted(at)
 	case m.ask:
-		return (c != clLower || !m.closed && !m.bang || informal) && !(m.quoted && c != clLower && s.said(at, c)) // "Really?" Ada asked.
+		return (c != clLower || !m.closed && !m.bang && !sc.turn || informal) && !(m.quoted && c != clLower && s.said(at, c)) // "Really?" Ada asked.
 	case m.bang && !m.closed && c == clUpper && exclaimed[string(sc.done.bytes())]:
 		return s.starts(at)
 	case m.bang:
-		return (c != clLower || informal || sc.caseless() && !m.closed) && !(m.quoted && s.said(at, c))
+		return (c != clLower || informal || sc.caseless(&sc.done) && !m.closed) && !(m.quoted && s.said(at, c))
 	case m.ellipsis || m.stops > 1:
 		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wides >= 4 || c == clLetter && (sc.koreanEnd() || s.starts(at))
 	}
@@ -287,7 +212,7 @@ func (s *Segmenter) ends(at int, c class) bool {
 		}
 	}
 	// UAX #29, SB8; but who begins a sentence small will begin the next one small too, and a script without capitals has none to begin with.
-	return c != clLower || informal || sc.caseless()
+	return c != clLower || informal || sc.caseless(&sc.done)
 }
 
 // endsTight is endsSpaced without white space.
@@ -306,8 +231,12 @@ func (s *Segmenter) endsTight(at int, c class) bool {
 		case sc.numeric(c), sc.last == '។' && s.andSoOn(at):
 			return false
 		case c == clOpenQuote: // ” and “ are the other way round in Urdu
-			if _, _, size := s.peek(at); s.white(at + size) {
-				s.attach(at+size, false)
+			end := at
+			for _, c, size := s.peek(end); c == clOpenQuote && end < at+16; _, c, size = s.peek(end) {
+				end += size
+			}
+			if s.white(end) {
+				s.attach(end, false)
 				return false
 			}
 		case attached[c], c == clQuote, c == clFormat, c == clCloseQuote, c == clNote:
@@ -324,6 +253,9 @@ func (s *Segmenter) endsTight(at int, c class) bool {
 		return m.wide && sc.wides >= 4
 	case m.single() && m.wide && c == clWide:
 		return true
+	case m.ellipsis && m.closed && c == clOpen:
+		r, _, _ := s.rune(at)
+		return r == '「' || r == '『'
 	case !sc.plain || m.closed || m.ellipsis || m.stops > 1 || sc.word.n == 0:
 		return false
 	case c == clUpper:

@@ -161,6 +161,8 @@ func (l *rules) classify(word []byte, first bool) abbr {
 			return abMay
 		} else if a == abNumber && size < len(word) {
 			return a
+		} else if a == abMay && size < len(word) {
+			return abCut
 		}
 	}
 	digits, letters, dots, part, long := 0, 0, 0, 0, 0
@@ -195,6 +197,8 @@ func (l *rules) classify(word []byte, first bool) abbr {
 		return abMay // U.S, a.k.a
 	case dots > 0 && digits == 0 && long <= 2 && c != clUpper && c != clLower:
 		return abBefore // พล.ต.อ
+	case dots > 0 && digits == 0:
+		return l.compound(word)
 	case dots > 0 || digits > 0:
 		return abNone
 	case first && len(word) <= 4 && strings.Trim(string(word), "ivx") == "":
@@ -216,6 +220,44 @@ func (l *rules) classify(word []byte, first bool) abbr {
 		return abBefore // an initial in a script without capitals
 	}
 	return abNone
+}
+
+// compound says what a word is whose parts end in full stops: PGS.TS, D.Lgs.
+func (l *rules) compound(word []byte) abbr {
+	before, capitals, short := true, true, false
+	for part := range bytes.SplitSeq(word, []byte(".")) {
+		r, size := utf8.DecodeRune(part)
+		before = before && l.abbrs[string(part)] == abBefore
+		capitals = capitals && unicode.IsUpper(r) && utf8.RuneCount(part) <= 4
+		short = short || size == len(part)
+	}
+	switch {
+	case before:
+		return abBefore
+	case capitals && short:
+		return abMay
+	}
+	return abNone
+}
+
+// called says whether a word at the beginning of a line is what an item is called by: 2.1, Q1, II.
+func called(word []byte) bool {
+	dots, digits, rest := 0, 0, word
+	for i, b := range word {
+		switch {
+		case '0' <= b && b <= '9':
+			if digits++; digits > 2 {
+				return false
+			}
+		case b == '.' && digits > 0:
+			dots, digits = dots+1, 0
+		case i == 0 && 'A' <= b && b <= 'Z':
+			rest = word[1:]
+		default:
+			return len(word) > 1 && len(bytes.Trim(word, "IVXLC")) == 0
+		}
+	}
+	return digits > 0 && (dots > 0 || len(rest) < len(word))
 }
 
 // consonants says whether a word is two to four letters of which none is a vowel, such as tbl and Hr, and no acronym.

@@ -9,6 +9,7 @@ type lineState struct {
 	lineStart bool  // nothing visible has been read of it
 	block     block // what it is
 	bare      bool  // nothing but markers has been read of it
+	turn      bool  // a dash has begun a sentence in it, as in a dialogue
 	lineWords int   // at most long
 	fence     rune  // the character that fences the code being read; else 0
 	fenceLen  int
@@ -39,7 +40,9 @@ type listMarker struct {
 func (sc *scanner) hidden() bool { return sc.fence != 0 || sc.block >= heading }
 
 // beginLine is called with a line's first visible character.
-func (sc *scanner) beginLine() { sc.lineStart, sc.lineWords, sc.indent = false, 0, 0 }
+func (sc *scanner) beginLine() {
+	sc.lineStart, sc.lineWords, sc.indent, sc.turn = false, 0, 0, false
+}
 
 // open looks what begins at the place read: a line's marker, or something without sentences.
 func (s *Segmenter) open() {
@@ -83,6 +86,9 @@ func (s *Segmenter) open() {
 // prefix reads the markers at the beginning of a line and returns the offset behind them.
 func (s *Segmenter) prefix(at int) int {
 	sc := &s.scan
+	if sc.formula() {
+		return s.formulaCloses(at)
+	}
 	if sc.fence != 0 {
 		if n, end := s.repeated(at, sc.fence); n >= sc.fenceLen && s.blank(end) {
 			sc.fence, sc.block = 0, row
@@ -127,6 +133,14 @@ func (s *Segmenter) marker(at int) int {
 		if n, end := s.repeated(at, '#'); n <= 6 && s.white(end) {
 			sc.block = heading
 			return end
+		}
+		return at
+	case '$', '\\':
+		return s.formulaOpens(at)
+	case '"', '{', '[':
+		if s.member(at) {
+			sc.block = row
+			return at + 1
 		}
 		return at
 	case '`', '~':

@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"bytes"
 	"unicode"
 	"unicode/utf8"
 )
@@ -33,6 +34,8 @@ type scanner struct {
 	words  int     // words of this sentence that white space has ended
 	wides  int     // ideographs and kana of this sentence
 	letter class   // of the sentence's first letter or digit; 0: none yet
+
+	pictured bool // the sentence began with a picture
 
 	lineState
 }
@@ -100,6 +103,7 @@ func (sc *scanner) skip(r rune, c class) {
 	}
 	sc.space, sc.lines, sc.cr, sc.lineStart = false, 0, false, false
 	sc.alnum, sc.plain = true, false
+	sc.turn = sc.turn || c == clContinue && sc.letter == 0 && r != '-'
 	if c != clExtend {
 		sc.prev, sc.last = c, r
 	}
@@ -188,6 +192,8 @@ func (sc *scanner) update(r rune, c class) {
 		}
 	}
 	sc.emphasis = sc.emphasis || c == clEmphasis
+	sc.pictured = sc.pictured || c == clEmoji && sc.letter == 0
+	sc.turn = sc.turn || c == clContinue && sc.letter == 0
 	sc.prev, sc.last = c, r
 }
 
@@ -259,14 +265,16 @@ func (sc *scanner) endWord() {
 			sc.kind = a
 		} else if sc.kind == abInitial && prior == abBefore {
 			sc.kind = abBefore // "z. B."
-		} else if sc.kind == abBefore && letters(&sc.word) == 1 && sc.digit() {
-			if sc.kind = abMay; sc.lang.small {
+		} else if sc.words == 1 && sc.lineWords == 1 && called(sc.word.bytes()) {
+			sc.kind = abMarker
+		} else if sc.digit() && (sc.kind == abBefore && (letters(&sc.word) == 1 || sc.caseless(&sc.word)) || sc.kind == abNumber && sc.hour()) {
+			if sc.kind = abMay; sc.lang.small || sc.hour() {
 				sc.kind = abList // a unit: 400 m.
 			}
 		} else if sc.kind == abNone && !sc.digit() {
 			if capital, ok := consonants(sc.word.bytes()); capital {
 				sc.kind = abMay // Hr. Tamm
-			} else if ok {
+			} else if ok || bytes.HasSuffix(sc.word.bytes(), []byte("str")) { // Goethestr. 5
 				sc.kind = abCut
 			}
 		}
@@ -286,7 +294,7 @@ func (sc *scanner) complete() bool {
 // sentence begins a new sentence.
 func (sc *scanner) sentence() {
 	sc.marks, sc.clause, sc.emphasis, sc.words, sc.wides, sc.letter, sc.kind = marks{}, 0, false, 0, 0, 0, abNone
-	sc.word.n, sc.alnum, sc.plain, sc.loose = 0, false, true, 0
+	sc.word.n, sc.alnum, sc.plain, sc.loose, sc.pictured = 0, false, true, 0, false
 }
 
 // forget begins anew behind a pause.

@@ -77,94 +77,17 @@ func (s *Segmenter) code(i, n int) int {
 	return 0
 }
 
-// until returns the offset behind a backslash and r, and the final mark in front of it.
-func (s *Segmenter) until(i int, r rune) (end int, tail class) {
-	for range longest {
-		now, c, size := s.rune(i)
-		if c == clLine || size == 0 {
-			break
-		}
-		i += size
-		if now == '\\' {
-			if next, _, _ := s.rune(i); next == r {
-				if !isMark[tail] {
-					tail = 0
-				}
-				return i + 1, tail
-			}
-		}
-		if c != clSpace {
-			tail = c
-		}
-	}
-	return 0, 0
-}
-
-// formula returns the offset behind $...$ or $$...$$; money is none.
-func (s *Segmenter) formula(at int) (end int, tail class) {
-	n, i := s.repeated(at, '$')
-	if n > 2 {
-		return 0, 0
-	}
-	if n == 1 {
-		_, c, _ := s.peek(i)
-		if c == clSpace || c == clLine || c == clDigit && s.money(i) {
-			return 0, 0
-		}
-	}
-	before := clSpace
-	for range longest {
-		r, c, size := s.rune(i)
-		if c == clLine || size == 0 {
-			break
-		}
-		if r == '$' {
-			k, end := s.repeated(i, '$')
-			_, next, _ := s.peek(end)
-			if k == n && (n == 2 || before != clSpace && next != clDigit && !isLetter[next]) {
-				if !isMark[before] {
-					before = 0
-				}
-				return end, before
-			}
-			if k == n && n == 1 {
-				return 0, 0
-			}
-		}
-		if isMark[before] && c == clSpace && n == 1 {
-			break // a sentence has ended: the dollar was none of a formula's
-		}
-		before = c
-		i += size
-	}
-	return 0, 0
-}
-
-// money says whether the number at offset i is an amount.
-func (s *Segmenter) money(i int) bool {
-	for range 24 {
-		r, c, size := s.peek(i)
-		if c != clDigit && r != '.' && r != ',' {
-			switch r, c, _ = s.rune(i); {
-			case r == '\\', r == '^', r == '_', r == '+', r == '=', r == '{', r == '$', r == '(', r == '/':
-				return false
-			case r == 'k', r == 'K', r == 'm', r == 'M', r == 'b', r == 'B', r == 't', r == 'T':
-				return true
-			}
-			return !isLetter[c]
-		}
-		i += size
-	}
-	return true
-}
-
 // tag returns the offset behind an HTML tag or <address>.
 func (s *Segmenter) tag(at int) int {
 	i := at + 1
 	r, c, _ := s.rune(i)
 	if r == '/' || r == '!' {
 		i++
-		_, c, _ = s.rune(i)
+		next, class, _ := s.rune(i)
+		if c = class; r == '!' && next == '-' { // a comment
+			end, _ := s.find(i, "-->", longest)
+			return end
+		}
 	}
 	if c != clLower && c != clUpper && r != '!' {
 		return 0
@@ -237,77 +160,6 @@ func (s *Segmenter) balanced(at, limit int) (end int, tail class) {
 		before = c
 	}
 	return 0, 0
-}
-
-// attachedTo returns the offset behind what belongs to the sentence whose final marks stand before
-// offset at: a reference such as [12] or 【3†source】, a closing tag, a line break; gap says that the
-// latter stands for white space.
-func (s *Segmenter) attachedTo(at int) (end int, gap bool) {
-	r, c, _ := s.peek(at)
-	switch {
-	case r == '[' || r == '【':
-		i, name := at, false
-		for n := range 40 {
-			r, c, size := s.rune(i)
-			i += size
-			switch {
-			case n == 0:
-			case r == ']' || r == '】':
-				if name {
-					if next, _, _ := s.rune(i); next == '(' {
-						return 0, false // a link
-					}
-				}
-				if n == 1 {
-					return 0, false
-				}
-				return i, false
-			case r == '】' || size == 0 || c == clLine:
-				return 0, false
-			case s.buf[at] != '[':
-			case n > 12 || c == clSpace || c == clUpper || !isLetter[c] && c != clDigit && r != '^' && r != ',' && r != '-' && r != '–':
-				return 0, false
-			}
-			name = name || isLetter[c] && s.buf[at] == '['
-		}
-	case c == clTag:
-		if r, _, _ := s.rune(at); r != '<' {
-			return 0, false
-		}
-		next, _, _ := s.rune(at + 1)
-		if end = s.tag(at); end == 0 {
-			return 0, false
-		}
-		switch name := s.name(at + 1); name {
-		case "br", "/p", "/li", "/div", "/td", "/tr", "/ul", "/ol", "br/":
-			return end, true
-		case "sup":
-			for range 24 {
-				r, c, size := s.rune(end)
-				if size == 0 || c == clLine {
-					break
-				}
-				if r == '<' {
-					end = s.tag(end)
-					return end, false
-				}
-				end += size
-			}
-			return 0, false
-		}
-		if next == '/' {
-			return end, false
-		}
-	case c == clOther:
-		const space = "&nbsp;"
-		for i := range len(space) {
-			if r, _, _ := s.rune(at + i); r != rune(space[i]) {
-				return 0, false
-			}
-		}
-		return at + len(space), true
-	}
-	return 0, false
 }
 
 // name returns the name of the tag that begins at offset at.

@@ -56,7 +56,7 @@ func (s *Segmenter) ordinal(at int, c class) (ordinal, sure bool) {
 		case sc.lang == unknown:
 			return dated && !numeral, true
 		}
-		return numeral || dated || sc.words > 1 && sc.lang.dated[string(sc.before.bytes())], true
+		return numeral || dated || sc.words > 1 && !sc.lang.years && sc.lang.dated[string(sc.before.bytes())], true
 	}
 	return false, false
 }
@@ -152,15 +152,22 @@ func (s *Segmenter) currency(at int) bool {
 	return s.scan.lang.abbrs[string(word)] == abList || len(word) == 3 && bytes.Equal(word, bytes.ToUpper(word)) && !s.starts(at)
 }
 
+// hour says whether the word, behind a number, is of Arabic or Hebrew, and the number no year: 3:30 م.
+func (sc *scanner) hour() bool {
+	r, _ := utf8.DecodeRune(sc.word.bytes())
+	b := sc.done.bytes()
+	return letters(&sc.word) == 1 && unicode.In(r, unicode.Arabic, unicode.Hebrew) && (letters(&sc.done) != 4 || bytes.IndexByte(b, ':') >= 0)
+}
+
 // versus says whether the word before the full stop stands between the parties of a case: Roe v. Wade.
 func (sc *scanner) versus() bool {
 	r, _ := utf8.DecodeRune(sc.before.bytes())
 	return string(sc.done.bytes()) == "v" && classOf(r) == clUpper
 }
 
-// caseless says whether the word before the marks is of a script without capitals.
-func (sc *scanner) caseless() bool {
-	r, _ := utf8.DecodeLastRune(sc.done.bytes())
+// caseless says whether a word is of a script without capitals.
+func (sc *scanner) caseless(w *spelled) bool {
+	r, _ := utf8.DecodeLastRune(w.bytes())
 	c := classOf(r)
 	return c == clLetter || c == clWide
 }
@@ -178,6 +185,19 @@ func (s *Segmenter) humped(at int) bool {
 		at += size
 	}
 	return false
+}
+
+// clipped says whether a quote at offset at, and what follows it at i, is a Dutch word such as 't in front of a capital.
+func (s *Segmenter) clipped(at, i int) bool {
+	if _, _, size := s.peek(at); i != at+size {
+		return false
+	}
+	_, _, size := s.peek(i)
+	if _, c, _ := s.peek(i + size); c != clSpace {
+		return false
+	}
+	_, c, _ := s.peek(i + size + 1)
+	return c == clUpper
 }
 
 // said says whether what follows a quotation goes on with the sentence around it: "Go!" Ada said.
