@@ -135,7 +135,7 @@ func (u *user) ask(ctx context.Context, sub *subscriber.Subscription, ev *aaep.E
 			return sub.Reply(ctx, ev, a.Decision)
 		}
 		return sub.Answer(ctx, ev, a.Response)
-	case <-ctx.Done():
+	case <-sub.Open(ev).Done():
 		return nil
 	}
 }
