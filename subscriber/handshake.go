@@ -95,7 +95,9 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	}
 	s.mu.Lock()
 	if s.accepted == nil || s.accepted.SubscriptionID != accepted.SubscriptionID {
-		clear(s.open) // their tokens died with the subscription they came on; where nobody has one, they did not
+		for token := range s.open { // which died with the subscription it came on; where nobody has one, it did not
+			s.forget(token)
+		}
 	}
 	s.conn, s.accepted, s.verified = conn, accepted, verified
 	s.generation++

@@ -267,7 +267,7 @@ func (s *Subscription) withdraw(by *aaep.Event) {
 		s.cfg.Logger.Info("question was settled before it came", "session_id", ev.SessionID, "event_id", ev.EventID)
 		token, _ := closes.Token(ev)
 		s.mu.Lock()
-		delete(s.open, token)
+		s.forget(token)
 		s.mu.Unlock()
 	}
 }
@@ -302,7 +302,7 @@ func (s *Subscription) note(ev *aaep.Event, size int) bool {
 				q.told = told
 			}
 			if closes.Question(q.event, ev) && (q.reply == nil || ev.Type().Terminal()) { // one decision for each token
-				delete(s.open, t)
+				s.forget(t)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func TestMemoryOfLargeMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Subscription{cfg: Config{Logger: slog.New(slog.DiscardHandler)}, inbox: newInbox(), numbers: map[string]int64{},
-				open: map[aaep.ReplyToken]*question{}, seen: map[string]int{}, accepted: &aaep.SubscriptionAccepted{SubscriptionID: "sub_1"}}
+				ctx: t.Context(), open: map[aaep.ReplyToken]*question{}, seen: map[string]int{}, accepted: &aaep.SubscriptionAccepted{SubscriptionID: "sub_1"}}
 			before := heap()
 			for n := range 60 {
 				ev := event(n)

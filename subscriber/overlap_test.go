@@ -94,7 +94,7 @@ func TestOverlapAfterTheEnd(t *testing.T) {
 		log = append(log, ev)
 	}
 	shaper := coalesce.NewShaper(terms, func(pos uint64, off int) string { return fmt.Sprintf("evt_%dx%d", pos, off) })
-	s := &Subscription{open: map[aaep.ReplyToken]*question{}, seen: map[string]int{}, accepted: &aaep.SubscriptionAccepted{}}
+	s := &Subscription{ctx: t.Context(), open: map[aaep.ReplyToken]*question{}, seen: map[string]int{}, accepted: &aaep.SubscriptionAccepted{}}
 	var place, sent int
 	var told strings.Builder
 	follow := func(from int) {

@@ -36,6 +36,8 @@ type question struct {
 	reply    []byte        // once one was made
 	value    any           // what it says
 	answered bool          // it is under way, or has arrived
+	open     context.Context
+	close    func() // ends open
 }
 
 // asks reports whether q is what an event asks, in this language or in that of before.
@@ -51,6 +53,7 @@ func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyTo
 	q := s.open[token]
 	if q == nil {
 		q = &question{sub: s.accepted.SubscriptionID}
+		q.open, q.close = context.WithCancel(s.ctx)
 	}
 	delete(s.open, token)
 	for len(s.open) > 0 {
@@ -65,7 +68,7 @@ func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyTo
 		if len(s.open) < openQuestions && bytes <= waitingBytes {
 			break
 		}
-		delete(s.open, oldest)
+		s.forget(oldest)
 	}
 	if q.was = nil; q.inAnotherLanguage(ev) {
 		q.was = q.event
@@ -247,7 +250,7 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 		s.mu.Unlock()
 		return fmt.Errorf("subscriber: this question was answered with %v, and that may have arrived; it cannot be changed", q.value)
 	case q.reply == nil && q.over() && !s.mayExtend():
-		delete(s.open, token)
+		s.forget(token)
 		s.mu.Unlock()
 		return fmt.Errorf("%w: the time to answer it is over", ErrUnknownEvent)
 	case q.reply == nil:

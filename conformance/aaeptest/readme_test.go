@@ -27,6 +27,7 @@ func follow(ctx context.Context, dialer transports.Dialer, voice present.Output,
 	defer sub.Close()
 	person := present.New(announce.Preferences{}) // plans what they hear, when, and what may cut it
 	go person.Run(ctx, voice)                     // your present.Output, or that of speech.Open, orca.Open, braille.Open
+	go person.TellOutages("Planner", sub.Outages(ctx))
 	for ev, err := range sub.Events(ctx) {
 		if err != nil {
 			return err
@@ -36,7 +37,7 @@ func follow(ctx context.Context, dialer transports.Dialer, voice present.Output,
 		case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
 			go func() { // events go on meanwhile
 				if err := ask(ctx, sub, ev); err != nil { // sub.Reply or sub.Answer with what the user says
-					person.Tell("It may not count: "+err.Error(), true) // it was too late, for one
+					person.Tell("The answer may not count.", true) // it was too late, for one
 				}
 				person.Settle(ev)
 			}()
@@ -134,7 +135,7 @@ func (u *user) ask(ctx context.Context, sub *subscriber.Subscription, ev *aaep.E
 			return sub.Reply(ctx, ev, a.Decision)
 		}
 		return sub.Answer(ctx, ev, a.Response)
-	case <-ctx.Done():
+	case <-sub.Open(ev).Done():
 		return nil
 	}
 }

@@ -46,8 +46,8 @@ func read(ctx context.Context, url string) error {
 	defer sub.Close()
 	person := present.New(announce.Preferences{Speaks: voice.Speaks}) // plans what is said, and when
 	go person.Run(ctx, voice)
-	one, asked := new(sync.Mutex), new(announce.Questions) // one thing at a time; of what is asked, the first is put
-	agent := sub.Accepted().Producer.AgentID
+	one, asked, agent := new(sync.Mutex), new(announce.Questions), sub.Accepted().Producer.AgentID // one thing at a time is put
+	go person.TellOutages(agent, sub.Outages(ctx))
 	do := func(what func()) {
 		one.Lock()
 		defer one.Unlock()
@@ -88,10 +88,10 @@ func answer(ctx context.Context, sub *subscriber.Subscription, person *present.P
 	} else if decision == aaep.Accept && !person.Armed(time.Now(), q.Event) {
 		person.Tell("Hear the question to its end, then say yes.", true)
 	} else if err := sub.Reply(ctx, q.Event, decision); err != nil && !errors.Is(err, subscriber.ErrUnknownEvent) {
-		person.Tell("The answer was not sent. Type it again: "+err.Error(), true)
+		person.Tell("The answer was not sent. Type it again.", true)
 	} else {
 		if err != nil {
-			person.Tell("It is too late: "+err.Error(), true)
+			person.Tell("It may be too late for this answer.", true)
 		}
 		asked.Remove(q)
 		person.Settle(q.Event)

@@ -68,6 +68,7 @@ func follow(ctx context.Context, url string) error {
 	defer gone(nil)
 	go func() { gone(fingers.Run(ctx, display)) }() // until the display is unplugged for good
 	go wrist.Run(ctx, haptic.New(bell{}))
+	go fingers.TellOutages("agent", sub.Outages(ctx))
 
 	var asked atomic.Pointer[aaep.Event] // the newest question
 	go func() {
@@ -76,7 +77,7 @@ func follow(ctx context.Context, url string) error {
 			if q := asked.Load(); q == nil || decision == "" || decision == aaep.Accept && !fingers.Armed(time.Now(), q) {
 				fingers.Tell("To answer, read the question to its end, then type y or n.", true)
 			} else if err := sub.Reply(ctx, q, decision); err != nil { // it is too late, or it can be tried again
-				fingers.Tell("It may not count: "+err.Error(), true)
+				fingers.Tell("The answer may not count.", true)
 			} else {
 				fingers.Settle(q) // the next can be read
 			}

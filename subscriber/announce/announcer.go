@@ -178,6 +178,18 @@ func (a *Announcer) Tell(now time.Time, text string, critical bool) {
 	a.tell(now, In(a.language, text), critical, nil)
 }
 
+// Outage says that an agent is out of reach, or that it is back: silence sounds like an agent at work.
+func (a *Announcer) Outage(now time.Time, source string, out bool) {
+	w := ours(a.language, phrase.LinkBack, "")
+	if out {
+		w = ours(a.language, phrase.LinkLost, "")
+	}
+	if len(a.sources) > 1 {
+		w = In(a.language, Speaker(source)+" ").And("", w)
+	}
+	a.tell(now, w, true, nil)
+}
+
 // SetLanguage says what this program speaks by itself, beside what it quotes: the first of somebody's languages that it knows. Without
 // one of them, and before, that is English.
 func (a *Announcer) SetLanguage(languages ...string) { a.language = phrase.Best(languages) }

@@ -3,6 +3,7 @@
 //	voice, err := speech.Open(ctx, speech.Options{})
 //	p := present.New(announce.Preferences{Speaks: voice.Speaks})
 //	go p.Run(ctx, voice)
+//	go p.TellOutages("Planner", sub.Outages(ctx))
 //	for ev, err := range sub.Events(ctx) {
 //		p.Add("Planner", ev)
 //	}
@@ -17,6 +18,7 @@ package present
 import (
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"time"
 
@@ -84,6 +86,13 @@ func (p *Presenter) AddWords(source string, ev *aaep.Event, w announce.Words) {
 // Tell says something of the program's own.
 func (p *Presenter) Tell(text string, critical bool) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Tell(now, text, critical) })
+}
+
+// TellOutages says when an agent is out of reach and when it is back, as Subscription.Outages tells, until those end.
+func (p *Presenter) TellOutages(source string, outages iter.Seq[bool]) {
+	for out := range outages {
+		p.with(func(a *announce.Announcer, now time.Time) { a.Outage(now, source, out) })
+	}
 }
 
 // SetLanguage says what the program speaks by itself: the first of somebody's languages that it knows; without one, English.

@@ -1,0 +1,45 @@
+package subscriber
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// A question is open until it is settled, until the subscription that it came on is gone, or until the end. SEC-002, LVL-023
+func TestOpen(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		st := newStage()
+		sub, p := open(t, st, Config{})
+		isOpen := func(ev *aaep.Event) bool { synctest.Wait(); return sub.Open(ev).Err() == nil }
+		p.say(t, confirmation("evt_1", "rpl_1", ""))
+		p.say(t, confirmation("evt_2", "rpl_2", ""))
+		first, second := take(t, sub, "evt_1"), take(t, sub, "evt_2")
+		waits := sub.Open(first)
+		if !isOpen(first) || !isOpen(second) || isOpen(nil) || isOpen(&aaep.Event{Payload: &aaep.SessionStarted{}}) || isOpen(&aaep.Event{Payload: &aaep.AwaitingConfirmation{ReplyToken: "rpl_1"}}) {
+			t.Error("what was asked is open, and nothing else")
+		}
+		time.Sleep(time.Second)
+		p.say(t, state("evt_3", "awaiting_input", "thinking"))
+		if isOpen(first) || waits.Err() != context.Canceled {
+			t.Error("it was settled, and is open")
+		}
+		p.say(t, confirmation("evt_4", "rpl_4", ""))
+		take(t, sub, "evt_3")
+		fourth := take(t, sub, "evt_4")
+		waits = sub.Open(fourth)
+		_ = p.Close() // the agent is gone, and there is another
+		p = st.next(t)
+		p.accept(t, "sub_2")
+		if <-waits.Done(); isOpen(fourth) {
+			t.Error("it is open, and the agent that asked is gone")
+		}
+		p.say(t, confirmation("evt_5", "rpl_5", ""))
+		waits = sub.Open(take(t, sub, "evt_5"))
+		leave(t, sub, p)
+		<-waits.Done()
+	})
+}

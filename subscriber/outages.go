@@ -1,0 +1,48 @@
+package subscriber
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// outOfReach is how long a link may be broken until a user is told: most cuts are mended sooner, and would only disturb.
+const outOfReach = 3 * time.Second
+
+// Outages yields true when the producer has been out of reach for three seconds, and false when it is back. A user who hears nothing
+// cannot tell an agent that works from one that is gone. It ends with the subscription, and with ctx.
+func (s *Subscription) Outages(ctx context.Context) iter.Seq[bool] {
+	return func(yield func(bool) bool) {
+		var broke time.Time // zero while it is connected
+		for told := false; ; {
+			status, changed := s.Status()
+			var late <-chan time.Time
+			switch {
+			case status.Over:
+				return
+			case status.Connected && told:
+				broke, told = time.Time{}, false
+				if !yield(false) {
+					return
+				}
+				continue // it may have broken since
+			case status.Connected:
+				broke = time.Time{}
+			case broke.IsZero():
+				broke = time.Now()
+				fallthrough
+			case !told:
+				late = time.After(time.Until(broke.Add(outOfReach)))
+			}
+			select {
+			case <-changed:
+			case <-late:
+				if told = true; !yield(true) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}

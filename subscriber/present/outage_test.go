@@ -1,0 +1,47 @@
+package present_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber/announce"
+	"github.com/aaep-go/aaep/subscriber/present"
+)
+
+// A person learns at once, and in their own language, that an agent is out of reach and that it is back; of several, which one.
+// What was being said is cut for that, and said again.
+func TestTellOutages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, p := &voice{}, present.New(announce.Preferences{})
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan error)
+		go func() { over <- p.Run(ctx, v) }()
+		say := func(agent, text string) {
+			p.Add(agent, &aaep.Event{SessionID: "sess_" + agent, Timestamp: time.Now(), Summary: aaep.Text{Normal: text}, Payload: &aaep.SessionStarted{}})
+		}
+		outages := func(agent string, all ...bool) {
+			p.TellOutages(agent, slices.Values(all))
+			time.Sleep(time.Minute)
+		}
+		say("Bank", "Working on your savings.")
+		synctest.Wait()
+		outages("Bank", true)
+		p.SetLanguage("es-MX")
+		outages("Bank", false)
+		say("Planner", "Planning.")
+		time.Sleep(time.Minute)
+		outages("Bank", true)
+		stop()
+		<-over
+		if want := []string{"Working on your savings.", "cut",
+			"The connection to the agent is interrupted.", "What it does now is told when it is back.", "Working on your savings.",
+			"La conexión con el agente ha vuelto.", "Planner: Planning.",
+			"Bank: La conexión con el agente está interrumpida.", "Lo que haga ahora se dirá cuando vuelva."}; !slices.Equal(v.lines(), want) {
+			t.Errorf("said %q, want %q", v.lines(), want)
+		}
+	})
+}
