@@ -138,20 +138,18 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 
 // SetQuiet holds back what is not critical until a time, or until something that cannot be undone or is of high risk
 // is about to be done; a time that is past ends it. While such news waits, nothing holds it back: the deed waits for it.
-func (s *Shaper) SetQuiet(until time.Time) {
-	if slices.ContainsFunc(s.queue, func(it *item) bool { return grave(it.event) }) {
-		until = time.Time{}
-	}
-	s.quiet = until
-}
+func (s *Shaper) SetQuiet(until time.Time) { s.quiet = s.unlessGrave(until) }
 
-// Hold holds back what is not critical for a moment, beside SetQuiet. Meanwhile things merge for a listener with a rate, as they do
-// where that is reached, and for no other.
-func (s *Shaper) Hold(until time.Time) {
+// Hold holds back what is not critical until a time, a moment from now, beside SetQuiet and ended by the same. Meanwhile things merge
+// for a listener with a rate, as they do where that is reached, and for no other.
+func (s *Shaper) Hold(until time.Time) { s.hold = s.unlessGrave(until) }
+
+// unlessGrave is until, or no time where grave news waits.
+func (s *Shaper) unlessGrave(until time.Time) time.Time {
 	if slices.ContainsFunc(s.queue, func(it *item) bool { return grave(it.event) }) {
-		until = time.Time{}
+		return time.Time{}
 	}
-	s.hold = until
+	return until
 }
 
 // silent is until when only what is critical leaves.

@@ -10,9 +10,9 @@ import (
 )
 
 // A group is a course that several subscriptions have in common: they asked for the same, and when they joined nothing waited for any
-// of them but the same beginning of a sentence. Its goroutine shapes and encodes what comes once, and offers it to the links of all. A member whose link does not
-// take all of it at once leaves with a copy of the Shaper and what it is owed, and goes on alone; so does a member that somebody
-// wakes, for whatever is its affair alone. It joins again when it is where the group is.
+// of them but the same beginning of a sentence. Its goroutine shapes and encodes what comes once, and offers it to the links of all.
+// A member whose link does not take all of it at once leaves with a copy of the Shaper and what it is owed, and goes on alone; so
+// does a member that somebody wakes, for whatever is its affair alone. It joins again when it is where the group is.
 type group struct {
 	course
 	key   groupKey

@@ -2,6 +2,7 @@ package producer
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,8 +24,8 @@ func (p *Producer) AddEndpoint(transport string, at manifest.Endpoint) {
 func (p *Producer) Manifest() (*manifest.Manifest, error) {
 	m := &manifest.Manifest{
 		AgentID: p.cfg.Agent.AgentID, AgentVersion: p.cfg.Agent.AgentVersion, AgentName: p.cfg.Agent.AgentName,
-		AAEPVersionsSupported: []string{aaep.Version}, ConformanceLevelsSupported: append([]int64(nil), p.offer.Levels...),
-		LanguagesSupported:         append([]string(nil), p.offer.Languages...),
+		AAEPVersionsSupported: []string{aaep.Version}, ConformanceLevelsSupported: slices.Clone(p.offer.Levels),
+		LanguagesSupported:         slices.Clone(p.offer.Languages),
 		EventTypesEmitted:          []string{"aaep:agent.*"},
 		DefaultVerbosity:           aaep.VerbosityNormal,
 		MaxConcurrentSubscriptions: int64(p.cfg.MaxSubscriptions),

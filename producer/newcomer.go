@@ -135,7 +135,7 @@ func (p *Producer) stale(ev *aaep.Event) bool {
 // first; current is then false.
 func (p *Producer) situation(cursor uint64) (entries []coalesce.Entry, current bool) {
 	p.mu.Lock()
-	sessions := append([]*Session(nil), p.sessions...)
+	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()
 	current = true
 	for _, s := range sessions {
