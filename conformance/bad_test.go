@@ -125,6 +125,10 @@ func TestInconclusiveIsNotPassed(t *testing.T) {
 		if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "INCONCLUSIVE LVL-019 asks-first: the scenario ask could not be started: 501 not here. Right would be:") {
 			t.Errorf("%v: %s", err, text.String())
 		}
+		// Whoever hears it hears one cause once, however many cases it kept from being judged.
+		if said := text.String(); strings.Count(said, "501 not here") != 1 || !strings.Contains(said, "\nINCONCLUSIVE for the same reason: ") || !strings.Contains(said, " reject-means-no") {
+			t.Errorf("the cause is told %d times:\n%s", strings.Count(said, "501 not here"), said)
+		}
 		g.Producer.Shutdown(context.Background())
 	})
 }

@@ -41,7 +41,7 @@ var messageCases = []Case{
 	{Name: "stamp-digits", Requirements: []string{"ENV-021"}, Level: 1, Strength: Must,
 		Rule: "a timestamp has no fraction of a second, or 3 or 6 digits", Judge: eachEvent(func(m message) string {
 			_, fraction, ok := strings.Cut(m.str("timestamp"), ".")
-			n := strings.IndexFunc(fraction, func(r rune) bool { return r < '0' || r > '9' })
+			n := len(fraction) - len(strings.TrimLeft(fraction, "0123456789"))
 			if ok && n != 3 && n != 6 {
 				return fmt.Sprintf("the timestamp of %s is %q", short(m), m.str("timestamp"))
 			}

@@ -123,9 +123,20 @@ func (r *Report) WriteText(w io.Writer) error {
 			writeResult(&b, &res)
 		}
 	}
-	for _, res := range r.Results { // next to the summary: whoever hears the report should not have to go back
-		if res.Verdict != Pass && res.Verdict != Skipped {
-			writeResult(&b, &res)
+	var causes []string
+	for i, res := range r.Results { // next to the summary: whoever hears the report should not have to go back
+		if res.Verdict == Pass || res.Verdict == Skipped || unproved(&res) && slices.Contains(causes, res.Seen) {
+			continue
+		}
+		writeResult(&b, &res)
+		var also []string // one cause keeps many cases from being judged, and is told once
+		for _, other := range r.Results[i+1:] {
+			if unproved(&res) && unproved(&other) && other.Seen == res.Seen {
+				also = append(also, other.Case.ID()+" "+other.Case.Name)
+			}
+		}
+		if causes = append(causes, res.Seen); len(also) > 0 {
+			fmt.Fprintf(&b, "INCONCLUSIVE for the same reason: %s.\n", strings.Join(also, ", "))
 		}
 	}
 	for _, name := range r.Stale {
@@ -141,6 +152,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+func unproved(res *Result) bool { return res.Verdict == Inconclusive && !res.Known }
 
 func writeResult(b *strings.Builder, res *Result) {
 	known := ""
