@@ -58,6 +58,12 @@ var segAnswers = []struct{ lang, text string }{
 	{"sv", "Kl. 8 börjar det. |Kap. 3 är bra. |Kl. |Dyl."},
 	{"vi", "PGS.TS. Lê và GS.TS. Trần đến. |Họ nói."},
 	{"th", "นพ. สมศักดิ์ มาแล้ว"},
+	{"en", "By Lem. 2 and Prop. 4, yes. |Take Rte. 5 to Bldg. 4. |Model No. XJ-5 and No. A4. |No. |PDF is fine. |Attn. Mr. Lee. |It is Rs. 500."},
+	{"en", "Monday, Jan. 5\n|9:00 a.m. – Meeting\n|Lunch with Dr. – No. |Yes."},
+	{"es", "Sí, a las 5 p.m. |¡Perfecto! |Habló el Sr. ¿quién? |No sé... ¿y tú? |Pese a EE.UU. |¿Viene?"},
+	{"ru", "Умер в 1950 г. |Ему было 70 лет. |Это я. |Потом ушёл. |Прим. 3 дня, т. е. – Она?"},
+	{"uk", "Помер у 2020 р. |Йому було 70. |Це я. |Тоді пішов."},
+	{"de", "Siehe im Kapitel 3. |Herr Maier kam. |Das 3. Kapitel. |Am 5. Tag."},
 	// A turn that a dash begins, and what is told of it.
 	{"sv", "– Kommer du? sa han.\n|– Ja! |Kommer du? frågade hon.\n|Kommer du? |eller inte."},
 	{"fi", "– Tuletko? hän kysyi. |– Kyllä. |– Hyvä."},

@@ -122,6 +122,10 @@ func (s *Segmenter) endsSpaced(at int, c class) bool {
 	}
 	if c == clOther {
 		switch r, _, _ := s.rune(at); r {
+		case '¿', '¡':
+			if sc.marks.single() && !s.ran {
+				return sc.kind != abBefore && sc.kind != abMarker
+			}
 		case '/', '№', '=', '%', '&', '×', '≈', '+':
 			return false
 		}
