@@ -103,7 +103,7 @@ func (s *Segmenter) aside(at int) (end int) {
 
 // sources returns the offset behind the links, with commas between, and the bracket at offset at: [one](address), [two](address)).
 func (s *Segmenter) sources(at int) int {
-	for range 8 {
+	for start := at; at < start+2*longest; {
 		if r, _, _ := s.peek(at); r != '[' {
 			return 0
 		}
