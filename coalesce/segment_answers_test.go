@@ -67,6 +67,7 @@ var segAnswers = []struct{ lang, text string }{
 	// A turn that a dash begins, and what is told of it.
 	{"sv", "– Kommer du? sa han.\n|– Ja! |Kommer du? frågade hon.\n|Kommer du? |eller inte."},
 	{"fi", "– Tuletko? hän kysyi. |– Kyllä. |– Hyvä."},
+	{"en", "\"But I—\" |She stopped. |\"No—\" Ada said. |“Wait—” |He ran. |He said—\"Go.\" |\"Well...\" Ada said. |\"Well...\" |She left. |True.† |False.‡ |Ok."},
 	{"ja", "「でも…」|「何？」|「……うん」『え…』|「そう。」"},
 	{"ur", "’’کیا آپ آئیں گے؟‘‘ |اس نے پوچھا۔ |’’ہاں۔‘‘ |وہ گئے۔"},
 }

@@ -169,6 +169,8 @@ func (s *Segmenter) ends(at int, c class) bool {
 		return s.starts(at)
 	case m.bang:
 		return (c != clLower || informal || sc.caseless(&sc.done) && !m.closed) && !(m.quoted && s.said(at, c))
+	case (m.ellipsis || m.stops > 1) && m.quoted && s.said(at, c): // "Well..." Ada said.
+		return false
 	case m.ellipsis || m.stops > 1:
 		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wides >= 4 || c == clLetter && (sc.koreanEnd() || s.starts(at))
 	}

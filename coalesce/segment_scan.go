@@ -170,6 +170,8 @@ func (sc *scanner) update(r rune, c class) {
 	case tight && (c == clClose || c == clCloseQuote || c == clQuote || c == clEmphasis || c == clOpenQuote && !m.full):
 		m.closed = true
 		m.quoted = m.quoted || c != clClose && c != clEmphasis
+	case !m.any && !after && (c == clQuote || c == clCloseQuote) && sc.prev == clContinue && sc.last != '-': // "But I—"
+		*m = marks{any: true, bang: true, closed: true, quoted: true}
 	case tight && (c == clFormat || c == clNote):
 	case c == clExtend || c == clFormat && after:
 	default:
