@@ -68,6 +68,9 @@ var segAnswers = []struct{ lang, text string }{
 	{"sv", "– Kommer du? sa han.\n|– Ja! |Kommer du? frågade hon.\n|Kommer du? |eller inte."},
 	{"fi", "– Tuletko? hän kysyi. |– Kyllä. |– Hyvä."},
 	{"en", "\"But I—\" |She stopped. |\"No—\" Ada said. |“Wait—” |He ran. |He said—\"Go.\" |\"Well...\" Ada said. |\"Well...\" |She left. |True.† |False.‡ |Ok."},
+	{"en", "He left (in the U.S.). |Nobody (etc.). |(Etc.) is ok. |It ends (...). |So it is (i.e.). |And \"No.\". |Yes."},
+	{"ar", "تعمل شركة Google في الولايات المتحدة (U.S.A.). |وهي كبيرة."},
+	{"ka", "— წავიდეთ, — თქვა მან. |— სად? — ვკითხე. |— სახლში. |წავედით."},
 	{"ja", "「でも…」|「何？」|「……うん」『え…』|「そう。」"},
 	{"ur", "’’کیا آپ آئیں گے؟‘‘ |اس نے پوچھا۔ |’’ہاں۔‘‘ |وہ گئے۔"},
 }

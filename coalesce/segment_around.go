@@ -64,7 +64,7 @@ func (s *Segmenter) dialogue(at int) bool {
 	}
 	i, c := s.core(at)
 	r, _, _ := s.rune(i)
-	return (c == clUpper || r == '¿' || r == '¡') && !s.scan.marks.quoted && (s.scan.kind == abNone || !s.scan.marks.single()) // 9 a.m. – Lunch
+	return (c == clUpper || c == clLetter && s.scan.marks.single() || r == '¿' || r == '¡') && !s.scan.marks.quoted && (s.scan.kind == abNone || !s.scan.marks.single()) // 9 a.m. – Lunch
 }
 
 // heads says whether the pictures between at and end begin the next sentence: ⚠️ does, and any where the last one began so.

@@ -158,6 +158,9 @@ func (sc *scanner) update(r rune, c class) {
 	c = sc.meaning(r, c)
 	switch {
 	case isMark[c]:
+		if tight && c == clStop && m.closed && m.stops > 0 && !m.full { // (in the U.S.). What the bracket ends in is not what ends here.
+			*m, sc.word.n = marks{any: true}, 0
+		}
 		if !tight {
 			*m = marks{any: true, wide: sc.prev == clWide, void: sc.prev == clOpen && !after}
 			if sc.loose++; c != clStop || !after {
