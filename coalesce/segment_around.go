@@ -64,7 +64,7 @@ func (s *Segmenter) dialogue(at int) bool {
 	}
 	i, c := s.core(at)
 	r, _, _ := s.rune(i)
-	return (c == clUpper || r == '¿' || r == '¡') && !s.scan.marks.quoted
+	return (c == clUpper || c == clLetter && s.scan.marks.single() || r == '¿' || r == '¡') && !s.scan.marks.quoted && (s.scan.kind == abNone || !s.scan.marks.single()) // 9 a.m. – Lunch
 }
 
 // heads says whether the pictures between at and end begin the next sentence: ⚠️ does, and any where the last one began so.
@@ -103,7 +103,7 @@ func (s *Segmenter) aside(at int) (end int) {
 
 // sources returns the offset behind the links, with commas between, and the bracket at offset at: [one](address), [two](address)).
 func (s *Segmenter) sources(at int) int {
-	for range 8 {
+	for start := at; at < start+2*longest; {
 		if r, _, _ := s.peek(at); r != '[' {
 			return 0
 		}

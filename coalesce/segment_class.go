@@ -176,7 +176,7 @@ func slowClass(r rune) class {
 		return clFullClause
 	case '`', '\u1FEF', '$', '{', '<', '≮', '\\', '#', '|': // U+1FEF and U+226E for the sake of NFC
 		return clTag
-	case '¹', '²', '³', '⁰', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹':
+	case '¹', '²', '³', '⁰', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '†', '‡':
 		return clNote
 	case '፡', '་':
 		return clWordSep

@@ -122,6 +122,10 @@ func (s *Segmenter) endsSpaced(at int, c class) bool {
 	}
 	if c == clOther {
 		switch r, _, _ := s.rune(at); r {
+		case '¿', '¡':
+			if sc.marks.single() && !s.ran {
+				return sc.kind != abBefore && sc.kind != abMarker
+			}
 		case '/', '№', '=', '%', '&', '×', '≈', '+':
 			return false
 		}
@@ -165,6 +169,8 @@ func (s *Segmenter) ends(at int, c class) bool {
 		return s.starts(at)
 	case m.bang:
 		return (c != clLower || informal || sc.caseless(&sc.done) && !m.closed) && !(m.quoted && s.said(at, c))
+	case (m.ellipsis || m.stops > 1) && m.quoted && s.said(at, c): // "Well..." Ada said.
+		return false
 	case m.ellipsis || m.stops > 1:
 		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wides >= 4 || c == clLetter && (sc.koreanEnd() || s.starts(at))
 	}

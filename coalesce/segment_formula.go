@@ -77,12 +77,12 @@ func (s *Segmenter) formulaCloses(at int) int {
 	end := 0
 	switch sc.fence {
 	case '$':
-		end, _ = s.find(at, "$$", 4*longest)
+		end, _ = s.find(at, "$$", 2*longest)
 	case '[':
-		end, _ = s.find(at, `\]`, 4*longest)
+		end, _ = s.find(at, `\]`, 2*longest)
 	default: // environments are nested
-		begun, _ := s.find(at, `\begin{`, 4*longest)
-		if end, _ = s.find(at, `\end{`, 4*longest); begun > 0 {
+		begun, _ := s.find(at, `\begin{`, 2*longest)
+		if end, _ = s.find(at, `\end{`, 2*longest); begun > 0 {
 			sc.fenceLen++
 		}
 		if end > 0 {

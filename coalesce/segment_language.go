@@ -29,9 +29,9 @@ type language struct {
 	may string
 	// clock: as "a.m.": they also end a sentence of some length before any other capital.
 	clock string
-	// list: those that end a list or an amount ("etc.", "hod."): a sentence ends with them before any capital.
+	// list: those that end a list or an amount ("etc.", "min."): a sentence ends with them before any capital but a currency's.
 	list string
-	// words: single letters of a script without capitals that are words and no initials.
+	// words: single letters that are words, where they are initials or abbreviations otherwise.
 	words string
 	// starts: words by which many sentences start and few names: articles, pronouns, question words.
 	starts string

@@ -14,11 +14,11 @@ var languages = []*language{
 var english = &language{
 	tags: "en",
 	before: "Acct acct Hon Rev Gen Col Capt Cpt Lt Maj Cpl Sgt Cmdr Gov Sen Rep Pres Supt Insp Messrs Mme Mlle Fr Mt Ft " +
-		"viz Viz approx Approx resp incl excl ca c.f a.k.a f.k.a Re NB Profs Drs Sens Brig Amb Pvt Pfc ~Adm ~Sr ~Ald ~Atty ",
+		"viz Viz approx Approx resp incl excl ca c.f a.k.a f.k.a Re NB Profs Drs Sens Brig Amb Pvt Pfc Attn Shri Smt Adv ~Adm ~Sr ~Ald ~Atty ",
 	number: "~b ~c ~d no nos No Nos p pp P Pp para Para Figs figs Sec sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs " +
 		"Ex Tab Sect sect App app Ser ser Op op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
 		"Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri ~Sun " +
-		"Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
+		"Lem Def Defn Prop Bldg Fl Rte Sched Rs Pub Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
 	list: "Etc min ft oz lb lbs ~hr hrs mins secs mo mos yr yrs wk wks tbsp tsp",
 	may: "Cos Bros Assn Dept dept est Est Esq Ave Blvd St Rd Sq Hwy Pkwy Ln Ctr Intl Natl Govt govt Univ Inst Mfg Ent " +
 		"misc Misc ed eds Ed Eds trans max avg sq Fed Civ Crim Evid Cir Dist Supp Educ Stat " +
@@ -39,7 +39,7 @@ var english = &language{
 
 var german = &language{
 	tags: "de gsw lb nds",
-	before: "z_Hd Fa frdl Frdl z_B Z_B d_h D_h u_a z_T i_d s_o s_u ~med ~phil ~rer ~nat ~jur Hr Hrn Fr Frl Dipl Ing Dipl.-Ing Mag St Sankt bzw Bzw vgl Vgl z.B Z.B d.h D.h u.a U.a i.d.R v.a z.T s.o s.u o.ä u.ä i.A " +
+	before: "z_Hd Fa frdl Frdl z_B Z_B d_h D_h u_a z_T i_d s_o s_u ~med ~mult ~phil ~rer ~nat ~jur Hr Hrn Fr Frl Dipl Ing Dipl.-Ing Mag St Sankt bzw Bzw vgl Vgl z.B Z.B d.h D.h u.a U.a i.d.R v.a z.T s.o s.u o.ä u.ä i.A " +
 		"ggf Ggf evtl Evtl sog inkl exkl zzgl ca Ca ehem geb gest verh ~max mind röm kath ~ev östl westl nördl südl " +
 		"~z ~Z d.i bspw Bspw insb insbes einschl einschließl entspr allg Allg ~bes betr Betr Chr ~gem lt Lt n.Chr v.Chr wg jew dt engl frz ~lat Univ.-Prof ~Abk ~beil möbl Reg Red",
 	number: "Nr Nrn nr Abs Art Kap Bd Bde S Abb Abschn Anm Aufl Tab Ziff Pos Tel Fn Rn Rz Jan Jän Feb Febr Apr Jun Jul Aug Sept Okt Nov Dez",
@@ -98,7 +98,7 @@ var italian = &language{
 	before: "sig sigg sig.ra sig.na Sig Sigg Sig.ra Sig.na Sig.ri dott Dott dott.ssa Dott.ssa prof Prof prof.ssa Prof.ssa ~ing Ing avv Avv arch Arch geom Geom rag Rag " +
 		"~on Mons mons ~S ad.es es Es p.es P.es cfr Cfr Gent Spett Egr Ill.mo Gent.ma c.d V.le P.zza p.zza c.so C.so n.b ~sen ~Sen Gen ~col ~dir " +
 		"~dr Dr ~lat ingl ca",
-	number: "n N nn num pag pagg p pp art Art artt cap Cap fig Fig vol Vol tav Tav tab Tab tel Tel sez Sez lett gen feb mar apr mag giu lug ago set ott nov dic int",
+	number: "~co n N nn num pag pagg p pp art Art artt cap Cap fig Fig vol Vol tav Tav tab Tab tel Tel sez Sez lett gen feb mar apr mag giu lug ago set ott nov dic int",
 	list:   "ecc ~min",
 	may:    "S.p.A S.r.l s.r.l s.p.a S.n.c a.C d.C segg ~ss ~all ~sec ~ag c.a",
 	starts: "Il Lo La I Gli Le Un Uno Una L Egli Lui Lei Loro Noi Voi Io Tu Questo Questa Questi Queste Quello Quella Ciò Mio Tuo Suo Sua Nostro " +
@@ -152,7 +152,7 @@ var norwegian = &language{
 var swedish = &language{
 	tags:   "sv",
 	before: "hr Hr fr Dr dr prof S:t t.ex T.ex bl.a Bl.a d.v.s dvs D.v.s s.k ca Ca inkl exkl ~ev jfr Jfr pga p.g.a m.a.o fr.o.m t.o.m i.o.m f.d resp Resp ~max ~min",
-	number: "nr Nr s sid kap art fig tel Tel jan feb mar apr jun jul aug sept okt nov dec",
+	number: "nr Nr s sid prop kap art fig tel Tel jan feb mar apr jun jul aug sept okt nov dec",
 	list:   "osv o.s.v m.m m.fl o.d milj mkr kr",
 	may:    "f.Kr e.Kr dyl kl st",
 	starts: "Det Den De Där En Ett Han Hon Vi Jag ~Du Ni Man Detta Denna Dessa Och Men Eller Om När Då Så Sedan Nu Här I På Vid Med Efter Från För Till Av Vad Vem Var Hur Varför Är Har Kan Ska Vill Ja Nej Inte Ingen Min Din Tack Också",

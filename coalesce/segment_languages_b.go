@@ -9,7 +9,7 @@ var polish = &language{
 	number: "~m dn nr Nr s str Str art Art ust pkt poz rys Rys tab tel Tel rozdz t godz sty lut kwi cze lip sie wrz paź lis gru",
 	list:   "itd itp zł tys mln mld gr",
 	may:    "~r ~w woj pow m.st S.A sp Sp ~z o.o n.e p.n.e cd",
-	starts: "To Ten Ta Te On Ona Ono Oni My Ja Ty Wy Pan Pani I A Ale Lub Jeśli Gdy Kiedy Potem Teraz Tu Tam W We Na Z Ze Do Od Po Przed Przy Dla O Co Kto Gdzie Jak Dlaczego Czy Jest Są Był Była Tak Nie Dziękuję Też Więc Jednak Dlatego Weź Proszę",
+	starts: "To Ten Ta Te On Ona Ono Oni My Ja Ty Wy Pan Pani I A Ale Lub Jeśli Gdy Kiedy Potem Teraz Tu Tam W We Na Z Ze Do Od Po Przed Przy Dla O Co Kto Gdzie Jak Dlaczego Czy Jest Są Był Była Tak Nie Dziękuję Też Więc Jednak Dlatego Weź Proszę Jego Jej Ich Mu Im Mnie Nas Was Mój Nasz Twój Wtedy Następnie Później",
 	dated:  "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
 }
 
@@ -115,7 +115,7 @@ var greek = &language{
 
 var turkish = &language{
 	tags:   "tr az",
-	before: "küç Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak ör Ör məs Məs Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
+	before: "küç Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak yakl ör Ör məs Məs Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
 	number: "Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab tab Tel tel bl Bl səh Səh",
 	may:    "vb vs vd A.Ş Ltd Şti T.C M.Ö M.S İ.Ö yy",
 	starts: "Bu O Şu Onlar Biz ~Ben ~Sen Siz Bir Ve Ama Fakat Ancak Veya Eğer Sonra Şimdi Burada Orada Ne Kim Nerede Nasıl Neden Niçin Hangi Evet Hayır Teşekkürler Lütfen Ayrıca Daha Her Çünkü Böylece Onun Benim Bunun Bunu Onu",
@@ -125,25 +125,25 @@ var turkish = &language{
 }
 
 var russian = &language{
-	tags: "ru be",
+	tags: "ru be", words: "я",
 	before: "~с вул Вул т_ч т.ч т_е т_к им ул Ул пл Пл пр просп пер д кв корп проф Проф акад доц гр гос т.е Т.е т.н тн напр Напр ок пос дер ст.л св Св ср Ср см См пгт " +
-		"тов ген полк кап лейт инж зам Зам н бульв наб ш нач англ лат нем фр рус греч итал исп",
+		"тов ген полк кап лейт инж зам Зам н бульв наб ш нач англ лат нем фр рус греч итал исп прим прибл",
 	number: "стр Стр рис Рис табл гл Гл п пп ст Ст т тт № вып изд тел Тел ч янв февр фев мар апр авг сент сен окт нояб ноя дек пн вт чт пт",
 	list:   "кг т_д т_п т.д т.п руб коп тыс млн млрд трлн долл дол чел шт ~мин сек экз",
 	may:    "и_пр и_др н_э др проч г гг в вв н.э до.н.э э час км куб.м кв.м куб обл р-н о-в ж.д мес США ред у.е",
 	starts: "Я Ты Он Она Оно Мы Вы Они Это Этот Эта Эти Тот Та Те То И А Но Или Если Когда Пока Затем Потом После До Теперь Сейчас Здесь Там Тут В Во На По С Со К Ко У О Об От Из За Для При Без Под Над " +
-		"Что Кто Где Как Почему Зачем Сколько Какой Какая Какие Есть Был Была Было Были Да Нет Не Ни Спасибо Также Однако Поэтому Так Его Её Ее Их Мой Наш Ваш Все Всё Просьба Кроме Дом Нужно",
+		"Что Кто Где Как Почему Зачем Сколько Какой Какая Какие Есть Был Была Было Были Да Нет Не Ни Спасибо Также Однако Поэтому Так Его Её Ее Их Мой Наш Ваш Все Всё Просьба Кроме Дом Нужно Ему Ей Им Нам Вам Мне Меня Тебя Нас Вас Моя Моё Наша Ваш Ваша Свой Тогда Именно Сам Сама",
 	said:  "спросил спросила сказал сказала",
 	small: true,
 }
 
 var ukrainian = &language{
-	tags:   "uk",
-	before: "~с т_зв ім вул Вул пл пров просп буд кв проф Проф акад доц т.зв напр Напр пор Пор див Див св Св англ лат рос ред",
+	tags: "uk", words: "я є",
+	before: "~с т_зв ім вул Вул пл пров просп буд кв проф Проф акад доц т.зв напр Напр пор Пор див Див св Св англ лат рос ред прибл",
 	number: "стор рис Рис табл розд п ст Ст т № вип тел Тел ч січ лют бер квіт трав черв лип серп вер жовт лист груд",
 	list:   "т_д т_п т.д т.п грн коп тис млн млрд шт ~хв ~год",
 	may:    "н_е та_ін ін р рр н.е до.н.е н чел обл",
-	starts: "Я Ти Він Вона Воно Ми Ви Вони Це Цей Ця Ці Той Та Те І Й А Але Або Якщо Коли Поки Потім Після До Тепер Зараз Тут Там В У На По З Із До Від За Для При Без Що Хто Де Як Чому Скільки Який Є Був Була Було Були Так Ні Не Дякую Також Однак Тому Його Її Їх",
+	starts: "Я Ти Він Вона Воно Ми Ви Вони Це Цей Ця Ці Той Та Те І Й А Але Або Якщо Коли Поки Потім Після До Тепер Зараз Тут Там В У На По З Із До Від За Для При Без Що Хто Де Як Чому Скільки Який Є Був Була Було Були Так Ні Не Дякую Також Однак Тому Його Її Їх Йому Їй Їм Нам Вам Мені Мій Наш Ваш Свій Тоді",
 	small:  true,
 }
 

@@ -118,7 +118,7 @@ func TestSegmenterMaxRunes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := segText(t)
 		limit := rapid.SampledFrom([]int{1, 5, 20, 60}).Draw(t, "runes")
-		lang := rapid.SampledFrom([]string{"", "en", "de", "ja", "ar", "yo"}).Draw(t, "language")
+		lang := rapid.SampledFrom([]string{"", "en", "de", "ja", "ar", "yo", "nl", "sv", "ru", "hu"}).Draw(t, "language")
 		run := func(tokens []string) (pieces []string) {
 			s := NewSegmenter(aaep.BoundarySentence, 0)
 			s.SetLanguage(lang)

@@ -158,6 +158,9 @@ func (sc *scanner) update(r rune, c class) {
 	c = sc.meaning(r, c)
 	switch {
 	case isMark[c]:
+		if tight && c == clStop && m.closed && m.stops > 0 && !m.full { // (in the U.S.). What the bracket ends in is not what ends here.
+			*m, sc.word.n = marks{any: true}, 0
+		}
 		if !tight {
 			*m = marks{any: true, wide: sc.prev == clWide, void: sc.prev == clOpen && !after}
 			if sc.loose++; c != clStop || !after {
@@ -170,6 +173,8 @@ func (sc *scanner) update(r rune, c class) {
 	case tight && (c == clClose || c == clCloseQuote || c == clQuote || c == clEmphasis || c == clOpenQuote && !m.full):
 		m.closed = true
 		m.quoted = m.quoted || c != clClose && c != clEmphasis
+	case !m.any && !after && (c == clQuote || c == clCloseQuote) && sc.prev == clContinue && sc.last != '-': // "But I—"
+		*m = marks{any: true, bang: true, closed: true, quoted: true}
 	case tight && (c == clFormat || c == clNote):
 	case c == clExtend || c == clFormat && after:
 	default:

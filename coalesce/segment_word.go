@@ -56,7 +56,7 @@ func (s *Segmenter) ordinal(at int, c class) (ordinal, sure bool) {
 		case sc.lang == unknown:
 			return dated && !numeral, true
 		}
-		return numeral || dated || sc.words > 1 && !sc.lang.years && sc.lang.dated[string(sc.before.bytes())], true
+		return numeral || dated || sc.words > 1 && !sc.lang.years && (sc.words == 2 || sc.before.b[0] >= 'a') && sc.lang.dated[string(sc.before.bytes())], true
 	}
 	return false, false
 }
@@ -119,6 +119,11 @@ func (s *Segmenter) numeral(at int) bool {
 	if len(word) == 1 {
 		r, _, _ := s.rune(at + 1)
 		return r != '\'' && r != '’' && (word[0] != 'I' && word[0] != 'A' || !s.white(at+1))
+	}
+	if bytes.Equal(word, bytes.ToUpper(word)) { // No. XJ-5
+		if r, c, _ := s.rune(at + len(word)); r == '-' || c == clDigit {
+			return true
+		}
 	}
 	for _, b := range word {
 		if b != 'I' && b != 'V' && b != 'X' && b != 'L' && b != 'C' {
