@@ -30,6 +30,7 @@ func TestSparing(t *testing.T) {
 			t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 		}
 		time.Sleep(sparingWindow)
+		synctest.Wait()
 		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], "transport=sse left_out=990") {
 			t.Errorf("after a minute in which nobody came: %q", lines)
 		}
