@@ -5,17 +5,32 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
+// written is a log that timers write to, too.
+type written struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Buffer.Write(p)
+}
+
 // T-LOG: whoever fills the log gets ten lines a minute of it, it says how many more there were, and nobody else's lines are lost.
 func TestSparing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out written
 		log := Sparing(slog.New(slog.NewTextHandler(&out, nil)))
 		told := func() (lines []string) {
+			out.mu.Lock()
+			defer out.mu.Unlock()
 			defer out.Reset()
 			return strings.Split(strings.TrimSpace(out.String()), "\n")
 		}
@@ -30,6 +45,7 @@ func TestSparing(t *testing.T) {
 			t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 		}
 		time.Sleep(sparingWindow)
+		synctest.Wait()
 		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], "transport=sse left_out=990") {
 			t.Errorf("after a minute in which nobody came: %q", lines)
 		}
