@@ -9,6 +9,8 @@ var segAnswers = []struct{ lang, text string }{
 	{"en", "\\begin{equation}\n\\begin{cases} a. B \\\\\nC. D\n\\end{cases}\n\\end{equation}\n|Yes. |No."},
 	{"en", "$$\na = b. C\n\n|Never closed. |On it goes."},
 	{"en", "- $$: cheap. |It is fine.\n|- $$$: dear. |It is not."},
+	{"en", "We have $$\nx = 3. \ny = 4.\n$$\n|So that's it. |Or \\[\na. B\n\\]\n|Good. |Bye."},
+	{"en", "Price: $$\n|Rating: 4.5. |Good.\n|Price: $$\n|Rating: 3. |Bad.\n|$$\n|No. |Really."},
 	// JSON of several lines, comments.
 	{"en", "It sent\n|{\"name\": \"Ann. Lee\",\n |\"note\": \"Hi. There.\"}\n|Good. |Bye."},
 	{"en", "[\n  |{\"a\": \"b. C\"},\n  |\"d. E\"\n|]\n|\"Yes.\" |\"No.\""},

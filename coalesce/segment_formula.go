@@ -27,19 +27,29 @@ func (s *Segmenter) find(i int, mark string, limit int) (end int, long bool) {
 	}
 }
 
-// formulaOpens says whether a formula of several lines begins with the line at offset at, and returns the offset behind its mark.
+// tex says whether the rest of the line at offset i, or the next one if that is blank, looks like TeX: $$ is also what a restaurant costs.
+func (s *Segmenter) tex(i int) bool {
+	for blank, n := true, 0; n < longest; n++ {
+		r, c, size := s.rune(i)
+		switch {
+		case r == '\\', r == '=', r == '^', r == '_':
+			return true
+		case size == 0, c == clLine && !blank:
+			return false
+		}
+		blank = blank && !visible[c]
+		i += size
+	}
+	return false
+}
+
+// formulaOpens says whether a formula of several lines begins at offset at, and returns the offset behind its mark, or else at.
 func (s *Segmenter) formulaOpens(at int) (end int) {
 	kind, mark := '$', "$$"
 	if r, _, _ := s.rune(at); r == '$' {
 		n, after := s.repeated(at, '$')
-		if end = after; n != 2 {
+		if end = after; n != 2 || !s.tex(end) {
 			return at
-		}
-		if !s.blank(end) { // $$ is also what a restaurant costs
-			tex, _ := s.find(end, `\`, longest)
-			if equal, _ := s.find(end, "=", longest); tex == 0 && equal == 0 {
-				return at
-			}
 		}
 	} else {
 		switch r, _, _ := s.rune(at + 1); r {
@@ -58,7 +68,7 @@ func (s *Segmenter) formulaOpens(at int) (end int) {
 			return at
 		}
 	}
-	if closed, long := s.find(end, mark, longest); closed > 0 || long {
+	if closed, long := s.find(end, mark, longest); closed > 0 || long || s.ran {
 		return at
 	}
 	s.scan.fence, s.scan.fenceLen = kind, 1

@@ -71,6 +71,13 @@ func (s *Segmenter) open() {
 		return
 	}
 	end, tail := s.span(at)
+	if end == 0 && !s.ran { // a formula that begins behind its sentence
+		if r, _, _ := s.rune(at); (r == '$' || r == '\\') && sc.last != r {
+			if i := at + 2; s.blank(i) && s.formulaOpens(at) == i {
+				end = i
+			}
+		}
+	}
 	if s.ran || end == 0 {
 		return
 	}
