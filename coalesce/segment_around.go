@@ -4,7 +4,7 @@ import "strings"
 
 // What stands around a boundary: what still belongs to the sentence before it, and what begins the next one in an unusual way.
 
-// lead finds what begins with a mark of class c at offset at: .NET, "...and then", an image. Its offset is at if nothing does.
+// lead finds what begins with a mark of class c at offset at: .NET, .5, "...and then", an image. Its offset is at if nothing does.
 func (s *Segmenter) lead(at int, c class) (int, class) {
 	_, _, size := s.peek(at)
 	i := at + size
@@ -15,7 +15,7 @@ func (s *Segmenter) lead(at int, c class) (int, class) {
 			return i, clTag
 		}
 		return at, c
-	case c == clStop && next == clUpper:
+	case c == clStop && (next == clUpper || next == clDigit):
 		return i, next
 	case c == clStop && next == clStop:
 		if _, next, _ = s.peek(i + size); next != clStop {
@@ -91,7 +91,7 @@ func (s *Segmenter) aside(at int) (end int) {
 			next, _, size = s.rune(end)
 			end += size
 		}
-		if r == '<' && next != '3' || r != '<' && !strings.ContainsRune(")(DPpo|*3", next) || !s.white(end) {
+		if r == '<' && next != '3' || r != '<' && !strings.ContainsRune(")(DPpo|/*3", next) || !s.white(end) {
 			return 0
 		}
 	}

@@ -161,7 +161,7 @@ func (l *rules) classify(word []byte, first bool) abbr {
 			return abMay
 		} else if a == abNumber && size < len(word) {
 			return a
-		} else if a == abMay && size < len(word) {
+		} else if _, ok := consonants(word); a == abMay && size < len(word) && !ok {
 			return abCut
 		}
 	}

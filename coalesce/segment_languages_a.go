@@ -18,7 +18,7 @@ var english = &language{
 	number: "~b ~c ~d no nos No Nos p pp P Pp para Para Figs figs Sec sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs " +
 		"Ex Tab Sect sect App app Ser ser Op op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
 		"Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri ~Sun " +
-		"Lem Def Defn Prop Bldg Fl Rte Sched Rs Pub Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
+		"pop Lem Def Defn Prop Bldg Fl Rte Sched Rs Pub Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
 	list: "Etc min ft oz lb lbs ~hr hrs mins secs mo mos yr yrs wk wks tbsp tsp",
 	may: "Cos Bros Assn Dept dept est Est Esq Ave Blvd St Rd Sq Hwy Pkwy Ln Ctr Intl Natl Govt govt Univ Inst Mfg Ent " +
 		"misc Misc ed eds Ed Eds trans max avg sq Fed Civ Crim Evid Cir Dist Supp Educ Stat " +
@@ -136,7 +136,7 @@ var danish = &language{
 	starts: "Det Den De Der En Et Han Hun Vi Jeg ~Du I Man Dette Denne Disse Og Men Eller Hvis Når ~Da Så Derefter Nu Her I På Ved Med Efter Fra For Til Om Af Hvad Hvem Hvor Hvordan Hvorfor " +
 		"Hvornår Er Var Har Kan Skal Vil Ja Nej Ikke Ingen Min Din Hans Hendes Vores Også Tak Mit",
 	said:  "sagde spurgte råbte svarede",
-	dated: "januar februar marts april maj juni juli august september oktober november december Januar Februar Marts April Maj Juni Juli August September Oktober November December d Jul",
+	dated: "januar februar marts april maj juni juli august september oktober november december Januar Februar Marts April Maj Juni Juli August September Oktober November December Verdenskrig d Jul",
 }
 
 var norwegian = &language{
@@ -146,7 +146,7 @@ var norwegian = &language{
 	list:   "osv m.m m.v o.l mill mrd kr",
 	may:    "AS f.Kr e.Kr kl",
 	starts: "Det Den De Der En Ei Et Han Hun Vi Jeg ~Du Dere Man Dette Denne Disse Og Men Eller Hvis Når ~Da Så Deretter Nå Her På Ved Med Etter Fra For Til Om Av Hva Hvem Hvor Hvordan Hvorfor Er Var Har Kan Skal Vil Ja Nei Ikke Ingen Min Din Takk Også",
-	dated:  "januar februar mars april mai juni juli august september oktober november desember Januar Februar Mars April Mai Juni Juli August September Oktober November Desember",
+	dated:  "januar februar mars april mai juni juli august september oktober november desember Januar Februar Mars April Mai Juni Juli August September Oktober November Desember Verdenskrig",
 }
 
 var swedish = &language{

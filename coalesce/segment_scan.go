@@ -262,7 +262,7 @@ func (sc *scanner) endWord() {
 		sc.lineWords = min(sc.lineWords+1, long)
 		sc.alnum = false
 	}
-	prior := sc.kind
+	prior, number := sc.kind, sc.words > 1 && sc.digit()
 	sc.kind = abNone
 	if sc.marks.single() && sc.word.n > 0 && sc.word.n <= len(sc.word.b) {
 		sc.kind = sc.lang.classify(sc.word.bytes(), sc.words == 1)
@@ -272,11 +272,11 @@ func (sc *scanner) endWord() {
 			sc.kind = abBefore // "z. B."
 		} else if sc.words == 1 && sc.lineWords == 1 && called(sc.word.bytes()) {
 			sc.kind = abMarker
-		} else if sc.digit() && (sc.kind == abBefore && (letters(&sc.word) == 1 || sc.caseless(&sc.word)) || sc.kind == abNumber && sc.hour()) {
+		} else if number && (sc.kind == abBefore && (letters(&sc.word) == 1 || sc.caseless(&sc.word)) || sc.kind == abNumber && sc.hour()) {
 			if sc.kind = abMay; sc.lang.small || sc.hour() {
 				sc.kind = abList // a unit: 400 m.
 			}
-		} else if sc.kind == abNone && !sc.digit() {
+		} else if sc.kind == abNone && !number {
 			if capital, ok := consonants(sc.word.bytes()); capital {
 				sc.kind = abMay // Hr. Tamm
 			} else if ok || bytes.HasSuffix(sc.word.bytes(), []byte("str")) { // Goethestr. 5
