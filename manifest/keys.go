@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
 	"crypto"
 	"crypto/ecdsa"
@@ -131,6 +132,7 @@ func parseJWKs(text []byte) ([]key, error) {
 }
 
 func parsePEM(text []byte) (keys []key, err error) {
+	begun := bytes.Count(text, []byte("-----BEGIN"))
 	for len(text) > 0 {
 		var block *pem.Block
 		if block, text = pem.Decode(text); block == nil {
@@ -157,10 +159,13 @@ func parsePEM(text []byte) (keys []key, err error) {
 		}
 		keys = append(keys, k.measured())
 	}
-	if keys == nil {
-		err = errors.New("the keys are neither JWK nor PEM")
+	switch {
+	case begun > len(keys): // Decode passes over what it cannot read
+		return nil, errors.New("in the PEM: a key or certificate is cut off or damaged")
+	case keys == nil:
+		return nil, errors.New("the keys are neither JWK nor PEM")
 	}
-	return keys, err
+	return keys, nil
 }
 
 // signs refuses a certificate whose key is for other purposes.

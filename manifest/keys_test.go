@@ -52,6 +52,7 @@ func TestParseKeys(t *testing.T) {
 		"RSA 1024":         {spki(k.weak.Public()), "", "1024 bits"},
 		"for encryption":   {in("CERTIFICATE", enc.Raw, nil), "", "digital signatures"},
 		"off the curve":    {text(jwk(t, k.es, map[string]any{"x": one["y"], "y": one["x"]})), "", "no public key"},
+		"damaged in front": {strings.Replace(spki(k.es.Public()), "M", "-", 1) + spki(k.rs.Public()), "", "damaged"},
 		"damaged PEM":      {in("PUBLIC KEY", []byte{1, 2, 3}, nil), "", "PEM"},
 		"another use":      {text(jwk(t, k.es, map[string]any{"use": "enc\u202e"})), "", "its use is"},
 		"times of no time": {text(jwk(t, k.es, map[string]any{"exp": -1})), "", "no JWK"},

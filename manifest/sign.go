@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -127,7 +128,7 @@ func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 		return []*Signer{s}, err
 	}
 	var private crypto.Signer
-	all := o.Certificates
+	all, begun := o.Certificates, bytes.Count(text, []byte("-----BEGIN"))
 	add := func() error {
 		s, err := NewSigner(private, o)
 		signers, o.Certificates = append(signers, s), all
@@ -136,11 +137,9 @@ func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 	for len(text) > 0 {
 		var block *pem.Block
 		if block, text = pem.Decode(text); block == nil {
-			if strings.Contains(string(text), "-----BEGIN") {
-				return nil, errors.New("manifest: a key in it is cut off")
-			}
 			break
 		}
+		begun--
 		var parsed any
 		var err error
 		switch block.Type {
@@ -178,7 +177,10 @@ func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 		}
 		private = one
 	}
-	if private == nil {
+	switch {
+	case begun > 0: // Decode passes over what it cannot read
+		return nil, errors.New("manifest: a key or certificate in it is cut off or damaged")
+	case private == nil:
 		return nil, errors.New("manifest: it is no private key, neither PEM nor JWK")
 	}
 	err = add()

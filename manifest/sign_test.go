@@ -220,6 +220,7 @@ func TestSignerFiles(t *testing.T) {
 		{"the next is published", text(k.es) + text(k.ed), []string{k.esKid, k.edKid}},
 		{"it signs", text(k.ed) + text(k.es), []string{k.edKid, k.esKid}},
 		{"half written", text(k.ed) + text(k.rs)[:100], []string{k.edKid, k.esKid}},
+		{"damaged in front", strings.Replace(text(k.rs), "M", "-", 1) + text(k.es), []string{k.edKid, k.esKid}},
 		{"twice the same", text(k.ed) + text(k.ed), []string{k.edKid, k.esKid}},
 		{"emptied", "", []string{k.edKid, k.esKid}},
 		{"the old one is gone", text(k.ed), []string{k.edKid}},
@@ -233,7 +234,7 @@ func TestSignerFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %v", step.name, kids, step.kids)
 		}
 	}
-	if n := strings.Count(log.String(), "stays in force"); n != 3 {
+	if n := strings.Count(log.String(), "stays in force"); n != 4 {
 		t.Errorf("the log says %d times that a file is not used:\n%s", n, log.String())
 	}
 	if _, err := SignerFiles(SignerOptions{}, nil, path, filepath.Join(dir, "nowhere")); err == nil {
