@@ -2,7 +2,10 @@ package producer
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/ledger"
 )
 
 // ClockSetBack leaves the session as a clock does that is set back while it goes on.
@@ -40,4 +43,16 @@ func (p *Producer) Waits(id string) bool {
 		defer g.mu.Unlock()
 		return slices.ContainsFunc(g.waiting, func(sub *subscription) bool { return sub.id == id })
 	})
+}
+
+// Suspending returns what has the machine sleep, as far as a Producer can tell: no clock of the test moves. It is called before
+// anything is asked.
+func (p *Producer) Suspending() (sleep func(time.Duration)) {
+	var slept atomic.Int64
+	p.desk.do(func(*ledger.Ledger, time.Time) []*ledger.Outcome {
+		was := p.desk.asleep
+		p.desk.asleep = func() time.Duration { return was() + time.Duration(slept.Load()) }
+		return nil
+	})
+	return func(d time.Duration) { slept.Add(int64(d)) }
 }

@@ -159,9 +159,11 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 	q.SessionID, q.Stamp = ev.SessionID, ev.Timestamp
 	q.Recipients = []string{""} // those elsewhere: that all leave who are here settles nothing
 	put := &pending{Entry: coalesce.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
-	if put.deadline = put.asked.Deadline; pos > p.began { // it has just been put, whatever the agent's clock says
-		put.deadline = time.Now().Add(closes.Given(ev))
+	left := time.Until(put.asked.Deadline)
+	if pos > p.began { // it has just been put, whatever the agent's clock says
+		left = closes.Given(ev)
 	}
+	put.deadline = p.desk.now().Add(left)
 	for _, sub := range *p.audience.Load() {
 		if sub.mayBeAsked(q.Confirmation != nil) {
 			q.Recipients = append(q.Recipients, sub.id)

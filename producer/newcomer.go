@@ -94,7 +94,7 @@ func (sub *subscription) askBeside() {
 // onceMore is a question that is told once more, as an event of its own: with the time that is left.
 func (p *Producer) onceMore(put *pending, now time.Time) *aaep.Event {
 	p.mu.Lock()
-	left := wholeSeconds(put.deadline.Sub(now))
+	left := wholeSeconds(put.deadline.Sub(p.desk.now()))
 	p.mu.Unlock()
 	limited := func(payload aaep.Payload) aaep.Payload {
 		switch q := payload.(type) {

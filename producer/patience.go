@@ -93,7 +93,7 @@ func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.
 			Deadline: time.Now().Add(left), By: &by}) // which may take a while
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		put.deadline = time.Now().Add(left)
+		put.deadline = p.desk.now().Add(left)
 		select {
 		case <-put.more: // nobody has looked yet, and there is even more
 		default:
@@ -104,12 +104,13 @@ func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.
 }
 
 // await waits for the outcome of a question, and tells meanwhile how much time is left: at half of it, and when
-// there is just enough to hear that and to answer; never a running count. It returns nil if the session ends.
+// there is just enough to hear that and to answer; never a running count. It returns nil if the session ends. Like the desk, it
+// looks now and then, for the machine may have slept.
 func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *ledger.Outcome {
 	limit := closes.Given(put.Event)
-	deadline := time.Now().Add(limit)
+	deadline := s.p.desk.now().Add(limit)
 	next, notice := nextNotice(limit, limit, put.pace)
-	timer := time.NewTimer(limit - next)
+	timer := time.NewTimer(min(limit-next, lookUp))
 	defer timer.Stop()
 	for {
 		select {
@@ -121,17 +122,25 @@ func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *
 		case <-s.ctx.Done():
 			return nil
 		case left := <-put.more:
-			limit += left - time.Until(deadline)
-			deadline = time.Now().Add(left)
+			now := s.p.desk.now()
+			limit += left - deadline.Sub(now)
+			deadline = now.Add(left)
 			s.tellTime(phrase.MoreTimeGiven, left, limit)
+			next, notice = nextNotice(limit, left, put.pace)
 		case <-timer.C:
-			if notice != 0 {
-				s.tellTime(notice, time.Until(deadline), limit)
+		}
+		left := deadline.Sub(s.p.desk.now())
+		if notice != 0 && left <= next {
+			is := notice
+			if next, notice = nextNotice(limit, left, put.pace); notice == 0 {
+				is = phrase.LittleTimeLeft // whatever was slept through
+			}
+			if left > 0 {
+				s.tellTime(is, left, limit)
 			}
 		}
-		left := time.Until(deadline)
-		if next, notice = nextNotice(limit, left, put.pace); notice != 0 {
-			timer.Reset(left - next)
+		if notice != 0 {
+			timer.Reset(min(left-next, lookUp))
 		}
 	}
 }

@@ -97,6 +97,38 @@ func TestTimeLeftIsTold(t *testing.T) {
 	}
 }
 
+// D-79: the time that is told is the time that there is, also where the machine slept: as soon as it is awake, and to those who are
+// asked once more.
+func TestTimeLeftAfterSleep(t *testing.T) {
+	for slept, want := range map[time.Duration]struct {
+		told string
+		left int64
+	}{
+		100 * time.Second: {"50s background 50% 150s Half of the time to answer is over. Time left: 2 minutes 30 seconds.", 185},
+		275 * time.Second: {"15s critical 96% 10s The time to answer is almost over. Time left: 10 seconds.", 10},
+	} {
+		bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+			sleep := st.p.Suspending()
+			l, other, s := st.listen(answering(everything())), st.listen(answering(everything())), st.session("Paying.")
+			began := time.Now()
+			paid := tool(s, transfer, &deed{})
+			synctest.Wait()
+			time.Sleep(12 * time.Second)
+			sleep(slept)
+			time.Sleep(3 * time.Second)
+			l.renegotiate(inSpanish)
+			all := of[*aaep.AwaitingConfirmation](l.events())
+			if q := all[len(all)-1]; len(all) != 2 || q.TimeoutSeconds != want.left {
+				t.Errorf("after %v: asked %d times, the last with %d seconds, want %d", slept, len(all), q.TimeoutSeconds, want.left)
+			}
+			<-paid
+			if got := timed(other, began); len(got) == 0 || got[0] != want.told {
+				t.Errorf("after %v: told\n%s\nwant\n%s", slept, strings.Join(got, "\n"), want.told)
+			}
+		})
+	}
+}
+
 // The end of the time to answer is told to those too who wanted few events or none of this kind.
 func TestTheEndIsToldToAll(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {

@@ -21,7 +21,7 @@ type pending struct {
 	more   chan time.Duration // there is so much time left, after somebody asked for more
 	slowest
 
-	deadline time.Time // as far as it is known here, by the clock that nobody sets; with the Producer's mu held
+	deadline time.Time // as far as it is known here, by the desk's clock; with the Producer's mu held
 }
 
 func (put *pending) isConfirmation() bool { return put.Event.Type() == aaep.TypeAwaitingConfirmation }
@@ -84,7 +84,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 		return nil, err
 	}
 	p.mu.Lock()
-	put.deadline = time.Now().Add(closes.Given(ev))
+	put.deadline = p.desk.now().Add(closes.Given(ev))
 	put.Entry = coalesce.Entry{Pos: p.append(ev), Event: ev}
 	p.asked[q.Token] = put
 	p.mu.Unlock()
