@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -30,8 +31,9 @@ type Source[T any] struct {
 
 	mu        sync.Mutex
 	value     T
-	seen      []fs.FileInfo // the files when they were last read
-	settled   bool          // they had not just been written then
+	of        [sha256.Size]byte // what it was made of
+	seen      []fs.FileInfo     // the files when they were last read
+	settled   bool              // they had not just been written then
 	complaint string
 }
 
@@ -86,13 +88,21 @@ func (s *Source[T]) load(now []fs.FileInfo) error {
 			return err
 		}
 	}
+	hash := sha256.New()
+	for _, c := range contents {
+		fmt.Fprintf(hash, "%d:%s", len(c), c)
+	}
+	of := [sha256.Size]byte(hash.Sum(nil))
+	if !first && of == s.of {
+		return nil // no new value: strangers cause this as often as they like, and what it is made into may cost much
+	}
 	value, err := s.build(contents)
 	if !first && s.settled && errors.Is(err, ErrEmpty) {
 		s.log.Warn("auth: a file was emptied, and what was in it is no longer in force", "cause", err)
 		err, s.complaint = nil, ""
 	}
 	if err == nil {
-		s.value = value
+		s.value, s.of = value, of
 	}
 	return err
 }

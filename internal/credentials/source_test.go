@@ -157,6 +157,35 @@ func TestSourceReadsAgain(t *testing.T) {
 	}
 }
 
+// A file that says the same makes nothing anew, though it was just written, or will be, by the clock of the disk it is on: a key that
+// signs is tried each time that it is read, and whoever asks may be a stranger.
+func TestSourceOfTheSame(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, "one", 0o600)
+	made := 0
+	s, err := NewSource(nil, ReadFile, func(c [][]byte) (string, error) { made++; return string(c[0]), nil }, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		s.Get()
+	}
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(path, later, later); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		s.Get()
+	}
+	if made != 1 {
+		t.Errorf("made %d times of the same", made)
+	}
+	write(t, path, "two", 0o600)
+	if got := s.Get(); got != "two" || made != 2 {
+		t.Errorf("Get = %q, made %d times", got, made)
+	}
+}
+
 // One Source serves many goroutines.
 func TestSourceAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
