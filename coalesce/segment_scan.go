@@ -196,9 +196,14 @@ func (sc *scanner) update(r rune, c class) {
 			sc.word.add(r)
 		}
 	}
-	sc.emphasis = sc.emphasis || c == clEmphasis
-	sc.pictured = sc.pictured || c == clEmoji && sc.letter == 0
-	sc.turn = sc.turn || c == clContinue && sc.letter == 0
+	switch c {
+	case clEmphasis:
+		sc.emphasis = true
+	case clEmoji:
+		sc.pictured = sc.pictured || sc.letter == 0
+	case clContinue:
+		sc.turn = sc.turn || sc.letter == 0
+	}
 	sc.prev, sc.last = c, r
 }
 
@@ -262,9 +267,10 @@ func (sc *scanner) endWord() {
 		sc.lineWords = min(sc.lineWords+1, long)
 		sc.alnum = false
 	}
-	prior, number := sc.kind, sc.words > 1 && sc.digit()
+	prior := sc.kind
 	sc.kind = abNone
 	if sc.marks.single() && sc.word.n > 0 && sc.word.n <= len(sc.word.b) {
+		number := sc.words > 1 && sc.digit()
 		sc.kind = sc.lang.classify(sc.word.bytes(), sc.words == 1)
 		if a, ok := sc.lang.pair(sc.done.bytes(), sc.word.bytes()); ok && sc.words > 1 {
 			sc.kind = a
