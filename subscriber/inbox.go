@@ -301,7 +301,10 @@ func (s *Subscription) note(ev *aaep.Event, size int) bool {
 			if told, ok := closes.TimeIn(q.event, q.limit(), ev); ok {
 				q.told = told
 			}
-			if closes.Question(q.event, ev) && (q.reply == nil || ev.Type().Terminal()) { // one decision for each token
+			if !closes.Question(q.event, ev) {
+				continue
+			}
+			if q.close(); q.reply == nil || ev.Type().Terminal() { // one decision for each token
 				s.forget(t)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// A question is open until it is settled, until the subscription that it came on is gone, or until the end. SEC-002, LVL-023
+// A question is open until it is answered or settled, until the subscription that it came on is gone, or until the end. SEC-002, LVL-023
 func TestOpen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		st := newStage()
@@ -38,7 +38,13 @@ func TestOpen(t *testing.T) {
 			t.Error("it is open, and the agent that asked is gone")
 		}
 		p.say(t, confirmation("evt_5", "rpl_5", ""))
-		waits = sub.Open(take(t, sub, "evt_5"))
+		fifth := take(t, sub, "evt_5")
+		waits = sub.Open(fifth)
+		if err := sub.Reply(t.Context(), fifth, aaep.Reject); err != nil || isOpen(fifth) || waits.Err() == nil {
+			t.Errorf("it was answered, %v, and another device would still ask", err)
+		}
+		p.say(t, confirmation("evt_6", "rpl_6", ""))
+		waits = sub.Open(take(t, sub, "evt_6"))
 		leave(t, sub, p)
 		<-waits.Done()
 	})

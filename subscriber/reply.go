@@ -53,6 +53,8 @@ func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyTo
 	q := s.open[token]
 	if q == nil {
 		q = &question{sub: s.accepted.SubscriptionID}
+	}
+	if q.open == nil || q.open.Err() != nil && !q.answered { // it is asked again
 		q.open, q.close = context.WithCancel(s.ctx)
 	}
 	delete(s.open, token)
@@ -270,6 +272,7 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 		s.mu.Unlock()
 		return err
 	}
+	q.close()
 	if late {
 		return ErrLate
 	}
