@@ -75,4 +75,12 @@ func TestNeverSaysItWaits(t *testing.T) {
 	}
 	tell("tool.completed", `"tool":"pay","tool_call_id":"call_2","status":"error","summary_normal":"Declined."`)
 	p.until(`document.querySelector(".question.settled .outcome")?.textContent.includes("Declined.")`)
+
+	// A question about something else is part of no call, whatever that is called.
+	tell("tool.invoked", `"summary_normal":"Looking it up.","tool":"define","tool_call_id":"call_4"`)
+	tell("awaiting.clarification", `"urgency":"normal","summary_normal":"Which one?","question":"Which one?","reply_token":"rpl_3",
+		"timeout_seconds":300,"default_answer":"Any."`)
+	p.until(`document.querySelectorAll(".question:not(.settled)").length === 1`)
+	tell("state.changed", `"summary_normal":"Thinking.","from_state":"calling_tool","to_state":"thinking"`)
+	p.until(`document.querySelectorAll(".question:not(.settled)").length === 0`)
 }

@@ -44,7 +44,7 @@ export class Questions {
       this.all = this.all.filter((q) => q.el.isConnected);
     }
     const q = { token: event.reply_token, event, session: event.session_id, n: ++this.count, parts: [] };
-    q.within = !event.extra_context && before && String(event.action).includes(before.tool) ? before.tool_call_id : undefined;
+    q.within = !event.extra_context && before && event.action?.includes(before.tool) ? before.tool_call_id : undefined;
     const time = event.timeout_seconds > 0 ? event.timeout_seconds * 1000 : NaN;
     q.at = Date.parse(event.timestamp) || this.link.now();
     if (q.at + time < this.link.now()) q.at = this.link.now(); // the agent would not ask: its clock is another
