@@ -29,7 +29,8 @@ func runCommand() *cobra.Command {
 		Use:   "run [--listen ADDRESS | --stdio] [-- PROGRAM ARGUMENTS]",
 		Short: "Make any program that prints text an accessible agent",
 		Long: `run starts PROGRAM and serves what it prints, as it prints it, to assistive technology. Without a program
-it serves its own standard input. The text also goes to standard output; listeners do not wait for who reads it there.
+it serves its own standard input. The text also goes to standard output; listeners wait for who reads it there only
+when 16 MiB are unread.
 
 When the program ends, so does run, with the same exit code; any other than 0 is told as an error.
 Ctrl-C cancels in the user's name. Whoever begins to listen in the middle hears all of it. A service manager ends run

@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -59,7 +60,7 @@ func (s *sparing) Handle(ctx context.Context, r slog.Record) error {
 		r.AddAttrs(slog.String("next", "more like this are left out for a minute, and counted"))
 		time.AfterFunc(sparingWindow, func() { // also where nothing comes any more
 			if n := s.kinds.leftOut(of); n > 0 {
-				end := slog.NewRecord(time.Now(), r.Level, r.Message, 0)
+				end := slog.NewRecord(time.Now(), r.Level, cmp.Or(of.message, "others of many kinds"), 0)
 				end.AddAttrs(slog.Int("left_out", n))
 				_ = s.Handler.Handle(context.WithoutCancel(ctx), end)
 			}

@@ -59,6 +59,11 @@ func TestSparing(t *testing.T) {
 		if lines := told(); len(lines) > sparingKinds+sparingFew {
 			t.Errorf("%d lines of messages that differ", len(lines))
 		}
+		time.Sleep(sparingWindow)
+		synctest.Wait()
+		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], `msg="others of many kinds" left_out=`) {
+			t.Errorf("those are not one peer's: %q", lines)
+		}
 		for i := range 1000 {
 			log.With("a", i).WithGroup("g").Debug("unseen")
 		}
