@@ -3,8 +3,10 @@ package conformance_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -67,11 +69,12 @@ func TestBinding(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := servedBy(t, tt.level, func(h http.Handler) http.Handler {
+			report := servedBy(t, tt.level, []string{"binding"}, func(h http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					h.ServeHTTP(&botched{ResponseWriter: w, head: tt.head, body: tt.body}, r)
 				})
 			})
+			got := report.Results[slices.IndexFunc(report.Results, func(r conformance.Result) bool { return r.Case.Name == "binding" })]
 			switch {
 			case tt.want == "" && got.Verdict != conformance.Pass, tt.want != "" && (got.Verdict != conformance.Fail || !strings.Contains(got.Seen, "("+tt.want+")")):
 				t.Errorf("%s, %s; want %q", got.Verdict, got.Seen, tt.want)
@@ -82,8 +85,27 @@ func TestBinding(t *testing.T) {
 	}
 }
 
+// A stream that nobody can follow keeps most of a level from being judged, which is told once, beside the rule that is broken.
+func TestLinkThatEnds(t *testing.T) {
+	report := servedBy(t, 1, nil, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				w.Header().Set("Location", "/events")
+				w.WriteHeader(http.StatusCreated)
+				io.WriteString(w, `{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"a"},"honored_capabilities":{}}`)
+				return
+			}
+			io.WriteString(w, "data: {}\n\n")
+		})
+	})
+	var text bytes.Buffer
+	if err := report.WriteText(&text); err != nil || strings.Count(text.String(), "for the link ended") != 1 || strings.Count(text.String(), "(SSE-016)") != 4 {
+		t.Errorf("%v:\n%s", err, &text) // two things, each with its evidence
+	}
+}
+
 // servedBy is what the suite says of how our producer is carried.
-func servedBy(t *testing.T, level int, breaks func(http.Handler) http.Handler) (got conformance.Result) {
+func servedBy(t *testing.T, level int, only []string, breaks func(http.Handler) http.Handler) (report *conformance.Report) {
 	synctest.Test(t, func(t *testing.T) {
 		g, net := newTarget(t), memnet.Listen()
 		served := &serve.Server{}
@@ -94,15 +116,10 @@ func servedBy(t *testing.T, level int, breaks func(http.Handler) http.Handler) (
 		server := &http.Server{Handler: breaks(handler)}
 		var serving sync.WaitGroup
 		serving.Go(func() { server.Serve(net) })
-		report, err := conformance.ProducerRun{Dialer: sse.Dialer{URL: "http://localhost", Client: net.Client(t)}, Driver: g, Level: level, Only: []string{"binding"}}.Prove(t.Context())
+		report, err = conformance.ProducerRun{Dialer: sse.Dialer{URL: "http://localhost", Client: net.Client(t)}, Driver: g, Level: level, Only: only}.Prove(t.Context())
 		if err != nil {
 			t.Error(err)
 			report = &conformance.Report{}
-		}
-		for _, res := range report.Results {
-			if res.Case.Name == "binding" {
-				got = res
-			}
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -110,7 +127,7 @@ func servedBy(t *testing.T, level int, breaks func(http.Handler) http.Handler) (
 		server.Close()
 		serving.Wait()
 	})
-	return got
+	return report
 }
 
 // botched is an answer of which something is changed.

@@ -160,6 +160,7 @@ type Finding struct {
 	Seen     string
 	Evidence []Entry
 
+	cause string // of an inconclusive one, where it keeps other cases from being judged too
 	// problems are all that is wrong, in place of Seen and Evidence, where there may be much.
 	problems []problem
 }
