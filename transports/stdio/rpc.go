@@ -63,6 +63,9 @@ func (f *frames) take(o object) ([]byte, *fault) {
 	if methodOf(typeOf(o.params), !f.producer) != o.method {
 		return wrong(jsonrpc2.CodeInvalidParams, "the message does not belong to the method")
 	}
+	if o.method == methodEvent && o.id != nil {
+		f.witness.Tell("STDIO-002", "an event has an id, as if it asked for an answer")
+	}
 	switch o.method {
 	case methodSubscribe, methodRenegotiate:
 		return f.request(o)
