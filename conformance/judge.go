@@ -70,6 +70,9 @@ func because(f Finding, r *Recording) Finding {
 	if r.ended != nil && r.DriverErr == nil {
 		f.cause = aaep.SafeText(r.ended.Error())
 		f.Seen += ", for the link ended: " + f.cause
+	} else if r.breached() {
+		f.cause = "binding"
+		f.Seen += ", maybe for what the case binding tells"
 	}
 	return f
 }

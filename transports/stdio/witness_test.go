@@ -20,7 +20,6 @@ func TestWitness(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"result":` + accepts + `}`:                     "STDIO-004",
 		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"No."}}`:           "STDIO-004",
 		`{"jsonrpc":"2.0","id":1,"result":` + accepts + `}`:                     "",
-		`{"jsonrpc":"2.0","id":9,"method":"aaep.event","params":` + event + `}`: "STDIO-002",
 		eventLine: "",
 		`{"jsonrpc":"2.0","method":"aaep.new","params":{}}`: "", // of a newer version
 		pingLine: "",
