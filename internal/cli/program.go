@@ -82,7 +82,7 @@ func (r *runner) program(ctx context.Context, out io.Writer) error {
 			err = <-copied
 		}
 	}
-	if failed := cmd.Wait(); failed != nil {
+	if failed := cmd.Wait(); failed != nil && !errors.Is(failed, context.Canceled) { // which Wait says of one that heeded us and ended with 0
 		return failed
 	}
 	return err
