@@ -90,7 +90,7 @@ func (c Case) matches(name string) bool {
 
 // Cases returns all cases, by level.
 func Cases() []Case {
-	all := slices.Concat(messageCases, sessionCases, outputCases, consentCases, replyCases, questionCases, accessCases, handshakeCases, termsCases, languageCases, besideCases, manifestCases)
+	all := slices.Concat(messageCases, bindingCases, sessionCases, outputCases, consentCases, replyCases, questionCases, accessCases, handshakeCases, termsCases, languageCases, besideCases, manifestCases)
 	slices.SortStableFunc(all, func(a, b Case) int { return a.Level - b.Level })
 	for i := range all {
 		if all[i].plays == nil {
@@ -160,6 +160,7 @@ type Finding struct {
 	Seen     string
 	Evidence []Entry
 
+	cause string // of an inconclusive one, where it keeps other cases from being judged too
 	// problems are all that is wrong, in place of Seen and Evidence, where there may be much.
 	problems []problem
 }

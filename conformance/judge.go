@@ -39,6 +39,7 @@ func judge(c Case, recordings map[string]*Recording) Result {
 		better := result.Verdict == Inconclusive && (f.Verdict != Inconclusive || result.Play == "")
 		if f.Verdict == Fail || better {
 			result.Play, result.Verdict, result.Seen, result.Evidence = name, f.Verdict, f.Seen, evidenceOf(r, f.Evidence)
+			result.cause = f.cause
 		}
 		if f.Verdict == Fail {
 			break
@@ -67,7 +68,11 @@ func because(f Finding, r *Recording) Finding {
 		f.Seen += fmt.Sprintf(", but %d messages that are no JSON objects, or have no type or no session_id", n)
 	}
 	if r.ended != nil && r.DriverErr == nil {
-		f.Seen += ", for the link ended: " + aaep.SafeText(r.ended.Error())
+		f.cause = aaep.SafeText(r.ended.Error())
+		f.Seen += ", for the link ended: " + f.cause
+	} else if r.breached() {
+		f.cause = "binding"
+		f.Seen += ", maybe for what the case binding tells"
 	}
 	return f
 }

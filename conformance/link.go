@@ -42,7 +42,8 @@ func (l *link) patient() (context.Context, context.CancelFunc) {
 			l.connected.Store(true)
 		}
 	}}
-	return context.WithTimeout(httptrace.WithClientTrace(l.st.ctx, trace), patience)
+	ctx := transports.WithWitness(l.st.ctx, l.witness())
+	return context.WithTimeout(httptrace.WithClientTrace(ctx, trace), patience)
 }
 
 // unreached keeps why there is no link.

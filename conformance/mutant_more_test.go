@@ -15,6 +15,13 @@ import (
 // SEC-010, EVT-050, EVT-051, CONF-005, CONF-009, CONF-026, CONF-052, SEC-003, SM-010, HS-080, TR-013, EVT-060, HS-066, EXT-015,
 // VER-009, HS-026, TERM-007, LVL-032, HS-090, HS-091, SEC-018, SEC-001, EVT-052, CONF-051, CONF-048, TERM-015, HS-079, HS-081.
 var moreMutants = []mutant{
+	{name: "lets its stream be cached", caught: []string{"binding"}, run: func(run *conformance.ProducerRun) {
+		dial := run.Dialer
+		run.Dialer = dialer(func(ctx context.Context) (transports.Conn, error) {
+			transports.WitnessOf(ctx).Tell("SSE-016", "a stream may be cached")
+			return dial.Dial(ctx)
+		})
+	}},
 	{name: "speaks a version that is to come", caught: []string{"version-known"}, out: edit("session.started", object{"aaep_version": "7.0.0"})},
 	{name: "stamps all with the beginning", caught: []string{"stamps-real"}, out: func(p *proxy, o object) []object {
 		if id, ok := o["session_id"].(string); ok {

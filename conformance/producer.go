@@ -232,7 +232,7 @@ func (run ProducerRun) perform(ctx context.Context, plays []play) (stages []*sta
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case i == 0 && (missed || run.OneLink && (hungUp || last.links[0].dead)) && p.name != strangerPlay && len(rec.all(0, false)) == 0:
+		case i == 0 && !rec.breached() && (missed || run.OneLink && (hungUp || last.links[0].dead)) && p.name != strangerPlay && len(rec.all(0, false)) == 0:
 			return nil, fmt.Errorf("%w: %w", ErrUnreachable, last.links[0].why())
 		case !begun && errors.Is(rec.DriverErr, ErrNoDriver):
 			return nil, rec.DriverErr

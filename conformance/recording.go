@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -315,6 +316,11 @@ func (r *Recording) noted(link int, note string) (Entry, bool) {
 		}
 	}
 	return Entry{}, false
+}
+
+// breached reports whether the transport noticed something that its binding forbids.
+func (r *Recording) breached() bool {
+	return slices.ContainsFunc(r.Entries, func(e Entry) bool { return strings.HasPrefix(e.Note, noteBreach) })
 }
 
 // links is how many subscribers there were.

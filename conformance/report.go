@@ -45,6 +45,8 @@ type Result struct {
 	// Seen is one sentence that says what was seen.
 	Seen     string
 	Evidence []Evidence
+
+	cause string // that keeps it and others from being judged, if that is not all that was seen
 }
 
 // Evidence is one message of a recording, or what happened instead.
@@ -125,17 +127,17 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	var causes []string
 	for i, res := range r.Results { // next to the summary: whoever hears the report should not have to go back
-		if res.Verdict == Pass || res.Verdict == Skipped || unproved(&res) && slices.Contains(causes, res.Seen) {
+		if res.Verdict == Pass || res.Verdict == Skipped || unproved(&res) && slices.Contains(causes, cmp.Or(res.cause, res.Seen)) {
 			continue
 		}
 		writeResult(&b, &res)
 		var also []string // one cause keeps many cases from being judged, and is told once
 		for _, other := range r.Results[i+1:] {
-			if unproved(&res) && unproved(&other) && other.Seen == res.Seen {
+			if unproved(&res) && unproved(&other) && cmp.Or(other.cause, other.Seen) == cmp.Or(res.cause, res.Seen) {
 				also = append(also, other.Case.ID()+" "+other.Case.Name)
 			}
 		}
-		if causes = append(causes, res.Seen); len(also) > 0 {
+		if causes = append(causes, cmp.Or(res.cause, res.Seen)); len(also) > 0 {
 			fmt.Fprintf(&b, "INCONCLUSIVE for the same reason: %s.\n", strings.Join(also, ", "))
 		}
 	}

@@ -189,7 +189,8 @@ func (st *stage) silenced(r *Recording, l *link) bool {
 // doubted reports whether what is waited for on a link may never come, or not so that it can be read: then silence is its end, but
 // where the scenario has something that takes long.
 func (st *stage) doubted(l *link) bool {
-	return st.play.scenario.TimeoutSeconds == 0 && (st.endless || len(st.tape.now().garbled(l.n)) > 0)
+	r := st.tape.now()
+	return st.play.scenario.TimeoutSeconds == 0 && (st.endless || r.breached() || len(r.garbled(l.n)) > 0)
 }
 
 // end waits for the end of the session on a link.

@@ -19,7 +19,7 @@ func TestDeskSleeps(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var slept atomic.Int64
 			slept.Store(int64(time.Hour)) // before
-			d := newDesk(&trail{audit.Slog(slog.New(slog.DiscardHandler)), slog.New(slog.DiscardHandler)}, func() time.Duration { return time.Duration(slept.Load()) })
+			d := newDesk(&trail{sink: audit.Slog(slog.New(slog.DiscardHandler)), logger: slog.New(slog.DiscardHandler)}, func() time.Duration { return time.Duration(slept.Load()) })
 			defer d.close()
 			c := &aaep.AwaitingConfirmation{TimeoutSeconds: 60, DefaultDecision: aaep.Reject, RiskLevel: aaep.RiskHigh, ReplyToken: "rpl_1"}
 			answer, err := d.open(&ledger.Question{Token: "rpl_1", Confirmation: c, Stamp: time.Now().Round(0), Recipients: []string{"sub_1"}}, audit.Record{})
@@ -51,7 +51,7 @@ func TestDeskSleeps(t *testing.T) {
 // A question whose token is taken is refused, and takes nothing from the one that has it.
 func TestDeskRefusesAToken(t *testing.T) {
 	discard := slog.New(slog.DiscardHandler)
-	d := newDesk(&trail{audit.Slog(discard), discard}, asleep)
+	d := newDesk(&trail{sink: audit.Slog(discard), logger: discard}, asleep)
 	defer d.close()
 	open := func() (<-chan *ledger.Outcome, error) {
 		c := &aaep.AwaitingConfirmation{TimeoutSeconds: 60, DefaultDecision: aaep.Reject, ReplyToken: "rpl_1"}

@@ -22,11 +22,17 @@ func TestLogFails(t *testing.T) {
 			l, _ := st.accepted(everything())
 			failed := make(chan error, 1)
 			go func() { failed <- st.p.WaitLogFailed(context.Background()) }()
+			if st.p.Stats().LogFailed {
+				t.Error("it is said to have failed before it did")
+			}
 			kept.Close()
 			s := st.session("Going on.")
 			s.Complete(aaep.Text{})
 			if err := <-failed; err == nil || errors.Is(err, context.Canceled) {
 				t.Error(err)
+			}
+			if !st.p.Stats().LogFailed {
+				t.Error("no instrument can tell")
 			}
 			if got := story(l.events()); got != "session.started idle>thinking session.completed" {
 				t.Error(got)

@@ -43,6 +43,10 @@ type Stats struct {
 	// Delivered, Merged and Filtered count events over all subscriptions there have been; Held those that wait now. See
 	// SubscriptionStatus.
 	Delivered, Merged, Filtered, Held int
+	// LogFailed says that Config.Log keeps nothing more, or Config.Follow brings nothing more: see WaitLogFailed. Unrecorded
+	// counts the records that Config.Audit could not keep.
+	LogFailed  bool
+	Unrecorded int
 }
 
 // Stats returns the counts.
@@ -52,6 +56,12 @@ func (p *Producer) Stats() Stats {
 	all := p.past
 	all.Produced, all.Questions, all.Subscriptions = int(p.log.End()-p.began), len(p.asked), len(served)
 	p.mu.Unlock()
+	select {
+	case <-p.log.Failed():
+		all.LogFailed = true
+	default:
+	}
+	all.Unrecorded = int(p.desk.trail.lost.Load())
 	for _, sub := range served {
 		sub.mu.Lock()
 		all.add(sub.counts())

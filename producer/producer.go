@@ -125,7 +125,7 @@ func New(cfg Config) (*Producer, error) {
 		id:      newID("node_"),
 		kick:    make(chan struct{}, 1),
 		parties: map[string]*party{},
-		desk:    newDesk(&trail{cfg.Audit, cfg.Logger}, asleep),
+		desk:    newDesk(&trail{sink: cfg.Audit, logger: cfg.Logger}, asleep),
 		done:    make(chan struct{}),
 		asking:  newMeter(cfg.MaxRequestsPerSecond),
 		asked:   map[aaep.ReplyToken]*pending{},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
@@ -21,11 +22,13 @@ var ErrNotRecorded = errors.New("producer: it could not be recorded, and was not
 type trail struct {
 	sink   audit.Sink
 	logger *slog.Logger
+	lost   atomic.Int64 // records that could not be written
 }
 
 func (t *trail) record(r audit.Record) error {
 	err := t.sink.Record(r)
 	if err != nil {
+		t.lost.Add(1)
 		t.logger.Error("not recorded", "kind", r.Kind, "session_id", r.SessionID, "question_id", r.QuestionID, "error", err)
 	}
 	return err

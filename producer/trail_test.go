@@ -142,6 +142,9 @@ func TestNotRecorded(t *testing.T) {
 				t.Errorf("%s: %d runs, %v", kind, d.times, r.err)
 			}
 			wantStory(t, l.events(), tc.story)
+			if n := st.p.Stats().Unrecorded; n == 0 {
+				t.Errorf("%s: no instrument can tell", kind)
+			}
 			if _, err := s.Tool(t.Context(), look, ok); (err != nil) != (kind == audit.Invoked) { // the session goes on
 				t.Errorf("%s: another tool: %v", kind, err)
 			}

@@ -45,6 +45,7 @@ func (r *runner) program(ctx context.Context, out io.Writer) error {
 	cmd := exec.CommandContext(ctx, r.args[0], r.args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = r.in, write, r.errs
 	cmd.WaitDelay = lastChance
+	defer noOrphan(cmd)()
 	cmd.Cancel = func() error {
 		sig := os.Signal(os.Interrupt)
 		if cause, ok := context.Cause(ctx).(signalled); ok {
@@ -81,7 +82,7 @@ func (r *runner) program(ctx context.Context, out io.Writer) error {
 			err = <-copied
 		}
 	}
-	if failed := cmd.Wait(); failed != nil {
+	if failed := cmd.Wait(); failed != nil && !errors.Is(failed, context.Canceled) { // which Wait says of one that heeded us and ended with 0
 		return failed
 	}
 	return err

@@ -80,6 +80,13 @@ var counts = []struct {
 	{"aaep.questions.open", "Questions that wait for an answer", "{question}", false, func(s producer.Stats) int { return s.Questions }},
 	{"aaep.subscriptions", "Subscriptions that are served", "{subscription}", false, func(s producer.Stats) int { return s.Subscriptions }},
 	{"aaep.subscriptions.connected", "Subscriptions whose link is not broken", "{subscription}", false, func(s producer.Stats) int { return s.Connected }},
+	{"aaep.log.failed", "Whether the log is given up: 1 is yes", "1", false, func(s producer.Stats) int {
+		if s.LogFailed {
+			return 1
+		}
+		return 0
+	}},
+	{"aaep.audit.unrecorded", "Records that the audit trail could not keep", "{record}", true, func(s producer.Stats) int { return s.Unrecorded }},
 }
 
 // Watch reports p's counts whenever they are collected, until stop is called.

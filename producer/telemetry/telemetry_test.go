@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"go.opentelemetry.io/otel/codes"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/telemetry"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
@@ -82,6 +84,35 @@ func collect(r *metric.ManualReader) map[string]int64 {
 	return got
 }
 
+// forgetful keeps no record of how a tool ended.
+type forgetful struct{}
+
+func (forgetful) Record(r audit.Record) error {
+	if r.Kind == audit.Completed {
+		return errors.New("no space left")
+	}
+	return nil
+}
+
+// disk keeps a log until it is full.
+type disk struct {
+	full atomic.Bool
+	end  uint64
+	meta []byte
+}
+
+func (d *disk) Bounds() (start, end uint64)        { return d.end, d.end }
+func (d *disk) Read(uint64, int) ([][]byte, error) { return nil, nil }
+func (d *disk) Meta() ([]byte, error)              { return d.meta, nil }
+func (d *disk) SetMeta(meta []byte) error          { d.meta = meta; return nil }
+func (d *disk) Append(records [][]byte) error {
+	if d.full.Load() {
+		return errors.New("no space left")
+	}
+	d.end += uint64(len(records))
+	return nil
+}
+
 // What an operator sees of a question that was asked and answered, and of somebody who was refused.
 func TestTelemetry(t *testing.T) {
 	reader, spans := metric.NewManualReader(), tracetest.NewSpanRecorder()
@@ -89,7 +120,8 @@ func TestTelemetry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "payer"}, Observer: instruments})
+	disk := &disk{}
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "payer"}, Observer: instruments, Log: disk, Audit: forgetful{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,10 +169,17 @@ func TestTelemetry(t *testing.T) {
 	if err := <-paid; err != nil {
 		t.Fatal(err)
 	}
+	if got := collect(reader); got["aaep.log.failed"] != 0 || got["aaep.audit.unrecorded"] != 1 {
+		t.Errorf("before the log failed: %v", got)
+	}
+	disk.full.Store(true)
 	s.Complete(aaep.Say("Paid."))
+	if err := p.WaitLogFailed(t.Context()); t.Context().Err() != nil {
+		t.Fatal(err)
+	}
 	p.Shutdown(context.Background())
 	got := collect(reader)
-	for name, want := range map[string]int64{"aaep.questions.open": 0, "aaep.subscriptions": 0, "aaep.critical.delay": 1,
+	for name, want := range map[string]int64{"aaep.log.failed": 1, "aaep.audit.unrecorded": 1, "aaep.questions.open": 0, "aaep.subscriptions": 0, "aaep.critical.delay": 1,
 		"aaep.operation.duration false subscribe": 1, "aaep.operation.duration false reply": 1} {
 		if n, ok := got[name]; n != want || !ok {
 			t.Errorf("%s is %d, want %d: %v", name, n, want, got)

@@ -46,6 +46,7 @@ type frames struct {
 	r       *bufio.Reader // nil while nothing is read
 	served  bool          // a subscriber's, who says little
 	framing atomic.Int32  // what the peer uses, and so do we
+	witness transports.Witness
 	ended   chan struct{} // closed when the peer's half has ended
 }
 
@@ -108,6 +109,7 @@ func (f *frames) read() ([]byte, error) {
 			}
 			f.framing.Store(is)
 		} else if was != is {
+			f.witness.Tell("IPC-009", fmt.Sprintf("we frame with lengths, and a message begins with %#02x", b))
 			return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", b)
 		}
 		if is == lengths {

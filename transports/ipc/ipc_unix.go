@@ -148,5 +148,10 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		conn.Close()
 		return nil, fmt.Errorf("ipc: who listens at %s is user %d, not %d (%v): %w", d.Path, uid, os.Getuid(), err, fs.ErrPermission)
 	}
-	return duplex.New(newFrames(unix, lengths), ""), nil
+	f := newFrames(unix, lengths)
+	f.witness = transports.WitnessOf(ctx)
+	if info, err := os.Stat(d.Path); err == nil && info.Mode().Perm()&0o077 != 0 {
+		f.witness.Tell("IPC-008", fmt.Sprintf("the socket has the mode %#o: others than its owner may use it", info.Mode().Perm()))
+	}
+	return duplex.New(f, ""), nil
 }

@@ -30,6 +30,7 @@ type conn struct {
 	own         *http.Transport // nil if the client is the caller's
 	silence     time.Duration   // after which a stream counts as broken
 	log         *slog.Logger
+	witness     transports.Witness
 	ctx         context.Context // done once the conn is closed
 	cancel      context.CancelCauseFunc
 	answers     chan []byte   // accepted and rejected messages that answered a POST
@@ -199,6 +200,8 @@ func (c *conn) reply(ctx context.Context, to *url.URL, m aaep.Message, msg []byt
 		return c.deliver(ctx, a.body)
 	case a.status/100 != 2:
 		return fmt.Errorf("sse: not delivered: status %s, want 204%s", a.text, a.excerpt())
+	case a.status != http.StatusNoContent && !renegotiation && to.Path == c.base.JoinPath("replies").Path: // else it is of another layout
+		c.witness.Tell("SSE-010", fmt.Sprintf("what was posted is answered with the status %s, not with 204", a.text))
 	case renegotiation && a.status == http.StatusOK:
 		return fmt.Errorf("sse: status %s, but the answer is not a subscription.accepted or subscription.rejected%s", a.text, a.excerpt())
 	}
@@ -233,7 +236,12 @@ func (c *conn) request(ctx context.Context, req *aaep.SubscriptionRequest, msg [
 	}
 	accepted, _ := m.(*aaep.SubscriptionAccepted)
 	if err == nil && accepted != nil {
-		err = c.locate(at, a.location, accepted.SubscriptionID)
+		if a.status != http.StatusCreated {
+			c.witness.Tell("SSE-004", fmt.Sprintf("an acceptance has the status %s, not 201", a.text))
+		}
+		if err = c.locate(at, a.location, accepted.SubscriptionID); err != nil || a.location == "" {
+			c.witness.Tell("SSE-004", fmt.Sprintf("an acceptance has the Location %q, which names no stream on its origin", shorten(a.location, 100)))
+		}
 	}
 	switch {
 	case err != nil:

@@ -70,7 +70,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	}
 	c := &conn{
 		base: base, root: root, mayListen: d.RootLayout, log: orDiscard(d.Logger),
-		header: d.Header.Clone(), credentials: d.Credentials, silence: silence,
+		header: d.Header.Clone(), credentials: d.Credentials, silence: silence, witness: transports.WitnessOf(ctx),
 		answers: make(chan []byte, 4), reopening: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	if c.header == nil {

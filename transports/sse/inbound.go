@@ -165,6 +165,9 @@ func (c *conn) get(ctx context.Context, in *inbound) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, interrupted("GET events", err)
 	}
+	if resp.StatusCode == http.StatusOK {
+		c.judgeHead(resp.Header)
+	}
 	if err := checkStream(resp, guessed); err != nil {
 		resp.Body.Close()
 		if guessed && !errors.Is(err, transports.ErrInterrupted) {
@@ -219,8 +222,12 @@ func (c *conn) read(in *inbound, body io.ReadCloser) error {
 		if ev.tooLarge {
 			c.log.Warn("sse: event dropped", "cause", transports.ErrTooLarge)
 		} else if !bytes.HasPrefix(bytes.TrimLeft(ev.data, " \t\n"), []byte("{")) {
+			if ev.name == eventName {
+				c.witness.Tell("SSE-006", "the data of an "+eventName+" does not begin a JSON object")
+			}
 			c.log.Debug("sse: event ignored, its data is not a JSON object")
 		} else {
+			c.judgeEvent(ev, p.lastID)
 			closing := isClose(ev.data)
 			if closing {
 				close(in.left)

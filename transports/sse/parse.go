@@ -8,14 +8,15 @@ import (
 
 // event is one dispatched event of a stream.
 type event struct {
-	data []byte // its data lines joined by \n; nil if tooLarge
+	name, id string
+	data     []byte // its data lines joined by \n; nil if tooLarge
 	// tooLarge marks an event whose data exceeds the limit; it was read past.
 	tooLarge bool
 }
 
 // parser splits a byte stream into events as the HTML standard says (§9.2.6). It holds at most about
-// twice its limit, whatever it reads. Event names do not matter here (D-64), and retry is read past:
-// whoever calls Reopen decides when.
+// twice its limit, whatever it reads. Whatever an event's name, it is one (D-64), and retry is read past: whoever calls Reopen
+// decides when.
 type parser struct {
 	r     *bufio.Reader
 	limit int // on an event's data, in bytes
@@ -46,6 +47,7 @@ func (p *parser) next() (event, error) {
 			if found {
 				return ev, nil
 			}
+			ev = event{}
 			continue
 		}
 		name, value, _ := bytes.Cut(p.line, []byte(":"))
@@ -57,13 +59,16 @@ func (p *parser) next() (event, error) {
 			}
 			found = true
 			if ev.tooLarge || p.long || len(ev.data)+len(value) > p.limit {
-				ev = event{tooLarge: true}
+				ev = event{name: ev.name, id: ev.id, tooLarge: true}
 				continue
 			}
 			ev.data = append(ev.data, value...)
+		case "event":
+			ev.name = string(value[:min(len(value), len(eventName)+1)]) // more cannot be it
 		case "id":
 			if !p.long && !bytes.Contains(value, []byte{0}) {
 				p.id = string(value)
+				ev.id = p.id
 			}
 		}
 	}

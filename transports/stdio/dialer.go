@@ -72,7 +72,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	}
 	p := &process{cmd: cmd, output: in, exited: make(chan struct{})}
 	go p.wait()
-	return newConn(&frames{in: p, out: out, process: p, logger: d.Logger}, ""), nil
+	return newConn(&frames{in: p, out: out, process: p, logger: d.Logger, witness: transports.WitnessOf(ctx)}, ""), nil
 }
 
 // process is a child. It reads its output, which ends with the child, whoever else holds it.

@@ -51,6 +51,7 @@ type frames struct {
 	out      io.WriteCloser
 	process  *process // at the other end; nil where that is none of ours
 	logger   *slog.Logger
+	witness  transports.Witness
 	lines    chan incoming
 	messages chan outgoing
 	answers  chan []byte
@@ -169,6 +170,9 @@ func (f *frames) Read() ([]byte, error) {
 // refuse answers a bad line, if there is somebody to answer to, and reports whether it was one too many.
 func (f *frames) refuse(wrong *fault) bool {
 	f.logger.Warn("stdio: a line was no message", "problem", wrong.text)
+	if broken := map[int64]string{jsonrpc2.CodeParseError: "STDIO-010", jsonrpc2.CodeInvalidRequest: "STDIO-001", jsonrpc2.CodeInvalidParams: "STDIO-002"}[wrong.code]; broken != "" {
+		f.witness.Tell(broken, "a line is no message: "+wrong.text)
+	}
 	// A subscriber is no server: what a program prints is not answered.
 	if wrong.id != nil && (f.producer || string(wrong.id) != "null") {
 		if about, err := jsonv2.Marshal(&jsonrpc2.Error{Code: wrong.code, Message: wrong.text}); err == nil {

@@ -34,6 +34,7 @@ const (
 func (f *frames) take(o object) ([]byte, *fault) {
 	switch {
 	case o.bare != nil:
+		f.witness.Tell("STDIO-002", "a message comes without JSON-RPC around it")
 		return o.bare, nil
 	case o.method == "":
 		return f.response(o)
@@ -61,6 +62,9 @@ func (f *frames) take(o object) ([]byte, *fault) {
 	}
 	if methodOf(typeOf(o.params), !f.producer) != o.method {
 		return wrong(jsonrpc2.CodeInvalidParams, "the message does not belong to the method")
+	}
+	if o.method == methodEvent && o.id != nil {
+		f.witness.Tell("STDIO-002", "an event has an id, as if it asked for an answer")
 	}
 	switch o.method {
 	case methodSubscribe, methodRenegotiate:
@@ -106,6 +110,7 @@ func (f *frames) request(o object) ([]byte, *fault) {
 // response takes the answer to a request of ours.
 func (f *frames) response(o object) ([]byte, *fault) {
 	if !f.asks(string(o.id)) {
+		f.witness.Tell("STDIO-004", "a response has an id that no request had")
 		return nil, &fault{jsonrpc2.CodeMethodNotFound, nil, "the answer to nothing that was asked"}
 	}
 	if o.error == nil {
@@ -115,6 +120,7 @@ func (f *frames) response(o object) ([]byte, *fault) {
 		}
 		return msg, nil // if it is no message, whoever waits for it is to know
 	}
+	f.witness.Tell("STDIO-004", "a request is refused by an error of JSON-RPC, not by a subscription.rejected as its result")
 	var e jsonrpc2.Error
 	if jsonv2.Unmarshal(o.error, &e) != nil { // whatever it is, it is no yes
 		e.Message = ""

@@ -99,7 +99,10 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	}
 	if got := ws.Subprotocol(); got != Subprotocol {
 		ws.Close()
+		transports.WitnessOf(ctx).Tell("WS-002", fmt.Sprintf("the subprotocol %q is selected, not %s", got, Subprotocol))
 		return nil, fmt.Errorf("websocket: the peer speaks the subprotocol %q, want %s", got, Subprotocol)
 	}
-	return duplex.New(newFrames(ws, false, io.ReadAll), ""), nil
+	f := newFrames(ws, false, io.ReadAll)
+	f.witness = transports.WitnessOf(ctx)
+	return duplex.New(f, ""), nil
 }

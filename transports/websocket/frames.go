@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
@@ -57,6 +58,8 @@ type frames struct {
 	heard    atomic.Int64           // when anything came last, in nanoseconds since born
 	wake     atomic.Pointer[func()] // has Read called where nobody waits in it
 	pings    *time.Timer
+	witness  transports.Witness
+	said     lastWords     // of the peer, where there is a witness
 	done     chan struct{} // closed by Close
 	peerGone chan struct{} // closed when the peer's close frame has come, or the link has broken
 }
@@ -108,6 +111,8 @@ func (f *frames) ended(msg []byte, err error) ([]byte, error) {
 	if err != nil {
 		close(f.peerGone)
 		f.pings.Stop()
+	} else if f.witness != nil {
+		f.said, _ = lastWordsIn(msg)
 	}
 	return msg, err
 }
@@ -115,6 +120,7 @@ func (f *frames) ended(msg []byte, err error) ([]byte, error) {
 func (f *frames) read() ([]byte, error) {
 	_, r, err := f.ws.NextReader()
 	if err != nil {
+		f.judge(err)
 		return nil, endOf(err)
 	}
 	f.reading.Store(true)
@@ -152,13 +158,42 @@ func (f *frames) Write(msg []byte) error {
 	return f.ws.WriteMessage(gorilla.TextMessage, msg)
 }
 
+// lastWords say how a link ends.
+type lastWords struct {
+	Type   string          `json:"type"`
+	Reason aaep.ReasonCode `json:"reason_code"`
+}
+
+func lastWordsIn(msg []byte) (last lastWords, err error) {
+	return last, json.Unmarshal(msg, &last)
+}
+
+// judge tells the witness that the producer ended the link with another code than what it said last demands.
+func (f *frames) judge(err error) {
+	var end *gorilla.CloseError
+	if !errors.As(err, &end) {
+		return
+	}
+	select {
+	case <-f.done: // it answers us
+		return
+	default:
+	}
+	switch code := end.Code; {
+	case f.said.Type == "subscription.rejected" && (code < closeRejected || code > closeNotAuthorized):
+		f.witness.Tell("WS-009", fmt.Sprintf("after a subscription.rejected the link ends with the code %d, not with 4001, 4002 or 4003", code))
+	case f.said.Type == "subscription.close" && code != closeClean && code != closeViolation && code != gorilla.CloseGoingAway:
+		f.witness.Tell("WS-009", fmt.Sprintf("after a subscription.close the link ends with the code %d, not with 4000 or 4004", code))
+	}
+}
+
 // note chooses the code to close with by the last words.
 func (f *frames) note(msg []byte) {
-	var last struct {
-		Type   string          `json:"type"`
-		Reason aaep.ReasonCode `json:"reason_code"`
+	if !bytes.HasPrefix(msg, []byte(`{"type":"subscription.`)) { // as aaep.Encode writes it
+		return
 	}
-	if !bytes.HasPrefix(msg, []byte(`{"type":"subscription.`)) || json.Unmarshal(msg, &last) != nil { // as aaep.Encode writes it
+	last, err := lastWordsIn(msg)
+	if err != nil {
 		return
 	}
 	switch last.Type {

@@ -1,0 +1,162 @@
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/internal/memnet"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/transports/sse"
+)
+
+// Whoever breaks the rules of Server-Sent Events below the messages is told which, whether the link works in spite of that
+// or not; whoever keeps them passes. SSE-004, SSE-006, SSE-010, SSE-016.
+func TestBinding(t *testing.T) {
+	header := func(name, value string) func(int, http.Header) int {
+		return func(status int, h http.Header) int {
+			if strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") || name == "Location" {
+				h.Del(name)
+				if value != "" {
+					h.Set(name, value)
+				}
+			}
+			return status
+		}
+	}
+	status := func(from, to int) func(int, http.Header) int {
+		return func(status int, _ http.Header) int {
+			if status == from {
+				return to
+			}
+			return status
+		}
+	}
+	body := func(from, to string) func([]byte) []byte {
+		return func(b []byte) []byte { return regexp.MustCompile(from).ReplaceAll(b, []byte(to)) }
+	}
+	for _, tt := range []struct {
+		name  string
+		level int
+		head  func(int, http.Header) int
+		body  func([]byte) []byte
+		want  string // "" is that it passes
+	}{
+		{"as it should be", 3, nil, nil, ""},
+		{"no type", 1, header("Content-Type", "application/octet-stream"), nil, "SSE-016"},
+		{"another charset", 3, header("Content-Type", "text/event-stream; charset=iso-8859-1"), nil, "SSE-016"},
+		{"UTF-8", 3, header("Content-Type", "text/event-stream; charset=UTF-8"), nil, ""},
+		{"may be cached", 3, header("Cache-Control", ""), nil, "SSE-016"},
+		{"no Location", 3, header("Location", ""), nil, "SSE-004"},
+		{"Location elsewhere", 3, header("Location", "http://elsewhere.example/events"), nil, "SSE-004"},
+		{"200 for an acceptance", 3, status(201, 200), nil, "SSE-004"},
+		{"200 for an acceptance at Level 1", 1, status(201, 200), nil, ""},
+		{"200 for a reply", 3, status(204, 200), nil, "SSE-010"},
+		{"no names", 3, nil, body(`event: [^\n]*\n`, ""), "SSE-006"},
+		{"no ids", 3, nil, body(`id: [^\n]*\n`, ""), "SSE-006"},
+		{"other ids", 3, nil, body(`id: evt_`, "id: evt_0"), "SSE-006"},
+		{"data that is no object", 3, nil, body(`event: aaep.event`, "event: aaep.event\ndata: [1]\n\nevent: aaep.event"), "SSE-006"},
+		{"other events beside", 3, nil, body(`event: aaep.event`, "event: clock\ndata: 12:00\n\nevent: aaep.event"), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			report := servedBy(t, tt.level, []string{"binding"}, func(h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					h.ServeHTTP(&botched{ResponseWriter: w, head: tt.head, body: tt.body}, r)
+				})
+			})
+			got := report.Results[slices.IndexFunc(report.Results, func(r conformance.Result) bool { return r.Case.Name == "binding" })]
+			switch {
+			case tt.want == "" && got.Verdict != conformance.Pass, tt.want != "" && (got.Verdict != conformance.Fail || !strings.Contains(got.Seen, "("+tt.want+")")):
+				t.Errorf("%s, %s; want %q", got.Verdict, got.Seen, tt.want)
+			case strings.Count(got.Seen, "("+tt.want+")") > 1:
+				t.Errorf("it is told more than once: %s", got.Seen)
+			}
+		})
+	}
+}
+
+// A stream that nobody can follow keeps most of a level from being judged, which is told once, beside the rule that is broken.
+func TestLinkThatEnds(t *testing.T) {
+	report := servedBy(t, 1, nil, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				w.Header().Set("Location", "/events")
+				w.WriteHeader(http.StatusCreated)
+				io.WriteString(w, `{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"a"},"honored_capabilities":{}}`)
+				return
+			}
+			io.WriteString(w, "data: {}\n\n")
+		})
+	})
+	var text bytes.Buffer
+	if err := report.WriteText(&text); err != nil || strings.Count(text.String(), "for the link ended") != 1 || strings.Count(text.String(), "(SSE-016)") != 4 {
+		t.Errorf("%v:\n%s", err, &text) // two things, each with its evidence
+	}
+}
+
+// servedBy is what the suite says of how our producer is carried.
+func servedBy(t *testing.T, level int, only []string, breaks func(http.Handler) http.Handler) (report *conformance.Report) {
+	synctest.Test(t, func(t *testing.T) {
+		g, net := newTarget(t), memnet.Listen()
+		served := &serve.Server{}
+		handler, err := served.Handler(g.Producer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &http.Server{Handler: breaks(handler)}
+		var serving sync.WaitGroup
+		serving.Go(func() { server.Serve(net) })
+		report, err = conformance.ProducerRun{Dialer: sse.Dialer{URL: "http://localhost", Client: net.Client(t)}, Driver: g, Level: level, Only: only}.Prove(t.Context())
+		if err != nil {
+			t.Error(err)
+			report = &conformance.Report{}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		g.Producer.Shutdown(ctx)
+		server.Close()
+		serving.Wait()
+	})
+	return report
+}
+
+// botched is an answer of which something is changed.
+type botched struct {
+	http.ResponseWriter
+	head func(int, http.Header) int
+	body func([]byte) []byte
+	sent bool
+}
+
+func (w *botched) WriteHeader(status int) {
+	w.sent = true
+	if w.head != nil {
+		status = w.head(status, w.Header())
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *botched) Write(b []byte) (int, error) {
+	if !w.sent {
+		w.WriteHeader(http.StatusOK)
+	}
+	changed := bytes.Clone(b)
+	if w.body != nil && bytes.Contains(b, []byte("data: ")) {
+		changed = w.body(changed)
+	}
+	_, err := w.ResponseWriter.Write(changed)
+	return len(b), err
+}
+
+func (w *botched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *botched) Flush()                      { w.ResponseWriter.(http.Flusher).Flush() }

@@ -1,0 +1,52 @@
+package sse
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// judgeHead tells the witness what a stream's head has otherwise than B.1.6 demands.
+func (c *conn) judgeHead(head http.Header) {
+	said := shorten(head.Get("Content-Type"), 100)
+	typ, params, err := mime.ParseMediaType(said)
+	switch charset, given := params["charset"]; {
+	case err != nil || typ != streamType:
+		c.witness.Tell("SSE-016", fmt.Sprintf("a stream has the Content-Type %q, not %s", said, streamType))
+	case given && !strings.EqualFold(charset, "utf-8"):
+		c.witness.Tell("SSE-016", fmt.Sprintf("a stream has the Content-Type %q, and is always UTF-8", said))
+	}
+	cache := strings.ToLower(strings.Join(head.Values("Cache-Control"), ","))
+	if !strings.Contains(cache, "no-store") && !strings.Contains(cache, "no-cache") {
+		c.witness.Tell("SSE-016", fmt.Sprintf("a stream may be cached: its Cache-Control is %q", shorten(cache, 100)))
+	}
+}
+
+// judgeEvent tells the witness what is around an event otherwise than B.1.3 demands. What overtook others has no id (D-65), so
+// it is missed only where nothing on the stream had one.
+func (c *conn) judgeEvent(ev event, lastID string) {
+	if c.witness == nil {
+		return
+	}
+	c.mu.Lock()
+	alone := c.alone
+	c.mu.Unlock()
+	var said struct {
+		ID      string `json:"event_id"`
+		Urgency string `json:"urgency"`
+	}
+	if alone || json.Unmarshal(ev.data, &said) != nil || said.ID == "" { // without a handshake other rules hold
+		return
+	}
+	if ev.name != eventName {
+		c.witness.Tell("SSE-006", fmt.Sprintf("an event has the name %q on its stream, not %s", ev.name, eventName))
+	}
+	switch {
+	case ev.id != "" && ev.id != said.ID:
+		c.witness.Tell("SSE-006", "an event has another id on its stream than its event_id")
+	case lastID == "" && said.Urgency != "critical":
+		c.witness.Tell("SSE-006", "an event has no id on its stream, and nothing before it has one")
+	}
+}
