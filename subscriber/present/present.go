@@ -6,6 +6,7 @@
 //	go p.TellOutages("Planner", sub.Outages(ctx))
 //	for ev, err := range sub.Events(ctx) {
 //		p.Add("Planner", ev)
+//		context.AfterFunc(sub.Open(ev), func() { p.Settle(ev) })
 //	}
 //
 // Questions are put one at a time. When the person answers, which may be before all of one was presented:
