@@ -254,7 +254,7 @@ func TestReader(t *testing.T) {
 			return slices.ContainsFunc(voice.Heard(), func(heard string) bool { return strings.Contains(heard, text) })
 		})
 	}
-	const early = "Hear the question to its end"
+	const early = "There is no question that you have heard to its end."
 	reader.until("it begins to ask", func() bool { return said("Transfer $500") > 0 })
 	io.WriteString(reader.stdin, "y\n")
 	hears(early)

@@ -9,10 +9,11 @@ import (
 // outOfReach is how long a link may be broken until a user is told: most cuts are mended sooner, and would only disturb.
 const outOfReach = 3 * time.Second
 
-// Outages yields true when the producer has been out of reach for three seconds, and false when it is back. A user who hears nothing
-// cannot tell an agent that works from one that is gone. It ends with the subscription, and with ctx.
-func (s *Subscription) Outages(ctx context.Context) iter.Seq[bool] {
-	return func(yield func(bool) bool) {
+// Outages yields why the producer is out of reach when it has been for three seconds, and nil when it is back. A user who hears nothing
+// cannot tell an agent that works from one that is gone, or that has ended, which is aaep.ProducerShutdown. It ends with the
+// subscription, and with ctx.
+func (s *Subscription) Outages(ctx context.Context) iter.Seq[error] {
+	return func(yield func(error) bool) {
 		var broke time.Time // zero while it is connected
 		for told := false; ; {
 			status, changed := s.Status()
@@ -22,7 +23,7 @@ func (s *Subscription) Outages(ctx context.Context) iter.Seq[bool] {
 				return
 			case status.Connected && told:
 				broke, told = time.Time{}, false
-				if !yield(false) {
+				if !yield(nil) {
 					return
 				}
 				continue // it may have broken since
@@ -37,7 +38,7 @@ func (s *Subscription) Outages(ctx context.Context) iter.Seq[bool] {
 			select {
 			case <-changed:
 			case <-late:
-				if told = true; !yield(true) {
+				if told = true; !yield(status.Err) {
 					return
 				}
 			case <-ctx.Done():

@@ -8,9 +8,12 @@
 //			return err
 //		}
 //		person.Add("Bank", ev) // a present.Presenter: says what is to be heard, and when
-//		if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
-//			go reply(sub, ev) // calls sub.Reply with what the user decides, never by itself
-//		}
+//	}
+//
+// Where the user decides, never by itself:
+//
+//	if q := person.Question(time.Now(), decision); q != nil { // the one question that is put to them, if they have heard it
+//		err := sub.Reply(ctx, q, decision)
 //	}
 //
 // Events are as they came: chunks that must not be heard alone, states that tell nothing new. Package present makes of them what a

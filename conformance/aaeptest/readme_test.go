@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
@@ -18,7 +19,7 @@ import (
 )
 
 // follow is, to the letter, how README.md says that an agent is followed.
-func follow(ctx context.Context, dialer transports.Dialer, voice present.Output, ask func(context.Context, *subscriber.Subscription, *aaep.Event) error) error {
+func follow(ctx context.Context, dialer transports.Dialer, voice present.Output, keys <-chan act) error {
 	sub, err := subscriber.Dial(ctx, dialer, subscriber.Config{
 		ID: "my-reader", Capabilities: subscriber.ScreenReader("en-US")})
 	if err != nil {
@@ -28,20 +29,23 @@ func follow(ctx context.Context, dialer transports.Dialer, voice present.Output,
 	person := present.New(announce.Preferences{}) // plans what they hear, when, and what may cut it
 	go person.Run(ctx, voice)                     // your present.Output, or that of speech.Open, orca.Open, braille.Open
 	go person.TellOutages("Planner", sub.Outages(ctx))
+	go func() {
+		for key := range keys { // whatever your user answers with
+			if q := person.Question(time.Now(), decision(key)); q == nil {
+				person.WhatWaits() // none was put, or not heard to its end
+			} else if err := answer(ctx, sub, q, key); err != nil { // sub.Reply or sub.Answer
+				person.Tell("The answer may not count.", true) // it was too late, for one
+			} else {
+				person.Settle(q)
+			}
+		}
+	}()
 	for ev, err := range sub.Events(ctx) {
 		if err != nil {
 			return err
 		}
-		person.Add("Planner", ev) // an unknown event still speaks, and half a sentence waits for the rest
-		switch ev.Payload.(type) {
-		case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-			go func() { // events go on meanwhile
-				if err := ask(ctx, sub, ev); err != nil { // sub.Reply or sub.Answer with what the user says
-					person.Tell("The answer may not count.", true) // it was too late, for one
-				}
-				person.Settle(ev)
-			}()
-		}
+		person.Add("Planner", ev)                                     // an unknown event still speaks; questions are put one at a time
+		context.AfterFunc(sub.Open(ev), func() { person.Settle(ev) }) // answered, or gone with its agent: the next is put
 	}
 	return nil
 }
@@ -61,7 +65,7 @@ func TestReadme(t *testing.T) {
 		}
 		return strings.TrimSpace(text)
 	}
-	ours := strings.ReplaceAll(read("readme_test.go", "*aaep.Event) error) error {\n", "\treturn nil\n}\n"), "\n\t", "\n")
+	ours := strings.ReplaceAll(read("readme_test.go", "keys <-chan act) error {\n", "\treturn nil\n}\n"), "\n\t", "\n")
 	ours = strings.Replace(ours, "(ctx, dialer,", `(ctx, sse.Dialer{URL: "http://127.0.0.1:8080"},`, 1)
 	if shown := read("../../README.md", "## Follow an agent from your assistive technology\n\n```go\n", "```"); shown != ours {
 		t.Errorf("README.md shows:\n%s\nand what is tested is:\n%s", shown, ours)
@@ -72,9 +76,9 @@ func TestReadme(t *testing.T) {
 			func(ctx context.Context, h *conformance.Hook) error {
 				ctx, quit := context.WithCancel(ctx)
 				defer quit()
-				u := &user{acts: map[string]chan act{}}
-				go u.obey(ctx, h, quit)
-				return follow(ctx, s, spoken{h}, u.ask)
+				u := &user{hook: h, heard: map[string]time.Time{}, keys: make(chan act)}
+				go u.press(ctx, quit)
+				return follow(ctx, s, u, u.keys)
 			})}.Prove(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -98,65 +102,62 @@ type act struct {
 	Quit     bool          `json:"quit"`
 }
 
-// user is one whom the suite moves.
+// user is one whom the suite moves, and who tells it what they hear.
 type user struct {
-	mu   sync.Mutex
-	acts map[string]chan act
+	hook  *conformance.Hook
+	keys  chan act
+	mu    sync.Mutex
+	heard map[string]time.Time // the newest words of each event
 }
 
-func (u *user) of(eventID string) chan act {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.acts[eventID] == nil {
-		u.acts[eventID] = make(chan act, 1)
-	}
-	return u.acts[eventID]
-}
-
-func (u *user) obey(ctx context.Context, h *conformance.Hook, quit func()) {
+// press does what the suite wants, a second after the question was heard. No key says which question it is for.
+func (u *user) press(ctx context.Context, quit func()) {
+	defer close(u.keys)
 	defer quit()
 	for {
-		line, err := h.Next(ctx)
+		line, err := u.hook.Next(ctx)
 		var a act
 		if err != nil || json.Unmarshal(line, &a) != nil || a.Quit {
 			return
 		}
+		u.mu.Lock()
+		heard := u.heard[a.EventID]
+		u.mu.Unlock()
+		time.Sleep(time.Until(heard.Add(time.Second)))
 		select {
-		case u.of(a.EventID) <- a:
-		default:
+		case u.keys <- a:
+		case <-ctx.Done():
+			return
 		}
 	}
 }
 
-func (u *user) ask(ctx context.Context, sub *subscriber.Subscription, ev *aaep.Event) error {
-	select {
-	case a := <-u.of(ev.EventID):
-		if a.Decision != "" {
-			return sub.Reply(ctx, ev, a.Decision)
-		}
-		return sub.Answer(ctx, ev, a.Response)
-	case <-sub.Open(ev).Done():
-		return nil
+func decision(key act) aaep.Decision { return key.Decision }
+
+func answer(ctx context.Context, sub *subscriber.Subscription, question *aaep.Event, key act) error {
+	if key.Decision != "" {
+		return sub.Reply(ctx, question, key.Decision)
 	}
+	return sub.Answer(ctx, question, key.Response)
 }
 
-// spoken tells the suite what its user hears.
-type spoken struct{ h *conformance.Hook }
-
-func (v spoken) Present(_ context.Context, u announce.Utterance) error {
-	if u.Event != nil {
-		kind := string(u.Kind)
-		if u.Critical {
+func (u *user) Present(_ context.Context, said announce.Utterance) error {
+	if said.Event != nil {
+		u.mu.Lock()
+		u.heard[said.Event.EventID] = time.Now()
+		u.mu.Unlock()
+		kind := string(said.Kind)
+		if said.Critical {
 			kind = "critical " + kind
 		}
-		line, err := json.Marshal(map[string]string{"event_id": u.Event.EventID, "text": u.Text, "kind": kind, "language": u.Language})
+		line, err := json.Marshal(map[string]string{"event_id": said.Event.EventID, "text": said.Text, "kind": kind, "language": said.Language})
 		if err != nil {
 			return err
 		}
-		v.h.Tell(line)
+		u.hook.Tell(line)
 	}
 	return nil
 }
 
-func (spoken) Speaks(string) bool { return true }
-func (spoken) Close() error       { return nil }
+func (*user) Speaks(string) bool { return true }
+func (*user) Close() error       { return nil }

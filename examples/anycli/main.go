@@ -25,6 +25,9 @@ func main() {
 	if len(os.Args) < 2 {
 		log.Fatal("anycli: name a program to run, with its arguments")
 	}
+	if _, err := exec.LookPath(os.Args[1]); err != nil { // who listens would hear no more than that it failed
+		log.Fatalf("anycli: there is no program %s", os.Args[1])
+	}
 	if err := run(context.Background(), os.Args[1:]); err != nil {
 		log.Fatal("anycli: ", err)
 	}

@@ -12,7 +12,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -46,20 +45,11 @@ func read(ctx context.Context, url string) error {
 	defer sub.Close()
 	person := present.New(announce.Preferences{Speaks: voice.Speaks}) // plans what is said, and when
 	go person.Run(ctx, voice)
-	one, asked, agent := new(sync.Mutex), new(announce.Questions), sub.Accepted().Producer.AgentID // one thing at a time is put
+	agent := sub.Accepted().Producer.AgentID
 	go person.TellOutages(agent, sub.Outages(ctx))
-	do := func(what func()) {
-		one.Lock()
-		defer one.Unlock()
-		what()
-		if q := asked.First(); q != nil && q.Put.IsZero() {
-			q.Put = time.Now()
-			person.AddWords(agent, q.Event, q.Words(q.Put).And(" ", announce.In("en", "Type y for yes or n for no, then Enter.")))
-		}
-	}
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-			do(func() { answer(ctx, sub, person, asked, in.Text()) })
+			answer(ctx, sub, person, in.Text())
 		}
 	}()
 	for ev, err := range sub.Events(ctx) { // it goes on when the agent was restarted
@@ -67,33 +57,30 @@ func read(ctx context.Context, url string) error {
 			person.Tell("The agent cannot be followed any more. Press Control C.", false)
 			break
 		}
-		do(func() {
-			asked.Heed(time.Now(), agent, ev) // it may close a question
-			if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); !asks {
-				person.Add(agent, ev)
-			} else if asked.Add(time.Now(), agent, ev) != nil {
-				person.Expect(agent, ev)
-			}
-		})
+		words := announce.Text(ev, aaep.VerbosityNormal)
+		if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
+			words = words.And(" ", announce.In("en", "Type y for yes or n for no, then Enter."))
+		}
+		person.AddWords(agent, ev, words)                             // of questions, one at a time is put
+		context.AfterFunc(sub.Open(ev), func() { person.Settle(ev) }) // answered, or gone with its agent
 	}
 	<-ctx.Done() // there may be more to hear
 	return nil
 }
 
-// answer passes on a yes or a no, but no yes to what was not heard.
-func answer(ctx context.Context, sub *subscriber.Subscription, person *present.Presenter, asked *announce.Questions, line string) {
-	decision, q := map[string]aaep.Decision{"y": aaep.Accept, "n": aaep.Reject}[line], asked.First()
-	if q == nil || decision == "" {
+// answer passes on a yes or a no to the question that is put, but no yes to what was not heard.
+func answer(ctx context.Context, sub *subscriber.Subscription, person *present.Presenter, line string) {
+	decision := map[string]aaep.Decision{"y": aaep.Accept, "n": aaep.Reject}[line]
+	if decision == "" {
 		person.WhatWaits()
-	} else if decision == aaep.Accept && !person.Armed(time.Now(), q.Event) {
-		person.Tell("Hear the question to its end, then say yes.", true)
-	} else if err := sub.Reply(ctx, q.Event, decision); err != nil && !errors.Is(err, subscriber.ErrUnknownEvent) {
-		person.Tell("The answer was not sent. Type it again.", true)
+	} else if question := person.Question(time.Now(), decision); question == nil {
+		person.Tell("There is no question that you have heard to its end.", true)
+	} else if err := sub.Reply(ctx, question, decision); err == nil {
+		person.Settle(question)
+	} else if errors.Is(err, subscriber.ErrUnknownEvent) {
+		person.Tell("It may be too late for this answer.", true)
+		person.Settle(question)
 	} else {
-		if err != nil {
-			person.Tell("It may be too late for this answer.", true)
-		}
-		asked.Remove(q)
-		person.Settle(q.Event)
+		person.Tell("The answer was not sent. Type it again.", true)
 	}
 }

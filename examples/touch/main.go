@@ -14,7 +14,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"sync/atomic"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -70,16 +69,19 @@ func follow(ctx context.Context, url string) error {
 	go wrist.Run(ctx, haptic.New(bell{}))
 	go fingers.TellOutages("agent", sub.Outages(ctx))
 
-	var asked atomic.Pointer[aaep.Event] // the newest question
+	settle := func(question *aaep.Event) { // and so the next is put
+		fingers.Settle(question)
+		wrist.Settle(question)
+	}
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			decision := map[string]aaep.Decision{"y": aaep.Accept, "n": aaep.Reject}[in.Text()]
-			if q := asked.Load(); q == nil || decision == "" || decision == aaep.Accept && !fingers.Armed(time.Now(), q) {
+			if question := fingers.Question(time.Now(), decision); question == nil || decision == "" {
 				fingers.Tell("To answer, read the question to its end, then type y or n.", true)
-			} else if err := sub.Reply(ctx, q, decision); err != nil { // it is too late, or it can be tried again
+			} else if err := sub.Reply(ctx, question, decision); err != nil { // it is too late, or it can be tried again
 				fingers.Tell("The answer may not count.", true)
 			} else {
-				fingers.Settle(q) // the next can be read
+				settle(question)
 			}
 		}
 	}()
@@ -87,11 +89,9 @@ func follow(ctx context.Context, url string) error {
 		if err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}
-		if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
-			asked.Store(ev)
-		}
 		fingers.Add("agent", ev)
 		wrist.Add("agent", ev)
+		context.AfterFunc(sub.Open(ev), func() { settle(ev) }) // answered elsewhere, or gone with its agent
 	}
 	return nil
 }

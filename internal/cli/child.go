@@ -99,6 +99,8 @@ func (s *childAgent) notFollowed(ctx context.Context, program string, err error,
 		return &exitError{exitFailed, fmt.Errorf("the agent %s cannot be followed: %s", program, words.Sentence(plain(err)))}
 	case how != "" && !errors.Is(err, context.DeadlineExceeded):
 		return &exitError{exitUnreachable, fmt.Errorf("the agent %s", how)}
+	case errors.Is(err, context.DeadlineExceeded): // "go run" builds first
+		return &exitError{exitUnreachable, fmt.Errorf("%s has said nothing so far.\nIf it was still being built or loaded, try again; else make any program an agent: aaep listen --exec \"aaep run --stdio -- %s\"", program, program)}
 	}
 	return &exitError{exitUnreachable, fmt.Errorf("%s does not speak AAEP on its standard output.\nStart it so that it does, or make any program an agent: aaep listen --exec \"aaep run --stdio -- %s\"", program, program)}
 }

@@ -201,7 +201,7 @@ func (o *outputs) heard(began time.Time, question *aaep.Event) (heard, known boo
 			continue
 		}
 		known = true
-		heard = heard || t.p.Armed(began, question)
+		heard = heard || t.p.Question(began, aaep.Accept) == question
 	}
 	return heard, known
 }

@@ -304,8 +304,11 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 		return &exitError{exitFailed, errors.New(r.name + " did not end when it was told to, and was killed")}
 	case errors.As(failed, &exit):
 		code, how := ending(exit)
-		s.Fail(failed, inEnglish(r.name+" "+how+"."))
-		return &exitError{code, errors.New(r.name + " " + how)}
+		told, says := s.Fail(failed, inEnglish(r.name+" "+how+".")) == nil, r.name+" "+how
+		if told && r.parent {
+			says = "" // who started this has heard it, and reads what is printed too
+		}
+		return &exitError{code, errors.New(says)}
 	case errors.Is(failed, producer.ErrNotRecorded):
 		s.Fail(failed, inEnglish(r.name+" was not run, because that could not be put on record."))
 		return &exitError{exitFailed, fmt.Errorf("%s was not run: the trail %s cannot be written", r.name, r.trail)}

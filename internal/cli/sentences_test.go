@@ -35,7 +35,7 @@ func TestUnfinishedBeforeQuestion(t *testing.T) {
 	f.announce(token("a", "Thank "))
 	f.announce(token("a", "you."))
 	f.announce(in("a", event(&aaep.SessionCompleted{}, "")))
-	if got, want := out.String(), "Thank you.\nDone. The agent finished.\n"; got != want {
+	if got, want := out.String(), "Thank you.\nThe agent finished.\n"; got != want {
 		t.Errorf("afterwards %q, want %q", got, want)
 	}
 }
@@ -68,7 +68,7 @@ func TestSentencesOfTokens(t *testing.T) {
 		want string
 	}{
 		"at no boundary":   {subscriber.ScreenReader("en-US"), aaep.BoundaryNone, &aaep.OutputStreaming{OutputID: "o", Complete: true}, "The plan is ready.\nThe agent says: Action: It has\ntwo parts\n"},
-		"the session ends": {subscriber.ScreenReader("en-US"), aaep.BoundaryNone, &aaep.SessionCompleted{}, "The plan is ready.\nThe agent says: Action: It has\ntwo parts\nDone. The agent finished.\n"},
+		"the session ends": {subscriber.ScreenReader("en-US"), aaep.BoundaryNone, &aaep.SessionCompleted{}, "The plan is ready.\nThe agent says: Action: It has\ntwo parts\nThe agent finished.\n"},
 		"at words":         {subscriber.ScreenReader("en-US"), aaep.BoundaryWord, &aaep.OutputStreaming{OutputID: "o", Complete: true}, "The\nplan\nis\nready.\nThe agent says: Action:\nIt\nhas\ntwo\nparts\n"},
 		"as it is written": {raw, aaep.BoundaryNone, &aaep.OutputStreaming{OutputID: "o", Complete: true}, "The\nplan\nis\nready.\nThe agent says: Action:\nIt\nhas\ntwo\nparts\n"},
 	} {

@@ -96,7 +96,7 @@ func tell(t *testing.T, caps aaep.Capabilities, open func(s *story) present.Outp
 		had := make(chan bool, 1)
 		l.post(ctx, func() {
 			q := l.asked.First()
-			had <- q != nil && pr.Armed(time.Now(), q.Event) && pr.Status().Behind == 0
+			had <- q != nil && pr.Question(time.Now(), aaep.Accept) == q.Event && pr.Status().Behind == 0
 		})
 		select {
 		case had := <-had:

@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ const (
 //
 // What is critical comes first and cuts what is being said, which is said again from the last sentence that was heard
 // whole. An answer is said sentence by sentence and never left out. Progress waits for everything else, and only its newest
-// value is said. States are told that last, and that nothing next to them tells, as Gist says; news of states and tools
+// value is said. Questions are put one at a time, the next when the one before is settled. States are told that last, and that nothing next to them tells, as Gist says; news of states and tools
 // that had to wait is left out where newer news tells as much; that something ran is always told. While the person types
 // only what is critical is said; afterwards one sentence tells what came, and Details the rest. Agents take turns, and are
 // named by turn; what one of them does closes nothing of another.
@@ -120,6 +121,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	if !slices.Contains(a.sources, source) {
 		a.sources = append(a.sources, source)
 	}
+	expected := a.open.Find(ev) != nil
 	if a.heed(now, source, ev, w) {
 		return
 	}
@@ -135,6 +137,11 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		return
 	}
 	it := a.item(now, source, ev, kindOf(ev), sentences)
+	if q := a.open.Find(ev); q != nil {
+		a.skim(now, source, ev, nil)
+		a.wait(now, q, it, expected)
+		return
+	}
 	it.about = a.open.about(source, ev)
 	a.skim(now, source, ev, it)
 }
@@ -178,10 +185,13 @@ func (a *Announcer) Tell(now time.Time, text string, critical bool) {
 	a.tell(now, In(a.language, text), critical, nil)
 }
 
-// Outage says that an agent is out of reach, or that it is back: silence sounds like an agent at work.
-func (a *Announcer) Outage(now time.Time, source string, out bool) {
+// Outage says that an agent is out of reach and why, or, where that is nil, that it is back: silence sounds like an agent at work.
+func (a *Announcer) Outage(now time.Time, source string, why error) {
 	w := ours(a.language, phrase.LinkBack, "")
-	if out {
+	switch {
+	case errors.Is(why, aaep.ProducerShutdown):
+		w = ours(a.language, phrase.AgentHasEnded, "").And(" ", ours(a.language, phrase.WaitingForAgent, ""))
+	case why != nil:
 		w = ours(a.language, phrase.LinkLost, "")
 	}
 	if len(a.sources) > 1 {
@@ -293,8 +303,13 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	a.last++
 	s := it.sentences[it.next]
 	u := Utterance{ID: a.last, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical, Event: it.event}
-	if q := a.open.Find(it.event); q != nil && tellsTime(s) {
-		u.Text = timeToAnswer(s.Language, q.Left(now)).String() // not what it was when the question came
+	if q := a.open.Find(it.event); q != nil {
+		if q.Put.IsZero() {
+			q.Put = now
+		}
+		if tellsTime(s) {
+			u.Text = timeToAnswer(s.Language, q.Left(now)).String() // not what it was when the question came
+		}
 	}
 	if it.source != "" { // each sentence is heard for itself
 		if it.kind == Output || it.kind != Question && it.next > 0 { // of the rest, Text marks the beginning

@@ -48,34 +48,6 @@ func TestCriticalQueues(t *testing.T) {
 	}
 }
 
-// CONF, T-FATIGUE: a question is answered by somebody who heard all of it, and whose hands were still; one does not arm another.
-func TestArmed(t *testing.T) {
-	r := newRoom(t, Preferences{})
-	ask := func(action string) *aaep.Event {
-		return r.say(&aaep.AwaitingConfirmation{Action: action, Consequence: "It is gone.", TimeoutSeconds: 300, RiskLevel: aaep.RiskHigh, DefaultDecision: aaep.Reject}, "Pay?")
-	}
-	first, second := ask("Pay five dollars."), ask("Pay five thousand dollars.")
-	armed := func(want1, want2 bool) {
-		t.Helper()
-		if got1, got2 := r.a.Armed(r.now, first), r.a.Armed(r.now, second); got1 != want1 || got2 != want2 {
-			t.Errorf("after %v: armed %t and %t, want %t and %t; heard %q", r.now.Sub(r.began), got1, got2, want1, want2, r.heard)
-		}
-	}
-	armed(false, false)
-	r.after(8 * time.Second)
-	armed(false, false)
-	r.after(8 * time.Second) // all of the first, and a part of the second
-	armed(true, false)
-	r.a.Typing(r.now)
-	armed(false, false)
-	r.after(time.Second)
-	armed(true, false)
-	r.after(time.Minute)
-	armed(true, true)
-	r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
-	armed(false, false)
-}
-
 // What is left of a question is not said once it is settled.
 func TestSettledQuestion(t *testing.T) {
 	r := newRoom(t, Preferences{})
@@ -329,9 +301,11 @@ func TestFloodWithoutEnd(t *testing.T) {
 	}
 	r.after(6 * time.Hour)
 	for i, q := range questions {
-		if !a.Armed(r.now, q) {
+		if a.Question(r.now, aaep.Accept) != q {
 			t.Errorf("question %d was not heard", i+1)
 		}
+		a.Settle(r.now, q)
+		r.after(time.Hour)
 	}
 	if len(a.urgent)+len(a.normal)+len(a.soFar) > 0 {
 		t.Errorf("after hours %d, %d and %d wait", len(a.urgent), len(a.normal), len(a.soFar))

@@ -39,6 +39,7 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 	for _, q := range closed {
 		a.settled(q, now)
 	}
+	a.putNext(now)
 	if _, ok := ev.Payload.(*aaep.ProgressUpdated); ok {
 		g.progress = w
 		return told
@@ -80,6 +81,10 @@ func (a *Announcer) ask(now time.Time, source string, ev *aaep.Event) bool {
 
 // settled says no more of a question that needs no answer any more, and of its time.
 func (a *Announcer) settled(q *Asked, now time.Time) {
+	if it := q.words; it != nil {
+		q.words = nil
+		a.end(it, now, Expired)
+	}
 	for _, it := range slices.Concat(a.urgent, a.asked, a.normal, a.missed, slices.Collect(maps.Values(a.soFar))) {
 		if it.event == q.Event || it.about == q {
 			it.moot = true
@@ -197,15 +202,8 @@ func (a *Announcer) Again(now time.Time) {
 	a.say(now, ours(a.language, phrase.NothingSaidYet, ""))
 }
 
-// Armed reports whether an acceptance of a question may count as meant that was begun at a time: the question is open, the person
-// had all of it by then, and had pressed no key for a moment. A key that was under the finger when the question came accepts
-// nothing. It is asked before Typing is told of the key that begins the acceptance.
-func (a *Announcer) Armed(began time.Time, question *aaep.Event) bool {
-	q := a.open.Find(question)
-	return q != nil && !q.heard.IsZero() && !q.heard.After(began) && (a.typed.IsZero() || began.Sub(a.typed) >= stillBefore)
-}
-
-// Expect counts a question among those that are open before it is put, which Add does.
+// Expect counts a question among those that are open, for a caller who chooses which is put, and when: its Add puts it at once,
+// before the others.
 func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
 	a.ask(now, source, question)
 	_, left := a.gist.Add(now, source, question, nil)
@@ -219,6 +217,7 @@ func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
 	if q := a.open.Find(question); q != nil {
 		a.open.Remove(q)
 		a.settled(q, now)
+		a.putNext(now)
 	}
 }
 

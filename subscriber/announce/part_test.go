@@ -65,7 +65,9 @@ func TestLanguageOfParts(t *testing.T) {
 			"en No answer means:", " B."}},
 		{"fr", &aaep.SessionCompleted{}, "Le plan est prêt.", []string{"fr Terminé.", "fr Le plan est prêt."}},
 		{"sw", &aaep.SessionCompleted{}, "Mpango uko tayari.", []string{"en Done.", "sw Mpango uko tayari."}},
-		{"sw", &aaep.SessionCompleted{}, "", []string{"en Done.", "en The agent finished."}},
+		{"sw", &aaep.SessionCompleted{}, "", []string{"en The agent finished."}},
+		{"es", &aaep.SessionCompleted{}, "El agente terminó.", []string{"es El agente terminó."}},
+		{"es", &aaep.SessionCompleted{}, " ", []string{"es Hecho."}},
 		{"es", &aaep.SessionCompleted{}, "Hecho: tres archivos.", []string{"es Hecho: tres archivos."}},
 		{"sw", &aaep.HandoffRequested{Reason: "Ni usiku.", TargetKind: aaep.TargetHuman}, "", []string{"en Handover.", "en Handing over to human:", "sw Ni usiku."}},
 		{"yo", &aaep.StateChanged{ToState: aaep.StateAwaitingInput}, "San $20.", []string{"yo Ó ń dúró de ìdáhùn: San $20."}},
@@ -134,7 +136,7 @@ func TestPartWithoutVoice(t *testing.T) {
 	if got, want := strings.Join(said, "|"), "Question: heard|There is no voice for the language sw. heard|It may not be understood. heard|Lini? unsaid|You have 1 hour to answer. heard"; got != want {
 		t.Errorf("said %s\nwant %s", got, want)
 	}
-	if r.a.Armed(r.now.Add(time.Minute), ev) {
+	if r.a.Question(r.now.Add(time.Minute), aaep.Accept) != nil {
 		t.Error("a question that nobody could understand can be accepted")
 	}
 }

@@ -28,6 +28,7 @@ type Asked struct {
 	received time.Time     // or, where it was under way for long, when it was asked
 	more     time.Duration // given beyond the time it was asked with
 	heard    time.Time     // whole
+	words    *item         // to put it with, until then
 	warned   bool          // that its time ends was told,
 	here     bool          // and not by the agent
 }

@@ -128,9 +128,15 @@ func (a *Announcer) heldUp() (list []*Asked) {
 	return list
 }
 
-// yield leaves out the questions whose time is over and behind which something critical waits: an output may hold one until the
+// yield leaves out the questions whose time is over and behind which another question, or something critical, waits: an output may hold one until the
 // person has noticed it, and not everybody says by Settle that it was answered. A person who has not had all of it is told.
 func (a *Announcer) yield(now time.Time) {
+	if q := a.open.First(); a.holdsOthers(q) && q.Left(now) <= 0 {
+		a.open.Remove(q)
+		a.settled(q, now)
+		a.tell(now, ours(a.language, phrase.QuestionClosed, ""), true, nil) // and then the next, or it were about that
+		a.putNext(now)
+	}
 	for _, q := range a.heldUp() {
 		if q.Left(now) > 0 {
 			continue
@@ -168,6 +174,9 @@ func (a *Announcer) wake(now time.Time) (at time.Time) {
 		sooner(a.typed.Add(stillFor))
 	}
 	for _, q := range a.heldUp() {
+		sooner(now.Add(q.Left(now)))
+	}
+	if q := a.open.First(); a.holdsOthers(q) {
 		sooner(now.Add(q.Left(now)))
 	}
 	for _, it := range a.normal {

@@ -45,7 +45,7 @@ func TestOldNews(t *testing.T) {
 		"a state of what is over": {func(r *room) {
 			r.say(thinking, "Thinking.")
 			r.say(&aaep.SessionCompleted{}, "")
-		}, []string{"Done.", "The agent finished."}},
+		}, []string{"The agent finished."}},
 		"a tool that still runs": {func(r *room) { r.tool("a", nil, "") }, []string{"Using a."}},
 		"a tool that ended":      {func(r *room) { r.tool("a", nil, aaep.ToolSuccess) }, []string{"Finished a."}},
 		"two that ended": {func(r *room) {

@@ -40,6 +40,11 @@ func Text(ev *aaep.Event, v aaep.Verbosity) Words {
 	case *aaep.SessionCancelled:
 		return after(theirs, phrase.Cancelled, text)
 	case *aaep.SessionCompleted:
+		for _, p := range text {
+			if says, _ := phrase.In(p.Language, phrase.AgentFinished, ""); p.Text == says {
+				return text // "Done." would say it twice, and may follow that something was not done
+			}
+		}
 		return after(theirs, phrase.Done, text)
 	case *aaep.HandoffRequested:
 		return after(theirs, phrase.Handover, text)

@@ -2,6 +2,8 @@ package present_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -12,7 +14,7 @@ import (
 	"github.com/aaep-go/aaep/subscriber/present"
 )
 
-// A person learns at once, and in their own language, that an agent is out of reach and that it is back; of several, which one.
+// A person learns at once, and in their own language, that an agent is out of reach, or has ended, and that it is back; of several, which one.
 // What was being said is cut for that, and said again.
 func TestTellOutages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -23,24 +25,26 @@ func TestTellOutages(t *testing.T) {
 		say := func(agent, text string) {
 			p.Add(agent, &aaep.Event{SessionID: "sess_" + agent, Timestamp: time.Now(), Summary: aaep.Text{Normal: text}, Payload: &aaep.SessionStarted{}})
 		}
-		outages := func(agent string, all ...bool) {
+		outages := func(agent string, all ...error) {
 			p.TellOutages(agent, slices.Values(all))
 			time.Sleep(time.Minute)
 		}
 		say("Bank", "Working on your savings.")
 		synctest.Wait()
-		outages("Bank", true)
+		outages("Bank", errors.New("cut"))
 		p.SetLanguage("es-MX")
-		outages("Bank", false)
+		outages("Bank", nil)
 		say("Planner", "Planning.")
 		time.Sleep(time.Minute)
-		outages("Bank", true)
+		outages("Bank", errors.New("cut"))
+		outages("Bank", fmt.Errorf("it said so: %w", aaep.ProducerShutdown))
 		stop()
 		<-over
 		if want := []string{"Working on your savings.", "cut",
 			"The connection to the agent is interrupted.", "What it does now is told when it is back.", "Working on your savings.",
 			"La conexión con el agente ha vuelto.", "Planner: Planning.",
-			"Bank: La conexión con el agente está interrumpida.", "Lo que haga ahora se dirá cuando vuelva."}; !slices.Equal(v.lines(), want) {
+			"Bank: La conexión con el agente está interrumpida.", "Lo que haga ahora se dirá cuando vuelva.",
+			"Bank: El agente ha terminado.", "Esperando a que vuelva."}; !slices.Equal(v.lines(), want) {
 			t.Errorf("said %q, want %q", v.lines(), want)
 		}
 	})

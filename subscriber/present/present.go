@@ -6,13 +6,15 @@
 //	go p.TellOutages("Planner", sub.Outages(ctx))
 //	for ev, err := range sub.Events(ctx) {
 //		p.Add("Planner", ev)
+//		context.AfterFunc(sub.Open(ev), func() { p.Settle(ev) })
 //	}
 //
-// When the person answers a question, which may be before all of it was presented:
+// Questions are put one at a time. When the person answers, which may be before all of one was presented:
 //
-//	if decision == aaep.Accept && !p.Armed(time.Now(), question) { … } // they have not had it yet
-//	err := sub.Reply(ctx, question, decision)
-//	p.Settle(question) // and so the next can be presented
+//	if question := p.Question(time.Now(), decision); question != nil { // else there is none, or they have not had it yet
+//		err := sub.Reply(ctx, question, decision)
+//		p.Settle(question) // and so the next is put
+//	}
 package present
 
 import (
@@ -88,10 +90,10 @@ func (p *Presenter) Tell(text string, critical bool) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Tell(now, text, critical) })
 }
 
-// TellOutages says when an agent is out of reach and when it is back, as Subscription.Outages tells, until those end.
-func (p *Presenter) TellOutages(source string, outages iter.Seq[bool]) {
-	for out := range outages {
-		p.with(func(a *announce.Announcer, now time.Time) { a.Outage(now, source, out) })
+// TellOutages says when an agent is out of reach, or has ended, and when it is back, as Subscription.Outages tells, until those end.
+func (p *Presenter) TellOutages(source string, outages iter.Seq[error]) {
+	for why := range outages {
+		p.with(func(a *announce.Announcer, now time.Time) { a.Outage(now, source, why) })
 	}
 }
 
@@ -130,19 +132,20 @@ func (p *Presenter) Details() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Details(now) })
 }
 
-// Armed reports whether an acceptance of a question may count as meant that was begun at a time; see announce.Announcer.
-func (p *Presenter) Armed(began time.Time, question *aaep.Event) (armed bool) {
-	p.with(func(a *announce.Announcer, _ time.Time) { armed = a.Armed(began, question) })
-	return armed
+// Question returns the question that an answer is for which the person began to give at a time: the one that is put to them. Nil is
+// none, or one that they have not had whole, as they need not to reject it; nothing may be sent then. See announce.Announcer.
+func (p *Presenter) Question(began time.Time, d aaep.Decision) (question *aaep.Event) {
+	p.with(func(a *announce.Announcer, _ time.Time) { question = a.Question(began, d) })
+	return question
 }
 
-// Expect counts a question among those that are open before it is put, which Add does.
+// Expect counts a question among those that are open, for a caller who chooses which is put, and when: AddWords puts it at once.
 func (p *Presenter) Expect(source string, question *aaep.Event) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Expect(now, source, question) })
 }
 
-// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone. Without it, an output that
-// holds a question until the person has noticed it does so until the agent goes on, or until its time is over and another waits.
+// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone, so that the next is put.
+// Without it, that is when the agent goes on, or when the time of the one before is over. Any other event settles nothing.
 func (p *Presenter) Settle(question *aaep.Event) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
 }

@@ -3,7 +3,6 @@ package present_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -314,7 +313,7 @@ func TestOwnLanguage(t *testing.T) {
 }
 
 // CONF-013, LVL-025, SEC-002, INV-58: a question is told whole, choices included; it can be accepted only after that, and not by
-// somebody who types; three that come at once are told one after the other, none in place of another.
+// somebody who types; of those that come at once, each is told when the one before is settled.
 func TestQuestions(t *testing.T) {
 	atHome(t, func(p *person) {
 		var asked []*aaep.Event
@@ -324,25 +323,26 @@ func TestQuestions(t *testing.T) {
 		}
 		asked = append(asked, p.says(&aaep.AwaitingClarification{Question: "Which one?", TimeoutSeconds: 3600,
 			Choices: []aaep.Choice{{Value: "a", Label: "The red one"}, {Value: "b", Label: "The blue one"}}}, ""))
-		armed := func() (all []bool) {
-			for _, q := range asked {
-				all = append(all, p.Armed(time.Now(), q))
-			}
-			return all
-		}
+		meant := func() *aaep.Event { return p.Question(time.Now(), aaep.Accept) }
 		time.Sleep(4 * time.Second)
-		if got := armed(); slices.Contains(got, true) {
-			p.Fatalf("armed before they were told: %v", got)
+		if meant() != nil {
+			p.Fatal("it can be accepted before it was told")
 		}
-		p.Typing()
-		p.reads(5 * time.Minute)
-		p.inOrder("Action: Pay Ada.", "Action: Delete it.", "Action: Send it.", "Which one?", "The red one", "The blue one")
-		if got := armed(); slices.Contains(got, false) {
-			p.Errorf("not armed after they were told: %v", got)
-		}
-		p.Typing() // "hello agent": the keys are for something else
-		if got := armed(); slices.Contains(got, true) {
-			p.Errorf("armed while somebody types: %v", got)
+		for i, words := range [][]string{{"Action: Pay Ada."}, {"Action: Delete it."}, {"Action: Send it."}, {"Which one?", "The red one", "The blue one"}} {
+			p.Typing()
+			p.reads(5 * time.Minute)
+			p.inOrder(words...)
+			if meant() != asked[i] {
+				p.Errorf("question %d was told, and is not the one that is answered", i+1)
+			}
+			p.Typing() // "hello agent": the keys are for something else
+			if meant() != nil {
+				p.Error("somebody types, and a question can be accepted")
+			}
+			if i == 0 && strings.Contains(p.all(), "Delete") {
+				p.Errorf("two questions are put: %s", p.all())
+			}
+			p.Settle(asked[i])
 		}
 	})
 }

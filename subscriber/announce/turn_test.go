@@ -1,0 +1,151 @@
+package announce
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// is tests which question a yes and a no would answer now.
+func (r *room) is(yes, no *aaep.Event) {
+	r.t.Helper()
+	name := func(ev *aaep.Event) string {
+		if ev == nil {
+			return "none"
+		}
+		return ev.EventID
+	}
+	for d, want := range map[aaep.Decision]*aaep.Event{aaep.Accept: yes, aaep.Reject: no, "": yes} {
+		if got := r.a.Question(r.now, d); got != want {
+			r.t.Errorf("after %v: %q answers %s, want %s; heard %q", r.now.Sub(r.began), d, name(got), name(want), r.heard)
+		}
+	}
+}
+
+// A yes answers a question that was heard whole, from somebody whose hands were still; a no, one that has been put for a second.
+// While it is open no other is put, by one agent or several: then the next is, and no key that was for the one before answers it.
+// CONF-013, LVL-023, INV-58, T-FATIGUE
+func TestOneQuestionAtATime(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.is(nil, nil)
+	ask := func(source, session, action string) *aaep.Event {
+		p := pay()
+		p.Action, p.TimeoutSeconds = action, 600
+		return r.from(source, session, p, "")
+	}
+	first := ask("Bank", "sess_1", "Pay five dollars.")
+	second := ask("Post", "sess_2", "Pay five thousand dollars.")
+	third := ask("Bank", "sess_3", "Send it.")
+	r.is(nil, nil)
+	r.after(999 * time.Millisecond)
+	r.is(nil, nil)
+	r.after(time.Millisecond)
+	r.is(nil, first)
+	r.after(time.Minute)
+	r.is(first, first)
+	r.a.Typing(r.now)
+	r.is(nil, first)
+	r.after(time.Second)
+	r.is(first, first)
+	if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "thousand") || strings.Count(heard, "Another question waits.") != 1 {
+		t.Errorf("heard %s", heard)
+	}
+	r.heard = r.heard[:0]
+	r.a.Settle(r.now, first)
+	r.act()
+	r.is(nil, nil)
+	r.after(20 * time.Second)
+	r.is(second, second)
+	if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, "thousand") || strings.Contains(heard, "Send it.") {
+		t.Errorf("heard %s", heard)
+	}
+	r.heard = nil
+	r.from("Post", "sess_2", &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
+	r.is(nil, nil)
+	r.after(20 * time.Second)
+	r.is(third, third)
+	r.a.Settle(r.now, third)
+	r.is(nil, nil)
+	if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, "Send it.") || strings.Contains(heard, "Another question") {
+		t.Errorf("heard %s", heard)
+	}
+}
+
+// An output that cannot know when the words end says at once that they did. A key that is pressed twice answers one question.
+func TestKeyPressedTwice(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	first, second := r.asks("Bank", "sess_1", "Pay five dollars."), r.asks("Bank", "sess_2", "Send it.")
+	at := func(d time.Duration, want *aaep.Event) {
+		t.Helper()
+		for do, _ := r.a.Next(r.now); do.Say != nil; do, _ = r.a.Next(r.now) {
+			r.a.Ended(r.now, do.Say.ID, Heard)
+		}
+		r.now = r.now.Add(d)
+		r.is(want, want)
+	}
+	r.over("", Heard)
+	at(0, nil)
+	at(time.Second, first)
+	r.a.Settle(r.now, first)
+	at(999*time.Millisecond, nil)
+	at(time.Millisecond, second)
+}
+
+// That another question waits is not said once it waits no longer.
+func TestAnotherWaitsNoLonger(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	first := r.asks("Bank", "sess_1", "Pay five dollars.")
+	second := r.asks("Bank", "sess_2", "Send it.")
+	r.after(3 * time.Second)
+	r.a.Settle(r.now, first)
+	r.after(20 * time.Second)
+	r.is(second, second)
+	if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "Another question waits.") || !strings.Contains(heard, "Action: Send it.") {
+		t.Errorf("heard %s", heard)
+	}
+}
+
+// Whoever does not answer holds up the next question for as long as there was time: then the person is told, before the next, or that
+// there was no time left for that.
+func TestNobodyAnswers(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		70 * time.Second: "The question is no longer open.|93.0 ", // and the next
+		0:                "The question is no longer open.|93.0 A question that waited is skipped: its time to answer is over.",
+	} {
+		r := newRoom(t, Preferences{WordsPerMinute: 240})
+		r.asks("Bank", "sess_1", "Pay five dollars.")
+		r.after(wait)
+		second := r.asks("Bank", "sess_2", "Send it.")
+		r.after(20*time.Second + 70*time.Second - wait)
+		r.is(nil, nil)
+		r.after(20 * time.Second)
+		if wait > 0 {
+			r.is(second, second)
+		} else {
+			r.is(nil, nil)
+		}
+		if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, want) {
+			t.Errorf("heard %s, want %s", heard, want)
+		}
+	}
+}
+
+// Whoever chooses which question is put, and expects all of them, has theirs put at once, and it is the one that is answered.
+func TestExpected(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	var asked []*aaep.Event
+	for _, id := range []string{"evt_1", "evt_2"} {
+		ev := &aaep.Event{EventID: id, SessionID: id, Timestamp: r.now, Payload: pay(), LocalizationHints: in("en")}
+		asked = append(asked, ev)
+		r.a.Expect(r.now, "Bank", ev)
+	}
+	r.after(time.Second)
+	r.is(nil, nil)
+	for _, ev := range []*aaep.Event{asked[0], asked[1], asked[0]} {
+		r.a.Add(r.now, "Bank", ev, In("en", "Is it so?"))
+		r.after(3 * time.Second)
+		r.is(ev, ev)
+	}
+}
