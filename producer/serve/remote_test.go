@@ -193,7 +193,10 @@ func TestNamesOfARenewedCertificate(t *testing.T) {
 	var now atomic.Pointer[tls.Config]
 	now.Store(first)
 	server := first.Clone()
-	server.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return now.Load(), nil }
+	server.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		_ = hello.Conn.RemoteAddr().String() // as an application may
+		return now.Load(), nil
+	}
 	_, addr := remote(t, &serve.Server{TLS: server, Authenticate: bearer}, producer.Config{})
 	now.Store(renewed)
 	https := httpsClient(t, client)

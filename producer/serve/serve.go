@@ -252,13 +252,15 @@ func (s *Server) hosts(conf *tls.Config, loopback bool) ([]string, error) {
 // certified are the names in the certificate that is served now to those who ask for none. One that stands for many is no name.
 func certified(conf *tls.Config) (names []string) {
 	var cert *tls.Certificate
+	nobody, _ := net.Pipe() // what is asked may want to know who comes
+	hello := &tls.ClientHelloInfo{Conn: nobody}
 	if conf.GetConfigForClient != nil {
-		if now, _ := conf.GetConfigForClient(&tls.ClientHelloInfo{}); now != nil {
+		if now, _ := conf.GetConfigForClient(hello); now != nil {
 			conf = now
 		}
 	}
 	if conf.GetCertificate != nil {
-		cert, _ = conf.GetCertificate(&tls.ClientHelloInfo{})
+		cert, _ = conf.GetCertificate(hello)
 	}
 	if cert == nil && len(conf.Certificates) > 0 {
 		cert = &conf.Certificates[0]
