@@ -1,7 +1,9 @@
 package producer_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -63,13 +65,18 @@ func wantNo(t *testing.T, m aaep.Message, want aaep.ReasonCode, words string) *a
 // INV-50, HS-058: one principal has at most so many; it is told what the limit is, others do not notice, and
 // there is room again when one of its own has gone.
 func TestMaxPerPrincipal(t *testing.T) {
-	bubbleWith(t, producer.Config{MaxPerPrincipal: 2}, func(t *testing.T, st *stage) {
+	var logged bytes.Buffer
+	bubbleWith(t, producer.Config{MaxPerPrincipal: 2, Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(t *testing.T, st *stage) {
 		first := st.connectAs("alice")
 		first.ask("{}")
 		st.connectAs("alice").ask("{}")
 		no := wantNo(t, st.connectAs("alice").ask("{}"), aaep.RateLimit, "at most 2 subscriptions")
 		if no.RetryAfterSeconds == nil || *no.RetryAfterSeconds != 30 {
 			t.Errorf("retry_after_seconds is %v, want 30", no.RetryAfterSeconds)
+		}
+		wantNo(t, st.connectAs("alice").ask("{}"), aaep.RateLimit, "at most 2 subscriptions")
+		if said := logged.String(); strings.Count(said, "turned away") != 1 || !strings.Contains(said, "principal=alice") {
+			t.Errorf("the operator reads %q", said)
 		}
 		for _, name := range []string{"bob", "", "", ""} { // those nobody asked for credentials are no one peer
 			if m, ok := st.connectAs(name).ask("{}").(*aaep.SubscriptionAccepted); !ok {

@@ -90,6 +90,7 @@ type Producer struct {
 	ended    bool // it waits for no more guests
 	sessions []*Session
 	asking   *meter
+	toldFull time.Time                    // when it was logged last that there is no room
 	asked    map[aaep.ReplyToken]*pending // questions still open
 	moved    chan struct{}                // closed when a subscription got on and somebody waits for it
 	past     Stats                        // of the subscriptions that have ended

@@ -149,7 +149,14 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 	if err == nil { // register looks again
 		p.mu.Lock()
 		err = p.hasRoom(sub.principal)
+		tell := err != nil && time.Since(p.toldFull) >= time.Minute
+		if tell {
+			p.toldFull = time.Now()
+		}
 		p.mu.Unlock()
+		if tell { // whoever meets it comes again, and so do others
+			p.cfg.Logger.Warn("somebody is turned away, for there is no room; for a minute nobody else is named", "principal", sub.principal, "error", err)
+		}
 	}
 	if err == nil {
 		sub.rights, err = p.admit(sub.principal, req)
