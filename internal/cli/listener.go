@@ -38,8 +38,9 @@ type listener struct {
 	gone    int                                                    // agents whose subscriptions are over
 	last    error                                                  // why the last of them is
 
-	meanwhile []held // what came while a question was on the screen
-	dropped   int    // of it
+	meanwhile []held          // what came while a question was on the screen
+	offered   *announce.Asked // whose agent was said to have said more
+	dropped   int             // of it
 
 	paced     time.Time       // when the pace was looked at last
 	extending bool            // more time is asked for

@@ -62,29 +62,54 @@ func (l *listener) catchUp() {
 	if l.dropped > 0 {
 		begin = phrase.Counted(string(l.tongue()), phrase.MeanwhileWithout, l.dropped, "line")
 	}
+	l.release(begin, func(held) bool { return true })
+	l.dropped = 0
+}
+
+// release tells some of the lines that wait, if there are any.
+func (l *listener) release(begin string, which func(held) bool) {
+	if !slices.ContainsFunc(l.meanwhile, which) {
+		return
+	}
 	l.say("", begin)
 	l.speaker = ""
 	for _, h := range l.meanwhile {
-		h.of.says(h.text)
+		if which(h) {
+			h.of.says(h.text)
+		}
 	}
-	l.meanwhile, l.dropped = nil, 0
+	l.meanwhile = slices.DeleteFunc(l.meanwhile, which)
+}
+
+// offer says, once, that the agent whose question is on the screen said more in its session: a question overtakes what was said right
+// before it, and what is decided may depend on that.
+func (f *following) offer(ev *aaep.Event) {
+	q := f.asked.First()
+	if _, says := ev.Payload.(*aaep.OutputStreaming); !says || q == f.offered || !f.said(q)(held{of: f, ev: ev}) {
+		return
+	}
+	f.offered = q
+	f.says(f.phrase(phrase.SaidMore, ""))
+}
+
+// said reports which lines belong to the session of a question.
+func (l *listener) said(q *announce.Asked) func(held) bool {
+	return func(h held) bool { return h.of.name == q.Source && h.ev.SessionID == q.Event.SessionID }
+}
+
+// putAgain tells what the agent said in the session of a question, and the question again.
+func (l *listener) putAgain(q *announce.Asked) {
+	l.release(l.phrase(phrase.Meanwhile, ""), l.said(q))
+	l.offered = nil
+	l.put(q)
 }
 
 // leadUp tells what an agent said before it asked a question that had to wait: what is decided may depend on it. Times that an
 // agent gives to what it sends never run backwards (D-09).
 func (l *listener) leadUp(q *announce.Asked) {
-	before := func(h held) bool { return h.of.name == q.Source && !h.ev.Timestamp.After(q.Event.Timestamp) }
-	if !q.Put.IsZero() || !slices.ContainsFunc(l.meanwhile, before) {
-		return
+	if q.Put.IsZero() {
+		l.release(l.phrase(phrase.BeforeNext, ""), func(h held) bool { return h.of.name == q.Source && !h.ev.Timestamp.After(q.Event.Timestamp) })
 	}
-	l.say("", l.phrase(phrase.BeforeNext, ""))
-	l.speaker = ""
-	for _, h := range l.meanwhile {
-		if before(h) {
-			h.of.says(h.text)
-		}
-	}
-	l.meanwhile = slices.DeleteFunc(l.meanwhile, before)
 }
 
 // usualPace is how fast somebody is taken to listen who did not say, in words per minute.

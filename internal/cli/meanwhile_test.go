@@ -48,6 +48,40 @@ func TestMeanwhile(t *testing.T) {
 	}
 }
 
+// What an agent said right before its question is overtaken by that. Nobody has to decide before they know it: that there is more is
+// said once, and Enter alone tells it and puts the question again.
+func TestReasonsBeforeTheAnswer(t *testing.T) {
+	var out, status strings.Builder
+	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+	put := time.Now().Add(-time.Minute)
+	f := l.puts(in("a", event(pay(), "")), put, put)
+	out.Reset()
+	say := func(session, id, text string) {
+		f.announce(in(session, event(&aaep.OutputStreaming{Chunk: text, OutputID: id, Complete: true, CoalesceHint: aaep.BoundarySentence}, "")))
+	}
+	say("b", "out_1", "Something else.")
+	if out.Len() > 0 {
+		t.Errorf("another session says:\n%s", out.String())
+	}
+	say("a", "out_2", "It is due today.")
+	say("a", "out_3", "It is cheap.")
+	const more = "The agent has said more. Press Enter for that, and the question again.\n"
+	if got := out.String(); got != more {
+		t.Errorf("while it was asked:\n%s\nwant\n%s", got, more)
+	}
+	out.Reset()
+	l.answer(t.Context(), "", aiming{began: time.Now()})
+	got := out.String()
+	if reasons := "What came meanwhile:\nIt is due today.\nIt is cheap.\n"; !strings.HasPrefix(got, reasons) || !strings.Contains(got[len(reasons):], "Action: ") {
+		t.Errorf("Enter alone:\n%s", got)
+	}
+	out.Reset()
+	f.announce(in("a", event(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")))
+	if got, want := out.String(), "Rejected.\nWhat came meanwhile:\nSomething else.\n"; got != want {
+		t.Errorf("afterwards:\n%s\nwant\n%s", got, want)
+	}
+}
+
 // Progress that waited for the question is told if nothing newer of its session is there to tell, and then the newest.
 func TestMeanwhileProgress(t *testing.T) {
 	var out, status strings.Builder

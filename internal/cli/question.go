@@ -205,7 +205,7 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		return
 	}
 	if strings.TrimSpace(text) == "" {
-		l.put(q)
+		l.putAgain(q)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, toDeliver)

@@ -143,6 +143,7 @@ var german = table{
 	AskedProven:      "Überprüft: diese Frage kommt von {agent}.",
 	AskedUnproven:    "Nicht überprüft: diese Frage kommt im Namen von {agent}.",
 	AnotherWaits:     "Eine weitere Frage wartet. Sie kommt nach dieser.",
+	SaidMore:         "Der Agent hat noch mehr gesagt. Mit Enter kommen das und noch einmal die Frage.",
 	OverNotPut:       "Eine Frage, die wartete, wird übergangen: ihre Zeit zum Antworten ist um.",
 	NoOtherWaits:     "Keine weitere Frage wartet.",
 	WaitingClosed:    "Eine Frage, die wartete, ist nicht mehr offen.",
@@ -281,7 +282,7 @@ var german = table{
 		"/agents: wie es um jeden Agenten steht und wie groß der Rückstand ist.\n" +
 		"/waiting: die offenen Fragen.\n" +
 		"/again, /where, /details: mit --output, was zuletzt gesagt wurde, wie es steht und was verpasst wurde.\n" +
-		"Enter allein: die Frage auf dem Bildschirm noch einmal.",
+		"Enter allein: was der Agent seitdem gesagt hat, und die Frage auf dem Bildschirm noch einmal.",
 }
 
 var germanTimes = times{

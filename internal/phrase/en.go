@@ -143,6 +143,7 @@ var english = table{
 	AskedProven:      "Verified: this is asked by {agent}.",
 	AskedUnproven:    "Not verified: this is asked in the name of {agent}.",
 	AnotherWaits:     "Another question waits. It comes after this one.",
+	SaidMore:         "The agent has said more. Press Enter for that, and the question again.",
 	OverNotPut:       "A question that waited is skipped: its time to answer is over.",
 	NoOtherWaits:     "No other question waits.",
 	WaitingClosed:    "A question that waited is no longer open.",
@@ -281,7 +282,7 @@ var english = table{
 		"/agents: how it stands with each agent, and how far behind you are.\n" +
 		"/waiting: the questions that are open.\n" +
 		"/again, /where, /details: with --output, what was said last, how it stands, and what you missed.\n" +
-		"Nothing but Enter: the question on the screen again.",
+		"Nothing but Enter: what the agent said since, and the question on the screen again.",
 }
 
 var englishTimes = times{

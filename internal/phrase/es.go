@@ -144,6 +144,7 @@ var spanish = table{
 	AskedProven:      "Verificado: esto lo pregunta {agent}.",
 	AskedUnproven:    "No verificado: esto se pregunta en nombre de {agent}.",
 	AnotherWaits:     "Hay otra pregunta en espera. Viene después de esta.",
+	SaidMore:         "El agente ha dicho más. Pulse Enter para eso y la pregunta otra vez.",
 	OverNotPut:       "Se omite una pregunta que esperaba: se acabó su tiempo para responder.",
 	NoOtherWaits:     "No hay otra pregunta en espera.",
 	WaitingClosed:    "Una pregunta que esperaba ya no admite respuesta.",
@@ -282,7 +283,7 @@ var spanish = table{
 		"/agents: cómo está cada agente y cuánto retraso hay.\n" +
 		"/waiting: las preguntas pendientes.\n" +
 		"/again, /where, /details: con --output, lo último que se dijo, cómo está todo y lo que se perdió.\n" +
-		"Enter solo: la pregunta de la pantalla otra vez.",
+		"Enter solo: lo que el agente ha dicho desde entonces, y la pregunta de la pantalla otra vez.",
 }
 
 var spanishTimes = times{

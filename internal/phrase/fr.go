@@ -144,6 +144,7 @@ var french = table{
 	AskedProven:      "Vérifié\u00a0: cette question est posée par {agent}.",
 	AskedUnproven:    "Non vérifié\u00a0: cette question est posée au nom de {agent}.",
 	AnotherWaits:     "Une autre question attend. Elle vient après celle-ci.",
+	SaidMore:         "L’agent en a dit plus. Appuyez sur Entrée pour l’avoir, et la question de nouveau.",
 	OverNotPut:       "Une question qui attendait est passée\u00a0: son temps de réponse est écoulé.",
 	NoOtherWaits:     "Aucune autre question n’attend.",
 	WaitingClosed:    "Il n’est plus possible de répondre à une question qui attendait.",
@@ -282,7 +283,7 @@ var french = table{
 		"/agents\u00a0: où en est chaque agent, et avec quel retard.\n" +
 		"/waiting\u00a0: les questions en attente.\n" +
 		"/again, /where, /details\u00a0: avec --output, ce qui a été dit en dernier, où on en est et ce qui a été manqué.\n" +
-		"Entrée seule\u00a0: la question à l’écran de nouveau.",
+		"Entrée seule\u00a0: ce que l’agent a dit depuis, et la question à l’écran de nouveau.",
 }
 
 var frenchTimes = times{

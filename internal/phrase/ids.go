@@ -151,6 +151,7 @@ const (
 	AskedProven
 	AskedUnproven
 	AnotherWaits
+	SaidMore
 	OverNotPut
 	NoOtherWaits
 	WaitingClosed

@@ -144,6 +144,7 @@ var yoruba = table{
 	AskedProven:      "A ti fìdí rẹ̀ múlẹ̀: ẹni tó béèrè èyí ni {agent}.",
 	AskedUnproven:    "A kò fìdí rẹ̀ múlẹ̀: a béèrè èyí ní orúkọ {agent}.",
 	AnotherWaits:     "Ìbéèrè mìíràn ń dúró. Yóò wá lẹ́yìn èyí.",
+	SaidMore:         "Aṣojú náà ti sọ̀rọ̀ sí i. Tẹ Enter láti gbọ́ ọ, àti ìbéèrè náà lẹ́ẹ̀kan sí i.",
 	OverNotPut:       "A fo ìbéèrè kan tó ń dúró: àkókò ìdáhùn rẹ̀ ti parí.",
 	NoOtherWaits:     "Kò sí ìbéèrè mìíràn tó ń dúró.",
 	WaitingClosed:    "A kò lè dáhùn ìbéèrè kan tó ń dúró mọ́.",
@@ -282,7 +283,7 @@ var yoruba = table{
 		"/agents: bí aṣojú kọ̀ọ̀kan ṣe wà, àti bí o ṣe wà lẹ́yìn tó.\n" +
 		"/waiting: àwọn ìbéèrè tó ń dúró de ìdáhùn.\n" +
 		"/again, /where, /details: pẹ̀lú --output, ohun tí a sọ kẹ́yìn, bí ó ṣe wà, àti ohun tó kọjá rẹ.\n" +
-		"Enter nìkan: ìbéèrè tó wà lójú kọ̀ǹpútà lẹ́ẹ̀kan sí i.",
+		"Enter nìkan: ohun tí aṣojú náà sọ láti ìgbà náà, àti ìbéèrè tó wà lójú kọ̀ǹpútà lẹ́ẹ̀kan sí i.",
 }
 
 var yorubaTimes = times{
