@@ -12,6 +12,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/conformance/aaeptest"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
@@ -76,7 +77,7 @@ func TestReadme(t *testing.T) {
 			func(ctx context.Context, h *conformance.Hook) error {
 				ctx, quit := context.WithCancel(ctx)
 				defer quit()
-				u := &user{hook: h, heard: map[string]time.Time{}, keys: make(chan act)}
+				u := &user{Output: aaeptest.Voice(h), hook: h, heard: map[string]time.Time{}, keys: make(chan act)}
 				go u.press(ctx, quit)
 				return follow(ctx, s, u, u.keys)
 			})}.Prove(t.Context())
@@ -104,10 +105,11 @@ type act struct {
 
 // user is one whom the suite moves, and who tells it what they hear.
 type user struct {
-	hook  *conformance.Hook
-	keys  chan act
-	mu    sync.Mutex
-	heard map[string]time.Time // the newest words of each event
+	present.Output // tells the hook
+	hook           *conformance.Hook
+	keys           chan act
+	mu             sync.Mutex
+	heard          map[string]time.Time // the newest words of each event
 }
 
 // press does what the suite wants, a second after the question was heard. No key says which question it is for.
@@ -141,23 +143,11 @@ func answer(ctx context.Context, sub *subscriber.Subscription, question *aaep.Ev
 	return sub.Answer(ctx, question, key.Response)
 }
 
-func (u *user) Present(_ context.Context, said announce.Utterance) error {
+func (u *user) Present(ctx context.Context, said announce.Utterance) error {
 	if said.Event != nil {
 		u.mu.Lock()
 		u.heard[said.Event.EventID] = time.Now()
 		u.mu.Unlock()
-		kind := string(said.Kind)
-		if said.Critical {
-			kind = "critical " + kind
-		}
-		line, err := json.Marshal(map[string]string{"event_id": said.Event.EventID, "text": said.Text, "kind": kind, "language": said.Language})
-		if err != nil {
-			return err
-		}
-		u.hook.Tell(line)
 	}
-	return nil
+	return u.Output.Present(ctx, said)
 }
-
-func (*user) Speaks(string) bool { return true }
-func (*user) Close() error       { return nil }

@@ -301,7 +301,7 @@ func (f *following) announce(ev *aaep.Event) {
 	tells := len(tell) > 0 || feel != ""
 	if waits && tells {
 		f.keep(ev, text)
-		f.offer(ev)
+		f.offer()
 	}
 	if waits {
 		return

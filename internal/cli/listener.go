@@ -39,8 +39,8 @@ type listener struct {
 	last    error                                                  // why the last of them is
 
 	meanwhile []held          // what came while a question was on the screen
-	offered   *announce.Asked // whose agent was said to have said more
 	dropped   int             // of it
+	offered   *announce.Asked // of whose session it was said that there is more
 
 	paced     time.Time       // when the pace was looked at last
 	extending bool            // more time is asked for

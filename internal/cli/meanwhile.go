@@ -81,11 +81,12 @@ func (l *listener) release(begin string, which func(held) bool) {
 	l.meanwhile = slices.DeleteFunc(l.meanwhile, which)
 }
 
-// offer says, once, that the agent whose question is on the screen said more in its session: a question overtakes what was said right
+// offer says, once, that lines of the session whose question is on the screen wait: a question overtakes what was said right
 // before it, and what is decided may depend on that.
-func (f *following) offer(ev *aaep.Event) {
+func (f *following) offer() {
 	q := f.asked.First()
-	if _, says := ev.Payload.(*aaep.OutputStreaming); !says || q == f.offered || !f.said(q)(held{of: f, ev: ev}) {
+	said := func(h held) bool { return h.ev.Type() == aaep.TypeOutputStreaming && f.said(q)(h) }
+	if q == f.offered || !slices.ContainsFunc(f.meanwhile, said) {
 		return
 	}
 	f.offered = q

@@ -63,7 +63,11 @@ func TestReasonsBeforeTheAnswer(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("another session says:\n%s", out.String())
 	}
-	say("a", "out_2", "It is due today.")
+	f.announce(in("a", event(&aaep.OutputStreaming{Chunk: "It is", OutputID: "out_2", CoalesceHint: aaep.BoundaryNone}, "")))
+	if out.Len() > 0 {
+		t.Errorf("of half a sentence there is nothing to have yet:\n%s", out.String())
+	}
+	f.announce(in("a", event(&aaep.OutputStreaming{Chunk: " due today.", OutputID: "out_2", Position: 5, Complete: true, CoalesceHint: aaep.BoundarySentence}, "")))
 	say("a", "out_3", "It is cheap.")
 	const more = "The agent has said more. Press Enter for that, and the question again.\n"
 	if got := out.String(); got != more {

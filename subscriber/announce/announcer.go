@@ -43,10 +43,11 @@ const (
 //
 // What is critical comes first and cuts what is being said, which is said again from the last sentence that was heard
 // whole. An answer is said sentence by sentence and never left out. Progress waits for everything else, and only its newest
-// value is said. Questions are put one at a time, the next when the one before is settled. States are told that last, and that nothing next to them tells, as Gist says; news of states and tools
-// that had to wait is left out where newer news tells as much; that something ran is always told. While the person types
-// only what is critical is said; afterwards one sentence tells what came, and Details the rest. Agents take turns, and are
-// named by turn; what one of them does closes nothing of another.
+// value is said. Questions are put one at a time, the next when the one before is settled. States are told that last, and
+// that nothing next to them tells, as Gist says; news of states and tools that had to wait is left out where newer news
+// tells as much; that something ran is always told. While the person types only what is critical is said; afterwards one
+// sentence tells what came, and Details the rest. Agents take turns, and are named by turn; what one of them does closes
+// nothing of another.
 type Announcer struct {
 	p        Preferences
 	language string // of this program's own words

@@ -128,8 +128,9 @@ func (a *Announcer) heldUp() (list []*Asked) {
 	return list
 }
 
-// yield leaves out the questions whose time is over and behind which another question, or something critical, waits: an output may hold one until the
-// person has noticed it, and not everybody says by Settle that it was answered. A person who has not had all of it is told.
+// yield leaves out the questions whose time is over and behind which another question, or something critical, waits: an
+// output may hold one until the person has noticed it, and not everybody says by Settle that it was answered. A person who
+// has not had all of it is told.
 func (a *Announcer) yield(now time.Time) {
 	if q := a.open.First(); a.holdsOthers(q) && q.Left(now) <= 0 {
 		a.open.Remove(q)
