@@ -218,11 +218,7 @@ func readMessage[M any, P interface {
 	case *ClarificationReply:
 		checkReply(&c, data, w.Unknown, m.SubscriptionID)
 	default:
-		eachMember(w.Unknown, func(name string, _ []byte) {
-			if known := twinOf(name, knownMembers(m)); known != "" {
-				c.fail("ENV-067", pointer("", name), "is not a member of this message; names are case-sensitive, write %q", known)
-			}
-		})
+		c.names("", data, knownMembers[m.MessageType()])
 	}
 	checkReceived(&c, m)
 	if err := c.err(m.MessageType()); err != nil {
@@ -239,25 +235,47 @@ func checkReply(c *checker, data, unknown []byte, subscriptionID string) {
 		c.fail("CONF-017", pointer("", name), "is not a member of this message; a reply has no others than the listed ones")
 	})
 	eachMember(data, func(name string, value []byte) {
-		if (name == "decided_by" || name == "decision_rationale") && len(value) == len(`""`) {
+		switch {
+		case (name == "decided_by" || name == "decision_rationale") && len(value) == len(`""`):
 			c.fail("CONF-016", "/"+name, "must not be empty; leave the member out instead")
+		case name == "response" && readsAsAnother(string(value)):
+			c.fail("ENV-066", "/response", "is a number that would be read as another one; it has too many digits")
 		}
 	})
 }
 
-func knownMembers(m Message) []string {
-	switch m.(type) {
-	case *SubscriptionRequest:
-		return []string{"type", "aaep_version", "subscriber_id", "capabilities", "subscriber_name", "subscriber_version", "subscriber_manifest_uri", "correlation_id", "extensions"}
-	case *SubscriptionAccepted:
-		return []string{"type", "subscription_id", "aaep_version", "producer", "honored_capabilities", "manifest_uri", "signed_manifest", "negotiation_notes"}
-	case *SubscriptionRejected:
-		return []string{"type", "reason_code", "reason_message", "retry_after_seconds", "alternative_manifest_uri"}
-	}
-	return []string{"type", "subscription_id", "capabilities", "reason_code", "reason_message"}
+// knownMembers are the names in the messages that ask for something, and in the objects within them.
+var knownMembers = map[string][]string{
+	typeRequest: {"type", "aaep_version", "subscriber_id", "capabilities", "subscriber_name", "subscriber_version",
+		"subscriber_manifest_uri", "correlation_id", "extensions"},
+	typeAccepted: {"type", "subscription_id", "aaep_version", "producer", "honored_capabilities", "manifest_uri",
+		"signed_manifest", "negotiation_notes"},
+	typeRejected:    {"type", "reason_code", "reason_message", "retry_after_seconds", "alternative_manifest_uri"},
+	typeRenegotiate: {"type", "subscription_id", "capabilities"},
+	typeClose:       {"type", "subscription_id", "reason_code", "reason_message"},
+
+	"capabilities":         coreCapabilities,
+	"honored_capabilities": coreCapabilities,
+	"event_filters":        {"include", "exclude"},
+	"producer":             {"agent_id", "agent_version", "agent_name", "model", "manifest_uri"},
 }
 
-// twinOf returns the known name that a lax reader would take name for, or "" (INV-33).
+// names refuses the members of an object that a lax reader would take for known ones, and a person for what they
+// meant: what is asked for in capitals would silently not be asked for (INV-33).
+func (c *checker) names(at string, object []byte, known []string) {
+	eachMember(object, func(name string, value []byte) {
+		switch {
+		case !slices.Contains(known, name):
+			if twin := twinOf(name, known); twin != "" {
+				c.fail("ENV-067", pointer(at, name), "is not a member of this message; names are case-sensitive, write %q", twin)
+			}
+		case knownMembers[name] != nil:
+			c.names(pointer(at, name), value, knownMembers[name])
+		}
+	})
+}
+
+// twinOf returns the known name that a lax reader would take name for, or "".
 func twinOf(name string, known []string) string {
 	if len(name) > 128 {
 		return ""

@@ -85,6 +85,7 @@ func TestDecodeIsExact(t *testing.T) {
 		"answer in a list":            {strings.Replace(`{`+reply+`,"response":["a"]}`, "confirmation", "clarification", 1), "/response: must be a non-empty string, a boolean or a number (CONF-041)"},
 		"answer null":                 {strings.Replace(`{`+reply+`,"response":null}`, "confirmation", "clarification", 1), "/response: must not be null"},
 		"empty answer":                {strings.Replace(`{`+reply+`,"response":""}`, "confirmation", "clarification", 1), "/response: must be 1 to 16384 characters long, is 0 (CONF-041)"},
+		"an account rounded":          {strings.Replace(`{`+reply+`,"response":9007199254740993}`, "confirmation", "clarification", 1), "/response: is a number that would be read as another one; it has too many digits (ENV-066)"},
 		"request in capitals":         {`{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"s","capabilities":{},"Capabilities":{}}`, `write "capabilities" (ENV-067)`},
 		"rate 0":                      {`{"type":"subscription.renegotiate","subscription_id":"sub_1","capabilities":{"max_events_per_second":0}}`, "/capabilities/max_events_per_second: must be at least 1"},
 		"language":                    {`{"type":"subscription.renegotiate","subscription_id":"sub_1","capabilities":{"languages":["en","e_n"]}}`, "/capabilities/languages/1: must be a language tag such as en-US (HS-017)"},
@@ -105,6 +106,24 @@ func TestDecodeIsExact(t *testing.T) {
 		}
 		if text := err.Error(); !strings.Contains(text, c.want) || !strings.HasPrefix(text, "aaep: invalid ") || strings.Contains(text, "SECRET") {
 			t.Errorf("%s: error %q, want part %q", name, text, c.want)
+		}
+	}
+}
+
+// CONF-041: a numeric answer is taken however it is written, as long as it is read as the number that was meant.
+func TestDecodeNumericAnswers(t *testing.T) {
+	for text, want := range map[string]float64{
+		"0": 0, "-0": 0, "9007199254740992": 1 << 53, "-9007199254740994": -(1<<53 + 2), "100000000000000000000": 1e20,
+		"0.1": 0.1, "1e300": 1e300, "300.0": 300, "12345678901234567890.5": 12345678901234567890.5,
+	} {
+		m, err := aaep.Decode([]byte(strings.Replace(`{`+reply+`,"response":`+text+`}`, "confirmation", "clarification", 1)))
+		if err != nil || m.(*aaep.ClarificationReply).Response != want {
+			t.Errorf("%s: %+v, %v", text, m, err)
+		}
+	}
+	for _, text := range []string{"9007199254740993", "-9007199254740993", "12345678901234567890", "1" + strings.Repeat("0", 400)} {
+		if m, err := aaep.Decode([]byte(strings.Replace(`{`+reply+`,"response":`+text+`}`, "confirmation", "clarification", 1))); err == nil {
+			t.Errorf("%s is read as %v", text, m.(*aaep.ClarificationReply).Response)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package aaep_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -85,6 +86,33 @@ func TestTwins(t *testing.T) {
 		}
 		if _, err := aaep.Decode([]byte("{" + c.message + `,"` + strings.Repeat("x", 1000) + `":1,"later":2}`)); err != nil {
 			t.Errorf("unknown members: %v", err)
+		}
+	}
+}
+
+// INV-33: within capabilities too. A rate that is asked for in capitals would be none, and everything would come at once.
+func TestTwinsWithin(t *testing.T) {
+	const request, accepted = `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"s","capabilities":%s}`,
+		`{"type":"subscription.accepted","subscription_id":"s","aaep_version":"1.0.0","producer":%s,"honored_capabilities":%s}`
+	for _, c := range []struct{ data, at string }{
+		{fmt.Sprintf(request, `{"Max_Events_Per_Second":2}`), "/capabilities/Max_Events_Per_Second"},
+		{fmt.Sprintf(request, `{"max_events_per_second":2,"ſupports_confirmation_reply":true}`), "/capabilities/ſupports_confirmation_reply"},
+		{fmt.Sprintf(request, `{"event_filters":{"Include":["aaep:agent.session.*"]}}`), "/capabilities/event_filters/Include"},
+		{`{"type":"subscription.renegotiate","subscription_id":"s","capabilities":{"LANGUAGES":{}}}`, "/capabilities/LANGUAGES"},
+		{fmt.Sprintf(accepted, `{"agent_id":"a","Agent_Id":"b"}`, `{}`), "/producer/Agent_Id"},
+		{fmt.Sprintf(accepted, `{"agent_id":"a"}`, `{" pace_wpm":100}`), "/honored_capabilities/ pace_wpm"},
+	} {
+		_, err := aaep.Decode([]byte(c.data))
+		if err == nil || !strings.Contains(err.Error(), c.at+": is not a member of this message; names are case-sensitive") {
+			t.Errorf("%s: %v", c.data, err)
+		}
+	}
+	for _, data := range []string{ // what is under the prefix of an extension is the extension's affair
+		fmt.Sprintf(request, `{"medai":{"Languages":1,"producer":{"Agent_Id":1}},"producer":{"Model":1}}`),
+		fmt.Sprintf(request, `{"event_filters":{"later":1}}`),
+	} {
+		if _, err := aaep.Decode([]byte(data)); err != nil {
+			t.Errorf("%s: %v", data, err)
 		}
 	}
 }

@@ -170,14 +170,13 @@ func readProgress(c *checker, p *ProgressUpdated, u *unknowns) {
 	}
 	g.Description = firstOf(g.Description, u.message)
 	u.note(c, "EVT-034", "progress and eta_ms")
-	if g.Step == zeroStep || g.TotalSteps == zeroStep {
-		c.fail("EVT-035", "/progress", "has a step of 0; steps count from 1, so it is read as absent")
-		if g.Step == zeroStep {
-			g.Step = 0
-		}
-		if g.TotalSteps == zeroStep {
-			g.TotalSteps = 0
-		}
+	if g.Percent != nil && !(*g.Percent >= 0 && *g.Percent <= 100) {
+		c.fail("EVT-035", "/progress/percent", "%v is not from 0 to 100; it is ignored", *g.Percent)
+		g.Percent = nil
+	}
+	if g.Step < 0 || g.TotalSteps < 0 {
+		c.fail("EVT-035", "/progress", "has a step of 0 or less; steps count from 1, so it is read as absent")
+		g.Step, g.TotalSteps = max(g.Step, 0), max(g.TotalSteps, 0)
 	}
 }
 

@@ -86,6 +86,9 @@ var departures = []struct {
 	{"D-19", "progress.updated", `,"progress":{"step":0,"description":"a"}`, "EVT-035", "/progress", "step of 0", progress(-1, 0, "a", -1)},
 	{"D-19", "progress.updated", `,"progress":{"total_steps":0,"description":"a"}`, "EVT-035", "/progress", "step of 0", progress(-1, 0, "a", -1)},
 	{"D-19", "progress.updated", `,"progress":{"st\u0065p":0,"total_steps":0.0,"percent":0}`, "EVT-035", "/progress", "step of 0", progress(0, 0, "", -1)},
+	{"D-19", "progress.updated", `,"progress":{"step":-3,"total_steps":-9223372036854775808,"percent":1}`, "EVT-035", "/progress", "step of 0 or less", progress(1, 0, "", -1)},
+	{"EVT-035", "progress.updated", `,"progress":{"percent":1e308,"description":"a"}`, "EVT-035", "/progress/percent", "1e+308", progress(-1, 0, "a", -1)},
+	{"EVT-035", "progress.updated", `,"progress":{"percent":-1,"step":2}`, "EVT-035", "/progress/percent", "-1", progress(-1, 2, "", -1)},
 	{"D-07", "progress.updated", `,"progress":{"step":2},"progress_percent":"40"`, "ENV-055", "/progress_percent", "", progress(-1, 2, "", -1)},
 
 	{"D-07", "progress.updated", `,"progress":{"step":2},"estimated_remaining_ms":1e300`, "ENV-055", "/estimated_remaining_ms", "", progress(-1, 2, "", -1)},

@@ -19,7 +19,7 @@ var (
 )
 
 // zeroStep is what the reader of integers makes of a step of 0, which Progress could not tell from none.
-const zeroStep = math.MinInt64
+const zeroStep = -1
 
 // readOptions: integers may be written 300.0 (JSON Schema calls that an integer), and times follow RFC
 // 3339 with any fraction (D-09, D-14).

@@ -175,6 +175,16 @@ func exactNumber(s string) bool {
 	return err == nil && n >= -(1<<53) && n <= 1<<53
 }
 
+// readsAsAnother reports whether a JSON value is a whole number that a double cannot hold: what somebody typed as an
+// account would be another's.
+func readsAsAnother(s string) bool {
+	if strings.ContainsAny(s, "\".eE") { // a text, a word, or a number that is no account
+		return false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return err == nil && strconv.FormatFloat(f, 'f', -1, 64) != s
+}
+
 // pointerName escapes a name for a JSON pointer.
 var pointerName = strings.NewReplacer("~", "~0", "/", "~1")
 
