@@ -56,6 +56,7 @@ var theMap = []folder{
 	{
 		path:   "internal/closes",
 		arrows: []string{"."},
+		others: []string{"github.com/go-json-experiment/json"},
 		why:    "whether a question is open follows from the events alone, for everybody who might put it",
 	},
 	{

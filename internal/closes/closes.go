@@ -3,9 +3,10 @@ package closes
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
 )
@@ -44,7 +45,7 @@ func TimeIn(question *aaep.Event, limit time.Duration, ev *aaep.Event) (told tim
 	if !is || ev.SessionID != question.SessionID || p.ETAMS == nil || p.Progress.Percent == nil {
 		return 0, false
 	}
-	left := time.Duration(min(*p.ETAMS, longest.Milliseconds())) * time.Millisecond
+	left := time.Duration(min(max(*p.ETAMS, 0), longest.Milliseconds())) * time.Millisecond
 	over := ev.Timestamp.Sub(question.Timestamp)
 	told = (over + left).Round(time.Second)
 	share := 100 * over.Seconds() / told.Seconds()
@@ -58,7 +59,7 @@ func CallOf(question *aaep.Event) string {
 		Call string `json:"tool_call_id"`
 	}
 	if p, ok := question.Payload.(*aaep.AwaitingConfirmation); ok && len(p.ExtraContext) > 0 {
-		_ = json.Unmarshal(p.ExtraContext, &about)
+		_ = jsonv2.Unmarshal(p.ExtraContext, &about) // names count as they are written, as everywhere (INV-33)
 	}
 	return cmp.Or(about.Call, question.Within)
 }

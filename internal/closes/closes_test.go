@@ -1,0 +1,62 @@
+package closes_test
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
+)
+
+var asked = time.Date(2026, 7, 1, 9, 30, 0, 0, time.UTC)
+
+func question(about string) *aaep.Event {
+	return &aaep.Event{SessionID: "sess_1", Timestamp: asked, Payload: &aaep.AwaitingConfirmation{
+		ReplyToken: "rpl_1", TimeoutSeconds: 60, ExtraContext: json.RawMessage(about)}}
+}
+
+// INV-33: the call that a question belongs to is named in one way only, or a call of another name would settle it.
+func TestCallOf(t *testing.T) {
+	for about, want := range map[string]string{
+		`{"tool":"pay","tool_call_id":"call_1"}`:            "call_1",
+		`{"tool_call_id":"call_1","Tool_Call_Id":"call_2"}`: "call_1",
+		`{"Tool_Call_Id":"call_2"}`:                         "call_3",
+		`{"tool_call_id":7}`:                                "call_3",
+		`[]`:                                                "call_3",
+		``:                                                  "call_3",
+	} {
+		q := question(about)
+		q.Within = "call_3"
+		if got := closes.CallOf(q); got != want {
+			t.Errorf("%s: the question is part of %q, want %q", about, got, want)
+		}
+	}
+}
+
+// The time that an event gives to a question agrees with the event's own share and moment, whatever numbers stand there.
+func TestTimeIn(t *testing.T) {
+	told := func(after time.Duration, eta int64, percent float64) *aaep.Event {
+		return &aaep.Event{SessionID: "sess_1", Timestamp: asked.Add(after), Payload: &aaep.ProgressUpdated{
+			Progress: aaep.Progress{Percent: &percent}, ETAMS: &eta}}
+	}
+	for _, c := range []struct {
+		about string
+		ev    *aaep.Event
+		want  time.Duration // 0 is none
+	}{
+		{"half of two minutes is over", told(time.Minute, 60_000, 50), 2 * time.Minute},
+		{"all of it is left", told(0, 60_000, 0), time.Minute},
+		{"less than it had", told(10*time.Second, 10_000, 50), 0},
+		{"another share", told(time.Minute, 60_000, 40), 0},
+		{"before it was asked", told(-time.Minute, 180_000, 0), 0},
+		{"more than a day", told(20*time.Hour, 20*3_600_000, 50), 0},
+		{"a time below zero that wraps around", told(time.Minute, math.MinInt64+60_000, 50), 0},
+		{"centuries", told(math.MaxInt64, math.MaxInt64, 50), 0},
+	} {
+		if got, ok := closes.TimeIn(question(""), time.Minute, c.ev); ok != (c.want > 0) || ok && got != c.want {
+			t.Errorf("%s: %v, %v; want %v", c.about, got, ok, c.want)
+		}
+	}
+}
