@@ -87,22 +87,32 @@ func (f *FirstUse) meet(m *Manifest, key string, settled bool, now time.Time) (l
 	if err != nil {
 		return "", err
 	}
+	own := slices.IndexFunc(all, func(a met) bool { return a.AgentID == m.AgentID })
+	looksLike = lookingLike(all, own, m)
+	switch {
+	case own < 0:
+		return looksLike, f.write(append(all, met{m.AgentID, m.AgentName, key, now.UTC()}))
+	case all[own].Key == key:
+		return looksLike, nil
+	case settled:
+		all[own].Key, all[own].Since = key, now.UTC()
+		return looksLike, f.write(all)
+	}
+	return "", &KeyChangedError{AgentID: m.AgentID, Known: all[own].Key, Presented: key, Since: all[own].Since}
+}
+
+// lookingLike is the agent_id of the first agent that the one of m, which is at own or was never met, passes for: one that was met
+// before it, or that has the name it has taken since. Who was there first is not like those who came after.
+func lookingLike(all []met, own int, m *Manifest) string {
+	renamed := own >= 0 && all[own].AgentName != m.AgentName
 	for i, a := range all {
-		switch {
-		case a.AgentID != m.AgentID:
-		case a.Key == key:
-			return looksLike, nil
-		case settled:
-			all[i].Key, all[i].Since = key, now.UTC()
-			return looksLike, f.write(all)
-		default:
-			return "", &KeyChangedError{AgentID: m.AgentID, Known: a.Key, Presented: key, Since: a.Since}
-		}
-		if looksLike == "" && (looksAlike(a.AgentID, m.AgentID) || a.AgentName != "" && (a.AgentName == m.AgentName || looksAlike(a.AgentName, m.AgentName))) {
-			looksLike = a.AgentID
+		before := own < 0 || i < own
+		names := a.AgentName != "" && (a.AgentName == m.AgentName || looksAlike(a.AgentName, m.AgentName))
+		if i != own && (before && looksAlike(a.AgentID, m.AgentID) || (before || renamed) && names) {
+			return a.AgentID
 		}
 	}
-	return looksLike, f.write(append(all, met{m.AgentID, m.AgentName, key, now.UTC()}))
+	return ""
 }
 
 func (f *FirstUse) read() ([]met, error) {

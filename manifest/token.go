@@ -61,6 +61,20 @@ func (p *period) readable() bool {
 	})
 }
 
+// narrow leaves of a period what is good by another one too.
+func (p *period) narrow(by period) {
+	later := func(a, b *seconds) *seconds {
+		if a == nil || b != nil && *b > *a {
+			return b
+		}
+		return a
+	}
+	p.IssuedAt, p.NotBefore = later(p.IssuedAt, by.IssuedAt), later(p.NotBefore, by.NotBefore)
+	if by.Expires != nil && (p.Expires == nil || *by.Expires < *p.Expires) {
+		p.Expires = by.Expires
+	}
+}
+
 func (s *seconds) time() time.Time {
 	if s == nil {
 		return time.Time{}

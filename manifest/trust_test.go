@@ -154,6 +154,29 @@ func TestFirstUseLookalike(t *testing.T) {
 	}
 }
 
+// T-NAME: a name that is taken later passes for nobody either; to go by another one, or to be copied, is no offence.
+func TestFirstUseRenamed(t *testing.T) {
+	first, err := OpenFirstUse(filepath.Join(t.TempDir(), "met.json"))
+	check(t, err)
+	for _, c := range []struct{ id, name, like string }{
+		{"games", "Games", ""},
+		{"bank", "Bank", ""},
+		{"bаnk", "Weather", "bank"}, // with a Cyrillic а
+		{"games", "Bank", "bank"},
+		{"games", "Ваnk", "bank"}, // with a Cyrillic В
+		{"games", "Games", ""},
+		{"bank", "Bank", ""},
+		{"bank", "My Bank", ""},
+		{"bank", "", ""},
+		{"bank", "Weather", "bаnk"},
+	} {
+		like, err := first.meet(&Manifest{AgentID: c.id, AgentName: c.name}, "key", false, now)
+		if err != nil || like != c.like {
+			t.Errorf("%s as %s: it looks like %q, want %q; %v", c.id, c.name, like, c.like, err)
+		}
+	}
+}
+
 // A file that cannot be used is no reason to trust.
 func TestFirstUseFile(t *testing.T) {
 	dir := t.TempDir()

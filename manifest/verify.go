@@ -162,7 +162,7 @@ func (v *Verifier) key(t *token, trusted *KeySet, now time.Time) (*key, *x509.Ce
 	return nil, nil, fmt.Errorf("%w: %q; %s", ErrUnknownKey, credentials.OneLine(t.head.Kid), trusted.names())
 }
 
-// readPayload reads a manifest strictly. Times that a JWT library put there count as those in the header do.
+// readPayload reads a manifest strictly. Times that a JWT library put there count beside those in the header.
 func readPayload(payload []byte, h *header) (*Manifest, error) {
 	var claims struct {
 		form
@@ -186,11 +186,7 @@ func readPayload(payload []byte, h *header) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrPayload, credentials.OneLine(strings.TrimPrefix(err.Error(), "manifest: ")))
 	}
-	for _, one := range []struct{ to, from **seconds }{{&h.IssuedAt, &claims.IssuedAt}, {&h.NotBefore, &claims.NotBefore}, {&h.Expires, &claims.Expires}} {
-		if *one.to == nil {
-			*one.to = *one.from
-		}
-	}
+	h.narrow(claims.period)
 	return m, nil
 }
 
