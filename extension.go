@@ -72,18 +72,24 @@ func (e *Event) AddExtension(v Vocabulary, data any) error {
 	return nil
 }
 
-// ReadExtension reads what an event carries of an extension into a value, as the JSON library does. It reports false, and reads
-// nothing, if there is none: the event has nothing under the prefix, or its context does not name the vocabulary, so that the
-// prefix is somebody else's (§3.2.1). Members that the value has no room for are passed over; a name that comes twice is an error.
+// Read reads what stands under the extension's prefix, a capability object or the data of an event, into a value. An integer may
+// be written 300.0, as in all of AAEP, members that the value has no room for are passed over, and a name that comes twice is an
+// error; for the rest it is as the JSON library reads. The error is an *InvalidError.
+func (v Vocabulary) Read(object json.RawMessage, into any) error {
+	if err := jsonv2.Unmarshal(object, into, wholeNumbers); err != nil {
+		return invalid(v.Prefix, err)
+	}
+	return nil
+}
+
+// ReadExtension is Vocabulary.Read of what an event carries of an extension. It reports false, and reads nothing, if there is none:
+// the event has nothing under the prefix, or its context does not name the vocabulary, so that the prefix is somebody else's (§3.2.1).
 func (e *Event) ReadExtension(v Vocabulary, into any) (bool, error) {
 	data := e.Extensions[v.Prefix]
 	if data == nil || !slices.Contains(e.Context, v.URI) {
 		return false, nil
 	}
-	if err := jsonv2.Unmarshal(data, into); err != nil {
-		return true, invalid(v.Prefix, err)
-	}
-	return true, nil
+	return true, v.Read(data, into)
 }
 
 // poses reports whether a URI is one of AAEP's own names. Extensions that the project hosts are not.

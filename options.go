@@ -21,6 +21,26 @@ var (
 // zeroStep is what the reader of integers makes of a step of 0, which Progress could not tell from none.
 const zeroStep = -1
 
+// wholeNumbers has integers of an extension read as they may be written in all of AAEP (D-14).
+var wholeNumbers = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(
+	jsonv2.UnmarshalFromFunc(readWhole[int]), jsonv2.UnmarshalFromFunc(readWhole[int64])))
+
+func readWhole[T int | int64](d *jsontext.Decoder, v *T) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported // the usual error
+	}
+	t, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	n, ok := parseInteger(t.String())
+	if !ok || int64(T(n)) != n {
+		return errNotInteger
+	}
+	*v = T(n)
+	return nil
+}
+
 // readOptions: integers may be written 300.0 (JSON Schema calls that an integer), and times follow RFC
 // 3339 with any fraction (D-09, D-14).
 var readOptions = jsonv2.WithUnmarshalers(ownReaders)

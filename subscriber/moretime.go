@@ -32,7 +32,7 @@ func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
 	}
 	var timing extensions.Timing
 	if wanted != nil {
-		if err := extensions.Read(wanted, &timing); err != nil {
+		if err := extensions.TimingVocabulary.Read(wanted, &timing); err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
 	}
 	var honored extensions.Timing
 	if data := accepted.HonoredCapabilities.Extensions[extensions.TimingVocabulary.Prefix]; data == nil ||
-		extensions.Read(data, &honored) != nil || honored.MoreTimeFor != token {
+		extensions.TimingVocabulary.Read(data, &honored) != nil || honored.MoreTimeFor != token {
 		return ErrNoMoreTime
 	}
 	s.mu.Lock()

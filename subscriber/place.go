@@ -38,7 +38,7 @@ func (s *Subscription) wish() aaep.Capabilities {
 		return c
 	}
 	delivery, d := extensions.DeliveryVocabulary, extensions.Delivery{}
-	if had := c.Extensions[delivery.Prefix]; had != nil && extensions.Read(had, &d) != nil {
+	if had := c.Extensions[delivery.Prefix]; had != nil && delivery.Read(had, &d) != nil {
 		return c
 	}
 	d.ResumeAfter = place
@@ -79,7 +79,7 @@ func (s *Subscription) passLocked(ev *aaep.Event) {
 	switch data := ev.Extensions[delivery.Prefix]; {
 	case !slices.Contains(s.accepted.HonoredCapabilities.SupportedExtensions, delivery.URI):
 		s.place = ""
-	case data != nil && (extensions.Read(data, &d) != nil || d.Resumable != nil && !*d.Resumable):
+	case data != nil && (delivery.Read(data, &d) != nil || d.Resumable != nil && !*d.Resumable):
 	default:
 		s.place = ev.EventID
 	}
@@ -88,8 +88,8 @@ func (s *Subscription) passLocked(ev *aaep.Event) {
 // resumed reports whether a producer goes on after the event that it was asked to.
 func resumed(asked, honored aaep.Capabilities) bool {
 	place := func(c aaep.Capabilities) string {
-		var d extensions.Delivery
-		_ = extensions.Read(c.Extensions[extensions.DeliveryVocabulary.Prefix], &d)
+		delivery, d := extensions.DeliveryVocabulary, extensions.Delivery{}
+		_ = delivery.Read(c.Extensions[delivery.Prefix], &d)
 		return d.ResumeAfter
 	}
 	after := place(asked)

@@ -62,9 +62,9 @@ func (s *Subscription) asked(end error) bool {
 
 // awake is what is asked for on a new subscription: what the user did when the old one broke is no longer known.
 func awake(c aaep.Capabilities) aaep.Capabilities {
-	prefix := extensions.DeliveryVocabulary.Prefix
+	delivery := extensions.DeliveryVocabulary
 	var d extensions.Delivery
-	if c.Extensions[prefix] == nil || extensions.Read(c.Extensions[prefix], &d) != nil || d.Presence == "" {
+	if c.Extensions[delivery.Prefix] == nil || delivery.Read(c.Extensions[delivery.Prefix], &d) != nil || d.Presence == "" {
 		return c
 	}
 	d.Presence, d.PresenceExpiresIn = "", 0
@@ -72,7 +72,7 @@ func awake(c aaep.Capabilities) aaep.Capabilities {
 	if err != nil {
 		return c
 	}
-	return c.With(aaep.Capabilities{Extensions: map[string]json.RawMessage{prefix: data}})
+	return c.With(aaep.Capabilities{Extensions: map[string]json.RawMessage{delivery.Prefix: data}})
 }
 
 // final reports whether trying again cannot help. For a reason that nobody can name it may: what is asked

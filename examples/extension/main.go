@@ -32,10 +32,10 @@ var tone = handshake.Extension{
 		"properties": {"max_hz": {"type": "number", "minimum": 100, "maximum": 20000}}}}}`, "ear"),
 	Honor: func(asked json.RawMessage) handshake.Effect {
 		var ear map[string]float64
-		extensions.Read(asked, &ear) // it has passed Capability
+		vocabulary.Read(asked, &ear) // it has passed Capability
 		return handshake.Effect{Data: func(_ *aaep.Event, data json.RawMessage) json.RawMessage {
 			var done map[string]float64
-			if data == nil || extensions.Read(data, &done) != nil {
+			if data == nil || vocabulary.Read(data, &done) != nil {
 				return nil
 			}
 			return fmt.Appendf(nil, `{"hz":%.0f}`, done["share"]*ear["max_hz"])

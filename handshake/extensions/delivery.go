@@ -62,7 +62,7 @@ func delivery() handshake.Extension {
 		if asked.MinRelevance > 0 {
 			e.Keep = func(_ *aaep.Event, data json.RawMessage) bool {
 				relevance := DeliveryData{Relevance: 0.5}
-				if data != nil && Read(data, &relevance) != nil {
+				if data != nil && DeliveryVocabulary.Read(data, &relevance) != nil {
 					return true // it is not ours
 				}
 				return relevance.Relevance >= asked.MinRelevance

@@ -10,9 +10,7 @@ package extensions
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -73,7 +71,7 @@ func extension[T any](v aaep.Vocabulary, honor func(asked T) handshake.Effect) h
 				Known T                         `json:",embed"`
 				Other map[string]jsontext.Value `json:",embed"`
 			}
-			if err := Read(asked, &capability); err != nil { // though it has passed the schema
+			if err := v.Read(asked, &capability); err != nil { // though it has passed the schema
 				return handshake.Effect{Honored: json.RawMessage("null")} // which leaves the extension out, and says so
 			}
 			e := honor(capability.Known)
@@ -86,27 +84,6 @@ func extension[T any](v aaep.Vocabulary, honor func(asked T) handshake.Effect) h
 			return e
 		},
 	}
-}
-
-// Read reads the data of an extension, in which an integer may be written 300.0, as in all of AAEP.
-func Read(data json.RawMessage, into any) error { return jsonv2.Unmarshal(data, into, integers) }
-
-var integers = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(readInteger[int]), jsonv2.UnmarshalFromFunc(readInteger[int64])))
-
-func readInteger[T int | int64](d *jsontext.Decoder, v *T) error {
-	if d.PeekKind() != '0' {
-		return errors.ErrUnsupported // the usual error
-	}
-	t, err := d.ReadToken()
-	if err != nil {
-		return err
-	}
-	n, err := t.Float()
-	if err != nil || n != math.Trunc(n) || math.Abs(n) > 1<<53 {
-		return fmt.Errorf("%s is no integer", t)
-	}
-	*v = T(n)
-	return nil
 }
 
 func check(v aaep.Vocabulary, part string) func(json.RawMessage) error {

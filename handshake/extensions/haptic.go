@@ -30,7 +30,7 @@ func haptic() handshake.Extension {
 	ext := extension(HapticVocabulary, func(device Haptic) handshake.Effect {
 		return handshake.Effect{Data: func(ev *aaep.Event, data json.RawMessage) json.RawMessage {
 			var felt HapticData
-			if data != nil && Read(data, &felt) != nil {
+			if data != nil && HapticVocabulary.Read(data, &felt) != nil {
 				felt = HapticData{}
 			}
 			if !slices.Contains(device.PatternsSupported, felt.Pattern) {

@@ -162,5 +162,5 @@ func goesOn(acc *aaep.SubscriptionAccepted, place string) bool {
 func isPlace(ev *aaep.Event) bool {
 	var d extensions.DeliveryData
 	data := ev.Extensions["delivery"]
-	return data == nil || extensions.Read(data, &d) == nil && (d.Resumable == nil || *d.Resumable)
+	return data == nil || extensions.DeliveryVocabulary.Read(data, &d) == nil && (d.Resumable == nil || *d.Resumable)
 }

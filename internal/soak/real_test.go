@@ -66,7 +66,7 @@ func follow(t *testing.T, wire, at, host string, shape shape) *real {
 			if now := sub.Accepted().SubscriptionID; now != id {
 				st, _ := sub.Status()
 				var d extensions.Delivery
-				_ = extensions.Read(sub.Accepted().HonoredCapabilities.Extensions["delivery"], &d)
+				_ = extensions.DeliveryVocabulary.Read(sub.Accepted().HonoredCapabilities.Extensions["delivery"], &d)
 				l.add(note{At: time.Now(), Link: &link{Subscription: now, After: d.ResumeAfter, Kept: id != "", GoesOn: st.Resumed}, Place: kept.place()})
 				id = now
 			}
