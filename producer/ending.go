@@ -26,10 +26,13 @@ func (s *Session) Complete(text aaep.Text) error {
 // not told, since errors may hold what is nobody's business.
 func (s *Session) Fail(cause error, text aaep.Text) error {
 	category, code := categorize(cause)
-	s.p.cfg.Logger.Warn("session failed", "session_id", s.id, "error", cause)
-	return s.finish(text, phrase.AgentFailed, func() aaep.Payload {
+	err := s.finish(text, phrase.AgentFailed, func() aaep.Payload {
 		return &aaep.SessionErrored{ErrorCategory: category, ErrorCode: code, Recoverable: new(category == aaep.ErrorTransient)}
 	})
+	if err == nil {
+		s.p.cfg.Logger.Warn("session failed", "session_id", s.id, "error", cause)
+	}
+	return err
 }
 
 // Cancel ends a session that somebody stopped.

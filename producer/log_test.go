@@ -49,27 +49,68 @@ func (d slowDisk) Append(records [][]byte) error {
 	return d.Store.Append(records)
 }
 
-// At Shutdown listeners still hear what the disk has yet to take.
-func TestShutdownWithASlowDisk(t *testing.T) {
+// hungDisk takes nothing until it is let go.
+type hungDisk struct {
+	log.Store
+	hangs chan struct{}
+}
+
+func (d hungDisk) Append(records [][]byte) error {
+	<-d.hangs
+	return d.Store.Append(records)
+}
+
+// onDisk runs f with a producer whose log is on a disk that wrap slows down.
+func onDisk(t *testing.T, wrap func(log.Store) log.Store, f func(*stage)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer kept.Close()
-		cfg := producer.Config{Log: slowDisk{kept}}
-		cfg.Agent.AgentID = "tester"
-		p, err := producer.New(cfg)
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: wrap(kept)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		st := &stage{t: t, p: p}
 		defer st.end()
+		f(st)
+	})
+}
+
+// At Shutdown listeners still hear what the disk has yet to take.
+func TestShutdownWithASlowDisk(t *testing.T) {
+	onDisk(t, func(s log.Store) log.Store { return slowDisk{s} }, func(st *stage) {
 		l, _ := st.accepted(everything())
 		st.session("Working.")
-		p.Shutdown(context.Background())
+		st.p.Shutdown(context.Background())
 		if got := story(l.events()); got != "session.started idle>thinking session.cancelled:system" {
 			t.Errorf("heard %s", got)
+		}
+	})
+}
+
+// A disk that does not answer does not keep those who listen, where Shutdown is told not to wait.
+func TestShutdownWithAHungDisk(t *testing.T) {
+	hangs := make(chan struct{})
+	onDisk(t, func(s log.Store) log.Store {
+		hangs = make(chan struct{}) // of the bubble
+		return hungDisk{s, hangs}
+	}, func(st *stage) {
+		defer close(hangs)
+		l, _ := st.accepted(everything())
+		st.session("Working.")
+		ctx, cancel := context.WithCancel(st.t.Context())
+		cancel()
+		began := time.Now()
+		over := later(func() (any, error) { return nil, st.p.Shutdown(ctx) })
+		<-l.served
+		if kept := time.Since(began); kept > 100*time.Millisecond {
+			t.Errorf("who listens was kept for %v", kept)
+		}
+		if r := <-over; !errors.Is(r.err, context.Canceled) || r.at.Sub(began) > 4*time.Second { // two to show, two to close the log
+			t.Errorf("Shutdown = %v after %v", r.err, r.at.Sub(began))
 		}
 	})
 }

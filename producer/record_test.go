@@ -1,9 +1,12 @@
 package producer_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -86,6 +89,36 @@ func TestSettlementIsRecordedWithoutALock(t *testing.T) {
 		late.reply(late.question(), aaep.Accept)
 		if r := <-second; r.err != nil {
 			t.Error(r.err)
+		}
+	})
+}
+
+// Who hears that the session has ended hears no lie: a deed that was still being recorded then is not done (INV-02).
+func TestSessionEndsWhileTheDeedIsRecorded(t *testing.T) {
+	var recording, kept chan struct{}
+	var status aaep.ToolStatus
+	cfg := producer.Config{Audit: sinkFunc(func(r audit.Record) error {
+		if r.Kind == audit.Invoked {
+			close(recording)
+			<-kept
+		}
+		status = cmp.Or(r.Status, status)
+		return nil
+	})}
+	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
+		l, s, d := st.record(), st.session("Paying."), &deed{}
+		recording, kept = make(chan struct{}), make(chan struct{})
+		paid := tool(s, pay, d)
+		l.reply(l.question(), aaep.Accept)
+		<-recording
+		s.Cancel(aaep.CancelledByUser, aaep.Text{})
+		synctest.Wait()
+		close(kept)
+		if r := <-paid; d.times != 0 || !errors.Is(r.err, producer.ErrSessionOver) {
+			t.Errorf("Tool = %v after %d runs", r.err, d.times)
+		}
+		if status != aaep.ToolError {
+			t.Errorf("what was recorded as invoked is recorded as %q in the end", status)
 		}
 	})
 }

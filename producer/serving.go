@@ -84,7 +84,8 @@ func (p *Producer) isClosed() bool {
 // runs because of a shutdown. Who asks for a subscription meanwhile is told that it is too late.
 //
 // At a low rate that may take minutes, and longer for whoever went on from long ago. When ctx is done Shutdown waits no longer:
-// whoever is behind is told that it was not told all, and the error is ctx's. With a log on disk they can go on at the next start.
+// whoever is behind is told that it was not told all, and the error is ctx's. With a log on disk they can go on at the next start; a
+// Config.Log that does not answer is given four seconds in any case.
 //
 // Called again, it waits for the same, the most impatient caller's ctx counts, and the error is ErrClosed.
 func (p *Producer) Shutdown(ctx context.Context) error {
@@ -104,13 +105,16 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 		}
 		s.abandon(aaep.CancelledBySystem)
 	}
-	p.log.Flush() // so that nobody is sent away before what is still being kept
-	p.drain()
-	for _, sub := range *p.audience.Load() {
-		sub.wake()
-	}
 	done := make(chan struct{})
-	go func() { p.loops.Wait(); close(done) }()
+	go func() {
+		p.log.Flush() // so that nobody is sent away before what is still being kept
+		p.drain()
+		for _, sub := range *p.audience.Load() {
+			sub.wake()
+		}
+		p.loops.Wait()
+		close(done)
+	}()
 	var err error
 	select {
 	case <-done:

@@ -1,10 +1,12 @@
 package producer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -58,7 +60,8 @@ func TestAfterTheEnd(t *testing.T) {
 
 // What went wrong is how a session ends that nobody ends otherwise, by Close or by Shutdown, and is taken back where it went right. (EVT-018)
 func TestFailing(t *testing.T) {
-	bubble(t, func(t *testing.T, st *stage) {
+	var logged bytes.Buffer
+	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(t *testing.T, st *stage) {
 		l := st.record()
 		trouble := func(s *producer.Session) *producer.Session {
 			if err := s.Failing(fs.ErrPermission, aaep.Say("The disk is locked.")); err != nil {
@@ -67,7 +70,9 @@ func TestFailing(t *testing.T) {
 			return s
 		}
 		trouble(st.session("Closed.")).Close()
-		trouble(st.session("Mended.")).Complete(aaep.Say("Done."))
+		mended := trouble(st.session("Mended."))
+		mended.Complete(aaep.Say("Done."))
+		mended.Close() // as a deferred call does
 		s := trouble(st.session("Taken back."))
 		s.Failing(nil, aaep.Text{})
 		s.Close()
@@ -91,6 +96,9 @@ func TestFailing(t *testing.T) {
 		want := "The disk is locked., PERMISSION_DENIED|Done.|Cancelled.|The disk is locked., PERMISSION_DENIED"
 		if got := strings.Join(ends, "|"); got != want {
 			t.Errorf("the ends are %s, want %s", got, want)
+		}
+		if n := strings.Count(logged.String(), "session failed"); n != 2 {
+			t.Errorf("%d sessions are logged as failed, want 2", n)
 		}
 	})
 }

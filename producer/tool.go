@@ -177,11 +177,15 @@ func (s *Session) invoke(ctx context.Context, t Tool, call lifecycle.ToolCall, a
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	err = s.p.waitLeft(ctx, pos, limit)
-	if err = cmp.Or(err, ctx.Err(), s.ctx.Err()); err == nil && s.p.desk.trail.invoked(s, t, call, asked) != nil {
-		err = ErrNotRecorded
+	recorded := false
+	if err = cmp.Or(err, ctx.Err(), s.ctx.Err()); err == nil {
+		if recorded = s.p.desk.trail.invoked(s, t, call, asked) == nil; !recorded {
+			err = ErrNotRecorded
+		}
+		err = cmp.Or(err, ctx.Err(), s.ctx.Err()) // recording may take a while
 	}
 	if err != nil {
-		s.toolDone(call, time.Now(), err, false)
+		s.toolDone(call, time.Now(), err, recorded)
 		if s.ctx.Err() != nil {
 			err = ErrSessionOver
 		}
