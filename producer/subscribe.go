@@ -63,7 +63,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 		if !errors.As(err, &r) {
 			return false
 		}
-		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.principal, "reason", r.Code, "error", r)
+		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.principal, "reason", string(r.Code), "error", r)
 		if p.waiting.Err() != nil {
 			sub.tellWithin(hurryTimeout, rejected(r))
 		} else {
@@ -78,7 +78,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 		p.loops.Done()
 		return false
 	}
-	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal)
+	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal, "may_reply", sub.rights.Reply)
 	return true
 }
 
@@ -110,7 +110,7 @@ func (sub *subscription) bury(why *aaep.Rejection) {
 	sub.mu.Lock()
 	sub.deaf = true
 	sub.mu.Unlock()
-	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "reason", why.Code, "error", why)
+	p.cfg.Logger.Info("subscription closed", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal, "reason", string(why.Code), "error", why)
 	if p.cfg.Follow != nil && why.Code == aaep.ProducerShutdown {
 		why.Message = "" // the agent goes on, and its listeners find another way to it
 	}

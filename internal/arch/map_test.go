@@ -182,7 +182,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer/audit",
-		arrows: []string{".", "internal/lockfile"},
+		arrows: []string{".", "internal/closes", "internal/lockfile"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "the trail keeps what happened, and must be readable without anything that made it happen",
 	},

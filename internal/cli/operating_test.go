@@ -3,8 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,5 +131,18 @@ func TestOperatingProxy(t *testing.T) {
 		if ev, err := sub.Next(ctx); err != nil || ev.Type() != aaep.TypeSessionStarted {
 			t.Errorf("%v, %v; want the start of the session", ev, err)
 		}
+	}
+}
+
+// Whoever names an issuer that is not proved to this machine is told that, and how to mend it.
+func TestIssuerNotTrusted(t *testing.T) {
+	issuer := httptest.NewUnstartedServer(http.NotFoundHandler())
+	issuer.Config.ErrorLog = log.New(io.Discard, "", 0)
+	issuer.StartTLS()
+	defer issuer.Close()
+	var said strings.Builder
+	code := Main([]string{"run", "--listen", "127.0.0.1:0", "--oidc-issuer", issuer.URL, "--oidc-audience", "planner", "--", must(os.Executable())}, strings.NewReader(""), io.Discard, &said)
+	if code != exitUnreachable || !strings.Contains(said.String(), "x509: ") || !strings.Contains(said.String(), "SSL_CERT_FILE") {
+		t.Errorf("%d: %s", code, said.String())
 	}
 }

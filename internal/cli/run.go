@@ -145,7 +145,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 			return usage("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))
 		}
 	}
-	cfg := producer.Config{Language: r.language, Admit: r.where.admit(&r.status), MaxSubscriptions: maxOfOne, MaxPerPrincipal: maxOfOne / 2}
+	cfg := producer.Config{Language: r.language, Admit: r.where.admit(&r.status), MaxSubscriptions: maxOfOne, MaxPerPrincipal: maxOfOne / 2, Logger: r.where.journal(r.errs, nil)}
 	if cfg.Signers, err = r.where.signers(r.errs); err != nil {
 		return err
 	}

@@ -158,7 +158,12 @@ func (s *server) add(ctx context.Context, cluster *jetstream.Cluster, name strin
 		return &exitError{exitFailed, err}
 	}
 	s.feeds = append(s.feeds, feed)
-	cfg := producer.Config{Follow: feed, Admit: s.where.admit(&s.status), MaxSubscriptions: maxListeners, MaxPerPrincipal: maxListeners / 2, Logger: logTo(s.talk).With("agent", name), Audit: s.audit}
+	journal := s.where.journal(s.talk, logTo(s.talk)).With("agent", name)
+	trail := s.audit
+	if trail == nil {
+		trail = answered{journal}
+	}
+	cfg := producer.Config{Follow: feed, Admit: s.where.admit(&s.status), MaxSubscriptions: maxListeners, MaxPerPrincipal: maxListeners / 2, Logger: journal, Audit: trail}
 	if cfg.Signers, err = s.where.signers(s.talk); err != nil {
 		return err
 	}

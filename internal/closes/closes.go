@@ -55,13 +55,22 @@ func TimeIn(question *aaep.Event, limit time.Duration, ev *aaep.Event) (told tim
 // CallOf returns the id of the tool call that a confirmation is for, as its extra_context says or what came before it (D-22); "" is
 // unknown.
 func CallOf(question *aaep.Event) string {
+	_, call := Subject(question)
+	return cmp.Or(call, question.Within)
+}
+
+// Subject returns what the extra_context of a confirmation says that it is for. Names count where they are exact, and what has one
+// twice says nothing.
+func Subject(question *aaep.Event) (tool, call string) {
 	var about struct {
+		Tool string `json:"tool"`
 		Call string `json:"tool_call_id"`
 	}
-	if p, ok := question.Payload.(*aaep.AwaitingConfirmation); ok && len(p.ExtraContext) > 0 {
-		_ = jsonv2.Unmarshal(p.ExtraContext, &about) // names count as they are written, as everywhere (INV-33)
+	p, ok := question.Payload.(*aaep.AwaitingConfirmation)
+	if !ok || len(p.ExtraContext) == 0 || jsonv2.Unmarshal(p.ExtraContext, &about) != nil {
+		return "", ""
 	}
-	return cmp.Or(about.Call, question.Within)
+	return about.Tool, about.Call
 }
 
 // Question reports whether an event says that a question of its session is no longer open. Changes of state may

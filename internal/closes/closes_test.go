@@ -17,24 +17,6 @@ func question(about string) *aaep.Event {
 		ReplyToken: "rpl_1", TimeoutSeconds: 60, ExtraContext: json.RawMessage(about)}}
 }
 
-// INV-33: the call that a question belongs to is named in one way only, or a call of another name would settle it.
-func TestCallOf(t *testing.T) {
-	for about, want := range map[string]string{
-		`{"tool":"pay","tool_call_id":"call_1"}`:            "call_1",
-		`{"tool_call_id":"call_1","Tool_Call_Id":"call_2"}`: "call_1",
-		`{"Tool_Call_Id":"call_2"}`:                         "call_3",
-		`{"tool_call_id":7}`:                                "call_3",
-		`[]`:                                                "call_3",
-		``:                                                  "call_3",
-	} {
-		q := question(about)
-		q.Within = "call_3"
-		if got := closes.CallOf(q); got != want {
-			t.Errorf("%s: the question is part of %q, want %q", about, got, want)
-		}
-	}
-}
-
 // The time that an event gives to a question agrees with the event's own share and moment, whatever numbers stand there.
 func TestTimeIn(t *testing.T) {
 	told := func(after time.Duration, eta int64, percent float64) *aaep.Event {
@@ -58,5 +40,34 @@ func TestTimeIn(t *testing.T) {
 		if got, ok := closes.TimeIn(question(""), time.Minute, c.ev); ok != (c.want > 0) || ok && got != c.want {
 			t.Errorf("%s: %v, %v; want %v", c.about, got, ok, c.want)
 		}
+	}
+}
+
+// What a question is for is read as it is written: a name in other letters is another name, and one that is there twice says
+// nothing. INV-33
+func TestSubject(t *testing.T) {
+	for context, want := range map[string][2]string{
+		`{"tool":"pay","tool_call_id":"call_1","amount":5}`: {"pay", "call_1"},
+		`{"Tool_Call_ID":"call_2"}`:                         {},
+		`{"tool_call_id":"call_1","tool_call_id":"call_2"}`: {},
+		`{"tool_call_id":"call_1","Tool_Call_Id":"call_2"}`: {"", "call_1"},
+		`{"tool_call_id":5}`:                                {},
+		`[]`:                                                {},
+		``:                                                  {},
+	} {
+		question := &aaep.Event{Within: "call_0", Payload: &aaep.AwaitingConfirmation{ExtraContext: []byte(context)}}
+		tool, call := closes.Subject(question)
+		if got := [2]string{tool, call}; got != want {
+			t.Errorf("%s: %q, want %q", context, got, want)
+		}
+		if want[1] == "" {
+			want[1] = "call_0"
+		}
+		if got := closes.CallOf(question); got != want[1] {
+			t.Errorf("%s: the call %q, want %q", context, got, want[1])
+		}
+	}
+	if tool, call := closes.Subject(&aaep.Event{Payload: &aaep.AwaitingClarification{}}); tool+call != "" {
+		t.Errorf("%q, %q", tool, call)
 	}
 }

@@ -24,12 +24,16 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 		return "", nil
 	}
 	principal, err := d.Authenticate(r)
+	level := slog.LevelInfo
+	if r.Header.Get("Authorization") != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 { // somebody who expects to be let in
+		level = slog.LevelWarn
+	}
 	var later *aaep.Rejection
 	switch {
 	case err == nil && principal != "":
 		return principal, nil
 	case errors.As(err, &later) && later.Code == aaep.TransportUnavailable:
-		d.Log.Info(d.Transport+": it cannot be told yet who this is", "peer", r.RemoteAddr, "cause", err)
+		d.Log.Log(r.Context(), level, d.Transport+": it cannot be told yet who this is", "peer", r.RemoteAddr, "cause", err)
 		return "", &aaep.Rejection{Code: later.Code, Message: "Who you are cannot be told at the moment. Come again.", RetryAfter: later.RetryAfter}
 	case errors.Is(err, aaep.AuthorizationDenied):
 		d.Log.Warn(d.Transport+": not authorized", "peer", r.RemoteAddr, "cause", err)
@@ -37,10 +41,6 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 	case err == nil:
 		d.Log.Error(d.Transport + ": Authenticate returned neither a principal nor an error")
 	default:
-		level := slog.LevelInfo
-		if r.Header.Get("Authorization") != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 { // somebody who expects to be let in
-			level = slog.LevelWarn
-		}
 		d.Log.Log(r.Context(), level, d.Transport+": not authenticated", "peer", r.RemoteAddr, "cause", err)
 	}
 	return "", &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: "The credentials are missing or not valid."}

@@ -95,9 +95,18 @@ func TestWatchSlow(t *testing.T) {
 func TestEnterLater(t *testing.T) {
 	d := Door{func(*http.Request) (string, error) {
 		return "", fmt.Errorf("oidc: %w", &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "secret", RetryAfter: 1500 * time.Millisecond})
-	}, "test", slog.New(slog.DiscardHandler)}
+	}, "test", nil}
+	var log strings.Builder // for who would look there: that somebody with credentials was not let in
+	d.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	r, _ := http.NewRequest("GET", "/", nil)
+	if d.Enter(r); log.Len() > 0 {
+		t.Errorf("of somebody who showed nothing: %s", log.String())
+	}
+	r.Header.Set("Authorization", "Bearer x")
 	_, refused := d.Enter(r)
+	if !strings.Contains(log.String(), "it cannot be told yet who this is") || !strings.Contains(log.String(), "secret") {
+		t.Errorf("the log has %q", log.String())
+	}
 	if m := Rejected(refused); m.ReasonCode != aaep.TransportUnavailable || m.RetryAfterSeconds == nil || *m.RetryAfterSeconds != 2 || strings.Contains(m.ReasonMessage, "secret") {
 		t.Errorf("refused with %+v", m)
 	}

@@ -22,7 +22,7 @@ type Fetched[T any] struct {
 
 	mu     sync.Mutex // never held while waiting
 	value  T
-	failed error     // why there is none yet
+	failed error     // why it could not be fetched when that was last tried
 	read   time.Time // when value was fetched; zero if never
 	tried  time.Time
 }
@@ -76,7 +76,17 @@ func (f *Fetched[T]) now() time.Time {
 func (f *Fetched[T]) current() (T, time.Time, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.value, f.read, f.failed
+	if f.read.IsZero() {
+		return f.value, f.read, f.failed
+	}
+	return f.value, f.read, nil
+}
+
+// Failed says why the value could not be fetched when that was last tried; nil where it was, or nobody tried.
+func (f *Fetched[T]) Failed() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
 }
 
 // due reports whether it may be fetched again, and was not meanwhile; that counts as tried.
@@ -95,14 +105,11 @@ func (f *Fetched[T]) refresh(ctx context.Context) (ok bool) {
 	value, err := f.fetch(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case err == nil:
+	if f.failed = err; err == nil {
 		if f.read.IsZero() {
 			f.tried = time.Time{} // nobody has asked for anything that was not there
 		}
-		f.value, f.read, f.failed = value, f.now(), nil
-	case f.read.IsZero():
-		f.failed = err
+		f.value, f.read = value, f.now()
 	}
 	return err == nil
 }

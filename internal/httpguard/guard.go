@@ -95,7 +95,7 @@ func (g Rules) host(r *http.Request) bool {
 
 type also struct{}
 
-// Also returns a context for http.Server.BaseContext: its listener may be addressed by the names that it has by then, too.
+// Also returns a context for http.Server.ConnContext: over that connection the listener may be addressed by these names, too.
 func Also(ctx context.Context, names func() []string) context.Context {
 	return context.WithValue(ctx, also{}, names)
 }

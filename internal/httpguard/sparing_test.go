@@ -64,6 +64,32 @@ func TestSparing(t *testing.T) {
 		if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], `msg="others of many kinds" left_out=`) {
 			t.Errorf("those are not one peer's: %q", lines)
 		}
+		// Whoever is known is counted by name: nobody hides that somebody else came, and many who come take no memory for good.
+		for i := range 100 {
+			log.Info("subscription opened", "principal", "mallory")
+			log.Info("subscription opened", "principal", fmt.Sprint("p", i))
+		}
+		if lines := told(); len(lines) != 100+sparingFew || !strings.HasSuffix(lines[len(lines)-1], "principal=p99") {
+			t.Errorf("%d lines of 101 principals, the last %q", len(lines), lines[len(lines)-1])
+		}
+		time.Sleep(sparingWindow)
+		synctest.Wait()
+		if lines := told(); len(lines) != 1 || !strings.HasSuffix(lines[0], "principal=mallory left_out=90") {
+			t.Errorf("after a minute: %q", lines)
+		}
+		for range 3 {
+			for i := range 2 * sparingNames {
+				log.Info("subscription opened", "principal", fmt.Sprint("q", i))
+			}
+			if lines := told(); len(lines) != sparingNames+sparingFew {
+				t.Errorf("%d lines of %d principals in a minute", len(lines), 2*sparingNames)
+			}
+			time.Sleep(sparingWindow)
+			synctest.Wait()
+			if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], "left_out=1014") {
+				t.Errorf("and a minute later: %q", lines)
+			}
+		}
 		for i := range 1000 {
 			log.With("a", i).WithGroup("g").Debug("unseen")
 		}

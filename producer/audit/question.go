@@ -5,9 +5,8 @@ import (
 	"encoding/hex"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 )
 
 // QuestionID names a question in a trail: "q_" and 32 hex digits of the SHA-256 of its reply token, from which nobody
@@ -37,13 +36,7 @@ func Question(ev *aaep.Event) Record {
 	case *aaep.AwaitingConfirmation:
 		r.QuestionID, timeout = QuestionID(p.ReplyToken), p.TimeoutSeconds
 		r.Risk, r.Irreversible, r.Default = p.RiskLevel, p.IsIrreversible(), string(p.DefaultDecision)
-		var about struct {
-			Tool string `json:"tool"`
-			Call string `json:"tool_call_id"`
-		}
-		if len(p.ExtraContext) > 0 && jsonv2.Unmarshal(p.ExtraContext, &about) == nil {
-			r.Tool, r.ToolCallID = about.Tool, about.Call
-		}
+		r.Tool, r.ToolCallID = closes.Subject(ev)
 	case *aaep.AwaitingClarification:
 		r.QuestionID, timeout, r.Default = QuestionID(p.ReplyToken), p.TimeoutSeconds, p.DefaultResponse
 	}

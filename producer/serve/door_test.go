@@ -3,14 +3,19 @@ package serve_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 )
@@ -119,4 +124,34 @@ func TestHostAndOrigin(t *testing.T) {
 	}
 	r.post(r.reply(q.ReplyToken, aaep.Reject))
 	wait(t, agent)
+}
+
+// Whoever comes again and again under names that are not ours makes us look into the certificate once.
+func TestForeignHostsAreCheap(t *testing.T) {
+	server, client := certificate(t, "agent.example")
+	var asked atomic.Int32
+	plain := server.Clone()
+	server.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { asked.Add(1); return plain, nil }
+	_, addr := remote(t, &serve.Server{TLS: server, Authenticate: bearer}, producer.Config{})
+	https := httpsClient(t, client)
+	before := int32(0)
+	for n := range 10 {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+addr+manifest.Path, nil)
+		check(t, err)
+		req.Host = fmt.Sprint("rebound", n, ".example")
+		resp, err := https.Do(req)
+		check(t, err)
+		_, err = io.Copy(io.Discard, resp.Body) // or the next needs another connection
+		check(t, err)
+		resp.Body.Close()
+		if n == 0 {
+			before = asked.Load()
+		}
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("Host %s: status %d", req.Host, resp.StatusCode)
+		}
+	}
+	if more := asked.Load() - before; more > 0 {
+		t.Errorf("asked for the certificate %d times more", more)
+	}
 }

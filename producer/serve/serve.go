@@ -126,11 +126,11 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.
 	defer srv.Close()
 	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
 	defer hangUp()
-	srv.BaseContext = func(net.Listener) context.Context {
-		if len(s.Hosts) > 0 || conf == nil {
-			return hijack.Allow(upgraded)
+	srv.BaseContext = func(net.Listener) context.Context { return hijack.Allow(upgraded) }
+	if len(s.Hosts) == 0 && conf != nil { // the names of the certificate that the connection began with: looked up once, if at all
+		srv.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+			return httpguard.Also(ctx, sync.OnceValue(func() []string { return certified(conf) }))
 		}
-		return httpguard.Also(hijack.Allow(upgraded), func() []string { return certified(conf) })
 	}
 	failed := make(chan error, 1)
 	running.Go(func() {

@@ -52,6 +52,16 @@ func (s *seconds) after(t time.Time) bool {
 	return s != nil && float64(*s) > float64(t.UnixNano())/1e9
 }
 
+// String is fit for a log, also where it is no time that there can be.
+func (s *seconds) String() string {
+	if t := float64(*s); t >= 0 && t < 1<<37 {
+		return clock(time.Unix(int64(t), 0))
+	}
+	return "a time that cannot be"
+}
+
+func clock(t time.Time) string { return t.UTC().Format(time.DateTime + " UTC") }
+
 // types are the kinds of token that say who somebody is, or what somebody may do. Others, such as the notice of a logout,
 // have the same signature and mean something else.
 var types = []string{"", "jwt", "at+jwt"}

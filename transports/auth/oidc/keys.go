@@ -76,7 +76,11 @@ func (k *keys) find(ctx context.Context, id, alg string) (any, error) {
 	}
 	public, err := pick(set, id, alg)
 	if err != nil && again > 0 { // it may have it by now, and strangers must not make us ask as often as they like
-		err = &aaep.Rejection{Code: aaep.TransportUnavailable, RetryAfter: again, Message: "the issuer had no such key when it was last asked"}
+		message := "the issuer had no such key when it was last asked"
+		if failed := k.remote.Failed(); failed != nil {
+			message = "the key is not among those that are known, and the issuer cannot be asked for it: " + credentials.OneLine(failed.Error())
+		}
+		err = &aaep.Rejection{Code: aaep.TransportUnavailable, RetryAfter: again, Message: message}
 	}
 	return public, err
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rsa"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -87,6 +88,53 @@ func TestKeyRotation(t *testing.T) {
 	i.set(nil, first)
 	pass(credentials.FetchAfter + time.Second)
 	expect("back", third, false, i.fetched()+1)
+}
+
+// While the issuer cannot be reached whoever looks at the log finds that, and why somebody whose key is new is not let in.
+func TestIssuerDownIsTold(t *testing.T) {
+	i := newIssuer(t)
+	first, second := newKey(t, "1", "ES256"), newKey(t, "2", "ES256")
+	i.set(nil, first)
+	var log strings.Builder
+	told := func(what string, want ...string) {
+		t.Helper()
+		lines := slices.DeleteFunc(strings.Split(log.String(), "\n"), func(line string) bool { return line == "" })
+		log.Reset()
+		if len(lines) != len(want) {
+			t.Fatalf("%s: told %q, want %q", what, lines, want)
+		}
+		for n := range want {
+			if !strings.Contains(lines[n], want[n]) || !strings.Contains(lines[n], i.url) {
+				t.Errorf("%s: told %q, want %q", what, lines[n], want[n])
+			}
+		}
+	}
+	c := i.config()
+	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	v, pass := i.verifier(c)
+	come := func(k jose.JSONWebKey) error {
+		at := v.now().Unix()
+		_, err := v.authenticate(with(i.token(k, map[string]any{"iat": at, "exp": at + 60})))
+		return err
+	}
+	check(t, come(first))
+	told("reached")
+	i.set(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, second)
+	for range 30 { // of which each is asked about a new key
+		pass(credentials.FetchPace)
+		if err := come(second); !errors.Is(err, aaep.TransportUnavailable) || !strings.Contains(err.Error(), "status 503") {
+			t.Fatalf("a new key: %v", err)
+		}
+		check(t, come(first))
+	}
+	told("down", "cannot be had")
+	pass(time.Hour)
+	check(t, come(first))
+	told("down still", "cannot be had")
+	i.set(nil, second)
+	pass(credentials.FetchPace)
+	check(t, come(second))
+	told("back", "can be had again")
 }
 
 // Many at once make one fetch; those whose key is known do not wait for it.

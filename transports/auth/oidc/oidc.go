@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -37,6 +38,9 @@ type Config struct {
 	Allow func(claims map[string]any) error
 	// TLS is for the way to the issuer, where the system's roots are not the right ones.
 	TLS *tls.Config
+	// Logger is told when the keys cannot be read anew, since the issuer cannot be reached for one, and when they can again.
+	// Nil discards that.
+	Logger *slog.Logger
 }
 
 // leeway is how far the clocks of issuer and producer may be apart.
@@ -94,7 +98,7 @@ func (v *verifier) locate(ctx context.Context) error {
 	at := v.Keys
 	switch {
 	case at != "" && !strings.Contains(at, "://"):
-		file, err := credentials.NewSource(nil, credentials.ReadFile, func(contents [][]byte) ([]key, error) { return parseKeys(contents[0]) }, at)
+		file, err := credentials.NewSource(v.Logger, credentials.ReadFile, func(contents [][]byte) ([]key, error) { return parseKeys(contents[0]) }, at)
 		if err != nil {
 			return fmt.Errorf("the keys in %s: %w", at, err)
 		}
@@ -112,30 +116,59 @@ func (v *verifier) locate(ctx context.Context) error {
 			return fmt.Errorf("the issuer is called otherwise, as it says itself: %s", credentials.OneLine(strings.TrimPrefix(err.Error(), "oidc: ")))
 		}
 		if err != nil {
-			return unavailable("the issuer %s does not say where its keys are: %s", v.Issuer, credentials.OneLine(err.Error()))
+			return unavailable(err, "the issuer %s does not say where its keys are: %s", v.Issuer, credentials.OneLine(err.Error()))
 		}
 		at = known.Keys
 	}
 	if err := address(at); err != nil {
 		return fmt.Errorf("the address of the keys %w", err)
 	}
-	v.keys.remote = credentials.NewFetched(func(ctx context.Context) ([]key, error) {
+	v.keys.remote = credentials.NewFetched(v.saying(func(ctx context.Context) ([]key, error) {
 		b, err := get(ctx, client, at)
 		if err != nil {
 			return nil, err
 		}
 		return parseKeys(b)
-	})
+	}))
 	v.keys.remote.Now = func() time.Time { return v.now() }
 	if _, _, err := v.keys.remote.Get(ctx, func([]key) bool { return true }); err != nil {
-		return unavailable("the keys at %s: %s", credentials.OneLine(at), credentials.OneLine(err.Error()))
+		return unavailable(err, "the keys at %s: %s", credentials.OneLine(at), credentials.OneLine(err.Error()))
 	}
 	return nil
 }
 
-// unavailable is the error of an issuer that does not say what it has to.
-func unavailable(format string, args ...any) error {
-	return &aaep.Rejection{Code: aaep.TransportUnavailable, Message: fmt.Sprintf(format, args...)}
+// unavailable is the error of an issuer that does not say what it has to, and why.
+func unavailable(why error, format string, args ...any) error {
+	r := &aaep.Rejection{Code: aaep.TransportUnavailable, Message: fmt.Sprintf(format, args...)}
+	if unproven := new(tls.CertificateVerificationError); errors.As(why, &unproven) { // any other may have the issuer's own words
+		r.Err = unproven
+	}
+	return r
+}
+
+// saying is fetch, which after it went well once says in the log when it fails, every hour that it does, and when that is over: from
+// then on whoever is known by a new key stays out, and one that the issuer took back lets in.
+func (v *verifier) saying(fetch func(context.Context) ([]key, error)) func(context.Context) ([]key, error) {
+	log := v.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	went := false
+	var told time.Time
+	return func(ctx context.Context) ([]key, error) { // one at a time
+		set, err := fetch(ctx)
+		switch {
+		case err == nil && !told.IsZero():
+			log.Warn("oidc: the issuer's keys can be had again", "issuer", v.Issuer)
+			told = time.Time{}
+		case err != nil && went && (told.IsZero() || v.now().Sub(told) >= time.Hour):
+			log.Error("oidc: the issuer's keys cannot be had; those from before stay in force, and whoever is known by a new one is not let in",
+				"issuer", v.Issuer, "cause", credentials.OneLine(err.Error()))
+			told = v.now()
+		}
+		went = went || err == nil
+		return set, err
+	}
 }
 
 // address refuses what could not be asked in safety.
@@ -226,9 +259,9 @@ func (v *verifier) inForce(c *claims) error {
 	case !c.Expiry.after(now.Add(-leeway)):
 		return errors.New("it does not say who issued it, to whom, for whom and until when")
 	case c.NotBefore.after(now.Add(leeway)):
-		return errors.New("it is not valid yet")
+		return fmt.Errorf("it is not valid before %s, and here it is %s", c.NotBefore, clock(now))
 	case c.IssuedAt.after(now.Add(leeway)):
-		return errors.New("it was made in the future")
+		return fmt.Errorf("it was made at %s, and here it is %s", c.IssuedAt, clock(now))
 	}
 	return nil
 }
