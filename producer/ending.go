@@ -102,7 +102,11 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 		s.p.forget(token)
 		s.machine.Settled(token, aaep.Reject)
 	}
-	for _, call := range s.machine.OpenTools() {
+	for _, open := range s.machine.OpenTools() {
+		call := toolCall{open, open.Tool} // as after a restart
+		if i := slices.IndexFunc(s.calls, func(c toolCall) bool { return c.ToolCall == open }); i >= 0 {
+			call = s.calls[i]
+		}
 		s.completeTool(call, aaep.ToolCompleted{Status: aaep.ToolError}, phrase.ToolDidNotFinish, phrase.SessionEnded)
 	}
 	for _, o := range slices.Clone(s.outputs) {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/lifecycle"
 )
 
 // Invoked tells that a tool runs which is not run through the session, and waits for nobody: it is for those who see
@@ -19,7 +18,7 @@ func (s *Session) Invoked(t Tool) (done func(error), err error) {
 	if t.Risk == "" {
 		t.Risk = aaep.RiskLow
 	}
-	call := lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: toolName(t.Name)}
+	call := t.call()
 	if err := s.checkTool(t, call); err != nil {
 		return nil, err
 	}

@@ -39,9 +39,10 @@ type Session struct {
 	unwatch func() bool // stops watching the context the session was started with
 	machine lifecycle.Session
 	over    bool
-	last    time.Time // the newest timestamp
-	pos     uint64    // the place of the newest event
-	outputs []*Output // open
+	last    time.Time  // the newest timestamp
+	pos     uint64     // the place of the newest event
+	outputs []*Output  // open
+	calls   []toolCall // open, that this process began
 	told    tellings
 	failing error // with failed; see Failing
 	failed  aaep.Text

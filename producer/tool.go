@@ -22,8 +22,10 @@ import (
 
 // Tool is something the agent does to the world.
 type Tool struct {
-	// Name is told; characters the protocol does not allow in it are replaced by underscores.
-	Name string
+	// Name is told; characters the protocol does not allow in it are replaced by underscores. Title is what people hear
+	// instead, where they know the tool by another name; it may be of any characters, and empty.
+	Name  string
+	Title string
 	// Risk is how much harm it can do; empty is aaep.RiskLow.
 	Risk aaep.Risk
 	// Irreversible tools, and those of high risk, always ask first. Confirm makes others ask too.
@@ -101,7 +103,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	if t.Risk == "" {
 		t.Risk = aaep.RiskLow
 	}
-	call := lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: toolName(t.Name)}
+	call := t.call()
 	// What could not be told in the end is refused before anybody is asked.
 	if err := s.checkTool(t, call); err != nil {
 		return "", done, err
@@ -134,37 +136,51 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	return aaep.Accept, func(err error) { once.Do(func() { s.toolDone(call, began, err, true) }) }, nil
 }
 
+// A toolCall is one of a tool, as the lifecycle knows it, under the name that people hear.
+type toolCall struct {
+	lifecycle.ToolCall
+	title string
+}
+
+func (t Tool) call() toolCall {
+	name := toolName(t.Name)
+	return toolCall{lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: name}, cmp.Or(t.Title, name)}
+}
+
 // modified is a tool after its user changed it. It is never less dangerous than before.
 func modified(t Tool, changes json.RawMessage) (Tool, error) {
 	m, err := t.Modified(changes)
 	if err != nil {
 		return t, err
 	}
-	m.Name, m.Irreversible, m.Confirm = t.Name, m.Irreversible || t.Irreversible, true
+	m.Name, m.Title, m.Irreversible, m.Confirm = t.Name, t.Title, m.Irreversible || t.Irreversible, true
 	if risks := []aaep.Risk{aaep.RiskLow, aaep.RiskMedium, aaep.RiskHigh}; slices.Index(risks, m.Risk) < slices.Index(risks, t.Risk) {
 		m.Risk = t.Risk
 	}
 	return m, nil
 }
 
-func (s *Session) checkTool(t Tool, call lifecycle.ToolCall) error {
+func (s *Session) checkTool(t Tool, call toolCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return ErrSessionOver
 	}
 	_, err := s.build(s.invoked(t, call))
+	if err == nil && t.Title != "" {
+		_, err = s.build(s.p.words(aaep.Text{}, phrase.ToolDidNotFinish, call.title), &aaep.ToolCompleted{Tool: call.Tool, Status: aaep.ToolError})
+	}
 	return err
 }
 
 // invoked is the event that tells of a call, with s.mu held.
-func (s *Session) invoked(t Tool, call lifecycle.ToolCall) (speech, *aaep.ToolInvoked) {
-	return s.p.words(t.Action, phrase.UsingTool, call.Tool), &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
+func (s *Session) invoked(t Tool, call toolCall) (speech, *aaep.ToolInvoked) {
+	return s.p.words(t.Action, phrase.UsingTool, call.title), &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
 		RiskLevel: t.Risk, Irreversible: &t.Irreversible}
 }
 
 // invoke tells that the tool is about to run and waits until that has left.
-func (s *Session) invoke(ctx context.Context, t Tool, call lifecycle.ToolCall, asked audit.Record) (began time.Time, err error) {
+func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked audit.Record) (began time.Time, err error) {
 	pos, err := s.announce(ctx, t, call)
 	if err != nil {
 		return began, err
@@ -194,7 +210,7 @@ func (s *Session) invoke(ctx context.Context, t Tool, call lifecycle.ToolCall, a
 	return time.Now(), nil
 }
 
-func (s *Session) announce(ctx context.Context, t Tool, call lifecycle.ToolCall) (pos uint64, err error) {
+func (s *Session) announce(ctx context.Context, t Tool, call toolCall) (pos uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() {
@@ -210,12 +226,15 @@ func (s *Session) announce(ctx context.Context, t Tool, call lifecycle.ToolCall)
 			return 0, err
 		}
 	}
-	return s.emit(s.invoked(t, call))
+	if pos, err = s.emit(s.invoked(t, call)); err == nil {
+		s.calls = append(s.calls, call)
+	}
+	return pos, err
 }
 
 // toolDone tells how a call ended. After the session's end there is nothing left to tell; what ran is on record all
 // the same, and nothing else.
-func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error, ran bool) {
+func (s *Session) toolDone(call toolCall, began time.Time, err error, ran bool) {
 	p := aaep.ToolCompleted{Status: aaep.ToolSuccess, DurationMS: millis(time.Since(began))}
 	words, why := phrase.ToolFinished, phrase.ID(-1)
 	switch {
@@ -242,9 +261,10 @@ func (s *Session) toolDone(call lifecycle.ToolCall, began time.Time, err error, 
 }
 
 // completeTool says that a call is over, with s.mu held. Why it failed is said too, where it did.
-func (s *Session) completeTool(call lifecycle.ToolCall, p aaep.ToolCompleted, words, why phrase.ID) {
+func (s *Session) completeTool(call toolCall, p aaep.ToolCompleted, words, why phrase.ID) {
+	s.calls = slices.DeleteFunc(s.calls, func(c toolCall) bool { return c == call })
 	p.Tool, p.ToolCallID = call.Tool, call.ToolCallID
-	sp := s.p.words(aaep.Text{}, words, call.Tool)
+	sp := s.p.words(aaep.Text{}, words, call.title)
 	p.ErrorMessage, _ = phrase.In(sp.in[0].lang, why, "")
 	sp.translate(func(tag string) (aaep.Payload, bool) {
 		p := p
@@ -257,7 +277,7 @@ func (s *Session) completeTool(call lifecycle.ToolCall, p aaep.ToolCompleted, wo
 }
 
 // askConfirmation returns the decision, and what the user changed, where they accepted with changes that t takes.
-func (s *Session) askConfirmation(ctx context.Context, t Tool, call lifecycle.ToolCall) (aaep.Decision, json.RawMessage, audit.Record, error) {
+func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (aaep.Decision, json.RawMessage, audit.Record, error) {
 	var none audit.Record
 	if t.Default == "" {
 		t.Default = aaep.Reject

@@ -262,3 +262,36 @@ func TestGiveUpBeforeTheRun(t *testing.T) {
 		}
 	})
 }
+
+// A tool's title is what people hear of it from its beginning to any end, and what could not be told in the end does not begin.
+func TestTitle(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Looking.")
+		titled := producer.Tool{Name: "fs_read_v2", Title: "Lire une note"}
+		s.Tool(t.Context(), titled, func(context.Context) (string, error) { return "", nil })
+		s.Tool(t.Context(), titled, func(context.Context) (string, error) { return "", errors.New("no") })
+		if _, err := s.Invoked(titled); err != nil {
+			t.Error(err)
+		}
+		deceives := producer.Tool{Name: "look", Title: "a\u202eb", Action: aaep.Say("Looking.")}
+		var invalid *aaep.InvalidError
+		if _, err := s.Tool(t.Context(), deceives, func(context.Context) (string, error) { t.Error("it ran"); return "", nil }); !errors.As(err, &invalid) {
+			t.Errorf("Tool = %v", err)
+		}
+		s.Close()
+		var told []string
+		for _, ev := range l.events() {
+			switch p := ev.Payload.(type) {
+			case *aaep.ToolInvoked:
+				told = append(told, p.Tool+": "+ev.Summary.Normal)
+			case *aaep.ToolCompleted:
+				told = append(told, p.Tool+": "+ev.Summary.Normal)
+			}
+		}
+		const use = "fs_read_v2: Using the tool Lire une note.\n"
+		want := use + "fs_read_v2: Lire une note finished.\n" + use + "fs_read_v2: Lire une note failed.\n" + use + "fs_read_v2: Lire une note did not finish."
+		if got := strings.Join(told, "\n"); got != want {
+			t.Errorf("told:\n%s\nwant:\n%s", got, want)
+		}
+	})
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/ledger"
-	"github.com/aaep-go/aaep/internal/lifecycle"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -81,7 +80,7 @@ func (f *refusals) note(err error) error {
 }
 
 // invoked records that a tool is about to run.
-func (t *trail) invoked(s *Session, tool Tool, call lifecycle.ToolCall, asked audit.Record) error {
+func (t *trail) invoked(s *Session, tool Tool, call toolCall, asked audit.Record) error {
 	return t.record(audit.Record{Kind: audit.Invoked, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID,
 		QuestionID: asked.QuestionID, ShownDigest: asked.ShownDigest, Risk: tool.Risk, Irreversible: tool.Irreversible})
 }

@@ -9,12 +9,12 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -50,10 +50,7 @@ func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage
 			tool = complete(tool, t, call.Params.Arguments, languages)
 			about := phrase.Text(languages, phrase.Request, "") // the question says what
 			if !asks(tool) {                                    // in the same words as the call, which then need not be told twice
-				about = phrase.Text(languages, phrase.UsingTool, name(t))
-				if tool.Action.IsZero() {
-					tool.Action = about
-				}
+				about = phrase.Text(languages, phrase.UsingTool, cmp.Or(tool.Title, tool.Name))
 			}
 			return run(ctx, p, about, tool, func(ctx context.Context) (sdk.Result, error) { return next(ctx, method, req) })
 		}
@@ -92,8 +89,12 @@ func find(ctx context.Context, next sdk.MethodHandler, call *sdk.CallToolRequest
 
 // complete adds to what the author said of a call what its tool's annotations say.
 func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage, languages []string) producer.Tool {
-	tool.Name = t.Name
 	hints := t.Annotations
+	tool.Name, tool.Title = t.Name, cmp.Or(tool.Title, t.Title)
+	if hints != nil {
+		tool.Title = cmp.Or(tool.Title, hints.Title)
+	}
+	tool.Title = tidy(tool.Title)
 	risk, irreversible := aaep.RiskHigh, true
 	switch {
 	case hints != nil && hints.ReadOnlyHint:
@@ -109,7 +110,7 @@ func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage, languages [
 		return tool // arguments are told where somebody has to know them
 	}
 	if tool.Action.IsZero() {
-		tool.Action = action(t, args, languages)
+		tool.Action = action(tool, args, languages)
 	}
 	if tool.Consequence.IsZero() {
 		tool.Consequence = phrase.Text(languages, phrase.MayDestroy, "")
@@ -122,36 +123,65 @@ func complete(tool producer.Tool, t *sdk.Tool, args json.RawMessage, languages [
 
 func asks(t producer.Tool) bool { return t.Irreversible || t.Risk == aaep.RiskHigh || t.Confirm }
 
-// name is what people call a tool: a thing, such as "balance", or a deed, such as "Transfer money". Behind "the tool" both read well.
-func name(t *sdk.Tool) string {
-	title := t.Title
-	if t.Annotations != nil {
-		title = cmp.Or(title, t.Annotations.Title)
-	}
-	return cmp.Or(title, strings.ReplaceAll(t.Name, "_", " "))
-}
-
 // action is what will be done, with everything that decides it.
-func action(t *sdk.Tool, args json.RawMessage, languages []string) aaep.Text {
-	var members map[string]json.RawMessage
-	json.Unmarshal(args, &members)
-	var with []string
-	for _, key := range slices.Sorted(maps.Keys(members)) {
-		var value string
-		if json.Unmarshal(members[key], &value) != nil {
-			value = string(members[key])
-		}
-		with = append(with, strings.ReplaceAll(key, "_", " ")+": "+value)
-	}
+func action(tool producer.Tool, args json.RawMessage, languages []string) aaep.Text {
+	with := values(args)
 	return phrase.Texts(languages, func(tag string) (string, bool) {
-		says, known := phrase.In(tag, phrase.UseTool, name(t))
-		if len(with) > 0 {
-			values, _ := phrase.In(tag, phrase.WithValues, strings.Join(with, "; "))
-			says = strings.TrimSuffix(says, ".") + values + "."
+		says, known := phrase.In(tag, phrase.UseTool, cmp.Or(tool.Title, tool.Name))
+		if with != "" {
+			with, _ := phrase.In(tag, phrase.WithValues, with)
+			says = strings.TrimSuffix(says, ".") + with + "."
 		}
 		return says, known
 	})
 }
+
+// values says all of a call's arguments, in the order in which they were sent: its author has put first what matters.
+func values(args json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(args))
+	d.UseNumber()
+	return tidy(value(d, "; "))
+}
+
+// value says what comes next, in words: no brackets and quotation marks but where there is nothing else.
+func value(d *json.Decoder, between string) string {
+	token, err := d.Token()
+	kind, ok := token.(json.Delim)
+	switch {
+	case err != nil:
+		return ""
+	case token == nil:
+		return "null"
+	case token == "":
+		return `""`
+	case !ok:
+		return fmt.Sprint(token)
+	}
+	var parts []string
+	for d.More() {
+		name := ""
+		if kind == '{' {
+			key, _ := d.Token()
+			name = strings.ReplaceAll(fmt.Sprint(key), "_", " ") + ": "
+		}
+		part := value(d, ", ")
+		parts = append(parts, name+part)
+	}
+	d.Token()
+	said := strings.Join(parts, between)
+	switch {
+	case between == "; ":
+		return said
+	case said == "":
+		return map[json.Delim]string{'{': "{}", '[': "[]"}[kind]
+	case kind == '{':
+		return "(" + said + ")"
+	}
+	return said
+}
+
+// tidy shows what a model or a server wrote as it may be shown.
+func tidy(s string) string { return aaep.SafeText(strings.ReplaceAll(s, "\r\n", "\n")) }
 
 var errTool = errors.New("the tool's result says that it failed")
 

@@ -21,14 +21,15 @@ import (
 )
 
 type transfer struct {
-	Amount int    `json:"amount"`
 	To     string `json:"to"`
+	Amount int    `json:"amount"`
 }
 
 // bank is an MCP server with three tools, a client of it, and a person who listens.
 type bank struct {
 	moved, looked, noted int
 	fail                 bool
+	server               *sdk.Server
 	client               *sdk.ClientSession
 	p                    *producer.Producer
 	heard                chan []string
@@ -53,6 +54,7 @@ func openIn(t *testing.T, language string, middleware func(*producer.Producer) s
 	b.p.WaitSubscriber(t.Context())
 
 	server := sdk.NewServer(&sdk.Implementation{Name: "bank", Version: "1"}, &sdk.ServerOptions{PageSize: 1})
+	b.server = server
 	add := func(tool *sdk.Tool, run func(transfer) string) {
 		sdk.AddTool(server, tool, func(_ context.Context, _ *sdk.CallToolRequest, in transfer) (*sdk.CallToolResult, any, error) {
 			if b.fail {
@@ -77,7 +79,7 @@ func openIn(t *testing.T, language string, middleware func(*producer.Producer) s
 
 func (b *bank) call(t *testing.T, tool string) (text string, failed bool) {
 	t.Helper()
-	r, err := b.client.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: transfer{500, "savings"}})
+	r, err := b.client.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: transfer{"savings", 500}})
 	if err != nil {
 		return err.Error(), true
 	}
@@ -140,7 +142,7 @@ func TestToolsInSpanish(t *testing.T) {
 	if got, failed := b.call(t, "transfer_money"); got != "moved" || failed {
 		t.Fatalf("gave %q, failed %v", got, failed)
 	}
-	want := "Trabajando en una solicitud.\nUsar la herramienta transfer money, con amount: 500; to: savings. Puede cambiar o borrar algo que no se puede recuperar.\n"
+	want := "Trabajando en una solicitud.\nUsar la herramienta transfer money, con to: savings; amount: 500. Puede cambiar o borrar algo que no se puede recuperar.\n"
 	if told := strings.Join(b.told(), "\n"); !strings.HasPrefix(told, want) {
 		t.Errorf("told:\n%s\nwant first:\n%s", told, want)
 	}
@@ -156,7 +158,7 @@ func TestToolsInEnglish(t *testing.T) {
 		}
 	}
 	told := strings.Join(b.told(), "\n")
-	for _, want := range []string{"Use the tool transfer money, with amount: 500; to: savings. It may change or delete what cannot be restored.\n", "Using the tool look.\n"} {
+	for _, want := range []string{"Use the tool transfer money, with to: savings; amount: 500. It may change or delete what cannot be restored.\n", "Using the tool look.\n"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("told:\n%s\nwant in it:\n%s", told, want)
 		}
@@ -182,10 +184,10 @@ func TestTools(t *testing.T) {
 	}
 	told := strings.Join(b.told(), "\n")
 	for _, want := range []string{
-		"Working on a request.\nUse the tool transfer money, with amount: 500; to: savings. It may change or delete what cannot be restored.\n" +
-			"Use the tool transfer money, with amount: 500; to: savings.\nTransfer money finished.\nThe agent finished.",
+		"Working on a request.\nUse the tool transfer money, with to: savings; amount: 500. It may change or delete what cannot be restored.\n" +
+			"Use the tool transfer money, with to: savings; amount: 500.\nTransfer money finished.\nThe agent finished.",
 		"Using the tool look.\nUsing the tool look.\nLook finished.\nThe agent finished.",
-		"Using the tool Write a note.\nUsing the tool Write a note.\nNote finished.\nThe agent finished.",
+		"Using the tool Write a note.\nUsing the tool Write a note.\nWrite a note finished.\nThe agent finished.",
 	} {
 		if !strings.Contains(told, want) {
 			t.Errorf("told:\n%s\nwant in it:\n%s", told, want)
@@ -193,6 +195,26 @@ func TestTools(t *testing.T) {
 	}
 	if strings.Contains(told, "nonsense") {
 		t.Errorf("a tool that is not there was told of:\n%s", told)
+	}
+}
+
+// A question says every argument in words, in the order in which they were sent, and a tool has one name: the one for people.
+func TestArguments(t *testing.T) {
+	const args = `{"to_address":"Ada\r\nLagos","lines":[{"sku":"tea","count":12345678901234567890},{"sku":"\u202ecup","gift":null}],
+		"express":true,"tags":["a","b"],"note":"","none":{},"express":false}`
+	b := open(t, tools, always(aaep.Accept))
+	b.server.AddTool(&sdk.Tool{Name: "order_v2", Annotations: &sdk.ToolAnnotations{Title: "Place an order"}, InputSchema: map[string]any{"type": "object"}},
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return nil, errors.New("sold out")
+		})
+	if _, err := b.client.CallTool(t.Context(), &sdk.CallToolParams{Name: "order_v2", Arguments: json.RawMessage(args)}); err == nil {
+		t.Error("the tool did not run")
+	}
+	const use = "Use the tool Place an order, with to address: Ada\nLagos; lines: (sku: tea, count: 12345678901234567890), (sku: <U+202E>cup, gift: null); " +
+		`express: true; tags: a, b; note: ""; none: {}; express: false.`
+	want := "Working on a request.\n" + use + " It may change or delete what cannot be restored.\n" + use + "\nPlace an order failed.\nThe agent failed."
+	if told := strings.Join(b.told(), "\n"); told != want {
+		t.Errorf("told:\n%s\nwant:\n%s", told, want)
 	}
 }
 
@@ -234,7 +256,7 @@ func TestDescribe(t *testing.T) {
 	if b.moved != 0 || b.noted != 0 || b.looked != 1 {
 		t.Errorf("moved %d, looked %d times, noted %d times", b.moved, b.looked, b.noted)
 	}
-	if told := strings.Join(b.told(), "\n"); !strings.Contains(told, `Do it, with {"amount":500,"to":"savings"} It may change`) {
+	if told := strings.Join(b.told(), "\n"); !strings.Contains(told, `Do it, with {"to":"savings","amount":500} It may change`) {
 		t.Errorf("told:\n%s", told)
 	}
 }

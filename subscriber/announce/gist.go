@@ -3,6 +3,7 @@ package announce
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -74,7 +75,7 @@ func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tel
 		id := cmp.Or(p.ToolCallID, p.Tool)
 		call := s.calls[id]
 		delete(s.calls, id)
-		if !whole && call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment && bare(ev) {
+		if !whole && call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment && (bare(ev) || finished(ev, call)) {
 			return nil, append(left, what)
 		}
 	case *aaep.OutputStreaming:
@@ -174,4 +175,13 @@ func bare(ev *aaep.Event) bool {
 		text, _ := phrase.In(ev.Language(), id, arg)
 		return ev.Summary.Normal == text && ev.Summary.Detailed == ""
 	})
+}
+
+// finished reports whether an event says no more than that a tool is over, under a name that its call had too.
+func finished(ev, call *aaep.Event) bool {
+	sentence, _ := phrase.In(ev.Language(), phrase.ToolFinished, "\x00")
+	before, after, _ := strings.Cut(sentence, "\x00")
+	name, begins := strings.CutPrefix(ev.Summary.Normal, before)
+	name, ends := strings.CutSuffix(name, after)
+	return begins && ends && ev.Summary.Detailed == "" && strings.Contains(strings.ToLower(call.Text(aaep.VerbosityNormal)), strings.ToLower(name))
 }

@@ -57,6 +57,10 @@ func TestGist(t *testing.T) {
 			r.call(20*time.Millisecond, low, using, finished)
 			r.after(time.Minute)
 		}, "Looking after your money. Using the tool balance. Thinking."},
+		"a call of a tool that people know by another name": {func(r *room) {
+			r.call(20*time.Millisecond, low, "Using the tool Look at it.", "Look at it finished.")
+			r.call(20*time.Millisecond, low, "Looking at it.", "Look at it finished.")
+		}, "Using the tool Look at it. Looking at it. Look at it finished. Thinking."},
 		"a call that takes its time": {func(r *room) { r.call(5*time.Second, low, using, finished) },
 			"Using the tool balance. Balance finished. Thinking."},
 		"a result in the agent's own words": {func(r *room) { r.call(20*time.Millisecond, low, using, "You have $7.") },
