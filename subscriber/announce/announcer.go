@@ -102,7 +102,7 @@ type item struct {
 	tools           int       // that it sums up, of those that ran
 	call            *item     // that a tool is used, if that says as much as this, that it ended
 	moot            bool      // a question that is settled, or is not put now
-	reminds         bool      // of the question that is put
+	reminds         bool      // of the question that is put, or says that what follows is about something else
 	receipt         Receipt
 }
 
@@ -262,6 +262,9 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		return Do{}, wake
 	}
 	it := a.choose(now)
+	if it != nil && a.leadIn(now, it) {
+		it = a.choose(now)
+	}
 	if it != nil && a.voiceless(now, it) {
 		it = a.choose(now)
 	}

@@ -36,7 +36,8 @@ type Asked struct {
 	heard     time.Time     // whole
 	words     *item         // to put it with, until then
 	said      []Part        // what it is put with
-	drowned   bool          // its session said something else since it was said
+	led       bool          // since it was said, that its session says something else,
+	drowned   bool          // and it did
 	reminded  time.Time     // that it is open
 	answering Words         // how to answer it
 	warned    bool          // that its time ends was told,

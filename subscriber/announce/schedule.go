@@ -18,7 +18,7 @@ func (a *Announcer) turn(now time.Time) *item {
 		return nil
 	}
 	if q := a.open.First(); q != nil && !q.Put.IsZero() { // what is decided may depend on it
-		if it := first(func(it *item) bool { return it.reminds || it.session == q.session() }); it != nil {
+		if it := cmp.Or(first(func(it *item) bool { return it.reminds || it.session == q.session() }), first(q.holdsUp)); it != nil {
 			return it
 		}
 	}
@@ -49,7 +49,7 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 			a.pace.add(s.words, now.Sub(s.began))
 		}
 		s.receipt.Said++
-		if q := a.open.First(); q != nil && !q.Put.IsZero() && s.session == q.session() && s.kind != Question && s.kind != Progress {
+		if q := a.open.First(); q != nil && drowns(q, s.item) {
 			q.drowned = true
 		}
 		a.goOn(s.item, now)
@@ -80,7 +80,7 @@ func (a *Announcer) goOn(it *item, now time.Time) {
 	}
 	a.end(it, now, Heard)
 	if q := a.open.Find(it.event); q != nil && it.kind == Question {
-		q.heard, q.drowned = now, false
+		q.heard, q.led, q.drowned = now, false, false
 	}
 }
 

@@ -60,7 +60,7 @@ func (a *Announcer) aside(now time.Time, q *Asked) {
 	it := q.words
 	q.words = nil
 	a.settled(q, now)
-	q.words, q.Put, q.heard, q.drowned = it, time.Time{}, time.Time{}, false
+	q.words, q.Put, q.heard, q.led, q.drowned = it, time.Time{}, time.Time{}, false, false
 }
 
 // NextQuestion puts another question that is open, and the one that is put after all of them.
@@ -88,10 +88,8 @@ func (a *Announcer) remind(now time.Time) {
 	if q == nil || !q.drowned || a.quiet || a.saying != nil || now.Before(q.reminded.Add(soonAgain)) || q.Left(now) <= 0 {
 		return
 	}
-	for _, it := range a.normal {
-		if it.session == q.session() {
-			return
-		}
+	if slices.ContainsFunc(a.normal, q.holdsUp) {
+		return
 	}
 	for _, ans := range a.answers {
 		if sessionOf(ans.source, ans.event) == q.session() && ans.seg.Held() > 0 && !ans.rested {
@@ -103,7 +101,34 @@ func (a *Announcer) remind(now time.Time) {
 	if len(a.sources) > 1 {
 		w = In(w[0].Language, Speaker(q.Source)).And(" ", w)
 	}
-	q.drowned, q.reminded = false, now
+	q.led, q.drowned, q.reminded = false, false, now
+	a.about(now, q, w)
+}
+
+// holdsUp reports whether a question that something was said after is called to mind only after an announcement: what its session
+// says, and what this program does.
+func (q *Asked) holdsUp(it *item) bool {
+	return q.drowned && (it.session == q.session() || it.source == "")
+}
+
+// leadIn says before what the session of a question says after it, that it is not what the question leads to.
+func (a *Announcer) leadIn(now time.Time, it *item) bool {
+	q := a.open.First()
+	if q == nil || q.led || !drowns(q, it) || !slices.Contains(a.normal, it) {
+		return false
+	}
+	q.led = true
+	a.about(now, q, ours(a.language, phrase.Meanwhile, ""))
+	return true
+}
+
+// drowns reports whether an announcement is something else that the session of a question says while that is put.
+func drowns(q *Asked, it *item) bool {
+	return !q.Put.IsZero() && it.session == q.session() && !it.critical && it.kind != Question && it.kind != Progress
+}
+
+// about says something about a question that is put, before anything else that waits.
+func (a *Announcer) about(now time.Time, q *Asked, w Words) {
 	it := &item{kind: Notice, about: q, reminds: true, sentences: w.sentences(false), arrived: now}
 	a.keep(it)
 	a.normal = slices.Insert(a.normal, 0, it)
