@@ -43,7 +43,9 @@ func read(ctx context.Context, url string) error {
 		return err
 	}
 	defer sub.Close()
-	person := present.New(announce.Preferences{Speaks: voice.Speaks}) // plans what is said, and when
+	person := present.New(announce.Preferences{Speaks: voice.Speaks, Answering: func(*aaep.Event) announce.Words {
+		return announce.In("en", "Type y for yes or n for no, then Enter.")
+	}}) // plans what is said, and when
 	go person.Run(ctx, voice)
 	agent := sub.Accepted().Producer.AgentID
 	go person.TellOutages(agent, sub.Outages(ctx))
@@ -57,11 +59,7 @@ func read(ctx context.Context, url string) error {
 			person.Tell("The agent cannot be followed any more. Press Control C.", false)
 			break
 		}
-		words := announce.Text(ev, aaep.VerbosityNormal)
-		if _, asks := ev.Payload.(*aaep.AwaitingConfirmation); asks {
-			words = words.And(" ", announce.In("en", "Type y for yes or n for no, then Enter."))
-		}
-		person.AddWords(agent, ev, words)                             // of questions, one at a time is put
+		person.Add(agent, ev)                                         // of questions, one at a time is put
 		context.AfterFunc(sub.Open(ev), func() { person.Settle(ev) }) // answered, or gone with its agent
 	}
 	<-ctx.Done() // there may be more to hear
@@ -71,7 +69,9 @@ func read(ctx context.Context, url string) error {
 // answer passes on a yes or a no to the question that is put, but no yes to what was not heard.
 func answer(ctx context.Context, sub *subscriber.Subscription, person *present.Presenter, line string) {
 	decision := map[string]aaep.Decision{"y": aaep.Accept, "n": aaep.Reject}[line]
-	if decision == "" {
+	if line == "next" {
+		person.NextQuestion()
+	} else if decision == "" {
 		person.WhatWaits()
 	} else if question := person.Question(time.Now(), decision); question == nil {
 		person.Tell("There is no question that you have heard to its end.", true)

@@ -285,7 +285,8 @@ func (f *following) announce(ev *aaep.Event) {
 	}
 	w := f.news(ev)
 	f.out.each(func(p *present.Presenter) { p.AddWords(f.name, ev, w) })
-	text := w.String()
+	text := f.asked.Told(f.name, ev, w).String()
+	f.before.done(f.name, ev, text)
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
 		text = f.answerText(ev, p)
 	} else if ev.Type().Terminal() {

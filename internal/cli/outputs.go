@@ -100,7 +100,7 @@ type telling struct {
 
 // openOutputs opens those that were asked for. Lost is told of those that die, and come back, while the program runs, and
 // unsaid of what there is no voice for.
-func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phrase.ID, string), unsaid func(announce.Utterance)) (*outputs, error) {
+func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phrase.ID, string), unsaid func(announce.Utterance), answering func(*aaep.Event) announce.Words) (*outputs, error) {
 	o := &outputs{}
 	ctx, o.stop = context.WithCancel(ctx)
 	for _, name := range names {
@@ -123,7 +123,7 @@ func openOutputs(ctx context.Context, names []string, wpm int64, lost func(phras
 			}
 			return nil, &exitError{exitUnreachable, fmt.Errorf("cannot tell it over %s: %s.\n%s", name, plain(err), hint)}
 		}
-		t := &telling{kind, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks,
+		t := &telling{kind, present.New(announce.Preferences{WordsPerMinute: wpm, Speaks: out.Speaks, Answering: answering,
 			Otherwise: func(own string) announce.Words { return tongue(own).words(tongue(own).says(kind.other, "")) }})}
 		t.p.Unsaid = unsaid
 		o.tellings = append(o.tellings, t)
@@ -215,7 +215,7 @@ func (l *listener) tellOver(ctx context.Context, names []string, wpm int64) (err
 			written.say("", u.Text)
 		}
 	}
-	if l.out, err = openOutputs(ctx, names, wpm, l.lost, unsaid); err != nil {
+	if l.out, err = openOutputs(ctx, names, wpm, l.lost, unsaid, l.answering); err != nil {
 		return err
 	}
 	l.status.also = func(text string) { l.out.each(func(p *present.Presenter) { p.Tell(text, false) }) }

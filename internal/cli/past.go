@@ -5,7 +5,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
-	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
@@ -14,7 +13,6 @@ import (
 type past struct {
 	last    *announce.Asked // that was on the screen
 	outcome string          // of it; "" while nothing is known
-	calls   []call          // the tool calls that were asked about, the latest last
 }
 
 // leave takes over a question that is no longer open for the person.
@@ -42,22 +40,20 @@ func (b *past) heed(source string, ev *aaep.Event) {
 	b.outcome = announce.Text(ev, ev.Verbosity).String()
 }
 
-// news is what is said of an event to whoever was asked. What they were asked about would, when it is done, sound like
-// the question; and that the agent waits is said by the question, which begins with what matters most.
+// done takes from what is told of a tool call that it was what the last question was about.
+func (b *past) done(source string, ev *aaep.Event, told string) {
+	p, ok := ev.Payload.(*aaep.ToolInvoked)
+	if ok && p.ToolCallID != "" && b.last != nil && b.last.Source == source && announce.CallOf(b.last.Event) == p.ToolCallID {
+		b.outcome = told
+	}
+}
+
+// news is what is said of an event to whoever was asked: that the agent waits is said by the question, which begins with what
+// matters most.
 func (f *following) news(ev *aaep.Event) announce.Words {
 	f.before.heed(f.name, ev)
 	w := announce.Text(ev, ev.Verbosity)
 	switch p := ev.Payload.(type) {
-	case *aaep.ToolInvoked:
-		i := slices.Index(f.before.calls, call{f.name, p.ToolCallID})
-		if i < 0 {
-			break
-		}
-		f.before.calls = slices.Delete(f.before.calls, i, i+1)
-		w = f.tongue().words(f.phrase(phrase.AcceptedDoing, "")).And("", announce.In(ev.Language(), words.OneLine(ev.Text(ev.Verbosity))))
-		if f.before.last != nil && f.before.last.Source == f.name && announce.CallOf(f.before.last.Event) == p.ToolCallID {
-			f.before.outcome = w.String()
-		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification: // else it would be put; not every agent knows who can answer
 		return w.And(" ", f.tongue().words(f.phrase(phrase.CannotAnswerHere, "")))
 	case *aaep.StateChanged:
@@ -70,20 +66,6 @@ func (f *following) news(ev *aaep.Event) announce.Words {
 		return f.tongue().words(f.phrase(phrase.WaitingForAnswer, ""))
 	}
 	return w
-}
-
-// call is one of an agent's tool calls.
-type call struct{ source, id string }
-
-// manyCalls is more than are asked about at a time.
-const manyCalls = 64
-
-// expect remembers the tool call that a question is about.
-func (b *past) expect(source string, ev *aaep.Event) {
-	if id := announce.CallOf(ev); id != "" {
-		b.calls = append(b.calls, call{source, id})
-		b.calls = b.calls[max(len(b.calls)-manyCalls, 0):]
-	}
 }
 
 // nothingAsked tells whoever answers that there is nothing to answer, and what became of what they may mean.

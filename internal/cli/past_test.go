@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/aaep-go/aaep"
@@ -37,20 +35,5 @@ func TestOutcomeOfTheLast(t *testing.T) {
 		if want := tt.want; b.outcome != want && (want != "" || b.outcome != "Cancelled. Later.") {
 			t.Errorf("%s: %q, want %q", tt.name, b.outcome, want)
 		}
-	}
-}
-
-// The calls that are waited for are bounded, and whatever else an agent writes about a question is none.
-func TestExpect(t *testing.T) {
-	var b past
-	for i := range manyCalls + 2 {
-		b.expect("", event(&aaep.AwaitingConfirmation{ExtraContext: json.RawMessage(fmt.Sprintf(`{"tool_call_id": "call-%d"}`, i))}, ""))
-	}
-	for _, context := range []string{"", `[]`, `{"tool_call_id": 7}`, `{"tool": "pay"}`} {
-		b.expect("", event(&aaep.AwaitingConfirmation{ExtraContext: json.RawMessage(context)}, ""))
-	}
-	b.expect("", event(&aaep.AwaitingClarification{}, ""))
-	if len(b.calls) != manyCalls || b.calls[0].id != "call-2" {
-		t.Errorf("%d calls, %v first", len(b.calls), b.calls[0])
 	}
 }

@@ -50,7 +50,6 @@ func (f *following) ask(ev *aaep.Event) {
 		}
 		return
 	}
-	f.before.expect(f.name, ev)
 	f.out.each(func(p *present.Presenter) { p.Expect(f.name, ev) })
 	if f.asked.Len() > 1 {
 		f.says(f.phrase(phrase.AnotherWaits, ""))
@@ -75,12 +74,19 @@ func (l *listener) next() {
 // put puts a question, or puts it again: whoever types silences a screen reader for good.
 func (l *listener) put(q *announce.Asked) {
 	f := l.from(q)
-	how := prompt(l.tongue(), q.Event) + " " + l.phrase(phrase.MoreAsks, "")
-	w := q.Words(time.Now()).And("\n", l.tongue().words(f.askedBy(q)+how))
+	w, more := q.Words(time.Now()).And("\n", l.tongue().words(f.askedBy(q))), l.phrase(phrase.MoreAsks, "")
 	l.speaker = "" // who asks is named in any case
-	f.says(w.String())
-	l.out.each(func(p *present.Presenter) { p.AddWords(f.name, q.Event, w) })
+	f.says(w.And("\n", l.answering(q.Event)).String() + " " + more)
+	l.out.each(func(p *present.Presenter) { p.AddWords(f.name, q.Event, w.And("\n", l.tongue().words(more))) })
 	q.Put = time.Now()
+}
+
+// answering is how to answer a question that waits for that.
+func (l *listener) answering(question *aaep.Event) announce.Words {
+	if l.asked.Find(question) == nil {
+		return nil
+	}
+	return l.tongue().words(prompt(l.tongue(), question))
 }
 
 // putAside puts another question that waits, and this one after it.
@@ -109,9 +115,9 @@ func (f *following) askedBy(q *announce.Asked) string {
 		return ""
 	}
 	if v := f.sub.Verified(); v != nil {
-		return f.phrase(phrase.AskedProven, f.nameOf(v.Manifest.AgentName, v.Manifest.AgentID)) + "\n"
+		return f.phrase(phrase.AskedProven, f.nameOf(v.Manifest.AgentName, v.Manifest.AgentID))
 	}
-	return f.phrase(phrase.AskedUnproven, f.nameOf(q.Event.Producer.AgentName, q.Event.Producer.AgentID)) + "\n"
+	return f.phrase(phrase.AskedUnproven, f.nameOf(q.Event.Producer.AgentName, q.Event.Producer.AgentID))
 }
 
 // nameOf is what people call an agent, who chose it. It stands within sentences of ours, so it ends none of them: what comes

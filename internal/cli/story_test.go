@@ -85,7 +85,7 @@ func tell(t *testing.T, caps aaep.Capabilities, open func(s *story) present.Outp
 	var terminal, talk said
 	l := &listener{announcer: announcer{out: &terminal}, status: announcer{out: &talk}}
 	out := open(s)
-	pr := present.New(announce.Preferences{Speaks: out.Speaks})
+	pr := present.New(announce.Preferences{Speaks: out.Speaks, Answering: l.answering})
 	l.out = &outputs{tellings: []*telling{{outputKind: outputKind{name: "story", words: true, knows: true}, p: pr}}}
 	l.status.also = func(text string) { pr.Tell(text, false) }
 	ctx, cancel := context.WithCancel(t.Context())

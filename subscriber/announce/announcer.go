@@ -1,13 +1,11 @@
 package announce
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -21,6 +19,9 @@ type Preferences struct {
 	// becomes of such text: Otherwise says that in the announcer's own language; nil is that it may not be understood.
 	Speaks    func(language string) bool
 	Otherwise func(language string) Words
+	// Answering is how they answer a question, such as by which key. It is said after the question, and when that is called to
+	// mind; nil says nothing.
+	Answering func(question *aaep.Event) Words
 }
 
 const (
@@ -100,7 +101,8 @@ type item struct {
 	states, news    int       // of its session, when it came
 	tools           int       // that it sums up, of those that ran
 	call            *item     // that a tool is used, if that says as much as this, that it ended
-	moot            bool      // a question that is settled
+	moot            bool      // a question that is settled, or is not put now
+	reminds         bool      // of the question that is put, or says that what follows is about something else
 	receipt         Receipt
 }
 
@@ -123,6 +125,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		a.sources = append(a.sources, source)
 	}
 	expected := a.open.Find(ev) != nil
+	w = a.open.Told(source, ev, w)
 	if a.heed(now, source, ev, w) {
 		return
 	}
@@ -132,6 +135,10 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		return
 	}
 	a.finish(now, source, ev) // an answer that was interrupted by something else
+	if q := a.open.Find(ev); q != nil && a.p.Answering != nil {
+		q.answering = a.p.Answering(ev)
+		w = w.And("\n", q.answering)
+	}
 	sentences := w.sentences(kindOf(ev) == Question)
 	if len(sentences) == 0 {
 		a.skim(now, source, ev, nil)
@@ -177,45 +184,6 @@ func (a *Announcer) admit(now time.Time, it *item) {
 		if it.kind == News && canAge(it.event) {
 			it.stale = now.Add(freshNews)
 		}
-		a.queue(&a.normal, it)
-	}
-}
-
-// Tell says something of this program's own; what waits to be said already is not said twice.
-func (a *Announcer) Tell(now time.Time, text string, critical bool) {
-	a.tell(now, In(a.language, text), critical, nil)
-}
-
-// Outage says that an agent is out of reach and why, or, where that is nil, that it is back: silence sounds like an agent at work.
-func (a *Announcer) Outage(now time.Time, source string, why error) {
-	w := ours(a.language, phrase.LinkBack, "")
-	switch {
-	case errors.Is(why, aaep.ProducerShutdown):
-		w = ours(a.language, phrase.AgentHasEnded, "").And(" ", ours(a.language, phrase.WaitingForAgent, ""))
-	case why != nil:
-		w = ours(a.language, phrase.LinkLost, "")
-	}
-	if len(a.sources) > 1 {
-		w = In(a.language, Speaker(source)+" ").And("", w)
-	}
-	a.tell(now, w, true, nil)
-}
-
-// SetLanguage says what this program speaks by itself, beside what it quotes: the first of somebody's languages that it knows. Without
-// one of them, and before, that is English.
-func (a *Announcer) SetLanguage(languages ...string) { a.language = phrase.Best(languages) }
-
-func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
-	sentences := w.sentences(false)
-	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
-	if len(sentences) == 0 || slices.ContainsFunc(a.normal, same) && !critical {
-		return
-	}
-	it := &item{kind: Notice, critical: critical, sentences: sentences, about: about, arrived: now}
-	a.keep(it)
-	if critical {
-		a.queue(&a.urgent, it)
-	} else {
 		a.queue(&a.normal, it)
 	}
 }
@@ -294,6 +262,9 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		return Do{}, wake
 	}
 	it := a.choose(now)
+	if it != nil && a.leadIn(now, it) {
+		it = a.choose(now)
+	}
 	if it != nil && a.voiceless(now, it) {
 		it = a.choose(now)
 	}

@@ -14,7 +14,13 @@ import (
 // Questions are what one person is asked, by one or several agents. The first is the one that is put to them; none takes the
 // place of another, so that nobody answers what they have not heard, and agents take turns. They are a pure machine as
 // Announcer is, and not safe for concurrent use. The zero Questions are ready.
-type Questions struct{ all []*Asked }
+type Questions struct {
+	all   []*Asked
+	calls []deed // that were asked about and have yet to be made, the latest last
+}
+
+// deed is a tool call of an agent.
+type deed struct{ source, id string }
 
 // Asked is a question that waits for the person's answer.
 type Asked struct {
@@ -24,13 +30,18 @@ type Asked struct {
 	// For whoever puts it: an answer was sent and may have arrived; an acceptance came too soon, and is asked for once more.
 	Tried, Doubted bool
 
-	first    *aaep.Event   // that asked it, where it was told once more since
-	received time.Time     // or, where it was under way for long, when it was asked
-	more     time.Duration // given beyond the time it was asked with
-	heard    time.Time     // whole
-	words    *item         // to put it with, until then
-	warned   bool          // that its time ends was told,
-	here     bool          // and not by the agent
+	first     *aaep.Event   // that asked it, where it was told once more since
+	received  time.Time     // or, where it was under way for long, when it was asked
+	more      time.Duration // given beyond the time it was asked with
+	heard     time.Time     // whole
+	words     *item         // to put it with, until then
+	said      []Part        // what it is put with
+	led       bool          // since it was said, that its session says something else,
+	drowned   bool          // and it did
+	reminded  time.Time     // that it is open
+	answering Words         // how to answer it
+	warned    bool          // that its time ends was told,
+	here      bool          // and not by the agent
 }
 
 const (
@@ -67,7 +78,25 @@ func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
 		q.received = now.Add(-late)
 	}
 	qs.all = append(qs.all, q)
+	if id := closes.CallOf(ev); id != "" {
+		qs.calls = append(qs.calls, deed{source, id})
+		qs.calls = qs.calls[max(len(qs.calls)-mostAsked, 0):]
+	}
 	return q
+}
+
+// Told is what is said of an event: that what a question was about is being done would else sound as if it were asked of the person.
+func (qs *Questions) Told(source string, ev *aaep.Event, w Words) Words {
+	p, ok := ev.Payload.(*aaep.ToolInvoked)
+	if !ok {
+		return w
+	}
+	i := slices.Index(qs.calls, deed{source, p.ToolCallID})
+	if i < 0 {
+		return w
+	}
+	qs.calls = slices.Delete(qs.calls, i, i+1)
+	return ours(ev.Language(), phrase.AcceptedDoing, "").And("", w.oneLine())
 }
 
 // All returns those that are open; the one to put, or that is put, is the first.
@@ -164,6 +193,9 @@ func (q *Asked) Limit() time.Duration { return q.Given() + q.more }
 
 // Given is the time to answer that it was asked with.
 func (q *Asked) Given() time.Duration { return closes.Given(q.asked()) }
+
+// session is that which asks it.
+func (q *Asked) session() string { return sessionOf(q.Source, q.Event) }
 
 // asked is the event that asked it first.
 func (q *Asked) asked() *aaep.Event { return cmp.Or(q.first, q.Event) }

@@ -8,7 +8,7 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// turn is the next of what waits: the rest of what has begun, then more of who speaks, until they have spoken for long and
+// turn is the next of what waits: what the session of the question says that is put, the rest of what has begun, then more of who speaks, until they have spoken for long and
 // another waits.
 func (a *Announcer) turn(now time.Time) *item {
 	first := func(is func(it *item) bool) *item {
@@ -17,9 +17,17 @@ func (a *Announcer) turn(now time.Time) *item {
 		}
 		return nil
 	}
+	if q := a.open.First(); q != nil && !q.Put.IsZero() { // what is decided may depend on it
+		if it := cmp.Or(first(func(it *item) bool { return it.reminds || it.session == q.session() }), first(q.holdsUp)); it != nil {
+			return it
+		}
+	}
+	if it := first(func(it *item) bool { return it.next > 0 }); it != nil {
+		return it
+	}
 	other := first(func(it *item) bool { return it.source != a.speaker })
-	if it := first(func(it *item) bool { return it.next > 0 }); it != nil || other == nil {
-		return cmp.Or(it, a.normal[0])
+	if other == nil {
+		return a.normal[0]
 	}
 	if now.Sub(a.since) < longTurn {
 		return cmp.Or(first(func(it *item) bool { return it.source == a.speaker }), other)
@@ -41,6 +49,9 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 			a.pace.add(s.words, now.Sub(s.began))
 		}
 		s.receipt.Said++
+		if q := a.open.First(); q != nil && drowns(q, s.item) {
+			q.drowned = true
+		}
 		a.goOn(s.item, now)
 	case Unsaid: // another language may follow
 		s.unsaid = true
@@ -68,8 +79,8 @@ func (a *Announcer) goOn(it *item, now time.Time) {
 		return
 	}
 	a.end(it, now, Heard)
-	if q := a.open.Find(it.event); q != nil {
-		q.heard = now
+	if q := a.open.Find(it.event); q != nil && it.kind == Question {
+		q.heard, q.led, q.drowned = now, false, false
 	}
 }
 
@@ -116,6 +127,7 @@ func (a *Announcer) settle(now time.Time) {
 	a.yield(now)
 	a.correctTime(now)
 	a.age(now)
+	a.remind(now)
 }
 
 // heldUp are the questions behind which something else that is critical waits.
@@ -179,6 +191,9 @@ func (a *Announcer) wake(now time.Time) (at time.Time) {
 	}
 	if q := a.open.First(); a.holdsOthers(q) {
 		sooner(now.Add(q.Left(now)))
+	}
+	if q := a.open.First(); q != nil && q.drowned {
+		sooner(q.reminded.Add(soonAgain))
 	}
 	for _, it := range a.normal {
 		sooner(it.stale)

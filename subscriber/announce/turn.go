@@ -6,6 +6,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/words"
 )
 
 // Question returns the question that an answer is for which the person began to give at a time; nil is none, and there is nothing to
@@ -31,7 +32,12 @@ func (a *Announcer) wait(now time.Time, q *Asked, it *item, expected bool) {
 	if q.words != nil { // in other words
 		a.end(q.words, now, Expired)
 	}
-	if q.words = it; expected {
+	q.words, q.said = it, it.sentences
+	if first := a.open.First(); expected {
+		a.aside(now, first)
+		if first != q { // until whoever expects it puts it
+			first.words = nil
+		}
 		a.open.first(q)
 	}
 	if q != a.open.First() {
@@ -43,16 +49,89 @@ func (a *Announcer) wait(now time.Time, q *Asked, it *item, expected bool) {
 
 // put says a question.
 func (a *Announcer) put(now time.Time, q *Asked) {
-	for _, it := range slices.Clone(a.normal) { // that it waits
-		if it.about == q && it.kind == Notice {
-			it.moot = true
-			a.remove(it)
-			a.end(it, now, Expired)
-		}
-	}
 	it := q.words
+	a.aside(now, q) // that it waits is not said
 	q.words = nil
 	a.admit(now, it)
+}
+
+// aside says no more of a question, until it is put anew.
+func (a *Announcer) aside(now time.Time, q *Asked) {
+	it := q.words
+	q.words = nil
+	a.settled(q, now)
+	q.words, q.Put, q.heard, q.led, q.drowned = it, time.Time{}, time.Time{}, false, false
+}
+
+// NextQuestion puts another question that is open, and the one that is put after all of them.
+func (a *Announcer) NextQuestion(now time.Time) {
+	q := a.open.First()
+	if a.open.Len() < 2 {
+		a.say(now, ours(a.language, phrase.NoOtherWaits, ""))
+		return
+	}
+	a.aside(now, q)
+	if q.said != nil {
+		q.words = a.item(now, q.Source, q.Event, Question, q.said)
+	}
+	a.open.Later()
+	a.putNext(now)
+}
+
+// soonAgain is how soon a question is called to mind once more, where its session goes on and on.
+const soonAgain = 30 * time.Second
+
+// remind says which question is open, when its session has said something else after it, and nothing more of that waits: what was
+// said before a question is overtaken by it, and what is heard last before an answer is to be what is answered.
+func (a *Announcer) remind(now time.Time) {
+	q := a.open.First()
+	if q == nil || !q.drowned || a.quiet || a.saying != nil || now.Before(q.reminded.Add(soonAgain)) || q.Left(now) <= 0 {
+		return
+	}
+	if slices.ContainsFunc(a.normal, q.holdsUp) {
+		return
+	}
+	for _, ans := range a.answers {
+		if sessionOf(ans.source, ans.event) == q.session() && ans.seg.Held() > 0 && !ans.rested {
+			return
+		}
+	}
+	theirs := q.Event.Language()
+	w := label(theirs, phrase.OpenQuestionIs, words.Sentence(words.OneLine(short(q.Event)))).And(" ", timeToAnswer(theirs, q.Left(now))).And(" ", q.answering)
+	if len(a.sources) > 1 {
+		w = In(w[0].Language, Speaker(q.Source)).And(" ", w)
+	}
+	q.led, q.drowned, q.reminded = false, false, now
+	a.about(now, q, w)
+}
+
+// holdsUp reports whether a question that something was said after is called to mind only after an announcement: what its session
+// says, and what this program does.
+func (q *Asked) holdsUp(it *item) bool {
+	return q.drowned && (it.session == q.session() || it.source == "")
+}
+
+// leadIn says before what the session of a question says after it, that it is not what the question leads to.
+func (a *Announcer) leadIn(now time.Time, it *item) bool {
+	q := a.open.First()
+	if q == nil || q.led || !drowns(q, it) || !slices.Contains(a.normal, it) {
+		return false
+	}
+	q.led = true
+	a.about(now, q, ours(a.language, phrase.Meanwhile, ""))
+	return true
+}
+
+// drowns reports whether an announcement is something else that the session of a question says while that is put.
+func drowns(q *Asked, it *item) bool {
+	return !q.Put.IsZero() && it.session == q.session() && !it.critical && it.kind != Question && it.kind != Progress
+}
+
+// about says something about a question that is put, before anything else that waits.
+func (a *Announcer) about(now time.Time, q *Asked, w Words) {
+	it := &item{kind: Notice, about: q, reminds: true, sentences: w.sentences(false), arrived: now}
+	a.keep(it)
+	a.normal = slices.Insert(a.normal, 0, it)
 }
 
 // putNext puts the first question if it waits, and says of those that waited too long that they did.

@@ -139,6 +139,11 @@ func (p *Presenter) Question(began time.Time, d aaep.Decision) (question *aaep.E
 	return question
 }
 
+// NextQuestion puts another question that is open, for a person who wants to answer that first; this one comes again after it.
+func (p *Presenter) NextQuestion() {
+	p.with(func(a *announce.Announcer, now time.Time) { a.NextQuestion(now) })
+}
+
 // Expect counts a question among those that are open, for a caller who chooses which is put, and when: AddWords puts it at once.
 func (p *Presenter) Expect(source string, question *aaep.Event) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Expect(now, source, question) })

@@ -1,0 +1,49 @@
+package announce
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
+)
+
+// Tell says something of this program's own; what waits to be said already is not said twice.
+func (a *Announcer) Tell(now time.Time, text string, critical bool) {
+	a.tell(now, In(a.language, text), critical, nil)
+}
+
+// Outage says that an agent is out of reach and why, or, where that is nil, that it is back: silence sounds like an agent at work.
+func (a *Announcer) Outage(now time.Time, source string, why error) {
+	w := ours(a.language, phrase.LinkBack, "")
+	switch {
+	case errors.Is(why, aaep.ProducerShutdown):
+		w = ours(a.language, phrase.AgentHasEnded, "").And(" ", ours(a.language, phrase.WaitingForAgent, ""))
+	case why != nil:
+		w = ours(a.language, phrase.LinkLost, "")
+	}
+	if len(a.sources) > 1 {
+		w = In(a.language, Speaker(source)+" ").And("", w)
+	}
+	a.tell(now, w, true, nil)
+}
+
+// SetLanguage says what this program speaks by itself, beside what it quotes: the first of somebody's languages that it knows. Without
+// one of them, and before, that is English.
+func (a *Announcer) SetLanguage(languages ...string) { a.language = phrase.Best(languages) }
+
+func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
+	sentences := w.sentences(false)
+	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
+	if len(sentences) == 0 || slices.ContainsFunc(a.normal, same) && !critical {
+		return
+	}
+	it := &item{kind: Notice, critical: critical, sentences: sentences, about: about, arrived: now}
+	a.keep(it)
+	if critical {
+		a.queue(&a.urgent, it)
+	} else {
+		a.queue(&a.normal, it)
+	}
+}

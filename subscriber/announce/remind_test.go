@@ -1,0 +1,207 @@
+package announce
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// key is how the person in the room answers.
+func key(*aaep.Event) Words { return In("en", "Press y or n.") }
+
+// asked is a question with few words.
+func (r *room) asked(source, session, action string) *aaep.Event {
+	return r.from(source, session, &aaep.AwaitingConfirmation{Action: action, Consequence: "Gone.", TimeoutSeconds: 600,
+		RiskLevel: aaep.RiskLow, DefaultDecision: aaep.Reject, ReplyToken: aaep.ReplyToken("rpl_" + action)}, "")
+}
+
+// since is what was heard from a sentence on, without times.
+func (r *room) since(text string) string {
+	r.t.Helper()
+	var all []string
+	for _, line := range r.heard {
+		_, said, _ := strings.Cut(line, " ")
+		all = append(all, said)
+	}
+	heard := strings.Join(all, "|")
+	i := strings.Index(heard, text)
+	if i < 0 {
+		r.t.Fatalf("%q was not heard, but %s", text, heard)
+	}
+	return heard[i:]
+}
+
+func (r *room) wantSince(text string, lines ...string) {
+	r.t.Helper()
+	if got, want := r.since(text), strings.Join(append([]string{text}, lines...), "|"); got != want {
+		r.t.Errorf("heard\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A question is put at once, and what its agent said before it is heard after it, as such, before anybody else: then the question is called to
+// mind, with its key, so that it is what was heard last before the answer. LVL-040
+func TestReasonsAfterTheQuestion(t *testing.T) {
+	r := newRoom(t, Preferences{Answering: key})
+	r.from("Post", "sess_9", &aaep.Extension{Type: "acme:news"}, "The post is here.")
+	r.answer("It is due today. ")
+	r.answer("It is cheap. ")
+	r.from("Post", "sess_9", &aaep.Extension{Type: "acme:news"}, "A letter too.")
+	r.after(200 * time.Millisecond)
+	r.asked("Planner", "sess_1", "Pay five dollars.")
+	r.after(time.Second)
+	r.answer("This came later.")
+	r.after(time.Minute)
+	r.wantSince("Press y or n.", "What came meanwhile:", "It is due today.", "It is cheap.", "This came later.",
+		"Planner: The question is: Pay five dollars.", "You have about 10 minutes to answer.", "Press y or n.",
+		"Post: The post is here.", "A letter too.")
+}
+
+// It is called to mind once, and of an agent that goes on and on while it asks, twice a minute at most; not where only progress was
+// told, nor while somebody types, nor once it is settled.
+func TestReminders(t *testing.T) {
+	reminded := func(r *room) int { return strings.Count(strings.Join(r.heard, "|"), "The question is: Pay") }
+	r := newRoom(t, Preferences{})
+	pay := r.asked("Planner", "sess_1", "Pay five dollars.")
+	r.after(20 * time.Second)
+	r.say(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(40.0)}}, "")
+	r.from("Planner", "sess_2", &aaep.Extension{Type: "acme:news"}, "Of another session.")
+	r.after(20 * time.Second)
+	if n := reminded(r); n != 0 {
+		t.Errorf("after what is no reason it is called to mind %d times: %q", n, r.heard)
+	}
+	for range 24 {
+		r.answer("And on. ")
+		r.after(5 * time.Second)
+	}
+	r.after(time.Minute)
+	if n := reminded(r); n != 5 {
+		t.Errorf("in two minutes of talk it is called to mind %d times, want 5: %q", n, r.heard)
+	}
+	r.heard = nil
+	r.after(31 * time.Second)
+	r.answer("One more. ")
+	r.after(2600 * time.Millisecond)
+	if n := reminded(r); n != 1 {
+		t.Fatalf("heard %q", r.heard)
+	}
+	r.a.Typing(r.now)
+	r.after(500 * time.Millisecond)
+	r.a.Settle(r.now, pay)
+	r.after(time.Minute)
+	r.want("251.0 What came meanwhile:", "252.5 One more.", "253.5 The question is: Pay five dollars. /")
+
+	r = newRoom(t, Preferences{})
+	r.asked("Planner", "sess_1", "Pay five dollars.")
+	r.answer("A reason. ")
+	r.after(12 * time.Second)
+	r.a.Typing(r.now)
+	r.after(time.Second)
+	r.answer("More. ")
+	r.say(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Rejected.")
+	r.after(time.Minute)
+	if n := reminded(r); n != 0 {
+		t.Errorf("it is called to mind %d times while somebody types, and after: %q", n, r.heard)
+	}
+}
+
+// A question that is put once more, as by a key, begins again, and is not heard twice.
+func TestPutOnceMore(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	pay := r.asked("Planner", "sess_1", "Pay five dollars.")
+	r.after(5 * time.Second)
+	r.a.Add(r.now, "Planner", pay, Text(pay, aaep.VerbosityNormal))
+	r.after(time.Minute)
+	r.wantSince("Action: Pay five dollars.", "Consequence: Gone. /", "Please decide.", "The risk is low.", "Action: Pay five dollars.", "Consequence: Gone.",
+		"You have about 10 minutes to answer.", "Without an answer it will not be done.")
+}
+
+// Whoever has another question put answers that, after a moment, and the one that was put comes whole after all others. With one
+// question there is no other.
+func TestNextQuestion(t *testing.T) {
+	r := newRoom(t, Preferences{Answering: key})
+	one := r.asked("Bank", "sess_1", "Pay five dollars.")
+	r.after(4 * time.Second)
+	r.a.NextQuestion(r.now)
+	r.after(20 * time.Second)
+	r.is(one, one)
+	if heard := strings.Join(r.heard, "|"); strings.Count(heard, "Please decide.") != 1 || !strings.Contains(heard, "No other question waits.") {
+		t.Errorf("heard %s", heard)
+	}
+	two, three := r.asked("Post", "sess_2", "Send it."), r.asked("Post", "sess_3", "Burn it.")
+	r.after(10 * time.Second)
+	r.heard = nil
+	r.a.NextQuestion(r.now)
+	r.act()
+	r.is(nil, nil)
+	r.after(999 * time.Millisecond)
+	r.is(nil, nil) // a second press of the key
+	r.after(time.Millisecond)
+	r.is(nil, two)
+	r.after(3 * time.Second)
+	r.a.NextQuestion(r.now)
+	r.after(20 * time.Second)
+	r.is(three, three)
+	r.a.NextQuestion(r.now)
+	r.after(20 * time.Second)
+	r.is(one, one)
+	r.a.Settle(r.now, one)
+	r.after(20 * time.Second)
+	r.is(two, two)
+	heard := strings.Join(r.heard, "|")
+	for text, n := range map[string]int{"Action: Send it.": 2, "Action: Burn it.": 1, "Action: Pay five dollars.": 1, "Press y or n.": 3, "/": 1} {
+		if got := strings.Count(heard, text); got != n {
+			t.Errorf("%q %d times, want %d: %s", text, got, n, heard)
+		}
+	}
+}
+
+// A question that was put aside is not forgotten: it comes again when the other is settled, unless its time is over.
+func TestPutAside(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		6 * time.Minute:  "Action: Pay five dollars.",
+		11 * time.Minute: "A question that waited is skipped: its time to answer is over.",
+	} {
+		r := newRoom(t, Preferences{})
+		one := r.asked("Bank", "sess_1", "Pay five dollars.")
+		r.after(5 * time.Minute)
+		two := r.asked("Post", "sess_2", "Send it.")
+		r.a.NextQuestion(r.now)
+		r.after(wait - 5*time.Minute)
+		r.heard = nil
+		r.a.Settle(r.now, two)
+		r.after(20 * time.Second)
+		if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, want) {
+			t.Errorf("after %v heard %s", wait, heard)
+		}
+		if wait < 10*time.Minute {
+			r.is(one, one)
+		}
+	}
+}
+
+// What was accepted is told as what is done, in the language of the text: its bare name sounds as if the person had to do it. What nobody
+// was asked about keeps its name.
+func TestDeed(t *testing.T) {
+	for language, want := range map[string]string{
+		"en": "Accepted, and being done: Pay five dollars.", "es": "Aceptado y haciéndose: Pay five dollars.", "ha": "Accepted, and being done:|Pay five dollars.",
+	} {
+		r := newRoom(t, Preferences{})
+		tell := func(p aaep.Payload, text string) {
+			ev := &aaep.Event{SessionID: "sess_1", Timestamp: r.now, Payload: p, Summary: aaep.Say(text), LocalizationHints: in(language)}
+			r.a.Add(r.now, "Bank", ev, Text(ev, aaep.VerbosityNormal))
+			r.after(time.Minute)
+		}
+		tell(&aaep.AwaitingConfirmation{Action: "Pay five dollars.", Consequence: "Gone.", TimeoutSeconds: 600, ReplyToken: "rpl_1", ExtraContext: []byte(`{"tool_call_id":"call_1"}`)}, "")
+		tell(&aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateCallingTool}, "")
+		r.heard = nil
+		tell(&aaep.ToolInvoked{Tool: "pay", ToolCallID: "call_1"}, "Pay five dollars.")
+		if heard := r.since(""); heard != want {
+			t.Errorf("%s: heard %q, want %q", language, heard, want)
+		}
+		r.heard = nil
+		tell(&aaep.ToolInvoked{Tool: "look", ToolCallID: "call_2"}, "Look at the balance.")
+		r.wantSince("Look at the balance.")
+	}
+}
