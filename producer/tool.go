@@ -15,7 +15,6 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/ledger"
-	"github.com/aaep-go/aaep/internal/lifecycle"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -136,17 +135,6 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	return aaep.Accept, func(err error) { once.Do(func() { s.toolDone(call, began, err, true) }) }, nil
 }
 
-// A toolCall is one of a tool, as the lifecycle knows it, under the name that people hear.
-type toolCall struct {
-	lifecycle.ToolCall
-	title string
-}
-
-func (t Tool) call() toolCall {
-	name := toolName(t.Name)
-	return toolCall{lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: name}, cmp.Or(t.Title, name)}
-}
-
 // modified is a tool after its user changed it. It is never less dangerous than before.
 func modified(t Tool, changes json.RawMessage) (Tool, error) {
 	m, err := t.Modified(changes)
@@ -171,12 +159,6 @@ func (s *Session) checkTool(t Tool, call toolCall) error {
 		_, err = s.build(s.p.words(aaep.Text{}, phrase.ToolDidNotFinish, call.title), &aaep.ToolCompleted{Tool: call.Tool, Status: aaep.ToolError})
 	}
 	return err
-}
-
-// invoked is the event that tells of a call, with s.mu held.
-func (s *Session) invoked(t Tool, call toolCall) (speech, *aaep.ToolInvoked) {
-	return s.p.words(t.Action, phrase.UsingTool, call.title), &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
-		RiskLevel: t.Risk, Irreversible: &t.Irreversible}
 }
 
 // invoke tells that the tool is about to run and waits until that has left.
