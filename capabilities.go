@@ -8,10 +8,13 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
+// MaxRate is the most events in a second that a subscription can ask for (§5.3.1.1, D-49).
+const MaxRate = 100000
+
 // Capabilities is what a subscriber asks for, or what a producer honors (§5.3). A field that is zero
 // or nil is absent; handshake.Negotiate fills in the defaults.
 type Capabilities struct {
-	// MaxEventsPerSecond is from 1 to 100000; absent asks for no limit.
+	// MaxEventsPerSecond is from 1 to MaxRate; absent asks for no limit.
 	MaxEventsPerSecond int64     `json:"max_events_per_second,omitzero"`
 	PreferredVerbosity Verbosity `json:"preferred_verbosity,omitzero"`
 	// Languages are BCP 47 tags, best first.

@@ -19,9 +19,8 @@ const (
 )
 
 const (
-	dayMS   = 24 * 60 * 60 * 1000
-	maxRate = 100000
-	maxInt  = 1<<53 - 1 // what every JSON parser reads exactly
+	dayMS  = 24 * 60 * 60 * 1000
+	maxInt = 1<<53 - 1 // what every JSON parser reads exactly
 )
 
 // A checker collects violations, and adds up the length of what it was shown.

@@ -105,8 +105,8 @@ func checkSent(c *checker, m Message) {
 }
 
 func checkCapabilities(c *checker, p *Capabilities) {
-	if n := p.MaxEventsPerSecond; n < 0 || n > maxRate {
-		c.fail("HS-012", "/max_events_per_second", "must be from 1 to %d", maxRate)
+	if n := p.MaxEventsPerSecond; n < 0 || n > MaxRate {
+		c.fail("HS-012", "/max_events_per_second", "must be from 1 to %d", MaxRate)
 	}
 	if p.Languages != nil && (len(p.Languages) == 0 || len(p.Languages) > 32 || repeats(p.Languages)) {
 		c.fail("HS-017", "/languages", "must be 1 to 32 different language tags")

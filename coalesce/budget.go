@@ -4,10 +4,9 @@ import (
 	"math"
 	"slices"
 	"time"
-)
 
-// maxRate is the highest rate a subscription can ask for (§5.3.1.1, D-49).
-const maxRate = 100000
+	"github.com/aaep-go/aaep"
+)
 
 // A Budget allows at most rate events in any window of one second (§5.3.1.1): a spent token comes back
 // one second after it was spent, so a burst of rate events passes at once, also after a long silence, but
@@ -33,12 +32,12 @@ const noLimit = math.MaxInt
 // keep is how long spends are remembered: a second, and a second more for a clock that steps back.
 const keep = 2 * time.Second
 
-// NewBudget returns a Budget of rate events per second, at most 100000; zero or less sets no limit.
-func NewBudget(rate int) *Budget { return &Budget{rate: min(rate, maxRate)} }
+// NewBudget returns a Budget of rate events per second, at most aaep.MaxRate; zero or less sets no limit.
+func NewBudget(rate int) *Budget { return &Budget{rate: min(rate, aaep.MaxRate)} }
 
 // setRate changes the rate, as after a renegotiation (§5.7). What was spent stays spent, so that no
 // window that reaches over the change holds more than the new rate allows.
-func (b *Budget) setRate(rate int) { b.rate = min(rate, maxRate) }
+func (b *Budget) setRate(rate int) { b.rate = min(rate, aaep.MaxRate) }
 
 // Take spends a token at now and reports whether there was one.
 func (b *Budget) Take(now time.Time) bool {
@@ -49,7 +48,7 @@ func (b *Budget) Take(now time.Time) bool {
 	if n := len(b.spent); n > b.head {
 		t = max(t, b.spent[n-1])
 	}
-	for b.head < len(b.spent) && (b.spent[b.head] <= t-keep || len(b.spent)-b.head > 2*maxRate) {
+	for b.head < len(b.spent) && (b.spent[b.head] <= t-keep || len(b.spent)-b.head > 2*aaep.MaxRate) {
 		b.head++
 	}
 	if 2*b.head >= len(b.spent) {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/aaep-go/aaep"
 )
 
 var budgetStart = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -272,7 +274,7 @@ func TestBudgetMemory(t *testing.T) {
 	for range 1_000_000 {
 		b.Take(budgetStart)
 	}
-	if n := cap(b.spent); n > 8*maxRate {
+	if n := cap(b.spent); n > 8*aaep.MaxRate {
 		t.Errorf("a burst of a million takes room for %d", n)
 	}
 	b = NewBudget(1 << 30)
@@ -280,8 +282,8 @@ func TestBudgetMemory(t *testing.T) {
 	for b.Take(budgetStart) {
 		n++
 	}
-	if n != maxRate {
-		t.Errorf("%d at once, want %d", n, maxRate)
+	if n != aaep.MaxRate {
+		t.Errorf("%d at once, want %d", n, aaep.MaxRate)
 	}
 }
 

@@ -31,9 +31,6 @@ type Offer struct {
 	SignedManifest bool
 }
 
-// maxRate is the highest rate that can be honored (D-49).
-const maxRate = 100000
-
 // The defaults of absent capabilities (§5.3.1).
 var (
 	defaultLanguages  = []string{"en-US"}
@@ -84,7 +81,7 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	}
 
 	t.MaxEventsPerSecond = ask.MaxEventsPerSecond
-	if top := min(offer.MaxEventsPerSecond, maxRate); top > 0 && (t.MaxEventsPerSecond == 0 || t.MaxEventsPerSecond > top) {
+	if top := min(offer.MaxEventsPerSecond, aaep.MaxRate); top > 0 && (t.MaxEventsPerSecond == 0 || t.MaxEventsPerSecond > top) {
 		t.MaxEventsPerSecond = top
 		note("%s", says(own, phrase.RateCapped, strconv.FormatInt(top, 10)))
 	}
@@ -114,7 +111,7 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 	if ask.CoalesceBoundaries != nil {
 		t.Boundaries = []aaep.Boundary{} // never nil: that would be the default at the next renegotiation
 		for _, b := range ask.CoalesceBoundaries {
-			if boundaryRank(b) < 0 {
+			if !slices.Contains(boundaries, b) {
 				note("Boundary %q is unknown and was ignored.", b)
 				continue
 			}
@@ -187,11 +184,8 @@ func speaks(version string) bool {
 	return true
 }
 
-// boundaryRank orders boundaries from fine to coarse; unknown ones are -1.
-func boundaryRank(b aaep.Boundary) int {
-	return slices.Index([]aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence,
-		aaep.BoundaryParagraph, aaep.BoundaryCompletion}, b)
-}
+// boundaries are those that text can be cut at.
+var boundaries = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion}
 
 func isTrue(b *bool) bool { return b != nil && *b }
 

@@ -277,7 +277,7 @@ func (c *course) publish() {
 			c.behind.Store(false)
 		}
 		if c.watched.CompareAndSwap(true, false) {
-			c.p.wake()
+			c.p.moved.give()
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -19,6 +20,22 @@ import (
 
 // ErrFollows is returned by what only the agent itself can do, on a Producer that has Config.Follow.
 var ErrFollows = errors.New("producer: this process follows the agent's log; only the agent itself has sessions")
+
+// A follower is what a process is that serves the listeners of an agent elsewhere. To the agent it is a party.
+type follower struct {
+	id       string              // of the process
+	sessions map[string]*Session // of the agent, those under way; see's
+	kick     chan struct{}       // holds one: who is here has changed
+	link     link                // to the agent
+
+	telling sync.Mutex // held while the agent is told who is here, and for the two below
+	told    presence   // what it was told last, and
+	spoken  time.Time  // when
+}
+
+func newFollower() follower {
+	return follower{id: newID("node_"), sessions: map[string]*Session{}, kick: make(chan struct{}, 1)}
+}
 
 // profile is what an agent says of itself to those who serve its listeners elsewhere.
 type profile struct {
@@ -74,7 +91,6 @@ func (cfg *Config) followed() error {
 
 // followLog learns what the agent did before, and then follows what it does.
 func (p *Producer) followLog() error {
-	p.followed = map[string]*Session{}
 	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
 		events, _, err := p.log.Read(cursor, 256)
 		if err != nil {
@@ -102,10 +118,10 @@ func (p *Producer) followLog() error {
 
 // see takes an event of the agent that nobody here has been shown yet. It is called for one event at a time.
 func (p *Producer) see(pos uint64, ev *aaep.Event) {
-	s := p.followed[ev.SessionID]
+	s := p.follower.sessions[ev.SessionID]
 	if s == nil {
 		s = newReplayed(p, pos, ev)
-		p.followed[s.id] = s
+		p.follower.sessions[s.id] = s
 		p.mu.Lock()
 		p.sessions = append(p.sessions, s)
 		p.mu.Unlock()
@@ -125,7 +141,7 @@ func (p *Producer) see(pos uint64, ev *aaep.Event) {
 		}
 	}
 	if s.over {
-		delete(p.followed, s.id)
+		delete(p.follower.sessions, s.id)
 		p.mu.Lock()
 		p.sessions = slices.DeleteFunc(p.sessions, func(x *Session) bool { return x == s })
 		p.mu.Unlock()
@@ -196,7 +212,7 @@ func (p *Producer) tellLeft(pos uint64) {
 	if p.waitLeft(p.claims, pos, 0) != nil {
 		return
 	}
-	for p.send(note{Left: pos, ID: p.id}) != nil {
+	for p.send(note{Left: pos, ID: p.follower.id}) != nil {
 		select {
 		case <-time.After(presenceEvery / 4):
 		case <-p.claims.Done():
@@ -229,7 +245,7 @@ func (p *Producer) herald(following context.Context) {
 		p.announce(nil)
 		select {
 		case <-tick.C:
-		case <-p.kick:
+		case <-p.follower.kick:
 		case <-following.Done():
 			return
 		}
@@ -239,7 +255,7 @@ func (p *Producer) herald(following context.Context) {
 // changed has the agent told soon that who is here has changed.
 func (p *Producer) changed() {
 	select {
-	case p.kick <- struct{}{}:
+	case p.follower.kick <- struct{}{}:
 	default:
 	}
 }
@@ -253,22 +269,22 @@ func (p *Producer) announce(newcomer *subscription) {
 		return
 	}
 	if newcomer == nil {
-		p.announcing.Lock()
-	} else if !p.announcing.TryLock() {
+		p.follower.telling.Lock()
+	} else if !p.follower.telling.TryLock() {
 		p.changed() // nobody waits in line for an agent that does not answer
 		return
 	}
-	defer p.announcing.Unlock()
-	if known := p.announced; newcomer != nil && known.Listeners > 0 && time.Since(p.spoken) < spokenLately && !known.grows(newcomer) {
+	defer p.follower.telling.Unlock()
+	if known := p.follower.told; newcomer != nil && known.Listeners > 0 && time.Since(p.follower.spoken) < spokenLately && !known.grows(newcomer) {
 		return // thousands may come at once: the others are not looked at for each of them
 	}
-	now := presence{ID: p.id, Node: p.shared.Node(), From: p.began, Patience: 1000, Pace: usualPace}
+	now := presence{ID: p.follower.id, Node: p.shared.Node(), From: p.began, Patience: 1000, Pace: usualPace}
 	for _, sub := range *p.audience.Load() {
 		now.grows(sub)
 		now.Listeners++
 	}
-	p.spoken = time.Now()
-	if now.Listeners == 0 && p.announced.Listeners == 0 { // an agent is not told of those whom it does not concern
+	p.follower.spoken = time.Now()
+	if now.Listeners == 0 && p.follower.told.Listeners == 0 { // an agent is not told of those whom it does not concern
 		p.answers(p.send(note{}) == nil)
 		return
 	}
@@ -278,7 +294,7 @@ func (p *Producer) announce(newcomer *subscription) {
 		p.cfg.Logger.Debug("the agent does not know who listens here", "error", err)
 		return
 	}
-	p.announced = now
+	p.follower.told = now
 }
 
 // grows adds what one more listener can and needs, and reports whether that is more.

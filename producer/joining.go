@@ -131,7 +131,7 @@ func (sub *subscription) findKey() bool {
 // stays sees to those who did something to the subscription while it joined. It may have been let go already.
 func (sub *subscription) stays(g *group) bool {
 	if sub.watched.Load() { // by somebody who saw it where it was
-		g.p.wake()
+		g.p.moved.give()
 	}
 	if len(sub.woken) > 0 {
 		g.call()

@@ -2,6 +2,7 @@ package producer
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -15,13 +16,14 @@ const (
 	maxLanguage   = 128  // characters of one of its languages, which is kept; a tag of a language that somebody speaks has fewer than 40
 )
 
-// meter counts the requests of every principal. The time goes in, so that it can be tested alone; p.mu
-// guards it.
+// meter counts the requests of every principal. The time goes in, so that it can be tested alone.
 //
 // It stays small whoever comes by: a principal that asked nothing for a second is forgotten, and those
 // for whom there is no room left share one count.
 type meter struct {
-	rate   int // requests a second; negative is no limit
+	rate int // requests a second; negative is no limit
+
+	mu     sync.Mutex
 	each   map[string]*coalesce.Budget
 	others *coalesce.Budget
 	swept  time.Time
@@ -36,6 +38,8 @@ func (m *meter) take(now time.Time, principal string) time.Duration {
 	if m.rate < 0 {
 		return 0
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if now.Sub(m.swept) >= time.Second {
 		m.swept = now
 		full := coalesce.NewBudget(m.rate).Free(now)
@@ -63,9 +67,7 @@ func (m *meter) take(now time.Time, principal string) time.Duration {
 // mayAsk counts a request of one principal, which may be too much. All whom nobody asked for credentials are
 // one here: they cannot be told apart, and a flood is one whoever makes it.
 func (p *Producer) mayAsk(principal string) error {
-	p.mu.Lock()
 	wait := p.asking.take(time.Now(), principal)
-	p.mu.Unlock()
 	if wait == 0 {
 		return nil
 	}

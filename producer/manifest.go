@@ -14,9 +14,12 @@ import (
 // AddEndpoint says in the manifest that this producer is served over a transport, and where. Package producer/serve does it for
 // what it serves.
 func (p *Producer) AddEndpoint(transport string, at manifest.Endpoint) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.reached[transport] = at
+	p.published.mu.Lock()
+	defer p.published.mu.Unlock()
+	if p.published.reached == nil {
+		p.published.reached = map[string]manifest.Endpoint{}
+	}
+	p.published.reached[transport] = at
 }
 
 // Manifest says what this producer serves, from what it is configured to do and nothing else (§5.10). The result is the
@@ -41,10 +44,10 @@ func (p *Producer) Manifest() (*manifest.Manifest, error) {
 			m.EventTypesEmitted = append(m.EventTypesEmitted, ext.Prefix+":*")
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.published.mu.Lock()
+	defer p.published.mu.Unlock()
 	for _, name := range []string{manifest.SSE, manifest.WebSocket, manifest.GRPC, manifest.Unix, manifest.Pipe, manifest.Stdio} {
-		if at, ok := p.reached[name]; ok {
+		if at, ok := p.published.reached[name]; ok {
 			if err := m.AddEndpoint(name, at); err != nil {
 				return nil, err
 			}
@@ -53,14 +56,17 @@ func (p *Producer) Manifest() (*manifest.Manifest, error) {
 	return m, nil
 }
 
-// signed is the manifest as it was signed last. A signature costs milliseconds with some keys, or a call to where the key is, and
-// strangers may ask for it as often as they like.
-type signed struct {
-	mu   sync.Mutex // held while it is signed: others then need not
-	by   *manifest.Signer
-	what []byte
-	at   time.Time
-	text string
+// published is where the producer is served, and the manifest as it was signed last. A signature costs milliseconds with some keys,
+// or a call to where the key is, and strangers may ask for it as often as they like.
+type published struct {
+	mu      sync.Mutex
+	reached map[string]manifest.Endpoint // by transport
+
+	signing sync.Mutex // held while the manifest is signed: others then need not
+	by      *manifest.Signer
+	what    []byte
+	at      time.Time
+	text    string
 }
 
 // signedFor is how long one signature is given to whoever asks.
@@ -81,9 +87,9 @@ func (p *Producer) SignedManifest() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	last, now := &p.signed, time.Now()
-	last.mu.Lock()
-	defer last.mu.Unlock()
+	last, now := &p.published, time.Now()
+	last.signing.Lock()
+	defer last.signing.Unlock()
 	if last.by == signers[0] && bytes.Equal(last.what, what) && now.Sub(last.at) < signedFor {
 		return last.text, nil
 	}

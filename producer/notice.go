@@ -43,23 +43,23 @@ func (p *Producer) answers(yes bool) {
 
 // isSilent reports whether the agent did not answer when it was last spoken to.
 func (p *Producer) isSilent() bool {
-	p.link.mu.Lock()
-	defer p.link.mu.Unlock()
-	return !p.link.silent.IsZero()
+	p.follower.link.mu.Lock()
+	defer p.follower.link.mu.Unlock()
+	return !p.follower.link.silent.IsZero()
 }
 
 // linkIs changes what is known of the link, and tells where it is interrupted then, or whole again.
 func (p *Producer) linkIs(change func(*link)) {
-	p.link.mu.Lock()
-	defer p.link.mu.Unlock()
-	change(&p.link)
-	away := p.link.lost || !p.link.silent.IsZero() && time.Since(p.link.silent) >= presenceKept
-	if away == p.link.told {
+	p.follower.link.mu.Lock()
+	defer p.follower.link.mu.Unlock()
+	change(&p.follower.link)
+	away := p.follower.link.lost || !p.follower.link.silent.IsZero() && time.Since(p.follower.link.silent) >= presenceKept
+	if away == p.follower.link.told {
 		return
 	}
-	p.link.told = away
+	p.follower.link.told = away
 	if away {
-		p.cfg.Logger.Warn("the agent cannot be reached; those who listen here have been told", "log_answers", !p.link.lost)
+		p.cfg.Logger.Warn("the agent cannot be reached; those who listen here have been told", "log_answers", !p.follower.link.lost)
 		p.tellLink(phrase.LinkLost)
 	} else {
 		p.cfg.Logger.Warn("the agent can be reached again")

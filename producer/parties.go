@@ -102,7 +102,7 @@ func (p *Producer) takeNote(msg []byte) []byte {
 			maps.DeleteFunc(party.left, func(pos uint64, _ bool) bool { return pos+keptLeft < n.Left })
 		}
 		p.mu.Unlock()
-		p.wake()
+		p.moved.give()
 	case n.More != "" && n.By != nil:
 		ok = p.moreTime(n.ID, *n.By, n.More)
 	}
@@ -142,7 +142,7 @@ func (p *Producer) present(now presence) {
 	if was.Confirm && !is.Confirm || was.Clarify && !is.Clarify {
 		p.desk.unable(now.ID, !is.Confirm, !is.Clarify)
 	}
-	p.wake()
+	p.moved.give()
 }
 
 // watchParties drops those that are not heard of any more, until the end of Shutdown. While the agent itself cannot be reached, or is on the smaller side of
@@ -210,8 +210,8 @@ func (p *Producer) awaitParties(ctx context.Context, isConfirmation bool) {
 		return
 	}
 	for {
+		moved, some := p.moved.wait(), false
 		p.mu.Lock()
-		moved, some := p.moved, false
 		for _, sub := range *p.audience.Load() {
 			some = some || sub.mayBeAsked(isConfirmation)
 		}
@@ -245,8 +245,10 @@ func (p *Producer) ableParties(q *ledger.Question, need *slowest) (able []*party
 	return able
 }
 
-// partiesLeft reports whether the event at pos has left everywhere, with p.mu held.
+// partiesLeft reports whether the event at pos has left at every party that was there before it.
 func (p *Producer) partiesLeft(pos uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, party := range p.parties {
 		if pos > party.From && !party.left[pos] {
 			return false

@@ -76,7 +76,7 @@ func (p *Producer) moreTime(recipient string, by audit.Subscription, token aaep.
 	put := p.asked[token]
 	p.mu.Unlock()
 	if p.cfg.Follow != nil {
-		if put == nil || p.send(note{More: token, By: &by, ID: p.id}) != nil {
+		if put == nil || p.send(note{More: token, By: &by, ID: p.follower.id}) != nil {
 			return false
 		}
 		p.mu.Lock()

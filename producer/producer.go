@@ -25,17 +25,13 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/eventlog"
-	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
 const (
-	handshakeTimeout = 10 * time.Second // for the first message, and for the first stream after it
-	openTimeout      = 30 * time.Second
-	sendTimeout      = 10 * time.Second      // for one event on a link without a deadline of its own
-	lastChance       = 2 * time.Second       // without a stream, during a shutdown
-	closeTimeout     = 2 * time.Second       // for the last words to a subscriber
-	hurryTimeout     = 50 * time.Millisecond // for them when Shutdown waits no longer
+	handshakeTimeout = 10 * time.Second // for the first message
+	openTimeout      = 30 * time.Second // for the first stream after it
+	sendTimeout      = 10 * time.Second // for one event on a link without a deadline of its own
 )
 
 // ErrClosed is returned once a Producer has been shut down.
@@ -43,58 +39,65 @@ var ErrClosed = errors.New("producer: shut down")
 
 // Producer serves one agent's sessions to its subscribers. All its methods may be called at once.
 //
-// Whoever holds several locks took them in this order: announcing, link.mu, a Session's mu, putting, groups.mu, a group's mu, mu, a
-// subscription's mu, a course's counting. Against it only TryLock is called.
+// Whoever holds several locks took them in this order: follower.telling, follower.link.mu, a Session's mu, putting, groups.mu, a
+// group's mu, mu, a subscription's mu, a course's counting. Against it only TryLock is called. All other locks are held alone, for
+// no longer than it takes to look something up, but published.signing.
 type Producer struct {
 	cfg   Config
 	offer handshake.Offer
 	log   *eventlog.Log
-	began uint64 // where the log ended then
-	born  time.Time
+	began uint64    // where the log ended at New, which was
+	born  time.Time // then
 	desk  *desk
 
-	serving context.Context // ends when Shutdown has ended the sessions: subscriptions drain
-	drain   context.CancelFunc
-	waiting context.Context // ends when nobody is served any more: requests are no longer waited for
-	leave   context.CancelFunc
-	hurried context.Context // ends when a caller of Shutdown waits no longer
-	hurry   context.CancelCauseFunc
-	done    chan struct{}  // closed when Shutdown has ended
-	loops   sync.WaitGroup // the subscriptions
-	guests  sync.WaitGroup // and those who have not been answered yet
+	*closing
+	shared   log.Shared // nil for an agent that is one process
+	follower follower
 
-	// For an agent that is several processes; shared is nil otherwise.
-	shared     log.Shared
-	claims     context.Context // ends with Shutdown
-	noClaims   context.CancelFunc
-	parties    map[string]*party   // with mu held; the agent's
-	followed   map[string]*Session // see's
-	id         string              // of a process that follows
-	kick       chan struct{}       // holds one: who is here has changed
-	announcing sync.Mutex
-	announced  presence  // with announcing held
-	spoken     time.Time // with announcing held: when the agent was last told
-	link       link      // to the agent, where that is followed
-	notices    atomic.Pointer[notices]
-
-	signed      signed
-	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile
-	encoded     encoded
-	agreements  agreements
 	audience    atomic.Pointer[[]*subscription] // who is served, as they came; changed by who has mu, and never in place
 	groups      groups
+	notices     atomic.Pointer[notices] // changed by who has mu
+	moved       signal                  // somebody came or left, or got on and was waited for
+	asking      *meter
+	agreements  agreements
+	encoded     encoded
+	published   published
 	republished atomic.Bool
+	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile
 
 	mu       sync.Mutex
 	closed   bool // Shutdown has begun
 	ended    bool // it waits for no more guests
 	sessions []*Session
-	asking   *meter
-	toldFull time.Time                    // when it was logged last that there is no room
 	asked    map[aaep.ReplyToken]*pending // questions still open
-	moved    chan struct{}                // closed when a subscription got on and somebody waits for it
+	parties  map[string]*party            // who serve the agent's listeners elsewhere
 	past     Stats                        // of the subscriptions that have ended
-	reached  map[string]manifest.Endpoint // for the manifest
+	toldFull time.Time                    // when it was logged last that there is no room
+}
+
+// A signal tells all who wait for it that something has changed. The zero signal is ready.
+type signal struct {
+	mu   sync.Mutex
+	next chan struct{} // nil: nobody waits
+}
+
+// wait returns a channel that is closed when something changes. Take it, then look at what may have.
+func (s *signal) wait() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == nil {
+		s.next = make(chan struct{})
+	}
+	return s.next
+}
+
+func (s *signal) give() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next != nil {
+		close(s.next)
+		s.next = nil
+	}
 }
 
 // New returns a Producer, which serves nobody until Serve or ServeConn is called. Its goroutines keep the open questions and the
@@ -120,28 +123,21 @@ func New(cfg Config) (*Producer, error) {
 			Languages: languages, AnyLanguage: cfg.AnyLanguage, Extensions: cfg.Extensions,
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2}, SignedManifest: cfg.Signers != nil,
 		},
-		log:     spine,
-		began:   spine.End(),
-		born:    time.Now(),
-		id:      newID("node_"),
-		kick:    make(chan struct{}, 1),
-		parties: map[string]*party{},
-		desk:    newDesk(&trail{sink: cfg.Audit, logger: cfg.Logger}, asleep),
-		done:    make(chan struct{}),
-		asking:  newMeter(cfg.MaxRequestsPerSecond),
-		asked:   map[aaep.ReplyToken]*pending{},
-		moved:   make(chan struct{}),
-		reached: map[string]manifest.Endpoint{},
+		log:      spine,
+		began:    spine.End(),
+		born:     time.Now(),
+		desk:     newDesk(&trail{sink: cfg.Audit, logger: cfg.Logger}, asleep),
+		closing:  newClosing(),
+		follower: newFollower(),
+		asking:   newMeter(cfg.MaxRequestsPerSecond),
+		asked:    map[aaep.ReplyToken]*pending{},
+		parties:  map[string]*party{},
 	}
 	p.audience.Store(new([]*subscription))
 	p.groups.all.Store(new([]*group))
 	p.notices.Store(&notices{})
-	p.serving, p.drain = context.WithCancel(context.Background())
-	p.hurried, p.hurry = context.WithCancelCause(context.Background())
-	p.waiting, p.leave = context.WithCancel(context.Background())
-	p.claims, p.noClaims = context.WithCancel(context.Background())
 	if err := p.begin(); err != nil {
-		p.noClaims()
+		p.hurry(err)
 		p.desk.close()
 		return nil, errors.Join(err, p.log.Close())
 	}
@@ -154,8 +150,9 @@ func New(cfg Config) (*Producer, error) {
 // WaitSubscriber waits until somebody has subscribed. The error is that of ctx, or ErrClosed.
 func (p *Producer) WaitSubscriber(ctx context.Context) error {
 	for {
+		moved := p.moved.wait()
 		p.mu.Lock()
-		some, moved := len(*p.audience.Load())+len(p.parties) > 0, p.moved
+		some := len(*p.audience.Load())+len(p.parties) > 0
 		p.mu.Unlock()
 		if some {
 			return nil

@@ -55,8 +55,7 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 		timeout = t.C
 	}
 	for {
-		p.mu.Lock()
-		moved, left := p.moved, true
+		moved, left := p.moved.wait(), true
 		for _, sub := range *p.audience.Load() {
 			sub.watched.Store(true) // before the look, or the step in between would wake nobody
 			c := &sub.course
@@ -71,7 +70,6 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 			}
 		}
 		left = left && p.partiesLeft(pos)
-		p.mu.Unlock()
 		if left {
 			return nil
 		}
@@ -83,12 +81,4 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 			return ctx.Err()
 		}
 	}
-}
-
-// wake tells those in waitLeft to look again.
-func (p *Producer) wake() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.moved)
-	p.moved = make(chan struct{})
 }

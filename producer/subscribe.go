@@ -310,10 +310,9 @@ func (p *Producer) register(sub *subscription) error {
 	sub.left.Store(sub.cursor)
 	sub.noticed = p.notices.Load().last
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // behind what others see of it
-	close(p.moved)
-	p.moved = make(chan struct{})
 	p.mu.Unlock()
 	p.putting.Unlock()
+	p.moved.give()
 	if !sub.goesOn {
 		sub.first, _ = p.situation(sub.cursor)
 	}
@@ -331,7 +330,7 @@ func (p *Producer) unregister(sub *subscription) {
 	p.mu.Unlock()
 	sub.hangUp()
 	p.desk.gone(sub.id)
-	p.wake()
+	p.moved.give()
 	p.changed()
 }
 

@@ -18,8 +18,6 @@ import (
 	"github.com/aaep-go/aaep/subscriber"
 )
 
-const maxRate = 100000 // of events in a second (§5.3.1)
-
 // A wish is one thing a person may ask for by a word, as a flag or while they listen.
 type wish struct {
 	name string
@@ -31,8 +29,8 @@ type wish struct {
 }
 
 var wishes = []wish{
-	{"rate", fmt.Sprintf("a whole number from 1 to %d", maxRate), fmt.Sprintf("/rate 1-%d", maxRate), fmt.Sprintf("at most `N` events in a second, from 1 to %d", maxRate), func(c *aaep.Capabilities, word string) bool {
-		return whole(&c.MaxEventsPerSecond, word, 1, maxRate)
+	{"rate", fmt.Sprintf("a whole number from 1 to %d", aaep.MaxRate), fmt.Sprintf("/rate 1-%d", aaep.MaxRate), fmt.Sprintf("at most `N` events in a second, from 1 to %d", aaep.MaxRate), func(c *aaep.Capabilities, word string) bool {
+		return whole(&c.MaxEventsPerSecond, word, 1, aaep.MaxRate)
 	}},
 	{"verbosity", "terse, normal or detailed", "/verbosity terse, /verbosity normal, /verbosity detailed", "how many `WORDS`: terse, normal or detailed", func(c *aaep.Capabilities, word string) bool {
 		c.PreferredVerbosity = aaep.Verbosity(word)
