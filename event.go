@@ -38,8 +38,9 @@ type Event struct {
 	// Summary is what a person hears of this event. Output events have none.
 	Summary Text
 	Payload Payload
-	// Translations are the same event in other languages, for a producer that gives each listener its own. They
-	// are never on the wire, where each event has one language.
+	// Translations are the same event in other languages. A producer gives each listener its own, so they are never on the wire;
+	// a peer may send summaries in others as members such as "summary_normal_yo_ng", which Decode reads into them (§11.5.1). See
+	// handshake.ChooseLanguage.
 	Translations []Translation
 	// Unknown is an object with the members this SDK does not know, or nil. Encode takes only the summary in
 	// other languages, such as "summary_normal_yo", and on an *Extension the payload of the extension.

@@ -110,20 +110,6 @@ func ExampleDecode_diagnostics() {
 	// /progress_percent: is not AAEP's way to say it; read as progress and eta_ms (EVT-034)
 }
 
-func ExampleEvent_TextIn() {
-	e := &aaep.Event{
-		LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "en"},
-		Summary:           aaep.Say("The agent finished."),
-		Payload:           &aaep.SessionCompleted{},
-		Unknown:           []byte(`{"summary_normal_yo":"Aṣojú ti parí."}`),
-	}
-	fmt.Println(e.TextIn(aaep.VerbosityNormal, []string{"yo-NG", "en"}))
-	fmt.Println(e.TextIn(aaep.VerbosityNormal, []string{"sw"}))
-	// Output:
-	// Aṣojú ti parí. yo
-	// The agent finished. en
-}
-
 func ExampleEvent_AddExtension() {
 	medai := aaep.Vocabulary{Prefix: "medai", URI: "https://example.org/medai/context/v1"}
 	e := &aaep.Event{Payload: &aaep.ToolInvoked{Tool: "fetch_record"}}

@@ -73,7 +73,12 @@ func checkLiberal(t *testing.T, e *aaep.Event) {
 			t.Fatalf("diagnostic %q", v)
 		}
 	}
-	text, _ := e.TextIn(aaep.VerbosityTerse, []string{"yo-NG", "zh-Hant-TW", "en"})
+	text := e.Text(aaep.VerbosityTerse)
+	for _, translation := range e.Translations {
+		if !aaep.ValidLanguageTag(translation.Language()) || translation.Summary.IsZero() {
+			t.Fatalf("a translation into %q: %+v", translation.Language(), translation.Summary)
+		}
+	}
 	if p, output := e.Payload.(*aaep.OutputStreaming); text == "" && (!output || p.Chunk != "") {
 		if _, question := e.Payload.(*aaep.AwaitingClarification); !question {
 			t.Fatalf("nothing to say of %+v", e)

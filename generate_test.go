@@ -186,7 +186,9 @@ func genEvent(t *rapid.T) *aaep.Event {
 	}
 	if e.Type() != aaep.TypeOutputStreaming {
 		e.Summary = aaep.Text{Terse: maybe(t, words, "terse"), Normal: words.Draw(t, "normal"), Detailed: maybe(t, words, "detailed")}
-		e.Unknown = maybe(t, oneOf(json.RawMessage(`{"summary_normal_yo_ng":"\u00d3 ti pari"}`)), "unknown")
+		if e.Unknown = maybe(t, oneOf(json.RawMessage(`{"summary_normal_yo_ng":"\u00d3 ti pari"}`)), "unknown"); e.Unknown != nil && !extension {
+			e.Translations = []aaep.Translation{{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "yo-ng"}, Summary: aaep.Say("Ó ti pari")}}
+		}
 	}
 	if extension {
 		e.Unknown = maybe(t, oneOf(json.RawMessage(`{"pulse":60,"lead":{"II":[0.10]}}`)), "own")

@@ -46,7 +46,10 @@ func readUnknowns(c *checker, e *Event) (u unknowns) {
 	_, extension := e.Payload.(*Extension)
 	from, more := len(c.found), 0
 	eachMember(e.Unknown, func(name string, value []byte) {
-		_, tag := variant(name)
+		base, tag := variant(name)
+		if tag != "" && e.Type() != TypeOutputStreaming {
+			e.addVariant(base, tag, value)
+		}
 		switch {
 		case u.take(e.Payload, name, value):
 			u.names = append(u.names, name)

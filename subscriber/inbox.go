@@ -230,6 +230,7 @@ func (s *Subscription) receive(conn transports.Conn, ev *aaep.Event, size int) e
 	}
 	s.checkOrder(ev)
 	s.report(ev)
+	s.translate(ev)
 	place := s.placeOn(conn)
 	for {
 		ok, crowded := s.inbox.put(arrival{ev, size, place, s.hold(ev)})

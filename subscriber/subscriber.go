@@ -17,7 +17,8 @@
 //	}
 //
 // Events are as they came: chunks that must not be heard alone, states that tell nothing new. Package present makes of them what a
-// person hears; who speaks by other means plans that with package announce.
+// person hears; who speaks by other means plans that with package announce. Only of an event with summaries in several languages
+// the one is handed on that serves Capabilities.Languages best.
 //
 // A Subscription outlives its link: where that breaks it resumes, and where the producer is gone it
 // subscribes again.

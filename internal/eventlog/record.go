@@ -46,7 +46,7 @@ func decode(record []byte) (*aaep.Event, error) {
 		case !ok:
 			return nil, fmt.Errorf("it is a %s", m.MessageType())
 		case ev == nil:
-			ev = in
+			ev, in.Translations = in, nil // the other lines are all that it was put down in
 		default:
 			t := aaep.Translation{LocalizationHints: in.LocalizationHints, Summary: in.Summary, Payload: in.Payload}
 			if reflect.DeepEqual(t.Payload, ev.Payload) { // without words; whoever folds events into one changes only the event's own
