@@ -64,18 +64,19 @@ type Producer struct {
 	guests  sync.WaitGroup // and those who have not been answered yet
 
 	// For an agent that is several processes; shared is nil otherwise.
-	shared     log.Shared
-	claims     context.Context // ends with Shutdown
-	noClaims   context.CancelFunc
-	parties    map[string]*party   // with mu held; the agent's
-	followed   map[string]*Session // see's
-	id         string              // of a process that follows
-	kick       chan struct{}       // holds one: who is here has changed
-	announcing sync.Mutex
-	announced  presence  // with announcing held
-	spoken     time.Time // with announcing held: when the agent was last told
-	link       link      // to the agent, where that is followed
-	notices    atomic.Pointer[notices]
+	shared      log.Shared
+	claims      context.Context // ends with Shutdown
+	lostReplies atomic.Int64
+	noClaims    context.CancelFunc
+	parties     map[string]*party   // with mu held; the agent's
+	followed    map[string]*Session // see's
+	id          string              // of a process that follows
+	kick        chan struct{}       // holds one: who is here has changed
+	announcing  sync.Mutex
+	announced   presence  // with announcing held
+	spoken      time.Time // with announcing held: when the agent was last told
+	link        link      // to the agent, where that is followed
+	notices     atomic.Pointer[notices]
 
 	signed      signed
 	putting     sync.Mutex // held while a question is put: nobody comes or begins to answer meanwhile
