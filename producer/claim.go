@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
 )
@@ -25,7 +27,7 @@ type claim struct {
 }
 
 const (
-	claimTime = 30 * time.Second // for the agent's own claims: what cannot be settled by then is rejected
+	claimTime = 30 * time.Second // for the agent's own claims: what cannot be settled by then is rejected; and for a reply, before it is told to wait
 	replyTime = 5 * time.Minute  // for a reply that came to another process: only that can answer the question
 	// lateReply is by how much clocks may differ: a reply that was kept so long after the time to answer is late.
 	lateReply = 10 * time.Second
@@ -40,6 +42,7 @@ func (p *Producer) claim(out *ledger.Outcome, w *waiter) *ledger.Outcome {
 			return nil
 		}
 		limit = replyTime
+		defer time.AfterFunc(claimTime, func() { p.tellStuck(out.Question.SessionID) }).Stop()
 	}
 	ctx, cancel := context.WithTimeout(p.claims, limit)
 	defer cancel()
@@ -57,11 +60,16 @@ func (p *Producer) claim(out *ledger.Outcome, w *waiter) *ledger.Outcome {
 		first, mine, err = p.shared.Claim(ctx, string(out.Question.Token), data)
 	}
 	if err != nil {
-		p.cfg.Logger.Error("a question could not be settled", "session_id", out.Question.SessionID, "error", err)
 		w.lost = err
+		if out.Cause == ledger.Replied {
+			p.follower.lost.Add(1)
+		}
 		if p.cfg.Follow != nil {
+			p.cfg.Logger.Error("a reply could not be handed to the agent, and does not count", "session_id", out.Question.SessionID,
+				"question_id", audit.QuestionID(out.Question.Token), "principal", w.by.Principal, "error", err)
 			return nil
 		}
+		p.cfg.Logger.Error("a question could not be settled", "session_id", out.Question.SessionID, "error", err)
 		out.Decision, out.Response, out.Unrecorded = aaep.Reject, nil, true
 		return out
 	}
@@ -71,6 +79,16 @@ func (p *Producer) claim(out *ledger.Outcome, w *waiter) *ledger.Outcome {
 	}
 	w.lost = errors.New("the question was settled before, at another process")
 	return p.adopt(out, w, first)
+}
+
+// tellStuck says where a question was put that an answer to it, which came here, waits to be kept: that of somebody who believes
+// that they have answered.
+func (p *Producer) tellStuck(session string) {
+	p.cfg.Logger.Warn("a reply waits, for it cannot be handed to the agent", "session_id", session)
+	p.mu.Lock()
+	of := slices.DeleteFunc(slices.Clone(p.sessions), func(s *Session) bool { return s.id != session })
+	p.mu.Unlock()
+	p.tellBeside(phrase.AnswerStuck, of)
 }
 
 // adopt returns the outcome that somebody else's claim makes.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -27,6 +28,7 @@ type follower struct {
 	sessions map[string]*Session // of the agent, those under way; see's
 	kick     chan struct{}       // holds one: who is here has changed
 	link     link                // to the agent
+	lost     atomic.Int64        // replies that could not be handed to it
 
 	telling sync.Mutex // held while the agent is told who is here, and for the two below
 	told    presence   // what it was told last, and

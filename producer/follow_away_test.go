@@ -3,6 +3,7 @@ package producer_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
 )
 
 // Who listens is told, in their own words, that the agent cannot be heard for the time being, and when it can; at once where a
@@ -132,4 +134,66 @@ func TestFollowShutdown(t *testing.T) {
 		}
 		c.with(func() { c.gone = false })
 	})
+}
+
+// Whoever answers where the answer cannot be handed to the agent hears that it may not count, and so does who runs it; and nothing
+// is done. Where it gets through after all, nobody is troubled twice.
+func TestFollowStuckReply(t *testing.T) {
+	for _, through := range []bool{false, true} {
+		clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+			var log safeBuffer
+			p, err := producer.New(producer.Config{Follow: node{c, "north", 0}, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			edge := &stage{t: t, p: p}
+			defer edge.end()
+			l := edge.listen(answering(everything()))
+			s, d := agent.session("Paying."), &deed{}
+			paid := tool(s, pay, d)
+			q := l.question()
+			c.with(func() { c.gone = true })
+			l.reply(q, aaep.Accept)
+			stuck := func() (n int) {
+				for _, ev := range l.events() {
+					if ev.Urgency == aaep.UrgencyCritical && strings.Contains(ev.Text(aaep.VerbosityNormal), "It may not count.") {
+						n++
+					}
+				}
+				return n
+			}
+			time.Sleep(29 * time.Second)
+			if synctest.Wait(); stuck() != 0 || strings.Contains(log.String(), "a reply") {
+				t.Errorf("told before it is due: %s", log.String())
+			}
+			time.Sleep(2 * time.Second)
+			if synctest.Wait(); stuck() != 1 || !strings.Contains(log.String(), "a reply waits") {
+				t.Errorf("told %d times; the log has %q", stuck(), log.String())
+			}
+			if through {
+				c.with(func() { c.gone = false })
+				if got := <-paid; got.err != nil || d.times != 1 {
+					t.Errorf("Tool = %v", got.err)
+				}
+			}
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			want := 1
+			if through {
+				want = 0
+			} else if got := <-paid; got.err == nil || d.times > 0 {
+				t.Errorf("Tool = %v, and it ran %d times", got.err, d.times)
+			}
+			if n := p.Stats().LostReplies; n != want || stuck() != 1 {
+				t.Errorf("%d replies lost, want %d; told %d times", n, want, stuck())
+			}
+			if has := strings.Contains(log.String(), "could not be handed to the agent, and does not count"); has == through {
+				t.Errorf("through %v: the log has %q", through, log.String())
+			}
+			if strings.Contains(log.String(), string(q.ReplyToken)) {
+				t.Error("the log has the token")
+			}
+			c.with(func() { c.gone = false })
+		})
+	}
 }

@@ -73,6 +73,11 @@ func (p *Producer) tellLink(id phrase.ID) {
 	p.mu.Lock()
 	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()
+	p.tellBeside(id, sessions)
+}
+
+// tellBeside says something in sessions that has no place in the log.
+func (p *Producer) tellBeside(id phrase.ID, sessions []*Session) {
 	words := p.words(aaep.Text{}, id, "")
 	payload := func(tag string) *aaep.ProgressUpdated {
 		text, _ := phrase.In(tag, id, "")

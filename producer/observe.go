@@ -44,9 +44,10 @@ type Stats struct {
 	// SubscriptionStatus.
 	Delivered, Merged, Filtered, Held int
 	// LogFailed says that Config.Log keeps nothing more, or Config.Follow brings nothing more: see WaitLogFailed. Unrecorded
-	// counts the records that Config.Audit could not keep.
-	LogFailed  bool
-	Unrecorded int
+	// counts the records that Config.Audit could not keep, and LostReplies the replies that would have settled a question and could
+	// not be kept for the agent's other processes, so that they do not count.
+	LogFailed               bool
+	Unrecorded, LostReplies int
 }
 
 // Stats returns the counts.
@@ -61,6 +62,7 @@ func (p *Producer) Stats() Stats {
 		all.LogFailed = true
 	default:
 	}
+	all.LostReplies = int(p.follower.lost.Load())
 	all.Unrecorded = int(p.desk.trail.lost.Load())
 	for _, sub := range served {
 		sub.mu.Lock()

@@ -39,6 +39,7 @@ var counts = []struct {
 		return 0
 	}},
 	{"aaep_audit_unrecorded_total", "counter", "Records that the audit trail could not keep.", func(s producer.Stats) int { return s.Unrecorded }},
+	{"aaep_replies_lost_total", "counter", "Replies that could not be handed to the agent and do not count.", func(s producer.Stats) int { return s.LostReplies }},
 }
 
 // writeMetrics writes the counts of agents in the text format of Prometheus; of one without a name there is no other. None says

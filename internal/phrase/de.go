@@ -47,8 +47,9 @@ var german = table{
 	NotToldOf:       "Hiervon wird hier nichts gesagt: {list}.",
 	NotRunning:      "Der Agent läuft nicht oder ist nicht erreichbar. Was er tut, wird hier gesagt, wenn er wieder da ist.",
 
-	LinkLost: "Die Verbindung zum Agenten ist unterbrochen. Was er jetzt tut, wird gesagt, wenn sie wieder da ist.",
-	LinkBack: "Die Verbindung zum Agenten ist wieder da.",
+	LinkLost:    "Die Verbindung zum Agenten ist unterbrochen. Was er jetzt tut, wird gesagt, wenn sie wieder da ist.",
+	LinkBack:    "Die Verbindung zum Agenten ist wieder da.",
+	AnswerStuck: "Eine Antwort konnte dem Agenten bisher nicht übergeben werden. Vielleicht zählt sie nicht.",
 
 	Request:          "Eine Anfrage wird bearbeitet.",
 	ModelBusy:        "Der Anbieter des Modells ist gerade überlastet.",

@@ -47,8 +47,9 @@ var english = table{
 	NotToldOf:       "You are not told of {list} here.",
 	NotRunning:      "The agent is not running, or cannot be reached. What it does is told here when it is back.",
 
-	LinkLost: "The connection to the agent is interrupted. What it does now is told when it is back.",
-	LinkBack: "The connection to the agent is back.",
+	LinkLost:    "The connection to the agent is interrupted. What it does now is told when it is back.",
+	LinkBack:    "The connection to the agent is back.",
+	AnswerStuck: "An answer could not be handed to the agent so far. It may not count.",
 
 	Request:          "Working on a request.",
 	ModelBusy:        "The provider of the model is too busy at the moment.",

@@ -48,8 +48,9 @@ var spanish = table{
 	NotToldOf:       "De esto no se le cuenta nada aquí: {list}.",
 	NotRunning:      "El agente no está en marcha o no se puede contactar con él. Lo que haga se dirá aquí cuando vuelva.",
 
-	LinkLost: "La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva.",
-	LinkBack: "La conexión con el agente ha vuelto.",
+	LinkLost:    "La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva.",
+	LinkBack:    "La conexión con el agente ha vuelto.",
+	AnswerStuck: "Una respuesta no se ha podido entregar al agente hasta ahora. Puede que no cuente.",
 
 	Request:          "Trabajando en una solicitud.",
 	ModelBusy:        "El proveedor del modelo está sobrecargado en este momento.",

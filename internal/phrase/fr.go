@@ -48,8 +48,9 @@ var french = table{
 	NotToldOf:       "Ici, rien n’est dit de ceci\u00a0: {list}.",
 	NotRunning:      "L’agent ne fonctionne pas ou ne peut être joint. Ce qu’il fait sera dit ici à son retour.",
 
-	LinkLost: "La connexion avec l’agent est interrompue. Ce qu’il fait maintenant sera dit à son retour.",
-	LinkBack: "La connexion avec l’agent est rétablie.",
+	LinkLost:    "La connexion avec l’agent est interrompue. Ce qu’il fait maintenant sera dit à son retour.",
+	LinkBack:    "La connexion avec l’agent est rétablie.",
+	AnswerStuck: "Une réponse n’a pas pu être transmise à l’agent jusqu’ici. Elle ne comptera peut-être pas.",
 
 	Request:          "Traitement d’une demande en cours.",
 	ModelBusy:        "Le fournisseur du modèle est surchargé en ce moment.",

@@ -48,8 +48,9 @@ var yoruba = table{
 	NotToldOf:       "A kì í sọ èyí fún ọ níbí: {list}.",
 	NotRunning:      "Aṣojú náà kò ṣiṣẹ́, tàbí a kò lè dé ọ̀dọ̀ rẹ̀. Ohun tí ó bá ṣe ni a ó sọ níbí nígbà tí ó bá padà.",
 
-	LinkLost: "Ìsopọ̀ pẹ̀lú aṣojú náà ti já. A ó sọ ohun tí ó ń ṣe báyìí nígbà tí ó bá padà.",
-	LinkBack: "Ìsopọ̀ pẹ̀lú aṣojú náà ti padà.",
+	LinkLost:    "Ìsopọ̀ pẹ̀lú aṣojú náà ti já. A ó sọ ohun tí ó ń ṣe báyìí nígbà tí ó bá padà.",
+	LinkBack:    "Ìsopọ̀ pẹ̀lú aṣojú náà ti padà.",
+	AnswerStuck: "Ìdáhùn kan kò tíì dé ọ̀dọ̀ aṣojú náà. Ó lè má kà.",
 
 	Request:          "Ó ń ṣiṣẹ́ lórí ìbéèrè kan.",
 	ModelBusy:        "Ọwọ́ olùpèsè àwòṣe náà dí jù báyìí.",

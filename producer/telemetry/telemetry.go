@@ -87,6 +87,7 @@ var counts = []struct {
 		return 0
 	}},
 	{"aaep.audit.unrecorded", "Records that the audit trail could not keep", "{record}", true, func(s producer.Stats) int { return s.Unrecorded }},
+	{"aaep.replies.lost", "Replies that could not be handed to the agent and do not count", "{reply}", true, func(s producer.Stats) int { return s.LostReplies }},
 }
 
 // Watch reports p's counts whenever they are collected, until stop is called.
