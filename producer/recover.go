@@ -127,33 +127,3 @@ func (s *Session) replay(ev *aaep.Event) {
 			position: text.Position + int64(utf8.RuneCountInString(text.Chunk)), known: true, begun: true})
 	}
 }
-
-// WaitLogFailed waits until Config.Log cannot keep what happens any more, and returns why: a full disk, for example. The
-// agent goes on, and its listeners hear all of it; but a restart loses what comes from then on. Whoever does not want that
-// calls Shutdown. The error is that of ctx if that is done first; without a Config.Log, it always is.
-func (p *Producer) WaitLogFailed(ctx context.Context) error {
-	select {
-	case <-p.log.Failed():
-		return p.log.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// closeLog says that no session is open, so that the next process need not look for any; of those that were republished
-// nobody knows.
-func (p *Producer) closeLog() {
-	if p.cfg.Follow != nil {
-		return
-	}
-	var err error
-	if !p.republished.Load() {
-		err = p.log.Settle()
-	}
-	if closing := p.log.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		p.cfg.Logger.Error("the log is not kept whole", "error", err)
-	}
-}

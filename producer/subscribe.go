@@ -84,7 +84,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 
 // serve serves a subscription until it is over, or in a group.
 func (sub *subscription) serve() {
-	sub.life = newLife(sub.terms)
+	sub.life = newLifetime(sub.terms)
 	sub.listen()
 	sub.goOnAlone()
 }

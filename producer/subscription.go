@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +36,7 @@ type subscription struct {
 	slow      bool      // it took long over the last
 	opened    bool      // there was a stream
 	stream    transports.Stream
-	life      life
+	life      lifetime
 	over      func() // called when it is
 	membership
 
@@ -233,6 +234,10 @@ func (l *lone) look(draining bool) *aaep.Rejection {
 	}
 	return nil
 }
+
+// never is what a timer is made with that is set later. With 0 it would fire on the goroutine that makes it; in a
+// synctest bubble two that do so at once bring down the race detector (golang/go#78156).
+const never time.Duration = math.MaxInt64
 
 // wait returns when there is something to look at, or at a time that is not zero.
 func wait(woken <-chan struct{}, timer *time.Timer, until time.Time) {

@@ -6,15 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake"
-	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/lifecycle"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -48,9 +46,6 @@ type Tool struct {
 	// accepted as it is. Nil does not support changes, and takes an answer with changes as a rejection (§6.3.2).
 	Modified func(changes json.RawMessage) (Tool, error)
 }
-
-// maxModified is how often an action may be changed before it counts as rejected.
-const maxModified = 10
 
 func (t Tool) mustAsk() bool { return t.Irreversible || t.Risk == aaep.RiskHigh || t.Confirm }
 
@@ -135,17 +130,15 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	return aaep.Accept, func(err error) { once.Do(func() { s.toolDone(call, began, err, true) }) }, nil
 }
 
-// modified is a tool after its user changed it. It is never less dangerous than before.
-func modified(t Tool, changes json.RawMessage) (Tool, error) {
-	m, err := t.Modified(changes)
-	if err != nil {
-		return t, err
-	}
-	m.Name, m.Title, m.Irreversible, m.Confirm = t.Name, t.Title, m.Irreversible || t.Irreversible, true
-	if risks := []aaep.Risk{aaep.RiskLow, aaep.RiskMedium, aaep.RiskHigh}; slices.Index(risks, m.Risk) < slices.Index(risks, t.Risk) {
-		m.Risk = t.Risk
-	}
-	return m, nil
+// A toolCall is one of a tool, as the lifecycle knows it, under the name that people hear.
+type toolCall struct {
+	lifecycle.ToolCall
+	title string
+}
+
+func (t Tool) call() toolCall {
+	name := toolName(t.Name)
+	return toolCall{lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: name}, cmp.Or(t.Title, name)}
 }
 
 func (s *Session) checkTool(t Tool, call toolCall) error {
@@ -159,6 +152,12 @@ func (s *Session) checkTool(t Tool, call toolCall) error {
 		_, err = s.build(s.p.words(aaep.Text{}, phrase.ToolDidNotFinish, call.title), &aaep.ToolCompleted{Tool: call.Tool, Status: aaep.ToolError})
 	}
 	return err
+}
+
+// invoked is the event that tells of a call, with s.mu held.
+func (s *Session) invoked(t Tool, call toolCall) (speech, *aaep.ToolInvoked) {
+	return s.p.words(t.Action, phrase.UsingTool, call.title), &aaep.ToolInvoked{Tool: call.Tool, ToolCallID: call.ToolCallID,
+		RiskLevel: t.Risk, Irreversible: &t.Irreversible}
 }
 
 // invoke tells that the tool is about to run and waits until that has left.
@@ -258,107 +257,6 @@ func (s *Session) completeTool(call toolCall, p aaep.ToolCompleted, words, why p
 	}
 }
 
-// askConfirmation returns the decision, and what the user changed, where they accepted with changes that t takes.
-func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (aaep.Decision, json.RawMessage, audit.Record, error) {
-	var none audit.Record
-	if t.Default == "" {
-		t.Default = aaep.Reject
-	}
-	if t.Default == aaep.Accept && (t.Irreversible || t.Risk == aaep.RiskHigh) {
-		return "", nil, none, &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
-			Requirement: "CONF-031", Pointer: "/default_decision",
-			Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}}
-	}
-	if t.Timeout == 0 {
-		switch {
-		case t.Irreversible || t.Risk == aaep.RiskHigh:
-			t.Timeout = 5 * time.Minute
-		case t.Risk == aaep.RiskMedium:
-			t.Timeout = 2 * time.Minute
-		default:
-			t.Timeout = time.Minute
-		}
-	}
-	if err := s.p.checkTimeout(aaep.TypeAwaitingConfirmation, t.Timeout); err != nil {
-		return "", nil, none, err
-	}
-	reversibility := aaep.Reversible
-	if t.Irreversible {
-		reversibility = aaep.Irreversible
-	}
-	about, _ := json.Marshal(map[string]string{"tool": call.Tool, "tool_call_id": call.ToolCallID})
-	p := &aaep.AwaitingConfirmation{
-		ReplyToken:      aaep.ReplyToken(newID("rpl_")),
-		TimeoutSeconds:  wholeSeconds(t.Timeout),
-		DefaultDecision: t.Default,
-		RiskLevel:       t.Risk,
-		Irreversible:    &t.Irreversible,
-		Reversibility:   reversibility,
-		ExtraContext:    about,
-	}
-	p.Action, _ = in(t.Action, "")
-	p.Consequence, _ = in(t.Consequence, "")
-	words := s.p.authored(t.Action)
-	words.translate(func(tag string) (aaep.Payload, bool) { // what is agreed to is understood whole, or not said in tag
-		p, both := *p, false
-		p.Action, _ = in(t.Action, tag)
-		p.Consequence, both = in(t.Consequence, tag)
-		return &p, both
-	})
-	var changes json.RawMessage
-	out, asked, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (speech, error) {
-		if changes = changesIn(out); changes != nil && t.Modified != nil {
-			return s.p.words(aaep.Text{}, phrase.ActionChanged, ""), nil
-		}
-		changes = nil
-		return s.outcome(out, t.Action)
-	})
-	switch {
-	case err == nil && changes != nil:
-		return aaep.Reject, changes, asked, nil
-	case err != nil || out.Decision != aaep.Accept:
-		return aaep.Reject, nil, asked, cmp.Or(err, ErrRejected)
-	}
-	return aaep.Accept, nil, asked, nil
-}
-
-// changesIn returns what the user changed before they accepted, or nil. The ledger counts such an answer as a
-// rejection of what was asked.
-func changesIn(out *ledger.Outcome) json.RawMessage {
-	if r, ok := out.Reply.(*aaep.ConfirmationReply); ok && r.Decision == aaep.Accept {
-		return r.ModifiedAction
-	}
-	return nil
-}
-
-// outcome says in words, and as an error, how a question about an action ended. No words are needed where
-// the deed follows.
-func (s *Session) outcome(out *ledger.Outcome, action aaep.Text) (speech, error) {
-	id, err := phrase.ActionRejected, ErrRejected
-	switch {
-	case out.Decision == aaep.Accept:
-		return speech{}, nil
-	case out.Cause == ledger.TimedOut:
-		id, err = phrase.ActionTimedOut, ErrTimedOut
-	case out.Cause == ledger.Unreachable:
-		id, err = phrase.ActionUnreachable, ErrUnreachable
-	case out.Cause == ledger.Withdrawn:
-		id, err = phrase.ActionWithdrawn, context.Canceled
-	}
-	translations := action.Translations()
-	return s.p.phrase(id, func(tag string) (string, bool) {
-		if tag == s.p.cfg.Language || tag == "" {
-			return inAt(action, "", aaep.VerbosityTerse)
-		}
-		best, ok := handshake.MatchLanguage([]string{tag}, slices.Sorted(maps.Keys(translations)))
-		return translations[best].At(aaep.VerbosityTerse), ok
-	}), err
-}
-
-func wholeSeconds(d time.Duration) int64 {
-	return min(max(int64(min(d, 48*time.Hour)+time.Second-1)/int64(time.Second), 1), 86400)
-}
-
 // toolName spells a name the way the protocol allows (D-20).
 func toolName(name string) string {
 	var b strings.Builder
@@ -380,4 +278,26 @@ func toolName(name string) string {
 		s = s[:256]
 	}
 	return s
+}
+
+// Invoked tells that a tool runs which is not run through the session, and waits for nobody: it is for those who see
+// the agent from outside, such as package producer/llm. Call done with what came of it. A tool that must ask is refused with an
+// *aaep.InvalidError (§6.1): Tool and Confirm ask. What was only seen is not on the audit trail.
+func (s *Session) Invoked(t Tool) (done func(error), err error) {
+	if t.mustAsk() {
+		return nil, &aaep.InvalidError{Message: string(aaep.TypeToolInvoked), Violations: []aaep.Violation{{
+			Requirement: "EVT-042", Pointer: "/tool", Problem: "must ask before it runs; use Session.Tool or Session.Confirm"}}}
+	}
+	if t.Risk == "" {
+		t.Risk = aaep.RiskLow
+	}
+	call := t.call()
+	if err := s.checkTool(t, call); err != nil {
+		return nil, err
+	}
+	if _, err := s.announce(s.ctx, t, call); err != nil {
+		return nil, err
+	}
+	began, once := time.Now(), sync.Once{}
+	return func(err error) { once.Do(func() { s.toolDone(call, began, err, false) }) }, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -121,21 +120,6 @@ func inAt(t aaep.Text, tag string, v aaep.Verbosity) (words string, ok bool) {
 	}
 	return norm.NFC.String(t.At(v)), true
 }
-
-// checkLanguages refuses words in a language that no listener is offered.
-func (p *Producer) checkLanguages(ev *aaep.Event) error {
-	for _, t := range ev.Translations {
-		tag := t.Language()
-		if _, ok := handshake.MatchLanguage([]string{tag}, p.offer.Languages); !ok || !aaep.ValidLanguageTag(tag) {
-			return &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{{
-				Requirement: "I18N-006", Pointer: "/localization_hints/primary_language",
-				Problem: "has words in " + aaep.SafeText(clip(tag)) + ", which is none of Config.Languages: " + strings.Join(p.offer.Languages, ", ")}}}
-		}
-	}
-	return nil
-}
-
-func clip(tag string) string { return strings.ToValidUTF8(tag[:min(len(tag), 40)], "") }
 
 func hints(lang, text string) *aaep.LocalizationHints {
 	return &aaep.LocalizationHints{PrimaryLanguage: lang, TextDirection: handshake.Direction(lang, text)}

@@ -1,32 +1,27 @@
 package producer
 
 import (
-	"math"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 )
 
-// never is what a timer is made with that is set later. With 0 it would fire on the goroutine that makes it; in a
-// synctest bubble two that do so at once bring down the race detector (golang/go#78156).
-const never time.Duration = math.MaxInt64
-
-// A life ends a subscription that asked for it: after so long without an event, or so long after it began.
-type life struct {
+// A lifetime ends a subscription that asked for it: after so long without an event, or so long after it began.
+type lifetime struct {
 	idle, end time.Time     // when it ends; zero: never
 	idleFor   time.Duration // 0: for ever
 	began     time.Time
 }
 
-func newLife(t *handshake.Terms) life {
-	l := life{began: time.Now()}
+func newLifetime(t *handshake.Terms) lifetime {
+	l := lifetime{began: time.Now()}
 	l.set(t)
 	return l
 }
 
 // set takes over renegotiated terms; a limit that stays as it was counts on.
-func (l *life) set(t *handshake.Terms) {
+func (l *lifetime) set(t *handshake.Terms) {
 	if t.IdleTimeout != l.idleFor {
 		l.idleFor = t.IdleTimeout
 		l.sent(time.Now())
@@ -37,17 +32,17 @@ func (l *life) set(t *handshake.Terms) {
 }
 
 // sent says that an event has left.
-func (l *life) sent(now time.Time) {
+func (l *lifetime) sent(now time.Time) {
 	if l.idle = (time.Time{}); l.idleFor != 0 {
 		l.idle = now.Add(l.idleFor)
 	}
 }
 
 // ends is when it is over, if nothing is sent before.
-func (l *life) ends() time.Time { return earliest(l.idle, l.end) }
+func (l *lifetime) ends() time.Time { return earliest(l.idle, l.end) }
 
 // over returns why the subscription ends now, or nil.
-func (l *life) over(now time.Time) *aaep.Rejection {
+func (l *lifetime) over(now time.Time) *aaep.Rejection {
 	switch {
 	case !l.end.IsZero() && !now.Before(l.end):
 		return &aaep.Rejection{Code: "ttl", Message: "The subscription is as old as it was to become."}

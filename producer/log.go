@@ -82,3 +82,59 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 		}
 	}
 }
+
+// Republish appends an event that was made elsewhere: a replay of a recording, or a bridge from another system.
+// It gets an event id of its own and, being said now, the present time; everything else stays, and ev itself is
+// not changed. The order of its session is the caller's affair, and so are its questions: a reply to one has no
+// effect here. The error is an *aaep.InvalidError, or ErrClosed after Shutdown.
+func (p *Producer) Republish(ev *aaep.Event) error {
+	if p.cfg.Follow != nil {
+		return ErrFollows
+	}
+	if p.serving.Err() != nil {
+		return ErrClosed
+	}
+	said := *ev
+	said.EventID = "evt_0" // the log gives it its own
+	said.Timestamp = time.Now().UTC().Round(0).Truncate(time.Millisecond)
+	said.SequenceNumber = nil // it counts what another subscription had
+	if said.Type().Critical() {
+		said.Urgency = aaep.UrgencyCritical
+	}
+	if err := p.check(&said); err != nil {
+		return err
+	}
+	p.republished.Store(true)
+	p.append(&said)
+	return nil
+}
+
+// WaitLogFailed waits until Config.Log cannot keep what happens any more, and returns why: a full disk, for example. The
+// agent goes on, and its listeners hear all of it; but a restart loses what comes from then on. Whoever does not want that
+// calls Shutdown. The error is that of ctx if that is done first; without a Config.Log, it always is.
+func (p *Producer) WaitLogFailed(ctx context.Context) error {
+	select {
+	case <-p.log.Failed():
+		return p.log.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// closeLog says that no session is open, so that the next process need not look for any; of those that were republished
+// nobody knows.
+func (p *Producer) closeLog() {
+	if p.cfg.Follow != nil {
+		return
+	}
+	var err error
+	if !p.republished.Load() {
+		err = p.log.Settle()
+	}
+	if closing := p.log.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		p.cfg.Logger.Error("the log is not kept whole", "error", err)
+	}
+}

@@ -3,10 +3,12 @@ package producer
 import (
 	"bytes"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
 )
 
 // check is aaep.Validate in every language, and the author's wish that no secret is told.
@@ -57,3 +59,18 @@ func (p *Producer) checkOne(ev *aaep.Event) error {
 	}
 	return &aaep.InvalidError{Message: string(ev.Type()), Violations: found}
 }
+
+// checkLanguages refuses words in a language that no listener is offered.
+func (p *Producer) checkLanguages(ev *aaep.Event) error {
+	for _, t := range ev.Translations {
+		tag := t.Language()
+		if _, ok := handshake.MatchLanguage([]string{tag}, p.offer.Languages); !ok || !aaep.ValidLanguageTag(tag) {
+			return &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{{
+				Requirement: "I18N-006", Pointer: "/localization_hints/primary_language",
+				Problem: "has words in " + aaep.SafeText(clip(tag)) + ", which is none of Config.Languages: " + strings.Join(p.offer.Languages, ", ")}}}
+		}
+	}
+	return nil
+}
+
+func clip(tag string) string { return strings.ToValidUTF8(tag[:min(len(tag), 40)], "") }

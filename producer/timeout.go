@@ -178,3 +178,7 @@ func (s *Session) tellTime(id phrase.ID, left, limit time.Duration) {
 		s.p.cfg.Logger.Error("the time that is left was not told", "session_id", s.id, "error", err)
 	}
 }
+
+func wholeSeconds(d time.Duration) int64 {
+	return min(max(int64(min(d, 48*time.Hour)+time.Second-1)/int64(time.Second), 1), 86400)
+}

@@ -1,0 +1,129 @@
+package producer
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+// askConfirmation returns the decision, and what the user changed, where they accepted with changes that t takes.
+func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (aaep.Decision, json.RawMessage, audit.Record, error) {
+	var none audit.Record
+	if t.Default == "" {
+		t.Default = aaep.Reject
+	}
+	if t.Default == aaep.Accept && (t.Irreversible || t.Risk == aaep.RiskHigh) {
+		return "", nil, none, &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
+			Requirement: "CONF-031", Pointer: "/default_decision",
+			Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}}
+	}
+	if t.Timeout == 0 {
+		switch {
+		case t.Irreversible || t.Risk == aaep.RiskHigh:
+			t.Timeout = 5 * time.Minute
+		case t.Risk == aaep.RiskMedium:
+			t.Timeout = 2 * time.Minute
+		default:
+			t.Timeout = time.Minute
+		}
+	}
+	if err := s.p.checkTimeout(aaep.TypeAwaitingConfirmation, t.Timeout); err != nil {
+		return "", nil, none, err
+	}
+	reversibility := aaep.Reversible
+	if t.Irreversible {
+		reversibility = aaep.Irreversible
+	}
+	about, _ := json.Marshal(map[string]string{"tool": call.Tool, "tool_call_id": call.ToolCallID})
+	p := &aaep.AwaitingConfirmation{
+		ReplyToken:      aaep.ReplyToken(newID("rpl_")),
+		TimeoutSeconds:  wholeSeconds(t.Timeout),
+		DefaultDecision: t.Default,
+		RiskLevel:       t.Risk,
+		Irreversible:    &t.Irreversible,
+		Reversibility:   reversibility,
+		ExtraContext:    about,
+	}
+	p.Action, _ = in(t.Action, "")
+	p.Consequence, _ = in(t.Consequence, "")
+	words := s.p.authored(t.Action)
+	words.translate(func(tag string) (aaep.Payload, bool) { // what is agreed to is understood whole, or not said in tag
+		p, both := *p, false
+		p.Action, _ = in(t.Action, tag)
+		p.Consequence, both = in(t.Consequence, tag)
+		return &p, both
+	})
+	var changes json.RawMessage
+	out, asked, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (speech, error) {
+		if changes = changesIn(out); changes != nil && t.Modified != nil {
+			return s.p.words(aaep.Text{}, phrase.ActionChanged, ""), nil
+		}
+		changes = nil
+		return s.outcome(out, t.Action)
+	})
+	switch {
+	case err == nil && changes != nil:
+		return aaep.Reject, changes, asked, nil
+	case err != nil || out.Decision != aaep.Accept:
+		return aaep.Reject, nil, asked, cmp.Or(err, ErrRejected)
+	}
+	return aaep.Accept, nil, asked, nil
+}
+
+// changesIn returns what the user changed before they accepted, or nil. The ledger counts such an answer as a
+// rejection of what was asked.
+func changesIn(out *ledger.Outcome) json.RawMessage {
+	if r, ok := out.Reply.(*aaep.ConfirmationReply); ok && r.Decision == aaep.Accept {
+		return r.ModifiedAction
+	}
+	return nil
+}
+
+// outcome says in words, and as an error, how a question about an action ended. No words are needed where
+// the deed follows.
+func (s *Session) outcome(out *ledger.Outcome, action aaep.Text) (speech, error) {
+	id, err := phrase.ActionRejected, ErrRejected
+	switch {
+	case out.Decision == aaep.Accept:
+		return speech{}, nil
+	case out.Cause == ledger.TimedOut:
+		id, err = phrase.ActionTimedOut, ErrTimedOut
+	case out.Cause == ledger.Unreachable:
+		id, err = phrase.ActionUnreachable, ErrUnreachable
+	case out.Cause == ledger.Withdrawn:
+		id, err = phrase.ActionWithdrawn, context.Canceled
+	}
+	translations := action.Translations()
+	return s.p.phrase(id, func(tag string) (string, bool) {
+		if tag == s.p.cfg.Language || tag == "" {
+			return inAt(action, "", aaep.VerbosityTerse)
+		}
+		best, ok := handshake.MatchLanguage([]string{tag}, slices.Sorted(maps.Keys(translations)))
+		return translations[best].At(aaep.VerbosityTerse), ok
+	}), err
+}
+
+// maxModified is how often an action may be changed before it counts as rejected.
+const maxModified = 10
+
+// modified is a tool after its user changed it. It is never less dangerous than before.
+func modified(t Tool, changes json.RawMessage) (Tool, error) {
+	m, err := t.Modified(changes)
+	if err != nil {
+		return t, err
+	}
+	m.Name, m.Title, m.Irreversible, m.Confirm = t.Name, t.Title, m.Irreversible || t.Irreversible, true
+	if risks := []aaep.Risk{aaep.RiskLow, aaep.RiskMedium, aaep.RiskHigh}; slices.Index(risks, m.Risk) < slices.Index(risks, t.Risk) {
+		m.Risk = t.Risk
+	}
+	return m, nil
+}
