@@ -32,6 +32,9 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(published("aaep:agent."+c.typ, c.members)))
 	}
 	f.Add([]byte(published("aaep:agent.session.started", `,"summary_terse_yo":"a","summary_normal_YO-ng":"b","summary_detailed_zh_hant":"c","language":"yo"`)))
+	f.Add([]byte(`{"type":"subscription.renegotiate","subscription_id":"s","capabilities":{"Languages":{},"event_filters":{"Include":["*"]},"medai":{"producer":{"Model":null}}}}`))
+	f.Add([]byte(`{"type":"subscription.accepted","subscription_id":"s","aaep_version":"1.0.0","producer":{"agent_id":"a","Agent_Id":"b"},"honored_capabilities":{"pace_wpm":1.5e2}}`))
+	f.Add([]byte(`{` + strings.Replace(reply, "confirmation", "clarification", 1) + `,"response":-9007199254740993}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := aaep.Decode(data)
 		if err != nil {
@@ -74,6 +77,9 @@ func checkLiberal(t *testing.T, e *aaep.Event) {
 		}
 	}
 	text := e.Text(aaep.VerbosityTerse)
+	if p, ok := e.Payload.(*aaep.ProgressUpdated); ok && p.Progress.Description == "" && e.Summary.IsZero() && strings.ContainsAny(text, "+-") {
+		t.Fatalf("a person hears %q", text)
+	}
 	for _, translation := range e.Translations {
 		if !aaep.ValidLanguageTag(translation.Language()) || translation.Summary.IsZero() {
 			t.Fatalf("a translation into %q: %+v", translation.Language(), translation.Summary)

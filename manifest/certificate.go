@@ -20,7 +20,7 @@ func agentURN(agentID string) string { return "urn:aaep:agent:" + url.PathEscape
 // chain returns the key of the first certificate, if the others lead from it to a root (RFC 7515, 4.1.6).
 func chain(texts []string, roots *x509.CertPool, now time.Time) (*key, *x509.Certificate, error) {
 	fail := func(why string) (*key, *x509.Certificate, error) {
-		return nil, nil, fmt.Errorf("%w: %s", ErrCertificate, credentials.OneLine(why))
+		return nil, nil, fmt.Errorf("%w: %s", errCertificate, credentials.OneLine(why))
 	}
 	if len(texts) == 0 || len(texts) > maxChain {
 		return fail(fmt.Sprintf("there are %d of them, want 1 to %d", len(texts), maxChain))
@@ -64,5 +64,5 @@ func names(c *x509.Certificate, agentID string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: it does not name the agent %q", ErrCertificate, credentials.OneLine(agentID))
+	return fmt.Errorf("%w: it does not name the agent %q", errCertificate, credentials.OneLine(agentID))
 }

@@ -64,20 +64,20 @@ func TestCertificate(t *testing.T) {
 		"DNS":                {leaf{agent: "planner.bank.example", dns: []string{"Planner.Bank.example"}}, []*x509.Certificate{middle}, ""},
 		"one of several":     {leaf{dns: []string{"a.example", "planner"}, uri: []string{"urn:x:y"}}, []*x509.Certificate{middle}, ""},
 		"for signatures":     {leaf{dns: []string{"planner"}, usage: x509.KeyUsageDigitalSignature}, []*x509.Certificate{middle}, ""},
-		"common name only":   {leaf{common: "planner"}, []*x509.Certificate{middle}, ErrCertificate},
-		"another name":       {leaf{dns: []string{"planner2"}}, []*x509.Certificate{middle}, ErrCertificate},
-		"wildcard":           {leaf{agent: "a.bank.example", dns: []string{"*.bank.example"}}, []*x509.Certificate{middle}, ErrCertificate},
-		"wildcard for one":   {leaf{agent: "*.bank.example", dns: []string{"*.bank.example"}}, []*x509.Certificate{middle}, ErrCertificate},
-		"URN, not escaped":   {leaf{agent: "a/b", uri: []string{"urn:aaep:agent:a/b"}}, []*x509.Certificate{middle}, ErrCertificate},
-		"authority missing":  {leaf{dns: []string{"planner"}}, nil, ErrCertificate},
-		"another's root":     {leaf{dns: []string{"planner"}}, []*x509.Certificate{strangersMiddle, stranger}, ErrCertificate},
-		"expired":            {leaf{dns: []string{"planner"}, from: -3 * time.Hour}, []*x509.Certificate{middle}, ErrCertificate},
-		"not yet":            {leaf{dns: []string{"planner"}, from: time.Hour}, []*x509.Certificate{middle}, ErrCertificate},
-		"for encryption":     {leaf{dns: []string{"planner"}, usage: x509.KeyUsageKeyEncipherment}, []*x509.Certificate{middle}, ErrKeyUse},
-		"weak key":           {leaf{dns: []string{"planner"}, key: k.weak}, []*x509.Certificate{middle}, ErrKeySize},
-		"curve":              {leaf{dns: []string{"planner"}, key: k.p384}, []*x509.Certificate{middle}, ErrKeyUse},
-		"too many":           {leaf{dns: []string{"planner"}}, many(8, middle), ErrCertificate},
-		"an authority's key": {leaf{dns: []string{"planner"}, key: k.ed}, []*x509.Certificate{middle}, ErrKeyUse}, // ES256 by an Ed25519 certificate
+		"common name only":   {leaf{common: "planner"}, []*x509.Certificate{middle}, errCertificate},
+		"another name":       {leaf{dns: []string{"planner2"}}, []*x509.Certificate{middle}, errCertificate},
+		"wildcard":           {leaf{agent: "a.bank.example", dns: []string{"*.bank.example"}}, []*x509.Certificate{middle}, errCertificate},
+		"wildcard for one":   {leaf{agent: "*.bank.example", dns: []string{"*.bank.example"}}, []*x509.Certificate{middle}, errCertificate},
+		"URN, not escaped":   {leaf{agent: "a/b", uri: []string{"urn:aaep:agent:a/b"}}, []*x509.Certificate{middle}, errCertificate},
+		"authority missing":  {leaf{dns: []string{"planner"}}, nil, errCertificate},
+		"another's root":     {leaf{dns: []string{"planner"}}, []*x509.Certificate{strangersMiddle, stranger}, errCertificate},
+		"expired":            {leaf{dns: []string{"planner"}, from: -3 * time.Hour}, []*x509.Certificate{middle}, errCertificate},
+		"not yet":            {leaf{dns: []string{"planner"}, from: time.Hour}, []*x509.Certificate{middle}, errCertificate},
+		"for encryption":     {leaf{dns: []string{"planner"}, usage: x509.KeyUsageKeyEncipherment}, []*x509.Certificate{middle}, errKeyUse},
+		"weak key":           {leaf{dns: []string{"planner"}, key: k.weak}, []*x509.Certificate{middle}, errKeySize},
+		"curve":              {leaf{dns: []string{"planner"}, key: k.p384}, []*x509.Certificate{middle}, errKeyUse},
+		"too many":           {leaf{dns: []string{"planner"}}, many(8, middle), errCertificate},
+		"an authority's key": {leaf{dns: []string{"planner"}, key: k.ed}, []*x509.Certificate{middle}, errKeyUse}, // ES256 by an Ed25519 certificate
 	} {
 		l := c.leaf
 		if l.agent == "" {
@@ -114,7 +114,7 @@ func TestCertificate(t *testing.T) {
 		case c.want == "" && (err != nil || !id.Certificate.Equal(cert) || id.Thumbprint != thumbprint(l.key.Public())):
 			t.Errorf("%s: %+v, %v", name, id, err)
 		}
-		if _, _, err := (&Verifier{}).Verify(token, Expect{AgentID: l.agent}, now); !errors.Is(err, ErrEmbeddedKey) {
+		if _, _, err := (&Verifier{}).Verify(token, Expect{AgentID: l.agent}, now); !errors.Is(err, errEmbeddedKey) {
 			t.Errorf("%s, without roots: %v", name, err)
 		}
 	}

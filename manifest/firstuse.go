@@ -79,7 +79,7 @@ func (f *FirstUse) Accept(agentID, thumbprint string) error {
 // tells which agent that was met before this one has a name or id that looks the same.
 func (f *FirstUse) meet(m *Manifest, key string, settled bool, now time.Time) (looksLike string, err error) {
 	if len(m.AgentID)+len(m.AgentName) > longestNames {
-		return "", fmt.Errorf("%w: its id and name are too long to remember", ErrPayload)
+		return "", fmt.Errorf("%w: its id and name are too long to remember", errPayload)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -118,13 +118,13 @@ func parseJWKs(text []byte) ([]key, error) {
 		k := key{id: about.ID, alg: about.Alg, public: parsed.Key, period: about.period}
 		switch {
 		case about.Kty == "RSA" && base64.RawURLEncoding.DecodedLen(len(about.N)) > 4096/8:
-			k.unfit = fmt.Errorf("%w: RSA with more than 4096 bits", ErrKeySize)
+			k.unfit = fmt.Errorf("%w: RSA with more than 4096 bits", errKeySize)
 		case err != nil || !parsed.IsPublic():
-			k.unfit = fmt.Errorf("%w: it is no public key of a kind that is used here", ErrKeyUse)
+			k.unfit = fmt.Errorf("%w: it is no public key of a kind that is used here", errKeyUse)
 		case about.Use != "" && about.Use != "sig":
-			k.unfit = fmt.Errorf("%w: its use is %q, not sig", ErrKeyUse, credentials.OneLine(about.Use))
+			k.unfit = fmt.Errorf("%w: its use is %q, not sig", errKeyUse, credentials.OneLine(about.Use))
 		case about.Ops != nil && !slices.Contains(about.Ops, "verify"):
-			k.unfit = fmt.Errorf("%w: verify is not among its key_ops", ErrKeyUse)
+			k.unfit = fmt.Errorf("%w: verify is not among its key_ops", errKeyUse)
 		}
 		keys[i] = k.measured()
 	}
@@ -171,7 +171,7 @@ func parsePEM(text []byte) (keys []key, err error) {
 // signs refuses a certificate whose key is for other purposes.
 func signs(c *x509.Certificate) error {
 	if c.KeyUsage != 0 && c.KeyUsage&x509.KeyUsageDigitalSignature == 0 {
-		return fmt.Errorf("%w: the certificate's key is not for digital signatures", ErrKeyUse)
+		return fmt.Errorf("%w: the certificate's key is not for digital signatures", errKeyUse)
 	}
 	return nil
 }
@@ -195,16 +195,16 @@ func algorithmOf(public crypto.PublicKey) (string, error) {
 		if p.Curve == elliptic.P256() {
 			return ES256, nil
 		}
-		return "", fmt.Errorf("%w: its curve is %s, want P-256", ErrKeyUse, p.Curve.Params().Name)
+		return "", fmt.Errorf("%w: its curve is %s, want P-256", errKeyUse, p.Curve.Params().Name)
 	case *rsa.PublicKey:
 		if bits := p.N.BitLen(); bits < 2048 || bits > 4096 {
-			return "", fmt.Errorf("%w: RSA with %d bits, want 2048 to 4096", ErrKeySize, bits)
+			return "", fmt.Errorf("%w: RSA with %d bits, want 2048 to 4096", errKeySize, bits)
 		}
 		return RS256, nil
 	case ed25519.PublicKey:
 		return EdDSA, nil
 	}
-	return "", fmt.Errorf("%w: it is no public key of a kind that is used here", ErrKeyUse)
+	return "", fmt.Errorf("%w: it is no public key of a kind that is used here", errKeyUse)
 }
 
 // thumbprint is the name that a public key has by itself (RFC 7638), or empty.
@@ -229,7 +229,7 @@ func (s *KeySet) find(id string) (found *key, err error) {
 		case found == nil:
 			found = k
 		case !k.same(found):
-			return nil, ErrAmbiguousKey
+			return nil, errAmbiguousKey
 		}
 	}
 	if found == nil {
@@ -270,9 +270,9 @@ func (k *key) usable(alg string, now time.Time) error {
 	case err != nil:
 		return err
 	case fits != alg || k.alg != "" && k.alg != alg:
-		return fmt.Errorf("%w: the token says %s, and the key is one for %s", ErrKeyUse, alg, credentials.OneLine(cmp.Or(k.alg, fits)))
+		return fmt.Errorf("%w: the token says %s, and the key is one for %s", errKeyUse, alg, credentials.OneLine(cmp.Or(k.alg, fits)))
 	case k.check(now) != nil:
-		return fmt.Errorf("%w: it is good from %s to %s", ErrKeyPeriod, when(k.NotBefore), when(k.Expires))
+		return fmt.Errorf("%w: it is good from %s to %s", errKeyPeriod, when(k.NotBefore), when(k.Expires))
 	}
 	return nil
 }

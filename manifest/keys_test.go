@@ -81,7 +81,7 @@ func TestParseKeys(t *testing.T) {
 	set, err := ParseKeys([]byte(in("CERTIFICATE", cert.Raw, nil)))
 	check(t, err)
 	token := signed(t, k.es, SignerOptions{})
-	for at, want := range map[time.Duration]error{0: nil, -2 * time.Hour: ErrKeyPeriod, 2 * time.Hour: ErrKeyPeriod} {
+	for at, want := range map[time.Duration]error{0: nil, -2 * time.Hour: errKeyPeriod, 2 * time.Hour: errKeyPeriod} {
 		if _, _, err := (&Verifier{Keys: set}).Verify(token, Expect{AgentID: "planner"}, now.Add(at)); !errors.Is(err, want) {
 			t.Errorf("%v from now, with a certificate's key: %v, want %v", at, err, want)
 		}
@@ -105,7 +105,7 @@ func TestReadKeys(t *testing.T) {
 	if _, err := set.find(k.esKid); err != nil {
 		t.Error(err)
 	}
-	if _, err := set.find("x"); !errors.Is(err, ErrAmbiguousKey) {
+	if _, err := set.find("x"); !errors.Is(err, errAmbiguousKey) {
 		t.Errorf("two keys of one id: %v", err)
 	}
 	bad := filepath.Join(dir, "bad")

@@ -52,7 +52,7 @@ func TestSign(t *testing.T) {
 		}
 		if s.Algorithm() == EdDSA {
 			v.Algorithms = nil
-			if _, _, err := v.Verify(token, Expect{AgentID: "planner"}, now); !errors.Is(err, ErrAlgorithm) {
+			if _, _, err := v.Verify(token, Expect{AgentID: "planner"}, now); !errors.Is(err, errAlgorithm) {
 				t.Errorf("EdDSA, not allowed: %v", err)
 			}
 		}

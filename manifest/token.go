@@ -99,21 +99,21 @@ func (p *period) check(now time.Time) error {
 // readToken takes exactly one form: go-jose lets through more than one token for the same signature (INV-40).
 func readToken(text string) (*token, error) {
 	if len(text) > maxSigned {
-		return nil, fmt.Errorf("%w: it has %d bytes; at most %d are read", ErrNotCompact, len(text), maxSigned)
+		return nil, fmt.Errorf("%w: it has %d bytes; at most %d are read", errNotCompact, len(text), maxSigned)
 	}
 	if strings.HasPrefix(text, "{") {
 		if _, err := Parse([]byte(text)); err == nil {
 			return nil, fmt.Errorf("%w: it is a plain manifest", ErrUnsigned)
 		}
-		return nil, fmt.Errorf("%w: it is JSON", ErrNotCompact)
+		return nil, fmt.Errorf("%w: it is JSON", errNotCompact)
 	}
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
-		return nil, fmt.Errorf("%w: it has %d parts; a JWS has 3, with dots between", ErrNotCompact, len(parts))
+		return nil, fmt.Errorf("%w: it has %d parts; a JWS has 3, with dots between", errNotCompact, len(parts))
 	}
 	for i, name := range []string{"header", "payload", "signature"} {
 		if !isBase64URL(parts[i]) {
-			return nil, fmt.Errorf("%w: its %s is not base64url, which has no white space, no padding and no stray bits", ErrNotCompact, name)
+			return nil, fmt.Errorf("%w: its %s is not base64url, which has no white space, no padding and no stray bits", errNotCompact, name)
 		}
 	}
 	t := &token{text: text}
@@ -126,18 +126,18 @@ func readToken(text string) (*token, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: %s", ErrHeader, credentials.OneLine(err.Error()))
+		return nil, fmt.Errorf("%w: %s", errHeader, credentials.OneLine(err.Error()))
 	case parts[2] == "" || strings.EqualFold(t.head.Alg, "none"):
 		return nil, ErrUnsigned
 	case t.head.Crit != nil:
-		return nil, ErrCritical
+		return nil, errCritical
 	case t.head.B64 != nil || t.head.Zip != nil:
-		return nil, ErrUnencoded
+		return nil, errUnencoded
 	}
 	switch typ := strings.TrimPrefix(strings.ToLower(t.head.Typ), "application/"); typ {
 	case "", "jose", "jwt", signedType: // jwt is what many libraries write unasked
 	default:
-		return nil, fmt.Errorf("%w: its typ is %q", ErrType, credentials.OneLine(t.head.Typ))
+		return nil, fmt.Errorf("%w: its typ is %q", errType, credentials.OneLine(t.head.Typ))
 	}
 	return t, nil
 }

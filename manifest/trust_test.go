@@ -341,7 +341,7 @@ func TestFirstUseIsNotFilledUp(t *testing.T) {
 	if err := meet("bank", "Bank"); err != nil {
 		t.Fatal(err)
 	}
-	if err := meet("stranger", strings.Repeat("n", 1<<16)); !errors.Is(err, ErrPayload) {
+	if err := meet("stranger", strings.Repeat("n", 1<<16)); !errors.Is(err, errPayload) {
 		t.Errorf("a name of 64 KiB: %v", err)
 	}
 	full := false

@@ -113,7 +113,7 @@ func (t *token) open(k *key, now time.Time) ([]byte, error) {
 	}
 	jws, err := jose.ParseSignedCompact(t.text, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(t.head.Alg)})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrHeader, credentials.OneLine(err.Error()))
+		return nil, fmt.Errorf("%w: %s", errHeader, credentials.OneLine(err.Error()))
 	}
 	payload, err := jws.Verify(k.public)
 	if err != nil {
@@ -137,9 +137,9 @@ func (v *Verifier) allowed(alg string) error {
 	case slices.Contains(list, alg):
 		return nil
 	case strings.HasPrefix(strings.ToUpper(alg), "HS"):
-		return fmt.Errorf("%w: %q", ErrSymmetric, credentials.OneLine(alg))
+		return fmt.Errorf("%w: %q", errSymmetric, credentials.OneLine(alg))
 	}
-	return fmt.Errorf("%w: %q, want %s", ErrAlgorithm, credentials.OneLine(alg), strings.Join(list, " or "))
+	return fmt.Errorf("%w: %q, want %s", errAlgorithm, credentials.OneLine(alg), strings.Join(list, " or "))
 }
 
 // key finds the key that the token is to be verified with: one that is trusted by its kid, or else one that a trusted
@@ -155,7 +155,7 @@ func (v *Verifier) key(t *token, trusted *KeySet, now time.Time) (*key, *x509.Ce
 	case v.Roots != nil && t.head.X5c != nil:
 		return chain(t.head.X5c, v.Roots, now)
 	case t.head.embeds():
-		return nil, nil, ErrEmbeddedKey
+		return nil, nil, errEmbeddedKey
 	case t.head.Kid == "":
 		return nil, nil, fmt.Errorf("%w: the token names none by a kid; %s", ErrUnknownKey, trusted.names())
 	}
@@ -184,7 +184,7 @@ func readPayload(payload []byte, h *header) (*Manifest, error) {
 		err = errors.New("it does not say that it is one")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrPayload, credentials.OneLine(strings.TrimPrefix(err.Error(), "manifest: ")))
+		return nil, fmt.Errorf("%w: %s", errPayload, credentials.OneLine(strings.TrimPrefix(err.Error(), "manifest: ")))
 	}
 	h.narrow(claims.period)
 	return m, nil

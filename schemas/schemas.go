@@ -131,11 +131,11 @@ func Validate(data []byte) error {
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return invalid("", "ENV-068", "", "a message must be a JSON object")
+		return invalid("ENV-068", "", "a message must be a JSON object")
 	}
 	typ, ok := object["type"].(string)
 	if !ok {
-		return invalid("", "ENV-011", "/type", "must be a string")
+		return invalid("ENV-011", "/type", "must be a string")
 	}
 	schema := s.byType[typ]
 	if schema == nil {
@@ -177,17 +177,15 @@ func hasPart(doc any, part string) bool {
 func parse(data []byte) (v any, err error) {
 	if err := jsonv2.Unmarshal(data, &v); err != nil {
 		if jsontext.Value(data).IsValid() {
-			return nil, invalid("", "ENV-066", "", "has a number no double can hold")
+			return nil, invalid("ENV-066", "", "has a number no double can hold")
 		}
-		return nil, invalid("", "ENV-064", "", "must be one JSON value in UTF-8 in which no member name repeats")
+		return nil, invalid("ENV-064", "", "must be one JSON value in UTF-8 in which no member name repeats")
 	}
 	return v, nil
 }
 
-func invalid(message, requirement, pointer, problem string) error {
-	return &aaep.InvalidError{Message: message, Violations: []aaep.Violation{
-		{Requirement: requirement, Pointer: pointer, Problem: problem},
-	}}
+func invalid(requirement, pointer, problem string) error {
+	return &aaep.InvalidError{Violations: []aaep.Violation{{Requirement: requirement, Pointer: pointer, Problem: problem}}}
 }
 
 // Compile compiles an extension's own schema: a JSON Schema document with $defs for its parts, "capability" and

@@ -27,7 +27,7 @@ func (c *Context) End() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.w != nil {
-		c.w.Interrupt()
+		c.w.interrupt()
 	}
 }
 

@@ -24,7 +24,7 @@ type Writer struct {
 	turn    chan struct{} // holds one while somebody has the turn
 	writing atomic.Bool
 
-	// Only who has the turn uses these, and Interrupt the conn that is being written to.
+	// Only who has the turn uses these, and interrupt the conn that is being written to.
 	conn    Conn
 	raw     syscall.RawConn // of that; nil where Try takes nothing
 	began   time.Time       // when the newest write began
@@ -87,7 +87,7 @@ func (w *Writer) Leave() { <-w.turn }
 
 // End interrupts the write that is under way, if there is one, and takes the turn for good.
 func (w *Writer) End() {
-	w.Interrupt()
+	w.interrupt()
 	w.turn <- struct{}{}
 	w.watch(context.Background())
 }
@@ -116,7 +116,7 @@ func (w *Writer) watch(ctx context.Context) {
 		interrupted := make(chan struct{})
 		stop := context.AfterFunc(ctx, func() {
 			defer close(interrupted)
-			w.Interrupt()
+			w.interrupt()
 		})
 		w.unwatch = func() {
 			if !stop() {
@@ -126,8 +126,8 @@ func (w *Writer) watch(ctx context.Context) {
 	}
 }
 
-// Interrupt ends the write that is under way, if there is one.
-func (w *Writer) Interrupt() {
+// interrupt ends the write that is under way, if there is one.
+func (w *Writer) interrupt() {
 	if w.writing.Load() {
 		_ = w.conn.SetWriteDeadline(time.Now())
 	}
@@ -184,7 +184,7 @@ func (w *Writer) Tries() bool { return w.raw != nil }
 // Owes reports whether the next Write has something to write before; the caller has the turn.
 func (w *Writer) Owes() bool { return len(w.rest) > 0 }
 
-// Write writes b; the caller has the turn. The end of ctx interrupts it, and so does Interrupt: over must then be closed
+// Write writes b; the caller has the turn. The end of ctx interrupts it, and so does interrupt, by End: over must then be closed
 // already. After an error nothing more should be written, since half of b may be out.
 func (w *Writer) Write(ctx context.Context, over <-chan struct{}, b []byte) error {
 	w.watch(ctx)
