@@ -195,7 +195,7 @@ func (l *rules) classify(word []byte, first bool) abbr {
 		return abOrdinal
 	case dots > 0 && digits == 0 && long == 1 && (c == clUpper || c == clLower):
 		return abMay // U.S, a.k.a
-	case dots > 0 && digits == 0 && long <= 2 && c != clUpper && c != clLower:
+	case dots > 0 && digits == 0 && long <= 2 && c == clLetter:
 		return abBefore // พล.ต.อ
 	case dots > 0 && digits == 0:
 		return l.compound(word)

@@ -159,6 +159,11 @@ func (s *Segmenter) Pause() []Piece {
 	if s.cut > atSentence {
 		return nil
 	}
+	if s.gestured() {
+		s.readAll()
+		s.finish(atSentence)
+		return s.take()
+	}
 	if len(s.raw) > 0 {
 		// Nothing composes with a final mark, a closer or a space, so committing one is safe.
 		r, size := utf8.DecodeRune(s.raw)
@@ -169,12 +174,26 @@ func (s *Segmenter) Pause() []Piece {
 		s.begun = false
 	}
 	if level := s.pausable(); level > 0 && s.shown > 0 {
-		if s.trim(); len(s.buf) > 0 {
-			s.cutAt(len(s.buf), level)
-		}
-		s.scan.forget()
+		s.finish(level)
 	}
 	return s.take()
+}
+
+// finish gives out what is held, for a pause.
+func (s *Segmenter) finish(level int) {
+	if s.trim(); len(s.buf) > 0 {
+		s.cutAt(len(s.buf), level)
+	}
+	s.scan.forget()
+}
+
+// readAll reads what there is as if nothing followed.
+func (s *Segmenter) readAll() {
+	s.drain(true)
+	s.over = true
+	s.advance()
+	s.over = false
+	s.begun = false
 }
 
 // fewestYielded is how many code points tell a listener something.
@@ -201,10 +220,7 @@ func (s *Segmenter) Yield() []Piece {
 // may be nothing but white space, when there is nothing else. After a final Flush the Segmenter is
 // as new.
 func (s *Segmenter) Flush(final bool) []Piece {
-	s.drain(true)
-	s.over = true
-	s.advance()
-	s.over = false
+	s.readAll()
 	if s.trim(); len(s.buf) > 0 {
 		level := s.reached()
 		if final {
@@ -212,7 +228,6 @@ func (s *Segmenter) Flush(final bool) []Piece {
 		}
 		s.cutAt(len(s.buf), level)
 	}
-	s.begun = false
 	if final {
 		s.scan = scanner{lineState: lineState{lineStart: true}, lang: s.scan.lang}
 	}
