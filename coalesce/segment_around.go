@@ -20,6 +20,8 @@ func (s *Segmenter) lead(at int, c class) (int, class) {
 		return at, c
 	case c == clStop && (next == clUpper || next == clDigit):
 		return i, next
+	case c == clStop && next == clLower: // .gitignore
+		return i, clUpper
 	case c == clStop && next == clStop:
 		if _, next, _ = s.peek(i + size); next != clStop {
 			return at, c
@@ -73,7 +75,7 @@ func (s *Segmenter) dialogue(at int) bool {
 // heads says whether the pictures at offset at begin the next sentence: ⚠️ does, and any where the last one began so.
 func (s *Segmenter) heads(at int) bool {
 	r, _, _ := s.rune(at)
-	return s.scan.pictured || strings.ContainsRune("⚠ℹ👉👇💡📌📝➡▶🔹🔸", r)
+	return s.scan.pictured || strings.ContainsRune("⚠ℹ👉👇💡📌📝➡▶🔹🔸🔍🔎📋📁📂📊📈📉🔧🛠⚙⏳⌛⏰📅📍🔗📦🔒🔑📖📚", r)
 }
 
 // aside returns the offset behind what follows a sentence and its white space but belongs to it: [5], ([source](address)), :-).

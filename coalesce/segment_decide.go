@@ -203,8 +203,8 @@ func (s *Segmenter) ends(at int, c class) bool {
 		if c == clDigit {
 			return false
 		}
-	case abMay:
-		return c == clEnd || c == clWide || (c == clUpper || c == clLetter) && s.starts(at)
+	case abMay, abClose:
+		return c == clEnd || c == clWide || (c == clUpper || c == clLetter) && s.starts(at) || c == clUpper && s.closed() && s.goesOnSmall(at)
 	case abList:
 		return c == clEnd || c == clWide || c == clUpper && !s.currency(at) || c == clLetter
 	case abClock:
