@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"bytes"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
@@ -196,21 +197,32 @@ func (s *Segmenter) readAll() {
 	s.begun = false
 }
 
-// fewestYielded is how many code points tell a listener something.
-const fewestYielded = 12
+// So many code points, or lines of code, tell a listener something.
+const (
+	fewestYielded = 12
+	fewestLines   = 3 // one is the fence
+)
 
-// Yield returns the held text up to the end of its last whole word, though its sentence goes on: it is for listeners who have waited
-// long enough. It divides no code, formula or link, and gives no less than a few words. A Segmenter that cuts at paragraphs or at
-// completion returns nothing. More text may follow; the pieces of that can differ from those without it.
+// Yield returns the held text up to the end of its last whole word, though its sentence goes on, or of the last whole line of a code block:
+// it is for listeners who have waited long enough. It divides no formula, link or other code, and gives no less than a few words. A
+// Segmenter that cuts at paragraphs or at completion returns nothing. More text may follow; the pieces of that can differ from those
+// without it.
 func (s *Segmenter) Yield() []Piece {
-	at := s.lastCut[atWord].at
-	if s.cut > atSentence || s.stuck || s.scan.fence != 0 || s.lastCut[atWord].runes < fewestYielded || at < s.hide {
+	end := s.lastCut[atWord]
+	switch {
+	case s.cut > atSentence:
+		return nil
+	case s.scan.fence == '`' || s.scan.fence == '~':
+		if end = s.lastCut[atSentence]; bytes.Count(s.buf[:end.at], []byte("\n")) < fewestLines {
+			return nil
+		}
+	case s.stuck || s.scan.fence != 0 || end.at < s.hide || end.runes < fewestYielded:
 		return nil
 	}
-	if r, _ := utf8.DecodeRune(s.buf[at:]); at < len(s.buf) && !clusterEdge(s.buf[:at], r) {
+	if r, _ := utf8.DecodeRune(s.buf[end.at:]); end.at < len(s.buf) && !clusterEdge(s.buf[:end.at], r) {
 		return nil
 	}
-	s.cutAt(at, 0)
+	s.cutAt(end.at, 0)
 	s.out[len(s.out)-1].Boundary = aaep.BoundaryWord
 	return s.take()
 }
