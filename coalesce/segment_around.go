@@ -1,6 +1,9 @@
 package coalesce
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // What stands around a boundary: what still belongs to the sentence before it, and what begins the next one in an unusual way.
 
@@ -17,6 +20,8 @@ func (s *Segmenter) lead(at int, c class) (int, class) {
 		return at, c
 	case c == clStop && (next == clUpper || next == clDigit):
 		return i, next
+	case c == clStop && next == clLower: // .gitignore
+		return i, clUpper
 	case c == clStop && next == clStop:
 		if _, next, _ = s.peek(i + size); next != clStop {
 			return at, c
@@ -67,13 +72,10 @@ func (s *Segmenter) dialogue(at int) bool {
 	return (c == clUpper || c == clLetter && s.scan.marks.single() || r == '¿' || r == '¡') && !s.scan.marks.quoted && (s.scan.kind == abNone || !s.scan.marks.single()) // 9 a.m. – Lunch
 }
 
-// heads says whether the pictures between at and end begin the next sentence: ⚠️ does, and any where the last one began so.
-func (s *Segmenter) heads(at, end int) bool {
-	if _, c, _ := s.peek(end); c != clSpace {
-		return false
-	}
+// heads says whether the pictures at offset at begin the next sentence: ⚠️ does, and any where the last one began so.
+func (s *Segmenter) heads(at int) bool {
 	r, _, _ := s.rune(at)
-	return s.scan.pictured || strings.ContainsRune("⚠ℹ👉👇💡📌📝➡▶🔹🔸", r)
+	return s.scan.pictured || strings.ContainsRune("⚠ℹ👉👇💡📌📝➡▶🔹🔸🔍🔎📋📁📂📊📈📉🔧🛠⚙⏳⌛⏰📅📍🔗📦🔒🔑📖📚", r)
 }
 
 // aside returns the offset behind what follows a sentence and its white space but belongs to it: [5], ([source](address)), :-).
@@ -130,19 +132,38 @@ func (s *Segmenter) sources(at int) int {
 	return 0
 }
 
-// emoji returns the offset behind the pictures at offset at, if white space or nothing follows them.
-func (s *Segmenter) emoji(at int) int {
-	for i := at; i < at+64; {
-		_, c, size := s.peek(i)
-		switch {
-		case c == clSpace, c == clLine, c == clEnd:
-			return i
-		case c != clEmoji && c != clExtend:
-			return 0
-		}
-		i += size
+// gesture says whether a picture or a smiley, and white space, stand before offset at: it may stand for the mark that ends a sentence.
+func (s *Segmenter) gesture(at int) bool {
+	switch sc := &s.scan; {
+	case sc.words == 0, sc.pictured:
+	case sc.prev == clEmoji:
+		return true
+	case sc.last == ')', sc.last == '(', sc.last == 'D', sc.last == 'P':
+		return smiley(s.buf[:at])
 	}
-	return 0
+	return false
+}
+
+// smiley says whether b ends in a smiley.
+func smiley(b []byte) bool {
+	b = bytes.TrimRight(b, " ")
+	switch string(b[bytes.LastIndexByte(b, ' ')+1:]) {
+	case ":)", ":-)", ";)", ";-)", ":(", ":-(", ":D", ":-D", ";D", ":P", ":-P", ";P":
+		return true
+	}
+	return false
+}
+
+// emoji returns the offset behind the pictures at offset at, and the class of what follows them.
+func (s *Segmenter) emoji(at int) (end int, c class) {
+	for end = at; end < at+64; {
+		var size int
+		if _, c, size = s.peek(end); c != clEmoji && c != clExtend {
+			return end, c
+		}
+		end += size
+	}
+	return 0, clOther
 }
 
 // attachedTo returns the offset behind what belongs to the sentence whose final marks stand before

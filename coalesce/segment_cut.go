@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"bytes"
 	"unicode/utf8"
 )
 
@@ -186,6 +187,31 @@ func (s *Segmenter) reached() int {
 		return atWord
 	}
 	return 0
+}
+
+// gestured says whether what is held ends in a picture or a smiley, behind words or a final mark.
+func (s *Segmenter) gestured() bool {
+	sc := &s.scan
+	if sc.letter == 0 || sc.hidden() || sc.lines > 0 || s.read.at < s.hide {
+		return false
+	}
+	if _, c, _ := s.peek(s.read.at); s.stuck && c != clEmoji && c != clClause {
+		return false // in a link, perhaps
+	}
+	tail := bytes.TrimRight(append(s.buf[max(len(s.buf)-64, 0):len(s.buf):len(s.buf)], s.raw...), " ")
+	if smiley(tail) {
+		return true
+	}
+	r, size := utf8.DecodeLastRune(tail)
+	for r != '\u200d' && classOf(r) == clExtend {
+		tail = tail[:len(tail)-size]
+		r, size = utf8.DecodeLastRune(tail)
+	}
+	flag := func(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }
+	if half := len(tail) - len(bytes.TrimRightFunc(tail, flag)); half%8 != 0 { // of a flag
+		return false
+	}
+	return classOf(r) == clEmoji
 }
 
 // pausable is reached for a text that may go on.

@@ -44,6 +44,10 @@ func (s *Segmenter) look(c class) bool {
 		if end && s.glue <= at {
 			level = atSentence
 		}
+	case sc.space && s.gesture(at):
+		if c == clWide && sc.wides > 1 || (c == clUpper || c == clLetter) && s.starts(at) {
+			level = atSentence
+		}
 	}
 	if level == atWord && sc.space && sc.lines == 0 && at >= s.hide && s.nextItem(at, c) {
 		level = atSentence
@@ -108,7 +112,8 @@ func (s *Segmenter) endsSpaced(at int, c class) bool {
 		}
 	}
 	if c == clEmoji {
-		if end := s.emoji(at); end > 0 && !s.heads(at, end) {
+		switch end, next := s.emoji(at); {
+		case next == clLine, next == clEnd, next == clSpace && !s.heads(at):
 			s.attach(end, false)
 			return false
 		}
@@ -198,8 +203,8 @@ func (s *Segmenter) ends(at int, c class) bool {
 		if c == clDigit {
 			return false
 		}
-	case abMay:
-		return c == clEnd || c == clWide || (c == clUpper || c == clLetter) && s.starts(at)
+	case abMay, abClose:
+		return c == clEnd || c == clWide || (c == clUpper || c == clLetter) && s.starts(at) || c == clUpper && s.closed() && s.goesOnSmall(at)
 	case abList:
 		return c == clEnd || c == clWide || c == clUpper && !s.currency(at) || c == clLetter
 	case abClock:
@@ -230,6 +235,13 @@ func (s *Segmenter) endsTight(at int, c class) bool {
 			s.attach(end, gap)
 			return false
 		}
+	}
+	if c == clEmoji {
+		if end, _ := s.emoji(at); end > 0 && !s.heads(at) {
+			s.attach(end, false)
+			return false
+		}
+		return m.full && !s.ran
 	}
 	switch {
 	case m.full:

@@ -27,6 +27,9 @@ type language struct {
 	number string
 	// may: those that end a sentence only if one of starts comes next ("etc.", "Ltd.").
 	may string
+	// close: those that end a name or stand behind a year ("Inc.", "S.p.A.", "г."): a sentence also ends with them where a capitalised word
+	// and a small one follow.
+	close string
 	// clock: as "a.m.": they also end a sentence of some length before any other capital.
 	clock string
 	// list: those that end a list or an amount ("etc.", "min."): a sentence ends with them before any capital but a currency's.
@@ -58,6 +61,7 @@ const (
 	abNumber              // goes before a number; ends a sentence otherwise
 	abCut                 // goes before a number, else it is a word: tbl. 4
 	abMay                 // ends a sentence if a usual first word follows
+	abClose               // as abMay, and in a long sentence if any first word follows that a small one goes on from
 	abClock               // as abMay, and in a long sentence before other capitals too
 	abList                // ends a sentence before any capital
 	abInitial             // a person's initial, as abMay
@@ -79,7 +83,8 @@ var (
 		before: "Mr Mrs Ms Mx Dr Prof e.g i.e E.g I.e cf Cf vs P.S N.B",
 		number: "No Nr nr Nos Fig fig Vol vol Ver N° n° Nº nº №",
 		list:   "etc",
-		may:    "al Inc Co Corp Ltd Jr Sr Ph.D M.Sc B.Sc",
+		may:    "Co Jr Sr",
+		close:  "al Inc Corp Ltd Ph.D M.Sc B.Sc",
 		clock:  "a.m p.m A.M P.M",
 	}
 	unknown    = compile(append([]*language{shared}, languages...), false)
@@ -118,7 +123,7 @@ func compile(list []*language, known bool) *rules {
 		for _, c := range []struct {
 			words string
 			abbr  abbr
-		}{{l.before, abBefore}, {l.number, abNumber}, {l.may, abMay}, {l.clock, abClock}, {l.list, abList}, {l.words, abNone}} {
+		}{{l.before, abBefore}, {l.number, abNumber}, {l.may, abMay}, {l.close, abClose}, {l.clock, abClock}, {l.list, abList}, {l.words, abNone}} {
 			words(c.words, func(w string) {
 				if old, ok := r.abbrs[w]; !ok || known || c.abbr > old { // in doubt the one that ends sooner
 					r.abbrs[w] = c.abbr
@@ -195,7 +200,7 @@ func (l *rules) classify(word []byte, first bool) abbr {
 		return abOrdinal
 	case dots > 0 && digits == 0 && long == 1 && (c == clUpper || c == clLower):
 		return abMay // U.S, a.k.a
-	case dots > 0 && digits == 0 && long <= 2 && c != clUpper && c != clLower:
+	case dots > 0 && digits == 0 && long <= 2 && c == clLetter:
 		return abBefore // พล.ต.อ
 	case dots > 0 && digits == 0:
 		return l.compound(word)
@@ -206,6 +211,9 @@ func (l *rules) classify(word []byte, first bool) abbr {
 	case len(word) > 1 && strings.Trim(string(word), "IVXLC") == "":
 		return abOrdinal
 	case letters > 1:
+		if c == clUpper && unknown.abbrs[string(word)] == abNumber { // "Abs. 3" in another language
+			return abCut
+		}
 		return abNone
 	case first && size == 1:
 		return abMarker // "a." does too

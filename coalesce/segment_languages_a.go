@@ -15,14 +15,15 @@ var english = &language{
 	tags: "en",
 	before: "Acct acct Hon Rev Gen Col Capt Cpt Lt Maj Cpl Sgt Cmdr Gov Sen Rep Pres Supt Insp Messrs Mme Mlle Fr Mt Ft " +
 		"viz Viz approx Approx resp incl excl ca c.f a.k.a f.k.a Re NB Profs Drs Sens Brig Amb Pvt Pfc Attn Shri Smt Adv ~Adm ~Sr ~Ald ~Atty ",
-	number: "~b ~c ~d no nos No Nos p pp P Pp para Para Figs figs Sec sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs " +
-		"Ex Tab Sect sect App app Ser ser Op op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
+	number: "~b ~c ~d no nos No Nos p pp P Pp para Para Figs figs Sec sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs Chap chap " +
+		"Ex Tab Sect sect App Ser ser Op op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
 		"Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri ~Sun " +
 		"pop Lem Def Defn Prop Bldg Fl Rte Sched Rs Pub Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
-	list: "Etc min ft oz lb lbs ~hr hrs mins secs mo mos yr yrs wk wks tbsp tsp",
-	may: "Cos Bros Assn Dept dept est Est Esq Ave Blvd St Rd Sq Hwy Pkwy Ln Ctr Intl Natl Govt govt Univ Inst Mfg Ent " +
+	list: "Etc O.K min ft oz lb lbs ~hr hrs mins secs mo mos yr yrs wk wks tbsp tsp",
+	may: "Cos Bros Dept dept est Est St Rd Sq Ln Ctr Intl Natl Govt govt Univ Inst Mfg Ent " +
 		"misc Misc ed eds Ed Eds trans max avg sq Fed Civ Crim Evid Cir Dist Supp Educ Stat " +
-		"Ph.D M.D B.A M.A J.D LL.B LL.M Ed.D D.Phil Calif Mass Conn Penn Wash Tex Fla Mich Minn Wis Colo Ariz Okla Tenn",
+		"Calif Mass Conn Penn Wash Tex Fla Mich Minn Wis Colo Ariz Okla Tenn",
+	close: "Assn Esq Ave Blvd Hwy Pkwy M.D B.A M.A J.D LL.B LL.M Ed.D D.Phil",
 	clock: "a.m p.m A.M P.M",
 	starts: "I It He She We They You The This That These Those There Then And But So If When While My Your His Her " +
 		"Our Their Its How What Where Why Who Whom Whose Which Is Are Am Was Were Do Does Did Can Could Would Will Should May Might Must " +
@@ -34,7 +35,7 @@ var english = &language{
 		"screamed demanded inquired murmured muttered thought wrote writes continued begged sighed smiled",
 	letters: "Plan Option Step Grade Vitamin vitamin Type type Class class Group group Appendix Section Part Team Exhibit Room Gate Terminal " +
 		"Building Answer answer Question question Drive drive Hepatitis hepatitis Phase Table Column column Row Point point Vector Variable " +
-		"variable Schedule Block Hall Zone Route Line Level Category Choice choice Language Region Item Case Figure Malcolm letter Example Chapter Lesson Rule Task",
+		"variable Schedule Block Hall Zone Route Line Level Category Choice choice Language Region Item Case Figure Malcolm letter Example Chapter Lesson Rule Task Article Act Scene Book Volume Stage version step page chapter level part phase port",
 }
 
 var german = &language{
@@ -50,7 +51,7 @@ var german = &language{
 		"Wann Welche Welcher Welches Ist Sind War Hat Haben Kann Können Soll Davon Dazu Zudem Somit Zunächst Zuerst Insgesamt Bitte Noch Ja Nein Nicht Kein Keine Mein Meine Dein Sein Seine Ihre Alle " +
 		"Alles Jedoch Außerdem Daher Deshalb Dadurch Dabei Damit Darum Denn Weil Obwohl Während Seit Bis Über Unter Durch Ohne Gut Danke Heute Morgen Gestern Beide Viele Einige Manche Jeder Jede Jedes",
 	said:    "sagte fragte rief meinte antwortete",
-	letters: "Plan Teil Klasse Gruppe Vitamin Anhang Punkt Block Option Typ Abschnitt",
+	letters: "Plan Teil Klasse Gruppe Vitamin Anhang Punkt Block Option Typ Abschnitt Kapitel Artikel Schritt Variante Aufgabe Beispiel Regel Frage Antwort",
 	dated: "Januar Jänner Februar März April Mai Juni Juli August September Oktober November Dezember Quartal Jahrhundert Jahrhunderts Weltkrieg " +
 		"Etage Stock Klasse Platz Liga Runde Kapitel Auflage Tag Geburtstag Jahrestag Mal Halbjahr Bundesliga Armee Division Bezirk " +
 		"der die das dem den des am im zum zur vom ab bis seit beim ins jeder jede jedes jeden ein eine einen einem einer und sein seine seinen ihr ihre ihren Der Die Das Am Im Zum Vom Ab Bis Seit",
@@ -60,12 +61,14 @@ var german = &language{
 var french = &language{
 	tags:   "fr",
 	before: "p_ex ~M MM Mme Mmes Mlle Mlles ~Me Mgr Vve Dr Drs Pr St Ste p.ex P.ex c.-à-d c-à-d cf Cf env ex Ex ~av apr ~boul ~bd hab ~int",
-	number: "n N no nos p pp fig figs vol chap art éd t tél Tél réf janv févr fév avr juil sept oct nov déc al alin",
-	may:    "prof Prof av.J.-C J.-C S.A S.A.R.L Cie ~ann ~coll suiv dép Éd P.-S p.m",
+	number: "n N no nos p pp lun ~mar mer jeu ven sam fig figs vol chap art éd t tél Tél réf janv févr fév avr juil sept oct nov déc al alin",
+	may:    "prof Prof av.J.-C ~ann ~coll suiv dép Éd P.-S p.m",
+	close:  "J.-C S.A S.A.R.L Cie",
 	starts: "Le La Les Un Une Des ~Du De Il Elle Ils Elles On Nous Vous Je Tu Ce Cet Cette Ces C’est C'est Ceci Cela Ça Mon Ton Son Ma Sa Ses Notre Votre Leur " +
 		"Et Mais Ou Donc Or Car Si Quand Lorsque Comme Puis Ensuite Alors Ainsi Après Avant Dans En Sur Sous Pour Par Avec Sans Chez À Au Aux " +
 		"Où Qui Que Quoi Quel Quelle Comment Pourquoi Combien Est Sont Oui Non Pas Ne Merci Voici Voilà Cependant Toutefois Enfin Depuis Pendant Plus Tout Tous Voir Beaucoup Certains ~L ~D ~J ~C ~S ~Qu ~N",
-	said: "demanda demande dit répondit cria s’écria",
+	said:    "demanda demande dit répondit cria s’écria",
+	letters: "Chapitre Partie Acte Scène Article Section Étape Option option Plan plan Annexe Groupe groupe Classe Vitamine vitamine Type type Niveau niveau version étape chapitre Tome Règle Exemple Question",
 }
 
 var spanish = &language{
@@ -74,23 +77,27 @@ var spanish = &language{
 		"Gral Cnel Tte Fr p.ej P.ej ej Ej ~p Av Avda Col C/ aprox Aprox Pdte Cra",
 	number: "s núm Núm núms n No nº pág págs Pág art Art arts cap Cap fig Fig vol Vol tel Tel tomo ed Ed " +
 		"ene feb mar abr may jun jul ago sept oct nov dic Ene Feb Mar Abr Jun Jul Ago Sept Oct Nov Dic lun Lun mié vie ~sáb",
-	may: "S.A S.L EE.UU EE_UU Cía Ltda a.C d.C a.m p.m vs Depto Dpto dpto Esq izq dcha Hnos Ud Uds Vd Vds ~pp D.F D.C JJ.OO RR.HH",
+	may:   "EE.UU EE_UU a.m p.m vs Depto Dpto dpto Esq izq dcha Hnos Ud Uds Vd Vds ~pp D.F D.C JJ.OO RR.HH",
+	close: "S.A S.L a.C d.C a_C d_C Cía Ltda",
 	starts: "El La Los Las Lo Un Una Unos Unas Él Ella Ellos Ellas Yo Tú Usted Nosotros Este Esta Esto Estos Estas Ese Esa Eso Aquel Mi Tu Su Sus Nuestro " +
 		"Y Pero O Si Sí No Ni Cuando Mientras Como Donde Porque Aunque Después Luego Antes Entonces Ahora Hoy Ayer En De Del Por Para Con Sin Sobre Desde Hasta A Al " +
 		"Qué Quién Cómo Cuándo Dónde Cuál Cuánto Es Son Está Están Hay Fue Era Gracias También Además Sin Según Tras Se Le Les Nos Me Te",
-	said: "preguntó dijo respondió gritó exclamó",
+	said:    "preguntó dijo respondió gritó exclamó",
+	letters: "Capítulo Parte Acto Escena Artículo Sección Paso Opción opción Plan plan Anexo Grupo grupo Clase Vitamina vitamina Tipo tipo Nivel nivel versión paso capítulo Regla Ejemplo Pregunta",
 }
 
 var portuguese = &language{
 	tags: "pt",
 	before: "p_ex P_ex Sr Sra Srs Sras Srta Dr Dra Drs Dras ~D ~Dom Prof Profa Profª Eng Engª Arq Exmo Exma Ilmo Sto Sta Pe Fr Gen Cel ~Ten Sgt p.ex P.ex ex Ex Av ~R " +
 		"V.Exa V.Sa aprox ~Des ~Min Dep Sen Gov Mons",
-	number: "núm n nº No pág págs p pp art Art arts cap Cap fig Fig vol Vol tel Tel séc jan fev mar abr mai jun jul ago nov dez inc",
-	may:    "S.A Ltda Cia Jr a.C d.C a.m p.m EUA Depto depto obs ~Est Lda",
+	number: "núm n nº No ap pág págs p pp art Art arts cap Cap fig Fig vol Vol tel Tel séc jan fev mar abr mai jun jul ago nov dez inc",
+	may:    "Jr a.m p.m EUA Depto depto obs ~Est",
+	close:  "S.A Ltda Cia a.C d.C Lda",
 	starts: "O A Os As Um Uma Uns Umas Ele Ela Eles Elas Eu Tu Você Vocês Nós Isto Isso Este Esta Esse Essa Aquele Meu Minha Seu Sua Nosso " +
 		"E Mas Ou Se Sim Não Nem Quando Enquanto Como Onde Porque Embora Depois Antes Então Agora Hoje Ontem Em No Na Nos Nas De Do ~Da Dos Das Por Para Com Sem Sobre Desde Até Ao À " +
 		"Que Quem Qual Quanto É São Está Estão Há Foi Era Obrigado Obrigada Também Além Segundo Após Já Ainda",
-	said: "perguntou disse respondeu gritou",
+	said:    "perguntou disse respondeu gritou",
+	letters: "Capítulo Parte Ato Cena Artigo Seção Passo Opção opção Plano plano Anexo Grupo grupo Classe Vitamina vitamina Tipo tipo Nível nível versão passo capítulo Regra Exemplo Pergunta Etapa etapa",
 }
 
 var italian = &language{
@@ -100,18 +107,21 @@ var italian = &language{
 		"~dr Dr ~lat ingl ca",
 	number: "~co n N nn num pag pagg p pp art Art artt cap Cap fig Fig vol Vol tav Tav tab Tab tel Tel sez Sez lett gen feb mar apr mag giu lug ago set ott nov dic int",
 	list:   "ecc ~min",
-	may:    "S.p.A S.r.l s.r.l s.p.a S.n.c a.C d.C segg ~ss ~all ~sec ~ag c.a",
+	may:    "segg ~ss ~all ~sec ~ag c.a",
+	close:  "S.p.A S.r.l s.r.l s.p.a S.n.c a.C d.C",
 	starts: "Il Lo La I Gli Le Un Uno Una L Egli Lui Lei Loro Noi Voi Io Tu Questo Questa Questi Queste Quello Quella Ciò Mio Tuo Suo Sua Nostro " +
 		"E Ed Ma O Se Sì No Non Né Quando Mentre Come Dove Perché Dopo Poi Prima Allora Ora Oggi Ieri In Nel Nella Di Del Della ~Da Dal Dalla Per Con Senza Su Sul Sulla A Al Alla Ai " +
 		"Che Chi Quale Quanto È Sono Era Ha Hanno C Grazie Anche Inoltre Infatti Secondo Così Però Va",
-	said: "chiese disse rispose gridò esclamò",
+	said:    "chiese disse rispose gridò esclamò",
+	letters: "Capitolo Parte Atto Scena Articolo Sezione Passo Opzione opzione Piano piano Allegato Gruppo gruppo Classe Vitamina vitamina Tipo tipo Livello livello versione passo capitolo Regola Esempio Domanda Fase fase",
 }
 
 var catalan = &language{
 	tags:   "ca",
 	before: "Sr Sra Srs Srta Dr Dra Prof St Sta Mn p.ex P.ex ex Av Il·lm Excm",
 	number: "núm Núm pàg art fig vol tel cap gen feb abr jul ag oct nov des",
-	may:    "S.A S.L aC dC a.C d.C",
+	may:    "",
+	close:  "S.A S.L aC dC a.C d.C",
 	starts: "El La Els Les Un Una Ell Ella Ells Jo Tu Vostè Nosaltres Aquest Aquesta Això I Però O Si Sí No Quan Com On Perquè Després Ara Avui En De Del Per Amb Sense Què Qui És Són Gràcies També",
 }
 
@@ -121,10 +131,12 @@ var dutch = &language{
 		"z.g zgn vgl Vgl m.a.w t.w.v ~gem ~max ~min aanw zelfst",
 	number: "~ma ~di ~wo ~do ~vr ~za ~zo nr nrs Nr blz Blz p pag art Art afb Afb fig hfst Hfst tab tel Tel dl jan feb mrt apr jun jul aug sept okt nov dec",
 	list:   "enz e.d mln mld",
-	may:    "e.a e.v v.Chr n.Chr B.V N.V m.i ff vnw ~ww znw bnw",
+	may:    "e.a e.v m.i ff vnw ~ww znw bnw",
+	close:  "v.Chr n.Chr B.V N.V",
 	starts: "De Het Een Hij Zij Ze Wij We Ik Jij Je U Jullie Dit Dat Deze Die En Maar Of Als Toen Dan Daarna Nu Hier Daar Er In Op Aan Bij Met Na Van Voor Naar Uit Om Te " +
 		"Wat Wie Waar Wanneer Waarom Hoe Welke Is Zijn Was Heeft Hebben Kan Kunnen Ja Nee Niet Geen Mijn Uw Onze Hun Ook Zo Bedankt Dank Omdat Hoewel Volgens Sinds Vandaag",
-	said: "vroeg zei riep",
+	said:    "vroeg zei riep",
+	letters: "Hoofdstuk Deel Artikel Sectie Stap Optie optie Plan plan Bijlage Groep groep Klasse Vitamine vitamine Type type Niveau niveau versie stap hoofdstuk Regel Voorbeeld Vraag",
 }
 
 var danish = &language{
@@ -132,7 +144,8 @@ var danish = &language{
 	before: "hr Hr fr frk Frk dr Dr prof Skt Sct bl.a Bl.a f.eks F.eks d.v.s dvs D.v.s ca Ca hhv inkl ekskl evt jf Jf pga p.gr.a mht vedr vha iflg Iflg fhv ~adv ~max ~min ~gl",
 	number: "nr Nr s sd kap art fig tlf Tlf bd jan feb mar apr jun jul aug sept okt nov dec stk pkt",
 	list:   "osv mv m.v m.m o.l o.lign m.fl mio mia kr",
-	may:    "tdr co A/S ApS E.U f.Kr e.Kr st th tv s.u S.U kl",
+	may:    "tdr co A/S ApS E.U st th tv s.u S.U kl",
+	close:  "f.Kr e.Kr",
 	starts: "Det Den De Der En Et Han Hun Vi Jeg ~Du I Man Dette Denne Disse Og Men Eller Hvis Når ~Da Så Derefter Nu Her I På Ved Med Efter Fra For Til Om Af Hvad Hvem Hvor Hvordan Hvorfor " +
 		"Hvornår Er Var Har Kan Skal Vil Ja Nej Ikke Ingen Min Din Hans Hendes Vores Også Tak Mit",
 	said:  "sagde spurgte råbte svarede",
@@ -144,7 +157,8 @@ var norwegian = &language{
 	before: "hr Hr fr frk Dr dr prof St f.eks F.eks bl.a Bl.a d.v.s dvs ca Ca inkl ekskl evt jf Jf pga mht vedr iht ifm ~gl",
 	number: "nr Nr s kap art fig tlf Tlf jan feb mar apr jun jul aug sept okt nov des pkt",
 	list:   "osv m.m m.v o.l mill mrd kr",
-	may:    "AS f.Kr e.Kr kl",
+	may:    "AS kl",
+	close:  "f.Kr e.Kr",
 	starts: "Det Den De Der En Ei Et Han Hun Vi Jeg ~Du Dere Man Dette Denne Disse Og Men Eller Hvis Når ~Da Så Deretter Nå Her På Ved Med Etter Fra For Til Om Av Hva Hvem Hvor Hvordan Hvorfor Er Var Har Kan Skal Vil Ja Nei Ikke Ingen Min Din Takk Også",
 	dated:  "januar februar mars april mai juni juli august september oktober november desember Januar Februar Mars April Mai Juni Juli August September Oktober November Desember Verdenskrig",
 }
@@ -154,7 +168,8 @@ var swedish = &language{
 	before: "hr Hr fr Dr dr prof S:t t.ex T.ex bl.a Bl.a d.v.s dvs D.v.s s.k ca Ca inkl exkl ~ev jfr Jfr pga p.g.a m.a.o fr.o.m t.o.m i.o.m f.d resp Resp ~max ~min",
 	number: "nr Nr s sid prop kap art fig tel Tel jan feb mar apr jun jul aug sept okt nov dec",
 	list:   "osv o.s.v m.m m.fl o.d milj mkr kr",
-	may:    "f.Kr e.Kr dyl kl st",
+	may:    "dyl kl st",
+	close:  "f.Kr e.Kr",
 	starts: "Det Den De Där En Ett Han Hon Vi Jag ~Du Ni Man Detta Denna Dessa Och Men Eller Om När Då Så Sedan Nu Här I På Vid Med Efter Från För Till Av Vad Vem Var Hur Varför Är Har Kan Ska Vill Ja Nej Inte Ingen Min Din Tack Också",
 }
 

@@ -6,11 +6,13 @@ var polish = &language{
 	tags: "pl",
 	before: "Ul Al m_in dr prof mgr inż Inż hab ~ks Ks św Św np Np tzn Tzn tj Tj tzw m.in M.in ul ~al ~pl ok por Por zob Zob im ~gen płk kpt ppłk lek ~red ~doc " +
 		"p.o ~ds ~ww ~ang łac niem ~ros ~dot ~ok ~por ~im ~os",
-	number: "~m dn nr Nr s str Str art Art ust pkt poz rys Rys tab tel Tel rozdz t godz sty lut kwi cze lip sie wrz paź lis gru",
-	list:   "itd itp zł tys mln mld gr",
-	may:    "~r ~w woj pow m.st S.A sp Sp ~z o.o n.e p.n.e cd",
-	starts: "To Ten Ta Te On Ona Ono Oni My Ja Ty Wy Pan Pani I A Ale Lub Jeśli Gdy Kiedy Potem Teraz Tu Tam W We Na Z Ze Do Od Po Przed Przy Dla O Co Kto Gdzie Jak Dlaczego Czy Jest Są Był Była Tak Nie Dziękuję Też Więc Jednak Dlatego Weź Proszę Jego Jej Ich Mu Im Mnie Nas Was Mój Nasz Twój Wtedy Następnie Później",
-	dated:  "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
+	number:  "~m dn nr Nr s str Str art Art ust pkt poz rys Rys tab tel Tel rozdz t godz sty lut kwi cze lip sie wrz paź lis gru",
+	list:    "itd itp zł tys mln mld gr",
+	may:     "woj pow m.st sp Sp ~z cd",
+	close:   "~r ~w S.A o.o n.e p.n.e",
+	starts:  "To Ten Ta Te On Ona Ono Oni My Ja Ty Wy Pan Pani I A Ale Lub Jeśli Gdy Kiedy Potem Teraz Tu Tam W We Na Z Ze Do Od Po Przed Przy Dla O Co Kto Gdzie Jak Dlaczego Czy Jest Są Był Była Tak Nie Dziękuję Też Więc Jednak Dlatego Weź Proszę Jego Jej Ich Mu Im Mnie Nas Was Mój Nasz Twój Wtedy Następnie Później",
+	dated:   "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
+	letters: "Rozdział Część Akt Artykuł Sekcja Krok Opcja opcja Plan plan Załącznik Grupa grupa Klasa Witamina witamina Typ typ Poziom poziom wersja krok rozdział Przykład Pytanie",
 }
 
 var czech = &language{
@@ -18,7 +20,8 @@ var czech = &language{
 	before: "Dr dr Mgr Ing Bc prof Prof ~doc Doc MUDr JUDr RNDr PhDr sv Sv např Např tzv tzn tj Tj mj resp Resp ul nám cca vč srov Srov ~p pí ~gen plk kpt npor",
 	number: "č Č čís str s odst obr tab tel Tel kap roč",
 	list:   "atd apod hod Kč tis mil mld ~min",
-	may:    "aj n.l př s.r.o a.s stol",
+	may:    "aj př stol",
+	close:  "n.l s.r.o a.s",
 	starts: "To Ten Ta Tento Tato On Ona Oni My Já Ty Vy A Ale Nebo Pokud Když Pak Potom Teď Nyní Zde Tam V Ve Na Z Ze Do Od Po Před Při Pro O Co Kdo Kde Jak Proč Kdy Je Jsou Byl Byla Ano Ne Děkuji Také Proto",
 	dated:  "ledna února března dubna května června července srpna září října listopadu prosince století",
 }
@@ -28,7 +31,8 @@ var slovak = &language{
 	before: "Dr dr Mgr Ing Bc prof Prof ~doc Doc MUDr JUDr sv Sv napr Napr tzv tzn tj t.j Tj resp Resp ul nám cca porov ~p ~gen plk",
 	number: "č Č čís str s ods obr tab tel Tel kap",
 	list:   "atď a.i apod hod tis mil mld",
-	may:    "n.l s.r.o a.s stor",
+	may:    "stor",
+	close:  "n.l s.r.o a.s",
 	starts: "To Ten Tá Tento Táto On Ona Oni My Ja Ty Vy A Ale Alebo Ak Keď Potom Teraz Tu Tam V Vo Na Z Zo Do Od Po Pred Pri Pre O Čo Kto Kde Ako Prečo Kedy Je Sú Bol Bola Áno Nie Ďakujem Tiež Preto",
 	dated:  "januára februára marca apríla mája júna júla augusta septembra októbra novembra decembra storočia",
 }
@@ -38,7 +42,8 @@ var hungarian = &language{
 	before: "dr Dr prof Prof ifj ~id özv Szt pl Pl ún Ún kb Kb vö Vö ill Ill ld Ld tkp ~pl ~ill",
 	number: "sz o old fej tel Tel ker jan febr márc ápr máj jún júl aug szept okt nov dec",
 	list:   "stb Ft",
-	may:    "Kft Rt Zrt Nyrt Bt ui i.e i.sz ~M ~u út",
+	may:    "ui i.e i.sz ~M ~u út",
+	close:  "Kft Rt Zrt Nyrt Bt",
 	starts: "Az A Egy Ez Ő Ők Mi Én Te Ti Ön És De Vagy Ha Amikor Mikor Aztán Majd Most Itt Ott Mit Ki Hol Hogyan Miért Van Volt Igen Nem Köszönöm Is Kérem",
 	dated:  "január február március április május június július augusztus szeptember október november december század kerület",
 	years:  true,
@@ -49,7 +54,8 @@ var croatian = &language{
 	before: "~г гђа гђица др мр проф инж св нпр Нпр тј Тј тзв ул dr Dr mr prof Prof ~mag ~g gđa gđica gosp sv Sv npr Npr tj Tj tzv ul inž akad ~red ~doc ak Dr_sc dr_sc",
 	number: "бр Бр стр чл br Br str čl sl tab tel Tel st",
 	list:   "itd i.t.d itsl итд tis mil mlrd kn ~din",
-	may:    "~i ~god d.o.o d.d n.e p.n.e ~pr Kr",
+	may:    "~i ~god ~pr Kr",
+	close:  "d.o.o d.d n.e p.n.e",
 	starts: "To Taj Ta On Ona Oni Mi Ja Ti Vi I A Ali Ili Ako Kad Kada Zatim Sada Ovdje Tamo U Na S Sa Iz Do Od Po Prije Kod Za O Što Šta Tko Ko Gdje Gde Kako Zašto Je Su Bio Bila ~Da Ne Hvala Također",
 	dated:  "siječnja veljače ožujka travnja svibnja lipnja srpnja kolovoza rujna listopada studenoga studenog prosinca januara februara marta aprila maja juna jula avgusta septembra oktobra novembra decembra јануара фебруара марта априла маја јуна јула августа септембра октобра новембра децембра века stoljeća veka",
 }
@@ -69,7 +75,8 @@ var romanian = &language{
 	before: "Dl dl D-na Dna dna dlui dvs Dvs Dr dr Prof prof Sf ~ing Ing ~av ex Ex de.ex cca str Str bd Bd ~gen conf Conf cf",
 	number: "bl sc et ap nr Nr pag p art alin fig cap vol tel Tel ian feb mar apr iun iul aug sept oct noiem nov dec sec",
 	list:   "ș.a ş.a mil mld",
-	may:    "S.A S.R.L SRL d.Hr î.Hr",
+	may:    "SRL",
+	close:  "S.A S.R.L d.Hr î.Hr",
 	starts: "El Ea Ei Ele Eu Tu Noi Voi Acesta Aceasta Acest Această Un O Și Dar Sau Dacă Când Apoi Acum Aici Acolo În La De Din Cu Pentru Pe Ce Cine Unde Cum De Este Sunt A Au Era ~Da Nu Mulțumesc",
 }
 
@@ -104,24 +111,28 @@ var lithuanian = &language{
 }
 
 var greek = &language{
-	tags:   "el",
-	before: "κ Κ κα Κα κος κκ Δρ δρ Καθ καθ Αγ αγ π.χ Π.χ δηλ Δηλ βλ Βλ περ λεωφ Λεωφ οδ Άγ Σεβ στρ ταγμ υπ πλ Πλ",
-	number: "αρ Αρ σελ Σελ σ άρθ εικ Εικ κεφ Κεφ τόμ τηλ Τηλ παρ Ιαν Φεβ Μαρ Απρ Μαΐ Ιουν Ιουλ Αυγ Σεπ Σεπτ Οκτ Νοε Δεκ",
-	list:   "κ.λπ κλπ κ.ά κ.τ.λ κτλ κ.ο.κ",
-	may:    "κ.α π.Χ μ.Χ Α.Ε Ε.Π.Ε χλμ εκατ δισ Η.Π.Α",
-	clock:  "π.μ μ.μ",
-	starts: "Ο Η Το Οι Τα Τον Την Του Της Των Ένας Μια Μία Ένα Αυτός Αυτή Αυτό Εγώ Εσύ Εμείς Και Αλλά Ή Αν Όταν Μετά Τώρα Εδώ Εκεί Σε Στο Στη Στην Στον Στις Στα Στους Από Με Για Προς Τι Ποιος Ποια Πού Πώς Γιατί Πότε Είναι Ήταν Έχει Ναι Όχι Δεν Ευχαριστώ Επίσης Θα Να Ας",
+	tags:    "el",
+	before:  "κ Κ κα Κα κος κκ Δρ δρ Καθ καθ Αγ αγ π.χ Π.χ δηλ Δηλ βλ Βλ περ λεωφ Λεωφ οδ Άγ Σεβ στρ ταγμ υπ πλ Πλ",
+	number:  "αρ Αρ σελ Σελ σ άρθ εικ Εικ κεφ Κεφ τόμ τηλ Τηλ παρ Ιαν Φεβ Μαρ Απρ Μαΐ Ιουν Ιουλ Αυγ Σεπ Σεπτ Οκτ Νοε Δεκ",
+	list:    "κ.λπ κλπ κ.ά κ.τ.λ κτλ κ.ο.κ",
+	may:     "κ.α χλμ εκατ δισ Η.Π.Α",
+	close:   "π.Χ μ.Χ Α.Ε Ε.Π.Ε",
+	clock:   "π.μ μ.μ",
+	starts:  "Ο Η Το Οι Τα Τον Την Του Της Των Ένας Μια Μία Ένα Αυτός Αυτή Αυτό Εγώ Εσύ Εμείς Και Αλλά Ή Αν Όταν Μετά Τώρα Εδώ Εκεί Σε Στο Στη Στην Στον Στις Στα Στους Από Με Για Προς Τι Ποιος Ποια Πού Πώς Γιατί Πότε Είναι Ήταν Έχει Ναι Όχι Δεν Ευχαριστώ Επίσης Θα Να Ας",
+	letters: "Κεφάλαιο Μέρος Άρθρο Ενότητα Βήμα Επιλογή επιλογή Σχέδιο Παράρτημα Ομάδα ομάδα Τάξη Βιταμίνη βιταμίνη Τύπος τύπος Επίπεδο έκδοση βήμα κεφάλαιο Παράδειγμα Ερώτηση",
 }
 
 var turkish = &language{
 	tags:   "tr az",
 	before: "küç Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak yakl ör Ör məs Məs Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
-	number: "Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab tab Tel tel bl Bl səh Səh",
-	may:    "vb vs vd A.Ş Ltd Şti T.C M.Ö M.S İ.Ö yy",
+	number: "~m Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab tab Tel tel bl Bl səh Səh",
+	may:    "vb vs vd Ltd T.C M.Ö M.S İ.Ö yy",
+	close:  "A.Ş Şti",
 	starts: "Bu O Şu Onlar Biz ~Ben ~Sen Siz Bir Ve Ama Fakat Ancak Veya Eğer Sonra Şimdi Burada Orada Ne Kim Nerede Nasıl Neden Niçin Hangi Evet Hayır Teşekkürler Lütfen Ayrıca Daha Her Çünkü Böylece Onun Benim Bunun Bunu Onu",
 	said:   "dedi diye sordu",
 	dated: "Ocak Şubat Mart Nisan Mayıs Haziran Temmuz Ağustos Eylül Ekim Kasım Aralık yüzyıl yüzyılda yüzyılın Yüzyıl Dünya Cumhurbaşkanı Bölüm Madde Dönem Sınıf Kat Ordu Yıl Yılı Maddesi Selim Mehmed Mehmet Murad Abdülhamid Abdülhamit Mahmud Mahmut Ahmed Ahmet Mustafa Bayezid Osman Süleyman Katip " +
 		"Lui Louis Caddesi Sokak Lig",
+	letters: "Bölüm Kısım Madde Adım Seçenek seçenek Plan plan Ek Grup grup Sınıf Vitamin vitamin Tip tip Seviye seviye sürüm adım bölüm Örnek Soru",
 }
 
 var russian = &language{
@@ -130,21 +141,25 @@ var russian = &language{
 		"тов ген полк кап лейт инж зам Зам н бульв наб ш нач англ лат нем фр рус греч итал исп прим прибл",
 	number: "стр Стр рис Рис табл гл Гл п пп ст Ст т тт № вып изд тел Тел ч янв февр фев мар апр авг сент сен окт нояб ноя дек пн вт чт пт",
 	list:   "кг т_д т_п т.д т.п руб коп тыс млн млрд трлн долл дол чел шт ~мин сек экз",
-	may:    "и_пр и_др н_э др проч г гг в вв н.э до.н.э э час км куб.м кв.м куб обл р-н о-в ж.д мес США ред у.е",
+	may:    "и_пр и_др др проч час км куб.м кв.м куб обл р-н о-в ж.д мес США ред у.е",
+	close:  "н_э г гг в вв н.э до.н.э э",
 	starts: "Я Ты Он Она Оно Мы Вы Они Это Этот Эта Эти Тот Та Те То И А Но Или Если Когда Пока Затем Потом После До Теперь Сейчас Здесь Там Тут В Во На По С Со К Ко У О Об От Из За Для При Без Под Над " +
 		"Что Кто Где Как Почему Зачем Сколько Какой Какая Какие Есть Был Была Было Были Да Нет Не Ни Спасибо Также Однако Поэтому Так Его Её Ее Их Мой Наш Ваш Все Всё Просьба Кроме Дом Нужно Ему Ей Им Нам Вам Мне Меня Тебя Нас Вас Моя Моё Наша Ваш Ваша Свой Тогда Именно Сам Сама",
-	said:  "спросил спросила сказал сказала",
-	small: true,
+	said:    "спросил спросила сказал сказала",
+	small:   true,
+	letters: "Глава Часть Акт Статья Раздел Шаг Вариант вариант План план Приложение Группа группа Класс Витамин витамин Тип тип Уровень уровень версия шаг глава Пример Вопрос",
 }
 
 var ukrainian = &language{
 	tags: "uk", words: "я є",
-	before: "~с т_зв ім вул Вул пл пров просп буд кв проф Проф акад доц т.зв напр Напр пор Пор див Див св Св англ лат рос ред прибл",
-	number: "стор рис Рис табл розд п ст Ст т № вип тел Тел ч січ лют бер квіт трав черв лип серп вер жовт лист груд",
-	list:   "т_д т_п т.д т.п грн коп тис млн млрд шт ~хв ~год",
-	may:    "н_е та_ін ін р рр н.е до.н.е н чел обл",
-	starts: "Я Ти Він Вона Воно Ми Ви Вони Це Цей Ця Ці Той Та Те І Й А Але Або Якщо Коли Поки Потім Після До Тепер Зараз Тут Там В У На По З Із До Від За Для При Без Що Хто Де Як Чому Скільки Який Є Був Була Було Були Так Ні Не Дякую Також Однак Тому Його Її Їх Йому Їй Їм Нам Вам Мені Мій Наш Ваш Свій Тоді",
-	small:  true,
+	before:  "~с т_зв ~п ім вул Вул пл пров просп буд кв проф Проф акад доц т.зв напр Напр пор Пор див Див св Св англ лат рос ред прибл",
+	number:  "стор рис Рис табл розд ст Ст т № вип тел Тел ч січ лют бер квіт трав черв лип серп вер жовт лист груд",
+	list:    "т_д т_п т.д т.п грн коп тис млн млрд шт ~хв ~год",
+	may:     "та_ін ін н чел обл",
+	close:   "н_е р рр н.е до.н.е",
+	starts:  "Я Ти Він Вона Воно Ми Ви Вони Це Цей Ця Ці Той Та Те І Й А Але Або Якщо Коли Поки Потім Після До Тепер Зараз Тут Там В У На По З Із До Від За Для При Без Що Хто Де Як Чому Скільки Який Є Був Була Було Були Так Ні Не Дякую Також Однак Тому Його Її Їх Йому Їй Їм Нам Вам Мені Мій Наш Ваш Свій Тоді",
+	small:   true,
+	letters: "Розділ Частина Акт Стаття Крок Варіант варіант План план Додаток Група група Клас Вітамін вітамін Тип тип Рівень рівень версія крок розділ Приклад Питання",
 }
 
 var bulgarian = &language{
@@ -152,7 +167,8 @@ var bulgarian = &language{
 	before: "т_е г-н г-жа гр Гр ул бул пл Пл проф Проф акад доц д-р инж св Св напр Напр т.е т.нар вж Вж срв им ген",
 	number: "стр с рис фиг табл гл чл ал т № тел Тел ян февр апр авг септ окт ноем дек",
 	list:   "лв хил млн млрд",
-	may:    "т.н др и пр г гг в ст т.г пр.Хр сл.Хр",
+	may:    "т.н др и пр ст т.г пр.Хр сл.Хр",
+	close:  "г гг в",
 	starts: "Той Тя То Те Ние Аз Ти Вие Това Този Тази Тези И А Но Или Ако Когато След Сега Тук Там В Във На По С Със За От До Какво Кой Къде Как Защо Има Е Са Беше Да Не Благодаря",
 	small:  true,
 }

@@ -79,17 +79,20 @@ var korean = &language{
 
 var vietnamese = &language{
 	tags: "vi", before: "TS ThS GS PGS BS KS TP Tp tp ~Q Ô vd Vd VD ~ô Th.S Gs Ts ĐH ~Ngài ~x Tx", number: "tr Tr đ ~t",
-	list:   "v.v",
-	may:    "vv TCN SCN Tcn k.m",
-	starts: "Tôi Anh Chị Em Ông Bà Họ Chúng Nó Đây Đó Này Và Nhưng Hoặc Nếu Khi Sau Bây Ở Trong Của Với Cho Gì Ai Đâu Sao Thế Là Có Không Vâng Cảm Xin Bạn Hãy Các Những Một Để",
+	list:    "v.v",
+	may:     "vv TCN SCN Tcn k.m",
+	starts:  "Tôi Anh Chị Em Ông Bà Họ Chúng Nó Đây Đó Này Và Nhưng Hoặc Nếu Khi Sau Bây Ở Trong Của Với Cho Gì Ai Đâu Sao Thế Là Có Không Vâng Cảm Xin Bạn Hãy Các Những Một Để",
+	letters: "Chương Phần Điều Mục Bước bước Phương Phụ Nhóm nhóm Lớp Vitamin vitamin Loại loại Cấp bản chương Quy Câu",
 }
 
 var indonesian = &language{
 	tags: "id ms jv su", before: "~En Pn Bpk Bp Tn Ny Nn Sdr Sdri dr Dr drs Drs Ir ~ir Prof ~H Hj K.H ~mis Mis Jl jl Jln a.n u.p d.a Yth yth Kol Jend Let ~Kab ~Prov ~Kec s.d",
-	number: "Jan Feb Mar Apr Jun Jul Agu Agt Sep Okt Nov Des No no hlm hal Hal tgl Tgl Tel telp Telp Psl",
-	list:   "dll dsb dst",
-	may:    "dkk PT CV Tbk Rp ~M SM ttd S.H S.E M.M S.T S.Pd M.Pd S.Kom",
-	starts: "Ini Itu Dia Ia Mereka Kami Kita Saya Anda Kamu Dan Tetapi Tapi Atau Jika Kalau Ketika Saat Setelah Kemudian Lalu Sekarang Di Ke Dari Dengan Untuk Pada Apa Siapa Mana Bagaimana Mengapa Kapan Apakah Ada Adalah Ya Tidak Terima Juga Namun Silakan",
+	number:  "Jan Feb Mar Apr Jun Jul Agu Agt Sep Okt Nov Des No no hlm hal Hal tgl Tgl Tel telp Telp Psl",
+	list:    "dll dsb dst",
+	may:     "dkk PT CV Rp ~M SM ttd",
+	close:   "Tbk S.H S.E M.H M.M S.T S.Pd M.Pd S.Kom",
+	starts:  "Ini Itu Dia Ia Mereka Kami Kita Saya Anda Kamu Dan Tetapi Tapi Atau Jika Kalau Ketika Saat Setelah Kemudian Lalu Sekarang Di Ke Dari Dengan Untuk Pada Apa Siapa Mana Bagaimana Mengapa Kapan Apakah Ada Adalah Ya Tidak Terima Juga Namun Silakan",
+	letters: "Bab Bagian Pasal Langkah langkah Opsi opsi Rencana Lampiran Kelompok kelompok Kelas Vitamin vitamin Tipe tipe Tingkat tingkat versi bab Contoh Pertanyaan",
 }
 
 var thai = &language{tags: "th lo km my", before: "ดร นพ พญ ทพ ภก น.ส ผศ รศ ศ พล.อ พ.ศ ค.ศ ม.ค ก.พ มี.ค เม.ย พ.ค มิ.ย ก.ค ส.ค ก.ย ต.ค พ.ย ธ.ค จ อ ต ถ", may: "ฯลฯ น"}
@@ -106,8 +109,9 @@ var filipino = &language{
 
 var swahili = &language{
 	tags: "sw", before: "Bw Bi Bwn Dk Dkt Prof Mhe Mh k.v mf Mf Mch Kap", number: "Na uk Uk Sh", list: "n.k k.m",
-	may:    "nk S.L.P S.L.B",
-	starts: "Hii Hiyo Hizi Huyu Yeye Wao Sisi Mimi Wewe Ninyi Na Lakini Au Kama Ikiwa Baada Kisha Halafu Sasa Hapa Kwa Katika Nini Nani Wapi Vipi Kwa Je Ni Ndiyo Hapana Asante Tafadhali Pia",
+	may:     "nk S.L.P S.L.B",
+	starts:  "Hii Hiyo Hizi Huyu Yeye Wao Sisi Mimi Wewe Ninyi Na Lakini Au Kama Ikiwa Baada Kisha Halafu Sasa Hapa Kwa Katika Nini Nani Wapi Vipi Kwa Je Ni Ndiyo Hapana Asante Tafadhali Pia",
+	letters: "Sura Sehemu Kifungu Hatua hatua Chaguo chaguo Mpango Kundi kundi Vitamini Aina aina Toleo toleo Mfano Swali",
 }
 
 var yoruba = &language{

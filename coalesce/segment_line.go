@@ -1,7 +1,9 @@
 package coalesce
 
 import (
+	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // lineState is what a scanner knows of the line it is in.
@@ -260,7 +262,7 @@ func (s *Segmenter) nextItem(at int, c class) bool {
 		_, next, _ := s.peek(at + size)
 		return r == list.bullet && (next == clSpace || next == clDigit)
 	}
-	if list.close == "" || list.bullet != 0 || c != clDigit && !isLetter[c] && c != clOpen {
+	if list.close == "" || list.bullet != 0 || c != clDigit && !isLetter[c] && c != clOpen || list.close == "." && s.scan.counts() {
 		return false
 	}
 	it, end := s.numbered(at)
@@ -271,6 +273,25 @@ func (s *Segmenter) nextItem(at int, c class) bool {
 	_, c, _ = s.peek(end + size)
 	return list.close != "." || c != clLower
 }
+
+// counts says whether the last word goes with the number behind it: "version 2", "set it to 2".
+func (sc *scanner) counts() bool {
+	word := sc.done.bytes()
+	if sc.marks.any || len(word) == 0 {
+		return false
+	}
+	r, _ := utf8.DecodeLastRune(word)
+	return r == '=' || counting[string(word)] || sc.lang.letters[string(word)] || sc.lang.abbrs[string(word)] == abNumber
+}
+
+// counting are small words that stand before a number more often than at the end of an item.
+var counting = func() map[string]bool {
+	t := map[string]bool{}
+	for word := range strings.FieldsSeq("to of by than is equals auf zu um von ist à de sur est par a es por em é di da è su op van tot naar do na z до на из равно olarak là bằng ke dari") {
+		t[word] = true
+	}
+	return t
+}()
 
 func digitValue(r rune) int {
 	zero := r

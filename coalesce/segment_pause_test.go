@@ -41,6 +41,19 @@ func TestSegmenterPause(t *testing.T) {
 		{"Hello", none},
 		{"Hello ", none},
 		{"Hello, ", none},
+		{"It is done. 🎉", aaep.BoundarySentence},
+		{"It is done! 👩🏽‍💻 ", aaep.BoundarySentence},
+		{"It is done!🎉🎉", aaep.BoundarySentence},
+		{"Sounds good 👍🏽", aaep.BoundarySentence},
+		{"A flag. 🇳🇬", aaep.BoundarySentence},
+		{"I love it ❤\ufe0f", aaep.BoundarySentence},
+		{"Thanks! :)", aaep.BoundarySentence},
+		{"Thanks ;-) ", aaep.BoundarySentence},
+		{"Half a flag. 🇳", none},
+		{"A family. 👩\u200d", none},
+		{"See `x. 🎉", none},
+		{"Note:", none},
+		{"(see f(x:)", none},
 		{"It is 3.", none},
 		{"1.", none},
 		{"1. ", none},
@@ -67,7 +80,8 @@ func TestSegmenterPause(t *testing.T) {
 			}
 			got := s.Pause()
 			switch {
-			case tt.want == none && len(got) > 0, tt.want != none && (len(got) != 1 || got[0] != Piece{text, tt.want, len(text)}):
+			case tt.want == none && len(got) > 0, tt.want != none && (cut == aaep.BoundarySentence || len(got) == 0) && (len(got) != 1 || got[0] != Piece{text, tt.want, len(text)}),
+				tt.want != none && got[len(got)-1].Boundary != tt.want, tt.want != none && s.Held() > 0:
 				t.Errorf("%q, cut %s: Pause() = %+v, want %q", tt.text, cut, got, tt.want)
 			}
 		}

@@ -36,6 +36,7 @@ type scanner struct {
 	letter class   // of the sentence's first letter or digit; 0: none yet
 
 	pictured bool // the sentence began with a picture
+	fronted  bool // or with a short word, as in "In 1990"
 
 	lineState
 }
@@ -240,7 +241,7 @@ func (sc *scanner) mark(c class) {
 // text ends a run of marks because text of class c follows.
 func (sc *scanner) text(c class, tight bool) {
 	if sc.marks.any {
-		if m := sc.marks; tight && m.single() && !m.closed && (isLetter[c] || c == clDigit || c == clContinue && letters(&sc.word) == 1) {
+		if m := sc.marks; tight && m.single() && !m.closed && (isLetter[c] || c == clDigit || c == clContinue && letters(&sc.word) <= 4) {
 			sc.word.add('.') // "e.g", "U.S", "J.-P": one word so far
 			sc.plain = false
 		} else if tight {
@@ -266,6 +267,9 @@ func (sc *scanner) endWord() {
 		sc.words++
 		sc.lineWords = min(sc.lineWords+1, long)
 		sc.alnum = false
+		if sc.words == 1 {
+			sc.fronted = letters(&sc.word) <= 2
+		}
 	}
 	prior := sc.kind
 	sc.kind = abNone
@@ -305,7 +309,7 @@ func (sc *scanner) complete() bool {
 // sentence begins a new sentence.
 func (sc *scanner) sentence() {
 	sc.marks, sc.clause, sc.emphasis, sc.words, sc.wides, sc.letter, sc.kind = marks{}, 0, false, 0, 0, 0, abNone
-	sc.word.n, sc.alnum, sc.plain, sc.loose, sc.pictured = 0, false, true, 0, false
+	sc.word.n, sc.alnum, sc.plain, sc.loose, sc.pictured, sc.fronted = 0, false, true, 0, false, false
 }
 
 // forget begins anew behind a pause.

@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"bytes"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -86,6 +87,34 @@ func (s *Segmenter) starts(at int) bool {
 		}
 	}
 	return s.contracted(at+w.n) || s.scan.lang.starts[string(w.bytes())]
+}
+
+// closed says whether the abbreviation before the full stop may end a sentence in front of any word: it ends a name, or a year that is
+// not what the sentence began with.
+func (s *Segmenter) closed() bool {
+	sc := &s.scan
+	before := sc.before.bytes()
+	switch r, _ := utf8.DecodeLastRune(before); {
+	case sc.kind == abMay: // in Washington, D.C.
+		return r == ',' && bytes.IndexByte(sc.done.bytes(), '.') > 0 && sc.words > 3
+	case unicode.IsDigit(r), len(before) > 0 && strings.Trim(string(before), "IVXLC") == "":
+		return sc.words > 4 && !sc.fronted
+	}
+	return sc.words > 3 && letters(&sc.done) > 1 // but not in г. Волгоград
+}
+
+// goesOnSmall says whether the word at offset at has a small letter second, and a word with a small one first behind it.
+func (s *Segmenter) goesOnSmall(at int) bool {
+	w := s.wordAt(at)
+	_, size := utf8.DecodeRune(w.bytes())
+	if r, _ := utf8.DecodeRune(w.bytes()[size:]); !unicode.IsLower(r) {
+		return false
+	}
+	if _, c, _ := s.peek(at + w.n); c != clSpace {
+		return false
+	}
+	_, c, _ := s.peek(at + w.n + 1)
+	return c == clLower
 }
 
 // contracted says whether the end of an English word such as Don't or We're stands at offset at.

@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"bytes"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
@@ -159,6 +160,11 @@ func (s *Segmenter) Pause() []Piece {
 	if s.cut > atSentence {
 		return nil
 	}
+	if s.gestured() {
+		s.readAll()
+		s.finish(atSentence)
+		return s.take()
+	}
 	if len(s.raw) > 0 {
 		// Nothing composes with a final mark, a closer or a space, so committing one is safe.
 		r, size := utf8.DecodeRune(s.raw)
@@ -169,29 +175,54 @@ func (s *Segmenter) Pause() []Piece {
 		s.begun = false
 	}
 	if level := s.pausable(); level > 0 && s.shown > 0 {
-		if s.trim(); len(s.buf) > 0 {
-			s.cutAt(len(s.buf), level)
-		}
-		s.scan.forget()
+		s.finish(level)
 	}
 	return s.take()
 }
 
-// fewestYielded is how many code points tell a listener something.
-const fewestYielded = 12
+// finish gives out what is held, for a pause.
+func (s *Segmenter) finish(level int) {
+	if s.trim(); len(s.buf) > 0 {
+		s.cutAt(len(s.buf), level)
+	}
+	s.scan.forget()
+}
 
-// Yield returns the held text up to the end of its last whole word, though its sentence goes on: it is for listeners who have waited
-// long enough. It divides no code, formula or link, and gives no less than a few words. A Segmenter that cuts at paragraphs or at
-// completion returns nothing. More text may follow; the pieces of that can differ from those without it.
+// readAll reads what there is as if nothing followed.
+func (s *Segmenter) readAll() {
+	s.drain(true)
+	s.over = true
+	s.advance()
+	s.over = false
+	s.begun = false
+}
+
+// So many code points, or lines of code, tell a listener something.
+const (
+	fewestYielded = 12
+	fewestLines   = 3 // one is the fence
+)
+
+// Yield returns the held text up to the end of its last whole word, though its sentence goes on, or of the last whole line of a code block:
+// it is for listeners who have waited long enough. It divides no formula, link or other code, and gives no less than a few words. A
+// Segmenter that cuts at paragraphs or at completion returns nothing. More text may follow; the pieces of that can differ from those
+// without it.
 func (s *Segmenter) Yield() []Piece {
-	at := s.lastCut[atWord].at
-	if s.cut > atSentence || s.stuck || s.scan.fence != 0 || s.lastCut[atWord].runes < fewestYielded || at < s.hide {
+	end := s.lastCut[atWord]
+	switch {
+	case s.cut > atSentence:
+		return nil
+	case s.scan.fence == '`' || s.scan.fence == '~':
+		if end = s.lastCut[atSentence]; bytes.Count(s.buf[:end.at], []byte("\n")) < fewestLines {
+			return nil
+		}
+	case s.stuck || s.scan.fence != 0 || end.at < s.hide || end.runes < fewestYielded:
 		return nil
 	}
-	if r, _ := utf8.DecodeRune(s.buf[at:]); at < len(s.buf) && !clusterEdge(s.buf[:at], r) {
+	if r, _ := utf8.DecodeRune(s.buf[end.at:]); end.at < len(s.buf) && !clusterEdge(s.buf[:end.at], r) {
 		return nil
 	}
-	s.cutAt(at, 0)
+	s.cutAt(end.at, 0)
 	s.out[len(s.out)-1].Boundary = aaep.BoundaryWord
 	return s.take()
 }
@@ -201,10 +232,7 @@ func (s *Segmenter) Yield() []Piece {
 // may be nothing but white space, when there is nothing else. After a final Flush the Segmenter is
 // as new.
 func (s *Segmenter) Flush(final bool) []Piece {
-	s.drain(true)
-	s.over = true
-	s.advance()
-	s.over = false
+	s.readAll()
 	if s.trim(); len(s.buf) > 0 {
 		level := s.reached()
 		if final {
@@ -212,7 +240,6 @@ func (s *Segmenter) Flush(final bool) []Piece {
 		}
 		s.cutAt(len(s.buf), level)
 	}
-	s.begun = false
 	if final {
 		s.scan = scanner{lineState: lineState{lineStart: true}, lang: s.scan.lang}
 	}

@@ -310,6 +310,36 @@ func TestShaperImpatient(t *testing.T) {
 	}
 }
 
+// Of code that comes for minutes whole lines leave after the longest wait, so that somebody hears that it goes on.
+func TestShaperLongCode(t *testing.T) {
+	r, w := newRide(t, listener(sentence, completion)), newWriter()
+	r.push(w.say("Here it is:\n```go\n"))
+	r.want(`o@0 "Here it is:\n" sentence`)
+	for range 60 { // two lines a second
+		for _, token := range []string{"x := ", "y. ", "Z()", "\n"} {
+			r.push(w.say(token))
+			r.wait(125 * time.Millisecond)
+		}
+	}
+	pieces := r.out[r.shown:]
+	if len(pieces) != 2 {
+		t.Errorf("in 30 seconds came %d pieces, want one after 15 s and one after 30", len(pieces))
+	}
+	for _, d := range pieces {
+		p := d.Event.Payload.(*aaep.OutputStreaming)
+		if !strings.HasSuffix(p.Chunk, "Z()\n") || p.CoalesceHint != word || len(p.Chunk) < 300 {
+			t.Errorf("%q left, with hint %s", p.Chunk, p.CoalesceHint)
+		}
+	}
+	r.shown = len(r.out)
+	r.push(w.say("done()\n"), w.say("```\nThat is "))
+	if last := r.out[len(r.out)-1].Event.Payload.(*aaep.OutputStreaming); !strings.HasSuffix(last.Chunk, "\ndone()\n```\n") || last.CoalesceHint != sentence {
+		t.Errorf("the end of the code is %+v", last)
+	}
+	r.push(w.close("all."))
+	r.verify()
+}
+
 // A pause ends no wait for a boundary where there is none to wait for: Pop must not ask for the past.
 func TestShaperPauseWithoutBoundary(t *testing.T) {
 	r, w := newRide(t, listener(none)), newWriter()

@@ -98,6 +98,7 @@ var arabic = table{
 
 	AgentSays: "يقول الوكيل: {action}",
 	Code:      "شيفرة برمجية، عدد الأسطر: {lines}.",
+	CodeSoFar: "شيفرة برمجية، عدد الأسطر حتى الآن: {lines}.",
 	AnImage:   "صورة.",
 
 	FollowingAgent:     "جارٍ متابعة {agent}.",

@@ -94,6 +94,7 @@ var german = table{
 
 	AgentSays: "Der Agent sagt: {action}",
 	Code:      "Programmtext, Zeilen: {lines}.",
+	CodeSoFar: "Programmtext, Zeilen bisher: {lines}.",
 	AnImage:   "Ein Bild.",
 
 	FollowingAgent:     "Sie folgen {agent}.",

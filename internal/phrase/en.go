@@ -94,6 +94,7 @@ var english = table{
 
 	AgentSays: "The agent says: {action}",
 	Code:      "Code, {lines}.",
+	CodeSoFar: "Code, {lines} so far.",
 	AnImage:   "An image.",
 
 	FollowingAgent:     "Following {agent}.",

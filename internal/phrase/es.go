@@ -95,6 +95,7 @@ var spanish = table{
 
 	AgentSays: "El agente dice: {action}",
 	Code:      "Código, líneas: {lines}.",
+	CodeSoFar: "Código, líneas hasta ahora: {lines}.",
 	AnImage:   "Una imagen.",
 
 	FollowingAgent:     "Siguiendo a {agent}.",

@@ -95,6 +95,7 @@ var french = table{
 
 	AgentSays: "L’agent dit\u00a0: {action}",
 	Code:      "Code, lignes\u00a0: {lines}.",
+	CodeSoFar: "Code, lignes jusqu’ici\u00a0: {lines}.",
 	AnImage:   "Une image.",
 
 	FollowingAgent:     "Vous suivez {agent}.",

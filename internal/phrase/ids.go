@@ -100,6 +100,7 @@ const (
 
 	AgentSays
 	Code
+	CodeSoFar
 	AnImage
 
 	// To a person who follows agents at a terminal, by the program they do that with.

@@ -146,6 +146,7 @@ func TestEnglish(t *testing.T) {
 
 		AgentSays: {"Pay $5.", "The agent says: Pay $5."},
 		Code:      {"3 lines", "Code, 3 lines."},
+		CodeSoFar: {"3 lines", "Code, 3 lines so far."},
 		AnImage:   {"", "An image."},
 	} {
 		if got, known := In("en-US", id, want[0]); got != want[1] || !known {

@@ -95,6 +95,7 @@ var yoruba = table{
 
 	AgentSays: "Aṣojú náà sọ pé: {action}",
 	Code:      "Kóòdù, iye ìlà: {lines}.",
+	CodeSoFar: "Kóòdù, iye ìlà títí di báyìí: {lines}.",
 	AnImage:   "Àwòrán kan.",
 
 	FollowingAgent:     "À ń tẹ̀ lé {agent}.",

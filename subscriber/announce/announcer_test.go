@@ -245,6 +245,34 @@ func TestSentenceWithoutEnd(t *testing.T) {
 	r.want("5.0 I looked at your", "61.0 accounts and found", "120.0 three bills.")
 }
 
+// Code that is long in coming is told while it comes, with how much there is so far, and never read out as prose.
+func TestCodeThatGoesOn(t *testing.T) {
+	say := func(r *room, text string, hint aaep.Boundary) {
+		r.say(&aaep.OutputStreaming{Chunk: text, OutputID: "o", CoalesceHint: hint}, "")
+		r.after(15 * time.Second)
+	}
+	r := newRoom(t, Preferences{})
+	say(r, "```go\na := 1\nb := 2\n", aaep.BoundaryWord)
+	r.say(&aaep.StateChanged{FromState: aaep.StateThinking, ToState: aaep.StateWritingOutput}, "") // something else of the agent's comes between
+	say(r, "c. Or d.\n\n", aaep.BoundaryWord)
+	say(r, "e()\n```\n", aaep.BoundarySentence)
+	say(r, "It is short. ", aaep.BoundarySentence)
+	r.want("1.0 Code, 2 lines so far.", "16.0 Code, 3 lines so far.", "30.0 Code, 4 lines.", "45.0 It is short.")
+
+	// All at once it is told once, also where it is too long for one utterance.
+	r = newRoom(t, Preferences{})
+	say(r, "```\n"+strings.Repeat("fmt.Println(\"Hi. There.\")\n", 200)+"```\n", aaep.BoundarySentence)
+	say(r, "It is long. ", aaep.BoundarySentence)
+	r.want("0.0 Code, 200 lines.", "15.0 It is long.")
+
+	// It ends with the answer.
+	r = newRoom(t, Preferences{})
+	say(r, "~~~\na\n", aaep.BoundaryWord)
+	r.say(&aaep.OutputStreaming{Chunk: "b\n", OutputID: "o", Complete: true, CoalesceHint: aaep.BoundaryCompletion}, "")
+	say(r, "Prose. ", aaep.BoundarySentence)
+	r.want("1.0 Code, 1 line so far.", "15.0 Code, 2 lines.", "16.5 Prose.")
+}
+
 // The pace is what was really heard.
 func TestPace(t *testing.T) {
 	r := newRoom(t, Preferences{WordsPerMinute: 300})

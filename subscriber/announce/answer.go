@@ -7,6 +7,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // answer is the text of one output, on its way to sentences.
@@ -19,6 +20,7 @@ type answer struct {
 	paused   bool // what was there has been said, and nothing has come since
 	rested   bool // so have the words of a sentence that goes on
 	words    bool // the producer waits no longer for the end of the sentence
+	code     block
 }
 
 const (
@@ -45,15 +47,16 @@ func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep
 		ans.language = tag
 		ans.seg.SetLanguage(tag)
 	}
-	a.pieces(now, ans, ans.seg.Write(p.Chunk))
+	pieces := ans.seg.Write(p.Chunk)
 	whole := false
 	switch p.CoalesceHint {
 	case aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion:
 		whole = true
 	}
 	if p.Complete || whole {
-		a.pieces(now, ans, ans.seg.Flush(p.Complete))
+		pieces = append(pieces, ans.seg.Flush(p.Complete)...)
 	}
+	a.pieces(now, ans, pieces)
 	if p.Complete {
 		delete(a.answers, id)
 	}
@@ -65,9 +68,13 @@ func (a *Announcer) finish(now time.Time, source string, ev *aaep.Event) {
 		if ans.source != source || ans.event.SessionID != ev.SessionID {
 			continue
 		}
-		a.pieces(now, ans, ans.seg.Flush(true))
-		if ev.Type().Terminal() {
+		terminal := ev.Type().Terminal()
+		a.pieces(now, ans, ans.seg.Flush(terminal))
+		switch {
+		case terminal:
 			delete(a.answers, id)
+		case ans.code.fence == "":
+			ans.seg.Flush(true) // a sentence begins anew
 		}
 	}
 }
@@ -106,9 +113,20 @@ func (a *Announcer) pauses(now time.Time) {
 }
 
 func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) {
-	for _, p := range pieces {
-		part := heard(p.Text, ans.language)
-		if strings.TrimSpace(part.Text) == "" {
+	text := ""
+	for i, p := range pieces {
+		text += p.Text
+		whole := ans.code.before(text)
+		code := unclosed(whole)
+		if code.fence != "" && i+1 < len(pieces) {
+			continue // it is told once, with how much there is
+		}
+		id := phrase.CodeSoFar
+		if p.Boundary == aaep.BoundaryCompletion {
+			id, code = phrase.Code, block{}
+		}
+		part := heard(whole, ans.language, id)
+		if text, ans.code = "", code; strings.TrimSpace(part.Text) == "" {
 			continue
 		}
 		it := a.item(now, ans.source, ans.event, Output, []Part{part})
@@ -125,7 +143,7 @@ func (w Words) sentences(lines bool) (all []Part) {
 			texts = strings.Split(p.Text, "\n")
 		}
 		for _, text := range texts {
-			part := heard(text, p.Language)
+			part := heard(text, p.Language, phrase.Code)
 			for _, s := range split(part.Text, part.Language) {
 				all = append(all, Part{part.Language, s})
 			}

@@ -25,18 +25,50 @@ var (
 	inline   = regexp.MustCompile("(`+)([^`\n]+)(`+)")
 )
 
+// block is code of which not all has come: what it began with, and how many lines there were.
+type block struct {
+	fence string
+	lines int
+}
+
+// before is text with the part of the block in front of it that was told, in few words.
+func (b block) before(text string) string {
+	if b.fence == "" {
+		return text
+	}
+	return b.fence + "\n" + strings.Repeat(".\n", b.lines) + text
+}
+
+// unclosed is the code that text ends in, if it does not end there.
+func unclosed(text string) block {
+	all := fence.FindAllStringSubmatchIndex(text, -1)
+	if len(all) == 0 {
+		return block{}
+	}
+	m := all[len(all)-1]
+	if m[5] < len(text) {
+		return block{}
+	}
+	return block{text[m[2]:m[3]], lines(text[m[4]:m[5]])}
+}
+
+// lines counts those that are not empty.
+func lines(code string) int {
+	return len(strings.FieldsFunc(code, func(r rune) bool { return r == '\n' }))
+}
+
 // heard is forEar with the language of what is said: code alone is told in words of ours, which may be English.
-func heard(text, language string) Part {
+func heard(text, language string, id phrase.ID) Part {
 	if _, known := phrase.In(language, phrase.Code, ""); !known && strings.TrimSpace(text) != "" && strings.TrimSpace(fence.ReplaceAllString(text, "")) == "" {
 		language = ownLanguage
 	}
-	return Part{language, forEar(text, language)}
+	return Part{language, forEar(text, language, id)}
 }
 
 // forEar makes text fit for a voice: without markup, code as how much there is of it, links by their names, in one line.
 // Nothing that a person could not hear is left in it; see aaep.SafeText. What it puts in is in the text's language, where that is
-// known; a link and an image with a name need no word but the name.
-func forEar(text, language string) string {
+// known; a link and an image with a name need no word but the name. Code that goes on behind text is told with unclosed.
+func forEar(text, language string, unclosed phrase.ID) string {
 	english := language == "" || alike(language, ownLanguage)
 	in := func(inEnglish, otherwise string) string {
 		if english {
@@ -46,11 +78,14 @@ func forEar(text, language string) string {
 	}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	text = fence.ReplaceAllStringFunc(text, func(s string) string {
-		code := fence.FindStringSubmatch(s)[2]
-		n := len(strings.FieldsFunc(code, func(r rune) bool { return r == '\n' }))
-		says, known := phrase.In(language, phrase.Code, strconv.Itoa(n))
+		m, id := fence.FindStringSubmatchIndex(s), phrase.Code
+		if m[5] == len(s) {
+			id = unclosed
+		}
+		n := lines(s[m[4]:m[5]])
+		says, known := phrase.In(language, id, strconv.Itoa(n))
 		if english || !known {
-			says, _ = phrase.In(ownLanguage, phrase.Code, words.Count(n, "line"))
+			says, _ = phrase.In(ownLanguage, id, words.Count(n, "line"))
 		}
 		return "\n" + says + "\n"
 	})

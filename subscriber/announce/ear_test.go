@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // What is written for the eye is made fit for the ear, and what only looks like it is left alone.
@@ -36,7 +37,7 @@ func TestForEar(t *testing.T) {
 		"a\u202eb":                                            "a<U+202E>b",
 		"":                                                    "",
 	} {
-		if got := forEar(text, "en"); got != want {
+		if got := forEar(text, "en", phrase.Code); got != want {
 			t.Errorf("forEar(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -51,7 +52,7 @@ func TestHeardLanguage(t *testing.T) {
 		"":   {code: {"en", "Code, 2 lines."}, "x": {"", "x"}},
 	} {
 		for text, want := range want {
-			if got := heard(text, language); got != want {
+			if got := heard(text, language, phrase.Code); got != want {
 				t.Errorf("%q in %q: %+v, want %+v", text, language, got, want)
 			}
 		}
@@ -64,7 +65,7 @@ func FuzzForEar(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := forEar(text, "en")
+		got := forEar(text, "en", phrase.Code)
 		if strings.ContainsAny(got, "\r\n\t") || aaep.SafeText(got) != got {
 			t.Errorf("forEar(%q) = %q", text, got)
 		}
