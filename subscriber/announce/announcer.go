@@ -337,7 +337,7 @@ func (a *Announcer) voiceless(now time.Time, it *item) bool {
 
 // mustEnd reports whether what is being said has to make room.
 func (a *Announcer) mustEnd() bool {
-	return a.saying.moot || !a.saying.critical && (len(a.urgent) > 0 || len(a.asked) > 0 && !slices.Contains(a.asked, a.saying.item) || a.quiet)
+	return a.saying.moot || !a.saying.critical && (len(a.urgent) > 0 && !slices.Contains(a.urgent, a.saying.item) || len(a.asked) > 0 && !slices.Contains(a.asked, a.saying.item) || a.quiet)
 }
 
 // choose takes what comes next out of its queue. What is said in several sentences stays in front of it.

@@ -14,11 +14,12 @@ func (a *Announcer) Tell(now time.Time, text string, critical bool) {
 	a.tell(now, In(a.language, text), critical, nil)
 }
 
-// Outage says that an agent is out of reach and why, or, where that is nil, that it is back: silence sounds like an agent at work.
+// Outage says that an agent is out of reach and why, or, where that is nil, that it is back: silence sounds like an agent at work. That it
+// has ended is said after its last words.
 func (a *Announcer) Outage(now time.Time, source string, why error) {
-	w := ours(a.language, phrase.LinkBack, "")
+	w, ended := ours(a.language, phrase.LinkBack, ""), errors.Is(why, aaep.ProducerShutdown)
 	switch {
-	case errors.Is(why, aaep.ProducerShutdown):
+	case ended:
 		w = ours(a.language, phrase.AgentHasEnded, "").And(" ", ours(a.language, phrase.WaitingForAgent, ""))
 	case why != nil:
 		w = ours(a.language, phrase.LinkLost, "")
@@ -26,7 +27,7 @@ func (a *Announcer) Outage(now time.Time, source string, why error) {
 	if len(a.sources) > 1 {
 		w = In(a.language, Speaker(source)+" ").And("", w)
 	}
-	a.tell(now, w, true, nil)
+	a.tell(now, w, !ended, nil)
 }
 
 // SetLanguage says what this program speaks by itself, beside what it quotes: the first of somebody's languages that it knows. Without

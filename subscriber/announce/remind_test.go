@@ -181,6 +181,25 @@ func TestPutAside(t *testing.T) {
 	}
 }
 
+// That an answer was sent is heard before the next question, and what the program said before that came is not.
+func TestSentBeforeTheNext(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.answer("A long text is being said when the questions come. ")
+	r.a.Tell(r.now, "Following Bank.", false)
+	one := r.asked("Bank", "sess_1", "Pay five dollars.")
+	r.after(time.Second)
+	r.asked("Bank", "sess_2", "Send it.")
+	r.after(4 * time.Second)
+	r.a.Tell(r.now, "Answer sent: accept.", false)
+	r.act()
+	r.a.Settle(r.now, one)
+	r.after(time.Second)
+	r.a.Tell(r.now, "Later.", false)
+	r.after(time.Minute)
+	r.wantSince("Action: Pay five dollars. /", "Answer sent: accept.", "Please decide.", "The risk is low.", "Action: Send it.", "Consequence: Gone.",
+		"You have about 10 minutes to answer.", "Without an answer it will not be done.", "Planner: A long text is being said when the questions come.", "Following Bank.", "Later.")
+}
+
 // What was accepted is told as what is done, in the language of the text: its bare name sounds as if the person had to do it. What nobody
 // was asked about keeps its name.
 func TestDeed(t *testing.T) {

@@ -25,8 +25,8 @@ func (a *Announcer) turn(now time.Time) *item {
 	if it := first(func(it *item) bool { return it.next > 0 }); it != nil {
 		return it
 	}
-	other := first(func(it *item) bool { return it.source != a.speaker })
-	if other == nil {
+	other := first(func(it *item) bool { return it.source != a.speaker && it.source != "" })
+	if a.normal[0].source == "" || other == nil { // what this program says is no turn of anybody's, but keeps its place
 		return a.normal[0]
 	}
 	if now.Sub(a.since) < longTurn {

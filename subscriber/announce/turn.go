@@ -47,11 +47,19 @@ func (a *Announcer) wait(now time.Time, q *Asked, it *item, expected bool) {
 	a.put(now, q)
 }
 
-// put says a question.
+// put says a question, after what the person was told since it came: that the answer to the one before was sent is not to be heard as
+// if it were about this.
 func (a *Announcer) put(now time.Time, q *Asked) {
 	it := q.words
 	a.aside(now, q) // that it waits is not said
 	q.words = nil
+	since := func(it *item) bool { return it.source == "" && it.about == nil && it.arrived.After(q.received) }
+	for _, it := range a.normal {
+		if since(it) {
+			a.urgent = append(a.urgent, it)
+		}
+	}
+	a.normal = slices.DeleteFunc(a.normal, since)
 	a.admit(now, it)
 }
 

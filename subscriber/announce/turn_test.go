@@ -149,3 +149,19 @@ func TestExpected(t *testing.T) {
 		r.is(ev, ev)
 	}
 }
+
+// What this program says keeps its place: that an agent has ended is heard after its last words, however long it has spoken.
+func TestNoticesKeepTheirPlace(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	var want []string
+	for _, text := range []string{"This is one of them.", "This is two of them.", "This is three of them.", "This is four of them.", "This is five of them.",
+		"This is six of them.", "This is seven of them.", "These are my last words."} {
+		r.answer(text + " ")
+		want = append(want, text)
+	}
+	r.a.Outage(r.now, "Planner", aaep.ProducerShutdown)
+	r.after(time.Minute)
+	if heard := r.since("This is one"); heard != strings.Join(append(want, "The agent has ended.", "Waiting for it to come back."), "|") {
+		t.Errorf("heard %s", heard)
+	}
+}

@@ -37,6 +37,7 @@ func TestTellOutages(t *testing.T) {
 		say("Planner", "Planning.")
 		time.Sleep(time.Minute)
 		outages("Bank", errors.New("cut"))
+		say("Bank", "These are my last words.")
 		outages("Bank", fmt.Errorf("it said so: %w", aaep.ProducerShutdown))
 		stop()
 		<-over
@@ -44,7 +45,7 @@ func TestTellOutages(t *testing.T) {
 			"The connection to the agent is interrupted.", "What it does now is told when it is back.", "Working on your savings.",
 			"La conexión con el agente ha vuelto.", "Planner: Planning.",
 			"Bank: La conexión con el agente está interrumpida.", "Lo que haga ahora se dirá cuando vuelva.",
-			"Bank: El agente ha terminado.", "Esperando a que vuelva."}; !slices.Equal(v.lines(), want) {
+			"Bank: These are my last words.", "Bank: El agente ha terminado.", "Esperando a que vuelva."}; !slices.Equal(v.lines(), want) {
 			t.Errorf("said %q, want %q", v.lines(), want)
 		}
 	})

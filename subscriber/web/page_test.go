@@ -47,7 +47,7 @@ func TestCut(t *testing.T) {
 	if err := result(t, outcome); err != nil {
 		t.Error(err)
 	}
-	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("The agent says: ")`) // and not that it was answered here
+	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("Accepted, and being done: Pay ")`) // and not that it was answered here
 }
 
 // TestRestart: another agent in the old one's place is subscribed to anew. Whether the old one's question is open, nobody

@@ -47,7 +47,7 @@ func TestAccept(t *testing.T) {
 	if err := result(t, outcome); err != nil {
 		t.Fatal(err)
 	}
-	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("You answered: accept. The agent says: ")`)
+	p.until(`document.querySelector(".settled .outcome")?.textContent.startsWith("You answered: accept. Accepted, and being done: Pay ")`)
 	if at := eval[string](p, "document.activeElement.className"); at != "outcome" {
 		t.Errorf("the button is gone, and the focus is on %q", at)
 	}

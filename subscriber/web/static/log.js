@@ -3,11 +3,13 @@ import { clip, named, reading, safe } from "./text.js";
 
 const most = 400; // nodes kept
 const backlog = 60000; // of reading, before what waits is shown at once
+const soonAgain = 30000; // that a question is called to mind
 
 export class Log {
   // words(key, values) says what the page says itself; pace() is in words a minute; waits() says how many questions do.
   constructor({ words, pace, waits }) {
     Object.assign(this, { words, pace, waits });
+    this.open = []; // questions
     this.el = document.getElementById("log");
     this.queue = [];
     this.free = 0; // when what was told last has been heard
@@ -29,7 +31,7 @@ export class Log {
     this.turned();
   }
 
-  // say tells a line in its turn. Line has text, and may have language, who, kind and session.
+  // say tells a line in its turn. Line has text, and may have language, who, kind and session, and the page's own words before it.
   say(line) {
     const text = clip(safe(line.text), 4000, (n) => " … " + this.words("more", { n }));
     if (!text.trim()) return;
@@ -108,9 +110,11 @@ export class Log {
     const note = document.getElementById("waiting");
     note.firstElementChild.textContent = waits ? this.words("lines", { n: this.queue.length }) : "";
     if (note.hidden === waits && !(note.contains(document.activeElement) && !waits)) note.hidden = !waits;
-    if (!line && !this.cut.length) return;
-    const now = Date.now();
-    const ready = Math.max(this.free, this.typed + 1500); // each key cuts off what is being said
+    this.cut = this.cut.filter((t) => !t.asks?.over);
+    const drowned = document.hidden ? undefined : this.drowned();
+    if (!line && !this.cut.length && !drowned) return;
+    const now = Date.now(), alone = !line && !this.cut.length;
+    const ready = Math.max(this.free, this.typed + 1500, alone ? (drowned.reminded ?? 0) + soonAgain : 0); // each key cuts off what is being said
     if (now < ready) {
       this.timer = setTimeout(() => this.step(), ready - now);
       return;
@@ -118,12 +122,23 @@ export class Log {
     if (this.cut.length) { // what is urgent first
       const at = Math.max(0, this.cut.findIndex((t) => t.region === "alert"));
       this.tell(...this.cut.splice(at, 1));
+    } else if (drowned && now >= (drowned.reminded ?? 0) + soonAgain) {
+      drowned.drowned = false;
+      drowned.reminded = now;
+      this.tell({ region: "status", text: drowned.what, language: drowned.lang ?? "", dir: drowned.dir, asks: drowned, before: this.words("awaiting") + " " + this.words("question", { n: drowned.n }) });
     } else {
       this.queue.shift();
       this.add(line);
-      this.reads({ region: "status", text: line.text, language: line.language, dir: line.dir });
+      this.reads({ region: "status", text: line.text, language: line.language, dir: line.dir, before: line.before });
+      for (const q of this.open) if (q.session === line.session && !line.about) q.drowned = true;
     }
     this.step();
+  }
+
+  // drowned is a question whose session said something else after it, and says nothing more: what was said before a question comes
+  // after that, and what is heard last is to be what is answered.
+  drowned() {
+    return this.open.find((q) => q.drowned && !q.mine && !q.lost && !this.queue.some((line) => line.session === q.session));
   }
 
   // flood shows all that waits, without reading it out.
@@ -143,7 +158,7 @@ export class Log {
       this.who = line.who;
     }
     p.lang = this.words.language; // also when the page speaks another
-    if (line.after) p.append(this.theirs(line.text, line.language, line.dir), " ", line.after);
+    if (line.before || line.after) p.append(line.before ? line.before + " " : "", this.theirs(line.text, line.language, line.dir), line.after ? " " + line.after : "");
     else {
       p.append(line.text);
       p.dir = line.dir ?? "auto";

@@ -56,7 +56,7 @@ function hear(e) {
       break;
     case "progress.updated":
       if (e.urgency === "critical") log.urgent(line);
-      else if (session.state === "awaiting_input" && e.eta_ms !== undefined) log.say(line);
+      else if (session.state === "awaiting_input" && e.eta_ms !== undefined) log.say({ ...line, about: true });
       else move(line.text || e.progress?.description || "", e.progress);
       if (e.eta_ms >= 0 && questions.open().length) questions.timeTold(e);
       break;
@@ -71,6 +71,7 @@ function hear(e) {
       break;
     case "tool.invoked":
       if (e.tool && e.tool_call_id) session.called = e;
+      if (questions.does(e)) line.before = say("doing");
       // and it is told as anything else is
     default:
       if (kind === "tool.completed" && questions.moved(e, line.text)) break;

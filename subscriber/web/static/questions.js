@@ -11,6 +11,7 @@ export class Questions {
     Object.assign(this, { words, pace, log, link, changed, time });
     this.all = [];
     this.count = 0;
+    this.calls = new Map(); // that were asked about, and have yet to be made
     this.key = 0;
     document.addEventListener("keydown", () => { this.key = Date.now(); }, true);
   }
@@ -45,6 +46,8 @@ export class Questions {
     }
     const q = { token: event.reply_token, event, session: event.session_id, n: ++this.count, parts: [] };
     q.within = !event.extra_context && before && event.action?.includes(before.tool) ? before.tool_call_id : undefined;
+    const call = event.extra_context?.tool_call_id;
+    if (call && this.calls.size < most) this.calls.set(q.session + " " + call, q);
     const time = event.timeout_seconds > 0 ? event.timeout_seconds * 1000 : NaN;
     q.at = Date.parse(event.timestamp) || this.link.now();
     if (q.at + time < this.link.now()) q.at = this.link.now(); // the agent would not ask: its clock is another
@@ -300,7 +303,8 @@ export class Questions {
     }
     else if (event.from_state === "awaiting_input" && event.to_state !== "awaiting_input") {
       const one = live.find((q) => q.mine) ?? (live.length === 1 ? live[0] : live.length ? live.find((q) => this.link.now() > q.due - 1000) : open.at(-1));
-      if (one) this.settle(one, text, true);
+      // What is done is told by the call.
+      if (one) this.settle(one, one.mine && event.to_state === "calling_tool" && one.event.extra_context?.tool_call_id ? "" : text, true);
       return Boolean(one);
     } else if (event.to_state !== "awaiting_input") {
       // The change that said so was merged into this one, or the agent never says that it waits.
@@ -310,6 +314,13 @@ export class Questions {
       return before.length > 0;
     }
     return false;
+  }
+
+  // does reports whether a call is what a question was about: its bare name would sound as if its user had to do it.
+  does(event) {
+    const call = event.session_id + " " + event.tool_call_id, q = this.calls.get(call);
+    if (q) q.result.textContent = [q.mine, this.words("doing"), q.what].filter(Boolean).join(" ");
+    return this.calls.delete(call);
   }
 
   // returned starts the time to read anew for who comes back to the page.
@@ -356,7 +367,7 @@ export class Questions {
   }
 
   update() {
-    const n = this.open().length;
+    const n = (this.log.open = this.open()).length;
     document.getElementById("none").hidden = n > 0;
     this.changed(n);
   }

@@ -54,6 +54,7 @@ export default {
   accept: "قبول:",
   saidReject: "إجابتك: رفض.",
   saidAccept: "إجابتك: قبول.",
+  doing: "قُبل ويجري تنفيذه:",
   choose: "اختيار:",
   yes: "نعم",
   no: "لا",

@@ -54,6 +54,7 @@ export default {
   accept: "Annehmen:",
   saidReject: "Ihre Antwort: ablehnen.",
   saidAccept: "Ihre Antwort: annehmen.",
+  doing: "Angenommen und wird ausgeführt:",
   choose: "Wählen:",
   yes: "Ja",
   no: "Nein",

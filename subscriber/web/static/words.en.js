@@ -54,6 +54,7 @@ export default {
   accept: "Accept:",
   saidReject: "You answered: reject.",
   saidAccept: "You answered: accept.",
+  doing: "Accepted, and being done:",
   choose: "Choose:",
   yes: "Yes",
   no: "No",

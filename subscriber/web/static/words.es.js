@@ -54,6 +54,7 @@ export default {
   accept: "Aceptar:",
   saidReject: "Su respuesta: rechazar.",
   saidAccept: "Su respuesta: aceptar.",
+  doing: "Aceptado y haciéndose:",
   choose: "Elegir:",
   yes: "Sí",
   no: "No",

@@ -54,6 +54,7 @@ export default {
   accept: "Accepter\u00a0:",
   saidReject: "Votre réponse\u00a0: refuser.",
   saidAccept: "Votre réponse\u00a0: accepter.",
+  doing: "Accepté, en cours\u00a0:",
   choose: "Choisir\u00a0:",
   yes: "Oui",
   no: "Non",

@@ -54,6 +54,7 @@ export default {
   accept: "Gbà á:",
   saidReject: "Ìdáhùn rẹ: kọ̀ ọ́.",
   saidAccept: "Ìdáhùn rẹ: gbà á.",
+  doing: "A ti gbà á, a sì ń ṣe é:",
   choose: "Yan:",
   yes: "Bẹ́ẹ̀ni",
   no: "Rárá",
