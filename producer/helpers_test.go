@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -300,3 +301,33 @@ var pay = producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true,
 var look = producer.Tool{Name: "look", Action: aaep.Say("Looking.")}
 
 func ok(context.Context) (string, error) { return "done", nil }
+
+// resuming asks to go on after an event; "" says only that it will want to.
+func resuming(c aaep.Capabilities, after string) aaep.Capabilities {
+	c.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: after})
+	return c
+}
+
+// accepted subscribes and returns the answer too.
+func (st *stage) accepted(c aaep.Capabilities) (*listener, *aaep.SubscriptionAccepted) {
+	st.t.Helper()
+	l := st.connect()
+	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})
+	l.read()
+	acc, ok := l.lastMessage().(*aaep.SubscriptionAccepted)
+	if !ok {
+		st.t.Fatalf("the answer is %+v", l.lastMessage())
+	}
+	l.id = acc.SubscriptionID
+	return l, acc
+}
+
+// honoredPlace is the resume_after of an answer.
+func honoredPlace(t *testing.T, acc *aaep.SubscriptionAccepted) string {
+	t.Helper()
+	var d extensions.Delivery
+	if err := json.Unmarshal(acc.HonoredCapabilities.Extensions["delivery"], &d); err != nil {
+		t.Error(err)
+	}
+	return d.ResumeAfter
+}
