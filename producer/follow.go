@@ -18,8 +18,8 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// ErrFollows is returned by what only the agent itself can do, on a Producer that has Config.Follow.
-var ErrFollows = errors.New("producer: this process follows the agent's log; only the agent itself has sessions")
+// errFollows is returned by what only the agent itself can do, on a Producer that has Config.Follow.
+var errFollows = errors.New("producer: this process follows the agent's log; only the agent itself has sessions")
 
 // A follower is what a process is that serves the listeners of an agent elsewhere. To the agent it is a party.
 type follower struct {
