@@ -123,6 +123,9 @@ func (cfg *Config) complete() (languages []string, err error) {
 			return nil, err
 		}
 	}
+	if min(cfg.MaxSubscriptions, cfg.MaxPerPrincipal, cfg.MaxEventsPerSecond, cfg.KeepEvents) < 0 { // nobody would be served
+		return nil, errors.New("producer: MaxSubscriptions, MaxPerPrincipal, MaxEventsPerSecond or KeepEvents of Config is negative; zero is the usual")
+	}
 	if cfg.MaxSubscriptions == 0 {
 		cfg.MaxSubscriptions = 256
 	}
