@@ -121,6 +121,16 @@ func TestSessionContextEndsWhileAsking(t *testing.T) {
 	})
 }
 
+// outcomes is how many were told: each leaves awaiting_input.
+func outcomes(evs []*aaep.Event) (n int) {
+	for _, p := range of[*aaep.StateChanged](evs) {
+		if p.FromState == aaep.StateAwaitingInput {
+			n++
+		}
+	}
+	return n
+}
+
 // D-40: two questions of a session are put one after the other, and each outcome is told (INV-11, INV-13).
 func TestTwoQuestionsQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
@@ -139,14 +149,8 @@ func TestTwoQuestionsQueue(t *testing.T) {
 		if r := <-second; !errors.Is(r.err, producer.ErrRejected) || d.times != 1 {
 			t.Errorf("the second Tool = %v after %d runs", r.err, d.times)
 		}
-		left := 0
-		for _, p := range of[*aaep.StateChanged](l.events()) {
-			if p.FromState == aaep.StateAwaitingInput {
-				left++
-			}
-		}
-		if left != 2 {
-			t.Errorf("awaiting_input was left %d times, want 2: %s", left, story(l.events()))
+		if n := outcomes(l.events()); n != 2 {
+			t.Errorf("%d outcomes were told, want 2: %s", n, story(l.events()))
 		}
 	})
 }
@@ -166,14 +170,8 @@ func TestEveryOutcomeIsTold(t *testing.T) {
 			for _, c := range all {
 				<-c
 			}
-			left := 0
-			for _, p := range of[*aaep.StateChanged](l.events()) {
-				if p.FromState == aaep.StateAwaitingInput {
-					left++
-				}
-			}
-			if left != len(all) {
-				t.Errorf("awaiting_input was left %d times, want %d", left, len(all))
+			if n := outcomes(l.events()); n != len(all) {
+				t.Errorf("%d outcomes were told, want %d", n, len(all))
 			}
 		})
 	}

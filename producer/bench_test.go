@@ -90,13 +90,10 @@ func newHall(b *testing.B, open int) *hall {
 	return h
 }
 
-// follow subscribes, waits for so many questions, and accepts those that are for now and its own.
-func (h *hall) follow(b *testing.B, wait int, mine func(token string) bool) (leave func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+// subscribed is one more listener, served in a goroutine of all.
+func subscribed(ctx context.Context, b *testing.B, p *producer.Producer, all *sync.WaitGroup, c aaep.Capabilities) (conn transports.Conn, id string) {
 	theirs, ours := transports.Pipe()
-	var all sync.WaitGroup
-	all.Go(func() { h.p.ServeConn(ours) })
-	c := answering(caps(0, aaep.BoundaryCompletion))
+	all.Go(func() { p.ServeConn(ours) })
 	request, _ := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "bench", Capabilities: c})
 	if err := theirs.Send(ctx, request); err != nil {
 		b.Fatal(err)
@@ -106,7 +103,14 @@ func (h *hall) follow(b *testing.B, wait int, mine func(token string) bool) (lea
 		b.Fatal(err)
 	}
 	m, _ := aaep.Decode(data)
-	id := m.(*aaep.SubscriptionAccepted).SubscriptionID
+	return theirs, m.(*aaep.SubscriptionAccepted).SubscriptionID
+}
+
+// follow subscribes, waits for so many questions, and accepts those that are for now and its own.
+func (h *hall) follow(b *testing.B, wait int, mine func(token string) bool) (leave func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	theirs, id := subscribed(ctx, b, h.p, &all, answering(caps(0, aaep.BoundaryCompletion)))
 	put := make(chan struct{})
 	all.Go(func() {
 		for n := 0; ; {
@@ -202,18 +206,7 @@ func BenchmarkRelease(b *testing.B) {
 			var all sync.WaitGroup
 			sent := make(chan time.Time, 1)
 			follow := func(c aaep.Capabilities, on func(transports.Conn, string, *aaep.Event)) {
-				theirs, ours := transports.Pipe()
-				all.Go(func() { p.ServeConn(ours) })
-				request, _ := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "bench", Capabilities: c})
-				if err := theirs.Send(ctx, request); err != nil {
-					b.Fatal(err)
-				}
-				data, err := theirs.Receive(ctx)
-				if err != nil {
-					b.Fatal(err)
-				}
-				m, _ := aaep.Decode(data)
-				id := m.(*aaep.SubscriptionAccepted).SubscriptionID
+				theirs, id := subscribed(ctx, b, p, &all, c)
 				all.Go(func() {
 					defer theirs.Close()
 					for {

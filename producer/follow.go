@@ -91,15 +91,8 @@ func (cfg *Config) followed() error {
 
 // followLog learns what the agent did before, and then follows what it does.
 func (p *Producer) followLog() error {
-	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
-		events, _, err := p.log.Read(cursor, 256)
-		if err != nil {
-			return err
-		}
-		for _, ev := range events {
-			cursor++
-			p.see(cursor, ev)
-		}
+	if err := p.unsettled(p.see); err != nil {
+		return err
 	}
 	if err := p.shared.Claims(func(token string) { p.settledElsewhere(aaep.ReplyToken(token)) }); err != nil {
 		return err

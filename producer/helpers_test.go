@@ -34,18 +34,24 @@ func bubble(t *testing.T, f func(t *testing.T, st *stage)) {
 func bubbleWith(t *testing.T, cfg producer.Config, f func(t *testing.T, st *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		if cfg.Agent.AgentID == "" {
-			cfg.Agent.AgentID = "tester"
-		}
 		cfg.ShortTimeouts = true
-		p, err := producer.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		st := &stage{t: t, p: p}
+		st := newStage(t, cfg)
 		defer st.end()
 		f(t, st)
 	})
+}
+
+// newStage makes a producer, for an agent that is the tester unless it is said to be another.
+func newStage(t *testing.T, cfg producer.Config) *stage {
+	t.Helper()
+	if cfg.Agent.AgentID == "" {
+		cfg.Agent.AgentID = "tester"
+	}
+	p, err := producer.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stage{t: t, p: p}
 }
 
 // end hangs up on those who are still slow, and leaves nothing behind.

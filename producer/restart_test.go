@@ -27,13 +27,8 @@ func life(t *testing.T, dir string, cfg producer.Config, f func(st *stage, kept 
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	cfg.Log, cfg.Languages = kept, []string{"es"}
-	cfg.Agent.AgentID, cfg.ShortTimeouts = "tester", true
-	p, err := producer.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st := &stage{t: t, p: p}
+	cfg.Log, cfg.Languages, cfg.ShortTimeouts = kept, []string{"es"}, true
+	st := newStage(t, cfg)
 	defer st.end()
 	f(st, kept)
 }
