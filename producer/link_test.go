@@ -3,6 +3,7 @@ package producer_test
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -98,6 +99,25 @@ type link struct {
 
 	mu     sync.Mutex
 	notify func()
+	newest *eventStream
+	alone  bool // nobody waits for an answer but on the stream
+}
+
+func (l *link) Send(ctx context.Context, msg []byte) error {
+	l.mu.Lock()
+	stream, alone := l.newest, l.alone
+	l.mu.Unlock()
+	if !alone {
+		return l.Conn.Send(ctx, msg)
+	}
+	return stream.SendEvents(ctx, []transports.Event{{Message: msg}})
+}
+
+// hangUp ends what waits for an answer, as when a network is gone for a moment.
+func (l *link) hangUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.alone = true
 }
 
 func (l *link) Notify(f func()) {
@@ -143,7 +163,10 @@ func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
 	}
 }
 
-func (l *link) open(s transports.Stream) {
+func (l *link) open(s *eventStream) {
+	l.mu.Lock()
+	l.newest = s
+	l.mu.Unlock()
 	l.streams <- s
 	l.told()
 }
@@ -208,12 +231,14 @@ func (s *eventStream) breaks() {
 	}
 }
 
-func (s *eventStream) events() []*aaep.Event {
+func (s *eventStream) arrivals() []arrival {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return events(s.got)
+	return slices.Clone(s.got)
 }
+
+func (s *eventStream) events() []*aaep.Event { return events(s.arrivals()) }
 
 // resumable subscribes over a link whose streams are opened by open.
 func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last string) *eventStream) {

@@ -194,3 +194,46 @@ func TestAskedOnce(t *testing.T) {
 		}
 	})
 }
+
+// §5.7, P8: a network that is gone for a moment, just when the terms change, costs neither the subscription nor the answer: that comes
+// on the next stream, before what the new terms hold for; and who is asked something may still answer it.
+func TestRenegotiationInACut(t *testing.T) {
+	for _, broken := range []bool{true, false} { // before the change is made, or found to be when it is answered
+		bubble(t, func(t *testing.T, st *stage) {
+			l, open := st.resumable(answering(everything()))
+			s, d := st.session("Paying."), &deed{}
+			stream := open("")
+			paid := tool(s, pay, d)
+			q := of[*aaep.AwaitingConfirmation](stream.events())[0]
+			l.wire.hangUp()
+			if broken {
+				stream.breaks()
+			} else {
+				stream.mu.Lock()
+				stream.broken = true
+				stream.mu.Unlock()
+			}
+			l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{MaxEventsPerSecond: 5}})
+			synctest.Wait()
+			s.Progress(aaep.Text{}, aaep.Progress{Step: 1}, 0)
+			time.Sleep(3 * time.Second)
+			select {
+			case r := <-paid:
+				t.Fatalf("Tool = %v, though whoever was asked may yet come back", r.err)
+			default:
+			}
+			again := open(stream.resume)
+			got := again.arrivals()
+			if len(got) < 2 {
+				t.Fatalf("%d messages came after the cut", len(got))
+			}
+			if acc, ok := got[0].msg.(*aaep.SubscriptionAccepted); !ok || acc.HonoredCapabilities.MaxEventsPerSecond != 5 {
+				t.Errorf("after the cut came %s", got[0].raw)
+			}
+			l.reply(q, aaep.Accept)
+			if r := <-paid; r.err != nil || d.times != 1 {
+				t.Errorf("Tool = %v after %d runs", r.err, d.times)
+			}
+		})
+	}
+}
