@@ -7,12 +7,13 @@ import (
 )
 
 // Listeners of equal terms for whom nothing waits hear the same from then on, and one Shaper can make the stream of them all.
-// Each gives its own up for that with Share, and has it again from Split.
+// Each gives its own up for that with Share, and has it again from Split. Share is for two that are both settled; or both paused,
+// which is what there is where text never pauses, and then it has the one go on in step with the other.
 
 // Settled reports whether s holds nothing that could make its stream from now on differ from that of another Shaper of equal
 // terms. If only time has to pass until then, at is when. read is the place of the last entry that was read from the log.
 // An output that is cut and goes on is held: since when its text waits, which says when it is given up for whole, is never quite the
-// same in two that read by themselves; see Step.
+// same in two that read by themselves; see Paused.
 func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
 	if !s.bare(read) || slices.ContainsFunc(s.streams, func(st *stream) bool { return st.seg != nil }) {
 		return false, time.Time{}
@@ -29,10 +30,8 @@ func (s *Shaper) bare(read uint64) bool {
 	return len(s.queue)+len(s.urgent)+s.spent == 0 && s.heard <= read
 }
 
-// Alike reports whether two Shapers of equal terms, both settled, or both paused and then in step, will make the same stream of the
-// same entries. since returns the earliest stamp that an event of a session that neither has had can have, and it promises that
-// nothing follows of a session that has ended; nil promises nothing.
-func (s *Shaper) Alike(other *Shaper, since func(session string) time.Time) bool {
+// alike reports whether two Shapers will make the same stream of the same entries.
+func (s *Shaper) alike(other *Shaper, since func(session string) time.Time) bool {
 	if since == nil && !slices.EqualFunc(s.ended, other.ended, func(a, b end) bool { return a.session == b.session && a.stamp.Equal(b.stamp) }) {
 		return false
 	}
@@ -87,9 +86,19 @@ type Past struct {
 	taken            uint64  // tokens of the other Budget, before
 }
 
-// Share hands the stream of s over to other, which must be Alike, from now on: s must not be used any more. Keep the Past, for
-// Split.
-func (s *Shaper) Share(now time.Time, other *Shaper) *Past {
+// Share hands the stream of s over to other, of equal terms, if both will make the same of the same entries. Then s must not be used
+// any more, and the Past is for Split; else it is nil, and nothing has changed. Both are settled; or both paused, where inStep is set.
+// since returns the earliest stamp that an event of a session that neither has had can have, and it promises that nothing follows of
+// a session that has ended; nil promises nothing.
+func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) time.Time, inStep bool) *Past {
+	if !s.alike(other, since) || inStep && !s.step(now, other) {
+		return nil
+	}
+	return s.handOver(now, other)
+}
+
+// handOver is Share with one that is alike.
+func (s *Shaper) handOver(now time.Time, other *Shaper) *Past {
 	p := &Past{until: other.newest, newest: s.newest, heard: s.heard, elsewhere: s.elsewhere, again: s.again,
 		ended: s.ended, taken: other.budget.taken}
 	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged, Filtered: s.stats.Filtered - other.stats.Filtered}

@@ -198,8 +198,8 @@ func TestAlike(t *testing.T) {
 		{held(0), held(0), since(time.Minute), true},
 		{held(0), held(time.Second), since(time.Minute), false}, // what is held was said before what one of them was told
 	} {
-		if got := tc.a.Alike(tc.b, tc.since); got != tc.want {
-			t.Errorf("%d: Alike = %t", i, got)
+		if got := tc.a.alike(tc.b, tc.since); got != tc.want {
+			t.Errorf("%d: alike = %t", i, got)
 		}
 	}
 	if !slices.Equal(ended.ended, ended.Split(new(Past)).ended) {
@@ -220,7 +220,7 @@ func TestPast(t *testing.T) {
 	heard := newcomer()
 	heard.Push(r.now, Entry{Pos: 1, Event: r.log[0]})
 	heard.Pop(r.now)
-	past := heard.Share(r.now, r.s)
+	past := heard.handOver(r.now, r.s)
 	if past.told != nil {
 		t.Errorf("a newcomer remembers %v", past.told)
 	}
@@ -228,7 +228,7 @@ func TestPast(t *testing.T) {
 		t.Errorf("a newcomer remembers what others were told: %+v", got)
 	}
 	group := newcomer()
-	alone := group.Split(r.s.Share(r.now, group))
+	alone := group.Split(r.s.handOver(r.now, group))
 	if got := alone.telling("a"); got == nil || got.upTo != 6 || got.progress != 6 || len(got.folds) != 1 {
 		t.Errorf("it has forgotten what it was told: %+v", got)
 	}
@@ -248,7 +248,7 @@ func TestEndIsKeptOnce(t *testing.T) {
 	terms := paced(1, completion)
 	terms.Filters.Exclude = []string{string(aaep.TypeSessionCompleted)}
 	r := newRide(t, terms)
-	early := NewShaper(terms, partID).Share(r.now, r.s)
+	early := NewShaper(terms, partID).handOver(r.now, r.s)
 	r.push(tool("t"), in("b", newWriter().say("Half a sentence")), change(idle, thinking), change(thinking, calling), done())
 	if !r.s.told["a"].over {
 		t.Error("what waits is not known to be the last")
@@ -268,7 +268,7 @@ func TestEndIsKeptOnce(t *testing.T) {
 	own.Timestamp = r.now
 	late.Push(r.now, Entry{Event: own})
 	late.Pop(r.now)
-	past := late.Share(r.now, r.s)
+	past := late.handOver(r.now, r.s)
 	if alone := r.s.Split(early); alone.told["a"] != nil || alone.endOf("a") < 0 || alone.telling("a").upTo == 0 {
 		t.Error("whoever heard of the end goes on as if there were more to hear, or has forgotten what it was told")
 	}

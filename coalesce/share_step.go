@@ -17,9 +17,9 @@ func (s *Shaper) Paused(now time.Time, read uint64) bool {
 	return s.bare(read) && !now.Before(s.silent())
 }
 
-// Step makes s go on in step with other, which is Alike, where both are paused: as if it had spent its tokens when other did, which
+// step makes s go on in step with other, which is alike, where both are paused: as if it had spent its tokens when other did, which
 // was never earlier but by chance. It reports whether that can be; if not, nothing has changed.
-func (s *Shaper) Step(now time.Time, other *Shaper) bool {
+func (s *Shaper) step(now time.Time, other *Shaper) bool {
 	if s.budget.rate <= 0 {
 		if full := s.budget.full(); now.Before(full) {
 			return false

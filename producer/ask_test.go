@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,226 +12,362 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// run is a tool's deed that counts how often it was done.
-type deed struct{ times int }
-
-func (d *deed) do(context.Context) (string, error) { d.times++; return "done", nil }
-
-func tool(s *producer.Session, t producer.Tool, d *deed) <-chan result[string] {
-	return later(func() (string, error) { return s.Tool(context.Background(), t, d.do) })
-}
-
-const asked = "session.started idle>thinking thinking>awaiting_input awaiting.confirmation "
-
-// D-31, EVT-041, EVT-042, EVT-093: ask, accept, announce, act, tell.
-func TestAccept(t *testing.T) {
+// INV-14: a question whose asker gave up is dead, and a late yes runs nothing.
+func TestAskerGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s, d := st.record(), st.session("Paying."), &deed{}
-		paid := tool(s, pay, d)
-		if l.question(); d.times != 0 { // INV-02
-			t.Error("it ran before the answer")
+		ctx, cancel := context.WithCancel(t.Context())
+		paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
+		q := l.question()
+		cancel()
+		if r := <-paid; !errors.Is(r.err, context.Canceled) {
+			t.Errorf("Tool = %v", r.err)
 		}
-		l.reply(l.question(), aaep.Accept)
-		if r := <-paid; r.value != "done" || r.err != nil || d.times != 1 {
-			t.Errorf("Tool = %q, %v after %d runs", r.value, r.err, d.times)
-		}
-		wantStory(t, l.events(), asked+"awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking")
-	})
-}
-
-// The three answers of a question that is about a tool, and no answer at all. None runs it, and each is told
-// as what it is, also to one that was not asked (INV-03, INV-11, D-80, HS-088).
-func TestNoAccept(t *testing.T) {
-	for name, c := range map[string]struct {
-		do   func(*listener)
-		want error
-		says string
-	}{
-		"reject":  {func(l *listener) { l.reply(l.question(), aaep.Reject) }, producer.ErrRejected, "Rejected, and not done: Pay $5."},
-		"timeout": {func(*listener) { time.Sleep(time.Hour) }, producer.ErrTimedOut, "Nobody answered in time, so this was not done: Pay $5."},
-		"gone":    {func(l *listener) { l.conn.Close() }, producer.ErrUnreachable, "Nobody could be asked, so this was not done: Pay $5."},
-		"closed": {func(l *listener) {
-			l.send(&aaep.SubscriptionClose{SubscriptionID: l.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})
-		}, producer.ErrUnreachable, "Nobody could be asked, so this was not done: Pay $5."},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, st *stage) {
-				w, l, s, d := st.watch(), st.listen(answering(everything())), st.session("Paying."), &deed{}
-				paid := tool(s, pay, d)
-				l.question()
-				c.do(l)
-				r := <-paid
-				if !errors.Is(r.err, c.want) || d.times != 0 {
-					t.Errorf("Tool = %v after %d runs, want %v", r.err, d.times, c.want)
-				}
-				told := untimed(w.events())
-				wantStory(t, told, "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking")
-				if got := told[3].Text(aaep.VerbosityNormal); got != c.says {
-					t.Errorf("it is told as %q, want %q", got, c.says)
-				}
-			})
-		})
-	}
-}
-
-// INV-08: silence is the default at the deadline, not before and not after.
-func TestTimeoutOnTime(t *testing.T) {
-	bubble(t, func(t *testing.T, st *stage) {
-		_, s := st.record(), st.session("Paying.")
-		slow := pay
-		slow.Timeout = 90*time.Second + time.Millisecond // rounded up
-		began := time.Now()
-		r := <-tool(s, slow, &deed{})
-		if took := r.at.Sub(began); took != 91*time.Second {
-			t.Errorf("the default came after %v, want 91s", took)
+		l.reply(q, aaep.Accept)
+		wantStory(t, l.events(), asked+"awaiting_input>thinking")
+		if d.times != 0 {
+			t.Error("it ran")
 		}
 	})
 }
 
-// INV-07: a reply counts until the deadline, and not at it.
-func TestReplyAtTheDeadline(t *testing.T) {
-	for _, c := range []struct {
-		after time.Duration
-		runs  int
-	}{{10*time.Second - 1, 1}, {10 * time.Second, 0}, {10*time.Second + 1, 0}} {
+// A yes and the asker's end at the same moment: the deed is done once or not, and the story is whole (INV-01).
+func TestAskerGivesUpWithTheReply(t *testing.T) {
+	for range 50 {
 		bubble(t, func(t *testing.T, st *stage) {
 			l, s, d := st.record(), st.session("Paying."), &deed{}
-			quick := pay
-			quick.Timeout = 10 * time.Second
-			paid := tool(s, quick, d)
+			ctx, cancel := context.WithCancel(t.Context())
+			paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
 			q := l.question()
-			stamp := time.Now()
-			time.Sleep(c.after)
-			l.send(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: aaep.Accept, SubscriptionID: l.id, Timestamp: stamp})
-			if <-paid; d.times != c.runs {
-				t.Errorf("a reply after %v: %d runs, want %d", c.after, d.times, c.runs)
+			go cancel()
+			l.reply(q, aaep.Accept)
+			r := <-paid
+			if r.err == nil != (d.times == 1) || d.times > 1 {
+				t.Errorf("Tool = %v after %d runs", r.err, d.times)
+			}
+			if n := len(toolEvents(l.events())); n > 0 && n != 2 || n == 0 && d.times > 0 {
+				t.Errorf("%d tool events after %d runs", n, d.times)
 			}
 		})
 	}
 }
 
-// D-34, HS-020: with nobody to ask, the default applies at once and everyone is told.
-func TestNobodyToAsk(t *testing.T) {
+// The context's own error comes back, not another.
+func TestAskerRunsOutOfTime(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		w, s, d := st.watch(), st.session("Paying."), &deed{}
-		began := time.Now()
-		r := <-tool(s, pay, d)
-		if !errors.Is(r.err, producer.ErrUnreachable) || d.times != 0 || r.at != began {
-			t.Errorf("Tool = %v after %v and %d runs", r.err, r.at.Sub(began), d.times)
+		_, s := st.record(), st.session("Paying.")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.Tool(ctx, pay, ok); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Tool = %v", err)
 		}
-		wantStory(t, w.events(), "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking")
 	})
 }
 
-// INV-15: while one who can answer is left, the question stays open.
-func TestOneOfTwoLeaves(t *testing.T) {
+// Nobody is bothered for an asker that is gone already.
+func TestAskWithADeadContext(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
-		a, b, s, d := st.record(), st.listen(answering(everything())), st.session("Paying."), &deed{}
+		l, s, d := st.record(), st.session("Paying."), &deed{}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		s.State(aaep.StateDeciding, aaep.Text{})
+		for range 20 { // a select chooses at random
+			for _, tool := range []producer.Tool{pay, look} {
+				if _, err := s.Tool(ctx, tool, d.do); !errors.Is(err, context.Canceled) {
+					t.Errorf("Tool = %v", err)
+				}
+			}
+			if _, err := s.Clarify(ctx, producer.Question{Text: aaep.Say("How much?")}); !errors.Is(err, context.Canceled) {
+				t.Errorf("Clarify = %v", err)
+			}
+		}
+		wantStory(t, l.events(), "session.started idle>thinking thinking>deciding")
+	})
+}
+
+// The session's end settles its question as no (D-30, INV-06).
+func TestSessionEndsWhileAsking(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s, d := st.record(), st.session("Paying."), &deed{}
 		paid := tool(s, pay, d)
-		a.question()
-		b.conn.Close()
-		<-b.served
-		time.Sleep(time.Minute)
-		a.reply(a.question(), aaep.Accept)
-		if r := <-paid; r.err != nil || d.times != 1 {
+		q := l.question()
+		s.Cancel(aaep.CancelledByUser, aaep.Text{})
+		l.reply(q, aaep.Accept)
+		if r := <-paid; !errors.Is(r.err, producer.ErrSessionOver) || d.times != 0 {
 			t.Errorf("Tool = %v after %d runs", r.err, d.times)
 		}
+		wantStory(t, l.events(), asked+"session.cancelled:user")
 	})
 }
 
-// INV-03, D-80, CONF-032, CONF-033: silence says yes only where the author said so and nothing bad can come of it.
-func TestDefaultAccept(t *testing.T) {
-	for _, c := range []struct {
-		name         string
-		risk         aaep.Risk
-		irreversible bool
-		leaves       bool // instead of staying silent
-		runs         int
-		refused      bool
+// So does the end of the context the session was started with.
+func TestSessionContextEndsWhileAsking(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, d := st.record(), &deed{}
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err := st.p.StartSession(ctx, aaep.Say("Paying."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, second := tool(s, pay, d), tool(s, pay, d)
+		l.question()
+		cancel()
+		for _, paid := range []<-chan result[string]{first, second} {
+			if r := <-paid; !errors.Is(r.err, producer.ErrSessionOver) || d.times != 0 {
+				t.Errorf("Tool = %v after %d runs", r.err, d.times)
+			}
+		}
+		wantStory(t, l.events(), asked+"session.cancelled:producer")
+	})
+}
+
+// outcomes is how many were told: each leaves awaiting_input.
+func outcomes(evs []*aaep.Event) (n int) {
+	for _, p := range of[*aaep.StateChanged](evs) {
+		if p.FromState == aaep.StateAwaitingInput {
+			n++
+		}
+	}
+	return n
+}
+
+// D-40: two questions of a session are put one after the other, and each outcome is told (INV-11, INV-13).
+func TestTwoQuestionsQueue(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s, d := st.record(), st.session("Paying."), &deed{}
+		first := tool(s, pay, d)
+		q := l.question()
+		second := tool(s, pay, d)
+		if n := len(of[*aaep.AwaitingConfirmation](l.events())); n != 1 {
+			t.Fatalf("%d questions are open, want 1", n)
+		}
+		l.reply(q, aaep.Accept)
+		if r := <-first; r.err != nil {
+			t.Errorf("the first Tool = %v", r.err)
+		}
+		l.reply(l.question(), aaep.Reject)
+		if r := <-second; !errors.Is(r.err, producer.ErrRejected) || d.times != 1 {
+			t.Errorf("the second Tool = %v after %d runs", r.err, d.times)
+		}
+		if n := outcomes(l.events()); n != 2 {
+			t.Errorf("%d outcomes were told, want 2: %s", n, story(l.events()))
+		}
+	})
+}
+
+// INV-11, INV-13: each yes is told before the next question is put, however many wait.
+func TestEveryOutcomeIsTold(t *testing.T) {
+	for range 30 {
+		bubble(t, func(t *testing.T, st *stage) {
+			l, s := st.record(), st.session("Paying.")
+			var all []<-chan result[string]
+			for range 5 {
+				all = append(all, tool(s, pay, &deed{}))
+			}
+			for range all {
+				l.reply(l.question(), aaep.Accept)
+			}
+			for _, c := range all {
+				<-c
+			}
+			if n := outcomes(l.events()); n != len(all) {
+				t.Errorf("%d outcomes were told, want %d", n, len(all))
+			}
+		})
+	}
+}
+
+// A question while another tool runs, and that tool's end while the question is open (§6.1).
+func TestQuestionWhileAToolRuns(t *testing.T) {
+	for _, answer := range []aaep.Decision{aaep.Accept, aaep.Reject} {
+		bubble(t, func(t *testing.T, st *stage) {
+			l, s, d := st.record(), st.session("Paying."), &deed{}
+			release := make(chan struct{})
+			running := later(func() (string, error) {
+				return s.Tool(t.Context(), look, func(context.Context) (string, error) { <-release; return "", nil })
+			})
+			synctest.Wait()
+			paid := tool(s, pay, d)
+			q := l.question()
+			close(release)
+			if r := <-running; r.err != nil {
+				t.Errorf("Tool = %v", r.err)
+			}
+			begun := "session.started idle>thinking thinking>calling_tool tool.invoked calling_tool>awaiting_input awaiting.confirmation tool.success"
+			wantStory(t, l.events(), begun)
+			l.reply(q, answer)
+			<-paid
+			if answer == aaep.Accept {
+				wantStory(t, l.events(), begun+" awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking")
+			} else {
+				wantStory(t, l.events(), begun+" awaiting_input>thinking")
+			}
+		})
+	}
+}
+
+// Other work goes on while a question is open, and the state stays that of the question (§6.1).
+func TestToolWhileAQuestionIsOpen(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Paying.")
+		paid := tool(s, pay, &deed{})
+		q := l.question()
+		if _, err := s.Tool(t.Context(), look, ok); err != nil {
+			t.Error(err)
+		}
+		out := s.Output()
+		out.WriteString("Meanwhile. ")
+		out.Close()
+		l.reply(q, aaep.Reject)
+		<-paid
+		wantStory(t, l.events(), asked+`tool.invoked tool.success "Meanwhile. " ""! awaiting_input>thinking`)
+	})
+}
+
+// INV-16: what is shown is what was asked, whatever the caller does to its slices meanwhile.
+func TestQuestionDoesNotChange(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.listen(answering(caps(1, aaep.BoundaryCompletion))), st.session("Choosing.")
+		choices := []producer.Choice{{Value: "a", Label: aaep.Say("A")}, {Value: "b", Label: aaep.Say("B")}}
+		answer := later(func() (any, error) {
+			return s.Clarify(t.Context(), producer.Question{Text: aaep.Say("Which?"), Choices: choices})
+		})
+		synctest.Wait()
+		choices[0] = producer.Choice{Value: "x", Label: aaep.Say("X")}
+		late := st.listen(answering(everything()))
+		for _, l := range []*listener{l, late} {
+			if q := of[*aaep.AwaitingClarification](l.events()); len(q) != 1 || q[0].Choices[0].Value != "a" {
+				t.Errorf("the question is %+v", q)
+			}
+		}
+		q := of[*aaep.AwaitingClarification](l.events())[0]
+		for _, choice := range []string{"x", "a"} { // the first is none
+			l.send(&aaep.ClarificationReply{ReplyToken: q.ReplyToken, Response: choice, SubscriptionID: l.id, Timestamp: time.Now()})
+		}
+		if r := <-answer; r.value != "a" || r.err != nil {
+			t.Errorf("Clarify = %v, %v", r.value, r.err)
+		}
+	})
+}
+
+// D-40: three questions side by side, answered in reverse order: each outcome is told, and after each that the agent
+// waits on; a fourth waits for its turn.
+func TestSideBySide(t *testing.T) {
+	bubbleWith(t, producer.Config{QuestionsAtOnce: 3}, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Paying.")
+		var deeds [4]deed
+		var paid [4]<-chan result[string]
+		for i := range paid {
+			each := pay
+			each.Name = fmt.Sprintf("pay_%d", i)
+			each.Action = aaep.Say(fmt.Sprintf("Pay %d.", i))
+			paid[i] = tool(s, each, &deeds[i])
+			synctest.Wait()
+		}
+		qs := of[*aaep.AwaitingConfirmation](l.events())
+		if len(qs) != 3 {
+			t.Fatalf("%d questions at once, want 3", len(qs))
+		}
+		l.reply(qs[2], aaep.Accept)
+		if r := <-paid[2]; r.err != nil || deeds[2].times != 1 {
+			t.Errorf("the third: %v", r.err)
+		}
+		l.reply(qs[1], aaep.Reject)
+		if r := <-paid[1]; !errors.Is(r.err, producer.ErrRejected) {
+			t.Errorf("the second: %v", r.err)
+		}
+		l.reply(qs[0], aaep.Accept)
+		<-paid[0]
+		fourth := l.question()
+		if fourth.Action != "Pay 3." {
+			t.Fatalf("the fourth asks %q", fourth.Action)
+		}
+		l.reply(fourth, aaep.Accept)
+		<-paid[3]
+		if deeds[0].times != 1 || deeds[1].times != 0 || deeds[3].times != 1 {
+			t.Errorf("runs: %v", deeds)
+		}
+		told := false
+		for i, ev := range l.events() {
+			if ev.Text(aaep.VerbosityNormal) != "Rejected, and not done: Pay 1." {
+				continue
+			}
+			told = true
+			if next := l.events()[i+1].Payload.(*aaep.StateChanged); next.ToState != aaep.StateAwaitingInput {
+				t.Errorf("after a rejection with others open the agent is %s", next.ToState)
+			}
+		}
+		if !told {
+			t.Error("the rejection was not told")
+		}
+	})
+}
+
+// §6.5, CONF-045: an answer comes back as what it is; one of another kind is none, and does no harm.
+func TestClarify(t *testing.T) {
+	choices := []producer.Choice{{Value: "1", Label: aaep.Say("One")}, {Value: "2", Label: aaep.Say("Two")}}
+	kinds := func(k ...aaep.ResponseKind) producer.Question { return producer.Question{Kinds: k} }
+	for name, c := range map[string]struct {
+		q         producer.Question
+		bad, good any
 	}{
-		{"low, silence", aaep.RiskLow, false, false, 1, false},
-		{"low, nobody left", aaep.RiskLow, false, true, 1, false},
-		{"absent, silence", "", false, false, 1, false},
-		{"medium, silence", aaep.RiskMedium, false, false, 1, false},
-		{"medium, nobody left", aaep.RiskMedium, false, true, 0, false},
-		{"high", aaep.RiskHigh, false, false, 0, true},
-		{"low, irreversible", aaep.RiskLow, true, false, 0, true},
-		{"high, irreversible", aaep.RiskHigh, true, true, 0, true},
-		{"unknown risk", "extreme", false, false, 0, true},
+		"free text":         {producer.Question{}, true, "blue"},
+		"not empty":         {producer.Question{}, "", "blue"},
+		"yes or no":         {kinds(aaep.ResponseYesNo), "true", true},
+		"a number":          {kinds(aaep.ResponseNumeric), "7", 7.5},
+		"a choice":          {producer.Question{Choices: choices}, "One", "1"},
+		"a choice by label": {producer.Question{Choices: []producer.Choice{{Label: aaep.Say("One")}, {Label: aaep.Say("Two")}}}, "1", "One"},
+		"a choice, no no.":  {producer.Question{Choices: choices}, 1.0, "1"},
+		"two kinds":         {kinds(aaep.ResponseYesNo, aaep.ResponseNumeric), "no", false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				w, l, s, d := st.watch(), st.listen(answering(everything())), st.session("Saving."), &deed{}
-				paid := tool(s, producer.Tool{Name: "save", Confirm: true, Risk: c.risk, Irreversible: c.irreversible, Default: aaep.Accept,
-					Action: aaep.Say("Save."), Consequence: aaep.Say("It is saved.")}, d)
-				synctest.Wait()
-				if c.leaves {
-					l.conn.Close()
+				l, s := st.record(), st.session("Asking.")
+				c.q.Text = aaep.Say("What?")
+				answer := later(func() (any, error) { return s.Clarify(t.Context(), c.q) })
+				q := of[*aaep.AwaitingClarification](l.events())[0]
+				for _, r := range []any{c.bad, c.good} {
+					l.sendObject(map[string]any{"type": "clarification.reply", "reply_token": q.ReplyToken, "response": r,
+						"subscription_id": l.id, "timestamp": aaep.FormatTimestamp(time.Now())})
 				}
-				r := <-paid
-				if d.times != c.runs {
-					t.Errorf("%d runs, want %d (%v)", d.times, c.runs, r.err)
+				if r := <-answer; r.value != c.good || r.err != nil {
+					t.Errorf("Clarify = %v, %v, want %v", r.value, r.err, c.good)
 				}
-				if _, invalid := errors.AsType[*aaep.InvalidError](r.err); invalid != c.refused {
-					t.Errorf("Tool = %v", r.err)
-				}
-				if c.refused { // INV-04: nothing leaves
-					wantStory(t, w.events(), "session.started idle>thinking")
-					if c.risk != "extreme" && !strings.Contains(fmt.Sprint(r.err), "CONF-031") {
-						t.Errorf("Tool = %v, want CONF-031 in it", r.err)
-					}
-				}
+				wantStory(t, l.events(), "session.started idle>thinking thinking>awaiting_input awaiting.clarification awaiting_input>thinking")
 			})
 		})
 	}
 }
 
-// A yes by default needs nobody at all (D-34), but it is one for low risk only (D-80).
-func TestDefaultAcceptWithoutAnybody(t *testing.T) {
-	bubble(t, func(t *testing.T, st *stage) {
-		w, s, d := st.watch(), st.session("Saving."), &deed{}
-		save := producer.Tool{Name: "save", Confirm: true, Default: aaep.Accept, Action: aaep.Say("Save."), Consequence: aaep.Say("Saved.")}
-		<-tool(s, save, d)
-		if d.times != 1 {
-			t.Errorf("%d runs, want 1", d.times)
-		}
-		wantStory(t, w.events(), "session.started idle>thinking thinking>awaiting_input awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking")
-		save.Risk = aaep.RiskMedium
-		if r := <-tool(s, save, d); !errors.Is(r.err, producer.ErrUnreachable) || d.times != 1 {
-			t.Errorf("with medium risk Tool = %v after %d runs", r.err, d.times)
-		}
-	})
-}
-
-// D-32: a tool of high risk asks although nothing says Confirm.
-func TestHighRiskAsks(t *testing.T) {
-	bubble(t, func(t *testing.T, st *stage) {
-		_, s, d := st.watch(), st.session("Paying."), &deed{}
-		r := <-tool(s, producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay."), Consequence: aaep.Say("Paid.")}, d)
-		if !errors.Is(r.err, producer.ErrUnreachable) || d.times != 0 {
-			t.Errorf("Tool = %v after %d runs", r.err, d.times)
-		}
-	})
-}
-
-// INV-04: a question without its words is refused before anybody is told to wait.
-func TestQuestionWithoutWords(t *testing.T) {
-	for name, tool := range map[string]producer.Tool{
-		"no action":      {Name: "pay", Risk: aaep.RiskHigh, Consequence: aaep.Say("The money is gone.")},
-		"no consequence": {Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay $5.")},
-		"no name":        {Risk: aaep.RiskHigh, Action: aaep.Say("Pay $5."), Consequence: aaep.Say("The money is gone.")},
-		"bidi override":  {Name: "pay", Risk: aaep.RiskHigh, Action: aaep.Say("Pay \u202e5$."), Consequence: aaep.Say("The money is gone.")},
-		"unasked, bidi":  {Name: "look", Action: aaep.Say("Look \u202eback.")},
-		"unasked, terse": {Name: "look", Action: aaep.Text{Terse: "\x1b[2J", Normal: "Looking."}},
+// Silence is the default, as a value of its kind, or an error that says which silence it was (EVT-086). With nobody to
+// ask, that is at once, and the question is not told (HS-021).
+func TestClarifyWithoutAnswer(t *testing.T) {
+	number := producer.Question{Text: aaep.Say("How much?"), Kinds: []aaep.ResponseKind{aaep.ResponseNumeric}, Default: "7"}
+	for name, c := range map[string]struct {
+		q       producer.Question
+		nobody  bool
+		want    any
+		wantErr error
+	}{
+		"silence, default": {number, false, 7.0, nil},
+		"nobody, default":  {number, true, 7.0, nil},
+		"silence":          {producer.Question{Text: aaep.Say("What?")}, false, nil, producer.ErrTimedOut},
+		"nobody":           {producer.Question{Text: aaep.Say("What?")}, true, nil, producer.ErrUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
-				l, s, d := st.record(), st.session("Paying."), &deed{}
-				_, err := s.Tool(t.Context(), tool, d.do)
-				if _, invalid := errors.AsType[*aaep.InvalidError](err); !invalid || d.times != 0 {
-					t.Errorf("Tool = %v after %d runs", err, d.times)
+				if !c.nobody {
+					st.record()
 				}
-				wantStory(t, l.events(), "session.started idle>thinking")
+				w, s, began := st.watch(), st.session("Asking."), time.Now()
+				v, err := s.Clarify(t.Context(), c.q)
+				if v != c.want || !errors.Is(err, c.wantErr) {
+					t.Errorf("Clarify = %v, %v; want %v, %v", v, err, c.want, c.wantErr)
+				}
+				if took := time.Since(began); c.nobody && took > 0 || !c.nobody && took != 2*time.Minute {
+					t.Errorf("it took %v", took)
+				}
+				wantStory(t, untimed(w.events()), "session.started idle>thinking thinking>awaiting_input awaiting_input>thinking")
 			})
 		})
 	}

@@ -185,20 +185,10 @@ func clouded(t *testing.T, f func(c *cloud, agent *stage, edges [2]*stage, kept 
 func (c *cloud) lead(t *testing.T, kept audit.Sink) *stage {
 	t.Helper()
 	c.with(func() { c.turn++ })
-	cfg := producer.Config{Log: node{c, "home", c.turn}, Languages: []string{"es"}, Audit: kept, ShortTimeouts: true}
-	cfg.Agent.AgentID = "tester"
-	p, err := producer.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &stage{t: t, p: p}
+	return newStage(t, producer.Config{Log: node{c, "home", c.turn}, Languages: []string{"es"}, Audit: kept, ShortTimeouts: true})
 }
 
 func (c *cloud) follow(t *testing.T, name string, kept audit.Sink) *stage {
 	t.Helper()
-	p, err := producer.New(producer.Config{Follow: node{c, name, 0}, Audit: kept})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &stage{t: t, p: p}
+	return newStage(t, producer.Config{Follow: node{c, name, 0}, Audit: kept})
 }

@@ -81,11 +81,11 @@ type Config struct {
 	// lock held, and may take its time, but must return: the subscriber waits for it, and so does Shutdown.
 	Admit func(principal string, req *aaep.SubscriptionRequest) (Rights, error)
 	// Audit keeps the trail of questions, answers and deeds: who allowed what, having been shown which words. What
-	// it cannot keep is not done. Nil is audit.Slog(Logger).
+	// it cannot keep is not done. Shutdown waits for it. Nil is audit.Slog(Logger).
 	Audit audit.Sink
 	// Signers sign the manifest, with which the producer proves who it is (§5.10.3): the first of them does, and the keys of all
 	// are published, so that one can take the place of another. It is called whenever a signature or the keys are
-	// wanted, from many goroutines at once. Nil signs nothing, and those who demand a signature are refused.
+	// wanted, from many goroutines at once; it and Sign must return soon, for who subscribes waits for them. Nil signs nothing, and those who demand a signature are refused.
 	Signers func() []*manifest.Signer
 	// Observer is told what to measure. Nil is nobody.
 	Observer Observer
@@ -122,6 +122,9 @@ func (cfg *Config) complete() (languages []string, err error) {
 		if err := ext.Validate(); err != nil {
 			return nil, err
 		}
+	}
+	if min(cfg.MaxSubscriptions, cfg.MaxPerPrincipal, cfg.MaxEventsPerSecond, cfg.KeepEvents) < 0 { // nobody would be served
+		return nil, errors.New("producer: MaxSubscriptions, MaxPerPrincipal, MaxEventsPerSecond or KeepEvents of Config is negative; zero is the usual")
 	}
 	if cfg.MaxSubscriptions == 0 {
 		cfg.MaxSubscriptions = 256

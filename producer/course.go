@@ -3,7 +3,6 @@ package producer
 import (
 	"context"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,38 +34,6 @@ type course struct {
 
 	counting sync.Mutex
 	stats    coalesce.Stats
-}
-
-// alike compares Shapers, knowing that a session's events are stamped one after the other. It is not certain that they differ while
-// somebody stamps one: nobody is waited for here.
-func (c *course) alike(other *coalesce.Shaper) (alike, certain bool) {
-	p := c.p
-	if p.cfg.Follow != nil || p.republished.Load() {
-		return c.shaper.Alike(other, nil), true
-	}
-	certain = true
-	alike = c.shaper.Alike(other, func(session string) (since time.Time) {
-		p.mu.Lock()
-		i := slices.IndexFunc(p.sessions, func(s *Session) bool { return s.id == session })
-		var s *Session
-		if i >= 0 {
-			s = p.sessions[i]
-		}
-		p.mu.Unlock()
-		if s == nil {
-			return since
-		}
-		if !s.mu.TryLock() {
-			certain = false
-			return since
-		}
-		defer s.mu.Unlock()
-		if s.pos <= c.cursor {
-			since = s.last
-		}
-		return since
-	})
-	return alike, certain
 }
 
 // fill hands the shaper everything the log has, so that what is critical need not wait for what is held; but

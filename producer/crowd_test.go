@@ -12,7 +12,6 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/log"
-	"github.com/aaep-go/aaep/producer/log/sqlite"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -133,19 +132,8 @@ func (d *gatedDisk) Read(cursor uint64, n int) ([][]byte, error) {
 
 // INV-26: whoever waits for a slow disk keeps nobody from being told what is in memory, however many wait.
 func TestCrowdAtASlowDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer kept.Close()
-		disk := &gatedDisk{Store: kept}
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: disk, KeepEvents: 32})
-		if err != nil {
-			t.Fatal(err)
-		}
-		st := &stage{t: t, p: p}
-		defer st.end()
+	disk := &gatedDisk{}
+	onDisk(t, producer.Config{KeepEvents: 32}, func(s log.Store) log.Store { disk.Store = s; return disk }, func(t *testing.T, st *stage) {
 		first, _ := st.accepted(everything())
 		s := st.session("Counting.")
 		synctest.Wait()
@@ -223,11 +211,7 @@ func TestCrowdAtAFollower(t *testing.T) {
 		}
 		place, old := first.events()[0].EventID, len(first.events())-1
 		feed := slowFeed{node{c, "east", 0}, &atomic.Pointer[chan struct{}]{}, &atomic.Int32{}}
-		p, err := producer.New(producer.Config{Follow: feed, KeepEvents: 32, MaxSubscriptions: 2 * many, MaxRequestsPerSecond: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		edge := &stage{t: t, p: p}
+		edge := newStage(t, producer.Config{Follow: feed, KeepEvents: 32, MaxSubscriptions: 2 * many, MaxRequestsPerSecond: -1})
 		early := edge.listen(resuming(answering(everything()), place))
 		synctest.Wait()
 		gate := make(chan struct{})

@@ -117,7 +117,8 @@ func BenchmarkTailor(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("subscriptions=%d/shapes=%d", n, k), func(b *testing.B) {
 				p := quietProducer(b)
-				p.audience.Store(new(make([]*subscription, n)))
+				nobody := p.audience.Swap(new(make([]*subscription, n))) // encode asks how many there are
+				defer p.audience.Store(nobody)
 				terms := shapes(b, k)
 				var shapers []*coalesce.Shaper
 				for i := range n {

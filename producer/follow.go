@@ -19,8 +19,8 @@ import (
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// ErrFollows is returned by what only the agent itself can do, on a Producer that has Config.Follow.
-var ErrFollows = errors.New("producer: this process follows the agent's log; only the agent itself has sessions")
+// errFollows is returned by what only the agent itself can do, on a Producer that has Config.Follow.
+var errFollows = errors.New("producer: this process follows the agent's log; only the agent itself has sessions")
 
 // A follower is what a process is that serves the listeners of an agent elsewhere. To the agent it is a party.
 type follower struct {
@@ -93,15 +93,8 @@ func (cfg *Config) followed() error {
 
 // followLog learns what the agent did before, and then follows what it does.
 func (p *Producer) followLog() error {
-	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
-		events, _, err := p.log.Read(cursor, 256)
-		if err != nil {
-			return err
-		}
-		for _, ev := range events {
-			cursor++
-			p.see(cursor, ev)
-		}
+	if err := p.unsettled(p.see); err != nil {
+		return err
 	}
 	if err := p.shared.Claims(func(token string) { p.settledElsewhere(aaep.ReplyToken(token)) }); err != nil {
 		return err

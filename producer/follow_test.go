@@ -348,10 +348,10 @@ func TestFollowTakenOver(t *testing.T) {
 // What only the agent can do is refused elsewhere, with an error that says so.
 func TestFollowOnly(t *testing.T) {
 	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
-		if _, err := edges[0].p.StartSession(context.Background(), aaep.Say("Mine.")); !errors.Is(err, producer.ErrFollows) {
+		if _, err := edges[0].p.StartSession(context.Background(), aaep.Say("Mine.")); err == nil || !strings.Contains(err.Error(), "only the agent") {
 			t.Errorf("StartSession = %v", err)
 		}
-		if err := edges[0].p.Republish(&aaep.Event{}); !errors.Is(err, producer.ErrFollows) {
+		if err := edges[0].p.Republish(&aaep.Event{}); err == nil || !strings.Contains(err.Error(), "only the agent") {
 			t.Errorf("Republish = %v", err)
 		}
 		if _, err := producer.New(producer.Config{Log: node{c, "x", 0}, Follow: node{c, "x", 0}}); err == nil {

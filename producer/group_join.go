@@ -176,18 +176,15 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	if !ready {
 		return elsewhere
 	}
-	if alike, certain := sub.alike(g.shaper); !alike && certain {
+	past, certain := sub.share(now, g.shaper, step)
+	switch {
+	case past == nil && certain:
 		return different
-	} else if !alike {
+	case past == nil:
 		return elsewhere
-	}
-	if step && !sub.shaper.Step(now, g.shaper) {
-		return different
-	}
-	if step {
+	case step:
 		sub.stepper = stepper{next: now.Add(minPause)}
 	}
-	past := sub.shaper.Share(now, g.shaper)
 	sub.shaper = nil
 	sub.joined, sub.marked = now, g.marks
 	if end := sub.life.ends(); !end.IsZero() {
@@ -200,6 +197,38 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 	g.members = append(g.members, sub)
 	g.size.Add(1)
 	return taken
+}
+
+// share hands the stream over to another Shaper that makes the same, knowing that a session's events are stamped one after the other.
+// It is not certain that the two differ while somebody stamps one: nobody is waited for here.
+func (sub *subscription) share(now time.Time, with *coalesce.Shaper, step bool) (past *coalesce.Past, certain bool) {
+	p := sub.p
+	if p.cfg.Follow != nil || p.republished.Load() {
+		return sub.shaper.Share(now, with, nil, step), true
+	}
+	certain = true
+	past = sub.shaper.Share(now, with, func(session string) (since time.Time) {
+		p.mu.Lock()
+		i := slices.IndexFunc(p.sessions, func(s *Session) bool { return s.id == session })
+		var s *Session
+		if i >= 0 {
+			s = p.sessions[i]
+		}
+		p.mu.Unlock()
+		if s == nil {
+			return since
+		}
+		if !s.mu.TryLock() {
+			certain = false
+			return since
+		}
+		defer s.mu.Unlock()
+		if s.pos <= sub.cursor {
+			since = s.last
+		}
+		return since
+	}, step)
+	return past, certain
 }
 
 // await has sub told when the group has let go of all it could. Of more than it could take, the newest wait: where it never lets go,

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -33,18 +34,24 @@ func bubble(t *testing.T, f func(t *testing.T, st *stage)) {
 func bubbleWith(t *testing.T, cfg producer.Config, f func(t *testing.T, st *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		if cfg.Agent.AgentID == "" {
-			cfg.Agent.AgentID = "tester"
-		}
 		cfg.ShortTimeouts = true
-		p, err := producer.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		st := &stage{t: t, p: p}
+		st := newStage(t, cfg)
 		defer st.end()
 		f(t, st)
 	})
+}
+
+// newStage makes a producer, for an agent that is the tester unless it is said to be another.
+func newStage(t *testing.T, cfg producer.Config) *stage {
+	t.Helper()
+	if cfg.Agent.AgentID == "" {
+		cfg.Agent.AgentID = "tester"
+	}
+	p, err := producer.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stage{t: t, p: p}
 }
 
 // end hangs up on those who are still slow, and leaves nothing behind.
@@ -300,3 +307,33 @@ var pay = producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true,
 var look = producer.Tool{Name: "look", Action: aaep.Say("Looking.")}
 
 func ok(context.Context) (string, error) { return "done", nil }
+
+// resuming asks to go on after an event; "" says only that it will want to.
+func resuming(c aaep.Capabilities, after string) aaep.Capabilities {
+	c.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: after})
+	return c
+}
+
+// accepted subscribes and returns the answer too.
+func (st *stage) accepted(c aaep.Capabilities) (*listener, *aaep.SubscriptionAccepted) {
+	st.t.Helper()
+	l := st.connect()
+	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})
+	l.read()
+	acc, ok := l.lastMessage().(*aaep.SubscriptionAccepted)
+	if !ok {
+		st.t.Fatalf("the answer is %+v", l.lastMessage())
+	}
+	l.id = acc.SubscriptionID
+	return l, acc
+}
+
+// honoredPlace is the resume_after of an answer.
+func honoredPlace(t *testing.T, acc *aaep.SubscriptionAccepted) string {
+	t.Helper()
+	var d extensions.Delivery
+	if err := json.Unmarshal(acc.HonoredCapabilities.Extensions["delivery"], &d); err != nil {
+		t.Error(err)
+	}
+	return d.ResumeAfter
+}

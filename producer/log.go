@@ -86,10 +86,10 @@ func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration
 // Republish appends an event that was made elsewhere: a replay of a recording, or a bridge from another system.
 // It gets an event id of its own and, being said now, the present time; everything else stays, and ev itself is
 // not changed. The order of its session is the caller's affair, and so are its questions: a reply to one has no
-// effect here. The error is an *aaep.InvalidError, or ErrClosed after Shutdown.
+// effect here. The error is an *aaep.InvalidError, or ErrClosed after Shutdown; with Config.Follow there always is one.
 func (p *Producer) Republish(ev *aaep.Event) error {
 	if p.cfg.Follow != nil {
-		return ErrFollows
+		return errFollows
 	}
 	if p.serving.Err() != nil {
 		return ErrClosed

@@ -61,7 +61,7 @@ func (d hungDisk) Append(records [][]byte) error {
 }
 
 // onDisk runs f with a producer whose log is on a disk that wrap slows down.
-func onDisk(t *testing.T, wrap func(log.Store) log.Store, f func(*stage)) {
+func onDisk(t *testing.T, cfg producer.Config, wrap func(log.Store) log.Store, f func(*testing.T, *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		kept, err := sqlite.Open(t.TempDir(), sqlite.Options{})
@@ -69,19 +69,16 @@ func onDisk(t *testing.T, wrap func(log.Store) log.Store, f func(*stage)) {
 			t.Fatal(err)
 		}
 		defer kept.Close()
-		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: wrap(kept)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		st := &stage{t: t, p: p}
+		cfg.Log = wrap(kept)
+		st := newStage(t, cfg)
 		defer st.end()
-		f(st)
+		f(t, st)
 	})
 }
 
 // At Shutdown listeners still hear what the disk has yet to take.
 func TestShutdownWithASlowDisk(t *testing.T) {
-	onDisk(t, func(s log.Store) log.Store { return slowDisk{s} }, func(st *stage) {
+	onDisk(t, producer.Config{}, func(s log.Store) log.Store { return slowDisk{s} }, func(t *testing.T, st *stage) {
 		l, _ := st.accepted(everything())
 		st.session("Working.")
 		st.p.Shutdown(context.Background())
@@ -94,14 +91,14 @@ func TestShutdownWithASlowDisk(t *testing.T) {
 // A disk that does not answer does not keep those who listen, where Shutdown is told not to wait.
 func TestShutdownWithAHungDisk(t *testing.T) {
 	hangs := make(chan struct{})
-	onDisk(t, func(s log.Store) log.Store {
+	onDisk(t, producer.Config{}, func(s log.Store) log.Store {
 		hangs = make(chan struct{}) // of the bubble
 		return hungDisk{s, hangs}
-	}, func(st *stage) {
+	}, func(t *testing.T, st *stage) {
 		defer close(hangs)
 		l, _ := st.accepted(everything())
 		st.session("Working.")
-		ctx, cancel := context.WithCancel(st.t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		began := time.Now()
 		over := later(func() (any, error) { return nil, st.p.Shutdown(ctx) })

@@ -40,20 +40,16 @@ func (p *Producer) begin() error {
 func (p *Producer) recover() error {
 	began := map[string]*Session{}
 	var order []*Session
-	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
-		events, _, err := p.log.Read(cursor, 256)
-		if err != nil {
-			return err
+	err := p.unsettled(func(pos uint64, ev *aaep.Event) {
+		s := began[ev.SessionID]
+		if s == nil {
+			s = newReplayed(p, pos, ev)
+			began[s.id], order = s, append(order, s)
 		}
-		for _, ev := range events {
-			cursor++
-			s := began[ev.SessionID]
-			if s == nil {
-				s = newReplayed(p, cursor, ev)
-				began[s.id], order = s, append(order, s)
-			}
-			s.replay(ev)
-		}
+		s.replay(ev)
+	})
+	if err != nil {
+		return err
 	}
 	end := func() aaep.Payload {
 		return &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown, ErrorCode: "PRODUCER_RESTARTED", Recoverable: new(false)}
@@ -72,6 +68,21 @@ func (p *Producer) recover() error {
 		}
 	}
 	return p.log.Settle()
+}
+
+// unsettled calls f with all that the log had at New since no session was open.
+func (p *Producer) unsettled(f func(pos uint64, ev *aaep.Event)) error {
+	for cursor := max(p.log.Settled(), p.log.Start()); cursor < p.began; {
+		events, _, err := p.log.Read(cursor, 256)
+		if err != nil {
+			return err
+		}
+		for _, ev := range events {
+			cursor++
+			f(cursor, ev)
+		}
+	}
+	return nil
 }
 
 // takeBack settles the open questions of a session for all processes: one of them may still be the agent, where it was cut off,

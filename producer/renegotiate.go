@@ -9,6 +9,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/transports"
 )
 
 const (
@@ -167,21 +168,32 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 	if err != nil {
 		return goneBecause(err)
 	}
-	if err := sub.sendWithin(closeTimeout, answer); err != nil {
-		return goneBecause(err)
-	}
-	if c.answers > 1 { // all the rest have as long as one event has
-		ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout)
-		defer cancel()
-		for range c.answers - 1 {
-			if err := sub.conn.Send(ctx, answer); err != nil {
-				if sub.ctx.Err() != nil {
-					return nil // it has left, or has to; run knows which
-				}
-				return slow("the link did not take the answers: " + err.Error())
-			}
-		}
+	if why := sub.answer(answer, c.answers); why != nil {
+		return why
 	}
 	sub.putAnew(was)
 	return nil
+}
+
+// answer sends the answer to a change of terms, as often as it was asked for. Where a stream is cut meanwhile it comes on the next.
+func (sub *subscription) answer(msg []byte, times int) *aaep.Rejection {
+	sub.unanswered = nil // what is newer says it all
+	err := sub.sendWithin(closeTimeout, msg)
+	over := goneBecause
+	if err == nil && times > 1 { // all the rest have as long as one event has
+		ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout)
+		defer cancel()
+		for ; err == nil && times > 1; times-- {
+			err = sub.conn.Send(ctx, msg)
+		}
+		over = func(err error) *aaep.Rejection { return slow("the link did not take the answers: " + err.Error()) }
+	}
+	if err == nil || sub.ctx.Err() != nil { // it has left, or has to; run knows which
+		return nil
+	}
+	if _, again := sub.conn.(transports.Resumable); again {
+		sub.unanswered = msg
+		return nil
+	}
+	return over(err)
 }

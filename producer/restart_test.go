@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
@@ -28,45 +27,10 @@ func life(t *testing.T, dir string, cfg producer.Config, f func(st *stage, kept 
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	cfg.Log, cfg.Languages = kept, []string{"es"}
-	cfg.Agent.AgentID, cfg.ShortTimeouts = "tester", true
-	p, err := producer.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st := &stage{t: t, p: p}
+	cfg.Log, cfg.Languages, cfg.ShortTimeouts = kept, []string{"es"}, true
+	st := newStage(t, cfg)
 	defer st.end()
 	f(st, kept)
-}
-
-// resuming asks to go on after an event; "" says only that it will want to.
-func resuming(c aaep.Capabilities, after string) aaep.Capabilities {
-	c.AddExtension(extensions.DeliveryVocabulary, extensions.Delivery{ResumeAfter: after})
-	return c
-}
-
-// accepted subscribes and returns the answer too.
-func (st *stage) accepted(c aaep.Capabilities) (*listener, *aaep.SubscriptionAccepted) {
-	st.t.Helper()
-	l := st.connect()
-	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})
-	l.read()
-	acc, ok := l.lastMessage().(*aaep.SubscriptionAccepted)
-	if !ok {
-		st.t.Fatalf("the answer is %+v", l.lastMessage())
-	}
-	l.id = acc.SubscriptionID
-	return l, acc
-}
-
-// honoredPlace is the resume_after of an answer.
-func honoredPlace(t *testing.T, acc *aaep.SubscriptionAccepted) string {
-	t.Helper()
-	var d extensions.Delivery
-	if err := json.Unmarshal(acc.HonoredCapabilities.Extensions["delivery"], &d); err != nil {
-		t.Error(err)
-	}
-	return d.ResumeAfter
 }
 
 func raws(got []arrival) (all []string) {

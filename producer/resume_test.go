@@ -3,167 +3,13 @@ package producer_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
-	"github.com/aaep-go/aaep/transports"
 )
-
-// link is a producer's end whose events go over streams that can break.
-type link struct {
-	transports.Conn
-	streams chan transports.Stream // holds one
-	in      chan []byte
-	ended   error // once in is closed
-
-	mu     sync.Mutex
-	notify func()
-}
-
-func (l *link) Notify(f func()) {
-	l.mu.Lock()
-	l.notify = f
-	l.mu.Unlock()
-	go func() {
-		for l.ended == nil {
-			msg, err := l.Conn.Receive(context.Background())
-			if err == nil {
-				l.in <- msg
-			} else {
-				l.ended = err
-				close(l.in)
-			}
-			f()
-		}
-	}()
-	f()
-}
-
-func (l *link) Receive(ctx context.Context) ([]byte, error) {
-	if ctx.Err() == nil { // the request
-		return l.Conn.Receive(ctx)
-	}
-	select {
-	case msg, ok := <-l.in:
-		if !ok {
-			return nil, l.ended
-		}
-		return msg, nil
-	default:
-		return nil, ctx.Err()
-	}
-}
-
-func (l *link) NextStream(ctx context.Context) (transports.Stream, error) {
-	select {
-	case s := <-l.streams:
-		return s, nil
-	default:
-		return nil, ctx.Err()
-	}
-}
-
-func (l *link) open(s transports.Stream) {
-	l.streams <- s
-	l.told()
-}
-
-// told tells whoever is to know.
-func (l *link) told() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.notify()
-}
-
-// eventStream takes events until it breaks.
-type eventStream struct {
-	link *link
-	last string // the id to go on after
-	done chan struct{}
-
-	mu     sync.Mutex
-	broken bool
-	got    []arrival
-	resume string // the last id that may be gone on after
-}
-
-func (s *eventStream) LastEventID() string   { return s.last }
-func (s *eventStream) Done() <-chan struct{} { return s.done }
-func (s *eventStream) SendEvents(_ context.Context, events []transports.Event) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, ev := range events {
-		if s.broken {
-			return transports.ErrInterrupted
-		}
-		m, err := aaep.Decode(ev.Message)
-		if err != nil {
-			return err
-		}
-		if s.got = append(s.got, arrival{time.Now(), ev.Message, m}); ev.ID != "" {
-			s.resume = ev.ID
-		}
-	}
-	return nil
-}
-
-func (s *eventStream) Framing() string { return "stream" }
-func (s *eventStream) AppendEvents(b []byte, events []transports.Event) ([]byte, error) {
-	return appendShared(b, events), nil
-}
-func (s *eventStream) TrySend(frames []byte) int {
-	if s.SendEvents(context.Background(), shared(frames)) != nil {
-		return 0
-	}
-	return len(frames)
-}
-
-func (s *eventStream) breaks() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.broken {
-		s.broken = true
-		close(s.done)
-		s.link.told()
-	}
-}
-
-func (s *eventStream) events() []*aaep.Event {
-	synctest.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return events(s.got)
-}
-
-// resumable subscribes over a link whose streams are opened by open.
-func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last string) *eventStream) {
-	a, b := transports.Pipe()
-	wire := &link{Conn: b, streams: make(chan transports.Stream, 1), in: make(chan []byte, 2000)}
-	l = &listener{t: st.t, conn: a, served: make(chan struct{})}
-	st.all = append(st.all, l)
-	go func() { defer close(l.served); st.p.ServeConn(wire) }()
-	l.read()
-	l.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw", Capabilities: c})
-	acc, ok := l.lastMessage().(*aaep.SubscriptionAccepted)
-	if !ok {
-		st.t.Fatalf("the answer is %+v", l.lastMessage())
-	}
-	l.id, l.wire = acc.SubscriptionID, wire
-	var before *eventStream
-	return l, func(last string) *eventStream {
-		s := &eventStream{link: wire, last: last, done: make(chan struct{})}
-		if before != nil {
-			before.breaks() // one takes the place of the other
-		}
-		before = s
-		wire.open(s)
-		return s
-	}
-}
 
 // P8, INV-21: who comes back misses nothing and gets nothing twice, wherever the cut was.
 func TestResume(t *testing.T) {
@@ -347,4 +193,47 @@ func TestAskedOnce(t *testing.T) {
 			t.Errorf("on record: %s", got)
 		}
 	})
+}
+
+// §5.7, P8: a network that is gone for a moment, just when the terms change, costs neither the subscription nor the answer: that comes
+// on the next stream, before what the new terms hold for; and who is asked something may still answer it.
+func TestRenegotiationInACut(t *testing.T) {
+	for _, broken := range []bool{true, false} { // before the change is made, or found to be when it is answered
+		bubble(t, func(t *testing.T, st *stage) {
+			l, open := st.resumable(answering(everything()))
+			s, d := st.session("Paying."), &deed{}
+			stream := open("")
+			paid := tool(s, pay, d)
+			q := of[*aaep.AwaitingConfirmation](stream.events())[0]
+			l.wire.hangUp()
+			if broken {
+				stream.breaks()
+			} else {
+				stream.mu.Lock()
+				stream.broken = true
+				stream.mu.Unlock()
+			}
+			l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{MaxEventsPerSecond: 5}})
+			synctest.Wait()
+			s.Progress(aaep.Text{}, aaep.Progress{Step: 1}, 0)
+			time.Sleep(3 * time.Second)
+			select {
+			case r := <-paid:
+				t.Fatalf("Tool = %v, though whoever was asked may yet come back", r.err)
+			default:
+			}
+			again := open(stream.resume)
+			got := again.arrivals()
+			if len(got) < 2 {
+				t.Fatalf("%d messages came after the cut", len(got))
+			}
+			if acc, ok := got[0].msg.(*aaep.SubscriptionAccepted); !ok || acc.HonoredCapabilities.MaxEventsPerSecond != 5 {
+				t.Errorf("after the cut came %s", got[0].raw)
+			}
+			l.reply(q, aaep.Accept)
+			if r := <-paid; r.err != nil || d.times != 1 {
+				t.Errorf("Tool = %v after %d runs", r.err, d.times)
+			}
+		})
+	}
 }

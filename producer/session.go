@@ -26,6 +26,9 @@ var ErrSessionOver = errors.New("producer: the session is over")
 // but Tool, Confirm and Clarify waits for anybody; while one of these puts its question on record, those of the same session
 // wait for Config.Audit and Config.Log. Until its end a session keeps some hundred bytes for each of its calls, questions and
 // outputs, so that none is told twice: an agent that runs for months begins one for each thing that it is asked for.
+//
+// What tells something and cannot returns an error, and then nothing was told: ErrSessionOver, or an *aaep.InvalidError that names the
+// rule it would break.
 type Session struct {
 	p     *Producer
 	id    string
@@ -55,11 +58,11 @@ type tellings struct {
 }
 
 // StartSession begins a session and tells what it is about. The agent is then thinking. When ctx is done
-// the session ends as cancelled by the producer. The error is ErrClosed, ErrFollows, or an *aaep.InvalidError for a text that
-// must not be told.
+// the session ends as cancelled by the producer. The error is ErrClosed, or an *aaep.InvalidError for a text that must not be told;
+// with Config.Follow there always is one.
 func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session, error) {
 	if p.cfg.Follow != nil {
-		return nil, ErrFollows
+		return nil, errFollows
 	}
 	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, p.cfg.QuestionsAtOnce)}
 	s.ctx, s.end = context.WithCancel(context.WithValue(ctx, sessionKey{}, s))

@@ -303,10 +303,14 @@ func TestRefusedTexts(t *testing.T) {
 	})
 }
 
-// §4.1.3: what an error means for the user.
+type busy struct{ error }
+
+func (busy) Temporary() bool { return true }
+
+// §4.1.3: what an error means for the user. (EVT-018)
 func TestFailCategories(t *testing.T) {
 	for want, causes := range map[string][]error{
-		"transient":     {context.DeadlineExceeded, fmt.Errorf("late: %w", os.ErrDeadlineExceeded)},
+		"transient":     {context.DeadlineExceeded, fmt.Errorf("late: %w", os.ErrDeadlineExceeded), errors.Join(context.Canceled, busy{errors.New("busy")})},
 		"requires_user": {fs.ErrPermission, &fs.PathError{Op: "open", Path: "x", Err: fs.ErrPermission}},
 		"unknown":       {nil, errors.New("boom"), context.Canceled},
 	} {
@@ -371,6 +375,16 @@ func TestEventsDoNotChange(t *testing.T) {
 		}
 		if got := string(of[*aaep.HandoffRequested](l.events())[0].PackagedContext); got != `{"a":1}` {
 			t.Errorf("the context is %s", got)
+		}
+	})
+}
+
+// A session is found in its own context and what comes of it, and nowhere else.
+func TestSessionOf(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		a, b := st.session("One."), st.session("Two.")
+		if producer.SessionOf(a.Context()) != a || producer.SessionOf(b.Context()) != b || producer.SessionOf(t.Context()) != nil {
+			t.Error("the wrong session was found")
 		}
 	})
 }

@@ -372,9 +372,11 @@ func TestStartRacesShutdown(t *testing.T) {
 // Config mistakes are told at once.
 func TestNew(t *testing.T) {
 	for name, cfg := range map[string]producer.Config{
-		"no agent":    {},
-		"bidi agent":  {Agent: aaep.Producer{AgentID: "a", AgentName: "\u202eknab"}},
-		"no language": {Agent: aaep.Producer{AgentID: "a"}, Language: "not a tag"},
+		"no agent":     {},
+		"bidi agent":   {Agent: aaep.Producer{AgentID: "a", AgentName: "\u202eknab"}},
+		"no language":  {Agent: aaep.Producer{AgentID: "a"}, Language: "not a tag"},
+		"no room":      {Agent: aaep.Producer{AgentID: "a"}, MaxSubscriptions: -1},
+		"no room each": {Agent: aaep.Producer{AgentID: "a"}, MaxPerPrincipal: -1},
 	} {
 		if _, err := producer.New(cfg); err == nil {
 			t.Errorf("%s: New = nil error", name)

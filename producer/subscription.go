@@ -51,11 +51,12 @@ type subscription struct {
 	patience, least     atomic.Int64 // see slowest; 0 is as usual
 	pace                atomic.Int64
 
-	onRecord map[aaep.ReplyToken]string      // in which language the trail says it was asked the open questions, and
-	beside   map[aaep.ReplyToken]*aaep.Event // those it was asked when its terms had changed; used by putOpen and its callers alone
-	apart    time.Time                       // since when it has no stream
-	grace    time.Time                       // when its stream has to be back; see detach
-	came     uint64                          // how far it had come when that was set
+	onRecord   map[aaep.ReplyToken]string      // in which language the trail says it was asked the open questions, and
+	beside     map[aaep.ReplyToken]*aaep.Event // those it was asked when its terms had changed; used by putOpen and its callers alone
+	unanswered []byte                          // the answer to a change of terms, which a stream that was cut did not take
+	apart      time.Time                       // since when it has no stream
+	grace      time.Time                       // when its stream has to be back; see detach
+	came       uint64                          // how far it had come when that was set
 
 	mu        sync.Mutex
 	connected bool
@@ -164,6 +165,13 @@ func (sub *subscription) newLone() lone {
 
 // send sends what may leave now, or says when something may.
 func (l *lone) send() (sent bool, next time.Time, why *aaep.Rejection) {
+	if l.stream != nil && l.unanswered != nil {
+		if l.sendWithin(closeTimeout, l.unanswered) != nil {
+			l.lose()
+		} else {
+			l.unanswered = nil
+		}
+	}
 	if l.stream == nil {
 		return false, time.Time{}, nil
 	}

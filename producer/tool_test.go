@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -292,6 +293,49 @@ func TestTitle(t *testing.T) {
 		want := use + "fs_read_v2: Lire une note finished.\n" + use + "fs_read_v2: Lire une note failed.\n" + use + "fs_read_v2: Lire une note did not finish."
 		if got := strings.Join(told, "\n"); got != want {
 			t.Errorf("told:\n%s\nwant:\n%s", got, want)
+		}
+	})
+}
+
+// What is only seen is told without waiting for anybody, and what must ask cannot be told so. (EVT-042, EVT-051, SM-003, SM-005)
+func TestInvoked(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		heard := st.record()
+		slow := st.listen(caps(1, aaep.BoundaryNone))
+		slow.hold()
+		s := st.session("Looking.")
+		first, err := s.Invoked(producer.Tool{Name: "look"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := s.Invoked(producer.Tool{Name: "look again", Risk: aaep.RiskMedium})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first(nil)
+		first(errors.New("only the first counts"))
+		second(errors.New("no"))
+		for _, tool := range []producer.Tool{{Name: "pay", Irreversible: true}, {Name: "pay", Risk: aaep.RiskHigh}, {Name: "pay", Confirm: true}} {
+			var invalid *aaep.InvalidError
+			if _, err := s.Invoked(tool); !errors.As(err, &invalid) || invalid.Violations[0].Requirement != "EVT-042" {
+				t.Errorf("%+v was told of: %v", tool, err)
+			}
+		}
+		s.Complete(aaep.Say("Done."))
+		var told []string
+		for _, ev := range heard.events() {
+			switch p := ev.Payload.(type) {
+			case *aaep.ToolInvoked:
+				told = append(told, p.Tool)
+			case *aaep.ToolCompleted:
+				told = append(told, p.Tool+" "+string(p.Status))
+			}
+		}
+		if want := []string{"look", "look_again", "look success", "look_again error"}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+		if _, err := s.Invoked(producer.Tool{Name: "look"}); !errors.Is(err, producer.ErrSessionOver) {
+			t.Errorf("after the end the error is %v", err)
 		}
 	})
 }
