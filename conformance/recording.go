@@ -32,7 +32,10 @@ type Recording struct {
 	ended error // why the link of the first subscriber ended, if the producer did not say goodbye
 	began time.Time
 	limit time.Duration    // that a subscriber had to present something
+	mute  string           // why it was not waited for
 	keys  *manifest.KeySet // for a signed manifest
+	// watched says that the transport told what it noticed below the messages.
+	watched bool
 	// before is what was met in earlier plays: the ids of sessions and events, tokens, and types and languages as "type …"
 	// and "language …".
 	before map[string]bool
@@ -52,6 +55,8 @@ type tape struct {
 	changed chan struct{} // closed at the next entry
 	full    bool
 	left    bool // the first subscriber wants no more
+	// witnesses report whether a transport tells what it notices.
+	witnesses []func() bool
 }
 
 func newTape(s Scenario, before map[string]bool) *tape {
