@@ -284,7 +284,7 @@ var plays = []play{
 			st.end(observer, limit)
 		}},
 	greeting("restricted", "a subscriber asks for little of everything",
-		request(object{"max_events_per_second": 3, "preferred_verbosity": "terse", "languages": []string{"en-US", "en"},
+		request(object{"max_events_per_second": 3, "preferred_verbosity": "terse", "languages": []string{"en-US"},
 			"coalesce_boundaries": []string{"completion"}, "supported_conformance_levels": []int{1, 2}, "cognitive_load": "low", "pace_wpm": 150,
 			"event_filters": object{"include": []string{"aaep:agent.session.*", "aaep:agent.awaiting.*"}, "exclude": []string{started}}})),
 	greeting("bare", "a subscriber asks with empty capabilities",

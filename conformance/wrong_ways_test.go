@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +12,13 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	gorilla "github.com/gorilla/websocket"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/conformance/stand"
 	"github.com/aaep-go/aaep/transports/websocket"
@@ -199,5 +202,66 @@ func TestUnwitnessed(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(report.Warnings, "\n"), "below the messages") {
 		t.Errorf("the report warns of %q", report.Warnings)
+	}
+}
+
+// wordy is a hook whose user's answers count when the words are over, of which each takes a moment: before that they are passed over.
+type wordy struct {
+	*conformance.Hook
+	mu    sync.Mutex
+	until map[string]time.Time // by event
+}
+
+func (h *wordy) Tell(line []byte) {
+	var o object
+	if json.Unmarshal(line, &o) == nil {
+		id, _ := o["event_id"].(string)
+		text, _ := o["text"].(string)
+		h.mu.Lock()
+		h.until[id] = time.Now().Add(time.Duration(len(strings.Fields(text))) * 400 * time.Millisecond)
+		h.mu.Unlock()
+	}
+	h.Hook.Tell(line)
+}
+
+func (h *wordy) Next(ctx context.Context) ([]byte, error) {
+	for {
+		act, err := h.Hook.Next(ctx)
+		var o object
+		if err == nil && json.Unmarshal(act, &o) == nil {
+			h.mu.Lock()
+			id, _ := o["event_id"].(string)
+			early := time.Now().Before(h.until[id])
+			h.mu.Unlock()
+			if early {
+				continue
+			}
+		}
+		return act, err
+	}
+}
+
+// SEC-002: a subscriber that takes no answer before its user can have heard the question is judged by what that user then does.
+func TestAnswersWhenHeard(t *testing.T) {
+	f := fault{runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
+		return rd.follow(ctx, &wordy{Hook: h, until: map[string]time.Time{}})
+	}}
+	r := prove(t, 2, f, 0, "decision-sent", "decision-kept", "reply-once", "answers-sent", "reply-stamp", "prompt-whole")
+	if r == nil || r.Verdict != conformance.Pass {
+		t.Error(notPassed(r))
+	}
+}
+
+// EVT-078: an action that is cut short is found, however far it got.
+func TestActionCut(t *testing.T) {
+	f := fault{says: func(ev *aaep.Event, text string) string {
+		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && len(p.Action) > 120 {
+			return strings.Replace(text, p.Action[110:], "…", 1)
+		}
+		return text
+	}}
+	r := prove(t, 2, f, 0, "prompt-whole")
+	if r == nil || verdicts(r)["prompt-whole"] != conformance.Fail {
+		t.Error(notPassed(r))
 	}
 }
