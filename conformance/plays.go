@@ -226,6 +226,15 @@ var plays = []play{
 			st.start()
 			st.end(l, 2*slow)
 		}},
+	{"again", "a subscriber with ten events a second follows a short session, and most of a second later a long output",
+		Scenario{Name: Stream, Sentences: many(24)}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"max_events_per_second": 10}))
+			st.nearlyASecondAgo(l)
+			st.start()
+			st.tape.wait(st.ctx, slow, func(r *Recording) bool {
+				return len(of(r.events(l.n), completed, errored, cancelled)) > 1 || st.silenced(r, l)
+			})
+		}},
 	{"completion", "a subscriber that wants outputs whole follows one of several sentences",
 		Scenario{Name: Stream, Sentences: sentences}, 3, func(st *stage) {
 			l := st.subscribe(with(usual(), object{"coalesce_boundaries": []string{"completion"}}))

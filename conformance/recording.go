@@ -193,6 +193,11 @@ func (r *Recording) Presented(eventID string) (list []Entry) {
 	return list
 }
 
+// again reports whether a session begins under the id of one that was met in an earlier play: nobody can tell the two apart.
+func (r *Recording) again(begin message) bool {
+	return r.before[begin.str("session_id")] && !r.before[begin.str("event_id")]
+}
+
 // events are those of sessions that began in this play.
 func (r *Recording) events(link int) (list []message) {
 	for _, m := range r.all(link, r.limit > 0) {
