@@ -61,7 +61,8 @@ type Case struct {
 	Play  *Play
 	Judge func(*Recording) Finding
 
-	plays []string // whose recordings are judged
+	plays      []string // whose recordings are judged
+	everywhere bool     // and those of all else that is played
 }
 
 // Play is one of two things. With a producer it is a subscriber that asks for some capabilities beside the usual ones, and

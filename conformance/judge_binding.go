@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,44 +11,91 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// noteBreach begins what the transport noticed below the messages.
-const noteBreach = "below the messages: "
+const (
+	noteBreach = "below the messages: " // and what the transport noticed that breaks a rule
+	noteAdvice = "against advice: "     // and what breaks a SHOULD
+	noteAside  = "noticed: "            // and what breaks no rule of the level, but may be why nothing works
+)
 
 // bindingCases judge what is below the messages, which the transport sees and the runner does not.
 var bindingCases = []Case{
 	{Name: "binding", Requirements: []string{"TR-004"}, Level: 1, Strength: Must,
-		Also: []string{"SSE-004", "SSE-006", "SSE-010", "SSE-016", "WS-002", "WS-009", "IPC-008", "IPC-009",
+		Also: []string{"SSE-004", "SSE-006", "SSE-010", "SSE-016", "WS-002", "WS-009", "IPC-008", "IPC-009", "GRPC-002",
 			"STDIO-001", "STDIO-002", "STDIO-004", "STDIO-010"},
-		plays: slices.Concat(wholePlays, []string{"turned-away", "future-version", "shutdown"}),
-		Rule:  "messages are carried as the binding of the transport says", Judge: func(r *Recording) Finding {
-			var wrong []problem
-			for _, e := range r.Entries {
-				if text, ok := strings.CutPrefix(e.Note, noteBreach); ok {
-					wrong = append(wrong, problem{text, e})
-				}
-			}
-			switch {
-			case len(wrong) > 0:
-				return Finding{Verdict: Fail, problems: wrong}
-			case len(r.all(0, false)) == 0:
-				return unseen("no message came")
-			}
-			return pass("the transport noticed nothing that its binding forbids")
-		}},
+		plays: bindingPlays,
+		Rule:  "messages are carried as the binding of the transport says", Judge: witnessed(noteBreach)},
+	{Name: "binding-advice", Requirements: []string{"WS-004"}, Level: 1, Strength: Should, plays: bindingPlays,
+		Rule: "messages are carried as the binding of the transport advises", Judge: witnessed(noteAdvice)},
 }
 
-// witness notes what breaks a rule that the target has at the level, each thing once for a link.
-func (l *link) witness() transports.Witness {
-	level := l.st.run.Level
-	return func(id, text string) {
-		if row, ok := requirements.Find(id); ok {
-			if from, err := strconv.Atoi(row.Level); err == nil && from > level {
-				return
+var bindingPlays = slices.Concat(wholePlays, []string{"turned-away", "future-version", "shutdown"})
+
+// subscriberBindingCases judge the same of a subscriber, in whatever is played.
+var subscriberBindingCases = []Case{
+	{Name: "binding", Requirements: []string{"TR-004"}, Level: 1, Strength: Must,
+		Also:  []string{"SSE-003", "SSE-005", "SSE-009", "SSE-015", "CONF-014", "WS-002", "WS-009", "IPC-009", "STDIO-001", "STDIO-003", "STDIO-005", "STDIO-006"},
+		plays: []string{"story"}, everywhere: true,
+		Rule: "messages are carried as the binding of the transport says", Judge: witnessed(noteBreach)},
+	{Name: "binding-advice", Requirements: []string{"WS-004"}, Level: 1, Strength: Should, plays: []string{"story"}, everywhere: true,
+		Rule: "messages are carried as the binding of the transport advises", Judge: witnessed(noteAdvice)},
+}
+
+const unwitnessed = "nothing tells what is below the messages, so that was not judged"
+
+// witnessed judges what the transport noticed of a kind.
+func witnessed(kind string) func(*Recording) Finding {
+	return func(r *Recording) Finding {
+		var wrong []problem
+		for _, e := range r.Entries {
+			if text, ok := strings.CutPrefix(e.Note, kind); ok {
+				wrong = append(wrong, problem{text, e})
 			}
 		}
-		note := noteBreach + fmt.Sprintf("%s (%s)", text, id)
-		if _, known := l.st.tape.now().noted(l.n, note); !known {
-			l.st.tape.add(Entry{Link: l.n, Note: note})
+		switch {
+		case len(wrong) > 0:
+			return Finding{Verdict: Fail, problems: wrong}
+		case !r.watched:
+			return Finding{Verdict: Skipped, Seen: unwitnessed}
+		case len(r.all(0, false)) == 0 && !slices.ContainsFunc(r.Entries, func(e Entry) bool { return strings.HasPrefix(e.Note, noteStream) }):
+			return unseen("no message came")
+		}
+		return pass("the transport noticed nothing that its binding forbids")
+	}
+}
+
+// witness is a context with a Witness who notes on the tape what breaks a rule that the target has at the level, each thing
+// once for a link.
+func (t *tape) witness(ctx context.Context, link, level int) context.Context {
+	ctx, taken := transports.WithWitness(ctx, func(id, text string) {
+		kind := noteAside
+		if row, ok := requirements.Find(id); ok {
+			text = fmt.Sprintf("%s (%s)", text, id)
+			if from, err := strconv.Atoi(row.Level); err == nil && from > level {
+			} else if row.Strength == string(Must) {
+				kind = noteBreach
+			} else if row.Strength == string(Should) {
+				kind = noteAdvice
+			}
+		}
+		if _, known := t.now().noted(link, kind+text); !known {
+			t.add(Entry{Link: link, Note: kind + text})
+		}
+	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.witnesses = append(t.witnesses, taken)
+	return ctx
+}
+
+// noticed is what the transport noticed, of whatever kind, in one sentence; "" is nothing.
+func (r *Recording) noticed() string {
+	var all []string
+	for _, e := range r.Entries {
+		for _, kind := range []string{noteBreach, noteAdvice, noteAside} {
+			if text, ok := strings.CutPrefix(e.Note, kind); ok && len(all) < 3 {
+				all = append(all, text)
+			}
 		}
 	}
+	return strings.Join(all, "; ")
 }

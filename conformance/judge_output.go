@@ -12,7 +12,7 @@ import (
 var outputCases = []Case{
 	{Name: "text-whole", Requirements: []string{"LVL-008", "EVT-056"}, Level: 1, Strength: Must, plays: []string{"stream"},
 		Rule: "the chunks of an output make up all of its text, in order", Judge: judgeText},
-	{Name: "positions", Requirements: []string{"EVT-059", "SM-011"}, Level: 1, Strength: Must, plays: []string{"stream"},
+	{Name: "positions", Requirements: []string{"EVT-059", "SM-011"}, Level: 1, Strength: Must, plays: []string{"stream", "rate", "completion"},
 		Rule: "a chunk's position is where it starts in its output, in characters", Judge: func(r *Recording) Finding {
 			next := map[string]int{}
 			list := of(r.events(0), output)
@@ -29,7 +29,7 @@ var outputCases = []Case{
 			}
 			return someOutput(list, "each where it should be")
 		}},
-	{Name: "output-complete", Requirements: []string{"EVT-058", "EVT-057"}, Level: 1, Strength: Must, plays: []string{"stream"},
+	{Name: "output-complete", Requirements: []string{"EVT-058", "EVT-057"}, Level: 1, Strength: Must, plays: []string{"stream", "rate", "completion"},
 		Rule: "an output has complete=true once, on its last chunk", Judge: func(r *Recording) Finding {
 			closed := map[string]*message{}
 			list := of(r.events(0), output)

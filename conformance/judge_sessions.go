@@ -26,7 +26,7 @@ var sessionCases = []Case{
 			n := 0
 			for _, m := range of(r.all(0, false), started) {
 				// Whoever comes late may be told the beginning again, with the same event.
-				if n++; r.before[m.str("session_id")] && !r.before[m.str("event_id")] {
+				if n++; r.again(m) {
 					return fail("a session began with the session_id of an earlier one", m.Entry)
 				}
 			}

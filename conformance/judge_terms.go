@@ -141,7 +141,7 @@ func extensionsHonored(uris []string) Case {
 
 // termsCases judge whether what was agreed is kept.
 var termsCases = []Case{
-	{Name: "rate-kept", Requirements: []string{"HS-013", "HS-064", "EVT-037", "LVL-030", "LVL-034"}, Level: 3, Strength: Must, plays: []string{"rate", "beside-slow", "slow-fail"},
+	{Name: "rate-kept", Requirements: []string{"HS-013", "HS-064", "EVT-037", "LVL-030", "LVL-034"}, Level: 3, Strength: Must, plays: []string{"rate", "again", "beside-slow", "slow-fail"},
 		Rule: "in no span of t seconds come more than rate times t, and rate, events that are not critical", Judge: judgeRate},
 	{Name: "default-filter", Requirements: []string{"HS-026"}, Level: 3, Strength: Must, plays: wholePlays,
 		Rule: "without filters come the events of aaep:agent, and no others", Judge: eachEvent(func(m message) string {

@@ -42,7 +42,7 @@ func (l *link) patient() (context.Context, context.CancelFunc) {
 			l.connected.Store(true)
 		}
 	}}
-	ctx := transports.WithWitness(l.st.ctx, l.witness())
+	ctx := l.st.tape.witness(l.st.ctx, l.n, l.st.run.Level)
 	return context.WithTimeout(httptrace.WithClientTrace(ctx, trace), patience)
 }
 

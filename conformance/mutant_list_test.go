@@ -296,6 +296,7 @@ var mutants = []mutant{
 	}},
 	inWindows("counts by the seconds of the clock", func() time.Time { return time.Now().Truncate(time.Second) }),
 	inWindows("counts in windows from the subscription on", time.Now),
+	fromTheFirst("counts in windows from the first event on"),
 	{name: "filters nothing", caught: []string{"filters-kept"}, in: func(p *proxy, o object) []object {
 		if f, ok := p.caps["event_filters"].(object); ok && f["include"] != nil && p.caps["max_events_per_second"] == nil {
 			p.caps = clone(p.caps, object{"event_filters": object{"include": []string{"aaep:*"}}})

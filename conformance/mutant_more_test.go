@@ -22,6 +22,25 @@ var moreMutants = []mutant{
 			return dial.Dial(ctx)
 		})
 	}},
+	{name: "sends binary frames", caught: []string{"binding-advice"}, run: func(run *conformance.ProducerRun) {
+		dial := run.Dialer
+		run.Dialer = dialer(func(ctx context.Context) (transports.Conn, error) {
+			transports.WitnessOf(ctx).Tell("WS-004", "a message is a binary frame")
+			return dial.Dial(ctx)
+		})
+	}},
+	{name: "loses its place in what it merges", caught: []string{"positions"}, out: func(p *proxy, o object) []object {
+		if at, ok := o["position"].(float64); ok && p.caps["max_events_per_second"] != nil {
+			o["position"] = at + 1
+		}
+		return []object{o}
+	}},
+	{name: "speaks all its languages to whoever asks for one", caught: []string{"honors-no-more"}, out: func(p *proxy, o object) []object {
+		if terms, ok := o["honored_capabilities"].(object); ok && p.caps["pace_wpm"] != nil {
+			terms["languages"] = []string{"en-US", "en"}
+		}
+		return []object{o}
+	}},
 	{name: "speaks a version that is to come", caught: []string{"version-known"}, out: edit("session.started", object{"aaep_version": "7.0.0"})},
 	{name: "stamps all with the beginning", caught: []string{"stamps-real"}, out: func(p *proxy, o object) []object {
 		if id, ok := o["session_id"].(string); ok {

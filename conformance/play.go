@@ -88,6 +88,19 @@ func (st *stage) lateInWindows() {
 	}
 }
 
+// nearlyASecondAgo has a short session begin, and returns when that second is nearly over: a producer that counts in windows, which
+// open with the first event, can fill the rest of one and, a moment later, the next. A budget that is refilled smoothly is full by
+// then, and no fuller.
+func (st *stage) nearlyASecondAgo(l *link) {
+	const nearly = 850 * time.Millisecond
+	st.drive(Scenario{Name: Idle})
+	st.tape.wait(st.ctx, patience, func(r *Recording) bool { return len(r.events(l.n)) > 0 || st.silenced(r, l) })
+	if first := st.tape.now().events(l.n); len(first) > 0 {
+		st.await(l, patience, completed, errored, cancelled)
+		st.pause(nearly - time.Since(first[0].At))
+	}
+}
+
 // greeting asks, and does no more.
 func greeting(name, does string, req object) play {
 	return play{name, does, Scenario{}, 3, func(st *stage) { st.ask(req) }}

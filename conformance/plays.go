@@ -226,6 +226,15 @@ var plays = []play{
 			st.start()
 			st.end(l, 2*slow)
 		}},
+	{"again", "a subscriber with ten events a second follows a short session, and most of a second later a long output",
+		Scenario{Name: Stream, Sentences: many(24)}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"max_events_per_second": 10}))
+			st.nearlyASecondAgo(l)
+			st.start()
+			st.tape.wait(st.ctx, slow, func(r *Recording) bool {
+				return len(of(r.events(l.n), completed, errored, cancelled)) > 1 || st.silenced(r, l)
+			})
+		}},
 	{"completion", "a subscriber that wants outputs whole follows one of several sentences",
 		Scenario{Name: Stream, Sentences: sentences}, 3, func(st *stage) {
 			l := st.subscribe(with(usual(), object{"coalesce_boundaries": []string{"completion"}}))
@@ -284,7 +293,7 @@ var plays = []play{
 			st.end(observer, limit)
 		}},
 	greeting("restricted", "a subscriber asks for little of everything",
-		request(object{"max_events_per_second": 3, "preferred_verbosity": "terse", "languages": []string{"en-US", "en"},
+		request(object{"max_events_per_second": 3, "preferred_verbosity": "terse", "languages": []string{"en-US"},
 			"coalesce_boundaries": []string{"completion"}, "supported_conformance_levels": []int{1, 2}, "cognitive_load": "low", "pace_wpm": 150,
 			"event_filters": object{"include": []string{"aaep:agent.session.*", "aaep:agent.awaiting.*"}, "exclude": []string{started}}})),
 	greeting("bare", "a subscriber asks with empty capabilities",

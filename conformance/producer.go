@@ -102,6 +102,9 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 	if run.OneLink {
 		report.Warnings = append(report.Warnings, "what a producer owes to several subscribers at once was not judged, for the target has one at a time")
 	}
+	if !slices.ContainsFunc(stages, func(st *stage) bool { return recordings[st.play.name].watched }) {
+		report.Warnings = append(report.Warnings, unwitnessed)
+	}
 	for _, c := range cases {
 		if !chosen(c) {
 			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})

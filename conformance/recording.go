@@ -32,7 +32,10 @@ type Recording struct {
 	ended error // why the link of the first subscriber ended, if the producer did not say goodbye
 	began time.Time
 	limit time.Duration    // that a subscriber had to present something
+	mute  string           // why it was not waited for
 	keys  *manifest.KeySet // for a signed manifest
+	// watched says that the transport told what it noticed below the messages.
+	watched bool
 	// before is what was met in earlier plays: the ids of sessions and events, tokens, and types and languages as "type …"
 	// and "language …".
 	before map[string]bool
@@ -52,6 +55,8 @@ type tape struct {
 	changed chan struct{} // closed at the next entry
 	full    bool
 	left    bool // the first subscriber wants no more
+	// witnesses report whether a transport tells what it notices.
+	witnesses []func() bool
 }
 
 func newTape(s Scenario, before map[string]bool) *tape {
@@ -186,6 +191,11 @@ func (r *Recording) Presented(eventID string) (list []Entry) {
 		list = append(list, m.Entry)
 	}
 	return list
+}
+
+// again reports whether a session begins under the id of one that was met in an earlier play: nobody can tell the two apart.
+func (r *Recording) again(begin message) bool {
+	return r.before[begin.str("session_id")] && !r.before[begin.str("event_id")]
 }
 
 // events are those of sessions that began in this play.

@@ -120,7 +120,9 @@ func (st *stage) askBy(dialer transports.Dialer, req object) *link {
 }
 
 // start makes the producer act, if anybody is there to see it.
-func (st *stage) start() {
+func (st *stage) start() { st.drive(st.play.scenario) }
+
+func (st *stage) drive(sc Scenario) {
 	if !slices.ContainsFunc(st.links, func(l *link) bool { return !l.dead }) {
 		return
 	}
@@ -131,9 +133,9 @@ func (st *stage) start() {
 	}
 	st.tape.add(Entry{Note: noteStart})
 	st.running.Go(func() {
-		err := st.run.Driver.Start(st.ctx, st.play.scenario)
+		err := st.run.Driver.Start(st.ctx, sc)
 		<-st.turn
-		if st.play.scenario.Name == Shutdown && errors.Is(err, ErrNoDriver) {
+		if sc.Name == Shutdown && errors.Is(err, ErrNoDriver) {
 			err = nil // it may have ended with the target
 		}
 		if err != nil && st.ctx.Err() == nil {
@@ -183,7 +185,7 @@ func decides(garbled []byte) bool {
 // silenced reports whether nothing more comes on a link.
 func (st *stage) silenced(r *Recording, l *link) bool {
 	_, over := r.noted(l.n, noteClosed)
-	return over || l.dead || r.DriverErr != nil
+	return over || l.dead || r.DriverErr != nil || slices.ContainsFunc(of(r.all(l.n, false), started), r.again)
 }
 
 // doubted reports whether what is waited for on a link may never come, or not so that it can be read: then silence is its end, but

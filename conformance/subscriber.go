@@ -16,7 +16,7 @@ import (
 // SubscriberRun says which subscriber is to be proved. The runner plays its producer.
 type SubscriberRun struct {
 	// Listener is where the target connects to, such as a stand.Stand. A Conn with a method Cut() is broken by it without a
-	// word; others are closed. One with Wrongs() []string says what was wrong with how its streams were asked for.
+	// word; others are closed. What it tells the transports.Witness of Accept's context is judged, and said where nobody comes.
 	Listener transports.Listener
 	// Subscriber starts the target.
 	Subscriber Subscriber
@@ -55,10 +55,12 @@ func (f SubscriberFunc) Run(ctx context.Context, h *Hook) error { return f(ctx, 
 
 // SubscriberCases returns all cases for subscribers, by level.
 func SubscriberCases() []Case {
-	all := slices.Concat(toldCases, oddCases, askedCases, wireCases, flowCases, linkCases)
+	all := slices.Concat(subscriberBindingCases, toldCases, oddCases, askedCases, wireCases, flowCases, linkCases)
 	slices.SortStableFunc(all, func(a, b Case) int { return a.Level - b.Level })
 	for i := range all {
-		all[i].Scenario = strings.Join(all[i].plays, ", ")
+		if all[i].Scenario = strings.Join(all[i].plays, ", "); all[i].everywhere {
+			all[i].Scenario = "all"
+		}
 	}
 	return all
 }
@@ -86,33 +88,45 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 		}
 	}
 	recordings := map[string]*Recording{}
-	came, told, names := false, false, map[string]bool{}
+	came, mute, names := false, "", map[string]bool{}
+	missed := 0       // plays in a row to which it did not come
+	useless := ""     // why nothing more is played
+	var list []string // what was played
 	for i, p := range needed {
 		if run.Progress != nil {
 			run.Progress(p.name, i+1, len(needed))
 		}
 		wait := arrival
-		if i == 0 {
+		switch {
+		case i == 0:
 			wait = cmp.Or(run.Arrival, arrival)
+		case missed > 1:
+			wait = told
 		}
-		rec := run.play(ctx, p, wait, i > 0 && !told, maps.Clone(names))
+		rec := run.play(ctx, p, wait, mute, maps.Clone(names))
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if _, missed := rec.noted(0, noteNoDial); missed && !came {
-			if rec.DriverErr != nil {
-				return nil, fmt.Errorf("%w: %w", ErrUnreachable, rec.DriverErr)
-			}
-			return nil, ErrUnreachable
+		if _, away := rec.noted(0, noteNoDial); away && !came {
+			return nil, rec.nobody()
+		} else if missed++; !away {
+			missed = 0
 		}
-		came, told = true, told || rec.hooked()
+		came = true
+		if mute == "" && i == 0 || mute != "" {
+			mute = rec.silent()
+		}
 		for l := range rec.links() {
 			for _, m := range of(rec.all(l, false), "subscription.request") {
 				names[m.str("subscriber_id")] = true
 			}
 		}
-		recordings[p.name] = rec
+		recordings[p.name], list = rec, append(list, p.name)
 		report.Plays = append(report.Plays, playedOf(play{name: p.name, does: p.does}, rec))
+		if _, deaf := rec.noted(0, noteDeaf); deaf && i == 0 {
+			useless = rec.silent()
+			break // nor will it at the next play
+		}
 	}
 	report.Date = time.Now().UTC()
 	for _, c := range cases {
@@ -120,9 +134,34 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			report.add(Result{Case: c, Verdict: Skipped, Seen: "it was not asked for"})
 			continue
 		}
-		report.add(judge(c, recordings).known(run.Known))
+		if c.everywhere {
+			c.plays = list
+		}
+		result := judge(c, recordings)
+		if result.Play == "" && result.Verdict == Inconclusive && useless != "" {
+			result.Seen = useless
+		}
+		report.add(result.known(run.Known))
+	}
+	if !slices.ContainsFunc(list, func(name string) bool { return recordings[name].watched }) {
+		report.Warnings = append(report.Warnings, unwitnessed)
 	}
 	return report, nil
+}
+
+// nobody says why nobody came.
+func (r *Recording) nobody() error {
+	err := ErrUnreachable
+	if noticed := r.noticed(); noticed != "" {
+		err = fmt.Errorf("%w: %s", err, noticed)
+	}
+	switch _, gone := r.noted(0, noteGone+noError); {
+	case r.DriverErr != nil:
+		err = fmt.Errorf("%w: %w", err, r.DriverErr)
+	case gone:
+		err = fmt.Errorf("%w: it ended, and reports no error", err)
+	}
+	return err
 }
 
 // hooked reports whether the target ever told what it presents.

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -11,6 +12,7 @@ import (
 
 const (
 	theAction      = "Pay 40 crowns for the berth"
+	theWholeAction = theAction + " at the north end of the long pier, where the ship lies for three nights and takes on water, and 12 crowns to the pilot who brings her in and out"
 	theConsequence = "The money cannot be called back"
 	theQuestion    = "Which berth shall it be"
 )
@@ -22,15 +24,15 @@ const clockSlack = 2 * time.Second
 func (c *call) mayAsk(what string) bool { return c.terms["supports_"+what+"_reply"] == true }
 
 // ask asks for a decision, and waits until all of the question was presented.
-func (c *call) ask(label, session string, seconds int, risk string) (q object, presented bool) {
+func (c *call) ask(label, session string, seconds int, risk, action string) (q object, presented bool) {
 	irreversible := risk == "high"
-	q = c.event(label, session, confirm, theAction, object{"action": theAction, "consequence": theConsequence,
+	q = c.event(label, session, confirm, theAction, object{"action": action, "consequence": theConsequence,
 		"reply_token": "rpl_" + "0O1lI" + random() + "Zz", "timeout_seconds": seconds, "default_decision": "reject", "risk_level": risk, "irreversible": irreversible,
 		"reversibility": map[bool]string{true: "irreversible", false: "reversible"}[irreversible]})
 	if !c.mayAsk("confirmation") {
 		return q, false
 	}
-	return q, c.sc.presented(c.emit(q), theAction, theConsequence)
+	return q, c.sc.presented(c.emit(q), action, theConsequence)
 }
 
 // clarification asks for an answer of a kind.
@@ -42,6 +44,27 @@ func (c *call) clarification(label, session, kind string, more object) (q object
 	}
 	return q, c.sc.presented(c.emit(q), theQuestion)
 }
+
+// decide lets the user answer a question, and again as long as they may not have heard all of it: a target tells when it begins to
+// say something, and need not take an answer before its user can have heard what it is to.
+func (c *call) decide(q object, act object) bool {
+	words := 0
+	for _, m := range c.sc.tape.now().told(q["event_id"].(string)) {
+		words += len(strings.Fields(m.str("text")))
+	}
+	for heard := time.Now().Add(time.Duration(words) * slowWord); ; {
+		c.sc.do(act)
+		if c.answered(q) {
+			return true
+		}
+		if !time.Now().Before(heard) || c.sc.gone.Load() || c.left() {
+			return false
+		}
+	}
+}
+
+// slowWord is what a word takes at 100 in a minute.
+const slowWord = 600 * time.Millisecond
 
 // answered waits for the reply to a question.
 func (c *call) answered(q object) bool {
@@ -74,10 +97,9 @@ func tellAnswers(sc *scene) {
 	s, other := sessionID(), sessionID()
 	c.emit(c.event("askstart", s, started, "A ship wants a berth", nil))
 	for _, step := range []struct{ label, session, risk, decision string }{{"highrisk", s, "high", "accept"}, {"lowrisk", other, "low", "reject"}} {
-		if q, ok := c.ask(step.label, step.session, 60, step.risk); ok || sc.shown(q) {
+		if q, ok := c.ask(step.label, step.session, 60, step.risk, theWholeAction); ok || sc.shown(q) {
 			act := object{"event_id": q["event_id"], "decision": step.decision}
-			sc.do(act)
-			if c.answered(q) {
+			if c.decide(q, act) {
 				sc.do(act) // a finger that trembles
 				sc.pause(quiet)
 			}
@@ -86,8 +108,7 @@ func tellAnswers(sc *scene) {
 	}
 	for _, k := range questioned {
 		if q, ok := c.clarification("ask"+idTail(k.kind), s, k.kind, k.more); ok || sc.shown(q) {
-			sc.do(object{"event_id": q["event_id"], "response": k.answer})
-			c.answered(q)
+			c.decide(q, object{"event_id": q["event_id"], "response": k.answer})
 			c.settled("settled"+idTail(k.kind), s)
 		}
 	}
@@ -108,7 +129,7 @@ func leaveAlone(sc *scene) {
 	}
 	s := sessionID()
 	c.emit(c.event("alone", s, started, "A ship wants a berth", nil))
-	q, ok := c.ask("unattended", s, 1, "high")
+	q, ok := c.ask("unattended", s, 1, "high", theAction)
 	if !ok && !sc.shown(q) {
 		return
 	}
@@ -132,7 +153,7 @@ func withdraw(how func(c *call, session string) object) func(*scene) {
 		}
 		s := sessionID()
 		c.emit(c.event("withdrawn", s, started, "A ship wants a berth", nil))
-		q, ok := c.ask("withdrawable", s, 60, "high")
+		q, ok := c.ask("withdrawable", s, 60, "high", theAction)
 		if !ok && !sc.shown(q) {
 			return
 		}
@@ -254,7 +275,7 @@ var askedCases = []Case{
 			return pass("supports_confirmation_reply is true", all[0].Entry)
 		}},
 	{Name: "prompt-whole", Requirements: []string{"EVT-078", "SEC-002"}, Level: 2, Strength: Must, plays: asked,
-		Rule: "a confirmation is presented with its action and its consequence, unchanged", Judge: presents("highrisk", theAction, theConsequence)},
+		Rule: "a confirmation is presented with its action and its consequence, unchanged", Judge: presents("highrisk", theWholeAction, theConsequence)},
 	{Name: "risk-shown", Requirements: []string{"LVL-025"}, Level: 2, Strength: Must, plays: asked,
 		Rule: "a confirmation of high risk stands out from one of low risk", Judge: differ("questions of high and of low risk are presented alike", "highrisk", "lowrisk")},
 	{Name: "decision-sent", Requirements: []string{"LVL-023"}, Level: 2, Strength: Must, plays: asked,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"strings"
 	"time"
 
@@ -23,7 +24,8 @@ type call struct {
 	request message
 	terms   object // what was honored
 	streams chan transports.Stream
-	stream  transports.Stream
+	open    transports.Stream
+	deaf    bool              // no stream was opened when one was waited for
 	spent   []time.Time       // when the newest events left, for the rate
 	states  map[string]string // of sessions
 }
@@ -39,6 +41,9 @@ func (c *call) read() {
 		data, err := c.conn.Receive(c.sc.ctx)
 		if err != nil {
 			if c.sc.ctx.Err() == nil && !errors.Is(err, transports.ErrClosed) {
+				if !errors.Is(err, io.EOF) {
+					c.sc.tape.add(Entry{Link: c.n, Note: noteAside + "the link ended: " + aaep.SafeText(err.Error())})
+				}
 				c.sc.tape.add(Entry{Link: c.n, Note: noteLeft})
 				c.conn.Close() // as an agent does; a target that waits for that would come again too late
 			}
@@ -77,30 +82,52 @@ func (c *call) send(data []byte, eventID string) bool {
 	ctx, cancel := context.WithTimeout(c.sc.ctx, patience)
 	defer cancel()
 	if _, ok := c.conn.(transports.Resumable); ok && eventID != "" {
-		for {
-			select {
-			case c.stream = <-c.streams:
-				continue
-			default:
-			}
-			if c.stream != nil {
-				if c.stream.SendEvents(ctx, []transports.Event{{Message: data, ID: eventID}}) == nil {
-					return true
-				}
-			}
-			select { // it may open another
-			case c.stream = <-c.streams:
-			case <-ctx.Done():
-				c.sc.tape.add(Entry{Link: c.n, Note: noteNoSend})
-				return false
-			}
-		}
+		return c.stream(ctx, transports.Event{Message: data, ID: eventID})
 	}
 	if err := c.conn.Send(ctx, data); err != nil {
 		c.sc.tape.add(Entry{Link: c.n, Note: noteNoSend})
 		return false
 	}
 	return true
+}
+
+// stream sends an event over the newest stream, and waits for one where there is none; but not again, where none came in time.
+func (c *call) stream(ctx context.Context, ev transports.Event) bool {
+	var refused <-chan struct{}
+	if c.open == nil && !c.deaf {
+		refused = c.sc.refused(ctx)
+	}
+	late := ctx.Done()
+	if c.deaf {
+		never, cancel := context.WithCancel(ctx)
+		cancel()
+		late = never.Done()
+	}
+	for {
+		select {
+		case c.open = <-c.streams:
+			continue
+		default:
+		}
+		if c.open != nil && c.open.SendEvents(ctx, []transports.Event{ev}) == nil {
+			c.deaf = false
+			return true
+		}
+		select { // it may open another
+		case c.open = <-c.streams:
+			continue
+		case <-refused:
+		case <-c.sc.over:
+		case <-late:
+		}
+		note := noteNoSend
+		if c.open == nil {
+			note = noteDeaf
+		}
+		c.deaf = true
+		c.sc.tape.add(Entry{Link: c.n, Note: note})
+		return false
+	}
 }
 
 func (c *call) sendObject(o object) bool { return c.send(encoded(o), "") }
@@ -192,7 +219,7 @@ func wordings(say string) map[string]string {
 var stateOf = map[string]string{invoked: "calling_tool", done: "calling_tool", output: "writing_output", confirm: "awaiting_input", clarify: "awaiting_input"}
 
 // emit sends an event as a good producer would: in the right state, not if it is filtered out, and within the rate. It returns
-// the id of what was sent.
+// the id of what was sent, "" if nothing was.
 func (c *call) emit(e object) string {
 	typ, _ := e["type"].(string)
 	session, _ := e["session_id"].(string)
@@ -208,7 +235,9 @@ func (c *call) emit(e object) string {
 	}
 	c.pace(e)
 	id, _ := e["event_id"].(string)
-	c.send(encoded(e), id)
+	if !c.send(encoded(e), id) {
+		return ""
+	}
 	return id
 }
 

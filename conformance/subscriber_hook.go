@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os/exec"
 	"path"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -24,6 +26,7 @@ type Hook struct {
 	tape  *tape
 	acts  chan []byte
 	lines atomic.Int64
+	odd   sync.Once // for the first line that is none of the hook's
 
 	mu    sync.Mutex
 	texts map[string]string // what was presented, by event
@@ -49,6 +52,7 @@ const (
 func (h *Hook) Tell(line []byte) {
 	var o object
 	if len(line) > maxHookLine || jsonv2.Unmarshal(line, &o) != nil {
+		h.strange(line)
 		return
 	}
 	id, presents := o["event_id"].(string)
@@ -60,8 +64,21 @@ func (h *Hook) Tell(line []byte) {
 			h.texts[id] += text + " "
 		}
 		h.tape.add(Entry{Link: hookLink, Data: append([]byte{}, line...)})
+		return
+	}
+	h.strange(line)
+}
+
+// strange keeps what a target printed that is not of the hook. Programs may; but one that prints nothing else has misunderstood it.
+func (h *Hook) strange(line []byte) {
+	if text := strings.TrimSpace(strings.ToValidUTF8(string(line[:min(len(line), 100)]), "\uFFFD")); text != "" {
+		h.odd.Do(func() {
+			h.tape.add(Entry{Link: hookLink, Note: noteOddLine + quoted(text)})
+		})
 	}
 }
+
+const noteOddLine = "the target prints lines, but none that has an event_id and is one JSON object, or a log: the first is "
 
 // Next returns what the user does next, without a line end.
 func (h *Hook) Next(ctx context.Context) ([]byte, error) {
@@ -97,7 +114,8 @@ func (r *Recording) told(eventID string) (list []message) {
 
 // CommandSubscriber starts a program for every play, with URL as its last argument. What it prints is told to the hook, line
 // by line, and what the user does is written to its standard input. A program that does not use the hook is ended by a
-// signal where it should end by itself; at the end of a play every program is killed.
+// signal where it should end by itself; at the end of a play every program is killed. What it said last on its standard error is
+// in the error of one that fails.
 type CommandSubscriber struct {
 	Command []string
 	URL     string
@@ -116,7 +134,8 @@ func (s CommandSubscriber) Run(ctx context.Context, h *Hook) error {
 	defer stop()
 	cmd := exec.CommandContext(ctx, s.Command[0], append(s.Command[1:len(s.Command):len(s.Command)], s.URL)...)
 	cmd.WaitDelay = time.Second // what it started may still hold its output
-	cmd.Stderr = s.Stderr
+	last := &lastLine{also: s.Stderr}
+	cmd.Stderr = last
 	out := &lineWriter{line: h.Tell}
 	cmd.Stdout = out
 	in, err := cmd.StdinPipe()
@@ -144,7 +163,32 @@ func (s CommandSubscriber) Run(ctx context.Context, h *Hook) error {
 	})
 	err = cmd.Wait()
 	out.flush()
+	if said := last.String(); err != nil && said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
 	return err
+}
+
+// lastLine keeps the end of what is written.
+type lastLine struct {
+	also io.Writer // nil is nobody
+	tail []byte
+}
+
+func (w *lastLine) Write(b []byte) (int, error) {
+	const most = 1 << 10
+	w.tail = append(w.tail, b[max(0, len(b)-most):]...)
+	w.tail = w.tail[max(0, len(w.tail)-most):]
+	if w.also != nil {
+		return w.also.Write(b)
+	}
+	return len(b), nil
+}
+
+func (w *lastLine) String() string {
+	all := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(w.tail), "\uFFFD")), "\n")
+	last := all[len(all)-1]
+	return oneLine(last[:min(len(last), 300)])
 }
 
 // lineWriter cuts what is written into lines. A line that is too long is lost.

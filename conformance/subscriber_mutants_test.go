@@ -303,7 +303,7 @@ var faults = []fault{
 // TestSubscriberMutants: each broken subscriber is caught by the cases that are meant for it, and by no other; and no
 // case is without a mutant that it catches.
 func TestSubscriberMutants(t *testing.T) {
-	proved := map[string]bool{"goes-on": true, "stream-headers": true} // by a real stream, in TestStreamMutants
+	proved := map[string]bool{"goes-on": true, "binding": true, "binding-advice": true} // by real links, in TestStreamMutants and TestWrongWays
 	caught := 0
 	var mu sync.Mutex
 	t.Run("all", func(t *testing.T) {

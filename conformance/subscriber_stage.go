@@ -15,8 +15,9 @@ import (
 const (
 	arrival = 20 * time.Second       // for a target to start and connect, if SubscriberRun.Arrival says nothing else of the first time
 	told    = 3 * time.Second        // for it to present or answer what it was sent, if SubscriberRun.Timeout says nothing else
+	amends  = 3 * time.Second        // to come, or to open its stream, in another way than one that was refused
 	longest = time.Minute            // the same for one that goes on presenting other things
-	mute    = 200 * time.Millisecond // the same for one that tells nothing through the hook
+	hurried = 200 * time.Millisecond // the same for one that tells nothing through the hook
 	quiet   = 150 * time.Millisecond // in which what must not come would come
 	leaving = 3 * time.Second        // for it to end
 )
@@ -25,8 +26,9 @@ const (
 	noteStream = "the target opened the event stream after " // and the id of an event, or "nothing"
 	noteCut    = "the runner broke the link"
 	noteLeft   = "the target closed the link"
-	noteWrong  = "the transport: "
+	noteDeaf   = "the target opened no event stream"
 	noteGone   = "the target ended: "
+	noError    = "it reports no error"
 )
 
 // scenePlay is what the runner does to the target in one go.
@@ -53,26 +55,27 @@ type scene struct {
 	calls    []*call
 }
 
-// play plays one play. The target may take so long to come. A target that is known to be mute is not waited for. Names are those that it came under before.
-func (run SubscriberRun) play(ctx context.Context, p scenePlay, wait time.Duration, hookless bool, names map[string]bool) *Recording {
+// play plays one play. The target may take so long to come. A target that is mute, for some reason, is not waited for. Names are those that it came under before.
+func (run SubscriberRun) play(ctx context.Context, p scenePlay, wait time.Duration, mute string, names map[string]bool) *Recording {
 	ctx, cancel := context.WithTimeout(ctx, maxPlay)
 	defer cancel()
 	t := newTape(Scenario{Name: p.name}, names)
 	sc := &scene{tape: t, hook: newHook(t), arrival: wait, patience: cmp.Or(run.Timeout, told), arrivals: make(chan transports.Conn), over: make(chan struct{})}
 	t.rec.limit = sc.patience
-	if hookless {
-		sc.patience = mute
+	if t.rec.mute = mute; mute != "" {
+		sc.patience = hurried
 	}
 	sc.ctx, sc.stop = context.WithCancel(ctx)
 	if _, itself := run.Subscriber.(*HTTPHook); !itself {
 		sendAway(run.Listener)
 	}
-	sc.running.Go(func() { sc.accept(run.Listener) })
+	witnessed := t.witness(sc.ctx, 0, run.Level)
+	sc.running.Go(func() { sc.accept(witnessed, run.Listener) })
 	target, kill := context.WithCancel(ctx)
 	go func() {
 		defer close(sc.over)
 		if err := run.Subscriber.Run(target, sc.hook); target.Err() == nil {
-			why := "it said nothing"
+			why := noError
 			if err != nil {
 				why = err.Error()
 			}
@@ -85,17 +88,10 @@ func (run SubscriberRun) play(ctx context.Context, p scenePlay, wait time.Durati
 			t.add(Entry{Note: noteGone + why})
 		}
 	}()
-	if !p.hook || !hookless {
+	if !p.hook || mute == "" {
 		p.perform(sc)
 	} else {
 		t.add(Entry{Note: noteStart})
-	}
-	for _, c := range sc.calls {
-		if asked, ok := c.conn.(interface{ Wrongs() []string }); ok {
-			for _, wrong := range asked.Wrongs() {
-				t.add(Entry{Link: c.n, Note: noteWrong + wrong})
-			}
-		}
 	}
 	t.add(Entry{Note: noteEnd})
 	t.freeze() // what it does when it is ended is not judged
@@ -123,9 +119,9 @@ func sendAway(l transports.Listener) {
 }
 
 // accept hands on who connects.
-func (sc *scene) accept(l transports.Listener) {
+func (sc *scene) accept(ctx context.Context, l transports.Listener) {
 	for {
-		conn, err := l.Accept(sc.ctx)
+		conn, err := l.Accept(ctx)
 		if err != nil {
 			return
 		}
@@ -148,12 +144,32 @@ func (sc *scene) wait(limit time.Duration, is func(*Recording) bool) bool {
 	return held
 }
 
+// refused is closed when the transport has noticed something while the target was waited for, and the target has had its time
+// to make amends.
+func (sc *scene) refused(ctx context.Context) <-chan struct{} {
+	over := make(chan struct{})
+	sc.running.Go(func() {
+		if sc.tape.wait(ctx, maxPlay, func(r *Recording) bool { return r.noticed() != "" }) {
+			sc.tape.wait(ctx, amends, func(*Recording) bool { return false })
+			close(over)
+		}
+	})
+	return over
+}
+
 // next waits for a connection of the target, and for its request; nil is none.
 func (sc *scene) next(limit time.Duration) *call {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	var refused <-chan struct{}
+	if len(sc.calls) == 0 {
+		ctx, cancel := context.WithCancel(sc.ctx)
+		defer cancel()
+		refused = sc.refused(ctx)
+	}
 	for {
 		select {
+		case <-refused:
 		case conn := <-sc.arrivals:
 			if c := sc.take(conn); c.request.m != nil || !c.left() {
 				return c
@@ -199,6 +215,7 @@ func (t *tape) now() *Recording {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.rec
+	r.watched = slices.ContainsFunc(t.witnesses, func(taken func() bool) bool { return taken() })
 	return &r
 }
 
@@ -231,7 +248,7 @@ func (sc *scene) presented(eventID string, texts ...string) (done bool) {
 	}
 	if !done && !sc.hook.used() {
 		if sc.unheard++; sc.unheard > 1 {
-			sc.patience = min(sc.patience, mute)
+			sc.patience = min(sc.patience, hurried)
 		}
 	}
 	return done

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -36,13 +37,33 @@ func (r *Recording) put(label string) (message, Finding) {
 
 // silent says why nothing that is presented could be seen, or "".
 func (r *Recording) silent() string {
+	if r.hooked() {
+		return ""
+	}
+	if r.mute != "" {
+		return r.mute
+	}
+	why := "the target tells nothing through the hook"
 	if _, missed := r.noted(0, noteNoDial); missed {
-		return "the target did not connect"
+		why = "the target did not connect"
+	} else if _, deaf := r.noted(0, noteDeaf); deaf {
+		why = noteDeaf
+	} else if i := slices.IndexFunc(r.Entries, func(e Entry) bool { return e.Link == hookLink && e.Note != "" }); i >= 0 {
+		why = r.Entries[i].Note
+	} else if first := r.all(0, false); len(first) > 0 && first[0].typ() != "subscription.request" {
+		why += ", and its first message is " + quoted(first[0].typ()) + ", no subscription.request"
+	} else if len(first) == 0 && !slices.ContainsFunc(r.Entries, func(e Entry) bool { return strings.HasPrefix(e.Note, noteStream) }) {
+		why += ", and said nothing over its link"
 	}
-	if !r.hooked() {
-		return "the target tells nothing through the hook"
+	for _, e := range r.Entries {
+		if strings.HasPrefix(e.Note, noteGone) {
+			return why + "; " + e.Note
+		}
 	}
-	return ""
+	if noticed := r.noticed(); noticed != "" {
+		why += "; " + noticed
+	}
+	return why
 }
 
 // presents judges that an event was presented at all, with all of some texts.
@@ -202,7 +223,7 @@ func tellUrgent(sc *scene) {
 		}
 	}
 	id := c.emit(c.event("urgent", other, errored, theError, object{"error_category": "permanent", "error_code": "CRANE_STOPPED", "recoverable": false}))
-	sc.wait(sc.patience, func(*Recording) bool { return sc.hook.text(id) != "" })
+	sc.wait(sc.patience, func(*Recording) bool { return id == "" || sc.hook.text(id) != "" })
 }
 
 // toldCases judge what a person is told of what is as it should be.

@@ -1,6 +1,9 @@
 package transports
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 type witnessKey struct{}
 
@@ -8,18 +11,29 @@ type witnessKey struct{}
 // the requirement, such as "SSE-016", and one sentence without its full stop. It is called from any goroutine.
 type Witness func(requirement, problem string)
 
-// WithWitness returns a context for a Dialer whose Conns tell w, as those of this module do. Conformance is judged by it.
-func WithWitness(ctx context.Context, w Witness) context.Context {
-	return context.WithValue(ctx, witnessKey{}, w)
+type stationed struct {
+	Witness
+	taken atomic.Bool
+}
+
+// WithWitness returns a context for a Dialer or a Listener that tell w of their Conns, as those of this module do. Conformance is
+// judged by it. taken reports whether one of them has asked for w: nobody has looked at what the others carry.
+func WithWitness(ctx context.Context, w Witness) (_ context.Context, taken func() bool) {
+	s := &stationed{Witness: w}
+	return context.WithValue(ctx, witnessKey{}, s), s.taken.Load
 }
 
 // WitnessOf returns who is to be told, or nil.
 func WitnessOf(ctx context.Context) Witness {
-	w, _ := ctx.Value(witnessKey{}).(Witness)
-	return w
+	s, _ := ctx.Value(witnessKey{}).(*stationed)
+	if s == nil {
+		return nil
+	}
+	s.taken.Store(true)
+	return s.Witness
 }
 
-// Tell calls w, unless it is nil.
+// Tell tells w, unless that is nil.
 func (w Witness) Tell(requirement, problem string) {
 	if w != nil {
 		w(requirement, problem)

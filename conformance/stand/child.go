@@ -28,6 +28,7 @@ func Child(relay string) (*Stand, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Stand{url: relay + " " + path, arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{}}
+	ctx, _ = transports.WithWitness(ctx, s.tell)
 	s.close = func() error { return errors.Join(ln.Close(), os.RemoveAll(dir)) }
 	s.running.Go(func() {
 		for {

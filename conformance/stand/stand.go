@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -35,9 +36,12 @@ type Stand struct {
 	running  sync.WaitGroup
 	close    func() error
 
-	mu     sync.Mutex
-	links  map[net.Conn]bool // that carry events
-	wrongs []string          // what streams were asked for without
+	scheme string
+
+	mu      sync.Mutex
+	links   map[net.Conn]bool // that carry events
+	witness transports.Witness
+	given   map[string]bool // subscriptions
 }
 
 // Listen listens at "http://HOST:PORT", which serves Server-Sent Events and WebSocket, at "ws://HOST:PORT", which is the same
@@ -45,7 +49,8 @@ type Stand struct {
 // of a local socket. HOST is this machine; port 0 is any. A hook is served at HookPath over HTTP; nil is none.
 func Listen(address string, hook http.Handler) (*Stand, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Stand{arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{}}
+	s := &Stand{arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{}, given: map[string]bool{}}
+	ctx, _ = transports.WithWitness(ctx, s.tell)
 	scheme, _, isURL := strings.Cut(address, "://")
 	err := error(nil)
 	if isURL {
@@ -107,15 +112,16 @@ func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.
 	if hook != nil {
 		mux.Handle(HookPath, hook)
 	}
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second,
+	srv := &http.Server{Handler: s.seeing(mux, bare), ReadHeaderTimeout: 5 * time.Second,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
-		BaseContext: func(net.Listener) context.Context { return ctx }}
+		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // the witness is told
+	s.scheme = scheme
 	s.url = u.Scheme + "://" + ln.Addr().String()
 	if scheme == "ws" {
 		s.url += websocket.DefaultPath
 	}
 	s.close = srv.Close
-	s.running.Go(func() { srv.Serve(ln) }) // until Close
+	s.running.Go(func() { srv.Serve(knocking{ln, s}) }) // until Close
 	for _, l := range listeners {
 		s.running.Go(func() { s.take(ctx, l, s.cuttable) })
 	}
@@ -130,14 +136,14 @@ func (s *Stand) carrying(next http.Handler) http.Handler {
 		c, _ := r.Context().Value(connKey{}).(net.Conn)
 		s.mu.Lock()
 		s.links[c] = true
+		s.mu.Unlock()
 		if r.URL.Path != websocket.DefaultPath && r.Method == http.MethodGet {
 			for name, want := range map[string]string{"Accept": "text/event-stream", "Cache-Control": "no-cache"} {
 				if !strings.Contains(r.Header.Get(name), want) {
-					s.wrongs = append(s.wrongs, fmt.Sprintf("the stream was asked for without %s: %s", name, want))
+					s.tell("SSE-015", fmt.Sprintf("the stream was asked for without %s: %s", name, want))
 				}
 			}
 		}
-		s.mu.Unlock()
 		defer func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -153,15 +159,6 @@ func (s *Stand) cut() {
 	for c := range s.links {
 		c.Close()
 	}
-}
-
-// wrong is what was wrong with how streams were asked for since it was last asked.
-func (s *Stand) wrong() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := s.wrongs
-	s.wrongs = nil
-	return all
 }
 
 // link is a Conn that can be cut, and stream one with event streams.
@@ -184,8 +181,7 @@ type stream struct {
 	s *Stand
 }
 
-func (l stream) Cut()             { l.s.cut() }
-func (l stream) Wrongs() []string { return l.s.wrong() }
+func (l stream) Cut() { l.s.cut() }
 
 func (s *Stand) take(ctx context.Context, l transports.Listener, with func(transports.Conn) transports.Conn) {
 	for {
@@ -205,8 +201,10 @@ func (s *Stand) take(ctx context.Context, l transports.Listener, with func(trans
 // URL is what to give to the target.
 func (s *Stand) URL() string { return s.url }
 
-// Accept returns the Conn of the next subscriber.
+// Accept returns the Conn of the next subscriber. Until it is called again, the transports.Witness of ctx is told of all that comes
+// and is refused.
 func (s *Stand) Accept(ctx context.Context) (transports.Conn, error) {
+	s.watch(transports.WitnessOf(ctx))
 	select {
 	case c := <-s.arrivals:
 		return c, nil

@@ -85,5 +85,5 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		conn.Close()
 		return nil, fmt.Errorf("grpc: %w", refusal(err))
 	}
-	return duplex.New(&dialed{stream: stream, conn: conn, cancel: cancel, ended: make(chan struct{})}, ""), nil
+	return duplex.New(&dialed{stream: stream, conn: conn, cancel: cancel, witness: transports.WitnessOf(ctx), ended: make(chan struct{})}, ""), nil
 }

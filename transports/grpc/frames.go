@@ -3,6 +3,7 @@ package grpc
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -119,6 +120,7 @@ type dialed struct {
 	stream  rpc.BidiStreamingClient[aaepv1.AaepMessage, aaepv1.AaepMessage]
 	conn    *rpc.ClientConn
 	cancel  func()
+	witness transports.Witness
 	writing sync.Mutex    // the stream's half is not closed during a Send
 	ended   chan struct{} // closed when why is set
 	why     error
@@ -129,12 +131,28 @@ func (f *dialed) Read() ([]byte, error) {
 	var msg []byte
 	if err == nil {
 		msg, err = unpack(m)
+		f.judge(m)
 	}
 	if err != nil {
 		f.why = refusal(err)
 		close(f.ended)
 	}
 	return msg, f.why
+}
+
+// judge tells the witness of a message whose two fields do not belong together.
+func (f *dialed) judge(m *aaepv1.AaepMessage) {
+	if f.witness == nil {
+		return
+	}
+	switch is := typeOf(m.Json); {
+	case !utf8.Valid(m.Json):
+		f.witness.Tell("GRPC-002", "the field json is no text in UTF-8")
+	case len(m.Json) == 0:
+		f.witness.Tell("GRPC-002", "the field json, which is the message, is empty")
+	case m.MessageType != "" && is != "" && m.MessageType != is:
+		f.witness.Tell("GRPC-002", fmt.Sprintf("message_type is %s, and the type of the message in json is %s", aaep.SafeText(m.MessageType), aaep.SafeText(is)))
+	}
 }
 
 // refusal is the error of a stream, as package subscriber understands it.

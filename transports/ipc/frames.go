@@ -105,11 +105,12 @@ func (f *frames) read() ([]byte, error) {
 		}
 		if was := f.framing.Load(); was == unknown {
 			if is == lines && !strings.ContainsRune("{ \t\r\n", rune(b)) { // or the line's end might never come (D-69)
+				f.witness.Tell("IPC-009", fmt.Sprintf("the first byte is %#02x; a length begins with 0x00, a line of JSON with {", b))
 				return nil, fmt.Errorf("ipc: the peer's first byte is %#02x; a length begins with 0x00, a line of JSON with {", b)
 			}
 			f.framing.Store(is)
 		} else if was != is {
-			f.witness.Tell("IPC-009", fmt.Sprintf("we frame with lengths, and a message begins with %#02x", b))
+			f.witness.Tell("IPC-009", fmt.Sprintf("messages are framed with %s, and one begins with %#02x", map[int32]string{lengths: "lengths", lines: "line ends"}[was], b))
 			return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", b)
 		}
 		if is == lengths {

@@ -116,7 +116,9 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 			conn.Close()
 			continue
 		}
-		return duplex.New(newFrames(conn, unknown), "uid:"+strconv.Itoa(uid)), nil
+		f := newFrames(conn, unknown)
+		f.witness = transports.WitnessOf(ctx)
+		return duplex.New(f, "uid:"+strconv.Itoa(uid)), nil
 	}
 }
 

@@ -38,7 +38,8 @@ func TestWitness(t *testing.T) {
 				io.Copy(io.Discard, c)
 			}()
 			told := make(chan string, 9)
-			c, err := Dialer{Path: l.Addr()}.Dial(transports.WithWitness(t.Context(), func(requirement, _ string) { told <- requirement }))
+			ctx, _ := transports.WithWitness(t.Context(), func(requirement, _ string) { told <- requirement })
+			c, err := Dialer{Path: l.Addr()}.Dial(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}

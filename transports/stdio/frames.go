@@ -170,7 +170,14 @@ func (f *frames) Read() ([]byte, error) {
 // refuse answers a bad line, if there is somebody to answer to, and reports whether it was one too many.
 func (f *frames) refuse(wrong *fault) bool {
 	f.logger.Warn("stdio: a line was no message", "problem", wrong.text)
-	if broken := map[int64]string{jsonrpc2.CodeParseError: "STDIO-010", jsonrpc2.CodeInvalidRequest: "STDIO-001", jsonrpc2.CodeInvalidParams: "STDIO-002"}[wrong.code]; broken != "" {
+	broken := map[int64]string{jsonrpc2.CodeParseError: "STDIO-010", jsonrpc2.CodeInvalidRequest: "STDIO-001", jsonrpc2.CodeInvalidParams: "STDIO-002"}[wrong.code]
+	switch {
+	case f.producer && wrong.code == jsonrpc2.CodeParseError:
+		broken = "STDIO-001"
+	case f.producer && wrong.code == jsonrpc2.CodeInvalidParams:
+		broken = "" // it was told with its method
+	}
+	if broken != "" {
 		f.witness.Tell(broken, "a line is no message: "+wrong.text)
 	}
 	// A subscriber is no server: what a program prints is not answered.

@@ -40,6 +40,9 @@ func (f *frames) take(o object) ([]byte, *fault) {
 		return f.response(o)
 	}
 	wrong := func(code int64, text string) ([]byte, *fault) {
+		if f.producer {
+			f.witness.Tell(rule(o.method), o.method+": "+text)
+		}
 		return nil, &fault{code, o.id, text}
 	}
 	known := []string{methodEvent, methodClose, methodPing}
@@ -70,8 +73,22 @@ func (f *frames) take(o object) ([]byte, *fault) {
 	case methodSubscribe, methodRenegotiate:
 		return f.request(o)
 	}
+	if o.method == methodReply && o.id != nil {
+		f.witness.Tell("STDIO-006", "a reply has an id, as if it asked for an answer")
+	}
 	f.confirm(o.id) // the same whatever it says: a reply is never told what became of it (D-68, D-36)
 	return o.params, nil
+}
+
+// rule is what a subscriber breaks that uses a method otherwise than it is.
+func rule(method string) string {
+	switch method {
+	case methodRenegotiate:
+		return "STDIO-005"
+	case methodReply:
+		return "STDIO-006"
+	}
+	return "STDIO-003"
 }
 
 func (f *frames) confirm(id []byte) {
@@ -84,6 +101,7 @@ func (f *frames) confirm(id []byte) {
 // producer would not answer is answered here.
 func (f *frames) request(o object) ([]byte, *fault) {
 	wrong := func(code int64, text string) ([]byte, *fault) {
+		f.witness.Tell(rule(o.method), o.method+": "+text)
 		return nil, &fault{code, o.id, text}
 	}
 	if o.id == nil {

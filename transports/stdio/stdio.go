@@ -63,7 +63,7 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c := newConn(&frames{producer: true, in: l.in, out: l.out, logger: l.logger}, Principal)
+		c := newConn(&frames{producer: true, in: l.in, out: l.out, logger: l.logger, witness: transports.WitnessOf(ctx)}, Principal)
 		l.accepted = &c
 		return c, nil
 	}

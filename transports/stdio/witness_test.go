@@ -54,7 +54,7 @@ func TestWitness(t *testing.T) {
 // A Dialer hands its witness on.
 func TestDialWitness(t *testing.T) {
 	told := make(chan string, 9)
-	ctx := transports.WithWitness(t.Context(), func(requirement, _ string) { told <- requirement })
+	ctx, _ := transports.WithWitness(t.Context(), func(requirement, _ string) { told <- requirement })
 	c, err := Dialer{Command: func() *exec.Cmd { return exec.Command("echo", "hello") }}.Dial(ctx)
 	if err != nil {
 		t.Skip(err) // there is no echo

@@ -118,10 +118,13 @@ func (f *frames) ended(msg []byte, err error) ([]byte, error) {
 }
 
 func (f *frames) read() ([]byte, error) {
-	_, r, err := f.ws.NextReader()
+	kind, r, err := f.ws.NextReader()
 	if err != nil {
 		f.judge(err)
 		return nil, endOf(err)
+	}
+	if kind == gorilla.BinaryMessage {
+		f.witness.Tell("WS-004", "a message is a binary frame, not one of text")
 	}
 	f.reading.Store(true)
 	f.ws.SetReadDeadline(time.Now().Add(readTimeout))
@@ -168,7 +171,7 @@ func lastWordsIn(msg []byte) (last lastWords, err error) {
 	return last, json.Unmarshal(msg, &last)
 }
 
-// judge tells the witness that the producer ended the link with another code than what it said last demands.
+// judge tells the witness that the peer ended the link with another code than what it said last demands.
 func (f *frames) judge(err error) {
 	var end *gorilla.CloseError
 	if !errors.As(err, &end) {
@@ -179,11 +182,15 @@ func (f *frames) judge(err error) {
 		return
 	default:
 	}
+	violation := closeViolation
+	if f.producer {
+		violation = closeBySubscriber
+	}
 	switch code := end.Code; {
 	case f.said.Type == "subscription.rejected" && (code < closeRejected || code > closeNotAuthorized):
 		f.witness.Tell("WS-009", fmt.Sprintf("after a subscription.rejected the link ends with the code %d, not with 4001, 4002 or 4003", code))
-	case f.said.Type == "subscription.close" && code != closeClean && code != closeViolation && code != gorilla.CloseGoingAway:
-		f.witness.Tell("WS-009", fmt.Sprintf("after a subscription.close the link ends with the code %d, not with 4000 or 4004", code))
+	case f.said.Type == "subscription.close" && code != closeClean && code != violation && code != gorilla.CloseGoingAway:
+		f.witness.Tell("WS-009", fmt.Sprintf("after a subscription.close the link ends with the code %d, not with 4000 or %d", code, violation))
 	}
 }
 

@@ -147,6 +147,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		done()
 		return msg, err
 	})
+	f.witness = transports.WitnessOf(r.Context())
 	until := hijack.Until(r.Context())
 	ends := until
 	if ends == nil {

@@ -51,7 +51,7 @@ func TestWitness(t *testing.T) {
 			go srv.Serve(ln)
 			defer srv.Close()
 			told := make(chan string, 9)
-			ctx := transports.WithWitness(t.Context(), func(requirement, _ string) { told <- requirement })
+			ctx, _ := transports.WithWitness(t.Context(), func(requirement, _ string) { told <- requirement })
 			c, err := Dialer{URL: "ws://" + ln.Addr().String()}.Dial(ctx)
 			for err == nil {
 				_, err = c.Receive(t.Context())

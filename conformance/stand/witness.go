@@ -1,0 +1,227 @@
+package stand
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+// watch makes w the witness of what comes from now on.
+func (s *Stand) watch(w transports.Witness) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.witness = w
+}
+
+func (s *Stand) tell(requirement, problem string) {
+	s.mu.Lock()
+	w := s.witness
+	s.mu.Unlock()
+	if problem != "" {
+		w.Tell(requirement, problem)
+	}
+}
+
+// seeing tells the witness which requests come otherwise than the bindings say.
+func (s *Stand) seeing(next http.Handler, bare bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, HookPath) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		var head bytes.Buffer // of what is posted
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.TeeReader(r.Body, &atMost{&head, transports.MaxMessage}), r.Body}
+		}
+		seen := &answered{ResponseWriter: w}
+		next.ServeHTTP(seen, r)
+		var sent message
+		_ = json.Unmarshal(head.Bytes(), &sent) // what is none has no type
+		switch {
+		case seen.status >= 400 && !refusals[seen.status]: // by the runner, or because it is slow
+		case seen.status >= 400 && bare:
+			s.tell(bareWrong(r, seen))
+		case seen.status >= 400:
+			s.tell(s.wrong(r, seen, sent))
+		case r.Method == http.MethodPost && !bare:
+			s.posted(seen, sent)
+		}
+	})
+}
+
+// refusals are the codes with which a transport itself refuses a request.
+var refusals = map[int]bool{400: true, 403: true, 404: true, 405: true, 408: true, 411: true, 413: true, 415: true, 426: true, 431: true}
+
+type message struct {
+	Type           string `json:"type"`
+	SubscriptionID string `json:"subscription_id"`
+}
+
+// posted notes the subscriptions that are given, and tells of messages that name another: the runner never sees those.
+func (s *Stand) posted(seen *answered, sent message) {
+	var got message
+	if sent.Type == "subscription.request" && json.Unmarshal(seen.body.Bytes(), &got) == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.given[got.SubscriptionID] = true
+		return
+	}
+	s.mu.Lock()
+	known := s.given[sent.SubscriptionID]
+	s.mu.Unlock()
+	if !known {
+		s.tell("CONF-014", fmt.Sprintf("%s names the subscription %s, which there is none of", short(sent.Type), short(sent.SubscriptionID)))
+	}
+}
+
+// wrong is what was wrong with a request that was refused, and what would be right.
+func (s *Stand) wrong(r *http.Request, seen *answered, sent message) (requirement, problem string) {
+	what := fmt.Sprintf("%s %s was answered with %d", short(r.Method), short(r.URL.RequestURI()), seen.status)
+	if why := seen.reason(); seen.status == http.StatusBadRequest && sent.Type != "" && !strings.HasPrefix(sent.Type, "subscription.") {
+		what += " (the type of the message is " + short(sent.Type) + ")"
+	} else if why != "" && seen.status != http.StatusNotFound {
+		what += " (" + why + ")"
+	}
+	s.mu.Lock()
+	subscribed := len(s.given) > 0
+	s.mu.Unlock()
+	switch path := r.URL.Path; {
+	case strings.HasPrefix(path, "/.well-known/"), strings.HasPrefix(path, sse.DefaultPrefix+"/schemas/"), path == "/favicon.ico":
+		return "", "" // which may be there or not
+	case seen.status == http.StatusForbidden:
+		return "", what
+	case path == websocket.DefaultPath:
+		return "WS-002", what + "; a WebSocket is opened with the subprotocol " + websocket.Subprotocol
+	case r.Header.Get("Upgrade") != "":
+		return "", what + "; the WebSocket is at " + websocket.DefaultPath
+	case path == sse.DefaultPrefix+"/events":
+		return "SSE-005", what + theStream
+	case path == sse.DefaultPrefix+"/replies", r.Method == http.MethodPost && subscribed && sent.Type != "subscription.request":
+		return "SSE-009", what + "; replies, renegotiation and close go to POST " + sse.DefaultPrefix + "/replies, as application/json"
+	case path == sse.DefaultPrefix+"/subscriptions", r.Method == http.MethodPost:
+		return "SSE-003", what + "; a subscription is asked for with a subscription.request to POST " + sse.DefaultPrefix + "/subscriptions, as application/json"
+	case strings.Contains(r.Header.Get("Accept"), "text/event-stream"), subscribed:
+		return "SSE-005", what + theStream
+	}
+	return "", what
+}
+
+const theStream = "; the stream is at the Location that the answer to the subscription.request has, and is asked for with GET"
+
+func bareWrong(r *http.Request, seen *answered) (requirement, problem string) {
+	if strings.HasPrefix(r.URL.Path, "/.well-known/") || r.URL.Path == "/favicon.ico" {
+		return "", ""
+	}
+	return "", fmt.Sprintf("%s %s was answered with %d; here are GET /events and POST /messages, and no handshake", short(r.Method), short(r.URL.RequestURI()), seen.status)
+}
+
+func short(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return aaep.SafeText(strings.ToValidUTF8(s[:min(len(s), 100)], "\uFFFD"))
+}
+
+// answered is a response of which the beginning is kept.
+type answered struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *answered) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answered) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	(&atMost{&a.body, 16 << 10}).Write(b)
+	return a.ResponseWriter.Write(b)
+}
+
+// reason is why a request was refused, as it was told.
+func (a *answered) reason() string {
+	var said struct {
+		Error   string `json:"error"`
+		Message string `json:"reason_message"`
+	}
+	text := a.body.String()
+	if json.Unmarshal([]byte(text), &said) == nil {
+		text = said.Error + said.Message
+	}
+	if text = strings.Join(strings.Fields(text), " "); len(text) > 300 {
+		text = text[:300] + "…"
+	}
+	return aaep.SafeText(strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// atMost keeps the first bytes of what is written.
+type atMost struct {
+	*bytes.Buffer
+	n int
+}
+
+func (w *atMost) Write(b []byte) (int, error) {
+	w.Buffer.Write(b[:min(len(b), max(0, w.n-w.Len()))])
+	return len(b), nil
+}
+
+// knocked is a connection of which the first bytes are looked at: HTTP begins with a letter.
+type knocked struct {
+	net.Conn
+	s     *Stand
+	known bool // used by the server's goroutine of the connection
+}
+
+func (c *knocked) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.known {
+		c.known = true
+		switch first := b[0]; {
+		case first == 0x16:
+			c.s.tell("", "a connection came that speaks TLS, and this address is one without: it begins with "+c.s.scheme+"://, not "+c.s.scheme+"s://")
+		case first < 'A' || first > 'Z':
+			c.s.tell("", fmt.Sprintf("a connection came that does not speak HTTP: it begins with %#02x", first))
+		}
+	}
+	return n, err
+}
+
+func (c *knocked) Close() error {
+	if !c.known {
+		c.s.tell("", "a connection came, and nothing over it")
+	}
+	return c.Conn.Close()
+}
+
+type knocking struct {
+	net.Listener
+	s *Stand
+}
+
+func (l knocking) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &knocked{Conn: c, s: l.s}, nil
+}

@@ -1,0 +1,267 @@
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gorilla "github.com/gorilla/websocket"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/transports/websocket"
+)
+
+const firstRequest = `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"first","capabilities":{}}`
+
+// novice is a subscriber of somebody's who writes their first one.
+type novice struct{ at string }
+
+func (n novice) do(ctx context.Context, method, path, body string, header ...string) *http.Response {
+	req, err := http.NewRequestWithContext(ctx, method, n.at+path, strings.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return &http.Response{Header: http.Header{}, Body: http.NoBody}
+	}
+	return resp
+}
+
+// subscribed asks as is right, and returns where the stream is.
+func (n novice) subscribed(ctx context.Context) string {
+	resp := n.do(ctx, "POST", "/aaep/v1/subscriptions", firstRequest, "Content-Type: application/json")
+	resp.Body.Close()
+	return resp.Header.Get("Location")
+}
+
+const asJSON = "Content-Type: application/json"
+
+// Whoever goes wrong on the way in is told at once what came and what would be right, by the requirement, and is not waited for
+// for long. SSE-003, SSE-005, WS-002, CONF-014.
+func TestWrongWays(t *testing.T) {
+	for _, tt := range []struct {
+		name, listen string
+		does         func(ctx context.Context, n novice)
+		want         string
+	}{
+		{"another path", "", func(ctx context.Context, n novice) { n.do(ctx, "POST", "/subscribe", firstRequest, asJSON) }, "POST /subscribe was answered with 404; a subscription is asked for with a subscription.request to POST /aaep/v1/subscriptions, as application/json (SSE-003)"},
+		{"another method", "", func(ctx context.Context, n novice) { n.do(ctx, "GET", "/aaep/v1/subscriptions", "") }, "(SSE-003)"},
+		{"a form", "", func(ctx context.Context, n novice) {
+			n.do(ctx, "POST", "/aaep/v1/subscriptions", firstRequest, "Content-Type: application/x-www-form-urlencoded")
+		}, "answered with 415 (Content-Type must be application/json"},
+		{"no JSON", "", func(ctx context.Context, n novice) { n.do(ctx, "POST", "/aaep/v1/subscriptions", "{'type'}", asJSON) }, "(SSE-003)"},
+		{"another type", "", func(ctx context.Context, n novice) {
+			n.do(ctx, "POST", "/aaep/v1/subscriptions", `{"type":"subscribe"}`, asJSON)
+		}, "(the type of the message is subscribe)"},
+		{"no capabilities", "", func(ctx context.Context, n novice) {
+			n.do(ctx, "POST", "/aaep/v1/subscriptions", `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"first"}`, asJSON)
+		}, `"capabilities" is missing`},
+		{"too large", "", func(ctx context.Context, n novice) {
+			n.do(ctx, "POST", "/aaep/v1/subscriptions", strings.Repeat(" ", 2<<20)+firstRequest, asJSON)
+		}, "larger than 1 MiB"},
+		{"another name", "", func(ctx context.Context, n novice) {
+			n.do(ctx, "POST", "/aaep/v1/subscriptions", firstRequest, asJSON, "Origin: http://elsewhere.example")
+		}, "was answered with 403"},
+		{"TLS", "", func(_ context.Context, n novice) {
+			u, _ := url.Parse(n.at)
+			tls.Dial("tcp", u.Host, &tls.Config{InsecureSkipVerify: true})
+		}, "speaks TLS, and this address is one without: it begins with http://, not https://"},
+		{"JSON without HTTP", "", func(_ context.Context, n novice) {
+			u, _ := url.Parse(n.at)
+			if c, err := net.Dial("tcp", u.Host); err == nil {
+				fmt.Fprintln(c, firstRequest)
+			}
+		}, "does not speak HTTP: it begins with 0x7b"},
+		{"another stream", "", func(ctx context.Context, n novice) {
+			n.subscribed(ctx)
+			n.do(ctx, "GET", "/events", "", "Accept: text/event-stream")
+		}, "the target opened no event stream; GET /events was answered with 404; the stream is at the Location"},
+		{"a stream by POST", "", func(ctx context.Context, n novice) { n.do(ctx, "POST", n.subscribed(ctx), "{}", asJSON) }, "asked for with GET (SSE-005)"},
+		{"no stream, and is gone", "", func(ctx context.Context, n novice) { n.subscribed(ctx) }, "the target opened no event stream"},
+		{"without the subprotocol", "ws", func(ctx context.Context, n novice) {
+			gorilla.DefaultDialer.DialContext(ctx, n.at, nil)
+		}, "(WS-002)"},
+		{"a WebSocket elsewhere", "ws", func(ctx context.Context, n novice) {
+			d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
+			d.DialContext(ctx, strings.Replace(n.at, websocket.DefaultPath, "/ws", 1), nil)
+		}, "the WebSocket is at /aaep/v1/ws"},
+		{"a layout without a handshake", "bare", func(ctx context.Context, n novice) {
+			n.do(ctx, "POST", "/aaep/v1/subscriptions", firstRequest, asJSON)
+		}, "here are GET /events and POST /messages"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			address := map[string]string{"": "http://127.0.0.1:0", "ws": "ws://127.0.0.1:0", "bare": "http://127.0.0.1:0/events"}[tt.listen]
+			s, err := stand.Listen(address, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			began := time.Now()
+			report, err := conformance.SubscriberRun{Listener: s, Level: 1, Subscriber: conformance.SubscriberFunc(func(ctx context.Context, _ *conformance.Hook) error {
+				tt.does(ctx, novice{s.URL()})
+				<-ctx.Done()
+				return nil
+			})}.Prove(t.Context())
+			said := ""
+			if err != nil && !errors.Is(err, conformance.ErrUnreachable) {
+				t.Fatal(err)
+			} else if err != nil {
+				said = err.Error()
+			} else {
+				var b bytes.Buffer
+				report.WriteText(&b)
+				said = b.String()
+			}
+			if !strings.Contains(said, tt.want) {
+				t.Errorf("it was told:\n%s\nwant %q", said, tt.want)
+			}
+			if took := time.Since(began); took > 15*time.Second { // the time to come, of each play, is 20
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// CONF-014, WS-004: what the runner never gets to see, or in another form than it came, is judged all the same.
+func TestBelowTheMessages(t *testing.T) {
+	for _, tt := range []struct {
+		name, listen, caught, want string
+		does                       func(ctx context.Context, n novice)
+	}{
+		{"a reply in another's name", "http://127.0.0.1:0", "binding", "confirmation.reply names the subscription sub_other, which there is none of (CONF-014)", func(ctx context.Context, n novice) {
+			stream := n.do(ctx, "GET", n.subscribed(ctx), "", "Accept: text/event-stream", "Cache-Control: no-cache")
+			n.do(ctx, "POST", "/aaep/v1/replies", `{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept","subscription_id":"sub_other","timestamp":"2026-01-01T00:00:00Z"}`, asJSON)
+			io.Copy(io.Discard, stream.Body)
+		}},
+		{"binary frames", "ws://127.0.0.1:0", "binding-advice", "a message is a binary frame, not one of text (WS-004)", func(ctx context.Context, n novice) {
+			d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
+			ws, _, err := d.DialContext(ctx, n.at, nil)
+			if err != nil {
+				return
+			}
+			defer ws.Close()
+			ws.WriteMessage(gorilla.BinaryMessage, []byte(firstRequest))
+			for context.AfterFunc(ctx, func() { ws.Close() }); err == nil; {
+				_, _, err = ws.ReadMessage()
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s, err := stand.Listen(tt.listen, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			report, err := conformance.SubscriberRun{Listener: s, Level: 3, Only: []string{tt.caught}, Subscriber: conformance.SubscriberFunc(func(ctx context.Context, _ *conformance.Hook) error {
+				tt.does(ctx, novice{s.URL()})
+				<-ctx.Done()
+				return nil
+			})}.Prove(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, res := range report.Results {
+				if bad := res.Verdict == conformance.Fail || res.Verdict == conformance.Deviation; bad != (res.Case.Name == tt.caught) || bad && res.Seen != tt.want {
+					t.Errorf("%s %s: %s", res.Verdict, res.Case.Name, res.Seen)
+				}
+			}
+		})
+	}
+}
+
+// TR-004: of links that tell nothing of what is below the messages nothing is claimed, and the report says so.
+func TestUnwitnessed(t *testing.T) {
+	report := inBubble(t, func(g *target) conformance.ProducerRun { return whole(g, g) })
+	if report == nil {
+		t.FailNow()
+	}
+	for _, res := range report.Results {
+		if strings.HasPrefix(res.Case.Name, "binding") && res.Verdict != conformance.Skipped {
+			t.Errorf("%s %s: %s", res.Verdict, res.Case.Name, res.Seen)
+		}
+	}
+	if !strings.Contains(strings.Join(report.Warnings, "\n"), "below the messages") {
+		t.Errorf("the report warns of %q", report.Warnings)
+	}
+}
+
+// wordy is a hook whose user's answers count when the words are over, of which each takes a moment: before that they are passed over.
+type wordy struct {
+	*conformance.Hook
+	mu    sync.Mutex
+	until map[string]time.Time // by event
+}
+
+func (h *wordy) Tell(line []byte) {
+	var o object
+	if json.Unmarshal(line, &o) == nil {
+		id, _ := o["event_id"].(string)
+		text, _ := o["text"].(string)
+		h.mu.Lock()
+		h.until[id] = time.Now().Add(time.Duration(len(strings.Fields(text))) * 400 * time.Millisecond)
+		h.mu.Unlock()
+	}
+	h.Hook.Tell(line)
+}
+
+func (h *wordy) Next(ctx context.Context) ([]byte, error) {
+	for {
+		act, err := h.Hook.Next(ctx)
+		var o object
+		if err == nil && json.Unmarshal(act, &o) == nil {
+			h.mu.Lock()
+			id, _ := o["event_id"].(string)
+			early := time.Now().Before(h.until[id])
+			h.mu.Unlock()
+			if early {
+				continue
+			}
+		}
+		return act, err
+	}
+}
+
+// SEC-002: a subscriber that takes no answer before its user can have heard the question is judged by what that user then does.
+func TestAnswersWhenHeard(t *testing.T) {
+	f := fault{runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
+		return rd.follow(ctx, &wordy{Hook: h, until: map[string]time.Time{}})
+	}}
+	r := prove(t, 2, f, 0, "decision-sent", "decision-kept", "reply-once", "answers-sent", "reply-stamp", "prompt-whole")
+	if r == nil || r.Verdict != conformance.Pass {
+		t.Error(notPassed(r))
+	}
+}
+
+// EVT-078: an action that is cut short is found, however far it got.
+func TestActionCut(t *testing.T) {
+	f := fault{says: func(ev *aaep.Event, text string) string {
+		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && len(p.Action) > 120 {
+			return strings.Replace(text, p.Action[110:], "…", 1)
+		}
+		return text
+	}}
+	r := prove(t, 2, f, 0, "prompt-whole")
+	if r == nil || verdicts(r)["prompt-whole"] != conformance.Fail {
+		t.Error(notPassed(r))
+	}
+}

@@ -1,0 +1,57 @@
+package grpc_test
+
+import (
+	"net"
+	"testing"
+
+	rpc "google.golang.org/grpc"
+
+	"github.com/aaep-go/aaep/transports"
+	aaepgrpc "github.com/aaep-go/aaep/transports/grpc"
+	aaepv1 "github.com/aaep-go/aaep/transports/grpc/aaep/v1"
+)
+
+// foreign is a producer of somebody's that sends one message.
+type foreign struct {
+	aaepv1.UnimplementedAaepServiceServer
+	says *aaepv1.AaepMessage
+}
+
+func (f foreign) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]) error {
+	return stream.Send(f.says)
+}
+
+// GRPC-002: who dials with a witness has it told of messages that their fields contradict.
+func TestWitness(t *testing.T) {
+	const closed = `{"type":"subscription.close"}`
+	for name, tt := range map[string]struct {
+		says *aaepv1.AaepMessage
+		want int
+	}{
+		"as it should be": {&aaepv1.AaepMessage{Json: []byte(closed), MessageType: "subscription.close"}, 0},
+		"no type":         {&aaepv1.AaepMessage{Json: []byte(closed)}, 0},
+		"another type":    {&aaepv1.AaepMessage{Json: []byte(closed), MessageType: "aaep:agent.session.started"}, 1},
+		"no message":      {&aaepv1.AaepMessage{MessageType: "subscription.close"}, 1},
+		"no text":         {&aaepv1.AaepMessage{Json: []byte("\xff")}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			check(t, err)
+			server := rpc.NewServer()
+			aaepv1.RegisterAaepServiceServer(server, foreign{says: tt.says})
+			go server.Serve(ln)
+			defer server.Stop()
+			var told []string
+			ctx, taken := transports.WithWitness(t.Context(), func(requirement, problem string) { told = append(told, requirement+" "+problem) })
+			c, err := aaepgrpc.Dialer{Target: ln.Addr().String()}.Dial(ctx)
+			check(t, err)
+			for err == nil {
+				_, err = c.Receive(t.Context())
+			}
+			c.Close()
+			if !taken() || len(told) != tt.want || len(told) > 0 && told[0][:9] != "GRPC-002 " {
+				t.Errorf("it was told %q, and taken: %v; want %d things of GRPC-002", told, taken(), tt.want)
+			}
+		})
+	}
+}
