@@ -28,6 +28,8 @@ var dialects = []dialect{
 	{"/v1/messages", messagesRequest, newMessagesAnswer},
 	{":streamGenerateContent", geminiRequest, newGeminiAnswer},
 	{":generateContent", geminiRequest, newGeminiAnswer},
+	{"/api/chat", ollamaRequest, newOllamaAnswer},
+	{"/api/generate", ollamaRequest, newOllamaAnswer},
 }
 
 // hears is told what a provider says in one answer, and tells the answer what that means.

@@ -215,6 +215,12 @@ func spoken(dialect string, l line) (out []any) {
 		var whole struct{ Content any }
 		json.Unmarshal(fakemodel.Whole(dialect, *l.model), &whole)
 		return []any{object{"role": "assistant", "content": whole.Content}}
+	case dialect == fakemodel.Ollama && r != nil:
+		return []any{object{"role": "tool", "tool_name": r.name, "content": r.text}}
+	case dialect == fakemodel.Ollama && l.model != nil:
+		var whole struct{ Message any }
+		json.Unmarshal(fakemodel.Whole(dialect, *l.model), &whole)
+		return []any{whole.Message}
 	case r != nil:
 		return []any{object{"role": "tool", "tool_call_id": r.id, "content": r.text}}
 	case l.model != nil:

@@ -48,8 +48,8 @@ func TestTools(t *testing.T) {
 func TestConversations(t *testing.T) {
 	for _, id := range []string{"call_", ""} {
 		for _, dialect := range fakemodel.Dialects {
-			if id == "" && dialect != fakemodel.Gemini {
-				continue // Google alone leaves them out
+			if id == "" && dialect != fakemodel.Gemini && dialect != fakemodel.Ollama {
+				continue // the others have them
 			}
 			named := func(n string) string {
 				if id == "" {
@@ -217,6 +217,7 @@ func TestJSON(t *testing.T) {
 		fakemodel.Chat:      `{"messages":[],"response_format":{"type":"json_schema"}}`,
 		fakemodel.Responses: `{"input":"Hi.","text":{"format":{"type":"json_object"}}}`,
 		fakemodel.Gemini:    `{"contents":[],"generationConfig":{"responseMimeType":"application/json"}}`,
+		fakemodel.Ollama:    `{"messages":[],"format":{"type":"object"},"stream":false}`,
 	} {
 		play(t, func(st *stage) {
 			st.send(requestTo("POST", fakemodel.Path(dialect, false), strings.NewReader(format)))
