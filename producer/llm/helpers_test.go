@@ -28,6 +28,8 @@ type stage struct {
 	p     *producer.Producer
 	tap   *llm.Tap
 	model *fakemodel.Server
+	// The agent's own.
+	language string
 
 	mu     sync.Mutex
 	answer aaep.Decision // to every question; none is silence
@@ -47,7 +49,7 @@ func play(t *testing.T, f func(st *stage), answers ...fakemodel.Answer) {
 func playIn(t *testing.T, language string, f func(st *stage), answers ...fakemodel.Answer) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		st := &stage{t: t, model: fakemodel.New(answers...)}
+		st := &stage{t: t, model: fakemodel.New(answers...), language: language}
 		var err error
 		if st.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}, Language: language, AnyLanguage: true}); err != nil {
 			t.Fatal(err)
@@ -104,6 +106,9 @@ func (st *stage) listen(link transports.Conn) {
 				line = "say: " + said[p.OutputID]
 				if p.ContentType != "text/plain" {
 					line = p.ContentType + ": " + said[p.OutputID]
+				}
+				if p.Language != st.language {
+					line = p.Language + " " + line
 				}
 				st.spoke = append(st.spoke, fmt.Sprint(1+slices.Index(st.order, ev.SessionID)))
 			}

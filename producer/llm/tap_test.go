@@ -225,3 +225,17 @@ func TestJSON(t *testing.T) {
 		}, says)
 	}
 }
+
+// An answer is labelled with the language it is seen to be in, to its end: no voice for English reads Arabic. (EVT-065)
+func TestAnswerInLanguage(t *testing.T) {
+	for want, says := range map[string][]string{
+		"ar ": {"# ", "مرحبًا، ", "هذا GPT. ", "OK?"},
+		"ja ": {"五百", "ドルです。", "以上。"},
+		"":    {"The word ", "مرحبًا ", "is Arabic."},
+	} {
+		play(t, func(st *stage) {
+			st.ask(fakemodel.Chat, true, user("Hi."))
+			st.heard("start: Working on a request.", "thinking", "writing_output", want+"say: "+strings.Join(says, ""), "thinking", "session.completed: The agent finished.")
+		}, fakemodel.Answer{Says: says})
+	}
+}
