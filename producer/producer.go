@@ -12,7 +12,8 @@
 // The order of events, who may be asked, and what silence means are kept by the package: an agent
 // cannot say something the protocol forbids, it gets an error that names the rule.
 //
-// Package producer/serve listens on the usual transports.
+// Package producer/serve listens on the usual transports. Of an agent that exists, package producer/llm and module producer/mcp make a
+// session from what it and its model say to each other, or of the calls of its tools.
 package producer
 
 import (
@@ -42,10 +43,10 @@ const (
 var ErrClosed = errors.New("producer: shut down")
 
 // Producer serves one agent's sessions to its subscribers. All its methods may be called at once.
-//
-// Whoever holds several locks took them in this order: announcing, link.mu, a Session's mu, putting, groups.mu, a group's mu, mu, a
-// subscription's mu, a course's counting. Against it only TryLock is called.
 type Producer struct {
+	// Whoever holds several locks took them in this order: announcing, link.mu, a Session's mu, putting, groups.mu, a group's mu, mu, a
+	// subscription's mu, a course's counting. Against it only TryLock is called.
+
 	cfg   Config
 	offer handshake.Offer
 	log   *eventlog.Log
