@@ -12,7 +12,8 @@
 // The order of events, who may be asked, and what silence means are kept by the package: an agent
 // cannot say something the protocol forbids, it gets an error that names the rule.
 //
-// Package producer/serve listens on the usual transports.
+// Package producer/serve listens on the usual transports. Of an agent that exists, package producer/llm and module producer/mcp make a
+// session from what it and its model say to each other, or of the calls of its tools.
 package producer
 
 import (

@@ -258,7 +258,7 @@ var theMap = []folder{
 	{
 		path:   "producer/llm",
 		arrows: []string{".", "internal/phrase", "producer"},
-		others: []string{"github.com/go-json-experiment/json"},
+		others: []string{"github.com/go-json-experiment/json", "golang.org/x/text"},
 		why:    "it follows any provider's wire format and makes nobody depend on a provider's SDK",
 	},
 	{

@@ -1,4 +1,4 @@
-// Package fakemodel stands in for the providers of language models in tests: it says what it is told to in the four formats
+// Package fakemodel stands in for the providers of language models in tests: it says what it is told to in the formats
 // that they document, streamed or whole.
 package fakemodel
 
@@ -17,10 +17,11 @@ const (
 	Responses = "responses" // OpenAI's Responses
 	Messages  = "messages"  // Anthropic's messages
 	Gemini    = "gemini"    // Google's generateContent
+	Ollama    = "ollama"    // Ollama's own chat
 )
 
 // Dialects are all of them.
-var Dialects = []string{Chat, Responses, Messages, Gemini}
+var Dialects = []string{Chat, Responses, Messages, Gemini, Ollama}
 
 // An Answer is what the model says at once.
 type Answer struct {
@@ -52,13 +53,23 @@ func Path(dialect string, stream bool) string {
 		return "/v1/responses"
 	case dialect == Messages:
 		return "/v1/messages"
+	case dialect == Ollama:
+		return "/api/chat"
 	case stream:
 		return "/v1beta/models/gemini:streamGenerateContent"
 	}
 	return "/v1beta/models/gemini:generateContent"
 }
 
-// Stream returns an answer as server-sent events.
+// Medium is what a streamed answer comes in.
+func Medium(dialect string) string {
+	if dialect == Ollama {
+		return "application/x-ndjson"
+	}
+	return "text/event-stream"
+}
+
+// Stream returns an answer in pieces, which Medium says the form of.
 func Stream(dialect string, a Answer) []byte {
 	var b strings.Builder
 	frame := func(name string, data any) {
@@ -85,6 +96,8 @@ func Stream(dialect string, a Answer) []byte {
 		messagesStream(a, typed)
 	case Gemini:
 		geminiStream(a, func(data any) { frame("", data) })
+	case Ollama:
+		ollamaStream(a, &b)
 	}
 	return []byte(b.String())
 }
@@ -101,6 +114,8 @@ func Whole(dialect string, a Answer) []byte {
 		data = messagesWhole(a)
 	case Gemini:
 		data = geminiWhole(a)
+	case Ollama:
+		data = ollamaObject(a, strings.Join(a.Says, ""), true)
 	}
 	encoded, _ := json.Marshal(data)
 	return encoded
@@ -128,9 +143,9 @@ func (s *Server) Asked() [][]byte {
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	var in struct {
+	in := struct {
 		Stream bool `json:"stream"`
-	}
+	}{strings.HasSuffix(r.URL.Path, Path(Ollama, true))} // which streams unless it is told not to
 	json.Unmarshal(body, &in)
 	stream := in.Stream || strings.HasSuffix(r.URL.Path, ":streamGenerateContent")
 	s.mu.Lock()
@@ -156,7 +171,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if stream {
 		data = Stream(dialect, answer)
-		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Type", Medium(dialect))
 	}
 	for len(data) > 0 {
 		n := len(data)

@@ -2,6 +2,7 @@ package fakemodel
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 )
 
@@ -133,4 +134,44 @@ func geminiStop(a Answer) string {
 		return "MAX_TOKENS"
 	}
 	return "STOP"
+}
+
+func ollamaStream(a Answer, to io.Writer) {
+	line := func(data any) { json.NewEncoder(to).Encode(data) }
+	if a.Thinks != "" {
+		line(object{"model": "fake", "created_at": "2026-01-01T00:00:00Z", "message": object{"role": "assistant", "content": "", "thinking": a.Thinks}, "done": false})
+	}
+	for _, s := range a.Says {
+		line(ollamaObject(Answer{}, s, false))
+	}
+	switch {
+	case a.Breaks:
+		return
+	case a.Fails:
+		line(object{"error": "an error was encountered while running the model"})
+		return
+	}
+	if len(a.Calls) > 0 {
+		line(ollamaObject(Answer{Calls: a.Calls}, "", false))
+	}
+	line(ollamaObject(Answer{Long: a.Long}, "", true))
+}
+
+func ollamaObject(a Answer, says string, done bool) object {
+	message := object{"role": "assistant", "content": says}
+	if a.Thinks != "" {
+		message["thinking"] = a.Thinks
+	}
+	for i, c := range a.Calls {
+		calls, _ := message["tool_calls"].(array)
+		message["tool_calls"] = append(calls, object{"id": c.ID, "function": object{"index": i, "name": c.Name, "arguments": json.RawMessage(c.Args)}})
+	}
+	out := object{"model": "fake", "created_at": "2026-01-01T00:00:00Z", "message": message, "done": done}
+	if done {
+		out["done_reason"], out["eval_count"] = "stop", 2
+		if a.Long {
+			out["done_reason"] = "length"
+		}
+	}
+	return out
 }

@@ -28,6 +28,8 @@ var dialects = []dialect{
 	{"/v1/messages", messagesRequest, newMessagesAnswer},
 	{":streamGenerateContent", geminiRequest, newGeminiAnswer},
 	{":generateContent", geminiRequest, newGeminiAnswer},
+	{"/api/chat", ollamaRequest, newOllamaAnswer},
+	{"/api/generate", ollamaRequest, newOllamaAnswer},
 }
 
 // hears is told what a provider says in one answer, and tells the answer what that means.
@@ -118,6 +120,7 @@ type answer struct {
 	turn    *turn
 	json    bool             // it is JSON
 	out     *producer.Output // open while text comes
+	lang    string           // that it is in, once that can be seen
 	wanted  []*call
 	running map[string]func(error) // tools that the provider runs; nil once they ended
 	over    bool
@@ -133,6 +136,15 @@ func (a *answer) text(text string) {
 		a.out = a.turn.s.Output()
 		if a.json {
 			a.out.SetContentType("application/json")
+		}
+		if a.lang != "" {
+			a.out.SetLanguage(a.lang)
+		}
+	}
+	if a.lang == "" || a.lang == "zh" { // which Japanese may begin as
+		if lang := languageOf(text, a.turn.tap.languages); lang != a.lang && (a.lang == "" || lang == "ja" || lang == "ko") {
+			a.lang = lang
+			a.out.SetLanguage(lang)
 		}
 	}
 	a.out.WriteString(text)

@@ -5,6 +5,7 @@ import "bytes"
 // frames takes a stream of server-sent events apart, in whatever pieces it comes. An event that is too large is given with
 // its name alone.
 type frames struct {
+	lines bool // each line is an event instead
 	line  []byte
 	name  string
 	data  []byte
@@ -60,6 +61,19 @@ func (f *frames) take(p []byte) {
 
 // cut ends the line.
 func (f *frames) cut(event func(name string, data []byte)) {
+	if f.lines {
+		switch {
+		case f.large:
+			event("", nil)
+		case len(f.line) > 0:
+			event("", f.line)
+		}
+		f.large, f.line = false, f.line[:0]
+		if cap(f.line) > maxEvent/8 {
+			f.line = nil
+		}
+		return
+	}
 	field, value, _ := bytes.Cut(bytes.TrimPrefix(f.line, []byte("\ufeff")), []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch {

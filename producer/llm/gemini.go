@@ -43,26 +43,15 @@ func geminiRequest(body []byte) (q request) {
 	}
 	decode(body, &in)
 	q.json = in.Config.MIME == "application/json"
-	// What comes last is what the newest answer of the model led to.
-	last := make([]geminiContent, 0, 4) // newest first
-	begins := 0                         // that answer
-	for i, raw := range slices.Backward(in.Contents) {
+	newest, before, all := since(in.Contents, func(raw jsontext.Value) bool {
 		var c geminiContent
 		decode(raw, &c)
-		if c.Role != "model" && len(last) > 0 && last[len(last)-1].Role == "model" {
-			begins = i + 1
-			break
-		}
-		last = append(last, c)
-	}
-	before, h := "", sha256.New()
-	for i, raw := range in.Contents {
-		if i == begins {
-			before = fmt.Sprintf("%x", h.Sum(nil)[:12])
-		}
-		fmt.Fprintf(h, "%d:%s", len(raw), raw)
-	}
-	for _, c := range slices.Backward(last) {
+		return c.Role == "model"
+	})
+	q.prefix = all
+	for _, raw := range newest {
+		var c geminiContent
+		decode(raw, &c)
 		for _, p := range c.Parts {
 			if r := p.Response; r != nil {
 				_, failed := r.Response["error"]
@@ -70,8 +59,29 @@ func geminiRequest(body []byte) (q request) {
 			}
 		}
 	}
-	q.prefix = fmt.Sprintf("%x", h.Sum(nil)[:12])
 	return q
+}
+
+// since returns the newest answer of the model in a conversation and what that led to, and names what was said before it, and all
+// that was said.
+func since(said []jsontext.Value, models func(jsontext.Value) bool) (newest []jsontext.Value, before, all string) {
+	begins, theirs := 0, false
+	for i, raw := range slices.Backward(said) {
+		was := theirs
+		if theirs = models(raw); was && !theirs {
+			begins = i + 1
+			break
+		}
+	}
+	h := sha256.New()
+	name := func() string { return fmt.Sprintf("%x", h.Sum(nil)[:12]) }
+	for i, raw := range said {
+		if i == begins {
+			before = name()
+		}
+		fmt.Fprintf(h, "%d:%s", len(raw), raw)
+	}
+	return said[begins:], before, name()
 }
 
 type geminiAnswer struct {

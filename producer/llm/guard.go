@@ -8,10 +8,10 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-// Guard returns a tool's function that asks the user first, where the tool must ask, and calls run only if the answer is yes.
-// Name is what the model calls the tool. Describe says, of one call's arguments, what will be done and what that means; its
-// Name may be left empty. The tool is told of when it runs and not before, in the session whose Context ctx is, or else in the
-// oldest one whose model wants it.
+// Guard returns a tool's function that asks the user first and calls run only if the answer is yes. Name is what the model calls the
+// tool. Describe says, of one call's arguments, what will be done and what that means; its Name may be left empty. Only a call that it
+// says is of low or medium risk, and not that it is irreversible or to be confirmed, runs without a question and is merely told. The tool
+// is told of when it runs and not before, in the session whose Context ctx is, or else in the oldest one whose model wants it.
 //
 // What the model is to hear of a no is the result, without an error; run was then not called. An error is run's own, or says why
 // the user could not be asked in these words. Run does what describe has said and nothing else, so an answer that changes it is a
@@ -23,6 +23,7 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool, run fun
 	return func(ctx context.Context, in In) (string, error) {
 		tool := describe(in)
 		tool.Name, tool.Modified = name, nil
+		tool.Confirm = tool.Confirm || tool.Risk == "" // nobody has said that it is harmless
 		s, end, err := t.called(ctx, tool)
 		if err != nil {
 			return "", err
@@ -58,7 +59,7 @@ func Refusal(err error) string {
 // called returns the session that a guarded tool is called in. Outside of every turn it gets one of its own.
 func (t *Tap) called(ctx context.Context, tool producer.Tool) (s *producer.Session, end func(error), err error) {
 	if x := t.wanting(producer.SessionOf(ctx), tool.Name); x != nil {
-		return x.s, func(error) { x.ran() }, nil
+		return x.s, func(error) { x.ran(ctx) }, nil
 	}
 	if s = producer.SessionOf(ctx); s != nil {
 		return s, func(error) {}, nil
@@ -91,8 +92,9 @@ func (t *Tap) wanting(s *producer.Session, name string) *turn {
 	return nil
 }
 
-// ran says that a guarded tool that was wanted here is over. The agent may have gone on without waiting for it.
-func (x *turn) ran() {
+// ran says that a guarded tool that was wanted here is over. The agent may have gone on without waiting for it, and has given all of it
+// up, as it seems, where it has cancelled the tool and nothing more comes.
+func (x *turn) ran(ctx context.Context) {
 	x.tap.mu.Lock()
 	x.running--
 	x.moves++
@@ -104,6 +106,8 @@ func (x *turn) ran() {
 	switch {
 	case over:
 		x.s.Complete(aaep.Text{})
+	case x.own && errors.Is(ctx.Err(), context.Canceled):
+		x.wait(grace, func() { x.s.Cancel(aaep.CancelledByProducer, aaep.Text{}) })
 	case x.own:
 		x.wait(patience, x.giveUp)
 	}

@@ -214,3 +214,54 @@ func TestSlowAnswer(t *testing.T) {
 		}
 	}, wantsTransfer, isDone)
 }
+
+// A tool of which nobody has said that it is harmless asks, and without the words to ask with it does not run. (P1)
+func TestGuardAsksByDefault(t *testing.T) {
+	play(t, func(st *stage) {
+		var b bank
+		st.answer = aaep.Reject
+		call := func(tool producer.Tool) error {
+			_, err := llm.Guard(st.tap, "transfer", func(transfer) producer.Tool { return tool }, b.transfer)(st.t.Context(), transfer{1})
+			return err
+		}
+		said := producer.Tool{Action: aaep.Say("Transfer $1."), Consequence: aaep.Say("It moves at once.")}
+		if err := call(said); err != nil || b.moved != 0 {
+			t.Errorf("a tool of no risk gave %v, and moved %d", err, b.moved)
+		}
+		var invalid *aaep.InvalidError
+		if err := call(producer.Tool{}); !errors.As(err, &invalid) || b.moved != 0 {
+			t.Errorf("an empty tool gave %v, and moved %d", err, b.moved)
+		}
+		said.Risk = aaep.RiskLow
+		if err := call(said); err != nil || b.moved != 1 {
+			t.Errorf("a tool of low risk gave %v, and moved %d", err, b.moved)
+		}
+	})
+}
+
+// Whoever stops the agent while it asks does not leave it thinking; an agent that only stopped the tool goes on.
+func TestGuardCancelled(t *testing.T) {
+	for _, goesOn := range []bool{false, true} {
+		play(t, func(st *stage) {
+			var b bank
+			guarded := llm.Guard(st.tap, "transfer", describe, b.transfer)
+			st.ask(fakemodel.Chat, true, user("Pay."))
+			ctx, cancel := context.WithTimeout(st.t.Context(), time.Hour)
+			time.AfterFunc(time.Minute, cancel)
+			if _, err := guarded(ctx, transfer{500}); !errors.Is(err, context.Canceled) || b.moved != 0 {
+				t.Errorf("the tool gave %v, and moved %d", err, b.moved)
+			}
+			want := []string{"start: Working on a request.", "thinking", "writing_output", "say: I move it.", "thinking",
+				"awaiting_input", "ask: Transfer $500.", "thinking"}
+			if goesOn {
+				time.Sleep(5 * time.Second)
+				st.ask(fakemodel.Chat, true, user("Pay."), model(wantsTransfer), gives("call_1", "transfer", "It was stopped."))
+				want = append(want, "writing_output", "say: Done.", "thinking", "session.completed: The agent finished.")
+			} else {
+				want = append(want, "cancelled by producer")
+			}
+			time.Sleep(11 * time.Second)
+			st.heard(want...)
+		}, wantsTransfer, isDone)
+	}
+}

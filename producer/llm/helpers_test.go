@@ -28,6 +28,8 @@ type stage struct {
 	p     *producer.Producer
 	tap   *llm.Tap
 	model *fakemodel.Server
+	// The agent's own.
+	language string
 
 	mu     sync.Mutex
 	answer aaep.Decision // to every question; none is silence
@@ -47,7 +49,7 @@ func play(t *testing.T, f func(st *stage), answers ...fakemodel.Answer) {
 func playIn(t *testing.T, language string, f func(st *stage), answers ...fakemodel.Answer) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		st := &stage{t: t, model: fakemodel.New(answers...)}
+		st := &stage{t: t, model: fakemodel.New(answers...), language: language}
 		var err error
 		if st.p, err = producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}, Language: language, AnyLanguage: true}); err != nil {
 			t.Fatal(err)
@@ -104,6 +106,9 @@ func (st *stage) listen(link transports.Conn) {
 				line = "say: " + said[p.OutputID]
 				if p.ContentType != "text/plain" {
 					line = p.ContentType + ": " + said[p.OutputID]
+				}
+				if p.Language != st.language {
+					line = p.Language + " " + line
 				}
 				st.spoke = append(st.spoke, fmt.Sprint(1+slices.Index(st.order, ev.SessionID)))
 			}
@@ -215,6 +220,12 @@ func spoken(dialect string, l line) (out []any) {
 		var whole struct{ Content any }
 		json.Unmarshal(fakemodel.Whole(dialect, *l.model), &whole)
 		return []any{object{"role": "assistant", "content": whole.Content}}
+	case dialect == fakemodel.Ollama && r != nil:
+		return []any{object{"role": "tool", "tool_name": r.name, "content": r.text}}
+	case dialect == fakemodel.Ollama && l.model != nil:
+		var whole struct{ Message any }
+		json.Unmarshal(fakemodel.Whole(dialect, *l.model), &whole)
+		return []any{whole.Message}
 	case r != nil:
 		return []any{object{"role": "tool", "tool_call_id": r.id, "content": r.text}}
 	case l.model != nil:

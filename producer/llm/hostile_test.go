@@ -39,7 +39,7 @@ func FuzzAnswer(f *testing.F) {
 		s, _ := p.StartSession(t.Context(), aaep.Say("Looking."))
 		media := "application/json"
 		if stream {
-			media = "text/event-stream"
+			media = fakemodel.Medium(dialect)
 		}
 		tap := llm.New(p).Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(iotest.HalfReader(bytes.NewReader(body)))}, nil
@@ -63,7 +63,7 @@ func BenchmarkTap(b *testing.B) {
 	for _, dialect := range fakemodel.Dialects {
 		body := fakemodel.Stream(dialect, fakemodel.Answer{Says: words})
 		base := roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(bytes.NewReader(body))}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {fakemodel.Medium(dialect)}}, Body: io.NopCloser(bytes.NewReader(body))}, nil
 		})
 		p, _ := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
 		tap := llm.New(p).Transport(base)

@@ -103,6 +103,34 @@ func TestMind(t *testing.T) {
 	}
 }
 
+// The language of an answer is guessed where its letters show it, and the agent's own languages go before others.
+func TestLanguageOf(t *testing.T) {
+	for _, tt := range []struct{ text, agents, want string }{
+		{"Hello", "en-US", "en-US"},
+		{"Hello", "ar", "ar"},
+		{"Hello", "ar fr", "fr"},
+		{"1. **", "en-US", ""},
+		{"", "en-US", ""},
+		{"1. **مرحبًا", "en-US", "ar"},
+		{"سلام", "en fa", "fa"},
+		{"The word سلام", "en fa", "en"},
+		{"สวัสดี GPT", "en", "th"},
+		{"नमस्ते", "en mr", "mr"},
+		{"Привіт", "uk", "uk"},
+		{"五百", "en", "zh"},
+		{"五百", "en ja", "ja"},
+		{"五百", "zh-TW", "zh-TW"},
+		{"五百ドル", "en", "ja"},
+		{"漢字 한글", "en", "ko"},
+		{"五百 Dollar ド", "en", "ja"},
+		{"こんにちは", "", ""},
+	} {
+		if got := languageOf(tt.text, strings.Fields(tt.agents)); got != tt.want {
+			t.Errorf("%q of an agent of %q is in %q, want %q", tt.text, tt.agents, got, tt.want)
+		}
+	}
+}
+
 func FuzzMind(f *testing.F) {
 	f.Add("<think>Hm.</think>\n\nHello.", uint8(2))
 	f.Fuzz(func(t *testing.T, text string, piece uint8) {

@@ -1,6 +1,7 @@
 // Package llm makes an accessible agent of one that exists: it follows what the agent and its language model say to each
 // other over HTTP, and tells it as AAEP. It speaks OpenAI's chat completions, which most gateways and local servers speak too,
-// and Responses, Anthropic's messages and Google's generateContent, streamed or whole, and needs nobody's SDK.
+// and Responses, Anthropic's messages, Google's generateContent and Ollama's chat and generate, streamed or whole, and needs nobody's
+// SDK.
 //
 //	tap := llm.New(p)                                                    // p is a producer.Producer
 //	client := openai.NewClient(option.WithMiddleware(tap.Middleware))    // so does anthropic.NewClient
@@ -22,8 +23,13 @@
 //
 // A model's answer says that it wants a tool, not that the tool runs. When the answer is whole, the tools in it that are not
 // guarded are announced, and the request that brings their results completes them. Guarded tools are silent until they are
-// called; Guard asks where it must, runs them and tells what came of it. Guard whatever changes the world. Tools
+// called; Guard asks, runs them and tells what came of it. Guard whatever changes the world, before its model is asked. Tools
 // that the provider runs itself, such as its web search, are announced as they begin and end.
+//
+// # Languages
+//
+// No provider says the language of an answer. It is told as being in the agent's own, or, where its first letters are of
+// another script, in the first of producer.Config's that is written so, or in the one that most often is.
 //
 // # What passes untouched
 //
@@ -77,7 +83,8 @@ func New(p *producer.Producer) *Tap {
 }
 
 // Middleware sends r with next, returns what that returns, and follows what is said. It is of the type that the SDKs of
-// OpenAI and Anthropic take.
+// OpenAI and Anthropic take, as an option that stands before those of a cloud, such as Vertex or Bedrock, which give requests
+// another form.
 func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	d, ok := dialectOf(r)
 	if !ok {

@@ -48,8 +48,8 @@ func TestTools(t *testing.T) {
 func TestConversations(t *testing.T) {
 	for _, id := range []string{"call_", ""} {
 		for _, dialect := range fakemodel.Dialects {
-			if id == "" && dialect != fakemodel.Gemini {
-				continue // Google alone leaves them out
+			if id == "" && dialect != fakemodel.Gemini && dialect != fakemodel.Ollama {
+				continue // the others have them
 			}
 			named := func(n string) string {
 				if id == "" {
@@ -217,10 +217,25 @@ func TestJSON(t *testing.T) {
 		fakemodel.Chat:      `{"messages":[],"response_format":{"type":"json_schema"}}`,
 		fakemodel.Responses: `{"input":"Hi.","text":{"format":{"type":"json_object"}}}`,
 		fakemodel.Gemini:    `{"contents":[],"generationConfig":{"responseMimeType":"application/json"}}`,
+		fakemodel.Ollama:    `{"messages":[],"format":{"type":"object"},"stream":false}`,
 	} {
 		play(t, func(st *stage) {
 			st.send(requestTo("POST", fakemodel.Path(dialect, false), strings.NewReader(format)))
 			st.heard("start: Working on a request.", "thinking", "writing_output", `application/json: {"a":1}`, "thinking", "session.completed: The agent finished.")
 		}, says)
+	}
+}
+
+// An answer is labelled with the language it is seen to be in, to its end: no voice for English reads Arabic. (EVT-065)
+func TestAnswerInLanguage(t *testing.T) {
+	for want, says := range map[string][]string{
+		"ar ": {"# ", "مرحبًا، ", "هذا GPT. ", "OK?"},
+		"ja ": {"五百", "ドルです。", "以上。"},
+		"":    {"The word ", "مرحبًا ", "is Arabic."},
+	} {
+		play(t, func(st *stage) {
+			st.ask(fakemodel.Chat, true, user("Hi."))
+			st.heard("start: Working on a request.", "thinking", "writing_output", want+"say: "+strings.Join(says, ""), "thinking", "session.completed: The agent finished.")
+		}, fakemodel.Answer{Says: says})
 	}
 }

@@ -39,6 +39,8 @@ func newTee(ctx context.Context, resp *http.Response, x *turn, d dialect, req re
 		t.unread = true
 	case media == "text/event-stream":
 		t.frames = &frames{}
+	case media == "application/x-ndjson":
+		t.frames = &frames{lines: true}
 	case media != "application/json":
 		t.unread = true
 	}

@@ -1,0 +1,96 @@
+package llm
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Ollama's own chat and generate: a JSON object on each line. Not every server and client keeps the ids of calls, so that they are
+// known as Google's are, by the tool's name and what was said before.
+
+type ollamaMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+	Tool    string `json:"tool_name"`
+	Calls   []struct {
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+}
+
+func ollamaRequest(body []byte) (q request) {
+	var in struct {
+		Messages []jsontext.Value `json:"messages"`
+		Format   jsontext.Value   `json:"format"`
+	}
+	decode(body, &in)
+	q.json = in.Format.Kind() == '{' || words(in.Format) == "json"
+	newest, before, all := since(in.Messages, func(raw jsontext.Value) bool {
+		var m ollamaMessage
+		decode(raw, &m)
+		return m.Role == "assistant"
+	})
+	q.prefix = all
+	var called []string // where a result does not say of which tool it is, it is in this order
+	for _, raw := range newest {
+		var m ollamaMessage
+		decode(raw, &m)
+		for _, c := range m.Calls {
+			called = append(called, c.Function.Name)
+		}
+		if m.Role == "tool" {
+			name := m.Tool
+			if len(called) > 0 {
+				if name == "" {
+					name = called[0]
+				}
+				called = called[1:]
+			}
+			q.result(keyOf("", name, before), false)
+		}
+	}
+	return q
+}
+
+type ollamaAnswer struct {
+	*answer
+	prefix string
+	mind   mind
+}
+
+func newOllamaAnswer(a *answer, q request) hears { return &ollamaAnswer{answer: a, prefix: q.prefix} }
+
+type ollamaLine struct {
+	Message  *ollamaMessage `json:"message"`
+	Response string         `json:"response"` // of generate
+	Done     bool           `json:"done"`
+	Reason   string         `json:"done_reason"`
+	Error    string         `json:"error"`
+}
+
+func (o *ollamaAnswer) event(_ string, data []byte) { o.whole(data) }
+
+func (o *ollamaAnswer) whole(data []byte) bool {
+	var in ollamaLine
+	if !decode(data, &in) {
+		return false
+	}
+	o.text(o.mind.aloud(in.Response))
+	if m := in.Message; m != nil {
+		o.text(o.mind.aloud(m.Content))
+		for _, c := range m.Calls {
+			o.call(keyOf("", c.Function.Name, o.prefix), c.Function.Name)
+		}
+	}
+	if !in.Done && in.Error == "" {
+		return false
+	}
+	o.text(o.mind.rest())
+	switch {
+	case in.Error != "":
+		o.end(faultOf(""))
+	case in.Reason == "length":
+		o.end(tooLong)
+	default:
+		o.end(whole)
+	}
+	return true
+}
