@@ -27,6 +27,9 @@ func TestFollowAway(t *testing.T) {
 			before := len(l.events())
 			for _, away := range []bool{true, true, false, false} {
 				c.away <- away
+				if synctest.Wait(); edges[0].p.Stats().LogAway != away {
+					t.Errorf("away %v, and its Stats say otherwise", away)
+				}
 			}
 			var got []string
 			for _, ev := range l.events()[before:] {

@@ -46,7 +46,10 @@ type Stats struct {
 	// LogFailed says that Config.Log keeps nothing more, or Config.Follow brings nothing more: see WaitLogFailed. Unrecorded
 	// counts the records that Config.Audit could not keep, and LostReplies the replies that would have settled a question and could
 	// not be kept for the agent's other processes, so that they do not count.
-	LogFailed               bool
+	LogFailed bool
+	// LogAway says that the log does not answer for now, or, with Config.Follow, that the agent or its log cannot be reached: whoever
+	// listens at another process than the agent hears nothing new.
+	LogAway                 bool
 	Unrecorded, LostReplies int
 }
 
@@ -62,6 +65,10 @@ func (p *Producer) Stats() Stats {
 		all.LogFailed = true
 	default:
 	}
+	all.LogAway = p.log.Overdue()
+	p.follower.link.mu.Lock()
+	all.LogAway = all.LogAway || p.follower.link.told
+	p.follower.link.mu.Unlock()
 	all.LostReplies = int(p.follower.lost.Load())
 	all.Unrecorded = int(p.desk.trail.lost.Load())
 	for _, sub := range served {

@@ -174,7 +174,7 @@ func (p *Producer) watchParties() {
 			continue
 		}
 		for _, one := range gone {
-			p.cfg.Logger.Warn("a process that served listeners is gone", "id", one.ID)
+			p.cfg.Logger.Warn("a process that served listeners is gone", "node", one.Node)
 			p.present(one)
 		}
 	}
@@ -186,7 +186,7 @@ func (p *Producer) unheard() (gone []presence) {
 	defer p.mu.Unlock()
 	for id, party := range p.parties {
 		if time.Since(party.seen) > presenceKept {
-			gone = append(gone, presence{ID: id})
+			gone = append(gone, presence{ID: id, Node: party.Node})
 		}
 	}
 	return gone

@@ -32,14 +32,17 @@ var counts = []struct {
 	{"aaep_questions_open", "gauge", "Questions that wait for an answer.", func(s producer.Stats) int { return s.Questions }},
 	{"aaep_subscriptions", "gauge", "Subscriptions that are served.", func(s producer.Stats) int { return s.Subscriptions }},
 	{"aaep_subscriptions_connected", "gauge", "Subscriptions whose link is not broken.", func(s producer.Stats) int { return s.Connected }},
-	{"aaep_log_failed", "gauge", "Whether the log is given up: 1 is yes.", func(s producer.Stats) int {
-		if s.LogFailed {
-			return 1
-		}
-		return 0
-	}},
+	{"aaep_log_failed", "gauge", "Whether the log is given up: 1 is yes.", func(s producer.Stats) int { return one(s.LogFailed) }},
+	{"aaep_log_away", "gauge", "Whether the log does not answer, or the agent cannot be reached, for now: 1 is yes.", func(s producer.Stats) int { return one(s.LogAway) }},
 	{"aaep_audit_unrecorded_total", "counter", "Records that the audit trail could not keep.", func(s producer.Stats) int { return s.Unrecorded }},
 	{"aaep_replies_lost_total", "counter", "Replies that could not be handed to the agent and do not count.", func(s producer.Stats) int { return s.LostReplies }},
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // writeMetrics writes the counts of agents in the text format of Prometheus; of one without a name there is no other. None says

@@ -15,7 +15,7 @@ import (
 // Each count is a family of its own: what it is, of which kind, and one whole number (Prometheus' text format 0.0.4).
 func TestWriteMetrics(t *testing.T) {
 	var b strings.Builder
-	writeMetrics(&b, map[string]producer.Stats{"": {Produced: 1, Questions: 2, Subscriptions: 3, Connected: 4, Delivered: 5, Merged: 6, Filtered: 7, Held: 8, LogFailed: true, Unrecorded: 9, LostReplies: 10}})
+	writeMetrics(&b, map[string]producer.Stats{"": {Produced: 1, Questions: 2, Subscriptions: 3, Connected: 4, Delivered: 5, Merged: 6, Filtered: 7, Held: 8, LogFailed: true, LogAway: true, Unrecorded: 9, LostReplies: 10}})
 	family := regexp.MustCompile(`^# HELP (aaep_[a-z_]+) [A-Z][^\n\\]*\.\n# TYPE (aaep_[a-z_]+) (counter|gauge)\n(aaep_[a-z_]+) (\d+)\n`)
 	rest, values := b.String(), map[string]string{}
 	for rest != "" {
@@ -28,7 +28,7 @@ func TestWriteMetrics(t *testing.T) {
 	}
 	for name, want := range map[string]string{"aaep_events_produced_total": "1", "aaep_questions_open": "2", "aaep_subscriptions": "3", "aaep_subscriptions_connected": "4",
 		"aaep_events_delivered_total": "5", "aaep_events_merged_total": "6", "aaep_events_filtered_total": "7", "aaep_events_held": "8",
-		"aaep_log_failed": "1", "aaep_audit_unrecorded_total": "9", "aaep_replies_lost_total": "10"} {
+		"aaep_log_failed": "1", "aaep_log_away": "1", "aaep_audit_unrecorded_total": "9", "aaep_replies_lost_total": "10"} {
 		if values[name] != want {
 			t.Errorf("%s is %q, want %s", name, values[name], want)
 		}

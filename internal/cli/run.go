@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -145,7 +146,11 @@ func (r *runner) run(ctx context.Context) (err error) {
 			return usage("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))
 		}
 	}
-	cfg := producer.Config{Language: r.language, Admit: r.where.admit(&r.status), MaxSubscriptions: maxOfOne, MaxPerPrincipal: maxOfOne / 2, Logger: r.where.journal(r.errs, nil)}
+	var journal *slog.Logger
+	if r.nats.servers != "" { // what keeps the agent from those who listen elsewhere is told nowhere else
+		journal = logTo(r.errs)
+	}
+	cfg := producer.Config{Language: r.language, Admit: r.where.admit(&r.status), MaxSubscriptions: maxOfOne, MaxPerPrincipal: maxOfOne / 2, Logger: r.where.journal(r.errs, journal)}
 	if cfg.Signers, err = r.where.signers(r.errs); err != nil {
 		return err
 	}

@@ -80,14 +80,17 @@ var counts = []struct {
 	{"aaep.questions.open", "Questions that wait for an answer", "{question}", false, func(s producer.Stats) int { return s.Questions }},
 	{"aaep.subscriptions", "Subscriptions that are served", "{subscription}", false, func(s producer.Stats) int { return s.Subscriptions }},
 	{"aaep.subscriptions.connected", "Subscriptions whose link is not broken", "{subscription}", false, func(s producer.Stats) int { return s.Connected }},
-	{"aaep.log.failed", "Whether the log is given up: 1 is yes", "1", false, func(s producer.Stats) int {
-		if s.LogFailed {
-			return 1
-		}
-		return 0
-	}},
+	{"aaep.log.failed", "Whether the log is given up: 1 is yes", "1", false, func(s producer.Stats) int { return one(s.LogFailed) }},
+	{"aaep.log.away", "Whether the log does not answer, or the agent cannot be reached, for now: 1 is yes", "1", false, func(s producer.Stats) int { return one(s.LogAway) }},
 	{"aaep.audit.unrecorded", "Records that the audit trail could not keep", "{record}", true, func(s producer.Stats) int { return s.Unrecorded }},
 	{"aaep.replies.lost", "Replies that could not be handed to the agent and do not count", "{reply}", true, func(s producer.Stats) int { return s.LostReplies }},
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // Watch reports p's counts whenever they are collected, until stop is called.

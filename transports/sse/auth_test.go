@@ -1,10 +1,13 @@
 package sse
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aaep-go/aaep/transports"
@@ -58,7 +61,8 @@ func TestAuthentication(t *testing.T) {
 
 // All well-formed replies get the same bytes; only the owner's go anywhere. SSE-010, SSE-011, INV-10, D-36
 func TestUniformReplies(t *testing.T) {
-	s, url := serve(t, ServerOptions{Authenticate: byName})
+	var told safeBuffer
+	s, url := serve(t, ServerOptions{Authenticate: byName, Logger: slog.New(slog.NewTextHandler(&told, nil))})
 	p, _, _ := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
 	raw := func(who, body string) string {
 		var d net.Dialer
@@ -97,4 +101,22 @@ func TestUniformReplies(t *testing.T) {
 	if got := raw("alice", good); got != want {
 		t.Errorf("after the end: %q, want %q", got, want)
 	}
+	// The sender is told nothing; whoever runs this, where it is not this process that the sender listens at.
+	if n := strings.Count(told.String(), "level=WARN msg=\"sse: a reply came for a subscription that is not here"); n != 5 || !strings.Contains(told.String(), "principal=bob") {
+		t.Errorf("the log tells of %d: %s", n, told.String())
+	}
 }
+
+// safeBuffer may be written and read at once.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuffer) String() string { b.mu.Lock(); defer b.mu.Unlock(); return b.b.String() }

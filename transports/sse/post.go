@@ -106,7 +106,12 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, principal string)
 // forward hands a message to its subscription, if the sender owns one of that name, and answers 204.
 // A last message makes the subscription unknown from then on.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, id, principal string, body []byte, last bool) {
-	if !s.hand(w, r, s.lookup(id, principal), body, last) {
+	l := s.lookup(id, principal)
+	if l == nil && !last { // its sender is not told (INV-10), so whoever runs this must be
+		s.o.Logger.Warn("sse: a reply came for a subscription that is not here, and does not count; where several processes serve an agent, each listener has to stay at one of them",
+			"principal", principal)
+	}
+	if !s.hand(w, r, l, body, last) {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")

@@ -198,6 +198,20 @@ func TestOthers(t *testing.T) {
 	refused(t, dir, nil, "neither")
 }
 
+// A disk that has become one to read is named as such; once it can be written again the log goes on.
+func TestReadOnly(t *testing.T) {
+	s := opened(t, t.TempDir())
+	batches(t, s, 1)
+	must(t, s.exec(t.Context(), "PRAGMA query_only = 1"))
+	_, end := s.Bounds()
+	if err := s.Append([][]byte{record(end + 1)}); err == nil || !strings.Contains(err.Error(), "cannot be written: log.db, or the disk it is on, may only be read") {
+		t.Error(err)
+	}
+	must(t, s.exec(t.Context(), "PRAGMA query_only = 0"))
+	batches(t, s, 1)
+	must(t, s.Close())
+}
+
 // A full disk is one clear error; what was kept before is there, and once there is room the log goes on.
 func TestFull(t *testing.T) {
 	dir := t.TempDir()

@@ -269,10 +269,12 @@ func (s *Store) because(err error) error {
 	if !errors.As(err, &failed) || errors.Is(err, driver.ErrBadConn) {
 		return fmt.Errorf("the log in %s: %w", s.dir, err)
 	}
-	const corrupt, full, notADatabase, shortRead = 11, 13, 26, 522
+	const readOnly, corrupt, full, notADatabase, shortRead = 8, 11, 13, 26, 522
 	switch code := failed.Code(); {
 	case code&0xff == full:
 		return fmt.Errorf("the log in %s cannot be written: the disk is full", s.dir)
+	case code&0xff == readOnly:
+		return fmt.Errorf("the log in %s cannot be written: %s, or the disk it is on, may only be read", s.dir, fileName)
 	case code&0xff == corrupt, code&0xff == notADatabase, code == shortRead:
 		return s.damaged(failed.Error())
 	}
