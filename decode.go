@@ -317,7 +317,7 @@ func twinOf(name string, known []string) string {
 
 // eachMember calls f with every member of a JSON object that is known to be well-formed.
 func eachMember(object []byte, f func(name string, value []byte)) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object))
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true)) // which were looked for before
 	if _, err := d.ReadToken(); err != nil {
 		return
 	}
