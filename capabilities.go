@@ -3,6 +3,7 @@ package aaep
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -44,49 +45,20 @@ type EventFilters struct {
 
 // With returns c with what change says in place of what c says: a renegotiation (§5.7.1). Neither is changed.
 func (c Capabilities) With(change Capabilities) Capabilities {
-	if change.MaxEventsPerSecond != 0 {
-		c.MaxEventsPerSecond = change.MaxEventsPerSecond
-	}
-	if change.PreferredVerbosity != "" {
-		c.PreferredVerbosity = change.PreferredVerbosity
-	}
-	if change.Languages != nil {
-		c.Languages = change.Languages
-	}
-	if change.SupportsConfirmationReply != nil {
-		c.SupportsConfirmationReply = change.SupportsConfirmationReply
-	}
-	if change.SupportsClarificationReply != nil {
-		c.SupportsClarificationReply = change.SupportsClarificationReply
-	}
-	if change.CoalesceBoundaries != nil {
-		c.CoalesceBoundaries = change.CoalesceBoundaries
-	}
-	if change.EventFilters != nil {
-		c.EventFilters = change.EventFilters
-	}
-	if change.SupportedConformanceLevels != nil {
-		c.SupportedConformanceLevels = change.SupportedConformanceLevels
-	}
-	if change.SupportedExtensions != nil {
-		c.SupportedExtensions = change.SupportedExtensions
-	}
-	if change.CognitiveLoad != "" {
-		c.CognitiveLoad = change.CognitiveLoad
-	}
-	if change.PaceWPM != 0 {
-		c.PaceWPM = change.PaceWPM
-	}
-	if change.AcceptSignedManifestsOnly != nil {
-		c.AcceptSignedManifestsOnly = change.AcceptSignedManifestsOnly
-	}
+	extensions := c.Extensions
 	if len(change.Extensions) > 0 {
-		c.Extensions = maps.Clone(c.Extensions) // the caller's, or another goroutine's
-		if c.Extensions == nil {
-			c.Extensions = map[string]json.RawMessage{}
+		if extensions = maps.Clone(extensions); extensions == nil { // the caller's, or another goroutine's
+			extensions = map[string]json.RawMessage{}
 		}
-		maps.Copy(c.Extensions, change.Extensions)
+		maps.Copy(extensions, change.Extensions)
 	}
+	into, from := reflect.ValueOf(&c).Elem(), reflect.ValueOf(change)
+	for i := range from.NumField() {
+		if field := from.Field(i); !field.IsZero() { // an empty list is not absent
+			into.Field(i).Set(field)
+		}
+	}
+	c.Extensions = extensions
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
@@ -246,18 +247,38 @@ func checkReply(c *checker, data, unknown []byte, subscriptionID string) {
 
 // knownMembers are the names in the messages that ask for something, and in the objects within them.
 var knownMembers = map[string][]string{
-	typeRequest: {"type", "aaep_version", "subscriber_id", "capabilities", "subscriber_name", "subscriber_version",
-		"subscriber_manifest_uri", "correlation_id", "extensions"},
-	typeAccepted: {"type", "subscription_id", "aaep_version", "producer", "honored_capabilities", "manifest_uri",
-		"signed_manifest", "negotiation_notes"},
-	typeRejected:    {"type", "reason_code", "reason_message", "retry_after_seconds", "alternative_manifest_uri"},
-	typeRenegotiate: {"type", "subscription_id", "capabilities"},
-	typeClose:       {"type", "subscription_id", "reason_code", "reason_message"},
+	typeRequest:     members[messageWire[SubscriptionRequest]](),
+	typeAccepted:    members[messageWire[SubscriptionAccepted]](),
+	typeRejected:    members[messageWire[SubscriptionRejected]](),
+	typeRenegotiate: members[messageWire[SubscriptionRenegotiate]](),
+	typeClose:       members[messageWire[SubscriptionClose]](),
 
-	"capabilities":         coreCapabilities,
-	"honored_capabilities": coreCapabilities,
-	"event_filters":        {"include", "exclude"},
-	"producer":             {"agent_id", "agent_version", "agent_name", "model", "manifest_uri"},
+	"capabilities":         members[Capabilities](),
+	"honored_capabilities": members[Capabilities](),
+	"event_filters":        members[EventFilters](),
+	"producer":             members[Producer](),
+}
+
+// members returns the names that a struct has in JSON.
+func members[T any]() []string { return membersOf(reflect.TypeFor[T]()) }
+
+func membersOf(t reflect.Type) (names []string) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for field := range t.Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case field.Anonymous || options == "embed":
+			names = append(names, membersOf(field.Type)...)
+		case name != "":
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // names refuses the members of an object that a lax reader would take for known ones, and a person for what they
@@ -296,7 +317,7 @@ func twinOf(name string, known []string) string {
 
 // eachMember calls f with every member of a JSON object that is known to be well-formed.
 func eachMember(object []byte, f func(name string, value []byte)) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object))
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true)) // which were looked for before
 	if _, err := d.ReadToken(); err != nil {
 		return
 	}

@@ -59,10 +59,7 @@ type envelopeWire struct {
 }
 
 // envelopeMembers are the names that every event takes for its envelope.
-var envelopeMembers = []string{
-	"@context", "aaep_version", "type", "event_id", "session_id", "sequence_number", "timestamp", "producer", "verbosity",
-	"urgency", "localization_hints", "correlation_id", "extensions", "summary_terse", "summary_normal", "summary_detailed",
-}
+var envelopeMembers = members[extensionWire]()
 
 type eventWire[P any] struct {
 	envelopeWire

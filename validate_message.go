@@ -147,7 +147,7 @@ func checkKnownTerms(c *checker, p *Capabilities) {
 	c.each("/supported_extensions", len(p.SupportedExtensions), func(i int) { c.uri("HS-032", "", p.SupportedExtensions[i]) })
 	eachObject(p.Extensions, func(prefix string, v json.RawMessage) {
 		c.within(pointer("", prefix), func() {
-			if slices.Contains(coreCapabilities, prefix) {
+			if slices.Contains(knownMembers["capabilities"], prefix) {
 				c.fail("HS-041", "", "is a capability of AAEP itself; set its field")
 				return
 			}
@@ -155,12 +155,6 @@ func checkKnownTerms(c *checker, p *Capabilities) {
 			c.object("HS-041", "", v, 2, maxDepth)
 		})
 	})
-}
-
-var coreCapabilities = []string{
-	"max_events_per_second", "preferred_verbosity", "languages", "supports_confirmation_reply",
-	"supports_clarification_reply", "coalesce_boundaries", "event_filters", "supported_conformance_levels",
-	"supported_extensions", "cognitive_load", "pace_wpm", "accept_signed_manifests_only",
 }
 
 // eachObject calls f for every extension, in order of prefix.

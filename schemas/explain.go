@@ -33,6 +33,10 @@ func (s *set) explain(typ string, err error) error {
 	return &aaep.InvalidError{Message: typ, Violations: slices.Compact(x.found)}
 }
 
+// maxViolations is how many are explained: to explain one takes longer than to find it, and a stranger may send as many as fit
+// into a message.
+const maxViolations = 64
+
 type explainer struct {
 	*set
 	found []aaep.Violation
@@ -41,6 +45,9 @@ type explainer struct {
 // walk collects the leaves under e. Requirement is that of the schemas on the way to e; name is the
 // member name on trial, where e judges names rather than values.
 func (x *explainer) walk(e *jsonschema.ValidationError, requirement string, name []string) {
+	if len(x.found) >= maxViolations {
+		return
+	}
 	node := x.node(e.SchemaURL)
 	requirement = cmp.Or(node.requirement, requirement)
 	if p, ok := e.ErrorKind.(*kind.PropertyNames); ok {
@@ -54,7 +61,9 @@ func (x *explainer) walk(e *jsonschema.ValidationError, requirement string, name
 	}
 	at := slices.Concat(e.InstanceLocation, name)
 	add := func(requirement, problem string, more ...string) {
-		x.found = append(x.found, aaep.Violation{Requirement: requirement, Pointer: pointer(at, more), Problem: problem})
+		if len(x.found) < maxViolations {
+			x.found = append(x.found, aaep.Violation{Requirement: requirement, Pointer: pointer(at, more), Problem: problem})
+		}
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:

@@ -115,7 +115,7 @@ func (noLoader) Load(url string) (any, error) {
 
 // Validate checks one message, or a producer's manifest, as it is written: the "type" member chooses the schema, in its compact form
 // only, and an event of a type this SDK does not know is checked against the envelope alone. The error is
-// an *aaep.InvalidError with one Violation per failure. Its text never repeats a value of the message,
+// an *aaep.InvalidError with one Violation per failure, 64 at most. Its text never repeats a value of the message,
 // which may hold a reply token.
 //
 // Repeated member names, invalid UTF-8 and anything after the message are failures too. Validate may be

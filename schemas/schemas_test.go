@@ -3,6 +3,7 @@ package schemas_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
@@ -200,6 +201,24 @@ func eachSchema(v any, f func(map[string]any)) {
 	case []any:
 		for _, child := range v {
 			eachSchema(child, f)
+		}
+	}
+}
+
+// INV-32: what is wrong a thousand times is told so often that somebody can mend it, and takes no longer than that.
+func TestViolationsAreBounded(t *testing.T) {
+	var items, members strings.Builder
+	for i := range 10000 {
+		fmt.Fprintf(&items, ",%d", i)
+		fmt.Fprintf(&members, `,"m%d":%d`, i, i)
+	}
+	for about, err := range map[string]error{
+		"entries": schemas.ValidateExtension("haptic", "capability", []byte(`{"patterns_supported":["a"`+items.String()+`]}`)),
+		"members": schemas.Validate([]byte(`{"type":"subscription.close","subscription_id":"s"` + members.String() + `}`)),
+	} {
+		var invalid *aaep.InvalidError
+		if !errors.As(err, &invalid) || len(invalid.Violations) != 64 {
+			t.Errorf("%s: %d violations, want 64", about, len(invalid.Violations))
 		}
 	}
 }

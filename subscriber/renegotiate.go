@@ -69,7 +69,7 @@ func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Cap
 	}
 	s.mu.Lock()
 	conn, m := s.conn, &aaep.SubscriptionRenegotiate{SubscriptionID: s.accepted.SubscriptionID, Capabilities: change}
-	msg, err := encode(m)
+	msg, err := aaep.Encode(m)
 	if err == nil {
 		err = extensions.Check(s.wanted.With(change))
 	}

@@ -256,7 +256,7 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 		s.mu.Unlock()
 		return fmt.Errorf("%w: the time to answer it is over", ErrUnknownEvent)
 	case q.reply == nil:
-		msg, err := encode(reply(q.sub, q.stamp(time.Now())))
+		msg, err := aaep.Encode(reply(q.sub, q.stamp(time.Now())))
 		if err != nil { // the user may put it otherwise
 			s.mu.Unlock()
 			return err

@@ -255,7 +255,7 @@ func (s *Subscription) leave(ctx context.Context, conn transports.Conn, id strin
 }
 
 func (s *Subscription) send(ctx context.Context, conn transports.Conn, m aaep.Message) error {
-	msg, err := encode(m)
+	msg, err := aaep.Encode(m)
 	if err != nil {
 		return err
 	}
