@@ -44,7 +44,7 @@ func (s *Segmenter) look(c class) bool {
 		if end && s.glue <= at {
 			level = atSentence
 		}
-	case sc.space && s.gesture(at):
+	case sc.space && c != clLower && s.gesture(at):
 		if c == clWide && sc.wides > 1 || (c == clUpper || c == clLetter) && s.starts(at) {
 			level = atSentence
 		}

@@ -18,12 +18,12 @@ var english = &language{
 	number: "~b ~c ~d no nos No Nos p pp P Pp para Para Figs figs Sec sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs Chap chap " +
 		"Ex Tab Sect sect App Ser ser Op op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
 		"Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri ~Sun " +
-		"pop Lem Def Defn Prop Bldg Fl Rte Sched Rs Pub Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
+		"dep arr pop Lem Def Defn Prop Bldg Fl Rte Sched Rs Pub Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
 	list: "Etc O.K min ft oz lb lbs ~hr hrs mins secs mo mos yr yrs wk wks tbsp tsp",
 	may: "Cos Bros Dept dept est Est St Rd Sq Ln Ctr Intl Natl Govt govt Univ Inst Mfg Ent " +
 		"misc Misc ed eds Ed Eds trans max avg sq Fed Civ Crim Evid Cir Dist Supp Educ Stat " +
-		"Calif Mass Conn Penn Wash Tex Fla Mich Minn Wis Colo Ariz Okla Tenn",
-	close: "Assn Esq Ave Blvd Hwy Pkwy M.D B.A M.A J.D LL.B LL.M Ed.D D.Phil",
+		"inc",
+	close: "Calif Mass Conn Penn Wash Tex Fla Mich Minn Wis Colo Ariz Okla Tenn Assn Esq Ave Blvd Hwy Pkwy M.D B.A M.A J.D LL.B LL.M Ed.D D.Phil",
 	clock: "a.m p.m A.M P.M",
 	starts: "I It He She We They You The This That These Those There Then And But So If When While My Your His Her " +
 		"Our Their Its How What Where Why Who Whom Whose Which Is Are Am Was Were Do Does Did Can Could Would Will Should May Might Must " +
