@@ -211,7 +211,7 @@ func (l *rules) classify(word []byte, first bool) abbr {
 	case len(word) > 1 && strings.Trim(string(word), "IVXLC") == "":
 		return abOrdinal
 	case letters > 1:
-		if c == clUpper && size < len(word) && classOf(rune(word[1])) == clLower {
+		if l != unknown {
 			switch unknown.abbrs[string(word)] {
 			case abNumber: // "Abs. 3" in another language
 				return abCut
