@@ -45,7 +45,7 @@ func (s *Segmenter) look(c class) bool {
 			level = atSentence
 		}
 	case sc.space && c != clLower && s.gesture(at):
-		if c == clWide && sc.wides > 1 || (c == clUpper || c == clLetter) && s.starts(at) {
+		if r, _, _ := s.rune(at); r == '¿' || r == '¡' || c == clWide && sc.wides > 1 || (c == clUpper || c == clLetter) && s.starts(at) {
 			level = atSentence
 		}
 	}

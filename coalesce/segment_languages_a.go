@@ -77,6 +77,7 @@ var spanish = &language{
 		"Gral Cnel Tte Fr p.ej P.ej ej Ej ~p Av Avda Col C/ aprox Aprox Pdte Cra",
 	number: "s núm Núm núms n No nº pág págs Pág art Art arts ~cap Cap fig Fig vol Vol tel Tel tomo ed Ed " +
 		"ene feb mar abr may jun jul ~ago sept oct nov dic Ene Feb Mar Abr Jun Jul Ago Sept Oct Nov Dic lun Lun mié ~vie ~sáb",
+	list:  "incl",
 	may:   "EE.UU EE_UU a.m p.m vs Depto Dpto dpto Esq izq dcha Hnos Ud Uds Vd Vds ~pp D.F D.C JJ.OO RR.HH",
 	close: "S.A S.L a.C d.C a_C d_C Cía Ltda",
 	starts: "El La Los Las Lo Un Una Unos Unas Él Ella Ellos Ellas Yo Tú Usted Nosotros Este Esta Esto Estos Estas Ese Esa Eso Aquel Mi Tu Su Sus Nuestro " +
@@ -91,6 +92,7 @@ var portuguese = &language{
 	before: "p_ex P_ex Sr Sra Srs Sras Srta Dr Dra Drs Dras ~D ~Dom Prof Profa Profª Eng Engª Arq Exmo Exma Ilmo Sto Sta Pe Fr Gen Cel ~Ten Sgt p.ex P.ex ~ex Ex Av ~R " +
 		"V.Exa V.Sa aprox ~Des ~Min Dep Sen Gov Mons",
 	number: "núm n nº No ap pág págs p pp art Art arts ~cap Cap fig Fig vol Vol tel Tel séc jan fev mar abr mai jun jul ~ago nov dez inc",
+	list:   "incl",
 	may:    "Jr a.m p.m EUA Depto depto obs ~Est",
 	close:  "S.A Ltda Cia a.C d.C Lda",
 	starts: "O A Os As Um Uma Uns Umas Ele Ela Eles Elas Eu Tu Você Vocês Nós Isto Isso Este Esta Esse Essa Aquele Meu Minha Seu Sua Nosso " +
@@ -103,10 +105,10 @@ var portuguese = &language{
 var italian = &language{
 	tags: "it",
 	before: "sig sigg sig.ra sig.na Sig Sigg Sig.ra Sig.na Sig.ri dott Dott dott.ssa Dott.ssa prof Prof prof.ssa Prof.ssa ~ing Ing avv Avv ~arch ~Arch geom Geom ~rag ~Rag " +
-		"~on Mons mons ~S ad.es ~es Es p.es P.es cfr Cfr Gent Spett Egr Ill.mo Gent.ma c.d V.le P.zza p.zza c.so C.so n.b ~sen ~Sen Gen ~col ~dir " +
+		"~on ~On Mons mons ~S ad.es ~es Es p.es P.es cfr Cfr Gent Spett Egr Ill.mo Gent.ma c.d V.le P.zza p.zza c.so C.so n.b ~sen ~Sen Gen ~col ~dir " +
 		"~dr Dr ~lat ingl ca",
 	number: "~co n N nn num pag pagg p pp art Art artt ~cap Cap fig Fig vol Vol tav Tav ~tab Tab tel Tel sez Sez lett gen feb mar apr ~mag giu lug ~ago ~set ott nov dic ~int",
-	list:   "ecc ~min",
+	list:   "ecc incl ~min",
 	may:    "segg ~ss ~all ~sec ~ag c.a",
 	close:  "S.p.A S.r.l s.r.l s.p.a S.n.c a.C d.C",
 	starts: "Il Lo La I Gli Le Un Uno Una L Egli Lui Lei Loro Noi Voi Io Tu Questo Questa Questi Queste Quello Quella Ciò Mio Tuo Suo Sua Nostro " +

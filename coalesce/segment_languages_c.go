@@ -81,7 +81,7 @@ var vietnamese = &language{
 	tags: "vi", before: "TS ThS GS PGS BS KS TP Tp tp ~Q Ô vd Vd VD ~ô Th.S Gs Ts ĐH ~Ngài ~x Tx", number: "tr Tr đ ~t",
 	list:    "v.v",
 	may:     "vv TCN SCN Tcn k.m",
-	starts:  "Tôi Anh Chị Em Ông Bà Họ Chúng Nó Đây Đó Này Và Nhưng Hoặc Nếu Khi Sau Bây Ở Trong Của Với Cho Gì Ai Đâu Sao Thế Là Có Không Vâng Cảm Xin Bạn Hãy Các Những Một Để",
+	starts:  "Tôi Anh Chị Em Ông Bà Họ Chúng Nó Đây Đó Này Và Nhưng Hoặc Nếu Khi Sau Bây Ở Trong Của Với Cho Gì Ai Đâu Sao Thế Là Có Không Vâng Cảm Xin Còn Bạn Hãy Các Những Một Để",
 	letters: "Chương Phần Điều Mục Bước bước Phương Phụ Nhóm nhóm Lớp Vitamin vitamin Loại loại Cấp bản chương Quy Câu",
 }
 
