@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"bytes"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -214,11 +215,36 @@ func (s *Segmenter) gestured() bool {
 	return classOf(r) == clEmoji
 }
 
+// introduces says whether the text read ends in a colon behind several words, as in front of what an agent does next.
+func (s *Segmenter) introduces() bool {
+	sc := &s.scan
+	if sc.last != ':' && sc.last != '：' || sc.words < 2 && sc.wides < 4 || sc.hidden() {
+		return false
+	}
+	text := bytes.TrimRight(s.buf[:s.read.at], " :：")
+	r, _ := utf8.DecodeLastRune(text)
+	return !unicode.IsDigit(r) && !bytes.HasSuffix(text, []byte("http")) && !bytes.HasSuffix(text, []byte("https"))
+}
+
+// half says whether the full stop read last may stand within a number: but hardly behind a year, and not behind code that ends in one.
+func (s *Segmenter) half() bool {
+	text := s.buf[:max(s.read.at-1, 0)]
+	digits := len(text) - len(bytes.TrimRightFunc(text, unicode.IsDigit))
+	before, number := text[:len(text)-digits], text[len(text)-digits:]
+	year := digits == 4 && number[0] <= '2' && (len(before) == 0 || before[len(before)-1] == ' ')
+	return digits > 0 && !year
+}
+
 // pausable is reached for a text that may go on.
 func (s *Segmenter) pausable() int {
 	sc := &s.scan
 	switch {
-	case s.stuck, s.read.at < s.glue, s.read.at < s.hide, sc.fence != 0, sc.cr, sc.lines == 0 && !sc.marks.any:
+	case s.stuck, s.read.at < s.glue, s.read.at < s.hide, sc.fence != 0, sc.cr:
+		return 0
+	case sc.lines == 0 && !sc.marks.any:
+		if s.introduces() {
+			return atSentence
+		}
 		return 0
 	case sc.lines == 0 && sc.marks.single():
 		probe := *sc
@@ -227,9 +253,10 @@ func (s *Segmenter) pausable() int {
 		}
 		switch only := probe.words == 1; probe.kind {
 		case abNone:
-			if !sc.space && !sc.marks.closed && probe.digit() {
+			if !sc.space && !sc.marks.closed && s.half() {
 				return 0 // 3.14
 			}
+		case abList:
 		case abOrdinal:
 			if !sc.space && !sc.marks.closed || len(sc.lang.dated) > 0 && sc.lang != unknown {
 				return 0

@@ -44,8 +44,8 @@ func (s *Segmenter) look(c class) bool {
 		if end && s.glue <= at {
 			level = atSentence
 		}
-	case sc.space && s.gesture(at):
-		if c == clWide && sc.wides > 1 || (c == clUpper || c == clLetter) && s.starts(at) {
+	case sc.space && c != clLower && s.gesture(at):
+		if r, _, _ := s.rune(at); r == '¿' || r == '¡' || c == clWide && sc.wides > 1 || (c == clUpper || c == clLetter) && s.starts(at) {
 			level = atSentence
 		}
 	}

@@ -211,8 +211,13 @@ func (l *rules) classify(word []byte, first bool) abbr {
 	case len(word) > 1 && strings.Trim(string(word), "IVXLC") == "":
 		return abOrdinal
 	case letters > 1:
-		if c == clUpper && unknown.abbrs[string(word)] == abNumber { // "Abs. 3" in another language
-			return abCut
+		if l != unknown {
+			switch unknown.abbrs[string(word)] {
+			case abNumber: // "Abs. 3" in another language
+				return abCut
+			case abBefore:
+				return abMay
+			}
 		}
 		return abNone
 	case first && size == 1:

@@ -132,7 +132,7 @@ var segCases = []struct{ lang, text string }{
 
 // HS-071, D-52, I18N-012: the rules, by kind and language, however the text is divided.
 func TestSegmenterRules(t *testing.T) {
-	for _, tt := range slices.Concat(segCases, segStreams, segAnswers) {
+	for _, tt := range slices.Concat(segCases, segStreams, segAnswers, segChats) {
 		text, want := segRule(tt.text)
 		for _, tokens := range append(segWays(text), segEvery(text, 11)) {
 			s := NewSegmenter(aaep.BoundarySentence, 0)

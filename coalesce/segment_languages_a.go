@@ -15,15 +15,15 @@ var english = &language{
 	tags: "en",
 	before: "Acct acct Hon Rev Gen Col Capt Cpt Lt Maj Cpl Sgt Cmdr Gov Sen Rep Pres Supt Insp Messrs Mme Mlle Fr Mt Ft " +
 		"viz Viz approx Approx resp incl excl ca c.f a.k.a f.k.a Re NB Profs Drs Sens Brig Amb Pvt Pfc Attn Shri Smt Adv ~Adm ~Sr ~Ald ~Atty ",
-	number: "~b ~c ~d no nos No Nos p pp P Pp para Para Figs figs Sec sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs Chap chap " +
-		"Ex Tab Sect sect App Ser ser Op op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
+	number: "~b ~c ~d no nos No Nos p pp P Pp para Para Figs figs Sec ~sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs Chap chap " +
+		"Ex Tab Sect sect App Ser ~ser Op ~op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
 		"Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri ~Sun " +
-		"pop Lem Def Defn Prop Bldg Fl Rte Sched Rs Pub Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
+		"dep arr pop Lem Def Defn Prop Bldg Fl Rte Sched Rs Pub Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
 	list: "Etc O.K min ft oz lb lbs ~hr hrs mins secs mo mos yr yrs wk wks tbsp tsp",
 	may: "Cos Bros Dept dept est Est St Rd Sq Ln Ctr Intl Natl Govt govt Univ Inst Mfg Ent " +
 		"misc Misc ed eds Ed Eds trans max avg sq Fed Civ Crim Evid Cir Dist Supp Educ Stat " +
-		"Calif Mass Conn Penn Wash Tex Fla Mich Minn Wis Colo Ariz Okla Tenn",
-	close: "Assn Esq Ave Blvd Hwy Pkwy M.D B.A M.A J.D LL.B LL.M Ed.D D.Phil",
+		"inc",
+	close: "Calif Mass Conn Penn Wash Tex Fla Mich Minn Wis Colo Ariz Okla Tenn Assn Esq Ave Blvd Hwy Pkwy M.D B.A M.A J.D LL.B LL.M Ed.D D.Phil",
 	clock: "a.m p.m A.M P.M",
 	starts: "I It He She We They You The This That These Those There Then And But So If When While My Your His Her " +
 		"Our Their Its How What Where Why Who Whom Whose Which Is Are Am Was Were Do Does Did Can Could Would Will Should May Might Must " +
@@ -41,8 +41,8 @@ var english = &language{
 var german = &language{
 	tags: "de gsw lb nds",
 	before: "z_Hd Fa frdl Frdl z_B Z_B d_h D_h u_a z_T i_d s_o s_u ~med ~mult ~phil ~rer ~nat ~jur Hr Hrn Fr Frl Dipl Ing Dipl.-Ing Mag St Sankt bzw Bzw vgl Vgl z.B Z.B d.h D.h u.a U.a i.d.R v.a z.T s.o s.u o.ä u.ä i.A " +
-		"ggf Ggf evtl Evtl sog inkl exkl zzgl ca Ca ehem geb gest verh ~max mind röm kath ~ev östl westl nördl südl " +
-		"~z ~Z d.i bspw Bspw insb insbes einschl einschließl entspr allg Allg ~bes betr Betr Chr ~gem lt Lt n.Chr v.Chr wg jew dt engl frz ~lat Univ.-Prof ~Abk ~beil möbl Reg Red",
+		"ggf Ggf evtl Evtl sog inkl exkl zzgl ca Ca ehem geb gest verh ~max ~mind röm kath ~ev östl westl nördl südl " +
+		"~z ~Z d.i bspw Bspw insb insbes einschl einschließl entspr allg Allg ~bes betr Betr Chr ~gem lt Lt n.Chr v.Chr wg jew dt engl frz ~lat Univ.-Prof ~Abk ~beil möbl Reg ~Red",
 	number: "Nr Nrn nr Abs Art Kap Bd Bde S Abb Abschn Anm Aufl Tab Ziff Pos Tel Fn Rn Rz Jan Jän Feb Febr Apr Jun Jul Aug Sept Okt Nov Dez",
 	list:   "usw usf u.s.w u.v.m",
 	may:    "v_Chr n_Chr Mio Mrd Std Min Sek Tsd Jh Jhd Jhdt Str ff ~f GmbH e.V a.D Abt Mwst Hrsg Hg Verf Stk Gebr Hbf ~Co ~Ges a.M d.J u.U",
@@ -60,8 +60,8 @@ var german = &language{
 
 var french = &language{
 	tags:   "fr",
-	before: "p_ex ~M MM Mme Mmes Mlle Mlles ~Me Mgr Vve Dr Drs Pr St Ste p.ex P.ex c.-à-d c-à-d cf Cf env ex Ex ~av apr ~boul ~bd hab ~int",
-	number: "n N no nos p pp lun ~mar mer jeu ven sam fig figs vol chap art éd t tél Tél réf janv févr fév avr juil sept oct nov déc al alin",
+	before: "p_ex ~M MM Mme Mmes Mlle Mlles ~Me Mgr Vve Dr Drs Pr St Ste p.ex P.ex c.-à-d c-à-d cf Cf env ~ex Ex ~av apr ~boul ~bd hab ~int",
+	number: "n N no nos p pp lun ~mar ~mer jeu ven sam fig figs vol chap art éd t tél Tél réf janv févr fév avr juil sept oct nov déc al alin",
 	may:    "prof Prof av.J.-C ~ann ~coll suiv dép Éd P.-S p.m",
 	close:  "J.-C S.A S.A.R.L Cie",
 	starts: "Le La Les Un Une Des ~Du De Il Elle Ils Elles On Nous Vous Je Tu Ce Cet Cette Ces C’est C'est Ceci Cela Ça Mon Ton Son Ma Sa Ses Notre Votre Leur " +
@@ -75,8 +75,9 @@ var spanish = &language{
 	tags: "es ast gl",
 	before: "EE p_ej P_ej Sr Sra Sres Sras Srta Srtas Dr Dra Drs Dres ~D Dª Dña Dn Ing Lic Lcdo Lcda Arq Mtro Mtra Prof Profa Excmo Excma Ilmo Ilma Rvdo Sto Sta Mons " +
 		"Gral Cnel Tte Fr p.ej P.ej ej Ej ~p Av Avda Col C/ aprox Aprox Pdte Cra",
-	number: "s núm Núm núms n No nº pág págs Pág art Art arts cap Cap fig Fig vol Vol tel Tel tomo ed Ed " +
-		"ene feb mar abr may jun jul ago sept oct nov dic Ene Feb Mar Abr Jun Jul Ago Sept Oct Nov Dic lun Lun mié vie ~sáb",
+	number: "s núm Núm núms n No nº pág págs Pág art Art arts ~cap Cap fig Fig vol Vol tel Tel tomo ed Ed " +
+		"ene feb mar abr may jun jul ~ago sept oct nov dic Ene Feb Mar Abr Jun Jul Ago Sept Oct Nov Dic lun Lun mié ~vie ~sáb",
+	list:  "incl",
 	may:   "EE.UU EE_UU a.m p.m vs Depto Dpto dpto Esq izq dcha Hnos Ud Uds Vd Vds ~pp D.F D.C JJ.OO RR.HH",
 	close: "S.A S.L a.C d.C a_C d_C Cía Ltda",
 	starts: "El La Los Las Lo Un Una Unos Unas Él Ella Ellos Ellas Yo Tú Usted Nosotros Este Esta Esto Estos Estas Ese Esa Eso Aquel Mi Tu Su Sus Nuestro " +
@@ -88,9 +89,10 @@ var spanish = &language{
 
 var portuguese = &language{
 	tags: "pt",
-	before: "p_ex P_ex Sr Sra Srs Sras Srta Dr Dra Drs Dras ~D ~Dom Prof Profa Profª Eng Engª Arq Exmo Exma Ilmo Sto Sta Pe Fr Gen Cel ~Ten Sgt p.ex P.ex ex Ex Av ~R " +
+	before: "p_ex P_ex Sr Sra Srs Sras Srta Dr Dra Drs Dras ~D ~Dom Prof Profa Profª Eng Engª Arq Exmo Exma Ilmo Sto Sta Pe Fr Gen Cel ~Ten Sgt p.ex P.ex ~ex Ex Av ~R " +
 		"V.Exa V.Sa aprox ~Des ~Min Dep Sen Gov Mons",
-	number: "núm n nº No ap pág págs p pp art Art arts cap Cap fig Fig vol Vol tel Tel séc jan fev mar abr mai jun jul ago nov dez inc",
+	number: "núm n nº No ap pág págs p pp art Art arts ~cap Cap fig Fig vol Vol tel Tel séc jan fev mar abr mai jun jul ~ago nov dez inc",
+	list:   "incl",
 	may:    "Jr a.m p.m EUA Depto depto obs ~Est",
 	close:  "S.A Ltda Cia a.C d.C Lda",
 	starts: "O A Os As Um Uma Uns Umas Ele Ela Eles Elas Eu Tu Você Vocês Nós Isto Isso Este Esta Esse Essa Aquele Meu Minha Seu Sua Nosso " +
@@ -102,11 +104,11 @@ var portuguese = &language{
 
 var italian = &language{
 	tags: "it",
-	before: "sig sigg sig.ra sig.na Sig Sigg Sig.ra Sig.na Sig.ri dott Dott dott.ssa Dott.ssa prof Prof prof.ssa Prof.ssa ~ing Ing avv Avv arch Arch geom Geom rag Rag " +
-		"~on Mons mons ~S ad.es es Es p.es P.es cfr Cfr Gent Spett Egr Ill.mo Gent.ma c.d V.le P.zza p.zza c.so C.so n.b ~sen ~Sen Gen ~col ~dir " +
+	before: "sig sigg sig.ra sig.na Sig Sigg Sig.ra Sig.na Sig.ri dott Dott dott.ssa Dott.ssa prof Prof prof.ssa Prof.ssa ~ing Ing avv Avv ~arch ~Arch geom Geom ~rag ~Rag " +
+		"~on ~On Mons mons ~S ad.es ~es Es p.es P.es cfr Cfr Gent Spett Egr Ill.mo Gent.ma c.d V.le P.zza p.zza c.so C.so n.b ~sen ~Sen Gen ~col ~dir " +
 		"~dr Dr ~lat ingl ca",
-	number: "~co n N nn num pag pagg p pp art Art artt cap Cap fig Fig vol Vol tav Tav tab Tab tel Tel sez Sez lett gen feb mar apr mag giu lug ago set ott nov dic int",
-	list:   "ecc ~min",
+	number: "~co n N nn num pag pagg p pp art Art artt ~cap Cap fig Fig vol Vol tav Tav ~tab Tab tel Tel sez Sez lett gen feb mar apr ~mag giu lug ~ago ~set ott nov dic ~int",
+	list:   "ecc incl ~min",
 	may:    "segg ~ss ~all ~sec ~ag c.a",
 	close:  "S.p.A S.r.l s.r.l s.p.a S.n.c a.C d.C",
 	starts: "Il Lo La I Gli Le Un Uno Una L Egli Lui Lei Loro Noi Voi Io Tu Questo Questa Questi Queste Quello Quella Ciò Mio Tuo Suo Sua Nostro " +
@@ -118,8 +120,8 @@ var italian = &language{
 
 var catalan = &language{
 	tags:   "ca",
-	before: "Sr Sra Srs Srta Dr Dra Prof St Sta Mn p.ex P.ex ex Av Il·lm Excm",
-	number: "núm Núm pàg art fig vol tel cap gen feb abr jul ag oct nov des",
+	before: "Sr Sra Srs Srta Dr Dra Prof St Sta Mn p.ex P.ex ~ex Av Il·lm Excm",
+	number: "núm Núm pàg art fig vol tel ~cap gen feb abr jul ag oct nov des",
 	may:    "",
 	close:  "S.A S.L aC dC a.C d.C",
 	starts: "El La Els Les Un Una Ell Ella Ells Jo Tu Vostè Nosaltres Aquest Aquesta Això I Però O Si Sí No Quan Com On Perquè Després Ara Avui En De Del Per Amb Sense Què Qui És Són Gràcies També",
@@ -129,7 +131,7 @@ var dutch = &language{
 	tags: "nl fy",
 	before: "dhr Dhr mevr Mevr mw Mw mr drs Drs ~ir ~ing ~ds prof dr Dr Jhr jhr St bijv Bijv d.w.z D.w.z m.b.t t.a.v i.v.m o.a O.a n.a.v t.o.v ca Ca evt resp Resp incl excl " +
 		"z.g zgn vgl Vgl m.a.w t.w.v ~gem ~max ~min aanw zelfst",
-	number: "~ma ~di ~wo ~do ~vr ~za ~zo nr nrs Nr blz Blz p pag art Art afb Afb fig hfst Hfst tab tel Tel dl jan feb mrt apr jun jul aug sept okt nov dec",
+	number: "~ma ~di ~wo ~do ~vr ~za ~zo nr nrs Nr blz Blz p pag art Art afb Afb fig hfst Hfst ~tab tel Tel dl jan feb mrt apr jun jul aug sept okt nov dec",
 	list:   "enz e.d mln mld",
 	may:    "e.a e.v m.i ff vnw ~ww znw bnw",
 	close:  "v.Chr n.Chr B.V N.V",

@@ -4,9 +4,9 @@ package coalesce
 
 var polish = &language{
 	tags: "pl",
-	before: "Ul Al m_in dr prof mgr inż Inż hab ~ks Ks św Św np Np tzn Tzn tj Tj tzw m.in M.in ul ~al ~pl ok por Por zob Zob im ~gen płk kpt ppłk lek ~red ~doc " +
-		"p.o ~ds ~ww ~ang łac niem ~ros ~dot ~ok ~por ~im ~os",
-	number:  "~m dn nr Nr s str Str art Art ust pkt poz rys Rys tab tel Tel rozdz t godz sty lut kwi cze lip sie wrz paź lis gru",
+	before: "Ul ~Al m_in dr prof mgr inż Inż hab ~ks Ks św Św np Np tzn Tzn tj Tj tzw m.in M.in ul ~al ~pl ~ok por Por zob Zob im ~gen płk kpt ppłk lek ~red ~doc " +
+		"p.o ~ds ~ww ~ang łac niem ~ros ~dot ~por ~im ~os",
+	number:  "~m dn nr Nr s str Str art Art ust pkt poz rys Rys ~tab tel Tel rozdz t godz ~sty lut kwi cze ~lip ~sie wrz paź ~lis gru",
 	list:    "itd itp zł tys mln mld gr",
 	may:     "woj pow m.st sp Sp ~z cd",
 	close:   "~r ~w S.A o.o n.e p.n.e",
@@ -17,8 +17,8 @@ var polish = &language{
 
 var czech = &language{
 	tags:   "cs",
-	before: "Dr dr Mgr Ing Bc prof Prof ~doc Doc MUDr JUDr RNDr PhDr sv Sv např Např tzv tzn tj Tj mj resp Resp ul nám cca vč srov Srov ~p pí ~gen plk kpt npor",
-	number: "č Č čís str s odst obr tab tel Tel kap roč",
+	before: "Dr dr Mgr Ing Bc prof Prof ~doc ~Doc MUDr JUDr RNDr PhDr sv Sv např Např tzv tzn tj Tj mj resp Resp ul nám cca vč srov Srov ~p pí ~gen plk kpt npor",
+	number: "č Č čís str s odst obr ~tab tel Tel kap roč",
 	list:   "atd apod hod Kč tis mil mld ~min",
 	may:    "aj př stol",
 	close:  "n.l s.r.o a.s",
@@ -28,8 +28,8 @@ var czech = &language{
 
 var slovak = &language{
 	tags:   "sk",
-	before: "Dr dr Mgr Ing Bc prof Prof ~doc Doc MUDr JUDr sv Sv napr Napr tzv tzn tj t.j Tj resp Resp ul nám cca porov ~p ~gen plk",
-	number: "č Č čís str s ods obr tab tel Tel kap",
+	before: "Dr dr Mgr Ing Bc prof Prof ~doc ~Doc MUDr JUDr sv Sv napr Napr tzv tzn tj t.j Tj resp Resp ul nám cca porov ~p ~gen plk",
+	number: "č Č čís str s ods obr ~tab tel Tel kap",
 	list:   "atď a.i apod hod tis mil mld",
 	may:    "stor",
 	close:  "n.l s.r.o a.s",
@@ -39,8 +39,8 @@ var slovak = &language{
 
 var hungarian = &language{
 	tags:   "hu",
-	before: "dr Dr prof Prof ifj ~id özv Szt pl Pl ún Ún kb Kb vö Vö ill Ill ld Ld tkp ~pl ~ill",
-	number: "sz o old fej tel Tel ker jan febr márc ápr máj jún júl aug szept okt nov dec",
+	before: "dr Dr prof Prof ifj ~id özv Szt pl Pl ún Ún kb Kb vö Vö ~Ill ld Ld tkp ~pl ~ill",
+	number: "sz o ~old fej tel Tel ker jan febr márc ápr máj jún júl aug szept okt nov dec",
 	list:   "stb Ft",
 	may:    "ui i.e i.sz ~M ~u út",
 	close:  "Kft Rt Zrt Nyrt Bt",
@@ -52,7 +52,7 @@ var hungarian = &language{
 var croatian = &language{
 	tags:   "hr sr bs sh",
 	before: "~г гђа гђица др мр проф инж св нпр Нпр тј Тј тзв ул dr Dr mr prof Prof ~mag ~g gđa gđica gosp sv Sv npr Npr tj Tj tzv ul inž akad ~red ~doc ak Dr_sc dr_sc",
-	number: "бр Бр стр чл br Br str čl sl tab tel Tel st",
+	number: "бр Бр стр чл br Br str čl sl ~tab tel Tel st",
 	list:   "itd i.t.d itsl итд tis mil mlrd kn ~din",
 	may:    "~i ~god ~pr Kr",
 	close:  "d.o.o d.d n.e p.n.e",
@@ -72,8 +72,8 @@ var slovene = &language{
 
 var romanian = &language{
 	tags:   "ro mo",
-	before: "Dl dl D-na Dna dna dlui dvs Dvs Dr dr Prof prof Sf ~ing Ing ~av ex Ex de.ex cca str Str bd Bd ~gen conf Conf cf",
-	number: "bl sc et ap nr Nr pag p art alin fig cap vol tel Tel ian feb mar apr iun iul aug sept oct noiem nov dec sec",
+	before: "Dl dl D-na Dna dna dlui dvs Dvs Dr dr Prof prof Sf ~ing Ing ~av ~ex Ex de.ex cca str Str bd Bd ~gen conf Conf cf",
+	number: "bl sc et ap nr Nr pag p art alin fig ~cap vol tel Tel ian feb mar apr iun iul aug sept oct noiem nov dec ~sec",
 	list:   "ș.a ş.a mil mld",
 	may:    "SRL",
 	close:  "S.A S.R.L d.Hr î.Hr",
@@ -125,7 +125,7 @@ var greek = &language{
 var turkish = &language{
 	tags:   "tr az",
 	before: "küç Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak yakl ör Ör məs Məs Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
-	number: "~m Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab tab Tel tel bl Bl səh Səh",
+	number: "~m Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab ~tab Tel tel bl Bl səh Səh",
 	may:    "vb vs vd Ltd T.C M.Ö M.S İ.Ö yy",
 	close:  "A.Ş Şti",
 	starts: "Bu O Şu Onlar Biz ~Ben ~Sen Siz Bir Ve Ama Fakat Ancak Veya Eğer Sonra Şimdi Burada Orada Ne Kim Nerede Nasıl Neden Niçin Hangi Evet Hayır Teşekkürler Lütfen Ayrıca Daha Her Çünkü Böylece Onun Benim Bunun Bunu Onu",

@@ -81,13 +81,13 @@ var vietnamese = &language{
 	tags: "vi", before: "TS ThS GS PGS BS KS TP Tp tp ~Q Ô vd Vd VD ~ô Th.S Gs Ts ĐH ~Ngài ~x Tx", number: "tr Tr đ ~t",
 	list:    "v.v",
 	may:     "vv TCN SCN Tcn k.m",
-	starts:  "Tôi Anh Chị Em Ông Bà Họ Chúng Nó Đây Đó Này Và Nhưng Hoặc Nếu Khi Sau Bây Ở Trong Của Với Cho Gì Ai Đâu Sao Thế Là Có Không Vâng Cảm Xin Bạn Hãy Các Những Một Để",
+	starts:  "Tôi Anh Chị Em Ông Bà Họ Chúng Nó Đây Đó Này Và Nhưng Hoặc Nếu Khi Sau Bây Ở Trong Của Với Cho Gì Ai Đâu Sao Thế Là Có Không Vâng Cảm Xin Còn Bạn Hãy Các Những Một Để",
 	letters: "Chương Phần Điều Mục Bước bước Phương Phụ Nhóm nhóm Lớp Vitamin vitamin Loại loại Cấp bản chương Quy Câu",
 }
 
 var indonesian = &language{
-	tags: "id ms jv su", before: "~En Pn Bpk Bp Tn Ny Nn Sdr Sdri dr Dr drs Drs Ir ~ir Prof ~H Hj K.H ~mis Mis Jl jl Jln a.n u.p d.a Yth yth Kol Jend Let ~Kab ~Prov ~Kec s.d",
-	number:  "Jan Feb Mar Apr Jun Jul Agu Agt Sep Okt Nov Des No no hlm hal Hal tgl Tgl Tel telp Telp Psl",
+	tags: "id ms jv su", before: "~En Pn Bpk Bp Tn Ny Nn Sdr Sdri dr Dr drs Drs Ir ~ir Prof ~H Hj K.H ~mis Mis Jl jl Jln a.n u.p d.a Yth yth Kol Jend ~Let ~Kab ~Prov ~Kec s.d",
+	number:  "Jan Feb Mar Apr Jun Jul Agu Agt Sep Okt Nov Des No no hlm hal ~Hal tgl Tgl Tel telp Telp Psl",
 	list:    "dll dsb dst",
 	may:     "dkk PT CV Rp ~M SM ttd",
 	close:   "Tbk S.H S.E M.H M.M S.T S.Pd M.Pd S.Kom",
@@ -98,7 +98,7 @@ var indonesian = &language{
 var thai = &language{tags: "th lo km my", before: "ดร นพ พญ ทพ ภก น.ส ผศ รศ ศ พล.อ พ.ศ ค.ศ ม.ค ก.พ มี.ค เม.ย พ.ค มิ.ย ก.ค ส.ค ก.ย ต.ค พ.ย ธ.ค จ อ ต ถ", may: "ฯลฯ น"}
 
 var filipino = &language{
-	tags: "tl fil ceb", before: "~G Gng Bb Dr Dra Prof Sta Sto ~hal Hal Atty Engr Kgg", number: "Blg blg p",
+	tags: "tl fil ceb", before: "~G Gng Bb Dr Dra Prof Sta Sto ~hal ~Hal Atty Engr Kgg", number: "Blg blg p",
 	list:   "atbp",
 	clock:  "n.u n.h n.g",
 	may:    "Jr",
@@ -128,7 +128,7 @@ var igbo = &language{
 }
 
 var hausa = &language{
-	tags: "ha", before: "Mal Alh Dkt Inj Barr Rev Hon", number: "No Sh", list: "d.s d.s.s",
+	tags: "ha", before: "~Mal Alh Dkt Inj Barr Rev Hon", number: "No Sh", list: "d.s d.s.s",
 	may:    "~ds",
 	starts: "Wannan Wancan Shi Ita Su Mu Ni Kai Ke Ku Da Amma Ko Idan Lokacin Bayan Sannan Yanzu Nan Can A Na Za Mene Wane Wa Ina Yaya Don Me Eh Aʼa Nagode",
 	clock:  "n.y n.s n.d",

@@ -370,7 +370,7 @@ func (s *Segmenter) wrapped(at int, c class) bool {
 	if c != clLower {
 		return false
 	}
-	_, _, size := s.peek(at)
-	_, next, _ := s.peek(at + size)
-	return next != clClose && next != clStop // a) or a.
+	w := s.wordAt(at)
+	r, next, _ := s.peek(at + w.n)
+	return r != ':' && (letters(&w) > 1 || next != clClose && next != clStop) // "name: value", a) or a.
 }

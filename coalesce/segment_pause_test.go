@@ -49,6 +49,18 @@ func TestSegmenterPause(t *testing.T) {
 		{"I love it ❤\ufe0f", aaep.BoundarySentence},
 		{"Thanks! :)", aaep.BoundarySentence},
 		{"Thanks ;-) ", aaep.BoundarySentence},
+		{"Now I run `make`.", aaep.BoundarySentence},
+		{"See [the plan](https://a.b/3).", aaep.BoundarySentence},
+		{"Es geht um Rechtsschutzversicherungsgesellschaften.", aaep.BoundarySentence},
+		{"Шкода відшкодовується.", aaep.BoundarySentence},
+		{"It is from 2020.", aaep.BoundarySentence},
+		{"Pens, paper, etc.", aaep.BoundarySentence},
+		{"Let me look at the tests:", aaep.BoundarySentence},
+		{"Let me look at `main.go`: ", aaep.BoundarySentence},
+		{"我来看一下测试：", aaep.BoundarySentence},
+		{"It starts at 12:", none},
+		{"It is at https:", none},
+		{"It is version 20.1234.", none},
 		{"Half a flag. 🇳", none},
 		{"A family. 👩\u200d", none},
 		{"See `x. 🎉", none},
@@ -196,7 +208,7 @@ var segHard = map[string]string{
 	"nukta": "\u0958", "kana": "か\u3099", "zwsp": "\u200b", "waits": "U.S. Aaa", "code": "`a. B ", "ticks": "`", "braces": "{ ", "links": "[a](b. C", "tags": "x. <b ", "money": "$x ", "markers": "1. ", "quoted": "> ",
 	"loose": ". . ", "said": "\"a!\" Bob ", "fences": "```\nx. Y\n", "rows": "| a. B\n", "wrapped": "Aaa bb cc dd\ne", "emoji": "A! 🎉",
 	"sources": ". ([a](b), [c](d), ", "source": ". ([a](b))", "formula": "$$\na = b. C\\\\ ", "dollars": "\n$$ x = y ", "begins": "\n\\begin{align} a. B ", "members": "\n\"a\": x. Y ",
-	"objects": "\n{\"a. B ", "comments": "A. <!-- b. C ", "double": ".[[1]", "names": "A. abcdefghijklmnopqrstuvw ", "leads": "A. .Net ...a ", "faces": "A. :- ",
+	"objects": "\n{\"a. B ", "comments": "A. <!-- b. C ", "double": ".[[1]", "names": "A. abcdefghijklmnopqrstuvw ", "leads": "A. .Net ...a ", "faces": "A. :- ", "smileys": "a :) B", "pictures": "A!🎉", "closes": "Aa bb cc dd Ee Inc. Ffffffffffffffffff g ", "counts": "1. a to 2. B ",
 }
 
 // segBytes feeds text byte by byte and returns how many characters were examined and bytes came out.

@@ -82,7 +82,7 @@ func (s *Segmenter) wordAt(at int) (w spelled) {
 func (s *Segmenter) starts(at int) bool {
 	w := s.wordAt(at)
 	if letters(&w) == 1 {
-		if _, c, _ := s.peek(at + w.n); c == clStop { // an initial, more likely
+		if r, _, _ := s.peek(at + w.n); r == '.' || r == '-' { // an initial, more likely, or I-5
 			return false
 		}
 	}
@@ -206,12 +206,12 @@ func (sc *scanner) caseless(w *spelled) bool {
 	return c == clLetter || c == clWide
 }
 
-// humped says whether the word at offset at is a name, though it begins small: iPhone, eBay.
+// humped says whether the word at offset at is a name, though it begins small: iPhone, eBay, v2.
 func (s *Segmenter) humped(at int) bool {
 	for i := range 20 {
 		_, c, size := s.peek(at)
 		switch {
-		case c == clUpper && i > 0:
+		case (c == clUpper || c == clDigit) && i > 0:
 			return true
 		case c != clLower && c != clExtend:
 			return false

@@ -151,8 +151,8 @@ func (s *Segmenter) Write(text string) []Piece {
 }
 
 // Pause says that the stream has gone quiet, and returns the held text if it ends in a complete
-// sentence: a final mark of any script, with its closing quotes and brackets, or a line end, and then
-// nothing but white space. An abbreviation, a list marker, or a digit's full stop, which may be half a
+// sentence: a final mark of any script, with its closing quotes and brackets, a picture or smiley, a colon
+// behind several words, or a line end, and then nothing but white space. An abbreviation, a list marker, or a digit's full stop, which may be half a
 // number, is not one, and nothing is complete inside code. A Segmenter that cuts at paragraphs or at
 // completion returns nothing. More text may follow a Pause; the pieces of that text can differ from those
 // without it.
@@ -166,9 +166,9 @@ func (s *Segmenter) Pause() []Piece {
 		return s.take()
 	}
 	if len(s.raw) > 0 {
-		// Nothing composes with a final mark, a closer or a space, so committing one is safe.
+		// Nothing composes with a final mark, a closer, a colon or a space, so committing one is safe.
 		r, size := utf8.DecodeRune(s.raw)
-		if size < len(s.raw) || !closing[classOf(r)] {
+		if size < len(s.raw) || !closing[classOf(r)] && r != ':' && r != '：' {
 			return nil
 		}
 		s.drain(true)
@@ -203,24 +203,35 @@ const (
 	fewestLines   = 3 // one is the fence
 )
 
-// Yield returns the held text up to the end of its last whole word, though its sentence goes on, or of the last whole line of a code block:
-// it is for listeners who have waited long enough. It divides no formula, link or other code, and gives no less than a few words. A
+// Yield returns the held text up to a final mark that may end a sentence, the end of its last whole word though its sentence goes on, or
+// that of the last whole line of a code block: it is for listeners who have waited long enough. It divides no formula, link or other code, and gives no less than a few words. A
 // Segmenter that cuts at paragraphs or at completion returns nothing. More text may follow; the pieces of that can differ from those
 // without it.
 func (s *Segmenter) Yield() []Piece {
-	end := s.lastCut[atWord]
-	switch {
-	case s.cut > atSentence:
-		return nil
-	case s.scan.fence == '`' || s.scan.fence == '~':
-		if end = s.lastCut[atSentence]; bytes.Count(s.buf[:end.at], []byte("\n")) < fewestLines {
-			return nil
-		}
-	case s.stuck || s.scan.fence != 0 || end.at < s.hide || end.runes < fewestYielded:
+	if s.cut > atSentence {
 		return nil
 	}
+	if r, _, _ := s.peek(s.read.at); s.stuck && r == '$' {
+		if _, c, _ := s.peek(s.read.at + 1); c == clDigit { // $5. is an amount then
+			s.readAll()
+		}
+	}
+	end := s.lastCut[atWord]
+	switch {
+	case s.scan.fence == '`' || s.scan.fence == '~':
+		if end = s.lastCut[atSentence]; bytes.Count(s.buf[:end.at], []byte("\n")) < fewestLines {
+			return s.take()
+		}
+	case s.stuck || s.scan.fence != 0:
+		return s.take()
+	case len(s.raw) == 0 && s.read.at >= s.glue && s.reached() >= atSentence && s.shown > 0: // it is 3., or 3 p.m.
+		s.finish(atSentence)
+		return s.take()
+	case end.at < s.hide || end.runes < fewestYielded:
+		return s.take()
+	}
 	if r, _ := utf8.DecodeRune(s.buf[end.at:]); end.at < len(s.buf) && !clusterEdge(s.buf[:end.at], r) {
-		return nil
+		return s.take()
 	}
 	s.cutAt(end.at, 0)
 	s.out[len(s.out)-1].Boundary = aaep.BoundaryWord
