@@ -151,6 +151,7 @@ const (
 	AskedProven
 	AskedUnproven
 	AnotherWaits
+	NextFirst
 	SaidMore
 	OverNotPut
 	NoOtherWaits
