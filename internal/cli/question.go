@@ -52,7 +52,7 @@ func (f *following) ask(ev *aaep.Event) {
 	}
 	f.out.each(func(p *present.Presenter) { p.Expect(f.name, ev) })
 	if f.asked.Len() > 1 {
-		f.says(f.phrase(phrase.AnotherWaits, ""))
+		f.says(f.phrase(phrase.AnotherWaits, "") + " " + f.phrase(phrase.NextFirst, ""))
 		return
 	}
 	f.next()

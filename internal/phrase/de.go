@@ -145,6 +145,7 @@ var german = table{
 	AskedProven:      "Überprüft: diese Frage kommt von {agent}.",
 	AskedUnproven:    "Nicht überprüft: diese Frage kommt im Namen von {agent}.",
 	AnotherWaits:     "Eine weitere Frage wartet. Sie kommt nach dieser.",
+	NextFirst:        "/next stellt sie zuerst.",
 	SaidMore:         "Der Agent hat noch mehr gesagt. Mit Enter kommen das und noch einmal die Frage.",
 	OverNotPut:       "Eine Frage, die wartete, wird übergangen: ihre Zeit zum Antworten ist um.",
 	NoOtherWaits:     "Keine weitere Frage wartet.",

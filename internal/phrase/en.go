@@ -145,6 +145,7 @@ var english = table{
 	AskedProven:      "Verified: this is asked by {agent}.",
 	AskedUnproven:    "Not verified: this is asked in the name of {agent}.",
 	AnotherWaits:     "Another question waits. It comes after this one.",
+	NextFirst:        "/next puts it first.",
 	SaidMore:         "The agent has said more. Press Enter for that, and the question again.",
 	OverNotPut:       "A question that waited is skipped: its time to answer is over.",
 	NoOtherWaits:     "No other question waits.",

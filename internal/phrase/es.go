@@ -146,6 +146,7 @@ var spanish = table{
 	AskedProven:      "Verificado: esto lo pregunta {agent}.",
 	AskedUnproven:    "No verificado: esto se pregunta en nombre de {agent}.",
 	AnotherWaits:     "Hay otra pregunta en espera. Viene después de esta.",
+	NextFirst:        "/next la pone primero.",
 	SaidMore:         "El agente ha dicho más. Pulse Enter para eso y la pregunta otra vez.",
 	OverNotPut:       "Se omite una pregunta que esperaba: se acabó su tiempo para responder.",
 	NoOtherWaits:     "No hay otra pregunta en espera.",

@@ -146,6 +146,7 @@ var french = table{
 	AskedProven:      "Vérifié\u00a0: cette question est posée par {agent}.",
 	AskedUnproven:    "Non vérifié\u00a0: cette question est posée au nom de {agent}.",
 	AnotherWaits:     "Une autre question attend. Elle vient après celle-ci.",
+	NextFirst:        "/next la fait passer en premier.",
 	SaidMore:         "L’agent en a dit plus. Appuyez sur Entrée pour l’avoir, et la question de nouveau.",
 	OverNotPut:       "Une question qui attendait est passée\u00a0: son temps de réponse est écoulé.",
 	NoOtherWaits:     "Aucune autre question n’attend.",

@@ -153,6 +153,7 @@ const (
 	AskedProven
 	AskedUnproven
 	AnotherWaits
+	NextFirst
 	SaidMore
 	OverNotPut
 	NoOtherWaits

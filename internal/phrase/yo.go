@@ -146,6 +146,7 @@ var yoruba = table{
 	AskedProven:      "A ti fìdí rẹ̀ múlẹ̀: ẹni tó béèrè èyí ni {agent}.",
 	AskedUnproven:    "A kò fìdí rẹ̀ múlẹ̀: a béèrè èyí ní orúkọ {agent}.",
 	AnotherWaits:     "Ìbéèrè mìíràn ń dúró. Yóò wá lẹ́yìn èyí.",
+	NextFirst:        "/next ń mú un wá ṣáájú.",
 	SaidMore:         "Aṣojú náà ti sọ̀rọ̀ sí i. Tẹ Enter láti gbọ́ ọ, àti ìbéèrè náà lẹ́ẹ̀kan sí i.",
 	OverNotPut:       "A fo ìbéèrè kan tó ń dúró: àkókò ìdáhùn rẹ̀ ti parí.",
 	NoOtherWaits:     "Kò sí ìbéèrè mìíràn tó ń dúró.",

@@ -205,7 +205,9 @@ func (a *Announcer) Again(now time.Time) {
 // Expect counts a question among those that are open, for a caller who chooses which is put, and when: its Add puts it at once,
 // before the others.
 func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
-	a.ask(now, source, question)
+	if n := a.open.Len(); a.ask(now, source, question) && a.open.Len() > n {
+		a.queues(now, a.open.Find(question))
+	}
 	_, left := a.gist.Add(now, source, question, nil)
 	for _, it := range left {
 		a.leave(now, it)

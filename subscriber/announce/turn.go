@@ -40,11 +40,18 @@ func (a *Announcer) wait(now time.Time, q *Asked, it *item, expected bool) {
 		}
 		a.open.first(q)
 	}
-	if q != a.open.First() {
-		a.tell(now, ours(a.language, phrase.AnotherWaits, ""), false, q)
-		return
+	if !a.queues(now, q) {
+		a.put(now, q)
 	}
-	a.put(now, q)
+}
+
+// queues says of a question that it waits, if another comes first.
+func (a *Announcer) queues(now time.Time, q *Asked) bool {
+	waits := q != a.open.First()
+	if waits {
+		a.tell(now, ours(a.language, phrase.AnotherWaits, ""), false, q)
+	}
+	return waits
 }
 
 // put says a question, after what the person was told since it came: that the answer to the one before was sent is not to be heard as
