@@ -172,10 +172,8 @@ func (sub *subscription) newLone() lone {
 // send sends what may leave now, or says when something may.
 func (l *lone) send() (sent bool, next time.Time, why *aaep.Rejection) {
 	if l.stream != nil && l.unanswered != nil {
-		if l.sendWithin(closeTimeout, l.unanswered) != nil {
+		if l.answer(l.unanswered, 1); l.unanswered != nil {
 			l.lose()
-		} else {
-			l.unanswered = nil
 		}
 	}
 	if l.stream == nil {
@@ -191,7 +189,7 @@ func (l *lone) send() (sent bool, next time.Time, why *aaep.Rejection) {
 	return sent, next, why
 }
 
-// notTaken says what it means that the stream did not take an event: that it is lost, or why all is over.
+// notTaken says what it means that the stream took nothing more: that it is lost, or why all is over.
 func (l *lone) notTaken(err error) *aaep.Rejection {
 	var over *aaep.Rejection
 	if errors.As(err, &over) {
@@ -201,12 +199,17 @@ func (l *lone) notTaken(err error) *aaep.Rejection {
 		l.lose()
 		return nil
 	}
+	return l.linkBroke(err)
+}
+
+// linkBroke says why it is over with a link that cannot be resumed and took something no more.
+func (sub *subscription) linkBroke(err error) *aaep.Rejection {
 	select {
-	case err := <-l.lost:
+	case err := <-sub.lost:
 		return goneBecause(err)
 	default:
 	}
-	return slow("the link did not take an event: " + err.Error())
+	return slow("the link took nothing more: " + err.Error())
 }
 
 func (l *lone) lose() { l.stream, l.away = nil, l.detach() }
@@ -307,10 +310,6 @@ func (sub *subscription) tellWithin(d time.Duration, m aaep.Message) error {
 	if err != nil {
 		return err
 	}
-	return sub.sendWithin(d, msg)
-}
-
-func (sub *subscription) sendWithin(d time.Duration, msg []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	return sub.conn.Send(ctx, msg)
