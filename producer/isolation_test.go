@@ -230,6 +230,25 @@ func TestAnswerOfAStalledRecipient(t *testing.T) {
 	})
 }
 
+// A link that stands still for some seconds is given up no sooner because its terms change just then.
+func TestTermsOfAStalledRecipient(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.listen(everything()), st.session("Working.")
+		l.events()
+		l.hold()
+		for range 16 { // which a Pipe holds
+			s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
+			synctest.Wait()
+		}
+		l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{MaxEventsPerSecond: 5}})
+		time.Sleep(8 * time.Second)
+		l.read()
+		if acc, ok := l.lastMessage().(*aaep.SubscriptionAccepted); !ok || acc.HonoredCapabilities.MaxEventsPerSecond != 5 {
+			t.Errorf("the answer is %+v", l.lastMessage())
+		}
+	})
+}
+
 // INV-50: one too many is refused, told when to come again, and let in when there is room.
 func TestMaxSubscriptions(t *testing.T) {
 	bubbleWith(t, producer.Config{MaxSubscriptions: 1}, func(t *testing.T, st *stage) {

@@ -177,23 +177,22 @@ func (sub *subscription) apply(c *change) *aaep.Rejection {
 
 // answer sends the answer to a change of terms, as often as it was asked for. Where a stream is cut meanwhile it comes on the next.
 func (sub *subscription) answer(msg []byte, times int) *aaep.Rejection {
-	sub.unanswered = nil // what is newer says it all
-	err := sub.sendWithin(closeTimeout, msg)
-	over := goneBecause
-	if err == nil && times > 1 { // all the rest have as long as one event has
-		ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout)
-		defer cancel()
-		for ; err == nil && times > 1; times-- {
-			err = sub.conn.Send(ctx, msg)
+	sub.unanswered = nil                                     // what is newer says it all
+	ctx, cancel := context.WithTimeout(sub.ctx, sendTimeout) // all have as long as one event has
+	defer cancel()
+	for range times {
+		err := sub.conn.Send(ctx, msg)
+		_, again := sub.conn.(transports.Resumable)
+		switch {
+		case err == nil:
+		case sub.ctx.Err() != nil: // it has left, or has to; run knows which
+			return nil
+		case again:
+			sub.unanswered = msg
+			return nil
+		default:
+			return sub.linkBroke(err)
 		}
-		over = func(err error) *aaep.Rejection { return slow("the link did not take the answers: " + err.Error()) }
 	}
-	if err == nil || sub.ctx.Err() != nil { // it has left, or has to; run knows which
-		return nil
-	}
-	if _, again := sub.conn.(transports.Resumable); again {
-		sub.unanswered = msg
-		return nil
-	}
-	return over(err)
+	return nil
 }

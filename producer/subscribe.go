@@ -30,7 +30,7 @@ type Rights struct {
 
 // subscribe answers the first message on a link. It returns nil, the link being closed, unless that opened a subscription.
 func (p *Producer) subscribe(conn transports.Conn) *subscription {
-	sub := &subscription{course: course{p: p}, id: newID("sub_"), conn: conn, ctx: writer.NewContext(), many: true,
+	sub := &subscription{course: course{p: p}, id: newID("sub_"), conn: conn, ctx: writer.NewContext(), streaming: streaming{many: true},
 		woken: make(chan struct{}, 1), lost: make(chan error, 1)}
 	if who, ok := conn.(transports.Identified); ok {
 		sub.principal = who.Principal()

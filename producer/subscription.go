@@ -15,10 +15,9 @@ import (
 )
 
 // A subscription is a course of its own, or follows that of a group. One goroutine, run, owns it and is the only one that sends
-// events; where a group sends them there is none. Another, hear, is there while the subscriber says something, so that an answer
-// is heard while a slow link is being written to.
+// events; where a group sends them there is none, and the group's owns it. Another, hear, is there while the subscriber says
+// something, so that an answer is heard while a slow link is being written to.
 type subscription struct {
-	course
 	id           string
 	subscriberID string
 	principal    string
@@ -26,42 +25,49 @@ type subscription struct {
 	conn         transports.Conn
 	ctx          *writer.Context // ends with hangUp, or when the subscriber is known to be gone
 	hungUp       atomic.Bool
+	over         func()   // called when it is
+	manners      *manners // hear's; nil before the first reply
 
-	start     uint64 // the cursor when the subscription began
-	startSkip int    // and the skip
-	resumed   bool   // an event went out that can be resumed after
-	first     []coalesce.Entry
-	attached  time.Time // when the stream was there
-	many      bool      // the link takes several events at once
-	slow      bool      // it took long over the last
-	opened    bool      // there was a stream
-	stream    transports.Stream
-	life      lifetime
-	over      func() // called when it is
+	// For whoever owns it alone, but where the types say otherwise.
+	course
+	streaming
 	membership
+	start     uint64           // the cursor when the subscription began
+	startSkip int              // and the skip
+	first     []coalesce.Entry // what is told before what the log has
+	life      lifetime
+	onRecord  map[aaep.ReplyToken]string      // in which language the trail says it was asked the open questions, and
+	beside    map[aaep.ReplyToken]*aaep.Event // those it was asked when its terms had changed
 
 	// What run waits for besides time. Whoever puts something into one of the others puts it in woken as well.
 	woken   chan struct{}           // holds one: there is something to look at, or in the log
 	news    atomic.Bool             // there may be a stream
 	lost    chan error              // holds one: why nothing more is heard
-	changes atomic.Pointer[changes] // nil before the first
-	manners *manners                // nil before the first reply
+	changes atomic.Pointer[changes] // of the terms; nil before the first
 
 	confirms, clarifies atomic.Bool  // may be asked
 	patience, least     atomic.Int64 // see slowest; 0 is as usual
 	pace                atomic.Int64
 
-	onRecord   map[aaep.ReplyToken]string      // in which language the trail says it was asked the open questions, and
-	beside     map[aaep.ReplyToken]*aaep.Event // those it was asked when its terms had changed; used by putOpen and its callers alone
-	unanswered []byte                          // the answer to a change of terms, which a stream that was cut did not take
-	apart      time.Time                       // since when it has no stream
-	grace      time.Time                       // when its stream has to be back; see detach
-	came       uint64                          // how far it had come when that was set
-
-	mu        sync.Mutex
+	mu        sync.Mutex // also held where the terms, the group or the counts change, which their owner reads without
 	connected bool
 	unheard   int  // times that notified has been called; 0: there is nothing to hear
 	deaf      bool // nobody listens any more
+}
+
+// streaming is what a subscription knows of its stream, of which there may be several, one after the other.
+type streaming struct {
+	stream     transports.Stream // nil: there is none
+	opened     bool              // there was one
+	attached   time.Time         // since when it is there
+	many       bool              // it takes several events at once
+	slow       bool              // it took long over the last
+	resumed    bool              // an event went out that can be resumed after
+	unanswered []byte            // the answer to a change of terms, which one that was cut did not take
+
+	apart time.Time // since when there is none
+	grace time.Time // when it has to be back; see detach
+	came  uint64    // how far it had come when that was set
 }
 
 // hangUp ends the subscription at once, whatever is under way.
@@ -166,10 +172,8 @@ func (sub *subscription) newLone() lone {
 // send sends what may leave now, or says when something may.
 func (l *lone) send() (sent bool, next time.Time, why *aaep.Rejection) {
 	if l.stream != nil && l.unanswered != nil {
-		if l.sendWithin(closeTimeout, l.unanswered) != nil {
+		if l.answer(l.unanswered, 1); l.unanswered != nil {
 			l.lose()
-		} else {
-			l.unanswered = nil
 		}
 	}
 	if l.stream == nil {
@@ -185,7 +189,7 @@ func (l *lone) send() (sent bool, next time.Time, why *aaep.Rejection) {
 	return sent, next, why
 }
 
-// notTaken says what it means that the stream did not take an event: that it is lost, or why all is over.
+// notTaken says what it means that the stream took nothing more: that it is lost, or why all is over.
 func (l *lone) notTaken(err error) *aaep.Rejection {
 	var over *aaep.Rejection
 	if errors.As(err, &over) {
@@ -195,12 +199,17 @@ func (l *lone) notTaken(err error) *aaep.Rejection {
 		l.lose()
 		return nil
 	}
+	return l.linkBroke(err)
+}
+
+// linkBroke says why it is over with a link that cannot be resumed and took something no more.
+func (sub *subscription) linkBroke(err error) *aaep.Rejection {
 	select {
-	case err := <-l.lost:
+	case err := <-sub.lost:
 		return goneBecause(err)
 	default:
 	}
-	return slow("the link did not take an event: " + err.Error())
+	return slow("the link took nothing more: " + err.Error())
 }
 
 func (l *lone) lose() { l.stream, l.away = nil, l.detach() }
@@ -301,10 +310,6 @@ func (sub *subscription) tellWithin(d time.Duration, m aaep.Message) error {
 	if err != nil {
 		return err
 	}
-	return sub.sendWithin(d, msg)
-}
-
-func (sub *subscription) sendWithin(d time.Duration, msg []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	return sub.conn.Send(ctx, msg)
