@@ -35,6 +35,7 @@ func TestNextByEar(t *testing.T) {
 			f.ask(ev)
 		}
 		f.announce(in("a", event(&aaep.Extension{Type: "acme:news"}, "The bill is due today.")))
+		pass(100 * time.Millisecond)
 		ask("a", "Pay it.")
 		pass(time.Second)
 		ask("b", "Burn it.")

@@ -23,14 +23,16 @@ import (
 // listener is a person at a terminal, who follows one or several agents.
 type listener struct {
 	announcer
-	status announcer
-	json   bool
-	agents []*following
-	asked  announce.Questions // the first is on the screen
-	before past               // of what was asked before
-	out    *outputs           // nil if the terminal is all there is
-	aim    aiming             // of the line that is being typed
-	own    atomic.Value       // a tongue
+	status  announcer
+	json    bool
+	agents  []*following
+	asked   announce.Questions       // the first is on the screen
+	before  past                     // of what was asked before
+	tried   map[*announce.Asked]bool // an answer was sent and may have arrived
+	doubted *announce.Asked          // an acceptance came too soon, and is asked for once more
+	out     *outputs                 // nil if the terminal is all there is
+	aim     aiming                   // of the line that is being typed
+	own     atomic.Value             // a tongue
 
 	happens chan func()                                            // what the agents do
 	after   func(time.Duration, func(context.Context)) *time.Timer // does something then, unless it is all over

@@ -135,7 +135,7 @@ func (l *listener) aimed(began time.Time) aiming {
 // they can have been: then of what cannot be undone, or is of high risk. It is asked for once more: a key silences a screen
 // reader, and what it had yet to say is not said again.
 func (l *listener) tooSoon(q *announce.Asked, p *aaep.AwaitingConfirmation, d aaep.Decision, a aiming) bool {
-	if d != aaep.Accept || q.Doubted || !a.known && p.RiskLevel != aaep.RiskHigh && !p.IsIrreversible() {
+	if d != aaep.Accept || q == l.doubted || !a.known && p.RiskLevel != aaep.RiskHigh && !p.IsIrreversible() {
 		return false
 	}
 	if !a.known { // the terminal cannot tell; it takes so long at the least
@@ -145,7 +145,7 @@ func (l *listener) tooSoon(q *announce.Asked, p *aaep.AwaitingConfirmation, d aa
 	if a.heard {
 		return false
 	}
-	q.Doubted, q.Put = true, time.Now()
+	l.doubted, q.Put = q, time.Now()
 	l.inform(l.phrase(phrase.NotAllHeard, ""), l.phrase(phrase.ActionIs, words.Sentence(words.OneLine(p.Action))),
 		l.phrase(phrase.ConsequenceIs, words.Sentence(words.OneLine(p.Consequence))), l.phrase(phrase.DecideAgain, ""))
 	return true

@@ -78,7 +78,7 @@ func (l *listener) put(q *announce.Asked) {
 	l.speaker = "" // who asks is named in any case
 	f.says(w.And("\n", l.answering(q.Event)).String() + " " + more)
 	l.out.each(func(p *present.Presenter) { p.AddWords(f.name, q.Event, w.And("\n", l.tongue().words(more))) })
-	q.Put = time.Now()
+	q.Put, l.doubted = time.Now(), nil
 }
 
 // answering is how to answer a question that waits for that.
@@ -149,9 +149,10 @@ func (l *listener) settle(first *announce.Asked, closed []*announce.Asked, ev *a
 			l.before.leave(q)
 			l.before.heed(q.Source, ev)
 		}
-		if q.Tried {
+		if l.tried[q] {
 			mine = phrase.MayHaveArrived
 		}
+		delete(l.tried, q)
 		l.inform(l.phrase(what, ""), l.phrase(mine, ""))
 	}
 	if slices.Contains(closed, first) {
@@ -192,6 +193,7 @@ func (l *listener) done(news string) {
 // remove takes away a question that needs no answer any more.
 func (l *listener) remove(q *announce.Asked) {
 	l.asked.Remove(q)
+	delete(l.tried, q)
 	l.out.each(func(p *present.Presenter) { p.Settle(q.Event) })
 }
 
@@ -254,7 +256,10 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 	case errors.Is(err, subscriber.ErrUnknownEvent):
 		l.done(l.phrase(phrase.QuestionClosed, ""))
 	case err != nil:
-		q.Tried = true
+		if l.tried == nil {
+			l.tried = map[*announce.Asked]bool{}
+		}
+		l.tried[q] = true
 		l.inform(l.phrase(phrase.NotDelivered, l.tongue().why(err)), l.phrase(phrase.TypeItAgain, ""))
 	case said != "":
 		l.done(to + l.phrase(phrase.AnswerSentIs, words.Sentence(said)))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
@@ -32,7 +33,7 @@ type gist[T any] struct {
 	began    time.Time
 	calls    map[string]*aaep.Event // tools that run
 	outputs  map[string]bool        // answers that go on
-	question bool                   // one is open
+	question *aaep.Event            // that is open, or nil
 }
 
 // Add takes what stands for an event, and returns what is to be told now, in order, and what need not be told at all.
@@ -47,8 +48,8 @@ func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tel
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
 		left = append(left, overtake()...)
-		if p.ToState != aaep.StateAwaitingInput {
-			s.question = false
+		if s.question != nil && closes.Question(s.question, ev) { // else it was overtaken by that
+			s.question = nil
 		}
 		switch {
 		case whole || outcome(ev, p):
@@ -84,7 +85,7 @@ func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tel
 			delete(s.outputs, p.OutputID)
 		}
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
-		left, s.question = append(left, overtake()...), true
+		left, s.question = append(left, overtake()...), ev
 	case *aaep.HandoffRequested:
 		left = append(left, overtake()...)
 	default:
@@ -147,7 +148,7 @@ func (s *gist[T]) says(state aaep.State) bool {
 	case aaep.StateWritingOutput:
 		return len(s.outputs) > 0
 	case aaep.StateAwaitingInput:
-		return s.question
+		return s.question != nil
 	}
 	return false
 }

@@ -27,8 +27,6 @@ type Asked struct {
 	Source string
 	Event  *aaep.Event
 	Put    time.Time // when it was put last; zero is not yet
-	// For whoever puts it: an answer was sent and may have arrived; an acceptance came too soon, and is asked for once more.
-	Tried, Doubted bool
 
 	first     *aaep.Event   // that asked it, where it was told once more since
 	received  time.Time     // or, where it was under way for long, when it was asked
@@ -58,7 +56,7 @@ func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
 		return q
 	}
 	if q := qs.before(source, ev); q != nil {
-		q.first, q.Event, q.Put, q.heard, q.Doubted = q.asked(), ev, time.Time{}, time.Time{}, false
+		q.first, q.Event, q.Put, q.heard = q.asked(), ev, time.Time{}, time.Time{}
 		if limit := ev.Timestamp.Sub(q.first.Timestamp) + closes.Given(ev); limit > q.Limit()+clocksDiffer {
 			q.Extend(limit)
 		}

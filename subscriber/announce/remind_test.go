@@ -181,6 +181,19 @@ func TestPutAside(t *testing.T) {
 	}
 }
 
+// States that a question overtook say nothing of it: least of all that the agent waits for the answer, as if that were something new.
+func TestStatesOvertaken(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.asked("Planner", "sess_1", "Pay five dollars.")
+	r.answer("A reason. ")
+	r.state(write, think, "Thinking.")
+	r.state(think, await, "Pay five dollars.")
+	r.after(time.Minute)
+	if heard := r.since("Please"); strings.Contains(heard, "Waiting for") || strings.Contains(heard, "Thinking.") || !strings.HasSuffix(heard, "You have about 10 minutes to answer.") {
+		t.Errorf("heard %s", heard)
+	}
+}
+
 // That an answer was sent is heard before the next question, and what the program said before that came is not.
 func TestSentBeforeTheNext(t *testing.T) {
 	r := newRoom(t, Preferences{})
