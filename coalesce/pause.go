@@ -14,6 +14,7 @@ const (
 
 // pause releases what has waited long enough in the streams that match.
 func (s *Shaper) pause(now time.Time, match func(*stream) bool) {
+	s.order()
 	for _, st := range s.streams {
 		if !match(st) {
 			continue

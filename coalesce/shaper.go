@@ -126,6 +126,7 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 		s.stats.Filtered += len(st.parts)
 		return true
 	})
+	s.order()
 	for _, st := range s.streams {
 		if st.cut != s.cut || recut {
 			s.release(now, st, st.recut(s.cut, terms.MaxChunk), false)

@@ -355,3 +355,12 @@ func TestShaperPauseWithoutBoundary(t *testing.T) {
 	r.want(`o@0 "Half" none`)
 	r.verify()
 }
+
+// What was said first leaves first, where the text of several outputs has waited long enough at once; whichever began first.
+func TestTextLeavesInTheOrderItCame(t *testing.T) {
+	r := newRide(t, paced(0, sentence))
+	a, b := newWriter(), newWriter()
+	r.push(a.say("One. "), in("b", b.say("Two.")), a.say("Three."))
+	r.wait(time.Minute)
+	r.want(`o@0 "One. " sentence`, `b: o@0 "Two." sentence`, `o@5 "Three." sentence`)
+}

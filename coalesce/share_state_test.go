@@ -47,6 +47,7 @@ func known(s *Shaper, now time.Time) string {
 			}
 		}
 	}
+	s.order()
 	for _, st := range s.streams {
 		if st.seg == nil {
 			continue

@@ -30,7 +30,6 @@ func (s *Shaper) step(now time.Time, other *Shaper) bool {
 	} else if !s.budget.follow(now, other.budget) {
 		return false
 	}
-	slices.SortStableFunc(s.streams, func(a, b *stream) int { return other.streamOf(a) - other.streamOf(b) })
 	for _, st := range s.streams {
 		if i := other.streamOf(st); i >= 0 {
 			o := other.streams[i]

@@ -1,6 +1,8 @@
 package coalesce
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -196,8 +198,23 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	st.pauseAt = st.next(now)
 }
 
+// order puts the streams in the order of the text that they hold, in which it leaves where all of it does at once. In which order they
+// began is not the same for all who hear the same.
+func (s *Shaper) order() {
+	slices.SortStableFunc(s.streams, func(a, b *stream) int { return cmp.Compare(a.oldest(), b.oldest()) })
+}
+
+// oldest is the place of the oldest text that is held.
+func (st *stream) oldest() uint64 {
+	if len(st.parts) == 0 {
+		return math.MaxUint64
+	}
+	return st.parts[0].entry.Pos
+}
+
 // finish gives up the text of outputs that their session's end left open.
 func (s *Shaper) finish(now time.Time, session string) {
+	s.order()
 	s.streams = slices.DeleteFunc(s.streams, func(st *stream) bool {
 		if st.session != session {
 			return false
