@@ -15,6 +15,7 @@ type answer struct {
 	event    *aaep.Event // the newest
 	language string
 	seg      *coalesce.Segmenter
+	data     data // of one that is JSON
 	newest   time.Time
 	paused   bool // what was there has been said, and nothing has come since
 	rested   bool // so have the words of a sentence that goes on
@@ -45,7 +46,11 @@ func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep
 		ans.language = tag
 		ans.seg.SetLanguage(tag)
 	}
-	a.pieces(now, ans, ans.seg.Write(p.Chunk))
+	text := p.Chunk
+	if p.ContentType == "application/json" {
+		text = ans.data.words(text)
+	}
+	a.pieces(now, ans, ans.seg.Write(text))
 	whole := false
 	switch p.CoalesceHint {
 	case aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion:
