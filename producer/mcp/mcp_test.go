@@ -241,6 +241,21 @@ func TestFailed(t *testing.T) {
 	}
 }
 
+// What cannot be put to the user, such as a whole book, is not done, and the model learns why and may say it otherwise.
+func TestCannotBeAsked(t *testing.T) {
+	b := open(t, tools, always(aaep.Accept))
+	r, err := b.client.CallTool(t.Context(), &sdk.CallToolParams{Name: "transfer_money", Arguments: transfer{strings.Repeat("savings ", 3000), 500}})
+	if err != nil || !r.IsError || b.moved != 0 {
+		t.Fatalf("the tool gave %+v, %v, moved %d", r, err, b.moved)
+	}
+	if said := r.Content[0].(*sdk.TextContent).Text; !strings.HasPrefix(said, "Not done. The user cannot be asked about this call as it is: ") || !strings.Contains(said, "at most 16384") {
+		t.Errorf("the model hears %q", said)
+	}
+	if told := b.told(); !slices.Equal(told, []string{"Working on a request.", "The agent failed."}) {
+		t.Errorf("told: %q", told)
+	}
+}
+
 // The author's description may ask for more than the annotations do, and never for less. (EVT-042)
 func TestDescribe(t *testing.T) {
 	b := open(t, func(p *producer.Producer) sdk.Middleware {
