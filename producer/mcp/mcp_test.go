@@ -290,11 +290,12 @@ func TestShutDown(t *testing.T) {
 
 // What a server wants to know is asked field by field.
 func TestElicit(t *testing.T) {
-	about := 0
+	about, asked := 0, ""
 	yes := func(q aaep.Payload) any {
 		ask := q.(*aaep.AwaitingClarification)
 		if ask.Context == "Booking a room." {
 			about++
+			asked += ask.Question
 		}
 		return map[string]any{"City?": "Ibadan", "Nights?": 3.0, "Breakfast?": true, "Room?": "big", "Shall I book?": true}[ask.Question]
 	}
@@ -313,7 +314,7 @@ func TestElicit(t *testing.T) {
 		heard = <-told
 		return result, err
 	}
-	got, err := form(t, map[string]any{"type": "object", "required": []string{"nights"}, "properties": map[string]any{
+	got, err := form(t, map[string]any{"type": "object", "required": []string{"nights", "city"}, "properties": map[string]any{
 		"city":      map[string]any{"type": "string", "title": "City"},
 		"nights":    map[string]any{"type": "integer", "title": "Nights"},
 		"breakfast": map[string]any{"type": "boolean", "description": "Breakfast"},
@@ -321,6 +322,9 @@ func TestElicit(t *testing.T) {
 	}}, "Booking a room.", yes)
 	if err != nil || got.Action != "accept" || fmt.Sprint(got.Content) != "map[breakfast:true city:Ibadan nights:3 room:big]" {
 		t.Errorf("the form gave %+v, %v", got, err)
+	}
+	if asked != "Nights?City?Breakfast?Room?" {
+		t.Errorf("asked: %s", asked)
 	}
 	if about != 4 || slices.Contains(heard, "Booking a room.") || last() != "The agent finished." {
 		t.Errorf("%d questions say what they are about, want 4; told: %q", about, heard)
