@@ -17,8 +17,9 @@ import (
 )
 
 // Elicit returns a client's handler for what servers want to know from the user: each field of the form is one question, put
-// through p: what is required in that order, then the others by their names, for the MCP SDK keeps no other. A question that is not answered cancels the form; so does a
-// form that has to be filled in elsewhere (a URL). A form without fields is one question, to be answered with yes or no.
+// through p: what is required in that order, then the others by their names, for the MCP SDK keeps no other order. A question that is
+// not answered cancels the form; so does a form that has to be filled in elsewhere (a URL). A form without fields is one question, to be
+// answered with yes or no.
 func Elicit(p *producer.Producer) func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	return func(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 		cancel := &sdk.ElicitResult{Action: "cancel"}
