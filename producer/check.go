@@ -51,7 +51,7 @@ func (p *Producer) checkOne(ev *aaep.Event) error {
 		}
 		if kind, ok := aaep.Secret(token.String()); ok {
 			found = append(found, aaep.Violation{Requirement: "SEC-010", Pointer: string(d.StackPointer()),
-				Problem: "holds what looks like a " + kind + "; take it out, or say it in other words"})
+				Problem: "holds what looks like a secret (" + kind + "); take it out, or say it in other words"})
 		}
 	}
 	if found == nil {

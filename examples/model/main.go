@@ -61,10 +61,11 @@ func main() {
 			break
 		}
 		var in transfer
-		json.Unmarshal([]byte(args), &in)
-		result, err := move(ctx, in)
-		if err != nil {
-			result = "The transfer failed."
+		result := "Those are not the arguments of a transfer." // nobody is asked about what the model got wrong
+		if json.Unmarshal([]byte(args), &in) == nil {
+			if result, err = move(ctx, in); err != nil {
+				result = "The transfer failed."
+			}
 		}
 		messages = append(messages, object{"role": "assistant", "content": said, "tool_calls": []object{{"id": "call_1",
 			"type": "function", "function": object{"name": "transfer", "arguments": args}}}},

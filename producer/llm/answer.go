@@ -100,10 +100,10 @@ func faultOf(name string) ending {
 	name = strings.ToLower(name)
 	status := http.StatusInternalServerError
 	switch {
+	case strings.Contains(name, "insufficient_quota"), strings.Contains(name, "invalid"), strings.Contains(name, "denied"), strings.Contains(name, "authentication"), strings.Contains(name, "not_found"):
+		status = http.StatusBadRequest
 	case strings.Contains(name, "overload"), strings.Contains(name, "rate_limit"), strings.Contains(name, "quota"), strings.Contains(name, "exhausted"):
 		status = http.StatusTooManyRequests
-	case strings.Contains(name, "invalid"), strings.Contains(name, "denied"), strings.Contains(name, "authentication"), strings.Contains(name, "not_found"):
-		status = http.StatusBadRequest
 	}
 	end, _ := endingOf(status)
 	return end

@@ -57,6 +57,9 @@ type chatMessage struct {
 		Custom   chatFunction `json:"custom"`
 	} `json:"tool_calls"`
 	FunctionCall *chatFunction `json:"function_call"` // as it was before there were tools
+	Audio        struct {
+		Transcript string `json:"transcript"`
+	} `json:"audio"` // that the model speaks itself: who does not hear reads it
 }
 
 type chatChunk struct {
@@ -119,6 +122,7 @@ func (c *chatAnswer) chunk(in chatChunk) {
 func (c *chatAnswer) message(m *chatMessage) {
 	c.text(c.mind.aloud(words(m.Content)))
 	c.text(words(m.Refusal))
+	c.text(m.Audio.Transcript)
 	for i, t := range m.ToolCalls {
 		if t.Index != nil {
 			i = *t.Index

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -88,6 +89,49 @@ func TestRetryAfter(t *testing.T) {
 		st.heard("start: Working on a request.", "thinking", "failed: transient: The provider of the model is too busy at the moment.")
 	})
 }
+
+// An account that is used up is no busy provider: who waits for that waits for nothing. The client has the error as it came, up to
+// where its link broke.
+func TestSpent(t *testing.T) {
+	const refused = "The provider of the model did not accept the request."
+	const body = `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`
+	broken := errors.New("the link broke")
+	for end, told := range map[error]string{nil: refused, broken: "The provider of the model is too busy at the moment."} {
+		play(t, func(st *stage) {
+			sent := body
+			from := io.Reader(strings.NewReader(sent))
+			if end != nil {
+				sent = body[:20]
+				from = io.MultiReader(strings.NewReader(sent), iotest.ErrReader(end))
+			}
+			closed := false
+			resp, err := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 429, Header: http.Header{}, Body: onClose{from, func() { closed = true }}}, nil
+			})).RoundTrip(request(fakemodel.Chat, true, user("Hi.")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(resp.Body)
+			if resp.Body.Close(); string(got) != sent || err != end || !closed {
+				t.Errorf("the client read %q, %v; closed %v", got, err, closed)
+			}
+			st.heard("start: Working on a request.", "thinking", "progress.updated: "+told)
+			time.Sleep(11 * time.Second)
+			kind := "unknown"
+			if end != nil {
+				kind = "transient"
+			}
+			st.heard("failed: " + kind + ": " + told)
+		})
+	}
+}
+
+type onClose struct {
+	io.Reader
+	close func()
+}
+
+func (c onClose) Close() error { c.close(); return nil }
 
 // An agent that gives up at once leaves one clear end, in a session of the tap's and in one of its own. (EVT-018)
 func TestGivesUp(t *testing.T) {

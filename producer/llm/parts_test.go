@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -99,6 +100,19 @@ func TestMind(t *testing.T) {
 			if got := aloud(text, piece); got != want {
 				t.Errorf("%q in pieces of %d: %q, want %q", text, piece, got, want)
 			}
+		}
+	}
+}
+
+// What the providers call an error in the middle of an answer: passing, for ever, or nobody's guess.
+func TestFaultOf(t *testing.T) {
+	for name, want := range map[string]phrase.ID{
+		"overloaded_error": phrase.ModelBusy, "rate_limit_exceeded": phrase.ModelBusy, "RESOURCE_EXHAUSTED": phrase.ModelBusy,
+		"insufficient_quota": phrase.ModelRefused, "invalid_request_error": phrase.ModelRefused, "PERMISSION_DENIED": phrase.ModelRefused,
+		"api_error": phrase.ModelFault, "server_error": phrase.ModelFault, "": phrase.ModelFault,
+	} {
+		if got := faultOf(name); got.words != want || got.cause == nil {
+			t.Errorf("%q means %v, %v, want %v", name, got.words, got.cause, want)
 		}
 	}
 }

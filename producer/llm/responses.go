@@ -73,9 +73,9 @@ func (r responsesAnswer) event(name string, data []byte) {
 		in.Type = name
 	}
 	switch in.Type {
-	case "response.output_text.delta", "response.refusal.delta":
+	case "response.output_text.delta", "response.refusal.delta", "response.audio.transcript.delta":
 		r.text(words(in.Delta))
-	case "response.output_text.done", "response.refusal.done":
+	case "response.output_text.done", "response.refusal.done", "response.audio.transcript.done":
 		r.pause()
 	case "response.output_item.added":
 		r.item(in.Item, false)

@@ -60,6 +60,7 @@ const (
 	maxEvent   = 4 << 20  // bytes of one event of a streamed answer
 	maxTurns   = 256      // sessions, beyond which those that wait for results of tools are given up,
 	maxAnswers = 4096     // and beyond which all are: some clients never read what they asked for
+	maxError   = 64 << 10 // bytes of an error that are looked at
 	maxCalls   = 256      // calls of tools in one session
 )
 

@@ -2,6 +2,8 @@ package llm_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -223,6 +225,38 @@ func TestJSON(t *testing.T) {
 			st.send(requestTo("POST", fakemodel.Path(dialect, false), strings.NewReader(format)))
 			st.heard("start: Working on a request.", "thinking", "writing_output", `application/json: {"a":1}`, "thinking", "session.completed: The agent finished.")
 		}, says)
+	}
+}
+
+// What a model speaks itself is told in letters, for who does not hear it.
+func TestTranscript(t *testing.T) {
+	for dialect, stream := range map[string]string{
+		fakemodel.Chat: `data: {"choices":[{"index":0,"delta":{"role":"assistant","audio":{"id":"audio_1","transcript":"Good "}}}]}
+
+data: {"choices":[{"index":0,"delta":{"audio":{"data":"AAAA","transcript":"day."}}}]}
+
+data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+
+`,
+		fakemodel.Responses: `data: {"type":"response.audio.transcript.delta","delta":"Good "}
+
+data: {"type":"response.audio.transcript.delta","delta":"day."}
+
+data: {"type":"response.audio.transcript.done"}
+
+data: {"type":"response.completed","response":{"status":"completed"}}
+
+`} {
+		play(t, func(st *stage) {
+			resp, err := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(stream))}, nil
+			})).RoundTrip(request(dialect, true, user("Hi.")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.Copy(io.Discard, resp.Body)
+			st.heard("start: Working on a request.", "thinking", "writing_output", "say: Good day.", "thinking", "session.completed: The agent finished.")
+		})
 	}
 }
 

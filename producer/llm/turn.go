@@ -1,14 +1,18 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
@@ -179,6 +183,9 @@ func (x *turn) failed(ctx context.Context, resp *http.Response, err error) {
 		end, again = ending{words: none, cause: context.Canceled}, false
 	case resp != nil:
 		end, again = endingOf(resp.StatusCode)
+		if resp.StatusCode == http.StatusTooManyRequests && spent(resp) {
+			end, _ = endingOf(http.StatusPaymentRequired) // to wait is of no use, though clients do
+		}
 		again = again && resp.Header.Get("X-Should-Retry") != "false"
 	case err != nil:
 		if at := (*url.Error)(nil); errors.As(err, &at) {
@@ -196,6 +203,23 @@ func (x *turn) failed(ctx context.Context, resp *http.Response, err error) {
 	x.retrying = true
 	x.tap.mu.Unlock()
 	x.wait(pause(resp), func() { x.tell(end, true) })
+}
+
+// spent reports whether OpenAI says that what has been paid for is used up, which it calls too many requests. An error is short, and
+// is read ahead here; the client gets it as it came.
+func spent(resp *http.Response) bool {
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // an error comes again
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(data), resp.Body), resp.Body}
+	var in struct {
+		Error struct {
+			Code jsontext.Value `json:"code"`
+		} `json:"error"`
+	}
+	decode(data, &in)
+	return words(in.Error.Code) == "insufficient_quota"
 }
 
 // wait gives the turn up if nothing moves in it for so long.

@@ -17,8 +17,9 @@ import (
 )
 
 // Elicit returns a client's handler for what servers want to know from the user: each field of the form is one question, put
-// through p in the order of the fields' names, the required ones first. A question that is not answered cancels the form; so does a
-// form that has to be filled in elsewhere (a URL). A form without fields is one question, to be answered with yes or no.
+// through p: what is required in that order, then the others by their names, for the MCP SDK keeps no other order. A question that is
+// not answered cancels the form; so does a form that has to be filled in elsewhere (a URL). A form without fields is one question, to be
+// answered with yes or no.
 func Elicit(p *producer.Producer) func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	return func(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 		cancel := &sdk.ElicitResult{Action: "cancel"}
@@ -112,8 +113,8 @@ func ask(p *sdk.ElicitParams) (questions []question, err error) {
 		return []question{{"", producer.Question{Text: context, Kinds: []aaep.ResponseKind{aaep.ResponseYesNo}}}}, nil
 	}
 	names := slices.SortedFunc(maps.Keys(form.Properties), func(a, b string) int {
-		rank := func(name string) int { return slices.Index([]bool{true, false}, slices.Contains(form.Required, name)) }
-		return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b))
+		rank := func(name string) uint { return uint(slices.Index(form.Required, name)) } // of none, the highest
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 	})
 	for _, name := range names {
 		f := form.Properties[name]

@@ -29,8 +29,9 @@ import (
 // Tools returns a middleware for the receiving side of a server: it tells of every call of a tool through p, and asks where
 // the tool's annotations say that it must. Describe says of a call what will be done and what that means; what it leaves empty
 // is made of the annotations, of the tool's title and of the arguments, so that nil will do. What it returns may ask more than the
-// annotations demand, but never less. A question is in one language: in one that the SDK has no sentences in, say both Action and
-// Consequence, or neither.
+// annotations demand, but never less. A call with more to say than 16 KiB is not put to anybody, and does not run, unless describe says
+// it in fewer words. A question is in one language: in one that the SDK has no sentences in, say both Action and Consequence, or
+// neither.
 func Tools(p *producer.Producer, describe func(t *sdk.Tool, args json.RawMessage) producer.Tool) sdk.Middleware {
 	languages := languages(p)
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
@@ -209,12 +210,18 @@ func run(ctx context.Context, p *producer.Producer, about aaep.Text, tool produc
 	})
 	no := ""
 	if !ran {
-		if no = llm.Refusal(told); no == "" {
+		var invalid *aaep.InvalidError
+		switch no = llm.Refusal(told); {
+		case no != "":
+			told = nil
+		case errors.As(told, &invalid): // the model can say it otherwise
+			no = "Not done. The user cannot be asked about this call as it is: " + told.Error()
+		default:
 			err = told
 		}
 	}
 	if own {
-		if told == nil || no != "" {
+		if told == nil {
 			s.Complete(aaep.Text{})
 		} else {
 			s.Fail(told, aaep.Text{})

@@ -241,6 +241,21 @@ func TestFailed(t *testing.T) {
 	}
 }
 
+// What cannot be put to the user, such as a whole book, is not done, and the model learns why and may say it otherwise.
+func TestCannotBeAsked(t *testing.T) {
+	b := open(t, tools, always(aaep.Accept))
+	r, err := b.client.CallTool(t.Context(), &sdk.CallToolParams{Name: "transfer_money", Arguments: transfer{strings.Repeat("savings ", 3000), 500}})
+	if err != nil || !r.IsError || b.moved != 0 {
+		t.Fatalf("the tool gave %+v, %v, moved %d", r, err, b.moved)
+	}
+	if said := r.Content[0].(*sdk.TextContent).Text; !strings.HasPrefix(said, "Not done. The user cannot be asked about this call as it is: ") || !strings.Contains(said, "at most 16384") {
+		t.Errorf("the model hears %q", said)
+	}
+	if told := b.told(); !slices.Equal(told, []string{"Working on a request.", "The agent failed."}) {
+		t.Errorf("told: %q", told)
+	}
+}
+
 // The author's description may ask for more than the annotations do, and never for less. (EVT-042)
 func TestDescribe(t *testing.T) {
 	b := open(t, func(p *producer.Producer) sdk.Middleware {
@@ -275,11 +290,12 @@ func TestShutDown(t *testing.T) {
 
 // What a server wants to know is asked field by field.
 func TestElicit(t *testing.T) {
-	about := 0
+	about, asked := 0, ""
 	yes := func(q aaep.Payload) any {
 		ask := q.(*aaep.AwaitingClarification)
 		if ask.Context == "Booking a room." {
 			about++
+			asked += ask.Question
 		}
 		return map[string]any{"City?": "Ibadan", "Nights?": 3.0, "Breakfast?": true, "Room?": "big", "Shall I book?": true}[ask.Question]
 	}
@@ -298,7 +314,7 @@ func TestElicit(t *testing.T) {
 		heard = <-told
 		return result, err
 	}
-	got, err := form(t, map[string]any{"type": "object", "required": []string{"nights"}, "properties": map[string]any{
+	got, err := form(t, map[string]any{"type": "object", "required": []string{"nights", "city"}, "properties": map[string]any{
 		"city":      map[string]any{"type": "string", "title": "City"},
 		"nights":    map[string]any{"type": "integer", "title": "Nights"},
 		"breakfast": map[string]any{"type": "boolean", "description": "Breakfast"},
@@ -306,6 +322,9 @@ func TestElicit(t *testing.T) {
 	}}, "Booking a room.", yes)
 	if err != nil || got.Action != "accept" || fmt.Sprint(got.Content) != "map[breakfast:true city:Ibadan nights:3 room:big]" {
 		t.Errorf("the form gave %+v, %v", got, err)
+	}
+	if asked != "Nights?City?Breakfast?Room?" {
+		t.Errorf("asked: %s", asked)
 	}
 	if about != 4 || slices.Contains(heard, "Booking a room.") || last() != "The agent finished." {
 		t.Errorf("%d questions say what they are about, want 4; told: %q", about, heard)

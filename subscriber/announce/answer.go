@@ -16,6 +16,7 @@ type answer struct {
 	event    *aaep.Event // the newest
 	language string
 	seg      *coalesce.Segmenter
+	data     data // of one that is JSON
 	newest   time.Time
 	paused   bool // what was there has been said, and nothing has come since
 	rested   bool // so have the words of a sentence that goes on
@@ -47,7 +48,11 @@ func (a *Announcer) answer(now time.Time, source string, ev *aaep.Event, p *aaep
 		ans.language = tag
 		ans.seg.SetLanguage(tag)
 	}
-	pieces := ans.seg.Write(p.Chunk)
+	text := p.Chunk
+	if p.ContentType == "application/json" {
+		text = ans.data.words(text)
+	}
+	pieces := ans.seg.Write(text)
 	whole := false
 	switch p.CoalesceHint {
 	case aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion:

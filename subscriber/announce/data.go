@@ -1,0 +1,97 @@
+package announce
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+)
+
+// A data makes words of an answer that is JSON, in whatever pieces it comes: names and values in their order, without what holds
+// them together. What is no JSON stays as it is, as far as its letters and numbers go.
+type data struct {
+	open   []bool // objects and arrays around; true is an object
+	named  bool   // a string that comes now is a name
+	quoted bool
+	escape string // begun, and not whole
+	high   rune   // the first half of a character that is spelled in two
+	last   rune   // said
+}
+
+// mostOpen is how deep objects are told from arrays.
+const mostOpen = 256
+
+func (d *data) words(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case d.escape != "":
+			d.escape += string(r)
+			d.unescape(&b)
+		case d.quoted && r == '\\':
+			d.escape = `\`
+		case r == '"':
+			d.quoted = !d.quoted
+		case d.quoted && d.named && r == '_':
+			d.say(&b, ' ')
+		case d.quoted:
+			d.say(&b, r)
+		case r == '{', r == '[':
+			if len(d.open) < mostOpen {
+				d.open = append(d.open, r == '{')
+			}
+			d.named = r == '{'
+		case r == '}', r == ']':
+			d.open = d.open[:max(len(d.open)-1, 0)]
+		case r == ':':
+			d.named = false
+			b.WriteString(": ")
+		case r == ',':
+			d.named = len(d.open) > 0 && d.open[len(d.open)-1]
+			if strings.ContainsRune(".!?。؟।", d.last) {
+				b.WriteByte('\n') // the next name begins no sentence else, being small
+			} else {
+				b.WriteString("; ")
+			}
+		case !unicode.IsSpace(r):
+			d.say(&b, r)
+		}
+	}
+	return b.String()
+}
+
+func (d *data) say(b *strings.Builder, r rune) {
+	b.WriteRune(r)
+	d.last = r
+}
+
+// unescape says the character that a backslash begins, once all of it is there.
+func (d *data) unescape(b *strings.Builder) {
+	spelled, is4 := strings.CutPrefix(d.escape, `\u`)
+	switch {
+	case !is4:
+		switch r := d.escape[1]; r {
+		case 'n', 'r', 't', 'b', 'f':
+			d.say(b, ' ')
+		default:
+			for _, r := range d.escape[1:] {
+				d.say(b, r)
+			}
+		}
+	case len(spelled) < 4:
+		return
+	default:
+		n, _ := strconv.ParseUint(spelled, 16, 16)
+		r := rune(n)
+		if whole := utf16.DecodeRune(d.high, r); whole != unicode.ReplacementChar {
+			d.say(b, whole)
+			r = 0
+		}
+		if d.high = 0; utf16.IsSurrogate(r) {
+			d.high = r
+		} else if r != 0 {
+			d.say(b, r)
+		}
+	}
+	d.escape = ""
+}
