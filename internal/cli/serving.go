@@ -172,7 +172,7 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 		byIssuer, err := oidc.New(ctx, oidc.Config{Issuer: s.issuer, Audience: s.audience, Logger: log})
 		if err != nil {
 			if isUnproven(err) {
-				return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --oidc-issuer: nothing here proves that what answers at %s is the issuer: %s.\nLet this machine trust the CA of its certificate; on Linux a file with it can be named in SSL_CERT_FILE, too", s.issuer, words.OneLine(innermost(err)))}
+				return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --oidc-issuer: nothing here proves that what answers at %s is the issuer: %s.\nLet this machine trust the CA of its certificate, as by update-ca-certificates", s.issuer, words.OneLine(innermost(err)))}
 			}
 			if errors.Is(err, aaep.TransportUnavailable) {
 				return nil, &exitError{exitUnreachable, fmt.Errorf("cannot take --oidc-issuer: %s", plain(err))}

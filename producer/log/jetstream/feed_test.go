@@ -114,6 +114,50 @@ func TestFeedMeta(t *testing.T) {
 	}
 }
 
+// An agent whose stream was removed, for it was not to come back, may come back all the same: with another log, in which no place
+// of the one before is.
+func TestRemoved(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1).URLs()
+	c := dial(t, servers, jetstream.Options{})
+	key := []byte(`{"settled":1}`)
+	for _, again := range []bool{false, true} {
+		store, err := c.Open(t.Context(), "planner")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if meta, err := store.Meta(); meta != nil || err != nil {
+			t.Errorf("opened again %v: the log says of itself %s, %v", again, meta, err)
+		}
+		if _, end := store.Bounds(); end != 0 {
+			t.Errorf("%d events are in it", end)
+		}
+		if err := errors.Join(store.SetMeta(key), store.Append([][]byte{[]byte("one")}), store.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if again {
+			break
+		}
+		nc, err := nats.Connect(servers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		if answer, err := nc.Request("$JS.API.STREAM.DELETE.AAEP_A_planner", nil, time.Minute); err != nil || !strings.Contains(string(answer.Data), `"success":true`) {
+			t.Fatalf("%v, %v", answer, err)
+		}
+	}
+	// One that is there goes on.
+	store, err := c.Open(t.Context(), "planner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if meta, err := store.Meta(); string(meta) != string(key) || err != nil {
+		t.Errorf("gone on with: the log says of itself %s, %v", meta, err)
+	}
+}
+
 // Servers that have lost what they had acknowledged, as a power cut can make them without "sync_interval: always", are not
 // followed on without a word: what comes next has numbers that were given before.
 func TestFeedRewound(t *testing.T) {

@@ -88,6 +88,9 @@ func (c *Cluster) Open(ctx context.Context, agent string) (_ *Store, err error) 
 		s.owner.Unsubscribe()
 		return nil, c.explain("cannot open the log of "+agent, err)
 	}
+	if _, end := s.Bounds(); was == nil && end == 0 {
+		s.meta = nil // it is of a stream that somebody has removed, or of none yet: this is another log
+	}
 	s.hub = newHub(c, agent)
 	return s, nil
 }
