@@ -186,7 +186,7 @@ func genEvent(t *rapid.T) *aaep.Event {
 	}
 	if e.Type() != aaep.TypeOutputStreaming {
 		e.Summary = aaep.Text{Terse: maybe(t, words, "terse"), Normal: words.Draw(t, "normal"), Detailed: maybe(t, words, "detailed")}
-		if e.Unknown = maybe(t, oneOf(json.RawMessage(`{"summary_normal_yo_ng":"\u00d3 ti pari"}`)), "unknown"); e.Unknown != nil && !extension {
+		if e.Unknown = maybe(t, oneOf(json.RawMessage(`{"summary_normal_yo_ng":"\u00d3 ti pari"}`)), "unknown"); e.Unknown != nil && !extension && summarized(e.Payload) {
 			e.Translations = []aaep.Translation{{LocalizationHints: &aaep.LocalizationHints{PrimaryLanguage: "yo-ng"}, Summary: aaep.Say("Ó ti pari")}}
 		}
 	}
@@ -194,6 +194,17 @@ func genEvent(t *rapid.T) *aaep.Event {
 		e.Unknown = maybe(t, oneOf(json.RawMessage(`{"pulse":60,"lead":{"II":[0.10]}}`)), "own")
 	}
 	return e
+}
+
+// summarized reports whether nothing is told beside the summary, which then may be in several languages.
+func summarized(payload aaep.Payload) bool {
+	switch p := payload.(type) {
+	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
+		return false
+	case *aaep.SessionErrored:
+		return p.RemediationHint == ""
+	}
+	return true
 }
 
 // genMessage draws a valid handshake or reply message as Decode would return it.

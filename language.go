@@ -32,7 +32,7 @@ func variant(name string) (base, tag string) {
 // addVariant adds what such a member says to the translations of an event. Of two for one tag the first counts.
 func (e *Event) addVariant(base, tag string, value []byte) {
 	words, ok := asString(value)
-	if !ok || words == "" {
+	if !ok || words == "" || !summarized(e.Payload) {
 		return
 	}
 	i := slices.IndexFunc(e.Translations, func(t Translation) bool { return strings.EqualFold(t.Language(), tag) })
@@ -51,4 +51,16 @@ func (e *Event) addVariant(base, tag string, value []byte) {
 	case "summary_detailed":
 		t.Detailed = firstOf(t.Detailed, words)
 	}
+}
+
+// summarized reports whether the summary is all that is told of an event. What is told beside it is in the event's own language
+// alone, and one label cannot be right for both.
+func summarized(payload Payload) bool {
+	switch p := payload.(type) {
+	case *OutputStreaming, *AwaitingConfirmation, *AwaitingClarification:
+		return false
+	case *SessionErrored:
+		return p.RemediationHint == ""
+	}
+	return true
 }

@@ -43,6 +43,14 @@ func TestDecodeReadsVariants(t *testing.T) {
 	if e := read(t, published("aaep:agent.output.streaming", `,"chunk":"Bonjour.","position":0,"complete":true,"language":"fr","summary_normal_en":"x"`)); said(e) != "fr: Bonjour." {
 		t.Errorf("an output event, which has no summary, says %s", said(e))
 	}
+	for typ, members := range map[string]string{ // in which the summary is not all that is told
+		"awaiting.confirmation": confirmation + `,"default_decision":"reject"`, "awaiting.clarification": clarification,
+		"session.errored": `,"error_category":"unknown","remediation_hint":"Try again."`,
+	} {
+		if e := read(t, published("aaep:agent."+typ, members+`,"summary_normal_yo":"n"`)); e.Translations != nil {
+			t.Errorf("%s is half in another language: %s", typ, said(e))
+		}
+	}
 	e := read(t, published("medai:vitals", `,"summary_normal_yo":"Ìlù ọkàn 60."`))
 	if said(e) != own+"; yo: /Ìlù ọkàn 60./" {
 		t.Errorf("an event of an extension says %s", said(e))

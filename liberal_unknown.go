@@ -47,7 +47,7 @@ func readUnknowns(c *checker, e *Event) (u unknowns) {
 	from, more := len(c.found), 0
 	eachMember(e.Unknown, func(name string, value []byte) {
 		base, tag := variant(name)
-		if tag != "" && e.Type() != TypeOutputStreaming {
+		if tag != "" {
 			e.addVariant(base, tag, value)
 		}
 		switch {

@@ -122,7 +122,7 @@ func (r *refusingTerms) Send(ctx context.Context, msg []byte) error {
 // While the proof in an answer is looked at, the next renegotiation may begin; it waits for its own answer. INV-41
 func TestRenegotiateWhileVerifying(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		signed, trust := bank(t)
+		sign, trust := notary(t)
 		slow := &manifest.Trust{Source: func(context.Context, string) (*manifest.KeySet, error) {
 			time.Sleep(2 * time.Second)
 			return trust.Keys, nil
@@ -131,7 +131,7 @@ func TestRenegotiateWhileVerifying(t *testing.T) {
 		go func() {
 			want[*aaep.SubscriptionRenegotiate](t, p)
 			time.Sleep(9 * time.Second)
-			p.say(t, proved(signed))
+			p.say(t, proved(sign("agent")))
 		}()
 		_, err := sub.Renegotiate(t.Context(), aaep.Capabilities{MaxEventsPerSecond: 5})
 		wantError(t, "the first", err, "in time")
@@ -146,7 +146,7 @@ func TestRenegotiateWhileVerifying(t *testing.T) {
 			t.Fatalf("the second = %+v, %v before its answer", r.got, r.err)
 		default:
 		}
-		p.say(t, proved(signed))
+		p.say(t, proved(sign("agent")))
 		if r := <-second; r.err != nil || r.got != sub.Accepted() {
 			t.Errorf("the second = %+v, %v", r.got, r.err)
 		}

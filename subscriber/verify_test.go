@@ -13,32 +13,30 @@ import (
 	"github.com/aaep-go/aaep/manifest"
 )
 
-// bank signs its manifest, and trust believes it.
-func bank(t *testing.T) (signed string, trust *manifest.Trust) {
+// notary signs manifests, by agent_id, and trust believes it.
+func notary(t *testing.T) (sign func(agentID string) string, trust *manifest.Trust) {
 	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
 	s, err := manifest.NewSigner(key, manifest.SignerOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err = s.Sign(&manifest.Manifest{AgentID: "agent", AgentName: "Bank", AAEPVersionsSupported: []string{"1.0.0"}, ConformanceLevelsSupported: []int64{1, 2},
-		TransportsSupported: []string{manifest.SSE}, LanguagesSupported: []string{"en-US"}, EventTypesEmitted: []string{"aaep:agent.*"},
-		DefaultVerbosity: aaep.VerbosityNormal, MaxConcurrentSubscriptions: 1}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
 	public, err := manifest.PublicKeys(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
 	keys, err := manifest.ParseKeys(public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return signed, &manifest.Trust{Verifier: manifest.Verifier{Keys: keys}}
+	must(err)
+	return func(agentID string) string {
+		signed, err := s.Sign(&manifest.Manifest{AgentID: agentID, AgentName: "Bank", AAEPVersionsSupported: []string{"1.0.0"}, ConformanceLevelsSupported: []int64{1, 2},
+			TransportsSupported: []string{manifest.SSE}, LanguagesSupported: []string{"en-US"}, EventTypesEmitted: []string{"aaep:agent.*"},
+			DefaultVerbosity: aaep.VerbosityNormal, MaxConcurrentSubscriptions: 1}, time.Now())
+		must(err)
+		return signed
+	}, &manifest.Trust{Verifier: manifest.Verifier{Keys: keys}}
 }
 
 // proved is an acceptance with a proof.
@@ -66,9 +64,9 @@ func proving(t *testing.T, st *stage, signed string, trust *manifest.Trust) (*Su
 // INV-40, T3: an event of another agent than the one that proved who it is ends the subscription before anybody hears it.
 func TestImpostor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		signed, trust := bank(t)
+		sign, trust := notary(t)
 		st := newStage()
-		sub, p := proving(t, st, signed, trust)
+		sub, p := proving(t, st, sign("agent"), trust)
 		if v := sub.Verified(); v == nil || v.Manifest.AgentName != "Bank" {
 			t.Fatalf("Verified = %+v", v)
 		}
@@ -91,14 +89,34 @@ func TestImpostor(t *testing.T) {
 // agent that was verified does not pass for it by proving nothing.
 func TestProvedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		signed, trust := bank(t)
+		sign, trust := notary(t)
 		st := newStage()
-		sub, p := proving(t, st, signed, trust)
+		sub, p := proving(t, st, sign("agent"), trust)
 		p.Close()
 		p = st.next(t)
 		p.accept(t, "sub_2") // and proves nothing
 		if _, err := sub.Next(t.Context()); !errors.Is(err, manifest.ErrUnsigned) {
 			t.Errorf("Next = %v, want that there is no proof", err)
+		}
+		sub.Close()
+	})
+}
+
+// INV-41: another agent does not go on where one that was verified broke off, though its own proof holds.
+func TestProvedToBeAnother(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		sign, trust := notary(t)
+		st := newStage()
+		sub, p := proving(t, st, sign("agent"), trust)
+		p.Close()
+		p = st.next(t)
+		want[*aaep.SubscriptionRequest](t, p)
+		p.say(t, strings.Replace(proved(sign("mallory")), `"agent_id":"agent"`, `"agent_id":"mallory"`, 1))
+		if _, err := sub.Next(t.Context()); !errors.Is(err, aaep.ManifestSignatureRequired) || !errors.Is(err, manifest.ErrAgent) || !strings.Contains(err.Error(), `"mallory"`) {
+			t.Errorf("Next = %v, want that it is another agent", err)
+		}
+		if v := sub.Verified(); v.Manifest.AgentID != "agent" {
+			t.Errorf("Verified = %+v", v.Manifest)
 		}
 		sub.Close()
 	})
