@@ -204,7 +204,7 @@ func (s *Segmenter) gestured() bool {
 		return true
 	}
 	r, size := utf8.DecodeLastRune(tail)
-	for r != '\u200d' && classOf(r) == clExtend {
+	for r == '\ufe0f' || 0x1F3FB <= r && r <= 0x1F3FF { // how the picture looks; marks could still change order with others
 		tail = tail[:len(tail)-size]
 		r, size = utf8.DecodeLastRune(tail)
 	}
