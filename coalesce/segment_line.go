@@ -133,30 +133,6 @@ func (s *Segmenter) prefix(at int) int {
 	return end
 }
 
-// behindQuote returns the offset behind the marks of a quotation, and the spaces between them, at offset at.
-func (s *Segmenter) behindQuote(at int) int {
-	for i, n := at, 0; ; n++ {
-		r, c, size := s.rune(i)
-		switch {
-		case r == '>':
-			at = i + 1
-		case c != clSpace || n > 8:
-			return i
-		}
-		i += size
-	}
-}
-
-// fenceBehind says whether a code block begins at offset at, behind a colon in the middle of a line.
-func (s *Segmenter) fenceBehind(at int) bool {
-	n, end := s.repeated(at, '`')
-	if n < 3 {
-		return false
-	}
-	w := s.wordAt(end)
-	return s.blank(end + w.n)
-}
-
 // marker reads one marker.
 func (s *Segmenter) marker(at int) int {
 	sc := &s.scan
