@@ -54,6 +54,11 @@ var segChats = []struct{ lang, text string }{
 	{"de", "Prof. Dr. Dr. h. c. mult. Anna Schmidt, geb. Müller, sprach zuerst. |Dann folgte Dipl.-Ing. K. Weber. |Der 2. Redner fehlte."},
 	{"fr", "Réunion le mar. 4 mars à 14 h 30. |Salle B. |N'oubliez pas vos P.-V. |Merci d'avance !"},
 	{"uk", "Живе в м. Києві, на вул. Хрещатик, буд. 12, кв. 3. |Телефонуйте: +380 44 123-45-67. |Запитайте п. Іваненка."},
+	// Code in a quotation ends with it, and code may begin behind a colon.
+	{"en", "> Try this:\n|> ```go\n> a. B\n> ```\n|> Then go on. |It works.\n\n|Done. |Bye."},
+	{"en", "> ```\n> a. B\n\n|Next. |Then."},
+	{"en", "> > ```\n> > a. B\n> > ```\n|> Out. |Yes."},
+	{"en", "The code:|```python\nprint(\"a. B\")\n```\n|Done. |Use: ```x``` or `y`. |Ok."},
 	// The shapes of answers.
 	{"en", "To install it:\n\n|```bash\nsudo apt-get update\nsudo apt-get install -y build-essential\n# Done. Now check:\ngcc --version\n```\n\n|You should see something like `gcc (Debian 12.2.0-14) 12.2.0`. |If not, run `which gcc`."},
 	{"en", "Here's the stack trace you pasted:\n\n|```\nTraceback (most recent call last):\n  File \"/app/main.py\", line 42, in <module>\n    run()\n  File \"/app/main.py\", line 17, in run\n    raise ValueError(\"No. Way.\")\nValueError: No. Way.\n```\n\n|The error is on line 17. |The value was `None`."},

@@ -204,7 +204,7 @@ func (s *Segmenter) gestured() bool {
 		return true
 	}
 	r, size := utf8.DecodeLastRune(tail)
-	for r != '\u200d' && classOf(r) == clExtend {
+	for r == '\ufe0f' || 0x1F3FB <= r && r <= 0x1F3FF { // how the picture looks; marks could still change order with others
 		tail = tail[:len(tail)-size]
 		r, size = utf8.DecodeLastRune(tail)
 	}
@@ -218,18 +218,21 @@ func (s *Segmenter) gestured() bool {
 // introduces says whether the text read ends in a colon behind several words, as in front of what an agent does next.
 func (s *Segmenter) introduces() bool {
 	sc := &s.scan
-	if sc.last != ':' && sc.last != '：' || sc.words < 2 && sc.wides < 4 || sc.hidden() {
+	if sc.last != ':' && sc.last != '：' || sc.space || sc.words < 2 && sc.wides < 4 || sc.hidden() {
 		return false
 	}
-	text := bytes.TrimRight(s.buf[:s.read.at], " :：")
+	text := bytes.TrimRight(s.buf[:s.read.at], ":：")
 	r, _ := utf8.DecodeLastRune(text)
 	return !unicode.IsDigit(r) && !bytes.HasSuffix(text, []byte("http")) && !bytes.HasSuffix(text, []byte("https"))
 }
 
-// half says whether the full stop read last may stand within a number: but hardly behind a year, and not behind code that ends in one.
+// half says whether the full stop read last may stand within a number or an address: but hardly behind a year.
 func (s *Segmenter) half() bool {
 	text := s.buf[:max(s.read.at-1, 0)]
 	digits := len(text) - len(bytes.TrimRightFunc(text, unicode.IsDigit))
+	if word := text[bytes.LastIndexByte(text, ' ')+1:]; bytes.Contains(word, []byte("://")) && !bytes.HasSuffix(word, []byte(")")) {
+		return true
+	}
 	before, number := text[:len(text)-digits], text[len(text)-digits:]
 	year := digits == 4 && number[0] <= '2' && (len(before) == 0 || before[len(before)-1] == ' ')
 	return digits > 0 && !year
@@ -257,6 +260,9 @@ func (s *Segmenter) pausable() int {
 				return 0 // 3.14
 			}
 		case abList:
+			if r, _ := utf8.DecodeLastRune(probe.before.bytes()); unicode.IsDigit(r) {
+				return 0 // 6 ft. 2 in.
+			}
 		case abOrdinal:
 			if !sc.space && !sc.marks.closed || len(sc.lang.dated) > 0 && sc.lang != unknown {
 				return 0

@@ -17,6 +17,15 @@ func (s *Segmenter) look(c class) bool {
 	if sc.lines >= 2 && sc.formula() {
 		sc.fence, sc.block = 0, prose // TeX has no blank line in a formula
 	}
+	if sc.lines > 0 && sc.fence != 0 && sc.inQuote {
+		r, _, _ := s.rune(at)
+		if s.ran {
+			return false
+		}
+		if r != '>' {
+			sc.fence, sc.block = 0, row // the quotation is over, and with it the code
+		}
+	}
 	level, clause := 0, sc.clause != 0 && (sc.space || sc.clause == clFullClause && !attached[c])
 	if sc.space || clause {
 		level = atWord
@@ -48,6 +57,10 @@ func (s *Segmenter) look(c class) bool {
 		if r, _, _ := s.rune(at); r == '¿' || r == '¡' || c == clWide && sc.wides > 1 || (c == clUpper || c == clLetter) && s.starts(at) {
 			level = atSentence
 		}
+	}
+	if c == clTag && sc.last == ':' && sc.lines == 0 && at >= s.hide && !sc.hidden() && s.fenceBehind(at) {
+		level = atSentence
+		s.item = !s.ran
 	}
 	if level == atWord && sc.space && sc.lines == 0 && at >= s.hide && s.nextItem(at, c) {
 		level = atSentence

@@ -108,7 +108,7 @@ var filipino = &language{
 // In these a single small letter is a word.
 
 var swahili = &language{
-	tags: "sw", before: "Bw Bi Bwn Dk Dkt Prof Mhe Mh k.v mf Mf Mch Kap", number: "Na uk Uk Sh", list: "n.k k.m",
+	tags: "sw", before: "Bw Bi Bwn Dk Dkt Prof Mhe Mh k.v k.m mf Mf Mch Kap", number: "Na uk Uk Sh", list: "n.k",
 	may:     "nk S.L.P S.L.B",
 	starts:  "Hii Hiyo Hizi Huyu Yeye Wao Sisi Mimi Wewe Ninyi Na Lakini Au Kama Ikiwa Baada Kisha Halafu Sasa Hapa Kwa Katika Nini Nani Wapi Vipi Kwa Je Ni Ndiyo Hapana Asante Tafadhali Pia",
 	letters: "Sura Sehemu Kifungu Hatua hatua Chaguo chaguo Mpango Kundi kundi Vitamini Aina aina Toleo toleo Mfano Swali",

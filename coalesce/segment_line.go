@@ -15,6 +15,7 @@ type lineState struct {
 	lineWords int   // at most long
 	fence     rune  // the character that fences the code being read; else 0
 	fenceLen  int
+	inQuote   bool       // the code is in a quotation, > in front of each line
 	list      listMarker // the list item it begins with
 }
 
@@ -99,13 +100,17 @@ func (s *Segmenter) prefix(at int) int {
 		return s.formulaCloses(at)
 	}
 	if sc.fence != 0 {
-		if n, end := s.repeated(at, sc.fence); n >= sc.fenceLen && s.blank(end) {
+		i := at
+		if sc.inQuote {
+			i = s.behindQuote(at)
+		}
+		if n, end := s.repeated(i, sc.fence); n >= sc.fenceLen && s.blank(end) {
 			sc.fence, sc.block = 0, row
 			return end
 		}
 		return at
 	}
-	sc.block, sc.list = prose, listMarker{}
+	sc.block, sc.list, sc.inQuote = prose, listMarker{}, false
 	end := at
 	for range 6 {
 		next := s.marker(end)
@@ -116,6 +121,7 @@ func (s *Segmenter) prefix(at int) int {
 		if sc.fence != 0 || sc.block == row {
 			break
 		}
+		sc.inQuote = sc.inQuote || sc.block == quoted
 		for i := end; ; {
 			_, c, size := s.peek(i)
 			if i += size; c != clSpace || size == 0 {

@@ -77,6 +77,30 @@ func (s *Segmenter) code(i, n int) int {
 	return 0
 }
 
+// behindQuote returns the offset behind the marks of a quotation, and the spaces between them, at offset at.
+func (s *Segmenter) behindQuote(at int) int {
+	for i, n := at, 0; ; n++ {
+		r, c, size := s.rune(i)
+		switch {
+		case r == '>':
+			at = i + 1
+		case c != clSpace || n > 8:
+			return i
+		}
+		i += size
+	}
+}
+
+// fenceBehind says whether a code block begins at offset at, behind a colon in the middle of a line.
+func (s *Segmenter) fenceBehind(at int) bool {
+	n, end := s.repeated(at, '`')
+	if n < 3 {
+		return false
+	}
+	w := s.wordAt(end)
+	return s.blank(end + w.n)
+}
+
 // tag returns the offset behind an HTML tag or <address>.
 func (s *Segmenter) tag(at int) int {
 	i := at + 1

@@ -259,6 +259,22 @@ func TestCodeThatGoesOn(t *testing.T) {
 	say(r, "It is short. ", aaep.BoundarySentence)
 	r.want("1.0 Code, 2 lines so far.", "16.0 Code, 3 lines so far.", "30.0 Code, 4 lines.", "45.0 It is short.")
 
+	r = newRoom(t, Preferences{})
+	say(r, "> ```go\n> a := 1\n> b\n", aaep.BoundaryWord)
+	say(r, "> c\n", aaep.BoundaryWord)
+	say(r, "> d\n> ```\n", aaep.BoundarySentence)
+	say(r, "> It is short. ", aaep.BoundarySentence)
+	r.want("1.0 Code, 2 lines so far.", "16.0 Code, 3 lines so far.", "30.0 Code, 4 lines.", "45.0 It is short.")
+
+	// Nothing behind it is taken for code: not behind a quotation that ends first, nor behind a fence within a longer one.
+	r = newRoom(t, Preferences{})
+	say(r, "> ```go\n> a := 1\n> b\n\n", aaep.BoundaryParagraph)
+	say(r, "It is short.\n", aaep.BoundarySentence)
+	say(r, "````md\n```\na\n", aaep.BoundaryWord)
+	say(r, "```\nb\n````\n", aaep.BoundarySentence)
+	say(r, "It is long. ", aaep.BoundarySentence)
+	r.want("0.0 Code, 2 lines so far.", "15.0 It is short.", "31.0 Code, 2 lines so far.", "45.0 Code, 4 lines.", "60.0 It is long.")
+
 	// All at once it is told once, also where it is too long for one utterance.
 	r = newRoom(t, Preferences{})
 	say(r, "```\n"+strings.Repeat("fmt.Println(\"Hi. There.\")\n", 200)+"```\n", aaep.BoundarySentence)

@@ -121,8 +121,7 @@ func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) 
 	text := ""
 	for i, p := range pieces {
 		text += p.Text
-		whole := ans.code.before(text)
-		code := unclosed(whole)
+		whole, code := ans.code.with(text)
 		if code.fence != "" && i+1 < len(pieces) {
 			continue // it is told once, with how much there is
 		}

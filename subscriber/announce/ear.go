@@ -12,7 +12,8 @@ import (
 )
 
 var (
-	fence    = regexp.MustCompile("(?ms)^[ \t]*(```+|~~~+)[^\n]*\n(.*?)(?:^[ \t]*(?:```+|~~~+)[ \t]*$|\\z)")
+	fence    = regexp.MustCompile("^[ \t]*(?:(?:[-*+]|[0-9]{1,3}[.)])[ \t]+)?(```+|~~~+)([^\n]*)\n$")
+	inQuote  = regexp.MustCompile("(?m)^[ \t]{0,3}(?:>[ \t]?)+(?:```|~~~)")
 	heading  = regexp.MustCompile(`(?m)^[ \t]{0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$`)
 	rule     = regexp.MustCompile(`(?m)^[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?)$`)
 	row      = regexp.MustCompile(`(?m)^[ \t]*\|(.*)\|[ \t]*$`)
@@ -27,39 +28,61 @@ var (
 
 // block is code of which not all has come: what it began with, and how many lines there were.
 type block struct {
-	fence string
-	lines int
+	fence  string
+	lines  int
+	quoted bool // with > in front of each line
 }
 
-// before is text with the part of the block in front of it that was told, in few words.
-func (b block) before(text string) string {
-	if b.fence == "" {
-		return text
+// with is text with the part of the block in front of it that was told, in few words, and the code that it ends in, if that goes on.
+func (b block) with(text string) (whole string, open block) {
+	if b.quoted && !strings.HasPrefix(strings.TrimSpace(text), ">") {
+		b = block{} // the quotation is over, and with it the code
 	}
-	return b.fence + "\n" + strings.Repeat(".\n", b.lines) + text
+	quoted := b.quoted || inQuote.MatchString(text)
+	if quoted {
+		text = quote.ReplaceAllString(text, "")
+	}
+	if b.fence != "" {
+		text = b.fence + "\n" + strings.Repeat(".\n", b.lines) + text
+	}
+	told(text, func(b block, closed bool) string {
+		if b.quoted = quoted; !closed {
+			open = b
+		}
+		return ""
+	})
+	return text, open
 }
 
-// unclosed is the code that text ends in, if it does not end there.
-func unclosed(text string) block {
-	all := fence.FindAllStringSubmatchIndex(text, -1)
-	if len(all) == 0 {
-		return block{}
+// told is text with each block of code replaced by what is said of it.
+func told(text string, says func(b block, closed bool) string) string {
+	var rest strings.Builder
+	var b block
+	for line := range strings.Lines(text) {
+		switch m := fence.FindStringSubmatch(line); {
+		case b.fence != "":
+			end := strings.TrimSpace(line)
+			if len(end) >= len(b.fence) && strings.Trim(end, b.fence[:1]) == "" {
+				rest.WriteString(says(b, true))
+				b = block{}
+			} else if end != "" {
+				b.lines++
+			}
+		case m != nil && (m[1][0] == '~' || !strings.Contains(m[2], "`")):
+			b.fence = m[1]
+		default:
+			rest.WriteString(line)
+		}
 	}
-	m := all[len(all)-1]
-	if m[5] < len(text) {
-		return block{}
+	if b.fence != "" {
+		rest.WriteString(says(b, false))
 	}
-	return block{text[m[2]:m[3]], lines(text[m[4]:m[5]])}
-}
-
-// lines counts those that are not empty.
-func lines(code string) int {
-	return len(strings.FieldsFunc(code, func(r rune) bool { return r == '\n' }))
+	return rest.String()
 }
 
 // heard is forEar with the language of what is said: code alone is told in words of ours, which may be English.
 func heard(text, language string, id phrase.ID) Part {
-	if _, known := phrase.In(language, phrase.Code, ""); !known && strings.TrimSpace(text) != "" && strings.TrimSpace(fence.ReplaceAllString(text, "")) == "" {
+	if _, known := phrase.In(language, phrase.Code, ""); !known && strings.TrimSpace(text) != "" && strings.TrimSpace(told(text, func(block, bool) string { return "" })) == "" {
 		language = ownLanguage
 	}
 	return Part{language, forEar(text, language, id)}
@@ -77,15 +100,14 @@ func forEar(text, language string, unclosed phrase.ID) string {
 		return otherwise
 	}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
-	text = fence.ReplaceAllStringFunc(text, func(s string) string {
-		m, id := fence.FindStringSubmatchIndex(s), phrase.Code
-		if m[5] == len(s) {
+	text = told(text, func(b block, closed bool) string {
+		id := phrase.Code
+		if !closed {
 			id = unclosed
 		}
-		n := lines(s[m[4]:m[5]])
-		says, known := phrase.In(language, id, strconv.Itoa(n))
+		says, known := phrase.In(language, id, strconv.Itoa(b.lines))
 		if english || !known {
-			says, _ = phrase.In(ownLanguage, id, words.Count(n, "line"))
+			says, _ = phrase.In(ownLanguage, id, words.Count(b.lines, "line"))
 		}
 		return "\n" + says + "\n"
 	})

@@ -22,6 +22,7 @@ func TestForEar(t *testing.T) {
 		"> quoted\n> twice":                                   "quoted twice",
 		"Use `go test` now.":                                  "Use go test now.",
 		"```go\na := 1\nb := 2\n```\nThen run it.":            "Code, 2 lines. Then run it.",
+		"- ```sh\n  make\n  ```":                              "Code, 1 line.",
 		"Look:\n```\nnever closed":                            "Look: Code, 1 line.",
 		"See [the plan](https://example.org/plan \"Plan\").":  "See the plan.",
 		"See https://www.example.org/a/b?c=d#e, please.":      "See link to www.example.org, please.",
