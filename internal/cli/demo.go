@@ -93,11 +93,14 @@ func (d *demo) run(ctx context.Context) error {
 	url := "http://" + ln.Addr().String()
 	d.say("", "A retirement planner is at work. Four follow it, each in their own way.")
 	readsOnly := aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}
-	said := func(ev *aaep.Event) string { return announce.Text(ev, ev.Verbosity).String() }
+	said := func() func(*aaep.Event) string {
+		var asked announce.Questions
+		return func(ev *aaep.Event) string { return asked.Told("", ev, announce.Text(ev, ev.Verbosity)).String() }
+	}
 	feels := func(ev *aaep.Event) string { return felt(ev, subscriber.Haptic(patterns...)) }
 	people := []*person{
-		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), notices: said, decides: true},
-		{demo: d, name: "braille display", caps: subscriber.Braille(40, "es").With(readsOnly), notices: said},
+		{demo: d, name: "screen reader", caps: subscriber.ScreenReader("en-US"), notices: said(), decides: true},
+		{demo: d, name: "braille display", caps: subscriber.Braille(40, "es").With(readsOnly), notices: said()},
 		{demo: d, name: "haptic band", caps: subscriber.Haptic(patterns...), notices: feels, feels: true},
 		{demo: d, name: "log", caps: subscriber.Logger(), notices: func(*aaep.Event) string { return "" }},
 	}

@@ -16,11 +16,11 @@ import (
 // Announcer is, and not safe for concurrent use. The zero Questions are ready.
 type Questions struct {
 	all   []*Asked
-	calls []deed // that were asked about and have yet to be made, the latest last
+	deeds []deed // that were asked about and have yet to be done, the latest last
 }
 
-// deed is a tool call of an agent.
-type deed struct{ source, id string }
+// deed is a tool call of a session, by its id or by what is said of it.
+type deed struct{ session, call, text string }
 
 // Asked is a question that waits for the person's answer.
 type Asked struct {
@@ -77,24 +77,40 @@ func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
 	}
 	qs.all = append(qs.all, q)
 	if id := closes.CallOf(ev); id != "" {
-		qs.calls = append(qs.calls, deed{source, id})
-		qs.calls = qs.calls[max(len(qs.calls)-mostAsked, 0):]
+		qs.expect(deed{session: q.session(), call: id})
 	}
 	return q
 }
 
-// Told is what is said of an event: that what a question was about is being done would else sound as if it were asked of the person.
+// Told is what is said of an event: what was accepted, as what is being done. Its bare name would sound as if it were asked of the person.
+// Who is not asked is told that the agent waits for the answer, and by the same name what it does then.
 func (qs *Questions) Told(source string, ev *aaep.Event, w Words) Words {
-	p, ok := ev.Payload.(*aaep.ToolInvoked)
-	if !ok {
-		return w
+	session, text := sessionOf(source, ev), ev.Text(aaep.VerbosityNormal)
+	switch p := ev.Payload.(type) {
+	case *aaep.StateChanged:
+		switch p.ToState {
+		case aaep.StateAwaitingInput:
+			qs.expect(deed{session: session, text: text})
+		case aaep.StateCallingTool:
+		default: // it was not accepted
+			qs.deeds = slices.DeleteFunc(qs.deeds, func(d deed) bool { return d.session == session && d.text != "" })
+		}
+	case *aaep.ToolInvoked:
+		n := len(qs.deeds)
+		qs.deeds = slices.DeleteFunc(qs.deeds, func(d deed) bool {
+			return d.session == session && (d.call != "" && d.call == p.ToolCallID || d.text != "" && d.text == text)
+		})
+		if len(qs.deeds) < n {
+			return ours(ev.Language(), phrase.AcceptedDoing, "").And("", w.oneLine())
+		}
 	}
-	i := slices.Index(qs.calls, deed{source, p.ToolCallID})
-	if i < 0 {
-		return w
-	}
-	qs.calls = slices.Delete(qs.calls, i, i+1)
-	return ours(ev.Language(), phrase.AcceptedDoing, "").And("", w.oneLine())
+	return w
+}
+
+// expect notes what may be done when it is accepted.
+func (qs *Questions) expect(d deed) {
+	qs.deeds = append(qs.deeds, d)
+	qs.deeds = qs.deeds[max(len(qs.deeds)-mostAsked, 0):]
 }
 
 // All returns those that are open; the one to put, or that is put, is the first.

@@ -237,3 +237,19 @@ func TestDeed(t *testing.T) {
 		r.wantSince("Look at the balance.")
 	}
 }
+
+// Who is not asked hears what is being done as such too, where they heard that the agent waits for the answer about it, and it was not no.
+func TestDeedOfOthers(t *testing.T) {
+	for to, want := range map[aaep.State]string{aaep.StateCallingTool: "Accepted, and being done: Pay five dollars.", aaep.StateThinking: "Pay five dollars."} {
+		r := newRoom(t, Preferences{})
+		r.state(think, await, "Pay five dollars.")
+		r.after(time.Minute)
+		r.state(await, to, "")
+		r.heard = nil
+		r.say(&aaep.ToolInvoked{Tool: "pay", ToolCallID: "call_1", RiskLevel: aaep.RiskHigh}, "Pay five dollars.")
+		r.after(time.Minute)
+		if heard := r.since(""); heard != want {
+			t.Errorf("to %s: heard %q, want %q", to, heard, want)
+		}
+	}
+}
