@@ -6,7 +6,7 @@
 //	tap := llm.New(p)                                                    // p is a producer.Producer
 //	client := openai.NewClient(option.WithMiddleware(tap.Middleware))    // so does anthropic.NewClient
 //	client := genai.ClientConfig{HTTPClient: &http.Client{Transport: tap.Transport(nil)}} // so does anything with a http.Client
-//	transfer := llm.Guard(tap, "transfer", describe, transfer)           // asks before it runs
+//	transfer = llm.Guard(tap, "transfer", describe, transfer)            // asks before it runs
 //
 // # Sessions
 //
@@ -23,7 +23,7 @@
 //
 // A model's answer says that it wants a tool, not that the tool runs. When the answer is whole, the tools in it that are not
 // guarded are announced, and the request that brings their results completes them. Guarded tools are silent until they are
-// called; Guard asks, runs them and tells what came of it. Guard whatever changes the world, before its model is asked. Tools
+// called; Guard asks, runs them and tells what came of it. Guard whatever changes the world, and before the first request. Tools
 // that the provider runs itself, such as its web search, are announced as they begin and end.
 //
 // # Languages
@@ -33,8 +33,8 @@
 //
 // # What passes untouched
 //
-// The client sees every byte of the answer as it would without the tap, and when it would: nothing is buffered or read ahead, and
-// no listener is waited for. Reasoning is not told, only that the agent thinks. Requests to other addresses and requests whose body cannot be
+// The client sees every byte of the answer as it would without the tap, and when it would: nothing is buffered or read ahead but the
+// reason of a 429, and no listener is waited for. Reasoning is not told, only that the agent thinks. Requests to other addresses and requests whose body cannot be
 // read twice (http.Request.GetBody) or has more than 64 MiB are not followed. Of an answer that is still compressed, because the
 // client asked for that itself, or that is one piece of more than 16 MiB, it is told that there is one.
 package llm
