@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -9,9 +10,10 @@ import (
 )
 
 // Guard returns a tool's function that asks the user first and calls run only if the answer is yes. Name is what the model calls the
-// tool. Describe says, of one call's arguments, what will be done and what that means; its Name may be left empty. Only a call that it
-// says is of low or medium risk, and not that it is irreversible or to be confirmed, runs without a question and is merely told. The tool
-// is told of when it runs and not before, in the session whose Context ctx is, or else in the oldest one whose model wants it.
+// tool. Describe says, of one call's arguments, what will be done and what that means; its Name may be left empty, and a call of no Risk
+// is of a high one. Only one that it says is of low or medium risk, and not that it is irreversible or to be confirmed, runs without a
+// question and is merely told. The tool is told of when it runs and not before, in the session whose Context ctx is, or else in the oldest
+// one whose model wants it.
 //
 // What the model is to hear of a no is the result, without an error; run was then not called. An error is run's own, or says why
 // the user could not be asked in these words. Run does what describe has said and nothing else, so an answer that changes it is a
@@ -23,7 +25,7 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool, run fun
 	return func(ctx context.Context, in In) (string, error) {
 		tool := describe(in)
 		tool.Name, tool.Modified = name, nil
-		tool.Confirm = tool.Confirm || tool.Risk == "" // nobody has said that it is harmless
+		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // nobody has said that it is harmless
 		s, end, err := t.called(ctx, tool)
 		if err != nil {
 			return "", err

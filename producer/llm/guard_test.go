@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -227,6 +228,9 @@ func TestGuardAsksByDefault(t *testing.T) {
 		said := producer.Tool{Action: aaep.Say("Transfer $1."), Consequence: aaep.Say("It moves at once.")}
 		if err := call(said); err != nil || b.moved != 0 {
 			t.Errorf("a tool of no risk gave %v, and moved %d", err, b.moved)
+		}
+		if synctest.Wait(); !strings.Contains(st.raw.String(), `"risk_level":"high"`) {
+			t.Errorf("nobody has said that its risk is low:\n%s", st.raw.String())
 		}
 		var invalid *aaep.InvalidError
 		if err := call(producer.Tool{}); !errors.As(err, &invalid) || b.moved != 0 {

@@ -65,6 +65,46 @@ func TestLargeFrames(t *testing.T) {
 	}
 }
 
+// Where each line is an event, an empty one is none, and one that is too large is passed over.
+func TestLines(t *testing.T) {
+	stream := []byte("{\"a\":1}\r\n\n{\"a\":2}\n" + strings.Repeat("x", 2*maxEvent) + "\ndata: 3")
+	for _, piece := range []int{1, 3, 5000, len(stream)} {
+		f := frames{lines: true}
+		var got []string
+		event := func(name string, data []byte) { got = append(got, name+string(data)) }
+		for chunk := range slices.Chunk(stream, piece) {
+			f.feed(chunk, event)
+		}
+		f.last(event)
+		if want := []string{`{"a":1}`, `{"a":2}`, "", "data: 3"}; !slices.Equal(got, want) {
+			t.Errorf("in pieces of %d: %.100q, want %q", piece, got, want)
+		}
+		if cap(f.line) > maxEvent/2 {
+			t.Errorf("%d bytes are kept", cap(f.line))
+		}
+	}
+}
+
+// Clients of Ollama that leave out whose result it is send results in the order of the calls, and those that name it in any.
+func TestOllamaResults(t *testing.T) {
+	const asked = `{"role":"user","content":"Hi."}`
+	first := ollamaRequest([]byte(`{"messages":[` + asked + `]}`))
+	want := []string{keyOf("", "look", first.prefix), keyOf("", "note", first.prefix)}
+	const called = `,{"role":"assistant","content":"","tool_calls":[{"function":{"name":"look"}},{"function":{"name":"note"}}]}`
+	for _, results := range []string{
+		`{"role":"tool","content":"a"},{"role":"tool","content":"b"}`,
+		`{"role":"tool","content":"a","tool_name":"look"},{"role":"tool","content":"b","tool_name":"note"}`,
+	} {
+		q := ollamaRequest([]byte(`{"messages":[` + asked + called + "," + results + `]}`))
+		if !slices.Equal(q.keys, want) {
+			t.Errorf("%s are the results of %q, want %q", results, q.keys, want)
+		}
+	}
+	if q := ollamaRequest([]byte(`{"messages":[` + asked + `,{"role":"tool","content":"of nothing"}]}`)); len(q.results) != 1 || slices.Contains(want, q.keys[0]) {
+		t.Errorf("a result that nothing asked for is of %q", q.keys)
+	}
+}
+
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("event: x\r\ndata: a\ndata: b\r\r\n"), uint8(1))
 	f.Add([]byte("data: a\r\n\r\ndata: b\n\n"), uint8(3))

@@ -6,7 +6,7 @@
 //	tap := llm.New(p)                                                    // p is a producer.Producer
 //	client := openai.NewClient(option.WithMiddleware(tap.Middleware))    // so does anthropic.NewClient
 //	client := genai.ClientConfig{HTTPClient: &http.Client{Transport: tap.Transport(nil)}} // so does anything with a http.Client
-//	transfer := llm.Guard(tap, "transfer", describe, transfer)           // asks before it runs
+//	transfer = llm.Guard(tap, "transfer", describe, transfer)            // asks before it runs
 //
 // # Sessions
 //
@@ -23,7 +23,7 @@
 //
 // A model's answer says that it wants a tool, not that the tool runs. When the answer is whole, the tools in it that are not
 // guarded are announced, and the request that brings their results completes them. Guarded tools are silent until they are
-// called; Guard asks, runs them and tells what came of it. Guard whatever changes the world, before its model is asked. Tools
+// called; Guard asks, runs them and tells what came of it. Guard whatever changes the world, and before the first request. Tools
 // that the provider runs itself, such as its web search, are announced as they begin and end.
 //
 // # Languages
@@ -33,13 +33,14 @@
 //
 // # What passes untouched
 //
-// The client sees every byte of the answer as it would without the tap, and when it would: nothing is buffered or read ahead, and
-// no listener is waited for. Reasoning is not told, only that the agent thinks. Requests to other addresses and requests whose body cannot be
-// read twice (http.Request.GetBody) or has more than 64 MiB are not followed. Of an answer that is still compressed, because the
-// client asked for that itself, or that is one piece of more than 16 MiB, it is told that there is one.
+// The client sees every byte of the answer as it would without the tap, and when it would: nothing is buffered or read ahead but the
+// reason of a 429, and no listener is waited for. Reasoning is not told, only that the agent thinks. Requests to other addresses and
+// those of more than 64 MiB are not followed. Of an answer that is still compressed, because the client asked for that itself, or
+// that is one piece of more than 16 MiB, it is told that there is one.
 package llm
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -91,7 +92,7 @@ func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Respon
 	if !ok {
 		return next(r)
 	}
-	body, ok := bodyOf(r)
+	r, body, ok := bodyOf(r)
 	if !ok {
 		return next(r)
 	}
@@ -154,18 +155,28 @@ func dialectOf(r *http.Request) (dialect, bool) {
 	return dialect{}, false
 }
 
-// bodyOf returns a copy of a request's body.
-func bodyOf(r *http.Request) ([]byte, bool) {
-	if r.GetBody == nil || r.ContentLength > maxRequest {
-		return nil, false
+// bodyOf returns a copy of a request's body, and the request to send, whose body is whole.
+func bodyOf(r *http.Request) (*http.Request, []byte, bool) {
+	if r.Body == nil || r.ContentLength > maxRequest {
+		return r, nil, false
+	}
+	if r.GetBody == nil { // it can be read once, and was to be sent as it comes
+		defer context.AfterFunc(r.Context(), func() { r.Body.Close() })()
+		data, err := io.ReadAll(io.LimitReader(r.Body, maxRequest+1))
+		again := *r
+		again.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(data), r.Body), r.Body} // an error comes again
+		return &again, data, err == nil && len(data) <= maxRequest
 	}
 	body, err := r.GetBody()
 	if err != nil {
-		return nil, false
+		return r, nil, false
 	}
 	defer body.Close()
 	data, err := io.ReadAll(io.LimitReader(body, maxRequest+1))
-	return data, err == nil && len(data) <= maxRequest
+	return r, data, err == nil && len(data) <= maxRequest
 }
 
 // say returns one of the SDK's own sentences, in the languages of the agent.

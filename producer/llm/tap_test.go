@@ -1,12 +1,16 @@
 package llm_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -226,6 +230,54 @@ func TestJSON(t *testing.T) {
 			st.heard("start: Working on a request.", "thinking", "writing_output", `application/json: {"a":1}`, "thinking", "session.completed: The agent finished.")
 		}, says)
 	}
+}
+
+// A request whose body can be read once is followed too, and sent as it was, up to where it breaks off.
+func TestReadOnce(t *testing.T) {
+	play(t, func(st *stage) {
+		broken := errors.New("the disk broke")
+		for _, end := range []error{nil, broken} {
+			from := io.Reader(strings.NewReader(`{"messages":[{"role":"user"}],"stream":false}`))
+			if end != nil {
+				from = io.MultiReader(from, iotest.ErrReader(end))
+			}
+			closed := false
+			r := requestTo("POST", "/v1/chat/completions", onClose{from, func() { closed = true }})
+			resp, err := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+				sent, err := io.ReadAll(r.Body)
+				if r.Body.Close(); err != end || len(sent) != 45 || !closed || r.ContentLength != 0 {
+					t.Errorf("%q was sent, %v; closed %v", sent, err, closed)
+				}
+				if err != nil {
+					return nil, err
+				}
+				return st.model.Transport().RoundTrip(requestTo("POST", "/v1/chat/completions", bytes.NewReader(sent)))
+			})).RoundTrip(r)
+			if err != end {
+				t.Fatal(err)
+			}
+			if err == nil {
+				io.Copy(io.Discard, resp.Body)
+			}
+		}
+		st.heard("start: Working on a request.", "thinking", "writing_output", "say: Here.", "thinking", "session.completed: The agent finished.")
+	}, fakemodel.Answer{Says: []string{"Here."}})
+}
+
+// One that never ends is given up with its context.
+func TestReadNever(t *testing.T) {
+	play(t, func(st *stage) {
+		ctx, cancel := context.WithTimeout(st.t.Context(), time.Minute)
+		defer cancel()
+		from, to := io.Pipe()
+		defer to.Close()
+		_, err := st.tap.Transport(roundTrip(func(r *http.Request) (*http.Response, error) { return nil, r.Context().Err() })).
+			RoundTrip(requestTo("POST", "/v1/chat/completions", from).WithContext(ctx))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the error is %v", err)
+		}
+		st.heard()
+	})
 }
 
 // What a model speaks itself is told in letters, for who does not hear it.
