@@ -29,7 +29,7 @@ type Extension struct {
 	// event; schemas.MustCompile makes such functions from a JSON Schema. Nil takes any object.
 	Capability, Event func(json.RawMessage) error
 	// Honor decides what of a capability object is honored, and what that changes; the object has passed
-	// Capability. It is a pure function, and must not honor more than was asked. Nil honors all of it, as
+	// Capability, and Vocabulary.Read reads it. It is a pure function, and must not honor more than was asked. Nil honors all of it, as
 	// something that only the agent's author acts upon.
 	Honor func(asked json.RawMessage) Effect
 }
