@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -241,6 +242,14 @@ func TestShaperPause(t *testing.T) {
 	r.push(w.close(""))
 	r.want(`o@16 "" completion complete`)
 	r.verify()
+
+	r, w = newRide(t, listener(sentence)), newWriter()
+	at := int64(0)
+	for _, text := range []string{"Let me look at the tests:", "\n\nNow I run `make`.", " It is from 2020.", " Well done! 🎉"} { // as agents end before a tool
+		r.push(w.say(text), tool("t"))
+		r.want(fmt.Sprintf("o@%d %q sentence", at, text), "tool t")
+		at += runes(text)
+	}
 
 	terms := listener(paragraph)
 	terms.Filters.Exclude = []string{"aaep:agent.tool.*"}
