@@ -41,8 +41,8 @@ var ErrClosed = errors.New("producer: shut down")
 // Producer serves one agent's sessions to its subscribers. All its methods may be called at once.
 type Producer struct {
 	// Whoever holds several locks took them in this order: follower.telling, follower.link.mu, a Session's mu, putting, groups.mu, a
-	// group's mu, mu, a subscription's mu, a course's counting. Against it only TryLock is called. All other locks are held alone,
-	// for no longer than it takes to look something up, but published.signing.
+	// group's mu, mu, a subscription's mu, a course's counting. Against it only TryLock is called. Whoever
+	// holds any other lock takes none.
 
 	cfg   Config
 	offer handshake.Offer
