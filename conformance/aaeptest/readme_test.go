@@ -37,7 +37,7 @@ func follow(ctx context.Context, dialer transports.Dialer, voice present.Output,
 			} else if err := answer(ctx, sub, q, key); err != nil { // sub.Reply or sub.Answer
 				person.Tell("The answer may not count.", true) // it was too late, for one
 			} else {
-				person.Tell("Sent.", false)
+				person.Tell("Sent.", true)
 				person.Settle(q)
 			}
 		}

@@ -76,7 +76,7 @@ func answer(ctx context.Context, sub *subscriber.Subscription, person *present.P
 	} else if question := person.Question(time.Now(), decision); question == nil {
 		person.Tell("There is no question that you have heard to its end.", true)
 	} else if err := sub.Reply(ctx, question, decision); err == nil {
-		person.Tell("Sent.", false) // before the next is put
+		person.Tell("Sent.", true) // before the next is put
 		person.Settle(question)
 	} else if errors.Is(err, subscriber.ErrUnknownEvent) {
 		person.Tell("It may be too late for this answer.", true)

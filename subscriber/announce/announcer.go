@@ -34,6 +34,7 @@ const (
 	everySoFar  = 5 * time.Second  // between two utterances of progress of one session
 	maxKept     = 200              // announcements that are remembered
 	maxHeld     = 500              // that wait, critical or not; of more, the oldest of the agent that has most is left to be asked for
+	replyWithin = 5 * time.Second  // of a line that was typed, until what this program says is no answer to that any more
 	longTurn    = 15 * time.Second // of one agent, until another that waits is heard
 )
 
@@ -72,6 +73,7 @@ type Announcer struct {
 	since    time.Time // and since when
 	noVoice  map[string]bool
 	typed    time.Time // the newest key
+	entered  time.Time // a line
 	quiet    bool      // somebody typed a moment ago,
 	hushed   time.Time // and began then
 	cut      bool      // what is being said has to end

@@ -133,6 +133,11 @@ func (a *Announcer) Typing(now time.Time) {
 
 // Rest says that the person is done with typing, as Enter does; else two seconds without a key are.
 func (a *Announcer) Rest(now time.Time) {
+	a.entered = now
+	a.rest(now)
+}
+
+func (a *Announcer) rest(now time.Time) {
 	if a.quiet {
 		a.quiet = false
 		a.catchUp(now)

@@ -37,14 +37,17 @@ func (a *Announcer) SetLanguage(languages ...string) { a.language = phrase.Best(
 func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
 	sentences := w.sentences(false)
 	same := func(it *item) bool { return it.kind == Notice && it.next == 0 && slices.Equal(it.sentences, sentences) }
-	if len(sentences) == 0 || slices.ContainsFunc(a.normal, same) && !critical {
+	if len(sentences) == 0 || slices.ContainsFunc(slices.Concat(a.asked, a.normal), same) && !critical {
 		return
 	}
 	it := &item{kind: Notice, critical: critical, sentences: sentences, about: about, arrived: now}
 	a.keep(it)
-	if critical {
+	switch {
+	case critical:
 		a.queue(&a.urgent, it)
-	} else {
+	case about == nil && !a.entered.IsZero() && now.Sub(a.entered) < replyWithin:
+		a.asked = append(a.asked, it)
+	default:
 		a.queue(&a.normal, it)
 	}
 }

@@ -213,6 +213,26 @@ func TestSentBeforeTheNext(t *testing.T) {
 		"You have about 10 minutes to answer.", "Without an answer it will not be done.", "Planner: A long text is being said when the questions come.", "Following Bank.", "Later.")
 }
 
+// What the program says to a line that was typed is heard before all that waits, and what it says by itself in its turn.
+func TestReplyToALine(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	for range 5 {
+		r.answer("There is much to be heard. ")
+	}
+	r.after(time.Second)
+	r.a.Tell(r.now, "Connected again.", false)
+	r.a.Typing(r.now)
+	r.a.Rest(r.now)
+	r.after(3 * time.Second) // it was on its way
+	r.a.Tell(r.now, "Answer sent: accept.", false)
+	r.a.Tell(r.now, "Answer sent: accept.", false)
+	r.after(time.Minute)
+	const much = "There is much to be heard."
+	if heard, want := r.since(""), strings.Join([]string{much, much + " /", "Answer sent: accept.", much, much, much, much, "Connected again."}, "|"); heard != want {
+		t.Errorf("heard\n%s\nwant\n%s", heard, want)
+	}
+}
+
 // What was accepted is told as what is done, in the language of the text: its bare name sounds as if the person had to do it. What nobody
 // was asked about keeps its name.
 func TestDeed(t *testing.T) {

@@ -115,7 +115,7 @@ func (a *Announcer) settle(now time.Time) {
 		a.admit(now, lasted[0])
 	}
 	if a.quiet && now.Sub(a.typed) >= stillFor {
-		a.Rest(now)
+		a.rest(now)
 	}
 	for {
 		q, wake := a.open.TimeEnds(now, a.wordsPerMinute())

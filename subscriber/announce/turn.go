@@ -61,12 +61,14 @@ func (a *Announcer) put(now time.Time, q *Asked) {
 	a.aside(now, q) // that it waits is not said
 	q.words = nil
 	since := func(it *item) bool { return it.source == "" && it.about == nil && it.arrived.After(q.received) }
-	for _, it := range a.normal {
-		if since(it) {
-			a.urgent = append(a.urgent, it)
+	for _, told := range []*[]*item{&a.asked, &a.normal} {
+		for _, it := range *told {
+			if since(it) {
+				a.urgent = append(a.urgent, it)
+			}
 		}
+		*told = slices.DeleteFunc(*told, since)
 	}
-	a.normal = slices.DeleteFunc(a.normal, since)
 	a.admit(now, it)
 }
 
