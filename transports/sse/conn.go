@@ -208,6 +208,14 @@ func (c *conn) reply(ctx context.Context, to *url.URL, m aaep.Message, msg []byt
 	return nil
 }
 
+// why says why an answer is none.
+func why(err error) string {
+	if err == nil {
+		return "it is another message"
+	}
+	return aaep.SafeText(err.Error())
+}
+
 // isAnswer reports whether body is the producer's answer to a request or a renegotiation.
 func isAnswer(body []byte) bool {
 	m, err := aaep.Decode(body)
@@ -231,6 +239,9 @@ func (c *conn) request(ctx context.Context, req *aaep.SubscriptionRequest, msg [
 	var m aaep.Message
 	if err == nil {
 		if m, err = aaep.Decode(a.body); err != nil || !isAnswer(a.body) {
+			if a.status/100 == 2 {
+				c.witness.Tell("SSE-004", "the answer to a subscription.request is no valid subscription.accepted: "+shorten(why(err), 300))
+			}
 			err = a.refusal(fmt.Errorf("sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s", at.Redacted(), a.text, a.excerpt()))
 		}
 	}
