@@ -208,14 +208,6 @@ func (c *conn) reply(ctx context.Context, to *url.URL, m aaep.Message, msg []byt
 	return nil
 }
 
-// why says why an answer is none.
-func why(err error) string {
-	if err == nil {
-		return "it is another message"
-	}
-	return aaep.SafeText(err.Error())
-}
-
 // isAnswer reports whether body is the producer's answer to a request or a renegotiation.
 func isAnswer(body []byte) bool {
 	m, err := aaep.Decode(body)

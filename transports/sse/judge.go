@@ -6,6 +6,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"github.com/aaep-go/aaep"
 )
 
 // judgeHead tells the witness what a stream's head has otherwise than B.1.6 demands.
@@ -49,4 +51,12 @@ func (c *conn) judgeEvent(ev event, lastID string) {
 	case lastID == "" && said.Urgency != "critical":
 		c.witness.Tell("SSE-006", "an event has no id on its stream, and nothing before it has one")
 	}
+}
+
+// why says why an answer is none.
+func why(err error) string {
+	if err == nil {
+		return "it is another message"
+	}
+	return aaep.SafeText(err.Error())
 }
