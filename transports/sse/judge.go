@@ -53,10 +53,14 @@ func (c *conn) judgeEvent(ev event, lastID string) {
 	}
 }
 
-// why says why an answer is none.
-func why(err error) string {
-	if err == nil {
-		return "it is another message"
+// judgeAcceptance tells the witness that an acceptance is none, for what is wrong with it.
+func (c *conn) judgeAcceptance(status int, wrong error) {
+	if status/100 != 2 {
+		return
 	}
-	return aaep.SafeText(err.Error())
+	why := "it is another message"
+	if wrong != nil {
+		why = aaep.SafeText(wrong.Error())
+	}
+	c.witness.Tell("SSE-004", "the answer to a subscription.request is no valid subscription.accepted: "+shorten(why, 300))
 }
