@@ -28,7 +28,7 @@ var bindingCases = []Case{
 		Rule: "messages are carried as the binding of the transport advises", Judge: witnessed(noteAdvice)},
 }
 
-var bindingPlays = slices.Concat(wholePlays, []string{"turned-away", "future-version", "shutdown"})
+var bindingPlays = slices.Concat(wholePlays, greetings, []string{"turned-away", "shutdown"})
 
 // subscriberBindingCases judge the same of a subscriber, in whatever is played.
 var subscriberBindingCases = []Case{
@@ -40,7 +40,7 @@ var subscriberBindingCases = []Case{
 		Rule: "messages are carried as the binding of the transport advises", Judge: witnessed(noteAdvice)},
 }
 
-const unwitnessed = "nothing tells what is below the messages, so that was not judged"
+const unwitnessed = "what is below the messages was not judged, for this link tells nothing of it"
 
 // witnessed judges what the transport noticed of a kind.
 func witnessed(kind string) func(*Recording) Finding {

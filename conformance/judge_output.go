@@ -73,11 +73,15 @@ var outputCases = []Case{
 			}
 			return some(len(list), "events came without a long gap")
 		}},
-	{Name: "boundaries", Requirements: []string{"HS-024", "HS-071"}, Level: 3, Strength: Should, plays: []string{"completion"},
-		Rule: "chunks are cut at the boundaries that were agreed", Judge: func(r *Recording) Finding {
+	{Name: "boundaries", Requirements: []string{"HS-024", "HS-071"}, Level: 3, Strength: Should, plays: []string{"completion", "stream"},
+		Rule: "chunks are cut at the boundaries that were agreed, and where they say", Judge: func(r *Recording) Finding {
 			allowed := agreedBoundaries(r)
 			list := of(r.events(0), output)
 			for _, m := range list {
+				said := strings.TrimSpace(m.str("chunk")) // of sentences that end with one of three signs
+				if hint := m.str("coalesce_hint"); (hint == "sentence" || hint == "paragraph") && !m.is("complete") && strings.TrimRight(said, ".!?") == said {
+					return fail("a chunk says that it is cut at a "+hint+", and ends within a sentence", m.Entry)
+				}
 				if hint := m.str("coalesce_hint"); !m.is("complete") && hint != "" && !slices.Contains(allowed, hint) {
 					return fail("a chunk is cut at "+quoted(hint)+" where "+strings.Join(allowed, ", ")+" was agreed", m.Entry)
 				}

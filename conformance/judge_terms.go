@@ -166,7 +166,7 @@ var termsCases = []Case{
 			}
 			return pass(fmt.Sprintf("both got the same %d events", len(a)), a[0].Entry, b[0].Entry)
 		}},
-	{Name: "filters-kept", Requirements: []string{"HS-029", "HS-028", "HS-027", "HS-055"}, Level: 3, Strength: Must, plays: []string{"filtered", "filtered-fail"},
+	{Name: "filters-kept", Requirements: []string{"HS-029", "HS-028", "HS-027", "HS-055"}, Level: 3, Strength: Must, plays: []string{"filtered", "included", "filtered-fail"},
 		Rule: "an excluded event does not come unless it is critical", Judge: func(r *Recording) Finding {
 			a, ok := r.answer(0)
 			if !ok || a.typ() != "subscription.accepted" {
@@ -217,6 +217,8 @@ var termsCases = []Case{
 				return unseen("the request was not accepted")
 			case len(got) == 1:
 				return fail(fmt.Sprintf("no answer to a renegotiation came within %v", patience), got[0].Entry)
+			case got[1].typ() == "subscription.accepted" && got[1].str("subscription_id") != got[0].str("subscription_id"):
+				return fail("the answer to a renegotiation names another subscription", got[0].Entry, got[1].Entry)
 			default:
 				return pass("the answer was "+got[1].typ(), got[1].Entry)
 			}

@@ -299,6 +299,30 @@ var moreMutants = []mutant{
 	}},
 	{name: "leaves without a word", caught: []string{"close-announced"}, out: drop(isType("subscription.close"))},
 	{name: "leaves without a reason", caught: []string{"close-whole"}, out: edit("subscription.close", object{"reason_message": nil})},
+	{name: "includes what was not included", caught: []string{"filters-kept"}, in: func(p *proxy, o object) []object {
+		f, _ := p.caps["event_filters"].(object)
+		if list, _ := f["include"].([]any); len(list) == 2 && list[1] == "aaep:agent.tool.invoked" {
+			p.caps = clone(p.caps, object{"event_filters": object{"include": []string{"aaep:agent.*"}}})
+			return []object{clone(o, object{"capabilities": p.caps})}
+		}
+		return []object{o}
+	}},
+	{name: "renames what is renegotiated", caught: []string{"renegotiation-answered"}, out: func(p *proxy, o object) []object {
+		if o["type"] == "subscription.accepted" {
+			if p.n++; p.n > 1 {
+				o["subscription_id"] = "sub_renamed"
+			}
+		}
+		return []object{o}
+	}},
+	{name: "calls half a sentence one", caught: []string{"boundaries"}, out: func(p *proxy, o object) []object {
+		text, _ := o["chunk"].(string)
+		if o["position"] != 0.0 || o["coalesce_hint"] != "sentence" || o["complete"] == true || len(text) < 20 || p.caps["max_events_per_second"] != nil {
+			return []object{o}
+		}
+		id, _ := o["event_id"].(string)
+		return []object{clone(o, object{"chunk": text[:9], "event_id": id + "0"}), clone(o, object{"chunk": text[9:], "position": 9})}
+	}},
 	{name: "closes another's subscription", caught: []string{"close-whole"}, out: edit("subscription.close", object{"subscription_id": "sub_1"})},
 }
 

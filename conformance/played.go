@@ -10,15 +10,15 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// Played is what came and went in one play, without what was said.
-type Played struct {
+// played is what came and went in one play, without what was said.
+type played struct {
 	Name     string  `json:"name"`
 	Does     string  `json:"does"` // what the subscribers and the target do, in words
 	Scenario string  `json:"scenario,omitzero"`
 	Seconds  float64 `json:"seconds"`
 	// Budgets are the rates that were agreed.
-	Budgets []Budget `json:"budgets,omitzero"`
-	Marks   []Mark   `json:"marks"`
+	Budgets []budget `json:"budgets,omitzero"`
+	Marks   []mark   `json:"marks"`
 	// Left is how many marks there is no room for.
 	Left int `json:"left_out,omitzero"`
 
@@ -26,7 +26,7 @@ type Played struct {
 }
 
 // Lane says whose link it is.
-func (p Played) Lane(link int) string {
+func (p played) Lane(link int) string {
 	switch {
 	case link == hookLink:
 		return "The hook"
@@ -36,16 +36,16 @@ func (p Played) Lane(link int) string {
 	return fmt.Sprintf("Subscriber %d", link+1)
 }
 
-// Budget is how many events that are not critical one subscriber may get in a second.
-type Budget struct {
+// budget is how many events that are not critical one subscriber may get in a second.
+type budget struct {
 	Link      int     `json:"link"`
 	PerSecond float64 `json:"per_second"`
 	// Peak is the most that came within any one second.
 	Peak int `json:"peak"`
 }
 
-// Mark is one message.
-type Mark struct {
+// mark is one message.
+type mark struct {
 	Seconds  float64 `json:"seconds"`       // since the play began
 	Link     int     `json:"link"`          // from 0; -1 is the hook of a subscriber
 	Sent     bool    `json:"sent,omitzero"` // by the runner
@@ -58,8 +58,8 @@ type Mark struct {
 // maxMarks bounds what a report holds of a target that talks without end.
 const maxMarks = 500
 
-func playedOf(p play, r *Recording) Played {
-	out := Played{Name: p.name, Does: p.does, Scenario: p.scenario.Name, Marks: []Mark{}, caller: r.limit > 0}
+func playedOf(p play, r *Recording) played {
+	out := played{Name: p.name, Does: p.does, Scenario: p.scenario.Name, Marks: []mark{}, caller: r.limit > 0}
 	var all []message
 	for link := hookLink; link < r.links(); link++ {
 		all = slices.Concat(all, r.all(link, false), r.all(link, true))
@@ -71,11 +71,11 @@ func playedOf(p play, r *Recording) Played {
 	for _, m := range all {
 		name := cmp.Or(aaep.SafeText(strings.TrimPrefix(m.typ(), "aaep:agent.")), hooked(m), "no type")
 		event := m.Sent == out.caller && m.str("session_id") != ""
-		out.Marks = append(out.Marks, Mark{r.since(m.At), m.Link, m.Sent, name[:min(len(name), 80)], event && m.critical(), event})
+		out.Marks = append(out.Marks, mark{r.since(m.At), m.Link, m.Sent, name[:min(len(name), 80)], event && m.critical(), event})
 	}
 	for link := range r.links() {
 		if rate, ok := r.rate(link); ok && !out.caller {
-			out.Budgets = append(out.Budgets, Budget{link, rate, peak(out.times(link))})
+			out.Budgets = append(out.Budgets, budget{link, rate, peak(out.times(link))})
 		}
 	}
 	if n := len(out.Marks); n > maxMarks {
@@ -107,7 +107,7 @@ func (r *Recording) since(at time.Time) float64 {
 }
 
 // times are when events came to a subscriber that its rate is for.
-func (p Played) times(link int) (list []float64) {
+func (p played) times(link int) (list []float64) {
 	for _, m := range p.Marks {
 		if m.Link == link && m.Session && !m.Critical {
 			list = append(list, m.Seconds)

@@ -247,6 +247,12 @@ var plays = []play{
 			st.start()
 			st.end(l, slow)
 		}},
+	{"included", "a subscriber that includes sessions, and one type beside, follows a tool",
+		Scenario{Name: Tools}, 3, func(st *stage) {
+			l := st.subscribe(with(usual(), object{"event_filters": object{"include": []string{"aaep:agent.session.*", invoked}}}))
+			st.start()
+			st.end(l, slow)
+		}},
 	{"renegotiate", "a subscriber asks for a lower rate and no output, and follows an output",
 		Scenario{Name: Stream, Sentences: many(12)}, 3, func(st *stage) {
 			l := st.subscribe(with(usual(), object{"max_events_per_second": 5}))

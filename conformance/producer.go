@@ -92,7 +92,7 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 		rec := st.recording()
 		rec.keys = run.Keys
 		recordings[st.play.name] = rec
-		report.Plays = append(report.Plays, playedOf(st.play, rec))
+		report.plays = append(report.plays, playedOf(st.play, rec))
 		report.Name = cmp.Or(report.Name, nameOf(rec))
 	}
 	report.Date = time.Now().UTC()

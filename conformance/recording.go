@@ -33,6 +33,7 @@ type Recording struct {
 	began time.Time
 	limit time.Duration    // that a subscriber had to present something
 	mute  string           // why it was not waited for
+	plain bool             // it is known to send no request
 	keys  *manifest.KeySet // for a signed manifest
 	// watched says that the transport told what it noticed below the messages.
 	watched bool

@@ -31,7 +31,8 @@ type Report struct {
 	Results []Result
 	// Stale are the cases of ProducerRun.Known that passed.
 	Stale []string
-	Plays []Played
+
+	plays []played
 }
 
 // Result is what became of one case.

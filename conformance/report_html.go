@@ -44,7 +44,7 @@ type pageGroup struct {
 
 type pageTimeline struct {
 	timeline
-	Played Played
+	Played played
 }
 
 // WriteHTML writes the report as one page for people. It says the verdict first, then what is to be mended and why; each
@@ -70,7 +70,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 			d.Groups = append(d.Groups, pageGroup{g.id, g.title, list})
 		}
 	}
-	for _, p := range r.Plays {
+	for _, p := range r.plays {
 		d.Timelines = append(d.Timelines, pageTimeline{p.timeline(), p})
 	}
 	return pageTemplate.Execute(w, d)

@@ -25,7 +25,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 func (r *Report) MarshalJSON() ([]byte, error) {
 	all, failures := make([]jsonResult, len(r.Results)), []jsonResult{}
 	seconds := map[string]float64{}
-	for _, p := range r.Plays {
+	for _, p := range r.plays {
 		seconds[p.Name] = p.Seconds
 	}
 	for i, res := range r.Results {
@@ -72,12 +72,12 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Warnings       []string        `json:"warnings,omitzero"`
 		Stale          []string        `json:"stale_known_failures,omitzero"`
 		Counts         map[Verdict]int `json:"counts"`
-		Plays          []Played        `json:"plays"`
+		Plays          []played        `json:"plays"`
 	}{r.SpecVersion, r.SpecVersion, version, r.Level, r.Target, aaep.FormatTimestamp(r.Began), aaep.FormatTimestamp(r.Date),
 		r.Date.Sub(r.Began).Round(time.Millisecond).Seconds(), verdict, verdict, len(r.Results), r.Counts[Pass],
 		r.Counts[Fail] + r.Counts[Inconclusive] + r.Counts[Deviation], r.Counts[Skipped], rate,
 		map[string]string{"aaep_spec_version": r.SpecVersion, "suite_version": version}, all, failures,
-		r.Kind, r.Name, r.Transport, r.Profile, r.Partial, r.Claim(), r.Warnings, r.Stale, r.Counts, r.Plays})
+		r.Kind, r.Name, r.Transport, r.Profile, r.Partial, r.Claim(), r.Warnings, r.Stale, r.Counts, r.plays})
 }
 
 // jsonResult has the members of the published layouts, and then ours.

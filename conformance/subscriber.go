@@ -89,6 +89,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 	}
 	recordings := map[string]*Recording{}
 	came, mute, names := false, "", map[string]bool{}
+	plain := false    // it knows no handshake
 	missed := 0       // plays in a row to which it did not come
 	useless := ""     // why nothing more is played
 	var list []string // what was played
@@ -103,7 +104,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 		case missed > 1:
 			wait = told
 		}
-		rec := run.play(ctx, p, wait, mute, maps.Clone(names))
+		rec := run.play(ctx, p, wait, mute, plain, maps.Clone(names))
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -112,7 +113,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 		} else if missed++; !away {
 			missed = 0
 		}
-		came = true
+		came, plain = true, came && plain || !came && len(of(rec.all(0, false), "subscription.request")) == 0
 		if mute == "" && i == 0 || mute != "" {
 			mute = rec.silent()
 		}
@@ -122,7 +123,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			}
 		}
 		recordings[p.name], list = rec, append(list, p.name)
-		report.Plays = append(report.Plays, playedOf(play{name: p.name, does: p.does}, rec))
+		report.plays = append(report.plays, playedOf(play{name: p.name, does: p.does}, rec))
 		if _, deaf := rec.noted(0, noteDeaf); deaf && i == 0 {
 			useless = rec.silent()
 			break // nor will it at the next play

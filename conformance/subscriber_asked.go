@@ -96,8 +96,13 @@ func tellAnswers(sc *scene) {
 	}
 	s, other := sessionID(), sessionID()
 	c.emit(c.event("askstart", s, started, "A ship wants a berth", nil))
+	c.emit(c.event("askother", other, started, "Another one waits", nil))
 	for _, step := range []struct{ label, session, risk, decision string }{{"highrisk", s, "high", "accept"}, {"lowrisk", other, "low", "reject"}} {
 		if q, ok := c.ask(step.label, step.session, 60, step.risk, theWholeAction); ok || sc.shown(q) {
+			if step.session == s { // what another session does settles nothing, and a person thinks before they decide
+				c.inState(other, "thinking")
+				sc.pause(clockSlack + quiet)
+			}
 			act := object{"event_id": q["event_id"], "decision": step.decision}
 			if c.decide(q, act) {
 				sc.do(act) // a finger that trembles
@@ -280,7 +285,10 @@ var askedCases = []Case{
 		Rule: "a confirmation of high risk stands out from one of low risk", Judge: differ("questions of high and of low risk are presented alike", "highrisk", "lowrisk")},
 	{Name: "decision-sent", Requirements: []string{"LVL-023"}, Level: 2, Strength: Must, plays: asked,
 		Rule: "when the user has decided, a reply is sent", Judge: answer("highrisk", func(r *Recording, q, act message, replies []message) Finding {
-			sent := of(r.replies(), "confirmation.reply")
+			sent := slices.DeleteFunc(of(r.replies(), "confirmation.reply"), func(m message) bool { // a token that no question has is judged by itself
+				to, known := r.question(m)
+				return known && to.n != q.n
+			})
 			if len(sent) == 0 {
 				return fail("the user accepted, and no reply was sent", q.Entry, act.Entry)
 			}

@@ -57,12 +57,13 @@ func judgeDoubles(r *Recording) Finding {
 		if n < 2 {
 			return unseen("the target was gone before the event came again")
 		}
-		seen := map[string]message{}
-		for _, t := range r.told(m.str("event_id")) {
-			if was, ok := seen[t.str("text")]; ok {
-				return fail("an event that came twice was presented twice", was.Entry, t.Entry)
+		all := r.told(m.str("event_id"))
+		for i, t := range all { // in other words around it, or in the same
+			for _, was := range all[:i] {
+				if says(t.str("text"), was.str("text")) {
+					return fail("an event that came twice was presented twice", was.Entry, t.Entry)
+				}
 			}
-			seen[t.str("text")] = t
 		}
 		if text == "" {
 			return unseen("the event was not presented at all")

@@ -19,6 +19,10 @@ func quit(sc *scene) {
 		_, left := r.noted(0, noteLeft)
 		return left || len(of(r.all(0, false), "subscription.close")) > 0
 	})
+	sc.tape.wait(sc.ctx, 2*quiet, func(r *Recording) bool { // how it closes the link is judged too
+		_, left := r.noted(0, noteLeft)
+		return left
+	})
 }
 
 func quitting(judge func(r *Recording, m message) Finding) func(*Recording) Finding {

@@ -112,6 +112,43 @@ var faults = []fault{
 	})},
 	{title: "logs nothing", logsNothing: true, caught: []string{"defects-logged", "order-checked"}},
 
+	{title: "reads ASCII only", caught: []string{"decomposed"}, says: func(_ *aaep.Event, text string) string {
+		return strings.Map(func(r rune) rune {
+			if r > '~' {
+				return -1
+			}
+			return r
+		}, text)
+	}},
+	{title: "swallows the ends of an answer", caught: []string{"fragments-held"},
+		runs: tells("boundary", func(text string) []string { return []string{text[:len(text)-5]} })},
+	{title: "says once more what it has said", caught: []string{"no-doubles"},
+		runs: tells("double", func(text string) []string { return []string{text, "Once more: " + text} })},
+	{title: "forgets its question when another session goes on", caught: []string{"decision-sent"}, conn: meddling(func() *meddler {
+		var asked any
+		return &meddler{in: one(func(o object) object {
+			if short(o) == "awaiting.confirmation" && o["risk_level"] == "high" {
+				asked = o["session_id"]
+			} else if asked != nil && o["to_state"] == "thinking" {
+				o["session_id"], o["from_state"] = asked, "awaiting_input"
+			}
+			return o
+		})}
+	})},
+	{title: "stamps its reply with the question", caught: []string{"reply-stamp"}, conn: meddling(func() *meddler {
+		stamps := map[any]any{}
+		return &meddler{in: one(func(o object) object {
+			if o["reply_token"] != nil {
+				stamps[o["reply_token"]] = o["timestamp"]
+			}
+			return o
+		}), out: one(func(o object) object {
+			if at := stamps[o["reply_token"]]; at != nil {
+				o["timestamp"] = at
+			}
+			return o
+		})}
+	})},
 	{title: "does not say that it can reply", caps: func(c *aaep.Capabilities) { c.SupportsConfirmationReply, c.SupportsClarificationReply = nil, nil }, caught: []string{"says-it-replies"}},
 	{title: "leaves the consequence out", caught: []string{"prompt-whole"}, says: func(ev *aaep.Event, text string) string {
 		if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {

@@ -18,6 +18,8 @@ type oddity struct {
 	say  string // what must be presented of it
 	more object // beside what tool.invoked has
 	raw  func([]byte) []byte
+	// letter must be presented too, in one of its forms.
+	letter []string
 }
 
 const someContext = "https://medai.example/aaep/v1"
@@ -56,7 +58,7 @@ var oddities = []oddity{
 	{Case: Case{Name: "foreign-language", Requirements: []string{"I18N-005"}, Rule: "an event in a language that nobody asked for is presented all the same"},
 		say: "nuqneH Qapla", more: object{"localization_hints": object{"primary_language": "tlh"}}},
 	{Case: Case{Name: "decomposed", Requirements: []string{"I18N-011"}, Rule: "text in any Unicode normalization form is presented"},
-		say: "In many parts", more: object{"summary_normal": "In many parts: e\u0301 o\u0323\u0300 \uFB01", "summary_terse": "In many parts: e\u0301", "summary_detailed": "In many parts: o\u0323\u0300"}},
+		letter: []string{"e\u0301", "\u00e9"}, say: "In many parts", more: object{"summary_normal": "In many parts: e\u0301 o\u0323\u0300 \uFB01", "summary_terse": "In many parts: e\u0301", "summary_detailed": "In many parts: e\u0301 o\u0323\u0300"}},
 	{Case: Case{Name: "large", Requirements: []string{"ENV-062"}, Rule: "an event above the soft limits does no harm"},
 		say: "A large one", more: object{"@context": []string{aaep.CoreContext, someContext}, "extensions": object{"camera": object{"image": strings.Repeat("0123456789", 10<<10), "deep": nested(12)}}}},
 	{Case: Case{Name: "id-case", Requirements: []string{"ENV-015"}, Rule: "two ids that differ in case are two"},
@@ -183,9 +185,23 @@ func ofOddities() (cases []Case) {
 			c.Strength = Must
 		}
 		c.plays, c.Judge = []string{"odd"}, presents(idTail(c.Name), odd.say)
+		if odd.letter != nil {
+			c.Judge = keepsLetter(idTail(c.Name), odd.say, odd.letter)
+		}
 		cases = append(cases, c)
 	}
 	return cases
+}
+
+// keepsLetter judges that an event was presented with a letter that is not of ASCII.
+func keepsLetter(label, say string, forms []string) func(*Recording) Finding {
+	return heard(label, func(r *Recording, m message, text string) Finding {
+		has := func(form string) bool { return strings.Contains(text, form) }
+		if says(text, say) && !slices.ContainsFunc(forms, has) {
+			return fail(short(m)+" was presented without the letter "+quoted(forms[0]), append([]Entry{m.Entry}, lines(r, m)...)...)
+		}
+		return presents(label, say)(r)
+	})
 }
 
 // dropped judges that an event is not presented in the same way as valid ones: not at all, or with a warning.

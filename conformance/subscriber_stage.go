@@ -56,12 +56,13 @@ type scene struct {
 }
 
 // play plays one play. The target may take so long to come. A target that is mute, for some reason, is not waited for. Names are those that it came under before.
-func (run SubscriberRun) play(ctx context.Context, p scenePlay, wait time.Duration, mute string, names map[string]bool) *Recording {
+func (run SubscriberRun) play(ctx context.Context, p scenePlay, wait time.Duration, mute string, plain bool, names map[string]bool) *Recording {
 	ctx, cancel := context.WithTimeout(ctx, maxPlay)
 	defer cancel()
 	t := newTape(Scenario{Name: p.name}, names)
 	sc := &scene{tape: t, hook: newHook(t), arrival: wait, patience: cmp.Or(run.Timeout, told), arrivals: make(chan transports.Conn), over: make(chan struct{})}
 	t.rec.limit = sc.patience
+	t.rec.plain = plain
 	if t.rec.mute = mute; mute != "" {
 		sc.patience = hurried
 	}
@@ -193,7 +194,11 @@ func (sc *scene) take(conn transports.Conn) *call {
 	if r, ok := conn.(transports.Resumable); ok {
 		sc.running.Go(func() { c.follow(r) })
 	}
-	sc.wait(sc.tape.rec.limit, func(r *Recording) bool {
+	limit := sc.tape.rec.limit
+	if sc.tape.rec.plain {
+		limit = hurried
+	}
+	sc.wait(limit, func(r *Recording) bool {
 		if got := of(r.all(c.n, false), "subscription.request"); len(got) > 0 {
 			c.request = got[0]
 		}

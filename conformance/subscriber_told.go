@@ -251,7 +251,7 @@ var toldCases = []Case{
 		Rule:  "completed, errored and cancelled can be told apart though their summaries are the same",
 		Judge: differ("two ends of a session are presented alike", "completed", "errored", "cancelled")},
 	{Name: "fragments-held", Requirements: []string{"EVT-061"}, Level: 1, Strength: Must, plays: []string{"story"},
-		Rule: "a chunk with the coalesce_hint none is not presented before more of it has come", Judge: judgeFragment},
+		Rule: "a chunk with the coalesce_hint none is not presented before more of it has come, and then all of it is", Judge: judgeFragment},
 	{Name: "language-kept", Requirements: []string{"I18N-018"}, Level: 1, Strength: Must, plays: []string{"story"},
 		Rule: "a chunk is presented in the chunk's own language", Judge: heard("french", func(r *Recording, m message, text string) Finding {
 			if text == "" {
@@ -332,6 +332,9 @@ func judgeFragment(r *Recording) Finding {
 	}
 	if len(all) == 0 {
 		return unseen("the output was not presented at all")
+	}
+	if !says(r.text(m.str("event_id"))+r.text(rest.str("event_id")), fragment+theRest) {
+		return fail("of an output that came in two chunks not all was presented", append([]Entry{m.Entry, rest.Entry}, lines(r, rest)...)...)
 	}
 	return pass("the fragment waited for the rest", m.Entry, all[0].Entry)
 }

@@ -48,7 +48,7 @@ const (
 	chartHeight         = 84
 )
 
-func (p Played) timeline() timeline {
+func (p played) timeline() timeline {
 	span := math.Max(p.Seconds, 0.1)
 	x := func(seconds float64) float64 { return plotLeft + seconds/span*(plotRight-plotLeft) }
 	links := 1
@@ -96,8 +96,8 @@ func (p Played) timeline() timeline {
 }
 
 // chart draws, over time, how many events came within the second before.
-func (b Budget) chart(times []float64, span float64, x func(float64) float64, top int) chart {
-	c := chart{Name: Played{}.Lane(b.Link), Top: top + 12, Base: top + chartHeight - 10, Line: fmt.Sprintf("%g a second", b.PerSecond)}
+func (b budget) chart(times []float64, span float64, x func(float64) float64, top int) chart {
+	c := chart{Name: played{}.Lane(b.Link), Top: top + 12, Base: top + chartHeight - 10, Line: fmt.Sprintf("%g a second", b.PerSecond)}
 	most := math.Max(b.PerSecond, float64(b.Peak)) * 1.15
 	y := func(n float64) float64 { return float64(c.Base) - n/most*float64(c.Base-c.Top) }
 	c.Budget = y(b.PerSecond)
@@ -123,7 +123,7 @@ func (b Budget) chart(times []float64, span float64, x func(float64) float64, to
 }
 
 // describe says in words what the picture shows.
-func (p Played) describe(links int) string {
+func (p played) describe(links int) string {
 	var events, critical, answers, sent int
 	for _, m := range p.Marks {
 		switch {

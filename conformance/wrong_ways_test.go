@@ -205,6 +205,38 @@ func TestUnwitnessed(t *testing.T) {
 	}
 }
 
+// retold is a hook that is told other lines than those that a reader tells.
+type retold struct {
+	*conformance.Hook
+	edit func(o object) []object
+}
+
+func (h retold) Tell(line []byte) {
+	var o object
+	if json.Unmarshal(line, &o) != nil {
+		return
+	}
+	for _, o := range h.edit(o) {
+		h.Hook.Tell(write(o))
+	}
+}
+
+// tells makes a reader tell other lines of the event with a label.
+func tells(label string, edit func(text string) []string) func(context.Context, *conformance.Hook, *reader) error {
+	return func(ctx context.Context, h *conformance.Hook, rd *reader) error {
+		return rd.follow(ctx, retold{h, func(o object) (all []object) {
+			id, _ := o["event_id"].(string)
+			if text, _ := o["text"].(string); strings.HasSuffix(id, label) && text != "" {
+				for _, text := range edit(text) {
+					all = append(all, clone(o, object{"text": text}))
+				}
+				return all
+			}
+			return []object{o}
+		}})
+	}
+}
+
 // wordy is a hook whose user's answers count when the words are over, of which each takes a moment: before that they are passed over.
 type wordy struct {
 	*conformance.Hook

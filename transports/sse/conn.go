@@ -231,6 +231,7 @@ func (c *conn) request(ctx context.Context, req *aaep.SubscriptionRequest, msg [
 	var m aaep.Message
 	if err == nil {
 		if m, err = aaep.Decode(a.body); err != nil || !isAnswer(a.body) {
+			c.judgeAcceptance(a.status, err)
 			err = a.refusal(fmt.Errorf("sse: POST %s: status %s, want 201 with a subscription.accepted or a subscription.rejected%s", at.Redacted(), a.text, a.excerpt()))
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"github.com/aaep-go/aaep"
 )
 
 // judgeHead tells the witness what a stream's head has otherwise than B.1.6 demands.
@@ -49,4 +51,16 @@ func (c *conn) judgeEvent(ev event, lastID string) {
 	case lastID == "" && said.Urgency != "critical":
 		c.witness.Tell("SSE-006", "an event has no id on its stream, and nothing before it has one")
 	}
+}
+
+// judgeAcceptance tells the witness that an acceptance is none, for what is wrong with it.
+func (c *conn) judgeAcceptance(status int, wrong error) {
+	if status/100 != 2 {
+		return
+	}
+	why := "it is another message"
+	if wrong != nil {
+		why = aaep.SafeText(wrong.Error())
+	}
+	c.witness.Tell("SSE-004", "the answer to a subscription.request is no valid subscription.accepted: "+shorten(why, 300))
 }
