@@ -97,7 +97,7 @@ fuzz:
 		for name in $$names; do \
 			case $$name in Fuzz*) \
 				echo "$$package $$name, $(FUZZTIME)"; \
-				go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$package;; \
+				go test -run '^$$' -fuzz "^$$name\$$" -fuzzminimizetime 1x -fuzztime $(FUZZTIME) $$package;; \
 			esac; \
 		done; \
 	done

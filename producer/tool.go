@@ -23,7 +23,7 @@ type Tool struct {
 	// instead, where they know the tool by another name; it may be of any characters, and empty.
 	Name  string
 	Title string
-	// Risk is how much harm it can do; empty is aaep.RiskLow.
+	// Risk is how much harm it can do; empty is aaep.RiskLow, and aaep.RiskHigh of what cannot be undone.
 	Risk aaep.Risk
 	// Irreversible tools, and those of high risk, always ask first. Confirm makes others ask too.
 	Irreversible bool
@@ -96,6 +96,9 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	done = func(error) {}
 	if t.Risk == "" {
 		t.Risk = aaep.RiskLow
+		if t.Irreversible {
+			t.Risk = aaep.RiskHigh
+		}
 	}
 	call := t.call()
 	// What could not be told in the end is refused before anybody is asked.
@@ -288,9 +291,7 @@ func (s *Session) Invoked(t Tool) (done func(error), err error) {
 		return nil, &aaep.InvalidError{Message: string(aaep.TypeToolInvoked), Violations: []aaep.Violation{{
 			Requirement: "EVT-042", Pointer: "/tool", Problem: "must ask before it runs; use Session.Tool or Session.Confirm"}}}
 	}
-	if t.Risk == "" {
-		t.Risk = aaep.RiskLow
-	}
+	t.Risk = cmp.Or(t.Risk, aaep.RiskLow)
 	call := t.call()
 	if err := s.checkTool(t, call); err != nil {
 		return nil, err

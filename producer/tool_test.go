@@ -264,6 +264,26 @@ func TestGiveUpBeforeTheRun(t *testing.T) {
 	})
 }
 
+// A tool whose risk nobody says is of none to speak of, but what cannot be undone is never called that.
+func TestRiskUnsaid(t *testing.T) {
+	for irreversible, want := range map[bool]aaep.Risk{false: aaep.RiskLow, true: aaep.RiskHigh} {
+		bubble(t, func(t *testing.T, st *stage) {
+			l, s := st.record(), st.session("Looking.")
+			paid := later(func() (string, error) {
+				return s.Tool(t.Context(), producer.Tool{Name: "pay", Confirm: true, Irreversible: irreversible, Action: aaep.Say("Pay."), Consequence: aaep.Say("It is paid.")},
+					func(context.Context) (string, error) { return "", nil })
+			})
+			q := l.question()
+			l.reply(q, aaep.Reject)
+			<-paid
+			s.Close()
+			if q.RiskLevel != want {
+				t.Errorf("irreversible is %v: the question says %s, want %s", irreversible, q.RiskLevel, want)
+			}
+		})
+	}
+}
+
 // A tool's title is what people hear of it from its beginning to any end, and what could not be told in the end does not begin.
 func TestTitle(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
