@@ -215,10 +215,14 @@ func (s *Segmenter) gestured() bool {
 	return classOf(r) == clEmoji
 }
 
-// introduces says whether the text read ends in a colon behind several words, as in front of what an agent does next.
-func (s *Segmenter) introduces() bool {
-	sc := &s.scan
-	if sc.last != ':' && sc.last != '：' || sc.space || sc.words < 2 && sc.wides < 4 || sc.hidden() {
+// introduces says whether r is a colon behind several words, as in front of what an agent does next.
+func (sc *scanner) introduces(r rune) bool {
+	return (r == ':' || r == '：') && (sc.words >= 2 || sc.wides >= 4) && !sc.hidden()
+}
+
+// introduced says whether the text read ends in such a colon, and not in half a time or an address.
+func (s *Segmenter) introduced() bool {
+	if s.scan.space || !s.scan.introduces(s.scan.last) {
 		return false
 	}
 	text := bytes.TrimRight(s.buf[:s.read.at], ":：")
@@ -245,7 +249,7 @@ func (s *Segmenter) pausable() int {
 	case s.stuck, s.read.at < s.glue, s.read.at < s.hide, sc.fence != 0, sc.cr:
 		return 0
 	case sc.lines == 0 && !sc.marks.any:
-		if s.introduces() {
+		if s.introduced() {
 			return atSentence
 		}
 		return 0

@@ -377,6 +377,6 @@ func (s *Segmenter) wrapped(at int, c class) bool {
 		return false
 	}
 	w := s.wordAt(at)
-	r, next, _ := s.peek(at + w.n)
+	r, next, _ := s.rune(at + w.n)
 	return r != ':' && (letters(&w) > 1 || next != clClose && next != clStop) // "name: value", a) or a.
 }

@@ -82,7 +82,7 @@ func (s *Segmenter) wordAt(at int) (w spelled) {
 func (s *Segmenter) starts(at int) bool {
 	w := s.wordAt(at)
 	if letters(&w) == 1 {
-		if r, _, _ := s.peek(at + w.n); r == '.' || r == '-' { // an initial, more likely, or I-5
+		if r, c, _ := s.rune(at + w.n); c == clStop || r == '-' { // an initial, more likely, or I-5
 			return false
 		}
 	}

@@ -168,7 +168,7 @@ func (s *Segmenter) Pause() []Piece {
 	if len(s.raw) > 0 {
 		// Nothing composes with a final mark, a closer, a colon or a space, so committing one is safe.
 		r, size := utf8.DecodeRune(s.raw)
-		if size < len(s.raw) || !closing[classOf(r)] && r != ':' && r != '：' {
+		if size < len(s.raw) || !closing[classOf(r)] && !s.scan.introduces(r) {
 			return nil
 		}
 		s.drain(true)
