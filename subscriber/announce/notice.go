@@ -46,7 +46,7 @@ func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
 	case critical:
 		a.queue(&a.urgent, it)
 	case about == nil && !a.entered.IsZero() && now.Sub(a.entered) < replyWithin:
-		a.asked = append(a.asked, it)
+		a.asked, a.entered = append(a.asked, it), time.Time{} // one line, one answer: what comes of that may wait
 	default:
 		a.queue(&a.normal, it)
 	}

@@ -226,9 +226,10 @@ func TestReplyToALine(t *testing.T) {
 	r.after(3 * time.Second) // it was on its way
 	r.a.Tell(r.now, "Answer sent: accept.", false)
 	r.a.Tell(r.now, "Answer sent: accept.", false)
+	r.a.Outage(r.now, "Planner", aaep.ProducerShutdown)
 	r.after(time.Minute)
 	const much = "There is much to be heard."
-	if heard, want := r.since(""), strings.Join([]string{much, much + " /", "Answer sent: accept.", much, much, much, much, "Connected again."}, "|"); heard != want {
+	if heard, want := r.since(""), strings.Join([]string{much, much + " /", "Answer sent: accept.", much, much, much, much, "Connected again.", "The agent has ended.", "Waiting for it to come back."}, "|"); heard != want {
 		t.Errorf("heard\n%s\nwant\n%s", heard, want)
 	}
 }
