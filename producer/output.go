@@ -67,12 +67,20 @@ func (o *Output) change(apply func()) error {
 	if o.s.over || o.closed {
 		return ErrSessionOver
 	}
+	if err := o.release(); err != nil {
+		return err
+	}
+	apply()
+	return nil
+}
+
+// release tells what may still change with what follows, with s.mu held: something else follows.
+func (o *Output) release() error {
 	whole := firstInvalid(o.held)
 	if err := o.emit(tidy(o.held[:whole])); err != nil {
 		return err
 	}
 	o.held = o.held[whole:]
-	apply()
 	return nil
 }
 

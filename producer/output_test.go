@@ -1,9 +1,11 @@
 package producer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,35 @@ import (
 )
 
 var _ io.WriteCloser = (*producer.Output)(nil)
+
+// What is written before a tool or a question is told before it, to the last letter.
+func TestOutputBeforeSomethingElse(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, s := st.record(), st.session("Working.")
+		out := s.Output()
+		out.WriteString("Searching")
+		s.Tool(t.Context(), producer.Tool{Name: "look"}, func(context.Context) (string, error) { return "", nil })
+		out.WriteString("Found. Paying")
+		paid := later(func() (string, error) { return s.Tool(t.Context(), pay, (&deed{}).do) })
+		l.reply(l.question(), aaep.Reject)
+		<-paid
+		out.Close()
+		s.Close()
+		text := ""
+		var before []string
+		for _, ev := range l.events() {
+			switch p := ev.Payload.(type) {
+			case *aaep.OutputStreaming:
+				text += p.Chunk
+			case *aaep.ToolInvoked, *aaep.AwaitingConfirmation:
+				before, text = append(before, text), ""
+			}
+		}
+		if want := []string{"Searching", "Found. Paying"}; !slices.Equal(before, want) {
+			t.Errorf("before what else was done stands %q, want %q", before, want)
+		}
+	})
+}
 
 // Text is told in one form, however it is cut into writes.
 func TestOutputText(t *testing.T) {

@@ -194,6 +194,13 @@ func (s *Session) enter(to aaep.State, text aaep.Text) error {
 }
 
 func (s *Session) enterSaying(to aaep.State, words speech) error {
+	if to == aaep.StateCallingTool || to == aaep.StateAwaitingInput { // what was written before it is told before it, to the last letter
+		for _, o := range s.outputs {
+			if err := o.release(); err != nil {
+				return err
+			}
+		}
+	}
 	from := s.machine.State()
 	switch {
 	case s.over:

@@ -215,7 +215,7 @@ func TestContextEndsTheSession(t *testing.T) {
 		out.WriteString("Half a wor")
 		looked := later(func() (string, error) { return s.Tool(context.Background(), look, wait) })
 		<-looked
-		wantStory(t, l.events(), `session.started idle>thinking thinking>writing_output "Half a wo" writing_output>calling_tool tool.invoked tool.error "r" ""! session.cancelled:producer`)
+		wantStory(t, l.events(), `session.started idle>thinking thinking>writing_output "Half a wo" "r" writing_output>calling_tool tool.invoked tool.error ""! session.cancelled:producer`)
 	})
 }
 
