@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	gorilla "github.com/gorilla/websocket"
@@ -21,6 +22,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
@@ -296,4 +298,29 @@ func TestActionCut(t *testing.T) {
 	if r == nil || verdicts(r)["prompt-whole"] != conformance.Fail {
 		t.Error(notPassed(r))
 	}
+}
+
+// D-76: an agent that takes its subscriber and never says a word is not asked for it again in each play.
+func TestSilentAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plays := 0
+		target := piped(func(c transports.Conn) {
+			if _, err := c.Receive(context.Background()); err != nil {
+				return
+			}
+			c.Send(context.Background(), []byte(`{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"x"},"honored_capabilities":{}}`))
+			c.Receive(context.Background())
+		})
+		began := time.Now()
+		r, err := conformance.ProducerRun{Dialer: target, Level: 3, Progress: func(string, int, int) { plays++ },
+			Driver: conformance.DriverFunc(func(context.Context, conformance.Scenario) error { return nil })}.Prove(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		r.WriteText(&b)
+		if took := time.Since(began); plays != 1 || took > time.Minute || r.Verdict != conformance.Inconclusive || !strings.Contains(b.String(), "no event came within 20s") {
+			t.Errorf("%d plays in %v:\n%s", plays, took, b.String())
+		}
+	})
 }
