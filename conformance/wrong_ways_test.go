@@ -154,6 +154,28 @@ func TestBelowTheMessages(t *testing.T) {
 			n.do(ctx, "POST", "/aaep/v1/replies", `{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept","subscription_id":"sub_other","timestamp":"2026-01-01T00:00:00Z"}`, asJSON)
 			io.Copy(io.Discard, stream.Body)
 		}},
+		{"another goodbye", "ws://127.0.0.1:0", "binding", "after a subscription.close the link ends with the code 1000, not with 4000 or 4005 (WS-009)", func(ctx context.Context, n novice) {
+			d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
+			ws, _, err := d.DialContext(ctx, n.at, nil)
+			if err != nil {
+				return
+			}
+			defer ws.Close()
+			ws.WriteMessage(gorilla.TextMessage, []byte(firstRequest))
+			ws.ReadMessage()
+			ws.WriteMessage(gorilla.TextMessage, []byte(`{"type":"subscription.close","subscription_id":"sub_1","reason_code":"subscriber_shutdown","reason_message":"Bye."}`))
+			ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(gorilla.CloseNormalClosure, ""), time.Now().Add(time.Second))
+		}},
+		{"a request without an id", "stdio", "binding", "aaep.subscribe: a request without an id cannot be answered (STDIO-003)", func(ctx context.Context, n novice) {
+			_, path, _ := strings.Cut(n.at, " ")
+			c, err := net.Dial("unix", path)
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			fmt.Fprintf(c, `{"jsonrpc":"2.0","method":"aaep.subscribe","params":%s}`+"\n", firstRequest)
+			<-ctx.Done()
+		}},
 		{"binary frames", "ws://127.0.0.1:0", "binding-advice", "a message is a binary frame, not one of text (WS-004)", func(ctx context.Context, n novice) {
 			d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
 			ws, _, err := d.DialContext(ctx, n.at, nil)
@@ -169,7 +191,11 @@ func TestBelowTheMessages(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := stand.Listen(tt.listen, nil)
+			s, err := stand.Child("relay")
+			if tt.listen != "stdio" {
+				s.Close()
+				s, err = stand.Listen(tt.listen, nil)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
