@@ -111,6 +111,9 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 			continue
 		}
 		result := judge(c, recordings)
+		if len(stages) == 1 && stages[0].mute && result.Play == "" && result.Verdict == Inconclusive {
+			result.Seen = "nothing more was played, for no event came within " + slow.String() + " of a scenario that the driver said had begun"
+		}
 		if !slices.ContainsFunc(c.plays, func(name string) bool { return run.cannot(name) == "" }) {
 			result.Verdict, result.Seen = Skipped, run.cannot(c.plays[0])
 		}
@@ -236,11 +239,18 @@ func (run ProducerRun) perform(ctx context.Context, plays []play) (stages []*sta
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case i == 0 && !rec.breached() && (missed || run.OneLink && (hungUp || last.links[0].dead)) && p.name != strangerPlay && len(rec.all(0, false)) == 0:
-			return nil, fmt.Errorf("%w: %w", ErrUnreachable, last.links[0].why())
+			err := last.links[0].why()
+			if noticed := rec.noticed(); noticed != "" {
+				err = fmt.Errorf("%s: %w", noticed, err)
+			}
+			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 		case !begun && errors.Is(rec.DriverErr, ErrNoDriver):
 			return nil, rec.DriverErr
 		}
 		rec.remember(met)
+		if last.mute && len(stages) == 1 {
+			break // nor will anything come of the others
+		}
 	}
 	return stages, nil
 }

@@ -47,6 +47,7 @@ type stage struct {
 	turn    chan struct{} // held while a scenario is being started, for drivers start one after another
 	before  *stage        // whose subscribers may still listen; nil is nobody's
 	ended   int           // entries at the end of the play
+	mute    bool          // its subscriber was accepted, and not one event came
 	endless bool          // in it, or before, a session was waited for that had begun and did not end
 	over    chan struct{} // closed when all that it started has ended
 }
@@ -199,6 +200,8 @@ func (st *stage) doubted(l *link) bool {
 func (st *stage) end(l *link, limit time.Duration) {
 	_, ended := st.await(l, limit, completed, errored, cancelled)
 	r := st.tape.now()
+	st.mute = !ended && limit >= slow && !st.silenced(r, l) && !r.breached() && len(r.garbled(l.n)) == 0 &&
+		len(r.all(l.n, false)) == 1 && len(of(r.all(l.n, false), "subscription.accepted")) == 1
 	st.endless = st.endless || !ended && limit >= slow && !st.silenced(r, l) && len(r.events(l.n)) > 0
 }
 

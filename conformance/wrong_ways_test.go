@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	gorilla "github.com/gorilla/websocket"
@@ -21,6 +22,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
@@ -152,6 +154,28 @@ func TestBelowTheMessages(t *testing.T) {
 			n.do(ctx, "POST", "/aaep/v1/replies", `{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept","subscription_id":"sub_other","timestamp":"2026-01-01T00:00:00Z"}`, asJSON)
 			io.Copy(io.Discard, stream.Body)
 		}},
+		{"another goodbye", "ws://127.0.0.1:0", "binding", "after a subscription.close the link ends with the code 1000, not with 4000 or 4005 (WS-009)", func(ctx context.Context, n novice) {
+			d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
+			ws, _, err := d.DialContext(ctx, n.at, nil)
+			if err != nil {
+				return
+			}
+			defer ws.Close()
+			ws.WriteMessage(gorilla.TextMessage, []byte(firstRequest))
+			ws.ReadMessage()
+			ws.WriteMessage(gorilla.TextMessage, []byte(`{"type":"subscription.close","subscription_id":"sub_1","reason_code":"subscriber_shutdown","reason_message":"Bye."}`))
+			ws.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(gorilla.CloseNormalClosure, ""), time.Now().Add(time.Second))
+		}},
+		{"a request without an id", "stdio", "binding", "aaep.subscribe: a request without an id cannot be answered (STDIO-003)", func(ctx context.Context, n novice) {
+			_, path, _ := strings.Cut(n.at, " ")
+			c, err := net.Dial("unix", path)
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			fmt.Fprintf(c, `{"jsonrpc":"2.0","method":"aaep.subscribe","params":%s}`+"\n", firstRequest)
+			<-ctx.Done()
+		}},
 		{"binary frames", "ws://127.0.0.1:0", "binding-advice", "a message is a binary frame, not one of text (WS-004)", func(ctx context.Context, n novice) {
 			d := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}}
 			ws, _, err := d.DialContext(ctx, n.at, nil)
@@ -167,7 +191,11 @@ func TestBelowTheMessages(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := stand.Listen(tt.listen, nil)
+			s, err := stand.Child("relay")
+			if tt.listen != "stdio" {
+				s.Close()
+				s, err = stand.Listen(tt.listen, nil)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -296,4 +324,29 @@ func TestActionCut(t *testing.T) {
 	if r == nil || verdicts(r)["prompt-whole"] != conformance.Fail {
 		t.Error(notPassed(r))
 	}
+}
+
+// D-76: an agent that takes its subscriber and never says a word is not asked for it again in each play.
+func TestSilentAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plays := 0
+		target := piped(func(c transports.Conn) {
+			if _, err := c.Receive(context.Background()); err != nil {
+				return
+			}
+			c.Send(context.Background(), []byte(`{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0","producer":{"agent_id":"x"},"honored_capabilities":{}}`))
+			c.Receive(context.Background())
+		})
+		began := time.Now()
+		r, err := conformance.ProducerRun{Dialer: target, Level: 3, Progress: func(string, int, int) { plays++ },
+			Driver: conformance.DriverFunc(func(context.Context, conformance.Scenario) error { return nil })}.Prove(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		r.WriteText(&b)
+		if took := time.Since(began); plays != 1 || took > time.Minute || r.Verdict != conformance.Inconclusive || !strings.Contains(b.String(), "no event came within 20s") {
+			t.Errorf("%d plays in %v:\n%s", plays, took, b.String())
+		}
+	})
 }

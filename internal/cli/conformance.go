@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
@@ -173,7 +175,12 @@ func (p *proof) unreached(ctx context.Context, at string, err error) error {
 	case p.program != "":
 		return &exitError{exitUnreachable, fmt.Errorf("cannot run %q: %s.\nCheck its name, or give its whole path", at, whyNot(err))}
 	}
-	return dialError(ctx, at, err)
+	said := strings.TrimPrefix(err.Error(), conformance.ErrUnreachable.Error()+": ")
+	told, failed := dialError(ctx, at, err), new(exitError)
+	if reached := new(net.OpError); errors.As(told, &failed) && !errors.As(err, &reached) && !strings.Contains(told.Error(), said) {
+		return &exitError{failed.code, fmt.Errorf("%w\nWhoever wrote it may want to know: %s", failed.err, aaep.SafeText(said))}
+	}
+	return told
 }
 
 // openChild starts the driver, and waits until it is ready, but not for ever.
