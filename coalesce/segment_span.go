@@ -79,15 +79,12 @@ func (s *Segmenter) code(i, n int) int {
 
 // behindQuote returns the offset behind the marks of a quotation, and the spaces between them, at offset at.
 func (s *Segmenter) behindQuote(at int) int {
-	for i, n := at, 0; ; n++ {
-		r, c, size := s.rune(i)
-		switch {
-		case r == '>':
-			at = i + 1
-		case c != clSpace || n > 8:
-			return i
+	for n := 0; ; n++ {
+		r, c, size := s.rune(at)
+		if r != '>' && (c != clSpace || n > 8) {
+			return at
 		}
-		i += size
+		at += size
 	}
 }
 
