@@ -209,14 +209,23 @@ func (l *listener) ended(f *following, err error) {
 	}
 }
 
-// timeLeft prints that the time for a question ends soon, and returns when to ask again. Outputs say it themselves.
+// timeLeft prints that the time for a question ends soon, and returns when to ask again. Outputs say it themselves. And it tells which answers
+// nothing shows to have arrived, for the person believes that they decided.
 func (l *listener) timeLeft() time.Time {
 	for {
 		q, wake := l.asked.TimeEnds(time.Now(), l.pace())
 		if q == nil {
 			return wake
 		}
-		l.say("", l.asked.Warning(time.Now(), q).String())
+		text := l.asked.Warning(time.Now(), q).String()
+		if l.asked.Find(q.Event) != nil {
+			l.say("", text)
+			continue
+		}
+		l.from(q).note(text)
+		if l.before.last == q {
+			l.before.unheeded = text
+		}
 	}
 }
 

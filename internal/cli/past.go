@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/aaep-go/aaep"
@@ -11,12 +12,13 @@ import (
 // past is what is known of questions that are no longer open. A key that a person presses silences their screen
 // reader, and with it what it has yet to say of how a question ended; whoever answers too late hears it again.
 type past struct {
-	last    *announce.Asked // that was on the screen
-	outcome string          // of it; "" while nothing is known
+	last     *announce.Asked // that was on the screen
+	outcome  string          // of it; "" while nothing is known
+	unheeded string          // that the agent does not show that it got the answer
 }
 
 // leave takes over a question that is no longer open for the person.
-func (b *past) leave(q *announce.Asked) { b.last, b.outcome = q, "" }
+func (b *past) leave(q *announce.Asked) { *b = past{last: q} }
 
 // heed takes from an event how the last question ended, where the event says so. Of what is being done, the call
 // itself says which it is.
@@ -71,7 +73,7 @@ func (f *following) news(ev *aaep.Event) announce.Words {
 // nothingAsked tells whoever answers that there is nothing to answer, and what became of what they may mean.
 func (l *listener) nothingAsked() {
 	l.inform(l.phrase(phrase.NothingAsked, ""))
-	if l.before.outcome != "" {
-		l.inform(l.phrase(phrase.LastQuestion, l.before.outcome))
+	if known := cmp.Or(l.before.outcome, l.before.unheeded); known != "" {
+		l.inform(l.phrase(phrase.LastQuestion, known))
 	}
 }

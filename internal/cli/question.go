@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber"
@@ -263,8 +264,23 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		l.inform(l.phrase(phrase.NotDelivered, l.tongue().why(err)), l.phrase(phrase.TypeItAgain, ""))
 	case said != "":
 		l.done(to + l.phrase(phrase.AnswerSentIs, words.Sentence(said)))
+		l.sent(q)
 	default:
 		l.done(to + l.phrase(phrase.AnswerSent, ""))
+		l.sent(q)
+	}
+}
+
+// sent notes that something has to come of an answer, where the person wants to hear of what the agent does then.
+func (l *listener) sent(q *announce.Asked) {
+	states := handshake.Filters{Include: []string{"*"}}
+	if want := l.from(q).terms().EventFilters; want != nil {
+		if states.Exclude = want.Exclude; len(want.Include) > 0 {
+			states.Include = want.Include
+		}
+	}
+	if states.Match(aaep.TypeStateChanged) {
+		l.asked.Answered(time.Now(), q)
 	}
 }
 

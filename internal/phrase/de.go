@@ -162,6 +162,7 @@ var german = table{
 	AnswerSent:       "Antwort gesendet.",
 	AnswerSentIs:     "Antwort gesendet: {action}",
 	AnswerLate:       "Antwort gesendet, aber die Zeit zum Antworten scheint um zu sein. Vielleicht zählt sie nicht.",
+	AnswerUnheeded:   "Nichts zeigt, dass Ihre Antwort beim Agenten angekommen ist. Vielleicht zählt sie nicht.",
 	AsksTooMuch:      "Dieser Agent fragt zu viel auf einmal. Eine seiner Fragen wird hier nicht gestellt; sie wird ohne Antwort entschieden.",
 	NothingAsked:     "Gerade wird nichts gefragt.",
 	LastQuestion:     "Die letzte Frage: {action}",

@@ -162,6 +162,7 @@ var english = table{
 	AnswerSent:       "Answer sent.",
 	AnswerSentIs:     "Answer sent: {action}",
 	AnswerLate:       "Answer sent, but the time to answer seems to be over. It may not count.",
+	AnswerUnheeded:   "Nothing shows that the agent got your answer. It may not count.",
 	AsksTooMuch:      "This agent asks too much at a time. One of its questions is not asked here; it is decided without an answer.",
 	NothingAsked:     "Nothing is being asked.",
 	LastQuestion:     "The last question: {action}",

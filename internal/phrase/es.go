@@ -163,6 +163,7 @@ var spanish = table{
 	AnswerSent:       "Respuesta enviada.",
 	AnswerSentIs:     "Respuesta enviada: {action}",
 	AnswerLate:       "Respuesta enviada, pero parece que se acabó el tiempo. Puede que no cuente.",
+	AnswerUnheeded:   "Nada indica que el agente haya recibido su respuesta. Puede que no cuente.",
 	AsksTooMuch:      "Este agente pregunta demasiado a la vez. Una de sus preguntas no se hace aquí; se decide sin respuesta.",
 	NothingAsked:     "Ahora no se pregunta nada.",
 	LastQuestion:     "La última pregunta: {action}",

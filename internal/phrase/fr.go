@@ -163,6 +163,7 @@ var french = table{
 	AnswerSent:       "Réponse envoyée.",
 	AnswerSentIs:     "Réponse envoyée\u00a0: {action}",
 	AnswerLate:       "Réponse envoyée, mais le temps semble écoulé. Elle ne comptera peut-être pas.",
+	AnswerUnheeded:   "Rien n’indique que l’agent a reçu votre réponse. Elle ne comptera peut-être pas.",
 	AsksTooMuch:      "Cet agent pose trop de questions à la fois. L’une d’elles n’est pas posée ici, elle sera décidée sans réponse.",
 	NothingAsked:     "Rien n’est demandé.",
 	LastQuestion:     "La dernière question\u00a0: {action}",

@@ -170,6 +170,7 @@ const (
 	AnswerSent
 	AnswerSentIs
 	AnswerLate
+	AnswerUnheeded
 	AsksTooMuch
 	NothingAsked
 	LastQuestion

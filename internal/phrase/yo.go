@@ -163,6 +163,7 @@ var yoruba = table{
 	AnswerSent:       "A ti fi ìdáhùn ránṣẹ́.",
 	AnswerSentIs:     "A ti fi ìdáhùn ránṣẹ́: {action}",
 	AnswerLate:       "A ti fi ìdáhùn ránṣẹ́, ṣùgbọ́n ó jọ pé àkókò ti parí. Ó lè má kà.",
+	AnswerUnheeded:   "Kò tíì hàn pé ìdáhùn rẹ dé ọ̀dọ̀ aṣojú náà. Ó lè má kà.",
 	AsksTooMuch:      "Aṣojú yìí ń béèrè púpọ̀ jù lẹ́ẹ̀kan. A kò ní béèrè ọ̀kan nínú wọn níbí, a ó pinnu rẹ̀ láìsí ìdáhùn.",
 	NothingAsked:     "Kò sí ìbéèrè kankan báyìí.",
 	LastQuestion:     "Ìbéèrè tó kẹ́yìn: {action}",

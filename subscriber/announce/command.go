@@ -222,6 +222,9 @@ func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
 // Settle says that a question needs no answer any more, for it was answered, or its subscription is gone.
 func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
 	if q := a.open.Find(question); q != nil {
+		if now.Sub(q.taken) < heedWithin { // else it is gone without an answer
+			a.open.Answered(now, q)
+		}
 		a.open.Remove(q)
 		a.settled(q, now)
 		a.putNext(now)

@@ -15,8 +15,9 @@ import (
 // place of another, so that nobody answers what they have not heard, and agents take turns. They are a pure machine as
 // Announcer is, and not safe for concurrent use. The zero Questions are ready.
 type Questions struct {
-	all   []*Asked
-	deeds []deed // that were asked about and have yet to be done, the latest last
+	all      []*Asked
+	answered []*Asked // of which the agent has told nothing since, the latest last
+	deeds    []deed   // that were asked about and have yet to be done, the latest last
 }
 
 // deed is a tool call of a session, by its id or by what is said of it.
@@ -40,6 +41,8 @@ type Asked struct {
 	answering Words         // how to answer it
 	warned    bool          // that its time ends was told,
 	here      bool          // and not by the agent
+	taken     time.Time     // for an answer to it
+	answered  time.Time     // that was sent
 }
 
 const (
@@ -179,6 +182,7 @@ func (qs *Questions) turn(than string) {
 // Heed takes from an event of an agent which of its questions are open no longer, and removes them, and how much time there is for
 // the others. It reports whether the event only repeats what TimeEnds said.
 func (qs *Questions) Heed(now time.Time, source string, ev *aaep.Event) (closed []*Asked, told bool) {
+	qs.heedAnswered(source, ev)
 	for _, q := range qs.All() {
 		if q.Source != source {
 			continue
@@ -228,8 +232,11 @@ func (q *Asked) Left(now time.Time) time.Duration { return q.Limit() - now.Sub(q
 
 // TimeEnds returns, once each, a question whose time ends soon, if the agent has not said so: at a tenth of it, and so that twenty
 // seconds are left when a person who hears so many words a minute has heard its Warning. Else it returns nil. Wake is when to ask
-// again; the zero time is when something happens.
+// again; the zero time is when something happens. It also returns one that was Answered, where nothing came of that.
 func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked, wake time.Time) {
+	if ends, wake = qs.unheeded(now); ends != nil {
+		return ends, wake
+	}
 	for _, q := range qs.all {
 		if q.warned || q.Left(now) <= 0 {
 			continue
@@ -251,8 +258,19 @@ func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked,
 	return nil, wake
 }
 
-// Warning says how much time is left for a question; of several, which one is meant.
-func (qs *Questions) Warning(now time.Time, q *Asked) Words { return qs.warning(q, q.Left(now)) }
+// Warning says how much time is left for a question, of several for which; or that nothing shows that its answer arrived.
+func (qs *Questions) Warning(now time.Time, q *Asked) Words {
+	if q.answered.IsZero() {
+		return qs.warning(q, q.Left(now))
+	}
+	theirs := q.Event.Language()
+	return ours(theirs, phrase.AnswerUnheeded, "").And(" ", q.label(theirs))
+}
+
+// label says which question is meant.
+func (q *Asked) label(language string) Words {
+	return label(language, phrase.OpenQuestionIs, words.Sentence(words.OneLine(short(q.Event))))
+}
 
 func (qs *Questions) warning(q *Asked, left time.Duration) Words {
 	theirs := q.Event.Language()
@@ -261,7 +279,7 @@ func (qs *Questions) warning(q *Asked, left time.Duration) Words {
 		w = In(w[0].Language, "The time to answer is almost over: you have "+phrase.Time(ownLanguage, left)+".")
 	}
 	if len(qs.all) > 1 {
-		w = w.And(" ", label(theirs, phrase.OpenQuestionIs, words.Sentence(words.OneLine(short(q.Event)))))
+		w = w.And(" ", q.label(theirs))
 	}
 	return w
 }

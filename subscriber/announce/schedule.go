@@ -122,7 +122,15 @@ func (a *Announcer) settle(now time.Time) {
 		if a.timeEnds = wake; q == nil {
 			break
 		}
-		a.tell(now, a.open.Warning(now, q), true, q)
+		w := a.open.Warning(now, q)
+		if q.answered.IsZero() {
+			a.tell(now, w, true, q)
+			continue
+		}
+		if len(a.sources) > 1 {
+			w = In(w[0].Language, Speaker(q.Source)).And(" ", w)
+		}
+		a.tell(now, w, false, nil)
 	}
 	a.yield(now)
 	a.correctTime(now)

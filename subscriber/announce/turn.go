@@ -6,7 +6,6 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
-	"github.com/aaep-go/aaep/internal/words"
 )
 
 // Question returns the question that an answer is for which the person began to give at a time; nil is none, and there is nothing to
@@ -22,6 +21,7 @@ func (a *Announcer) Question(began time.Time, d aaep.Decision) *aaep.Event {
 	heard := !q.heard.IsZero() && !q.heard.After(began)
 	still := a.typed.IsZero() || began.Sub(a.typed) >= stillBefore
 	if heard && still || d == aaep.Reject {
+		q.taken = began
 		return q.Event
 	}
 	return nil
@@ -114,7 +114,7 @@ func (a *Announcer) remind(now time.Time) {
 		}
 	}
 	theirs := q.Event.Language()
-	w := label(theirs, phrase.OpenQuestionIs, words.Sentence(words.OneLine(short(q.Event)))).And(" ", timeToAnswer(theirs, q.Left(now))).And(" ", q.answering)
+	w := q.label(theirs).And(" ", timeToAnswer(theirs, q.Left(now))).And(" ", q.answering)
 	if len(a.sources) > 1 {
 		w = In(w[0].Language, Speaker(q.Source)).And(" ", w)
 	}

@@ -56,6 +56,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 	r.a.Settle(r.now, first)
 	r.act()
 	r.is(nil, nil)
+	r.from("Bank", "sess_1", &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "")
 	r.after(20 * time.Second)
 	r.is(second, second)
 	if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, "thousand") || strings.Contains(heard, "Send it.") {

@@ -151,6 +151,7 @@ func (p *Presenter) Expect(source string, question *aaep.Event) {
 
 // Settle says that a question needs no answer any more, for it was answered, or its subscription is gone, so that the next is put.
 // Without it, that is when the agent goes on, or when the time of the one before is over. Any other event settles nothing.
+// Where the person answered it, as Question says, and nothing that the agent tells shows that the answer arrived, they are told.
 func (p *Presenter) Settle(question *aaep.Event) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Settle(now, question) })
 }

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// swallowing loses the answers of a link, as what spreads requests over several agents does: their sender is told that all is well.
+type swallowing struct{ transports.Conn }
+
+func (c swallowing) Send(ctx context.Context, msg []byte) error {
+	if bytes.Contains(msg, []byte(`"decision"`)) {
+		return nil
+	}
+	return c.Conn.Send(ctx, msg)
+}
+
+// paying asks a listener about a payment that takes a minute.
+func paying(t *testing.T, lossy bool, caps aaep.Capabilities, f func(k *talk)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p, dial := agentOf(t, producer.Config{})
+		defer p.Shutdown(t.Context())
+		link := func(ctx context.Context) (transports.Conn, error) {
+			conn, err := dial(ctx)
+			if lossy && err == nil {
+				conn = swallowing{conn}
+			}
+			return conn, err
+		}
+		listenTo(t, link, caps, func(e *ear) {
+			s, err := p.StartSession(t.Context(), aaep.Say("Working."))
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := &talk{ear: e, paid: make(chan error, 1)}
+			go func() {
+				_, err := s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Timeout: time.Minute,
+					Action: aaep.Say("Pay $20 to Ada. Now."), Consequence: aaep.Say("The money is gone.")},
+					func(context.Context) (string, error) { time.Sleep(time.Minute); return "", nil })
+				k.paid <- err
+			}()
+			pass(10 * time.Second)
+			e.screen.Reset()
+			f(k)
+			<-k.paid
+		})
+	})
+}
+
+const unheeded = "Nothing shows that the agent got your answer. It may not count. The question is: Pay $20 to Ada. Now."
+
+// Whoever takes an answer says the same whatever becomes of it. That nothing comes of one is told once, by itself and to whoever asks, for
+// the person believes that they decided; and no more when the agent has told what became of it. D-36
+func TestAnswerUnheeded(t *testing.T) {
+	paying(t, true, subscriber.ScreenReader("en-US"), func(k *talk) {
+		k.types("y")
+		pass(14 * time.Second)
+		k.shows("at first", "aaep: Answer sent: accept.\n")
+		pass(2 * time.Second)
+		k.shows("then", "aaep: "+unheeded+"\n")
+		k.types("y")
+		k.shows("once more", "aaep: Nothing is being asked.\naaep: The last question: "+unheeded+"\n")
+		pass(time.Minute)
+		const outcome = "Nobody answered in time, so this was not done: Pay $20 to Ada. Now.\n"
+		k.shows("when the time is over", warning+outcome)
+		k.types("y")
+		k.shows("after that", "aaep: Nothing is being asked.\naaep: The last question: "+outcome)
+	})
+}
+
+// Nobody is alarmed where the agent does what they said, however little of it they want to hear.
+func TestAnswerHeeded(t *testing.T) {
+	all := subscriber.ScreenReader("en-US")
+	low, few := all, all
+	low.CognitiveLoad = aaep.LoadLow
+	few.EventFilters = &aaep.EventFilters{Include: []string{"aaep:agent.awaiting.*", "aaep:agent.session.*"}}
+	for _, c := range []struct {
+		about, types string
+		caps         aaep.Capabilities
+	}{{"everything", "", all}, {"low load", "", low}, {"few events", "", few}, {"quiet", "/quiet", all}} {
+		t.Run(c.about, func(t *testing.T) {
+			paying(t, false, c.caps, func(k *talk) {
+				if c.types != "" {
+					k.types(c.types)
+					pass(time.Second)
+				}
+				k.types("y")
+				pass(30 * time.Second)
+				if got := k.screen.String(); !strings.Contains(got, "Answer sent: accept.") || strings.Contains(got, unheeded) {
+					t.Errorf("heard\n%s", got)
+				}
+			})
+		})
+	}
+}
