@@ -3,6 +3,7 @@ package producer_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -56,6 +58,45 @@ func TestAdmit(t *testing.T) {
 				t.Errorf("the cause is not logged: %s", &logged)
 			}
 		})
+	}
+}
+
+// Where Admit or an extension panics over what a stranger sent, the stranger is refused, now and when it changes its terms; the agent
+// and its listeners go on.
+func TestPanicOverAStranger(t *testing.T) {
+	var logged bytes.Buffer
+	trap := handshake.Extension{Vocabulary: aaep.Vocabulary{Prefix: "trap", URI: "https://trap.example/aaep/v1"},
+		Honor: func(asked json.RawMessage) (e handshake.Effect) {
+			if bytes.Contains(asked, []byte("spring")) {
+				panic("sprung")
+			}
+			return e
+		}}
+	bubbleWith(t, producer.Config{
+		Logger:     slog.New(slog.NewTextHandler(&logged, nil)),
+		Extensions: []handshake.Extension{trap},
+		Admit: func(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, error) {
+			return *map[string]*producer.Rights{"": &all, "alice": &all}[principal], nil // which has no row for others
+		},
+	}, func(t *testing.T, st *stage) {
+		good := st.listen(caps(0, aaep.BoundaryNone))
+		wantNo(t, st.connectAs("nobody").ask("{}"), aaep.AuthorizationDenied, "You are not allowed")
+		const spring = `{"trap":{"spring":true}}`
+		wantNo(t, st.connectAs("alice").ask(spring), aaep.ReasonUnknown, "could not deal with")
+		changing := st.listen(caps(0, aaep.BoundaryNone))
+		changing.sendObject(map[string]any{"type": "subscription.renegotiate", "subscription_id": changing.id,
+			"capabilities": map[string]any{"trap": map[string]any{"spring": true}}})
+		<-changing.served
+		wantNo(t, changing.lastMessage(), aaep.ReasonUnknown, "could not be changed")
+		s := st.session("Planning.")
+		s.Complete(aaep.Say("Done."))
+		synctest.Wait()
+		if n := len(good.events()); n < 2 {
+			t.Errorf("the listener beside them heard %d events", n)
+		}
+	})
+	if n := strings.Count(logged.String(), "level=ERROR"); n != 3 || strings.Count(logged.String(), "admit_test.go") < 3 {
+		t.Errorf("%d panics are logged, want 3 with their stacks: %s", n, &logged)
 	}
 }
 

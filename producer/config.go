@@ -78,14 +78,16 @@ type Config struct {
 	// It is asked once for each subscription, last of all: the request is valid, within the limits, and
 	// could be served on its terms. So it sees no flood, and may count what it admits. Who is not admitted
 	// learns no more than the manifest tells everybody. It may be called many times at once, without any
-	// lock held, and may take its time, but must return: the subscriber waits for it, and so does Shutdown.
+	// lock held, and may take its time, but must return: the subscriber waits for it, and so does Shutdown. If it panics, or an
+	// extension does, the subscriber is refused, and the agent goes on.
 	Admit func(principal string, req *aaep.SubscriptionRequest) (Rights, error)
 	// Audit keeps the trail of questions, answers and deeds: who allowed what, having been shown which words. What
 	// it cannot keep is not done. Shutdown waits for it. Nil is audit.Slog(Logger).
 	Audit audit.Sink
 	// Signers sign the manifest, with which the producer proves who it is (§5.10.3): the first of them does, and the keys of all
 	// are published, so that one can take the place of another. It is called whenever a signature or the keys are
-	// wanted, from many goroutines at once; it and Sign must return soon, for who subscribes waits for them. Nil signs nothing, and those who demand a signature are refused.
+	// wanted, from many goroutines at once; it must return soon, and who subscribes waits five seconds for Sign. Nil signs nothing,
+	// and those who demand a signature are refused.
 	Signers func() []*manifest.Signer
 	// Observer is told what to measure. Nil is nobody.
 	Observer Observer

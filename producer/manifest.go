@@ -2,6 +2,7 @@ package producer
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -61,19 +62,26 @@ func (p *Producer) Manifest() (*manifest.Manifest, error) {
 type published struct {
 	mu      sync.Mutex
 	reached map[string]manifest.Endpoint // by transport
-
-	signing sync.Mutex // held while the manifest is signed: others then need not
-	by      *manifest.Signer
-	what    []byte
-	at      time.Time
-	text    string
+	last    *signature
 }
 
-// signedFor is how long one signature is given to whoever asks.
-const signedFor = 10 * time.Second
+// A signature is one that was asked for, and may yet be waited for: a key that is elsewhere need not answer.
+type signature struct {
+	by   *manifest.Signer
+	what []byte
+	at   time.Time
+	done chan struct{} // closed when text and err are there
+	text string
+	err  error
+}
+
+const (
+	signedFor   = 10 * time.Second // is how long one signature is given to whoever asks
+	signTimeout = 5 * time.Second  // is how long a key is waited for
+)
 
 // SignedManifest is the manifest with the signature of the first of Config.Signers, which may be ten seconds old: a compact JWS, or
-// "" if there is none.
+// "" if there is none. A key that does not answer within five seconds is an error, then and until it does.
 func (p *Producer) SignedManifest() (string, error) {
 	signers := p.Signers()
 	if len(signers) == 0 {
@@ -87,17 +95,55 @@ func (p *Producer) SignedManifest() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	last, now := &p.published, time.Now()
-	last.signing.Lock()
-	defer last.signing.Unlock()
-	if last.by == signers[0] && bytes.Equal(last.what, what) && now.Sub(last.at) < signedFor {
-		return last.text, nil
+	for {
+		s := p.signature(signers[0], m, what)
+		if !s.wait() {
+			return "", fmt.Errorf("producer: the manifest's key has not signed within %v", signTimeout)
+		}
+		if bytes.Equal(s.what, what) {
+			return s.text, s.err
+		}
 	}
-	text, err := signers[0].Sign(m, now)
-	if err == nil {
-		last.by, last.what, last.at, last.text = signers[0], what, now, text
+}
+
+// signature is one that was made lately, or is being made, maybe of what the manifest was before: each key signs one at a time.
+func (p *Producer) signature(by *manifest.Signer, m *manifest.Manifest, what []byte) *signature {
+	p.published.mu.Lock()
+	defer p.published.mu.Unlock()
+	s, now := p.published.last, time.Now()
+	if s != nil && s.by == by && (!s.isDone() || s.err == nil && bytes.Equal(s.what, what) && now.Sub(s.at) < signedFor) {
+		return s
 	}
-	return text, err
+	s = &signature{by: by, what: what, at: now, done: make(chan struct{})}
+	p.published.last = s
+	go func() {
+		defer close(s.done)
+		s.err = p.shield("sign the manifest", func() (err error) {
+			s.text, err = by.Sign(m, now)
+			return err
+		})
+	}()
+	return s
+}
+
+func (s *signature) isDone() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait reports whether it is done, or was in time.
+func (s *signature) wait() bool {
+	late := time.NewTimer(time.Until(s.at.Add(signTimeout)))
+	defer late.Stop()
+	select {
+	case <-s.done:
+	case <-late.C:
+	}
+	return s.isDone()
 }
 
 // Signers are those that Config.Signers returns now.

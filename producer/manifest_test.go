@@ -72,3 +72,73 @@ func TestSignedOnce(t *testing.T) {
 		ask("another key", true, text, 3, 1)
 	})
 }
+
+// hanging is a key somewhere else that does not answer, or panics, until it is mended.
+type hanging struct {
+	crypto.Signer
+	used   int
+	mended chan struct{}
+	panics bool
+}
+
+func (h *hanging) Sign(r io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
+	h.used++
+	if h.panics {
+		panic("no key")
+	}
+	<-h.mended
+	return h.Signer.Sign(r, digest, opts)
+}
+
+// A key that does not answer holds nobody up for longer than five seconds, is asked once meanwhile, and is used when it answers;
+// another takes its place at once. One that panics is an error.
+func TestKeyThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var keys [3]*hanging
+		var signers [3]*manifest.Signer
+		for i := range keys {
+			key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys[i] = &hanging{Signer: key, mended: make(chan struct{})}
+			if signers[i], err = manifest.NewSigner(keys[i], manifest.SignerOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		keys[2].panics = true
+		by := 0
+		p, err := New(Config{Agent: aaep.Producer{AgentID: "planner"}, Signers: func() []*manifest.Signer { return signers[by:] }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Shutdown(t.Context())
+		ask := func(what string, good bool, after time.Duration) {
+			t.Helper()
+			began := time.Now()
+			text, err := p.SignedManifest()
+			if (err == nil) != good || (text != "") != good || time.Since(began) != after {
+				t.Errorf("%s: %q, %v after %v; want one: %t, after %v", what, text, err, time.Since(began), good, after)
+			}
+		}
+		p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: "/aaep/v1"})
+		ask("at first", false, signTimeout)
+		time.Sleep(time.Minute)
+		p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: "/aaep/v1/ws"})
+		ask("later, of something else", false, 0)
+		if keys[0].used != 1 {
+			t.Errorf("it was asked %d times", keys[0].used)
+		}
+		close(keys[0].mended)
+		synctest.Wait()
+		ask("mended", true, 0)
+		by = 1
+		ask("another that hangs", false, signTimeout)
+		by = 2
+		ask("one that panics", false, 0)
+		ask("one that panics still", false, 0)
+		by = 0
+		ask("the first again", true, 0)
+		close(keys[1].mended)
+	})
+}

@@ -91,7 +91,11 @@ func (sub *subscription) judge(now *handshake.Terms, m *aaep.SubscriptionRenegot
 	if !sub.rights.Renegotiate {
 		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "You may not change the terms of this subscription. Subscribe anew, asking for what you need."}
 	}
-	terms, err := handshake.Renegotiate(*now, m.Capabilities, sub.offer())
+	var terms handshake.Terms
+	err := sub.p.shield("renegotiate", func() (err error) {
+		terms, err = handshake.Renegotiate(*now, m.Capabilities, sub.offer())
+		return err
+	})
 	if err == nil {
 		err = tooMuch(m.Capabilities)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -142,7 +143,7 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 			Message: "The first message must be subscription.request."}
 	}
 	sub.subscriberID = req.SubscriberID
-	terms, err := handshake.Negotiate(req, p.offer)
+	terms, err := p.negotiate(req, p.offer)
 	if err == nil {
 		err = tooMuch(req.Capabilities)
 	}
@@ -162,12 +163,37 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 		sub.rights, err = p.admit(sub.principal, req)
 	}
 	if err == nil && (!sub.rights.Reply || sub.rights.Withhold != nil) {
-		terms, err = handshake.Negotiate(req, sub.offer())
+		terms, err = p.negotiate(req, sub.offer())
 	}
 	if err != nil {
 		return nil, err
 	}
 	return p.agreements.share(req.Capabilities, sub.offer(), terms), nil
+}
+
+// negotiate is handshake.Negotiate where an extension may panic. The error is an *aaep.Rejection.
+func (p *Producer) negotiate(req *aaep.SubscriptionRequest, offer handshake.Offer) (terms handshake.Terms, err error) {
+	err = p.shield("negotiate", func() (err error) {
+		terms, err = handshake.Negotiate(req, offer)
+		return err
+	})
+	var r *aaep.Rejection
+	if err != nil && !errors.As(err, &r) {
+		err = &aaep.Rejection{Code: aaep.ReasonUnknown, Message: "The agent could not deal with what was asked for.", Err: err}
+	}
+	return terms, err
+}
+
+// shield runs code of the application that reads what a stranger sent. As in net/http, a panic there costs the stranger and not the
+// agent.
+func (p *Producer) shield(doing string, f func() error) (err error) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			err = fmt.Errorf("producer: panic: %v", crash)
+			p.cfg.Logger.Error("panic, and the agent goes on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
+		}
+	}()
+	return f()
 }
 
 // notAPattern finds what would withhold nothing.
@@ -181,7 +207,11 @@ func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) (Right
 	if p.cfg.Admit == nil {
 		return Rights{Reply: true, Renegotiate: true}, nil
 	}
-	rights, err := p.cfg.Admit(principal, req)
+	var rights Rights
+	err := p.shield("Admit", func() (err error) {
+		rights, err = p.cfg.Admit(principal, req)
+		return err
+	})
 	if err == nil {
 		i := slices.IndexFunc(rights.Withhold, notAPattern)
 		if i < 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -23,7 +24,7 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 	if d.Authenticate == nil {
 		return "", nil
 	}
-	principal, err := d.Authenticate(r)
+	principal, err := d.ask(r)
 	level := slog.LevelInfo
 	if r.Header.Get("Authorization") != "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 { // somebody who expects to be let in
 		level = slog.LevelWarn
@@ -44,6 +45,17 @@ func (d Door) Enter(r *http.Request) (principal string, refused *aaep.Rejection)
 		d.Log.Log(r.Context(), level, d.Transport+": not authenticated", "peer", r.RemoteAddr, "cause", err)
 	}
 	return "", &aaep.Rejection{Code: aaep.AuthenticationRequired, Message: "The credentials are missing or not valid."}
+}
+
+// ask calls Authenticate. Where that panics it is taken as a no, and the agent goes on, also where no server of net/http sees to that.
+func (d Door) ask(r *http.Request) (principal string, err error) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			d.Log.Error(d.Transport+": Authenticate panics", "peer", r.RemoteAddr, "panic", crash, "stack", string(debug.Stack()))
+			principal, err = "", aaep.AuthenticationRequired
+		}
+	}()
+	return d.Authenticate(r)
 }
 
 // Rejected is a refusal as a message.
@@ -71,7 +83,7 @@ func (d Door) Watch(ctx context.Context, r *http.Request, principal string, putO
 	var again *time.Timer
 	again = time.AfterFunc(recheck, func() {
 		<-ready
-		now, err := d.Authenticate(r)
+		now, err := d.ask(r)
 		switch {
 		case ctx.Err() != nil:
 		case err == nil && now != principal, errors.Is(err, aaep.AuthenticationRequired), errors.Is(err, aaep.AuthorizationDenied):

@@ -91,6 +91,24 @@ func TestWatchSlow(t *testing.T) {
 	})
 }
 
+// Where Authenticate panics nobody is let in, and who is in is put out.
+func TestAuthenticatePanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		d := Door{func(*http.Request) (string, error) { panic("no row") }, "test", slog.New(slog.NewTextHandler(&log, nil))}
+		r, _ := http.NewRequest("GET", "/", nil)
+		if principal, refused := d.Enter(r); principal != "" || refused == nil || refused.Code != aaep.AuthenticationRequired {
+			t.Errorf("Enter = %q, %v", principal, refused)
+		}
+		out := false
+		defer d.Watch(t.Context(), r, "ada", func() { out = true })()
+		time.Sleep(recheck + time.Second)
+		if !out || strings.Count(log.String(), "door_test.go") < 2 {
+			t.Errorf("put out: %t, with the log %s", out, &log)
+		}
+	})
+}
+
 // Of whom cannot be told yet whether they are who they say, nobody says that they are not: they hear when to come again.
 func TestEnterLater(t *testing.T) {
 	d := Door{func(*http.Request) (string, error) {
