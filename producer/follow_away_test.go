@@ -30,6 +30,9 @@ func TestFollowAway(t *testing.T) {
 				if synctest.Wait(); edges[0].p.Stats().LogAway != away {
 					t.Errorf("away %v, and its Stats say otherwise", away)
 				}
+				if edges[0].p.Ready() == away || !agent.p.Ready() {
+					t.Errorf("away %v, ready %v, the agent %v", away, edges[0].p.Ready(), agent.p.Ready())
+				}
 			}
 			var got []string
 			for _, ev := range l.events()[before:] {

@@ -82,6 +82,20 @@ func (p *Producer) Stats() Stats {
 	return all
 }
 
+// Ready reports whether it is of use to send listeners here: the producer was not shut down, and with Config.Follow the agent's log
+// can be reached. Where the agent itself is away no other process would do better, and those who come hear that from here. An agent
+// whose own log is away or failed goes on in memory.
+func (p *Producer) Ready() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+	}
+	p.follower.link.mu.Lock()
+	defer p.follower.link.mu.Unlock()
+	return !p.follower.link.lost
+}
+
 func (s *Stats) add(more coalesce.Stats) {
 	s.Delivered += more.Delivered
 	s.Merged += more.Merged

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -76,6 +77,8 @@ func isRemote(err error) bool {
 func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
+	s.origin = new(credentials.Origin)
+	ctx = s.origin.Trace(ctx)
 	conn, err := s.ways[way].Dial(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: the producer was not reached: %w", err)
@@ -110,7 +113,10 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	if again {
 		s.texts.resumed()
 	}
-	s.setStatus(func(st *Status) { st.Connected, st.Err, st.Way, st.Resumed = true, nil, way, again; st.Subscribed++ })
+	s.setStatus(func(st *Status) {
+		st.Connected, st.Err, st.Awaits, st.Way, st.Resumed = true, nil, "", way, again
+		st.Subscribed++
+	})
 	return conn, nil
 }
 

@@ -28,7 +28,7 @@ func (s *Subscription) run(conn transports.Conn) {
 		if time.Since(since) >= healthyAfter {
 			attempt = 0
 		}
-		if s.ctx.Err() == nil && !final(err) && !s.asked(err) && !s.cfg.NoReconnect {
+		if s.ctx.Err() == nil && !s.final(err) && !s.asked(err) && !s.cfg.NoReconnect {
 			s.cfg.Logger.Info("link broken", "error", err)
 			s.setStatus(func(st *Status) { st.Connected, st.Err = false, err })
 			if conn, err = s.mend(conn, err, &attempt); err == nil {
@@ -76,10 +76,14 @@ func awake(c aaep.Capabilities) aaep.Capabilities {
 }
 
 // final reports whether trying again cannot help. For a reason that nobody can name it may: what is asked
-// for was accepted before.
-func final(err error) bool {
+// for was accepted before. So it may where credentials are refused and their file may have newer ones later, as of a token that
+// expired while the link was cut.
+func (s *Subscription) final(err error) bool {
 	var r *aaep.Rejection
 	if !errors.As(err, &r) {
+		return false
+	}
+	if s.renewable(err) {
 		return false
 	}
 	switch r.Code {
@@ -88,6 +92,11 @@ func final(err error) bool {
 		return true
 	}
 	return false
+}
+
+// renewable reports whether credentials were refused that came from a file.
+func (s *Subscription) renewable(err error) bool {
+	return errors.Is(err, aaep.AuthenticationRequired) && s.origin.File() != ""
 }
 
 // unreached says what each way came to, first the one that worked last.
@@ -142,7 +151,7 @@ func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (tr
 			return fresh, nil
 		}
 		cause = judged(err)
-		if s.ctx.Err() != nil || final(cause) || errors.Is(err, aaep.ManifestSignatureRequired) {
+		if s.ctx.Err() != nil || s.final(cause) || errors.Is(err, aaep.ManifestSignatureRequired) {
 			return conn, err
 		}
 		s.missed(err)
@@ -158,12 +167,16 @@ const (
 
 // missed tells that an attempt failed. That the producer said it would end is told too.
 func (s *Subscription) missed(err error) {
+	awaits := ""
+	if s.renewable(err) {
+		awaits = s.origin.File()
+	}
 	s.cfg.Logger.Debug("not reached", "error", err)
 	s.setStatus(func(st *Status) {
 		if errors.Is(st.Err, aaep.ProducerShutdown) {
 			err = fmt.Errorf("%w; %w", aaep.ProducerShutdown, err)
 		}
-		st.Err = err
+		st.Err, st.Awaits = err, awaits
 	})
 }
 
@@ -180,11 +193,11 @@ func (s *Subscription) reopen(r transports.Reopener) error {
 		return err
 	}
 	s.texts.resumed()
-	s.setStatus(func(st *Status) { st.Connected, st.Err, st.Resumed = true, nil, whole })
+	s.setStatus(func(st *Status) { st.Connected, st.Err, st.Awaits, st.Resumed = true, nil, "", whole })
 	return nil
 }
 
-// pause waits before the next attempt.
+// pause waits before the next attempt; where credentials were refused, until there are others, if that is sooner.
 func (s *Subscription) pause(cause error, attempt *int) error {
 	wait := delay(*attempt, cause)
 	t := time.NewTimer(wait)
@@ -192,11 +205,23 @@ func (s *Subscription) pause(cause error, attempt *int) error {
 	s.setStatus(func(st *Status) { st.Next = time.Now().Add(wait) })
 	defer s.setStatus(func(st *Status) { st.Next = time.Time{} })
 	*attempt++
-	select {
-	case <-t.C:
-		return nil
-	case <-s.ctx.Done():
-		return s.ctx.Err()
+	var look <-chan time.Time
+	if s.renewable(cause) {
+		ticker := time.NewTicker(lookAfter)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	for {
+		select {
+		case <-t.C:
+			return nil
+		case <-look:
+			if s.origin.Changed() {
+				return nil
+			}
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -76,6 +77,7 @@ const (
 	longestDelay     = 60 * time.Second
 	longestWait      = 5 * time.Minute  // that a producer may ask for
 	healthyAfter     = 30 * time.Second // of connection before the delay starts over
+	lookAfter        = time.Second      // for newer credentials
 	remembered       = 4096             // event ids, to drop what comes twice
 	openQuestions    = 1024             // that may be answered, of waitingBytes together; the oldest are forgotten first
 )
@@ -99,6 +101,7 @@ type Subscription struct {
 	texts     overlap
 	flood     flood
 	reported  map[string]bool
+	origin    *credentials.Origin // of what the last handshake was tried with
 
 	mu         sync.Mutex
 	wanted     aaep.Capabilities // what the next handshake asks for
@@ -123,6 +126,9 @@ type Status struct {
 	// Connected is false while the link is broken and after the end; Err then says why.
 	Connected bool
 	Err       error
+	// Awaits is the file in which newer credentials are waited for, as those in it were refused: its owner should know. Empty
+	// otherwise.
+	Awaits string
 	// Next is when the next attempt is made to mend the link; zero while there is none to wait for.
 	Next time.Time
 	// Over is true once the subscription has ended; nothing changes after that.

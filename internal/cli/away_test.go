@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/auth"
 )
 
 // Whoever is cut off for long hears when it is tried next, after one minute, four and sixteen, and not at every attempt.
@@ -49,6 +52,35 @@ func TestAwayForLong(t *testing.T) {
 		}
 		if len(lines) != 3 {
 			t.Errorf("in twenty minutes %d lines, want 3: %q", len(lines), lines)
+		}
+	})
+}
+
+// Whoever's token is refused once the link was cut hears it once, and which file a newer one belongs in.
+func TestRefusedWhileAway(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "mine.token")
+	if err := os.WriteFile(token, []byte("F7K2M9Q4T6W8Y3B5D7G9J2L4N6"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted()
+		var link transports.Conn
+		e := listenTo(t, func(ctx context.Context) (transports.Conn, error) {
+			if _, err := auth.BearerFile(token)(ctx); err != nil {
+				return nil, err
+			}
+			if link != nil {
+				return nil, &aaep.Rejection{Code: aaep.AuthenticationRequired, Remote: true}
+			}
+			var err error
+			link, err = s.dial(ctx)
+			return link, err
+		}, subscriber.ScreenReader("en"), func(e *ear) {
+			link.Close()
+			pass(20 * time.Minute)
+		})
+		if got, want := e.err.String(), "aaep: Connection lost. Trying again. Ctrl-C ends.\naaep: Not connected again: the agent refuses your credentials. Waiting for newer ones in the file: "+token+"\n"; got != want {
+			t.Errorf("told %q, want %q", got, want)
 		}
 	})
 }

@@ -174,6 +174,10 @@ func (f *following) look() {
 	}
 	switch {
 	case now.Over: // left tells why
+	case now.Awaits != "":
+		if was.Awaits == "" {
+			f.note(f.phrase(phrase.StillRefused, now.Awaits))
+		}
 	case !now.Connected && !was.Connected && !now.Next.IsZero() && time.Since(f.lost) >= f.tellAt:
 		f.tellAt *= 4
 		f.note(f.phrase(phrase.ConnectionLost, ""), phrase.Lasting(string(f.tongue()), phrase.TryingAgainIn, max(time.Until(now.Next), time.Second)))

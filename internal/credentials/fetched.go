@@ -12,8 +12,8 @@ const (
 )
 
 // Fetched is a value that somebody else publishes, such as a set of keys. It is fetched when it is first asked for, when
-// it has not what is looked for, at most every ten seconds, and when it is five minutes old. While fetching fails, what
-// was there before stays in force. A Fetched may be used by many goroutines at once.
+// it has not what is looked for, at most every ten seconds, and when it is half of five minutes old, in the background. While
+// fetching fails, what was there before stays in force. A Fetched may be used by many goroutines at once.
 type Fetched[T any] struct {
 	Now func() time.Time // the clock, of which nil is the usual one
 
@@ -37,14 +37,25 @@ func NewFetched[T any](fetch func(context.Context) (T, error)) *Fetched[T] {
 // The error says why nothing was ever fetched.
 func (f *Fetched[T]) Get(ctx context.Context, suits func(T) bool) (value T, again time.Duration, err error) {
 	value, read, _ := f.current()
-	known := !read.IsZero() && suits(value)
+	known, age := !read.IsZero() && suits(value), f.now().Sub(read)
 	switch {
-	case known && f.now().Sub(read) <= FetchAfter:
+	case known && age <= FetchAfter/2:
 		return value, 0, nil
 	case known: // one goroutine looks whether it is still so, the others need not wait
 		select {
 		case f.fetching <- struct{}{}:
 		default:
+			return value, 0, nil
+		}
+		if age <= FetchAfter || f.Failed() != nil { // nor that one: who publishes it may hang, and what waits may be an answer
+			if !f.due(read) {
+				<-f.fetching
+				return value, 0, nil
+			}
+			go func() {
+				defer func() { <-f.fetching }()
+				f.refresh(context.WithoutCancel(ctx))
+			}()
 			return value, 0, nil
 		}
 	default:

@@ -52,11 +52,52 @@ func TestFetched(t *testing.T) {
 		later = 0
 		get(2, 5, is(2))
 		time.Sleep(time.Hour)
+		if got, _, err := f.Get(t.Context(), is(2)); got != 2 || err != nil { // it is looked at in the background, for the last time went wrong
+			t.Errorf("what was there does not stay: %d, %v", got, err)
+		}
+		synctest.Wait()
 		get(2, 6, is(2))
 		broken, published = nil, 3
 		time.Sleep(FetchPace)
-		get(3, 7, is(2))
+		if got, _, err := f.Get(t.Context(), is(2)); got != 2 || err != nil {
+			t.Errorf("what was there does not stay: %d, %v", got, err)
+		}
+		synctest.Wait()
+		get(3, 7, is(3))
+		published = 4
+		time.Sleep(FetchAfter + 1)
+		get(4, 8, is(3))
 	})
+}
+
+// Who publishes it and hangs keeps nobody waiting for what is known: not once where it is asked for often, and where it is not,
+// the first alone.
+func TestFetchedHangs(t *testing.T) {
+	for every, want := range map[time.Duration]time.Duration{time.Second: 0, FetchAfter + time.Second: 5 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			fetched := 0
+			f := NewFetched(func(context.Context) (int, error) {
+				if fetched++; fetched == 1 {
+					return 1, nil
+				}
+				time.Sleep(5 * time.Second)
+				return 0, errors.New("it hangs")
+			})
+			var waited time.Duration
+			for range max(10, int(2*FetchAfter/every)) {
+				begin := time.Now()
+				if v, _, err := f.Get(t.Context(), func(int) bool { return true }); v != 1 || err != nil {
+					t.Fatal(v, err)
+				}
+				waited += time.Since(begin)
+				time.Sleep(every)
+			}
+			synctest.Wait()
+			if waited != want || fetched < 3 {
+				t.Errorf("asked every %v: waited %v in all, want %v; fetched %d times", every, waited, want, fetched)
+			}
+		})
+	}
 }
 
 // Many who ask at once cause one fetch; who gives up does not end it for the others.

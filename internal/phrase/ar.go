@@ -114,6 +114,7 @@ var arabic = table{
 	TryingAgainIn:      "الوقت حتى المحاولة التالية: {time}.",
 	StillUnproven:      "لم يعد الاتصال: لا شيء يثبت أن من يجيب هناك هو من يدّعي أنه هو.",
 	NewCertificate:     "إذا كانت لديه شهادة جديدة فأنهِ البرنامج وابدأ من جديد بذكرها في --ca.",
+	StillRefused:       "لم يعد الاتصال: يرفض الوكيل بيانات اعتمادك. تُنتظر بيانات أحدث في الملف: {action}",
 	ConnectedAgain:     "عاد الاتصال.",
 	ConnectedAgainOver: "عاد الاتصال عبر {way}.",
 	NothingLost:        "لم يُفقد شيء.",

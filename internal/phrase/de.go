@@ -110,6 +110,7 @@ var german = table{
 	TryingAgainIn:      "Zeit bis zum nächsten Versuch: {time}.",
 	StillUnproven:      "Nicht verbunden: nichts beweist, dass dort antwortet, wer es zu sein vorgibt.",
 	NewCertificate:     "Hat der Agent ein neues Zertifikat, beenden Sie dies und beginnen Sie mit ihm in --ca neu.",
+	StillRefused:       "Nicht verbunden: der Agent weist die Anmeldedaten zurück. Neue werden in dieser Datei erwartet: {action}",
 	ConnectedAgain:     "Wieder verbunden.",
 	ConnectedAgainOver: "Wieder verbunden über {way}.",
 	NothingLost:        "Nichts fehlt.",

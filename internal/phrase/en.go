@@ -110,6 +110,7 @@ var english = table{
 	TryingAgainIn:      "Trying again in {time}.",
 	StillUnproven:      "Not connected again: nothing proves that what answers there is what it claims to be.",
 	NewCertificate:     "If it has a new certificate, end this and begin again with that in --ca.",
+	StillRefused:       "Not connected again: the agent refuses your credentials. Waiting for newer ones in the file: {action}",
 	ConnectedAgain:     "Connected again.",
 	ConnectedAgainOver: "Connected again over {way}.",
 	NothingLost:        "Nothing is missing.",

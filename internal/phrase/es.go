@@ -111,6 +111,7 @@ var spanish = table{
 	TryingAgainIn:      "Tiempo hasta el próximo intento: {time}.",
 	StillUnproven:      "Sin conexión: nada demuestra que quien responde allí sea quien dice ser.",
 	NewCertificate:     "Si el agente tiene un certificado nuevo, cierre esto y empiece de nuevo con él en --ca.",
+	StillRefused:       "Sin conexión: el agente rechaza sus credenciales. Se esperan otras nuevas en el archivo: {action}",
 	ConnectedAgain:     "Conectado de nuevo.",
 	ConnectedAgainOver: "Conectado de nuevo por {way}.",
 	NothingLost:        "No falta nada.",

@@ -111,6 +111,7 @@ var french = table{
 	TryingAgainIn:      "Prochain essai dans {time}.",
 	StillUnproven:      "Pas de connexion\u00a0: rien ne prouve que ce qui répond est bien ce qu’il prétend être.",
 	NewCertificate:     "Si l’agent a un nouveau certificat, fermez ceci et recommencez avec lui dans --ca.",
+	StillRefused:       "Pas de connexion\u00a0: l’agent refuse vos identifiants. De nouveaux sont attendus dans le fichier\u00a0: {action}",
 	ConnectedAgain:     "Connexion rétablie.",
 	ConnectedAgainOver: "Connexion rétablie par {way}.",
 	NothingLost:        "Rien ne manque.",

@@ -117,6 +117,7 @@ const (
 	TryingAgainIn
 	StillUnproven
 	NewCertificate
+	StillRefused
 	ConnectedAgain
 	ConnectedAgainOver
 	NothingLost

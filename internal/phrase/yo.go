@@ -111,6 +111,7 @@ var yoruba = table{
 	TryingAgainIn:      "Àkókò kí a tó tún gbìyànjú: {time}.",
 	StillUnproven:      "Kò sí ìsopọ̀: kò sí ẹ̀rí pé ẹni tó ń dáhùn níbẹ̀ ni ẹni tó sọ pé òun jẹ́.",
 	NewCertificate:     "Tí ó bá ní ìwé ẹ̀rí tuntun, parí èyí, kí o sì tún bẹ̀rẹ̀ pẹ̀lú rẹ̀ nínú --ca.",
+	StillRefused:       "Kò sí ìsopọ̀: aṣojú náà kọ ìwé ẹ̀rí rẹ. A ń retí tuntun nínú fáìlì: {action}",
 	ConnectedAgain:     "Ìsopọ̀ ti padà.",
 	ConnectedAgainOver: "Ìsopọ̀ ti padà nípasẹ̀ {way}.",
 	NothingLost:        "Kò sí ohun tó sọnù.",

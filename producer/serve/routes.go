@@ -14,6 +14,7 @@ import (
 const (
 	schemasPath = "/aaep/v1/schemas/"
 	healthPath  = "/healthz"
+	readyPath   = "/readyz"
 )
 
 // guarded lets only those through whom the rules of the host and the origin let.
@@ -48,7 +49,8 @@ func (s *Server) routes(p *producer.Producer, hosts []string, at string, events 
 	mux.Handle("GET "+at+schemasPath, guarded(http.StripPrefix(at+schemasPath, http.FileServerFS(schemas.FS()))))
 	mux.Handle("GET "+at+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.manifest(w, r, p) })))
 	mux.Handle("GET "+at+manifest.KeysPath, guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { s.keys(w, p) })))
-	mux.HandleFunc("GET "+at+healthPath, func(w http.ResponseWriter, _ *http.Request) { health(w, p) })
+	mux.HandleFunc("GET "+at+healthPath, func(w http.ResponseWriter, _ *http.Request) { health(w, p, false) })
+	mux.HandleFunc("GET "+at+readyPath, func(w http.ResponseWriter, _ *http.Request) { health(w, p, true) })
 	return mux
 }
 
@@ -97,15 +99,26 @@ func (s *Server) publish(w http.ResponseWriter, typ string, data []byte, err err
 	w.Write(data)
 }
 
-// health answers whoever watches over the process, under any name and without credentials: it says nothing else.
-func health(w http.ResponseWriter, p *producer.Producer) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
+// health answers whoever watches over the process, under any name and without credentials: it says nothing else. Who asks whether
+// it is ready wants to send listeners here.
+func health(w http.ResponseWriter, p *producer.Producer, ready bool) {
 	select {
 	case <-p.Done():
-		w.WriteHeader(http.StatusServiceUnavailable)
-		w.Write([]byte(`{"status":"ended"}` + "\n"))
+		status(w, "ended")
 	default:
-		w.Write([]byte(`{"status":"ok"}` + "\n"))
+		if ready && !p.Ready() {
+			status(w, "away")
+			return
+		}
+		status(w, "ok")
 	}
+}
+
+func status(w http.ResponseWriter, is string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if is != "ok" {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	w.Write([]byte(`{"status":"` + is + `"}` + "\n"))
 }

@@ -1,7 +1,7 @@
 // Package serve puts a producer on the usual transports: Server-Sent Events under /aaep/v1 and WebSocket at
 // /aaep/v1/ws, with the manifest at /.well-known/aaep-manifest.json and the keys it is signed with at
 // /.well-known/aaep-keys.json, the JSON Schemas of what is sent at
-// /aaep/v1/schemas/, and /healthz for those who watch over it.
+// /aaep/v1/schemas/, and /healthz and /readyz for those who watch over it.
 //
 // The zero Server serves this machine. Others are served with TLS and an authenticator, and not otherwise (§8.2.7, §8.2.8).
 package serve

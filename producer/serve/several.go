@@ -22,7 +22,7 @@ var inPath = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 // Path is where ServeAll serves an agent of that name: "/planner" for "planner". A name consists of letters, digits, ".", "_" and
 // "-"; others are an error.
 func Path(name string) (string, error) {
-	if !inPath.MatchString(name) || "/"+name == healthPath {
+	if !inPath.MatchString(name) || "/"+name == healthPath || "/"+name == readyPath {
 		return "", fmt.Errorf("serve: %q cannot be a path: a name consists of letters, digits, \".\", \"_\" and \"-\"", name)
 	}
 	return "/" + name, nil
@@ -59,8 +59,15 @@ func (s *Server) ServeAll(ctx context.Context, ln net.Listener, agents map[strin
 			case h != nil:
 				h.ServeHTTP(w, r)
 			case r.URL.Path == healthPath: // whoever ended has a health of its own, below its path
-				w.Header().Set("Cache-Control", "no-store")
-				w.Write([]byte(`{"status":"ok"}` + "\n"))
+				status(w, "ok")
+			case r.URL.Path == readyPath: // and whoever is out of reach
+				is := "away"
+				for _, p := range agents {
+					if p.Ready() {
+						is = "ok"
+					}
+				}
+				status(w, is)
 			case r.URL.Path == "/" && s.Authenticate == nil: // who may know of them is not known otherwise
 				list.ServeHTTP(w, r)
 			default:

@@ -66,6 +66,7 @@ func TestServeAll(t *testing.T) {
 	}
 	check(t, agents["bank"].Shutdown(t.Context()))
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/planner/healthz": http.StatusOK, "/bank/healthz": http.StatusServiceUnavailable,
+		"/readyz": http.StatusOK, "/planner/readyz": http.StatusOK, "/bank/readyz": http.StatusServiceUnavailable,
 		"/": http.StatusOK, "/aaep/v1/events": http.StatusNotFound, "/nobody": http.StatusNotFound} {
 		if resp, body := call(t, "GET", addr, path, ""); resp.StatusCode != want {
 			t.Errorf("%s: %d %s, want %d", path, resp.StatusCode, body, want)
@@ -97,6 +98,7 @@ func TestServeAllRefuses(t *testing.T) {
 		"":        {&serve.Server{}, "cannot be a path"},
 		"..":      {&serve.Server{}, "cannot be a path"},
 		"healthz": {&serve.Server{}, "cannot be a path"},
+		"readyz":  {&serve.Server{}, "cannot be a path"},
 		"page":    {&serve.Server{Page: web.Handler()}, "for one agent"},
 		"root":    {&serve.Server{RootLayout: &aaep.Capabilities{}}, "for one agent"},
 	} {
