@@ -39,7 +39,8 @@ const (
 var ErrClosed = errors.New("producer: shut down")
 
 // Producer serves one agent's sessions to its subscribers: all of them to each, and its questions to all that may answer. In a
-// service with several users each needs one of their own, as examples/users shows. All its methods may be called at once.
+// service with several users each needs one of their own, as an example of package producer/serve
+// shows. All its methods may be called at once.
 type Producer struct {
 	// Whoever holds several locks took them in this order: follower.telling, follower.link.mu, a Session's mu, putting, groups.mu, a
 	// group's mu, mu, a subscription's mu, a course's counting. Against it only TryLock is called. Whoever

@@ -66,7 +66,8 @@ const (
 )
 
 // A Tap is on the line between an agent and its models. In a service with several users each has one of their own, as they have a
-// producer.Producer, with a client or a choice in its middleware by the request's context, and with the tools that it guards. All its methods may be called at once.
+// producer.Producer, with a client or a choice in its middleware by the request's context, and with the tools that it guards. All
+// its methods may be called at once.
 type Tap struct {
 	p         *producer.Producer
 	languages []string

@@ -1,0 +1,103 @@
+package serve_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/transports/auth"
+	"github.com/aaep-go/aaep/transports/sse"
+)
+
+// A service has several users at one address. Who listens to a producer hears all of it, and is asked its questions: so each user
+// has one of their own, hears their own agent, and answers for themselves.
+func Example_users() {
+	ctx := context.Background()
+	tokens := map[string]string{"ada": rand.Text(), "ben": rand.Text()}
+	known, err := auth.Tokens(tokens) // or who is logged in, by a cookie
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	front := serve.Server{Authenticate: known}
+	agents := map[string]http.Handler{}
+	for _, user := range []string{"ada", "ben", ""} { // made when they log in; the one of nobody says what the service is, and lets nobody in
+		p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bank", AgentName: "Bank"}})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer p.Shutdown(ctx) // when they leave
+		if agents[user], err = front.Handler(p); err != nil {
+			fmt.Println(err)
+			return
+		}
+		go work(ctx, p, user)
+	}
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, err := known(r)
+		if err != nil {
+			user = ""
+		}
+		agents[user].ServeHTTP(w, r)
+	}))
+	defer service.Close()
+
+	_, err = answer(ctx, sse.Dialer{URL: service.URL}, aaep.Accept)
+	fmt.Println("A stranger:", err)
+	for _, user := range []string{"ada", "ben"} {
+		decision := map[string]aaep.Decision{"ada": aaep.Accept, "ben": aaep.Reject}[user]
+		last, err := answer(ctx, sse.Dialer{URL: service.URL, Credentials: auth.Bearer(tokens[user])}, decision)
+		fmt.Println(user, "hears:", last, err)
+	}
+	// Output:
+	// A stranger: aaep: authentication required (said by the peer): The credentials are missing or not valid.
+	// ada hears: Paid for ada. <nil>
+	// ben hears: Nothing was paid for ben. <nil>
+}
+
+// work is what the agent does for one user.
+func work(ctx context.Context, p *producer.Producer, user string) error {
+	if err := p.WaitSubscriber(ctx); err != nil {
+		return err
+	}
+	s, err := p.StartSession(ctx, aaep.Say("Looking at what "+user+" has to pay."))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, err = s.Tool(ctx, producer.Tool{Name: "pay", Irreversible: true, Action: aaep.Say("Pay $20 from the account of " + user + "."),
+		Consequence: aaep.Say("The money is gone.")}, func(context.Context) (string, error) { return "", nil })
+	if err != nil {
+		return s.Fail(err, aaep.Say("Nothing was paid for "+user+"."))
+	}
+	return s.Complete(aaep.Say("Paid for " + user + "."))
+}
+
+// answer answers what a user is asked, and returns the last that they hear.
+func answer(ctx context.Context, agent sse.Dialer, decision aaep.Decision) (last string, err error) {
+	sub, err := subscriber.Dial(ctx, agent, subscriber.Config{ID: "reader", Capabilities: subscriber.ScreenReader("en-US")})
+	if err != nil {
+		return "", err
+	}
+	defer sub.Close()
+	for ev, err := range sub.Events(ctx) {
+		if err != nil {
+			return "", err
+		}
+		last = ev.Text(aaep.VerbosityNormal)
+		if ev.Type() == aaep.TypeAwaitingConfirmation {
+			err = sub.Reply(ctx, ev, decision)
+		}
+		if err != nil || ev.Type().Terminal() {
+			return last, err
+		}
+	}
+	return last, nil
+}
