@@ -28,6 +28,7 @@ type Output struct {
 	content  string // its media type
 	held     string // the end of the text so far, until what follows shows how to write it
 	known    bool   // the session closes it at its end
+	parted   bool   // what was told last does not change with what follows, for something else came between
 	begun    bool   // its first chunk was told
 	closed   bool
 }
@@ -80,7 +81,7 @@ func (o *Output) release() error {
 	if err := o.emit(tidy(o.held[:whole])); err != nil {
 		return err
 	}
-	o.held = o.held[whole:]
+	o.held, o.parted = o.held[whole:], o.begun
 	return nil
 }
 
@@ -158,6 +159,13 @@ func (o *Output) complete() error {
 
 // emit sends text in pieces that fit into an event, with s.mu held.
 func (o *Output) emit(text string) error {
+	if text == "" {
+		return nil
+	}
+	if o.parted && !norm.NFC.PropertiesString(text).BoundaryBefore() {
+		text = joiner + text
+	}
+	o.parted = false
 	for text != "" {
 		if !o.begun {
 			if err := o.begin(); err != nil {
@@ -173,6 +181,9 @@ func (o *Output) emit(text string) error {
 	}
 	return nil
 }
+
+// joiner keeps an accent from being written as one with a letter that was told before: places in the text would no longer agree.
+const joiner = "\u034f"
 
 // begin says that the agent writes, unless it is seen doing something more telling.
 func (o *Output) begin() error {
