@@ -72,7 +72,7 @@ type Config struct {
 	// slice to serve none.
 	Extensions []handshake.Extension
 	// Admit decides whether a subscriber may have what it asks for, and what more it may do; principal is who
-	// its transport says it is, or "". Nil admits everyone with all rights. An error that is an *aaep.Rejection
+	// its transport says it is, or "". Who is admitted hears every session: see Producer for several users. Nil admits everyone with all rights. An error that is an *aaep.Rejection
 	// is sent as it is; any other is told as authorization_denied, in words that give nothing away, and logged.
 	//
 	// It is asked once for each subscription, last of all: the request is valid, within the limits, and

@@ -126,6 +126,7 @@ func TestKeyThatHangs(t *testing.T) {
 		time.Sleep(time.Minute)
 		p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: "/aaep/v1/ws"})
 		ask("later, of something else", false, 0)
+		synctest.Wait()
 		if keys[0].used != 1 {
 			t.Errorf("it was asked %d times", keys[0].used)
 		}

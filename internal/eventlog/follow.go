@@ -29,7 +29,7 @@ func Follow(feed log.Feed, size int) (*Log, error) {
 		start, end := feed.Bounds()
 		l.end = end
 		l.shown.Store(end)
-		err = l.load(max(start, end-min(end, uint64(len(l.events)))), end)
+		err = l.load(max(start, end-min(end, l.size)), end)
 	}
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func (k *keeper) batch(l *Log) (events []*aaep.Event, last bool) {
 		return nil, k.err != nil || k.closing
 	}
 	for pos := k.kept + 1; pos <= l.end && len(events) < maxBatch; pos++ {
-		events = append(events, l.events[pos%uint64(len(l.events))])
+		events = append(events, l.slot(pos).event)
 	}
 	return events, false
 }

@@ -73,7 +73,7 @@ func Open(store log.Store, size int) (*Log, error) {
 	l.ids, l.keeper = newIDs(k.meta.Key, slices.Clone(k.meta.Runs)), k
 	l.end = end
 	l.shown.Store(end)
-	if err := l.load(max(start, end-min(end, uint64(len(l.events)))), end); err != nil {
+	if err := l.load(max(start, end-min(end, l.size)), end); err != nil {
 		return nil, err
 	}
 	go k.write(l)
@@ -216,7 +216,7 @@ func (k *keeper) signal() {
 
 // room waits, with the log's mu held, while all that is in memory is yet to be kept.
 func (k *keeper) room(l *Log) {
-	for !k.over() && l.end-k.kept >= uint64(len(l.events)) {
+	for !k.over() && l.end-k.kept >= l.size {
 		if k.overdue {
 			k.fail(l, errOverdue)
 			return

@@ -23,9 +23,9 @@ type Log struct {
 	feed   log.Feed // what it follows, or nil
 
 	mu      sync.Mutex
-	events  []*aaep.Event // a ring: the event at position p is events[p%len]
-	sizes   []int         // of them
-	bytes   int           // their sum
+	size    uint64        // how many events there is room for
+	pages   []*page       // a ring of them: see slot
+	bytes   int           // the sum of their sizes
 	base    uint64        // nothing up to here is in it
 	end     uint64        // the newest position; the first event is 1
 	shown   atomic.Uint64 // the newest that may be read; set with mu held
@@ -41,7 +41,27 @@ func New(size int) *Log {
 
 func newLog(size int) *Log {
 	size = max(size, 1)
-	return &Log{events: make([]*aaep.Event, size), sizes: make([]int, size), changed: make(chan struct{})}
+	return &Log{size: uint64(size), pages: make([]*page, (size+pageSize-1)/pageSize), changed: make(chan struct{})}
+}
+
+// A page is made when something is put there: most agents say little, and a service may have one for each of its users.
+type page [pageSize]slot
+
+const pageSize = 64
+
+type slot struct {
+	event *aaep.Event
+	size  int
+}
+
+// slot is the place for the event at pos, which it shares with those that are as many before it as there is room for.
+func (l *Log) slot(pos uint64) *slot {
+	i := pos % l.size
+	in := &l.pages[i/pageSize]
+	if *in == nil {
+		*in = new(page)
+	}
+	return &(*in)[i%pageSize]
 }
 
 // Append adds an event, gives it its event id, and returns its position. The event must not be changed
@@ -64,13 +84,13 @@ func (l *Log) Append(ev *aaep.Event) uint64 {
 
 // put makes an event the one at pos, in the place of the one that is as many before it as there is room for, with mu held.
 func (l *Log) put(pos uint64, ev *aaep.Event) {
-	i := pos % uint64(len(l.events))
-	l.bytes -= l.sizes[i]
-	l.events[i], l.sizes[i] = ev, 0
+	at := l.slot(pos)
+	l.bytes -= at.size
+	*at = slot{event: ev}
 	if ev != nil {
-		l.sizes[i] = size(ev)
+		at.size = size(ev)
 	}
-	l.bytes += l.sizes[i]
+	l.bytes += at.size
 }
 
 // Memory holds no more than this, but always the newest event. Age is what the events say, so that no clock is needed.
@@ -86,7 +106,7 @@ func (l *Log) trim() {
 		last = min(last, l.keeper.kept)
 	}
 	for pos := l.ringStart() + 1; pos <= last; pos++ {
-		oldest, newest := l.events[pos%uint64(len(l.events))], l.events[l.end%uint64(len(l.events))]
+		oldest, newest := l.slot(pos).event, l.slot(l.end).event
 		if l.bytes <= maxBytes && (oldest == nil || newest == nil || newest.Timestamp.Sub(oldest.Timestamp) <= maxAge) {
 			return
 		}
@@ -143,7 +163,7 @@ func (l *Log) Start() uint64 {
 }
 
 // ringStart is the cursor before the oldest event in memory, with mu held.
-func (l *Log) ringStart() uint64 { return max(l.end-min(l.end, uint64(len(l.events))), l.base) }
+func (l *Log) ringStart() uint64 { return max(l.end-min(l.end, l.size), l.base) }
 
 // InMemory reports whether what comes after the cursor is there without waiting for a store.
 func (l *Log) InMemory(cursor uint64) bool {
@@ -173,7 +193,7 @@ func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan s
 	}
 	events = make([]*aaep.Event, min(uint64(max(n, 0)), shown-cursor))
 	for i := range events {
-		events[i] = l.events[(cursor+1+uint64(i))%uint64(len(l.events))]
+		events[i] = l.slot(cursor + 1 + uint64(i)).event
 	}
 	return events, nil, nil
 }

@@ -3,6 +3,7 @@ package eventlog_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -158,4 +159,29 @@ func TestReadIsACopy(t *testing.T) {
 	if got := positions(events); got != "1 2 3" {
 		t.Errorf("the reader's events became %q", got)
 	}
+}
+
+// Room for events is made when they come, for a service may have a log for each of its users; and a ring that ends within a page is whole.
+func TestRoomOnDemand(t *testing.T) {
+	const size = 100
+	l := filled(size, 250)
+	events, _, err := l.Read(150, size)
+	if err != nil || len(events) != size || events[0].SessionID != "151" || events[size-1].SessionID != "250" {
+		t.Errorf("after 150 there are %d events: %s, %v", len(events), positions(events), err)
+	}
+	if _, _, err := l.Read(149, 1); !errors.Is(err, log.ErrTrimmed) {
+		t.Errorf("after 149: %v", err)
+	}
+	var before, after runtime.MemStats
+	const logs = 100
+	kept := make([]*eventlog.Log, logs)
+	runtime.ReadMemStats(&before)
+	for i := range kept {
+		kept[i] = eventlog.New(4096)
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / logs; each > 8<<10 {
+		t.Errorf("a log without an event takes %d bytes", each)
+	}
+	runtime.KeepAlive(kept)
 }
