@@ -66,8 +66,8 @@ func TestRunNotRecorded(t *testing.T) {
 	}
 }
 
-// A program that was stopped from outside has not failed, whatever its exit code says of that: listeners hear that it was stopped, and
-// so does who reads the trail.
+// A program that ends as it is told to has not failed, also where its exit code says that it was told: listeners hear that it was
+// stopped, and so does who reads the trail.
 func TestRunStoppedOnRecord(t *testing.T) {
 	p, _ := agentOf(t, producer.Config{})
 	defer p.Shutdown(t.Context())

@@ -341,10 +341,12 @@ func (r *runner) recorded(ctx context.Context, s *producer.Session, run func() e
 	began := time.Now()
 	err := run()
 	status := aaep.ToolSuccess
+	var exit *exec.ExitError
 	switch {
-	case ctx.Err() != nil: // whatever it made of that
+	case err == nil:
+	case ctx.Err() != nil && !(errors.As(err, &exit) && killed(exit)):
 		status = "stopped"
-	case err != nil:
+	default:
 		status = aaep.ToolError
 	}
 	ended := audit.Record{Kind: audit.Completed, SessionID: s.ID(), Tool: r.name, Status: status, DurationMS: new(time.Since(began).Milliseconds())}
