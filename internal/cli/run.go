@@ -287,7 +287,7 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 	if len(r.args) == 0 {
 		failed = copyInterruptible(ctx, text, r.in)
 	} else {
-		failed = r.recorded(s, func() error { return r.program(ctx, text) })
+		failed = r.recorded(ctx, s, func() error { return r.program(ctx, text) })
 	}
 	if err := text.Close(); err != nil && failed == nil {
 		failed = err
@@ -331,7 +331,7 @@ func (r *runner) session(ctx context.Context, p *producer.Producer) error {
 func inEnglish(text string) aaep.Text { return aaep.Text{}.In("en", aaep.Say(text)) }
 
 // recorded runs the program, and puts on record before that it is started, and then how it ended.
-func (r *runner) recorded(s *producer.Session, run func() error) error {
+func (r *runner) recorded(ctx context.Context, s *producer.Session, run func() error) error {
 	if r.audit == nil {
 		return run()
 	}
@@ -341,7 +341,12 @@ func (r *runner) recorded(s *producer.Session, run func() error) error {
 	began := time.Now()
 	err := run()
 	status := aaep.ToolSuccess
-	if err != nil {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && !(errors.As(err, &exit) && killed(exit)):
+		status = "stopped"
+	default:
 		status = aaep.ToolError
 	}
 	ended := audit.Record{Kind: audit.Completed, SessionID: s.ID(), Tool: r.name, Status: status, DurationMS: new(time.Since(began).Milliseconds())}

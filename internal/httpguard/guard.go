@@ -30,7 +30,11 @@ type Rules struct {
 // any state is made, whatever the method. The error says what was wrong and what would be right.
 func (g Rules) Check(r *http.Request) error {
 	if !g.host(r) {
-		return fmt.Errorf("the Host %q is not a name of this listener; use localhost on loopback, or add it as it stands to the listener's hosts, as with aaep run --host", r.Host)
+		instead := "add it as it stands to the listener's hosts, as with aaep run --host"
+		if len(g.Hosts) == 0 { // otherwise localhost is no name of it either, unless it was given that
+			instead = "use localhost on loopback, or " + instead
+		}
+		return fmt.Errorf("the Host %q is not a name of this listener; %s", r.Host, instead)
 	}
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if strings.EqualFold(strings.TrimSpace(site), "cross-site") {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -81,6 +82,18 @@ func TestCheck(t *testing.T) {
 				t.Errorf("Check = %v, want allowed: %v", err, tt.ok)
 			}
 		})
+	}
+}
+
+// Whoever asks for localhost where that is no name of the listener is not told to ask for localhost.
+func TestCheckSaysWhatToDo(t *testing.T) {
+	r := httptest.NewRequest("GET", "http://localhost:8443/", nil)
+	if err := (Rules{Hosts: []string{"bank.example"}}).Check(r); err == nil || strings.Contains(err.Error(), "use localhost") || strings.Contains(err.Error(), "bank") || !strings.Contains(err.Error(), "--host") {
+		t.Errorf("Check = %v", err)
+	}
+	r.Host = "bank.example"
+	if err := (Rules{}).Check(r); err == nil || !strings.Contains(err.Error(), "use localhost on loopback, or add it") {
+		t.Errorf("Check = %v", err)
 	}
 }
 

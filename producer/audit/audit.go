@@ -119,7 +119,7 @@ type Record struct {
 	// Response is a string, a bool or a float64, or nil if there was none. [settled] of a clarification
 	Response any `json:"response,omitzero"`
 
-	Status     aaep.ToolStatus `json:"status,omitzero"`      // [completed]
+	Status     aaep.ToolStatus `json:"status,omitzero"`      // [completed] also "stopped": aaep run was told to end
 	DurationMS *int64          `json:"duration_ms,omitzero"` // [completed] in milliseconds
 
 	// Version is that of the format, and Torn how many bytes before it belong to no record. [opened] A File sets both.
