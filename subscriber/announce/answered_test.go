@@ -78,3 +78,18 @@ func TestGoneUnanswered(t *testing.T) {
 	r.after(time.Hour)
 	r.want()
 }
+
+// Whoever answers while they are told that a question is open does not hear once more, after that, that it is.
+func TestNoLongerWaits(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	q := r.from("Bank", "sess_1", pay(), "")
+	r.after(20 * time.Second)
+	r.heard, r.began = nil, r.now
+	r.a.WhatWaits(r.now)
+	r.after(time.Second)
+	r.is(q, q)
+	r.a.Tell(r.now, "Sent.", true)
+	r.a.Settle(r.now, q)
+	r.after(5 * time.Second)
+	r.want("0.0 One question is open: Pay $20. /", "1.0 Sent.")
+}
