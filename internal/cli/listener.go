@@ -222,6 +222,7 @@ func (l *listener) timeLeft() time.Time {
 			l.say("", text)
 			continue
 		}
+		text = l.phrase(phrase.AnswerUnheeded, "") + " " + text
 		l.from(q).note(text)
 		if l.before.last == q {
 			l.before.unheeded = text
