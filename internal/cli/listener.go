@@ -222,10 +222,10 @@ func (l *listener) timeLeft() time.Time {
 			l.say("", text)
 			continue
 		}
-		text = l.phrase(phrase.AnswerUnheeded, "") + " " + text
-		l.from(q).note(text)
+		unheeded := l.phrase(phrase.AnswerUnheeded, "")
+		l.from(q).note(unheeded, text)
 		if l.before.last == q {
-			l.before.unheeded = text
+			l.before.unheeded = unheeded
 		}
 	}
 }

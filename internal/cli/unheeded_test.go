@@ -57,7 +57,7 @@ func paying(t *testing.T, lossy bool, caps aaep.Capabilities, f func(k *talk)) {
 	})
 }
 
-const unheeded = "Nothing shows that the agent got your answer. It may not count. The question is: Pay $20 to Ada. Now."
+const unheeded = "Nothing shows that the agent got your answer. It may not count."
 
 // Whoever takes an answer says the same whatever becomes of it. That nothing comes of one is told once, by itself and to whoever asks, for
 // the person believes that they decided; and no more when the agent has told what became of it. D-36
@@ -74,7 +74,7 @@ func TestAnswerUnheeded(t *testing.T) {
 		pass(14 * time.Second)
 		k.shows("at first", "aaep: Answer sent: accept.\n")
 		pass(2 * time.Second)
-		k.shows("then", "aaep: "+unheeded+"\n")
+		k.shows("then", "aaep: "+unheeded+" The question is: Pay $20 to Ada. Now.\n")
 		k.types("y")
 		k.shows("once more", "aaep: Nothing is being asked.\naaep: The last question: "+unheeded+"\n")
 		pass(time.Minute)
