@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -310,6 +311,12 @@ func (f *following) announce(ev *aaep.Event) {
 	}
 	if waits {
 		return
+	}
+	if p, ok := ev.Payload.(*aaep.ToolCompleted); ok { // that it began is no news any more
+		f.meanwhile = slices.DeleteFunc(f.meanwhile, func(h held) bool {
+			began, ok := h.ev.Payload.(*aaep.ToolInvoked)
+			return ok && h.of == f && h.ev.SessionID == ev.SessionID && began.ToolCallID == p.ToolCallID
+		})
 	}
 	if tells {
 		f.says(text)

@@ -222,9 +222,10 @@ func (l *listener) timeLeft() time.Time {
 			l.say("", text)
 			continue
 		}
-		l.from(q).note(text)
+		unheeded := l.phrase(phrase.AnswerUnheeded, "")
+		l.from(q).note(unheeded, text)
 		if l.before.last == q {
-			l.before.unheeded = text
+			l.before.unheeded = unheeded
 		}
 	}
 }

@@ -19,7 +19,7 @@ const maxMeanwhile = 100
 
 // waits reports whether an event is told only when no question is on the screen any more.
 func (f *following) waits(ev *aaep.Event) bool {
-	if f.asked.Len() == 0 || ev.Critical() {
+	if f.asked.Len() == 0 || ev.Critical() || f.before.failed(f.name, ev) {
 		return false
 	}
 	for _, q := range f.asked.All() {

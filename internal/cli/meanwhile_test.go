@@ -136,3 +136,34 @@ func TestAcceptedTooSoon(t *testing.T) {
 		}
 	}
 }
+
+// What somebody accepted and what failed is told at once, while they are asked the next thing; what was done, after that.
+func TestFailedMeanwhile(t *testing.T) {
+	var out, status strings.Builder
+	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
+	now := time.Now()
+	call := func(session, id string) *aaep.Event {
+		c := pay()
+		c.ExtraContext = []byte(`{"tool_call_id":"` + id + `"}`)
+		return in(session, event(c, ""))
+	}
+	f := l.puts(call("a", "call_1"), now, now)
+	f.ask(call("b", "call_2"))
+	l.done("Answer sent: accept.")
+	out.Reset()
+	ended := func(session, id string, how aaep.ToolStatus, text string) {
+		f.announce(in(session, event(&aaep.ToolCompleted{Tool: "pay", ToolCallID: id, Status: how}, text)))
+	}
+	f.announce(in("a", event(&aaep.ToolInvoked{Tool: "pay", ToolCallID: "call_1"}, "Paying.")))
+	ended("a", "call_3", aaep.ToolError, "Reading failed.")
+	ended("b", "call_1", aaep.ToolError, "Another failed.")
+	ended("a", "call_1", aaep.ToolError, "Paying failed.")
+	if got := out.String(); got != "Paying failed.\n" {
+		t.Errorf("while the next is asked:\n%s", got)
+	}
+	out.Reset()
+	l.done("Answer sent: reject.")
+	if got := out.String(); got != "What came meanwhile:\nReading failed.\nAnother failed.\n" {
+		t.Errorf("after that:\n%s", got)
+	}
+}

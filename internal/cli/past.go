@@ -50,6 +50,14 @@ func (b *past) done(source string, ev *aaep.Event, told string) {
 	}
 }
 
+// failed reports whether an event says that what the last question was about came to nothing: whoever accepted it takes it for done, and what
+// is asked next may depend on it.
+func (b *past) failed(source string, ev *aaep.Event) bool {
+	p, ok := ev.Payload.(*aaep.ToolCompleted)
+	return ok && p.Status != aaep.ToolSuccess && p.ToolCallID != "" && b.last != nil && b.last.Source == source &&
+		b.last.Event.SessionID == ev.SessionID && announce.CallOf(b.last.Event) == p.ToolCallID
+}
+
 // news is what is said of an event to whoever was asked: that the agent waits is said by the question, which begins with what
 // matters most.
 func (f *following) news(ev *aaep.Event) announce.Words {

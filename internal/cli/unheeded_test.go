@@ -57,17 +57,24 @@ func paying(t *testing.T, lossy bool, caps aaep.Capabilities, f func(k *talk)) {
 	})
 }
 
-const unheeded = "Nothing shows that the agent got your answer. It may not count. The question is: Pay $20 to Ada. Now."
+const unheeded = "Nothing shows that the agent got your answer. It may not count."
 
 // Whoever takes an answer says the same whatever becomes of it. That nothing comes of one is told once, by itself and to whoever asks, for
 // the person believes that they decided; and no more when the agent has told what became of it. D-36
 func TestAnswerUnheeded(t *testing.T) {
+	paying(t, true, subscriber.ScreenReader("es", "en-US"), func(k *talk) { // the agent knows no Spanish
+		k.types("y")
+		pass(14 * time.Second)
+		k.shows("at first", "aaep: Respuesta enviada: aceptar.\n")
+		pass(2 * time.Second)
+		k.shows("then", "aaep: Nada indica que el agente haya recibido su respuesta. Puede que no cuente. The question is: Pay $20 to Ada. Now.\n")
+	})
 	paying(t, true, subscriber.ScreenReader("en-US"), func(k *talk) {
 		k.types("y")
 		pass(14 * time.Second)
 		k.shows("at first", "aaep: Answer sent: accept.\n")
 		pass(2 * time.Second)
-		k.shows("then", "aaep: "+unheeded+"\n")
+		k.shows("then", "aaep: "+unheeded+" The question is: Pay $20 to Ada. Now.\n")
 		k.types("y")
 		k.shows("once more", "aaep: Nothing is being asked.\naaep: The last question: "+unheeded+"\n")
 		pass(time.Minute)

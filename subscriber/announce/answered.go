@@ -12,7 +12,7 @@ import (
 const heedWithin = 15 * time.Second
 
 // Answered removes a question to which the person's answer was sent. Whoever takes an answer never says whether it counts (D-36): where
-// the agent tells nothing that shows that it has it, TimeEnds returns the question once more, and its Warning says so.
+// the agent tells nothing that shows that it has it, TimeEnds returns the question once more.
 func (qs *Questions) Answered(now time.Time, q *Asked) {
 	q.answered = now
 	qs.answered = append(qs.answered, q)

@@ -35,6 +35,7 @@ func TestAnswerUnheeded(t *testing.T) {
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+			r.a.SetLanguage("es")
 			p := pay()
 			p.ExtraContext = json.RawMessage(`{"tool_call_id":"call_1"}`)
 			q := r.from("Bank", "sess_1", p, "")
@@ -46,15 +47,15 @@ func TestAnswerUnheeded(t *testing.T) {
 			r.a.Add(r.now, c.source, c.ev, nil)
 			r.after(time.Hour)
 			if c.heeded {
-				if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "Nothing shows") {
+				if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "Nada indica") {
 					t.Errorf("heard %s", heard)
 				}
 				return
 			}
 			if c.source == "Bank" {
-				r.want("15.0 Nothing shows that the agent got your answer.", "19.0 It may not count.", "21.0 The question is: Pay $20.")
+				r.want("15.0 Nada indica que el agente haya recibido su respuesta.", "19.5 Puede que no cuente.", "21.5 The question is: Pay $20.")
 			} else {
-				r.want("15.0 Bank: Nothing shows that the agent got your answer.", "19.5 It may not count.", "21.5 The question is: Pay $20.")
+				r.want("15.0 Bank: Nada indica que el agente haya recibido su respuesta.", "20.0 Puede que no cuente.", "22.0 The question is: Pay $20.")
 			}
 		})
 	}
@@ -77,4 +78,19 @@ func TestGoneUnanswered(t *testing.T) {
 	r.a.Settle(r.now, q)
 	r.after(time.Hour)
 	r.want()
+}
+
+// Whoever answers while they are told that a question is open does not hear once more, after that, that it is.
+func TestNoLongerWaits(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	q := r.from("Bank", "sess_1", pay(), "")
+	r.after(20 * time.Second)
+	r.heard, r.began = nil, r.now
+	r.a.WhatWaits(r.now)
+	r.after(time.Second)
+	r.is(q, q)
+	r.a.Tell(r.now, "Sent.", true)
+	r.a.Settle(r.now, q)
+	r.after(5 * time.Second)
+	r.want("0.0 One question is open: Pay $20. /", "1.0 Sent.")
 }

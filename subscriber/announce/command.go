@@ -172,13 +172,13 @@ func (a *Announcer) catchUp(now time.Time) {
 }
 
 // say puts what the person asked for before everything that is not critical.
-func (a *Announcer) say(now time.Time, w Words) {
+func (a *Announcer) say(now time.Time, w Words) *item {
 	it := &item{kind: Notice, sentences: w.sentences(false), arrived: now}
-	if len(it.sentences) == 0 {
-		return
+	if len(it.sentences) > 0 {
+		a.keep(it)
+		a.asked = append(a.asked, it)
 	}
-	a.keep(it)
-	a.asked = append(a.asked, it)
+	return it
 }
 
 // Details says what came while the person typed, or did not fit.
@@ -238,9 +238,10 @@ func (a *Announcer) MoreTime(question *aaep.Event, limit time.Duration) {
 	}
 }
 
-// WhatWaits says which questions are open, and how much there is to hear.
+// WhatWaits says which questions are open, and how much there is to hear; no more of it when the first of them is not.
 func (a *Announcer) WhatWaits(now time.Time) {
-	a.say(now, whatWaits(a.language, a.open.InWords(a.language), len(a.urgent)+len(a.normal)+len(a.soFar), len(a.missed)))
+	it := a.say(now, whatWaits(a.language, a.open.InWords(a.language), len(a.urgent)+len(a.normal)+len(a.soFar), len(a.missed)))
+	it.about = a.open.First()
 }
 
 // WhereAreWe says how each session is doing.

@@ -258,13 +258,12 @@ func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked,
 	return nil, wake
 }
 
-// Warning says how much time is left for a question, of several for which; or that nothing shows that its answer arrived.
+// Warning says how much time is left for a question, of several for which; of one that was Answered, only which it is.
 func (qs *Questions) Warning(now time.Time, q *Asked) Words {
 	if q.answered.IsZero() {
 		return qs.warning(q, q.Left(now))
 	}
-	theirs := q.Event.Language()
-	return ours(theirs, phrase.AnswerUnheeded, "").And(" ", q.label(theirs))
+	return q.label(q.Event.Language())
 }
 
 // label says which question is meant.

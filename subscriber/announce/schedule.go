@@ -127,8 +127,9 @@ func (a *Announcer) settle(now time.Time) {
 			a.tell(now, w, true, q)
 			continue
 		}
+		w = ours(a.language, phrase.AnswerUnheeded, "").And(" ", w)
 		if len(a.sources) > 1 {
-			w = In(w[0].Language, Speaker(q.Source)).And(" ", w)
+			w = In(a.language, Speaker(q.Source)).And(" ", w)
 		}
 		a.tell(now, w, false, nil)
 	}

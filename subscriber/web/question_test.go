@@ -58,6 +58,31 @@ func TestAccept(t *testing.T) {
 	}
 }
 
+// TestUnheeded: an answer that is taken, and of which nothing comes, is told to whoever gave it, until the agent tells what became of the
+// question. D-36
+func TestUnheeded(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, `{ const fetched = fetch, timed = setTimeout;
+		globalThis.fetch = async (to, what, ...more) => what?.body?.includes?.('"decision"') ? new Response(null, { status: 204 }) : fetched(to, what, ...more);
+		globalThis.setTimeout = (f, ms, ...more) => timed(f, ms === 15000 ? 100 : ms, ...more); }`)
+	p.until(connected)
+	s := st.session(t, "Paying your bills.")
+	outcome := pay(t, s, "$5")
+	p.until(armed)
+	eval[any](p, `document.querySelector("button.yes").focus()`)
+	p.key("Enter")
+	p.until(`document.querySelector(".question").innerText.includes("You answered: accept. Nothing shows that the agent got your answer. It may not count.")`)
+	if got := eval[string](p, `document.querySelector("button.yes").getAttribute("aria-disabled")`); got != "true" {
+		t.Error("another answer can be given")
+	}
+	undecided(t, outcome)
+	if err := s.Cancel(aaep.CancelledBySystem, aaep.Say("The account is closed.")); err != nil {
+		t.Fatal(err)
+	}
+	p.until(`document.querySelector(".settled .outcome") !== null && !document.querySelector(".question").innerText.includes("Nothing shows")`)
+}
+
 // TestTwo: the second of two questions is answered with no, and the first stays.
 func TestTwo(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@
 import { clip, direction, named, numberOf, reading, safe } from "./text.js";
 
 const still = 1000; // of the keyboard, before a button works
+const heedWithin = 15000; // of an answer, an agent tells something that shows that it has it
 const most = 64; // questions that wait: an agent that asks more than anybody answers gets its defaults
 
 export class Questions {
@@ -78,7 +79,7 @@ export class Questions {
     if (input && typed) input.value = typed;
     if (inside) (q.parts[at] ?? q.head).focus();
     if (q.lost) this.able(q, false, this.words("checking"));
-    else if (q.mine) this.able(q, false, this.words("sent"));
+    else if (q.mine) this.able(q, false, this.words(q.unheeded ? "unheeded" : "sent"));
     else this.arm(q, 1500);
   }
 
@@ -225,6 +226,7 @@ export class Questions {
   async send(q, message, said) {
     q.armed = false;
     q.mine = said;
+    q.unheeded = false;
     this.able(q, false, this.words("sending"));
     const arrived = await this.link.reply(message);
     if (q.over) return;
@@ -236,6 +238,13 @@ export class Questions {
     }
     this.able(q, false, said + " " + this.words("sent"));
     this.log.status(said + " " + this.words("sent"));
+    clearTimeout(q.doubting);
+    q.doubting = setTimeout(() => { // whoever takes an answer never says whether it counts (D-36)
+      if (q.over || q.lost || q.mine !== said) return;
+      q.unheeded = true;
+      this.able(q, false, said + " " + this.words("unheeded"));
+      this.log.status([q.what, said, this.words("unheeded")].join(" "));
+    }, heedWithin);
   }
 
   async more(q) {

@@ -69,6 +69,7 @@ export default {
   sending: "Ihre Antwort wird gesendet.",
   notSent: "Ihre Antwort ist nicht angekommen. Bitte versuchen Sie es noch einmal.",
   sent: "Sie wurde gesendet. Was daraus wird, ist noch nicht bekannt.",
+  unheeded: "Nichts zeigt, dass Ihre Antwort beim Agenten angekommen ist. Vielleicht zählt sie nicht.",
   moreGiven: "Es gibt mehr Zeit zum Antworten.",
   moreNot: "Der Agent gibt nicht mehr Zeit.",
   noLimit: "Der Agent gibt keine Frist an.",

@@ -69,6 +69,7 @@ export default {
   sending: "Sending your answer.",
   notSent: "Your answer did not arrive. Please try again.",
   sent: "It was sent. What comes of it is not known yet.",
+  unheeded: "Nothing shows that the agent got your answer. It may not count.",
   moreGiven: "There is more time to answer.",
   moreNot: "The agent gives no more time.",
   noLimit: "The agent states no time limit.",

@@ -69,6 +69,7 @@ export default {
   sending: "Enviando su respuesta.",
   notSent: "Su respuesta no llegó. Inténtelo otra vez.",
   sent: "Se envió. Aún no se sabe el resultado.",
+  unheeded: "Nada indica que el agente haya recibido su respuesta. Puede que no cuente.",
   moreGiven: "Hay más tiempo para responder.",
   moreNot: "El agente no da más tiempo.",
   noLimit: "El agente no indica ningún límite de tiempo.",

@@ -69,6 +69,7 @@ export default {
   sending: "Envoi de votre réponse.",
   notSent: "Votre réponse n’est pas arrivée. Veuillez réessayer.",
   sent: "Elle a été envoyée. Le résultat n’est pas encore connu.",
+  unheeded: "Rien n’indique que l’agent a reçu votre réponse. Elle ne comptera peut-être pas.",
   moreGiven: "Vous avez du temps supplémentaire pour répondre.",
   moreNot: "L’agent n’accorde pas de temps supplémentaire.",
   noLimit: "L’agent n’indique pas de limite de temps.",

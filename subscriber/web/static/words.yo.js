@@ -69,6 +69,7 @@ export default {
   sending: "A ń fi ìdáhùn rẹ ránṣẹ́.",
   notSent: "Ìdáhùn rẹ kò dé. Jọ̀wọ́ gbìyànjú lẹ́ẹ̀kan sí i.",
   sent: "A ti fi ránṣẹ́. A kò tíì mọ àbájáde rẹ̀.",
+  unheeded: "Kò tíì hàn pé ìdáhùn rẹ dé ọ̀dọ̀ aṣojú náà. Ó lè má kà.",
   moreGiven: "Àkókò púpọ̀ sí i wà láti dáhùn.",
   moreNot: "Aṣojú náà kò fún ni ní àkókò sí i.",
   noLimit: "Aṣojú náà kò sọ iye àkókò.",
