@@ -223,15 +223,20 @@ func TestManyCuts(t *testing.T) {
 			s.Complete(aaep.Say("Done."))
 		})
 	}
+	heard := make(chan struct{}) // who has seen nothing goes on where the agent is (D-65)
 	all.Go(func() {
+		<-heard
 		for range 4 {
 			await(t, sub, "connected", connected)
 			time.Sleep(20 * time.Millisecond) // somewhere
 			px.cut(false)
 		}
 	})
-	over := 0
+	over, first := 0, sync.Once{}
 	evs := mustCollect(t, sub, func(ev *aaep.Event) bool {
+		if ev.Type() == aaep.TypeOutputStreaming && ev.Payload.(*aaep.OutputStreaming).Position > 0 {
+			first.Do(func() { close(heard) })
+		}
 		if isOver(ev) {
 			over++
 		}
