@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -163,9 +164,10 @@ func (l *listener) settle(first *announce.Asked, closed []*announce.Asked, ev *a
 
 // loseQuestions takes away the questions of an agent, which can be answered no more.
 func (f *following) loseQuestions() {
-	first, lost := f.asked.First(), 0
+	first, lost, tried := f.asked.First(), 0, false
 	for _, q := range f.asked.All() {
 		if q.Source == f.name {
+			tried = tried || f.tried[q]
 			f.remove(q)
 			lost++
 		}
@@ -173,7 +175,11 @@ func (f *following) loseQuestions() {
 	if lost == 0 {
 		return
 	}
-	f.note(f.phrase(phrase.QuestionClosed, ""), f.phrase(phrase.AsksAgain, ""))
+	said := []string{f.phrase(phrase.QuestionClosed, ""), f.phrase(phrase.AsksAgain, "")}
+	if tried {
+		said = slices.Insert(said, 1, f.phrase(phrase.MayHaveArrived, ""))
+	}
+	f.note(said...)
 	if first.Source == f.name {
 		f.before = past{}
 		f.next()
@@ -260,7 +266,8 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		if l.tried == nil {
 			l.tried = map[*announce.Asked]bool{}
 		}
-		l.tried[q] = true
+		var network *net.OpError
+		l.tried[q] = l.tried[q] || !errors.As(err, &network) || network.Op != "dial" // then nobody was reached
 		l.inform(l.phrase(phrase.NotDelivered, l.tongue().why(err)), l.phrase(phrase.TypeItAgain, ""))
 	case said != "":
 		l.done(to + l.phrase(phrase.AnswerSentIs, words.Sentence(said)))
