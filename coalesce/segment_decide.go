@@ -235,7 +235,8 @@ func (s *Segmenter) ends(at int, c class) bool {
 			return !ordinal
 		}
 	}
-	// UAX #29, SB8; but who begins a sentence small will begin the next one small too, and a script without capitals has none to begin with.
+	// UAX #29, SB8; but who begins a sentence small will begin the next one small too, and a script without capitals has none to
+	// begin with.
 	return c != clLower || informal || sc.caseless(&sc.done)
 }
 

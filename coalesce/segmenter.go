@@ -150,12 +150,11 @@ func (s *Segmenter) Write(text string) []Piece {
 	return s.take()
 }
 
-// Pause says that the stream has gone quiet, and returns the held text if it ends in a complete
-// sentence: a final mark of any script, with its closing quotes and brackets, a picture or smiley, a colon
-// behind several words, or a line end, and then nothing but white space. An abbreviation, a list marker, or a digit's full stop, which may be half a
-// number, is not one, and nothing is complete inside code. A Segmenter that cuts at paragraphs or at
-// completion returns nothing. More text may follow a Pause; the pieces of that text can differ from those
-// without it.
+// Pause says that the stream has gone quiet, and returns the held text if it ends in a complete sentence: a final mark of any
+// script, with its closing quotes and brackets, a picture or smiley, a colon behind several words, or a line end, and then nothing
+// but white space. An abbreviation, a list marker, or a digit's full stop, which may be half a number, is not one, and nothing is
+// complete inside code. A Segmenter that cuts at paragraphs or at completion returns nothing. More text may follow a Pause; the
+// pieces of that text can differ from those without it.
 func (s *Segmenter) Pause() []Piece {
 	if s.cut > atSentence {
 		return nil
@@ -203,10 +202,10 @@ const (
 	fewestLines   = 3 // one is the fence
 )
 
-// Yield returns the held text up to a final mark that may end a sentence, the end of its last whole word though its sentence goes on, or
-// that of the last whole line of a code block: it is for listeners who have waited long enough. It divides no formula, link or other code, and gives no less than a few words. A
-// Segmenter that cuts at paragraphs or at completion returns nothing. More text may follow; the pieces of that can differ from those
-// without it.
+// Yield returns the held text up to a final mark that may end a sentence, the end of its last whole word though its sentence goes
+// on, or that of the last whole line of a code block: it is for listeners who have waited long enough. It divides no formula, link
+// or other code, and gives no less than a few words. A Segmenter that cuts at paragraphs or at completion returns nothing. More
+// text may follow; the pieces of that can differ from those without it.
 func (s *Segmenter) Yield() []Piece {
 	if s.cut > atSentence {
 		return nil

@@ -159,7 +159,8 @@ func beAgent(at string) int {
 	return 0
 }
 
-// An agent that is a child, and therefore has one subscriber at a time: what needs two is skipped, and the report says so. It says too that nobody was asked for credentials. TR-017.
+// An agent that is a child, and therefore has one subscriber at a time: what needs two is skipped, and the report says so. It says
+// too that nobody was asked for credentials. TR-017.
 func TestOneLink(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

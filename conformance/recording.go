@@ -98,7 +98,8 @@ func (t *tape) ended(err error) {
 	}
 }
 
-// wait waits until something is on the tape, which is asked on the play's own goroutine, and reports whether it was before ctx is done or the time is over.
+// wait waits until something is on the tape, which is asked on the play's own goroutine, and reports whether it was before ctx is
+// done or the time is over.
 func (t *tape) wait(ctx context.Context, limit time.Duration, is func(*Recording) bool) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

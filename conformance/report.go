@@ -199,7 +199,8 @@ func (r *Report) Claim() string {
 		cmp.Or(oneLine(r.Name), "This implementation"), r.Level, r.Kind, r.SpecVersion, profile, r.Suite, r.SuiteVersion, r.Date.Format(time.DateOnly))
 }
 
-// OK reports whether something was judged and nothing is worse than was known: what did not pass is in ProducerRun.Known, and nothing there passed.
+// OK reports whether something was judged and nothing is worse than was known: what did not pass is in ProducerRun.Known, and
+// nothing there passed.
 func (r *Report) OK() bool {
 	return len(r.Stale) == 0 && r.Counts[Skipped] < len(r.Results) && !slices.ContainsFunc(r.Results, func(res Result) bool {
 		return !res.Known && (res.Verdict == Fail || res.Verdict == Inconclusive)

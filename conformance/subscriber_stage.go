@@ -55,7 +55,8 @@ type scene struct {
 	calls    []*call
 }
 
-// play plays one play. The target may take so long to come. A target that is mute, for some reason, is not waited for. Names are those that it came under before.
+// play plays one play. The target may take so long to come. A target that is mute, for some reason, is not waited for. Names are
+// those that it came under before.
 func (run SubscriberRun) play(ctx context.Context, p scenePlay, wait time.Duration, mute string, plain bool, names map[string]bool) *Recording {
 	ctx, cancel := context.WithTimeout(ctx, maxPlay)
 	defer cancel()

@@ -71,9 +71,10 @@ type Config struct {
 	// Extensions are those that are served. Nil is extensions.All(); add to it to serve more, or give an empty
 	// slice to serve none.
 	Extensions []handshake.Extension
-	// Admit decides whether a subscriber may have what it asks for, and what more it may do; principal is who
-	// its transport says it is, or "". Who is admitted hears every session: see Producer for several users. Nil admits everyone with all rights. An error that is an *aaep.Rejection
-	// is sent as it is; any other is told as authorization_denied, in words that give nothing away, and logged.
+	// Admit decides whether a subscriber may have what it asks for, and what more it may do; principal is who its transport says it
+	// is, or "". Who is admitted hears every session: see Producer for several users. Nil admits everyone with all rights. An error
+	// that is an *aaep.Rejection is sent as it is; any other is told as authorization_denied, in words that give nothing away, and
+	// logged.
 	//
 	// It is asked once for each subscription, last of all: the request is valid, within the limits, and
 	// could be served on its terms. So it sees no flood, and may count what it admits. Who is not admitted

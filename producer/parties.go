@@ -145,8 +145,8 @@ func (p *Producer) present(now presence) {
 	p.moved.give()
 }
 
-// watchParties drops those that are not heard of any more, until the end of Shutdown. While the agent itself cannot be reached, or is on the smaller side of
-// a network that is torn, it is not they who are away.
+// watchParties drops those that are not heard of any more, until the end of Shutdown. While the agent itself cannot be reached, or
+// is on the smaller side of a network that is torn, it is not they who are away.
 func (p *Producer) watchParties() {
 	tick := time.NewTicker(presenceEvery)
 	defer tick.Stop()

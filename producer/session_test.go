@@ -58,7 +58,8 @@ func TestAfterTheEnd(t *testing.T) {
 	})
 }
 
-// What went wrong is how a session ends that nobody ends otherwise, by Close or by Shutdown, and is taken back where it went right. (EVT-018)
+// What went wrong is how a session ends that nobody ends otherwise, by Close or by Shutdown, and is taken back where it went right.
+// (EVT-018)
 func TestFailing(t *testing.T) {
 	var logged bytes.Buffer
 	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(t *testing.T, st *stage) {

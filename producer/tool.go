@@ -41,9 +41,10 @@ type Tool struct {
 	Default aaep.Decision
 	// RunTimeout bounds the run; zero is no bound.
 	RunTimeout time.Duration
-	// Modified takes over what a user changed before they accepted, as a JSON object in the agent's own terms, and
-	// returns the tool as it is then, with the words for it: it is asked about anew, and runs only if that is
-	// accepted as it is. Its name and RunTimeout stay, and it is never less dangerous than before. Nil does not support changes, and takes an answer with changes as a rejection (§6.3.2).
+	// Modified takes over what a user changed before they accepted, as a JSON object in the agent's own terms, and returns the tool
+	// as it is then, with the words for it: it is asked about anew, and runs only if that is accepted as it is. Its name and
+	// RunTimeout stay, and it is never less dangerous than before. Nil does not support changes, and takes an answer with changes
+	// as a rejection (§6.3.2).
 	Modified func(changes json.RawMessage) (Tool, error)
 }
 

@@ -14,8 +14,9 @@ import (
 	"github.com/aaep-go/aaep/schemas"
 )
 
-// checkTrace checks what one listener that sees everything got: each event alone (P9, INV-39), and their
-// order (INV-20, INV-29); no session has the id of another (ENV-019). Who is not asked cannot tell whether a risky tool was accepted. A listener who came late is checked from the first session it saw begin.
+// checkTrace checks what one listener that sees everything got: each event alone (P9, INV-39), and their order (INV-20, INV-29); no
+// session has the id of another (ENV-019). Who is not asked cannot tell whether a risky tool was accepted. A listener who came late
+// is checked from the first session it saw begin.
 func checkTrace(t *testing.T, got []arrival, asked bool) {
 	t.Helper()
 	machines := map[string]*lifecycle.Session{}

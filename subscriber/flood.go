@@ -17,7 +17,8 @@ var ErrFlood = errors.New("subscriber: the producer sends far more events than i
 const (
 	floodTimes = 2
 	floodBurst = time.Minute
-	// unstatedRate is that of a producer which stated none although it was asked for one: it may have no handshake, and send a word at a time.
+	// unstatedRate is that of a producer which stated none although it was asked for one: it may have no handshake, and send a word
+	// at a time.
 	unstatedRate = 100 // events a second
 )
 

@@ -209,8 +209,8 @@ func (l *listener) ended(f *following, err error) {
 	}
 }
 
-// timeLeft prints that the time for a question ends soon, and returns when to ask again. Outputs say it themselves. And it tells which answers
-// nothing shows to have arrived, for the person believes that they decided.
+// timeLeft prints that the time for a question ends soon, and returns when to ask again. Outputs say it themselves. And it tells
+// which answers nothing shows to have arrived, for the person believes that they decided.
 func (l *listener) timeLeft() time.Time {
 	for {
 		q, wake := l.asked.TimeEnds(time.Now(), l.pace())

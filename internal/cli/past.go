@@ -50,8 +50,8 @@ func (b *past) done(source string, ev *aaep.Event, told string) {
 	}
 }
 
-// failed reports whether an event says that what the last question was about came to nothing: whoever accepted it takes it for done, and what
-// is asked next may depend on it.
+// failed reports whether an event says that what the last question was about came to nothing: whoever accepted it takes it for
+// done, and what is asked next may depend on it.
 func (b *past) failed(source string, ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.ToolCompleted)
 	return ok && p.Status != aaep.ToolSuccess && p.ToolCallID != "" && b.last != nil && b.last.Source == source &&

@@ -114,8 +114,8 @@ func TestAnswerHeeded(t *testing.T) {
 	}
 }
 
-// Of an answer whose fate nobody knows when its agent was started again, the person is told that it may have arrived; not of one that reached
-// nobody.
+// Of an answer whose fate nobody knows when its agent was started again, the person is told that it may have arrived; not of one
+// that reached nobody.
 func TestTriedAndLost(t *testing.T) {
 	for _, c := range []struct {
 		about string

@@ -177,7 +177,8 @@ func TestLanguage(t *testing.T) {
 	}, fakemodel.Answer{Says: []string{"Sí."}}, fakemodel.Answer{Status: 401})
 }
 
-// In a language that the tap has no sentences in, its sentences are English and labelled so; what the model says is the agent's own. I18N-001
+// In a language that the tap has no sentences in, its sentences are English and labelled so; what the model says is the agent's
+// own. I18N-001
 func TestLanguageUnknown(t *testing.T) {
 	playIn(t, "fi", func(st *stage) {
 		st.ask(fakemodel.Chat, true, user("Hei."))

@@ -17,9 +17,9 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// TestCutAtEveryByte cuts one short conversation after each byte of it, in each direction, on every wire, and lets the
-// subscriber come back; in its short form after every eighth, from a random one on; "make faults" is the long one. Both ends learn of the cut at once; a resumed stream is whole, and one begun anew tells how
-// things are (INV-21, INV-22, TR-009, TR-011, TR-012).
+// TestCutAtEveryByte cuts one short conversation after each byte of it, in each direction, on every wire, and lets the subscriber
+// come back; in its short form after every eighth, from a random one on; "make faults" is the long one. Both ends learn of the cut
+// at once; a resumed stream is whole, and one begun anew tells how things are (INV-21, INV-22, TR-009, TR-011, TR-012).
 func TestCutAtEveryByte(t *testing.T) {
 	for _, wire := range wireNames {
 		t.Run(wire, func(t *testing.T) {

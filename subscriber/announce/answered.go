@@ -7,8 +7,8 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// heedWithin is how long an agent that got an answer may take to tell something of it. It does so at once, but that may have to wait for its
-// turn, or for a link that is made again.
+// heedWithin is how long an agent that got an answer may take to tell something of it. It does so at once, but that may have to
+// wait for its turn, or for a link that is made again.
 const heedWithin = 15 * time.Second
 
 // Answered removes a question to which the person's answer was sent. Whoever takes an answer never says whether it counts (D-36): where

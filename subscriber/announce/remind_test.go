@@ -40,8 +40,8 @@ func (r *room) wantSince(text string, lines ...string) {
 	}
 }
 
-// A question is put at once, and what its agent said before it is heard after it, as such, before anybody else: then the question is called to
-// mind, with its key, so that it is what was heard last before the answer. LVL-040
+// A question is put at once, and what its agent said before it is heard after it, as such, before anybody else: then the question
+// is called to mind, with its key, so that it is what was heard last before the answer. LVL-040
 func TestReasonsAfterTheQuestion(t *testing.T) {
 	r := newRoom(t, Preferences{Answering: key})
 	r.from("Post", "sess_9", &aaep.Extension{Type: "acme:news"}, "The post is here.")

@@ -8,8 +8,8 @@ import (
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
-// turn is the next of what waits: what the session of the question says that is put, the rest of what has begun, then more of who speaks, until they have spoken for long and
-// another waits.
+// turn is the next of what waits: what the session of the question says that is put, the rest of what has begun, then more of who
+// speaks, until they have spoken for long and another waits.
 func (a *Announcer) turn(now time.Time) *item {
 	first := func(is func(it *item) bool) *item {
 		if i := slices.IndexFunc(a.normal, is); i >= 0 {

@@ -240,7 +240,8 @@ func TestCriticalAtOnce(t *testing.T) {
 	}
 }
 
-// TERM-012: while somebody types, nothing disturbs them, and nothing is lost: one sentence tells what came, and the rest is there to be asked for.
+// TERM-012: while somebody types, nothing disturbs them, and nothing is lost: one sentence tells what came, and the rest is there
+// to be asked for.
 func TestWhileTyping(t *testing.T) {
 	atHome(t, func(p *person) {
 		for i := range 20 {
@@ -347,8 +348,8 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
-// LVL-014, LVL-015, LVL-016, EVT-012, EVT-016: the beginning, a tool, the end and how it ended, and what is unknown: each is told, and cannot
-// be taken for another.
+// LVL-014, LVL-015, LVL-016, EVT-012, EVT-016: the beginning, a tool, the end and how it ended, and what is unknown: each is told,
+// and cannot be taken for another.
 func TestEachIsTold(t *testing.T) {
 	atHome(t, func(p *person) {
 		for _, tc := range []struct {

@@ -26,9 +26,10 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// Authenticator names the peer of a request. One peer always has the same name. The error is ErrNone if the request has
-// no credentials of the kind that the Authenticator knows, aaep.AuthorizationDenied if they are good and do not suffice, an
-// *aaep.Rejection with aaep.TransportUnavailable if that cannot be told now, and another one if they are bad. An Authenticator is called from many goroutines at once.
+// Authenticator names the peer of a request. One peer always has the same name. The error is ErrNone if the request has no
+// credentials of the kind that the Authenticator knows, aaep.AuthorizationDenied if they are good and do not suffice, an
+// *aaep.Rejection with aaep.TransportUnavailable if that cannot be told now, and another one if they are bad. An Authenticator is
+// called from many goroutines at once.
 type Authenticator func(r *http.Request) (principal string, err error)
 
 // ErrNone says that a request has no credentials of the kind that was looked for.

@@ -13,7 +13,8 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Who is not known gets 401, who may not gets 403, and an id alone opens nothing. TR-015, SEC-013, SEC-014, SEC-016, INV-43, CONF-011, CONF-023, HS-061
+// Who is not known gets 401, who may not gets 403, and an id alone opens nothing. TR-015, SEC-013, SEC-014, SEC-016, INV-43,
+// CONF-011, CONF-023, HS-061
 func TestAuthentication(t *testing.T) {
 	s, url := serve(t, ServerOptions{Authenticate: byName})
 	p, _, _ := pair(t, s, Dialer{URL: url, Header: http.Header{"Authorization": {"Bearer alice"}}}, "sub_1")
