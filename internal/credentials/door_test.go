@@ -103,6 +103,7 @@ func TestAuthenticatePanics(t *testing.T) {
 		out := false
 		defer d.Watch(t.Context(), r, "ada", func() { out = true })()
 		time.Sleep(recheck + time.Second)
+		synctest.Wait()
 		if !out || strings.Count(log.String(), "door_test.go") < 2 {
 			t.Errorf("put out: %t, with the log %s", out, &log)
 		}
