@@ -160,6 +160,7 @@ func produce(p transports.Resumable, sent *atomic.Int64) {
 			return
 		}
 		n, _ := strconv.Atoi(st.LastEventID())
+		sent.Store(int64(n)) // what an older stream sent in vain goes out again on this one
 		for err == nil {
 			var batch []transports.Event
 			for range 1 + rand.IntN(3) {
