@@ -55,22 +55,27 @@ func TimeIn(question *aaep.Event, limit time.Duration, ev *aaep.Event) (told tim
 // CallOf returns the id of the tool call that a confirmation is for, as its extra_context says or what came before it (D-22); "" is
 // unknown.
 func CallOf(question *aaep.Event) string {
-	_, call := Subject(question)
+	call := ""
+	if p, ok := question.Payload.(*aaep.AwaitingConfirmation); ok {
+		_, call, _ = Subject(p)
+	}
 	return cmp.Or(call, question.Within)
 }
 
-// Subject returns what the extra_context of a confirmation says that it is for. Names count where they are exact, and what has one
-// twice says nothing.
-func Subject(question *aaep.Event) (tool, call string) {
+// Subject returns what the extra_context of a confirmation says that it is for (D-22). Names match exactly, and one that is there
+// twice is an error, with which it is for nothing: whose id it is decides what may run.
+func Subject(p *aaep.AwaitingConfirmation) (tool, call string, err error) {
+	if len(p.ExtraContext) == 0 {
+		return "", "", nil
+	}
 	var about struct {
 		Tool string `json:"tool"`
 		Call string `json:"tool_call_id"`
 	}
-	p, ok := question.Payload.(*aaep.AwaitingConfirmation)
-	if !ok || len(p.ExtraContext) == 0 || jsonv2.Unmarshal(p.ExtraContext, &about) != nil {
-		return "", ""
+	if err := jsonv2.Unmarshal(p.ExtraContext, &about); err != nil {
+		return "", "", err
 	}
-	return about.Tool, about.Call
+	return about.Tool, about.Call, nil
 }
 
 // Question reports whether an event says that a question of its session is no longer open. Changes of state may

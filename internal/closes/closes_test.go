@@ -55,19 +55,19 @@ func TestSubject(t *testing.T) {
 		`[]`:                                                {},
 		``:                                                  {},
 	} {
-		question := &aaep.Event{Within: "call_0", Payload: &aaep.AwaitingConfirmation{ExtraContext: []byte(context)}}
-		tool, call := closes.Subject(question)
+		p := &aaep.AwaitingConfirmation{ExtraContext: []byte(context)}
+		tool, call, _ := closes.Subject(p)
 		if got := [2]string{tool, call}; got != want {
 			t.Errorf("%s: %q, want %q", context, got, want)
 		}
 		if want[1] == "" {
 			want[1] = "call_0"
 		}
-		if got := closes.CallOf(question); got != want[1] {
+		if got := closes.CallOf(&aaep.Event{Within: "call_0", Payload: p}); got != want[1] {
 			t.Errorf("%s: the call %q, want %q", context, got, want[1])
 		}
 	}
-	if tool, call := closes.Subject(&aaep.Event{Payload: &aaep.AwaitingClarification{}}); tool+call != "" {
-		t.Errorf("%q, %q", tool, call)
+	if got := closes.CallOf(&aaep.Event{Payload: &aaep.AwaitingClarification{}}); got != "" {
+		t.Errorf("a clarification is for the call %q", got)
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 )
 
 // A finding collects the rules one event breaks. What it says never holds a reply token.
@@ -213,20 +212,20 @@ func (s *Session) output(id string) int {
 
 func (s *Session) checkConfirmation(f *finding, p *aaep.AwaitingConfirmation, toldAgain bool) {
 	s.checkQuestion(f, p.ReplyToken, toldAgain)
-	about, err := subjectOf(p)
+	_, id, err := closes.Subject(p)
 	if err != nil {
 		f.fail("EVT-075", "/extra_context", "must be an object whose tool and tool_call_id are strings, each given once")
 		return
 	}
-	c, at := s.calls[about.ToolCallID], "/extra_context/tool_call_id"
+	c, at := s.calls[id], "/extra_context/tool_call_id"
 	switch {
 	case toldAgain:
 	case c.stage != stageAhead:
-		f.fail("EVT-067", at, "the call %q was invoked before; its confirmation comes first", about.ToolCallID)
+		f.fail("EVT-067", at, "the call %q was invoked before; its confirmation comes first", id)
 	case c.consent == consentAsked:
-		f.fail("CONF-005", at, "a confirmation of call %q is open; it must be settled before another is asked", about.ToolCallID)
+		f.fail("CONF-005", at, "a confirmation of call %q is open; it must be settled before another is asked", id)
 	case c.consent == consentRejected:
-		f.fail("SM-009", at, "the call %q was rejected for good; asking again needs a new tool_call_id", about.ToolCallID)
+		f.fail("SM-009", at, "the call %q was rejected for good; asking again needs a new tool_call_id", id)
 	}
 }
 
@@ -243,17 +242,16 @@ func (s *Session) checkQuestion(f *finding, token aaep.ReplyToken, toldAgain boo
 // toldAgain returns the index of the open question that ev tells once more, in another language than last, for a listener that
 // changed its own meanwhile; or -1.
 func (s *Session) toldAgain(ev *aaep.Event) int {
-	var token aaep.ReplyToken
-	var about subject
-	switch p := ev.Payload.(type) {
-	case *aaep.AwaitingConfirmation:
-		token = p.ReplyToken
-		about, _ = subjectOf(p)
-	case *aaep.AwaitingClarification:
-		token = p.ReplyToken
+	token, asks := closes.Token(ev)
+	if !asks {
+		return -1
+	}
+	id := ""
+	if p, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok {
+		_, id, _ = closes.Subject(p)
 	}
 	return slices.IndexFunc(s.questions, func(q question) bool {
-		return q.token == token && q.typ == ev.Type() && q.callID == about.ToolCallID && q.lang != ev.Language()
+		return q.token == token && q.typ == ev.Type() && q.callID == id && q.lang != ev.Language()
 	})
 }
 
@@ -266,24 +264,6 @@ func (s *Session) notOpen(token aaep.ReplyToken) error {
 		f.fail("CONF-020", "/reply_token", "no question of this session was asked with this token")
 	}
 	return &aaep.InvalidError{Message: "settlement", Violations: f}
-}
-
-// A subject is the tool call a confirmation is for.
-type subject struct {
-	Tool       string `json:"tool"`
-	ToolCallID string `json:"tool_call_id"`
-}
-
-// subjectOf reads what our confirmations carry in extra_context (D-22). Names match exactly and repeats
-// are an error: whose id it is decides what may run.
-func subjectOf(p *aaep.AwaitingConfirmation) (about subject, err error) {
-	if len(p.ExtraContext) == 0 {
-		return about, nil
-	}
-	if err := jsonv2.Unmarshal(p.ExtraContext, &about); err != nil {
-		return subject{}, err
-	}
-	return about, nil
 }
 
 // wall is ev's time without the monotonic reading, which time.Time.Before would compare instead and which

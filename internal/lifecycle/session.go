@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 )
 
 // A Session checks that the events of one session come in an order the protocol allows. It judges order
@@ -184,15 +185,15 @@ func (s *Session) take(ev *aaep.Event) {
 	case *aaep.OutputStreaming:
 		s.takeOutput(p)
 	case *aaep.AwaitingConfirmation:
-		about, _ := subjectOf(p)
-		if id := about.ToolCallID; id != "" {
+		tool, id, _ := closes.Subject(p)
+		if id != "" {
 			c := s.calls[id]
 			if c.consent != consentRejected {
-				c.consent, c.asked = consentAsked, about.Tool
+				c.consent, c.asked = consentAsked, tool
 			}
 			s.setCall(id, c)
 		}
-		s.takeQuestion(question{p.ReplyToken, about.ToolCallID, ev.Type(), ev.Language()})
+		s.takeQuestion(question{p.ReplyToken, id, ev.Type(), ev.Language()})
 	case *aaep.AwaitingClarification:
 		s.takeQuestion(question{token: p.ReplyToken, typ: ev.Type(), lang: ev.Language()})
 	}

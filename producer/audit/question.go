@@ -36,7 +36,7 @@ func Question(ev *aaep.Event) Record {
 	case *aaep.AwaitingConfirmation:
 		r.QuestionID, timeout = QuestionID(p.ReplyToken), p.TimeoutSeconds
 		r.Risk, r.Irreversible, r.Default = p.RiskLevel, p.IsIrreversible(), string(p.DefaultDecision)
-		r.Tool, r.ToolCallID = closes.Subject(ev)
+		r.Tool, r.ToolCallID, _ = closes.Subject(p)
 	case *aaep.AwaitingClarification:
 		r.QuestionID, timeout, r.Default = QuestionID(p.ReplyToken), p.TimeoutSeconds, p.DefaultResponse
 	}
