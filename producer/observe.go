@@ -87,7 +87,7 @@ func (p *Producer) Stats() Stats {
 // whose own log is away or failed goes on in memory.
 func (p *Producer) Ready() bool {
 	select {
-	case <-p.done:
+	case <-p.closing.done:
 		return false
 	default:
 	}

@@ -50,11 +50,11 @@ func newClosing() *closing {
 //
 // Called again, it waits for the same, the most impatient caller's ctx counts, and the error is ErrClosed.
 func (p *Producer) Shutdown(ctx context.Context) error {
-	defer context.AfterFunc(ctx, func() { p.hurry(ctx.Err()) })()
+	defer context.AfterFunc(ctx, func() { p.closing.hurry(ctx.Err()) })()
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		<-p.done
+		<-p.closing.done
 		return ErrClosed
 	}
 	p.closed = true
@@ -69,37 +69,37 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		p.log.Flush() // so that nobody is sent away before what is still being kept
-		p.drain()
+		p.closing.drain()
 		for _, sub := range *p.audience.Load() {
 			sub.wake()
 		}
-		p.loops.Wait()
+		p.closing.loops.Wait()
 		close(done)
 	}()
 	var err error
 	select {
 	case <-done:
-	case <-p.hurried.Done():
-		err = context.Cause(p.hurried)
+	case <-p.closing.hurried.Done():
+		err = context.Cause(p.closing.hurried)
 		for _, sub := range *p.audience.Load() {
 			sub.hangUp()
 		}
 		<-done
 	}
-	p.leave()
+	p.closing.leave()
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
-	p.guests.Wait()
-	p.announce(nil)                                  // that nobody is here any more
-	late := time.AfterFunc(closeTimeout, p.noClaims) // there may be nobody who answers
+	p.closing.guests.Wait()
+	p.announce(nil)                                          // that nobody is here any more
+	late := time.AfterFunc(closeTimeout, p.closing.noClaims) // there may be nobody who answers
 	p.desk.close()
 	late.Stop()
-	p.noClaims()
+	p.closing.noClaims()
 	p.closeLog()
-	close(p.done)
+	close(p.closing.done)
 	return err
 }
 
 // Done returns a channel that is closed when Shutdown has ended.
-func (p *Producer) Done() <-chan struct{} { return p.done }
+func (p *Producer) Done() <-chan struct{} { return p.closing.done }
