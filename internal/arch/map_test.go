@@ -116,8 +116,9 @@ var theMap = []folder{
 		why:  "what is demanded does not depend on who keeps it",
 	},
 	{
-		path: "internal/coverage",
-		why:  "it reads the sources as text and must not depend on what it counts",
+		path:   "internal/coverage",
+		arrows: []string{"internal/requirements"},
+		why:    "it reads the sources as text and must not depend on what it counts",
 	},
 	{
 		path: "internal/httpguard",

@@ -6,7 +6,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/aaep-go/aaep/internal/requirements"
 )
 
 func main() {
@@ -30,9 +31,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// requirement is one row of internal/requirements/requirements.csv.
-type requirement struct{ id, level, side, strength, text string }
 
 // An area is a family of requirements with one prefix. Where it has a reason, that is the reason of all that no
 // test names.
@@ -66,10 +64,6 @@ var several = regexp.MustCompile(`\b([A-Z0-9]{2,5})-(\d{3})((?:(?:, | and |/)\d{
 
 // Page returns the text of docs/coverage.md for the tree below root.
 func Page(root string) (string, error) {
-	reqs, err := read(filepath.Join(root, "internal", "requirements", "requirements.csv"))
-	if err != nil {
-		return "", err
-	}
 	named, err := scan(root)
 	if err != nil {
 		return "", err
@@ -78,25 +72,25 @@ func Page(root string) (string, error) {
 	for _, r := range reasons {
 		why[r.id] = r.why
 	}
-	covered, excused := 0, 0
+	covered, excused, total := 0, 0, len(requirements.All())
 	var body strings.Builder
 	for _, a := range areas {
 		var rows strings.Builder
 		n, all := 0, 0
-		for _, r := range reqs {
-			if prefix, _, _ := strings.Cut(r.id, "-"); prefix != a.prefix {
+		for _, r := range requirements.All() {
+			if prefix, _, _ := strings.Cut(r.ID, "-"); prefix != a.prefix {
 				continue
 			}
 			all++
-			where := strings.Join(named[r.id], ", ")
+			where := strings.Join(named[r.ID], ", ")
 			if where != "" {
 				n++
-			} else if where = cmp.Or(why[r.id], a.reason); where != "" {
+			} else if where = cmp.Or(why[r.ID], a.reason); where != "" {
 				excused++
 			} else {
 				where = "not named in a test"
 			}
-			fmt.Fprintf(&rows, "| %s | %s | %s | %s | %s |\n", r.id, r.side, r.strength, cell(r.text), where)
+			fmt.Fprintf(&rows, "| %s | %s | %s | %s | %s |\n", r.ID, r.Side, r.Strength, cell(r.Text), where)
 		}
 		covered += n
 		fmt.Fprintf(&body, "\n## %s (%s): %d of %d\n\n| id | side | strength | requirement | named in, or why not |\n| --- | --- | --- | --- | --- |\n%s", a.title, a.prefix, n, all, rows.String())
@@ -109,27 +103,10 @@ keeps it current. Of %d requirements:
 - named in tests: %d. A test is to name only what it would see broken.
 - with a reason: %d. No test names them, and their row says why; "not done yet" is meant as it says.
 - neither: %d.
-`, len(reqs), covered, excused, len(reqs)-covered-excused) + body.String(), nil
+`, total, covered, excused, total-covered-excused) + body.String(), nil
 }
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
-
-func read(path string) ([]requirement, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	var reqs []requirement
-	for _, r := range rows[1:] {
-		reqs = append(reqs, requirement{r[0], r[1], r[2], r[3], r[4]})
-	}
-	return reqs, nil
-}
 
 // scan finds the ids in the test sources: Go tests, and the scripts and tables they read.
 func scan(root string) (map[string][]string, error) {

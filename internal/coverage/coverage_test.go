@@ -2,10 +2,11 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aaep-go/aaep/internal/requirements"
 )
 
 func TestPageIsCurrent(t *testing.T) {
@@ -36,15 +37,18 @@ func TestIDs(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	reqs, named := facts(t)
-	for _, problem := range check(reqs, named, reasons) {
+	named, err := scan("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range check(requirements.All(), named, reasons) {
 		t.Error(problem)
 	}
 }
 
 func TestReasonsCanFail(t *testing.T) {
 	first, second := "SM"+"-001", "SM"+"-002"
-	reqs := []requirement{{id: first}, {id: second}}
+	reqs := []requirements.Requirement{{ID: first}, {ID: second}}
 	for _, tt := range []struct {
 		named   string
 		reasons []reason
@@ -65,31 +69,18 @@ func TestReasonsCanFail(t *testing.T) {
 	}
 }
 
-func facts(t *testing.T) ([]requirement, map[string][]string) {
-	t.Helper()
-	reqs, err := read(filepath.Join("../..", "internal", "requirements", "requirements.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	named, err := scan("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reqs, named
-}
-
 // whole are the areas in which each requirement needs a test or a reason.
 var whole = []string{"ENV", "EVT", "SM", "HS", "CONF", "EXT", "I18N", "VER", "TERM", "TR", "SSE"}
 
 // check says what is wrong with a table of reasons.
-func check(reqs []requirement, named map[string][]string, table []reason) (problems []string) {
+func check(reqs []requirements.Requirement, named map[string][]string, table []reason) (problems []string) {
 	why := map[string]string{}
 	for i, r := range table {
 		why[r.id] = r.why
 		if i > 0 && r.id <= table[i-1].id {
 			problems = append(problems, r.id+" is out of order")
 		}
-		if !slices.ContainsFunc(reqs, func(q requirement) bool { return q.id == r.id }) {
+		if !slices.ContainsFunc(reqs, func(q requirements.Requirement) bool { return q.ID == r.id }) {
 			problems = append(problems, r.id+": there is no such requirement")
 		}
 		if len(named[r.id]) > 0 {
@@ -97,9 +88,9 @@ func check(reqs []requirement, named map[string][]string, table []reason) (probl
 		}
 	}
 	for _, q := range reqs {
-		prefix, _, _ := strings.Cut(q.id, "-")
-		if slices.Contains(whole, prefix) && len(named[q.id]) == 0 && why[q.id] == "" {
-			problems = append(problems, q.id+" has neither a test that names it nor a reason")
+		prefix, _, _ := strings.Cut(q.ID, "-")
+		if slices.Contains(whole, prefix) && len(named[q.ID]) == 0 && why[q.ID] == "" {
+			problems = append(problems, q.ID+" has neither a test that names it nor a reason")
 		}
 	}
 	return problems
