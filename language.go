@@ -1,6 +1,7 @@
 package aaep
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -45,11 +46,11 @@ func (e *Event) addVariant(base, tag string, value []byte) {
 	}
 	switch t := &e.Translations[i].Summary; base {
 	case "summary_terse":
-		t.Terse = firstOf(t.Terse, words)
+		t.Terse = cmp.Or(t.Terse, words)
 	case "summary_normal":
-		t.Normal = firstOf(t.Normal, words)
+		t.Normal = cmp.Or(t.Normal, words)
 	case "summary_detailed":
-		t.Detailed = firstOf(t.Detailed, words)
+		t.Detailed = cmp.Or(t.Detailed, words)
 	}
 }
 

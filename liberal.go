@@ -1,6 +1,7 @@
 package aaep
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -86,7 +87,7 @@ func readUrgency(c *checker, e *Event, typ Type) {
 	case e.Verbosity == "" && missing != "":
 		c.fail("D-03", "", "verbosity and urgency are missing; both count as normal")
 	case e.Verbosity == "" || missing != "":
-		c.fail("D-03", "", "%s is missing; it counts as normal", firstOf(missing, "verbosity"))
+		c.fail("D-03", "", "%s is missing; it counts as normal", cmp.Or(missing, "verbosity"))
 	}
 }
 
@@ -168,7 +169,7 @@ func readProgress(c *checker, p *ProgressUpdated, u *unknowns) {
 	if u.remaining != nil && p.ETAMS == nil {
 		p.ETAMS = u.remaining
 	}
-	g.Description = firstOf(g.Description, u.message)
+	g.Description = cmp.Or(g.Description, u.message)
 	u.note(c, "EVT-034", "progress and eta_ms")
 	if g.Percent != nil && !(*g.Percent >= 0 && *g.Percent <= 100) {
 		c.fail("EVT-035", "/progress/percent", "%v is not from 0 to 100; it is ignored", *g.Percent)

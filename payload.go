@@ -1,6 +1,7 @@
 package aaep
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -222,5 +223,5 @@ func (p *OutputStreaming) fallback() string       { return p.Chunk }
 func (p *AwaitingConfirmation) fallback() string  { return p.Action + " " + p.Consequence }
 func (p *AwaitingClarification) fallback() string { return p.Question }
 func (p *HandoffRequested) fallback() string {
-	return "Handing over to " + spaced(firstOf(p.Target, string(p.TargetKind), "somebody else")) + ": " + p.Reason
+	return "Handing over to " + spaced(cmp.Or(p.Target, string(p.TargetKind), "somebody else")) + ": " + p.Reason
 }

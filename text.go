@@ -1,6 +1,7 @@
 package aaep
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -81,23 +82,14 @@ func (t Text) Extend(ev *Event) error {
 func (t Text) At(v Verbosity) string {
 	switch v {
 	case VerbosityTerse:
-		return firstOf(t.Terse, t.Normal, t.Detailed)
+		return cmp.Or(t.Terse, t.Normal, t.Detailed)
 	case VerbosityDetailed:
-		return firstOf(t.Detailed, t.Normal, t.Terse)
+		return cmp.Or(t.Detailed, t.Normal, t.Terse)
 	}
-	return firstOf(t.Normal, t.Detailed, t.Terse)
+	return cmp.Or(t.Normal, t.Detailed, t.Terse)
 }
 
 // IsZero reports whether there is no wording at all, in any language.
 func (t Text) IsZero() bool { return t.At(VerbosityNormal) == "" && len(t.Translations()) == 0 }
-
-func firstOf(ss ...string) string {
-	for _, s := range ss {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
 
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
