@@ -5,28 +5,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
 // KeySource returns public keys that are trusted, fetched anew if need be because the key kid was not among them. It may
-// be called by many goroutines at once.
+// be called by many goroutines at once. Files that may change need no more than
+//
+//	func(context.Context, string) (*manifest.KeySet, error) { return manifest.ReadKeys(path) }
 type KeySource func(ctx context.Context, kid string) (*KeySet, error)
-
-// FileKeys are the keys in files, as ReadKeys reads them. A file is read again when it has changed. One that then cannot
-// be read leaves what was read before in force, and log, which may be nil, says so.
-func FileKeys(log *slog.Logger, paths ...string) (KeySource, error) {
-	if _, err := ReadKeys(paths...); err != nil { // which names the file
-		return nil, err
-	}
-	build := func(texts [][]byte) (*KeySet, error) { return ParseKeys(texts...) }
-	files, err := credentials.NewSource(log, credentials.ReadFile, build, paths...)
-	if err != nil {
-		return nil, fmt.Errorf("manifest: %w", err)
-	}
-	return func(context.Context, string) (*KeySet, error) { return files.Get(), nil }, nil
-}
 
 // RemoteKeys are the keys at a URL that the user named, such as what Beside says of an agent's address: https, or http on
 // loopback. No redirect is followed; a fetch takes at most ten seconds and 256 KiB. They are fetched when they are first

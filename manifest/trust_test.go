@@ -287,47 +287,6 @@ func TestRemoteKeysRefuses(t *testing.T) {
 	}
 }
 
-// A file of keys is read again when it has changed.
-func TestFileKeys(t *testing.T) {
-	k := keysOf()
-	path := filepath.Join(t.TempDir(), "keys.json")
-	write := func(text []byte, err error) {
-		t.Helper()
-		check(t, err)
-		check(t, os.WriteFile(path+".new", text, 0o600))
-		check(t, os.Rename(path+".new", path))
-	}
-	write(json.Marshal(jwk(t, k.es, nil)))
-	source, err := FileKeys(nil, path)
-	check(t, err)
-	trust := &Trust{Source: source}
-	es, rs := sign(t, signer(t, k.es, SignerOptions{}), plannerManifest(t)), sign(t, signer(t, k.rs, SignerOptions{}), plannerManifest(t))
-	verify := func(token string) error {
-		_, _, err := trust.Verify(t.Context(), token, Expect{AgentID: "planner"})
-		return err
-	}
-	if err := verify(es); err != nil {
-		t.Error(err)
-	}
-	if err := verify(rs); !errors.Is(err, ErrUnknownKey) {
-		t.Error(err)
-	}
-	write([]byte("half a fi"), nil)
-	if err := verify(es); err != nil {
-		t.Errorf("a broken file took away what was there: %v", err)
-	}
-	write(json.Marshal(jwk(t, k.rs, nil)))
-	if err := verify(rs); err != nil {
-		t.Error(err)
-	}
-	if err := verify(es); !errors.Is(err, ErrUnknownKey) {
-		t.Errorf("a key that was taken out: %v", err)
-	}
-	if _, err := FileKeys(nil, path+"2"); err == nil {
-		t.Error("a file that is not there")
-	}
-}
-
 // Whatever strangers call themselves, those who were met stay known.
 func TestFirstUseIsNotFilledUp(t *testing.T) {
 	first, err := OpenFirstUse(filepath.Join(t.TempDir(), "met.json"))

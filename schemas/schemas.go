@@ -15,7 +15,6 @@
 package schemas
 
 import (
-	"bytes"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -188,27 +187,13 @@ func invalid(requirement, pointer, problem string) error {
 	return &aaep.InvalidError{Violations: []aaep.Violation{{Requirement: requirement, Pointer: pointer, Problem: problem}}}
 }
 
-// Compile compiles an extension's own schema: a JSON Schema document with $defs for its parts, "capability" and
-// "event", as the files in extensions have them. It returns the check of one part; nothing is ever fetched. The
-// check's error is as Validate's, and it may be called by many goroutines at once.
-func Compile(document []byte, part string) (check func(json.RawMessage) error, err error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+// MustCompile compiles an extension's own schema, which is in the program's text: a JSON Schema document with $defs for its parts,
+// "capability" and "event", as the files in extensions have them. It returns the check of one part; nothing is ever fetched. The
+// check's error is as Validate's, and it may be called by many goroutines at once. A schema that is wrong panics.
+func MustCompile(document, part string) func(json.RawMessage) error {
+	s, schema, err := compilePart(document, part)
 	if err != nil {
-		return nil, fmt.Errorf("schemas: %w", err)
-	}
-	if !hasPart(doc, part) {
-		return nil, fmt.Errorf("schemas: the document has no $defs/%s", part)
-	}
-	s := &set{docs: map[string]any{}}
-	c := compiler()
-	const id = "urn:extension"
-	s.docs[id] = doc
-	if err := c.AddResource(id, doc); err != nil {
-		return nil, fmt.Errorf("schemas: %w", err)
-	}
-	schema, err := c.Compile(id + "#/$defs/" + part)
-	if err != nil {
-		return nil, fmt.Errorf("schemas: %w", err)
+		panic(fmt.Errorf("schemas: %w", err))
 	}
 	return func(data json.RawMessage) error {
 		v, err := parse(data)
@@ -216,14 +201,22 @@ func Compile(document []byte, part string) (check func(json.RawMessage) error, e
 			return err
 		}
 		return s.explain(part, schema.Validate(v))
-	}, nil
+	}
 }
 
-// MustCompile is Compile for a schema in the program's own text; it panics where that is wrong.
-func MustCompile(document, part string) func(json.RawMessage) error {
-	check, err := Compile([]byte(document), part)
+func compilePart(document, part string) (*set, *jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
 	if err != nil {
-		panic(err)
+		return nil, nil, err
 	}
-	return check
+	if !hasPart(doc, part) {
+		return nil, nil, fmt.Errorf("the document has no $defs/%s", part)
+	}
+	const id = "urn:extension"
+	c := compiler()
+	if err := c.AddResource(id, doc); err != nil {
+		return nil, nil, err
+	}
+	schema, err := c.Compile(id + "#/$defs/" + part)
+	return &set{docs: map[string]any{id: doc}}, schema, err
 }
