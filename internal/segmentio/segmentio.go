@@ -21,26 +21,19 @@ import (
 // maxBytes is the most text in one output event (§3.7), and so the longest piece a listener ever gets.
 const maxBytes = 16384
 
-// Options say how text is cut.
-type Options struct {
-	// Language is the text's, as a BCP 47 tag; if empty, the rules that contradict no language are used.
-	Language string
-	// MaxRunes is the longest piece in code points, outer white space not counted; zero for as long as
-	// an output event may be.
-	MaxRunes int
-}
-
-func (o Options) segmenter() *coalesce.Segmenter {
+func segmenter(lang string, maxRunes int) *coalesce.Segmenter {
 	s := coalesce.NewSegmenter(aaep.BoundarySentence, maxBytes)
-	s.SetLanguage(o.Language)
-	s.SetMaxRunes(o.MaxRunes)
+	s.SetLanguage(lang)
+	s.SetMaxRunes(maxRunes)
 	return s
 }
 
 // Lines reads text from r and writes each sentence to w as one line, as soon as it is complete. White space
-// around a sentence is dropped and line ends inside become spaces.
+// around a sentence is dropped and line ends inside become spaces. Lang is the text's, as a BCP 47 tag; if empty, the rules that
+// contradict no language are used. MaxRunes is the longest piece in code points, outer white space not counted; zero is as long as
+// an output event may be.
 func Lines(r io.Reader, w io.Writer, lang string, maxRunes int) error {
-	s := Options{lang, maxRunes}.segmenter()
+	s := segmenter(lang, maxRunes)
 	write := func(pieces []coalesce.Piece) error {
 		for _, p := range pieces {
 			if text := strings.Join(strings.FieldsFunc(p.Text, lineEnd), " "); strings.TrimSpace(text) != "" {
@@ -117,7 +110,7 @@ func Requests(r io.Reader, w io.Writer) error {
 // Answer answers one Request.
 func Answer(req *Request) *Response {
 	res := &Response{ID: req.ID, Sentences: []string{}, EmittedAfterToken: []int{}}
-	s := Options{req.Lang, req.MaxRunes}.segmenter()
+	s := segmenter(req.Lang, req.MaxRunes)
 	held := ""
 	take := func(pieces []coalesce.Piece, token int) {
 		for _, p := range pieces {
