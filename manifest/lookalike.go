@@ -5,11 +5,7 @@ import look "github.com/aaep-go/aaep/internal/lookalike"
 // looksAlike reports whether two names that differ look the same, or nearly so: in case, in width, in characters that
 // cannot be seen, or in letters of other scripts and digits that have the same shape. It is for a warning, and is no
 // proof in either direction.
-//
-// It compares skeletons, as Unicode's technical standard 39 does, with a small table of its own: the Cyrillic,
-// Greek, Armenian and Cherokee letters that pass for Latin ones, a few Latin ones that pass for others, digits and
-// punctuation. What is alike within or between other scripts, several letters that look like one (rn, m), and names that
-// only sound the same are not found. Of a long name the first 256 characters count that can be seen.
+// Of a long name the first 256 characters count that can be seen; package lookalike says what is not found.
 func looksAlike(a, b string) bool {
 	if a == b {
 		return false
