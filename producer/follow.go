@@ -78,8 +78,11 @@ func (cfg *Config) followed() error {
 	if err = jsonv2.Unmarshal(data, &is); err == nil {
 		err = jsonv2.Unmarshal(is.Agent, &cfg.Agent)
 	}
-	if err != nil || len(is.Languages) == 0 {
-		return fmt.Errorf("producer: what the agent says of itself cannot be read: %w", errors.Join(err))
+	if err == nil && len(is.Languages) == 0 {
+		err = errors.New("it names no language")
+	}
+	if err != nil {
+		return fmt.Errorf("producer: what the agent says of itself cannot be read: %w", err)
 	}
 	cfg.Contact, cfg.Language, cfg.Languages = is.Contact, is.Languages[0], is.Languages[1:]
 	cfg.AnyLanguage, cfg.FromStart, cfg.MaxEventsPerSecond = is.AnyLanguage, is.FromStart, is.MaxPerSec

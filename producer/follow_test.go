@@ -360,6 +360,11 @@ func TestFollowOnly(t *testing.T) {
 		if _, err := producer.New(producer.Config{Follow: node{newCloud(), "x", 0}}); err == nil || !strings.Contains(err.Error(), "start it first") {
 			t.Errorf("an agent that never was: %v", err)
 		}
+		strange := newCloud()
+		strange.SetProfile([]byte(`{"agent":{"agent_id":"planner"},"languages":[]}`))
+		if _, err := producer.New(producer.Config{Follow: node{strange, "x", 0}}); err == nil || !strings.HasSuffix(err.Error(), "names no language") {
+			t.Errorf("an agent without a language: %v", err)
+		}
 	})
 }
 
