@@ -133,17 +133,13 @@ var theMap = []folder{
 		why:  "it waits for bytes, and must not know whose they are or what they mean",
 	},
 	{
-		path: "internal/hijack",
-		why:  "the owner of an http.Server and those who serve in it agree here, and on nothing else",
-	},
-	{
 		path:   "transports",
 		arrows: []string{"."},
 		why:    "a link carries bytes and brings no dependency to those who write another one",
 	},
 	{
 		path:   "transports/sse",
-		arrows: []string{".", "transports", "internal/credentials", "internal/hijack", "internal/httpguard", "internal/idle", "internal/writer"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/httpguard", "internal/idle", "internal/writer"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
 	{
@@ -194,7 +190,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/websocket",
-		arrows: []string{".", "transports", "internal/credentials", "internal/duplex", "internal/hijack", "internal/httpguard", "internal/writer"},
+		arrows: []string{".", "transports", "internal/credentials", "internal/duplex", "internal/httpguard", "internal/writer"},
 		others: []string{"github.com/gorilla/websocket"},
 		why:    "a transport carries messages and knows neither half, nor what a message means",
 	},
@@ -268,7 +264,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer/serve",
-		arrows: []string{".", "manifest", "producer", "transports", "transports/sse", "transports/websocket", "schemas", "internal/hijack", "internal/httpguard"},
+		arrows: []string{".", "manifest", "producer", "transports", "transports/sse", "transports/websocket", "schemas", "internal/httpguard"},
 		why:    "it wires the usual listeners, and is the only part of the producer to know one by name",
 	},
 	{

@@ -1,5 +1,5 @@
-// Package httpguard keeps web pages and rebound names away from a listener: the Host and Origin checks
-// that Server-Sent Events and WebSocket share (INV-44, INV-47, D-66).
+// Package httpguard is what listeners over HTTP share. Host and Origin checks keep web pages and rebound names away
+// (INV-44, INV-47, D-66), and bounds keep what strangers cause small: in memory, connections and the log.
 package httpguard
 
 import (

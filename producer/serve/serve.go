@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/internal/hijack"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer"
@@ -126,7 +125,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.
 	defer srv.Close()
 	upgraded, hangUp := context.WithCancel(context.Background()) // or taken, of which the http.Server knows no more
 	defer hangUp()
-	srv.BaseContext = func(net.Listener) context.Context { return hijack.Allow(upgraded) }
+	srv.BaseContext = func(net.Listener) context.Context { return httpguard.AllowHijack(upgraded) }
 	if len(s.Hosts) == 0 && conf != nil { // the names of the certificate that the connection began with: looked up once, if at all
 		srv.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
 			return httpguard.Also(ctx, sync.OnceValue(func() []string { return certified(conf) }))

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/aaep-go/aaep/internal/hijack"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/internal/idle"
 )
 
@@ -16,7 +16,7 @@ import (
 // goroutine, or one that does nothing else but wait for that: a fraction of the memory that the handler would need. It reports
 // false where the handler must go on: over HTTP/2, and where middleware stands between.
 func (s *Server) take(w http.ResponseWriter, r, shown *http.Request, l *link, st *stream) bool {
-	until := hijack.Until(r.Context())
+	until := httpguard.HijackUntil(r.Context())
 	hijacker, ok := w.(http.Hijacker)
 	if until == nil || !ok || !r.ProtoAtLeast(1, 1) || !l.begin() {
 		return false

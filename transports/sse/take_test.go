@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aaep-go/aaep/internal/hijack"
+	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -98,7 +98,7 @@ func TestTakenStreams(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	allow, end := context.WithCancel(context.Background())
-	srv := &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context { return hijack.Allow(allow) }}
+	srv := &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context { return httpguard.AllowHijack(allow) }}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(uneasy{ln}) }()
 	defer func() {

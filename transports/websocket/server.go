@@ -15,7 +15,6 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
-	"github.com/aaep-go/aaep/internal/hijack"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -148,7 +147,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return msg, err
 	})
 	f.witness = transports.WitnessOf(r.Context())
-	until := hijack.Until(r.Context())
+	until := httpguard.HijackUntil(r.Context())
 	ends := until
 	if ends == nil {
 		ends = r.Context()
