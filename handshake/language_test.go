@@ -215,7 +215,7 @@ func TestLongTags(t *testing.T) {
 		if got, ok := handshake.MatchLanguage([]string{tag}, offered); got != "en-US" {
 			t.Errorf("%s: %q, %v", name, got, ok)
 		}
-		if d := time.Since(from); d > 2*time.Second {
+		if d := time.Since(from); d > time.Minute { // some ms on a quiet machine; where it grows with the square, many minutes
 			t.Errorf("%s: took %v", name, d)
 		}
 	}

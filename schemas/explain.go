@@ -161,11 +161,13 @@ func (s *set) node(location string) node {
 	return n
 }
 
+var unescape = strings.NewReplacer("~1", "/", "~0", "~") // of JSON pointers
+
 func child(v any, token string) any {
 	if unescaped, err := url.PathUnescape(token); err == nil {
 		token = unescaped
 	}
-	token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+	token = unescape.Replace(token)
 	switch v := v.(type) {
 	case map[string]any:
 		return v[token]

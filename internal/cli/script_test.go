@@ -73,7 +73,7 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 }
 
 // patience is how long anything may take that must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 type process struct {
 	cmd   *exec.Cmd

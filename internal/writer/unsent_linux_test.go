@@ -13,7 +13,7 @@ import (
 func TestLittleIsUnsent(t *testing.T) {
 	conn, peer := link(t)
 	peer.(*net.TCPConn).SetReadBuffer(64 << 10)
-	peer.SetReadDeadline(time.Now().Add(20 * time.Second))
+	peer.SetReadDeadline(time.Now().Add(time.Minute))
 	w, block, some := New(conn, time.Minute), bytes.Repeat([]byte("x"), 2000), make([]byte, 16<<10)
 	sent, read, most := 0, 0, 0
 	for read < 4<<20 {

@@ -254,9 +254,10 @@ func TestManyCuts(t *testing.T) {
 // TestMergedTextOnce: text that was merged under pressure left without an id, because another session's half sentence
 // was held. Cut there, and resumed when there is no pressure, it must not be told again piece by piece (P6, INV-21).
 func TestMergedTextOnce(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	st := start(t, producer.Config{})
 	px := newProxy(t, st.addr, fault{text: `"chunk":"One. Two. "`, onlyOne: true})
-	sub := followThrough(t, px, terms(5, aaep.BoundarySentence))
+	sub := followThrough(t, px, terms(1, aaep.BoundarySentence)) // seconds go by before there is room for text
 	a := st.session("A.")
 	half := a.Output()
 	half.WriteString("Half a sentence")

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what must happen. It is no measure of anything.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // stage is one producer on a port of its own.
 type stage struct {

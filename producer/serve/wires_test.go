@@ -106,7 +106,7 @@ func TestSocketBegunAnew(t *testing.T) {
 	s := st.session("Again.")
 	defer s.Close()
 	take := func() *aaep.Event {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		for ev, err := range sub.Events(ctx) {
 			check(t, err)
@@ -126,7 +126,7 @@ func TestServeEndsSockets(t *testing.T) {
 	check(t, err)
 	defer sub.Close()
 	st.shutdown(time.Second)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for _, err := range sub.Events(ctx) {
 		if err == nil {

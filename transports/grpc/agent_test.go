@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen. It is no measure of anything.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func check(t testing.TB, err error) {
 	t.Helper()

@@ -28,7 +28,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // accept serves s and hands out what it accepts.
 func accept(t *testing.T, o ServerOptions, more ...rpc.ServerOption) (addr string, conns <-chan transports.Conn) {

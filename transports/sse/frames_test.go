@@ -127,7 +127,7 @@ func TestCorpusRequests(t *testing.T) {
 			conn, err := d.DialContext(t.Context(), "tcp", host)
 			check(t, err)
 			defer conn.Close()
-			check(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+			check(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 			_, err = io.WriteString(conn, raw)
 			check(t, err)
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)

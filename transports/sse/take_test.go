@@ -200,7 +200,7 @@ func follow(t *testing.T, addr, id string, last int) *reader {
 // read reads most events, or with -1 all until the end, and returns the number of the last.
 func (r *reader) read(most int) int {
 	for n := 0; n != most; {
-		_ = r.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		_ = r.conn.SetReadDeadline(time.Now().Add(time.Minute))
 		var frame []byte
 		for !bytes.HasSuffix(frame, []byte("\n\n")) {
 			line, err := r.body.ReadBytes('\n')

@@ -46,7 +46,7 @@ func agent() int {
 		Action: aaep.Say("Pay $20 to Ada."), Consequence: aaep.Say("The money is gone.")},
 		func(context.Context) (string, error) { fmt.Println("paid"); return "receipt", nil })
 	s.Complete(aaep.Say("Ready."))
-	ending, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ending, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	p.Shutdown(ending)
 	if err != nil {
@@ -96,7 +96,7 @@ func follow(t *testing.T) (*counted, *subscriber.Subscription, *aaep.Event) {
 // rest returns the types of what comes until the subscription ends, and why it does.
 func rest(t *testing.T, sub *subscriber.Subscription) (types []string, end error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for ev, err := range sub.Events(ctx) {
 		if err != nil {

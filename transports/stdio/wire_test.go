@@ -60,7 +60,7 @@ func (r *raw) wrote(want string) {
 }
 
 func (r *raw) line() (string, error) {
-	late := time.AfterFunc(20*time.Second, func() { r.Conn.Close() })
+	late := time.AfterFunc(time.Minute, func() { r.Conn.Close() })
 	defer late.Stop()
 	return r.out.ReadString('\n')
 }

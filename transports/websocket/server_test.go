@@ -241,7 +241,7 @@ func TestBadFrames(t *testing.T) {
 			t.Errorf("%s: %.50q, %v", name, got, err)
 		}
 		if tc.code != 0 {
-			ws.SetReadDeadline(time.Now().Add(5 * time.Second))
+			ws.SetReadDeadline(time.Now().Add(time.Minute))
 			if _, _, err := ws.ReadMessage(); !gorilla.IsCloseError(err, tc.code) {
 				t.Errorf("%s: closed with %v, want %d", name, err, tc.code)
 			}
@@ -275,7 +275,7 @@ func TestTooMany(t *testing.T) {
 	first := <-conns
 	a.Close()
 	first.Close()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		if _, status, _ := raw(t, addr, nil, Subprotocol); status == 101 {
 			break
@@ -399,7 +399,7 @@ func TestWithdrawn(t *testing.T) {
 	defer ws.Close()
 	c := <-conns
 	gone.Store(true)
-	ws.SetReadDeadline(time.Now().Add(30 * time.Second))
+	ws.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, _, err := ws.ReadMessage(); !gorilla.IsCloseError(err, closeNotAuthenticated) {
 		t.Errorf("closed with %v, want %d", err, closeNotAuthenticated)
 	}
