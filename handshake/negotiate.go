@@ -14,8 +14,8 @@ import (
 type Offer struct {
 	// Languages are the tags the producer has text in, its own first. Empty is en-US.
 	Languages []string
-	// AnyLanguage serves the producer's own language to a subscriber that asked for none of Languages,
-	// instead of refusing it.
+	// AnyLanguage serves the producer's own language to a newcomer that asked for none of Languages,
+	// instead of refusing it. A renegotiation is never refused for its languages.
 	AnyLanguage bool
 	// MaxEventsPerSecond caps every subscription; zero is no cap.
 	MaxEventsPerSecond int64
@@ -55,8 +55,10 @@ func says(language string, id phrase.ID, arg string) string {
 }
 
 // Renegotiate changes the terms of a running subscription: what change leaves out stays as it was
-// negotiated (§5.7.1). After a refusal the subscription is over.
+// negotiated (§5.7.1). After a refusal the subscription is over, and with it the questions it was asked. So a
+// language that the producer lacks is none: whoever listens already gets the producer's own (D-46).
 func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error) {
+	offer.AnyLanguage = true
 	ask := now.Capabilities()
 	// What was honored as none is left out of the answer; it must not become the default here.
 	ask.Languages, ask.SupportedConformanceLevels, ask.CoalesceBoundaries = now.Languages, now.Levels, now.Boundaries

@@ -21,8 +21,8 @@ type Terms struct {
 	// MaxEventsPerSecond is the rate of events that are not critical; zero is no limit.
 	MaxEventsPerSecond int64
 	Verbosity          aaep.Verbosity
-	// Languages are the requested tags this producer can serve, best first. It is empty only if
-	// Offer.AnyLanguage let a subscriber in that understands none of them.
+	// Languages are the requested tags this producer can serve, best first. It is empty only for who understands
+	// none of them: let in by Offer.AnyLanguage, or by a renegotiation.
 	Languages []string
 	// ConfirmationReply and ClarificationReply say whether the subscriber may be asked.
 	ConfirmationReply  bool

@@ -26,6 +26,7 @@ type Config struct {
 	// those who understand it better. Text that is not translated is told in Language.
 	Languages []string
 	// AnyLanguage serves subscribers of whose languages the agent has none: they get Language, and are not refused.
+	// Whoever listens already and asks for such a language gets Language in any case.
 	AnyLanguage bool
 	// FromStart lets a subscriber that comes in the middle of a session have all of it, at its own
 	// rate. Otherwise it is told what the agent is doing, and hears what follows.

@@ -146,10 +146,10 @@ func (d *desk) extend(subscription string, token aaep.ReplyToken) (left time.Dur
 	return left, ok
 }
 
-// reply hands in a reply, and returns when its effect is settled. The error is for the audit record alone.
-func (d *desk) reply(by audit.Subscription, m aaep.Message) error {
-	err := ErrClosed
-	var w *waiter
+// reply hands in a reply, and returns who waits for it: handed says when its effect is settled, and lost then why it has none.
+// The error is for the audit record alone.
+func (d *desk) reply(by audit.Subscription, m aaep.Message) (w *waiter, err error) {
+	err = ErrClosed
 	d.do(func(l *ledger.Ledger, now time.Time) []*ledger.Outcome {
 		var out *ledger.Outcome
 		if out, err = l.Reply(now, by.SubscriptionID, by.Principal, m); err != nil {
@@ -160,11 +160,7 @@ func (d *desk) reply(by audit.Subscription, m aaep.Message) error {
 		w.by = &by
 		return []*ledger.Outcome{out}
 	})
-	if w == nil {
-		return err
-	}
-	<-w.handed
-	return w.lost
+	return w, err
 }
 
 // gone takes a subscription, or the kinds of question it can no longer answer, off the books.

@@ -36,7 +36,7 @@ func TestDeskSleeps(t *testing.T) {
 			slept.Add(int64(time.Second))
 			began := time.Now()
 			if replies {
-				err := d.reply(audit.Subscription{SubscriptionID: "sub_1"}, &aaep.ConfirmationReply{ReplyToken: "rpl_1", Decision: aaep.Accept, SubscriptionID: "sub_1", Timestamp: time.Now().Round(0)})
+				_, err := d.reply(audit.Subscription{SubscriptionID: "sub_1"}, &aaep.ConfirmationReply{ReplyToken: "rpl_1", Decision: aaep.Accept, SubscriptionID: "sub_1", Timestamp: time.Now().Round(0)})
 				if err == nil {
 					t.Errorf("%s: it counted", name)
 				}

@@ -138,7 +138,7 @@ func TestBehindAFlood(t *testing.T) {
 // §5.7: a refusal in a flood is the last answer: those before it have theirs, those after it have none.
 func TestRefusalInAFlood(t *testing.T) {
 	for name, bad := range map[string]*aaep.SubscriptionRenegotiate{
-		"terms":    {Capabilities: aaep.Capabilities{Languages: []string{"yo"}}},
+		"terms":    {Capabilities: aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}},
 		"wrong id": {SubscriptionID: "sub_1"},
 	} {
 		t.Run(name, func(t *testing.T) {

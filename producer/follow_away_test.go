@@ -142,6 +142,42 @@ func TestFollowShutdown(t *testing.T) {
 	})
 }
 
+// A reply that cannot be settled for now keeps nothing else that the listener says from being heard: another reply, other terms,
+// a goodbye.
+func TestFollowStuckReplyHoldsNothingUp(t *testing.T) {
+	clouded(t, func(c *cloud, agent *stage, edges [2]*stage, _ *sink) {
+		l := edges[0].listen(answering(everything()))
+		var asked []*aaep.AwaitingConfirmation
+		for range 2 {
+			tool(agent.session("Paying."), pay, &deed{})
+			asked = append(asked, l.question())
+		}
+		c.with(func() { c.gone = true })
+		for _, q := range asked {
+			l.reply(q, aaep.Accept)
+		}
+		l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: inSpanish})
+		time.Sleep(25 * time.Second)
+		synctest.Wait()
+		if acc, _ := l.lastMessage().(*aaep.SubscriptionAccepted); acc == nil {
+			t.Errorf("the answer to the renegotiation is %+v", l.lastMessage())
+		}
+		l.send(&aaep.SubscriptionClose{SubscriptionID: l.id, ReasonCode: aaep.SubscriberShutdown, ReasonMessage: "Bye."})
+		synctest.Wait()
+		select {
+		case <-l.served:
+		default:
+			t.Error("the goodbye is not heard")
+		}
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if n := edges[0].p.Stats().LostReplies; n != 2 {
+			t.Errorf("%d replies were tried and lost, want 2", n)
+		}
+		c.with(func() { c.gone = false })
+	})
+}
+
 // Whoever answers where the answer cannot be handed to the agent hears that it may not count, and so does who runs it; and nothing
 // is done. Where it gets through after all, nobody is troubled twice.
 func TestFollowStuckReply(t *testing.T) {

@@ -102,19 +102,7 @@ func (sub *subscription) heed(ctx context.Context) error {
 					return sub.ctx.Err()
 				}
 			}
-			// The sender is never told whether a reply counted (§6.3.4).
-			effected := sub.p.cfg.Observer.Began(Reply)
-			err := sub.p.desk.reply(sub.who(nil), m)
-			effected(err)
-			if err != nil {
-				if !sub.manners.refused.pace.Take(time.Now()) {
-					sub.manners.refused.more++
-					continue
-				}
-				err = sub.manners.refused.note(err)
-				sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.principal, "reason", err)
-				sub.p.desk.trail.replied(sub.who(nil), m, err)
-			}
+			sub.reply(m)
 		case *aaep.SubscriptionRenegotiate:
 			sub.ask(m)
 		case *aaep.SubscriptionClose:
@@ -122,6 +110,40 @@ func (sub *subscription) heed(ctx context.Context) error {
 				return errLeft
 			}
 		}
+	}
+}
+
+// replyHold is how long whoever replied is not heard further while the effect of that is not settled: as long as a POST is
+// answered after. Later, since the log does not answer, other replies and a goodbye are heard all the same.
+const replyHold = 10 * time.Second
+
+// reply hands in a reply, and returns when its effect is settled, or after replyHold. The sender is never told whether it
+// counted (§6.3.4).
+func (sub *subscription) reply(m aaep.Message) {
+	by, effected := sub.who(nil), sub.p.cfg.Observer.Began(Reply)
+	ended := func(err error) {
+		if effected(err); err != nil {
+			sub.p.cfg.Logger.Warn("reply without effect", "subscription_id", sub.id, "principal", sub.principal, "reason", err)
+			sub.p.desk.trail.replied(by, m, err)
+		}
+	}
+	w, err := sub.p.desk.reply(by, m)
+	if w == nil {
+		if refused := &sub.manners.refused; refused.pace.Take(time.Now()) {
+			ended(refused.note(err))
+		} else {
+			refused.more++
+			effected(err)
+		}
+		return
+	}
+	hold := time.NewTimer(replyHold)
+	defer hold.Stop()
+	select {
+	case <-w.handed:
+		ended(w.lost)
+	case <-hold.C:
+		sub.p.loops.Go(func() { <-w.handed; ended(w.lost) })
 	}
 }
 

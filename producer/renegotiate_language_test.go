@@ -77,6 +77,27 @@ func TestQuestionInTheNewLanguage(t *testing.T) {
 	})
 }
 
+// D-46, §5.8.2: a language that the agent lacks ends nothing: the listener is told so, hears the agent's own, and can answer the
+// question that was open.
+func TestLanguageThatTheAgentLacks(t *testing.T) {
+	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+		l, s, d := st.listen(speaking(answering(everything()), "es")), st.session("Paying."), &deed{}
+		paid := tool(s, transfer, d)
+		l.question()
+		acc := l.renegotiate(aaep.Capabilities{Languages: []string{"yo"}, MaxEventsPerSecond: 3})
+		if c := acc.HonoredCapabilities; c.Languages != nil || c.MaxEventsPerSecond != 3 || !strings.Contains(acc.NegotiationNotes, "en-US") {
+			t.Errorf("honored %+v, note %q", c, acc.NegotiationNotes)
+		}
+		if got := asks(l.events()); got != "es Transferir 500 dólares. 300; en-US Transfer $500. 300" {
+			t.Errorf("asked %s", got)
+		}
+		l.reply(l.question(), aaep.Accept)
+		if r := <-paid; r.err != nil || d.times != 1 {
+			t.Errorf("Tool = %v after %d runs", r.err, d.times)
+		}
+	})
+}
+
 // INV-07: how much time is left does not depend on a clock that is set.
 func TestQuestionAnewAfterTheClockWasSetBack(t *testing.T) {
 	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {

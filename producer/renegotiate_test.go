@@ -112,7 +112,7 @@ func TestRenegotiationRefused(t *testing.T) {
 		ask  aaep.Capabilities
 		want aaep.ReasonCode
 	}{
-		"terms":    {"", aaep.Capabilities{Languages: []string{"yo"}}, aaep.CapabilitiesIncompatible},
+		"terms":    {"", aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}, aaep.ManifestSignatureRequired},
 		"wrong id": {"sub_1", aaep.Capabilities{MaxEventsPerSecond: 3}, aaep.AuthorizationDenied},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -135,7 +135,7 @@ var misbehaviours = map[string]func(*stranger){
 	"renegotiates until refused": func(s *stranger) {
 		s.every(300*time.Millisecond, func(i int) {
 			defer s.subscribe(answering(everything()))()
-			c := aaep.Capabilities{Languages: []string{"yo"}}
+			c := aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}
 			if i%2 == 0 {
 				s.id, c = "sub_1", aaep.Capabilities{MaxEventsPerSecond: 1}
 			}
