@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,28 @@ func cannot(g *target, name string) conformance.Driver {
 	})
 }
 
+// Whatever its driver cannot start, a producer that is right fails nothing, and passes nothing that it was not seen to do.
+func TestMissingScenarios(t *testing.T) {
+	for _, name := range []string{conformance.Stream, conformance.Tools, conformance.Ask, conformance.Errored, conformance.Handoff, conformance.Clarify,
+		conformance.Idle, conformance.Hang, conformance.Withdraw, conformance.Shutdown} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := inBubble(t, func(g *target) conformance.ProducerRun {
+				run := whole(g, g)
+				run.Driver = cannot(g, name)
+				return run
+			})
+			beside := []string{conformance.Hang, conformance.Withdraw, conformance.Shutdown} // what every event is judged by goes without them
+			for _, res := range r.Results {
+				needs := slices.Contains(strings.Split(res.Case.Scenario, ", "), name) || res.Case.Scenario == "all" && !slices.Contains(beside, name)
+				if res.Verdict == conformance.Fail || res.Verdict == conformance.Pass && needs {
+					t.Errorf("%s %s: %s", res.Verdict, res.Case.Name, res.Seen)
+				}
+			}
+		})
+	}
+}
+
 // A level that was not put to the test is not passed, and a scenario that cannot be started passes nothing.
 func TestInconclusiveIsNotPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -118,11 +141,11 @@ func TestInconclusiveIsNotPassed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := verdicts(r); r.Verdict != conformance.Inconclusive || got["asks-first"] != conformance.Inconclusive || got["rate-kept"] != conformance.Skipped || r.Counts[conformance.Fail] != 0 {
+		if got := verdicts(r); r.Verdict != conformance.Inconclusive || got["asks-first"] != conformance.Inconclusive || got["begins-once"] != conformance.Inconclusive || got["rate-kept"] != conformance.Skipped || r.Counts[conformance.Fail] != 0 {
 			t.Errorf("the verdict is %s: %v", r.Verdict, got)
 		}
 		var text bytes.Buffer
-		if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "INCONCLUSIVE LVL-019 asks-first: the scenario ask could not be started: 501 not here. Right would be:") {
+		if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "INCONCLUSIVE LVL-009 events-valid: it was right in 6 plays, and accept, reject, silence could not be judged: the scenario ask could not be started: 501 not here. Right would be:") {
 			t.Errorf("%v: %s", err, text.String())
 		}
 		// Whoever hears it hears one cause once, however many cases it kept from being judged.

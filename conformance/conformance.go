@@ -161,6 +161,7 @@ type Finding struct {
 	Seen     string
 	Evidence []Entry
 
+	none  bool   // there was nothing in this play for the case, and need not have been
 	cause string // of an inconclusive one, where it keeps other cases from being judged too
 	// problems are all that is wrong, in place of Seen and Evidence, where there may be much.
 	problems []problem
@@ -179,6 +180,7 @@ func fail(seen string, evidence ...Entry) Finding {
 	return Finding{Verdict: Fail, Seen: seen, Evidence: evidence}
 }
 func unseen(why string) Finding { return Finding{Verdict: Inconclusive, Seen: why} }
+func none(why string) Finding   { return Finding{Verdict: Inconclusive, Seen: why, none: true} }
 
 // event types, short.
 const (

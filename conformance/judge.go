@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,45 +9,46 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-// judge lets a case judge each of its recordings: one that fails decides, one that could not be judged counts
-// only where none could.
+// judge lets a case judge each of its recordings. One that fails decides, and one that could not be judged keeps the case from
+// passing, unless there need not have been anything in it.
 func judge(c Case, recordings map[string]*Recording) Result {
 	result := Result{Case: c, Verdict: Inconclusive, Seen: "nothing was played"}
+	const empty, judged, missing, failed = 1, 2, 3, 4
 	var wrong problems
+	var plays [failed + 1][]string
+	worst := 0
 	for _, name := range c.plays {
 		r := recordings[name]
 		if r == nil {
 			continue
 		}
-		f := c.Judge(r)
-		if f.Verdict == "" {
-			f.Verdict = Inconclusive
-		}
-		if r.DriverErr != nil && f.Verdict != Fail {
-			f = unseen("the scenario " + r.Scenario.Name + " could not be started: " + aaep.SafeText(r.DriverErr.Error()))
-		}
-		if _, missed := r.noted(0, noteNoDial); missed && f.Verdict != Fail && name != strangerPlay {
-			f = unseen(noteNoDial)
-		}
-		if f.Verdict == Inconclusive {
-			f = because(f, r)
-		}
-		if f.problems != nil {
+		f, is := c.finding(name, r), missing
+		switch {
+		case f.problems != nil:
 			wrong.add(name, r, f.problems)
-			result.Verdict = Fail
+			result.Verdict, worst = Fail, failed
 			continue
+		case f.Verdict == Fail:
+			is = failed
+		case f.Verdict != Inconclusive:
+			is = judged
+		case f.none:
+			is = empty
 		}
-		better := result.Verdict == Inconclusive && (f.Verdict != Inconclusive || result.Play == "")
-		if f.Verdict == Fail || better {
+		if plays[is] = append(plays[is], name); is > worst {
 			result.Play, result.Verdict, result.Seen, result.Evidence = name, f.Verdict, f.Seen, evidenceOf(r, f.Evidence)
-			result.cause = f.cause
+			result.cause, worst = f.cause, is
 		}
-		if f.Verdict == Fail {
+		if is == failed {
 			break
 		}
 	}
 	if len(wrong.texts) > 0 {
 		result.Play, result.Seen, result.Evidence = wrong.evidence[0].play, wrong.String(), wrong.evidence
+	}
+	if worst == missing && len(plays[judged]) > 0 {
+		result.cause = cmp.Or(result.cause, result.Seen) // which other cases may have as well
+		result.Seen = fmt.Sprintf("it was right in %s, and %s could not be judged: %s", plural(len(plays[judged]), "play"), strings.Join(plays[missing], ", "), result.Seen)
 	}
 	if c.Strength == Should {
 		switch result.Verdict {
@@ -59,6 +61,26 @@ func judge(c Case, recordings map[string]*Recording) Result {
 	return result
 }
 
+// finding is what the case makes of one recording.
+func (c Case) finding(play string, r *Recording) Finding {
+	f := c.Judge(r)
+	if f.Verdict == Fail {
+		return f
+	}
+	if _, missed := r.noted(0, noteNoDial); missed && play != strangerPlay {
+		f = unseen(noteNoDial)
+	} else if r.DriverErr != nil {
+		return unseen("the scenario " + r.Scenario.Name + " could not be started: " + aaep.SafeText(r.DriverErr.Error()))
+	}
+	if f.Verdict == "" {
+		f.Verdict = Inconclusive
+	}
+	if f.Verdict == Inconclusive {
+		return because(f, r)
+	}
+	return f
+}
+
 // because says what the first subscriber met in place of what is to be judged, where that is known.
 func because(f Finding, r *Recording) Finding {
 	if a, ok := r.answer(0); ok && a.typ() == "subscription.rejected" {
@@ -67,7 +89,12 @@ func because(f Finding, r *Recording) Finding {
 	if n := len(r.garbled(0)); n > 0 && r.limit == 0 { // of a producer
 		f.Seen += fmt.Sprintf(", but %d messages that are no JSON objects, or have no type or no session_id", n)
 	}
+	if m := of(r.events(0), errored); len(m) > 0 && r.Scenario.Name != Errored && r.limit == 0 {
+		f.cause = "session.errored came: " + quoted(m[0].str("summary_normal"))
+		f.Seen, f.Evidence = f.Seen+", and "+f.cause, append(f.Evidence, m[0].Entry)
+	}
 	if r.ended != nil && r.DriverErr == nil {
+		f.none = false
 		f.cause = aaep.SafeText(r.ended.Error())
 		f.Seen += ", for the link ended: " + f.cause
 	} else if r.breached() {

@@ -14,7 +14,8 @@ import (
 const (
 	noteBreach = "below the messages: " // and what the transport noticed that breaks a rule
 	noteAdvice = "against advice: "     // and what breaks a SHOULD
-	noteAside  = "noticed: "            // and what breaks no rule of the level, but may be why nothing works
+	noteBeyond = "beyond the level: "   // and what breaks a rule of a higher one
+	noteAside  = "noticed: "            // and what breaks no rule, but may be why nothing works
 )
 
 // bindingCases judge what is below the messages, which the transport sees and the runner does not.
@@ -71,6 +72,7 @@ func (t *tape) witness(ctx context.Context, link, level int) context.Context {
 		if row, ok := requirements.Find(id); ok {
 			text = fmt.Sprintf("%s (%s)", text, id)
 			if from, err := strconv.Atoi(row.Level); err == nil && from > level {
+				kind = noteBeyond
 			} else if row.Strength == string(Must) {
 				kind = noteBreach
 			} else if row.Strength == string(Should) {
@@ -87,11 +89,21 @@ func (t *tape) witness(ctx context.Context, link, level int) context.Context {
 	return ctx
 }
 
+// beyond adds to the warnings what breaks rules that the level does not have yet.
+func (r *Report) beyond(rec *Recording) {
+	for _, e := range rec.Entries {
+		text, ok := strings.CutPrefix(e.Note, noteBeyond)
+		if said := "not of this level, and judged at a higher one: " + text; ok && !slices.Contains(r.Warnings, said) {
+			r.Warnings = append(r.Warnings, said)
+		}
+	}
+}
+
 // noticed is what the transport noticed, of whatever kind, in one sentence; "" is nothing.
 func (r *Recording) noticed() string {
 	var all []string
 	for _, e := range r.Entries {
-		for _, kind := range []string{noteBreach, noteAdvice, noteAside} {
+		for _, kind := range []string{noteBreach, noteAdvice, noteBeyond, noteAside} {
 			if text, ok := strings.CutPrefix(e.Note, kind); ok && len(all) < 3 {
 				all = append(all, text)
 			}

@@ -168,7 +168,7 @@ func judgeSigned(r *Recording) Finding {
 	}
 	switch {
 	case signed == "":
-		return unseen("there is no signed manifest to judge")
+		return none("there is no signed manifest to judge")
 	case r.keys == nil:
 		return unseen("the signature was not verified, for no keys were given")
 	}

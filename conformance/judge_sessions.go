@@ -164,7 +164,7 @@ func judgeChain(s []message) Finding {
 		now[who], free[who] = m.str("to_state"), false
 	}
 	if changes == 0 {
-		return unseen("no state.changed came")
+		return none("no state.changed came")
 	}
 	return pass(fmt.Sprintf("%d changes of state followed one another", changes))
 }

@@ -54,7 +54,8 @@ type ProducerRun struct {
 	Profile string
 	// Known are the names of cases that are known to fail, or not to be provable. See Report.OK.
 	Known []string
-	// Progress is told before each play what is played. Nil is nobody.
+	// Progress is told before each play what is played, and again after three seconds of silence with what is waited for. Nil is
+	// nobody.
 	Progress func(play string, n, of int)
 	// Extensions are the URIs of extensions that the target is said to support (§9.7): it must then honor them.
 	Extensions []string
@@ -94,6 +95,7 @@ func (run ProducerRun) Prove(ctx context.Context) (*Report, error) {
 		recordings[st.play.name] = rec
 		report.plays = append(report.plays, playedOf(st.play, rec))
 		report.Name = cmp.Or(report.Name, nameOf(rec))
+		report.beyond(rec)
 	}
 	report.Date = time.Now().UTC()
 	if run.Stranger == nil {
@@ -220,14 +222,17 @@ func (run ProducerRun) perform(ctx context.Context, plays []play) (stages []*sta
 	var last *stage
 	defer func() { last.wait() }()
 	for i, p := range plays {
-		if run.Progress != nil {
-			run.Progress(p.name, i+1, len(plays))
+		progress := func(what string) {
+			if run.Progress != nil {
+				run.Progress(what, i+1, len(plays))
+			}
 		}
+		progress(p.name)
 		if run.OneLink || slices.Contains(alone, p.name) && last.couldAnswer() {
 			last.wait()
 		}
 		within, stop := context.WithTimeout(ctx, cmp.Or(run.Timeout, maxPlay))
-		last = &stage{ctx: within, run: run, tape: newTape(p.scenario, maps.Clone(met)), stop: stop, play: p, turn: turn, before: last,
+		last = &stage{ctx: within, run: run, tape: newTape(p.scenario, maps.Clone(met)), stop: stop, play: p, turn: turn, progress: progress, before: last,
 			endless: last != nil && last.endless, over: make(chan struct{})}
 		last.perform()
 		stages = append(stages, last)

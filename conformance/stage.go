@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,8 @@ const (
 	slow     = 20 * time.Second // for a scenario's next step
 	// settle is how long after the end of a play its subscribers still listen: what must not come would come now.
 	settle = 500 * time.Millisecond
+	// puzzling is a silence after which whoever watches wants to know what is waited for.
+	puzzling = 3 * time.Second
 )
 
 const (
@@ -37,19 +40,20 @@ const (
 
 // A stage is where one play is played.
 type stage struct {
-	ctx     context.Context
-	run     ProducerRun
-	tape    *tape
-	links   []*link
-	running sync.WaitGroup
-	stop    context.CancelFunc // of readers and driver
-	play    play
-	turn    chan struct{} // held while a scenario is being started, for drivers start one after another
-	before  *stage        // whose subscribers may still listen; nil is nobody's
-	ended   int           // entries at the end of the play
-	mute    bool          // its subscriber was accepted, and not one event came
-	endless bool          // in it, or before, a session was waited for that had begun and did not end
-	over    chan struct{} // closed when all that it started has ended
+	ctx      context.Context
+	run      ProducerRun
+	tape     *tape
+	links    []*link
+	running  sync.WaitGroup
+	stop     context.CancelFunc // of readers and driver
+	play     play
+	turn     chan struct{} // held while a scenario is being started, for drivers start one after another
+	progress func(string)  // tells what is played
+	before   *stage        // whose subscribers may still listen; nil is nobody's
+	ended    int           // entries at the end of the play
+	mute     bool          // its subscriber was accepted, and not one event came
+	endless  bool          // in it, or before, a session was waited for that had begun and did not end
+	over     chan struct{} // closed when all that it started has ended
 }
 
 type object = map[string]any
@@ -156,17 +160,24 @@ func (st *stage) await(l *link, limit time.Duration, types ...string) (message, 
 		got = of(r.events(l.n), types...)
 		return len(got) > 0 || st.silenced(r, l) || slices.ContainsFunc(r.garbled(l.n), decides)
 	}
+	said := false
 	for until := time.Now().Add(limit); ; {
 		heard, left := len(st.tape.now().Entries), time.Until(until)
 		if st.doubted(l) {
 			left = min(left, patience)
 		}
-		more := false
-		st.tape.wait(st.ctx, left, func(r *Recording) bool {
-			more = len(r.Entries) > heard
-			return more || over(r)
-		})
-		if r := st.tape.now(); over(r) || !more {
+		more := func(r *Recording) bool { return len(r.Entries) > heard || over(r) }
+		soon := left
+		if !said {
+			soon = min(left, puzzling)
+		}
+		came := st.tape.wait(st.ctx, soon, more)
+		if !came && soon < left {
+			said = true
+			st.says(l, left-soon, types)
+			came = st.tape.wait(st.ctx, left-soon, more)
+		}
+		if !came || over(st.tape.now()) {
 			break
 		}
 	}
@@ -174,6 +185,18 @@ func (st *stage) await(l *link, limit time.Duration, types ...string) (message, 
 		return message{}, false
 	}
 	return got[0], true
+}
+
+// says tells whoever watches the run what is waited for.
+func (st *stage) says(l *link, left time.Duration, types []string) {
+	what := "the end of the session"
+	switch asked := slices.Contains(types, confirm) || slices.Contains(types, clarify); {
+	case len(st.tape.now().events(l.n)) == 0:
+		what = "the first event"
+	case asked:
+		what = "its question"
+	}
+	st.progress(fmt.Sprintf("%s, waiting up to %d more seconds for %s", st.play.name, int(left.Seconds()), what))
 }
 
 // decides reports whether what cannot be read names an event that a play goes on with.

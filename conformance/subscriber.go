@@ -123,6 +123,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 			}
 		}
 		recordings[p.name], list = rec, append(list, p.name)
+		report.beyond(rec)
 		report.plays = append(report.plays, playedOf(play{name: p.name, does: p.does}, rec))
 		if _, deaf := rec.noted(0, noteDeaf); deaf && i == 0 {
 			useless = rec.silent()

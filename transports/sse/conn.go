@@ -237,7 +237,10 @@ func (c *conn) request(ctx context.Context, req *aaep.SubscriptionRequest, msg [
 	}
 	accepted, _ := m.(*aaep.SubscriptionAccepted)
 	if err == nil && accepted != nil {
-		if a.status != http.StatusCreated {
+		switch {
+		case a.status/100 != 2: // who goes by the status, as most do, is turned away by it
+			c.witness.Tell("TR-004", fmt.Sprintf("an acceptance has the status %s, which refuses the request", a.text))
+		case a.status != http.StatusCreated:
 			c.witness.Tell("SSE-004", fmt.Sprintf("an acceptance has the status %s, not 201", a.text))
 		}
 		if err = c.locate(at, a.location, accepted.SubscriptionID); err != nil || a.location == "" {
