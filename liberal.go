@@ -203,6 +203,10 @@ func readKinds(c *checker, p *AwaitingClarification, u *unknowns) {
 	if len(p.Choices) == 0 && len(u.choices) > 0 {
 		p.Choices = u.choices
 	}
+	if len(p.Choices) > maxOptions { // nobody hears so many to their end, and an answer is still possible
+		c.fail("EVT-083", "/choices", "is %d choices; the first %d are read", len(p.Choices), maxOptions)
+		p.Choices = slices.Clip(p.Choices[:maxOptions])
+	}
 	given := p.AcceptedResponseKinds
 	unlisted := func(k ResponseKind) bool {
 		return k != ResponseFreetext && k != ResponseYesNo && k != ResponseMultipleChoice && k != ResponseNumeric

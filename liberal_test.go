@@ -96,6 +96,7 @@ var departures = []struct {
 	// D-24, EVT-082, EVT-084.
 	{"D-07", "awaiting.clarification", clarification + `,"accepted_response_kinds":["yes_no"],"free_form_allowed":"no"`, "ENV-055", "/free_form_allowed", "", kinds("", aaep.ResponseYesNo)},
 	{"D-24", "awaiting.clarification", clarification + `,"options":["A"` + strings.Repeat(`,"A"`, 400) + `]`, "EVT-082", "/options", "", kinds("A"+strings.Repeat(",A", 255), aaep.ResponseMultipleChoice)},
+	{"D-07", "awaiting.clarification", clarification + `,"accepted_response_kinds":["multiple_choice"],"choices":[{"value":"A","label":"A"}` + strings.Repeat(`,{"value":"A","label":"A"}`, 400) + `]`, "EVT-083", "/choices", "", kinds("A"+strings.Repeat(",A", 255), aaep.ResponseMultipleChoice)},
 	{"D-24", "awaiting.clarification", clarification + `,"options":["A","","B"]`, "EVT-082", "/options", "", kinds("A,B", aaep.ResponseMultipleChoice)},
 	{"D-24", "awaiting.clarification", clarification + `,"options":["A","B"],"multi_select":true,"free_form_allowed":true`, "EVT-082", "/options", "multi_select, free_form_allowed", kinds("A,B", aaep.ResponseMultipleChoice, aaep.ResponseFreetext)},
 	{"D-24", "awaiting.clarification", clarification + `,"options":["A","B"],"free_form_allowed":false`, "EVT-082", "/options", "", kinds("A,B", aaep.ResponseMultipleChoice)},

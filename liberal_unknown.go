@@ -12,7 +12,7 @@ import (
 const (
 	// maxDiagnostics is how many unknown members get a diagnostic of their own.
 	maxDiagnostics = 32
-	// maxOptions is how many options of a published clarification are read.
+	// maxOptions is how many choices of a clarification are read. The protocol has 32.
 	maxOptions = 256
 )
 

@@ -10,19 +10,20 @@ import (
 const outOfReach = 3 * time.Second
 
 // Outages yields why the producer is out of reach when it has been for three seconds, and nil when it is back. A user who hears nothing
-// cannot tell an agent that works from one that is gone, or that has ended, which is aaep.ProducerShutdown. It ends with the
-// subscription, and with ctx.
+// cannot tell an agent that works from one that is gone, or that has ended, which is aaep.ProducerShutdown. Where that turns out to be
+// that credentials are refused and others awaited, it yields once more, aaep.AuthenticationRequired. It ends with the subscription, and
+// with ctx.
 func (s *Subscription) Outages(ctx context.Context) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		var broke time.Time // zero while it is connected
-		for told := false; ; {
+		for told, refused := false, false; ; {
 			status, changed := s.Status()
 			var late <-chan time.Time
 			switch {
 			case status.Over:
 				return
 			case status.Connected && told:
-				broke, told = time.Time{}, false
+				broke, told, refused = time.Time{}, false, false
 				if !yield(nil) {
 					return
 				}
@@ -32,13 +33,14 @@ func (s *Subscription) Outages(ctx context.Context) iter.Seq[error] {
 			case broke.IsZero():
 				broke = time.Now()
 				fallthrough
-			case !told:
+			case !told || status.Awaits != "" && !refused:
 				late = time.After(time.Until(broke.Add(outOfReach)))
 			}
 			select {
 			case <-changed:
 			case <-late:
-				if told = true; !yield(status.Err) {
+				told, refused = true, refused || status.Awaits != ""
+				if !yield(status.Err) {
 					return
 				}
 			case <-ctx.Done():

@@ -3,12 +3,17 @@ package subscriber
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
+	"github.com/aaep-go/aaep/transports"
 )
 
 // A cut that is mended at once disturbs nobody; of a longer one the user learns after three seconds, once however often the link is
@@ -80,5 +85,57 @@ func TestEndedOutage(t *testing.T) {
 			t.Errorf("it is back, and told is that %v", why)
 		}
 		leave(t, sub, p)
+	})
+}
+
+// Whose credentials are refused when the agent is back learns that, once: what is waited for is not the agent any more. INV-52
+func TestRefusedOutage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte("good"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bubble(t, func(t *testing.T) {
+		st := newStage()
+		var answers atomic.Pointer[error] // a link otherwise
+		dial := dialer(func(ctx context.Context) (transports.Conn, error) {
+			if _, err := credentials.FromFile(ctx, path); err != nil {
+				return nil, err
+			}
+			if no := answers.Load(); no != nil {
+				return nil, *no
+			}
+			return st.Dial(ctx)
+		})
+		var p *peer
+		done := make(chan struct{})
+		go func() { defer close(done); p = st.next(t); p.accept(t, "sub_1") }()
+		sub, err := Dial(t.Context(), dial, Config{ID: "reader"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		var all []error
+		ended := make(chan bool)
+		go func() {
+			defer close(ended)
+			for why := range sub.Outages(t.Context()) {
+				all = append(all, why)
+			}
+		}()
+		var away, refuses error = errors.New("nobody is there"), &aaep.Rejection{Code: aaep.AuthenticationRequired, Remote: true}
+		for _, no := range []*error{&away, &refuses, &away, &refuses} {
+			answers.Store(no)
+			_ = p.Close()
+			time.Sleep(time.Hour)
+		}
+		answers.Store(nil)
+		p = st.next(t)
+		p.accept(t, "sub_2")
+		synctest.Wait()
+		if len(all) != 3 || errors.Is(all[0], aaep.AuthenticationRequired) || !errors.Is(all[1], aaep.AuthenticationRequired) || all[2] != nil {
+			t.Errorf("told %v, want that it is out of reach, that credentials are refused, and that it is back", all)
+		}
+		leave(t, sub, p)
+		<-ended
 	})
 }

@@ -49,6 +49,7 @@ var german = table{
 
 	LinkLost:    "Die Verbindung zum Agenten ist unterbrochen. Was er jetzt tut, wird gesagt, wenn sie wieder da ist.",
 	LinkBack:    "Die Verbindung zum Agenten ist wieder da.",
+	LinkRefused: "Der Agent weist die Anmeldedaten zurück. Was er tut, wird wieder gesagt, wenn er diese oder neue annimmt.",
 	AnswerStuck: "Eine Antwort konnte dem Agenten bisher nicht übergeben werden. Vielleicht zählt sie nicht.",
 
 	Request:          "Eine Anfrage wird bearbeitet.",

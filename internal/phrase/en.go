@@ -49,6 +49,7 @@ var english = table{
 
 	LinkLost:    "The connection to the agent is interrupted. What it does now is told when it is back.",
 	LinkBack:    "The connection to the agent is back.",
+	LinkRefused: "The agent refuses your credentials. What it does is told again when it takes them, or newer ones.",
 	AnswerStuck: "An answer could not be handed to the agent so far. It may not count.",
 
 	Request:          "Working on a request.",

@@ -50,6 +50,7 @@ var spanish = table{
 
 	LinkLost:    "La conexión con el agente está interrumpida. Lo que haga ahora se dirá cuando vuelva.",
 	LinkBack:    "La conexión con el agente ha vuelto.",
+	LinkRefused: "El agente rechaza sus credenciales. Lo que haga se volverá a decir cuando acepte estas u otras nuevas.",
 	AnswerStuck: "Una respuesta no se ha podido entregar al agente hasta ahora. Puede que no cuente.",
 
 	Request:          "Trabajando en una solicitud.",

@@ -50,6 +50,7 @@ var french = table{
 
 	LinkLost:    "La connexion avec l’agent est interrompue. Ce qu’il fait maintenant sera dit à son retour.",
 	LinkBack:    "La connexion avec l’agent est rétablie.",
+	LinkRefused: "L’agent refuse vos identifiants. Ce qu’il fait sera de nouveau dit quand il acceptera ceux-ci ou de nouveaux.",
 	AnswerStuck: "Une réponse n’a pas pu être transmise à l’agent jusqu’ici. Elle ne comptera peut-être pas.",
 
 	Request:          "Traitement d’une demande en cours.",

@@ -52,6 +52,7 @@ const (
 
 	LinkLost // to the agent, by who serves its listeners elsewhere
 	LinkBack
+	LinkRefused // so far
 	AnswerStuck // the same, of an answer that came to it
 
 	// For agents that are followed by what they ask of a model.

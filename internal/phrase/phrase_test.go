@@ -104,8 +104,9 @@ func TestEnglish(t *testing.T) {
 		MoreTimeGiven:  {"45 seconds", "There is more time to answer. Time left: 45 seconds."},
 		ActionChanged:  {"", "The action was changed. The question follows again."},
 
-		LinkLost: {"", "The connection to the agent is interrupted. What it does now is told when it is back."},
-		LinkBack: {"", "The connection to the agent is back."},
+		LinkLost:    {"", "The connection to the agent is interrupted. What it does now is told when it is back."},
+		LinkBack:    {"", "The connection to the agent is back."},
+		LinkRefused: {"", "The agent refuses your credentials. What it does is told again when it takes them, or newer ones."},
 
 		Request:          {"", "Working on a request."},
 		ModelBusy:        {"", "The provider of the model is too busy at the moment."},

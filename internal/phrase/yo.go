@@ -50,6 +50,7 @@ var yoruba = table{
 
 	LinkLost:    "Ìsopọ̀ pẹ̀lú aṣojú náà ti já. A ó sọ ohun tí ó ń ṣe báyìí nígbà tí ó bá padà.",
 	LinkBack:    "Ìsopọ̀ pẹ̀lú aṣojú náà ti padà.",
+	LinkRefused: "Aṣojú náà kọ ìwé ẹ̀rí rẹ. A ó tún sọ ohun tí ó ń ṣe nígbà tí ó bá gbà á, tàbí tuntun.",
 	AnswerStuck: "Ìdáhùn kan kò tíì dé ọ̀dọ̀ aṣojú náà. Ó lè má kà.",
 
 	Request:          "Ó ń ṣiṣẹ́ lórí ìbéèrè kan.",

@@ -281,6 +281,16 @@ func TestCodeThatGoesOn(t *testing.T) {
 	say(r, "It is long. ", aaep.BoundarySentence)
 	r.want("0.0 Code, 200 lines.", "15.0 It is long.")
 
+	// Of what waits for something longer only the newest is told.
+	r = newRoom(t, Preferences{})
+	r.say(&aaep.OutputStreaming{Chunk: strings.Repeat("word ", 149) + "end. ", OutputID: "long", CoalesceHint: aaep.BoundarySentence}, "")
+	say(r, "Look:\n```go\na := 1\n", aaep.BoundaryWord)
+	say(r, "b := 2\n", aaep.BoundaryWord)
+	say(r, "c\n", aaep.BoundaryWord)
+	say(r, "d\n```\nIt is short. ", aaep.BoundarySentence)
+	r.after(time.Minute)
+	r.want("0.0 "+strings.Repeat("word ", 149)+"end.", "75.0 Look:", "75.5 Code, 4 lines.", "77.0 It is short.")
+
 	// It ends with the answer.
 	r = newRoom(t, Preferences{})
 	say(r, "~~~\na\n", aaep.BoundaryWord)

@@ -2,6 +2,7 @@ package announce
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type answer struct {
 	rested   bool // so have the words of a sentence that goes on
 	words    bool // the producer waits no longer for the end of the sentence
 	code     block
+	soFar    *item // how much there is of that
 }
 
 const (
@@ -130,11 +132,21 @@ func (a *Announcer) pieces(now time.Time, ans *answer, pieces []coalesce.Piece) 
 			id, code = phrase.Code, block{}
 		}
 		part := heard(whole, ans.language, id)
+		before := ans.code.fence
 		if text, ans.code = "", code; strings.TrimSpace(part.Text) == "" {
 			continue
 		}
-		it := a.item(now, ans.source, ans.event, Output, []Part{part})
-		it.critical = false
+		it, older := a.item(now, ans.source, ans.event, Output, []Part{part}), ans.soFar
+		it.critical, ans.soFar = false, nil
+		if code.fence != "" && strings.TrimSpace(told(whole, func(block, bool) string { return "" })) == "" {
+			ans.soFar = it
+		}
+		// How much there was says nothing to whoever has not heard it yet.
+		if i := slices.Index(a.normal, older); i >= 0 && a.untold(older) && before != "" && strings.HasPrefix(whole, before) {
+			a.end(older, now, Expired)
+			a.normal[i] = it
+			continue
+		}
 		a.queue(&a.normal, it)
 	}
 }

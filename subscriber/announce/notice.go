@@ -19,6 +19,8 @@ func (a *Announcer) Tell(now time.Time, text string, critical bool) {
 func (a *Announcer) Outage(now time.Time, source string, why error) {
 	w, ended := ours(a.language, phrase.LinkBack, ""), errors.Is(why, aaep.ProducerShutdown)
 	switch {
+	case errors.Is(why, aaep.AuthenticationRequired):
+		w, ended = ours(a.language, phrase.LinkRefused, ""), false // maybe by one that ended and was started again
 	case ended:
 		w = ours(a.language, phrase.AgentHasEnded, "").And(" ", ours(a.language, phrase.WaitingForAgent, ""))
 	case why != nil:

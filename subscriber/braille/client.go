@@ -357,5 +357,5 @@ func dial(ctx context.Context, host string) (net.Conn, error) {
 			err = e // the first is the likely one
 		}
 	}
-	return nil, err
+	return nil, fmt.Errorf("BRLTTY does not answer: start it, or name where it is in BRLAPI_HOST: %w", err)
 }

@@ -255,3 +255,11 @@ func TestSpeaks(t *testing.T) {
 		}
 	})
 }
+
+// Whoever has no BRLTTY learns what to do.
+func TestNoBRLTTY(t *testing.T) {
+	_, err := braille.Open(t.Context(), braille.Options{Host: "127.0.0.1:61434"}) // its port is 65535
+	if err == nil || !strings.Contains(err.Error(), "BRLTTY does not answer: start it") {
+		t.Errorf("Open = %v", err)
+	}
+}

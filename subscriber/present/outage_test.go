@@ -39,13 +39,15 @@ func TestTellOutages(t *testing.T) {
 		outages("Bank", errors.New("cut"))
 		say("Bank", "These are my last words.")
 		outages("Bank", fmt.Errorf("it said so: %w", aaep.ProducerShutdown))
+		outages("Bank", fmt.Errorf("%w; %w", aaep.ProducerShutdown, &aaep.Rejection{Code: aaep.AuthenticationRequired}))
 		stop()
 		<-over
 		if want := []string{"Working on your savings.", "cut",
 			"The connection to the agent is interrupted.", "What it does now is told when it is back.", "Working on your savings.",
 			"La conexión con el agente ha vuelto.", "Planner: Planning.",
 			"Bank: La conexión con el agente está interrumpida.", "Lo que haga ahora se dirá cuando vuelva.",
-			"Bank: These are my last words.", "Bank: El agente ha terminado.", "Esperando a que vuelva."}; !slices.Equal(v.lines(), want) {
+			"Bank: These are my last words.", "Bank: El agente ha terminado.", "Esperando a que vuelva.",
+			"Bank: El agente rechaza sus credenciales.", "Lo que haga se volverá a decir cuando acepte estas u otras nuevas."}; !slices.Equal(v.lines(), want) {
 			t.Errorf("said %q, want %q", v.lines(), want)
 		}
 	})

@@ -123,14 +123,16 @@ export class Log {
       const at = Math.max(0, this.cut.findIndex((t) => t.region === "alert"));
       this.tell(...this.cut.splice(at, 1));
     } else if (drowned && now >= (drowned.reminded ?? 0) + soonAgain) {
-      drowned.drowned = false;
+      drowned.drowned = drowned.led = false;
       drowned.reminded = now;
       this.tell({ region: "status", text: drowned.what, language: drowned.lang ?? "", dir: drowned.dir, asks: drowned, before: this.words("awaiting") + " " + this.words("question", { n: drowned.n }) });
     } else {
       this.queue.shift();
+      const asks = this.open.filter((q) => q.session === line.session && !line.about && !q.mine && !q.lost);
+      if (asks.some((q) => !q.led)) line.before = [this.words("meanwhile"), line.before].filter(Boolean).join(" "); // it is not what the question leads to
+      for (const q of asks) q.led = q.drowned = true;
       this.add(line);
       this.reads({ region: "status", text: line.text, language: line.language, dir: line.dir, before: line.before });
-      for (const q of this.open) if (q.session === line.session && !line.about) q.drowned = true;
     }
     this.step();
   }

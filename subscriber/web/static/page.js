@@ -4,7 +4,7 @@ import { Log } from "./log.js";
 import { Questions } from "./questions.js";
 import { Feel, notify } from "./feel.js";
 import { load, possible, save, wanted, preferred } from "./settings.js";
-import { direction, named, safe, sentences } from "./text.js";
+import { direction, named, safe, sentences, translated } from "./text.js";
 import { pageWords } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -30,6 +30,7 @@ const summary = (e) => e["summary_" + settings.verbosity] || e.summary_normal ||
 
 function hear(e) {
   if (typeof e?.type !== "string") return;
+  e = translated(e, preferred(settings).languages);
   const kind = e.type.replace(/^aaep:agent\./, ""), id = e.session_id;
   const line = { text: summary(e), who: questions.who(e), language: e.localization_hints?.primary_language ?? "", dir: direction(e), session: id };
   feel.event(e, kind);

@@ -172,7 +172,7 @@ export class Questions {
   clarification(q) {
     const w = this.words, e = q.event, kinds = e.accepted_response_kinds ?? [];
     const send = (response, said) => this.send(q, { type: "clarification.reply", reply_token: q.token, response }, w("saidAnswer", { text: said }));
-    const choices = Array.isArray(e.choices) ? e.choices.slice(0, 64) : [];
+    const choices = Array.isArray(e.choices) ? e.choices.slice(0, 256) : [];
     if (choices.length) q.said += " " + choices.map((c) => clip(safe(c.label ?? c.value), 200, () => "…")).join("; ");
     for (const c of choices) this.button(q, w("choose"), () => send(c.value, safe(c.label)), safe(c.label ?? c.value));
     if (kinds.includes("yes_no")) {

@@ -48,6 +48,47 @@ export function direction(event) {
   return ["ltr", "rtl"].includes(said) ? said : "auto";
 }
 
+const scriptOf = (tag) => {
+  try {
+    return new Intl.Locale(tag).maximize().script;
+  } catch {
+    return ""; // it is no tag
+  }
+};
+
+// serves is the tag that serves a listener best, or undefined (§11.1.3). It agrees with package handshake.
+function serves(requested, offered) {
+  const is = (a, b) => a.toLowerCase() === b.toLowerCase();
+  for (const want of requested) {
+    const script = scriptOf(want);
+    for (let cut = want; cut; cut = cut.replace(/((^|-)[a-z0-9])?(^|-)[^-]*$/i, "")) {
+      for (const fits of [(tag) => is(tag, cut) && scriptOf(tag) === script, (tag) => is(tag.slice(0, cut.length + 1), cut + "-") && scriptOf(tag) === script,
+        (tag) => is(tag, cut) && !tag.includes("-")]) {
+        const tag = offered.find(fits);
+        if (tag) return tag;
+      }
+    }
+  }
+}
+
+// translated is an event in the one of its languages that serves a listener best, where an agent that knows no handshake says itself
+// in several (D-73). What is told beside the summary is in the event's own alone.
+export function translated(event, languages) {
+  const hints = event.localization_hints ?? {}, others = new Map();
+  if (/^aaep:agent\.(output\.streaming|awaiting\.confirmation|awaiting\.clarification)$/.test(event.type) || event.remediation_hint) return event;
+  for (const [name, text] of Object.entries(event)) {
+    const [, base, suffix] = /^(summary_(?:normal|terse|detailed))_(.{2,128})$/.exec(name) ?? [];
+    const tag = suffix?.replaceAll("_", "-"), key = tag?.toLowerCase();
+    if (!tag || !text || typeof text !== "string" || (others.size >= 64 && !others.has(key))) continue;
+    if (!others.has(key)) others.set(key, { localization_hints: { primary_language: tag, text_direction: "auto" } });
+    others.get(key)[base] ??= text;
+  }
+  const own = hints.primary_language ?? "", further = Array.isArray(hints.fallback_chain) ? hints.fallback_chain.filter((tag) => typeof tag === "string") : [];
+  const tag = others.size && serves([...languages, ...further], [own, ...others.keys()]);
+  if (tag === own || !others.has(tag)) return event;
+  return { ...event, summary_normal: undefined, summary_terse: undefined, summary_detailed: undefined, ...others.get(tag) };
+}
+
 const longest = 2000;
 
 // sentences cuts a text where a voice can pause. What is left may go on with the next piece.

@@ -87,6 +87,7 @@ export default {
   vanished: "Die Frage ist nicht mehr offen, und was daraus wurde, ist nicht bekannt.",
   about: "Frage {n}: {text}",
   awaiting: "Wartet auf eine Antwort.",
+  meanwhile: "Was inzwischen kam:",
   state: "Jetzt: {text}.",
   idle: "Gerade geschieht nichts.",
   working: "Arbeitet.",

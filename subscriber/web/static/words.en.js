@@ -87,6 +87,7 @@ export default {
   vanished: "The question is no longer open, and what came of it is not known.",
   about: "Question {n}: {text}",
   awaiting: "Waiting for an answer.",
+  meanwhile: "What came meanwhile:",
   state: "Now: {text}.",
   idle: "Nothing is going on.",
   working: "Working.",

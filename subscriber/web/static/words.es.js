@@ -87,6 +87,7 @@ export default {
   vanished: "La pregunta ya no admite respuesta y no se sabe el resultado.",
   about: "Pregunta {n}: {text}",
   awaiting: "Esperando una respuesta.",
+  meanwhile: "Lo que llegó mientras tanto:",
   state: "Ahora: {text}.",
   idle: "No hay nada en curso.",
   working: "Trabajando.",

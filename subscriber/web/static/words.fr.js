@@ -87,6 +87,7 @@ export default {
   vanished: "Il n’est plus possible de répondre à la question et le résultat n’est pas connu.",
   about: "Question {n}\u00a0: {text}",
   awaiting: "En attente d’une réponse.",
+  meanwhile: "Ce qui est arrivé entre-temps\u00a0:",
   state: "Maintenant\u00a0: {text}.",
   idle: "Aucune tâche en cours.",
   working: "Travail en cours.",

@@ -87,6 +87,7 @@ export default {
   vanished: "A kò lè dáhùn ìbéèrè náà mọ́; a kò mọ àbájáde rẹ̀.",
   about: "Ìbéèrè {n}: {text}",
   awaiting: "Ó ń dúró de ìdáhùn.",
+  meanwhile: "Ohun tó dé láàárín àkókò yìí:",
   state: "Ní báyìí: {text}.",
   idle: "Kò sí ohun tó ń lọ lọ́wọ́.",
   working: "Ó ń ṣiṣẹ́.",
