@@ -143,7 +143,7 @@ func (sub *subscription) reply(m aaep.Message) {
 	case <-w.handed:
 		ended(w.lost)
 	case <-hold.C:
-		sub.p.loops.Go(func() { <-w.handed; ended(w.lost) })
+		sub.p.closing.loops.Go(func() { <-w.handed; ended(w.lost) })
 	}
 }
 

@@ -1,18 +1,15 @@
 package sse
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -324,68 +321,6 @@ func (c *conn) deliver(ctx context.Context, msg []byte) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// reaction is the response to a POST.
-type reaction struct {
-	retryAfter     time.Duration
-	status         int
-	text, location string
-	body           []byte
-}
-
-// excerpt quotes the beginning of the body for an error.
-func (a reaction) excerpt() string {
-	if len(a.body) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; the answer was %q", shorten(aaep.SafeText(string(a.body[:min(len(a.body), 400)])), 200))
-}
-
-func (c *conn) post(ctx context.Context, to *url.URL, msg []byte) (reaction, error) {
-	ctx, cancel := context.WithTimeout(ctx, postTime)
-	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(msg))
-	if err != nil {
-		return reaction{}, err
-	}
-	req.Header = c.header.Clone()
-	req.Header.Set("Content-Type", jsonType)
-	req.Header.Set("Accept", jsonType)
-	req.Header.Set("Accept-Encoding", "identity")
-	resp, err := c.do(req)
-	if err != nil {
-		if c.ctx.Err() != nil {
-			return reaction{}, transports.ErrClosed
-		}
-		if errors.Is(err, errCredentials) {
-			return reaction{}, fmt.Errorf("sse: not delivered: %w", err)
-		}
-		var op *net.OpError
-		if errors.As(err, &op) && op.Op == "dial" {
-			return reaction{}, fmt.Errorf("sse: not delivered: %w", op) // which names the address
-		}
-		return reaction{}, fmt.Errorf("sse: it is unknown whether the message was delivered: %w", err)
-	}
-	defer resp.Body.Close()
-	a := reaction{status: resp.StatusCode, text: http.StatusText(resp.StatusCode), location: resp.Header.Get("Location")}
-	a.text = fmt.Sprintf("%d %s", a.status, a.text)
-	if n, err := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31); err == nil {
-		a.retryAfter = time.Duration(n) * time.Second
-	}
-	if a.status/100 == 3 {
-		return a, fmt.Errorf("sse: not delivered: status %s: a message is not sent on to another address; check Dialer.URL", a.text)
-	}
-	a.body, err = io.ReadAll(io.LimitReader(resp.Body, transports.MaxMessage+1))
-	if len(a.body) > transports.MaxMessage {
-		a.body, err = nil, transports.ErrTooLarge
-	}
-	if err != nil {
-		c.log.Info("sse: the response to a POST is not readable", "status", a.status, "cause", err)
-		a.body = nil
-	}
-	return a, nil
 }
 
 // Close ends the conn without a word to the producer, waits for its goroutine and unblocks all calls.
