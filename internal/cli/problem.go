@@ -243,6 +243,9 @@ func unfollowed(ctx context.Context, at string, err error, languages []string) e
 	if below := agentsBelow(ctx, at); below != nil {
 		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", at, strings.Join(below, " "))
 	}
+	if t := tongue(phrase.Best(languages)); !t.isEnglish() {
+		return unreachable("%s\n%s", t.says(phrase.NoAgentThere, at), t.says(phrase.CheckAddress, ""))
+	}
 	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", at)
 }
 
