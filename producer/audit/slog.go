@@ -76,7 +76,6 @@ func attrs(r Record) (g group) {
 	g.text("tool", r.Tool)
 	g.text("tool_call_id", r.ToolCallID)
 	g.text("question_id", r.QuestionID)
-	g.text("event_id", r.EventID)
 	var shown group
 	for i, w := range r.Shown {
 		shown.sub(fmt.Sprint(i+1), shownAttrs(w))
