@@ -122,12 +122,12 @@ func (c *checker) oneOf(req, pointer, s string, allowed ...string) {
 	}
 }
 
-// moment checks that a time is set and can be written as an RFC 3339 date-time.
-func (c *checker) moment(req, pointer string, t time.Time) {
+// timestamp checks that it is set and can be written as an RFC 3339 date-time.
+func (c *checker) timestamp(req string, t time.Time) {
 	if t.IsZero() {
-		c.fail(req, pointer, "is missing")
+		c.fail(req, "/timestamp", "is missing")
 	} else if !validYear(t) {
-		c.fail(req, pointer, "must lie in the years 0 to 9999, in UTC")
+		c.fail(req, "/timestamp", "must lie in the years 0 to 9999, in UTC")
 	}
 }
 
@@ -149,9 +149,9 @@ func (c *checker) timeout(seconds int64) {
 	}
 }
 
-func (c *checker) tool(req, s string) {
+func (c *checker) tool(s string) {
 	if !validTool(s) {
-		c.fail(req, "/tool", "must be a letter or underscore, then at most 255 of A-Z a-z 0-9 _ . -")
+		c.fail("EVT-040", "/tool", "must be a letter or underscore, then at most 255 of A-Z a-z 0-9 _ . -")
 	}
 }
 

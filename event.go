@@ -70,13 +70,14 @@ func (t Translation) Language() string {
 	return t.LocalizationHints.PrimaryLanguage
 }
 
-// In puts the words of one of e's translations in the place of its own. e must be the caller's own copy.
-func (e *Event) In(t Translation) {
-	e.LocalizationHints, e.Summary = t.LocalizationHints, t.Summary
+// In returns the event in the words of one of its translations.
+func (e *Event) In(t Translation) *Event {
+	in := *e
+	in.LocalizationHints, in.Summary, in.Translations = t.LocalizationHints, t.Summary, nil
 	if t.Payload != nil {
-		e.Payload = t.Payload
+		in.Payload = t.Payload
 	}
-	e.Translations = nil
+	return &in
 }
 
 // Payload is the half of an event that depends on its type. It is implemented by pointers to the

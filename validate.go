@@ -43,7 +43,7 @@ func checkEvent(c *checker, e *Event) {
 	}
 	c.id("ENV-012", "/event_id", e.EventID, "evt_")
 	c.id("ENV-017", "/session_id", e.SessionID, "sess_")
-	c.moment("ENV-020", "/timestamp", e.Timestamp)
+	c.timestamp("ENV-020", e.Timestamp)
 	if e.SequenceNumber != nil {
 		c.count("ENV-040", "/sequence_number", *e.SequenceNumber)
 	}

@@ -159,9 +159,9 @@ func (c *checker) object(req, at string, v json.RawMessage, level, deepest int) 
 }
 
 // optionalObject is object for a member that may be left out.
-func (c *checker) optionalObject(req, at string, v json.RawMessage, level, deepest int) {
+func (c *checker) optionalObject(req, at string, v json.RawMessage, deepest int) {
 	if v != nil {
-		c.object(req, at, v, level, deepest)
+		c.object(req, at, v, 1, deepest)
 	}
 }
 

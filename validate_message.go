@@ -37,7 +37,7 @@ func checkReceived(c *checker, m Message) {
 		c.length("CONF-014", "/subscription_id", m.SubscriptionID, 1, 256)
 		c.length("CONF-016", "/decided_by", m.DecidedBy, 0, 256)
 		c.length("CONF-016", "/decision_rationale", m.DecisionRationale, 0, maxShort)
-		c.optionalObject("CONF-016", "/modified_action", m.ModifiedAction, 1, maxDepth)
+		c.optionalObject("CONF-016", "/modified_action", m.ModifiedAction, maxDepth)
 	case *ClarificationReply:
 		c.id("CONF-007", "/reply_token", string(m.ReplyToken), "rpl_")
 		c.length("CONF-014", "/subscription_id", m.SubscriptionID, 1, 256)
@@ -96,10 +96,10 @@ func checkSent(c *checker, m Message) {
 		c.length("HS-081", "/reason_code", string(m.ReasonCode), 1, 256)
 		c.length("HS-081", "/reason_message", m.ReasonMessage, 1, maxShort)
 	case *ConfirmationReply:
-		c.moment("CONF-015", "/timestamp", m.Timestamp)
+		c.timestamp("CONF-015", m.Timestamp)
 		c.text("CONF-016", "/correlation_id", m.CorrelationID, 0, maxText)
 	case *ClarificationReply:
-		c.moment("CONF-015", "/timestamp", m.Timestamp)
+		c.timestamp("CONF-015", m.Timestamp)
 		c.text("CONF-043", "/correlation_id", m.CorrelationID, 0, maxText)
 	}
 }

@@ -47,14 +47,14 @@ func checkPayload(c *checker, payload Payload) {
 		c.text("EVT-035", "/progress/description", g.Description, 0, maxShort)
 		c.millis("/eta_ms", p.ETAMS)
 	case *ToolInvoked:
-		c.tool("EVT-040", p.Tool)
+		c.tool(p.Tool)
 		c.optionalID("EVT-044", "/tool_call_id", p.ToolCallID, "call_")
 		c.text("EVT-047", "/description", p.Description, 0, maxShort)
 		c.text("EVT-047", "/args_summary", p.ArgsSummary, 0, maxText)
 		c.millis("/expected_duration_ms", p.ExpectedDurationMS)
 		c.oneOf("EVT-046", "/risk_level", string(p.RiskLevel), "low", "medium", "high")
 	case *ToolCompleted:
-		c.tool("EVT-040", p.Tool)
+		c.tool(p.Tool)
 		c.optionalID("EVT-044", "/tool_call_id", p.ToolCallID, "call_")
 		c.required("EVT-049", "/status", string(p.Status), "success", "error", "timeout")
 		c.millis("/duration_ms", p.DurationMS)
@@ -91,7 +91,7 @@ func checkPayload(c *checker, payload Payload) {
 			c.fail("EVT-074", "/allowed_replies", "must be 1 to 32 different strings")
 		}
 		c.each("/allowed_replies", len(p.AllowedReplies), func(i int) { c.text("EVT-074", "", string(p.AllowedReplies[i]), 0, maxText) })
-		c.optionalObject("EVT-075", "/extra_context", p.ExtraContext, 1, maxEventDepth)
+		c.optionalObject("EVT-075", "/extra_context", p.ExtraContext, maxEventDepth)
 	case *AwaitingClarification:
 		c.text("EVT-080", "/question", p.Question, 1, maxText)
 		c.id("CONF-007", "/reply_token", string(p.ReplyToken), "rpl_")
@@ -103,7 +103,7 @@ func checkPayload(c *checker, payload Payload) {
 		c.text("EVT-087", "/reason", p.Reason, 1, maxText)
 		c.required("EVT-087", "/target_kind", string(p.TargetKind), "human", "specialist_agent", "escalation_queue")
 		c.optionalURI("EVT-089", "/target_uri", p.TargetURI)
-		c.optionalObject("EVT-089", "/packaged_context", p.PackagedContext, 1, maxEventDepth)
+		c.optionalObject("EVT-089", "/packaged_context", p.PackagedContext, maxEventDepth)
 		c.oneOf("EVT-089", "/urgency_for_handoff", string(p.UrgencyForHandoff), "low", "medium", "high")
 	default:
 		c.fail("ENV-011", "/type", notPayload)

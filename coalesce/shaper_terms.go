@@ -22,7 +22,7 @@ func (s *Shaper) inLanguage(ev *aaep.Event) int {
 		s.choice.best = handshake.ChooseLanguage(s.terms.Languages, ev)
 	}
 	if best := s.choice.best; best > 0 {
-		ev.In(ev.Translations[best-1])
+		*ev = *ev.In(ev.Translations[best-1])
 	}
 	ev.Translations = nil
 	return s.choice.best

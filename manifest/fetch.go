@@ -32,8 +32,8 @@ var ErrNone = errors.New("manifest: there is none")
 
 // Discover fetches the manifest of the agent at an address that the user named, such as "https://bank.example" or
 // "http://127.0.0.1:8080/planner", and returns it as it was published, but for white space around it: JSON, or a compact JWS. It is
-// looked for where Beside says. The error is ErrNone where the agent answers that it has none. TLS may be nil; http is for loopback
-// only.
+// looked for where Beside says. The error is ErrNone where the agent answers that it has none. Conf may be nil; http is for loopback
+// only. A fetch takes at most ten seconds and MaxSize bytes, and follows no redirect.
 func Discover(ctx context.Context, address string, conf *tls.Config) ([]byte, error) {
 	at, err := Beside(address, Path)
 	if err != nil {
@@ -64,8 +64,8 @@ func Beside(address, wellKnown string) (string, error) {
 }
 
 // Fetch fetches a manifest from a URL that a peer gave, such as the manifest_uri of an event. It must be https, and
-// every address it leads to must be a public one: a stranger cannot make this machine ask others on its own network. Nothing in
-// this SDK that only reads a message calls it.
+// every address it leads to must be a public one: a stranger cannot make this machine ask others on its own network. For the
+// rest it is as Discover. Nothing in this SDK that only reads a message calls it.
 func Fetch(ctx context.Context, rawURL string, conf *tls.Config) ([]byte, error) {
 	u, err := checkURL(rawURL)
 	if err != nil {

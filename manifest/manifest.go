@@ -3,11 +3,11 @@
 // handshake.
 //
 // A producer builds one with Producer.Manifest, and producer/serve publishes it at Path. Assistive technology fetches
-// it with Fetch to learn how an agent can be reached; package subscriber/discover makes dialers of that.
+// it with Discover to learn how an agent can be reached; package subscriber/discover makes dialers of that.
 //
 // A signed manifest proves who wrote it (§10.4). Signer signs with a key of a file, or of a KMS; Verifier believes the
-// keys and authorities that it is given, and nothing that a token brings along; Trust gets keys from files or from where
-// an agent publishes them, and can remember them from the first use on.
+// keys and authorities that it is given, and nothing that a token brings along; Trust also gets keys from where an agent
+// publishes them, and can remember them from the first use on.
 package manifest
 
 import (

@@ -14,9 +14,7 @@ import (
 // check is aaep.Validate in every language, and the author's wish that no secret is told.
 func (p *Producer) check(ev *aaep.Event) error {
 	for _, t := range ev.Translations {
-		translated := *ev
-		translated.In(t)
-		if err := p.checkOne(&translated); err != nil {
+		if err := p.checkOne(ev.In(t)); err != nil {
 			return err
 		}
 	}

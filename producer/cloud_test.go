@@ -173,7 +173,7 @@ func clouded(t *testing.T, f func(c *cloud, agent *stage, edges [2]*stage, kept 
 	synctest.Test(t, func(t *testing.T) {
 		c, kept := newCloud(), &sink{}
 		agent := c.lead(t, kept)
-		edges := [2]*stage{c.follow(t, "east", nil), c.follow(t, "west", nil)}
+		edges := [2]*stage{c.follow(t, "east"), c.follow(t, "west")}
 		f(c, agent, edges, kept)
 		agent.end()
 		synctest.Wait() // the others hear the end too
@@ -188,7 +188,7 @@ func (c *cloud) lead(t *testing.T, kept audit.Sink) *stage {
 	return newStage(t, producer.Config{Log: node{c, "home", c.turn}, Languages: []string{"es"}, Audit: kept, ShortTimeouts: true})
 }
 
-func (c *cloud) follow(t *testing.T, name string, kept audit.Sink) *stage {
+func (c *cloud) follow(t *testing.T, name string) *stage {
 	t.Helper()
-	return newStage(t, producer.Config{Follow: node{c, name, 0}, Audit: kept})
+	return newStage(t, producer.Config{Follow: node{c, name, 0}})
 }

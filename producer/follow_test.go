@@ -65,7 +65,7 @@ func TestFollowLate(t *testing.T) {
 		s, d := agent.session("Paying."), &deed{}
 		paid := tool(s, pay, d)
 		synctest.Wait()
-		third := c.follow(t, "south", nil) // which learns all of it from the log
+		third := c.follow(t, "south") // which learns all of it from the log
 		defer third.end()
 		for _, st := range []*stage{edges[1], third} {
 			l := st.listen(answering(everything()))
@@ -79,7 +79,7 @@ func TestFollowLate(t *testing.T) {
 		if got := <-paid; got.err != nil || d.times == 0 {
 			t.Errorf("Tool = %v", got.err)
 		}
-		for _, st := range []*stage{edges[0], edges[1], third, c.follow(t, "north", nil)} {
+		for _, st := range []*stage{edges[0], edges[1], third, c.follow(t, "north")} {
 			l := st.listen(answering(everything()))
 			if qs := of[*aaep.AwaitingConfirmation](l.events()); len(qs) > 0 {
 				t.Error("somebody is asked what was settled")

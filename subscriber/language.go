@@ -22,6 +22,6 @@ func (s *Subscription) translate(ev *aaep.Event) {
 	if i := handshake.ChooseLanguage(wanted, ev); i > 0 {
 		t := ev.Translations[i-1]
 		t.LocalizationHints.TextDirection = handshake.Direction(t.Language(), t.Summary.At(aaep.VerbosityNormal))
-		ev.In(t)
+		*ev = *ev.In(t)
 	}
 }

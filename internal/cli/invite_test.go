@@ -53,7 +53,7 @@ func TestInvitation(t *testing.T) {
 	} {
 		srv := &serve.Server{Hosts: tt.hosts}
 		if tt.certs != nil {
-			srv.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t, tt.certs)}}
+			srv.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(tt.certs)}}
 		}
 		v := tt.s.invitation(&net.TCPAddr{IP: tt.at, Port: 8443}, srv)
 		if got := strings.Join(append([]string{v.command + " " + v.at}, v.notes...), "\n"); got != tt.want {
@@ -62,7 +62,7 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
-func certificate(t *testing.T, names []string) tls.Certificate {
+func certificate(names []string) tls.Certificate {
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {

@@ -23,8 +23,6 @@ import (
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/producer/serve"
-	"github.com/aaep-go/aaep/subscriber"
-	"github.com/aaep-go/aaep/transports"
 )
 
 // plain is an error in the words of a person, without a full stop.
@@ -33,7 +31,6 @@ func plain(err error) string {
 	var invalid *aaep.InvalidError
 	var noName *net.DNSError
 	var unproven *tls.CertificateVerificationError
-	var network *net.OpError
 	var file *fs.PathError
 	switch {
 	case errors.As(err, &refused) && refused.Message != "":
@@ -44,16 +41,11 @@ func plain(err error) string {
 		return "nothing proves that what answers there is what it claims to be"
 	case errors.As(err, &noName):
 		return "there is no machine named " + noName.Name
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return "it did not answer in time"
-	case network != nil && network.Op == "dial":
-		return "nothing answers there"
-	case errors.Is(err, transports.ErrInterrupted), errors.Is(err, transports.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the link broke"
-	case errors.Is(err, subscriber.ErrUnknownEvent):
-		return "the question is no longer open"
 	case errors.As(err, &file) && file.Op != "fork/exec":
 		return faultOf(file)
+	}
+	if id, arg := phraseFor(err); id >= 0 {
+		return english.says(id, arg)
 	}
 	return unprefixed(words.OneLine(err.Error()))
 }
@@ -242,6 +234,9 @@ func unfollowed(ctx context.Context, at string, err error, languages []string) e
 	}
 	if below := agentsBelow(ctx, at); below != nil {
 		return unreachable("there are several agents below %s.\nFollow one of them, or more: aaep listen %s", at, strings.Join(below, " "))
+	}
+	if t := tongue(phrase.Best(languages)); !t.isEnglish() {
+		return unreachable("%s\n%s", t.says(phrase.NoAgentThere, at), t.says(phrase.CheckAddress, ""))
 	}
 	return unreachable("what answers at %s is not an agent.\nCheck the address. If there are several agents below it, add the path of one to it.", at)
 }

@@ -29,6 +29,7 @@ func TestWhatAnswers(t *testing.T) {
 		{"a slow proxy", "ws", answers(504, ""), " a proxy answers, and the agent behind it does not.\n", nil},
 		{"no such way", "http", answers(200, elsewhere), " is not reached over sse; ", []string{"--transport", "sse"}},
 		{"something else", "http", answers(404, ""), " is not an agent.\n", nil},
+		{"something else, to somebody in Spain", "http", answers(404, ""), " no es un agente.\n", []string{"--language", "es"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			there := httptest.NewServer(tc.answer)

@@ -56,27 +56,31 @@ func (t tongue) comma() string {
 
 // why is an error as a sentence; what nobody has a phrase for is in English, or in the words of whoever sent it.
 func (t tongue) why(err error) string {
+	if id, arg := phraseFor(err); id >= 0 {
+		return words.Sentence(t.says(id, arg))
+	}
+	return words.Sentence(plain(err))
+}
+
+// phraseFor is the phrase that says what an error is, or -1.
+func phraseFor(err error) (id phrase.ID, arg string) {
 	var refused *aaep.Rejection
 	var network *net.OpError
 	var noName *net.DNSError
-	id, arg := phrase.ID(-1), ""
 	switch {
 	case errors.As(err, &refused) && refused.Message != "":
 	case errors.As(err, &noName):
-		id, arg = phrase.NoMachine, noName.Name
+		return phrase.NoMachine, noName.Name
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		id = phrase.NotInTime
+		return phrase.NotInTime, ""
 	case network != nil && network.Op == "dial":
-		id = phrase.NothingAnswers
+		return phrase.NothingAnswers, ""
 	case errors.Is(err, transports.ErrInterrupted), errors.Is(err, transports.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		id = phrase.LinkBroke
+		return phrase.LinkBroke, ""
 	case errors.Is(err, subscriber.ErrUnknownEvent):
-		id = phrase.NotOpen
+		return phrase.NotOpen, ""
 	}
-	if id < 0 {
-		return words.Sentence(plain(err))
-	}
-	return words.Sentence(t.says(id, arg))
+	return -1, ""
 }
 
 // tongue is the listener's. It may be called by several goroutines at once.

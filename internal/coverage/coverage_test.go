@@ -10,7 +10,7 @@ import (
 )
 
 func TestPageIsCurrent(t *testing.T) {
-	want, err := Page("../..")
+	want, err := page("../..")
 	if err != nil {
 		t.Fatal(err)
 	}

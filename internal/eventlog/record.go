@@ -15,9 +15,8 @@ func encode(ev *aaep.Event) ([]byte, error) {
 		if err != nil {
 			break
 		}
-		in, translated := *ev, []byte(nil)
-		in.In(t)
-		translated, err = line(in)
+		var translated []byte
+		translated, err = line(*ev.In(t))
 		record = append(append(record, '\n'), translated...)
 	}
 	return record, err

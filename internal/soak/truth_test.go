@@ -113,7 +113,7 @@ func told(c aaep.Capabilities, ev aaep.Event) *aaep.Event {
 	for _, tag := range languages {
 		for _, t := range ev.Translations {
 			if t.Language() == tag {
-				ev.In(t)
+				ev = *ev.In(t)
 			}
 		}
 	}

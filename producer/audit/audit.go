@@ -92,8 +92,6 @@ type Record struct {
 	Tool       string `json:"tool,omitzero"`       // [all about a tool]
 	ToolCallID string `json:"tool_call_id,omitzero"`
 	QuestionID string `json:"question_id,omitzero"` // [asked, replied, extended, settled, invoked]
-	// EventID is the event that told it, where its id is known by then: [settled] the question's own.
-	EventID string `json:"event_id,omitzero"`
 
 	// Shown are the exact words that were sent, in every language they were put in, the agent's own first. [asked]
 	Shown []Words `json:"shown,omitzero"`

@@ -23,9 +23,7 @@ func Question(ev *aaep.Event) Record {
 	r := Record{Kind: Asked, Time: ev.Timestamp, AgentID: ev.Producer.AgentID, SessionID: ev.SessionID}
 	r.Shown = []Words{words(ev)}
 	for _, t := range ev.Translations {
-		in := *ev
-		in.In(t)
-		r.Shown = append(r.Shown, words(&in))
+		r.Shown = append(r.Shown, words(ev.In(t)))
 	}
 	if shown, err := marshal(r.Shown); err == nil { // else the record is refused for the same reason
 		sum := sha256.Sum256(shown)

@@ -51,15 +51,15 @@ func (g *group) time(key string, t time.Time) {
 	}
 }
 
-func (g *group) answer(key string, v any) {
+func (g *group) response(v any) {
 	switch v := v.(type) {
 	case nil:
 	case bool:
-		*g = append(*g, slog.Bool(key, v))
+		*g = append(*g, slog.Bool("response", v))
 	case float64:
-		*g = append(*g, slog.Float64(key, v))
+		*g = append(*g, slog.Float64("response", v))
 	default:
-		*g = append(*g, slog.String(key, aaep.SafeText(fmt.Sprint(v))))
+		*g = append(*g, slog.String("response", aaep.SafeText(fmt.Sprint(v))))
 	}
 }
 
@@ -76,7 +76,6 @@ func attrs(r Record) (g group) {
 	g.text("tool", r.Tool)
 	g.text("tool_call_id", r.ToolCallID)
 	g.text("question_id", r.QuestionID)
-	g.text("event_id", r.EventID)
 	var shown group
 	for i, w := range r.Shown {
 		shown.sub(fmt.Sprint(i+1), shownAttrs(w))
@@ -102,7 +101,7 @@ func attrs(r Record) (g group) {
 	g.text("refused", r.Refused)
 	g.text("cause", r.Cause)
 	g.text("decision", string(r.Decision))
-	g.answer("response", r.Response)
+	g.response(r.Response)
 	g.text("status", string(r.Status))
 	if r.DurationMS != nil {
 		g = append(g, slog.Int64("duration_ms", *r.DurationMS))
@@ -138,7 +137,7 @@ func subscriptionAttrs(s Subscription) (g group) {
 
 func claimsAttrs(c Claims) (g group) {
 	g.text("decision", string(c.Decision))
-	g.answer("response", c.Response)
+	g.response(c.Response)
 	g.text("decided_by", c.DecidedBy)
 	g.text("decision_rationale", c.Rationale)
 	g.time("timestamp", c.Time)

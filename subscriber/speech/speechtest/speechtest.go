@@ -77,12 +77,12 @@ type client struct {
 // Dial opens a connection in memory. It fits speech.Options.
 func (s *Server) Dial(context.Context) (net.Conn, error) {
 	ours, theirs := net.Pipe()
-	s.ServeConn(ours)
+	s.serve(ours)
 	return theirs, nil
 }
 
-// ServeConn serves one client, in the background.
-func (s *Server) ServeConn(conn net.Conn) {
+// serve serves one client, in the background.
+func (s *Server) serve(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen++
@@ -103,7 +103,7 @@ func (s *Server) Serve(l net.Listener) error {
 		if err != nil {
 			return err
 		}
-		s.ServeConn(conn)
+		s.serve(conn)
 	}
 }
 
