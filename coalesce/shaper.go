@@ -195,6 +195,8 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 			s.supersede(session, e.Pos)
 		}
 		s.hurry(func(it *item) bool { return it.event.SessionID == session })
+	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification: // behind it, how the one before ended would be taken for its own end
+		s.hurry(func(it *item) bool { return it.event.SessionID == session && tellsOutcome(it.event) })
 	}
 	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1, since: e.Pos}
 	if grave(ev) {

@@ -195,6 +195,20 @@ func TestShaperOvertaking(t *testing.T) {
 	r.verify()
 }
 
+// How a question ended is told before the next one of its session: who hears it behind that takes it for the end of the next (INV-24).
+func TestShaperOutcomeBeforeQuestion(t *testing.T) {
+	r := newRide(t, paced(1, sentence))
+	r.push(tool("spent"), event("a", &aaep.AwaitingConfirmation{}), change(awaiting, calling), tool("pay"), in("b", change(awaiting, calling)),
+		change(calling, awaiting), event("a", &aaep.AwaitingClarification{}))
+	r.want("tool spent", "awaiting.confirmation", "awaiting_input>calling_tool", "awaiting.clarification")
+	if urgency := r.out[2].Event.Urgency; urgency != aaep.UrgencyCritical {
+		t.Errorf("it leaves beyond the rate with the urgency %s", urgency)
+	}
+	r.wait(time.Minute)
+	r.want("tool pay", "b: awaiting_input>calling_tool", "calling_tool>awaiting_input")
+	r.verify()
+}
+
 // D-50: an error comes last. Text and tools leave before it, as critical where the budget is spent.
 func TestShaperError(t *testing.T) {
 	for _, rate := range []int64{1, 3, 1000} {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -159,6 +160,17 @@ func beAgent(at string) int {
 	return 0
 }
 
+// freeAddr is an address that nobody has, and that the system gives to nobody.
+func freeAddr() string {
+	for {
+		ln, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000)))
+		if err == nil {
+			ln.Close()
+			return ln.Addr().String()
+		}
+	}
+}
+
 // An agent that is a child, and therefore has one subscriber at a time: what needs two is skipped, and the report says so. It says
 // too that nobody was asked for credentials. TR-017.
 func TestOneLink(t *testing.T) {
@@ -166,12 +178,7 @@ func TestOneLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := free.Addr().String()
-	free.Close()
+	at := freeAddr()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := conformance.ProducerRun{Level: 3, OneLink: true, Driver: conformance.HTTPDriver{Base: "http://" + at, Client: client},
 		Only: []string{"reject-means-no", "all-are-asked", "version-refused"},

@@ -210,12 +210,7 @@ func documented(t *testing.T, name, title string) []string {
 
 // LVL-044: the producer in the documentation does what is said of it.
 func TestDocumentedProducer(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	free.Close()
+	_, port, _ := net.SplitHostPort(freeAddr())
 	child := &conformance.ChildDriver{Command: append(documented(t, "conformance.md", "Proving a producer"), port), Stderr: os.Stderr}
 	defer child.Close()
 	if err := child.Open(t.Context()); err != nil {

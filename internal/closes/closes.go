@@ -87,6 +87,9 @@ func Question(question, ev *aaep.Event) bool {
 	}
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
+		if ev.Timestamp.Before(question.Timestamp) { // the question overtook it: it tells of the one before
+			return false
+		}
 		return p.ToState != aaep.StateAwaitingInput && (p.FromState == aaep.StateAwaitingInput ||
 			ev.Timestamp.After(question.Timestamp) && question.Within == "")
 	case *aaep.ToolCompleted:

@@ -71,3 +71,25 @@ func TestSubject(t *testing.T) {
 		t.Errorf("a clarification is for the call %q", got)
 	}
 }
+
+// Of changes of state those from before the question tell nothing of it: it may have overtaken them.
+func TestQuestion(t *testing.T) {
+	for _, c := range []struct {
+		about    string
+		after    time.Duration
+		from, to aaep.State
+		want     bool
+	}{
+		{"it was answered", time.Second, aaep.StateAwaitingInput, aaep.StateCallingTool, true},
+		{"and by the same clock at once", 0, aaep.StateAwaitingInput, aaep.StateCallingTool, true},
+		{"the one before was answered", -time.Second, aaep.StateAwaitingInput, aaep.StateCallingTool, false},
+		{"it is asked", time.Second, aaep.StateThinking, aaep.StateAwaitingInput, false},
+		{"merged with what was before", time.Second, aaep.StateThinking, aaep.StateWritingOutput, true},
+		{"what was before", 0, aaep.StateThinking, aaep.StateWritingOutput, false},
+	} {
+		ev := &aaep.Event{SessionID: "sess_1", Timestamp: asked.Add(c.after), Payload: &aaep.StateChanged{FromState: c.from, ToState: c.to}}
+		if got := closes.Question(question(""), ev); got != c.want {
+			t.Errorf("%s: %t, want %t", c.about, got, c.want)
+		}
+	}
+}

@@ -120,7 +120,7 @@ func TestIsolation(t *testing.T) {
 		})
 		slowest = max(slowest, time.Since(sent))
 	}
-	if longest > time.Second || slowest > 5*time.Second {
+	if longest > 8*time.Second || slowest > 8*time.Second { // to wait for one of them would take ten
 		t.Errorf("the agent waited for %v, the listener for %v", longest, slowest)
 	}
 	stuck := 0

@@ -112,7 +112,7 @@ func TestTwoProducers(t *testing.T) {
 // TestRestart: the producer goes and comes back on the same port; the subscriber follows, and knows that it has
 // begun anew.
 func TestRestart(t *testing.T) {
-	old := start(t, producer.Config{})
+	old := startAt(t, producer.Config{}, fixedAddr(t))
 	sub := follow(t, old.addr, everything)
 	s := old.session("Before.")
 	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
@@ -148,7 +148,7 @@ func TestRestart(t *testing.T) {
 // TestShutdown: every open stream gets the end of the sessions and a close; the server ends, also with connections
 // that never said a word and one that does not read; those who come back do so calmly (INV-29, INV-52, INV-53).
 func TestShutdown(t *testing.T) {
-	st := start(t, producer.Config{})
+	st := startAt(t, producer.Config{}, fixedAddr(t))
 	var raws []*stream
 	for range 5 {
 		raws = append(raws, subscribe(t, st.addr, everything).open(""))

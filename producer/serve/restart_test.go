@@ -204,10 +204,7 @@ func TestKillWithLogAndSubscriber(t *testing.T) { killWithLog(t, 1, (*heard).lis
 
 func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, transports.Dialer) error) {
 	dir, socket := t.TempDir(), filepath.Join(t.TempDir(), "own", "s")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	addr := free.Addr().String()
-	check(t, free.Close())
+	addr := fixedAddr(t)
 	start := func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), childVariable+"=logged "+dir+" "+addr+" "+socket)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -31,14 +32,15 @@ func needs(t *testing.T, packages string, programs ...string) {
 	}
 }
 
-// freePort is a TCP port of the loopback network that nobody listens on.
-func freePort(t *testing.T) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// freePort is a TCP port of the loopback network that nobody listens on, and that the system gives to nobody.
+func freePort() int {
+	for {
+		port := 20000 + rand.IntN(10000)
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // virtual is the display end of BRLTTY's driver "vr": it says how many cells it has, presses keys, and is told what
@@ -127,7 +129,7 @@ func startBRLTTY(t *testing.T) (display, api int) {
 	if drivers, _ := filepath.Glob("/lib/brltty/libbrltty*.so"); len(drivers) > 0 && !slices.Contains(drivers, "/lib/brltty/libbrlttybvr.so") {
 		t.Skip("this BRLTTY has no virtual driver: version 6.9 and later have none")
 	}
-	display, api = freePort(t), freePort(t)-4101
+	display, api = freePort(), freePort()-4101
 	cmd := exec.Command("brltty", "-n", "-b", "vr", "-d", fmt.Sprint("server:127.0.0.1:", display), "-x", "no", "-s", "no",
 		"-A", fmt.Sprintf("host=127.0.0.1:%d,auth=none", api), "-f", "/dev/null", "-t", "en-nabcc", "-M", "10")
 	var log bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -67,6 +68,17 @@ func host(t testing.TB, p *producer.Producer, addr string) (at string, stop func
 		}
 		if err := <-accepted; !errors.Is(err, producer.ErrClosed) {
 			t.Errorf("Producer.Serve = %v", err)
+		}
+	}
+}
+
+// fixedAddr is for a program that goes and comes back: below the ports that a system gives to others meanwhile.
+func fixedAddr() string {
+	for {
+		ln, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000)))
+		if err == nil {
+			ln.Close()
+			return ln.Addr().String()
 		}
 	}
 }
@@ -213,7 +225,7 @@ func TestNoRequest(t *testing.T) {
 // GRPC-005, TR-011: a producer that is killed and begins anew is subscribed to anew, after a while.
 func TestBegunAnew(t *testing.T) {
 	first := newProducer(t)
-	addr, stop := host(t, first, "127.0.0.1:0")
+	addr, stop := host(t, first, fixedAddr())
 	sub, err := subscriber.Dial(t.Context(), aaepgrpc.Dialer{Target: addr}, subscriber.Config{ID: "reader", Capabilities: everything})
 	check(t, err)
 	defer sub.Close()
