@@ -1,8 +1,10 @@
 package producer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -152,6 +154,15 @@ func TestNewOnAFullDisk(t *testing.T) {
 			_, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: fullDisk{kept}})
 			if !errors.Is(err, errFull) || strings.Count(err.Error(), errFull.Error()) != 1 {
 				t.Errorf("New = %v", err)
+			}
+			var logged bytes.Buffer
+			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Shutdown(t.Context())
+			if got := logged.String(); !strings.Contains(got, "ended a session that a crash left open") || strings.Contains(got, "error=") {
+				t.Errorf("once there is room the log has %q", got)
 			}
 		})
 	})
