@@ -1,8 +1,11 @@
 package producer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,4 +136,34 @@ func TestNewThatFails(t *testing.T) {
 		t.Errorf("New = %v", err)
 	}
 	goleak.VerifyNone(t, before)
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{ log.Store }
+
+var errFull = errors.New("the disk is full")
+
+func (fullDisk) Append([][]byte) error { return errFull }
+
+// An agent that cannot end what a crash left open says why, once.
+func TestNewOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		life(t, t.TempDir(), producer.Config{}, func(st *stage, kept *sqlite.Store) {
+			st.session("Left open.")
+			synctest.Wait() // it is on the disk
+			_, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: fullDisk{kept}})
+			if !errors.Is(err, errFull) || strings.Count(err.Error(), errFull.Error()) != 1 {
+				t.Errorf("New = %v", err)
+			}
+			var logged bytes.Buffer
+			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Shutdown(t.Context())
+			if got := logged.String(); !strings.Contains(got, "ended a session that a crash left open") || strings.Contains(got, "error=") {
+				t.Errorf("once there is room the log has %q", got)
+			}
+		})
+	})
 }

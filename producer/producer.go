@@ -142,7 +142,8 @@ func New(cfg Config) (*Producer, error) {
 	if err := p.begin(); err != nil {
 		p.closing.hurry(err)
 		p.desk.close()
-		return nil, errors.Join(err, p.log.Close())
+		p.log.Close() // what it has to say is why this failed
+		return nil, err
 	}
 	if cfg.Log != nil || cfg.Follow != nil {
 		go p.follow()

@@ -62,7 +62,11 @@ func (p *Producer) recover() error {
 			return err
 		}
 		err := s.finish(aaep.Text{}, phrase.AgentStopped, end)
-		p.cfg.Logger.Warn("ended a session that a crash left open", "session_id", s.id, "error", err)
+		found := p.cfg.Logger.With("session_id", s.id)
+		if err != nil {
+			found = found.With("error", err)
+		}
+		found.Warn("ended a session that a crash left open")
 		if ev, failed := s.build(p.words(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
 			p.log.Append(ev) // as it is: what a bridge republished may be in no order that could be kept
 		}

@@ -29,7 +29,6 @@ func sharedFlags(cmd *cobra.Command) *shared {
 	f.StringVar(&s.opts.CA, "nats-ca", "", "know the NATS servers by the CAs in this PEM `FILE` (default those of the system)")
 	f.StringVar(&s.opts.Certificate, "nats-cert", "", "what this shows servers that ask for a certificate, a PEM `FILE`")
 	f.StringVar(&s.opts.Key, "nats-key", "", "its key, a PEM `FILE`")
-	f.IntVar(&s.opts.Replicas, "nats-replicas", 0, "on how many of them it is kept (default 3 in a cluster)")
 	return s
 }
 

@@ -72,6 +72,7 @@ cannot be put on record is not started. Read the record with: aaep audit show FI
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the program's name is the program's
 	r.where, r.nats = servingFlags(cmd), sharedFlags(cmd)
+	f.IntVar(&r.nats.opts.Replicas, "nats-replicas", 0, "on how many of them it is kept (default 3 in a cluster)")
 	f.StringVar(&r.language, "language", "en-US", "the tag of the language the program prints")
 	f.StringVar(&r.name, "name", "", "the agent's name (default is the program's)")
 	f.StringVar(&r.trail, "audit", "", "put on record in this `FILE` what is asked and done")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -24,30 +25,13 @@ type answer struct {
 // write sends the answer; created is the status of an acceptance.
 func (s *Server) write(w http.ResponseWriter, a answer, created int) {
 	if a.accepted == nil {
-		s.rejectRaw(w, statusOf(a.rejected.ReasonCode), a.rejected, a.msg)
+		s.rejectRaw(w, credentials.Status(a.rejected.ReasonCode), a.rejected, a.msg)
 		return
 	}
 	if created == http.StatusCreated {
 		w.Header().Set("Location", s.streamOf(a.accepted.SubscriptionID))
 	}
 	s.body(w, created, a.msg)
-}
-
-// statusOf maps the reason of a rejection to HTTP (D-56).
-func statusOf(code aaep.ReasonCode) int {
-	switch code {
-	case aaep.AuthenticationRequired:
-		return http.StatusUnauthorized
-	case aaep.AuthorizationDenied:
-		return http.StatusForbidden
-	case aaep.RateLimit:
-		return http.StatusTooManyRequests
-	case aaep.TransportUnavailable:
-		return http.StatusServiceUnavailable
-	case aaep.VersionUnsupported, aaep.CapabilitiesIncompatible, aaep.ManifestSignatureRequired:
-		return http.StatusUnprocessableEntity
-	}
-	return http.StatusBadRequest
 }
 
 // reject answers with a rejection of this transport's own.

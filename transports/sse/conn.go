@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -275,20 +276,11 @@ func (a reaction) refusal(err error) error {
 		Error string `json:"error"` // what a listener such as ours says
 	}
 	_ = json.Unmarshal(a.body, &told)
-	r := &aaep.Rejection{Remote: true, Message: shorten(aaep.SafeText(told.Error), 300), Err: err, RetryAfter: a.retryAfter}
-	switch a.status {
-	case http.StatusUnauthorized:
-		r.Code = aaep.AuthenticationRequired
-	case http.StatusForbidden:
-		r.Code = aaep.AuthorizationDenied
-	case http.StatusTooManyRequests:
-		r.Code = aaep.RateLimit
-	case http.StatusServiceUnavailable:
-		r.Code = aaep.TransportUnavailable
-	default:
+	code := credentials.Reason(a.status)
+	if code == "" {
 		return err
 	}
-	return r
+	return &aaep.Rejection{Code: code, Remote: true, Message: shorten(aaep.SafeText(told.Error), 300), Err: err, RetryAfter: a.retryAfter}
 }
 
 // locate finds the stream of an accepted subscription: where Location says, on this origin (D-66).

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 )
 
 // subscribe serves POST subscriptions: a new Conn, and the producer's answer as the response (B.1.2).
@@ -36,7 +37,7 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal str
 	}
 	_, a, refusal := s.open(r.Context(), principal, body, nil)
 	if refusal != nil {
-		s.reject(w, statusOf(refusal.ReasonCode), refusal)
+		s.reject(w, credentials.Status(refusal.ReasonCode), refusal)
 		return
 	}
 	s.write(w, a, http.StatusCreated)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -124,7 +125,7 @@ func (rs *RootServer) events(w http.ResponseWriter, r *http.Request) {
 	l, a, refusal := rs.open(r.Context(), request)
 	switch {
 	case refusal != nil:
-		rs.s.reject(w, statusOf(refusal.ReasonCode), refusal)
+		rs.s.reject(w, credentials.Status(refusal.ReasonCode), refusal)
 	case a.accepted == nil:
 		rs.s.write(w, a, http.StatusOK)
 	case !rs.s.follow(w, r, r, l, st, false):

@@ -199,14 +199,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case refused == nil:
 	case name == "/subscriptions":
-		s.reject(w, statusOf(refused.Code), credentials.Rejected(refused))
+		s.reject(w, credentials.Status(refused.Code), credentials.Rejected(refused))
 		return
 	default:
 		if m := credentials.Rejected(refused); m.RetryAfterSeconds != nil {
 			w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
 		}
 		s.challenge(w, refused.Code)
-		s.fail(w, statusOf(refused.Code), refused.Message)
+		s.fail(w, credentials.Status(refused.Code), refused.Message)
 		return
 	}
 	serve(w, r, principal)

@@ -15,16 +15,11 @@ import (
 	gorilla "github.com/gorilla/websocket"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/credentials"
 	"github.com/aaep-go/aaep/internal/duplex"
 	"github.com/aaep-go/aaep/internal/httpguard"
 	"github.com/aaep-go/aaep/transports"
 )
-
-// refusals are what a status means in the place of an upgrade (D-56).
-var refusals = map[int]aaep.ReasonCode{
-	http.StatusUnauthorized: aaep.AuthenticationRequired, http.StatusForbidden: aaep.AuthorizationDenied,
-	http.StatusTooManyRequests: aaep.RateLimit, http.StatusServiceUnavailable: aaep.TransportUnavailable,
-}
 
 // Dialer reaches a producer.
 type Dialer struct {
@@ -91,7 +86,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 		if text := strings.TrimSpace(aaep.SafeText(string(said[:min(len(said), 300)]))); text != "" {
 			status += ": " + text
 		}
-		if code := refusals[resp.StatusCode]; code != "" {
+		if code := credentials.Reason(resp.StatusCode); code != "" {
 			seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31) // or a date, or nothing
 			return nil, &aaep.Rejection{Code: code, Message: status, Remote: true, RetryAfter: time.Duration(seconds) * time.Second}
 		}

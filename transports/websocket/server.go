@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	gorilla "github.com/gorilla/websocket"
 
@@ -113,21 +114,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case slots <- struct{}{}:
 	default:
-		switch {
-		case refused == nil:
-			w.Header().Set("Retry-After", "30")
-			refuse(http.StatusServiceUnavailable, "there are as many connections as can be served; try again later")
-		case refused.Code == aaep.AuthorizationDenied:
-			refuse(http.StatusForbidden, refused.Message)
-		case refused.Code == aaep.TransportUnavailable:
-			if m := credentials.Rejected(refused); m.RetryAfterSeconds != nil {
-				w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
-			}
-			refuse(http.StatusServiceUnavailable, refused.Message)
-		default:
-			w.Header().Set("WWW-Authenticate", `Bearer realm="aaep"`)
-			refuse(http.StatusUnauthorized, refused.Message)
+		if refused == nil {
+			refused = &aaep.Rejection{Code: aaep.TransportUnavailable, Message: "there are as many connections as can be served; try again later", RetryAfter: 30 * time.Second}
 		}
+		if m := credentials.Rejected(refused); m.RetryAfterSeconds != nil {
+			w.Header().Set("Retry-After", strconv.FormatInt(*m.RetryAfterSeconds, 10))
+		}
+		if refused.Code == aaep.AuthenticationRequired {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="aaep"`)
+		}
+		refuse(credentials.Status(refused.Code), refused.Message)
 		return
 	}
 	up := gorilla.Upgrader{HandshakeTimeout: writeTimeout, Subprotocols: []string{Subprotocol},
