@@ -224,6 +224,7 @@ const (
 	Announcements
 	Meanwhile
 	MeanwhileWithout
+	CameBefore
 	BeforeNext
 	AgentNumber
 	AnAgent

@@ -174,8 +174,11 @@ func bare(ev *aaep.Event) bool {
 		return true
 	}
 	ids, arg := []phrase.ID{phrase.Thinking, phrase.UsingATool, phrase.Answering, phrase.WaitingForAnswer, phrase.Idle, phrase.Deciding, phrase.HandingOff}, ""
-	if p, ok := ev.Payload.(*aaep.ToolCompleted); ok {
+	switch p := ev.Payload.(type) {
+	case *aaep.ToolCompleted:
 		ids, arg = []phrase.ID{phrase.ToolFinished}, p.Tool
+	case *aaep.SessionStarted:
+		ids = []phrase.ID{phrase.Request}
 	}
 	return slices.ContainsFunc(ids, func(id phrase.ID) bool {
 		text, _ := phrase.In(ev.Language(), id, arg)
