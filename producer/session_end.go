@@ -110,11 +110,13 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 		}
 	}
 	for _, open := range s.machine.OpenTools() {
-		call := toolCall{open, open.Tool} // as after a restart
+		call, words := toolCall{open, open.Tool, nil}, phrase.ToolDidNotFinish // as after a restart
 		if i := slices.IndexFunc(s.calls, func(c toolCall) bool { return c.ToolCall == open }); i >= 0 {
-			call = s.calls[i]
+			if call = s.calls[i]; !*call.begun {
+				words = phrase.ActionWithdrawn
+			}
 		}
-		s.completeTool(call, aaep.ToolCompleted{Status: aaep.ToolError}, phrase.ToolDidNotFinish, phrase.SessionEnded)
+		s.completeTool(call, aaep.ToolCompleted{Status: aaep.ToolError}, words, phrase.SessionEnded)
 	}
 	for _, o := range slices.Clone(s.outputs) {
 		o.complete()
