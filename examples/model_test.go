@@ -85,6 +85,27 @@ func TestInterrupted(t *testing.T) {
 			}
 		})
 	}
+	t.Run("twice", func(t *testing.T) {
+		t.Parallel()
+		bank := start(t, nil, "bank", "-listen", "127.0.0.1:0")
+		slow := subscriber.ScreenReader("en-US").With(aaep.Capabilities{MaxEventsPerSecond: 1}) // whom Shutdown waits for
+		sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: bank.address()}, subscriber.Config{ID: "test", NoReconnect: true, Capabilities: slow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sub.Close()
+		for ev, err := range sub.Events(t.Context()) {
+			if err != nil {
+				break // it has ended
+			}
+			if asks(ev) {
+				bank.until("it ends", func() bool { return bank.interrupt() != nil })
+			}
+		}
+		if bank.end(); bank.code() != -1 {
+			t.Errorf("the exit code is %d; it is ended by the second Ctrl-C", bank.code())
+		}
+	})
 	t.Run("bank", func(t *testing.T) {
 		t.Parallel()
 		bank := start(t, nil, "bank", "-listen", "127.0.0.1:0")

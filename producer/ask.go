@@ -107,7 +107,8 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 	return out.Response, nil
 }
 
-// ask puts one question and waits for its one outcome. Explain says how to tell it and which error it is. The record
+// ask puts one question and waits for its one outcome. Explain says how to tell it and which error it is; with s.mu held too, where the
+// session ends first and the question is withdrawn. The record
 // is the one of the question, for those of what comes of it.
 //
 // The order of events: awaiting_input, the question, its outcome, and one change of state that says what
@@ -130,7 +131,7 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	if err := ctx.Err(); err != nil {
 		return nil, asked, err
 	}
-	put, err := s.put(about, q, payload)
+	put, err := s.put(about, q, payload, explain)
 	if err != nil {
 		return nil, asked, err
 	}
@@ -163,6 +164,7 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 		return nil, asked, ErrSessionOver
 	}
 	if put != nil {
+		delete(s.asking, q.Token)
 		if err := s.machine.Settled(q.Token, out.Decision); err != nil {
 			return nil, asked, err
 		}
@@ -179,7 +181,7 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 
 // put tells that the agent waits, and sends the question to those who can answer it. The result is nil if
 // there is nobody.
-func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload) (*pending, error) {
+func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload, explain func(*ledger.Outcome) (speech, error)) (*pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
@@ -206,7 +208,7 @@ func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload) (*
 	if put == nil { // it was not put after all, though it was made
 		s.machine.Settled(q.Token, aaep.Reject)
 	} else {
-		s.pos = put.Pos
+		s.pos, s.asking[q.Token] = put.Pos, explain
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.resume(speech{}))

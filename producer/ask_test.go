@@ -85,7 +85,7 @@ func TestAskWithADeadContext(t *testing.T) {
 	})
 }
 
-// The session's end settles its question as no (D-30, INV-06).
+// The session's end settles its question as no (D-30, INV-06), and says what was not done: whoever was asked could wonder.
 func TestSessionEndsWhileAsking(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l, s, d := st.record(), st.session("Paying."), &deed{}
@@ -96,7 +96,10 @@ func TestSessionEndsWhileAsking(t *testing.T) {
 		if r := <-paid; !errors.Is(r.err, producer.ErrSessionOver) || d.times != 0 {
 			t.Errorf("Tool = %v after %d runs", r.err, d.times)
 		}
-		wantStory(t, l.events(), asked+"session.cancelled:user")
+		wantStory(t, l.events(), asked+"awaiting_input>thinking session.cancelled:user")
+		if evs := l.events(); evs[len(evs)-2].Text(aaep.VerbosityNormal) != "Withdrawn, and not done: Pay $5." {
+			t.Errorf("before the end it is told: %q", evs[len(evs)-2].Text(aaep.VerbosityNormal))
+		}
 	})
 }
 
@@ -117,7 +120,7 @@ func TestSessionContextEndsWhileAsking(t *testing.T) {
 				t.Errorf("Tool = %v after %d runs", r.err, d.times)
 			}
 		}
-		wantStory(t, l.events(), asked+"session.cancelled:producer")
+		wantStory(t, l.events(), asked+"awaiting_input>thinking session.cancelled:producer")
 	})
 }
 

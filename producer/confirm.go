@@ -64,10 +64,10 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (a
 	})
 	var changes json.RawMessage
 	out, asked, err := s.ask(ctx, words, &ledger.Question{Token: p.ReplyToken, SessionID: s.id, Confirmation: p}, func(out *ledger.Outcome) (speech, error) {
-		if changes = changesIn(out); changes != nil && t.Modified != nil {
+		if c := changesIn(out); c != nil && t.Modified != nil {
+			changes = c
 			return s.p.words(aaep.Text{}, phrase.ActionChanged, ""), nil
 		}
-		changes = nil
 		return s.outcome(out, t.Action)
 	})
 	switch {

@@ -14,6 +14,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/lifecycle"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
@@ -47,7 +48,8 @@ type Session struct {
 	outputs []*Output  // open
 	calls   []toolCall // open, that this process began
 	told    tellings
-	failing error // with failed; see Failing
+	asking  map[aaep.ReplyToken]func(*ledger.Outcome) (speech, error) // how what comes of a question that is put is told
+	failing error                                                     // with failed; see Failing
 	failed  aaep.Text
 }
 
@@ -64,7 +66,8 @@ func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session,
 	if p.cfg.Follow != nil {
 		return nil, errFollows
 	}
-	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, p.cfg.QuestionsAtOnce)}
+	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, p.cfg.QuestionsAtOnce),
+		asking: map[aaep.ReplyToken]func(*ledger.Outcome) (speech, error){}}
 	s.ctx, s.end = context.WithCancel(context.WithValue(ctx, sessionKey{}, s))
 	s.mu.Lock()
 	defer s.mu.Unlock()

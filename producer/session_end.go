@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
 )
 
@@ -101,13 +102,21 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 	for _, token := range s.machine.OpenQuestions() {
 		s.p.forget(token)
 		s.machine.Settled(token, aaep.Reject)
+		if explain := s.asking[token]; explain != nil { // nobody is left to wonder whether it was done
+			news, _ := explain(&ledger.Outcome{Cause: ledger.Withdrawn, Decision: aaep.Reject})
+			if err := s.resume(news); err != nil {
+				s.p.cfg.Logger.Error("the end of a question was refused", "session_id", s.id, "error", err)
+			}
+		}
 	}
 	for _, open := range s.machine.OpenTools() {
-		call := toolCall{open, open.Tool} // as after a restart
+		call, words := toolCall{open, open.Tool, nil}, phrase.ToolDidNotFinish // as after a restart
 		if i := slices.IndexFunc(s.calls, func(c toolCall) bool { return c.ToolCall == open }); i >= 0 {
-			call = s.calls[i]
+			if call = s.calls[i]; !*call.begun {
+				words = phrase.ActionWithdrawn
+			}
 		}
-		s.completeTool(call, aaep.ToolCompleted{Status: aaep.ToolError}, phrase.ToolDidNotFinish, phrase.SessionEnded)
+		s.completeTool(call, aaep.ToolCompleted{Status: aaep.ToolError}, words, phrase.SessionEnded)
 	}
 	for _, o := range slices.Clone(s.outputs) {
 		o.complete()

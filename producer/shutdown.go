@@ -48,6 +48,9 @@ func newClosing() *closing {
 // whoever is behind is told that it was not told all, and the error is ctx's. With a log on disk they can go on at the next start; a
 // Config.Log that does not answer is given four seconds in any case.
 //
+// A program that catches Ctrl-C does so once, or its user cannot end that wait: "context.AfterFunc(ctx, stop)" with what
+// signal.NotifyContext returned.
+//
 // Called again, it waits for the same, the most impatient caller's ctx counts, and the error is ErrClosed.
 func (p *Producer) Shutdown(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { p.closing.hurry(ctx.Err()) })()

@@ -138,11 +138,12 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 type toolCall struct {
 	lifecycle.ToolCall
 	title string
+	begun *bool // it may have done something; with the Session's mu held
 }
 
 func (t Tool) call() toolCall {
 	name := toolName(t.Name)
-	return toolCall{lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: name}, cmp.Or(t.Title, name)}
+	return toolCall{lifecycle.ToolCall{ToolCallID: newID("call_"), Tool: name}, cmp.Or(t.Title, name), new(bool)}
 }
 
 func (s *Session) checkTool(t Tool, call toolCall) error {
@@ -153,7 +154,7 @@ func (s *Session) checkTool(t Tool, call toolCall) error {
 	}
 	_, err := s.build(s.invoked(t, call))
 	if err == nil && t.Title != "" {
-		_, err = s.build(s.p.words(aaep.Text{}, phrase.ToolDidNotFinish, call.title), &aaep.ToolCompleted{Tool: call.Tool, Status: aaep.ToolError})
+		_, err = s.build(s.p.words(aaep.Text{}, phrase.ActionWithdrawn, call.title), &aaep.ToolCompleted{Tool: call.Tool, Status: aaep.ToolError})
 	}
 	return err
 }
@@ -183,7 +184,7 @@ func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked audit
 		if recorded = s.p.desk.trail.invoked(s, t, call, asked) == nil; !recorded {
 			err = ErrNotRecorded
 		}
-		err = cmp.Or(err, ctx.Err(), s.ctx.Err()) // recording may take a while
+		err = cmp.Or(err, s.begins(ctx, call)) // recording may take a while
 	}
 	if err != nil {
 		s.toolDone(call, time.Now(), err, recorded)
@@ -193,6 +194,15 @@ func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked audit
 		return began, err
 	}
 	return time.Now(), nil
+}
+
+// begins is the last moment in which nothing is done.
+func (s *Session) begins(ctx context.Context, call toolCall) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := cmp.Or(ctx.Err(), s.ctx.Err())
+	*call.begun = err == nil
+	return err
 }
 
 func (s *Session) announce(ctx context.Context, t Tool, call toolCall) (pos uint64, err error) {
@@ -238,6 +248,9 @@ func (s *Session) toolDone(call toolCall, began time.Time, err error, ran bool) 
 	defer s.mu.Unlock()
 	if s.over { // nothing is left to tell, but what was done is on record
 		return
+	}
+	if !*call.begun {
+		words = phrase.ActionWithdrawn
 	}
 	s.completeTool(call, p, words, why)
 	if s.ctx.Err() == nil { // else the end follows
@@ -297,6 +310,7 @@ func (s *Session) Invoked(t Tool) (done func(error), err error) {
 	if err := s.checkTool(t, call); err != nil {
 		return nil, err
 	}
+	*call.begun = true
 	if _, err := s.announce(s.ctx, t, call); err != nil {
 		return nil, err
 	}

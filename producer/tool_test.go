@@ -243,25 +243,41 @@ func TestRunWaitsForTheLink(t *testing.T) {
 	}
 }
 
-// Who waits for a slow listener and gives up never runs, and what was announced is closed (INV-11).
+// Who waits for a slow listener and gives up never runs, and what was announced is closed (INV-11), and told as not done: of money, "did
+// not finish" would leave open what happened to it.
 func TestGiveUpBeforeTheRun(t *testing.T) {
-	bubble(t, func(t *testing.T, st *stage) {
-		quick, _ := st.record(), st.listen(caps(1, aaep.BoundarySentence))
-		for range 5 {
-			st.session("Something else.")
-		}
-		s, d := st.session("Paying."), &deed{}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
-		quick.reply(quick.question(), aaep.Accept)
-		if r := <-paid; !errors.Is(r.err, context.DeadlineExceeded) || d.times != 0 {
-			t.Errorf("Tool = %v after %d runs", r.err, d.times)
-		}
-		if got := toolEvents(quick.events()); len(got) != 2 || !strings.HasPrefix(got[1], "timeout") {
-			t.Errorf("tool events %v", got)
-		}
-	})
+	for name, gaveUp := range map[string]error{"the caller": context.DeadlineExceeded, "the session": producer.ErrSessionOver} {
+		bubble(t, func(t *testing.T, st *stage) {
+			quick, _ := st.record(), st.listen(caps(1, aaep.BoundarySentence))
+			for range 5 {
+				st.session("Something else.")
+			}
+			s, d := st.session("Paying."), &deed{}
+			ctx := t.Context()
+			if name == "the caller" {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, time.Second)
+				defer cancel()
+			} else {
+				time.AfterFunc(time.Second, func() { s.Cancel(aaep.CancelledByUser, aaep.Text{}) })
+			}
+			paid := later(func() (string, error) { return s.Tool(ctx, pay, d.do) })
+			quick.reply(quick.question(), aaep.Accept)
+			if r := <-paid; !errors.Is(r.err, gaveUp) || d.times != 0 {
+				t.Errorf("%s gave up: Tool = %v after %d runs", name, r.err, d.times)
+			}
+			var told []string
+			for _, ev := range quick.events() {
+				switch ev.Payload.(type) {
+				case *aaep.ToolInvoked, *aaep.ToolCompleted:
+					told = append(told, ev.Text(aaep.VerbosityNormal))
+				}
+			}
+			if got := strings.Join(told, "|"); got != "Pay $5.|Withdrawn, and not done: pay" {
+				t.Errorf("%s gave up, and this is told of the tool: %s", name, got)
+			}
+		})
+	}
 }
 
 // A tool whose risk nobody says is of none to speak of, but what cannot be undone is never called that.

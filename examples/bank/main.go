@@ -38,7 +38,7 @@ func main() {
 	addr := flag.String("listen", "127.0.0.1:8080", "where the agent can be followed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	context.AfterFunc(ctx, stop) // Ctrl-C ends it in words; pressed again, at once
 	ada := &account{checking: 800, savings: 100}
 	if err := run(ctx, *addr, ada); err != nil && ctx.Err() == nil {
 		log.Fatal(err)

@@ -219,6 +219,7 @@ var arabic = table{
 	Announcements:    "إشعارات: {number}",
 	Meanwhile:        "ما وصل في هذه الأثناء:",
 	MeanwhileWithout: "الأسطر المحذوفة: {lines}. ما وصل في هذه الأثناء:",
+	CameBefore:       "ما وصل قبل ذلك:",
 	BeforeNext:       "ما وصل قبل السؤال التالي:",
 	AgentNumber:      "رقم {number}",
 	AnAgent:          "وكيل",

@@ -215,6 +215,7 @@ var german = table{
 	Announcements:    "Ansagen: {number}",
 	Meanwhile:        "Was inzwischen kam:",
 	MeanwhileWithout: "Ausgelassene Zeilen: {lines}. Was inzwischen kam:",
+	CameBefore:       "Was davor kam:",
 	BeforeNext:       "Was vor der nächsten Frage kam:",
 	AgentNumber:      "Nummer {number}",
 	AnAgent:          "einem Agenten",

@@ -215,6 +215,7 @@ var english = table{
 	Announcements:    "{number}",
 	Meanwhile:        "What came meanwhile:",
 	MeanwhileWithout: "What came meanwhile, without the first {lines}:",
+	CameBefore:       "What came before:",
 	BeforeNext:       "What came before the next question:",
 	AgentNumber:      "number {number}",
 	AnAgent:          "an agent",

@@ -216,6 +216,7 @@ var spanish = table{
 	Announcements:    "avisos: {number}",
 	Meanwhile:        "Lo que llegó mientras tanto:",
 	MeanwhileWithout: "Líneas omitidas: {lines}. Lo que llegó mientras tanto:",
+	CameBefore:       "Lo que llegó antes:",
 	BeforeNext:       "Lo que llegó antes de la siguiente pregunta:",
 	AgentNumber:      "número {number}",
 	AnAgent:          "un agente",

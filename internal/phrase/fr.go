@@ -216,6 +216,7 @@ var french = table{
 	Announcements:    "annonces\u00a0: {number}",
 	Meanwhile:        "Ce qui est arrivé entre-temps\u00a0:",
 	MeanwhileWithout: "Lignes omises\u00a0: {lines}. Ce qui est arrivé entre-temps\u00a0:",
+	CameBefore:       "Ce qui est arrivé avant\u00a0:",
 	BeforeNext:       "Ce qui est arrivé avant la question suivante\u00a0:",
 	AgentNumber:      "numéro {number}",
 	AnAgent:          "un agent",

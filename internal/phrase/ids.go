@@ -225,6 +225,7 @@ const (
 	Announcements
 	Meanwhile
 	MeanwhileWithout
+	CameBefore
 	BeforeNext
 	AgentNumber
 	AnAgent

@@ -216,6 +216,7 @@ var yoruba = table{
 	Announcements:    "ìkéde: {number}",
 	Meanwhile:        "Ohun tó dé láàárín àkókò yìí:",
 	MeanwhileWithout: "Ìlà tí a fò: {lines}. Ohun tó dé láàárín àkókò yìí:",
+	CameBefore:       "Ohun tó dé ṣáájú:",
 	BeforeNext:       "Ohun tó dé ṣáájú ìbéèrè tó kàn:",
 	AgentNumber:      "nọ́ńbà {number}",
 	AnAgent:          "aṣojú kan",

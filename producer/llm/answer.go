@@ -46,6 +46,7 @@ type request struct {
 	json    bool              // the answer is to be JSON
 	prefix  string            // what the conversation is known by where calls have no ids
 	sum     [sha256.Size]byte // tells whether it is sent again
+	done    <-chan struct{}   // of its context
 }
 
 type result struct {

@@ -12,8 +12,9 @@ import (
 // Guard returns a tool's function that asks the user first and calls run only if the answer is yes. Name is what the model calls the
 // tool. Describe says, of one call's arguments, what will be done and what that means; its Name may be left empty, and a call of no Risk
 // is of a high one. Only one that it says is of low or medium risk, and not that it is irreversible or to be confirmed, runs without a
-// question and is merely told. The tool is told of when it runs and not before, in the session whose Context ctx is, or else in the oldest
-// one whose model wants it.
+// question and is merely told. The tool is told of when it runs and not before, in the session whose Context ctx is, or else in the one
+// whose model wants it. Where several want it, that is the one whose request was made with the same ctx; where that does not tell them
+// apart either, the call has a session of its own.
 //
 // What the model is to hear of a no is the result, without an error; run was then not called. An error is run's own, or says why
 // the user could not be asked in these words. Run does what describe has said and nothing else, so an answer that changes it is a
@@ -60,7 +61,7 @@ func Refusal(err error) string {
 
 // called returns the session that a guarded tool is called in. Outside of every turn it gets one of its own.
 func (t *Tap) called(ctx context.Context, tool producer.Tool) (s *producer.Session, end func(error), err error) {
-	if x := t.wanting(producer.SessionOf(ctx), tool.Name); x != nil {
+	if x := t.wanting(ctx, tool.Name); x != nil {
 		return x.s, func(error) { x.ran(ctx) }, nil
 	}
 	if s = producer.SessionOf(ctx); s != nil {
@@ -70,25 +71,49 @@ func (t *Tap) called(ctx context.Context, tool producer.Tool) (s *producer.Sessi
 		return nil, nil, err
 	}
 	return s, func(err error) {
-		if err == nil || Refusal(err) != "" {
+		switch {
+		case err == nil || Refusal(err) != "":
 			s.Complete(aaep.Text{})
-		} else {
+		case errors.Is(ctx.Err(), context.Canceled): // whoever called has given it up
+			s.Cancel(aaep.CancelledByProducer, aaep.Text{})
+		default:
 			s.Fail(err, aaep.Text{})
 		}
 	}, nil
 }
 
-// wanting returns the turn that has wanted a guarded tool for longest, in the session if one is given, or nil.
-func (t *Tap) wanting(s *producer.Session, name string) *turn {
+// wanting returns the turn whose model wants a guarded tool that is called with ctx, or nil where that cannot be said: nobody is to hear
+// what is done for one conversation as if it were done for another.
+func (t *Tap) wanting(ctx context.Context, name string) *turn {
+	s := producer.SessionOf(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var all, same []*turn
 	for _, x := range t.turns {
-		for _, c := range x.calls {
-			if c.name == clip(name) && !c.taken && (s == nil || x.s == s) {
-				c.taken = true
-				x.running++
-				return x
-			}
+		if x.wanted(name) == nil || s != nil && x.s != s {
+			continue
+		}
+		if all = append(all, x); x.done == ctx.Done() {
+			same = append(same, x)
+		}
+	}
+	if len(all) > 1 {
+		all = same
+	}
+	if len(all) != 1 {
+		return nil
+	}
+	x := all[0]
+	x.wanted(name).taken = true
+	x.running++
+	return x
+}
+
+// wanted returns the oldest call of a guarded tool that is wanted and has yet to come, or nil. With tap.mu held.
+func (x *turn) wanted(name string) *call {
+	for _, c := range x.calls {
+		if c.name == clip(name) && !c.taken {
+			return c
 		}
 	}
 	return nil

@@ -176,6 +176,41 @@ func TestGuardSessions(t *testing.T) {
 	}, wantsTransfer, fakemodel.Answer{Says: []string{"I move it."}, Calls: []fakemodel.Call{{ID: "call_2", Name: "transfer", Args: `{}`}}}, isDone)
 }
 
+// Where the order would be a guess, the context of the request tells conversations apart, and where it does not, nobody guesses: the
+// call has a session of its own, which whoever calls it may give up.
+func TestGuardUnknownSession(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		play(t, func(st *stage) {
+			var b bank
+			guarded := llm.Guard(st.tap, "transfer", describe, b.transfer)
+			st.answer = aaep.Accept
+			first, second := st.t.Context(), st.t.Context()
+			if known {
+				var cancel context.CancelFunc
+				second, cancel = context.WithCancel(second)
+				defer cancel()
+			}
+			st.send(request(fakemodel.Chat, true, user("Pay first.")).WithContext(first))
+			st.send(request(fakemodel.Chat, true, user("Pay second.")).WithContext(second))
+			guarded(second, transfer{2})
+			synctest.Wait()
+			st.told = nil
+			st.answer = "" // nobody says anything
+			ctx, cancel := context.WithCancel(first)
+			time.AfterFunc(time.Minute, cancel)
+			guarded(ctx, transfer{1})
+			got, want := st.sessions(), []string{"1", "2", "2", "1"}
+			if !known {
+				want = []string{"1", "2", "3", "4"}
+				st.heard("start: Transfer $1.", "thinking", "awaiting_input", "ask: Transfer $1.", "thinking", "cancelled by producer")
+			}
+			if !slices.Equal(got, want) || b.moved != 2 {
+				t.Errorf("known %v: answers and questions were in the sessions %v, want %v; moved %d", known, got, want, b.moved)
+			}
+		}, wantsTransfer, fakemodel.Answer{Says: []string{"I move it."}, Calls: []fakemodel.Call{{ID: "call_2", Name: "transfer", Args: `{}`}}})
+	}
+}
+
 // An agent that goes on while its user is still being asked does not withdraw the question. (P2)
 func TestGuardMeanwhile(t *testing.T) {
 	play(t, func(st *stage) {

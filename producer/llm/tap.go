@@ -99,6 +99,7 @@ func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Respon
 		return next(r)
 	}
 	req := d.request(body)
+	req.done = r.Context().Done()
 	h := sha256.New()
 	fmt.Fprintln(h, r.URL)
 	h.Write(body)

@@ -37,7 +37,8 @@ type turn struct {
 	busy     int               // requests whose answer is not whole yet
 	running  int               // guarded tools that run, or ask
 	moves    int               // grows with each request, answer and guarded tool
-	last     [sha256.Size]byte // the newest request
+	last     [sha256.Size]byte // the newest request,
+	done     <-chan struct{}   // and its context's
 	retrying bool              // it failed, and may be sent again
 	calls    []*call           // wanted, and not known to be over, oldest first
 }
@@ -54,7 +55,7 @@ type call struct {
 func (x *turn) takes(req request) (over []*call) {
 	x.busy++
 	x.moves++
-	x.last, x.retrying = req.sum, false
+	x.last, x.done, x.retrying = req.sum, req.done, false
 	x.calls = slices.DeleteFunc(x.calls, func(c *call) bool { return c.name == "" })
 	for _, r := range req.results {
 		if i := slices.IndexFunc(x.calls, func(c *call) bool { return c.key == r.key }); i >= 0 {

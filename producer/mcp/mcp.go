@@ -221,9 +221,12 @@ func run(ctx context.Context, p *producer.Producer, about aaep.Text, tool produc
 		}
 	}
 	if own {
-		if told == nil {
+		switch {
+		case told == nil:
 			s.Complete(aaep.Text{})
-		} else {
+		case ctx.Err() != nil && !ran: // the client waits no longer, as one with a limit of its own
+			s.Cancel(aaep.CancelledByProducer, aaep.Text{})
+		default:
 			s.Fail(told, aaep.Text{})
 		}
 	}

@@ -241,6 +241,29 @@ func TestFailed(t *testing.T) {
 	}
 }
 
+// A call that its client waits for no longer is told as given up, not as a failure of the agent, and does not run. (P1)
+func TestGivenUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	b := open(t, tools, func(aaep.Payload) any { cancel(); return aaep.Decision("") })
+	over := make(chan struct{})
+	b.server.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+			if method == "tools/call" {
+				defer close(over)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	if _, err := b.client.CallTool(ctx, &sdk.CallToolParams{Name: "transfer_money", Arguments: transfer{"savings", 500}}); err == nil {
+		t.Error("the tool gave something")
+	}
+	<-over
+	told := b.told()
+	if b.moved != 0 || len(told) != 3 || told[2] != "Cancelled." {
+		t.Errorf("moved %d, told: %q", b.moved, told)
+	}
+}
+
 // What cannot be put to the user, such as a whole book, is not done, and the model learns why and may say it otherwise.
 func TestCannotBeAsked(t *testing.T) {
 	b := open(t, tools, always(aaep.Accept))

@@ -23,7 +23,8 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// P3, LVL-040: what is critical interrupts at once, and what it cut is said again from the last sentence that was heard.
+// P3, LVL-040: what is critical interrupts at once, and what it cut is said again from the last sentence that was heard. After a failure
+// it is said that this came before, or it would sound as if the agent went on.
 func TestCriticalInterrupts(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	r.answer("The first sentence. ")
@@ -32,7 +33,18 @@ func TestCriticalInterrupts(t *testing.T) {
 	r.say(&aaep.SessionErrored{}, "It broke.")
 	r.after(time.Minute)
 	r.want("0.0 The first sentence.", "1.5 The second sentence is longer than the first. /", "3.0 Error.", "3.5 It broke.",
-		"4.5 The second sentence is longer than the first.")
+		"4.5 What came before:", "6.0 The second sentence is longer than the first.")
+
+	for about, again := range map[string]string{"Working on a request.": "", "Paying the rent.": "|What came before:|Paying the rent."} {
+		r = newRoom(t, Preferences{})
+		r.say(&aaep.SessionStarted{}, about)
+		r.after(time.Second)
+		r.say(&aaep.SessionErrored{}, "It broke.")
+		r.after(time.Minute)
+		if got, want := r.since("Error."), "Error.|It broke."+again; got != want {
+			t.Errorf("of %q is heard %q, want %q", about, got, want)
+		}
+	}
 }
 
 // Two critical things do not cut each other.
@@ -93,7 +105,7 @@ func TestTyping(t *testing.T) {
 	r.after(time.Minute)
 	r.want("0.0 This one is cut by the first key. /", "11.0 Error.", "11.5 It broke.",
 		"12.5 While you typed, this came: 2 sentences of the answer, 1 announcement.", "18.5 The newest: Something new.",
-		"20.5 Ask for details to hear all of it.", "24.5 This one is cut by the first key.")
+		"20.5 Ask for details to hear all of it.", "24.5 What came before:", "26.0 This one is cut by the first key.")
 	r.heard = nil
 	r.a.Details(r.now)
 	r.after(time.Minute)

@@ -19,6 +19,7 @@ type agent struct {
 	states   int       // so far,
 	news     int       // and of everything but progress
 	over     bool
+	failed   bool // and what it said before that has yet to be called so
 }
 
 // maxAgents is how many sessions are remembered; those that are over are forgotten first.
@@ -64,7 +65,7 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 		g.newest = w
 	}
 	if ev.Type().Terminal() {
-		g.over, g.progress = true, nil
+		g.over, g.progress, g.failed = true, nil, ev.Critical()
 		a.noProgress(now, session)
 	}
 	return false

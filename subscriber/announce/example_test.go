@@ -42,5 +42,6 @@ func Example() {
 	// cancel: true
 	// Error.
 	// The line went dead.
+	// What came before:
 	// Another one.
 }

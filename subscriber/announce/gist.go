@@ -15,7 +15,7 @@ import (
 const moment = 1500 * time.Millisecond
 
 // A Gist leaves out what the news next to it tells as well: a state that lasts less than a moment, or that is what a tool, an
-// answer or a question of the same session says itself; that a tool is used which the session's beginning has named; and that
+// answer, a question or, of a state without words of its own, the progress of the same session says itself; that a tool is used which the session's beginning has named; and that
 // it ended well, in the SDK's own words, within one. What came of a question is always told, and so is everything that is
 // critical, was asked for in detail, carries data of an extension, or is of a deed that cannot be taken back. It is a pure
 // machine as Announcer is, and not safe for concurrent use. The zero Gist is ready; T is what stands for an event.
@@ -26,7 +26,8 @@ type Gist[T any] struct {
 
 // gist is one session.
 type gist[T any] struct {
-	held     []T // one state that has not lasted, or none
+	held     []T  // one state that has not lasted, or none
+	bare     bool // without words of the agent's own
 	due      time.Time
 	came     int    // the order of those
 	about    string // the words it began with,
@@ -58,10 +59,14 @@ func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tel
 			return nil, append(left, what)
 		}
 		g.came++
-		s.held, s.due, s.came = self, now.Add(moment), g.came
+		s.held, s.bare, s.due, s.came = self, bare(ev), now.Add(moment), g.came
 		return nil, left
 	case *aaep.SessionStarted:
 		s.about, s.began = ev.Text(aaep.VerbosityNormal), now
+	case *aaep.ProgressUpdated:
+		if s.bare {
+			left = overtake()
+		}
 	case *aaep.ToolInvoked:
 		left = append(left, overtake()...)
 		if len(s.calls) < manyOpen {
@@ -169,8 +174,11 @@ func bare(ev *aaep.Event) bool {
 		return true
 	}
 	ids, arg := []phrase.ID{phrase.Thinking, phrase.UsingATool, phrase.Answering, phrase.WaitingForAnswer, phrase.Idle, phrase.Deciding, phrase.HandingOff}, ""
-	if p, ok := ev.Payload.(*aaep.ToolCompleted); ok {
+	switch p := ev.Payload.(type) {
+	case *aaep.ToolCompleted:
 		ids, arg = []phrase.ID{phrase.ToolFinished}, p.Tool
+	case *aaep.SessionStarted:
+		ids = []phrase.ID{phrase.Request}
 	}
 	return slices.ContainsFunc(ids, func(id phrase.ID) bool {
 		text, _ := phrase.In(ev.Language(), id, arg)

@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,20 @@ func TestGist(t *testing.T) {
 			r.say(&aaep.ToolInvoked{Tool: "balance"}, using)
 			r.say(&aaep.ToolCompleted{Tool: "balance", Status: aaep.ToolError}, "Balance failed.")
 		}, "Using the tool balance. Balance failed."},
+		"a job that says how far it is": {func(r *room) {
+			r.say(&aaep.SessionStarted{}, "Converting your photos.")
+			r.state(idle, think, "Thinking.")
+			for i := range 3 {
+				r.after(time.Second)
+				r.say(&aaep.ProgressUpdated{}, fmt.Sprintf("Photo %d of 3.", i+1))
+			}
+			r.after(time.Minute)
+		}, "Converting your photos. Photo 1 of 3. Photo 3 of 3."},
+		"progress in a state with words of its own": {func(r *room) {
+			r.state(idle, think, "Comparing prices.")
+			r.say(&aaep.ProgressUpdated{}, "Half of it.")
+			r.after(time.Minute)
+		}, "Half of it. Comparing prices."},
 		"only a state tells of the tool": {func(r *room) {
 			r.state(think, call, "Using a tool.")
 			r.after(10 * time.Second)

@@ -128,8 +128,16 @@ func (q *Asked) holdsUp(it *item) bool {
 	return q.drowned && (it.session == q.session() || it.source == "")
 }
 
-// leadIn says before what the session of a question says after it, that it is not what the question leads to.
+// leadIn says before what the session of a question says after it, that it is not what the question leads to, and before what a session
+// said before it failed, that it is no longer so.
 func (a *Announcer) leadIn(now time.Time, it *item) bool {
+	if g := a.agents[it.session]; g != nil && g.failed && slices.Contains(a.normal, it) {
+		g.failed = false
+		n := &item{kind: Notice, sentences: ours(a.language, phrase.CameBefore, "").sentences(false), arrived: now}
+		a.keep(n)
+		a.normal = slices.Insert(a.normal, 0, n)
+		return true
+	}
 	q := a.open.First()
 	if q == nil || q.led || !drowns(q, it) || !slices.Contains(a.normal, it) {
 		return false

@@ -81,18 +81,18 @@ func TestPresenter(t *testing.T) {
 		p.Add("Planner", answer("Four more are there. "))
 		time.Sleep(3 * time.Second)
 		p.Add("Planner", event(&aaep.SessionErrored{}, "It broke."))
-		time.Sleep(2 * time.Second)
+		time.Sleep(3500 * time.Millisecond)
 		v.silence <- struct{}{}
 		p.Add("Planner", answer("The last one stays."))
 		time.Sleep(time.Second)
-		if s := p.Status(); len(s.Receipts) != 4 || s.Receipts[1].Outcome != announce.Cut || s.Receipts[0].Outcome != announce.Heard || s.Behind <= 0 {
+		if s := p.Status(); len(s.Receipts) != 5 || s.Receipts[1].Outcome != announce.Cut || s.Receipts[0].Outcome != announce.Heard || s.Behind <= 0 {
 			t.Errorf("Status = %+v", s)
 		}
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run = %v", err)
 		}
-		want := []string{"Four words are here.", "Four more are there.", "cut", "Error.", "It broke.", "Four more are there.", "silenced", "The last one stays.", "cut"}
+		want := []string{"Four words are here.", "Four more are there.", "cut", "Error.", "It broke.", "What came before:", "Four more are there.", "silenced", "The last one stays.", "cut"}
 		if got := v.lines(); !slices.Equal(got, want) {
 			t.Errorf("said %q, want %q", got, want)
 		}
