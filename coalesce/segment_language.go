@@ -78,6 +78,7 @@ type rules struct {
 	heads               map[string]bool // the first parts of abbreviations of two parts
 	small, years        bool
 	scripts             []rune // in which its words are written; of unknown, those of several languages
+	latin               bool   // one of them is Latin
 }
 
 var (
@@ -119,6 +120,7 @@ var (
 				unknown.scripts = append(unknown.scripts, script)
 			}
 		}
+		unknown.latin = true
 		return t
 	}()
 )
@@ -158,6 +160,7 @@ func compile(list []*language, known bool) *rules {
 		for _, first := range l.before + l.number + l.said {
 			if script := scriptOf(first); known && l != shared && isLetter[classOf(first)] && !slices.Contains(r.scripts, script) {
 				r.scripts = append(r.scripts, script)
+				r.latin = r.latin || script == 'a'
 			}
 		}
 		for _, c := range []struct {

@@ -272,7 +272,11 @@ func (sc *scanner) endWord() {
 			sc.fronted = letters(&sc.word) <= 2
 		}
 	}
-	if r, _ := utf8.DecodeRune(sc.word.b[:min(sc.word.n, len(sc.word.b))]); isLetter[classOf(r)] {
+	if b := sc.word.b[0]; sc.word.n > 0 && b < utf8.RuneSelf && sc.given.latin { // most words
+		if b >= 'A' {
+			sc.lang = sc.given
+		}
+	} else if r, _ := utf8.DecodeRune(sc.word.b[:min(sc.word.n, len(sc.word.b))]); isLetter[classOf(r)] {
 		sc.lang = sc.given.of(r)
 	}
 	prior := sc.kind
