@@ -80,6 +80,9 @@ func (s *Segmenter) heads(at int) bool {
 
 // aside returns the offset behind what follows a sentence and its white space but belongs to it: [5], ([source](address)), :-).
 func (s *Segmenter) aside(at int) (end int) {
+	if end = s.choice(at); end > 0 {
+		return end
+	}
 	switch r, _, _ := s.rune(at); r {
 	case '[':
 		end, _ = s.attachedTo(at)
@@ -101,6 +104,29 @@ func (s *Segmenter) aside(at int) (end int) {
 		return 0
 	}
 	return end
+}
+
+// choice returns the offset behind the answers that a question allows, at offset at: Proceed? (y/N)
+func (s *Segmenter) choice(at int) (end int) {
+	if !s.scan.marks.ask && !s.scan.marks.query {
+		return 0
+	}
+	_, c, size := s.peek(at)
+	slash := false
+	for n := 0; c == clOpen && n < 16; n++ {
+		at += size
+		var r rune
+		switch r, c, size = s.rune(at); {
+		case r == '/' || r == '／':
+			slash = n > 0
+		case c == clClose && slash:
+			return at + size
+		case !isLetter[c] && c != clExtend:
+			return 0
+		}
+		c = clOpen
+	}
+	return 0
 }
 
 // sources returns the offset behind the links, with commas between, and the bracket at offset at: [one](address), [two](address)).
@@ -144,6 +170,14 @@ func (s *Segmenter) gesture(at int) bool {
 	return false
 }
 
+// face says whether a picture stands last that tells how something is meant or went: a face, a hand, ✅. A sentence seldom goes on behind
+// it, as it does behind that of a thing.
+func (sc *scanner) face() bool {
+	r := sc.last
+	return sc.prev == clEmoji && (0x1F600 <= r && r <= 0x1F64F || 0x1F90C <= r && r <= 0x1F92F || 0x1F970 <= r && r <= 0x1F97A ||
+		0x1F44A <= r && r <= 0x1F450 || 0x1FAE0 <= r && r <= 0x1FAF8 || strings.ContainsRune("✅❌✨☺🎉🎊💪💯🔥🚀", r))
+}
+
 // smiley says whether b ends in a smiley.
 func smiley(b []byte) bool {
 	b = bytes.TrimRight(b, " ")
@@ -171,6 +205,9 @@ func (s *Segmenter) emoji(at int) (end int, c class) {
 // latter stands for white space.
 func (s *Segmenter) attachedTo(at int) (end int, gap bool) {
 	r, c, _ := s.peek(at)
+	if end = s.choice(at); end > 0 {
+		return end, false
+	}
 	switch {
 	case r == '[' || r == '【':
 		if next, _, _ := s.rune(at + 1); r == '[' && next == '[' { // [[1]](address)

@@ -233,3 +233,28 @@ func wideScript(r rune) int {
 	}
 	return 0
 }
+
+// scriptOf returns the first letter of the script that the letter r is of, about: enough to tell languages apart.
+func scriptOf(r rune) rune {
+	switch {
+	case r < 0x370, 0x1E00 <= r && r < 0x1F00:
+		return 'a'
+	case r < 0x400, 0x1F00 <= r && r < 0x2000:
+		return 'α'
+	case r < 0x530:
+		return 'а'
+	case r < 0x590:
+		return 'ա'
+	case r < 0x600:
+		return 'א'
+	case r < 0x780:
+		return 'ا'
+	case 0x1200 <= r && r < 0x13A0:
+		return 'ሀ'
+	case 0xAC00 <= r && r < 0xD7B0:
+		return '가'
+	case wideScript(r) != 0:
+		return '一'
+	}
+	return r &^ 0x7F // the scripts of India and its neighbours have blocks of 128
+}

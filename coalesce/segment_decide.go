@@ -1,5 +1,7 @@
 package coalesce
 
+import "strings"
+
 // look decides what boundary stands at the place read, in front of a character of class c. It returns
 // false if that must wait for more text.
 func (s *Segmenter) look(c class) bool {
@@ -54,11 +56,15 @@ func (s *Segmenter) look(c class) bool {
 			level = atSentence
 		}
 	case sc.space && c != clLower && s.gesture(at):
-		if r, _, _ := s.rune(at); r == '¿' || r == '¡' || c == clWide && sc.wides > 1 || (c == clUpper || c == clLetter) && s.starts(at) {
+		if r, _, _ := s.rune(at); r == '¿' || r == '¡' || c == clWide && sc.wides > 1 || (c == clUpper || c == clLetter) && (sc.face() || s.starts(at)) {
+			level = atSentence
+		}
+	case c == clWide && sc.face() && sc.wides > 1 && !sc.pictured:
+		if r, _, _ := s.rune(at); wideScript(r) == han && !strings.ContainsRune("的了和吧吗嗎啊呢", r) { // 好的👍明天见, but 点👍的人
 			level = atSentence
 		}
 	}
-	if c == clTag && sc.last == ':' && sc.lines == 0 && at >= s.hide && !sc.hidden() && s.fenceBehind(at) {
+	if c == clTag && sc.letter != 0 && sc.lines == 0 && at >= s.hide && !sc.hidden() && s.fenceBehind(at) {
 		level = atSentence
 		s.item = !s.ran
 	}
@@ -133,6 +139,9 @@ func (s *Segmenter) endsSpaced(at int, c class) bool {
 		return !s.ran
 	}
 	if c == clOpen || c == clClause || c == clTag {
+		if r, _, _ := s.rune(at); r == '|' { // of a table
+			return false
+		}
 		if end := s.aside(at); end > 0 {
 			s.attach(end, false)
 			return false
@@ -191,6 +200,9 @@ func (s *Segmenter) ends(at int, c class) bool {
 		return false
 	case m.ellipsis || m.stops > 1:
 		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wides >= 4 || c == clLetter && (sc.koreanEnd() || s.starts(at))
+	}
+	if c == clDigit && sc.caseless(&sc.done) && sc.dayBefore() { // ৩ ফেব্রু. ২০২৬
+		return false
 	}
 	if sc.loose == 3 { // words left out: . . .
 		return false

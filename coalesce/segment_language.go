@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -71,10 +72,13 @@ const (
 
 // rules is a language made ready.
 type rules struct {
-	abbrs                        map[string]abbr
-	starts, said, letters, dated map[string]bool
-	heads                        map[string]bool // the first parts of abbreviations of two parts
-	small, years                 bool
+	abbrs               map[string]abbr
+	starts, said, dated map[string]bool
+	letters             map[string]bool // false for those in the table with a capital only
+	heads               map[string]bool // the first parts of abbreviations of two parts
+	small, years        bool
+	scripts             []rune // in which its words are written; of unknown, those of several languages
+	latin               bool   // one of them is Latin
 }
 
 var (
@@ -98,7 +102,40 @@ var (
 		}
 		return t
 	}()
+	// byScript has the rules of the one language with a table that is written so, or else unknown.
+	byScript = func() map[rune]*rules {
+		t := map[rune]*rules{}
+		for _, l := range languages {
+			r := languageOf[strings.Fields(l.tags)[0]]
+			for _, script := range r.scripts {
+				if t[script] == nil {
+					t[script] = r
+				} else {
+					t[script] = unknown
+				}
+			}
+		}
+		for script, r := range t {
+			if r == unknown {
+				unknown.scripts = append(unknown.scripts, script)
+			}
+		}
+		unknown.latin = true
+		return t
+	}()
 )
+
+// of returns the rules for a word that begins with r: if its script is not of the language l, whoever said which language it is was wrong.
+func (l *rules) of(r rune) *rules {
+	script := scriptOf(r)
+	if slices.Contains(l.scripts, script) {
+		return l
+	}
+	if other := byScript[script]; other != nil {
+		return other
+	}
+	return unknown
+}
 
 // rulesFor returns the rules of a language by its BCP 47 tag; for others the union of all that is safe.
 func rulesFor(tag string) *rules {
@@ -120,6 +157,12 @@ func compile(list []*language, known bool) *rules {
 		}
 	}
 	for _, l := range list {
+		for _, first := range l.before + l.number + l.said {
+			if script := scriptOf(first); known && l != shared && isLetter[classOf(first)] && !slices.Contains(r.scripts, script) {
+				r.scripts = append(r.scripts, script)
+				r.latin = r.latin || script == 'a'
+			}
+		}
 		for _, c := range []struct {
 			words string
 			abbr  abbr
@@ -139,6 +182,12 @@ func compile(list []*language, known bool) *rules {
 		}{{l.starts, r.starts}, {l.said, r.said}, {l.letters, r.letters}, {l.dated, r.dated}} {
 			words(c.words, func(w string) { c.set[w] = true })
 		}
+		words(l.letters, func(w string) { // Plan B, plan B
+			first, size := utf8.DecodeRuneInString(w)
+			if small := string(unicode.ToLower(first)) + w[size:]; !r.letters[small] {
+				r.letters[small] = false
+			}
+		})
 		r.small, r.years = r.small || l.small && known, r.years || l.years && known
 	}
 	return r
@@ -159,6 +208,9 @@ func (l *rules) classify(word []byte, first bool) abbr {
 		}
 	}
 	r, size := utf8.DecodeRune(word)
+	if a, ok := l.abbrs[string(word[size:])]; ok && r == 'و' {
+		return a // ود. ليلى
+	}
 	c := classOf(r)
 	if first && c == clUpper { // Art. 3 begins a sentence
 		small := utf8.AppendRune(make([]byte, 0, len(spelled{}.b)), unicode.ToLower(r))
@@ -184,7 +236,7 @@ func (l *rules) classify(word []byte, first bool) abbr {
 			dots++
 			part = 0
 		case unicode.IsMark(r):
-		case r == '-' && part == 0 && dots > 0: // J.-P. Sartre
+		case (r == '-' || r == '–') && part == 0 && dots > 0: // J.-P. Sartre, Mon.–Fri.
 		default:
 			return abNone
 		}
@@ -235,12 +287,19 @@ func (l *rules) classify(word []byte, first bool) abbr {
 	return abNone
 }
 
-// compound says what a word is whose parts end in full stops: PGS.TS, D.Lgs.
+// compound says what a word is whose parts end in full stops: PGS.TS, D.Lgs, Dipl.-Kfm.
 func (l *rules) compound(word []byte) abbr {
 	before, capitals, short := true, true, false
+	if i := bytes.LastIndex(word, []byte(".–")); i > 0 { // Jan.–Feb. 2026
+		a, ok := l.abbrs[string(word[:i])]
+		if last, both := l.abbrs[string(word[i+len(".–"):])]; ok && both {
+			return max(a, last)
+		}
+	}
 	for part := range bytes.SplitSeq(word, []byte(".")) {
 		r, size := utf8.DecodeRune(part)
-		before = before && l.abbrs[string(part)] == abBefore
+		behind, hyphen := bytes.CutPrefix(part, []byte("-")) // Dipl.-Kfm
+		before = before && (hyphen && len(behind) > 0 || l.abbrs[string(part)] == abBefore)
 		capitals = capitals && unicode.IsUpper(r) && utf8.RuneCount(part) <= 4
 		short = short || size == len(part)
 	}
@@ -253,8 +312,11 @@ func (l *rules) compound(word []byte) abbr {
 	return abNone
 }
 
-// called says whether a word at the beginning of a line is what an item is called by: 2.1, Q1, II.
+// called says whether a word at the beginning of a line is what an item is called by: 2.1, Q1, II, §3.
 func called(word []byte) bool {
+	if number, ok := bytes.CutPrefix(word, []byte("§")); ok {
+		return len(bytes.TrimLeft(number, "0123456789")) <= 1 // §3a
+	}
 	dots, digits, rest := 0, 0, word
 	for i, b := range word {
 		switch {

@@ -1,6 +1,7 @@
 package coalesce
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -132,7 +133,7 @@ var segCases = []struct{ lang, text string }{
 
 // HS-071, D-52, I18N-012: the rules, by kind and language, however the text is divided.
 func TestSegmenterRules(t *testing.T) {
-	for _, tt := range slices.Concat(segCases, segStreams, segAnswers, segChats) {
+	for _, tt := range slices.Concat(segCases, segStreams, segAnswers, segChats, segFile(t)) {
 		text, want := segRule(tt.text)
 		for _, tokens := range append(segWays(text), segEvery(text, 11)) {
 			s := NewSegmenter(aaep.BoundarySentence, 0)
@@ -154,8 +155,29 @@ func TestSegmenterRules(t *testing.T) {
 	}
 }
 
-// segRule divides a text of segCases; || stands for a boundary before a table row's |.
+// segFile are the cases of testdata/sentences.txt, as segStreams.
+func segFile(t testing.TB) (cases []struct{ lang, text string }) {
+	data, err := os.ReadFile("testdata/sentences.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unescape := strings.NewReplacer(`\\`, `\`, `\n`, "\n")
+	for line := range strings.Lines(string(data)) {
+		if lang, text, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok && lang != "#" {
+			cases = append(cases, struct{ lang, text string }{strings.TrimPrefix(lang, "-"), unescape.Replace(text)})
+		}
+	}
+	if len(cases) == 0 {
+		t.Fatal("testdata/sentences.txt has no cases")
+	}
+	return cases
+}
+
+// segRule divides a text of segCases; || stands for a boundary before a table row's |. In one with ¦ that is the mark, and | is text.
 func segRule(marked string) (text string, want []string) {
+	if strings.Contains(marked, "¦") {
+		return strings.ReplaceAll(marked, "¦", ""), strings.Split(marked, "¦")
+	}
 	const bar = "\x00"
 	marked = strings.ReplaceAll(marked, "\n||", "\n|"+bar)
 	row := false

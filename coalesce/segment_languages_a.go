@@ -15,15 +15,15 @@ var english = &language{
 	tags: "en",
 	before: "Acct acct Hon Rev Gen Col Capt Cpt Lt Maj Cpl Sgt Cmdr Gov Sen Rep Pres Supt Insp Messrs Mme Mlle Fr Mt Ft " +
 		"viz Viz approx Approx resp incl excl ca c.f a.k.a f.k.a Re NB Profs Drs Sens Brig Amb Pvt Pfc Attn Shri Smt Adv ~Adm ~Sr ~Ald ~Atty ",
-	number: "~b ~c ~d no nos No Nos p pp P Pp para Para Figs figs Sec ~sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs Chap chap " +
+	number: "~b ~c ~d ~r ~fl ~s ~ss ~cl no nos No Nos p pp P Pp para Para Figs figs Sec ~sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs Chap chap " +
 		"Ex Tab Sect sect App Ser ~ser Op ~op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
 		"Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri ~Sun " +
 		"dep arr pop Lem Def Defn Prop Bldg Fl Rte Sched Rs Pub Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
 	list: "Etc O.K min ft oz lb lbs ~hr hrs mins secs mo mos yr yrs wk wks tbsp tsp",
-	may: "Cos Bros Dept dept est Est St Rd Sq Ln Ctr Intl Natl Govt govt Univ Inst Mfg Ent " +
+	may: "Pty Proc Acad Sci Phys Chem Biol Lett Commun Soc Assoc Atl Cos Bros Dept dept est Est St Rd Sq Ln Ctr Intl Natl Govt govt Univ Inst Mfg Ent " +
 		"misc Misc ed eds Ed Eds trans max avg sq Fed Civ Crim Evid Cir Dist Supp Educ Stat " +
 		"inc",
-	close: "Calif Mass Conn Penn Wash Tex Fla Mich Minn Wis Colo Ariz Okla Tenn Assn Esq Ave Blvd Hwy Pkwy M.D B.A M.A J.D LL.B LL.M Ed.D D.Phil",
+	close: "Ill Ore Ala Ark Neb Nev Wyo Calif Mass Conn Penn Wash Tex Fla Mich Minn Wis Colo Ariz Okla Tenn Assn Esq Ave Blvd Hwy Pkwy M.D B.A M.A J.D LL.B LL.M Ed.D D.Phil",
 	clock: "a.m p.m A.M P.M",
 	starts: "I It He She We They You The This That These Those There Then And But So If When While My Your His Her " +
 		"Our Their Its How What Where Why Who Whom Whose Which Is Are Am Was Were Do Does Did Can Could Would Will Should May Might Must " +
@@ -33,18 +33,18 @@ var english = &language{
 		"Today Tomorrow Yesterday Thanks Thank Sorry Okay OK Well Hello Hi Try See Click Use Check Make Take Go Turn Add Run Set Press Type Save Select Send Wait Read Write Start Close Enter Install Update Copy Delete Create Tap Keep Note Open Choose An A",
 	said: "said says asked asks replied replies cried cries shouted whispered yelled exclaimed called answered wondered added laughed " +
 		"screamed demanded inquired murmured muttered thought wrote writes continued begged sighed smiled",
-	letters: "Plan Option Step Grade Vitamin vitamin Type type Class class Group group Appendix Section Part Team Exhibit Room Gate Terminal " +
+	letters: "a an Plan Option Step Grade Vitamin vitamin Type type Class class Group group Appendix Section Part Team Exhibit Room Gate Terminal " +
 		"Building Answer answer Question question Drive drive Hepatitis hepatitis Phase Table Column column Row Point point Vector Variable " +
 		"variable Schedule Block Hall Zone Route Line Level Category Choice choice Language Region Item Case Figure Malcolm letter Example Chapter Lesson Rule Task Article Act Scene Book Volume Stage version step page chapter level part phase port",
 }
 
 var german = &language{
 	tags: "de gsw lb nds",
-	before: "z_Hd Fa frdl Frdl z_B Z_B d_h D_h u_a z_T i_d s_o s_u ~med ~mult ~phil ~rer ~nat ~jur Hr Hrn Fr Frl Dipl Ing Dipl.-Ing Mag St Sankt bzw Bzw vgl Vgl z.B Z.B d.h D.h u.a U.a i.d.R v.a z.T s.o s.u o.ä u.ä i.A " +
+	before: "Inh ~em ~habil z_Hd Fa frdl Frdl z_B Z_B d_h D_h u_a z_T i_d s_o s_u ~med ~mult ~phil ~rer ~nat ~jur Hr Hrn Fr Frl Dipl Ing Dipl.-Ing Mag St Sankt bzw Bzw vgl Vgl z.B Z.B d.h D.h u.a U.a i.d.R v.a z.T s.o s.u o.ä u.ä i.A " +
 		"ggf Ggf evtl Evtl sog inkl exkl zzgl ca Ca ehem geb gest verh ~max ~mind röm kath ~ev östl westl nördl südl " +
 		"~z ~Z d.i bspw Bspw insb insbes einschl einschließl entspr allg Allg ~bes betr Betr Chr ~gem lt Lt n.Chr v.Chr wg jew dt engl frz ~lat Univ.-Prof ~Abk ~beil möbl Reg ~Red",
-	number: "Nr Nrn nr Abs Art Kap Bd Bde S Abb Abschn Anm Aufl Tab Ziff Pos Tel Fn Rn Rz Jan Jän Feb Febr Apr Jun Jul Aug Sept Okt Nov Dez",
-	list:   "usw usf u.s.w u.v.m",
+	number: "~Mo ~Di ~Mi ~Do ~Sa ~So Anh Az Nr Nrn nr Abs Art Kap Bd Bde S Abb Abschn Anm Aufl Tab Ziff Pos Tel Fn Rn Rz Jan Jän Feb Febr Apr Jun Jul Aug Sept Okt Nov Dez",
+	list:   "o_k o.k usw usf u.s.w u.v.m",
 	may:    "v_Chr n_Chr Mio Mrd Std Min Sek Tsd Jh Jhd Jhdt Str ff ~f GmbH e.V a.D Abt Mwst Hrsg Hg Verf Stk Gebr Hbf ~Co ~Ges a.M d.J u.U",
 	starts: "Der Die Das Den Dem Ein Eine Einen Einem Er Sie Es Wir Ich Ihr ~Du Man Dies Diese Dieser Dieses Diesen Im In Am An Auf Aus Bei Mit " +
 		"Nach Von Vom Vor Zu Zum Zur Für Und Aber Oder Wenn Als ~Da Dann Danach Doch Auch Nun Jetzt Hier Dort So Wie Was Wer Wo Warum " +
@@ -60,8 +60,9 @@ var german = &language{
 
 var french = &language{
 	tags:   "fr",
-	before: "p_ex ~M MM Mme Mmes Mlle Mlles ~Me Mgr Vve Dr Drs Pr St Ste p.ex P.ex c.-à-d c-à-d cf Cf env ~ex Ex ~av apr ~boul ~bd hab ~int",
-	number: "n N no nos p pp lun ~mar ~mer jeu ven sam fig figs vol chap art éd t tél Tél réf janv févr fév avr juil sept oct nov déc al alin",
+	before: "Gal Cass ~égal p_ex ~M MM Mme Mmes Mlle Mlles ~Me Mgr Vve Dr Drs Pr St Ste p.ex P.ex c.-à-d c-à-d cf Cf env ~ex Ex ~av apr ~boul ~bd ~int",
+	number: "appt Appt bât Bât n N no nos p pp lun ~mar ~mer jeu ven sam fig figs vol chap art éd t tél Tél réf janv févr fév avr juil sept oct nov déc al alin",
+	list:   "hab",
 	may:    "prof Prof av.J.-C ~ann ~coll suiv dép Éd P.-S p.m",
 	close:  "J.-C S.A S.A.R.L Cie",
 	starts: "Le La Les Un Une Des ~Du De Il Elle Ils Elles On Nous Vous Je Tu Ce Cet Cette Ces C’est C'est Ceci Cela Ça Mon Ton Son Ma Sa Ses Notre Votre Leur " +
@@ -73,9 +74,9 @@ var french = &language{
 
 var spanish = &language{
 	tags: "es ast gl",
-	before: "EE p_ej P_ej Sr Sra Sres Sras Srta Srtas Dr Dra Drs Dres ~D Dª Dña Dn Ing Lic Lcdo Lcda Arq Mtro Mtra Prof Profa Excmo Excma Ilmo Ilma Rvdo Sto Sta Mons " +
+	before: "Pza EE p_ej P_ej Sr Sra Sres Sras Srta Srtas Dr Dra Drs Dres ~D Dª Dña Dn Ing Lic Lcdo Lcda Arq Mtro Mtra Prof Profa Excmo Excma Ilmo Ilma Rvdo Sto Sta Mons " +
 		"Gral Cnel Tte Fr p.ej P.ej ej Ej ~p Av Avda Col C/ aprox Aprox Pdte Cra",
-	number: "s núm Núm núms n No nº pág págs Pág art Art arts ~cap Cap fig Fig vol Vol tel Tel tomo ed Ed " +
+	number: "apdo figs máx mín s núm Núm núms n No nº pág págs Pág art Art arts ~cap Cap fig Fig vol Vol tel Tel tomo ed Ed " +
 		"ene feb mar abr may jun jul ~ago sept oct nov dic Ene Feb Mar Abr Jun Jul Ago Sept Oct Nov Dic lun Lun mié ~vie ~sáb",
 	list:  "incl",
 	may:   "EE.UU EE_UU a.m p.m vs Depto Dpto dpto Esq izq dcha Hnos Ud Uds Vd Vds ~pp D.F D.C JJ.OO RR.HH",
@@ -91,7 +92,7 @@ var portuguese = &language{
 	tags: "pt",
 	before: "p_ex P_ex Sr Sra Srs Sras Srta Dr Dra Drs Dras ~D ~Dom Prof Profa Profª Eng Engª Arq Exmo Exma Ilmo Sto Sta Pe Fr Gen Cel ~Ten Sgt p.ex P.ex ~ex Ex Av ~R " +
 		"V.Exa V.Sa aprox ~Des ~Min Dep Sen Gov Mons",
-	number: "núm n nº No ap pág págs p pp art Art arts ~cap Cap fig Fig vol Vol tel Tel séc jan fev mar abr mai jun jul ~ago nov dez inc",
+	number: "figs máx mín núm n nº No ap pág págs p pp art Art arts ~cap Cap fig Fig vol Vol tel Tel séc jan fev mar abr mai jun jul ~ago nov dez inc",
 	list:   "incl",
 	may:    "Jr a.m p.m EUA Depto depto obs ~Est",
 	close:  "S.A Ltda Cia a.C d.C Lda",
@@ -107,7 +108,7 @@ var italian = &language{
 	before: "sig sigg sig.ra sig.na Sig Sigg Sig.ra Sig.na Sig.ri dott Dott dott.ssa Dott.ssa prof Prof prof.ssa Prof.ssa ~ing Ing avv Avv ~arch ~Arch geom Geom ~rag ~Rag " +
 		"~on ~On Mons mons ~S ad.es ~es Es p.es P.es cfr Cfr Gent Spett Egr Ill.mo Gent.ma c.d V.le P.zza p.zza c.so C.so n.b ~sen ~Sen Gen ~col ~dir " +
 		"~dr Dr ~lat ingl ca",
-	number: "~co n N nn num pag pagg p pp art Art artt ~cap Cap fig Fig vol Vol tav Tav ~tab Tab tel Tel sez Sez lett gen feb mar apr ~mag giu lug ~ago ~set ott nov dic ~int",
+	number: "figg par ~app ~co n N nn num pag pagg p pp art Art artt ~cap Cap fig Fig vol Vol tav Tav ~tab Tab tel Tel sez Sez lett gen feb mar apr ~mag giu lug ~ago ~set ott nov dic ~int",
 	list:   "ecc incl ~min",
 	may:    "segg ~ss ~all ~sec ~ag c.a",
 	close:  "S.p.A S.r.l s.r.l s.p.a S.n.c a.C d.C",
@@ -168,7 +169,7 @@ var norwegian = &language{
 var swedish = &language{
 	tags:   "sv",
 	before: "hr Hr fr Dr dr prof S:t t.ex T.ex bl.a Bl.a d.v.s dvs D.v.s s.k ca Ca inkl exkl ~ev jfr Jfr pga p.g.a m.a.o fr.o.m t.o.m i.o.m f.d resp Resp ~max ~min",
-	number: "nr Nr s sid prop kap art fig tel Tel jan feb mar apr jun jul aug sept okt nov dec",
+	number: "mån tis ons tors lör bil nr Nr s sid prop kap art fig tel Tel jan feb mar apr jun jul aug sept okt nov dec",
 	list:   "osv o.s.v m.m m.fl o.d milj mkr kr",
 	may:    "dyl kl st",
 	close:  "f.Kr e.Kr",
@@ -178,9 +179,9 @@ var swedish = &language{
 var finnish = &language{
 	tags:   "fi",
 	before: "hra Hra rva Rva nti ~tri Tri prof Prof esim Esim ts Ts ~ns ~ent ~n vrt Vrt huom Huom mr ~ks Ks",
-	number: "nro Nro s kpl art kuv puh Puh klo Klo",
-	list:   "jne milj mrd",
-	may:    "ym yms eKr jKr Oy ko em synt ~os ao",
+	number: "tammik helmik maalisk huhtik toukok kesäk heinäk elok syysk lokak marrask jouluk nro Nro s kpl art kuv puh Puh klo Klo",
+	list:   "jne ym yms milj mrd krs",
+	may:    "eKr jKr Oy ko em synt ~os ao",
 	starts: "Se Ne Hän He Me Minä Sinä Te Tämä Tuo Nämä Ja Mutta Tai Jos Kun Sitten Nyt Täällä Siellä Mitä Mikä Kuka Missä Miten Miksi Milloin On Oli Ovat Voi Kyllä Ei Kiitos Myös Minun Hänen",
 	dated:  "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta",
 }

@@ -4,9 +4,9 @@ package coalesce
 
 var polish = &language{
 	tags: "pl",
-	before: "Ul ~Al m_in dr prof mgr inż Inż hab ~ks Ks św Św np Np tzn Tzn tj Tj tzw m.in M.in ul ~al ~pl ~ok por Por zob Zob im ~gen płk kpt ppłk lek ~red ~doc " +
+	before: "n_med Ul ~Al m_in dr prof mgr inż Inż hab ~ks Ks św Św np Np tzn Tzn tj Tj tzw m.in M.in ul ~al ~pl ~ok por Por zob Zob im ~gen płk kpt ppłk lek ~red ~doc " +
 		"p.o ~ds ~ww ~ang łac niem ~ros ~dot ~por ~im ~os",
-	number:  "~m dn nr Nr s str Str art Art ust pkt poz rys Rys ~tab tel Tel rozdz t godz ~sty lut kwi cze ~lip ~sie wrz paź ~lis gru",
+	number:  "~m dn nr Nr s str Str art Art ust pkt poz maks ~min zał Zał sygn rys Rys ~tab tel Tel rozdz t godz ~sty lut kwi cze ~lip ~sie wrz paź ~lis gru",
 	list:    "itd itp zł tys mln mld gr",
 	may:     "woj pow m.st sp Sp ~z cd",
 	close:   "~r ~w S.A o.o n.e p.n.e",
@@ -112,8 +112,8 @@ var lithuanian = &language{
 
 var greek = &language{
 	tags:    "el",
-	before:  "κ Κ κα Κα κος κκ Δρ δρ Καθ καθ Αγ αγ π.χ Π.χ δηλ Δηλ βλ Βλ περ λεωφ Λεωφ οδ Άγ Σεβ στρ ταγμ υπ πλ Πλ",
-	number:  "αρ Αρ σελ Σελ σ άρθ εικ Εικ κεφ Κεφ τόμ τηλ Τηλ παρ Ιαν Φεβ Μαρ Απρ Μαΐ Ιουν Ιουλ Αυγ Σεπ Σεπτ Οκτ Νοε Δεκ",
+	before:  "συμπ κ Κ κα Κα κος κκ Δρ δρ Καθ καθ Αγ αγ π.χ Π.χ δηλ Δηλ βλ Βλ περ λεωφ Λεωφ οδ Άγ Σεβ στρ ταγμ υπ πλ Πλ",
+	number:  "αρ Αρ σελ Σελ σ άρθ εικ Εικ κεφ Κεφ τόμ τηλ Τηλ παρ σκ Δευτ Τετ Πέμ Σάβ Φεβρ Ιαν Φεβ Μαρ Απρ Μαΐ Ιουν Ιουλ Αυγ Σεπ Σεπτ Οκτ Νοε Δεκ",
 	list:    "κ.λπ κλπ κ.ά κ.τ.λ κτλ κ.ο.κ",
 	may:     "κ.α χλμ εκατ δισ Η.Π.Α",
 	close:   "π.Χ μ.Χ Α.Ε Ε.Π.Ε",
@@ -124,22 +124,22 @@ var greek = &language{
 
 var turkish = &language{
 	tags:   "tr az",
-	before: "küç Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak yakl ör Ör məs Məs Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
+	before: "Dr_med Yarg küç Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak yakl ör Ör məs Məs Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
 	number: "~m Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab ~tab Tel tel bl Bl səh Səh",
 	may:    "vb vs vd Ltd T.C M.Ö M.S İ.Ö yy",
 	close:  "A.Ş Şti",
 	starts: "Bu O Şu Onlar Biz ~Ben ~Sen Siz Bir Ve Ama Fakat Ancak Veya Eğer Sonra Şimdi Burada Orada Ne Kim Nerede Nasıl Neden Niçin Hangi Evet Hayır Teşekkürler Lütfen Ayrıca Daha Her Çünkü Böylece Onun Benim Bunun Bunu Onu",
 	said:   "dedi diye sordu",
 	dated: "Ocak Şubat Mart Nisan Mayıs Haziran Temmuz Ağustos Eylül Ekim Kasım Aralık yüzyıl yüzyılda yüzyılın Yüzyıl Dünya Cumhurbaşkanı Bölüm Madde Dönem Sınıf Kat Ordu Yıl Yılı Maddesi Selim Mehmed Mehmet Murad Abdülhamid Abdülhamit Mahmud Mahmut Ahmed Ahmet Mustafa Bayezid Osman Süleyman Katip " +
-		"Lui Louis Caddesi Sokak Lig",
+		"Lui Louis Caddesi Sokak Cad Sok Mah Lig",
 	letters: "Bölüm Kısım Madde Adım Seçenek seçenek Plan plan Ek Grup grup Sınıf Vitamin vitamin Tip tip Seviye seviye sürüm adım bölüm Örnek Soru",
 }
 
 var russian = &language{
 	tags: "ru be", words: "я",
-	before: "~с вул Вул т_ч т.ч т_е т_к им ул Ул пл Пл пр просп пер д кв корп проф Проф акад доц гр гос т.е Т.е т.н тн напр Напр ок пос дер ст.л св Св ср Ср см См пгт " +
+	before: "вкл искл пост распор ~с вул Вул т_ч т.ч т_е т_к им ул Ул пл Пл пр просп пер д кв корп проф Проф акад доц гр гос т.е Т.е т.н тн напр Напр ок пос дер ст.л св Св ср Ср см См пгт " +
 		"тов ген полк кап лейт инж зам Зам н бульв наб ш нач англ лат нем фр рус греч итал исп прим прибл",
-	number: "стр Стр рис Рис табл гл Гл п пп ст Ст т тт № вып изд тел Тел ч янв февр фев мар апр авг сент сен окт нояб ноя дек пн вт чт пт",
+	number: "макс прил Прил стр Стр рис Рис табл гл Гл п пп ст Ст т тт № вып изд тел Тел ч янв февр фев мар апр авг сент сен окт нояб ноя дек пн вт чт пт",
 	list:   "кг т_д т_п т.д т.п руб коп тыс млн млрд трлн долл дол чел шт ~мин сек экз",
 	may:    "и_пр и_др др проч час км куб.м кв.м куб обл р-н о-в ж.д мес США ред у.е",
 	close:  "н_э г гг в вв н.э до.н.э э",
@@ -152,8 +152,8 @@ var russian = &language{
 
 var ukrainian = &language{
 	tags: "uk", words: "я є",
-	before:  "~с т_зв ~п ім вул Вул пл пров просп буд кв проф Проф акад доц т.зв напр Напр пор Пор див Див св Св англ лат рос ред прибл",
-	number:  "стор рис Рис табл розд ст Ст т № вип тел Тел ч січ лют бер квіт трав черв лип серп вер жовт лист груд",
+	before:  "вкл пост розп т_ч т.ч ~с т_зв ~п ім вул Вул пл пров просп буд кв проф Проф акад доц т.зв напр Напр пор Пор див Див св Св англ лат рос ред прибл",
+	number:  "макс мін дод Дод стор рис Рис табл розд ст Ст т № вип тел Тел ч січ лют бер квіт трав черв лип серп вер жовт лист груд",
 	list:    "т_д т_п т.д т.п грн коп тис млн млрд шт ~хв ~год",
 	may:     "та_ін ін н чел обл",
 	close:   "н_е р рр н.е до.н.е",

@@ -34,7 +34,7 @@ var hebrew = &language{
 var hindi = &language{
 	tags:   "hi ne sa mai bho",
 	words:  "है हैं हूँ हूं हो था थे थी थीं दो लो जा भी ही",
-	before: "एफ एच एल एम एन आर एस एक्स प्रा डॉ डा डाॅ श्री प्रो पं स्व मो कु मि इं ई.पू उदा",
+	before: "एड एफ एच एल एम एन आर एस एक्स प्रा डॉ डा डाॅ श्री प्रो पं स्व मो कु मि इं ई.पू उदा",
 	number: "पृ सं नं क्र रु भा खं",
 	may:    "कि.मी कि.ग्रा मी ई",
 	starts: "यह वह ये वे मैं हम आप तुम और लेकिन या अगर जब फिर अब यहाँ वहाँ क्या कौन कहाँ कैसे क्यों कब हाँ नहीं धन्यवाद",
@@ -73,7 +73,7 @@ var chinese = &language{tags: "zh yue wuu", said: "说 說 问 問 道 答 喊 �
 var japanese = &language{tags: "ja", said: "と って 」と"}
 
 var korean = &language{
-	tags: "ko", said: "물었다 말했다 외쳤다 대답했다 물었습니다 말했습니다 대답했습니다 라고 하고 이라고 라며 라는 하며 고 며", number: "제 No", years: true, may: "등",
+	tags: "ko", said: "물었다 말했다 외쳤다 대답했다 물었습니다 말했습니다 대답했습니다 라고 하고 이라고 라며 라는 하며 고 며", number: "제", years: true, may: "등",
 	starts: "그 이 저 그것은 그는 그녀는 우리는 나는 저는 그리고 그러나 하지만 또 만약 그런데 지금 여기 무엇 누가 어디 어떻게 왜 네 아니요 감사합니다",
 }
 
@@ -86,9 +86,9 @@ var vietnamese = &language{
 }
 
 var indonesian = &language{
-	tags: "id ms jv su", before: "~En Pn Bpk Bp Tn Ny Nn Sdr Sdri dr Dr drs Drs Ir ~ir Prof ~H Hj K.H ~mis Mis Jl jl Jln a.n u.p d.a Yth yth Kol Jend ~Let ~Kab ~Prov ~Kec s.d",
-	number:  "Jan Feb Mar Apr Jun Jul Agu Agt Sep Okt Nov Des No no hlm hal ~Hal tgl Tgl Tel telp Telp Psl",
-	list:    "dll dsb dst",
+	tags: "id ms jv su", before: "Lih lih ~En Pn Bpk Bp Tn Ny Nn Sdr Sdri dr Dr drs Drs Ir ~ir Prof ~H Hj K.H ~mis Mis Jl jl Jln a.n u.p d.a Yth yth Kol Jend ~Let ~Kab ~Prov ~Kec s.d",
+	number:  "Put Kav kav Lt lt Ps Jan Feb Mar Apr Jun Jul Agu Agt Sep Okt Nov Des No no hlm hal ~Hal tgl Tgl Tel telp Telp Psl",
+	list:    "dll dsb dst mnt",
 	may:     "dkk PT CV Rp ~M SM ttd",
 	close:   "Tbk S.H S.E M.H M.M S.T S.Pd M.Pd S.Kom",
 	starts:  "Ini Itu Dia Ia Mereka Kami Kita Saya Anda Kamu Dan Tetapi Tapi Atau Jika Kalau Ketika Saat Setelah Kemudian Lalu Sekarang Di Ke Dari Dengan Untuk Pada Apa Siapa Mana Bagaimana Mengapa Kapan Apakah Ada Adalah Ya Tidak Terima Juga Namun Silakan",
@@ -108,7 +108,7 @@ var filipino = &language{
 // In these a single small letter is a word.
 
 var swahili = &language{
-	tags: "sw", before: "Bw Bi Bwn Dk Dkt Prof Mhe Mh k.v k.m mf Mf Mch Kap", number: "Na uk Uk Sh", list: "n.k",
+	tags: "sw", before: "Bw Bi Bwn Dk Dkt Prof Mhe Mh k.v k.m mf Mf Mch Kap", number: "dak Na uk Uk Sh", list: "n.k",
 	may:     "nk S.L.P S.L.B",
 	starts:  "Hii Hiyo Hizi Huyu Yeye Wao Sisi Mimi Wewe Ninyi Na Lakini Au Kama Ikiwa Baada Kisha Halafu Sasa Hapa Kwa Katika Nini Nani Wapi Vipi Kwa Je Ni Ndiyo Hapana Asante Tafadhali Pia",
 	letters: "Sura Sehemu Kifungu Hatua hatua Chaguo chaguo Mpango Kundi kundi Vitamini Aina aina Toleo toleo Mfano Swali",
@@ -136,6 +136,7 @@ var hausa = &language{
 
 var amharic = &language{
 	tags: "am ti", before: "ዶ ዶ/ር ፕ/ር አ ወ ወ/ሮ ወ/ሪት", number: "ቁ ገጽ", may: "ዓ.ም ዓ.ዓ እ.ኤ.አ ወዘተ ኪ.ሜ ከ",
+	said: "አለ አለች አሉ ብሎ ብላ ጠየቀ ጠየቀች",
 }
 
 var somali = &language{tags: "so om", before: "Md Mdm Dr Prof Eng", number: "Lr", may: "iwm IWM kwf"}

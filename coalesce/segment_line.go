@@ -1,11 +1,5 @@
 package coalesce
 
-import (
-	"strings"
-	"unicode"
-	"unicode/utf8"
-)
-
 // lineState is what a scanner knows of the line it is in.
 type lineState struct {
 	lineStart bool  // nothing visible has been read of it
@@ -17,6 +11,7 @@ type lineState struct {
 	fenceLen  int
 	inQuote   bool       // the code is in a quotation, > in front of each line
 	list      listMarker // the list item it begins with
+	table     bool       // it is of a table whose rows begin with no bar
 }
 
 // block is what a line is in Markdown.
@@ -29,15 +24,6 @@ const (
 	heading // one unit, whatever is in it
 	row     // of a table, or a code block's fence: nothing in it ends a sentence
 )
-
-// listMarker is what a list item begins with: a bullet, or a number or letter with what stands around it.
-type listMarker struct {
-	bullet rune // • and its kin
-	open   bool // ( in front
-	letter bool
-	number int
-	close  string // ".", ")" or ".)"
-}
 
 // hidden says whether the line has no sentences in it.
 func (sc *scanner) hidden() bool { return sc.fence != 0 || sc.block >= heading }
@@ -104,13 +90,26 @@ func (s *Segmenter) prefix(at int) int {
 		if sc.inQuote {
 			i = s.behindQuote(at)
 		}
-		if n, end := s.repeated(i, sc.fence); n >= sc.fenceLen && s.blank(end) {
+		switch n, end := s.repeated(i, sc.fence); {
+		case n < sc.fenceLen:
+			return at
+		case s.blank(end):
 			sc.fence, sc.block = 0, row
+			return end
+		case s.white(end): // text goes on behind the fence: a slip, but else nothing would ever end the code
+			sc.fence, sc.block, sc.tail = 0, prose, clFull
 			return end
 		}
 		return at
 	}
 	sc.block, sc.list, sc.inQuote = prose, listMarker{}, false
+	if sc.table {
+		bar, _ := s.find(at, "|", longest)
+		if sc.table = bar > 0 && sc.lines < 2; sc.table {
+			sc.block = row
+			return at
+		}
+	}
 	end := at
 	for range 6 {
 		next := s.marker(end)
@@ -175,7 +174,13 @@ func (s *Segmenter) marker(at int) int {
 		}
 		sc.fence, sc.fenceLen = r, n
 		return end
+	case ':':
+		s.delimits(at)
+		return at
 	case '-', '*', '+', '•', '⁃', '◦', '▪', '‣', '●', '○', '■', '–', '·':
+		if r == '-' && s.delimits(at) {
+			return at
+		}
 		if _, next, _ := s.peek(at + size); !s.white(at+size) && (next != clDigit || r <= 0xFF || r == '–') {
 			return at
 		}
@@ -186,6 +191,9 @@ func (s *Segmenter) marker(at int) int {
 		return s.checkbox(at + size)
 	}
 	if c == clDigit || c == clOpen || isLetter[c] {
+		if sc.list.letter && sc.list.close == "." { // H. G. Wells
+			return at
+		}
 		if it, end := s.numbered(at); end > at {
 			sc.block = listItem
 			it.bullet = sc.list.bullet
@@ -197,117 +205,25 @@ func (s *Segmenter) marker(at int) int {
 	return at
 }
 
-// checkbox reads "[ ]" behind a bullet.
-func (s *Segmenter) checkbox(at int) int {
-	if r, _, _ := s.rune(at + 1); r != '[' {
-		return at
-	}
-	if r, _, size := s.rune(at + 2); r == ' ' || r == 'x' || r == 'X' {
-		if end, _, _ := s.rune(at + 2 + size); end == ']' {
-			return at + 3 + size
-		}
-	}
-	return at
-}
-
-// numbered reads the marker of a list item with a number or letter: "1.", "2)", "3.)", "(iv)", "a)", "B.".
-func (s *Segmenter) numbered(at int) (it listMarker, end int) {
-	i, n := at, 0
-	if r, _, _ := s.rune(i); r == '(' {
-		it.open = true
-		i++
-	}
-	roman := true
-	for ; ; n++ {
-		r, c, size := s.rune(i)
+// delimits says whether the line at offset at stands below the head of a table whose rows begin with no bar: --- | :-: | ---.
+func (s *Segmenter) delimits(at int) bool {
+	bars := 0
+	for range longest {
+		r, c, size := s.rune(at)
 		switch {
-		case c == clExtend:
-			n--
-		case c == clDigit && !it.letter && n < 3:
-			it.number = it.number*10 + digitValue(r)
-		case isLetter[c] && c != clWide && n == 0:
-			it.letter, it.number, roman = true, int(r), r == 'i' || r == 'v' || r == 'x'
-		case c == clLower && it.letter && roman && n < 4 && (r == 'i' || r == 'v' || r == 'x'):
-			it.number = -2 // roman numerals are not counted
-		default:
-			size = 0
+		case c == clLine, c == clEnd:
+			if bars > 0 {
+				s.scan.block, s.scan.table = row, true
+			}
+			return bars > 0
+		case r == '|':
+			bars++
+		case r != '-' && r != ':' && c != clSpace:
+			return false
 		}
-		if size == 0 {
-			break
-		}
-		i += size
+		at += size
 	}
-	if n == 0 {
-		return it, at
-	}
-	r, _, _ := s.rune(i)
-	switch {
-	case r == ')':
-		it.close = ")"
-	case (r == '۔' || r == '．') && !it.open:
-		it.close = string(r)
-	case r == '.' && !it.open:
-		it.close = "."
-		if r, _, _ := s.rune(i + 1); r == ')' {
-			it.close = ".)"
-		}
-	default:
-		return it, at
-	}
-	if i += len(it.close); r != '．' && !s.white(i) {
-		return it, at
-	}
-	return it, i
-}
-
-// nextItem says whether the next item of the list that began the line stands at offset at.
-func (s *Segmenter) nextItem(at int, c class) bool {
-	list := &s.scan.list
-	if list.bullet != 0 && (c == clOther || c == clEmoji || c == clContinue) {
-		r, _, size := s.rune(at)
-		_, next, _ := s.peek(at + size)
-		return r == list.bullet && (next == clSpace || next == clDigit)
-	}
-	if list.close == "" || list.bullet != 0 || c != clDigit && !isLetter[c] && c != clOpen || list.close == "." && s.scan.counts() {
-		return false
-	}
-	it, end := s.numbered(at)
-	if end == at || it != *list {
-		return false
-	}
-	_, _, size := s.peek(end)
-	_, c, _ = s.peek(end + size)
-	return list.close != "." || c != clLower
-}
-
-// counts says whether the last word goes with the number behind it: "version 2", "set it to 2".
-func (sc *scanner) counts() bool {
-	word := sc.done.bytes()
-	if sc.marks.any || len(word) == 0 {
-		return false
-	}
-	r, _ := utf8.DecodeLastRune(word)
-	return r == '=' || counting[string(word)] || sc.lang.letters[string(word)] || sc.lang.abbrs[string(word)] == abNumber
-}
-
-// counting are small words that stand before a number more often than at the end of an item.
-var counting = func() map[string]bool {
-	t := map[string]bool{}
-	for word := range strings.FieldsSeq("to of by than is equals auf zu um von ist à de sur est par a es por em é di da è su op van tot naar do na z до на из равно olarak là bằng ke dari") {
-		t[word] = true
-	}
-	return t
-}()
-
-func digitValue(r rune) int {
-	zero := r
-	for zero > r-9 && unicode.IsDigit(zero-1) {
-		zero--
-	}
-	if r < 0x80 {
-		zero = '0'
-	}
-	return int(r-zero) % 10
+	return false
 }
 
 // repeated counts the repetitions of r from at on.

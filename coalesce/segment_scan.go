@@ -9,7 +9,8 @@ import (
 // A scanner knows what it has read well enough to say, with a look at what follows, whether a boundary
 // stands in front of the next character. It holds no text but a few words.
 type scanner struct {
-	lang *rules
+	given *rules // of the language that the text is said to be in
+	lang  *rules // of the one that the last word can be in
 
 	prev class // of the last character that is not a combining mark
 	last rune  // the last character that is not a combining mark
@@ -271,6 +272,13 @@ func (sc *scanner) endWord() {
 			sc.fronted = letters(&sc.word) <= 2
 		}
 	}
+	if b := sc.word.b[0]; sc.word.n > 0 && b < utf8.RuneSelf && sc.given.latin { // most words
+		if b >= 'A' {
+			sc.lang = sc.given
+		}
+	} else if r, _ := utf8.DecodeRune(sc.word.b[:min(sc.word.n, len(sc.word.b))]); isLetter[classOf(r)] {
+		sc.lang = sc.given.of(r)
+	}
 	prior := sc.kind
 	sc.kind = abNone
 	if sc.marks.single() && sc.word.n > 0 && sc.word.n <= len(sc.word.b) {
@@ -278,8 +286,8 @@ func (sc *scanner) endWord() {
 		sc.kind = sc.lang.classify(sc.word.bytes(), sc.words == 1)
 		if a, ok := sc.lang.pair(sc.done.bytes(), sc.word.bytes()); ok && sc.words > 1 {
 			sc.kind = a
-		} else if sc.kind == abInitial && prior == abBefore {
-			sc.kind = abBefore // "z. B."
+		} else if r, _ := utf8.DecodeRune(sc.done.bytes()); sc.kind == abInitial && prior == abBefore && !unicode.IsUpper(r) {
+			sc.kind = abBefore // "z. B.", but not in "Mrs. D."
 		} else if sc.words == 1 && sc.lineWords == 1 && called(sc.word.bytes()) {
 			sc.kind = abMarker
 		} else if number && (sc.kind == abBefore && (letters(&sc.word) == 1 || sc.caseless(&sc.word)) || sc.kind == abNumber && sc.hour()) {
@@ -314,7 +322,7 @@ func (sc *scanner) sentence() {
 
 // forget begins anew behind a pause.
 func (sc *scanner) forget() {
-	*sc = scanner{lang: sc.lang, space: sc.space, lines: sc.lines, cr: sc.cr, prev: sc.prev, last: sc.last, lineState: sc.lineState}
+	*sc = scanner{given: sc.given, lang: sc.lang, space: sc.space, lines: sc.lines, cr: sc.cr, prev: sc.prev, last: sc.last, lineState: sc.lineState}
 }
 
 // digit reports whether the last word may be a number.

@@ -88,14 +88,14 @@ func (s *Segmenter) behindQuote(at int) int {
 	}
 }
 
-// fenceBehind says whether a code block begins at offset at, behind a colon in the middle of a line.
+// fenceBehind says whether a code block begins at offset at, in the middle of a line: behind a colon or a final mark, or with its language.
 func (s *Segmenter) fenceBehind(at int) bool {
 	n, end := s.repeated(at, '`')
 	if n < 3 {
 		return false
 	}
 	w := s.wordAt(end)
-	return s.blank(end + w.n)
+	return (w.n > 0 || s.scan.marks.any || s.scan.last == ':' || s.scan.last == '：') && s.blank(end+w.n)
 }
 
 // tag returns the offset behind an HTML tag or <address>.

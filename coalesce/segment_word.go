@@ -27,7 +27,7 @@ func (s *Segmenter) named() bool {
 	if sc.words < 2 || len(before) == 0 {
 		return false
 	}
-	if sc.lang.letters[string(before)] {
+	if _, ok := sc.lang.letters[string(before)]; ok {
 		return true
 	}
 	return string(sc.done.bytes()) == "I" && sc.lang.starts["I"] && 'a' <= before[0] && before[0] <= 'z'
@@ -86,7 +86,8 @@ func (s *Segmenter) starts(at int) bool {
 			return false
 		}
 	}
-	return s.contracted(at+w.n) || s.scan.lang.starts[string(w.bytes())]
+	r, _ := utf8.DecodeRune(w.bytes())
+	return s.contracted(at+w.n) || s.scan.given.of(r).starts[string(w.bytes())]
 }
 
 // closed says whether the abbreviation before the full stop may end a sentence in front of any word: it ends a name, or a year that is
@@ -98,9 +99,11 @@ func (s *Segmenter) closed() bool {
 	case sc.kind == abMay: // in Washington, D.C.
 		return r == ',' && bytes.IndexByte(sc.done.bytes(), '.') > 0 && sc.words > 3
 	case unicode.IsDigit(r), len(before) > 0 && strings.Trim(string(before), "IVXLC") == "":
-		return sc.words > 4 && !sc.fronted
+		return sc.words > 3 && !sc.fronted
+	case sc.done.b[0] >= 'a': // Nel III sec. a.C. Roma
+		return sc.words > 3 && !sc.fronted && letters(&sc.done) > 1 // but not in г. Волгоград
 	}
-	return sc.words > 3 && letters(&sc.done) > 1 // but not in г. Волгоград
+	return sc.words > 3 && letters(&sc.done) > 1
 }
 
 // goesOnSmall says whether the word at offset at has a small letter second, and a word with a small one first behind it.
@@ -145,9 +148,9 @@ func (s *Segmenter) particle(at int) bool {
 func (s *Segmenter) numeral(at int) bool {
 	w := s.wordAt(at)
 	word := w.bytes()
-	if len(word) == 1 {
-		r, _, _ := s.rune(at + 1)
-		return r != '\'' && r != '’' && (word[0] != 'I' && word[0] != 'A' || !s.white(at+1))
+	if letters(&w) == 1 {
+		r, _, _ := s.rune(at + w.n)
+		return r != '\'' && r != '’' && (word[0] != 'I' && word[0] != 'A' && (w.n == 1 || !s.scan.lang.starts[string(word)]) || !s.white(at+w.n))
 	}
 	if bytes.Equal(word, bytes.ToUpper(word)) { // No. XJ-5
 		if r, c, _ := s.rune(at + len(word)); r == '-' || c == clDigit {
@@ -186,11 +189,16 @@ func (s *Segmenter) currency(at int) bool {
 	return s.scan.lang.abbrs[string(word)] == abList || len(word) == 3 && bytes.Equal(word, bytes.ToUpper(word)) && !s.starts(at)
 }
 
-// hour says whether the word, behind a number, is of Arabic or Hebrew, and the number no year: 3:30 م.
+// hour says whether the word, behind a number, is of Arabic or Hebrew, and the number no year: 3:30 م. or 1.80 م.
 func (sc *scanner) hour() bool {
 	r, _ := utf8.DecodeRune(sc.word.bytes())
-	b := sc.done.bytes()
-	return letters(&sc.word) == 1 && unicode.In(r, unicode.Arabic, unicode.Hebrew) && (letters(&sc.done) != 4 || bytes.IndexByte(b, ':') >= 0)
+	return letters(&sc.word) == 1 && unicode.In(r, unicode.Arabic, unicode.Hebrew) && (letters(&sc.done) <= 2 || bytes.ContainsAny(sc.done.bytes(), ":.٫"))
+}
+
+// dayBefore says whether a number stands before the last word, as the day does before a month cut short.
+func (sc *scanner) dayBefore() bool {
+	r, _ := utf8.DecodeRune(sc.before.bytes())
+	return unicode.IsDigit(r) && letters(&sc.before) <= 2
 }
 
 // versus says whether the word before the full stop stands between the parties of a case: Roe v. Wade.
@@ -203,10 +211,14 @@ func (sc *scanner) versus() bool {
 func (sc *scanner) caseless(w *spelled) bool {
 	r, _ := utf8.DecodeLastRune(w.bytes())
 	c := classOf(r)
+	if c == clExtend {
+		r, _ = utf8.DecodeRune(w.bytes())
+		c = classOf(r)
+	}
 	return c == clLetter || c == clWide
 }
 
-// humped says whether the word at offset at is a name, though it begins small: iPhone, eBay, v2.
+// humped says whether the word at offset at is a name, though it begins small: iPhone, eBay, v2, or an address: https://a.b.
 func (s *Segmenter) humped(at int) bool {
 	for i := range 20 {
 		_, c, size := s.peek(at)
@@ -214,6 +226,11 @@ func (s *Segmenter) humped(at int) bool {
 		case (c == clUpper || c == clDigit) && i > 0:
 			return true
 		case c != clLower && c != clExtend:
+			r, _, _ := s.rune(at)
+			if r == ':' && i >= 4 { // http, https
+				r, _, _ = s.rune(at + 1)
+				return r == '/'
+			}
 			return false
 		}
 		at += size
@@ -238,6 +255,7 @@ func (s *Segmenter) clipped(at, i int) bool {
 func (s *Segmenter) said(at int, c class) bool {
 	lang := s.scan.lang
 	if c == clWide {
+		lang = s.scan.given.of(quotative)
 		for i := range 4 {
 			r, c, size := s.rune(at)
 			if c != clWide {

@@ -92,7 +92,7 @@ type edge struct {
 // utf8.UTFMax is taken as utf8.UTFMax.
 func NewSegmenter(cut aaep.Boundary, maxBytes int) *Segmenter {
 	s := &Segmenter{cut: boundaryRank(cut), next: -1}
-	s.scan = scanner{lineState: lineState{lineStart: true}, lang: unknown}
+	s.scan = scanner{lineState: lineState{lineStart: true}, given: unknown, lang: unknown}
 	if s.cut == 0 {
 		s.cut = boundaryRank(aaep.BoundarySentence)
 	}
@@ -102,9 +102,12 @@ func NewSegmenter(cut aaep.Boundary, maxBytes int) *Segmenter {
 	return s
 }
 
-// SetLanguage says in which language the text is that comes next, as a BCP 47 tag. Without it, or for a
-// language without a table, the rules of all languages that contradict no other are used.
-func (s *Segmenter) SetLanguage(tag string) { s.scan.lang = rulesFor(tag) }
+// SetLanguage says in which language the text is that comes next, as a BCP 47 tag. Without it, for a language without a table, and for
+// words in a script that the language is not written in, the rules of all languages that contradict no other are used.
+func (s *Segmenter) SetLanguage(tag string) {
+	s.scan.given = rulesFor(tag)
+	s.scan.lang = s.scan.given
+}
 
 // SetMaxRunes limits pieces to n code points, outer white space not counted, where that is less
 // than the limit in bytes; zero or less sets no such limit. A listener follows 240 to 400.
@@ -251,7 +254,7 @@ func (s *Segmenter) Flush(final bool) []Piece {
 		s.cutAt(len(s.buf), level)
 	}
 	if final {
-		s.scan = scanner{lineState: lineState{lineStart: true}, lang: s.scan.lang}
+		s.scan = scanner{lineState: lineState{lineStart: true}, given: s.scan.given, lang: s.scan.given}
 	}
 	return s.take()
 }

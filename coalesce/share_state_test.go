@@ -57,7 +57,7 @@ func known(s *Shaper, now time.Time) string {
 			out += fmt.Sprintf(" %d/%d", p.entry.Pos, p.next)
 		}
 		seg := st.seg.clone()
-		seg.scan.lang, seg.examined = nil, 0
+		seg.scan.given, seg.scan.lang, seg.examined = nil, nil, 0
 		out += fmt.Sprintf(" %+v", *seg)
 	}
 	for _, session := range []string{"a", "b"} {

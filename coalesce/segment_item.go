@@ -1,0 +1,135 @@
+package coalesce
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// listMarker is what a list item begins with: a bullet, or a number or letter with what stands around it.
+type listMarker struct {
+	bullet rune // • and its kin
+	open   bool // ( in front
+	letter bool
+	number int
+	close  string // ".", ")" or ".)"
+}
+
+// checkbox reads "[ ]" behind a bullet.
+func (s *Segmenter) checkbox(at int) int {
+	if r, _, _ := s.rune(at + 1); r != '[' {
+		return at
+	}
+	if r, _, size := s.rune(at + 2); r == ' ' || r == 'x' || r == 'X' {
+		if end, _, _ := s.rune(at + 2 + size); end == ']' {
+			return at + 3 + size
+		}
+	}
+	return at
+}
+
+// numbered reads the marker of a list item with a number or letter: "1.", "2)", "3.)", "(iv)", "a)", "B.".
+func (s *Segmenter) numbered(at int) (it listMarker, end int) {
+	i, n := at, 0
+	if r, _, _ := s.rune(i); r == '(' {
+		it.open = true
+		i++
+	}
+	roman := true
+	for ; ; n++ {
+		r, c, size := s.rune(i)
+		switch {
+		case c == clExtend:
+			n--
+		case c == clDigit && !it.letter && n < 3:
+			it.number = it.number*10 + digitValue(r)
+		case isLetter[c] && c != clWide && n == 0:
+			it.letter, it.number, roman = true, int(r), r == 'i' || r == 'v' || r == 'x'
+		case c == clLower && it.letter && roman && n < 4 && (r == 'i' || r == 'v' || r == 'x'):
+			it.number = -2 // roman numerals are not counted
+		default:
+			size = 0
+		}
+		if size == 0 {
+			break
+		}
+		i += size
+	}
+	if n == 0 {
+		return it, at
+	}
+	r, _, _ := s.rune(i)
+	switch {
+	case r == ')':
+		it.close = ")"
+	case (r == '۔' || r == '．') && !it.open:
+		it.close = string(r)
+	case r == '.' && !it.open:
+		it.close = "."
+		if r, _, _ := s.rune(i + 1); r == ')' {
+			it.close = ".)"
+		}
+	default:
+		return it, at
+	}
+	if i += len(it.close); r != '．' && !s.white(i) {
+		return it, at
+	}
+	return it, i
+}
+
+// nextItem says whether the next item of the list that began the line stands at offset at.
+func (s *Segmenter) nextItem(at int, c class) bool {
+	list := &s.scan.list
+	if list.bullet != 0 && (c == clOther || c == clEmoji || c == clContinue) {
+		r, _, size := s.rune(at)
+		_, next, _ := s.peek(at + size)
+		return r == list.bullet && (next == clSpace || next == clDigit)
+	}
+	if list.close == "" || list.bullet != 0 || c != clDigit && !isLetter[c] && c != clOpen || list.close == "." && s.scan.counts() {
+		return false
+	}
+	it, end := s.numbered(at)
+	if end == at || it != *list || c == clUpper && list.close == "." && s.scan.conjunct() {
+		return false
+	}
+	_, _, size := s.peek(end)
+	_, c, _ = s.peek(end + size)
+	return list.close != "." || c != clLower
+}
+
+// counts says whether the last word goes with the number behind it: "version 2", "set it to 2".
+func (sc *scanner) counts() bool {
+	word := sc.done.bytes()
+	if sc.marks.any || len(word) == 0 {
+		return false
+	}
+	r, _ := utf8.DecodeLastRune(word)
+	return r == '=' || counting[string(word)] || sc.lang.letters[string(word)] || sc.lang.abbrs[string(word)] == abNumber
+}
+
+// conjunct says whether the last word is short and small: A. Smith and B. Jones.
+func (sc *scanner) conjunct() bool {
+	r, _ := utf8.DecodeRune(sc.done.bytes())
+	return !sc.marks.any && sc.clause == 0 && classOf(r) == clLower && letters(&sc.done) <= 3
+}
+
+// counting are small words that stand before a number more often than at the end of an item.
+var counting = func() map[string]bool {
+	t := map[string]bool{}
+	for word := range strings.FieldsSeq("to of by than is equals auf zu um von ist à de sur est par a es por em é di da è su op van tot naar do na z до на из равно olarak là bằng ke dari") {
+		t[word] = true
+	}
+	return t
+}()
+
+func digitValue(r rune) int {
+	zero := r
+	for zero > r-9 && unicode.IsDigit(zero-1) {
+		zero--
+	}
+	if r < 0x80 {
+		zero = '0'
+	}
+	return int(r-zero) % 10
+}
