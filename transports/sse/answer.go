@@ -44,10 +44,10 @@ func statusOf(code aaep.ReasonCode) int {
 		return http.StatusTooManyRequests
 	case aaep.TransportUnavailable:
 		return http.StatusServiceUnavailable
-	case aaep.VersionUnsupported, aaep.CapabilitiesIncompatible, aaep.ManifestSignatureRequired:
-		return http.StatusUnprocessableEntity
+	case aaep.ReasonUnknown: // which a request gets that is not valid
+		return http.StatusBadRequest
 	}
-	return http.StatusBadRequest
+	return http.StatusUnprocessableEntity // a request that could be read, also for reasons of later versions
 }
 
 // reject answers with a rejection of this transport's own.
