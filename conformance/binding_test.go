@@ -108,6 +108,55 @@ func TestLinkThatEnds(t *testing.T) {
 	}
 }
 
+// A stream that broke goes on where it was, or begins with the state of now; one that does neither leaves a listener who lost it for a
+// moment in the dark. SSE-013, SSE-014.
+func TestResumed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		forgets bool // where the stream was
+		drops   func(frame []byte) bool
+		want    conformance.Verdict
+	}{
+		"goes on":             {false, nil, conformance.Pass},
+		"tells the state":     {true, nil, conformance.Pass},
+		"tells no state":      {true, func(b []byte) bool { return bytes.Contains(b, []byte(`"to_state":"awaiting_input"`)) }, conformance.Fail},
+		"tells nothing more":  {false, func([]byte) bool { return true }, conformance.Fail},
+		"leaves out an event": {false, func(b []byte) bool { return bytes.Contains(b, []byte("session.started")) }, conformance.Fail},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			opened := map[string]bool{}
+			report := servedBy(t, 2, []string{"resumed"}, func(h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					mu.Lock()
+					again := r.Method == http.MethodGet && opened[r.URL.String()]
+					opened[r.URL.String()] = true
+					mu.Unlock()
+					if again && tt.forgets {
+						r.Header.Del("Last-Event-ID")
+					}
+					if again && tt.drops != nil {
+						w = &botched{ResponseWriter: w, body: func(b []byte) []byte {
+							var kept []byte
+							for frame := range bytes.SplitAfterSeq(b, []byte("\n\n")) {
+								if !tt.drops(frame) {
+									kept = append(kept, frame...)
+								}
+							}
+							return kept
+						}}
+					}
+					h.ServeHTTP(w, r)
+				})
+			})
+			got := report.Results[slices.IndexFunc(report.Results, func(r conformance.Result) bool { return r.Case.Name == "resumed" })]
+			if got.Verdict != tt.want {
+				t.Errorf("%s, %s\n%v; want %s", got.Verdict, got.Seen, got.Evidence, tt.want)
+			}
+		})
+	}
+}
+
 // servedBy is what the suite says of how our producer is carried.
 func servedBy(t *testing.T, level int, only []string, breaks func(http.Handler) http.Handler) (report *conformance.Report) {
 	synctest.Test(t, func(t *testing.T) {

@@ -34,7 +34,7 @@ var bindingPlays = slices.Concat(wholePlays, greetings, []string{"turned-away", 
 // subscriberBindingCases judge the same of a subscriber, in whatever is played.
 var subscriberBindingCases = []Case{
 	{Name: "binding", Requirements: []string{"TR-004"}, Level: 1, Strength: Must,
-		Also:  []string{"SSE-003", "SSE-005", "SSE-009", "SSE-015", "CONF-014", "WS-002", "WS-009", "IPC-009", "STDIO-001", "STDIO-003", "STDIO-005", "STDIO-006"},
+		Also:  []string{"SSE-003", "SSE-005", "SSE-009", "SSE-015", "CONF-014", "WS-002", "WS-009", "IPC-009", "GRPC-002", "STDIO-001", "STDIO-003", "STDIO-005", "STDIO-006"},
 		plays: []string{"story"}, everywhere: true,
 		Rule: "messages are carried as the binding of the transport says", Judge: witnessed(noteBreach)},
 	{Name: "binding-advice", Requirements: []string{"WS-004"}, Level: 1, Strength: Should, plays: []string{"story"}, everywhere: true,

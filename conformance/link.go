@@ -93,6 +93,7 @@ func (l *link) read() {
 		data, err := l.conn.Receive(l.st.ctx)
 		var again transports.Reopener
 		if errors.Is(err, transports.ErrInterrupted) && reopened < 3 {
+			l.rest()
 			if again, _ = l.conn.(transports.Reopener); again != nil && again.Reopen(l.st.ctx) == nil {
 				reopened++
 				continue
@@ -112,6 +113,29 @@ func (l *link) read() {
 		if !l.st.tape.add(Entry{Link: l.n, Data: append([]byte{}, data...)}) {
 			return
 		}
+	}
+}
+
+// lose breaks the event stream, which stays so until find, and reports whether there is one that can be opened again.
+func (l *link) lose() bool {
+	breaks, is := l.conn.(interface{ Cut() })
+	if _, again := l.conn.(transports.Reopener); !is || !again {
+		return false
+	}
+	l.st.tape.add(Entry{Link: l.n, Note: noteLost})
+	breaks.Cut()
+	return true
+}
+
+func (l *link) find() { l.st.tape.add(Entry{Link: l.n, Note: noteFound}) }
+
+// rest waits while a stream is to stay broken.
+func (l *link) rest() {
+	if _, lost := l.st.tape.now().noted(l.n, noteLost); lost {
+		l.st.tape.wait(l.st.ctx, maxPlay, func(r *Recording) bool {
+			_, found := r.noted(l.n, noteFound)
+			return found
+		})
 	}
 }
 

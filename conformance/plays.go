@@ -131,6 +131,8 @@ var plays = []play{
 			}
 			st.end(l, slow)
 		}},
+	{resumePlay, "of two subscribers the stream of one breaks, and is opened again while the other is asked, who rejects then",
+		asking(), 2, resumed},
 	{"left", "of two subscribers one can answer, is asked, and leaves; the other watches",
 		asking(), 3, func(st *stage) {
 			l := st.subscribe(usual())
@@ -353,7 +355,7 @@ var plays = []play{
 const unknownURI = "https://example.invalid/zzz/v1"
 
 // withTwo are the plays with two subscribers.
-var withTwo = []string{"languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away", "beside-slow", neighbourPlay}
+var withTwo = []string{resumePlay, "languages", "ways", "two", "not-entitled", "left", "lost", "slow-fail", "closed", "verbosity", "relayed", "turned-away", "beside-slow", neighbourPlay}
 
 // alone are the plays in which nobody else may be there who could answer.
 var alone = []string{"cannot-reply", "cannot-answer", "left", "two", "filtered-ask", "lost"}

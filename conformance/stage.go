@@ -29,6 +29,8 @@ const (
 	noteFlood      = "the producer sent more than the runner keeps"
 	noteClosed     = "the producer closed the link"
 	noteNoDial     = "no link could be made"
+	noteLost       = "the runner broke the event stream"
+	noteFound      = "the runner opened the event stream again"
 	noteNoSend     = "the message could not be sent"
 	noteRefused    = "refused with " // and the code
 	noteManifest   = "the manifest"

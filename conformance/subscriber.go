@@ -55,7 +55,7 @@ func (f SubscriberFunc) Run(ctx context.Context, h *Hook) error { return f(ctx, 
 
 // SubscriberCases returns all cases for subscribers, by level.
 func SubscriberCases() []Case {
-	all := slices.Concat(subscriberBindingCases, toldCases, oddCases, askedCases, wireCases, flowCases, linkCases)
+	all := slices.Concat(subscriberBindingCases, toldCases, oddCases, askedCases, wireCases, flowCases, reasonCases, linkCases)
 	slices.SortStableFunc(all, func(a, b Case) int { return a.Level - b.Level })
 	for i := range all {
 		if all[i].Scenario = strings.Join(all[i].plays, ", "); all[i].everywhere {

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,6 +123,12 @@ var faults = []fault{
 	}},
 	{title: "swallows the ends of an answer", caught: []string{"fragments-held"},
 		runs: tells("boundary", func(text string) []string { return []string{text[:len(text)-5]} })},
+	{title: "cuts a line at every 40th code point", caught: []string{"characters-whole"}, runs: tells("characterswhole", func(text string) (lines []string) {
+		for part := range slices.Chunk([]rune(text), 40) {
+			lines = append(lines, string(part))
+		}
+		return lines
+	})},
 	{title: "says once more what it has said", caught: []string{"no-doubles"},
 		runs: tells("double", func(text string) []string { return []string{text, "Once more: " + text} })},
 	{title: "forgets its question when another session goes on", caught: []string{"decision-sent"}, conn: meddling(func() *meddler {
@@ -327,6 +334,18 @@ var faults = []fault{
 		return &meddler{out: one(demand("capabilities", true)), in: one(demand("honored_capabilities", nil))}
 	})},
 
+	{title: "looks reasons up in a table", caught: []string{"reason-unknown"}, runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
+		ctx, crash := context.WithCancelCause(ctx)
+		defer crash(nil)
+		rd.f.conn = comes(func(o object) object {
+			if o["reason_code"] == "quota_exceeded" {
+				crash(errors.New("KeyError: quota_exceeded"))
+			}
+			return o
+		})
+		err := rd.follow(ctx, h)
+		return cmp.Or(context.Cause(ctx), err)
+	}},
 	{title: "falls when the link breaks", stays: true, caught: []string{"survives-cut"}},
 	{title: "is back before it is gone", stays: true, caught: []string{"comes-back-calmly", "no-doubles"}, runs: func(ctx context.Context, h *conformance.Hook, rd *reader) error {
 		for {

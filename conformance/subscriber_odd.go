@@ -2,9 +2,12 @@ package conformance
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -59,11 +62,16 @@ var oddities = []oddity{
 		say: "nuqneH Qapla", more: object{"localization_hints": object{"primary_language": "tlh"}}},
 	{Case: Case{Name: "decomposed", Requirements: []string{"I18N-011"}, Rule: "text in any Unicode normalization form is presented"},
 		letter: []string{"e\u0301", "\u00e9"}, say: "In many parts", more: object{"summary_normal": "In many parts: e\u0301 o\u0323\u0300 \uFB01", "summary_terse": "In many parts: e\u0301", "summary_detailed": "In many parts: e\u0301 o\u0323\u0300"}},
+	{Case: Case{Name: "characters-whole", Requirements: []string{"I18N-012"}, Rule: "what a person sees as one character is not cut in two, wherever a line of the device ends"},
+		say: "Signs of many parts", more: object{"summary_normal": manyParts, "summary_terse": manyParts, "summary_detailed": manyParts}},
 	{Case: Case{Name: "large", Requirements: []string{"ENV-062"}, Rule: "an event above the soft limits does no harm"},
 		say: "A large one", more: object{"@context": []string{aaep.CoreContext, someContext}, "extensions": object{"camera": object{"image": strings.Repeat("0123456789", 10<<10), "deep": nested(12)}}}},
 	{Case: Case{Name: "id-case", Requirements: []string{"ENV-015"}, Rule: "two ids that differ in case are two"},
 		say: "Small letters or large", more: object{"event_id": nil}},
 }
+
+// manyParts is a text in which few places are between two characters.
+var manyParts = "Signs of many parts: " + strings.Repeat("\U0001F468\u200d\U0001F469\u200d\U0001F467\u200d\U0001F466 o\u0323\u0300e\u0323\u0302 \U0001F44B\U0001F3FD ", 6) + "and an end."
 
 func nested(depth int) object {
 	if depth == 0 {
@@ -165,10 +173,8 @@ var oddCases = append(ofOddities(), []Case{
 			if why := r.silent(); why != "" {
 				return unseen(why)
 			}
-			for _, m := range r.all(hookLink, false) {
-				if m.str("log") != "" {
-					return pass("defects are logged", m.Entry)
-				}
+			if all := r.logged(); len(all) > 0 {
+				return pass("defects are logged", all[0].Entry)
 			}
 			return fail("the hook told of no log entry, though nothing of what came was valid")
 		}},
@@ -185,8 +191,11 @@ func ofOddities() (cases []Case) {
 			c.Strength = Must
 		}
 		c.plays, c.Judge = []string{"odd"}, presents(idTail(c.Name), odd.say)
-		if odd.letter != nil {
+		switch {
+		case odd.letter != nil:
 			c.Judge = keepsLetter(idTail(c.Name), odd.say, odd.letter)
+		case c.Name == "characters-whole":
+			c.Judge = heard(idTail(c.Name), judgeCharacters)
 		}
 		cases = append(cases, c)
 	}
@@ -202,6 +211,20 @@ func keepsLetter(label, say string, forms []string) func(*Recording) Finding {
 		}
 		return presents(label, say)(r)
 	})
+}
+
+// judgeCharacters looks at where the lines of the hook end and begin. Whoever presents all at once cuts nothing.
+func judgeCharacters(r *Recording, m message, _ string) Finding {
+	const joiner, lightest, darkest = '\u200d', '\U0001F3FB', '\U0001F3FF'
+	for _, t := range r.told(m.str("event_id")) {
+		line := strings.TrimSpace(t.str("text"))
+		first, _ := utf8.DecodeRuneInString(line)
+		last, _ := utf8.DecodeLastRuneInString(line)
+		if unicode.Is(unicode.M, first) || first == joiner || last == joiner || first >= lightest && first <= darkest {
+			return fail(fmt.Sprintf("a character was cut in two: what was presented begins with %U and ends with %U", first, last), m.Entry, t.Entry)
+		}
+	}
+	return presents(idTail("characters-whole"), "Signs of many parts")(r)
 }
 
 // dropped judges that an event is not presented in the same way as valid ones: not at all, or with a warning.

@@ -16,6 +16,8 @@ var scenePlays = []scenePlay{
 	{name: "blue", hook: true, perform: outOfBlue},
 	{name: "twice", hook: true, perform: tellTwice},
 	{name: "burst", hook: true, perform: burst},
+	{name: "refused-oddly", perform: refuseOddly},
+	{name: "closed-oddly", perform: closeOddly},
 	{name: "quit", perform: quit},
 	{name: "forged", perform: forge},
 	{name: "cut", perform: breakLink},

@@ -2,38 +2,38 @@ package credentials
 
 import (
 	"net/http"
-	"slices"
 
 	"github.com/aaep-go/aaep"
 )
 
 // statuses are what refusals are over HTTP (D-56), ours and those of a peer or a proxy that has nothing but a status.
 var statuses = []struct {
-	status  int
-	reasons []aaep.ReasonCode
+	status int
+	reason aaep.ReasonCode
 }{
-	{http.StatusUnauthorized, []aaep.ReasonCode{aaep.AuthenticationRequired}},
-	{http.StatusForbidden, []aaep.ReasonCode{aaep.AuthorizationDenied}},
-	{http.StatusTooManyRequests, []aaep.ReasonCode{aaep.RateLimit}},
-	{http.StatusServiceUnavailable, []aaep.ReasonCode{aaep.TransportUnavailable}},
-	{http.StatusUnprocessableEntity, []aaep.ReasonCode{aaep.VersionUnsupported, aaep.CapabilitiesIncompatible, aaep.ManifestSignatureRequired}},
+	{http.StatusUnauthorized, aaep.AuthenticationRequired},
+	{http.StatusForbidden, aaep.AuthorizationDenied},
+	{http.StatusTooManyRequests, aaep.RateLimit},
+	{http.StatusServiceUnavailable, aaep.TransportUnavailable},
+	{http.StatusBadRequest, aaep.ReasonUnknown}, // of a request that is not valid
 }
 
-// Status is the status of a refusal for this reason.
+// Status is the status of a refusal for this reason. One that is not in the table is of a request that could be read, also if
+// it is a reason of later versions.
 func Status(reason aaep.ReasonCode) int {
 	for _, s := range statuses {
-		if slices.Contains(s.reasons, reason) {
+		if s.reason == reason {
 			return s.status
 		}
 	}
-	return http.StatusBadRequest
+	return http.StatusUnprocessableEntity
 }
 
-// Reason is the one reason that a status stands for, or "".
+// Reason is what a status says of a refusal by itself, or "".
 func Reason(status int) aaep.ReasonCode {
 	for _, s := range statuses {
-		if s.status == status && len(s.reasons) == 1 {
-			return s.reasons[0]
+		if s.status == status && s.reason != aaep.ReasonUnknown {
+			return s.reason
 		}
 	}
 	return ""

@@ -72,9 +72,11 @@ func unpack(m *aaepv1.AaepMessage) ([]byte, error) {
 // served is the producer's end of a stream. It lasts until the handler returns status.
 type served struct {
 	stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aaepv1.AaepMessage]
-	once   sync.Once
-	over   chan struct{} // closed when status is set
-	status error
+	// witness is who looks at what comes now.
+	witness func() transports.Witness
+	once    sync.Once
+	over    chan struct{} // closed when status is set
+	status  error
 }
 
 // end has the handler return, which ends a Send and a Recv that are under way.
@@ -91,6 +93,7 @@ func (f *served) Read() ([]byte, error) {
 	switch {
 	case err == nil:
 		msg, err = unpack(m)
+		judge(f.witness(), m)
 	case status.Code(err) == codes.ResourceExhausted:
 		err = transports.ErrTooLarge
 	}
@@ -131,7 +134,7 @@ func (f *dialed) Read() ([]byte, error) {
 	var msg []byte
 	if err == nil {
 		msg, err = unpack(m)
-		f.judge(m)
+		judge(f.witness, m)
 	}
 	if err != nil {
 		f.why = refusal(err)
@@ -141,17 +144,17 @@ func (f *dialed) Read() ([]byte, error) {
 }
 
 // judge tells the witness of a message whose two fields do not belong together.
-func (f *dialed) judge(m *aaepv1.AaepMessage) {
-	if f.witness == nil {
+func judge(w transports.Witness, m *aaepv1.AaepMessage) {
+	if w == nil {
 		return
 	}
 	switch is := typeOf(m.Json); {
 	case !utf8.Valid(m.Json):
-		f.witness.Tell("GRPC-002", "the field json is no text in UTF-8")
+		w.Tell("GRPC-002", "the field json is no text in UTF-8")
 	case len(m.Json) == 0:
-		f.witness.Tell("GRPC-002", "the field json, which is the message, is empty")
+		w.Tell("GRPC-002", "the field json, which is the message, is empty")
 	case m.MessageType != "" && is != "" && m.MessageType != is:
-		f.witness.Tell("GRPC-002", fmt.Sprintf("message_type is %s, and the type of the message in json is %s", aaep.SafeText(m.MessageType), aaep.SafeText(is)))
+		w.Tell("GRPC-002", fmt.Sprintf("message_type is %s, and the type of the message in json is %s", aaep.SafeText(m.MessageType), aaep.SafeText(is)))
 	}
 }
 

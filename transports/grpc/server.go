@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	rpc "google.golang.org/grpc"
@@ -49,6 +50,8 @@ type Server struct {
 	door  credentials.Door
 	queue *duplex.Queue
 	slots chan struct{}
+	// watching is the witness of the newest Accept, nil of none.
+	watching atomic.Pointer[transports.Witness]
 }
 
 var _ transports.Listener = (*Server)(nil)
@@ -82,7 +85,19 @@ func Options() []rpc.ServerOption {
 }
 
 // Accept returns the Conn of the next subscriber.
-func (s *Server) Accept(ctx context.Context) (transports.Conn, error) { return s.queue.Accept(ctx) }
+func (s *Server) Accept(ctx context.Context) (transports.Conn, error) {
+	w := transports.WitnessOf(ctx)
+	s.watching.Store(&w)
+	return s.queue.Accept(ctx)
+}
+
+// witness is who looks at what subscribers send: a stream may begin before it is accepted.
+func (s *Server) witness() transports.Witness {
+	if w := s.watching.Load(); w != nil {
+		return *w
+	}
+	return nil
+}
 
 // Close refuses new subscriptions. Accepted Conns live on. A second Close does nothing.
 func (s *Server) Close() error {
@@ -112,7 +127,7 @@ func (v service) Subscribe(stream rpc.BidiStreamingServer[aaepv1.AaepMessage, aa
 		s.o.Logger.Info("grpc: refused: as many subscriptions as can be served")
 		return status.Error(codes.Unavailable, "there are as many subscriptions as can be served; try again later")
 	}
-	f := &served{stream: stream, over: make(chan struct{})}
+	f := &served{stream: stream, witness: s.witness, over: make(chan struct{})}
 	c := duplex.New(f, principal)
 	defer s.door.Watch(stream.Context(), r, principal, func() {
 		f.end(status.Error(codes.Unavailable, "These credentials were withdrawn. Connect again with others."))

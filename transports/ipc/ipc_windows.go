@@ -136,7 +136,7 @@ func (l *Listener) Accept(ctx context.Context) (transports.Conn, error) {
 			a.conn.Close()
 			continue
 		}
-		return duplex.New(newPipe(a.conn), "sid:"+who.String()), nil
+		return duplex.New(newPipe(a.conn, transports.WitnessOf(ctx)), "sid:"+who.String()), nil
 	}
 }
 
@@ -166,7 +166,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ipc: %w", err)
 	}
-	frames, err := d.meet(conn)
+	frames, err := d.meet(conn, transports.WitnessOf(ctx))
 	if err != nil {
 		conn.Close()
 		return nil, err
@@ -175,7 +175,7 @@ func (d Dialer) Dial(ctx context.Context) (transports.Conn, error) {
 }
 
 // meet looks at the pipe before anything is said on it.
-func (d Dialer) meet(conn net.Conn) (duplex.Frames, error) {
+func (d Dialer) meet(conn net.Conn, w transports.Witness) (duplex.Frames, error) {
 	self, err := user(windows.GetCurrentProcessToken())
 	if err != nil {
 		return nil, fmt.Errorf("ipc: which user we are: %w", err)
@@ -192,7 +192,9 @@ func (d Dialer) meet(conn net.Conn) (duplex.Frames, error) {
 		return nil, fmt.Errorf("ipc: %w", err)
 	}
 	if flags&windows.PIPE_TYPE_MESSAGE == 0 { // B.3.4
-		return newFrames(pipeStream{conn, conn}, lengths), nil
+		f := newFrames(pipeStream{conn, conn}, lengths)
+		f.witness = w
+		return f, nil
 	}
-	return newPipe(conn), nil
+	return newPipe(conn, w), nil
 }

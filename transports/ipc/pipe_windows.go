@@ -20,16 +20,17 @@ import (
 // pipe is one connection of a pipe of messages. One write is one message (B.3.4), unless the peer's first one says
 // otherwise: from then on it is a stream like a socket.
 type pipe struct {
-	conn   net.Conn
-	stream atomic.Pointer[frames] // nil for messages
-	begun  bool
-	first  []byte
-	mu     sync.Mutex     // guards handle
-	handle windows.Handle // 0 once closed
+	conn    net.Conn
+	witness transports.Witness
+	stream  atomic.Pointer[frames] // nil for messages
+	begun   bool
+	first   []byte
+	mu      sync.Mutex     // guards handle
+	handle  windows.Handle // 0 once closed
 }
 
-func newPipe(conn net.Conn) *pipe {
-	return &pipe{conn: conn, handle: handle(conn), first: make([]byte, 1)}
+func newPipe(conn net.Conn, w transports.Witness) *pipe {
+	return &pipe{conn: conn, witness: w, handle: handle(conn), first: make([]byte, 1)}
 }
 
 // Read returns the next message.
@@ -45,9 +46,11 @@ func (p *pipe) Read() ([]byte, error) {
 	switch {
 	case framing != unknown && !p.begun:
 		s := newFrames(pipeStream{p.conn, io.MultiReader(bytes.NewReader(msg), p.conn)}, framing)
+		s.witness = p.witness
 		p.stream.Store(s)
 		return s.Read()
 	case framing == lengths:
+		p.witness.Tell("IPC-009", fmt.Sprintf("messages are as the pipe cuts them, and one begins with %#02x, as a length does", msg[0]))
 		return nil, fmt.Errorf("ipc: the peer changed its framing; a message begins with %#02x", msg[0])
 	case len(msg) > transports.MaxMessage:
 		return nil, transports.ErrTooLarge

@@ -235,12 +235,7 @@ func (c *conn) request(ctx context.Context, req *aaep.SubscriptionRequest, msg [
 	}
 	accepted, _ := m.(*aaep.SubscriptionAccepted)
 	if err == nil && accepted != nil {
-		switch {
-		case a.status/100 != 2: // who goes by the status, as most do, is turned away by it
-			c.witness.Tell("TR-004", fmt.Sprintf("an acceptance has the status %s, which refuses the request", a.text))
-		case a.status != http.StatusCreated:
-			c.witness.Tell("SSE-004", fmt.Sprintf("an acceptance has the status %s, not 201", a.text))
-		}
+		c.judgeStatus(a.status, a.text)
 		if err = c.locate(at, a.location, accepted.SubscriptionID); err != nil || a.location == "" {
 			c.witness.Tell("SSE-004", fmt.Sprintf("an acceptance has the Location %q, which names no stream on its origin", shorten(a.location, 100)))
 		}

@@ -84,6 +84,17 @@ func (c *conn) Reopen(ctx context.Context) error {
 	return err
 }
 
+// Cut breaks the stream without a word, as a network does. Package conformance looks at what comes once it is opened again.
+func (c *conn) Cut() {
+	c.mu.Lock()
+	in := c.in
+	c.mu.Unlock()
+	if in != nil {
+		in.cancel(transports.ErrInterrupted)
+		<-in.done
+	}
+}
+
 // LastEventID is the id of the last event that Receive took, of those that have one, or "".
 func (c *conn) LastEventID() string {
 	c.mu.Lock()

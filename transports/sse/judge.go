@@ -53,6 +53,17 @@ func (c *conn) judgeEvent(ev event, lastID string) {
 	}
 }
 
+// judgeStatus tells the witness that an acceptance has a status that is not for one. Who goes by a status that refuses, as nearly all
+// do, is turned away by it.
+func (c *conn) judgeStatus(status int, text string) {
+	switch {
+	case status/100 != 2:
+		c.witness.Tell("TR-004", fmt.Sprintf("an acceptance has the status %s, which refuses the request", text))
+	case status != http.StatusCreated:
+		c.witness.Tell("SSE-004", fmt.Sprintf("an acceptance has the status %s, not 201", text))
+	}
+}
+
 // judgeAcceptance tells the witness that an acceptance is none, for what is wrong with it.
 func (c *conn) judgeAcceptance(status int, wrong error) {
 	if status/100 != 2 {

@@ -50,7 +50,7 @@ func TestRejectedStatuses(t *testing.T) {
 	}{
 		{"authentication_required", 0, 401}, {"authorization_denied", 0, 403}, {"rate_limit", 7, 429},
 		{"transport_unavailable", 3, 503}, {"version_unsupported", 0, 422}, {"capabilities_incompatible", 0, 422},
-		{"manifest_signature_required", 0, 422}, {"unknown", 0, 400},
+		{"manifest_signature_required", 0, 422}, {"unknown", 0, 400}, {"quota_exceeded", 0, 422},
 	} {
 		t.Run(tt.code, func(t *testing.T) {
 			conn := make(chan transports.Conn, 1)

@@ -1,0 +1,82 @@
+package conformance
+
+import "strings"
+
+// A reason that no version has yet, as a 1.x may have, and what is said with it.
+const (
+	oddReason  = "quota_exceeded"
+	oddMessage = "The share of today is used up."
+)
+
+// reasonCases judge what becomes of a target whose agent leaves it, or will not have it, for a reason that it cannot know.
+var reasonCases = []Case{
+	{Name: "reason-unknown", Requirements: []string{"VER-004"}, Level: 3, Strength: Must, plays: []string{"refused-oddly", "closed-oddly"},
+		Rule: "a refusal, or a close, for a reason that 1.0 does not know does no harm: the target goes on or comes back, ends in an orderly way, or says what happened, in a log line or with the agent's words as its last on standard error",
+		Judge: func(r *Recording) Finding {
+			said := of(r.all(0, true), "subscription.rejected", "subscription.close")
+			if len(said) == 0 {
+				return unseen("the target was gone before that")
+			}
+			why := said[0].Entry
+			for _, m := range r.logged() {
+				if m.n > said[0].n {
+					return pass("it told what happened", why, m.Entry)
+				}
+			}
+			for _, e := range r.Entries[said[0].n+1:] {
+				switch {
+				case e.Link > 0:
+					return pass("it came back", why, e)
+				case e.Note == noteGone+noError, strings.HasPrefix(e.Note, noteGone) && says(e.Note, oddMessage):
+					return pass("it ended in an orderly way", why, e)
+				case strings.HasPrefix(e.Note, noteGone):
+					return fail("the target ended, and did not say why", why, e)
+				}
+			}
+			return pass("it went on", why)
+		}},
+}
+
+// refuseOddly refuses the target.
+func refuseOddly(sc *scene) {
+	if c := sc.next(sc.arrival); c != nil {
+		c.sendObject(object{"type": "subscription.rejected", "reason_code": oddReason, "reason_message": oddMessage})
+		c.outcome()
+	}
+}
+
+// closeOddly takes the target, and leaves it.
+func closeOddly(sc *scene) {
+	c := sc.begin()
+	if c == nil {
+		return
+	}
+	sc.presented(c.emit(c.event("beforeclose", sessionID(), started, "This is all for today", nil)))
+	c.sendObject(object{"type": "subscription.close", "subscription_id": c.id, "reason_code": oddReason, "reason_message": oddMessage})
+	c.outcome()
+}
+
+// outcome ends a call, and waits for what the target does then.
+func (c *call) outcome() {
+	c.conn.Close()
+	over, logged := make(chan struct{}), len(c.sc.tape.now().logged())
+	c.sc.running.Go(func() {
+		c.sc.wait(told, func(r *Recording) bool { return len(r.logged()) > logged })
+		close(over)
+	})
+	select {
+	case conn := <-c.sc.arrivals:
+		c.sc.take(conn).accepted(nil)
+	case <-over:
+	}
+}
+
+// logged are the lines that the target told for an operator.
+func (r *Recording) logged() (list []message) {
+	for _, m := range r.all(hookLink, false) {
+		if m.str("log") != "" {
+			list = append(list, m)
+		}
+	}
+	return list
+}
