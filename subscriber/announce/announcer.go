@@ -55,6 +55,7 @@ type Announcer struct {
 	language string // of this program's own words
 	last     int64  // utterance
 	saying   *part
+	latest   *item   // that was said, or is
 	urgent   []*item // critical
 	asked    []*item // what the person asked for
 	normal   []*item
@@ -303,7 +304,7 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		a.speaker = it.source
 	}
 	it.receipt.Outcome = Speaking
-	a.saying = &part{item: it, u: u, words: len(strings.Fields(u.Text)), began: now}
+	a.saying, a.latest = &part{item: it, u: u, words: len(strings.Fields(u.Text)), began: now}, it
 	return Do{Say: &u}, wake
 }
 
