@@ -27,6 +27,9 @@ func TestReasons(t *testing.T) {
 	out.Close()
 	outcome := pay(t, s, "$5")
 	p.until(`heard.some((line) => line.startsWith("status: Waiting"))`)
+	if now := eval[string](p, `document.getElementById("state").textContent`); now != "Waiting for an answer." {
+		t.Errorf("what it does now is %q", now)
+	}
 	p.until(armed)
 	eval[any](p, `document.querySelector("button.yes").click()`)
 	check(t, result(t, outcome))
