@@ -44,3 +44,20 @@ func TestAgainIsTheLast(t *testing.T) {
 	r.after(30 * time.Second)
 	r.want("30.0 And this. /", "30.5 And this.")
 }
+
+// A question that is called to mind is, when that is said again, as long open as it is then; and none that is closed is put again.
+func TestAgainOfAQuestion(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.say(&aaep.SessionStarted{}, "Weather.")
+	ask := r.say(&aaep.AwaitingClarification{Question: "Is it raining?", TimeoutSeconds: 300}, "Rain?")
+	r.after(30 * time.Second)
+	r.heard = nil
+	r.a.Again(r.now)
+	r.after(time.Minute)
+	r.a.Again(r.now)
+	r.after(time.Second)
+	r.a.Settle(r.now, ask)
+	r.a.Again(r.now)
+	r.after(time.Minute)
+	r.want("30.0 The question is: Is it raining?", "33.0 You have about 4 minutes 30 seconds to answer.", "90.0 The question is: Is it raining? /", "91.0 The question is no longer open.")
+}

@@ -205,13 +205,17 @@ func (a *Announcer) Again(now time.Time) {
 		a.say(now, ours(a.language, phrase.NothingSaidYet, ""))
 		return
 	}
-	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, sentences: it.sentences, arrived: now}
+	if it.kind == Question && a.open.Find(it.event) == nil && a.open.before(it.source, it.event) == nil || it.about != nil && !slices.Contains(a.open.all, it.about) {
+		a.say(now, ours(a.language, phrase.QuestionClosed, ""))
+		return
+	}
+	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about, sentences: it.sentences, arrived: now}
 	a.keep(again)
 	if it.receipt.Outcome != Speaking && it.receipt.Outcome != Waiting {
 		a.asked = append(a.asked, again)
 		return
 	}
-	again.critical, again.about, it.moot = it.critical, it.about, true
+	again.critical, it.moot = it.critical, true
 	a.remove(it)
 	a.end(it, now, Cut)
 	if it.critical {
