@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +56,7 @@ type Announcer struct {
 	language string // of this program's own words
 	last     int64  // utterance
 	saying   *part
+	latest   *item   // that was said, or is
 	urgent   []*item // critical
 	asked    []*item // what the person asked for
 	normal   []*item
@@ -277,13 +279,12 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	a.last++
 	s := it.sentences[it.next]
 	u := Utterance{ID: a.last, Text: s.Text, Language: s.Language, Kind: it.kind, Critical: it.critical, Event: it.event}
-	if q := a.open.Find(it.event); q != nil {
-		if q.Put.IsZero() {
-			q.Put = now
-		}
-		if tellsTime(s) {
-			u.Text = timeToAnswer(s.Language, q.Left(now)).String() // not what it was when the question came
-		}
+	q := a.open.Find(it.event)
+	if q != nil && q.Put.IsZero() {
+		q.Put = now
+	}
+	if q = cmp.Or(q, it.about); q != nil && tellsTime(s) {
+		u.Text = timeToAnswer(s.Language, q.Left(now)).String() // not what it was when the question came
 	}
 	if it.source != "" { // each sentence is heard for itself
 		if it.kind == Output || it.kind != Question && it.next > 0 { // of the rest, Text marks the beginning
@@ -303,7 +304,7 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		a.speaker = it.source
 	}
 	it.receipt.Outcome = Speaking
-	a.saying = &part{item: it, u: u, words: len(strings.Fields(u.Text)), began: now}
+	a.saying, a.latest = &part{item: it, u: u, words: len(strings.Fields(u.Text)), began: now}, it
 	return Do{Say: &u}, wake
 }
 

@@ -175,6 +175,13 @@ func (a *Announcer) catchUp(now time.Time) {
 // say puts what the person asked for before everything that is not critical.
 func (a *Announcer) say(now time.Time, w Words) *item {
 	it := &item{kind: Notice, sentences: w.sentences(false), arrived: now}
+	a.asked = slices.DeleteFunc(a.asked, func(old *item) bool { // that was asked for twice is told once
+		same := old.kind == Notice && a.untold(old) && slices.Equal(old.sentences, it.sentences)
+		if same {
+			a.end(old, now, Expired)
+		}
+		return same
+	})
 	if len(it.sentences) > 0 {
 		a.keep(it)
 		a.asked = append(a.asked, it)
@@ -192,20 +199,31 @@ func (a *Announcer) Details(now time.Time) {
 	a.missed = nil
 }
 
-// Again says again what was said last, from its beginning.
+// Again says again what was said last, from its beginning; of what is still being said, at once.
 func (a *Announcer) Again(now time.Time) {
-	for _, it := range slices.Backward(a.kept) {
-		if it.source == "" && it.kind == Notice && len(a.asked) > 0 && slices.Contains(a.asked, it) {
-			continue
-		}
-		if o := it.receipt.Outcome; o == Heard || o == Cut || o == Speaking || it.receipt.Said > 0 {
-			again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, sentences: it.sentences, arrived: now}
-			a.keep(again)
-			a.asked = append(a.asked, again)
-			return
-		}
+	it := a.latest
+	if it == nil {
+		a.say(now, ours(a.language, phrase.NothingSaidYet, ""))
+		return
 	}
-	a.say(now, ours(a.language, phrase.NothingSaidYet, ""))
+	if it.kind == Question && a.open.Find(it.event) == nil && a.open.before(it.source, it.event) == nil || it.about != nil && !slices.Contains(a.open.all, it.about) {
+		a.say(now, ours(a.language, phrase.QuestionClosed, ""))
+		return
+	}
+	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about, sentences: it.sentences, arrived: now}
+	a.keep(again)
+	if it.receipt.Outcome != Speaking && it.receipt.Outcome != Waiting {
+		a.asked = append(a.asked, again)
+		return
+	}
+	again.critical, it.moot = it.critical, true
+	a.remove(it)
+	a.end(it, now, Cut)
+	if it.critical {
+		a.urgent = slices.Insert(a.urgent, 0, again)
+	} else {
+		a.asked = slices.Insert(a.asked, 0, again)
+	}
 }
 
 // Expect counts a question among those that are open, for a caller who chooses which is put, and when: its Add puts it at once,
@@ -241,7 +259,13 @@ func (a *Announcer) MoreTime(question *aaep.Event, limit time.Duration) {
 
 // WhatWaits says which questions are open, and how much there is to hear; no more of it when the first of them is not.
 func (a *Announcer) WhatWaits(now time.Time) {
-	it := a.say(now, whatWaits(a.language, a.open.InWords(a.language), len(a.urgent)+len(a.normal)+len(a.soFar), len(a.missed)))
+	more := len(a.soFar)
+	for _, it := range slices.Concat(a.urgent, a.normal) { // but what is being said, and a question, which is named
+		if it.kind != Question && (a.saying == nil || a.saying.item != it) {
+			more++
+		}
+	}
+	it := a.say(now, whatWaits(a.language, a.open.InWords(a.language), more, len(a.missed)))
 	it.about = a.open.First()
 }
 

@@ -201,3 +201,20 @@ func TestAway(t *testing.T) {
 		t.Errorf("the line that tells of it is %q", live)
 	}
 }
+
+// TestMarkup: a line of nothing but the marks of Markdown is shown, and not read out, for a voice would spell it.
+func TestMarkup(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	p := newBrowser(t).open(st.page, tape)
+	p.until(connected)
+	eval[any](p, `(() => { const pace = document.getElementById("pace"); pace.value = "450"; pace.dispatchEvent(new Event("change")); })()`)
+	out := st.session(t, "Explaining.").Output()
+	out.WriteString("```go\nx := 1\n```\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\n***\n\nThat was 50 %. ")
+	out.Close()
+	p.until(spoken + `.at(-1) === "That was 50 %."`)
+	if shown, heard := strings.Join(eval[[]string](p, spoken)[1:], "\n"), strings.Join(eval[[]string](p, "heard")[1:], "\n"); heard != "log: x := 1\nlog: | a | b |\nlog: | 1 | 2 |\nlog: That was 50 %." ||
+		shown != "```go\nx := 1\n```\n| a | b |\n|---|:-:|\n| 1 | 2 |\n***\nThat was 50 %." {
+		t.Errorf("heard\n%s\nshown\n%s", heard, shown)
+	}
+}

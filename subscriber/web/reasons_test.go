@@ -13,7 +13,7 @@ const tape = `window.heard = []; addEventListener("DOMContentLoaded", () => {
 		if (p.nodeType === 1 && p.ariaLive !== "off") heard.push(id + ": " + p.textContent.trim()); }).observe(document.getElementById(id), { childList: true });
 });`
 
-// TestReasons: a question is read out at once, and what was said before it after that; then which question is open, so that it is what was
+// TestReasons: a question is read out at once, and what was said before it after that, as what came meanwhile; then which question is open, so that it is what was
 // heard last before the answer. What was accepted is told as what is done. LVL-040
 func TestReasons(t *testing.T) {
 	t.Parallel()
@@ -27,6 +27,9 @@ func TestReasons(t *testing.T) {
 	out.Close()
 	outcome := pay(t, s, "$5")
 	p.until(`heard.some((line) => line.startsWith("status: Waiting"))`)
+	if now := eval[string](p, `document.getElementById("state").textContent`); now != "Waiting for an answer." {
+		t.Errorf("what it does now is %q", now)
+	}
 	p.until(armed)
 	eval[any](p, `document.querySelector("button.yes").click()`)
 	check(t, result(t, outcome))
@@ -34,7 +37,7 @@ func TestReasons(t *testing.T) {
 	heard := strings.Join(eval[[]string](p, "heard"), "\n")
 	_, heard, _ = strings.Cut(heard, "log: Tester: Paying your bills.\n")
 	const want = `alert: Question 1: Pay $5 to the water company. The money leaves your account today. Risk: high. It cannot be undone.
-log: The bill is due today.
+log: What came meanwhile: The bill is due today.
 log: Tomorrow it costs ten more.
 status: Waiting for an answer. Question 1: Pay $5 to the water company.
 log: Question 1: You answered: accept.

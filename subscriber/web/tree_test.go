@@ -20,9 +20,10 @@ func TestTree(t *testing.T) {
 	p.do("Accessibility.enable", nil)
 	var tree struct {
 		Nodes []struct {
-			Ignored    bool
-			Role, Name struct{ Value any }
-			Properties []struct {
+			Ignored     bool
+			Role, Name  struct{ Value any }
+			Description struct{ Value any }
+			Properties  []struct {
 				Name  string
 				Value struct{ Value any }
 			}
@@ -33,6 +34,9 @@ func TestTree(t *testing.T) {
 	for _, n := range tree.Nodes {
 		role, _ := n.Role.Value.(string)
 		name, _ := n.Name.Value.(string)
+		if what, _ := n.Description.Value.(string); name == "More time" && what != "" {
+			t.Errorf("the button for more time is described as %q", what)
+		}
 		if n.Ignored || !slices.Contains([]string{"banner", "main", "region", "heading", "log", "alert", "status", "form"}, role) {
 			continue
 		}

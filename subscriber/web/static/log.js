@@ -4,6 +4,7 @@ import { clip, named, reading, safe } from "./text.js";
 const most = 400; // nodes kept
 const backlog = 60000; // of reading, before what waits is shown at once
 const soonAgain = 30000; // that a question is called to mind
+const markup = /^\s*([`~]{3,}\s*\S*|[|:*_=#>~\s-]+)\s*$/; // alone in a line, a voice spells it
 
 export class Log {
   // words(key, values) says what the page says itself; pace() is in words a minute; waits() says how many questions do.
@@ -131,8 +132,9 @@ export class Log {
       const asks = this.open.filter((q) => q.session === line.session && !line.about && !q.mine && !q.lost);
       if (asks.some((q) => !q.led)) line.before = [this.words("meanwhile"), line.before].filter(Boolean).join(" "); // it is not what the question leads to
       for (const q of asks) q.led = q.drowned = true;
-      this.add(line);
-      this.reads({ region: "status", text: line.text, language: line.language, dir: line.dir, before: line.before });
+      const mute = line.kind === "output" && markup.test(line.text);
+      this.add(line, mute);
+      if (!mute) this.reads({ region: "status", text: line.text, language: line.language, dir: line.dir, before: line.before });
     }
     this.step();
   }

@@ -125,7 +125,8 @@ function drop(key, out) {
 // now shows what the newest session does. It is there to be looked up, and is not read out.
 function now() {
   const [id, s] = [...sessions].at(-1) ?? [];
-  const text = id === undefined ? say("idle") : s.text || say("working");
+  const asks = questions.open().some((q) => q.session === id && !q.mine); // what it overtook may say otherwise
+  const text = id === undefined ? say("idle") : asks ? say("awaiting") : s.text || say("working");
   const more = sessions.size > 1 ? " " + say("others", { n: sessions.size - 1 }) : "";
   if ($("state").textContent !== safe(text) + more) $("state").textContent = safe(text) + more;
 }

@@ -142,7 +142,11 @@ export class Questions {
     q.el.append(q.head, verdict, by, this.part(q, "p", "consequence", meaning), this.part(q, "p", "risk", q.facts, true), q.clock, q.form, q.hint, q.result);
     if (confirm) this.confirmation(q);
     else this.clarification(q);
-    if (this.link.honored.timing && e.timeout_seconds < 86400) this.button(q, w("moreTime"), () => this.more(q)).classList.add("more");
+    if (this.link.honored.timing && e.timeout_seconds < 86400) {
+      const more = this.button(q, w("moreTime"), () => this.more(q));
+      more.classList.add("more");
+      more.removeAttribute("aria-describedby"); // it works at once
+    }
     this.setClock(q);
   }
 

@@ -1,0 +1,63 @@
+package announce
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// Whoever missed the beginning of a question hears it from there at once, and no sooner than at its end it can be accepted.
+func TestAgainAtOnce(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	ask := r.say(&aaep.AwaitingConfirmation{Action: "Pay $5.", Consequence: "Gone.", TimeoutSeconds: 300, DefaultDecision: aaep.Reject}, "Pay?")
+	r.after(2 * time.Second)
+	r.a.Again(r.now)
+	r.after(6 * time.Second)
+	if q := r.a.Question(r.now, aaep.Accept); q != nil {
+		t.Error("it can be accepted before it was heard")
+	}
+	r.a.WhatWaits(r.now)
+	r.a.WhatWaits(r.now)
+	r.after(time.Minute)
+	if q := r.a.Question(r.now, aaep.Accept); q != ask {
+		t.Error("it cannot be accepted after it was heard")
+	}
+	r.want("0.0 Please decide.", "1.0 The risk is high. /", "2.0 Please decide.", "3.0 The risk is high.", "5.0 Action: Pay $5.", "6.5 Consequence: Gone.",
+		"7.5 You have about 5 minutes to answer.", "11.0 Without an answer it will not be done.", "15.0 One question is open: Pay $5.")
+	if got, want := r.outcomes(), "question cut 1/6, question heard 6/6, notice expired 0/1, notice heard 1/1"; got != want {
+		t.Errorf("receipts: %s, want %s", got, want)
+	}
+}
+
+// What was said last may have come before something else that was said sooner.
+func TestAgainIsTheLast(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.answer("First of all this. ")
+	r.answer("And this. ")
+	r.say(&aaep.HandoffRequested{TargetKind: aaep.TargetHuman, Reason: "Rules."}, "Help.")
+	r.after(30 * time.Second)
+	r.heard = nil
+	r.a.Again(r.now)
+	r.after(500 * time.Millisecond)
+	r.a.Again(r.now)
+	r.after(30 * time.Second)
+	r.want("30.0 And this. /", "30.5 And this.")
+}
+
+// A question that is called to mind is, when that is said again, as long open as it is then; and none that is closed is put again.
+func TestAgainOfAQuestion(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.say(&aaep.SessionStarted{}, "Weather.")
+	ask := r.say(&aaep.AwaitingClarification{Question: "Is it raining?", TimeoutSeconds: 300}, "Rain?")
+	r.after(30 * time.Second)
+	r.heard = nil
+	r.a.Again(r.now)
+	r.after(time.Minute)
+	r.a.Again(r.now)
+	r.after(time.Second)
+	r.a.Settle(r.now, ask)
+	r.a.Again(r.now)
+	r.after(time.Minute)
+	r.want("30.0 The question is: Is it raining?", "33.0 You have about 4 minutes 30 seconds to answer.", "90.0 The question is: Is it raining? /", "91.0 The question is no longer open.")
+}
