@@ -33,7 +33,8 @@ func main() {
 	addr := flag.String("listen", "127.0.0.1:8080", "where the agent can be followed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop)                                                                                // Ctrl-C ends it in words; pressed again, at once
+	// Ctrl-C ends it in words; pressed again, at once
+	context.AfterFunc(ctx, stop)
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "assistant", AgentName: "Assistant"}}) // 1
 	if err != nil {
 		log.Fatal(err)
