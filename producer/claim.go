@@ -44,7 +44,7 @@ func (p *Producer) claim(out *ledger.Outcome, w *waiter) *ledger.Outcome {
 		limit = replyTime
 		defer time.AfterFunc(claimTime, func() { p.tellStuck(out.Question.SessionID) }).Stop()
 	}
-	ctx, cancel := context.WithTimeout(p.closing.claims, limit)
+	ctx, cancel := context.WithTimeout(p.claims, limit)
 	defer cancel()
 	c := claim{Node: p.shared.Node(), Cause: out.Cause, By: w.by, Unrecorded: out.Unrecorded}
 	data, err := []byte(nil), error(nil)

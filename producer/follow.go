@@ -102,12 +102,12 @@ func (p *Producer) followLog() error {
 	if err := p.shared.Claims(func(token string) { p.settledElsewhere(aaep.ReplyToken(token)) }); err != nil {
 		return err
 	}
-	following, end := context.WithCancel(p.closing.serving)
+	following, end := context.WithCancel(p.serving)
 	go p.herald(following)
 	go func() {
 		defer end() // a process that hears nothing more is nobody to wait for
-		err := p.log.Tail(p.closing.serving, p.see, p.linkAway)
-		if p.closing.serving.Err() == nil {
+		err := p.log.Tail(p.serving, p.see, p.linkAway)
+		if p.serving.Err() == nil {
 			p.cfg.Logger.Error("the agent's log cannot be followed any more", "error", err)
 		}
 	}()
@@ -207,13 +207,13 @@ func (p *Producer) settledElsewhere(token aaep.ReplyToken) {
 // tellLeft tells the agent when the event at pos has left on every subscription here, for it waits for that.
 func (p *Producer) tellLeft(pos uint64) {
 	p.log.Wait(pos)
-	if p.waitLeft(p.closing.claims, pos, 0) != nil {
+	if p.waitLeft(p.claims, pos, 0) != nil {
 		return
 	}
 	for p.send(note{Left: pos, ID: p.follower.id}) != nil {
 		select {
 		case <-time.After(presenceEvery / 4):
-		case <-p.closing.claims.Done():
+		case <-p.claims.Done():
 			return
 		}
 	}
@@ -226,7 +226,7 @@ func (p *Producer) send(n note) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(p.closing.claims, presenceEvery/2)
+	ctx, cancel := context.WithTimeout(p.claims, presenceEvery/2)
 	defer cancel()
 	answer, err := p.shared.Send(ctx, msg)
 	if err == nil && string(answer) != "yes" {

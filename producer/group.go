@@ -106,7 +106,7 @@ func (g *group) round() (more bool, next time.Time) {
 		}
 		g.delays = g.delays[:0]
 	}()
-	draining := g.p.closing.serving.Err() != nil
+	draining := g.p.serving.Err() != nil
 	if g.calls.Swap(false) || draining {
 		g.drop(func(sub *subscription) *batch { return nil }, func(sub *subscription) bool { return draining || len(sub.woken) > 0 })
 	}

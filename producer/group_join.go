@@ -97,7 +97,7 @@ func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *gro
 	}
 	gs.of[g.key] = append(gs.of[g.key], g)
 	gs.all.Store(new(append(slices.Clone(*gs.all.Load()), g)))
-	g.p.closing.guests.Go(g.run)
+	g.p.guests.Go(g.run)
 	return g, nil
 }
 

@@ -23,7 +23,7 @@ func (sub *subscription) listen() {
 		link.Notify(sub.notified)
 		return
 	}
-	sub.p.closing.loops.Go(func() { sub.hear(sub.ctx) })
+	sub.p.loops.Go(func() { sub.hear(sub.ctx) })
 }
 
 // notified is called when there may be something to hear, or a stream.
@@ -38,7 +38,7 @@ func (sub *subscription) notified() {
 		return
 	}
 	if sub.unheard++; sub.unheard == 1 {
-		sub.p.closing.loops.Go(sub.hearAll)
+		sub.p.loops.Go(sub.hearAll)
 	}
 }
 

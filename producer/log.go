@@ -27,7 +27,7 @@ func (p *Producer) follow() {
 		}
 		select {
 		case <-more:
-		case <-p.closing.done:
+		case <-p.done:
 			return
 		}
 	}
@@ -91,7 +91,7 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 	if p.cfg.Follow != nil {
 		return errFollows
 	}
-	if p.closing.serving.Err() != nil {
+	if p.serving.Err() != nil {
 		return ErrClosed
 	}
 	said := *ev

@@ -87,7 +87,7 @@ func (p *Producer) Stats() Stats {
 // whose own log is away or failed goes on in memory.
 func (p *Producer) Ready() bool {
 	select {
-	case <-p.closing.done:
+	case <-p.done:
 		return false
 	default:
 	}

@@ -153,7 +153,7 @@ func (p *Producer) watchParties() {
 	for late := false; ; {
 		select {
 		case <-tick.C:
-		case <-p.closing.done:
+		case <-p.done:
 			return
 		}
 		if now := p.log.Overdue(); now != late {
@@ -195,7 +195,7 @@ func (p *Producer) unheard() (gone []presence) {
 // cutOff reports whether it is the agent that is cut off: nothing that it sends comes back, its log takes nothing, or nothing
 // that is kept can be read.
 func (p *Producer) cutOff() bool {
-	ctx, cancel := context.WithTimeout(p.closing.claims, presenceEvery)
+	ctx, cancel := context.WithTimeout(p.claims, presenceEvery)
 	defer cancel()
 	_, err := p.shared.Send(ctx, []byte("{}"))
 	if err == nil {

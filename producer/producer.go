@@ -53,7 +53,7 @@ type Producer struct {
 	born  time.Time // then
 	desk  *desk
 
-	closing  *closing
+	*closing
 	shared   log.Shared // nil for an agent that is one process
 	follower follower
 
@@ -140,7 +140,7 @@ func New(cfg Config) (*Producer, error) {
 	p.groups.all.Store(new([]*group))
 	p.notices.Store(&notices{})
 	if err := p.begin(); err != nil {
-		p.closing.hurry(err)
+		p.hurry(err)
 		p.desk.close()
 		p.log.Close() // what it has to say is why this failed
 		return nil, err
@@ -163,7 +163,7 @@ func (p *Producer) WaitSubscriber(ctx context.Context) error {
 		}
 		select {
 		case <-moved:
-		case <-p.closing.serving.Done():
+		case <-p.serving.Done():
 			return ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()

@@ -79,7 +79,7 @@ func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 	}
 	if !q.handing {
 		q.handing = true
-		sub.p.closing.loops.Go(sub.hand)
+		sub.p.loops.Go(sub.hand)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(p.closing.serving, cancel)()
+	defer context.AfterFunc(p.serving, cancel)()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	defer l.Close()
 	for {
@@ -55,17 +55,17 @@ func (p *Producer) answer(conn transports.Conn) (done <-chan struct{}, open bool
 			close(served)
 			return
 		}
-		p.closing.guests.Add(1)
+		p.guests.Add(1)
 		sub.over = func() {
 			close(served)
-			p.closing.guests.Done()
+			p.guests.Done()
 		}
 		go sub.serve() // which needs a smaller stack than the answer
 	}
 	if p.ended { // the caller waits
 		go serve()
 	} else {
-		p.closing.guests.Go(serve)
+		p.guests.Go(serve)
 	}
 	return served, !p.closed
 }

@@ -53,11 +53,11 @@ func newClosing() *closing {
 //
 // Called again, it waits for the same, the most impatient caller's ctx counts, and the error is ErrClosed.
 func (p *Producer) Shutdown(ctx context.Context) error {
-	defer context.AfterFunc(ctx, func() { p.closing.hurry(ctx.Err()) })()
+	defer context.AfterFunc(ctx, func() { p.hurry(ctx.Err()) })()
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		<-p.closing.done
+		<-p.done
 		return ErrClosed
 	}
 	p.closed = true
@@ -72,37 +72,37 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		p.log.Flush() // so that nobody is sent away before what is still being kept
-		p.closing.drain()
+		p.drain()
 		for _, sub := range *p.audience.Load() {
 			sub.wake()
 		}
-		p.closing.loops.Wait()
+		p.loops.Wait()
 		close(done)
 	}()
 	var err error
 	select {
 	case <-done:
-	case <-p.closing.hurried.Done():
-		err = context.Cause(p.closing.hurried)
+	case <-p.hurried.Done():
+		err = context.Cause(p.hurried)
 		for _, sub := range *p.audience.Load() {
 			sub.hangUp()
 		}
 		<-done
 	}
-	p.closing.leave()
+	p.leave()
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
-	p.closing.guests.Wait()
-	p.announce(nil)                                          // that nobody is here any more
-	late := time.AfterFunc(closeTimeout, p.closing.noClaims) // there may be nobody who answers
+	p.guests.Wait()
+	p.announce(nil)                                  // that nobody is here any more
+	late := time.AfterFunc(closeTimeout, p.noClaims) // there may be nobody who answers
 	p.desk.close()
 	late.Stop()
-	p.closing.noClaims()
+	p.noClaims()
 	p.closeLog()
-	close(p.closing.done)
+	close(p.done)
 	return err
 }
 
 // Done returns a channel that is closed when Shutdown has ended.
-func (p *Producer) Done() <-chan struct{} { return p.closing.done }
+func (p *Producer) Done() <-chan struct{} { return p.done }

@@ -65,7 +65,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 			return false
 		}
 		p.cfg.Logger.Info("subscription refused", "subscriber_id", sub.subscriberID, "principal", sub.principal, "reason", string(r.Code), "error", r)
-		if p.closing.waiting.Err() != nil {
+		if p.waiting.Err() != nil {
 			sub.tellWithin(hurryTimeout, rejected(r))
 		} else {
 			sub.tell(rejected(r))
@@ -76,7 +76,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 	answered(err)
 	if err != nil {
 		p.unregister(sub)
-		p.closing.loops.Done()
+		p.loops.Done()
 		return false
 	}
 	p.cfg.Logger.Info("subscription opened", "subscription_id", sub.id, "subscriber_id", sub.subscriberID, "principal", sub.principal, "may_reply", sub.rights.Reply)
@@ -97,7 +97,7 @@ func (sub *subscription) goOnAlone() {
 		return
 	}
 	sub.bury(why)
-	sub.p.closing.loops.Done()
+	sub.p.loops.Done()
 	sub.conn.Close()
 	sub.over()
 }
@@ -252,10 +252,10 @@ func rejected(r *aaep.Rejection) *aaep.SubscriptionRejected {
 // firstMessage waits for what a guest has to say: a while, but no longer than somebody else is served. A request
 // that comes at the last moment is still answered (HS-043).
 func (p *Producer) firstMessage(conn transports.Conn) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(p.closing.waiting, handshakeTimeout)
+	ctx, cancel := context.WithTimeout(p.waiting, handshakeTimeout)
 	defer cancel()
 	data, err := conn.Receive(ctx)
-	if err == nil || p.closing.waiting.Err() == nil {
+	if err == nil || p.waiting.Err() == nil {
 		return data, err
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), hurryTimeout)
@@ -311,7 +311,7 @@ var errUnsigned = errors.New("producer: nobody signs the manifest")
 
 // register makes the subscription one of those that are served, from the newest event on. It is told first
 // what the agent is doing and what it is waiting for. The error is an *aaep.Rejection; without one, Shutdown
-// waits until p.closing.loops has it as done.
+// waits until p.loops has it as done.
 func (p *Producer) register(sub *subscription) error {
 	p.log.Await(sub.terms.ResumeAfter)
 	p.putting.Lock()
@@ -325,7 +325,7 @@ func (p *Producer) register(sub *subscription) error {
 		p.putting.Unlock()
 		return err
 	}
-	p.closing.loops.Add(1)
+	p.loops.Add(1)
 	sub.replayed = p.log.End()
 	sub.cursor = sub.replayed
 	if cursor, skip, ok := p.place(sub.terms.ResumeAfter); ok {

@@ -109,7 +109,7 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 	timer := time.NewTimer(never)
 	defer timer.Stop()
 	for {
-		draining := sub.p.closing.serving.Err() != nil // and so the log is at its end before it is read
+		draining := sub.p.serving.Err() != nil // and so the log is at its end before it is read
 		if draining {
 			sub.shaper.SetQuiet(time.Time{})
 		}

@@ -76,6 +76,7 @@ func exported(packs []pack, module string) []string {
 		if !p.public() || !isPublic(folder) {
 			continue
 		}
+		in := embedding(p)
 		for _, f := range p.files {
 			if f.ast.Name.Name == "main" || ast.IsGenerated(f.ast) {
 				continue
@@ -98,6 +99,11 @@ func exported(packs []pack, module string) []string {
 				case *ast.FuncDecl:
 					if d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiver(d))) {
 						say(&ast.FuncDecl{Recv: d.Recv, Name: d.Name, Type: d.Type})
+					} else if d.Name.IsExported() {
+						for _, outer := range in[receiver(d)] {
+							has := &ast.Field{Names: []*ast.Ident{ast.NewIdent(strings.ToLower(outer[:1]))}, Type: &ast.StarExpr{X: ast.NewIdent(outer)}}
+							say(&ast.FuncDecl{Recv: &ast.FieldList{List: []*ast.Field{has}}, Name: d.Name, Type: d.Type})
+						}
 					}
 				case *ast.GenDecl:
 					for _, spec := range d.Specs {
@@ -115,8 +121,33 @@ func exported(packs []pack, module string) []string {
 	return all
 }
 
-func receiver(d *ast.FuncDecl) string {
-	for t := d.Recv.List[0].Type; ; {
+// embedding lists the exported structs that have the methods of a type that is not exported, for they embed it.
+func embedding(p pack) map[string][]string {
+	in := map[string][]string{}
+	for _, f := range p.files {
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok || !spec.Name.IsExported() {
+				return true
+			}
+			if t, ok := spec.Type.(*ast.StructType); ok {
+				for _, field := range t.Fields.List {
+					if name := typeName(field.Type); len(field.Names) == 0 && !ast.IsExported(name) {
+						in[name] = append(in[name], spec.Name.Name)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return in
+}
+
+func receiver(d *ast.FuncDecl) string { return typeName(d.Recv.List[0].Type) }
+
+// typeName is the name of a type of the same package, or "".
+func typeName(t ast.Expr) string {
+	for {
 		switch x := t.(type) {
 		case *ast.StarExpr:
 			t = x.X
@@ -164,7 +195,9 @@ func exportedSpec(tok token.Token, spec ast.Spec, say func(words ...any)) {
 		say("type", spec.Name.Name, kind)
 		hidden := false
 		for _, field := range fields.List {
-			if len(field.Names) == 0 {
+			if name := typeName(field.Type); len(field.Names) == 0 && name != "" && !ast.IsExported(name) {
+				hidden = true
+			} else if len(field.Names) == 0 {
 				say("type", spec.Name.Name, kind, "{", field.Type, "}")
 			}
 			for _, name := range field.Names {
@@ -188,6 +221,10 @@ func exportedSpec(tok token.Token, spec ast.Spec, say func(words ...any)) {
 func TestTheAPIRuleCanFail(t *testing.T) {
 	house := files{
 		"a.go": `type Open struct { Name, Other string; hidden int; io.Reader }
+			type Box struct { *lid }
+			type lid struct{}
+			func (l *lid) Lift() {}
+			func (l *lid) drop() {}
 			type shut struct { Name string }
 			type Asks interface { Ask(ctx context.Context) error; quiet() }
 			type Word string
@@ -203,12 +240,15 @@ func TestTheAPIRuleCanFail(t *testing.T) {
 	}
 	got := strings.Join(exported(house.packs(t), "m"), "\n")
 	want := `aaep/m: const Yes Word = "yes"
+aaep/m: func (b *Box) Lift()
 aaep/m: func (o *One[A]) Do()
 aaep/m: func (o *Open) Do(n int) (string, error)
 aaep/m: func (t Two[A, B]) Do()
 aaep/m: type Asks interface
 aaep/m: type Asks interface { Ask func(ctx context.Context) error }
 aaep/m: type Asks interface { and more that is not exported }
+aaep/m: type Box struct
+aaep/m: type Box struct { and more that is not exported }
 aaep/m: type Open struct
 aaep/m: type Open struct { Name string }
 aaep/m: type Open struct { Other string }

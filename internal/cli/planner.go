@@ -11,6 +11,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -94,6 +95,16 @@ func project(savings, monthly, rate, years float64) float64 {
 	r, n := rate/12, years*12
 	growth := math.Pow(1+r, n)
 	return savings*growth + monthly*(growth-1)/r
+}
+
+// dollars is an amount of money; cents are told where there are any.
+func dollars(amount float64) string {
+	cents := int64(math.Round(amount * 100))
+	text := "$" + words.Thousands(cents/100)
+	if cents%100 != 0 {
+		text += fmt.Sprintf(".%02d", cents%100)
+	}
+	return text
 }
 
 func pause(ctx context.Context, d time.Duration) error {
