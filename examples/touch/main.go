@@ -48,7 +48,7 @@ func main() {
 }
 
 func follow(ctx context.Context, url string) error {
-	display, err := braille.Open(ctx, braille.Options{})
+	display, err := braille.Open(ctx, braille.Options{}) // for contracted braille, with Tables: braille.DefaultTables()
 	if err != nil {
 		return err
 	}

@@ -48,14 +48,9 @@ var outputKinds = []outputKind{
 		}
 		return opened(out, err)
 	}},
-	{"braille", true, true, phrase.MarksLost, "It needs BRLTTY with a display; BRLAPI_HOST says where, if it is elsewhere.", func(ctx context.Context, _ int64) (present.Output, error) {
-		d, err := braille.Open(ctx, braille.Options{})
-		if err == nil && d.Cells() == 0 {
-			d.Close()
-			err = braille.ErrNoDisplay
-		}
-		return opened(d, err)
-	}},
+	{"braille", true, true, phrase.MarksLost, needsDisplay + "; BRLAPI_HOST says where, if it is elsewhere.", onDisplay(nil)},
+	{"contracted-braille", true, true, phrase.MarksLost, needsDisplay + ", as --output braille does, and liblouis: in Debian, the packages liblouis-bin and liblouis-data.",
+		onDisplay(braille.DefaultTables())},
 	{"touch", false, false, phrase.MayBeGarbled, "It needs feedbackd, in the same desktop session.", func(ctx context.Context, _ int64) (present.Output, error) {
 		device, err := haptic.OpenFeedbackd(ctx, haptic.FeedbackdOptions{AppID: "aaep", Sound: true})
 		if err != nil {
@@ -63,6 +58,20 @@ var outputKinds = []outputKind{
 		}
 		return haptic.New(device), nil
 	}},
+}
+
+const needsDisplay = "It needs BRLTTY with a display"
+
+// onDisplay opens the braille display. Without tables BRLTTY translates, as the person has it there.
+func onDisplay(tables map[string]string) func(context.Context, int64) (present.Output, error) {
+	return func(ctx context.Context, _ int64) (present.Output, error) {
+		d, err := braille.Open(ctx, braille.Options{Tables: tables})
+		if err == nil && d.Cells() == 0 {
+			d.Close()
+			err = braille.ErrNoDisplay
+		}
+		return opened(d, err)
+	}
 }
 
 // opened keeps a nil pointer from becoming an output that is there.

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"aaep":     func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"asker":    asker,
+		"display":  display,
 		"mint":     mint,
 		"voicebox": voicebox,
 		"printer":  printer,
@@ -134,7 +135,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(path, args[2:]...)
 	cmd.Args[0] = args[1]
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE", "SPEECHD_ADDRESS", "XDG_CONFIG_HOME"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE", "SPEECHD_ADDRESS", "BRLAPI_HOST", "XDG_CONFIG_HOME"} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}

@@ -47,7 +47,7 @@ func TestSettingsRefused(t *testing.T) {
 		"\n\npace fast":                     `line 3: pace must be a whole number from 50 to 1000; it is "fast"`,
 		"pace":                              `line 1: pace must be followed by a whole number from 50 to 1000`,
 		"pace 100\npace 200":                `line 2: pace is set twice`,
-		"output speech,telepathy":           `line 1: output must be of plain, speech, orca, nvda, braille, touch, joined by commas; it is "speech,telepathy"`,
+		"output speech,telepathy":           `line 1: output must be of plain, speech, orca, nvda, braille, contracted-braille, touch, joined by commas; it is "speech,telepathy"`,
 		"token-file secret":                 `line 1: "token-file" is no setting; there are output, as, cells, profile, rate, verbosity, boundary, language, load, pace, include, exclude`,
 		"pace 100\nlanguage \x1b[2Jen":      `line 2 is not plain text`,
 		"language \xff":                     `line 1 is not plain text`,

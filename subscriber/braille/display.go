@@ -47,7 +47,8 @@ type Options struct {
 	// Manual says that a text stays until the person pans on, however long that takes.
 	Manual bool
 	// Tables, if it is not nil, translates with liblouis: from language tag to table, such as "en" to "en-ueb-g2.ctb".
-	// A tag without a region or script serves all of them. DefaultTables is the usual choice.
+	// A tag without a region or script serves all of them. DefaultTables is the usual choice. Open fails where lou_translate
+	// is not installed; text in other languages, and what a table that is not there should translate, BRLTTY does.
 	Tables map[string]string
 }
 
@@ -84,6 +85,11 @@ func Open(ctx context.Context, options Options) (*Display, error) {
 }
 
 func open(ctx context.Context, options Options) (*Display, error) {
+	if options.Tables != nil {
+		if err := haveLouis(); err != nil {
+			return nil, err
+		}
+	}
 	connectTo := options.Dial
 	if connectTo == nil {
 		host := first(options.Host, os.Getenv("BRLAPI_HOST"))

@@ -3,6 +3,7 @@ package braille
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"strings"
@@ -39,6 +40,16 @@ func newLouis(tables map[string]string) *louis {
 	return &louis{tables: tables, open: map[string]*process{}}
 }
 
+// haveLouis says which of the programs is not there.
+func haveLouis() error {
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("there is no program %s to translate with", program)
+		}
+	}
+	return nil
+}
+
 // close ends the processes.
 func (l *louis) close() {
 	if l == nil {
@@ -69,10 +80,12 @@ func (l *louis) process(table string) *process {
 	return p
 }
 
+// programs translate. The output of lou_translate is a pipe, which it would fill before it answers; stdbuf makes it write lines.
+var programs = [...]string{"lou_translate", "stdbuf"}
+
 // start starts a process, and asks it what a character that nobody has looks like.
 func start(table string) *process {
-	// Its output is a pipe, which it would fill before it answers.
-	cmd := exec.Command("stdbuf", "-oL", "lou_translate", "--forward", "unicode.dis,"+table)
+	cmd := exec.Command(programs[1], "-oL", programs[0], "--forward", "unicode.dis,"+table)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil
