@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,10 +43,12 @@ type KeyChangedError struct {
 	// Known is the thumbprint of the key that it is known by since Since, Presented that of the one it has now.
 	Known, Presented string
 	Since            time.Time
+	// File is what remembers the known key, as it was given to OpenFirstUse.
+	File string
 }
 
 func (e *KeyChangedError) Error() string {
-	return fmt.Sprintf("%v: %q is known since %s by the key %s, and now signs with %s. Either it was given a new key, or somebody else has taken its place. Ask those who run it before you accept the new key",
+	return fmt.Sprintf("%v: %q is known since %s by the key %s, and now signs with %s. Either it was given a new key, or somebody else has taken its place. Those who run it know",
 		ErrKeyChanged, credentials.OneLine(e.AgentID), e.Since.UTC().Format("2 January 2006"), e.Known, e.Presented)
 }
 
@@ -58,9 +62,13 @@ func OpenFirstUse(path string) (*FirstUse, error) {
 	return f, err
 }
 
-// Accept lets a known agent have another key from now on: the one that a KeyChangedError presented, after a person has
-// looked at it.
+// Accept lets a known agent have another key from now on, and no third one: that which a KeyChangedError presented, after a person
+// has heard from those who run the agent that it is theirs.
 func (f *FirstUse) Accept(agentID, thumbprint string) error {
+	sum, err := base64.RawURLEncoding.Strict().DecodeString(thumbprint)
+	if err != nil || len(sum) != sha256.Size || len(thumbprint) != base64.RawURLEncoding.EncodedLen(len(sum)) { // newlines are skipped
+		return fmt.Errorf("manifest: %q is not the thumbprint of a key", credentials.OneLine(thumbprint))
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all, err := f.read()
@@ -98,7 +106,7 @@ func (f *FirstUse) meet(m *Manifest, key string, settled bool, now time.Time) (l
 		all[own].Key, all[own].Since = key, now.UTC()
 		return looksLike, f.write(all)
 	}
-	return "", &KeyChangedError{AgentID: m.AgentID, Known: all[own].Key, Presented: key, Since: all[own].Since}
+	return "", &KeyChangedError{m.AgentID, all[own].Key, key, all[own].Since, f.path}
 }
 
 // lookingLike is the agent_id of the first agent that the one of m, which is at own or was never met, passes for: one that was met

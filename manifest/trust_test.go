@@ -92,7 +92,7 @@ func TestTrust(t *testing.T) {
 	_, _, err = trust.Verify(t.Context(), sign(t, next, plannerManifest(t)), expect)
 	var changed *KeyChangedError
 	if !errors.Is(err, ErrKeyChanged) || !errors.As(err, &changed) || changed.Known != thumbprint(k.es.Public()) || changed.Presented != thumbprint(k.rs.Public()) ||
-		!strings.Contains(err.Error(), changed.Known) || !strings.Contains(err.Error(), changed.Presented) {
+		changed.File != store || !strings.Contains(err.Error(), changed.Known) || !strings.Contains(err.Error(), changed.Presented) {
 		t.Fatalf("another key: %v", err)
 	}
 	if _, _, err := trust.Verify(t.Context(), sign(t, old, plannerManifest(t)), expect); err != nil {
@@ -120,8 +120,13 @@ func TestTrust(t *testing.T) {
 	if _, _, err := pinned.Verify(t.Context(), sign(t, next, plannerManifest(t)), expect); !errors.Is(err, ErrKeyChanged) {
 		t.Errorf("the agent's own key after that: %v", err)
 	}
-	if err := first.Accept("someone", "x"); err == nil {
+	if err := first.Accept("someone", changed.Presented); err == nil {
 		t.Error("a key of an agent that nobody met was accepted")
+	}
+	for _, no := range []string{"", "x", changed.Presented[1:], changed.Presented + "=", changed.Presented + "\n"} {
+		if err := first.Accept("planner", no); err == nil {
+			t.Errorf("%q was accepted as the thumbprint of a key", no)
+		}
 	}
 	if info, err := os.Stat(store); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v", info, err)

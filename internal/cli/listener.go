@@ -203,9 +203,9 @@ func (l *listener) ended(f *following, err error) {
 	if !l.tongue().isEnglish() {
 		says = l.phrase(phrase.AgentEndedLink, l.tongue().why(err))
 	}
-	l.last = &exitError{exitFailed, errors.New(says)}
+	l.last = &exitError{exitFailed, errors.New(says + howToAccept(err))}
 	if l.several() {
-		f.note(l.phrase(phrase.AgentEndedLink, l.tongue().why(err)))
+		f.note(l.phrase(phrase.AgentEndedLink, l.tongue().why(err)) + howToAccept(err))
 	}
 }
 

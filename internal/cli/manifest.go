@@ -41,10 +41,10 @@ Begin with:
   aaep manifest sign planner.json > planner.jws`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage("say what to do with a manifest: init, keygen, sign, verify or show.\nSee: aaep manifest --help")
+			return usage("say what to do with a manifest: init, keygen, sign, verify, show or accept.\nSee: aaep manifest --help")
 		},
 	}
-	cmd.AddCommand(manifestInit(), manifestKeygen(), manifestSign(), manifestVerify(), manifestShow())
+	cmd.AddCommand(manifestInit(), manifestKeygen(), manifestSign(), manifestVerify(), manifestShow(), manifestAccept())
 	return cmd
 }
 

@@ -193,7 +193,7 @@ func unfollowed(ctx context.Context, at string, err error, languages []string) e
 	case errors.As(err, &invalid):
 		return &exitError{exitUsage, fmt.Errorf("cannot ask for that: %s.\nSee: aaep listen --help", problems(invalid))}
 	case errors.Is(err, manifest.ErrKeyChanged):
-		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s\nIf that is meant, take its entry out of the file of --trust-first-use", at, words.Sentence(plain(err)))}
+		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: %s%s", at, words.Sentence(plain(err)), howToAccept(err))}
 	case errors.As(err, &refused) && refused.Code == aaep.ManifestSignatureRequired && refused.Remote:
 		return &exitError{exitFailed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", at)}
 	case errors.Is(err, aaep.AuthenticationRequired):
