@@ -76,6 +76,7 @@ type Announcer struct {
 	noVoice  map[string]bool
 	typed    time.Time // the newest key
 	entered  time.Time // a line
+	taken    time.Time // an answer
 	quiet    bool      // somebody typed a moment ago,
 	hushed   time.Time // and began then
 	cut      bool      // what is being said has to end
@@ -106,6 +107,7 @@ type item struct {
 	tools           int       // that it sums up, of those that ran
 	call            *item     // that a tool is used, if that says as much as this, that it ended
 	moot            bool      // a question that is settled, or is not put now
+	later           bool      // it has to end, and begin anew after something else
 	reminds         bool      // of the question that is put, or says that what follows is about something else
 	receipt         Receipt
 }
@@ -340,7 +342,7 @@ func (a *Announcer) voiceless(now time.Time, it *item) bool {
 
 // mustEnd reports whether what is being said has to make room.
 func (a *Announcer) mustEnd() bool {
-	return a.saying.moot || !a.saying.critical && (len(a.urgent) > 0 && !slices.Contains(a.urgent, a.saying.item) || len(a.asked) > 0 && !slices.Contains(a.asked, a.saying.item) || a.quiet)
+	return a.saying.moot || a.saying.later || !a.saying.critical && (len(a.urgent) > 0 && !slices.Contains(a.urgent, a.saying.item) || len(a.asked) > 0 && !slices.Contains(a.asked, a.saying.item) || a.quiet)
 }
 
 // choose takes what comes next out of its queue. What is said in several sentences stays in front of it.

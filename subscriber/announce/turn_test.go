@@ -166,3 +166,26 @@ func TestNoticesKeepTheirPlace(t *testing.T) {
 		t.Errorf("heard %s", heard)
 	}
 }
+
+// That an answer was sent may be known only when the next question is being said, as where the agent was quicker than the reply's way
+// back. It is heard before that all the same, which begins anew; else it would sound as if it were about that.
+func TestSentComesBeforeTheNext(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	ask := func(action string) *aaep.Event {
+		return r.say(&aaep.AwaitingClarification{Question: action, TimeoutSeconds: 600}, "")
+	}
+	first := ask("Is it raining?")
+	ask("Is it windy?")
+	r.after(30 * time.Second)
+	r.heard = nil
+	if q := r.a.Question(r.now, aaep.Accept); q != first {
+		t.Fatalf("put is %v", q)
+	}
+	r.a.Settle(r.now, first)
+	r.after(time.Second)
+	r.a.Tell(r.now, "Sent.", true)
+	r.after(3 * time.Second)
+	r.a.Tell(r.now, "By the way.", true) // nothing else begins a question anew
+	r.after(4 * time.Second)
+	r.want("30.0 Question: Is it windy? /", "31.0 Sent.", "31.5 Question: Is it windy?", "33.5 You have about 9 minutes to answer.", "37.0 By the way.")
+}
