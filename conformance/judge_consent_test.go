@@ -47,6 +47,6 @@ func TestEvidenceIsWhole(t *testing.T) {
 	}}
 	f := neverDone("no valid accept was sent")(r)
 	if f.Verdict != Fail || !slices.ContainsFunc(f.Evidence, func(e Entry) bool { return strings.Contains(string(e.Data), twice) }) {
-		t.Errorf("%v with the evidence %q", f.Verdict, f.Evidence)
+		t.Errorf("%v with the evidence %v", f.Verdict, f.Evidence)
 	}
 }
