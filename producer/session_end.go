@@ -102,8 +102,8 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 	for _, token := range s.machine.OpenQuestions() {
 		s.p.forget(token)
 		s.machine.Settled(token, aaep.Reject)
-		if explain := s.asking[token]; explain != nil { // nobody is left to wonder whether it was done
-			news, _ := explain(&ledger.Outcome{Cause: ledger.Withdrawn, Decision: aaep.Reject})
+		if s.asking != nil { // nobody is left to wonder whether it was done
+			news, _ := s.asking(&ledger.Outcome{Cause: ledger.Withdrawn, Decision: aaep.Reject})
 			if err := s.resume(news); err != nil {
 				s.p.cfg.Logger.Error("the end of a question was refused", "session_id", s.id, "error", err)
 			}

@@ -86,13 +86,12 @@ func TestUnheeded(t *testing.T) {
 // TestTwo: the second of two questions is answered with no, and the first stays.
 func TestTwo(t *testing.T) {
 	t.Parallel()
-	st := start(t, producer.Config{QuestionsAtOnce: 2})
+	st := start(t, producer.Config{})
 	p := newBrowser(t).open(st.page, "")
 	p.until(connected)
-	s := st.session(t, "Paying your bills.")
-	first := pay(t, s, "$5")
+	first := pay(t, st.session(t, "Paying your bills."), "$5")
 	p.until(asked)
-	second := pay(t, s, "$6")
+	second := pay(t, st.session(t, "Paying another."), "$6")
 	p.until(`document.querySelectorAll(".question").length === 2`)
 	p.until(`document.querySelector("#q2 button").getAttribute("aria-disabled") === "false"`)
 	eval[any](p, `document.querySelector("#q2 button").click()`)
