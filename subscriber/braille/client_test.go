@@ -222,7 +222,7 @@ func TestOpenIsCancelled(t *testing.T) {
 	start := time.Now()
 	time.AfterFunc(10*time.Millisecond, cancel)
 	_, err := braille.Open(ctx, braille.Options{Dial: func(context.Context) (net.Conn, error) { return client, nil }})
-	if took := time.Since(start); !errors.Is(err, context.Canceled) || took > 3*time.Second {
+	if took := time.Since(start); !errors.Is(err, context.Canceled) || took > time.Minute {
 		t.Errorf("%v after %v", err, took)
 	}
 }

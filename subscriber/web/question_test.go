@@ -167,7 +167,7 @@ func TestClarify(t *testing.T) {
 			if v != c.want {
 				t.Errorf("%s: %v, want %v", c.q.Text.Normal, v, c.want)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%s: no answer. The page: %s", c.q.Text.Normal, eval[string](p, "document.body.innerText"))
 		}
 		p.until(`document.querySelectorAll(".question:not(.settled)").length === 0`)
