@@ -15,8 +15,8 @@ import (
 const moment = 1500 * time.Millisecond
 
 // A Gist leaves out what the news next to it tells as well: a state that lasts less than a moment, or that is what a tool, an
-// answer, a question or, of a state without words of its own, the progress of the same session says itself; that a tool is used which the session's beginning has named, or of
-// which the same was told and is still so; and that it ended well, in the SDK's own words, within one, or while its like runs. What came of a question is always told, and so is everything that is
+// answer, a question or, of a state without words of its own, the progress of the same session says itself; that a tool is used which the session's beginning has named; and that
+// it ended well, in the SDK's own words, within one. What came of a question is always told, and so is everything that is
 // critical, was asked for in detail, carries data of an extension, or is of a deed that cannot be taken back. It is a pure
 // machine as Announcer is, and not safe for concurrent use. The zero Gist is ready; T is what stands for an event.
 type Gist[T any] struct {
@@ -69,20 +69,19 @@ func (g *Gist[T]) Add(now time.Time, source string, ev *aaep.Event, what T) (tel
 		}
 	case *aaep.ToolInvoked:
 		left = append(left, overtake()...)
-		beside := s.alike(ev)
 		if len(s.calls) < manyOpen {
 			s.calls[cmp.Or(p.ToolCallID, p.Tool)] = ev
 		}
 		same := s.about == ev.Text(aaep.VerbosityNormal) && now.Sub(s.began) < moment
 		s.about = ""
-		if (same || beside) && !whole && canAge(ev) {
+		if same && !whole && canAge(ev) {
 			return nil, append(left, what)
 		}
 	case *aaep.ToolCompleted:
 		id := cmp.Or(p.ToolCallID, p.Tool)
 		call := s.calls[id]
 		delete(s.calls, id)
-		if !whole && call != nil && canAge(call) && canAge(ev) && (ev.Timestamp.Sub(call.Timestamp) < moment || s.alike(call)) && (bare(ev) || finished(ev, call)) {
+		if !whole && call != nil && canAge(call) && canAge(ev) && ev.Timestamp.Sub(call.Timestamp) < moment && (bare(ev) || finished(ev, call)) {
 			return nil, append(left, what)
 		}
 	case *aaep.OutputStreaming:
@@ -144,16 +143,6 @@ func (g *Gist[T]) session(id string) (s *gist[T], left []T) {
 	s = &gist[T]{calls: map[string]*aaep.Event{}, outputs: map[string]bool{}}
 	g.sessions[id] = s
 	return s, left
-}
-
-// alike reports whether a tool runs that began beside a call and of which the same is told, such as one of five that read a file each.
-func (s *gist[T]) alike(call *aaep.Event) bool {
-	for _, other := range s.calls {
-		if canAge(other) && call.Timestamp.Sub(other.Timestamp).Abs() < freshNews && other.Text(aaep.VerbosityNormal) == call.Text(aaep.VerbosityNormal) {
-			return true
-		}
-	}
-	return false
 }
 
 // says reports whether something that is open tells a state by itself.

@@ -74,20 +74,6 @@ func TestGist(t *testing.T) {
 			r.say(&aaep.ToolInvoked{Tool: "balance"}, using)
 			r.say(&aaep.ToolCompleted{Tool: "balance", Status: aaep.ToolError}, "Balance failed.")
 		}, "Using the tool balance. Balance failed."},
-		"calls side by side": {func(r *room) {
-			for _, id := range []string{"a", "b", "c"} {
-				r.say(&aaep.ToolInvoked{Tool: "balance", ToolCallID: id, RiskLevel: aaep.RiskLow}, using)
-			}
-			r.say(&aaep.ToolInvoked{Tool: "balance", ToolCallID: "d", RiskLevel: aaep.RiskLow}, "Looking at your savings.")
-			r.after(5 * time.Second)
-			for _, id := range []string{"a", "b", "c"} {
-				r.say(&aaep.ToolCompleted{Tool: "balance", ToolCallID: id, Status: aaep.ToolSuccess}, finished)
-			}
-			r.say(&aaep.ToolCompleted{Tool: "balance", ToolCallID: "d", Status: aaep.ToolError}, "Balance failed.")
-			r.say(&aaep.ToolInvoked{Tool: "balance", ToolCallID: "e", RiskLevel: aaep.RiskLow}, using) // and again, of which no end is told
-			r.after(time.Minute)
-			r.say(&aaep.ToolInvoked{Tool: "balance", ToolCallID: "f", RiskLevel: aaep.RiskLow}, using)
-		}, "Using the tool balance. Looking at your savings. Balance finished. Balance failed. Using the tool balance. Using the tool balance."},
 		"a job that says how far it is": {func(r *room) {
 			r.say(&aaep.SessionStarted{}, "Converting your photos.")
 			r.state(idle, think, "Thinking.")
