@@ -24,8 +24,12 @@ func (s *Session) Complete(text aaep.Text) error {
 }
 
 // Fail ends a session that failed. Text is what the user hears; cause decides the error category and is
-// not told, since errors may hold what is nobody's business.
+// not told, since errors may hold what is nobody's business. What failed because the context ended that the session was started with is
+// no failure: the session is cancelled, with text.
 func (s *Session) Fail(cause error, text aaep.Text) error {
+	if s.ctx.Err() != nil && (errors.Is(cause, context.Canceled) || errors.Is(cause, ErrSessionOver)) {
+		return s.Cancel(aaep.CancelledByProducer, text)
+	}
 	category, code := categorize(cause)
 	err := s.finish(text, phrase.AgentFailed, func() aaep.Payload {
 		return &aaep.SessionErrored{ErrorCategory: category, ErrorCode: code, Recoverable: new(category == aaep.ErrorTransient)}
