@@ -62,7 +62,7 @@ func (s *Segmenter) numbered(at int) (it listMarker, end int) {
 	switch {
 	case r == ')':
 		it.close = ")"
-	case (r == '۔' || r == '．') && !it.open:
+	case (r == '۔' || r == '।' || r == '．') && !it.open:
 		it.close = string(r)
 	case r == '.' && !it.open:
 		it.close = "."
@@ -81,6 +81,9 @@ func (s *Segmenter) numbered(at int) (it listMarker, end int) {
 // nextItem says whether the next item of the list that began the line stands at offset at.
 func (s *Segmenter) nextItem(at int, c class) bool {
 	list := &s.scan.list
+	if s.scan.bare { // F. G. Lorca
+		return false
+	}
 	if list.bullet != 0 && (c == clOther || c == clEmoji || c == clContinue) {
 		r, _, size := s.rune(at)
 		_, next, _ := s.peek(at + size)

@@ -36,7 +36,7 @@ type scanner struct {
 	wides  int     // ideographs and kana of this sentence
 	letter class   // of the sentence's first letter or digit; 0: none yet
 
-	pictured bool // the sentence began with a picture
+	pictured bool // the sentence, or what a colon is in front of, began with a picture
 	fronted  bool // or with a short word, as in "In 1990"
 
 	lineState
@@ -202,7 +202,7 @@ func (sc *scanner) update(r rune, c class) {
 	case clEmphasis:
 		sc.emphasis = true
 	case clEmoji:
-		sc.pictured = sc.pictured || sc.letter == 0
+		sc.pictured = sc.pictured || sc.letter == 0 || sc.last == ':' || sc.last == '：'
 	case clContinue:
 		sc.turn = sc.turn || sc.letter == 0
 	}
