@@ -153,6 +153,10 @@ func (s *Segmenter) endsSpaced(at int, c class) bool {
 			if sc.marks.single() && !s.ran {
 				return sc.kind != abBefore && sc.kind != abMarker
 			}
+		case '§': // 3. §
+			if sc.kind == abOrdinal && sc.lang.ordinals() {
+				return false
+			}
 		case '/', '№', '=', '%', '&', '×', '≈', '+':
 			return false
 		}

@@ -81,15 +81,15 @@ func (s *Segmenter) numbered(at int) (it listMarker, end int) {
 // nextItem says whether the next item of the list that began the line stands at offset at.
 func (s *Segmenter) nextItem(at int, c class) bool {
 	list := &s.scan.list
-	if s.scan.bare { // F. G. Lorca
-		return false
-	}
 	if list.bullet != 0 && (c == clOther || c == clEmoji || c == clContinue) {
 		r, _, size := s.rune(at)
 		_, next, _ := s.peek(at + size)
 		return r == list.bullet && (next == clSpace || next == clDigit)
 	}
 	if list.close == "" || list.bullet != 0 || c != clDigit && !isLetter[c] && c != clOpen || list.close == "." && s.scan.counts() {
+		return false
+	}
+	if s.scan.bare { // F. G. Lorca
 		return false
 	}
 	it, end := s.numbered(at)

@@ -15,7 +15,7 @@ var english = &language{
 	tags: "en",
 	before: "Acct acct Hon Rev Gen Col Capt Cpt Lt Maj Cpl Sgt Cmdr Gov Sen Rep Pres Supt Insp Messrs Mme Mlle Fr Mt Ft " +
 		"viz Viz approx Approx resp incl excl ca c.f a.k.a f.k.a Re NB Profs Drs Sens Brig Amb Pvt Pfc Attn Shri Smt Adv ~Adm ~Sr ~Ald ~Atty ",
-	number: "Lat ~b ~c ~d ~r ~fl ~s ~ss ~cl no nos No Nos p pp P Pp para Para Figs figs Sec ~sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs Chap chap " +
+	number: "FIG VOL ART SEC Lat ~b ~c ~d ~r ~fl ~s ~ss ~cl no nos No Nos p pp P Pp para Para Figs figs Sec ~sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs Chap chap " +
 		"Ex Tab Sect sect App Ser ~ser Op ~op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
 		"Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri ~Sun " +
 		"dep arr pop Lem Def Defn Prop Bldg Fl Rte Sched Rs Pub Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
@@ -169,7 +169,7 @@ var norwegian = &language{
 var swedish = &language{
 	tags:   "sv",
 	before: "hr Hr fr Dr dr prof S:t t.ex T.ex bl.a Bl.a d.v.s dvs D.v.s s.k ca Ca inkl exkl ~ev jfr Jfr pga p.g.a m.a.o fr.o.m t.o.m i.o.m f.d resp Resp ~max ~min",
-	number: "mån tis ons tors lör bil nr Nr s sid prop kap art fig tel Tel jan feb mar apr jun jul aug sept okt nov dec",
+	number: "~p mån tis ons tors lör bil nr Nr s sid prop kap art fig tel Tel jan feb mar apr jun jul aug sept okt nov dec",
 	list:   "osv o.s.v m.m m.fl o.d milj mkr kr",
 	may:    "dyl kl st",
 	close:  "f.Kr e.Kr",
@@ -179,7 +179,7 @@ var swedish = &language{
 var finnish = &language{
 	tags:   "fi",
 	before: "hra Hra rva Rva nti ~tri Tri prof Prof esim Esim ts Ts ~ns ~ent ~n vrt Vrt huom Huom mr ~ks Ks",
-	number: "tammik helmik maalisk huhtik toukok kesäk heinäk elok syysk lokak marrask jouluk nro Nro s kpl art kuv puh Puh klo Klo",
+	number: "mom tammik helmik maalisk huhtik toukok kesäk heinäk elok syysk lokak marrask jouluk nro Nro s kpl art kuv puh Puh klo Klo",
 	list:   "jne ym yms milj mrd krs",
 	may:    "eKr jKr Oy ko em synt ~os ao",
 	starts: "Se Ne Hän He Me Minä Sinä Te Tämä Tuo Nämä Ja Mutta Tai Jos Kun Sitten Nyt Täällä Siellä Mitä Mikä Kuka Missä Miten Miksi Milloin On Oli Ovat Voi Kyllä Ei Kiitos Myös Minun Hänen",

@@ -272,12 +272,10 @@ func (sc *scanner) endWord() {
 			sc.fronted = letters(&sc.word) <= 2
 		}
 	}
-	if b := sc.word.b[0]; sc.word.n > 0 && b < utf8.RuneSelf && sc.given.latin { // most words
-		if b >= 'A' {
-			sc.lang = sc.given
-		}
-	} else if r, _ := utf8.DecodeRune(sc.word.b[:min(sc.word.n, len(sc.word.b))]); isLetter[classOf(r)] {
-		sc.lang = sc.given.of(r)
+	if b := sc.word.b[0]; b >= utf8.RuneSelf || !sc.given.latin {
+		sc.tell()
+	} else if b >= 'A' {
+		sc.lang = sc.given // most words
 	}
 	prior := sc.kind
 	sc.kind = abNone
@@ -304,6 +302,14 @@ func (sc *scanner) endWord() {
 	}
 	sc.before, sc.done = sc.done, sc.word
 	sc.word.n, sc.plain = 0, true
+}
+
+// tell finds out by its script which language the last word can be in.
+func (sc *scanner) tell() {
+	r, _ := utf8.DecodeRune(sc.word.b[:min(sc.word.n, len(sc.word.b))])
+	if isLetter[classOf(r)] && (r >= utf8.RuneSelf || len(bytes.Trim(sc.word.bytes(), "IVXLC")) > 0) { // not Пётр II.
+		sc.lang = sc.given.of(r)
+	}
 }
 
 // complete says whether a sentence ends here, if the text ended too.
