@@ -36,7 +36,7 @@ type scanner struct {
 	wides  int     // ideographs and kana of this sentence
 	letter class   // of the sentence's first letter or digit; 0: none yet
 
-	pictured bool // the sentence, or what a colon is in front of, began with a picture
+	pictured bool // the sentence began with a picture
 	fronted  bool // or with a short word, as in "In 1990"
 
 	lineState
@@ -202,7 +202,7 @@ func (sc *scanner) update(r rune, c class) {
 	case clEmphasis:
 		sc.emphasis = true
 	case clEmoji:
-		sc.pictured = sc.pictured || sc.letter == 0 || sc.last == ':' || sc.last == '：'
+		sc.pictured = sc.pictured || sc.letter == 0
 	case clContinue:
 		sc.turn = sc.turn || sc.letter == 0
 	}
@@ -272,10 +272,12 @@ func (sc *scanner) endWord() {
 			sc.fronted = letters(&sc.word) <= 2
 		}
 	}
-	if b := sc.word.b[0]; b >= utf8.RuneSelf || !sc.given.latin {
-		sc.tell()
-	} else if b >= 'A' {
-		sc.lang = sc.given // most words
+	if b := sc.word.b[0]; sc.word.n > 0 && b < utf8.RuneSelf && sc.given.latin { // most words
+		if b >= 'A' {
+			sc.lang = sc.given
+		}
+	} else if r, _ := utf8.DecodeRune(sc.word.b[:min(sc.word.n, len(sc.word.b))]); isLetter[classOf(r)] {
+		sc.lang = sc.given.of(r)
 	}
 	prior := sc.kind
 	sc.kind = abNone
@@ -302,14 +304,6 @@ func (sc *scanner) endWord() {
 	}
 	sc.before, sc.done = sc.done, sc.word
 	sc.word.n, sc.plain = 0, true
-}
-
-// tell finds out by its script which language the last word can be in.
-func (sc *scanner) tell() {
-	r, _ := utf8.DecodeRune(sc.word.b[:min(sc.word.n, len(sc.word.b))])
-	if isLetter[classOf(r)] && (r >= utf8.RuneSelf || len(bytes.Trim(sc.word.bytes(), "IVXLC")) > 0) { // not Пётр II.
-		sc.lang = sc.given.of(r)
-	}
 }
 
 // complete says whether a sentence ends here, if the text ended too.
