@@ -31,15 +31,18 @@ MODULES := transports/grpc producer/telemetry producer/mcp
 # Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
 
+# What a package may take: on a machine that is busy with something else, several times as long as usual.
+LIMIT := -timeout 30m
+
 .PHONY: test lint bench fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
 
 # The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
 test: lint compiler real
-	@set -e; for module in $(MODULES); do (set -x; cd $$module; CGO_ENABLED=1 go test -race -shuffle=on ./...); done
-	CGO_ENABLED=1 go test -race -shuffle=on -p 1 $(REAL_TESTS)
+	@set -e; for module in $(MODULES); do (set -x; cd $$module; CGO_ENABLED=1 go test -race -shuffle=on $(LIMIT) ./...); done
+	CGO_ENABLED=1 go test -race -shuffle=on $(LIMIT) -p 1 $(REAL_TESTS)
 	@if npm view jose version >/dev/null 2>&1; then export AAEP_JOSE=1; fi; \
 	others=$$(go list ./... | grep -v $(REAL_TESTS:./%=-e aaep/%$$)) || exit 1; \
-	set -x; CGO_ENABLED=1 go test -race -shuffle=on $$others
+	set -x; CGO_ENABLED=1 go test -race -shuffle=on $(LIMIT) $$others
 
 lint:
 	@unformatted=$$(gofmt -l .) || exit 1; \

@@ -153,6 +153,10 @@ func (s *Segmenter) endsSpaced(at int, c class) bool {
 			if sc.marks.single() && !s.ran {
 				return sc.kind != abBefore && sc.kind != abMarker
 			}
+		case '§': // 3. §
+			if sc.kind == abOrdinal && sc.lang.ordinals() {
+				return false
+			}
 		case '/', '№', '=', '%', '&', '×', '≈', '+':
 			return false
 		}
@@ -188,6 +192,8 @@ func (s *Segmenter) ends(at int, c class) bool {
 		return false
 	case m.full && sc.last == '۔' && (sc.words == 1 || letters(&sc.done) == 1) && sc.initial():
 		return c == clEnd // 2۔ begins an item
+	case m.full && sc.last == '।' && sc.labelled():
+		return c == clEnd
 	case m.full:
 		return !m.closed || (c != clWide && !m.query || !s.said(at, c)) && !s.quoted(at)
 	case m.ask:
@@ -201,7 +207,7 @@ func (s *Segmenter) ends(at int, c class) bool {
 	case m.ellipsis || m.stops > 1:
 		return c == clUpper || c == clEnd || c == clTag || c == clWide && sc.wides >= 4 || c == clLetter && (sc.koreanEnd() || s.starts(at))
 	}
-	if c == clDigit && sc.caseless(&sc.done) && sc.dayBefore() { // ৩ ফেব্রু. ২০২৬
+	if c == clDigit && sc.caseless(&sc.done) && sc.dayBefore() && s.year(at) { // ৩ ফেব্রু. ২০২৬
 		return false
 	}
 	if sc.loose == 3 { // words left out: . . .
@@ -240,7 +246,7 @@ func (s *Segmenter) ends(at int, c class) bool {
 		if b := sc.before.bytes(); string(sc.done.bytes()) == "1" && len(b) > 0 && b[len(b)-1] == ':' { // a list begins: 1. Go. 2. Stop.
 			return c == clEnd
 		}
-		if sc.words == 2 && sc.lang.letters[string(sc.before.bytes())] { // "Step 1. Open it."
+		if sc.labelled() {
 			return c == clEnd
 		}
 		if ordinal, sure := s.ordinal(at, c); sure {

@@ -62,7 +62,7 @@ func (s *Segmenter) numbered(at int) (it listMarker, end int) {
 	switch {
 	case r == ')':
 		it.close = ")"
-	case (r == '۔' || r == '．') && !it.open:
+	case (r == '۔' || r == '।' || r == '．') && !it.open:
 		it.close = string(r)
 	case r == '.' && !it.open:
 		it.close = "."
@@ -87,6 +87,9 @@ func (s *Segmenter) nextItem(at int, c class) bool {
 		return r == list.bullet && (next == clSpace || next == clDigit)
 	}
 	if list.close == "" || list.bullet != 0 || c != clDigit && !isLetter[c] && c != clOpen || list.close == "." && s.scan.counts() {
+		return false
+	}
+	if s.scan.bare { // F. G. Lorca
 		return false
 	}
 	it, end := s.numbered(at)

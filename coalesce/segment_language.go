@@ -84,10 +84,10 @@ type rules struct {
 var (
 	// shared rules go for every language.
 	shared = &language{
-		before: "Mr Mrs Ms Mx Dr Prof e.g i.e E.g I.e cf Cf vs P.S N.B",
+		before: "MR MRS DR PROF Mr Mrs Ms Mx Dr Prof e.g i.e E.g I.e cf Cf vs P.S N.B",
 		number: "No Nr nr Nos Fig fig Vol vol Ver N° n° Nº nº №",
 		list:   "etc",
-		may:    "Co Jr Sr",
+		may:    "MS Co Jr Sr",
 		close:  "al Inc Corp Ltd Ph.D M.Sc B.Sc",
 		clock:  "a.m p.m A.M P.M",
 	}

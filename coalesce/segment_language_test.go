@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/aaep-go/aaep"
 )
 
@@ -212,6 +214,8 @@ func TestLanguageTables(t *testing.T) {
 				w, tilde := strings.CutPrefix(w, "~")
 				short := name == "before" || name == "number" || name == "may" || name == "clock" || name == "list"
 				switch {
+				case !norm.NFC.IsNormalString(w):
+					t.Errorf("%s, %s: %q is not NFC, as text is here", l.tags, name, w)
 				case strings.HasSuffix(w, ".") || len(w) > len(spelled{}.b):
 					t.Errorf("%s, %s: %q ends in a full stop or is too long to match", l.tags, name, w)
 				case !tilde && (name == "before" || name == "may") && len(w) == 1 && l != english:

@@ -15,7 +15,7 @@ var english = &language{
 	tags: "en",
 	before: "Acct acct Hon Rev Gen Col Capt Cpt Lt Maj Cpl Sgt Cmdr Gov Sen Rep Pres Supt Insp Messrs Mme Mlle Fr Mt Ft " +
 		"viz Viz approx Approx resp incl excl ca c.f a.k.a f.k.a Re NB Profs Drs Sens Brig Amb Pvt Pfc Attn Shri Smt Adv ~Adm ~Sr ~Ald ~Atty ",
-	number: "~b ~c ~d ~r ~fl ~s ~ss ~cl no nos No Nos p pp P Pp para Para Figs figs Sec ~sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs Chap chap " +
+	number: "FIG VOL ART SEC Lat ~b ~c ~d ~r ~fl ~s ~ss ~cl no nos No Nos p pp P Pp para Para Figs figs Sec ~sec Secs Eq eq Eqs eqs Ch ch Chs Art art Arts Pt Vols vols Ref ref Refs refs Chap chap " +
 		"Ex Tab Sect sect App Ser ~ser Op ~op Bk bk Rm Apt Ste Tel tel Ext ext v ver Ver " +
 		"Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri ~Sun " +
 		"dep arr pop Lem Def Defn Prop Bldg Fl Rte Sched Rs Pub Cor Ps Matt Rom Heb Isa Deut Lev Exod Prov Eccl Thess Eph Gal",
@@ -43,7 +43,7 @@ var german = &language{
 	before: "Inh ~em ~habil z_Hd Fa frdl Frdl z_B Z_B d_h D_h u_a z_T i_d s_o s_u ~med ~mult ~phil ~rer ~nat ~jur Hr Hrn Fr Frl Dipl Ing Dipl.-Ing Mag St Sankt bzw Bzw vgl Vgl z.B Z.B d.h D.h u.a U.a i.d.R v.a z.T s.o s.u o.ä u.ä i.A " +
 		"ggf Ggf evtl Evtl sog inkl exkl zzgl ca Ca ehem geb gest verh ~max ~mind röm kath ~ev östl westl nördl südl " +
 		"~z ~Z d.i bspw Bspw insb insbes einschl einschließl entspr allg Allg ~bes betr Betr Chr ~gem lt Lt n.Chr v.Chr wg jew dt engl frz ~lat Univ.-Prof ~Abk ~beil möbl Reg ~Red",
-	number: "~Mo ~Di ~Mi ~Do ~Sa ~So Anh Az Nr Nrn nr Abs Art Kap Bd Bde S Abb Abschn Anm Aufl Tab Ziff Pos Tel Fn Rn Rz Jan Jän Feb Febr Apr Jun Jul Aug Sept Okt Nov Dez",
+	number: "IdNr USt-IdNr ~Mo ~Di ~Mi ~Do ~Sa ~So Anh Az Nr Nrn nr Abs Art Kap Bd Bde S Abb Abschn Anm Aufl Tab Ziff Pos Tel Fn Rn Rz Jan Jän Feb Febr Apr Jun Jul Aug Sept Okt Nov Dez",
 	list:   "o_k o.k usw usf u.s.w u.v.m",
 	may:    "v_Chr n_Chr Mio Mrd Std Min Sek Tsd Jh Jhd Jhdt Str ff ~f GmbH e.V a.D Abt Mwst Hrsg Hg Verf Stk Gebr Hbf ~Co ~Ges a.M d.J u.U",
 	starts: "Der Die Das Den Dem Ein Eine Einen Einem Er Sie Es Wir Ich Ihr ~Du Man Dies Diese Dieser Dieses Diesen Im In Am An Auf Aus Bei Mit " +
@@ -132,7 +132,7 @@ var dutch = &language{
 	tags: "nl fy",
 	before: "dhr Dhr mevr Mevr mw Mw mr drs Drs ~ir ~ing ~ds prof dr Dr Jhr jhr St bijv Bijv d.w.z D.w.z m.b.t t.a.v i.v.m o.a O.a n.a.v t.o.v ca Ca evt resp Resp incl excl " +
 		"z.g zgn vgl Vgl m.a.w t.w.v ~gem ~max ~min aanw zelfst",
-	number: "~ma ~di ~wo ~do ~vr ~za ~zo nr nrs Nr blz Blz p pag art Art afb Afb fig hfst Hfst ~tab tel Tel dl jan feb mrt apr jun jul aug sept okt nov dec",
+	number: "~ma ~di ~wo ~do ~vr ~za ~zo nr nrs Nr blz Blz p pag art Art afb Afb fig hfst Hfst bijl ~tab tel Tel dl jan feb mrt apr jun jul aug sept okt nov dec",
 	list:   "enz e.d mln mld",
 	may:    "e.a e.v m.i ff vnw ~ww znw bnw",
 	close:  "v.Chr n.Chr B.V N.V",
@@ -169,7 +169,7 @@ var norwegian = &language{
 var swedish = &language{
 	tags:   "sv",
 	before: "hr Hr fr Dr dr prof S:t t.ex T.ex bl.a Bl.a d.v.s dvs D.v.s s.k ca Ca inkl exkl ~ev jfr Jfr pga p.g.a m.a.o fr.o.m t.o.m i.o.m f.d resp Resp ~max ~min",
-	number: "mån tis ons tors lör bil nr Nr s sid prop kap art fig tel Tel jan feb mar apr jun jul aug sept okt nov dec",
+	number: "~p mån tis ons tors lör bil nr Nr s sid prop kap art fig tel Tel jan feb mar apr jun jul aug sept okt nov dec",
 	list:   "osv o.s.v m.m m.fl o.d milj mkr kr",
 	may:    "dyl kl st",
 	close:  "f.Kr e.Kr",
@@ -179,7 +179,7 @@ var swedish = &language{
 var finnish = &language{
 	tags:   "fi",
 	before: "hra Hra rva Rva nti ~tri Tri prof Prof esim Esim ts Ts ~ns ~ent ~n vrt Vrt huom Huom mr ~ks Ks",
-	number: "tammik helmik maalisk huhtik toukok kesäk heinäk elok syysk lokak marrask jouluk nro Nro s kpl art kuv puh Puh klo Klo",
+	number: "mom tammik helmik maalisk huhtik toukok kesäk heinäk elok syysk lokak marrask jouluk nro Nro s kpl art kuv puh Puh klo Klo",
 	list:   "jne ym yms milj mrd krs",
 	may:    "eKr jKr Oy ko em synt ~os ao",
 	starts: "Se Ne Hän He Me Minä Sinä Te Tämä Tuo Nämä Ja Mutta Tai Jos Kun Sitten Nyt Täällä Siellä Mitä Mikä Kuka Missä Miten Miksi Milloin On Oli Ovat Voi Kyllä Ei Kiitos Myös Minun Hänen",

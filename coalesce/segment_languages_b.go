@@ -4,7 +4,7 @@ package coalesce
 
 var polish = &language{
 	tags: "pl",
-	before: "n_med Ul ~Al m_in dr prof mgr inż Inż hab ~ks Ks św Św np Np tzn Tzn tj Tj tzw m.in M.in ul ~al ~pl ~ok por Por zob Zob im ~gen płk kpt ppłk lek ~red ~doc " +
+	before: "n_med m_st Ul ~Al m_in dr prof mgr inż Inż hab ~ks Ks św Św np Np tzn Tzn tj Tj tzw m.in M.in ul ~al ~pl ~ok por Por zob Zob im ~gen płk kpt ppłk lek ~red ~doc " +
 		"p.o ~ds ~ww ~ang łac niem ~ros ~dot ~por ~im ~os",
 	number:  "~m dn nr Nr s str Str art Art ust pkt poz maks ~min zał Zał sygn rys Rys ~tab tel Tel rozdz t godz ~sty lut kwi cze ~lip ~sie wrz paź ~lis gru",
 	list:    "itd itp zł tys mln mld gr",
@@ -125,7 +125,7 @@ var greek = &language{
 var turkish = &language{
 	tags:   "tr az",
 	before: "Dr_med Yarg küç Dr Prof Doç Yrd Av Sn sn ~Hz Müh Op Uzm Alb Yzb Gen Org Arş örn Örn bkz Bkz yak yakl ör Ör məs Məs Mah Cad Sok Apt Blv krş Krş Öğr Gör ~St",
-	number: "~m Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab ~tab Tel tel bl Bl səh Səh",
+	number: "~sa dk ~m Oca Şub Mar Nis May Haz Tem Ağu Eyl Eki Kas Ara No no s sf sh Md md c C Şek şek Tab ~tab Tel tel bl Bl səh Səh",
 	may:    "vb vs vd Ltd T.C M.Ö M.S İ.Ö yy",
 	close:  "A.Ş Şti",
 	starts: "Bu O Şu Onlar Biz ~Ben ~Sen Siz Bir Ve Ama Fakat Ancak Veya Eğer Sonra Şimdi Burada Orada Ne Kim Nerede Nasıl Neden Niçin Hangi Evet Hayır Teşekkürler Lütfen Ayrıca Daha Her Çünkü Böylece Onun Benim Bunun Bunu Onu",

@@ -3,20 +3,22 @@ package coalesce
 // The columns are explained at language. This file: Asia and Africa.
 
 var arabic = &language{
-	tags:   "ar",
-	before: "د أ م ا أ.د ا.د د.م ب",
-	number: "ص رقم ت هاتف ج ط ع",
-	list:   "إلخ الخ",
-	may:    "ه هـ ق.م ب.م ش.م.م كم كلم",
-	starts: "ثم هل هذا هذه هو هي هم نحن أنا لكن إذا عندما بعد قبل الآن هنا هناك ما من أين كيف لماذا متى نعم لا شكرا وقد وكان وقال كان إن",
-	said:   "قال قالت سأل سألت أجاب أجابت صاح صاحت تساءل تساءلت وقال وسأل",
+	tags:    "ar",
+	before:  "د أ م ا أ.د ا.د د.م ب",
+	number:  "ص رقم ت هاتف ج ط ع",
+	list:    "إلخ الخ",
+	may:     "ه هـ ق.م ب.م ش.م.م كم كلم",
+	starts:  "ثم هل هذا هذه هو هي هم نحن أنا لكن إذا عندما بعد قبل الآن هنا هناك ما من أين كيف لماذا متى نعم لا شكرا وقد وكان وقال كان إن",
+	said:    "قال قالت سأل سألت أجاب أجابت صاح صاحت تساءل تساءلت وقال وسأل",
+	letters: "المادة مادة الفصل الباب القسم الخطوة السؤال",
 }
 
 var persian = &language{
 	tags: "fa prs ckb ku", before: "د م آ ر.ک", number: "ص ش ج", list: "غیره",
-	may:    "ق.م ه.ش ه.ق",
-	starts: "این آن او آنها ما من شما و اما یا اگر وقتی سپس اکنون اینجا چه کی کجا چرا چگونه آیا بله خیر ممنون",
-	said:   "گفت پرسید گفتند پرسیدند",
+	may:     "ق.م ه.ش ه.ق",
+	starts:  "این آن او آنها ما من شما و اما یا اگر وقتی سپس اکنون اینجا چه کی کجا چرا چگونه آیا بله خیر ممنون",
+	said:    "گفت پرسید گفتند پرسیدند",
+	letters: "ماده مادهٔ فصل بخش مرحله گام پرسش",
 }
 
 var urdu = &language{
@@ -27,18 +29,20 @@ var urdu = &language{
 
 var hebrew = &language{
 	tags: "he iw yi", before: "לדוג ר׳", number: "עמ טל", may: "וכו וכד",
-	starts: "זה זאת הוא היא הם הן אנחנו אני אתה את אבל או אם כאשר אז עכשיו כאן שם מה מי איפה איך למה מתי האם כן לא תודה",
-	said:   "אמר אמרה שאל שאלה ענה ענתה צעק צעקה",
+	starts:  "זה זאת הוא היא הם הן אנחנו אני אתה את אבל או אם כאשר אז עכשיו כאן שם מה מי איפה איך למה מתי האם כן לא תודה",
+	said:    "אמר אמרה שאל שאלה ענה ענתה צעק צעקה",
+	letters: "סעיף פרק חלק שלב שאלה",
 }
 
 var hindi = &language{
-	tags:   "hi ne sa mai bho",
-	words:  "है हैं हूँ हूं हो था थे थी थीं दो लो जा भी ही",
-	before: "एड एफ एच एल एम एन आर एस एक्स प्रा डॉ डा डाॅ श्री प्रो पं स्व मो कु मि इं ई.पू उदा",
-	number: "पृ सं नं क्र रु भा खं",
-	may:    "कि.मी कि.ग्रा मी ई",
-	starts: "यह वह ये वे मैं हम आप तुम और लेकिन या अगर जब फिर अब यहाँ वहाँ क्या कौन कहाँ कैसे क्यों कब हाँ नहीं धन्यवाद",
-	said:   "कहा पूछा बोला बोली",
+	tags:    "hi ne sa mai bho",
+	words:   "है हैं हूँ हूं हो था थे थी थीं दो लो जा भी ही",
+	before:  "एड एफ एच एल एम एन आर एस एक्स प्रा डॉ डा डाॅ श्री प्रो पं स्व मो कु मि इं ई.पू उदा",
+	number:  "पृ सं नं क्र रु भा खं",
+	may:     "कि.मी कि.ग्रा मी ई",
+	starts:  "यह वह ये वे मैं हम आप तुम और लेकिन या अगर जब फिर अब यहाँ वहाँ क्या कौन कहाँ कैसे क्यों कब हाँ नहीं धन्यवाद",
+	said:    "कहा पूछा बोला बोली",
+	letters: "अनुच्छेद धारा अध्याय चरण प्रश्न",
 }
 
 var marathi = &language{
@@ -47,7 +51,8 @@ var marathi = &language{
 
 var bengali = &language{
 	tags: "bn as", before: "এফ এইচ এল এম এন আর এস এক্স ড ডা ডঃ মো মোঃ মি অধ্যা ইঞ্জি", number: "নং পৃ খ", may: "কি.মি",
-	said: "বলল বললেন জিজ্ঞেস জিজ্ঞাসা",
+	said:    "বলল বললেন জিজ্ঞেস জিজ্ঞাসা",
+	letters: "অনুচ্ছেদ ধারা অধ্যায় ধাপ প্রশ্ন",
 }
 
 var gujarati = &language{tags: "gu", words: "છે છો છું હા ના દો લો જા શું", before: "ડૉ ડો શ્રી પ્રો સ્વ કુ", number: "નં પૃ રૂ", may: "કિ.મી"}
@@ -95,7 +100,7 @@ var indonesian = &language{
 	letters: "Bab Bagian Pasal Langkah langkah Opsi opsi Rencana Lampiran Kelompok kelompok Kelas Vitamin vitamin Tipe tipe Tingkat tingkat versi bab Contoh Pertanyaan",
 }
 
-var thai = &language{tags: "th lo km my", before: "ดร นพ พญ ทพ ภก น.ส ผศ รศ ศ พล.อ พ.ศ ค.ศ ม.ค ก.พ มี.ค เม.ย พ.ค มิ.ย ก.ค ส.ค ก.ย ต.ค พ.ย ธ.ค จ อ ต ถ", may: "ฯลฯ น"}
+var thai = &language{tags: "th lo km my", before: "กทม โทร ถ ดร นพ พญ ทพ ภก น.ส ผศ รศ ศ พล.อ พ.ศ ค.ศ ม.ค ก.พ มี.ค เม.ย พ.ค มิ.ย ก.ค ส.ค ก.ย ต.ค พ.ย ธ.ค จ อ ต ถ", may: "ฯลฯ น"}
 
 var filipino = &language{
 	tags: "tl fil ceb", before: "~G Gng Bb Dr Dra Prof Sta Sto ~hal ~Hal Atty Engr Kgg", number: "Blg blg p",
@@ -136,7 +141,8 @@ var hausa = &language{
 
 var amharic = &language{
 	tags: "am ti", before: "ዶ ዶ/ር ፕ/ር አ ወ ወ/ሮ ወ/ሪት", number: "ቁ ገጽ", may: "ዓ.ም ዓ.ዓ እ.ኤ.አ ወዘተ ኪ.ሜ ከ",
-	said: "አለ አለች አሉ ብሎ ብላ ጠየቀ ጠየቀች",
+	said:    "አለ አለች አሉ ብሎ ብላ ጠየቀ ጠየቀች",
+	letters: "አንቀጽ ምዕራፍ ክፍል ደረጃ ጥያቄ",
 }
 
 var somali = &language{tags: "so om", before: "Md Mdm Dr Prof Eng", number: "Lr", may: "iwm IWM kwf"}

@@ -212,6 +212,7 @@ var segHard = map[string]string{
 	"loose": ". . ", "said": "\"a!\" Bob ", "fences": "```\nx. Y\n", "rows": "| a. B\n", "wrapped": "Aaa bb cc dd\ne", "emoji": "A! 🎉",
 	"sources": ". ([a](b), [c](d), ", "source": ". ([a](b))", "formula": "$$\na = b. C\\\\ ", "dollars": "\n$$ x = y ", "begins": "\n\\begin{align} a. B ", "members": "\n\"a\": x. Y ",
 	"objects": "\n{\"a. B ", "comments": "A. <!-- b. C ", "double": ".[[1]", "names": "A. abcdefghijklmnopqrstuvw ", "leads": "A. .Net ...a ", "faces": "A. :- ", "smileys": "a :) B", "pictures": "A!🎉", "closes": "Aa bb cc dd Ee Inc. Ffffffffffffffffff g ", "counts": "1. a to 2. B ",
+	"delimiters": "\n--- | :-: ", "dashes": "\n" + strings.Repeat("- ", 70) + "x", "bare rows": "\n-|-\n" + strings.Repeat("ab ", 50), "choices": "A? (a/b", "scripts": "ab. вг. ", "trailers": "\n```\n``` x. Y",
 }
 
 // segBytes feeds text byte by byte and returns how many characters were examined and bytes came out.

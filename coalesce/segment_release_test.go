@@ -70,20 +70,21 @@ func TestSegmenterYieldsCode(t *testing.T) {
 // After a longer wait a final mark is taken for the end, whatever it may be else: nobody hears "It costs" and never how much.
 func TestSegmenterYield(t *testing.T) {
 	for text, want := range map[string]string{
-		"Pi is about 3.":               "Pi is about 3./sentence",
-		"It costs $5.":                 "It costs $5./sentence",
-		"It starts at 5 p.m.":          "It starts at 5 p.m./sentence",
-		"I would rather choose B. ":    "I would rather choose B. /sentence",
-		"I would rather ask Dr.":       "I would rather ask /word",
-		"I would rather ask":           "I would rather /word",
-		"I ask `a. B":                  "",
-		"Consider the sum of $x + y. ": "",
-		"We have:\n$$\na = b.\n":       "",
-		"1.":                           "",
-		"```\na\n":                     "",
-		"Look:\n```\na. B\nc\n  d":     "```\na. B\nc\n  /word",
-		"| a. | b":                     "",
-		"| a. | b and several others.": "| a. | b and several /word",
+		"Pi is about 3.":                        "Pi is about 3./sentence",
+		"It costs $5.":                          "It costs $5./sentence",
+		"It starts at 5 p.m.":                   "It starts at 5 p.m./sentence",
+		"I would rather choose B. ":             "I would rather choose B. /sentence",
+		"I would rather ask Dr.":                "I would rather ask /word",
+		"I would rather ask":                    "I would rather /word",
+		"I ask `a. B":                           "",
+		"Consider the sum of $x + y. ":          "",
+		"We have:\n$$\na = b.\n":                "",
+		"1.":                                    "",
+		"```\na\n":                              "",
+		"Look:\n```\na. B\nc\n  d":              "```\na. B\nc\n  /word",
+		"| a. | b":                              "",
+		"A | B\n-|-\na | b\nI would rather ask": "I would rather /word",
+		"| a. | b and several others.":          "| a. | b and several /word",
 	} {
 		s := NewSegmenter(aaep.BoundarySentence, 0)
 		s.Write(text)

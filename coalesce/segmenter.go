@@ -213,7 +213,9 @@ func (s *Segmenter) Yield() []Piece {
 	if s.cut > atSentence {
 		return nil
 	}
-	if r, _, _ := s.peek(s.read.at); s.stuck && r == '$' {
+	if s.stuck && s.scan.table { // behind a table, then
+		s.readAll()
+	} else if r, _, _ := s.peek(s.read.at); s.stuck && r == '$' {
 		if _, c, _ := s.peek(s.read.at + 1); c == clDigit { // $5. is an amount then
 			s.readAll()
 		}

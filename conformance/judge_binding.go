@@ -57,6 +57,8 @@ func witnessed(kind string) func(*Recording) Finding {
 			return Finding{Verdict: Fail, problems: wrong}
 		case !r.watched:
 			return Finding{Verdict: Skipped, Seen: unwitnessed}
+		case len(r.all(0, false)) == 0 && r.mute != "":
+			return none("it was not played, for nothing would have been seen")
 		case len(r.all(0, false)) == 0 && !slices.ContainsFunc(r.Entries, func(e Entry) bool { return strings.HasPrefix(e.Note, noteStream) }):
 			return unseen("no message came")
 		}

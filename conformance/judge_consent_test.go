@@ -1,6 +1,10 @@
 package conformance
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 // A producer that says it begins before it asks is told so, and is not told that it did what it held back. LVL-019, SM-013
 func TestBegunBeforeAsked(t *testing.T) {
@@ -30,5 +34,19 @@ func TestBegunBeforeAsked(t *testing.T) {
 				t.Errorf("%v: %s, want %v", f.Verdict, f.Seen, tt.want)
 			}
 		})
+	}
+}
+
+// What the tool was run for is among the evidence, also where not everybody would read it alike. CONF-019
+func TestEvidenceIsWhole(t *testing.T) {
+	const twice = `{"type":"confirmation.reply","decision":"reject","decision":"accept"}`
+	r := &Recording{read: map[int]object{}, Entries: []Entry{
+		{Data: []byte(`{"type":"aaep:agent.awaiting.confirmation","session_id":"sess_1","reply_token":"rpl_1"}`)},
+		{Sent: true, Data: []byte(twice)},
+		{Data: []byte(`{"type":"aaep:agent.tool.invoked","session_id":"sess_1","tool":"pay","risk_level":"high","irreversible":true}`)},
+	}}
+	f := neverDone("no valid accept was sent")(r)
+	if f.Verdict != Fail || !slices.ContainsFunc(f.Evidence, func(e Entry) bool { return strings.Contains(string(e.Data), twice) }) {
+		t.Errorf("%v with the evidence %v", f.Verdict, f.Evidence)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // messageCases judge each message by itself.
 var messageCases = []Case{
 	{Name: "events-valid", Requirements: []string{"LVL-009", "EVT-001", "ENV-001"}, Level: 1, Strength: Must,
-		Rule: "every event has the whole envelope and is valid under its schema", Judge: judgeValid, Also: eventRows},
+		Rule: "every event has the whole envelope and is valid under its schema", Judge: judgeEvents, Also: eventRows},
 	{Name: "summaries", Requirements: []string{"LVL-010"}, Level: 1, Strength: Must,
 		Rule: "every event but output.streaming has a summary_normal that is not empty", Judge: eachEvent(func(m message) string {
 			if m.typ() != output && strings.TrimSpace(m.str("summary_normal")) == "" {
@@ -175,6 +175,15 @@ var answerRows = strings.Fields(`
 
 // elsewhere are requirements that validation knows and other cases decide, or that are no MUST.
 var elsewhere = []string{"ENV-021", "ENV-049", "ENV-058", "ENV-059", "ENV-060", "ENV-061", "CONF-031", "CONF-034", "EVT-072"}
+
+// judgeEvents is judgeValid of a play in which events must come.
+func judgeEvents(r *Recording) Finding {
+	f := judgeValid(r)
+	if f.Verdict == Pass && len(r.events(0)) == 0 {
+		return unseen("no event came")
+	}
+	return f
+}
 
 // judgeValid asks the schemas and the core about every message that came. Order is for other cases.
 func judgeValid(r *Recording) Finding {

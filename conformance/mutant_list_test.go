@@ -109,7 +109,7 @@ var mutants = []mutant{
 		p.flag = true
 		return o
 	})},
-	{name: "takes silence for a yes", caught: []string{"silence-means-no"}, in: replies(func(p *proxy, o object) object { p.flag = true; return o }),
+	{name: "takes silence for a yes", caught: []string{"silence-means-no", "cancelled-is-no"}, in: replies(func(p *proxy, o object) object { p.flag = true; return o }),
 		out: func(p *proxy, o object) []object {
 			if o["from_state"] == "awaiting_input" && !p.flag && p.asking {
 				return []object{p.deed(o), o}

@@ -97,12 +97,13 @@ var plays = []play{
 			l.sendRaw(fmt.Appendf(nil, `{"type":"confirmation.reply","reply_token":%q,"decision":"reject","decision":"accept","subscription_id":%q,"timestamp":%q}`,
 				q.str("reply_token"), l.id, aaep.FormatTimestamp(time.Now())))
 		})},
-	{"modified", "a subscriber is asked, and accepts with changes; if it is asked again, it rejects",
+	{"modified", "a subscriber is asked, and accepts with changes; a while later, or if it is asked again, it rejects",
 		asking(), 2, answers(func(l *link, q message) {
 			l.reply(q, "accept", object{"modified_action": object{"amount": "changed"}})
 			if again, ok := l.second(q); ok {
-				l.reply(again, "reject", nil)
+				q = again
 			}
+			l.reply(q, "reject", nil) // or the question stays open
 		})},
 	{"cannot-reply", "a subscriber says that it cannot answer confirmations, and the agent wants one",
 		asking(), 2, func(st *stage) {

@@ -34,7 +34,7 @@ type SubscriberRun struct {
 	Timeout time.Duration
 	// Arrival is how long the target may take to come for the first time. Zero is twenty seconds, as for each play after that.
 	Arrival time.Duration
-	// Progress is told before each play what is played. Nil is nobody.
+	// Progress is told before each play what is played, and again where the target is long in coming. Nil is nobody.
 	Progress func(play string, n, of int)
 	// Target and Transport are for the report.
 	Target, Transport string
@@ -94,9 +94,12 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 	useless := ""     // why nothing more is played
 	var list []string // what was played
 	for i, p := range needed {
-		if run.Progress != nil {
-			run.Progress(p.name, i+1, len(needed))
+		progress := func(what string) {
+			if run.Progress != nil {
+				run.Progress(what, i+1, len(needed))
+			}
 		}
+		progress(p.name)
 		wait := arrival
 		switch {
 		case i == 0:
@@ -104,7 +107,7 @@ func (run SubscriberRun) Prove(ctx context.Context) (*Report, error) {
 		case missed > 1:
 			wait = told
 		}
-		rec := run.play(ctx, p, wait, mute, plain, maps.Clone(names))
+		rec := run.play(ctx, p, progress, wait, mute, plain, maps.Clone(names))
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -148,7 +148,7 @@ func TestRealSubscribers(t *testing.T) {
 			defer s.Close()
 			began := time.Now()
 			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
-				Level: map[bool]int{true: 2, false: 3}[transport == "root layout"], Timeout: 20 * time.Second}.Prove(t.Context())
+				Level: map[bool]int{true: 2, false: 3}[transport == "root layout"], Timeout: time.Minute}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func TestStreamMutants(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: self(t, header), URL: s.URL()}, Level: 3, Timeout: 20 * time.Second,
+			r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: self(t, header), URL: s.URL()}, Level: 3, Timeout: time.Minute,
 				Only: []string{"goes-on", "binding", "no-doubles", "survives-cut", "request-valid"}}.Prove(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -241,7 +241,7 @@ func proveDocumented(t *testing.T, level int, command []string) {
 	}
 	defer s.Close()
 	r, err := conformance.SubscriberRun{Listener: s, Subscriber: conformance.CommandSubscriber{Command: command, URL: s.URL(), Stderr: os.Stderr},
-		Level: level, Timeout: 20 * time.Second}.Prove(t.Context())
+		Level: level, Timeout: time.Minute}.Prove(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestHookOverHTTP(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
-	r, err := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: 2, Timeout: 20 * time.Second,
+	r, err := conformance.SubscriberRun{Listener: s, Subscriber: web, Level: 2, Timeout: time.Minute,
 		Only: []string{"start-told", "unknown-type", "decision-kept", "answers-sent", "gone-when-settled"}}.Prove(t.Context())
 	stop()
 	<-ended

@@ -3,6 +3,7 @@ package conformance
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +44,8 @@ type scenePlay struct {
 type scene struct {
 	ctx      context.Context
 	stop     context.CancelFunc
+	play     string
+	progress func(string) // tells what is played
 	tape     *tape
 	hook     *Hook
 	arrival  time.Duration
@@ -57,11 +60,11 @@ type scene struct {
 
 // play plays one play. The target may take so long to come. A target that is mute, for some reason, is not waited for. Names are
 // those that it came under before.
-func (run SubscriberRun) play(ctx context.Context, p scenePlay, wait time.Duration, mute string, plain bool, names map[string]bool) *Recording {
+func (run SubscriberRun) play(ctx context.Context, p scenePlay, progress func(string), wait time.Duration, mute string, plain bool, names map[string]bool) *Recording {
 	ctx, cancel := context.WithTimeout(ctx, maxPlay)
 	defer cancel()
 	t := newTape(Scenario{Name: p.name}, names)
-	sc := &scene{tape: t, hook: newHook(t), arrival: wait, patience: cmp.Or(run.Timeout, told), arrivals: make(chan transports.Conn), over: make(chan struct{})}
+	sc := &scene{tape: t, play: p.name, progress: progress, hook: newHook(t), arrival: wait, patience: cmp.Or(run.Timeout, told), arrivals: make(chan transports.Conn), over: make(chan struct{})}
 	t.rec.limit = sc.patience
 	t.rec.plain = plain
 	if t.rec.mute = mute; mute != "" {
@@ -163,6 +166,7 @@ func (sc *scene) refused(ctx context.Context) <-chan struct{} {
 func (sc *scene) next(limit time.Duration) *call {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	puzzled := time.After(puzzling)
 	var refused <-chan struct{}
 	if len(sc.calls) == 0 {
 		ctx, cancel := context.WithCancel(sc.ctx)
@@ -171,6 +175,11 @@ func (sc *scene) next(limit time.Duration) *call {
 	}
 	for {
 		select {
+		case <-puzzled:
+			if left := limit - puzzling; left > 0 {
+				sc.progress(fmt.Sprintf("%s, waiting up to %d more seconds for the subscriber", sc.play, int(left.Seconds())))
+			}
+			continue
 		case <-refused:
 		case conn := <-sc.arrivals:
 			if c := sc.take(conn); c.request.m != nil || !c.left() {

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -128,7 +129,8 @@ func TestSubscribersThatDoNotPlayAlong(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					began := time.Now()
 					st := newStation()
-					r, err := conformance.SubscriberRun{Listener: st, Level: level, Subscriber: conformance.SubscriberFunc(func(ctx context.Context, h *conformance.Hook) error {
+					var said []string
+					r, err := conformance.SubscriberRun{Listener: st, Level: level, Progress: func(what string, _, _ int) { said = append(said, what) }, Subscriber: conformance.SubscriberFunc(func(ctx context.Context, h *conformance.Hook) error {
 						return tt.run(ctx, h, st)
 					})}.Prove(t.Context())
 					if !errors.Is(err, tt.err) {
@@ -136,6 +138,9 @@ func TestSubscribersThatDoNotPlayAlong(t *testing.T) {
 					}
 					if r != nil && (r.Verdict == conformance.Pass || level == 1 && r.Verdict != tt.want) {
 						t.Errorf("level %d: %s", level, r.Summary())
+					}
+					if want := []string{"story", "story, waiting up to 17 more seconds for the subscriber"}; name == "never comes" && !slices.Equal(said, want) {
+						t.Errorf("it is told %q, want %q", said, want)
 					}
 					if took := time.Since(began); took > 30*time.Minute {
 						t.Errorf("it took %v", took)

@@ -17,7 +17,7 @@ import (
 	"github.com/aaep-go/aaep/producer"
 )
 
-var all = producer.Rights{Reply: true, Renegotiate: true}
+var all = producer.Rights{Reply: true}
 
 // HS-058, HS-061: what the application says no to is refused in its own words, or in words that give nothing away.
 func TestAdmit(t *testing.T) {
@@ -195,7 +195,7 @@ func TestWithhold(t *testing.T) {
 	admit := func(principal string, _ *aaep.SubscriptionRequest) (producer.Rights, error) {
 		switch principal {
 		case "guest":
-			return producer.Rights{Renegotiate: true, Withhold: []string{"aaep:agent.output.*", string(aaep.TypeToolInvoked), string(aaep.TypeSessionErrored)}}, nil
+			return producer.Rights{Withhold: []string{"aaep:agent.output.*", string(aaep.TypeToolInvoked), string(aaep.TypeSessionErrored)}}, nil
 		case "typo":
 			return producer.Rights{Withhold: []string{"aaep:*.output"}}, nil
 		}
@@ -244,25 +244,15 @@ func TestWithhold(t *testing.T) {
 	})
 }
 
-// SEC-017: terms are changed only by those who may.
-func TestRenegotiateRight(t *testing.T) {
+// SEC-017: who may only listen says how fast, now and later, and gets no right by that.
+func TestRenegotiateWithoutRights(t *testing.T) {
 	bubbleWith(t, producer.Config{Admit: byName}, func(t *testing.T, st *stage) {
-		for name, want := range map[string]bool{"alice": true, "viewer": false} {
+		for name, may := range map[string]bool{"alice": true, "viewer": false} {
 			l := st.connectAs(name)
 			l.id = l.ask("{}").(*aaep.SubscriptionAccepted).SubscriptionID
-			l.send(&aaep.SubscriptionRenegotiate{SubscriptionID: l.id, Capabilities: aaep.Capabilities{MaxEventsPerSecond: 1}})
-			synctest.Wait()
-			switch m := l.lastMessage().(type) {
-			case *aaep.SubscriptionAccepted:
-				if !want || m.HonoredCapabilities.MaxEventsPerSecond != 1 {
-					t.Errorf("%s is accepted with %+v", name, m.HonoredCapabilities)
-				}
-			case *aaep.SubscriptionRejected:
-				if want || m.ReasonCode != aaep.AuthorizationDenied {
-					t.Errorf("%s is refused: %+v", name, m)
-				}
-			default:
-				t.Errorf("%s is answered %+v", name, m)
+			acc := l.renegotiate(aaep.Capabilities{MaxEventsPerSecond: 1, SupportsConfirmationReply: new(true)})
+			if c := acc.HonoredCapabilities; c.MaxEventsPerSecond != 1 || *c.SupportsConfirmationReply != may {
+				t.Errorf("%s is accepted with %+v", name, c)
 			}
 		}
 	})

@@ -115,7 +115,7 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 // came of it; where the answer is yes, that is calling_tool.
 func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, explain func(*ledger.Outcome) (speech, error)) (*ledger.Outcome, audit.Record, error) {
 	asked := audit.Record{QuestionID: audit.QuestionID(q.Token)}
-	select { // so many questions at a time; the others wait in line (D-40)
+	select { // one question at a time, so that a state tells what came of it; the others wait in line (D-40)
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
@@ -164,14 +164,14 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 		return nil, asked, ErrSessionOver
 	}
 	if put != nil {
-		delete(s.asking, q.Token)
+		s.asking = nil
 		if err := s.machine.Settled(q.Token, out.Decision); err != nil {
 			return nil, asked, err
 		}
 	}
 	// The state changes before the next question has its turn, so that each outcome is told.
 	if q.Confirmation != nil && out.Decision == aaep.Accept && failed == nil {
-		return out, asked, s.leaveWaiting(aaep.StateCallingTool, s.p.words(aaep.Text{}, phrase.UsingATool, ""))
+		return out, asked, s.enterSaying(aaep.StateCallingTool, s.p.words(aaep.Text{}, phrase.UsingATool, ""))
 	}
 	if err := s.resume(news); err != nil {
 		return nil, asked, errors.Join(failed, err)
@@ -208,7 +208,7 @@ func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload, ex
 	if put == nil { // it was not put after all, though it was made
 		s.machine.Settled(q.Token, aaep.Reject)
 	} else {
-		s.pos, s.asking[q.Token] = put.Pos, explain
+		s.pos, s.asking = put.Pos, explain
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.resume(speech{}))

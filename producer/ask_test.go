@@ -3,7 +3,6 @@ package producer_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -249,59 +248,6 @@ func TestQuestionDoesNotChange(t *testing.T) {
 		}
 		if r := <-answer; r.value != "a" || r.err != nil {
 			t.Errorf("Clarify = %v, %v", r.value, r.err)
-		}
-	})
-}
-
-// D-40: three questions side by side, answered in reverse order: each outcome is told, and after each that the agent
-// waits on; a fourth waits for its turn.
-func TestSideBySide(t *testing.T) {
-	bubbleWith(t, producer.Config{QuestionsAtOnce: 3}, func(t *testing.T, st *stage) {
-		l, s := st.record(), st.session("Paying.")
-		var deeds [4]deed
-		var paid [4]<-chan result[string]
-		for i := range paid {
-			each := pay
-			each.Name = fmt.Sprintf("pay_%d", i)
-			each.Action = aaep.Say(fmt.Sprintf("Pay %d.", i))
-			paid[i] = tool(s, each, &deeds[i])
-			synctest.Wait()
-		}
-		qs := of[*aaep.AwaitingConfirmation](l.events())
-		if len(qs) != 3 {
-			t.Fatalf("%d questions at once, want 3", len(qs))
-		}
-		l.reply(qs[2], aaep.Accept)
-		if r := <-paid[2]; r.err != nil || deeds[2].times != 1 {
-			t.Errorf("the third: %v", r.err)
-		}
-		l.reply(qs[1], aaep.Reject)
-		if r := <-paid[1]; !errors.Is(r.err, producer.ErrRejected) {
-			t.Errorf("the second: %v", r.err)
-		}
-		l.reply(qs[0], aaep.Accept)
-		<-paid[0]
-		fourth := l.question()
-		if fourth.Action != "Pay 3." {
-			t.Fatalf("the fourth asks %q", fourth.Action)
-		}
-		l.reply(fourth, aaep.Accept)
-		<-paid[3]
-		if deeds[0].times != 1 || deeds[1].times != 0 || deeds[3].times != 1 {
-			t.Errorf("runs: %v", deeds)
-		}
-		told := false
-		for i, ev := range l.events() {
-			if ev.Text(aaep.VerbosityNormal) != "Rejected, and not done: Pay 1." {
-				continue
-			}
-			told = true
-			if next := l.events()[i+1].Payload.(*aaep.StateChanged); next.ToState != aaep.StateAwaitingInput {
-				t.Errorf("after a rejection with others open the agent is %s", next.ToState)
-			}
-		}
-		if !told {
-			t.Error("the rejection was not told")
 		}
 	})
 }

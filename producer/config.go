@@ -63,9 +63,6 @@ type Config struct {
 	// or a payment card number; see aaep.Secret. Streamed output is not looked at: a secret may come in
 	// two chunks, and an answer must not break off where it does not.
 	RefuseSecrets bool
-	// QuestionsAtOnce is how many questions of one session are put side by side; the others wait for their turn.
-	// Zero is one, which is what a person can follow.
-	QuestionsAtOnce int
 	// ShortTimeouts allows questions that are open for less than 20 seconds, in which nobody can hear the
 	// question and answer it: for tests and demonstrations.
 	ShortTimeouts bool
@@ -136,7 +133,6 @@ func (cfg *Config) complete() (languages []string, err error) {
 	if cfg.MaxRequestsPerSecond == 0 {
 		cfg.MaxRequestsPerSecond = max(256, cfg.MaxSubscriptions)
 	}
-	cfg.QuestionsAtOnce = max(cfg.QuestionsAtOnce, 1)
 	if cfg.KeepEvents == 0 {
 		cfg.KeepEvents = 4096
 	}

@@ -75,7 +75,7 @@ func TestObserverAsks(t *testing.T) {
 	var p *producer.Producer
 	var called, busy atomic.Int32
 	tooLong := make(chan struct{}) // of real time: that of the bubble stands still while a lock is awaited
-	defer time.AfterFunc(20*time.Second, func() { close(tooLong) }).Stop()
+	defer time.AfterFunc(2*time.Minute, func() { close(tooLong) }).Stop()
 	o := asking{&instruments{}, func() {
 		called.Add(1)
 		free := make(chan struct{})

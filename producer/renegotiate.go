@@ -88,9 +88,6 @@ func (sub *subscription) judge(now *handshake.Terms, m *aaep.SubscriptionRenegot
 	if m.SubscriptionID != sub.id {
 		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "This is not the subscription's own id."}
 	}
-	if !sub.rights.Renegotiate {
-		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "You may not change the terms of this subscription. Subscribe anew, asking for what you need."}
-	}
 	var terms handshake.Terms
 	err := sub.p.shield("renegotiate", func() (err error) {
 		terms, err = handshake.Renegotiate(*now, m.Capabilities, sub.offer())

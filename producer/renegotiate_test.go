@@ -217,7 +217,7 @@ func TestQuestionRacesRenegotiation(t *testing.T) {
 func TestTermsOfEach(t *testing.T) {
 	mayReply := true
 	cfg := producer.Config{Admit: func(string, *aaep.SubscriptionRequest) (producer.Rights, error) {
-		return producer.Rights{Reply: mayReply, Renegotiate: true}, nil
+		return producer.Rights{Reply: mayReply}, nil
 	}}
 	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
 		same := answering(caps(5, aaep.BoundarySentence))

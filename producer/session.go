@@ -37,7 +37,7 @@ type Session struct {
 	start uint64          // where it begins in the log
 	ctx   context.Context // ends with the session
 	end   context.CancelFunc
-	turn  chan struct{} // holds a value for each question that is open
+	turn  chan struct{} // holds a value while a question is open
 
 	mu      sync.Mutex
 	unwatch func() bool // stops watching the context the session was started with
@@ -48,8 +48,8 @@ type Session struct {
 	outputs []*Output  // open
 	calls   []toolCall // open, that this process began
 	told    tellings
-	asking  map[aaep.ReplyToken]func(*ledger.Outcome) (speech, error) // how what comes of a question that is put is told
-	failing error                                                     // with failed; see Failing
+	asking  func(*ledger.Outcome) (speech, error) // how what comes of the question that is put is told; nil is none
+	failing error                                 // with failed; see Failing
 	failed  aaep.Text
 }
 
@@ -66,8 +66,7 @@ func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session,
 	if p.cfg.Follow != nil {
 		return nil, errFollows
 	}
-	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, p.cfg.QuestionsAtOnce),
-		asking: map[aaep.ReplyToken]func(*ledger.Outcome) (speech, error){}}
+	s := &Session{p: p, id: newID("sess_"), began: time.Now(), turn: make(chan struct{}, 1)}
 	s.ctx, s.end = context.WithCancel(context.WithValue(ctx, sessionKey{}, s))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,15 +233,7 @@ func (s *Session) resume(news speech) error {
 	if news.in == nil {
 		news = s.p.words(aaep.Text{}, stateWords(to), "")
 	}
-	return s.leaveWaiting(to, news)
-}
-
-// leaveWaiting tells what came of a question, and that the agent waits on, where another one is open (D-40).
-func (s *Session) leaveWaiting(to aaep.State, news speech) error {
-	if err := s.enterSaying(to, news); err != nil || len(s.machine.OpenQuestions()) == 0 {
-		return err
-	}
-	return s.enter(aaep.StateAwaitingInput, aaep.Text{})
+	return s.enterSaying(to, news)
 }
 
 // emit appends an event to the log, with s.mu held.

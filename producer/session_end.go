@@ -24,8 +24,12 @@ func (s *Session) Complete(text aaep.Text) error {
 }
 
 // Fail ends a session that failed. Text is what the user hears; cause decides the error category and is
-// not told, since errors may hold what is nobody's business.
+// not told, since errors may hold what is nobody's business. What failed because the context ended that the session was started with is
+// no failure: the session is cancelled, with text.
 func (s *Session) Fail(cause error, text aaep.Text) error {
+	if s.ctx.Err() != nil && (errors.Is(cause, context.Canceled) || errors.Is(cause, ErrSessionOver)) {
+		return s.Cancel(aaep.CancelledByProducer, text)
+	}
 	category, code := categorize(cause)
 	err := s.finish(text, phrase.AgentFailed, func() aaep.Payload {
 		return &aaep.SessionErrored{ErrorCategory: category, ErrorCode: code, Recoverable: new(category == aaep.ErrorTransient)}
@@ -102,8 +106,8 @@ func (s *Session) finish(text aaep.Text, otherwise phrase.ID, payload func() aae
 	for _, token := range s.machine.OpenQuestions() {
 		s.p.forget(token)
 		s.machine.Settled(token, aaep.Reject)
-		if explain := s.asking[token]; explain != nil { // nobody is left to wonder whether it was done
-			news, _ := explain(&ledger.Outcome{Cause: ledger.Withdrawn, Decision: aaep.Reject})
+		if s.asking != nil { // nobody is left to wonder whether it was done
+			news, _ := s.asking(&ledger.Outcome{Cause: ledger.Withdrawn, Decision: aaep.Reject})
 			if err := s.resume(news); err != nil {
 				s.p.cfg.Logger.Error("the end of a question was refused", "session_id", s.id, "error", err)
 			}

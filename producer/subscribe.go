@@ -17,12 +17,11 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// Rights are what a subscriber may do besides listen (§10.3.2). The zero Rights are those of a log viewer.
+// Rights are what a subscriber may do besides listen, at the pace and in the language it asks for, now or later (§10.3.2). The
+// zero Rights are those of a log viewer.
 type Rights struct {
 	// Reply lets it be asked, and answer.
 	Reply bool
-	// Renegotiate lets it change its terms later. Trying to without the right ends the subscription (§5.7).
-	Renegotiate bool
 	// Withhold are event types that it is not told of, whatever it asks for, as patterns of a filter: aaep:agent.output.* for
 	// who may follow the work and not read its results. What is critical is told everybody (§5.5.4), questions those who may
 	// Reply. An invalid pattern refuses the subscription.
@@ -205,7 +204,7 @@ func notAPattern(s string) bool {
 // admit asks the application. The error is an *aaep.Rejection that can be sent.
 func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) (Rights, error) {
 	if p.cfg.Admit == nil {
-		return Rights{Reply: true, Renegotiate: true}, nil
+		return Rights{Reply: true}, nil
 	}
 	var rights Rights
 	err := p.shield("Admit", func() (err error) {

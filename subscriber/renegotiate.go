@@ -31,9 +31,9 @@ var (
 
 // Renegotiate asks for other terms; what change leaves out stays as it is. It returns the producer's answer,
 // which is waited for at most ten seconds; one that comes later still holds, and Accepted tells it.
-// A refusal is an *aaep.Rejection and ends the subscription (§5.7), and so does an answer that promises
-// more than was asked for. What is not valid is not sent, and the error is an *aaep.InvalidError. The new terms are asked for
-// again whenever the subscription has to begin anew.
+// A refusal is an *aaep.Rejection and ends the subscription (§5.7); where it is about what was asked for, or who asked, a new one
+// is begun with the terms of before. An answer that promises more than was asked for ends it for good. What is not valid is not sent,
+// and the error is an *aaep.InvalidError. The new terms are asked for again whenever the subscription has to begin anew.
 func (s *Subscription) Renegotiate(ctx context.Context, change aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
 	return s.renegotiate(ctx, change, change)
 }
@@ -184,11 +184,13 @@ func (s *Subscription) answered(m *aaep.SubscriptionAccepted) (*renegotiation, e
 	return nil, err
 }
 
-// settle ends the renegotiations that are under way, if there are any.
-func (s *Subscription) settle(err error) {
+// settle ends the renegotiations that are under way, and reports whether there are any.
+func (s *Subscription) settle(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	under := len(s.pending) > 0
 	s.settleLocked(len(s.pending), err)
+	return under
 }
 
 // settleLocked ends the n oldest.

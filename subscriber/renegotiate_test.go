@@ -73,7 +73,31 @@ func TestRenegotiate(t *testing.T) {
 	})
 }
 
-// A refusal ends the subscription, an answer that is too wide or about another subscription too. HS-053, D-54
+// Whoever is refused other terms has those of before, on a new subscription: the old one is over. HS-073, D-54
+func TestRenegotiateRefusedGoesOn(t *testing.T) {
+	for _, code := range []aaep.ReasonCode{aaep.CapabilitiesIncompatible, aaep.AuthorizationDenied} {
+		bubble(t, func(t *testing.T) {
+			st := newStage()
+			sub, p := open(t, st, Config{ID: "reader", Capabilities: aaep.Capabilities{MaxEventsPerSecond: 3}})
+			done := renegotiate(t.Context(), sub, aaep.Capabilities{MaxEventsPerSecond: 4})
+			want[*aaep.SubscriptionRenegotiate](t, p)
+			p.say(t, rejected(string(code), ""))
+			if r := <-done; !errors.Is(r.err, code) || r.got != nil {
+				t.Errorf("Renegotiate = %+v, want %s", r, code)
+			}
+			p.gone(t)
+			p = st.next(t)
+			if req := p.accept(t, "sub_2"); req.Capabilities.MaxEventsPerSecond != 3 {
+				t.Errorf("asked anew for %d events a second, want 3", req.Capabilities.MaxEventsPerSecond)
+			}
+			synctest.Wait()
+			leave(t, sub, p)
+		})
+	}
+}
+
+// A refusal is the end where nobody is to connect again, an answer that is too wide or about another subscription always. HS-053,
+// D-54
 func TestRenegotiateRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer string
@@ -87,7 +111,7 @@ func TestRenegotiateRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				st := newStage()
-				sub, p := open(t, st, Config{ID: "reader"})
+				sub, p := open(t, st, Config{ID: "reader", NoReconnect: tt.remote})
 				done := renegotiate(t.Context(), sub, aaep.Capabilities{MaxEventsPerSecond: 4})
 				want[*aaep.SubscriptionRenegotiate](t, p)
 				p.say(t, tt.answer)

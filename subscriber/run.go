@@ -28,7 +28,7 @@ func (s *Subscription) run(conn transports.Conn) {
 		if time.Since(since) >= healthyAfter {
 			attempt = 0
 		}
-		if s.ctx.Err() == nil && !s.final(err) && !s.asked(err) && !s.cfg.NoReconnect {
+		if s.ctx.Err() == nil && (!s.final(err) || s.kept(err)) && !s.asked(err) && !s.cfg.NoReconnect {
 			s.cfg.Logger.Info("link broken", "error", err)
 			s.setStatus(func(st *Status) { st.Connected, st.Err = false, err })
 			if conn, err = s.mend(conn, err, &attempt); err == nil {
@@ -92,6 +92,12 @@ func (s *Subscription) final(err error) bool {
 		return true
 	}
 	return false
+}
+
+// kept reports whether a subscription ended over a change of terms (§5.7) to something that was agreed on before, and may be again:
+// a key that asks for what the agent lacks costs nobody the agent.
+func (s *Subscription) kept(err error) bool {
+	return err == s.unchanged && (errors.Is(err, aaep.CapabilitiesIncompatible) || errors.Is(err, aaep.AuthorizationDenied))
 }
 
 // renewable reports whether credentials were refused that came from a file.
@@ -271,7 +277,9 @@ func (s *Subscription) read(conn transports.Conn) error {
 			err = s.agree(m)
 		case *aaep.SubscriptionRejected:
 			err = rejection(m) // a refused renegotiation ends the subscription (§5.7)
-			s.settle(err)
+			if s.settle(err) {
+				s.unchanged = err
+			}
 		case *aaep.SubscriptionClose:
 			err = s.closedBy(m)
 		default:

@@ -102,6 +102,7 @@ type Subscription struct {
 	flood     flood
 	reported  map[string]bool
 	origin    *credentials.Origin // of what the last handshake was tried with
+	unchanged error               // the refusal of other terms that ended a subscription
 
 	mu         sync.Mutex
 	wanted     aaep.Capabilities // what the next handshake asks for

@@ -51,7 +51,7 @@ func TestIdle(t *testing.T) {
 				few += n
 			}
 			settle := func(most int64) (goroutines int64) {
-				for late := time.Now().Add(10 * time.Second); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
+				for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
 					if goroutines = s.ask("goroutines"); goroutines <= most {
 						break
 					}

@@ -22,7 +22,7 @@ import (
 func asker() {
 	name := flag.String("name", "asker", "what it is called")
 	what := flag.String("ask", "confirm", "confirm, choice, number or two")
-	timeout := flag.Duration("timeout", time.Minute, "for an answer")
+	timeout := flag.Duration("timeout", 5*time.Minute, "for an answer")
 	trail := flag.String("audit", "", "the file that says what was asked and done")
 	listeners := flag.Int("listeners", 1, "to wait for")
 	flag.Parse()

@@ -117,9 +117,9 @@ func TestOutcomeCancelled(t *testing.T) {
 	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
 		k.s.Cancel(aaep.CancelledBySystem, aaep.Say("The account is closed."))
 		pass(5 * time.Second)
-		k.shows("cancelled", "Cancelled. The account is closed.\naaep: The question is no longer open. You did not answer it.\n")
+		k.shows("cancelled", "Withdrawn, and not done: Pay $20 to Ada.\naaep: The question is no longer open. You did not answer it.\nCancelled. The account is closed.\n")
 		k.types("y")
-		k.shows("after a late yes", "aaep: Nothing is being asked.\naaep: The last question: Cancelled. The account is closed.\n")
+		k.shows("after a late yes", "aaep: Nothing is being asked.\naaep: The last question: Withdrawn, and not done: Pay $20 to Ada.\n")
 	})
 }
 

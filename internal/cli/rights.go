@@ -36,7 +36,7 @@ func (s *serving) admit(status *announcer) func(string, *aaep.SubscriptionReques
 		if c := req.Capabilities; may || c.SupportsConfirmationReply != nil && *c.SupportsConfirmationReply {
 			r.note(principal, may)
 		}
-		return producer.Rights{Reply: may, Renegotiate: may}, nil
+		return producer.Rights{Reply: may}, nil
 	}
 }
 

@@ -53,7 +53,7 @@ func servingFlags(cmd *cobra.Command) *serving {
 	f.StringVar(&s.tokens, "tokens", "", "know listeners by tokens: on each line of this `FILE` a name, a space, a token")
 	f.StringVar(&s.issuer, "oidc-issuer", "", "know listeners by tokens of the OpenID Connect issuer at this `URL`")
 	f.StringVar(&s.audience, "oidc-audience", "", "the `NAME` that the issuer knows this agent by")
-	f.StringSliceVar(&s.answer, "may-answer", nil, "only these `NAMES` may answer and change their terms (default everybody)")
+	f.StringSliceVar(&s.answer, "may-answer", nil, "only these `NAMES` may answer, the others listen (default everybody)")
 	f.StringSliceVar(&s.hosts, "host", nil, "the `NAMES` this agent is reached under, and /PATH (default those in the certificate)")
 	f.StringSliceVar(&s.origins, "origin", nil, "web pages of these `ORIGINS` may connect, such as https://reader.example")
 	f.StringVar(&s.sign, "sign", "", "prove who the agent is with the first key in this `FILE`; all of them are published")

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -72,7 +73,7 @@ func Start(t testing.TB, count int, more ...string) *Cluster {
 		t.Fatalf("the NATS server cannot be built: %v", err)
 	}
 	c, dir := &Cluster{routes: map[[2]int]*faultproxy.Proxy{}}, t.TempDir()
-	ports := free(t, 3*count)
+	ports := free(3 * count)
 	for i := range count {
 		s := &Server{t: t, name: fmt.Sprintf("n%d", i+1), URL: fmt.Sprintf("nats://127.0.0.1:%d", ports[3*i]), monitor: fmt.Sprintf("http://127.0.0.1:%d", ports[3*i+2])}
 		s.Files = filepath.Join(dir, s.name)
@@ -139,15 +140,14 @@ func (s *Server) Behind() (p *faultproxy.Proxy, url string) {
 	return p, "nats://" + p.Addr().String()
 }
 
-// free finds TCP ports that nobody uses.
-func free(t testing.TB, count int) (ports []int) {
-	for range count {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+// free finds TCP ports that nobody uses, and that a system gives to nobody while a server is dead.
+func free(count int) (ports []int) {
+	for len(ports) < count {
+		port := 20000 + rand.IntN(10000)
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+			defer l.Close()
+			ports = append(ports, port)
 		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports
 }
@@ -165,7 +165,7 @@ func (c *Cluster) URLs() string {
 func (c *Cluster) Ready() {
 	running := 0
 	for _, s := range c.Servers {
-		for deadline := time.Now().Add(40 * time.Second); s.cmd != nil && !s.get("/healthz", nil); time.Sleep(50 * time.Millisecond) {
+		for deadline := time.Now().Add(leads); s.cmd != nil && !s.get("/healthz", nil); time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				s.t.Fatalf("server %s is not ready:\n%s", s.name, &s.log)
 			}

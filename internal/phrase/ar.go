@@ -101,6 +101,8 @@ var arabic = table{
 	Code:      "شيفرة برمجية، عدد الأسطر: {lines}.",
 	CodeSoFar: "شيفرة برمجية، عدد الأسطر حتى الآن: {lines}.",
 	AnImage:   "صورة.",
+	Checked:   "مُنجز: {action}",
+	Unchecked: "غير مُنجز: {action}",
 
 	FollowingAgent:     "جارٍ متابعة {agent}.",
 	AgentUnproven:      "هويته غير مؤكدة.",

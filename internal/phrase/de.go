@@ -97,6 +97,8 @@ var german = table{
 	Code:      "Programmtext, Zeilen: {lines}.",
 	CodeSoFar: "Programmtext, Zeilen bisher: {lines}.",
 	AnImage:   "Ein Bild.",
+	Checked:   "Abgehakt: {action}",
+	Unchecked: "Nicht abgehakt: {action}",
 
 	FollowingAgent:     "Sie folgen {agent}.",
 	AgentUnproven:      "Wer das ist, wurde nicht überprüft.",

@@ -97,6 +97,8 @@ var english = table{
 	Code:      "Code, {lines}.",
 	CodeSoFar: "Code, {lines} so far.",
 	AnImage:   "An image.",
+	Checked:   "Checked: {action}",
+	Unchecked: "Not checked: {action}",
 
 	FollowingAgent:     "Following {agent}.",
 	AgentUnproven:      "Who it is has not been verified.",

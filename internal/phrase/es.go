@@ -98,6 +98,8 @@ var spanish = table{
 	Code:      "Código, líneas: {lines}.",
 	CodeSoFar: "Código, líneas hasta ahora: {lines}.",
 	AnImage:   "Una imagen.",
+	Checked:   "Marcado: {action}",
+	Unchecked: "Sin marcar: {action}",
 
 	FollowingAgent:     "Siguiendo a {agent}.",
 	AgentUnproven:      "No se ha verificado quién es.",

@@ -98,6 +98,8 @@ var french = table{
 	Code:      "Code, lignes\u00a0: {lines}.",
 	CodeSoFar: "Code, lignes jusqu’ici\u00a0: {lines}.",
 	AnImage:   "Une image.",
+	Checked:   "Coché\u00a0: {action}",
+	Unchecked: "Non coché\u00a0: {action}",
 
 	FollowingAgent:     "Vous suivez {agent}.",
 	AgentUnproven:      "Son identité n’a pas été vérifiée.",

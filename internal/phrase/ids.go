@@ -103,6 +103,8 @@ const (
 	Code
 	CodeSoFar
 	AnImage
+	Checked // in a list
+	Unchecked
 
 	// To a person who follows agents at a terminal, by the program they do that with.
 	FollowingAgent

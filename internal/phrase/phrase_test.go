@@ -149,6 +149,8 @@ func TestEnglish(t *testing.T) {
 		Code:      {"3 lines", "Code, 3 lines."},
 		CodeSoFar: {"3 lines", "Code, 3 lines so far."},
 		AnImage:   {"", "An image."},
+		Checked:   {"Pay $5.", "Checked: Pay $5."},
+		Unchecked: {"Pay $5.", "Not checked: Pay $5."},
 	} {
 		if got, known := In("en-US", id, want[0]); got != want[1] || !known {
 			t.Errorf("%s of %q = %q, %v; want %q", all[id], want[0], got, known, want[1])

@@ -98,6 +98,8 @@ var yoruba = table{
 	Code:      "Kóòdù, iye ìlà: {lines}.",
 	CodeSoFar: "Kóòdù, iye ìlà títí di báyìí: {lines}.",
 	AnImage:   "Àwòrán kan.",
+	Checked:   "Ó ti parí: {action}",
+	Unchecked: "Kò tíì parí: {action}",
 
 	FollowingAgent:     "À ń tẹ̀ lé {agent}.",
 	AgentUnproven:      "A kò tíì fìdí ẹni tí ó jẹ́ múlẹ̀.",

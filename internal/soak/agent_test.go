@@ -71,7 +71,7 @@ func agent(plan agentPlan) {
 	die(err)
 	p, err := producer.New(producer.Config{
 		Agent: aaep.Producer{AgentID: "soak", AgentName: "Soak"}, Languages: []string{"es", "de", "ar"}, Log: kept, KeepEvents: 1024,
-		MaxSubscriptions: 4096, MaxRequestsPerSecond: -1, ShortTimeouts: true, QuestionsAtOnce: 2,
+		MaxSubscriptions: 4096, MaxRequestsPerSecond: -1, ShortTimeouts: true,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	die(err)

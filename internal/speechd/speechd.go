@@ -84,7 +84,7 @@ func run(t *testing.T, dir, socket string, name string, args ...string) (kill fu
 		<-ended
 	}
 	t.Cleanup(kill)
-	for wait := time.NewTimer(20 * time.Second); ; {
+	for wait := time.NewTimer(time.Minute); ; {
 		if conn, err := net.Dial("unix", socket); err == nil {
 			conn.Close()
 			return kill

@@ -16,8 +16,17 @@
 // on where it failed.
 //
 // An agent that asks its model several times for one turn, or has more to say, begins the session itself and makes its
-// requests with that session's Context: they belong to it, and the agent ends it. What nobody should hear, such as the
-// request for a title, goes through a client without the tap.
+// requests with that session's Context: they belong to it, and the agent ends it. So does a server, with the context of its user's
+// request: that alone tells, while a tool runs, that the user has left, and whose call a guarded tool's is.
+//
+//	s, err := p.StartSession(r.Context(), aaep.Say("Answering you."))
+//	defer s.Close()                                     // what went wrong with the model is told by itself
+//	answer, err := chat(s.Context(), r.FormValue("q"))  // the requests to the model, and the tools
+//	if err == nil {
+//		s.Complete(aaep.Text{})
+//	}
+//
+// What nobody should hear, such as the request for a title, goes through a client without the tap.
 //
 // # Tools
 //

@@ -229,15 +229,18 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A tool that fails is told of as such, and its own words stay between server and model.
+// A tool that fails is told of as such, and its own words stay between server and model. It is a failure of the agent, which interrupts
+// people, only where they were asked: models look for what is not there all the time.
 func TestFailed(t *testing.T) {
-	b := open(t, tools, always(aaep.Accept))
-	b.fail = true
-	if got, failed := b.call(t, "look"); got != "no such account" || !failed {
-		t.Errorf("the tool gave %q, failed %v", got, failed)
-	}
-	if told := b.told(); !slices.Equal(told, []string{"Using the tool look.", "Using the tool look.", "Look failed.", "The agent failed."}) {
-		t.Errorf("told: %q", told)
+	for tool, end := range map[string][]string{"look": {"Look failed.", "The agent finished."}, "transfer_money": {"Transfer money failed.", "The agent failed."}} {
+		b := open(t, tools, always(aaep.Accept))
+		b.fail = true
+		if got, failed := b.call(t, tool); got != "no such account" || !failed {
+			t.Errorf("the tool gave %q, failed %v", got, failed)
+		}
+		if told := b.told(); len(told) < 3 || !slices.Equal(told[len(told)-2:], end) {
+			t.Errorf("of %s is told: %q", tool, told)
+		}
 	}
 }
 

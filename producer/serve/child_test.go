@@ -89,7 +89,7 @@ func notes(path string) (all [][]string, err error) {
 func agent(dir, life string, overSSE bool) {
 	trail, err := audit.Open(trailIn(dir), audit.Options{EachSecond: strings.HasSuffix(life, "0")})
 	die(err)
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Audit: trail, QuestionsAtOnce: 2,
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Audit: trail,
 		Grace: 200 * time.Millisecond, ShortTimeouts: true})
 	die(err)
 	if overSSE {

@@ -70,6 +70,7 @@ func cutOnce(st *stage, c aaep.Capabilities, f fault) ([]*aaep.Event, *proxy, er
 		case *aaep.AwaitingConfirmation:
 			err = sub.Reply(ctx, ev, aaep.Accept)
 		case *aaep.AwaitingClarification:
+			time.Sleep(500 * time.Millisecond) // a person takes longer, in which what the question overtook comes
 			err = sub.Answer(ctx, ev, 3)
 		}
 		if err != nil {

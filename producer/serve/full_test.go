@@ -53,6 +53,7 @@ func TestFullLink(t *testing.T) {
 			}
 		}
 		px.Hold(false, true)
+		began := time.Now()
 		const events = 100
 		out := s.Output()
 		for n := range events {
@@ -77,6 +78,13 @@ func TestFullLink(t *testing.T) {
 		}
 		others.Wait()
 		px.Hold(false, false)
+		if held := time.Since(began); held > 8*time.Second {
+			t.Logf("%s: this machine is too slow: who reads nothing for ten seconds is given up, and it was %v", name, held)
+			for _, c := range conns {
+				c.Close()
+			}
+			continue
+		}
 		listen(0)
 		for i := range conns {
 			if len(heard[i]) != len(heard[3]) || len(heard[i]) < events {

@@ -123,17 +123,17 @@ func TestIsolation(t *testing.T) {
 	if longest > 8*time.Second || slowest > 8*time.Second { // to wait for one of them would take ten
 		t.Errorf("the agent waited for %v, the listener for %v", longest, slowest)
 	}
-	stuck := 0
+	keepUp := 0 // those that do not are stuck, or given up already
 	for _, status := range st.p.Subscriptions() {
-		if status.Delivered < batches*batch {
-			stuck++
+		if status.Delivered >= batches*batch {
+			keepUp++
 		}
 		if status.Held > 1024 {
 			t.Errorf("%d events are held for one listener", status.Held)
 		}
 	}
-	if stuck < 5 {
-		t.Errorf("only %d listeners are stuck", stuck)
+	if keepUp > 2 {
+		t.Errorf("%d listeners hear all, of two who read", keepUp)
 	}
 	grown := int64(heapInUse()) - int64(heap)
 	if grown > 48<<20 {

@@ -76,6 +76,7 @@ type Announcer struct {
 	noVoice  map[string]bool
 	typed    time.Time // the newest key
 	entered  time.Time // a line
+	taken    time.Time // an answer
 	quiet    bool      // somebody typed a moment ago,
 	hushed   time.Time // and began then
 	cut      bool      // what is being said has to end
@@ -106,6 +107,8 @@ type item struct {
 	tools           int       // that it sums up, of those that ran
 	call            *item     // that a tool is used, if that says as much as this, that it ended
 	moot            bool      // a question that is settled, or is not put now
+	later           bool      // it has to end, and begin anew after something else
+	closes          bool      // the question that was put, which the person did not answer: they wonder
 	reminds         bool      // of the question that is put, or says that what follows is about something else
 	receipt         Receipt
 }
@@ -128,11 +131,12 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	if !slices.Contains(a.sources, source) {
 		a.sources = append(a.sources, source)
 	}
-	expected := a.open.Find(ev) != nil
+	expected, put := a.open.Find(ev) != nil, a.open.First()
 	w = a.open.Told(source, ev, w)
 	if a.heed(now, source, ev, w) {
 		return
 	}
+	taken := put != nil && !put.Put.IsZero() && now.Sub(put.taken) >= heedWithin && a.open.Find(put.Event) == nil
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
 		a.skim(now, source, ev, nil)
 		a.answer(now, source, ev, p)
@@ -154,7 +158,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		a.wait(now, q, it, expected)
 		return
 	}
-	it.about = a.open.about(source, ev)
+	it.about, it.closes = a.open.about(source, ev), taken
 	a.skim(now, source, ev, it)
 }
 
@@ -184,6 +188,8 @@ func (a *Announcer) admit(now time.Time, it *item) {
 		}
 		it.stale = now.Add(freshNews)
 		a.soFar[it.session] = it
+	case it.closes:
+		a.queue(&a.asked, it)
 	default:
 		if it.kind == News && canAge(it.event) {
 			it.stale = now.Add(freshNews)
@@ -340,7 +346,16 @@ func (a *Announcer) voiceless(now time.Time, it *item) bool {
 
 // mustEnd reports whether what is being said has to make room.
 func (a *Announcer) mustEnd() bool {
-	return a.saying.moot || !a.saying.critical && (len(a.urgent) > 0 && !slices.Contains(a.urgent, a.saying.item) || len(a.asked) > 0 && !slices.Contains(a.asked, a.saying.item) || a.quiet)
+	s := a.saying
+	switch {
+	case s.moot || s.later || s.critical:
+		return s.moot || s.later
+	case len(a.urgent) > 0 && !slices.Contains(a.urgent, s.item):
+		return true
+	case slices.Contains(a.asked, s.item): // also while they type: choose would take it again at once
+		return false
+	}
+	return len(a.asked) > 0 || a.quiet
 }
 
 // choose takes what comes next out of its queue. What is said in several sentences stays in front of it.

@@ -38,6 +38,7 @@ func TestCriticalInterrupts(t *testing.T) {
 	for about, again := range map[string]string{"Working on a request.": "", "Paying the rent.": "|What came before:|Paying the rent."} {
 		r = newRoom(t, Preferences{})
 		r.say(&aaep.SessionStarted{}, about)
+		r.state(idle, think, "Thinking.")
 		r.after(time.Second)
 		r.say(&aaep.SessionErrored{}, "It broke.")
 		r.after(time.Minute)
@@ -45,6 +46,15 @@ func TestCriticalInterrupts(t *testing.T) {
 			t.Errorf("of %q is heard %q, want %q", about, got, want)
 		}
 	}
+
+	r = newRoom(t, Preferences{}) // what comes in one moment
+	for _, p := range []aaep.Payload{&aaep.SessionStarted{}, &aaep.StateChanged{FromState: idle, ToState: think}} {
+		text := map[aaep.Type]string{aaep.TypeSessionStarted: "Working on a request.", aaep.TypeStateChanged: "Thinking."}[p.EventType()]
+		ev := &aaep.Event{SessionID: "sess_1", Timestamp: r.now, Payload: p, Summary: aaep.Say(text)}
+		r.a.Add(r.now, "Planner", ev, Text(ev, aaep.VerbosityNormal))
+	}
+	r.after(time.Minute)
+	r.want("0.0 Working on a request.", "2.0 Thinking.")
 }
 
 // Two critical things do not cut each other.

@@ -18,7 +18,7 @@ var (
 	rule     = regexp.MustCompile(`(?m)^[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?)$`)
 	row      = regexp.MustCompile(`(?m)^[ \t]*\|(.*)\|[ \t]*$`)
 	quote    = regexp.MustCompile(`(?m)^[ \t]{0,3}(?:>[ \t]?)+`)
-	bullet   = regexp.MustCompile(`(?m)^[ \t]*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?`)
+	bullet   = regexp.MustCompile(`(?m)^[ \t]*[-*+][ \t]+(?:\[([ xX])\][ \t]+)?`)
 	image    = regexp.MustCompile(`!\[([^\]\n]*)\]\([^)\s]*(?:[ \t]+"[^"\n]*")?\)`)
 	link     = regexp.MustCompile(`\[([^\]\n]+)\]\([^)\s]*(?:[ \t]+"[^"\n]*")?\)`)
 	address  = regexp.MustCompile(`<?\bhttps?://[^\s<>"]+>?`)
@@ -123,7 +123,19 @@ func forEar(text, language string, unclosed phrase.ID) string {
 	})
 	text = heading.ReplaceAllStringFunc(text, func(s string) string { return words.Sentence(heading.FindStringSubmatch(s)[1]) })
 	text = quote.ReplaceAllString(text, "")
-	text = bullet.ReplaceAllString(text, "")
+	text = bullet.ReplaceAllStringFunc(text, func(s string) string { // in a list of what is to be done, what was
+		id := phrase.Checked
+		switch bullet.FindStringSubmatch(s)[1] {
+		case "":
+			return ""
+		case " ":
+			id = phrase.Unchecked
+		}
+		if says, known := phrase.In(language, id, ""); known || english {
+			return says
+		}
+		return ""
+	})
 	text = image.ReplaceAllStringFunc(text, func(s string) string {
 		if alt := image.FindStringSubmatch(s)[1]; alt != "" {
 			return in("image: ", "") + alt

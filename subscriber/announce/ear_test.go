@@ -17,7 +17,7 @@ func TestForEar(t *testing.T) {
 		"***all at once***":                                   "all at once",
 		"snake_case_name and 2*3*4 and a_b":                   "snake_case_name and 2*3*4 and a_b",
 		"- one\n- two\n* three":                               "one two three",
-		"- [x] done\n- [ ] open":                              "done open",
+		"- [x] done\n- [ ] open":                              "Checked: done Not checked: open",
 		"1. first\n2. second":                                 "1. first 2. second",
 		"> quoted\n> twice":                                   "quoted twice",
 		"Use `go test` now.":                                  "Use go test now.",
@@ -48,8 +48,8 @@ func TestForEar(t *testing.T) {
 func TestHeardLanguage(t *testing.T) {
 	const code = "```\nx\ny\n```\n"
 	for language, want := range map[string]map[string]Part{
-		"fi": {code: {"en", "Code, 2 lines."}, "Kissa ![](x.png) ja ![kissa](y.png).": {"fi", "Kissa ja kissa."}, "Katso:\n" + code: {"fi", "Katso: Code, 2 lines."}},
-		"es": {code: {"es", "Código, líneas: 2."}, "![](x.png)": {"es", "Una imagen."}},
+		"fi": {code: {"en", "Code, 2 lines."}, "Kissa ![](x.png) ja ![kissa](y.png).": {"fi", "Kissa ja kissa."}, "- [x] Leipä": {"fi", "Leipä"}, "Katso:\n" + code: {"fi", "Katso: Code, 2 lines."}},
+		"es": {code: {"es", "Código, líneas: 2."}, "![](x.png)": {"es", "Una imagen."}, "- [x] Pan": {"es", "Marcado: Pan"}},
 		"":   {code: {"en", "Code, 2 lines."}, "x": {"", "x"}},
 	} {
 		for text, want := range want {

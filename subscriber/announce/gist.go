@@ -15,10 +15,11 @@ import (
 const moment = 1500 * time.Millisecond
 
 // A Gist leaves out what the news next to it tells as well: a state that lasts less than a moment, or that is what a tool, an
-// answer, a question or, of a state without words of its own, the progress of the same session says itself; that a tool is used which the session's beginning has named; and that
-// it ended well, in the SDK's own words, within one. What came of a question is always told, and so is everything that is
-// critical, was asked for in detail, carries data of an extension, or is of a deed that cannot be taken back. It is a pure
-// machine as Announcer is, and not safe for concurrent use. The zero Gist is ready; T is what stands for an event.
+// answer, a question or, of a state without words of its own, the progress of the same session says itself; that a tool is used
+// which the session's beginning has named; and that it ended well, in the SDK's own words, within one. What came of a question is
+// always told, and so is everything that is critical, was asked for in detail, carries data of an extension, or is of a deed that
+// cannot be taken back. It is a pure machine as Announcer is, and not safe for concurrent use. The zero Gist is ready; T is what
+// stands for an event.
 type Gist[T any] struct {
 	sessions map[string]*gist[T]
 	came     int

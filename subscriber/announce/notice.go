@@ -45,6 +45,7 @@ func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
 	it := &item{kind: Notice, critical: critical, sentences: sentences, about: about, arrived: now}
 	a.keep(it)
 	switch {
+	case critical && about == nil && a.beforeNext(now, it):
 	case critical:
 		a.queue(&a.urgent, it)
 	case about == nil && !a.entered.IsZero() && now.Sub(a.entered) < replyWithin:
@@ -52,4 +53,21 @@ func (a *Announcer) tell(now time.Time, w Words, critical bool, about *Asked) {
 	default:
 		a.queue(&a.normal, it)
 	}
+}
+
+// beforeNext says something before the question that follows the one that the person just answered, though that was put already: that
+// the answer was sent is not to be heard as if it were about this.
+func (a *Announcer) beforeNext(now time.Time, it *item) bool {
+	q := a.open.First()
+	if q == nil || a.taken.IsZero() || now.Sub(a.taken) >= replyWithin || !q.Put.IsZero() && q.Put.Before(a.taken) {
+		return false
+	}
+	i := slices.IndexFunc(a.urgent, func(it *item) bool { return it.kind == Question && it.event == q.Event })
+	if i < 0 {
+		return false
+	}
+	next := a.urgent[i]
+	next.next, next.later = 0, a.saying != nil && a.saying.item == next
+	a.urgent, a.taken = slices.Insert(a.urgent, i, it), time.Time{}
+	return true
 }

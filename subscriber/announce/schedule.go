@@ -43,6 +43,10 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		return
 	}
 	a.saying, a.cut = nil, false
+	if s.later && what == Heard {
+		what = Waiting
+	}
+	s.later = false
 	switch what {
 	case Heard:
 		if !s.critical { // which may stay until it is noticed

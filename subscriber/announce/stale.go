@@ -59,7 +59,7 @@ func (a *Announcer) untold(it *item) bool {
 }
 
 // overtaken reports whether something newer tells as much as an announcement: the next state of its session or the end, what a state is
-// about, anything at all where it says no more than that a session began, or, of a tool that ended at once, that it is used.
+// about, anything but a state where it says no more than that a session began, or, of a tool that ended at once, that it is used.
 func (a *Announcer) overtaken(it *item) bool {
 	if it.call != nil {
 		return it.call.receipt.Outcome == Heard || it.call.receipt.Outcome == Cut
@@ -70,7 +70,7 @@ func (a *Announcer) overtaken(it *item) bool {
 	}
 	p, ok := payload(it).(*aaep.StateChanged)
 	if !ok {
-		return it.event.Type() == aaep.TypeSessionStarted && g.news > it.news
+		return it.event.Type() == aaep.TypeSessionStarted && g.news-g.states > it.news-it.states
 	}
 	s := a.gist.sessions[it.session]
 	return g.over || g.states > it.states || s != nil && s.says(p.ToState)

@@ -21,7 +21,7 @@ func (a *Announcer) Question(began time.Time, d aaep.Decision) *aaep.Event {
 	heard := !q.heard.IsZero() && !q.heard.After(began)
 	still := a.typed.IsZero() || began.Sub(a.typed) >= stillBefore
 	if heard && still || d == aaep.Reject {
-		q.taken = began
+		q.taken, a.taken = began, began
 		return q.Event
 	}
 	return nil

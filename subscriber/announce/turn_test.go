@@ -166,3 +166,68 @@ func TestNoticesKeepTheirPlace(t *testing.T) {
 		t.Errorf("heard %s", heard)
 	}
 }
+
+// That an answer was sent may be known only when the next question is being said, as where the agent was quicker than the reply's way
+// back. It is heard before that all the same, which begins anew; else it would sound as if it were about that.
+func TestSentComesBeforeTheNext(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	ask := func(action string) *aaep.Event {
+		return r.say(&aaep.AwaitingClarification{Question: action, TimeoutSeconds: 600}, "")
+	}
+	first := ask("Is it raining?")
+	ask("Is it windy?")
+	r.after(30 * time.Second)
+	r.heard = nil
+	if q := r.a.Question(r.now, aaep.Accept); q != first {
+		t.Fatalf("put is %v", q)
+	}
+	r.a.Settle(r.now, first)
+	r.after(time.Second)
+	r.a.Tell(r.now, "Sent.", true)
+	r.after(3 * time.Second)
+	r.a.Tell(r.now, "By the way.", true) // nothing else begins a question anew
+	r.after(4 * time.Second)
+	r.want("30.0 Question: Is it windy? /", "31.0 Sent.", "31.5 Question: Is it windy?", "33.5 You have about 9 minutes to answer.", "37.0 By the way.")
+}
+
+// Where a question is taken away from whoever hears it, what came of it is what they hear next, also while they type the answer: it broke
+// off, and they wonder. Whoever has answered waits for it in its turn.
+func TestQuestionTakenAway(t *testing.T) {
+	for name, tc := range map[string]struct{ does, want string }{
+		"listens":      {"", "Withdrawn.|News.|More news."},
+		"types":        {"types", "Withdrawn.|News.|More news."},
+		"has answered": {"answers", "News.|More news.|Withdrawn."},
+	} {
+		r := newRoom(t, Preferences{})
+		pay := r.asked("Planner", "sess_1", "Pay five dollars.")
+		r.from("Planner", "sess_2", &aaep.Extension{Type: "acme:news"}, "News.")
+		r.from("Planner", "sess_3", &aaep.Extension{Type: "acme:news"}, "More news.")
+		r.after(3 * time.Second)
+		switch tc.does {
+		case "types":
+			r.a.Typing(r.now)
+		case "answers":
+			r.is(nil, pay)
+		}
+		r.state(await, think, "Withdrawn.")
+		r.after(time.Minute)
+		if _, got, _ := strings.Cut(r.since(""), " /|"); got != tc.want {
+			t.Errorf("who %s hears %q, want %q, after the question broke off", name, got, tc.want)
+		}
+	}
+}
+
+// What somebody asked for is said to its end though they type on, and is not begun again with each key.
+func TestTypingOverAnAnswer(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	r.asked("Planner", "sess_1", "Pay five dollars.")
+	r.after(20 * time.Second)
+	r.heard = nil
+	r.a.WhatWaits(r.now)
+	r.after(100 * time.Millisecond)
+	r.a.Typing(r.now)
+	r.after(time.Minute)
+	if heard := r.since(""); strings.Contains(heard, "/") {
+		t.Errorf("heard %s", heard)
+	}
+}

@@ -22,6 +22,7 @@ import (
 // A server that wants a key gets the file's, and a wrong or missing one is told.
 func TestKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
+	t.Setenv("BRLAPI_AUTH", file)
 	for _, tc := range []struct{ content, want string }{
 		{"open sesame", ""}, {"wrong", "did not accept the key"}, {"", "key file"},
 	} {
@@ -29,7 +30,7 @@ func TestKey(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := brailletest.New(40)
 			s.Key = "open sesame"
-			d, err := braille.Open(t.Context(), braille.Options{Dial: s.Dial, KeyFile: file})
+			d, err := braille.Open(t.Context(), braille.Options{Dial: s.Dial})
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("with key %q Open = %v", tc.content, err)
@@ -221,7 +222,7 @@ func TestOpenIsCancelled(t *testing.T) {
 	start := time.Now()
 	time.AfterFunc(10*time.Millisecond, cancel)
 	_, err := braille.Open(ctx, braille.Options{Dial: func(context.Context) (net.Conn, error) { return client, nil }})
-	if took := time.Since(start); !errors.Is(err, context.Canceled) || took > 3*time.Second {
+	if took := time.Since(start); !errors.Is(err, context.Canceled) || took > time.Minute {
 		t.Errorf("%v after %v", err, took)
 	}
 }

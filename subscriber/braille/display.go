@@ -16,6 +16,7 @@
 package braille
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +39,6 @@ var ErrNoDisplay = errors.New("braille: no display is connected")
 type Options struct {
 	// Host is where BRLTTY is, as in BRLAPI_HOST, which counts if it is empty: ":0", "localhost:0".
 	Host string
-	// KeyFile has the key that lets programs in. If it is empty, BRLAPI_AUTH counts, then /etc/brlapi.key.
-	KeyFile string
 	// Dial connects to BRLTTY some other way, if it is not nil.
 	Dial func(context.Context) (net.Conn, error)
 	// Page is how long 40 cells take to read; 0 is five seconds.
@@ -92,7 +91,7 @@ func open(ctx context.Context, options Options) (*Display, error) {
 	}
 	connectTo := options.Dial
 	if connectTo == nil {
-		host := first(options.Host, os.Getenv("BRLAPI_HOST"))
+		host := cmp.Or(options.Host, os.Getenv("BRLAPI_HOST"))
 		connectTo = func(ctx context.Context) (net.Conn, error) { return dial(ctx, host) }
 	}
 	conn, err := connectTo(ctx)
@@ -112,7 +111,7 @@ func open(ctx context.Context, options Options) (*Display, error) {
 
 // begin opens a display on a connection, and closes that if it cannot.
 func begin(conn net.Conn, options Options) (*Display, error) {
-	c, err := connect(conn, first(options.KeyFile, keyFile(os.Getenv("BRLAPI_AUTH")), "/etc/brlapi.key"))
+	c, err := connect(conn, cmp.Or(keyFile(os.Getenv("BRLAPI_AUTH")), "/etc/brlapi.key"))
 	if err != nil {
 		return nil, err
 	}
@@ -319,13 +318,4 @@ func (d *Display) measure() error {
 	defer d.mu.Unlock()
 	d.cells = cells
 	return nil
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -31,7 +31,7 @@ func read(t *testing.T, s *brailletest.Server, d *braille.Display, u announce.Ut
 	from := len(s.States())
 	result := make(chan error, 1)
 	go func() { result <- d.Present(t.Context(), u) }()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		select {
 		case err := <-result:
 			if err != nil {

@@ -57,7 +57,7 @@ type virtual struct {
 // plug connects a display of so many cells.
 func plug(t *testing.T, port, cells int) *virtual {
 	v := &virtual{T: t, news: make(chan struct{}, 1), done: make(chan struct{})}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) { // BRLTTY opens the port when it likes
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // BRLTTY opens the port when it likes
 		var err error
 		if v.conn, err = net.Dial("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
 			break
@@ -113,7 +113,7 @@ func (v *virtual) now() string {
 // shows waits until the cells show a line, of which trailing blanks do not count.
 func (v *virtual) shows(want string) {
 	v.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(time.Minute)
 	for strings.TrimRight(v.now(), "⠀") != strings.TrimRight(want, "⠀") {
 		select {
 		case <-v.news:
@@ -152,7 +152,7 @@ func openReal(t *testing.T, api int, options braille.Options) *braille.Display {
 	t.Helper()
 	options.Host = fmt.Sprint("127.0.0.1:", api)
 	var d *braille.Display
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		var err error
 		if d, err = braille.Open(t.Context(), options); err == nil {
 			break
@@ -162,7 +162,7 @@ func openReal(t *testing.T, api int, options braille.Options) *braille.Display {
 		}
 	}
 	t.Cleanup(func() { d.Close() })
-	for end := time.Now().Add(20 * time.Second); d.Cells() != 40; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); d.Cells() != 40; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the display has %d cells", d.Cells())
 		}

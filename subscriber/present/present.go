@@ -112,7 +112,7 @@ func (p *Presenter) Rest() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Rest(now) })
 }
 
-// Again says again what was said last.
+// Again says again what was said last; what is still being said begins anew at once.
 func (p *Presenter) Again() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Again(now) })
 }

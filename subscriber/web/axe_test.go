@@ -30,7 +30,7 @@ func axe(t *testing.T) string {
 func TestAxe(t *testing.T) {
 	t.Parallel()
 	source := axe(t)
-	st := start(t, producer.Config{QuestionsAtOnce: 2})
+	st := start(t, producer.Config{})
 	b := newBrowser(t)
 	p := b.open(st.page, "")
 	look := func(p *tab, state string) {
@@ -72,7 +72,7 @@ func TestAxe(t *testing.T) {
 	first := pay(t, s, "$5")
 	p.until(asked)
 	look(p, "question")
-	pay(t, s, "$6")
+	pay(t, st.session(t, "Paying another."), "$6")
 	p.until(`document.querySelectorAll(".question").length === 2`)
 	look(p, "two")
 	arabic := b.open(st.page+"?lang=ar", "")

@@ -94,7 +94,7 @@ func startBrowser(t *testing.T, more ...string) *browser {
 	case at := <-address:
 		b.conn, _, err = websocket.DefaultDialer.Dial(at, nil)
 		check(t, err)
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("Chromium did not start")
 	}
 	go b.listen()
@@ -153,7 +153,7 @@ func (b *browser) call(session, method string, params args) json.RawMessage {
 			b.t.Fatalf("%s: %s", method, r.Error.Message)
 		}
 		return r.Result
-	case <-time.After(60 * time.Second):
+	case <-time.After(2 * time.Minute):
 		b.t.Fatalf("%s: no answer", method)
 		return nil
 	}
@@ -218,7 +218,7 @@ func eval[T any](p *tab, expression string) (v T) {
 // until waits for an expression to be true.
 func (p *tab) until(expression string) {
 	p.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if eval[bool](p, "Boolean("+expression+")") {
 			return
 		}

@@ -86,13 +86,12 @@ func TestUnheeded(t *testing.T) {
 // TestTwo: the second of two questions is answered with no, and the first stays.
 func TestTwo(t *testing.T) {
 	t.Parallel()
-	st := start(t, producer.Config{QuestionsAtOnce: 2})
+	st := start(t, producer.Config{})
 	p := newBrowser(t).open(st.page, "")
 	p.until(connected)
-	s := st.session(t, "Paying your bills.")
-	first := pay(t, s, "$5")
+	first := pay(t, st.session(t, "Paying your bills."), "$5")
 	p.until(asked)
-	second := pay(t, s, "$6")
+	second := pay(t, st.session(t, "Paying another."), "$6")
 	p.until(`document.querySelectorAll(".question").length === 2`)
 	p.until(`document.querySelector("#q2 button").getAttribute("aria-disabled") === "false"`)
 	eval[any](p, `document.querySelector("#q2 button").click()`)
@@ -168,7 +167,7 @@ func TestClarify(t *testing.T) {
 			if v != c.want {
 				t.Errorf("%s: %v, want %v", c.q.Text.Normal, v, c.want)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%s: no answer. The page: %s", c.q.Text.Normal, eval[string](p, "document.body.innerText"))
 		}
 		p.until(`document.querySelectorAll(".question:not(.settled)").length === 0`)

@@ -21,7 +21,7 @@ func (p *tab) choose(id, value string) {
 // agreed waits for a subscription with such terms.
 func (s *stage) agreed(t *testing.T, is func(aaep.Capabilities) bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		for _, sub := range s.Subscriptions() {
 			if is(sub.Terms) {
 				return

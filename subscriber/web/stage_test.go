@@ -81,7 +81,7 @@ func result(t *testing.T, outcome <-chan error) error {
 	select {
 	case err := <-outcome:
 		return err
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the question has no outcome")
 		return nil
 	}

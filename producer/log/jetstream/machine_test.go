@@ -107,7 +107,7 @@ func (l *ear) receive() aaep.Message {
 // until waits for the n-th event for which f says so, and returns what came up to then.
 func (l *ear) until(what string, n int, f func(*aaep.Event) bool) []*aaep.Event {
 	l.t.Helper()
-	late := time.After(60 * time.Second)
+	late := time.After(2 * time.Minute)
 	for i := 0; ; {
 		l.mu.Lock()
 		seen, grew := l.seen, l.grew // nothing in it changes any more

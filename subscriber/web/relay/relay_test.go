@@ -79,7 +79,7 @@ func start(t *testing.T, cfg producer.Config, with func(*subscriber.Config)) *st
 		stop()
 		select {
 		case <-st.ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("the relay does not end")
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -103,7 +103,7 @@ func (st *stage) open(t *testing.T, change aaep.Capabilities) *subscriber.Subscr
 // next is the next event of a type.
 func next[P aaep.Payload](t *testing.T, sub *subscriber.Subscription) (*aaep.Event, P) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		ev, err := sub.Next(ctx)
@@ -146,7 +146,7 @@ func result(t *testing.T, done <-chan outcome) outcome {
 	select {
 	case o := <-done:
 		return o
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the question has no outcome")
 		return outcome{}
 	}
@@ -251,7 +251,7 @@ func TestCut(t *testing.T) {
 
 func waitFor(t *testing.T, sub *subscriber.Subscription, is func(subscriber.Status) bool) {
 	t.Helper()
-	for late := time.After(30 * time.Second); ; {
+	for late := time.After(time.Minute); ; {
 		st, changed := sub.Status()
 		if is(st) {
 			return
@@ -327,7 +327,7 @@ func TestEnd(t *testing.T) {
 	st.stop()
 	waitFor(t, page, func(s subscriber.Status) bool { return !s.Connected })
 	st.ended <- <-st.ended
-	for end := time.Now().Add(10 * time.Second); len(st.Subscriptions()) > 0; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(st.Subscriptions()) > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("left at the agent: %+v", st.Subscriptions())
 		}
