@@ -19,13 +19,13 @@ func manifestAccept() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accept FILE AGENT_ID THUMBPRINT",
 		Short: "Let an agent that you follow with --trust-first-use have a new key",
-		Long: `accept writes into FILE, which "aaep listen --trust-first-use FILE" keeps, that the agent has the key with this thumbprint
-from now on. "aaep listen" says what to type when an agent comes with another key than before.
+		Long: `accept writes into FILE, which "aaep listen --trust-first-use FILE" keeps, that from now on the agent has the key
+with this thumbprint. "aaep listen" says what to type when an agent comes with another key than before.
 
-Somebody else may have taken the agent's place. Ask those who run it what its new key is, by a way that you know leads to
-them, and type nothing before that. They find the thumbprint with "aaep manifest show" and the agent's address.
+Somebody else may have taken the agent's place. Ask those who run it what its new key is, by a way that you know leads
+to them, and type nothing before that. They find the thumbprint with "aaep manifest show" and the agent's address.
 
-Exit codes: 0 accepted, 1 there is no such agent in the file or it is damaged, 2 wrong use, 3 the file could not be read.`,
+Exit codes: 0 accepted, 1 no such agent is in the file or it is damaged, 2 wrong use, 3 the file could not be read.`,
 		Example: `  aaep manifest accept known.json planner NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs`,
 		Args:    cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {

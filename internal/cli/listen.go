@@ -61,7 +61,7 @@ keep what is between them together. No shell reads it.`,
 	f.StringVar(&o.program, "exec", "", "start the agent with this `COMMAND`, and follow it")
 	f.BoolVar(&o.plain, "plain", false, "print lines on the terminal and nothing else, whatever the settings say")
 	f.StringVar(&o.settings, "settings", "", "take your settings from this `FILE`, not from aaep/listen.conf in your directory of them")
-	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`: "+strings.Join(outputNames(), ", ")+" (a page)")
+	f.StringSliceVar(&o.outs, "output", nil, "tell it over these `OUTPUTS`, joined by commas:\n"+strings.Join(outputNames(), ", ")+" (a page)")
 	f.BoolVar(&o.noReply, "no-reply", false, "follow without being asked anything")
 	o.ask = askingFlags(cmd)
 	o.reach = reachingFlags(cmd)

@@ -131,7 +131,7 @@ func TestProject(t *testing.T) {
 // The help of each command is plain text in lines that a terminal does not break.
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{}, {"help"}, {"demo", "--help"}, {"run", "-h"}, {"help", "listen"}, {"help", "serve"}, {"help", "bench"},
-		{"help", "conformance", "producer"}, {"help", "conformance", "subscriber"}, {"help", "manifest", "init"}, {"help", "manifest", "keygen"}} {
+		{"help", "conformance", "producer"}, {"help", "conformance", "subscriber"}, {"help", "manifest", "init"}, {"help", "manifest", "keygen"}, {"help", "manifest", "accept"}} {
 		var out, errs bytes.Buffer
 		if code := Main(args, strings.NewReader(""), &out, &errs); code != exitOK || errs.Len() > 0 {
 			t.Errorf("%q: code %d, %s", args, code, &errs)
