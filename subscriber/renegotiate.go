@@ -184,6 +184,13 @@ func (s *Subscription) answered(m *aaep.SubscriptionAccepted) (*renegotiation, e
 	return nil, err
 }
 
+// changing reports whether renegotiations are under way.
+func (s *Subscription) changing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending) > 0
+}
+
 // settle ends the renegotiations that are under way, and reports whether there are any.
 func (s *Subscription) settle(err error) bool {
 	s.mu.Lock()

@@ -96,6 +96,35 @@ func TestRenegotiateRefusedGoesOn(t *testing.T) {
 	}
 }
 
+// A refusal that comes while the stream is opened again, and is gone, is told in its words, and is why the subscription ended.
+func TestRenegotiateRefusedWhileMending(t *testing.T) {
+	for _, code := range []aaep.ReasonCode{aaep.CapabilitiesIncompatible, aaep.PolicyViolation} {
+		bubble(t, func(t *testing.T) {
+			st := newStage()
+			sub, f, p := openFlaky(t, st, Config{ID: "reader"})
+			f.reopen = func(int) error {
+				f.in <- rejected(string(code), "")
+				return errors.New("status 404")
+			}
+			done := renegotiate(t.Context(), sub, aaep.Capabilities{MaxEventsPerSecond: 4})
+			want[*aaep.SubscriptionRenegotiate](t, p)
+			f.cut()
+			if r := <-done; !errors.Is(r.err, code) {
+				t.Errorf("Renegotiate = %+v, want %s", r, code)
+			}
+			p.gone(t)
+			if code == aaep.CapabilitiesIncompatible {
+				p = st.next(t)
+				p.accept(t, "sub_2")
+				synctest.Wait()
+			} else if _, err := sub.Next(t.Context()); !errors.Is(err, code) {
+				t.Errorf("Next = %v, want %s", err, code)
+			}
+			leave(t, sub, p)
+		})
+	}
+}
+
 // A refusal is the end where nobody is to connect again, an answer that is too wide or about another subscription always. HS-053,
 // D-54
 func TestRenegotiateRefused(t *testing.T) {

@@ -138,6 +138,11 @@ func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (tr
 		}
 		s.missed(cause)
 	}
+	if tries > 0 && s.changing() { // a refusal that waits there says why it is over
+		if cause = s.read(conn); s.final(cause) && !s.kept(cause) {
+			return conn, cause
+		}
+	}
 	// The old subscription is gone, or was away for longer than it may be.
 	s.mu.Lock()
 	s.wanted = awake(s.wanted)

@@ -29,6 +29,7 @@ func TestForEar(t *testing.T) {
 		"<https://example.org>":                               "link to example.org",
 		"![A cat](cat.png) and ![](x.png)":                    "image: A cat and an image",
 		"| a | b |\n|---|---|\n| 1 | 2 |":                     "a, b. 1, 2.",
+		"| a | b |\n|:-:|-|\n| 1 | 2 |":                       "a, b. 1, 2.",
 		"above\n---\nbelow":                                   "above below",
 		"5 > 3 and 2 < 4":                                     "5 > 3 and 2 < 4",
 		"A minus - in a line":                                 "A minus - in a line",

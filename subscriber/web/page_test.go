@@ -202,19 +202,26 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestMarkup: a line of nothing but the marks of Markdown is shown, and not read out, for a voice would spell it.
+// TestMarkup: Markdown is shown as it was written, and read out as a voice can say it; a line of nothing but its marks is not.
 func TestMarkup(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
 	p := newBrowser(t).open(st.page, tape)
 	p.until(connected)
 	eval[any](p, `(() => { const pace = document.getElementById("pace"); pace.value = "450"; pace.dispatchEvent(new Event("change")); })()`)
-	out := st.session(t, "Explaining.").Output()
-	out.WriteString("```go\nx := 1\n```\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\n***\n\nThat was 50 %. ")
+	s := st.session(t, "Explaining.")
+	out := s.Output()
+	out.WriteString("**First.** See [the *plan*](https://example.org).\n```go\nx := 1\n```\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\n***\n\nThat was 50 %. ")
 	out.Close()
 	p.until(spoken + `.at(-1) === "That was 50 %."`)
-	if shown, heard := strings.Join(eval[[]string](p, spoken)[1:], "\n"), strings.Join(eval[[]string](p, "heard")[1:], "\n"); heard != "log: x := 1\nlog: | a | b |\nlog: | 1 | 2 |\nlog: That was 50 %." ||
-		shown != "```go\nx := 1\n```\n| a | b |\n|---|:-:|\n| 1 | 2 |\n***\nThat was 50 %." {
+	if shown, heard := strings.Join(eval[[]string](p, spoken)[1:], "\n"), strings.Join(eval[[]string](p, "heard")[1:], "\n"); heard != "status: First.\nstatus: See the plan.\nlog: x := 1\nstatus: a, b.\nstatus: 1, 2.\nlog: That was 50 %." ||
+		shown != "**First.**\nSee [the *plan*](https://example.org).\n```go\nx := 1\n```\n| a | b |\n|---|:-:|\n| 1 | 2 |\n***\nThat was 50 %." {
 		t.Errorf("heard\n%s\nshown\n%s", heard, shown)
+	}
+	pay(t, s, "**$5**")
+	p.until(`heard.some((line) => line.startsWith("alert: Question 1: Pay $5 to the water company. "))`)
+	if got := eval[string](p, `["h3", ".question", ".yes"].map((at) => document.querySelector("#queue " + at)).map((el) => el.ariaLabel ?? el.textContent).join("\n")`); got !=
+		"Question 1: Pay **$5** to the water company.\nQuestion 1: Pay $5 to the water company.\nAccept: Pay $5 to the water company." {
+		t.Errorf("the heading, the question and its button are\n%s", got)
 	}
 }

@@ -1,10 +1,10 @@
 // What is told, at a pace that a voice keeps up with: one node for each sentence, never changed once it is there.
+import { plain } from "./ear.js";
 import { clip, named, reading, safe } from "./text.js";
 
 const most = 400; // nodes kept
 const backlog = 60000; // of reading, before what waits is shown at once
 const soonAgain = 30000; // that a question is called to mind
-const markup = /^\s*([`~]{3,}\s*\S*|[|:*_=#>~\s-]+)\s*$/; // alone in a line, a voice spells it
 
 export class Log {
   // words(key, values) says what the page says itself; pace() is in words a minute; waits() says how many questions do.
@@ -54,7 +54,7 @@ export class Log {
   urgent(line, before = "") {
     const cut = (most) => clip(safe(line.text), most, (n) => " … " + this.words("more", { n }));
     this.add({ ...line, text: cut(4000), kind: "urgent" }, true);
-    const text = cut(1000);
+    const text = plain(cut(1000), line.language);
     this.tell({ region: "alert", text, language: line.language, dir: line.dir, before, after: line.after });
     // A word beside the alert, never in its place: not every screen reader hears this.
     this.notify(this.words("attention"), "high");
@@ -126,15 +126,18 @@ export class Log {
     } else if (drowned && now >= (drowned.reminded ?? 0) + soonAgain) {
       drowned.drowned = drowned.led = false;
       drowned.reminded = now;
-      this.tell({ region: "status", text: drowned.what, language: drowned.lang ?? "", dir: drowned.dir, asks: drowned, before: this.words("awaiting") + " " + this.words("question", { n: drowned.n }) });
+      this.tell({ region: "status", text: plain(drowned.what, drowned.lang), language: drowned.lang ?? "", dir: drowned.dir, asks: drowned, before: this.words("awaiting") + " " + this.words("question", { n: drowned.n }) });
     } else {
       this.queue.shift();
       const asks = this.open.filter((q) => q.session === line.session && !line.about && !q.mine && !q.lost);
       if (asks.some((q) => !q.led)) line.before = [this.words("meanwhile"), line.before].filter(Boolean).join(" "); // it is not what the question leads to
       for (const q of asks) q.led = q.drowned = true;
-      const mute = line.kind === "output" && markup.test(line.text);
-      this.add(line, mute);
-      if (!mute) this.reads({ region: "status", text: line.text, language: line.language, dir: line.dir, before: line.before });
+      const text = plain(line.text, line.language), who = line.who && line.who !== this.who ? named(line.who) + ":" : "";
+      const what = { region: "status", text, language: line.language, dir: line.dir, before: [who, line.before].filter(Boolean).join(" ") };
+      const asShown = text === line.text.replace(/\s+/g, " ").trim(); // else the log keeps what was written
+      this.add(line, !asShown);
+      if (asShown) this.reads(what);
+      else if (text) this.tell(what);
     }
     this.step();
   }
@@ -174,7 +177,7 @@ export class Log {
     this.el.append(p);
     if (document.hidden) {
       this.missed++;
-      this.newest = line.text;
+      this.newest = plain(line.text, line.language) || this.newest;
     }
     while (this.el.childElementCount > most) {
       this.el.firstElementChild.remove();
@@ -193,7 +196,7 @@ export class Log {
     if (document.hidden) return;
     const n = this.missed;
     if (n) {
-      const newest = clip(this.newest, 300, (n) => " … " + this.words("more", { n }));
+      const newest = clip(this.newest ?? "", 300, (n) => " … " + this.words("more", { n }));
       this.missed = 0;
       this.queue.unshift({ text: [this.words("missed", { n, newest }), this.waits()].filter(Boolean).join(" ") });
     }

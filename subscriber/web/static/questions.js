@@ -1,5 +1,6 @@
 // Questions, in a line of their own. Nothing here takes the focus, listens for letters or answers by itself; an answer
 // is a button that says what it does, and works only when there was time to read the question and the hands were still.
+import { plain } from "./ear.js";
 import { clip, direction, named, numberOf, reading, safe } from "./text.js";
 
 const still = 1000; // of the keyboard, before a button works
@@ -122,9 +123,8 @@ export class Questions {
     q.el.className = "question";
     q.el.lang = w.language; // also when the page speaks another
     q.el.id = id;
-    q.el.setAttribute("aria-labelledby", id + "-h");
+    q.el.setAttribute("aria-label", w("question", { n: q.n }) + " " + plain(q.what, q.lang));
     q.head = this.part(q, "h3", "", w("question", { n: q.n }) + " ", true);
-    q.head.id = id + "-h";
     q.head.tabIndex = -1;
     q.head.append(this.part(q, "bdi", "", q.what));
     // The verdict comes first, and nothing of ours behind the name: what a name says stays a name.
@@ -170,7 +170,10 @@ export class Questions {
     const w = this.words, send = (decision, key) => this.send(q, { type: "confirmation.reply", reply_token: q.token, decision }, w(key));
     const allowed = Array.isArray(q.event.allowed_replies) && q.event.allowed_replies.length ? q.event.allowed_replies : ["accept", "reject"];
     if (allowed.includes("reject")) this.button(q, w("reject"), () => send("reject", "saidReject"));
-    if (allowed.includes("accept")) this.button(q, w("accept"), () => send("accept", "saidAccept"), q.what).classList.add("yes");
+    if (!allowed.includes("accept")) return;
+    const accept = this.button(q, w("accept"), () => send("accept", "saidAccept"), q.what);
+    accept.classList.add("yes");
+    accept.setAttribute("aria-label", w("accept") + " " + clip(plain(q.what, q.lang), 200, () => "…"));
   }
 
   clarification(q) {
@@ -247,7 +250,7 @@ export class Questions {
       if (q.over || q.lost || q.mine !== said) return;
       q.unheeded = true;
       this.able(q, false, said + " " + this.words("unheeded"));
-      this.log.status([q.what, said, this.words("unheeded")].join(" "));
+      this.log.status([plain(q.what, q.lang), said, this.words("unheeded")].join(" "));
     }, heedWithin);
   }
 
@@ -332,7 +335,7 @@ export class Questions {
   // does reports whether a call is what a question was about: its bare name would sound as if its user had to do it.
   does(event) {
     const call = event.session_id + " " + event.tool_call_id, q = this.calls.get(call);
-    if (q) q.result.textContent = [q.mine, this.words("doing"), q.what].filter(Boolean).join(" ");
+    if (q) q.result.textContent = [q.mine, this.words("doing"), plain(q.what, q.lang)].filter(Boolean).join(" ");
     return this.calls.delete(call);
   }
 
@@ -363,7 +366,7 @@ export class Questions {
     q.known = Boolean(known);
     clearTimeout(q.timer);
     clearTimeout(q.arming);
-    const said = [q.mine, text && (known ? this.words("outcome", { text: safe(text) }) : text)].filter(Boolean).join(" ");
+    const said = [q.mine, text && (known ? this.words("outcome", { text: plain(safe(text), q.lang) }) : text)].filter(Boolean).join(" ");
     q.result.textContent = said;
     q.result.dir = "auto";
     q.hint.textContent = "";

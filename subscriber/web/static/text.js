@@ -48,7 +48,7 @@ export function direction(event) {
   return ["ltr", "rtl"].includes(said) ? said : "auto";
 }
 
-const scriptOf = (tag) => {
+export const scriptOf = (tag) => {
   try {
     return new Intl.Locale(tag).maximize().script;
   } catch {
@@ -100,7 +100,13 @@ export function sentences(text, language, final) {
   } catch {
     segments = globalThis.Intl?.Segmenter && new Intl.Segmenter(undefined, { granularity: "sentence" });
   }
-  const pieces = segments ? Array.from(segments.segment(text), (s) => s.segment) : text.match(/[^.!?。！？]+[.!?。！？]*\s*|[.!?。！？]+\s*/g) ?? [];
+  let pieces = segments ? Array.from(segments.segment(text), (s) => s.segment) : text.match(/[^.!?。！？]+[.!?。！？]*\s*|[.!?。！？]+\s*/g) ?? [];
+  for (let i = pieces.length - 1; i > 0; i--) { // **Done.** Then
+    const [marks] = /\S$/.test(pieces[i - 1]) ? /^[*_~]{1,3}(\s+|$)|^/.exec(pieces[i]) : [""];
+    pieces[i - 1] += marks;
+    pieces[i] = pieces[i].slice(marks.length);
+  }
+  pieces = pieces.filter(Boolean);
   let rest = final ? "" : pieces.pop() ?? "";
   if (rest.length > longest) {
     pieces.push(rest);
