@@ -51,7 +51,7 @@ func TestEar(t *testing.T) {
 		{in: in{"ar", "مرحبا **بك**"}, want: "مرحبا بك"},
 		{in: in{"zh", "# 付款。\n| 一 | 二 |"}, want: "付款。 一, 二."},
 		{in: in{"en", "\x1b[2J **hidden** \u202e"}, want: "<U+001B>[2J hidden <U+202E>"},
-		{in: in{"en", "```go\na := 1\n```\nRun it."}, want: "Code, 1 line. Run it.", page: "a := 1 Run it."}, // it gets code line by line
+		{in: in{"en", "```go\na := 1\n```\nRun it."}, want: "Code, 1 line. Run it.", page: "a := 1 Run it."}, // of code, what it does with an answer
 		{in: in{"en", "A title\n======="}, want: "A title =======", page: "A title"},                         // which a voice would spell
 	}
 	var texts []in

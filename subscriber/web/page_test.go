@@ -214,9 +214,18 @@ func TestMarkup(t *testing.T) {
 	out.WriteString("**First.** See [the *plan*](https://example.org).\n```go\nx := 1\n```\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\n***\n\nThat was 50 %. ")
 	out.Close()
 	p.until(spoken + `.at(-1) === "That was 50 %."`)
-	if shown, heard := strings.Join(eval[[]string](p, spoken)[1:], "\n"), strings.Join(eval[[]string](p, "heard")[1:], "\n"); heard != "status: First.\nstatus: See the plan.\nlog: x := 1\nstatus: a, b.\nstatus: 1, 2.\nlog: That was 50 %." ||
+	if shown, heard := strings.Join(eval[[]string](p, spoken)[1:], "\n"), strings.Join(eval[[]string](p, "heard")[1:], "\n"); heard != "status: First.\nstatus: See the plan.\nstatus: Code, 1 line.\nstatus: a, b.\nstatus: 1, 2.\nlog: That was 50 %." ||
 		shown != "**First.**\nSee [the *plan*](https://example.org).\n```go\nx := 1\n```\n| a | b |\n|---|:-:|\n| 1 | 2 |\n***\nThat was 50 %." {
 		t.Errorf("heard\n%s\nshown\n%s", heard, shown)
+	}
+	out = s.Output()
+	for _, piece := range []string{"Look:\n", "``", "`sh\nmake. Then", " more.\n", "\n~~~\nmake test"} {
+		out.WriteString(piece)
+	}
+	out.Close()
+	p.until(`heard.at(-1) === "status: Code, 3 lines."`) // whose end never came
+	if heard := strings.Join(eval[[]string](p, "heard.slice(-2)"), "\n"); heard != "log: Look:\nstatus: Code, 3 lines." {
+		t.Errorf("code: %s", heard)
 	}
 	pay(t, s, "**$5**")
 	p.until(`heard.some((line) => line.startsWith("alert: Question 1: Pay $5 to the water company. "))`)

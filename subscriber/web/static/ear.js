@@ -1,6 +1,6 @@
 // What is written for the eye, as it is said. It agrees with the terminal's announcer.
 import { scriptOf } from "./text.js";
-import { tables } from "./words.js";
+import { pageWords, tables } from "./words.js";
 
 // Each run of white space in a line is one space by then.
 const alone = /^ ?([`~]{3,} ?\S*|[|:*_=#>~ -]+) ?$/gm; // marks with nothing that they are for
@@ -27,11 +27,22 @@ function hostOf(address) {
   return host && host[1] + end;
 }
 
+// tagOf is which of the page's languages a text is in, or undefined. One that says none is taken for English.
+function tagOf(language) {
+  const tag = language?.split("-")[0].toLowerCase() || "en";
+  return tag === "en" || (Object.hasOwn(tables, tag) && scriptOf(language) === scriptOf(tag)) ? tag : undefined;
+}
+
+// ofCode is what is said in place of so many lines of code, with its language.
+export function ofCode(n, language) {
+  const words = pageWords(tagOf(language));
+  return { heard: words("code", { n }), language: words.language };
+}
+
 // plain is safe text as a voice can say it: in one line, without the marks of Markdown, and links by their names. What it puts in is
 // in the text's language, where the page knows that.
 export function plain(text, language) {
-  const tag = language?.split("-")[0].toLowerCase() || "en", english = tag === "en";
-  const ours = Object.hasOwn(tables, tag) && (english || scriptOf(language) === scriptOf(tag)) && tables[tag];
+  const tag = tagOf(language), english = tag === "en", ours = tables[tag];
   text = text.replace(/[ \t]+/g, " ").replace(alone, "")
     .replace(row, (_, cells) => sentence(cells.split("|").map((cell) => cell.trim()).filter(Boolean).join(", ")))
     .replace(heading, (_, title) => sentence(title)).replace(quote, "")

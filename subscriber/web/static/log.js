@@ -32,7 +32,8 @@ export class Log {
     this.turned();
   }
 
-  // say tells a line in its turn. Line has text, and may have language, who, kind and session, and the page's own words before it.
+  // say tells a line in its turn. Line has text, and may have language, who, kind and session, the page's own words before it, and
+  // heard, what is read out in its place.
   say(line) {
     const text = clip(safe(line.text), 4000, (n) => " … " + this.words("more", { n }));
     if (!text.trim()) return;
@@ -41,7 +42,7 @@ export class Log {
     this.last = { text, session: line.session, at: now };
     this.queue.push({ ...line, text });
     if (document.hidden) this.flood();
-    else if (this.queue.reduce((sum, l) => sum + reading(l.text, this.pace()), 0) > backlog) {
+    else if (this.queue.length > 5 * most || this.queue.reduce((sum, l) => sum + (l.heard === "" ? 0 : reading(l.heard ?? l.text, this.pace())), 0) > backlog) {
       const n = this.queue.length;
       this.flood();
       this.status(this.words("flood", { n }));
@@ -107,9 +108,9 @@ export class Log {
   step() {
     clearTimeout(this.timer);
     const line = this.queue[0];
-    const waits = this.queue.length > 3;
+    const n = this.queue.filter((l) => l.heard !== "").length, waits = n > 3;
     const note = document.getElementById("waiting");
-    note.firstElementChild.textContent = waits ? this.words("lines", { n: this.queue.length }) : "";
+    note.firstElementChild.textContent = waits ? this.words("lines", { n }) : "";
     if (note.hidden === waits && !(note.contains(document.activeElement) && !waits)) note.hidden = !waits;
     this.cut = this.cut.filter((t) => !t.asks?.over);
     const drowned = document.hidden ? undefined : this.drowned();
@@ -129,10 +130,10 @@ export class Log {
       this.tell({ region: "status", text: plain(drowned.what, drowned.lang), language: drowned.lang ?? "", dir: drowned.dir, asks: drowned, before: this.words("awaiting") + " " + this.words("question", { n: drowned.n }) });
     } else {
       this.queue.shift();
-      const asks = this.open.filter((q) => q.session === line.session && !line.about && !q.mine && !q.lost);
+      const text = line.heard ?? plain(line.text, line.language), who = line.who && line.who !== this.who ? named(line.who) + ":" : "";
+      const asks = this.open.filter((q) => text && q.session === line.session && !line.about && !q.mine && !q.lost);
       if (asks.some((q) => !q.led)) line.before = [this.words("meanwhile"), line.before].filter(Boolean).join(" "); // it is not what the question leads to
       for (const q of asks) q.led = q.drowned = true;
-      const text = plain(line.text, line.language), who = line.who && line.who !== this.who ? named(line.who) + ":" : "";
       const what = { region: "status", text, language: line.language, dir: line.dir, before: [who, line.before].filter(Boolean).join(" ") };
       const asShown = text === line.text.replace(/\s+/g, " ").trim(); // else the log keeps what was written
       this.add(line, !asShown);
@@ -177,7 +178,7 @@ export class Log {
     this.el.append(p);
     if (document.hidden) {
       this.missed++;
-      this.newest = plain(line.text, line.language) || this.newest;
+      this.newest = (line.heard ?? plain(line.text, line.language)) || this.newest;
     }
     while (this.el.childElementCount > most) {
       this.el.firstElementChild.remove();

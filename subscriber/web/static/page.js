@@ -1,5 +1,6 @@
 // One page: what comes over the link goes to the log, to the line that says what happens now, and to the questions.
 import { Link } from "./link.js";
+import { ofCode } from "./ear.js";
 import { Log } from "./log.js";
 import { Questions } from "./questions.js";
 import { Feel, notify } from "./feel.js";
@@ -93,7 +94,7 @@ function output(e, line) {
   outputs.set(key, out);
   if (outputs.size > 64) drop(...outputs.entries().next().value); // an agent that ends nothing
   const whole = e.complete || ["sentence", "paragraph", "completion"].includes(e.coalesce_hint);
-  put(out, whole);
+  put(out, whole, e.complete);
   clearTimeout(out.timer);
   if (e.complete) outputs.delete(key);
   else if (out.text) {
@@ -102,10 +103,29 @@ function output(e, line) {
   }
 }
 
-function put(out, final) {
-  const { found, rest } = sentences(out.text, out.line.language, final);
-  out.text = rest;
-  for (const text of found) log.say({ ...out.line, text });
+const opening = /^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(`{3,}|~{3,})[^`\n]*\n/m; // of a block of code
+const codeLine = /^[^\n]*\n|^[^\n]{2000}|^[ \t]*(?:`{3,}|~{3,})[ \t]*$/;
+
+// put tells what there is in sentences. Code is shown line by line, and told as how much there is of it.
+function put(out, final, over) {
+  const { line } = out;
+  const tell = (text, final) => {
+    const { found, rest } = sentences(text, line.language, final);
+    for (const text of found) log.say({ ...line, text });
+    return rest;
+  };
+  for (let m; (m = (out.fence ? codeLine : opening).exec(out.text)); ) {
+    const marks = m[0].trim(), closes = out.fence && marks.length >= out.fence.length && marks === out.fence[0].repeat(marks.length);
+    if (!out.fence) {
+      tell(out.text.slice(0, m.index), true);
+      Object.assign(out, { fence: m[1], lines: 0 });
+    } else if (marks && !closes) out.lines++;
+    log.say({ ...line, text: m[0].trimEnd(), heard: "", ...(closes && ofCode(out.lines, line.language)) });
+    out.text = out.text.slice(m.index + m[0].length);
+    if (closes) out.fence = undefined;
+  }
+  if (!out.fence) out.text = tell(out.text, final && (over || !/^[ \t]*(`{3,}|~{3,})[^`\n]*$(?!\n)/m.test(out.text)));
+  else if (over) log.say({ ...line, text: out.text.trimEnd() || "…", ...ofCode(out.lines + (out.text.trim() ? 1 : 0), line.language) });
 }
 
 function finish(session, over) {
@@ -118,7 +138,7 @@ function finish(session, over) {
 
 function drop(key, out) {
   clearTimeout(out.timer);
-  if (out.text) put(out, true);
+  if (out.text || out.fence) put(out, true, true);
   outputs.delete(key);
 }
 

@@ -110,4 +110,5 @@ export default {
   checked: "مُنجز:",
   unchecked: "غير مُنجز:",
   image: "صورة.",
+  code: { other: "شيفرة برمجية، عدد الأسطر: {n}." },
 };

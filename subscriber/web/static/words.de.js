@@ -110,4 +110,5 @@ export default {
   checked: "Abgehakt:",
   unchecked: "Nicht abgehakt:",
   image: "Ein Bild.",
+  code: { other: "Programmtext, Zeilen: {n}." },
 };

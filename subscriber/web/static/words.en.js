@@ -110,4 +110,5 @@ export default {
   checked: "Checked:",
   unchecked: "Not checked:",
   image: "an image",
+  code: { one: "Code, {n} line.", other: "Code, {n} lines." },
 };

@@ -110,4 +110,5 @@ export default {
   checked: "Marcado:",
   unchecked: "Sin marcar:",
   image: "Una imagen.",
+  code: { other: "Código, líneas: {n}." },
 };

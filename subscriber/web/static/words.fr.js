@@ -110,4 +110,5 @@ export default {
   checked: "Coché\u00a0:",
   unchecked: "Non coché\u00a0:",
   image: "Une image.",
+  code: { other: "Code, lignes\u00a0: {n}." },
 };

@@ -110,4 +110,5 @@ export default {
   checked: "Ó ti parí:",
   unchecked: "Kò tíì parí:",
   image: "Àwòrán kan.",
+  code: { other: "Kóòdù, iye ìlà: {n}." },
 };
