@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
+	"github.com/aaep-go/aaep/internal/freeport"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/transports/stdio"
 )
@@ -160,17 +160,6 @@ func beAgent(at string) int {
 	return 0
 }
 
-// freeAddr is an address that nobody has, and that the system gives to nobody.
-func freeAddr() string {
-	for {
-		ln, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000)))
-		if err == nil {
-			ln.Close()
-			return ln.Addr().String()
-		}
-	}
-}
-
 // An agent that is a child, and therefore has one subscriber at a time: what needs two is skipped, and the report says so. It says
 // too that nobody was asked for credentials. TR-017.
 func TestOneLink(t *testing.T) {
@@ -178,7 +167,7 @@ func TestOneLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := freeAddr()
+	at := freeport.Addr()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := conformance.ProducerRun{Level: 3, OneLink: true, Driver: conformance.HTTPDriver{Base: "http://" + at, Client: client},
 		Only: []string{"reject-means-no", "all-are-asked", "version-refused"},

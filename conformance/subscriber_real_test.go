@@ -18,6 +18,7 @@ import (
 
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/conformance/stand"
+	"github.com/aaep-go/aaep/internal/freeport"
 	"github.com/aaep-go/aaep/transports"
 	"github.com/aaep-go/aaep/transports/ipc"
 	"github.com/aaep-go/aaep/transports/sse"
@@ -210,7 +211,7 @@ func documented(t *testing.T, name, title string) []string {
 
 // LVL-044: the producer in the documentation does what is said of it.
 func TestDocumentedProducer(t *testing.T) {
-	_, port, _ := net.SplitHostPort(freeAddr())
+	_, port, _ := net.SplitHostPort(freeport.Addr())
 	child := &conformance.ChildDriver{Command: append(documented(t, "conformance.md", "Proving a producer"), port), Stderr: os.Stderr}
 	defer child.Close()
 	if err := child.Open(t.Context()); err != nil {

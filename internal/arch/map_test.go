@@ -173,8 +173,12 @@ var theMap = []folder{
 		why:    "only those who keep a log in NATS get its client: no other package but the command may import it",
 	},
 	{
+		path: "internal/freeport",
+		why:  "it finds ports for the tests of everything else",
+	},
+	{
 		path:   "internal/natstest",
-		arrows: []string{"internal/faultproxy"},
+		arrows: []string{"internal/faultproxy", "internal/freeport"},
 		why:    "it starts servers for tests and knows nothing of what they test",
 	},
 	{

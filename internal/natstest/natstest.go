@@ -8,19 +8,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aaep-go/aaep/internal/faultproxy"
+	"github.com/aaep-go/aaep/internal/freeport"
 )
 
 // Cluster is some servers that are one cluster, or one server alone.
@@ -143,9 +144,8 @@ func (s *Server) Behind() (p *faultproxy.Proxy, url string) {
 // free finds TCP ports that nobody uses, and that a system gives to nobody while a server is dead.
 func free(count int) (ports []int) {
 	for len(ports) < count {
-		port := 20000 + rand.IntN(10000)
-		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
-			defer l.Close()
+		_, text, _ := net.SplitHostPort(freeport.Addr())
+		if port, err := strconv.Atoi(text); err == nil && !slices.Contains(ports, port) {
 			ports = append(ports, port)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/faultproxy"
+	"github.com/aaep-go/aaep/internal/freeport"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
 )
 
@@ -115,12 +116,7 @@ func begin(t *testing.T, seed uint64) *soaking {
 	s := &soaking{dir: t.TempDir(), seed: seed, proxies: map[string]*faultproxy.Proxy{}}
 	s.socket = filepath.Join(s.dir, "own", "s")
 	check(t, os.Mkdir(filepath.Dir(s.socket), 0o700))
-	for free := net.Listener(nil); free == nil; { // below the ports that a system gives away while the agent is dead
-		s.addr = fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000))
-		if free, _ = net.Listen("tcp", s.addr); free != nil {
-			check(t, free.Close())
-		}
-	}
+	s.addr = freeport.Addr()
 	wires, calmer := map[string]string{}, map[string]string{}
 	for i, wire := range wireNames {
 		wires[wire] = s.before(t, wire, wire, s.weather(uint64(i), 400_000))

@@ -3,8 +3,6 @@ package serve_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"sync"
@@ -55,18 +53,6 @@ func startAt(t testing.TB, cfg producer.Config, addr string) *stage {
 	go func() { st.ended <- serve.Serve(context.Background(), ln, p) }()
 	t.Cleanup(func() { st.shutdown(time.Second) })
 	return st
-}
-
-// fixedAddr is for a server that goes and comes back: below the ports that a system gives to others meanwhile.
-func fixedAddr(t testing.TB) string {
-	t.Helper()
-	for {
-		ln, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000)))
-		if err == nil {
-			check(t, ln.Close())
-			return ln.Addr().String()
-		}
-	}
 }
 
 // shutdown ends the producer and waits for the server.

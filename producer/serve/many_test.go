@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/freeport"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/subscriber"
@@ -112,7 +113,7 @@ func TestTwoProducers(t *testing.T) {
 // TestRestart: the producer goes and comes back on the same port; the subscriber follows, and knows that it has
 // begun anew.
 func TestRestart(t *testing.T) {
-	old := startAt(t, producer.Config{}, fixedAddr(t))
+	old := startAt(t, producer.Config{}, freeport.Addr())
 	sub := follow(t, old.addr, everything)
 	s := old.session("Before.")
 	agent := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
@@ -148,7 +149,7 @@ func TestRestart(t *testing.T) {
 // TestShutdown: every open stream gets the end of the sessions and a close; the server ends, also with connections
 // that never said a word and one that does not read; those who come back do so calmly (INV-29, INV-52, INV-53).
 func TestShutdown(t *testing.T) {
-	st := startAt(t, producer.Config{}, fixedAddr(t))
+	st := startAt(t, producer.Config{}, freeport.Addr())
 	var raws []*stream
 	for range 5 {
 		raws = append(raws, subscribe(t, st.addr, everything).open(""))

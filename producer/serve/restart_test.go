@@ -21,6 +21,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/eventlog"
+	"github.com/aaep-go/aaep/internal/freeport"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
@@ -204,7 +205,7 @@ func TestKillWithLogAndSubscriber(t *testing.T) { killWithLog(t, 1, (*heard).lis
 
 func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, transports.Dialer) error) {
 	dir, socket := t.TempDir(), filepath.Join(t.TempDir(), "own", "s")
-	addr := fixedAddr(t)
+	addr := freeport.Addr()
 	start := func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), childVariable+"=logged "+dir+" "+addr+" "+socket)

@@ -4,17 +4,18 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/aaep-go/aaep/internal/freeport"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/braille"
 )
@@ -32,15 +33,11 @@ func needs(t *testing.T, packages string, programs ...string) {
 	}
 }
 
-// freePort is a TCP port of the loopback network that nobody listens on, and that the system gives to nobody.
+// freePort is a TCP port of the loopback network that nobody listens on.
 func freePort() int {
-	for {
-		port := 20000 + rand.IntN(10000)
-		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
-			l.Close()
-			return port
-		}
-	}
+	_, text, _ := net.SplitHostPort(freeport.Addr())
+	port, _ := strconv.Atoi(text)
+	return port
 }
 
 // virtual is the display end of BRLTTY's driver "vr": it says how many cells it has, presses keys, and is told what

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/freeport"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 	aaepgrpc "github.com/aaep-go/aaep/transports/grpc"
@@ -68,17 +68,6 @@ func host(t testing.TB, p *producer.Producer, addr string) (at string, stop func
 		}
 		if err := <-accepted; !errors.Is(err, producer.ErrClosed) {
 			t.Errorf("Producer.Serve = %v", err)
-		}
-	}
-}
-
-// fixedAddr is for a program that goes and comes back: below the ports that a system gives to others meanwhile.
-func fixedAddr() string {
-	for {
-		ln, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(10000)))
-		if err == nil {
-			ln.Close()
-			return ln.Addr().String()
 		}
 	}
 }
@@ -225,7 +214,7 @@ func TestNoRequest(t *testing.T) {
 // GRPC-005, TR-011: a producer that is killed and begins anew is subscribed to anew, after a while.
 func TestBegunAnew(t *testing.T) {
 	first := newProducer(t)
-	addr, stop := host(t, first, fixedAddr())
+	addr, stop := host(t, first, freeport.Addr())
 	sub, err := subscriber.Dial(t.Context(), aaepgrpc.Dialer{Target: addr}, subscriber.Config{ID: "reader", Capabilities: everything})
 	check(t, err)
 	defer sub.Close()
