@@ -366,7 +366,7 @@ export class Questions {
     q.known = Boolean(known);
     clearTimeout(q.timer);
     clearTimeout(q.arming);
-    const said = [q.mine, text && (known ? this.words("outcome", { text: plain(safe(text), q.lang) }) : text)].filter(Boolean).join(" ");
+    const said = [q.mine, text && (known ? this.words("outcome", { text: plain(clip(safe(text), 1000, () => "…"), q.lang) }) : text)].filter(Boolean).join(" ");
     q.result.textContent = said;
     q.result.dir = "auto";
     q.hint.textContent = "";
