@@ -142,9 +142,11 @@ func (sub *subscription) reply(m aaep.Message) {
 	select {
 	case <-w.handed:
 		ended(w.lost)
+		return
 	case <-hold.C:
-		sub.p.closing.loops.Go(func() { <-w.handed; ended(w.lost) })
+	case <-sub.p.serving.Done():
 	}
+	sub.p.desk.claiming.Go(func() { <-w.handed; ended(w.lost) })
 }
 
 // How many replies of one subscription are looked at in a second: more than a person has questions.

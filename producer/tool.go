@@ -181,10 +181,11 @@ func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked audit
 	err = s.p.waitLeft(ctx, pos, limit)
 	recorded := false
 	if err = cmp.Or(err, ctx.Err(), s.ctx.Err()); err == nil {
-		if recorded = s.p.desk.trail.invoked(s, t, call, asked) == nil; !recorded {
+		if recorded = s.p.desk.trail.invoked(s, t, call, asked) == nil; recorded {
+			err = s.begins(ctx, call) // recording may take a while
+		} else {
 			err = ErrNotRecorded
 		}
-		err = cmp.Or(err, s.begins(ctx, call)) // recording may take a while
 	}
 	if err != nil {
 		s.toolDone(call, time.Now(), err, recorded)

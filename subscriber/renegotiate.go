@@ -145,7 +145,15 @@ func (s *Subscription) agree(m *aaep.SubscriptionAccepted) error {
 	wanted, verified := s.wanted, s.verified // who it is does not change with the terms, though its key may meanwhile
 	s.mu.Unlock()
 	if err == nil {
-		wanted = wanted.With(r.change)
+		languages := wanted.Languages
+		if wanted = wanted.With(r.change); r.change.Languages != nil && m.HonoredCapabilities.Languages == nil {
+			// Maybe it has none of them, for which it would refuse who asks for those alone when this has to begin anew.
+			for _, tag := range languages {
+				if !slices.Contains(wanted.Languages, tag) {
+					wanted.Languages = append(slices.Clip(wanted.Languages), tag)
+				}
+			}
+		}
 	}
 	if err == nil && verified == nil {
 		ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)

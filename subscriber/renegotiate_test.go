@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -70,6 +71,30 @@ func TestRenegotiate(t *testing.T) {
 		if len(base.Extensions) != 1 {
 			t.Error("the caller's map was changed")
 		}
+	})
+}
+
+// A language that the agent lacks is asked for again before those that it may have: for it alone a new subscription would be refused,
+// and somebody would hear nothing more because of a key they pressed an hour ago. D-46
+func TestRenegotiateLanguageThatIsLacking(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		st := newStage()
+		sub, p := open(t, st, Config{ID: "reader", Capabilities: aaep.Capabilities{Languages: []string{"en-US", "es"}}})
+		for _, tags := range [][]string{{"yo"}, {"es", "ig"}} {
+			done := renegotiate(t.Context(), sub, aaep.Capabilities{Languages: tags})
+			want[*aaep.SubscriptionRenegotiate](t, p)
+			p.say(t, accepted("sub_1", "{}"))
+			if r := <-done; r.err != nil {
+				t.Fatal(r.err)
+			}
+		}
+		_ = p.Close()
+		p = st.next(t)
+		if req := p.accept(t, "sub_2"); !slices.Equal(req.Capabilities.Languages, []string{"es", "ig", "yo", "en-US"}) {
+			t.Errorf("asked anew for %q", req.Capabilities.Languages)
+		}
+		synctest.Wait()
+		leave(t, sub, p)
 	})
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -196,9 +197,13 @@ func (f *following) agreed(ctx context.Context, change aaep.Capabilities, err er
 			asked = []string{f.phrase(phrase.EndOfQuiet, "")}
 		}
 		f.note(f.phrase(phrase.AskedFor, f.tongue().list(asked)), f.phrase(phrase.NotChanged, f.tongue().why(err)))
-		if f.quiet != nil {
+		if refused := new(aaep.Rejection); errors.As(err, &refused) {
+			f.loud() // the new subscription knows of no quiet
+		} else if f.quiet != nil {
 			f.hush() // to end it, if that is what failed
 		}
+	case mine:
+		f.paceless = f.paceless || errors.As(err, new(*aaep.Rejection))
 	}
 	if q := f.asked.First(); q != nil && q.Put.IsZero() { // it was told once more meanwhile
 		f.put(q)

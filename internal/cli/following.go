@@ -36,6 +36,7 @@ type following struct {
 	gist    announce.Gist[lasting] // of what is printed; outputs have their own
 
 	pace       int64              // that was asked for without a word of the person's
+	paceless   bool               // it was refused: the pace that is heard changes all the time, and each refusal costs a subscription
 	unfinished []*unfinished      // answers, in the order in which they began
 	changing   bool               // other terms are asked for
 	later      *aaep.Capabilities // to ask for after that

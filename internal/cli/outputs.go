@@ -282,7 +282,7 @@ func (l *listener) keepPace(ctx context.Context) {
 	}
 	wpm = min(max(wpm, 50), 1000) // what AAEP can say
 	for _, f := range l.agents {
-		if now := f.terms().PaceWPM; !f.changing && !f.link.Over && (now == 0 || wpm*5 < now*4 || wpm*4 > now*5) && f.pace != wpm {
+		if now := f.terms().PaceWPM; !f.changing && !f.paceless && !f.link.Over && (now == 0 || wpm*5 < now*4 || wpm*4 > now*5) && f.pace != wpm {
 			f.pace = wpm // an agent that does not take it is not asked again
 			f.change(ctx, aaep.Capabilities{PaceWPM: wpm})
 		}
