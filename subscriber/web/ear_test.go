@@ -52,7 +52,9 @@ func TestEar(t *testing.T) {
 		{in: in{"zh", "# 付款。\n| 一 | 二 |"}, want: "付款。 一, 二."},
 		{in: in{"en", "\x1b[2J **hidden** \u202e"}, want: "<U+001B>[2J hidden <U+202E>"},
 		{in: in{"en", "```go\na := 1\n```\nRun it."}, want: "Code, 1 line. Run it.", page: "a := 1 Run it."}, // of code, what it does with an answer
-		{in: in{"en", "A title\n======="}, want: "A title =======", page: "A title"},                         // which a voice would spell
+		{in: in{"en", "Run this:\n```reboot```\nIt takes a minute."}, want: "Run this: reboot It takes a minute."},
+		{in: in{"en", "Delete all of\n=>\n==\nnow."}, want: "Delete all of => == now."},
+		{in: in{"en", "A title\n======="}, want: "A title =======", page: "A title"}, // which a voice would spell
 	}
 	var texts []in
 	for _, c := range cases {

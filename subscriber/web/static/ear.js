@@ -3,7 +3,7 @@ import { scriptOf } from "./text.js";
 import { pageWords, tables } from "./words.js";
 
 // Each run of white space in a line is one space by then.
-const alone = /^ ?([`~]{3,} ?\S*|[|:*_=#>~ -]+) ?$/gm; // marks with nothing that they are for
+const alone = /^ ?([`~]{3,} ?[\w+#.-]*|={3,}|[|:*_#>~ -]+) ?$/gm; // marks with nothing that they are for
 const row = /^ ?\|(.*)\| ?$/gm;
 const heading = /^ ?#{1,6} (.*?) ?#* ?$/gm;
 const quote = /^ ?(?:> ?)+/gm;

@@ -55,7 +55,7 @@ export class Log {
   urgent(line, before = "") {
     const cut = (most) => clip(safe(line.text), most, (n) => " … " + this.words("more", { n }));
     this.add({ ...line, text: cut(4000), kind: "urgent" }, true);
-    const text = plain(cut(1000), line.language);
+    const text = plain(cut(1000), line.language) || cut(1000);
     this.tell({ region: "alert", text, language: line.language, dir: line.dir, before, after: line.after });
     // A word beside the alert, never in its place: not every screen reader hears this.
     this.notify(this.words("attention"), "high");

@@ -103,7 +103,7 @@ function output(e, line) {
   }
 }
 
-const opening = /^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(`{3,}|~{3,})[^`\n]*\n/m; // of a block of code
+const opening = /^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(`{3,}|~{3,})(?![`~])[^`\n]*\n/m; // of a block of code
 const codeLine = /^[^\n]*\n|^[^\n]{2000}|^[ \t]*(?:`{3,}|~{3,})[ \t]*$/;
 
 // put tells what there is in sentences. Code is shown line by line, and told as how much there is of it.
@@ -116,6 +116,7 @@ function put(out, final, over) {
   };
   for (let m; (m = (out.fence ? codeLine : opening).exec(out.text)); ) {
     const marks = m[0].trim(), closes = out.fence && marks.length >= out.fence.length && marks === out.fence[0].repeat(marks.length);
+    if (out.fence && !closes && marks === m[0].trimStart() && /^[`~]+$/.test(marks)) break; // maybe the rest of the closing marks has yet to come
     if (!out.fence) {
       tell(out.text.slice(0, m.index), true);
       Object.assign(out, { fence: m[1], lines: 0 });
@@ -124,7 +125,7 @@ function put(out, final, over) {
     out.text = out.text.slice(m.index + m[0].length);
     if (closes) out.fence = undefined;
   }
-  if (!out.fence) out.text = tell(out.text, final && (over || !/^[ \t]*(`{3,}|~{3,})[^`\n]*$(?!\n)/m.test(out.text)));
+  if (!out.fence) out.text = tell(out.text, final && (over || !/^[ \t]*(`{3,}|~{3,})(?![`~])[^`\n]*$(?!\n)/m.test(out.text)));
   else if (over) log.say({ ...line, text: out.text.trimEnd() || "…", ...ofCode(out.lines + (out.text.trim() ? 1 : 0), line.language) });
 }
 

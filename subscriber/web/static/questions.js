@@ -66,8 +66,11 @@ export class Questions {
   // tell reads a question out, and gives the time to hear it.
   tell(q) {
     this.log.urgent({ text: q.said, after: q.facts, who: this.who(q.event), language: q.lang ?? "", dir: q.dir, session: q.session }, this.words("question", { n: q.n }));
-    this.arm(q, Math.max(2500, reading(q.said + " " + q.facts, this.pace())));
+    this.arm(q, this.hearing(q));
   }
+
+  // hearing is how long it takes to hear a question, in milliseconds.
+  hearing(q) { return Math.max(2500, reading(plain(q.said, q.lang) + " " + q.facts, this.pace())); }
 
   // redo shows a question anew, in the words of now: what was typed stays, and the focus where it was.
   redo(q) {
@@ -123,7 +126,7 @@ export class Questions {
     q.el.className = "question";
     q.el.lang = w.language; // also when the page speaks another
     q.el.id = id;
-    q.el.setAttribute("aria-label", w("question", { n: q.n }) + " " + plain(q.what, q.lang));
+    q.el.setAttribute("aria-label", w("question", { n: q.n }) + " " + (plain(q.what, q.lang) || q.what));
     q.head = this.part(q, "h3", "", w("question", { n: q.n }) + " ", true);
     q.head.tabIndex = -1;
     q.head.append(this.part(q, "bdi", "", q.what));
@@ -173,14 +176,14 @@ export class Questions {
     if (!allowed.includes("accept")) return;
     const accept = this.button(q, w("accept"), () => send("accept", "saidAccept"), q.what);
     accept.classList.add("yes");
-    accept.setAttribute("aria-label", w("accept") + " " + clip(plain(q.what, q.lang), 200, () => "…"));
+    accept.setAttribute("aria-label", w("accept") + " " + clip(plain(q.what, q.lang) || q.what, 200, () => "…"));
   }
 
   clarification(q) {
     const w = this.words, e = q.event, kinds = e.accepted_response_kinds ?? [];
     const send = (response, said) => this.send(q, { type: "clarification.reply", reply_token: q.token, response }, w("saidAnswer", { text: said }));
     const choices = Array.isArray(e.choices) ? e.choices.slice(0, 256) : [];
-    if (choices.length) q.said += " " + choices.map((c) => clip(safe(c.label ?? c.value), 200, () => "…")).join("; ");
+    if (choices.length) q.said += " " + clip(choices.map((c) => clip(safe(c.label ?? c.value), 200, () => "…")).join("; "), 1000, () => "…");
     for (const c of choices) this.button(q, w("choose"), () => send(c.value, safe(c.label)), safe(c.label ?? c.value));
     if (kinds.includes("yes_no")) {
       this.button(q, w("yes"), () => send(true, w("yes")));
@@ -341,7 +344,7 @@ export class Questions {
 
   // returned starts the time to read anew for who comes back to the page.
   returned() {
-    for (const q of this.open()) if (!q.lost && !q.mine) this.arm(q, Math.max(2500, reading(q.said + " " + q.facts, this.pace())));
+    for (const q of this.open()) if (!q.lost && !q.mine) this.arm(q, this.hearing(q));
   }
 
   // gone marks what was open when the subscription was lost, until it is told again.
