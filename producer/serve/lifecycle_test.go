@@ -183,8 +183,8 @@ func TestCloseOfOne(t *testing.T) {
 	events := page.open("")
 	// The refusal of other terms is the end (§5.7).
 	status, body := page.post(encode(t, &aaep.SubscriptionRenegotiate{SubscriptionID: page.id,
-		Capabilities: aaep.Capabilities{Languages: []string{"tlh"}}}))
-	if status != http.StatusUnprocessableEntity || !strings.Contains(body, string(aaep.CapabilitiesIncompatible)) {
+		Capabilities: aaep.Capabilities{AcceptSignedManifestsOnly: new(true)}}))
+	if status != http.StatusUnprocessableEntity || !strings.Contains(body, string(aaep.ManifestSignatureRequired)) {
 		t.Errorf("the renegotiation got %d %s", status, body)
 	}
 	events.end()
