@@ -22,6 +22,9 @@ func (a *Announcer) turn(now time.Time) *item {
 			return it
 		}
 	}
+	if a.normal[0].reminds { // or it would be said after what it is about
+		return a.normal[0]
+	}
 	if it := first(func(it *item) bool { return it.next > 0 }); it != nil {
 		return it
 	}
