@@ -46,7 +46,7 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		return
 	}
 	a.saying, a.cut = nil, false
-	if s.later && what == Heard {
+	if s.later && what != Cut { // from its beginning, also where it had to end unsaid
 		what = Waiting
 	}
 	s.later = false
