@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -60,4 +61,27 @@ func TestAgainOfAQuestion(t *testing.T) {
 	r.a.Again(r.now)
 	r.after(time.Minute)
 	r.want("30.0 The question is: Is it raining?", "33.0 You have about 4 minutes 30 seconds to answer.", "90.0 The question is: Is it raining? /", "91.0 The question is no longer open.")
+}
+
+// Of a question that another was put instead of, nothing is said again before that has begun: what is heard last is what is accepted.
+func TestAgainOfAQuestionPutAside(t *testing.T) {
+	for _, while := range []string{"Action: Pay five dollars.", "The question is: Pay five dollars."} {
+		r := newRoom(t, Preferences{})
+		r.asked("Bank", "sess_1", "Pay five dollars.")
+		r.from("Bank", "sess_1", &aaep.Extension{Type: "acme:news"}, "News.")
+		two := r.asked("Bank", "sess_2", "Delete all photos.")
+		for range 60 {
+			if strings.Contains(r.heard[len(r.heard)-1], while) {
+				break
+			}
+			r.after(time.Second / 2)
+		}
+		r.a.NextQuestion(r.now)
+		r.a.Again(r.now)
+		r.after(30 * time.Second)
+		r.is(two, two)
+		if heard := r.since(while + " /"); strings.Count(heard, "Pay five dollars.") != 1 || !strings.Contains(heard, "Action: Delete all photos.") {
+			t.Errorf("heard %s", heard)
+		}
+	}
 }

@@ -47,6 +47,13 @@ func TestCriticalInterrupts(t *testing.T) {
 		}
 	}
 
+	r = newRoom(t, Preferences{}) // in its second sentence
+	r.say(&aaep.Extension{Type: "acme:news"}, "Two are done. There are three of them left to do.")
+	r.after(3 * time.Second)
+	r.say(&aaep.SessionErrored{}, "It broke.")
+	r.after(time.Minute)
+	r.wantSince("There are three of them left to do. /", "Error.", "It broke.", "What came before:", "There are three of them left to do.")
+
 	r = newRoom(t, Preferences{}) // what comes in one moment
 	for _, p := range []aaep.Payload{&aaep.SessionStarted{}, &aaep.StateChanged{FromState: idle, ToState: think}} {
 		text := map[aaep.Type]string{aaep.TypeSessionStarted: "Working on a request.", aaep.TypeStateChanged: "Thinking."}[p.EventType()]

@@ -206,8 +206,15 @@ func (a *Announcer) Again(now time.Time) {
 		a.say(now, ours(a.language, phrase.NothingSaidYet, ""))
 		return
 	}
-	if it.kind == Question && a.open.Find(it.event) == nil && a.open.before(it.source, it.event) == nil || it.about != nil && !slices.Contains(a.open.all, it.about) {
+	q := it.about
+	if it.kind == Question {
+		q = cmp.Or(a.open.Find(it.event), a.open.before(it.source, it.event))
+	}
+	if (it.kind == Question || it.about != nil) && !slices.Contains(a.open.all, q) {
 		a.say(now, ours(a.language, phrase.QuestionClosed, ""))
+		return
+	}
+	if q != nil && q != a.open.First() && (it.kind == Question || it.reminds) { // another is put instead: that comes whole
 		return
 	}
 	again := &item{source: it.source, session: it.session, kind: it.kind, event: it.event, about: it.about, sentences: it.sentences, arrived: now}

@@ -22,6 +22,9 @@ func (a *Announcer) turn(now time.Time) *item {
 			return it
 		}
 	}
+	if a.normal[0].reminds { // or it would be said after what it is about
+		return a.normal[0]
+	}
 	if it := first(func(it *item) bool { return it.next > 0 }); it != nil {
 		return it
 	}
@@ -43,7 +46,7 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 		return
 	}
 	a.saying, a.cut = nil, false
-	if s.later && what == Heard {
+	if s.later && what != Cut { // from its beginning, also where it had to end unsaid
 		what = Waiting
 	}
 	s.later = false

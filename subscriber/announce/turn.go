@@ -133,7 +133,7 @@ func (q *Asked) holdsUp(it *item) bool {
 func (a *Announcer) leadIn(now time.Time, it *item) bool {
 	if g := a.agents[it.session]; g != nil && g.failed && slices.Contains(a.normal, it) {
 		g.failed = false
-		n := &item{kind: Notice, sentences: ours(a.language, phrase.CameBefore, "").sentences(false), arrived: now}
+		n := &item{kind: Notice, reminds: true, sentences: ours(a.language, phrase.CameBefore, "").sentences(false), arrived: now}
 		a.keep(n)
 		a.normal = slices.Insert(a.normal, 0, n)
 		return true

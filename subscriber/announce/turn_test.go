@@ -190,6 +190,26 @@ func TestSentComesBeforeTheNext(t *testing.T) {
 	r.want("30.0 Question: Is it windy? /", "31.0 Sent.", "31.5 Question: Is it windy?", "33.5 You have about 9 minutes to answer.", "37.0 By the way.")
 }
 
+// It begins anew also where the voice says of the sentence that it had to end that it cannot be said; but only once, if it cannot.
+func TestSentBeforeTheNextUnsaid(t *testing.T) {
+	r := newRoom(t, Preferences{})
+	ask := func(action string) *aaep.Event {
+		return r.say(&aaep.AwaitingClarification{Question: action, TimeoutSeconds: 600}, "")
+	}
+	first := ask("Is it raining?")
+	ask("Is it windy?")
+	r.after(30 * time.Second)
+	r.is(first, first)
+	r.a.Settle(r.now, first)
+	r.after(time.Second)
+	r.a.Tell(r.now, "Sent.", true)
+	r.over(" (unsaid)", Unsaid)
+	r.after(time.Second)
+	r.over(" (unsaid)", Unsaid)
+	r.after(5 * time.Second)
+	r.wantSince("Question: Is it windy? (unsaid)", "Sent.", "Question: Is it windy? (unsaid)", "You have about 9 minutes to answer.")
+}
+
 // Where a question is taken away from whoever hears it, what came of it is what they hear next, also while they type the answer: it broke
 // off, and they wonder. Whoever has answered waits for it in its turn.
 func TestQuestionTakenAway(t *testing.T) {
