@@ -50,7 +50,7 @@ var yoruba = table{
 
 	LinkLost:    "Ìsopọ̀ pẹ̀lú aṣojú náà ti já. A ó sọ ohun tí ó ń ṣe báyìí nígbà tí ó bá padà.",
 	LinkBack:    "Ìsopọ̀ pẹ̀lú aṣojú náà ti padà.",
-	LinkRefused: "Aṣojú náà kọ ìwé ẹ̀rí rẹ. A ó tún sọ ohun tí ó ń ṣe nígbà tí ó bá gbà á, tàbí tuntun.",
+	LinkRefused: "Aṣojú náà kò gba ìwé ẹ̀rí rẹ. A ó tún sọ ohun tí ó ń ṣe nígbà tí ó bá gbà á, tàbí tuntun.",
 	AnswerStuck: "Ìdáhùn kan kò tíì dé ọ̀dọ̀ aṣojú náà. Ó lè má kà.",
 
 	Request:          "Ó ń ṣiṣẹ́ lórí ìbéèrè kan.",
@@ -114,7 +114,7 @@ var yoruba = table{
 	TryingAgainIn:      "Àkókò kí a tó tún gbìyànjú: {time}.",
 	StillUnproven:      "Kò sí ìsopọ̀: kò sí ẹ̀rí pé ẹni tó ń dáhùn níbẹ̀ ni ẹni tó sọ pé òun jẹ́.",
 	NewCertificate:     "Tí ó bá ní ìwé ẹ̀rí tuntun, parí èyí, kí o sì tún bẹ̀rẹ̀ pẹ̀lú rẹ̀ nínú --ca.",
-	StillRefused:       "Kò sí ìsopọ̀: aṣojú náà kọ ìwé ẹ̀rí rẹ. A ń retí tuntun nínú fáìlì: {action}",
+	StillRefused:       "Kò sí ìsopọ̀: aṣojú náà kò gba ìwé ẹ̀rí rẹ. A ń retí tuntun nínú fáìlì: {action}",
 	ConnectedAgain:     "Ìsopọ̀ ti padà.",
 	ConnectedAgainOver: "Ìsopọ̀ ti padà nípasẹ̀ {way}.",
 	NothingLost:        "Kò sí ohun tó sọnù.",
