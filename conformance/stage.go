@@ -138,10 +138,14 @@ func (st *stage) drive(sc Scenario) {
 	case <-st.ctx.Done():
 		return
 	}
+	if st.tape.now().DriverErr != nil { // nothing more of this play can be judged, and the next would meet what is started here
+		<-st.turn
+		return
+	}
 	st.tape.add(Entry{Note: noteStart})
 	st.running.Go(func() {
+		defer func() { <-st.turn }()
 		err := st.run.Driver.Start(st.ctx, sc)
-		<-st.turn
 		if sc.Name == Shutdown && errors.Is(err, ErrNoDriver) {
 			err = nil // it may have ended with the target
 		}
