@@ -1,5 +1,7 @@
-# make          every check: what must pass before a change is merged
-# make lint     the static half of it
+# make          every check, as CI does: lint and test-all
+# make test     the tests, apart from whatever else runs on the machine; six minutes at most on two cores
+# make test-all make test, and then what is slow: all of every test, with the race detector
+# make lint     formatting, vet for three systems, module files, staticcheck
 # make bench    benchmarks, with allocations
 # make fuzz     each fuzz target in turn, for FUZZTIME
 # make races    ten thousand questions, each answered by ten subscribers at once over sockets of their own
@@ -13,7 +15,7 @@
 # make eval     sentence boundaries against annotated text, where that is at hand
 # make sdks     the SDKs of OpenAI, Anthropic and Google through producer/llm; they are large to build
 # make wine     the tests that need no Unix, as Windows programs, under Wine
-# make orca     what Orca says of the web page, on a desktop without a screen; three minutes, and not part of the others
+# make orca     what Orca says of the web page, on a desktop without a screen; ten minutes, and not part of the others; TIMES=20 for twenty runs
 # make real     install the speech server and whatever else the tests use that is real
 # make report   the conformance report of our own producer, and the table of cases, into docs
 # make cover    statement coverage over the whole module
@@ -28,21 +30,37 @@ STATICCHECK := go tool -modfile="$(CURDIR)/tools/go.mod" staticcheck
 # Folders that are modules of their own, so that users of the core do not inherit what they need.
 MODULES := transports/grpc producer/telemetry producer/mcp
 
-# Packages whose tests meet real programs, which keep real time: one after the other, before the rest.
+# Packages whose tests meet real programs, which keep real time and mostly wait for it: many tests of a
+# package at once, and no other package beside it.
 REAL_TESTS := ./subscriber/speech ./subscriber/braille ./subscriber/web
+
+# Packages in which goroutines share what they work on. make test has the race detector for these alone: it makes a test take
+# several times as long, and finds nothing where one goroutine owns everything. test-all has it for all.
+RACED := ./producer ./producer/serve ./subscriber ./subscriber/present ./internal/eventlog ./internal/duplex ./internal/httpguard \
+	./internal/idle ./internal/writer ./transports/...
 
 # What a package may take: on a machine that is busy with something else, several times as long as usual.
 LIMIT := -timeout 30m
+QUICK := -short -shuffle=on $(LIMIT)
+WHOLE := -race -shuffle=on $(LIMIT)
+QUICK_RUNS = $(QUICK) -p 1 -parallel 6 $(REAL_TESTS) $(MODULES:%=-- -C % $(QUICK) ./...) -- -race $(QUICK) $(RACED) -- $(QUICK) $$others
+WHOLE_RUNS = -- $(WHOLE) -p 1 -parallel 6 $(REAL_TESTS) $(MODULES:%=-- -C % $(WHOLE) ./...) -- $(WHOLE) $$others $(RACED)
+SUITE = others=$$(go list ./... | grep -vxF "$$(go list $(REAL_TESTS) $(RACED))") && CGO_ENABLED=1 go run ./internal/suite
 
-.PHONY: test lint bench fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
+.PHONY: all test test-all lint bench fuzz races nodes kills faults soak timing jose eval sdks wine orca report picture api release cover clean compiler real
 
-# The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target.
-test: lint compiler real
-	@set -e; for module in $(MODULES); do (set -x; cd $$module; CGO_ENABLED=1 go test -race -shuffle=on $(LIMIT) ./...); done
-	CGO_ENABLED=1 go test -race -shuffle=on $(LIMIT) -p 1 $(REAL_TESTS)
-	@if npm view jose version >/dev/null 2>&1; then export AAEP_JOSE=1; fi; \
-	others=$$(go list ./... | grep -v $(REAL_TESTS:./%=-e aaep/%$$)) || exit 1; \
-	set -x; CGO_ENABLED=1 go test -race -shuffle=on $(LIMIT) $$others
+all: test-all
+
+# The packages' own tests hold the checks of the architecture (internal/arch) and the seeds of every fuzz target. What a test
+# leaves out where testing.Short() holds is slow and deep, such as more rounds, more transports, or servers that are torn apart.
+# Nothing hides anything: internal/suite runs all of it and reports at the end.
+test: compiler real
+	@$(SUITE) $(QUICK_RUNS)
+
+test-all: compiler real
+	@status=0; $(MAKE) --no-print-directory lint || status=$$?; \
+	$(SUITE) $(QUICK_RUNS) $(WHOLE_RUNS) || status=$$?; \
+	[ $$status = 0 ] || echo "FAIL: what did is above; lint is at the top" >&2; exit $$status
 
 lint:
 	@unformatted=$$(gofmt -l .) || exit 1; \
@@ -74,7 +92,7 @@ ORCA_PACKAGES := orca xvfb openbox xdotool at-spi2-core libglib2.0-bin gsettings
 
 orca: REAL_PACKAGES += $(ORCA_PACKAGES)
 orca: real
-	AAEP_ORCA=1 AAEP_REAL=1 go test -count=1 -timeout 15m -run '^TestOrca$$' -v ./subscriber/web
+	AAEP_ORCA=$(or $(TIMES),1) AAEP_REAL=1 go test -count=1 -timeout 0 -run '^TestOrca$$' -v ./subscriber/web
 
 real:
 	@command -v dpkg-query >/dev/null || { echo "Not Debian: tests with real assistive technology run if its programs are there."; exit 0; }; \
@@ -135,7 +153,7 @@ sdks:
 	cd producer/llm/sdktest && go vet ./... && go test -count=1 ./...
 
 jose:
-	AAEP_JOSE=1 go test -count=1 -run '^TestJOSE$$' -v ./manifest
+	AAEP_REAL=1 go test -count=1 -run '^TestJOSE$$' -v ./manifest
 
 report:
 	AAEP_REPORT=1 go test -count=1 -run '^(TestPublishedReport|TestTable)$$' -v ./conformance

@@ -25,8 +25,10 @@ const (
 
 // A checker collects violations, and adds up the length of what it was shown.
 type checker struct {
-	found []Violation
-	size  int
+	found    []Violation
+	size     int
+	language string // of the text that is checked, if that is known
+	part     bool   // it is a piece of a longer one
 }
 
 // maxViolations is how many are told of one message: as many as anybody mends at once, and no more than a log should get.
@@ -81,22 +83,33 @@ func (c *checker) optionalID(req, pointer, s, prefix string) {
 }
 
 // text checks what people read: its length in bytes, which is never more than the published schemas
-// allow in characters, its encoding, and that nothing in it deceives.
+// allow in characters, its encoding, and that nothing in it deceives. What is too long in bytes alone is
+// so by our own limit (D-12).
 func (c *checker) text(req, pointer, s string, least, most int) {
 	c.size += len(s)
 	if len(s) < least {
 		c.fail(req, pointer, "must not be empty")
 	}
 	if len(s) > most {
+		if utf8.RuneCountInString(s) <= most {
+			req = "D-12"
+		}
 		c.fail(req, pointer, "is %d bytes long; at most %d are allowed", len(s), most)
 	}
-	switch i := safetext.First(s, true); { // SafeText leaves fillers out where people get the text
-	case i < 0:
+	switch _, why := safetext.First(s, c.language, c.part); {
+	case why == "":
 	case !utf8.ValidString(s):
 		c.fail("ENV-064", pointer, "is not UTF-8")
 	default:
-		r, _ := utf8.DecodeRuneInString(s[i:])
-		c.fail("INV-57", pointer, "has the character U+%04X, which could deceive or disturb its reader", r)
+		c.fail("INV-57", pointer, "%s", why)
+	}
+}
+
+// ownText is text where only this SDK has a limit (D-12).
+func (c *checker) ownText(req, pointer, s string, least int) {
+	c.text(req, pointer, s, least, math.MaxInt)
+	if len(s) > maxText {
+		c.fail("D-12", pointer, "is %d bytes long; at most %d are allowed", len(s), maxText)
 	}
 }
 

@@ -11,10 +11,9 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-)
 
-// maxDepth is how deep a message may nest. The protocol asks for 8 (§3.7).
-const maxDepth = 64
+	"github.com/aaep-go/aaep/internal/nesting"
+)
 
 // Decode reads one message: an *Event or one of the handshake and reply messages.
 //
@@ -31,7 +30,7 @@ func Decode(data []byte) (Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, ok := readers[string(compactType(typ))]
+	r, ok := readers[string(CompactType(typ))]
 	if !ok {
 		r = extensionReader
 	}
@@ -96,8 +95,8 @@ func scan(data []byte) (typ string, members [][]byte, err error) {
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
 		return bad("starts with a byte order mark; JSON must not")
 	}
-	if tooDeep(data) {
-		return bad(fmt.Sprintf("nests deeper than %d levels", maxDepth))
+	if nesting.TooDeep(data) {
+		return bad(fmt.Sprintf("nests deeper than %d levels", nesting.Most))
 	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
 	if k := d.PeekKind(); k != '{' {
@@ -143,29 +142,6 @@ func scan(data []byte) (typ string, members [][]byte, err error) {
 		return "", nil, checkMembers("", members, []string{"type"})
 	}
 	return typ, members, nil
-}
-
-// tooDeep reports whether the text opens more than maxDepth arrays and objects at once. It looks only
-// at brackets outside strings, so it is right for every text that is JSON.
-func tooDeep(data []byte) bool {
-	depth := 0
-	for i := 0; i < len(data); i++ {
-		switch data[i] {
-		case '"':
-			for i++; i < len(data) && data[i] != '"'; i++ {
-				if data[i] == '\\' {
-					i++
-				}
-			}
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return false
 }
 
 func checkMembers(typ string, members [][]byte, required []string) error {

@@ -8,11 +8,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The two other spellings of a core type (§2.2.7, the published JSON-LD context). We read all three
-// and write the compact one (D-04).
+// The two other spellings of a core type (§2.2.7, the published JSON-LD context).
 var typeBases = []string{"https://aaep-protocol.org/types/", "https://aaep-protocol.org/vocab/v1#"}
 
-func compactType(t string) Type {
+// CompactType returns a core type as it is written here, aaep:agent.output.streaming, where t is one of its other two
+// spellings: the URI, or what JSON-LD makes of it (D-04). Any other type is returned as it is.
+func CompactType(t string) Type {
 	for _, base := range typeBases {
 		if rest, ok := strings.CutPrefix(t, base); ok {
 			return Type("aaep:" + rest)
@@ -35,7 +36,7 @@ func compactPatterns(m Message) {
 	}
 	for _, patterns := range [][]string{f.Include, f.Exclude} {
 		for i, p := range patterns {
-			patterns[i] = string(compactType(p))
+			patterns[i] = string(CompactType(p))
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (e *Event) Text(v Verbosity) string {
 // Utterance is Text as a voice may say it and a screen may show it: see SafeText. It is false where there is nothing to say, as in the
 // event that ends an output whose text has all been told; some voices say "blank" of that.
 func (e *Event) Utterance(v Verbosity) (text string, ok bool) {
-	text = SafeText(e.Text(v))
+	text = SafeTextIn(e.Text(v), e.Language())
 	return text, strings.TrimSpace(text) != ""
 }
 

@@ -92,8 +92,9 @@ func everyMessage() []aaep.Message {
 	return all
 }
 
-// What people write: quotes and markup that JSON may escape, several scripts, joiners, emoji, isolates.
-var words = rapid.StringOfN(rapid.SampledFrom([]rune("aZ9 .,\"\\/<>&'\n\tßéñẹ\u0301ش\u200cه\u200fא你क\u094d\u200dष👍🏽\u00a0\ufeff\ufffd")), 1, 24, -1)
+// What people write: quotes and markup that JSON may escape, several scripts, joiners, emoji. They have no digits
+// and no marks of direction: beside right-to-left letters those are refused where they change what is seen (INV-57).
+var words = rapid.StringOfN(rapid.SampledFrom([]rune("aZ .,\"\\/<>&'\n\tßéñẹ\u0301ش\u200cهא你क\u094d\u200dष👍🏽\u00a0\ufeff\ufffd")), 1, 24, -1)
 
 var alnum = rapid.StringMatching(`[A-Za-z0-9]{1,64}`)
 

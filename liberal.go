@@ -24,7 +24,7 @@ func readLiberally(c *checker, e *Event, at stamp) {
 	_, extension := e.Payload.(*Extension)
 	switch {
 	case extension:
-		if strings.HasPrefix(string(compactType(string(typ))), "aaep:") {
+		if strings.HasPrefix(string(CompactType(string(typ))), "aaep:") {
 			c.fail("ENV-008", "/type", "is not defined by AAEP; read as an event of an unknown type")
 		}
 	case typ != TypeOutputStreaming && e.Summary.Normal == "":

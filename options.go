@@ -1,8 +1,8 @@
 package aaep
 
 import (
+	"cmp"
 	"errors"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -117,16 +117,32 @@ var writeOptions = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.Prese
 			return enc.WriteToken(jsontext.String(FormatTimestamp(s.at)))
 		}))))
 
+// parseInteger reads a JSON number that is whole, however it is written: 300, 300.0, 3e2 and 30000e-2 are (D-14). The digits are
+// what counts: read as a double, 90.00000000000000001 would be whole too.
 func parseInteger(s string) (int64, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true
 	}
-	if !strings.ContainsAny(s, ".eE") {
+	digits, minus := strings.CutPrefix(s, "-")
+	digits, exponent, _ := strings.Cut(strings.ToLower(digits), "e")
+	whole, fraction, _ := strings.Cut(digits, ".")
+	digits = strings.TrimLeft(whole+fraction, "0")
+	significant := strings.TrimRight(digits, "0")
+	if significant == "" {
+		return 0, true
+	}
+	shift, err := strconv.Atoi(cmp.Or(exponent, "0")) // of the point, to the right
+	if err != nil || shift > len(s)+19 || shift < -len(s) {
 		return 0, false
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+	zeros := shift - len(fraction) + len(digits) - len(significant) // behind what is significant
+	if zeros < 0 || len(significant)+zeros > 19 {
 		return 0, false
 	}
-	return int64(f), true
+	sign := ""
+	if minus {
+		sign = "-"
+	}
+	n, err := strconv.ParseInt(sign+significant+strings.Repeat("0", zeros), 10, 64)
+	return n, err == nil
 }

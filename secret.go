@@ -3,10 +3,12 @@ package aaep
 import "strings"
 
 // Secret looks for a credential in a text that a person would get, and returns what kind it is: a private key, a
-// web token, an API key of a known form, or a payment card number (§10 T5). It knows what has a form of its
-// own and nothing else: no passwords, no names, no account numbers. It looks at one text, so it cannot see what
-// is split over two chunks. The time is linear in the length of s.
+// web token, a key or token of a known service (clouds, code hosts, chats), a password in a URL, what an Authorization
+// header holds, or a payment card number (§10 T5). It knows what has a form of its own and nothing else: no other
+// passwords, no names, no account numbers. Characters that show nothing hide nothing from it, nor do digits of another
+// script. It looks at one text, so it cannot see what is split over two chunks. The time is linear in the length of s.
 func Secret(s string) (kind string, found bool) {
+	s = plain(s)
 	if hasPrivateKey(s) {
 		return "private key", true
 	}
@@ -15,6 +17,9 @@ func Secret(s string) (kind string, found bool) {
 	}
 	if hasCard(s) {
 		return "card number", true
+	}
+	if kind := formIn(s); kind != "" {
+		return kind, true
 	}
 	return "", false
 }
@@ -106,12 +111,7 @@ func (f keyForm) matches(rest string) bool {
 	case f.exact:
 		return len(rest) == f.least && strings.ToLower(rest) != rest && strings.ToUpper(rest) != rest
 	}
-	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return r == '-' || r == '_' }) {
-		if len(part) >= 16 && strings.ContainsAny(part, "0123456789") && strings.Trim(part, "0123456789") != "" {
-			return true
-		}
-	}
-	return false
+	return hasLongPart(rest)
 }
 
 func inKey(b byte) bool { return isLetter(b) || isDigit(b) || b == '-' || b == '_' }

@@ -46,10 +46,9 @@ func hasCard(s string) bool {
 	return false
 }
 
-// separatorAt returns the separator of groups that s begins with: a blank, one that does not break the line, or a
-// hyphen.
+// separatorAt returns the separator of groups that s begins with: a blank or a hyphen.
 func separatorAt(s string) string {
-	for _, sep := range [...]string{" ", "-", "\u00a0", "\u202f"} {
+	for _, sep := range [...]string{" ", "-"} {
 		if strings.HasPrefix(s, sep) {
 			return sep
 		}

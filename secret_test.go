@@ -30,17 +30,29 @@ var secrets = map[string][]string{
 	"API key": {
 		"sk" + "-" + mixed[:48], "sk" + "-proj-" + mixed[:60], "sk" + "-ant-api03-" + mixed[:40] + "_-" + mixed[:40], "sk" + "-" + hex[:32], "sk" + "-or-v1-" + hex[:64],
 	},
-	"Stripe key":         {"sk" + "_live_" + mixed[:24], "rk" + "_live_" + mixed[:24], "sk" + "_test_" + mixed[:24]},
-	"GitHub token":       {"ghp" + "_" + mixed[:36], "gho" + "_" + mixed[:36], "ghs" + "_" + mixed[:36], "ghu" + "_" + mixed[:36], "ghr" + "_" + mixed[:76], "github" + "_pat_" + mixed[:22] + "_" + mixed[:59]},
-	"GitLab token":       {"glpat" + "-" + mixed[:20]},
-	"AWS key":            {"AKIA" + "IOSFODNN7EXAMPLE", "ASIA" + "Y34FZKBOKMUTVV7A"},
-	"Slack token":        {"xoxb" + "-123456789012-1234567890123-" + mixed[:24], "xoxp" + "-1-" + mixed[:64], "xoxe" + ".xoxp" + "-1-" + mixed[:64]},
-	"Google key":         {"AIza" + mixed[:35], "AIza" + "Sy" + mixed[:16] + "-_" + mixed[:15]},
+	"Stripe key":   {"sk" + "_live_" + mixed[:24], "rk" + "_live_" + mixed[:24], "sk" + "_test_" + mixed[:24]},
+	"GitHub token": {"ghp" + "_" + mixed[:36], "gho" + "_" + mixed[:36], "ghs" + "_" + mixed[:36], "ghu" + "_" + mixed[:36], "ghr" + "_" + mixed[:76], "github" + "_pat_" + mixed[:22] + "_" + mixed[:59]},
+	"GitLab token": {"glpat" + "-" + mixed[:20]},
+	"AWS key": {"AKIA" + "IOSFODNN7EXAMPLE", "ASIA" + "Y34FZKBOKMUTVV7A", "AKIA" + "\u200bIOSFODNN7EXAMPLE", "ＡＫＩＡ" + "IOSFODNN7EXAMPLE",
+		"aws_secret_access_key = " + "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", `"SecretAccessKey": "` + "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" + `"`, "AWS_SECRET_ACCESS_KEY=" + "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "export AWS_SECRET_KEY='" + "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" + "'", "The secret access key is " + "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"},
+	"Slack token":        {"xoxb" + "-123456789012-1234567890123-" + mixed[:24], "xoxp" + "-1-" + mixed[:64], "xoxe" + ".xoxp" + "-1-" + mixed[:64], "xapp" + "-1-A0123456789-1234567890123-" + hex[:64], "https://hooks.slack.com/services/T01234567/B01234567/" + mixed[:24], "xoxd" + "-" + mixed[:60]},
+	"Google key":         {"AIza" + mixed[:35], "AIza" + "Sy" + mixed[:16] + "-_" + mixed[:15], "GOCSPX" + "-" + mixed[:28], "ya29" + ".a0" + mixed[:60]},
 	"Hugging Face token": {"hf" + "_" + strings.Repeat("aBcDeFgHiJ", 4)[:34]},
 	"npm token":          {"npm" + "_" + mixed[:36]},
 	"web token":          {"eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0." + mixed[:43]},
+	"password in a URL":  {"https://ada:hunter2@example.org/", "postgres://admin:s3cr%21t@db.example:5432/x?sslmode=require", "redis://:p4ss@10.0.0.1", "ftp://u:p@a.b", "https://ada:a@b@example.org", "AMQPS://svc:correct-horse@mq", "postgres://app:Hunter$Two@db.example/x", "postgres://app:$ecretP4ss@db", "https://u:pa[ss]word@h", "postgres://app:per%Cent@db"},
+	"credential":         {"Authorization: Bearer " + hex[:32], "authorization: basic dXNlcjpwYXNzd29yZA==", `"Authorization": "Bearer ` + mixed[:24] + `"`, "-H 'Authorization: Token " + hex[:40] + "'", "Bearer " + mixed[:40], "bearer " + hex[:32]},
+	"Azure key":          {"ACCOUNTKEY=" + mixed[:86] + "==", "AccountKey=" + mixed[:86] + "==", "Endpoint=sb://x.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey=" + mixed[:43] + "=", "https://x.blob.core.windows.net/c?sv=2024-01-01&sig=" + mixed[:40] + "%2F%3D", "a1B8Q~" + mixed[:34]},
+	"Telegram token":     {"123456789:" + "AA" + mixed[:33], "123456:" + "ABC-DEF1234ghIkl-zyx57W2v1u123ew11", "https://api.telegram.org/bot123456789:" + "AA" + mixed[:33] + "/getMe"},
+	"Discord token":      {"M" + mixed[:23] + ".Ab12cD." + mixed[:27], "N" + mixed[:25] + "." + mixed[:6] + "." + mixed[:38], "https://discord.com/api/webhooks/123456789012345678/" + mixed[:68]},
+	"SendGrid key":       {"SG" + "." + mixed[:22] + "." + mixed[:43]},
+	"DigitalOcean token": {"dop" + "_v1_" + hex[:64]},
+	"PyPI token":         {"pypi" + "-AgEIcHlwaS5vcmc" + mixed[:64]},
+	"Docker token":       {"dckr" + "_pat_" + mixed[:27]},
+	"Vault token":        {"hvs" + "." + mixed[:40]},
 	"card number": {
-		"4111111111111111", "4111 1111 1111 1111", "4111-1111-1111-1111", "4111\u00a01111\u00a01111\u00a01111", "4222222222222", "4000000000000000006",
+		"٤١١١ ١١١١ ١١١١ ١١١١", "４１１１１１１１１１１１１１１１", "４１１１－１１１１－１１１１－１１１１", "4111\u200b1111\u00ad1111\u20601111", "4111\u20101111\u20101111\u20101111", "४१११ ११११ ११११ ११११", "4111\u30001111\u30001111\u30001111",
+		"4111111111111111", "4111 1111 1111 1111", "4111-1111-1111-1111", "4111\u00a01111\u00a01111\u00a01111", "4111\u28001111\u28001111\u28001111", "4\u0332111 1111 1111 1\u0332111", "4222222222222", "4000000000000000006",
 		"5555555555554444", "5105 1051 0510 5100", "2223003122003222", "378282246310005", "3782 822463 10005", "30569309025904", "3056 930902 5904",
 		"6011111111111117", "3530111333300000", "6200000000000005", "5060 6666 6666 6666 666",
 	},
@@ -72,7 +84,16 @@ var innocents = []string{
 	"2026-07-01T09:30:00.000Z 1753345678901 20260701093000123", "4006381333931", "4006381330060", "3782822463100003", "3612345678901201", "files/4111111111111111", "978-3-16-148410-0", "EAN 4012345678901", "IMEI 356938035643809", "490154203237518",
 	"2020 2021 2022 2023 2024", "1234 5678 9012 3456", "0000 0000 0000 0000", "4111 1111 1111 1112", "4111  1111  1111  1111", "4111 1111-1111 1111", "41 11 11 11 11 11 11 11", "1111 4111 1111 1111 1111 1111",
 	"3782 8224 6310 005", "37828224631000", "300000000000000000", "5555 5555 5555 444", "411111111111111", "41111111111111111111",
-	"१२३४ ५६७८ ९०१२ ३४५६", "٤١١١ ١١١١ ١١١١ ١١١١",
+	"१२३४ ५६७८ ९०१२ ३४५६", "\uff11\uff12\uff13\uff14 \uff15\uff16\uff17\uff18 \uff19\uff10\uff11\uff12 \uff13\uff14\uff15\uff16",
+	// Addresses and headers without a secret.
+	"https://example.org:8080/a@b", "https://ada@example.org/", "ssh://git@example.org:22/x", "https://example.org/?q=a:b@c", "http://[::1]:8080/", "mailto:ada@example.org",
+	"postgres://ada:***@db.example/x", "postgres://ada:${PASSWORD}@db.example/x", "postgres://ada:<password>@db.example/x", "https://ada:@example.org", "ratio 16:9 @home", "https://ada:$PW@example.org", "https://ada:xxxx@example.org",
+	"Authorization: Bearer <token>", "Authorization: Bearer YOUR_TOKEN", "Send the token as Authorization: Bearer token.", `WWW-Authenticate: Bearer realm="aaep"`, "The bearer of this letter is my friend.", "Bearer authentication-and-authorization-explained",
+	"Set AWS_SECRET_ACCESS_KEY in the environment.", "aws_secret_access_key = ****************************************", "The secret access key is in the vault.", "Your access key id is shown in the console.",
+	"AccountKey=<key>", "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=...", "?sig=abc", "Q~ is a question", "At 12:30:45 on 2026-07-01", "urn:123456789:a-b-c", "1234567:one-two-three-four-five-six-seven-ei",
+	"hooks.slack.com/services/T000/B000/XXXXXXXXXXXXXXXXXXXXXXXX", "discord.com/api/webhooks/123", "NASA.gov is a site.", "Nothing.abcdef.everything", "SG.something", "hv.de is a site", "pypi-server", "xoxc-please-do-not-write-tokens-here", "ya29.short",
+	"Meet at Maximilianstrasse.Munich.Germany-in-the-summer-of-love", "NetworkConfigurationManager.Tables.ServiceDiscoveryConfigurationRecord", "MyCompanyApplicationServer.config.ConnectionStringSettingsCollection",
+	"https://ada:$password@example.org", "https://ada:%s@example.org", "https://ada:{{.Password}}@example.org", "https://ada:[password]@example.org",
 }
 
 // Secret finds keys and numbers of cards in text of any language, and takes nothing innocent for one.
@@ -110,7 +131,7 @@ func TestSecretInnocents(t *testing.T) {
 
 // INV-32: eight times the text takes about eight times as long.
 func TestSecretIsLinear(t *testing.T) {
-	for _, unit := range []string{"1", "4 ", "4111 ", "4111-", "a", "sk-", "sk-a ", "eyJ.", "eyJaaaaaaaaaaa.", ".", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "=4111111111111112 ", "\xff"} {
+	for _, unit := range []string{"1", "4 ", "4111 ", "4111-", "a", "sk-", "sk-a ", "eyJ.", "eyJaaaaaaaaaaa.", ".", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "=4111111111111112 ", "\xff", "a:b@", "://a:", "1:", "M.", "Bearer ", "Authorization: Bearer a", "\u200b4"} {
 		small, large := strings.Repeat(unit, 8000), strings.Repeat(unit, 64000)
 		linear(t, fmt.Sprintf("%q", unit), func() {
 			for range 8 {

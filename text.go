@@ -47,6 +47,24 @@ func (t Text) With(v Vocabulary, data any) Text {
 	return t
 }
 
+// Without returns t without what With added of an extension.
+func (t Text) Without(v Vocabulary) Text {
+	kept := t
+	kept.more = nil
+	var all []*more
+	for m := t.more; m != nil; m = m.next {
+		if m.v != v {
+			all = append(all, m)
+		}
+	}
+	for _, m := range slices.Backward(all) {
+		again := *m
+		again.next = kept.more
+		kept.more = &again
+	}
+	return kept
+}
+
 // Translations returns what In added, by tag; of two for one tag the newer.
 func (t Text) Translations() map[string]Text {
 	var all map[string]Text
@@ -62,7 +80,8 @@ func (t Text) Translations() map[string]Text {
 	return all
 }
 
-// Extend puts on an event the data of extensions that With added to t, in that order.
+// Extend puts on an event the data of extensions that With added to t, in that order. Of two with one prefix and one URI the newer
+// counts; with two URIs that is an *InvalidError, for an event has room for one of them.
 func (t Text) Extend(ev *Event) error {
 	var all []*more
 	for m := t.more; m != nil; m = m.next {
@@ -70,7 +89,13 @@ func (t Text) Extend(ev *Event) error {
 			all = append(all, m)
 		}
 	}
+	of := map[string]string{}
 	for _, m := range slices.Backward(all) {
+		if uri, ok := of[m.v.Prefix]; ok && uri != m.v.URI {
+			return &InvalidError{Message: ev.MessageType(), Violations: []Violation{{Requirement: "EXT-002", Pointer: pointer("/extensions", m.v.Prefix),
+				Problem: "has data of both " + uri + " and " + m.v.URI + "; give one of them"}}}
+		}
+		of[m.v.Prefix] = m.v.URI
 		if err := ev.AddExtension(m.v, m.data); err != nil {
 			return err
 		}

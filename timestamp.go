@@ -14,8 +14,8 @@ func FormatTimestamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// ParseTimestamp reads an RFC 3339 date-time with any fraction, in lower case too, and takes a leap second
-// for the moment it ends. A moment outside the years 0 to 9999 in UTC could not be written again
+// ParseTimestamp reads an RFC 3339 date-time with up to 9 digits of fraction (D-09), in lower case too, and takes a leap
+// second for the moment it ends. A moment outside the years 0 to 9999 in UTC could not be written again
 // and is refused.
 func ParseTimestamp(s string) (t time.Time, ok bool) {
 	if !dateTimeShape(s) {
@@ -46,7 +46,7 @@ func dateTimeShape(s string) bool {
 	rest := s[len(shape):]
 	if rest[0] == '.' {
 		digits := strings.TrimLeft(rest[1:], "0123456789")
-		if len(digits) == len(rest)-1 {
+		if n := len(rest) - 1 - len(digits); n < 1 || n > 9 { // what a time cannot hold would be lost
 			return false
 		}
 		rest = digits

@@ -56,7 +56,8 @@ func checkEvent(c *checker, e *Event) {
 	if e.LocalizationHints != nil {
 		c.within("/localization_hints", func() { checkHints(c, e.LocalizationHints) })
 	}
-	c.text("ENV-045", "/correlation_id", e.CorrelationID, 0, maxText)
+	c.ownText("ENV-045", "/correlation_id", e.CorrelationID, 0)
+	c.language = e.Language()
 	c.text("EVT-007", "/summary_terse", e.Summary.Terse, 0, maxShort)
 	c.text("EVT-007", "/summary_detailed", e.Summary.Detailed, 0, maxText)
 	if typ != TypeOutputStreaming {
@@ -69,6 +70,7 @@ func checkEvent(c *checker, e *Event) {
 	} else {
 		checkPayload(c, e.Payload)
 	}
+	c.language = ""
 	extra := checkExtensions(c, e.Extensions)
 	if len(e.Extensions) > 0 && !declares(e.Context) {
 		c.fail("ENV-047", "/@context", "must name the vocabulary of every extension prefix")
@@ -89,10 +91,10 @@ func checkContext(c *checker, context []string) {
 }
 
 func checkProducer(c *checker, p *Producer) {
-	c.text("ENV-024", "/producer/agent_id", p.AgentID, 1, maxText)
-	c.text("ENV-029", "/producer/agent_version", p.AgentVersion, 0, maxText)
-	c.text("ENV-029", "/producer/agent_name", p.AgentName, 0, maxText)
-	c.text("ENV-029", "/producer/model", p.Model, 0, maxText)
+	c.ownText("ENV-024", "/producer/agent_id", p.AgentID, 1)
+	c.ownText("ENV-029", "/producer/agent_version", p.AgentVersion, 0)
+	c.ownText("ENV-029", "/producer/agent_name", p.AgentName, 0)
+	c.ownText("ENV-029", "/producer/model", p.Model, 0)
 	c.optionalURI("ENV-030", "/producer/manifest_uri", p.ManifestURI)
 }
 
@@ -112,7 +114,7 @@ func checkHints(c *checker, h *LocalizationHints) {
 	if h.Script != "" && !validScript(h.Script) {
 		c.fail("ENV-039", "/script", "must be a script code such as Latn")
 	}
-	c.text("ENV-035", "/calendar", h.Calendar, 0, maxText)
+	c.ownText("ENV-035", "/calendar", h.Calendar, 0)
 }
 
 // An event with no more than this many extension prefixes and unknown members has no more than 32 members

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/aaep-go/aaep/internal/safetext"
 )
 
 // maxEventDepth is how deep our own events nest, the event itself being level 1 (§3.7, D-12).
@@ -24,7 +22,7 @@ func reservedPrefix(prefix string) bool {
 
 // validPrefix: something before a colon that a person can read.
 func validPrefix(s string) bool {
-	return s != "" && len(s) <= 256 && !strings.ContainsAny(s, ": \t\r\n") && safetext.First(s, false) < 0
+	return s != "" && len(s) <= 256 && !strings.ContainsAny(s, ": \t\r\n") && SafeText(s) == s
 }
 
 func (c *checker) prefix(s string) {
@@ -43,9 +41,9 @@ func checkExtensionType(c *checker, e *Event, typ Type) {
 	c.text("ENV-011", "/type", s, 1, maxShort)
 	prefix, name, _ := strings.Cut(s, ":")
 	switch {
-	case isCore(compactType(s)):
+	case isCore(CompactType(s)):
 		c.fail("ENV-007", "/type", "is a type of AAEP; use its payload, which writes it in compact form")
-	case compactType(s) != typ || strings.EqualFold(prefix, "aaep"):
+	case CompactType(s) != typ || strings.EqualFold(prefix, "aaep"):
 		c.fail("ENV-008", "/type", "is not defined by AAEP; an extension uses a prefix of its own")
 	case name == "" || !validPrefix(prefix) || strings.ContainsAny(name, " \t\r\n"):
 		c.fail("ENV-006", "/type", "must be a prefix, a colon and a name, or a URI")

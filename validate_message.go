@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/aaep-go/aaep/internal/nesting"
 )
 
 // checkReceived holds what a message must satisfy to be acted on, whoever sent it.
@@ -17,7 +19,7 @@ func checkReceived(c *checker, m Message) {
 		c.optionalURI("HS-009", "/subscriber_manifest_uri", m.SubscriberManifestURI)
 		c.within("/capabilities", func() { checkCapabilities(c, &m.Capabilities) })
 		eachObject(m.Extensions, func(prefix string, v json.RawMessage) {
-			c.object("HS-011", pointer("/extensions", prefix), v, 2, maxDepth)
+			c.object("HS-011", pointer("/extensions", prefix), v, 2, nesting.Most)
 		})
 	case *SubscriptionAccepted:
 		c.length("HS-045", "/subscription_id", m.SubscriptionID, 1, 256)
@@ -37,7 +39,7 @@ func checkReceived(c *checker, m Message) {
 		c.length("CONF-014", "/subscription_id", m.SubscriptionID, 1, 256)
 		c.length("CONF-016", "/decided_by", m.DecidedBy, 0, 256)
 		c.length("CONF-016", "/decision_rationale", m.DecisionRationale, 0, maxShort)
-		c.optionalObject("CONF-016", "/modified_action", m.ModifiedAction, maxDepth)
+		c.optionalObject("CONF-016", "/modified_action", m.ModifiedAction, nesting.Most)
 	case *ClarificationReply:
 		c.id("CONF-007", "/reply_token", string(m.ReplyToken), "rpl_")
 		c.length("CONF-014", "/subscription_id", m.SubscriptionID, 1, 256)
@@ -152,7 +154,7 @@ func checkKnownTerms(c *checker, p *Capabilities) {
 				return
 			}
 			c.prefix(prefix)
-			c.object("HS-041", "", v, 2, maxDepth)
+			c.object("HS-041", "", v, 2, nesting.Most)
 		})
 	})
 }

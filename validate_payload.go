@@ -60,7 +60,9 @@ func checkPayload(c *checker, payload Payload) {
 		c.millis("/duration_ms", p.DurationMS)
 		c.text("EVT-053", "/error_message", p.ErrorMessage, 0, maxShort)
 	case *OutputStreaming:
+		c.part = true
 		c.text("EVT-055", "/chunk", p.Chunk, 0, maxText)
+		c.part = false
 		if p.Chunk == "" && !p.Complete {
 			c.fail("EVT-055", "/chunk", "may be empty only on the closing chunk")
 		}

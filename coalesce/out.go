@@ -12,9 +12,10 @@ import (
 type Out struct {
 	Event *aaep.Event
 	// Resumable says that nothing older is still held, so that a listener that saw this event misses
-	// nothing by resuming after it. It may get again what left after the last such event: the same
-	// events, but text possibly cut elsewhere, which its position shows. With one session and one
-	// output at a time, text is always resumable, but what an error lets go first that made older states superfluous.
+	// nothing by resuming after it. It may get again what left after the last such event: what is the same
+	// to the byte has the same id; the rest has another, and text that was cut elsewhere shows by its
+	// position what of it came before. With one session and one output at a time, text is always
+	// resumable, but what an error lets go first that made older states superfluous.
 	Resumable bool
 	// Shape says what the event was made of: two events of one log whose Shapes are equal are the same, so that it
 	// need be encoded once for all who get it alike. The zero Shape is equal to no other.
@@ -51,6 +52,7 @@ type Shape struct {
 	verbosity          aaep.Verbosity
 	language           int
 	extensions         string
+	form               uint32
 }
 
 // Hash spreads Shapes evenly; equal ones have the same.
@@ -65,14 +67,19 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	s.stats.Merged += max(it.parts-1, 0)
 	ev := *it.event
 	shape := Shape{to: it.to, language: s.inLanguage(&ev), extensions: s.terms.Profile()}
+	var form form
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
 		shape.from = p.FromState
-		s.anew(&ev, &shape)
+		if it.folded {
+			form.text(string(p.FromState))
+		}
+		form.number(uint64(s.anew(it.to.pos)))
 	case *aaep.ProgressUpdated:
-		s.anew(&ev, &shape)
+		form.number(uint64(s.anew(it.to.pos)))
 	case *aaep.OutputStreaming:
 		q := it.payload(p, s.terms.Boundaries)
+		form.passage(q, p)
 		shape.position, shape.hint, shape.complete = q.Position, q.CoalesceHint, q.Complete
 		ev.Payload = q
 		if h := ev.LocalizationHints; h != nil { // of the text as it was cut
@@ -82,30 +89,32 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 				ev.LocalizationHints = &cut
 			}
 		}
-		if it.to.pos != 0 {
-			ev.EventID = s.id(it.to.pos, it.to.offset)
-		}
 	}
 	// An event that was overtaken leaves with the stamp of the one before it, so that stamps never
 	// go backwards (D-09).
 	t := s.tellingOf(ev.SessionID)
 	if ev.Timestamp.Before(t.stamp) {
 		ev.Timestamp = t.stamp
+		form.number(uint64(t.stamp.UnixNano()))
 	}
 	t.stamp = ev.Timestamp
 	resumable := it.to.pos != 0 && it.to.pos >= s.resume && !s.holdsBefore(it.to)
-	if !resumable { // whoever resumes before an event that is has not had it
-		t.note(it, s.resume, s.terms.MaxEventsPerSecond > 0)
-	}
-	if ev.Type() == aaep.TypeStateChanged {
-		t.vanished = slices.DeleteFunc(t.vanished, func(pos uint64) bool { return pos < it.to.pos })
-	}
 	if ev.Type().Terminal() || t.over && !s.waits(ev.SessionID) {
-		s.end(ev.SessionID, t, it.to.pos)
+		delete(s.told, ev.SessionID)
 	}
 	s.tailor(&ev)
 	if raise { // last, for it tells nobody anything urgent: extensions must not disturb anybody for it
 		ev.Urgency = aaep.UrgencyCritical
+		form.text(string(ev.Urgency))
+	}
+	if s.reworded && it.place().pos <= s.heard { // it may have left in other words
+		form.number(uint64(shape.language) + 1)
+		form.text(string(ev.Verbosity))
+		form.extensions(&ev)
+	}
+	shape.form = form.sum()
+	if at := it.place(); at.pos != 0 && (at.offset != 0 || shape.form != 0) {
+		ev.EventID = s.id(at.pos, at.offset, shape.form)
 	}
 	if resumable {
 		s.resume = it.to.pos
@@ -114,11 +123,21 @@ func (s *Shaper) leave(it *item, raise bool) Out {
 	return Out{Event: &ev, Resumable: resumable, Shape: shape}
 }
 
-// anew gives a state or progress an id that the listener does not know, where it may have heard of it from another Shaper.
-func (s *Shaper) anew(ev *aaep.Event, shape *Shape) {
-	if pos := shape.to.pos; pos != 0 && pos <= s.elsewhere {
-		ev.EventID, shape.to.offset = s.id(pos, s.again), s.again
+// anew is what makes the id of a state or progress one that the listener does not know, where it may have heard of it from another
+// Shaper; else it is zero.
+func (s *Shaper) anew(pos uint64) uint32 {
+	if pos != 0 && pos <= s.heard {
+		return s.again
 	}
+	return 0
+}
+
+// place is the place in the log that the item's id names; of what is made for one listener alone there is none.
+func (it *item) place() mark {
+	if it.to.pos == 0 {
+		return mark{pos: it.at}
+	}
+	return it.to
 }
 
 func (s *Shaper) holdsBefore(after mark) bool {

@@ -25,30 +25,22 @@ func (s *Shaper) enqueue(now time.Time, it *item) {
 			it.since = min(it.since, old.since)
 		}
 	case state: // A to B and B to C become A to C; a return to the start disappears
-		if t := s.told[session]; t != nil && len(t.folds) >= maxFolds && t.folds[0].to > s.resume {
-			break // they could not be told again as they were
-		}
 		for i := s.find(session, state); i >= 0; i = s.find(session, state) {
 			old := s.queue[i]
-			p, was := *it.event.Payload.(*aaep.StateChanged), old.event.Payload.(*aaep.StateChanged)
-			if was.FromState == p.ToState && old.since <= s.heard {
+			returns := it.returnsTo(old)
+			if returns && old.since <= s.heard {
 				break // who heard what lies between would not learn of the return
 			}
 			s.queue = slices.Delete(s.queue, i, i+1)
-			s.stats.Merged += old.parts
-			if was.FromState == p.ToState {
-				s.stats.Merged += it.parts
-				s.vanish(session, old.since, it.to.pos)
+			if returns {
+				s.stats.Merged += old.parts + it.parts
+				s.passOver(old.since, it.to.pos)
 				return
 			}
-			ev := *it.event
-			p.FromState = was.FromState
-			ev.Payload = &p
-			it.event = &ev
-			it.from, it.since = old.from, old.since
+			s.fold(it, old)
 		}
 	case text: // joins what waits of the same output, unless something of the session came between
-		if i := s.lastOf(session); i >= 0 && s.queue[i].join(it, s.terms.MaxChunk) {
+		if i := s.lastOf(session); i >= 0 && s.join(s.queue[i], it) {
 			return
 		}
 	}
@@ -100,34 +92,78 @@ func (s *Shaper) supersede(session string, pos uint64) {
 			return false
 		}
 		s.stats.Merged += it.parts
-		t := s.tellingOf(session)
 		if it.kind == state {
-			t.vanished = append(t.vanished, it.since)
 			s.passOver(it.since, pos)
-		} else {
-			t.supersede(it.to.pos + 1)
 		}
 		return true
 	})
 }
 
-// hurry lets the items that match leave before a critical event that must come after them (D-50).
-func (s *Shaper) hurry(match func(*item) bool) {
+// expedite moves to urgent what leaves in front of a critical event: what may leave now, and of the rest what the event must not
+// overtake (D-50). Where things merge, neighbouring changes of state that it overtakes text with become one.
+func (s *Shaper) expedite(now time.Time, ev *aaep.Event) {
+	ready, merges := min(len(s.queue), s.spare(now)), s.free(now) < noLimit
+	if s.full {
+		ready = 0
+	}
+	var last *item // the newest of urgent, where a state may be folded into it
+	i := 0
 	s.queue = slices.DeleteFunc(s.queue, func(it *item) bool {
-		if !match(it) {
+		if i++; i > ready && !precedes(it, ev) {
 			return false
 		}
+		if last != nil && it.kind == state && !it.returnsTo(last) {
+			s.fold(it, last)
+			s.passOver(it.since, it.to.pos) // what was between them is overtaken
+			s.urgent = s.urgent[:len(s.urgent)-1]
+		}
 		s.urgent = append(s.urgent, it)
+		if last = nil; merges && i > ready && it.kind == state {
+			last = it
+		}
 		return true
 	})
+}
+
+// precedes reports whether a waiting item must leave before a critical event, though that is past the rate: without the start of its
+// session, or the state that it belongs to, nobody could place it; and behind a question, how the one before ended would be taken for its own
+// end. Nothing comes after an error, and text keeps its order.
+func precedes(it *item, critical *aaep.Event) bool {
+	if it.event.SessionID != critical.SessionID {
+		return false
+	}
+	switch p := critical.Payload.(type) {
+	case *aaep.SessionErrored:
+		return true
+	case *aaep.OutputStreaming:
+		if q, ok := it.event.Payload.(*aaep.OutputStreaming); ok {
+			return p.OutputID == q.OutputID
+		}
+	}
+	return it.event.Type() == aaep.TypeSessionStarted || it.event.Type() == aaep.TypeStateChanged
+}
+
+// returnsTo reports whether a state leads back to where an older one began.
+func (it *item) returnsTo(old *item) bool {
+	return old.event.Payload.(*aaep.StateChanged).FromState == it.event.Payload.(*aaep.StateChanged).ToState
+}
+
+// fold makes one of two states: A to B and B to C become A to C.
+func (s *Shaper) fold(it, old *item) {
+	ev, p := *it.event, *it.event.Payload.(*aaep.StateChanged)
+	p.FromState = old.event.Payload.(*aaep.StateChanged).FromState
+	ev.Payload = &p
+	it.event = &ev
+	it.from, it.since, it.folded = old.from, old.since, true
+	s.stats.Merged += old.parts
 }
 
 // forget ends the telling of a session whose end this listener is not told, once nothing of it waits.
 func (s *Shaper) forget(session string) {
 	if s.waits(session) {
 		s.tellingOf(session).over = true
-	} else if t := s.told[session]; t != nil {
-		s.end(session, t, s.newest)
+	} else {
+		delete(s.told, session)
 	}
 }
 

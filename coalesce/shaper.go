@@ -5,11 +5,13 @@
 //	log ─ Push ─▶ filter ─▶ tailor ─▶ merge ─▶ budget ─ Pop ─▶ the wire
 //	                └── critical events go straight through ──▶
 //
+// What is critical overtakes only what is held: by a rate, by quiet that was asked for, by a boundary, or by a full link. Of what is
+// held, the start of its session and the changes of its state leave in front of it (D-50).
+//
 // Nothing here knows a clock: the caller passes now, and learns when to ask again.
 package coalesce
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -41,6 +43,8 @@ type Entry struct {
 	Event *aaep.Event
 	// Skip is how many bytes of an output event's chunk this subscription had before it resumed.
 	Skip int
+	// At is, where Pos is zero, the place of an event of the log that is told before its turn, and not a second time. It has its id.
+	At uint64
 }
 
 // Stats counts what became of the events pushed into a Shaper.
@@ -56,27 +60,29 @@ type Shaper struct {
 	terms         handshake.Terms
 	cut           aaep.Boundary
 	choice        choice // of language
-	id            func(pos uint64, offset int) string
+	id            func(pos uint64, offset int, form uint32) string
 	budget        *Budget
 	urgent, queue []*item
 	streams       []*stream
 	told          map[string]*telling // by session
-	ended         []end               // the newest maxEnded sessions whose end has left
+	reworded      bool                // SetTerms changed in which words, or with which data, events leave
+	folds         bool                // there is or was a rate, or quiet: states and progress may have been told in one
+	floor         time.Time           // no stamp is before this one
 	stretches     []stretch           // the newest
 	resume        uint64              // the place of the newest resumable event
-	heard         uint64              // up to here the listener may have been told already,
-	elsewhere     uint64              // and up to here by another Shaper, see Heard
-	again         int                 // in the ids of what is up to there
+	heard         uint64              // up to here the listener may have been told already
+	again         uint32              // in the forms of what is up to there
 	newest        uint64              // the place of the newest entry there was
 	quiet         time.Time           // until then only what is critical leaves,
 	hold          time.Time           // and until then, for another reason
+	full          bool                // the link is full
 	stats         Stats
 	spent         int // tokens since the last Left
 }
 
-// NewShaper returns a Shaper for terms. id names the part of an entry that ends after offset bytes of
-// its chunk; it must give each place one name and never the same name to two places.
-func NewShaper(terms handshake.Terms, id func(pos uint64, offset int) string) *Shaper {
+// NewShaper returns a Shaper for terms. id names the part of an entry that ends after offset bytes of its chunk, in a
+// form, which is zero for the entry as it is; it must give each of them one name and never the same name to two.
+func NewShaper(terms handshake.Terms, id func(pos uint64, offset int, form uint32) string) *Shaper {
 	s := &Shaper{id: id, budget: NewBudget(int(terms.MaxEventsPerSecond)), told: map[string]*telling{}}
 	s.adopt(terms)
 	return s
@@ -84,11 +90,14 @@ func NewShaper(terms handshake.Terms, id func(pos uint64, offset int) string) *S
 
 func (s *Shaper) adopt(terms handshake.Terms) {
 	s.terms, s.cut, s.choice = terms, finest(terms), choice{}
+	s.folds = s.folds || terms.MaxEventsPerSecond > 0 || terms.Quiet > 0
 }
 
 // SetTerms applies renegotiated terms to everything that has not left yet (§5.7.2).
 func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	recut := s.terms.MaxChunk != terms.MaxChunk
+	s.reworded = s.reworded || s.terms.Verbosity != terms.Verbosity || s.terms.CognitiveLoad != terms.CognitiveLoad ||
+		s.terms.Profile() != terms.Profile() || !slices.Equal(s.terms.Languages, terms.Languages)
 	s.adopt(terms)
 	s.budget.setRate(int(terms.MaxEventsPerSecond))
 	var gone []*aaep.Event
@@ -109,15 +118,17 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 		}
 	}
 	if recut && terms.MaxChunk > 0 { // what was cut for a wider display; what was cut for none leaves as it is
-		var queue []*item
-		for _, it := range s.queue {
-			if len(queue) > maxHeld+maxPieces { // it is too much already, see Overflow
-				queue = append(queue, it)
-				continue
+		split := func(list []*item) (pieces []*item) {
+			for _, it := range list {
+				if len(pieces) > maxHeld+maxPieces { // it is too much already, see Overflow
+					pieces = append(pieces, it)
+					continue
+				}
+				pieces = append(pieces, it.split(terms.MaxChunk)...)
 			}
-			queue = append(queue, it.split(terms.MaxChunk)...)
+			return pieces
 		}
-		s.queue = queue
+		s.queue, s.urgent = split(s.queue), split(s.urgent)
 	}
 	s.streams = slices.DeleteFunc(s.streams, func(st *stream) bool {
 		if len(st.parts) == 0 || s.wanted(st.parts[0].entry.Event) {
@@ -137,21 +148,15 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	}
 }
 
-// SetQuiet holds back what is not critical until a time, or until something that cannot be undone or is of high risk
-// is about to be done; a time that is past ends it. While such news waits, nothing holds it back: the deed waits for it.
-func (s *Shaper) SetQuiet(until time.Time) { s.quiet = s.unlessGrave(until) }
+// SetQuiet holds back what is not critical until a time; a time that is past ends it.
+func (s *Shaper) SetQuiet(until time.Time) { s.quiet = until }
 
-// Hold holds back what is not critical until a time, a moment from now, beside SetQuiet and ended by the same. Meanwhile things merge
-// for a listener with a rate, as they do where that is reached, and for no other.
-func (s *Shaper) Hold(until time.Time) { s.hold = s.unlessGrave(until) }
+// Hold holds back what is not critical until a time, a moment from now, beside SetQuiet. Meanwhile things merge for a listener with a
+// rate, as they do where that is reached, and for no other. For a listener without a rate, what is critical ends it.
+func (s *Shaper) Hold(until time.Time) { s.hold = until }
 
-// unlessGrave is until, or no time where grave news waits.
-func (s *Shaper) unlessGrave(until time.Time) time.Time {
-	if slices.ContainsFunc(s.queue, func(it *item) bool { return grave(it.event) }) {
-		return time.Time{}
-	}
-	return until
-}
+// SetFull says whether the link is full: then what is critical overtakes also what could leave now.
+func (s *Shaper) SetFull(full bool) { s.full = full }
 
 // silent is until when only what is critical leaves.
 func (s *Shaper) silent() time.Time {
@@ -161,8 +166,9 @@ func (s *Shaper) silent() time.Time {
 	return s.quiet
 }
 
-// grave reports whether an event tells of a deed that waits until everybody was told (D-49).
-func grave(ev *aaep.Event) bool {
+// HighImpact reports whether an event tells of a tool that is irreversible or of high risk and about to run. Like what is critical,
+// it does not wait for the rate (D-49).
+func HighImpact(ev *aaep.Event) bool {
 	p, ok := ev.Payload.(*aaep.ToolInvoked)
 	return ok && (p.RiskLevel == aaep.RiskHigh || p.Irreversible != nil && *p.Irreversible)
 }
@@ -194,16 +200,11 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 		if s.free(now) < noLimit { // or all of it leaves with the error
 			s.supersede(session, e.Pos)
 		}
-		s.hurry(func(it *item) bool { return it.event.SessionID == session })
-	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification: // behind it, how the one before ended would be taken for its own end
-		s.hurry(func(it *item) bool { return it.event.SessionID == session && tellsOutcome(it.event) })
 	}
-	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1, since: e.Pos}
-	if grave(ev) {
-		s.quiet, s.hold = time.Time{}, time.Time{} // whoever does not want to be talked to wants to know this
-	}
+	it := &item{event: ev, from: mark{pos: e.Pos}, to: mark{pos: e.Pos, whole: true}, parts: 1, since: e.Pos, at: e.At}
 	switch {
-	case ev.Critical():
+	case ev.Critical() || HighImpact(ev):
+		s.expedite(now, ev)
 		s.urgent = append(s.urgent, it)
 		return
 	case e.Pos == 0: // made for this listener, to be told before what follows
@@ -211,10 +212,6 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 		it.kind = state
 	case ev.Type() == aaep.TypeProgressUpdated:
 		it.kind = progress
-	}
-	if s.leftBefore(it) {
-		s.stats.Merged++
-		return
 	}
 	s.enqueue(now, it)
 }
@@ -252,12 +249,47 @@ func (s *Shaper) Pop(now time.Time) (out Out, next time.Time) {
 	return Out{}, next
 }
 
+// Urgent returns the session of what waits first of all that is critical, or makes way for it. It reports false where nothing does.
+func (s *Shaper) Urgent() (session string, ok bool) {
+	if len(s.urgent) == 0 {
+		return "", false
+	}
+	return s.urgent[0].event.SessionID, true
+}
+
+// Spend says that an event that is not critical leaves once more, as if Pop had returned it. If it may not leave now, next is when to
+// ask again.
+func (s *Shaper) Spend(now time.Time) (ok bool, next time.Time) {
+	if until := s.silent(); now.Before(until) {
+		return false, until
+	}
+	if !s.budget.Take(now) {
+		return false, s.budget.Next(now)
+	}
+	s.spent++
+	return true, next
+}
+
 // Ready returns how many events Pop would return at now, one after the other.
 func (s *Shaper) Ready(now time.Time) int {
 	if now.Before(s.hold) {
 		return len(s.urgent)
 	}
-	return len(s.urgent) + min(len(s.queue), s.free(now))
+	return len(s.urgent) + min(len(s.queue), s.spare(now))
+}
+
+// spare is free less what those take that wait in front of all others.
+func (s *Shaper) spare(now time.Time) int {
+	free := s.free(now)
+	if free == noLimit {
+		return free
+	}
+	for _, it := range s.urgent {
+		if !it.event.Critical() {
+			free--
+		}
+	}
+	return max(free, 0)
 }
 
 // free is how many events that are not critical may leave at now.
@@ -295,9 +327,10 @@ func (s *Shaper) Overflow() bool {
 }
 
 // Oldest returns the place of the oldest event that is not output and has not left, or zero.
-func (s *Shaper) Oldest() uint64 {
-	var oldest uint64
-	for _, list := range [...][]*item{s.urgent, s.queue} {
+func (s *Shaper) Oldest() uint64 { return oldest(s.urgent, s.queue) }
+
+func oldest(lists ...[]*item) (oldest uint64) {
+	for _, list := range lists {
 		for _, it := range list {
 			if it.kind != text && it.to.pos != 0 && (oldest == 0 || it.to.pos < oldest) {
 				oldest = it.to.pos
@@ -307,37 +340,33 @@ func (s *Shaper) Oldest() uint64 {
 	return oldest
 }
 
-// Reset forgets what has not left, for a listener that goes on after the last resumable event that it has had. Its budget goes
-// on as it was. The listener may have had later events too, and knows them by their ids; so states that were folded then are
-// folded again up to the same place, and progress that was superseded stays away.
-func (s *Shaper) Reset() {
-	s.queue, s.urgent, s.streams, s.stretches, s.resume = nil, nil, nil, nil, 0
-	for session, t := range s.told {
-		t.vanished, t.over = nil, false
-		if i := s.endOf(session); i >= 0 { // it went on before that, and may now go on after it
-			s.end(session, t, s.ended[i].pos)
+// OldestUrgent is Oldest of what does not wait for the rate.
+func (s *Shaper) OldestUrgent() uint64 { return oldest(s.urgent) }
+
+// Reset forgets what has not left, for a listener that goes on elsewhere in the log. Its budget goes on as it was. No stamp goes back,
+// unless it goes on after an event that it named: then what leaves again as it did keeps its own.
+func (s *Shaper) Reset(named bool) {
+	for _, t := range s.told {
+		if t.stamp.After(s.floor) {
+			s.floor = t.stamp
 		}
 	}
-	s.heard = max(s.heard, s.newest)
-}
-
-// Missed says, after Reset, that the entries up to a place will not be pushed. Which sessions ended among them is not known, so no
-// more is kept of any of them than of one that has ended, until the listener hears of it again.
-func (s *Shaper) Missed(upTo uint64) {
-	for _, session := range slices.Sorted(maps.Keys(s.told)) {
-		s.end(session, s.told[session], upTo)
+	if named {
+		s.floor = time.Time{}
 	}
+	s.queue, s.urgent, s.streams, s.stretches, s.resume = nil, nil, nil, nil, 0
+	clear(s.told)
 }
 
-// Heard says that another Shaper told this listener some of the entries up to pos. Which states that one folded is not known
-// here, and to send them again under the same ids would mislead: who heard "A to C" drops a later "B to C" of that id, and is
-// left with "A to B". So states and progress up to pos leave under new ids: the id function is given offset, which must be more
-// than any chunk has bytes, and another for each Shaper that the listener ever had. Where the terms never had a rate or quiet,
-// nothing was folded, and ids stay as they are.
-func (s *Shaper) Heard(pos uint64, offset int) {
-	s.heard = max(s.heard, pos)
-	if s.terms.MaxEventsPerSecond > 0 || s.terms.Quiet > 0 {
-		s.elsewhere, s.again = pos, offset
+// Heard says, of a new Shaper or after Reset, that this listener goes on after a resumable event, and was told some of the entries up to
+// pos before. What leaves again as it did has the same id, by which the listener drops it. Which states were folded then is
+// not known, and to send them again under the ids that they have would mislead: who heard "A to C" and "C to D", and is now told
+// "A to B", "B to C", and "C to D" once more, drops the last, and is left with C. So states and progress up to pos leave under new ids: again is another for each time, and not zero. Where the terms never had a
+// rate or quiet, nothing was folded, and ids stay as they are.
+func (s *Shaper) Heard(pos uint64, again uint32) {
+	s.heard = max(s.heard, s.newest, pos)
+	if s.folds {
+		s.again = again
 	}
 }
 

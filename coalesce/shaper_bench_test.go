@@ -8,7 +8,7 @@ import (
 	"github.com/aaep-go/aaep"
 )
 
-func benchID(pos uint64, offset int) string {
+func benchID(pos uint64, offset int, form uint32) string {
 	return "evt_" + strconv.FormatUint(pos, 10) + "x" + strconv.Itoa(offset)
 }
 

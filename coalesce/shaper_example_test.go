@@ -19,7 +19,7 @@ func Example() {
 		Boundaries:         []aaep.Boundary{aaep.BoundarySentence},
 		Filters:            handshake.Filters{Include: []string{"aaep:agent.*"}},
 	}
-	shaper := coalesce.NewShaper(terms, func(pos uint64, offset int) string {
+	shaper := coalesce.NewShaper(terms, func(pos uint64, offset int, form uint32) string {
 		return "evt_" + strconv.FormatUint(pos, 10) + "x" + strconv.Itoa(offset)
 	})
 
@@ -42,7 +42,7 @@ func Example() {
 		out, next := shaper.Pop(now)
 		switch {
 		case out.Event != nil:
-			fmt.Printf("%v: %s\n", now.Sub(start), out.Event.Text(aaep.VerbosityNormal))
+			fmt.Printf("%v: %q\n", now.Sub(start), out.Event.Text(aaep.VerbosityNormal))
 		case next.IsZero():
 			return
 		default:
@@ -51,6 +51,7 @@ func Example() {
 	}
 
 	// Output:
-	// 0s: Handing over to human: I need help.
-	// 0s: The door is open. It costs 3.14. I am stuck.
+	// 0s: "The door is open. It costs 3.14. "
+	// 0s: "Handing over to human: I need help."
+	// 1s: "I am stuck."
 }

@@ -35,17 +35,7 @@ func TestShaperForgetsSessions(t *testing.T) {
 		},
 		"the end was missed": func(r *ride) {
 			r.push(tool("x"))
-			r.s.Reset()
-			r.s.Missed(9)
-		},
-		"told again, up to what is before the end": func(r *ride) {
-			r.push(tool("x"))
-			r.wait(time.Minute)
-			r.push(done())
-			r.wait(time.Minute)
-			r.s.Reset()
-			r.give(Entry{Pos: 1, Event: r.log[0]})
-			r.s.Reset()
+			r.s.Reset(true)
 		},
 	} {
 		r := newRide(t, paced(1, sentence))

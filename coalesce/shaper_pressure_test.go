@@ -34,7 +34,7 @@ func TestShaperMerges(t *testing.T) {
 		{"a return to the start vanishes", func(r *ride, w *writer) { r.push(change(idle, thinking), tool("t"), change(thinking, idle)) },
 			[]string{"tool t"}},
 		{"but not where it may have been heard", func(r *ride, w *writer) {
-			r.s.Heard(3, 1<<30)
+			r.s.Heard(3, 1)
 			r.push(change(idle, thinking), tool("t"), change(thinking, idle), change(idle, calling), change(calling, idle))
 		}, []string{"tool t", "idle>calling_tool", "calling_tool>idle"}},
 		{"and the next change begins anew", func(r *ride, w *writer) {
@@ -195,17 +195,119 @@ func TestShaperOvertaking(t *testing.T) {
 	r.verify()
 }
 
+// D-50, SM-007: a question overtakes what is held, but not the start of its session, nor the changes of its state, of which one is made.
+func TestShaperBringsTheState(t *testing.T) {
+	const writing = aaep.StateWritingOutput
+	question := func() *aaep.Event { return event("a", &aaep.AwaitingConfirmation{}) }
+	begins := func() *aaep.Event { return event("a", &aaep.SessionStarted{}) }
+	r, w := newRide(t, paced(1, sentence)), newWriter()
+	r.push(in("b", tool("spent")), begins(), change(idle, thinking), w.say("One. "), change(thinking, writing), w.say("Two. "), change(writing, awaiting), question())
+	r.want("b: tool spent", "session.started", "idle>awaiting_input", "awaiting.confirmation")
+	for i, d := range r.out[1:] {
+		if !d.Event.Critical() || d.Resumable != (i == 0) {
+			t.Errorf("%s leaves past the rate with the urgency %s, resumable %t", line(d.Event), d.Event.Urgency, d.Resumable)
+		}
+	}
+	r.push(change(awaiting, thinking), change(thinking, calling), w.say("Three. "), change(calling, awaiting), event("a", &aaep.AwaitingClarification{}))
+	r.want("awaiting_input>thinking", "thinking>awaiting_input", "awaiting.clarification")
+	r.wait(time.Minute)
+	r.want(`o@0 "One. " sentence`, `o@5 "Two. " sentence`, `o@10 "Three. " sentence`)
+	r.checkStates("a")
+	r.verify()
+
+	r, w = newRide(t, listener(sentence)), newWriter() // while somebody types
+	r.s.SetQuiet(r.now.Add(time.Minute))
+	r.push(begins(), change(idle, thinking), w.say("One. "), change(thinking, awaiting), question())
+	r.want("session.started", "idle>awaiting_input", "awaiting.confirmation")
+	r.wait(time.Minute)
+	r.want(`o@0 "One. " sentence`)
+	r.verify()
+}
+
+// D-50: where no rate holds anything nothing is overtaken, however much waits; but what a full link keeps waiting is.
+func TestShaperOvertakesNothing(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		r, w := newRide(t, listener(sentence)), newWriter()
+		r.manual = true
+		r.push(event("a", &aaep.SessionStarted{}), change(idle, thinking))
+		want := []string{"session.started", "idle>thinking"}
+		for i := range 200 {
+			r.push(in("b", tool(fmt.Sprint(i))), tool(fmt.Sprint(i)))
+		}
+		r.push(w.say("One. "))
+		r.push(change(thinking, awaiting))
+		r.s.SetFull(full)
+		r.push(event("a", &aaep.AwaitingConfirmation{}), event("a", &aaep.ToolInvoked{Tool: "pay", RiskLevel: aaep.RiskHigh}))
+		r.pop()
+		got := r.show()
+		if full {
+			want = append(want, "thinking>awaiting_input", "awaiting.confirmation", "tool pay")
+			got = got[:len(want)]
+		} else {
+			want = append(want, "tool 199", `o@0 "One. " sentence`, "thinking>awaiting_input", "awaiting.confirmation", "tool pay")
+			got = slices.Concat(got[:2], got[len(got)-5:])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the link is full, %t: %q leaves, want %q", full, got, want)
+		}
+		if n := len(r.out); n != 406 {
+			t.Errorf("%d left", n)
+		}
+		for _, d := range r.out {
+			if d.Event.Urgency == aaep.UrgencyCritical && !d.Event.Type().Critical() {
+				t.Errorf("%s is called critical though nothing was spent", line(d.Event))
+			}
+		}
+		r.verify()
+	}
+}
+
+// D-49: the call of a tool that is irreversible or of high risk leaves past the rate, with what came of its question, and is called
+// critical only where the rate is spent; that of any other waits, and so does what is filtered.
+func TestShaperCallOfARiskyTool(t *testing.T) {
+	for _, c := range []struct {
+		call  aaep.ToolInvoked
+		leave bool
+	}{
+		{aaep.ToolInvoked{Tool: "x", RiskLevel: aaep.RiskHigh}, true},
+		{aaep.ToolInvoked{Tool: "x", RiskLevel: aaep.RiskLow, Irreversible: new(true)}, true},
+		{aaep.ToolInvoked{Tool: "x", RiskLevel: aaep.RiskMedium, Irreversible: new(false)}, false},
+		{aaep.ToolInvoked{Tool: "x"}, false},
+	} {
+		r := newRide(t, paced(1, sentence))
+		r.push(in("b", tool("spent")), in("b", tool("held")), change(awaiting, calling), event("a", &c.call))
+		want := []string{"b: tool spent"}
+		if c.leave {
+			want = append(want, "awaiting_input>calling_tool", "tool x")
+		}
+		r.want(want...)
+		if last := r.out[len(r.out)-1].Event; c.leave && last.Urgency != aaep.UrgencyCritical {
+			t.Errorf("it leaves past the rate with the urgency %s", last.Urgency)
+		}
+		r.wait(time.Minute)
+		r.verify()
+
+		r = newRide(t, paced(5, sentence))
+		r.push(change(awaiting, calling), event("a", &c.call))
+		r.want("awaiting_input>calling_tool", "tool x")
+		if u := r.out[1].Event.Urgency; u == aaep.UrgencyCritical {
+			t.Error("it is called critical though the rate has room for it")
+		}
+		r.verify()
+	}
+}
+
 // How a question ended is told before the next one of its session: who hears it behind that takes it for the end of the next (INV-24).
 func TestShaperOutcomeBeforeQuestion(t *testing.T) {
 	r := newRide(t, paced(1, sentence))
 	r.push(tool("spent"), event("a", &aaep.AwaitingConfirmation{}), change(awaiting, calling), tool("pay"), in("b", change(awaiting, calling)),
 		change(calling, awaiting), event("a", &aaep.AwaitingClarification{}))
-	r.want("tool spent", "awaiting.confirmation", "awaiting_input>calling_tool", "awaiting.clarification")
+	r.want("tool spent", "awaiting.confirmation", "awaiting_input>calling_tool", "calling_tool>awaiting_input", "awaiting.clarification")
 	if urgency := r.out[2].Event.Urgency; urgency != aaep.UrgencyCritical {
 		t.Errorf("it leaves beyond the rate with the urgency %s", urgency)
 	}
 	r.wait(time.Minute)
-	r.want("tool pay", "b: awaiting_input>calling_tool", "calling_tool>awaiting_input")
+	r.want("tool pay", "b: awaiting_input>calling_tool")
 	r.verify()
 }
 
@@ -229,8 +331,8 @@ func TestShaperError(t *testing.T) {
 		r.push(w.say("One. "), tool("t"), advance("1"), other.say("Other. Text"), w.say("Two and "), w.say("a half"), w.close(""), failed())
 		r.pop()
 		want := []string{`o@0 "One. " sentence`, "tool t", `o@5 "Two and a half" completion complete`, "session.errored"}
-		if rate == 1000 {
-			want = append(want, `b: o@0 "Other. " sentence`)
+		if rate == 1000 { // nothing is held, and nothing overtaken
+			want = slices.Insert(want, 2, `b: o@0 "Other. " sentence`)
 		}
 		r.want(want...)
 		for i, d := range r.out[len(r.out)-4 : len(r.out)-1] {
@@ -335,7 +437,7 @@ func TestShaperReady(t *testing.T) {
 	r.pop()
 	ready(0)
 	r.wait(time.Second)
-	r.want("handoff.requested", "tool 1", "tool 2", "tool 3")
+	r.want("tool 1", "tool 2", "handoff.requested", "tool 3")
 	r.verify()
 
 	r = newRide(t, paced(1, sentence))

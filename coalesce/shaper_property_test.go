@@ -147,14 +147,15 @@ func (r *ride) play(steps []step) {
 	}
 }
 
-// singular returns the ids, in order, of the session's events that never merge: tools, sessions, critical ones.
+// singular returns the places, in order, of the session's events that never merge: tools, sessions, critical ones.
 func singular(events []*aaep.Event, session string, critical bool) (ids []string) {
 	for _, ev := range events {
 		switch ev.Type() {
 		case aaep.TypeStateChanged, aaep.TypeProgressUpdated, aaep.TypeOutputStreaming:
 		default:
 			if ev.SessionID == session && ev.Type().Critical() == critical {
-				ids = append(ids, ev.EventID)
+				at, _, _ := strings.Cut(ev.EventID, "x") // without the form: it may have left with a later stamp
+				ids = append(ids, at)
 			}
 		}
 	}
@@ -181,7 +182,7 @@ func checkShaper(t *rapid.T) {
 		}
 		before := len(r.out)
 		r.push(s.ev)
-		if rest := r.out[before:]; s.ev.Critical() && (len(rest) == 0 || !slices.ContainsFunc(rest, func(d departure) bool { return d.Event.EventID == s.ev.EventID })) {
+		if rest := r.out[before:]; s.ev.Critical() && (len(rest) == 0 || !slices.ContainsFunc(rest, func(d departure) bool { return r.places[d.Event.EventID] == r.places[s.ev.EventID] })) {
 			t.Fatalf("%s did not leave at once", line(s.ev))
 		}
 	}
@@ -237,12 +238,25 @@ func (r *ride) checkStates(session string) {
 	}
 }
 
-// checkOrder wants no text to leave before a tool or session event that is older than any of it.
+// checkOrder wants no text to leave before a tool or session event that is older than any of it; no change of state behind a newer
+// critical event of its session; and, where there is no rate, nothing but text out of its place (D-50).
 func (r *ride) checkOrder() {
 	r.t.Helper()
-	newest := map[string]uint64{} // by session: the newest place text has left from
+	newest := map[string]uint64{} // by session: the newest place text has left from,
+	alarm := map[string]uint64{}  // and that of the newest critical event
+	last := uint64(0)
 	for _, d := range r.out {
 		pos, session := r.places[d.Event.EventID].pos, d.Event.SessionID
+		if t := d.Event.Type(); t != aaep.TypeOutputStreaming {
+			if pos < last && r.terms.MaxEventsPerSecond == 0 {
+				r.t.Fatalf("%s, event %d, left after event %d though there is no rate", line(d.Event), pos, last)
+			}
+			if last = max(last, pos); t.Critical() {
+				alarm[session] = pos
+			} else if t == aaep.TypeStateChanged && pos < alarm[session] {
+				r.t.Fatalf("%s, event %d, left after what is critical, event %d", line(d.Event), pos, alarm[session])
+			}
+		}
 		switch d.Event.Type() {
 		case aaep.TypeOutputStreaming:
 			newest[session] = max(newest[session], pos)

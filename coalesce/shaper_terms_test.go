@@ -112,7 +112,7 @@ func TestShaperSetRate(t *testing.T) {
 func TestShaperReset(t *testing.T) {
 	r, w := newRide(t, paced(1, sentence)), newWriter()
 	r.push(tool("1"), tool("2"), w.say("One. T"), in("b", tool("3")))
-	r.s.Reset()
+	r.s.Reset(true)
 	if !r.s.Idle() || r.s.Oldest() != 0 || r.s.Stats().Held != 0 {
 		t.Errorf("after Reset: idle %t, oldest %d, %+v", r.s.Idle(), r.s.Oldest(), r.s.Stats())
 	}
@@ -131,81 +131,13 @@ func TestShaperReset(t *testing.T) {
 			t.Errorf("%s: resumable %t", line(r.out[i].Event), r.out[i].Resumable)
 		}
 	}
-	r.s.Reset()
+	r.s.Reset(true)
+	r.s.Heard(0, 1)
 	r.give(Entry{Pos: 1, Event: r.log[0]}) // from further back
 	r.wait(time.Minute)
 	if !r.out[len(r.out)-1].Resumable {
 		t.Error("an event told again is not resumable")
 	}
-}
-
-// After Reset, states and progress that newer ones had superseded do not come back: the listener may have had
-// the newer ones, and would take the old for the latest (INV-21).
-func TestShaperResetStates(t *testing.T) {
-	r, w := newRide(t, paced(1, sentence)), newWriter()
-	r.push(w.say("Half a sentence"), tool("t"), change(idle, thinking), advance("1"), change(thinking, calling), advance("2"))
-	r.wait(time.Minute)
-	r.want("tool t", "idle>calling_tool", "progress 2")
-	r.s.Reset()
-	for pos := range r.log {
-		r.give(Entry{Pos: uint64(pos + 1), Event: r.log[pos]})
-		r.wait(time.Minute)
-	}
-	r.want("tool t", "idle>calling_tool", "progress 2")
-	r.push(change(calling, idle), w.close("."))
-	r.want("calling_tool>idle")
-	r.wait(time.Minute)
-
-	r.s.Reset() // a return to the start does not swallow what has been told
-	r.give(Entry{Pos: 2, Event: r.log[1]})
-	r.give(Entry{Pos: 7, Event: r.log[6]})
-	r.push(change(idle, calling))
-	r.wait(time.Minute)
-	r.want(`o@0 "Half a sentence." completion complete`, "tool t", "calling_tool>idle", "idle>calling_tool")
-
-	// A state that left by itself comes again by itself, also under pressure: it may have been lost.
-	r = newRide(t, paced(3, sentence))
-	r.push(newWriter().say("Half a sentence"), change(idle, thinking), change(thinking, idle), advance("1"))
-	r.wait(time.Second)
-	r.push(advance("2"), tool("t"))
-	r.want("idle>thinking", "thinking>idle", "progress 1", "progress 2", "tool t")
-	r.push(tool("u"), change(idle, thinking), advance("2.1"), change(thinking, calling), advance("2.2"))
-	r.wait(time.Minute)
-	r.want("tool u", "idle>calling_tool", "progress 2.2")
-	r.s.Reset()
-	r.manual = true
-	for pos := range r.log {
-		r.give(Entry{Pos: uint64(pos + 1), Event: r.log[pos]})
-	}
-	r.push(change(calling, writing), advance("3"))
-	r.wait(time.Minute)
-	r.want("idle>thinking", "thinking>idle", "tool t",
-		"tool u", "idle>calling_tool", "progress 2.2", "calling_tool>writing_output", "progress 3")
-}
-
-// Only folds that a listener may have had before the place it resumes at are remembered; and where there are too many, nothing
-// folds, because it could not leave again as it did.
-func TestShaperFoldsAreBounded(t *testing.T) {
-	r := newRide(t, paced(1, sentence))
-	r.push(tool("t"), change(idle, thinking), change(thinking, calling))
-	r.wait(time.Minute)
-	if n := len(r.s.told["a"].folds); n != 0 {
-		t.Errorf("%d folds are remembered, want 0: the event was resumable", n)
-	}
-	r.push(newWriter().say("Half a sentence"))
-	states := []aaep.State{calling, writing, idle, thinking}
-	for i := range 2 * maxFolds {
-		before := len(r.out)
-		r.push(tool("t"), change(states[2*i%4], states[(2*i+1)%4]), change(states[(2*i+1)%4], states[(2*i+2)%4]))
-		r.wait(time.Minute)
-		if got, want := len(r.out)-before, 2; i < maxFolds && got != want || i >= maxFolds && got != want+1 {
-			t.Errorf("%d events left in round %d", got, i)
-		}
-	}
-	if n := len(r.s.told["a"].folds); n != maxFolds {
-		t.Errorf("%d folds are remembered, want %d", n, maxFolds)
-	}
-	r.verify()
 }
 
 // An entry made for this subscription alone has no place: nobody can resume after it, and it hides nothing.
@@ -215,13 +147,15 @@ func TestShaperWithoutPlace(t *testing.T) {
 	situation.EventID = "evt_situation"
 	r.push(tool("t"))
 	r.give(Entry{Event: situation})
-	r.push(change(thinking, calling), handoff())
-	r.want("tool t", "handoff.requested")
+	r.push(change(thinking, calling))
+	alarm := in("b", handoff())
+	r.push(alarm)
+	r.want("tool t", "b: handoff.requested")
 	if r.out[1].Resumable {
 		t.Error("resuming after the handoff would lose the state held before it")
 	}
-	r.wait(2 * time.Second)
-	r.want("idle>thinking", "thinking>calling_tool") // it comes first, and nothing folds into it (INV-22)
+	r.push(handoff())
+	r.want("idle>thinking", "thinking>calling_tool", "handoff.requested") // it comes first, and nothing folds into it (INV-22)
 	r.s.Push(r.now, Entry{Event: situation})
 	out, _ := r.s.Pop(r.now.Add(time.Hour))
 	if out.Resumable || out.Event.EventID != "evt_situation" {
@@ -233,7 +167,7 @@ func TestShaperWithoutPlace(t *testing.T) {
 func TestShaperOldQuestion(t *testing.T) {
 	r := newRide(t, listener(sentence))
 	question := event("a", &aaep.AwaitingConfirmation{})
-	question.EventID = r.id(1, 0)
+	question.EventID = r.id(1, 0, 0)
 	r.log, r.copies = append(r.log, question), append(r.copies, dump(question))
 	r.push(tool("t"))
 	r.give(Entry{Pos: 1, Event: question})

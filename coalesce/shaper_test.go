@@ -55,8 +55,8 @@ func newRide(t tester, terms handshake.Terms) *ride {
 }
 
 // id is a table both ways, as the log's ids are.
-func (r *ride) id(pos uint64, offset int) string {
-	id := fmt.Sprintf("evt_%dx%d", pos, offset)
+func (r *ride) id(pos uint64, offset int, form uint32) string {
+	id := partID(pos, offset, form)
 	r.places[id] = place{pos, offset}
 	return id
 }
@@ -69,7 +69,7 @@ func (r *ride) push(events ...*aaep.Event) {
 			ev.Timestamp = r.now
 		}
 		pos := uint64(len(r.log) + 1)
-		ev.EventID = r.id(pos, 0)
+		ev.EventID = r.id(pos, 0, 0)
 		r.log, r.copies = append(r.log, ev), append(r.copies, dump(ev))
 		r.give(Entry{Pos: pos, Event: ev})
 	}

@@ -32,18 +32,11 @@ func (s *Shaper) bare(read uint64) bool {
 
 // alike reports whether two Shapers will make the same stream of the same entries.
 func (s *Shaper) alike(other *Shaper, since func(session string) time.Time) bool {
-	if since == nil && !slices.EqualFunc(s.ended, other.ended, func(a, b end) bool { return a.session == b.session && a.stamp.Equal(b.stamp) }) {
-		return false
-	}
-	if !s.holdsAs(other) {
+	if since == nil && !s.floor.Equal(other.floor) || !s.holdsAs(other) {
 		return false
 	}
 	same := func(session string) bool {
-		x, y := cmp.Or(s.telling(session), new(telling)), cmp.Or(other.telling(session), new(telling))
-		if !slices.Equal(x.vanished, y.vanished) {
-			return false
-		}
-		a, b := x.stamp, y.stamp
+		a, b := cmp.Or(s.told[session], new(telling)).stamp, cmp.Or(other.told[session], new(telling)).stamp
 		if a.Equal(b) {
 			return true
 		}
@@ -75,15 +68,12 @@ func (s *Shaper) alike(other *Shaper, since func(session string) time.Time) bool
 
 // Past is what one listener was told before it shared a Shaper: Share returns it, and Split needs it to part them again.
 type Past struct {
-	stats            Stats // what the listener had more than the Shaper
-	until            uint64
-	newest           uint64
-	heard, elsewhere uint64
-	again            int
-	told             map[string]*telling // where there is more than a stamp, or what others know has ended
-	ended            []end
-	spent            *Budget // nil: nothing lately
-	taken            uint64  // tokens of the other Budget, before
+	stats  Stats // what the listener had more than the Shaper
+	newest uint64
+	heard  uint64
+	again  uint32
+	spent  *Budget // nil: nothing lately
+	taken  uint64  // tokens of the other Budget, before
 }
 
 // Share hands the stream of s over to other, of equal terms, if both will make the same of the same entries. Then s must not be used
@@ -99,21 +89,8 @@ func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) 
 
 // handOver is Share with one that is alike.
 func (s *Shaper) handOver(now time.Time, other *Shaper) *Past {
-	p := &Past{until: other.newest, newest: s.newest, heard: s.heard, elsewhere: s.elsewhere, again: s.again,
-		ended: s.ended, taken: other.budget.taken}
+	p := &Past{newest: s.newest, heard: s.heard, again: s.again, taken: other.budget.taken}
 	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged, Filtered: s.stats.Filtered - other.stats.Filtered}
-	for session, t := range s.told {
-		ended := other.told[session] == nil && other.endOf(session) >= 0
-		if !ended {
-			other.tellingOf(session) // so that the end of the session is noted
-		}
-		if t.upTo > 0 || ended {
-			if p.told == nil {
-				p.told = map[string]*telling{}
-			}
-			p.told[session] = t
-		}
-	}
 	if s.budget.lately(now) {
 		p.spent = s.budget.clone()
 	}
@@ -144,44 +121,12 @@ func (s *Shaper) Split(p *Past) *Shaper {
 		c.streams = append(c.streams, st.clone())
 	}
 	c.stretches = slices.Clone(s.stretches)
-	c.heard, c.elsewhere, c.again, c.newest = p.heard, p.elsewhere, p.again, max(s.newest, p.newest)
+	c.heard, c.again, c.newest = p.heard, p.again, max(s.newest, p.newest)
 	c.told = make(map[string]*telling, len(s.told))
 	for session, t := range s.told {
-		c.told[session] = t.since(p.until, p.told[session])
-	}
-	for session, t := range p.told {
-		if s.told[session] == nil { // it ends below, or had ended for the others
-			c.told[session] = t.since(p.until, t)
-		}
-	}
-	c.ended = slices.Clone(p.ended)
-	for _, e := range s.ended {
-		if e.pos > p.until {
-			t := cmp.Or(e.told, &telling{stamp: e.stamp})
-			c.end(e.session, t.since(p.until, p.told[e.session]), e.pos)
-		}
+		c.told[session] = &telling{stamp: t.stamp, over: t.over}
 	}
 	return &c
-}
-
-// since returns a copy without what is not newer than a place, but with what another remembers of that time.
-func (t *telling) since(pos uint64, before *telling) *telling {
-	c := &telling{stamp: t.stamp, vanished: slices.Clone(t.vanished), over: t.over}
-	if before != nil {
-		c.upTo, c.progress, c.folds = before.upTo, before.progress, slices.Clone(before.folds)
-	}
-	if t.upTo > pos {
-		c.upTo = t.upTo
-	}
-	if t.progress > pos {
-		c.progress = t.progress
-	}
-	for _, f := range t.folds {
-		if f.to > pos {
-			c.folds = append(c.folds, f)
-		}
-	}
-	return c
 }
 
 func (it *item) clone() *item {

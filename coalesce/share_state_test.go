@@ -13,7 +13,7 @@ import (
 // known writes down what a Shaper knows that makes a difference, also after Reset; but not the stamps of sessions, which may differ
 // where that makes none.
 func known(s *Shaper, now time.Time) string {
-	out := fmt.Sprintf("spent %d of %v, heard %d and %d, again %d, ended", s.spent, s.budget.Next(now), s.heard, s.elsewhere, s.again)
+	out := fmt.Sprintf("spent %d of %v, heard %d, again %d", s.spent, s.budget.Next(now), s.heard, s.again)
 	first := s.newest // whatever leaves is of that place or a newer one
 	for _, it := range append(slices.Clone(s.queue), s.urgent...) {
 		if it.from.pos > 0 {
@@ -28,12 +28,6 @@ func known(s *Shaper, now time.Time) string {
 	for _, o := range s.stretches {
 		if o.to > max(s.resume, first) { // or it is forgotten with the next, or matters no more
 			out += fmt.Sprint(" stretch ", o)
-		}
-	}
-	for _, e := range s.ended {
-		out += fmt.Sprintf(" %s at %v, %d", e.session, e.stamp, e.pos)
-		if e.told != nil {
-			out += fmt.Sprintf(" %d %d %+v", e.told.upTo, e.told.progress, e.told.folds)
 		}
 	}
 	for _, list := range [...][]*item{s.urgent, s.queue} {
@@ -61,8 +55,8 @@ func known(s *Shaper, now time.Time) string {
 		out += fmt.Sprintf(" %+v", *seg)
 	}
 	for _, session := range []string{"a", "b"} {
-		if t := s.told[session]; t != nil && (t.upTo > 0 || len(t.vanished) > 0 || t.over) {
-			out += fmt.Sprintf("\ntold %s %d %d %+v %v %t", session, t.upTo, t.progress, t.folds, t.vanished, t.over)
+		if t := s.told[session]; t != nil && t.over {
+			out += "\nover " + session
 		}
 	}
 	return out
@@ -131,8 +125,8 @@ func TestSettled(t *testing.T) {
 		"on its way": {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now) }, false, 0},
 		"has left":   {func(s *Shaper) { s.Push(now, Entry{Pos: 1, Event: tool("x")}); s.Pop(now); s.Left(now) }, false, time.Second},
 		"quiet":      {func(s *Shaper) { s.SetQuiet(now.Add(time.Minute)) }, false, time.Minute},
-		"heard more": {func(s *Shaper) { s.Heard(2, 1<<30) }, false, 0},
-		"heard that": {func(s *Shaper) { s.Heard(1, 1<<30) }, true, 0},
+		"heard more": {func(s *Shaper) { s.Heard(2, 1) }, false, 0},
+		"heard that": {func(s *Shaper) { s.Heard(1, 1) }, true, 0},
 	} {
 		s := NewShaper(paced(3, aaep.BoundarySentence), partID)
 		tc.do(s)
@@ -152,7 +146,7 @@ func TestAlike(t *testing.T) {
 	hears := func(events ...*aaep.Event) *Shaper {
 		s := NewShaper(paced(0, aaep.BoundarySentence), partID)
 		for i, ev := range events {
-			ev.EventID, ev.Timestamp = partID(uint64(i+1), 0), now.Add(time.Duration(i)*time.Second)
+			ev.EventID, ev.Timestamp = partID(uint64(i+1), 0, 0), now.Add(time.Duration(i)*time.Second)
 			s.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
 			s.Pop(now)
 		}
@@ -161,7 +155,7 @@ func TestAlike(t *testing.T) {
 	}
 	forthAndBack := NewShaper(paced(1, completion), partID)
 	for i, ev := range []*aaep.Event{tool("x"), change(idle, thinking), change(thinking, idle)} {
-		ev.EventID, ev.Timestamp = partID(uint64(i+1), 0), now
+		ev.EventID, ev.Timestamp = partID(uint64(i+1), 0, 0), now
 		forthAndBack.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
 	}
 	forthAndBack.Pop(now)
@@ -190,91 +184,17 @@ func TestAlike(t *testing.T) {
 		{early, late, since(time.Second), true},
 		{NewShaper(early.terms, partID), late, since(0), false},
 		{late, NewShaper(early.terms, partID), since(0), false},
-		{NewShaper(early.terms, partID), ended, nil, false},
+		{NewShaper(early.terms, partID), ended, nil, true},
 		{NewShaper(early.terms, partID), ended, since(0), true},
 		{hears(tool("x"), done()), ended, nil, true},
-		{hears(tool("x"), tool("y"), done()), ended, nil, false},
 		{hears(tool("x"), tool("y"), done()), ended, since(0), true},
-		{forthAndBack, early, since(time.Minute), false}, // what it is told next is told for both states
+		{forthAndBack, early, since(time.Minute), true},
 		{held(0), held(0), since(time.Minute), true},
 		{held(0), held(time.Second), since(time.Minute), false}, // what is held was said before what one of them was told
 	} {
 		if got := tc.a.alike(tc.b, tc.since); got != tc.want {
 			t.Errorf("%d: alike = %t", i, got)
 		}
-	}
-	if !slices.Equal(ended.ended, ended.Split(new(Past)).ended) {
-		t.Error("a copy has forgotten what ended")
-	}
-}
-
-// Who goes on alone knows what it was told itself before it shared, and not what the others were. INV-21
-func TestPast(t *testing.T) {
-	r := newRide(t, paced(1, completion))
-	w := newWriter()
-	r.push(tool("t"), in("b", w.say("Half a sentence")), change(idle, thinking), change(thinking, calling), advance("1"), advance("2"))
-	r.wait(time.Minute)
-	r.push(in("b", w.close(".")))
-	r.wait(time.Minute)
-	r.want("tool t", "idle>calling_tool", "progress 2", `b: o@0 "Half a sentence." completion complete`)
-	newcomer := func() *Shaper { return NewShaper(r.terms, partID) }
-	heard := newcomer()
-	heard.Push(r.now, Entry{Pos: 1, Event: r.log[0]})
-	heard.Pop(r.now)
-	past := heard.handOver(r.now, r.s)
-	if past.told != nil {
-		t.Errorf("a newcomer remembers %v", past.told)
-	}
-	if got := r.s.Split(past).telling("a"); got.upTo != 0 || got.progress != 0 || got.folds != nil {
-		t.Errorf("a newcomer remembers what others were told: %+v", got)
-	}
-	group := newcomer()
-	alone := group.Split(r.s.handOver(r.now, group))
-	if got := alone.telling("a"); got == nil || got.upTo != 6 || got.progress != 6 || len(got.folds) != 1 {
-		t.Errorf("it has forgotten what it was told: %+v", got)
-	}
-	r.s = alone
-	if r.s.Reset(); r.s.heard != uint64(len(r.log)) {
-		t.Errorf("it may have been told what is up to %d, want %d", r.s.heard, len(r.log))
-	}
-	for i := range uint64(len(r.log)) {
-		r.give(Entry{Pos: i + 1, Event: r.log[i]})
-		r.wait(time.Minute)
-	}
-	r.want("tool t", "idle>calling_tool", "progress 2", `b: o@0 "Half a sentence." completion complete`)
-}
-
-// That a session ended without its listener is said once, of whoever joins and leaves later too; and after Reset it may come again.
-func TestEndIsKeptOnce(t *testing.T) {
-	terms := paced(1, completion)
-	terms.Filters.Exclude = []string{string(aaep.TypeSessionCompleted)}
-	r := newRide(t, terms)
-	early := NewShaper(terms, partID).handOver(r.now, r.s)
-	r.push(tool("t"), in("b", newWriter().say("Half a sentence")), change(idle, thinking), change(thinking, calling), done())
-	if !r.s.told["a"].over {
-		t.Error("what waits is not known to be the last")
-	}
-	if alone := r.s.Split(new(Past)); !alone.told["a"].over {
-		t.Error("nor to whoever goes on alone")
-	} else if alone.Reset(); alone.told["a"].over {
-		t.Error("who goes on before the end takes what comes next for the last")
-	}
-	r.wait(time.Minute)
-	r.want("tool t", "idle>calling_tool")
-	if r.s.telling("a").over {
-		t.Error("a session that has ended is still about to end")
-	}
-	late := NewShaper(terms, partID) // which is told of the session when it has ended
-	own := change(idle, thinking)
-	own.Timestamp = r.now
-	late.Push(r.now, Entry{Event: own})
-	late.Pop(r.now)
-	past := late.handOver(r.now, r.s)
-	if alone := r.s.Split(early); alone.told["a"] != nil || alone.endOf("a") < 0 || alone.telling("a").upTo == 0 {
-		t.Error("whoever heard of the end goes on as if there were more to hear, or has forgotten what it was told")
-	}
-	if alone := r.s.Split(past); alone.told["a"] == nil || !alone.told["a"].stamp.Equal(r.now) {
-		t.Error("whoever heard of it later goes on with an earlier stamp")
 	}
 }
 

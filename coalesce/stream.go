@@ -51,6 +51,8 @@ type item struct {
 	to      mark        // the end of its newest part
 	parts   int         // events of the log that end in it
 	since   uint64      // the place of the oldest event folded into it
+	at      uint64      // Entry.At
+	folded  bool        // its state began before that of its event
 	passage             // for text
 }
 
@@ -73,9 +75,9 @@ func (t *passage) runes() int64 {
 	return runes(t.chunk)
 }
 
-// join adds newer text of the same output to it, and reports whether it could; limit is the most characters that
-// fit, or 0.
-func (it *item) join(newer *item, limit int) bool {
+// join adds newer text of the same output to an item, and reports whether it could.
+func (s *Shaper) join(it, newer *item) bool {
+	limit := s.terms.MaxChunk
 	if it.kind != text || it.complete || it.event.Critical() || newer.event.Critical() || it.len()+newer.len() > maxChunk {
 		return false
 	}
@@ -83,7 +85,7 @@ func (it *item) join(newer *item, limit int) bool {
 		return false
 	}
 	x, y := it.event.Payload.(*aaep.OutputStreaming), newer.event.Payload.(*aaep.OutputStreaming)
-	if x.OutputID != y.OutputID || !alike(it.event, newer.event) {
+	if x.OutputID != y.OutputID || !s.sameText(it.event, newer.event) {
 		return false
 	}
 	if it.joined == nil {
@@ -132,10 +134,10 @@ func (it *item) split(limit int) []*item {
 	return items
 }
 
-// alike reports whether the text of two output events may leave in one.
-func alike(a, b *aaep.Event) bool {
+// sameText reports whether the text of two output events may leave in one.
+func (s *Shaper) sameText(a, b *aaep.Event) bool {
 	x, y := a.Payload.(*aaep.OutputStreaming), b.Payload.(*aaep.OutputStreaming)
-	return a.Language() == b.Language() && x.ContentType == y.ContentType
+	return a.Language() == b.Language() && x.ContentType == y.ContentType && s.terms.SameData(a, b)
 }
 
 // payload is p with the text of t. Its hint is the coarsest boundary listed that was reached.
@@ -161,7 +163,7 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 	}
 	st := s.stream(e.Event.SessionID, p.OutputID)
 	critical := e.Event.Critical()
-	if n := len(st.parts); n > 0 && (critical || !alike(st.parts[n-1].entry.Event, e.Event)) {
+	if n := len(st.parts); n > 0 && (critical || !s.sameText(st.parts[n-1].entry.Event, e.Event)) {
 		// A chunk in another language begins a new event: a language is said once for each.
 		s.release(now, st, st.flush(false), false)
 	}
@@ -183,10 +185,8 @@ func (s *Shaper) pushOutput(now time.Time, e Entry, p *aaep.OutputStreaming) {
 		pieces = append(pieces, st.flush(p.Complete)...)
 	}
 	s.release(now, st, pieces, p.Complete)
-	if critical { // with the text before it
-		s.hurry(func(it *item) bool {
-			return it.kind == text && it.event.SessionID == st.session && it.event.Payload.(*aaep.OutputStreaming).OutputID == st.output
-		})
+	if critical {
+		s.expedite(now, e.Event)
 	}
 	if p.Complete {
 		s.streams = slices.DeleteFunc(s.streams, func(x *stream) bool { return x == st })

@@ -9,6 +9,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/manifest"
 )
 
@@ -134,7 +135,7 @@ type message struct {
 
 func (m message) str(name string) string { s, _ := m.m[name].(string); return s }
 func (m message) is(name string) bool    { b, _ := m.m[name].(bool); return b }
-func (m message) typ() string            { return m.str("type") }
+func (m message) typ() string            { return string(aaep.CompactType(m.str("type"))) } // in any spelling (D-04)
 
 func (m message) num(name string) float64 {
 	if f, ok := m.m[name].(float64); ok {

@@ -3,11 +3,11 @@ package conformance
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance/check"
+	"github.com/aaep-go/aaep/internal/spoken"
 )
 
 const (
@@ -48,11 +48,11 @@ func (c *call) clarification(label, session, kind string, more object) (q object
 // decide lets the user answer a question, and again as long as they may not have heard all of it: a target tells when it begins to
 // say something, and need not take an answer before its user can have heard what it is to.
 func (c *call) decide(q object, act object) bool {
-	words := 0
+	text := ""
 	for _, m := range c.sc.tape.now().told(q["event_id"].(string)) {
-		words += len(strings.Fields(m.str("text")))
+		text += m.str("text") + " "
 	}
-	for heard := time.Now().Add(time.Duration(words) * slowWord); ; {
+	for heard := time.Now().Add(spoken.Time(text, slowPace)); ; {
 		c.sc.do(act)
 		if c.answered(q) {
 			return true
@@ -63,8 +63,8 @@ func (c *call) decide(q object, act object) bool {
 	}
 }
 
-// slowWord is what a word takes at 100 in a minute.
-const slowWord = 600 * time.Millisecond
+// slowPace is how many words a minute a patient listener hears.
+const slowPace = 100
 
 // answered waits for the reply to a question.
 func (c *call) answered(q object) bool {

@@ -142,7 +142,11 @@ func at(t *testing.T, transport string) string {
 // LVL-012, LVL-043: our subscriber passes Level 3 over each transport, as a program that is started for each play.
 func TestRealSubscribers(t *testing.T) {
 	command := self(t, "none")
-	for _, transport := range []string{"sse", "websocket", "ipc", "stdio", "root layout"} {
+	all := []string{"sse", "websocket", "ipc", "stdio", "root layout"}
+	if testing.Short() {
+		all = all[:1]
+	}
+	for _, transport := range all {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel() // they wait more than they work
 			s := standFor(t, transport)
@@ -231,6 +235,9 @@ func TestDocumentedProducer(t *testing.T) {
 // LVL-044: and so do the subscribers.
 func TestDocumentedSubscriber(t *testing.T) {
 	t.Run("Level 1", func(t *testing.T) { proveDocumented(t, 1, documented(t, "conformance.md", "Proving a subscriber")) })
+	if testing.Short() {
+		t.Skip("Level 3 is for make test-all")
+	}
 	t.Run("Level 3", func(t *testing.T) { proveDocumented(t, 3, documented(t, "wire.md", "The wire")) })
 }
 

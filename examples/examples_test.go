@@ -35,7 +35,9 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(programs)
-		if out, err := exec.Command("go", "build", "-o", programs+string(filepath.Separator), "./...", "../cmd/aaep").CombinedOutput(); err != nil {
+		// The screen reader of whoever runs the tests is not to be found.
+		hidden := "-ldflags=-X github.com/aaep-go/aaep/internal/sessionbus.Processes=" + programs
+		if out, err := exec.Command("go", "build", hidden, "-o", programs+string(filepath.Separator), "./...", "../cmd/aaep").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
 			return 1
 		}
@@ -150,7 +152,12 @@ func (p *program) address() string {
 // follow hears one session of an agent to its end, and answers what is asked.
 func follow(t *testing.T, address string, wants aaep.Capabilities, answer func(*subscriber.Subscription, *aaep.Event)) string {
 	t.Helper()
-	sub, err := subscriber.Dial(t.Context(), sse.Dialer{URL: address}, subscriber.Config{ID: "test", Capabilities: wants})
+	return followOver(t, sse.Dialer{URL: address}, wants, answer)
+}
+
+func followOver(t *testing.T, over sse.Dialer, wants aaep.Capabilities, answer func(*subscriber.Subscription, *aaep.Event)) string {
+	t.Helper()
+	sub, err := subscriber.Dial(t.Context(), over, subscriber.Config{ID: "test", Capabilities: wants})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,4 +407,37 @@ func TestExtension(t *testing.T) {
 	if strings.Contains(chen, "hz") {
 		t.Errorf("Chen asked for no tones:\n%s", chen)
 	}
+}
+
+// Whoever may answer decides, which is on record; who may only listen is asked nothing, and a stranger hears nothing. After a restart
+// the log and the trail are gone on with.
+func TestService(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tokens, state := filepath.Join(dir, "tokens"), filepath.Join(dir, "state")
+	if err := os.WriteFile(tokens, []byte("ada 0123456789abcdef0123456789abcdef\nben fedcba9876543210fedcba9876543210\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, token, end string }{
+		{"ada", "0123456789abcdef0123456789abcdef", "Your savings are in order. Receipt 7."},
+		{"ben", "fedcba9876543210fedcba9876543210", "No money was moved."},
+	} {
+		service := start(t, nil, "service", "-listen", "127.0.0.1:0", "-state", state, "-tokens", tokens, "-may-answer", "ada")
+		if _, err := subscriber.Dial(t.Context(), sse.Dialer{URL: service.address()}, subscriber.Config{ID: "stranger"}); err == nil {
+			t.Error("a stranger is let in")
+		}
+		over := sse.Dialer{URL: service.address(), Header: http.Header{"Authorization": {"Bearer " + c.token}}}
+		heard := followOver(t, over, subscriber.ScreenReader("en-US"), func(sub *subscriber.Subscription, ev *aaep.Event) {
+			if err := sub.Reply(t.Context(), ev, aaep.Accept); err != nil || c.name != "ada" {
+				t.Errorf("%s was asked: %v", c.name, err)
+			}
+		})
+		contains(t, heard, "Looking after your savings.", c.end)
+		service.end()
+	}
+	trail := filepath.Join(state, "trail.jsonl")
+	if verify := start(t, nil, "aaep", "audit", "verify", trail); !strings.Contains(verify.end(), "trail") || verify.code() != 0 {
+		t.Errorf("the trail does not verify: %s", verify.printed())
+	}
+	contains(t, start(t, nil, "aaep", "audit", "show", trail).end(), "Transfer $500", "authenticated as ada, accept. It counted.", "because nobody could answer")
 }

@@ -17,7 +17,8 @@ func TestModel(t *testing.T) {
 		t.Run(string(decision), func(t *testing.T) {
 			t.Parallel()
 			agent := start(t, nil, "model", "-listen", "127.0.0.1:0")
-			heard := follow(t, agent.address(), subscriber.ScreenReader("en-US"), func(sub *subscriber.Subscription, ev *aaep.Event) {
+			unhurried := subscriber.ScreenReader("en-US").With(aaep.Capabilities{MaxEventsPerSecond: 1000}) // else the question overtakes text that the rate holds
+			heard := follow(t, agent.address(), unhurried, func(sub *subscriber.Subscription, ev *aaep.Event) {
 				if err := sub.Reply(t.Context(), ev, decision); err != nil {
 					t.Error(err)
 				}

@@ -1,8 +1,10 @@
 package handshake
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
@@ -29,20 +32,25 @@ type Extension struct {
 	// event; schemas.MustCompile makes such functions from a JSON Schema. Nil takes any object.
 	Capability, Event func(json.RawMessage) error
 	// Honor decides what of a capability object is honored, and what that changes; the object has passed
-	// Capability, and Vocabulary.Read reads it. It is a pure function, and must not honor more than was asked. Nil honors all of it, as
-	// something that only the agent's author acts upon.
+	// Capability, and Vocabulary.Read reads it. It is a pure function. Nil honors all of the object, as something that only the
+	// agent's author acts upon.
+	//
+	// These functions, and those of Effect, run on the producer's goroutines, many at once. Where one panics or returns what it
+	// must not, that is reported as a Fault and has no effect.
 	Honor func(asked json.RawMessage) Effect
 }
 
 // Effect is what honoring a capability object changes for one subscription. Where several extensions have an
 // effect, the one that asks more of the producer wins.
 type Effect struct {
-	// Honored is the object for honored_capabilities. Nil is as asked.
+	// Honored is the object for honored_capabilities. Nil is as asked. It must pass Extension.Capability and never exceed what was
+	// asked: no other members and elements, no greater numbers, no true for a false.
 	Honored json.RawMessage
 	// Note says in words what differs from what was asked, or is empty.
 	Note string
 
-	// MaxChunk is the most characters of one output event; text is cut between words. Zero is no such limit.
+	// MaxChunk is the most characters of one output event; text is cut between words. Zero is no such limit. Here and below,
+	// a negative value is a Fault, and counts as zero.
 	MaxChunk int
 	// TimeoutMultiplier, from 1 to 10, gives more time to answer a question. Zero is 1.
 	TimeoutMultiplier float64
@@ -65,9 +73,10 @@ type Effect struct {
 	// or nil. A nil Keep sends all.
 	Keep func(ev *aaep.Event, data json.RawMessage) bool
 	// Data returns what stands under the extension's prefix on an event for this subscription, or nil for
-	// nothing; data is what the agent put there, or nil. A nil Data sends it as it is.
+	// nothing: an object that passes Extension.Event. Its argument data is what the agent put there, or nil. A nil Data sends that
+	// as it is.
 	//
-	// Neither Keep nor Data may change ev. What they return depends on what was honored and on the arguments alone: who was
+	// Neither Keep nor Data may change ev. An event is sent where Keep panics, and without data where Data does. What they return depends on what was honored and on the arguments alone: who was
 	// honored the same is told the same.
 	Data func(ev *aaep.Event, data json.RawMessage) json.RawMessage
 }
@@ -77,10 +86,12 @@ type agreed struct {
 	Extension
 	Effect
 	listed bool // the subscriber named its URI, so it gets the extension's data (§5.3.1.9)
+	report func(*Fault)
 }
 
 // extensions chooses the extensions that request and offer have in common, and lets them decide.
-func (t *Terms) extensions(ask aaep.Capabilities, offered []Extension, note func(string, ...any)) error {
+func (t *Terms) extensions(ask aaep.Capabilities, offer Offer, note func(string, ...any)) error {
+	offered := offer.Extensions
 	t.Extensions = []string{}
 	byPrefix := map[string]*agreed{}
 	for _, ext := range offered {
@@ -92,7 +103,7 @@ func (t *Terms) extensions(ask aaep.Capabilities, offered []Extension, note func
 		}
 		old := byPrefix[ext.Prefix]
 		if old == nil {
-			byPrefix[ext.Prefix] = &agreed{Extension: ext, listed: listed}
+			byPrefix[ext.Prefix] = &agreed{Extension: ext, listed: listed, report: offer.Report}
 			continue
 		}
 		name, major := splitMajor(ext.URI)
@@ -102,7 +113,7 @@ func (t *Terms) extensions(ask aaep.Capabilities, offered []Extension, note func
 				"The extensions %s and %s both use the prefix %q. Ask for one of them.", old.URI, ext.URI, ext.Prefix))}
 		}
 		if major > oldMajor { // two majors of one extension: the newer (D-62)
-			*old = agreed{Extension: ext, listed: listed}
+			*old = agreed{Extension: ext, listed: listed, report: offer.Report}
 		}
 	}
 	for _, uri := range ask.SupportedExtensions { // in the subscriber's order
@@ -139,35 +150,124 @@ func (t *Terms) extensions(ask aaep.Capabilities, offered []Extension, note func
 // maxCapability is the longest capability object that is honored, in bytes: it is kept, and told in every answer.
 const maxCapability = 64 << 10
 
+// errFaulty is all that a subscriber learns of a mistake of the extension's author.
+var errFaulty = errors.New("the agent has made a mistake with it")
+
 // honor decides what of a capability object is honored.
 func (a *agreed) honor(asked json.RawMessage) error {
 	if len(asked) > maxCapability {
 		return fmt.Errorf("it has %d bytes, and at most %d are read", len(asked), maxCapability)
 	}
-	check := a.Capability
-	if check == nil {
-		check = isObject
-	}
-	if err := check(asked); err != nil {
+	if err := a.check("Capability", a.Capability, asked); err != nil {
 		return err
 	}
 	var e Effect
-	if a.Extension.Honor != nil {
-		e = a.Extension.Honor(asked)
+	if a.Extension.Honor != nil && !a.shield("Honor", func() { e = a.Extension.Honor(asked) }) {
+		return errFaulty
+	}
+	for _, object := range []struct {
+		field string
+		of    json.RawMessage
+	}{{"Honored", e.Honored}, {"Granted", e.Granted}, {"Resumed", e.Resumed}} {
+		if object.of == nil {
+			continue
+		}
+		err := a.check("Capability", a.Capability, object.of)
+		if err == nil {
+			err = exceeds(jsontext.Value(asked), jsontext.Value(object.of), "")
+		}
+		if err != nil { // it must not travel
+			a.fault("Effect."+object.field, err)
+			return errFaulty
+		}
 	}
 	if e.Honored == nil {
 		e.Honored = asked
 	}
-	if err := check(e.Honored); err != nil { // a mistake of the extension's author, which must not travel
-		return fmt.Errorf("what would be honored is not valid: %w", err)
-	}
+	e.limit(a.fault)
 	a.Effect = e
 	return nil
+}
+
+// limit brings an effect within its bounds, and reports where it was not.
+func (e *Effect) limit(fault func(field string, err error)) {
+	least0 := func(field string, n *time.Duration) {
+		if *n < 0 {
+			fault("Effect."+field, fmt.Errorf("is negative: %v", *n))
+			*n = 0
+		}
+	}
+	least0("MinTimeout", &e.MinTimeout)
+	least0("Quiet", &e.Quiet)
+	least0("IdleTimeout", &e.IdleTimeout)
+	least0("MaxDuration", &e.MaxDuration)
+	if e.MinTimeout > 24*time.Hour {
+		fault("Effect.MinTimeout", fmt.Errorf("is more than a day: %v", e.MinTimeout))
+		e.MinTimeout = 24 * time.Hour
+	}
+	if e.MaxChunk < 0 {
+		fault("Effect.MaxChunk", fmt.Errorf("is negative: %d", e.MaxChunk))
+		e.MaxChunk = 0
+	}
+	if m := e.TimeoutMultiplier; m != 0 && !(m >= 1 && m <= 10) { // nor is it NaN
+		fault("Effect.TimeoutMultiplier", fmt.Errorf("is not from 1 to 10: %v", m))
+		e.TimeoutMultiplier = 1
+		if m > 10 {
+			e.TimeoutMultiplier = 10
+		}
+	}
 }
 
 func isObject(data json.RawMessage) error {
 	if d := jsontext.Value(data); d.Kind() != '{' || !d.IsValid() {
 		return fmt.Errorf("it must be an object")
+	}
+	return nil
+}
+
+// exceeds says where a value that is honored, both of valid JSON, is more than what was asked. Texts cannot be compared so.
+func exceeds(asked, honored jsontext.Value, at string) error {
+	if honored.Kind() == 'n' {
+		return nil
+	}
+	if same := asked.Kind() == honored.Kind(); !same && !(asked.Kind() == 't' && honored.Kind() == 'f') {
+		return fmt.Errorf("%s is more than was asked", at)
+	}
+	switch honored.Kind() {
+	case '0':
+		a, _ := strconv.ParseFloat(string(asked), 64)
+		if h, _ := strconv.ParseFloat(string(honored), 64); h > a {
+			return fmt.Errorf("%s is %s, and %s was asked", at, honored, asked)
+		}
+	case '{':
+		var had, has map[string]jsontext.Value
+		if jsonv2.Unmarshal(asked, &had) != nil || jsonv2.Unmarshal(honored, &has) != nil {
+			return fmt.Errorf("%s cannot be read", at)
+		}
+		for _, name := range slices.Sorted(maps.Keys(has)) {
+			v, ok := had[name]
+			if !ok {
+				return fmt.Errorf("%s was not asked", at+"/"+name)
+			}
+			if err := exceeds(v, has[name], at+"/"+name); err != nil {
+				return err
+			}
+		}
+	case '[':
+		var had, has []jsontext.Value
+		if jsonv2.Unmarshal(asked, &had) != nil || jsonv2.Unmarshal(honored, &has) != nil {
+			return fmt.Errorf("%s cannot be read", at)
+		}
+		for i, v := range has {
+			text := v.Kind() == '"'
+			j := slices.IndexFunc(had, func(a jsontext.Value) bool {
+				return exceeds(a, v, "") == nil && (!text || slices.Equal(a, v))
+			})
+			if j < 0 {
+				return fmt.Errorf("%s/%d was not asked", at, i)
+			}
+			had = slices.Delete(had, j, j+1)
+		}
 	}
 	return nil
 }
@@ -178,9 +278,9 @@ func (t *Terms) add(prefix string, e Effect) {
 		t.honored = map[string]json.RawMessage{}
 	}
 	t.honored[prefix] = e.Honored
-	t.MaxChunk = least(t.MaxChunk, max(e.MaxChunk, 0))
-	t.TimeoutMultiplier = min(max(t.TimeoutMultiplier, e.TimeoutMultiplier), 10)
-	t.MinTimeout = min(max(t.MinTimeout, e.MinTimeout), 24*time.Hour)
+	t.MaxChunk = least(t.MaxChunk, e.MaxChunk)
+	t.TimeoutMultiplier = max(t.TimeoutMultiplier, e.TimeoutMultiplier)
+	t.MinTimeout = max(t.MinTimeout, e.MinTimeout)
 	t.Quiet = max(t.Quiet, e.Quiet)
 	if e.Quiet > 0 {
 		t.quiet = append(t.quiet, prefix)
@@ -191,8 +291,8 @@ func (t *Terms) add(prefix string, e Effect) {
 	if e.ResumeAfter != "" {
 		t.ResumeAfter, t.resumed = e.ResumeAfter, granted{prefix, e.Resumed}
 	}
-	t.IdleTimeout = least(t.IdleTimeout, max(e.IdleTimeout, 0))
-	t.MaxDuration = least(t.MaxDuration, max(e.MaxDuration, 0))
+	t.IdleTimeout = least(t.IdleTimeout, e.IdleTimeout)
+	t.MaxDuration = least(t.MaxDuration, e.MaxDuration)
 }
 
 // granted is a capability object of one answer, which gives more time or goes on where another subscription ended.
@@ -233,8 +333,33 @@ func (t Terms) Profile() string { return t.profile }
 
 // Keeps reports whether the extensions let an event pass that is not critical.
 func (t Terms) Keeps(ev *aaep.Event) bool {
-	for _, a := range t.agreed {
-		if a.Keep != nil && !a.Keep(ev, ev.Extensions[a.Prefix]) {
+	for i := range t.agreed {
+		a, keep := &t.agreed[i], true
+		if a.Keep != nil {
+			a.shield("Effect.Keep", func() { keep = a.Keep(ev, a.dataOn(ev.Extensions, ev.Context)) })
+		}
+		if !keep {
+			return false
+		}
+	}
+	return true
+}
+
+// dataOn is the data of this extension, by its own URI, among that of an event, or nil.
+func (a *agreed) dataOn(extensions map[string]json.RawMessage, context []string) json.RawMessage {
+	if !slices.Contains(context, a.URI) { // of another version, or of somebody else with this prefix
+		return nil
+	}
+	return extensions[a.Prefix]
+}
+
+// SameData reports whether two events have the same data of the extensions that this subscription named.
+func (t Terms) SameData(x, y *aaep.Event) bool {
+	if len(x.Extensions) == 0 && len(y.Extensions) == 0 {
+		return true
+	}
+	for i := range t.agreed {
+		if a := &t.agreed[i]; a.listed && string(a.dataOn(x.Extensions, x.Context)) != string(a.dataOn(y.Extensions, y.Context)) {
 			return false
 		}
 	}
@@ -247,25 +372,33 @@ func (t Terms) Extend(ev *aaep.Event) {
 	if len(ev.Extensions) == 0 && !slices.ContainsFunc(t.agreed, func(a agreed) bool { return a.Data != nil }) {
 		return
 	}
-	had := ev.Extensions
+	had, context := ev.Extensions, ev.Context
 	ev.Extensions = nil
 	// The vocabularies of an extension's own event stay: its type needs them.
 	_, own := ev.Payload.(*aaep.Extension)
 	if !own {
 		ev.Context = nil
 	}
-	for _, a := range t.agreed {
+	for i := range t.agreed {
+		a := &t.agreed[i]
 		if !a.listed {
 			continue
 		}
-		data := had[a.Prefix]
-		if data != nil && a.Event != nil && a.Event(data) != nil {
+		data := a.dataOn(had, context)
+		if data != nil && a.check("Event", a.Event, data) != nil {
 			data = nil // it is not this extension's
 		}
 		if a.Data != nil {
-			data = a.Data(ev, data)
+			var made json.RawMessage
+			if a.shield("Effect.Data", func() { made = a.Data(ev, data) }) && made != nil {
+				if err := a.check("Event", a.Event, made); err != nil {
+					a.fault("Effect.Data", fmt.Errorf("returned what is not valid: %w", err))
+					made = nil
+				}
+			}
+			data = made
 		}
-		if data == nil || isObject(data) != nil { // what is no object does not travel
+		if data == nil {
 			continue
 		}
 		if ev.Extensions == nil {
@@ -279,6 +412,45 @@ func (t Terms) Extend(ev *aaep.Event) {
 			ev.Context = append(slices.Clip(ev.Context), a.URI)
 		}
 	}
+}
+
+// check is Extension.Capability or Event, of which nil takes any object.
+func (a *agreed) check(field string, is func(json.RawMessage) error, object json.RawMessage) (err error) {
+	if is != nil && !a.shield(field, func() { err = is(object) }) {
+		err = errFaulty
+	}
+	return cmp.Or(err, isObject(object))
+}
+
+// A Fault is a mistake of an extension's author, who alone can mend it.
+type Fault struct {
+	// Extension is the URI, and Field the field of Extension, or of Effect as in "Effect.Data".
+	Extension, Field string
+	Err              error
+	Panicked         bool // it is reported from where it panics, so that the caller's stack shows where that is
+}
+
+func (f *Fault) Error() string {
+	return "extension " + f.Extension + ": " + f.Field + ": " + f.Err.Error()
+}
+func (f *Fault) Unwrap() error { return f.Err }
+
+// fault reports a mistake of the extension's author.
+func (a *agreed) fault(field string, err error) {
+	if a.report != nil {
+		a.report(&Fault{Extension: a.URI, Field: field, Err: err})
+	}
+}
+
+// shield calls a function of the extension's, and reports whether it returned.
+func (a *agreed) shield(field string, f func()) (ok bool) {
+	defer func() {
+		if crash := recover(); crash != nil && a.report != nil {
+			a.report(&Fault{Extension: a.URI, Field: field, Err: fmt.Errorf("panic: %v", crash), Panicked: true})
+		}
+	}()
+	f()
+	return true
 }
 
 // splitMajor splits the URI of a vocabulary into what names it and its major version: v1 in ".../v1".

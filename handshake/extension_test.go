@@ -2,9 +2,12 @@ package handshake_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
@@ -157,12 +160,13 @@ func TestExtend(t *testing.T) {
 		payload aaep.Payload
 		want    string
 	}{
-		"listed":        {object("weather", `{"rain":1}`), []string{aaep.CoreContext, weather.URI}, &aaep.SessionStarted{}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " " + weather.URI + "]"},
-		"not its own":   {object("weather", `{"sun":1}`), []string{aaep.CoreContext, weather.URI}, &aaep.SessionStarted{}, "map[] []"},
-		"not listed":    {object("other", `{}`), []string{aaep.CoreContext, "https://x.example/v1"}, &aaep.SessionStarted{}, "map[] []"},
-		"none":          {nil, nil, &aaep.SessionStarted{}, "map[] []"},
-		"its own event": {nil, []string{aaep.CoreContext, "urn:med:v1"}, &aaep.Extension{Type: "med:dose"}, "map[] [" + aaep.CoreContext + " urn:med:v1]"},
-		"both":          {object("weather", `{"rain":1}`), []string{aaep.CoreContext, "urn:med:v1"}, &aaep.Extension{Type: "med:dose"}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " urn:med:v1 " + weather.URI + "]"},
+		"listed":             {object("weather", `{"rain":1}`), []string{aaep.CoreContext, weather.URI}, &aaep.SessionStarted{}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " " + weather.URI + "]"},
+		"not its own":        {object("weather", `{"sun":1}`), []string{aaep.CoreContext, weather.URI}, &aaep.SessionStarted{}, "map[] []"},
+		"not listed":         {object("other", `{}`), []string{aaep.CoreContext, "https://x.example/v1"}, &aaep.SessionStarted{}, "map[] []"},
+		"of another version": {object("weather", `{"rain":1}`), []string{aaep.CoreContext, "https://w.example/v2"}, &aaep.SessionStarted{}, "map[] []"},
+		"none":               {nil, nil, &aaep.SessionStarted{}, "map[] []"},
+		"its own event":      {nil, []string{aaep.CoreContext, "urn:med:v1"}, &aaep.Extension{Type: "med:dose"}, "map[] [" + aaep.CoreContext + " urn:med:v1]"},
+		"both":               {object("weather", `{"rain":1}`), []string{aaep.CoreContext, "urn:med:v1", weather.URI}, &aaep.Extension{Type: "med:dose"}, "map[weather:{\"rain\":1}] [" + aaep.CoreContext + " urn:med:v1 " + weather.URI + "]"},
 	} {
 		ev := &aaep.Event{Extensions: tc.had, Context: tc.context, Payload: tc.payload}
 		before := fmt.Sprintf("%s", tc.had)
@@ -199,5 +203,86 @@ func TestLongCapability(t *testing.T) {
 			t.Errorf("%d bytes: the profile of another", size)
 		}
 		profiles[terms.Profile()] = true
+	}
+}
+
+// Whatever an extension's author got wrong is reported with the field and has no effect; the negotiation and the event go on without
+// it. (P5, P10)
+func TestFaults(t *testing.T) {
+	const uri = "https://x.example/v1"
+	anything := json.RawMessage(`{"n":3,"on":false,"list":["a",{"b":2}],"deep":{"n":1},"text":"a"}`)
+	honoring := func(e handshake.Effect) handshake.Extension {
+		return handshake.Extension{Honor: func(json.RawMessage) handshake.Effect { return e }}
+	}
+	object := func(s string) handshake.Extension { return honoring(handshake.Effect{Honored: json.RawMessage(s)}) }
+	drowned := func(data json.RawMessage) error {
+		if strings.Contains(string(data), "wet") {
+			return errors.New("is wet")
+		}
+		return nil
+	}
+	for name, tc := range map[string]struct {
+		ext    handshake.Extension
+		fields string // that are reported, in order
+		used   bool   // the capability object
+		data   string // on the event
+	}{
+		"right":                  {object(`{"n":2,"on":false,"list":[{"b":1}],"deep":{},"text":"b"}`), "", true, `{"a":1}`},
+		"Capability panics":      {handshake.Extension{Capability: func(json.RawMessage) error { panic("c") }}, "Capability", false, `{"a":1}`},
+		"Honor panics":           {handshake.Extension{Honor: func(json.RawMessage) handshake.Effect { panic("h") }}, "Honor", false, `{"a":1}`},
+		"Event panics":           {handshake.Extension{Event: func(json.RawMessage) error { panic("e") }}, "Event", true, ``},
+		"Keep panics":            {honoring(handshake.Effect{Keep: func(*aaep.Event, json.RawMessage) bool { panic("k") }}), "Effect.Keep", true, `{"a":1}`},
+		"Data panics":            {honoring(handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage { panic("d") }}), "Effect.Data", true, ``},
+		"Data of nil":            {honoring(handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage { return nil }}), "", true, ``},
+		"Data returns no object": {honoring(handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage { return json.RawMessage(`{`) }}), "Effect.Data", true, ``},
+		"Data returns what its schema refuses": {handshake.Extension{Event: drowned, Honor: func(json.RawMessage) handshake.Effect {
+			return handshake.Effect{Data: func(*aaep.Event, json.RawMessage) json.RawMessage { return json.RawMessage(`{"wet":1}`) }}
+		}}, "Effect.Data", true, ``},
+		"a larger number":     {object(`{"n":4}`), "Effect.Honored", false, `{"a":1}`},
+		"a larger one within": {object(`{"deep":{"n":1.5}}`), "Effect.Honored", false, `{"a":1}`},
+		"a larger element":    {object(`{"list":[{"b":3}]}`), "Effect.Honored", false, `{"a":1}`},
+		"another element":     {object(`{"list":["b"]}`), "Effect.Honored", false, `{"a":1}`},
+		"an element twice":    {object(`{"list":["a","a"]}`), "Effect.Honored", false, `{"a":1}`},
+		"true for false":      {object(`{"on":true}`), "Effect.Honored", false, `{"a":1}`},
+		"another member":      {object(`{"m":0}`), "Effect.Honored", false, `{"a":1}`},
+		"another kind":        {object(`{"n":"3"}`), "Effect.Honored", false, `{"a":1}`},
+		"no JSON":             {object(`{"n":`), "Effect.Honored", false, `{"a":1}`},
+		"more granted":        {honoring(handshake.Effect{MoreTime: "rpl_1", Granted: json.RawMessage(`{"n":9}`)}), "Effect.Granted", false, `{"a":1}`},
+		"more resumed":        {honoring(handshake.Effect{ResumeAfter: "evt_1", Resumed: json.RawMessage(`{"n":9}`)}), "Effect.Resumed", false, `{"a":1}`},
+		"limits": {honoring(handshake.Effect{MaxChunk: -1, TimeoutMultiplier: 50, MinTimeout: 25 * time.Hour, Quiet: -1, IdleTimeout: -1, MaxDuration: -1}),
+			"Effect.Quiet Effect.IdleTimeout Effect.MaxDuration Effect.MinTimeout Effect.MaxChunk Effect.TimeoutMultiplier", true, `{"a":1}`},
+		"no number": {honoring(handshake.Effect{TimeoutMultiplier: math.NaN()}), "Effect.TimeoutMultiplier", true, `{"a":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.ext.Vocabulary = aaep.Vocabulary{Prefix: "x1", URI: uri}
+			var fields []string
+			terms, err := handshake.Negotiate(request(aaep.Capabilities{SupportedExtensions: []string{uri}, Extensions: map[string]json.RawMessage{"x1": anything}}),
+				handshake.Offer{Extensions: []handshake.Extension{tc.ext}, Report: func(f *handshake.Fault) {
+					fields = append(fields, f.Field)
+					if panics := strings.Contains(name, "panics"); f.Extension != uri || panics != f.Panicked {
+						t.Errorf("reported %v, panicked %v", f, f.Panicked)
+					}
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if used := terms.Capabilities().Extensions["x1"] != nil; used != tc.used || used == strings.Contains(terms.Note(), "x1 is not used") {
+				t.Errorf("used %v, with the note %q", used, terms.Note())
+			}
+			ev := &aaep.Event{Payload: &aaep.SessionStarted{}, Context: []string{aaep.CoreContext, uri}, Extensions: map[string]json.RawMessage{"x1": json.RawMessage(`{"a":1}`)}}
+			if !terms.Keeps(ev) {
+				t.Error("the event is left out")
+			}
+			terms.Extend(ev)
+			if got := string(ev.Extensions["x1"]); got != tc.data {
+				t.Errorf("it carries %s, want %s", got, tc.data)
+			}
+			if got := strings.Join(fields, " "); got != tc.fields {
+				t.Errorf("reported %q, want %q", got, tc.fields)
+			}
+			if terms.MaxChunk < 0 || !(terms.TimeoutMultiplier == 0 || terms.TimeoutMultiplier >= 1 && terms.TimeoutMultiplier <= 10) || terms.MinTimeout > 24*time.Hour || terms.Quiet < 0 {
+				t.Errorf("%+v", terms)
+			}
+		})
 	}
 }

@@ -29,6 +29,9 @@ type Offer struct {
 	Withhold []string
 	// SignedManifest says that the producer can prove its identity.
 	SignedManifest bool
+	// Report is told of the mistakes that the authors of Extensions have made: at a negotiation, and wherever the Terms that
+	// come of it are used. It must not wait. Nil drops them.
+	Report func(*Fault)
 }
 
 // The defaults of absent capabilities (§5.3.1).
@@ -155,7 +158,7 @@ func decide(ask aaep.Capabilities, offer Offer) (Terms, error) {
 		levels = defaultLevels
 	}
 	t.Levels = common(levels, offer.Levels)
-	if err := t.extensions(ask, offer.Extensions, note); err != nil {
+	if err := t.extensions(ask, offer, note); err != nil {
 		return Terms{}, err
 	}
 

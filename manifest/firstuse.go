@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,13 +20,19 @@ import (
 	"github.com/aaep-go/aaep/internal/credentials"
 )
 
-// FirstUse is a file that remembers which key each agent signed with when it was first met. Whoever comes first under a
-// name is believed: it notices that an agent was replaced later, not that it was an impostor from the start. It may be used
-// by many goroutines at once; programs that share a file should not write to it at the same moment.
+// FirstUse is a file that remembers which key each agent signed with when it was first met, and at which addresses. It notices
+// that an agent was replaced later, by one of its own id or of another, and not that it was an impostor from the start: see
+// Identity.FirstMeeting. It may be used by many goroutines at once; programs that share a file should not write to it at the same
+// moment.
 type FirstUse struct {
 	path string
 	mu   sync.Mutex
+	// first are the ids of agents that were met for the first time since the file was opened.
+	first map[string]bool
 }
+
+// mostAddresses is how many addresses are remembered of an agent, the newest.
+const mostAddresses = 16
 
 // longestNames is how many bytes of id and name are remembered of an agent.
 const longestNames = 4096
@@ -35,11 +43,16 @@ type met struct {
 	AgentName string    `json:"agent_name,omitzero"`
 	Key       string    `json:"key"`
 	Since     time.Time `json:"since"`
+	Addresses []string  `json:"addresses,omitzero"` // files of older versions have none
 }
 
-// KeyChangedError is an agent that signs with another key than before. It is ErrKeyChanged, for errors.Is.
+// KeyChangedError is an agent that signs with another key than before, or another agent, of another key, at the address of one that
+// was met there. It is ErrKeyChanged, for errors.Is.
 type KeyChangedError struct {
+	// AgentID is the agent that is known. Accept takes it, in both cases.
 	AgentID string
+	// Now is the id of the other agent at Address; or both are empty.
+	Now, Address string
 	// Known is the thumbprint of the key that it is known by since Since, Presented that of the one it has now.
 	Known, Presented string
 	Since            time.Time
@@ -48,6 +61,10 @@ type KeyChangedError struct {
 }
 
 func (e *KeyChangedError) Error() string {
+	if e.Now != "" {
+		return fmt.Sprintf("%v: at %s %q is known since %s by the key %s, and now %q is there, and signs with %s. Either the agent was given a new name and a new key, or somebody else has taken its place. Those who run it know",
+			ErrKeyChanged, credentials.OneLine(e.Address), credentials.OneLine(e.AgentID), e.Since.UTC().Format("2 January 2006"), e.Known, credentials.OneLine(e.Now), e.Presented)
+	}
 	return fmt.Sprintf("%v: %q is known since %s by the key %s, and now signs with %s. Either it was given a new key, or somebody else has taken its place. Those who run it know",
 		ErrKeyChanged, credentials.OneLine(e.AgentID), e.Since.UTC().Format("2 January 2006"), e.Known, e.Presented)
 }
@@ -80,33 +97,83 @@ func (f *FirstUse) Accept(agentID, thumbprint string) error {
 		return fmt.Errorf("manifest: %q was never met", credentials.OneLine(agentID))
 	}
 	all[i].Key, all[i].Since = thumbprint, time.Now().UTC()
+	delete(f.first, agentID)
 	return f.write(all)
 }
 
-// meet remembers an agent, or compares its key with the one it is known by; a key that is settled is right in any case. It
-// tells which agent that was met before this one has a name or id that looks the same.
-func (f *FirstUse) meet(m *Manifest, key string, settled bool, now time.Time) (looksLike string, err error) {
-	if len(m.AgentID)+len(m.AgentName) > longestNames {
-		return "", fmt.Errorf("%w: its id and name are too long to remember", errPayload)
+// meet remembers an agent, or compares its key with the one that it, or its address, is known by; a key that is settled is right in
+// any case. It tells which agent that was met before this one has a name or id that looks the same, and whether this is still the
+// first meeting.
+func (f *FirstUse) meet(m *Manifest, key, address string, settled bool, now time.Time) (looksLike string, first bool, err error) {
+	if len(m.AgentID)+len(m.AgentName)+len(address) > longestNames {
+		return "", false, fmt.Errorf("%w: its id, name and address are too long to remember", errPayload)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all, err := f.read()
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	own := slices.IndexFunc(all, func(a met) bool { return a.AgentID == m.AgentID })
 	looksLike = lookingLike(all, own, m)
-	switch {
-	case own < 0:
-		return looksLike, f.write(append(all, met{m.AgentID, m.AgentName, key, now.UTC()}))
-	case all[own].Key == key:
-		return looksLike, nil
-	case settled:
-		all[own].Key, all[own].Since = key, now.UTC()
-		return looksLike, f.write(all)
+	if own >= 0 && all[own].Key != key && !settled {
+		return "", false, &KeyChangedError{AgentID: m.AgentID, Known: all[own].Key, Presented: key, Since: all[own].Since, File: f.path}
 	}
-	return "", &KeyChangedError{m.AgentID, all[own].Key, key, all[own].Since, f.path}
+	here := func(a met) bool { return address != "" && slices.Contains(a.Addresses, address) }
+	known := own >= 0
+	if !settled && (own < 0 || !here(all[own])) {
+		for _, a := range slices.Backward(all) {
+			switch {
+			case !here(a):
+			case a.Key != key:
+				return "", false, &KeyChangedError{AgentID: a.AgentID, Now: m.AgentID, Address: address, Known: a.Key, Presented: key, Since: a.Since, File: f.path}
+			default:
+				known = known || !f.first[a.AgentID] // the same key at the same address, under a new name
+			}
+		}
+	}
+	changed := own < 0
+	if changed {
+		own, all = len(all), append(all, met{AgentID: m.AgentID, AgentName: m.AgentName, Key: key, Since: now.UTC()})
+	}
+	if all[own].Key != key {
+		all[own].Key, all[own].Since, changed = key, now.UTC(), true
+	}
+	if address != "" && !here(all[own]) {
+		all[own].Addresses, changed = append(all[own].Addresses, address), true
+		all[own].Addresses = all[own].Addresses[max(0, len(all[own].Addresses)-mostAddresses):]
+	}
+	if changed {
+		if err := f.write(all); err != nil {
+			return "", false, err
+		}
+	}
+	switch {
+	case settled:
+		delete(f.first, m.AgentID)
+	case !known:
+		if f.first == nil {
+			f.first = map[string]bool{}
+		}
+		f.first[m.AgentID] = true
+	}
+	return looksLike, f.first[m.AgentID], nil
+}
+
+// canonical is an address as it is compared: with a small host, and without the port that its scheme has in any case.
+func canonical(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return address
+	}
+	host := strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	}
+	return u.Scheme + "://" + strings.TrimSuffix(host, ".") + strings.TrimSuffix(u.EscapedPath(), "/")
 }
 
 // lookingLike is the agent_id of the first agent that the one of m, which is at own or was never met, passes for: one that was met
@@ -124,7 +191,7 @@ func lookingLike(all []met, own int, m *Manifest) string {
 }
 
 func (f *FirstUse) read() ([]met, error) {
-	text, err := credentials.ReadPrivate(f.path)
+	text, err := credentials.ReadOwn(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

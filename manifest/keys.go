@@ -89,7 +89,7 @@ func parseJWKs(text []byte) ([]key, error) {
 	var raw struct {
 		Keys []jsontext.Value `json:"keys"`
 	}
-	if err := jsonv2.Unmarshal(text, &raw); err != nil {
+	if err := unmarshal(text, &raw); err != nil {
 		return nil, errors.New("the keys are no JSON that can be read in one way only")
 	}
 	if raw.Keys == nil {

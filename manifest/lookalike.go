@@ -15,4 +15,8 @@ func looksAlike(a, b string) bool {
 	return look.Skeleton(a, false) == look.Skeleton(b, false) || look.Skeleton(a, true) == look.Skeleton(b, true)
 }
 
+// NameMisleads reports whether a name could mislead who hears or reads it: it mixes scripts, has letters of full width or another style,
+// or says of itself that it is verified, in words or by a sign. It is for a warning beside the name: an honest name may have that too.
+func NameMisleads(name string) bool { return look.Misleads(look.Visible(name, maxName)) }
+
 const maxName = 256 // characters that count

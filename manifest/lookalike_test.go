@@ -116,3 +116,12 @@ func FuzzLookalike(f *testing.F) {
 		}
 	})
 }
+
+// INV-59: what Misleads of package lookalike finds is found in the part of a name that people see.
+func TestNameMisleads(t *testing.T) {
+	for name, want := range map[string]bool{"Bank ✓": true, "Bаnk": true, "Bank": false} {
+		if NameMisleads(name) != want {
+			t.Errorf("%q misleads: %v", name, !want)
+		}
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/nesting"
 	"github.com/aaep-go/aaep/schemas"
 )
 
@@ -110,6 +111,14 @@ func Encode(m *Manifest) ([]byte, error) {
 	return data, nil
 }
 
+// unmarshal reads what a stranger may have written, which is bounded in depth too (INV-32).
+func unmarshal(data []byte, v any) error {
+	if nesting.TooDeep(data) {
+		return fmt.Errorf("it nests deeper than %d levels", nesting.Most)
+	}
+	return jsonv2.Unmarshal(data, v)
+}
+
 // Parse reads a manifest. Any JSON object that names an agent_id is one: members that are missing are zero, and
 // unknown ones are left out. Repeated member names, invalid UTF-8 and members of a wrong type are errors. It fetches nothing.
 func Parse(data []byte) (*Manifest, error) {
@@ -117,7 +126,7 @@ func Parse(data []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("manifest: it has %d bytes; at most %d are read", len(data), MaxSize)
 	}
 	var f form
-	if err := jsonv2.Unmarshal(data, &f); err != nil {
+	if err := unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("manifest: it cannot be read: %s", aaep.SafeText(err.Error()))
 	}
 	return f.read()
@@ -125,7 +134,7 @@ func Parse(data []byte) (*Manifest, error) {
 
 // read returns the manifest of a form that was filled in.
 func (f *form) read() (*Manifest, error) {
-	if f.Type != "" && f.Type != Type && f.Type != "https://aaep-protocol.org/types/producer.manifest" {
+	if f.Type != "" && aaep.CompactType(f.Type) != Type {
 		return nil, fmt.Errorf("manifest: its type is %q, want %s", aaep.SafeText(f.Type), Type)
 	}
 	if f.AgentID == "" {
@@ -180,7 +189,7 @@ func (m *Manifest) Endpoints() (map[string]Endpoint, error) {
 		return nil, nil
 	}
 	var all map[string]Endpoint
-	if err := jsonv2.Unmarshal(data, &all); err != nil {
+	if err := unmarshal(data, &all); err != nil {
 		return nil, fmt.Errorf("manifest: extensions.%s: %s", EndpointsVocabulary.Prefix, aaep.SafeText(err.Error()))
 	}
 	return all, nil

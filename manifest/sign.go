@@ -187,21 +187,21 @@ func parseSigners(text []byte, o SignerOptions) (signers []*Signer, err error) {
 	return signers, err
 }
 
-// ReadSigner is ParseSigner of a file, which nobody but its owner may open.
+// ReadSigner is ParseSigner of a file, which nobody but its owner may open, and which is no symbolic link.
 func ReadSigner(path string, o SignerOptions) (*Signer, error) {
-	text, err := credentials.ReadPrivate(path)
+	text, err := credentials.ReadOwn(path)
 	if err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	return ParseSigner(text, o)
 }
 
-// SignerFiles are the Signers of the keys in files, for producer.Config.Signers. Nobody but their owner may open them. A file in
+// SignerFiles are the Signers of the keys in files, for producer.Config.Signers. Nobody but their owner may open them, and they are no symbolic links. A file in
 // PEM may have several keys, one behind the other, each with its certificates. The files are read again when they have changed:
 // put a new key behind the one in use, and it is published; in front of it, and it signs. What cannot be read then changes
 // nothing, and log is told, which may be nil.
 func SignerFiles(o SignerOptions, log *slog.Logger, files ...string) (func() []*Signer, error) {
-	source, err := credentials.NewSource(log, credentials.ReadPrivate, func(contents [][]byte) (all []*Signer, err error) {
+	source, err := credentials.NewSource(log, credentials.ReadOwn, func(contents [][]byte) (all []*Signer, err error) {
 		for i, text := range contents {
 			signers, err := parseSigners(text, o)
 			if err != nil {

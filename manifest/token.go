@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep/internal/credentials"
@@ -119,7 +118,7 @@ func readToken(text string) (*token, error) {
 	t := &token{text: text}
 	raw, err := base64.RawURLEncoding.DecodeString(parts[0])
 	if err == nil {
-		err = jsonv2.Unmarshal(raw, &t.head)
+		err = unmarshal(raw, &t.head)
 	}
 	if err == nil && !t.head.readable() {
 		err = errors.New("a time in it is none")

@@ -15,6 +15,9 @@ type Trust struct {
 	// FirstUse, if not nil, remembers which key an agent was first met with, and refuses another one if only Source knows that: it is for
 	// keys that agents publish themselves. A key that Verifier trusts takes the place of the first without a word.
 	FirstUse *FirstUse
+	// Address is the URL at which the person found the agent, below which it publishes its keys. FirstUse remembers it beside the
+	// agent_id, so that nobody takes over an address under a new name. If it is empty, FirstUse knows agents by their ids alone.
+	Address string
 }
 
 // Verify is Verifier.Verify with the keys of Source, at this moment. Ctx bounds fetching them. A key that is not the one
@@ -41,7 +44,7 @@ func (t *Trust) Verify(ctx context.Context, signed string, expect Expect) (*Mani
 	m, id, err := t.verify(read, keys, expect, now)
 	if err == nil && t.FirstUse != nil {
 		settled := keys == t.Keys || id.Certificate != nil
-		id.LooksLike, err = t.FirstUse.meet(m, id.Thumbprint, settled, now)
+		id.LooksLike, id.FirstMeeting, err = t.FirstUse.meet(m, id.Thumbprint, canonical(t.Address), settled, now)
 	}
 	if err != nil {
 		return nil, nil, err

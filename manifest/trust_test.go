@@ -175,7 +175,7 @@ func TestFirstUseRenamed(t *testing.T) {
 		{"bank", "", ""},
 		{"bank", "Weather", "bаnk"},
 	} {
-		like, err := first.meet(&Manifest{AgentID: c.id, AgentName: c.name}, "key", false, now)
+		like, _, err := first.meet(&Manifest{AgentID: c.id, AgentName: c.name}, "key", "", false, now)
 		if err != nil || like != c.like {
 			t.Errorf("%s as %s: it looks like %q, want %q; %v", c.id, c.name, like, c.like, err)
 		}
@@ -197,7 +197,7 @@ func TestFirstUseFile(t *testing.T) {
 	check(t, err)
 	if runtime.GOOS != "windows" {
 		check(t, os.Chmod(path, 0o666))
-		if _, err := first.meet(plannerManifest(t), "k", false, now); err == nil || !strings.Contains(err.Error(), "0666") {
+		if _, _, err := first.meet(plannerManifest(t), "k", "", false, now); err == nil || !strings.Contains(err.Error(), "0666") {
 			t.Errorf("a file that anybody may write: %v", err)
 		}
 		check(t, os.Chmod(path, 0o600))
@@ -207,7 +207,7 @@ func TestFirstUseFile(t *testing.T) {
 		all.Go(func() {
 			m := plannerManifest(t)
 			m.AgentID = strings.Repeat("a", i+1)
-			if _, err := first.meet(m, "k", false, now); err != nil {
+			if _, _, err := first.meet(m, "k", "", false, now); err != nil {
 				t.Error(err)
 			}
 		})
@@ -221,7 +221,7 @@ func TestFirstUseFile(t *testing.T) {
 	}
 	gone, err := OpenFirstUse(filepath.Join(dir, "none", "met.json"))
 	check(t, err)
-	if _, err := gone.meet(plannerManifest(t), "k", false, now); err == nil {
+	if _, _, err := gone.meet(plannerManifest(t), "k", "", false, now); err == nil {
 		t.Error("it cannot be kept, and that is not told")
 	}
 }
@@ -299,7 +299,7 @@ func TestFirstUseIsNotFilledUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	meet := func(id, name string) error {
-		_, err := first.meet(&Manifest{AgentID: id, AgentName: name}, "key", false, time.Now())
+		_, _, err := first.meet(&Manifest{AgentID: id, AgentName: name}, "key", "", false, time.Now())
 		return err
 	}
 	if err := meet("bank", "Bank"); err != nil {
@@ -322,4 +322,43 @@ func TestFirstUseIsNotFilledUp(t *testing.T) {
 	if err := meet("bank", "Bank"); err != nil {
 		t.Error(err)
 	}
+}
+
+// T-NAME, T6: a first meeting is one until the program ends; an address that is known has no other agent with another key, unless a
+// person accepts it; and a file of an older version, without addresses, still counts.
+func TestFirstUseAddress(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "met.json")
+	check(t, os.WriteFile(path, []byte(`[{"agent_id":"old","agent_name":"Old","key":"k0","since":"2026-01-02T03:04:05Z"}]`), 0o600))
+	print := func(c string) string { return strings.Repeat(c, 42) + "A" }
+	open := func() *FirstUse {
+		f, err := OpenFirstUse(path)
+		check(t, err)
+		return f
+	}
+	f := open()
+	meet := func(id, key, address string, settled, first bool, known string) {
+		t.Helper()
+		_, is, err := f.meet(&Manifest{AgentID: id}, key, canonical(address), settled, now)
+		var changed *KeyChangedError
+		if errors.As(err, &changed); err != nil && changed == nil || (changed != nil) != (known != "") || changed != nil && (changed.AgentID != known || changed.Presented != key) || is != first {
+			t.Errorf("%s with %.3s at %s: first %v, %v; want %v, and that %q is known", id, key, address, is, err, first, known)
+		}
+	}
+	meet("old", "k0", "https://old.example", false, false, "") // it was met by the older version
+	meet("old", "k1", "https://old.example", false, false, "old")
+	meet("new", "k1", "https://OLD.example:443/", false, false, "old") // and its address is known from now on
+	bank, mallory := print("B"), print("M")
+	meet("bank", bank, "https://bank.example", false, true, "")
+	meet("bank", bank, "https://bank.example", false, true, "") // also after a cut
+	f = open()
+	meet("bank", bank, "https://bank.example/", false, false, "")
+	meet("mallory", mallory, "https://mallory.example", false, true, "")
+	meet("mallory", mallory, "https://bank.example", false, false, "bank") // although it was met elsewhere
+	meet("other", mallory, "https://bank.example", false, false, "bank")
+	meet("bank", bank, "https://bank.example/agents/2", false, false, "")
+	meet("given", mallory, "https://bank.example", true, false, "") // by a key that the person gave
+	f = open()
+	check(t, f.Accept("bank", mallory))
+	meet("other", mallory, "https://bank.example", false, false, "")
+	meet("bank", bank, "https://bank.example", false, false, "bank")
 }

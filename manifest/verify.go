@@ -9,7 +9,6 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
@@ -58,6 +57,9 @@ type Identity struct {
 	// LooksLike is the agent_id of another agent that was met before, whose name or id looks the same; or empty. Only
 	// FirstUse fills it in.
 	LooksLike string
+	// FirstMeeting says that nobody vouches for the key, and that FirstUse has met the agent for the first time since it was opened: the
+	// agent has signed, and nothing but its own word says who it is. It is not to be called verified.
+	FirstMeeting bool
 }
 
 // Verify returns a manifest that its agent has signed, and by which key. A token is one compact JWS, and nothing
@@ -171,7 +173,7 @@ func readPayload(payload []byte, h *header) (*Manifest, error) {
 	var m *Manifest
 	err := errors.New("it is no JSON object")
 	if jsontext.Value(payload).Kind() == '{' {
-		err = jsonv2.Unmarshal(payload, &claims)
+		err = unmarshal(payload, &claims)
 	}
 	if err == nil {
 		m, err = claims.read()

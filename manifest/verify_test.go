@@ -81,6 +81,8 @@ func TestVerifyRefuses(t *testing.T) {
 		"nested twice":         {with(es(`,"x":{"y":1,"y":2}`)), errHeader},
 		"header not UTF-8":     {with(es(",\"x\":\"\xff\"")), errHeader},
 		"header lone half":     {with(es(`,"x":"\ud800"`)), errHeader},
+		"deep header":          {with(es(`,"x":` + strings.Repeat("[", 64) + strings.Repeat("]", 64))), errHeader},
+		"deep key in header":   {with(es(`,"jwk":` + strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000))), errHeader},
 		"header array":         {with(`["ES256"]`), errHeader},
 		"header and more":      {with(es("") + "{}"), errHeader},
 		"header null":          {with(`null`), errAlgorithm},

@@ -61,14 +61,18 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// Where Admit or an extension panics over what a stranger sent, the stranger is refused, now and when it changes its terms; the agent
-// and its listeners go on.
+// Where Admit panics over what a stranger sent, the stranger is refused; where an extension does, that is not honored, now and when
+// the terms change. Agent and listeners go on.
 func TestPanicOverAStranger(t *testing.T) {
 	var logged bytes.Buffer
 	trap := handshake.Extension{Vocabulary: aaep.Vocabulary{Prefix: "trap", URI: "https://trap.example/aaep/v1"},
 		Honor: func(asked json.RawMessage) (e handshake.Effect) {
-			if bytes.Contains(asked, []byte("spring")) {
+			switch {
+			case bytes.Contains(asked, []byte("spring")):
 				panic("sprung")
+			case bytes.Contains(asked, []byte("later")):
+				e.Keep = func(*aaep.Event, json.RawMessage) bool { panic("kept") }
+				e.Data = func(*aaep.Event, json.RawMessage) json.RawMessage { panic("data") }
 			}
 			return e
 		}}
@@ -79,24 +83,30 @@ func TestPanicOverAStranger(t *testing.T) {
 			return *map[string]*producer.Rights{"": &all, "alice": &all}[principal], nil // which has no row for others
 		},
 	}, func(t *testing.T, st *stage) {
-		good := st.listen(caps(0, aaep.BoundaryNone))
+		good := st.listen(answering(everything()))
 		wantNo(t, st.connectAs("nobody").ask("{}"), aaep.AuthorizationDenied, "You are not allowed")
-		const spring = `{"trap":{"spring":true}}`
-		wantNo(t, st.connectAs("alice").ask(spring), aaep.ReasonUnknown, "could not deal with")
-		changing := st.listen(caps(0, aaep.BoundaryNone))
-		changing.sendObject(map[string]any{"type": "subscription.renegotiate", "subscription_id": changing.id,
-			"capabilities": map[string]any{"trap": map[string]any{"spring": true}}})
-		<-changing.served
-		wantNo(t, changing.lastMessage(), aaep.ReasonUnknown, "could not be changed")
+		spring := declaring(answering(everything()), trap.Vocabulary, map[string]bool{"spring": true})
+		now, then := st.listen(spring), st.listen(declaring(answering(everything()), trap.Vocabulary, map[string]bool{"later": true}))
+		changing := st.listen(answering(everything()))
+		changing.renegotiate(spring)
 		s := st.session("Planning.")
+		paid := tool(s, pay, &deed{})
+		good.reply(good.question(), aaep.Accept)
+		if r := <-paid; r.err != nil {
+			t.Error(r.err)
+		}
 		s.Complete(aaep.Say("Done."))
-		synctest.Wait()
-		if n := len(good.events()); n < 2 {
-			t.Errorf("the listener beside them heard %d events", n)
+		for _, l := range []*listener{good, now, then, changing} {
+			wantStory(t, l.events(), asked+"awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking session.completed")
 		}
 	})
-	if n := strings.Count(logged.String(), "level=ERROR"); n != 3 || strings.Count(logged.String(), "admit_test.go") < 3 {
-		t.Errorf("%d panics are logged, want 3 with their stacks: %s", n, &logged)
+	for _, field := range []string{"Config.Admit", "field=Honor", "field=Effect.Keep", "field=Effect.Data"} {
+		if n := strings.Count(logged.String(), field); n != 1 {
+			t.Errorf("%s is logged %d times", field, n)
+		}
+	}
+	if n := strings.Count(logged.String(), "level=ERROR"); n != 4 || strings.Count(logged.String(), "admit_test.go") < 4 {
+		t.Errorf("%d panics are logged, want 4 with their stacks: %s", n, &logged)
 	}
 }
 

@@ -44,6 +44,9 @@ type Choice struct {
 // question. Without an answer it returns Question.Default as a value of its kind, or ErrTimedOut or
 // ErrUnreachable if there is none.
 func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
+	if s == nil || s.p == nil {
+		return nil, ErrNoSession
+	}
 	if q.Timeout == 0 {
 		q.Timeout = 2 * time.Minute
 	}
@@ -99,7 +102,7 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 		case out.Cause == ledger.Unreachable:
 			id, err = phrase.QuestionUnreachable, ErrUnreachable
 		}
-		return s.p.words(aaep.Text{}, id, ""), err
+		return s.p.about(id, q.Text), err
 	})
 	if err != nil {
 		return nil, err
@@ -108,20 +111,18 @@ func (s *Session) Clarify(ctx context.Context, q Question) (any, error) {
 }
 
 // ask puts one question and waits for its one outcome. Explain says how to tell it and which error it is; with s.mu held too, where the
-// session ends first and the question is withdrawn. The record
-// is the one of the question, for those of what comes of it.
+// session ends first and the question is withdrawn. What was pending is there with an outcome.
 //
 // The order of events: awaiting_input, the question, its outcome, and one change of state that says what
 // came of it; where the answer is yes, that is calling_tool.
-func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, explain func(*ledger.Outcome) (speech, error)) (*ledger.Outcome, audit.Record, error) {
-	asked := audit.Record{QuestionID: audit.QuestionID(q.Token)}
+func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, explain func(*ledger.Outcome) (speech, error)) (_ *ledger.Outcome, _ *pending, err error) {
 	select { // one question at a time, so that a state tells what came of it; the others wait in line (D-40)
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
-		return nil, asked, ctx.Err()
+		return nil, nil, ctx.Err()
 	case <-s.ctx.Done():
-		return nil, asked, ErrSessionOver
+		return nil, nil, ErrSessionOver
 	}
 	var payload aaep.Payload = q.Clarification
 	if q.Confirmation != nil {
@@ -129,25 +130,31 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	}
 	s.p.awaitParties(ctx, q.Confirmation != nil)
 	if err := ctx.Err(); err != nil {
-		return nil, asked, err
+		return nil, nil, err
 	}
 	put, err := s.put(about, q, payload, explain)
 	if err != nil {
-		return nil, asked, err
+		return nil, nil, err
 	}
 	var out *ledger.Outcome
 	if put == nil {
 		out = ledger.Nobody(q)
 		out.At = time.Now()
 		about := audit.Question(&aaep.Event{Payload: payload}) // nobody was shown anything, but it was about something
-		asked.Tool, asked.ToolCallID = about.Tool, about.ToolCallID
-		s.p.desk.trail.settled(out, asked, nil)
+		put = &pending{asked: audit.Record{QuestionID: audit.QuestionID(q.Token), Tool: about.Tool, ToolCallID: about.ToolCallID}}
+		s.p.desk.trail.settled(out, put.asked, nil)
 	} else {
-		asked = put.asked
 		if out = s.await(ctx, put, q); out == nil {
-			return nil, asked, ErrSessionOver // whoever ends the session withdraws the question
+			return nil, nil, ErrSessionOver // whoever ends the session withdraws the question
 		}
 		s.p.forget(q.Token)
+	}
+	if q.Confirmation != nil && out.Decision == aaep.Accept {
+		defer func() {
+			if err != nil {
+				s.p.desk.trail.notDone(put.asked)
+			}
+		}()
 	}
 	late := ctx.Err()
 	if late != nil { // an answer that came too late for its asker is recorded, but nothing is done
@@ -161,22 +168,22 @@ func (s *Session) ask(ctx context.Context, about speech, q *ledger.Question, exp
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.ctx.Err() != nil {
-		return nil, asked, ErrSessionOver
+		return nil, nil, ErrSessionOver
 	}
-	if put != nil {
+	if put.answer != nil {
 		s.asking = nil
 		if err := s.machine.Settled(q.Token, out.Decision); err != nil {
-			return nil, asked, err
+			return nil, nil, err
 		}
 	}
 	// The state changes before the next question has its turn, so that each outcome is told.
 	if q.Confirmation != nil && out.Decision == aaep.Accept && failed == nil {
-		return out, asked, s.enterSaying(aaep.StateCallingTool, s.p.words(aaep.Text{}, phrase.UsingATool, ""))
+		return out, put, s.enterSaying(aaep.StateCallingTool, s.p.words(aaep.Text{}, phrase.UsingATool, ""))
 	}
 	if err := s.resume(news); err != nil {
-		return nil, asked, errors.Join(failed, err)
+		return nil, nil, errors.Join(failed, err)
 	}
-	return out, asked, failed
+	return out, put, failed
 }
 
 // put tells that the agent waits, and sends the question to those who can answer it. The result is nil if
@@ -224,7 +231,10 @@ type pending struct {
 	more   chan time.Duration // there is so much time left, after somebody asked for more
 	slowest
 
-	deadline time.Time // as far as it is known here, by the desk's clock; with the Producer's mu held
+	// With the Producer's mu held:
+	deadline time.Time       // as far as it is known here, by the desk's clock
+	subs     []*subscription // who was asked
+	parties  []string        // and which parties, by their ids
 }
 
 func (put *pending) isConfirmation() bool { return put.Event.Type() == aaep.TypeAwaitingConfirmation }
@@ -269,6 +279,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	for _, party := range elsewhere {
 		put.asked.Recipients = append(put.asked.Recipients, party.who())
 		q.Recipients = append(q.Recipients, party.ID)
+		put.parties = append(put.parties, party.ID)
 	}
 	if err := p.desk.trail.record(put.asked); err != nil { // which may take a while: p.mu is for those who deliver
 		return nil, ErrNotRecorded
@@ -276,6 +287,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	for _, sub := range able {
 		if !sub.hungUp.Load() { // it has not left meanwhile
 			q.Recipients = append(q.Recipients, sub.id)
+			put.subs = append(put.subs, sub)
 		}
 	}
 	if len(q.Recipients) == 0 {

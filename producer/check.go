@@ -2,7 +2,10 @@ package producer
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -56,6 +59,46 @@ func (p *Producer) checkOne(ev *aaep.Event) error {
 		return nil
 	}
 	return &aaep.InvalidError{Message: string(ev.Type()), Violations: found}
+}
+
+// checkExtensions refuses data that no listener could get: of an extension, or a version of it, that is none of Config.Extensions, or
+// not what that takes.
+func (p *Producer) checkExtensions(ev *aaep.Event) error {
+	for _, prefix := range slices.Sorted(maps.Keys(ev.Extensions)) {
+		if v := p.serves(prefix, ev.Context, ev.Extensions[prefix]); v != nil {
+			return &aaep.InvalidError{Message: ev.MessageType(), Violations: []aaep.Violation{*v}}
+		}
+	}
+	return nil
+}
+
+// serves says what is wrong with a prefix of one of these URIs, and with data under it; nil data is not looked at.
+func (p *Producer) serves(prefix string, uris []string, data json.RawMessage) *aaep.Violation {
+	v := &aaep.Violation{Requirement: "EXT-004", Pointer: "/extensions/" + prefix}
+	other := ""
+	for _, ext := range p.cfg.Extensions {
+		if ext.Prefix != prefix {
+			continue
+		}
+		if !slices.Contains(uris, ext.URI) {
+			other = ext.URI
+			continue
+		}
+		if data == nil || ext.Event == nil {
+			return nil
+		}
+		err := p.shield.call("Extension.Event", func() error { return ext.Event(data) })
+		if err == nil {
+			return nil
+		}
+		v.Problem = "is not what Extension.Event of " + ext.URI + " takes: " + err.Error()
+		return v
+	}
+	v.Problem = "is of an extension that is none of producer.Config.Extensions; add it there"
+	if other != "" {
+		v.Problem += ", or use its vocabulary that is: " + other
+	}
+	return v
 }
 
 // checkLanguages refuses words in a language that no listener is offered.

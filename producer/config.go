@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
+
+	"golang.org/x/text/language"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
@@ -15,6 +18,9 @@ import (
 )
 
 // Config says who an agent is and how much it serves. Only Agent.AgentID is required.
+//
+// A panic in a function or an interface of it does not end the agent: it is logged with its stack, counts as an error where there can
+// be one, and nothing is done that would have waited for a yes, or for a record. See also handshake.Fault.
 type Config struct {
 	// Agent is written on every event.
 	Agent aaep.Producer
@@ -45,10 +51,11 @@ type Config struct {
 	// MaxSubscriptions if that is more, so that after a restart all may come back at once. Negative is no
 	// limit.
 	MaxRequestsPerSecond int
-	// KeepEvents is how many events are kept in memory for those who reconnect, of at most 64 MiB and a day. Zero is 4096.
+	// KeepEvents is how many events are kept in memory for those who reconnect. Zero is 4096. More are kept while a subscription that
+	// has a stream is yet to read them; all together are at most 64 MiB and a day.
 	KeepEvents int
 	// Log keeps the events for longer: whoever was there before a restart, or a crash, then goes on where they were.
-	// What was open when the last process died is ended by New. Close it after Shutdown. Nil is memory alone; see
+	// What was open when the last process died is ended by New, which refuses the log of another agent. Close it after Shutdown. Nil is memory alone; see
 	// package producer/log, also for what happens when it fails, and WaitLogFailed.
 	Log log.Store
 	// Follow makes a Producer that serves the listeners of an agent in another process, from its log: package
@@ -59,15 +66,15 @@ type Config struct {
 	// Grace is how long a subscriber whose stream broke may stay away before it counts as gone.
 	// Zero is 10 seconds; negative is none.
 	Grace time.Duration
-	// RefuseSecrets refuses every text that holds a private key, an API key of a known form, a web token
-	// or a payment card number; see aaep.Secret. Streamed output is not looked at: a secret may come in
+	// RefuseSecrets refuses every text that holds a private key, a key or token of a known form, a password in a URL,
+	// what an Authorization header holds, or a payment card number; see aaep.Secret. Streamed output is not looked at: a secret may come in
 	// two chunks, and an answer must not break off where it does not.
 	RefuseSecrets bool
 	// ShortTimeouts allows questions that are open for less than 20 seconds, in which nobody can hear the
 	// question and answer it: for tests and demonstrations.
 	ShortTimeouts bool
-	// Extensions are those that are served. Nil is extensions.All(); add to it to serve more, or give an empty
-	// slice to serve none.
+	// Extensions are those that are served, and that Text.With and Session.Emit take. Nil is extensions.All(); add to it to
+	// serve more, or give an empty slice to serve none. What their authors got wrong is logged: see handshake.Fault.
 	Extensions []handshake.Extension
 	// Admit decides whether a subscriber may have what it asks for, and what more it may do; principal is who its transport says it
 	// is, or "". Who is admitted hears every session: see Producer for several users. Nil admits everyone with all rights. An error
@@ -77,8 +84,8 @@ type Config struct {
 	// It is asked once for each subscription, last of all: the request is valid, within the limits, and
 	// could be served on its terms. So it sees no flood, and may count what it admits. Who is not admitted
 	// learns no more than the manifest tells everybody. It may be called many times at once, without any
-	// lock held, and may take its time, but must return: the subscriber waits for it, and so does Shutdown. If it panics, or an
-	// extension does, the subscriber is refused, and the agent goes on.
+	// lock held, and may take its time, but must return: the subscriber waits for it, and so does Shutdown. If it panics, the
+	// subscriber is refused.
 	Admit func(principal string, req *aaep.SubscriptionRequest) (Rights, error)
 	// Audit keeps the trail of questions, answers and deeds: who allowed what, having been shown which words. What
 	// it cannot keep is not done. Shutdown waits for it. Nil is audit.Slog(Logger).
@@ -115,13 +122,16 @@ func (cfg *Config) complete() (languages []string, err error) {
 	}
 	languages = append([]string{cfg.Language}, cfg.Languages...)
 	for _, tag := range languages {
-		if !aaep.ValidLanguageTag(tag) {
+		if _, err := language.Parse(tag); err != nil || !aaep.ValidLanguageTag(tag) { // which is well-formed may be of no language
 			return nil, fmt.Errorf("producer: %q in Config.Language or Languages is no language tag such as en-US", tag)
 		}
 	}
-	for _, ext := range cfg.Extensions {
+	for i, ext := range cfg.Extensions {
 		if err := ext.Validate(); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("producer: Config.Extensions[%d]: %w", i, err)
+		}
+		if slices.ContainsFunc(cfg.Extensions[:i], func(other handshake.Extension) bool { return other.URI == ext.URI }) {
+			return nil, fmt.Errorf("producer: Config.Extensions[%d]: %s is there twice", i, ext.URI)
 		}
 	}
 	if min(cfg.MaxSubscriptions, cfg.MaxPerPrincipal, cfg.MaxEventsPerSecond, cfg.KeepEvents) < 0 { // nobody would be served

@@ -6,23 +6,26 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
-	"github.com/aaep-go/aaep/producer/audit"
 )
 
-// askConfirmation returns the decision, and what the user changed, where they accepted with changes that t takes.
-func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (aaep.Decision, json.RawMessage, audit.Record, error) {
-	var none audit.Record
+// askConfirmation returns the decision, and what the user changed, where they accepted with changes that t takes. What was pending is
+// there with an acceptance.
+func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (aaep.Decision, json.RawMessage, *pending, error) {
 	if t.Default == "" {
 		t.Default = aaep.Reject
 	}
 	if t.Default == aaep.Accept && (t.Irreversible || t.Risk == aaep.RiskHigh) {
-		return "", nil, none, &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
+		return "", nil, nil, &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
 			Requirement: "CONF-031", Pointer: "/default_decision",
 			Problem: "silence must not accept what is irreversible or of high risk; leave Default empty"}}}
 	}
@@ -37,13 +40,16 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (a
 		}
 	}
 	if err := s.p.checkTimeout(aaep.TypeAwaitingConfirmation, t.Timeout); err != nil {
-		return "", nil, none, err
+		return "", nil, nil, err
 	}
 	reversibility := aaep.Reversible
 	if t.Irreversible {
 		reversibility = aaep.Irreversible
 	}
-	about, _ := json.Marshal(map[string]string{"tool": call.Tool, "tool_call_id": call.ToolCallID})
+	about, err := contextOf(t.ExtraContext, call)
+	if err != nil {
+		return "", nil, nil, err
+	}
 	p := &aaep.AwaitingConfirmation{
 		ReplyToken:      aaep.ReplyToken(newID("rpl_")),
 		TimeoutSeconds:  wholeSeconds(t.Timeout),
@@ -79,6 +85,29 @@ func (s *Session) askConfirmation(ctx context.Context, t Tool, call toolCall) (a
 	return aaep.Accept, nil, asked, nil
 }
 
+// contextOf is what a question says beside its words: the call it is for (D-22), and what the agent adds to that.
+func contextOf(own json.RawMessage, call toolCall) (json.RawMessage, error) {
+	refuse := func(at, problem string) error {
+		return &aaep.InvalidError{Message: string(aaep.TypeAwaitingConfirmation), Violations: []aaep.Violation{{
+			Requirement: "EVT-075", Pointer: "/extra_context" + at, Problem: problem}}}
+	}
+	members := map[string]any{}
+	if own != nil {
+		var added map[string]jsontext.Value
+		if err := jsonv2.Unmarshal(own, &added); err != nil || added == nil {
+			return nil, refuse("", "must be a JSON object that can be read in one way only")
+		}
+		for name, value := range added {
+			if strings.EqualFold(name, "tool") || strings.EqualFold(name, "tool_call_id") {
+				return nil, refuse("/"+name, "says which call is asked about, which is not for the agent to change; name it otherwise")
+			}
+			members[name] = value
+		}
+	}
+	members["tool"], members["tool_call_id"] = call.Tool, call.ToolCallID
+	return jsonv2.Marshal(members, jsonv2.Deterministic(true))
+}
+
 // changesIn returns what the user changed before they accepted, or nil. The ledger counts such an answer as a
 // rejection of what was asked.
 func changesIn(out *ledger.Outcome) json.RawMessage {
@@ -102,22 +131,30 @@ func (s *Session) outcome(out *ledger.Outcome, action aaep.Text) (speech, error)
 	case out.Cause == ledger.Withdrawn:
 		id, err = phrase.ActionWithdrawn, context.Canceled
 	}
-	translations := action.Translations()
-	return s.p.phrase(id, func(tag string) (string, bool) {
-		if tag == s.p.cfg.Language || tag == "" {
-			return inAt(action, "", aaep.VerbosityTerse)
+	return s.p.about(id, action), err
+}
+
+// about is one of the package's own phrases about what the user was asked, in its shortest words.
+func (p *Producer) about(id phrase.ID, asked aaep.Text) speech {
+	translations := asked.Translations()
+	return p.phrase(id, func(tag string) (string, bool) {
+		if tag == p.cfg.Language || tag == "" {
+			return inAt(asked, "", aaep.VerbosityTerse)
 		}
 		best, ok := handshake.MatchLanguage([]string{tag}, slices.Sorted(maps.Keys(translations)))
 		return translations[best].At(aaep.VerbosityTerse), ok
-	}), err
+	})
 }
 
 // maxModified is how often an action may be changed before it counts as rejected.
 const maxModified = 10
 
 // modified is a tool after its user changed it. It is never less dangerous than before.
-func modified(t Tool, changes json.RawMessage) (Tool, error) {
-	m, err := t.Modified(changes)
+func (s *shield) modified(t Tool, changes json.RawMessage) (m Tool, err error) {
+	err = s.call("Tool.Modified", func() (err error) { // of what a subscriber sent
+		m, err = t.Modified(changes)
+		return err
+	})
 	if err != nil {
 		return t, err
 	}

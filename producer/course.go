@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,17 +21,22 @@ type course struct {
 	shaper   *coalesce.Shaper
 	cursor   uint64          // the newest entry the shaper has had
 	replayed uint64          // up to here the log tells what was before the subscription
+	before   uint64          // up to here the log tells what was before the stream
 	goesOn   bool            // it begins where another subscription ended
 	skip     int             // bytes of the next entry that the subscriber had before
 	early    map[uint64]bool // questions that were put before their turn in the log
 	noticed  uint64          // notices that the shaper has had
-	passed   int             // events that left in front of the critical one that is next in the log
 	ahead    []*aaep.Event   // what comes next in the log, where that has been read already
+	history  sent            // what left lately,
+	again    []sentEvent     // and what of it has to be sent once more, before what the shaper has
 	hurries  bool            // nothing is waited for, not even a disk
+	full     bool            // the link took long over the last, though that was one event; a group's never is
 
+	needs   atomic.Uint64 // the cursor, or math.MaxUint64 without a stream; see Producer.needed
 	left    atomic.Uint64 // every event that is not output, up to here, has left
-	watched atomic.Bool   // somebody waits for left to grow
-	behind  atomic.Bool   // it goes on where another ended, and is not yet where it began itself
+	urgent  atomic.Uint64 // every event that does not wait for the rate, up to here, has left
+	watched atomic.Bool   // somebody waits for urgent to grow
+	behind  atomic.Bool   // it begins with what was before it, and has not come to where it began itself
 
 	counting sync.Mutex
 	stats    coalesce.Stats
@@ -38,9 +44,6 @@ type course struct {
 
 // fill hands the shaper everything the log has, so that what is critical need not wait for what is held; but
 // no more than most that could be sent at once, where nothing is held.
-//
-// The shaper lets a critical event overtake all others. Those that may leave now keep their place in front of
-// it all the same, a few at most, so that nobody is asked something before the session has begun.
 func (c *course) fill(now time.Time, most int) error {
 	c.notice(now)
 	for c.cursor < c.p.log.End() {
@@ -63,13 +66,7 @@ func (c *course) fill(now time.Time, most int) error {
 			return nil
 		}
 		for _, ev := range events {
-			if ev.Critical() {
-				if c.shaper.Ready(now) > 0 && c.passed < mayPass {
-					c.passed++
-					return nil
-				}
-				c.passed = 0
-			} else if c.shaper.Ready(now) >= most { // one event may make hundreds for a small display
+			if !ev.Critical() && c.shaper.Ready(now) >= most { // one event may make hundreds for a small display
 				return nil
 			}
 			c.cursor++
@@ -104,9 +101,6 @@ const (
 	few       = 8  // need not wait until others have sent what they have
 )
 
-// mayPass is how many events may leave in front of a critical one.
-const mayPass = 16
-
 // A batch is what leaves at once: no more than is due, and on a slow link one event, since what is critical must not wait
 // behind many.
 type batch struct {
@@ -122,19 +116,28 @@ const (
 	prompt   = 50 * time.Millisecond // is how long a batch takes, at most, on a link that is not slow
 )
 
-// A crowd lets as many at a time prepare long batches as there are processors to do so, and all others first: Go runs whoever
-// is ready in turn, and what is critical to one listener would wait behind all that others have to be told.
-type crowd chan struct{}
+// batchTurns lets only so many subscriptions at a time prepare long batches, and every other goroutine go first. Go runs goroutines in
+// the order in which they became ready: what is critical to one listener would wait behind all that the others have to be sent.
+type batchTurns chan struct{}
 
-var longBatches = make(crowd, runtime.GOMAXPROCS(0)) // of all producers, for they share the processors
+var (
+	// longBatches are the turns of those that read what happens now, in all producers: they share the processors.
+	longBatches = make(batchTurns, runtime.GOMAXPROCS(0))
+	// pastBatches are the turns of those that catch up. They have at most half of the processors, so that what happens now waits
+	// neither for a turn of theirs nor long for a processor.
+	pastBatches = make(batchTurns, max(1, runtime.GOMAXPROCS(0)/2))
+)
 
-// enter waits for the turn of a long batch, which leave ends. Nothing may be waited for before that.
-func (c crowd) enter() {
-	c <- struct{}{}
-	runtime.Gosched() // behind whoever is ready
+// pastDistance is how many events a stream is behind the newest one where it catches up with what was before it.
+const pastDistance = 256
+
+// acquire waits for a turn, which release ends. The caller waits for nothing else in between.
+func (t batchTurns) acquire() {
+	t <- struct{}{}
+	runtime.Gosched() // behind every goroutine that is ready
 }
 
-func (c crowd) leave() { <-c }
+func (t batchTurns) release() { <-t }
 
 // advance reads on and sends what is due. If nothing is, it says when something will be; the zero time is after the next
 // event. An error that is an *aaep.Rejection ends the subscription, every other the stream.
@@ -149,7 +152,10 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 		}
 	}
 	began := time.Now()
-	if err := stream.SendEvents(sub.ctx, b.events); err != nil {
+	sub.sending.Store(int64(began.Sub(sub.p.born)) + 1)
+	err = stream.SendEvents(sub.ctx, b.events)
+	sub.sending.Store(0)
+	if err != nil {
 		return true, next, err
 	}
 	for _, ev := range b.critical {
@@ -160,7 +166,8 @@ func (sub *subscription) advance(stream transports.Stream) (sent bool, next time
 	sub.resumed = sub.resumed || b.resumable
 	left := time.Now()
 	sub.shaper.Left(left.Add(jitterGuard))
-	sub.slow = left.Sub(began) > prompt
+	slow := left.Sub(began) > prompt
+	sub.slow, sub.full = slow, slow && sub.slow
 	return true, next, nil
 }
 
@@ -174,21 +181,29 @@ func (b *batch) free() {
 // load takes what is due into b, and reports whether something was. If nothing was, it says when something will be. Batched, it
 // takes many; on a plain link, events say themselves whether one can go on after them.
 func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, next time.Time, err error) {
-	most := readAhead
-	if batched {
-		most = few
+	c.shaper.SetFull(c.full)
+	past := c.cursor < c.before && c.p.log.End()-c.cursor > pastDistance
+	if !past {
+		most := readAhead
+		if batched {
+			most = few
+		}
+		if err := c.fill(now, most); err != nil {
+			return false, next, err
+		}
 	}
-	if err := c.fill(now, most); err != nil {
-		return false, next, err
-	}
-	if batched && c.shaper.Ready(now) >= few {
+	if past || batched && c.shaper.Ready(now) >= few {
 		if !c.p.log.InMemory(c.cursor) {
 			c.ahead, _ = c.read(readAhead) // an error comes again
 		}
-		longBatches.enter()
+		turns := longBatches
+		if past {
+			turns = pastBatches
+		}
+		turns.acquire()
 		c.hurries = true
 		defer func() {
-			longBatches.leave()
+			turns.release()
 			c.hurries, c.ahead = false, nil
 		}()
 		if err := c.fill(now, readAhead); err != nil { // what is critical may have come
@@ -199,26 +214,15 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 		return false, next, slow("too many events wait")
 	}
 	c.publish() // before Pop: what that returns has not left yet
-	out, next := c.shaper.Pop(now)
-	for size := 0; out.Event != nil; out, _ = c.shaper.Pop(now) {
+	for size := 0; ; {
+		ev, at := c.takeNext(b, now, plain)
+		if ev.message == nil {
+			next = at
+			break
+		}
 		due = true
-		if plain && !out.Resumable {
-			out = c.overtaking(out)
-		}
-		msg, err := c.p.encode(out)
-		if err != nil { // it was valid when it was appended
-			c.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
-		} else {
-			ev := transports.Event{Message: msg}
-			if out.Resumable {
-				ev.ID, b.resumable = out.Event.EventID, true
-			}
-			b.events = append(b.events, ev)
-			if out.Event.Critical() {
-				b.critical = append(b.critical, out.Event)
-			}
-		}
-		if size += len(msg); size >= maxBatch || !batched {
+		b.add(ev)
+		if size += len(ev.message); size >= maxBatch || !batched {
 			break
 		}
 		if c.fill(now, readAhead) != nil || c.shaper.Overflow() {
@@ -228,25 +232,90 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 	return due, next, nil
 }
 
+// takeNext takes the event that leaves next: what is sent once more, at the rate of the subscription, and then what the shaper lets go.
+// What is critical overtakes what the rate holds, but nothing of its own session, which leaves past the rate. The message is empty
+// where there is none now; at is when to ask again, as of coalesce.Shaper.Pop.
+func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at time.Time) {
+	for {
+		if len(c.again) > 0 {
+			due, at := true, time.Time{}
+			if !c.again[0].critical {
+				due, at = c.shaper.Spend(now)
+			}
+			if due {
+				ev, c.again = c.again[0], c.again[1:]
+				return ev, at
+			}
+			session, urgent := c.shaper.Urgent()
+			if !urgent {
+				return ev, at
+			}
+			if next := slices.IndexFunc(c.again, func(ev sentEvent) bool { return ev.session == session }); next >= 0 {
+				ev = c.again[next]
+				ev.resumable, c.again = ev.resumable && next == 0, slices.Delete(c.again, next, next+1)
+				return ev, at
+			}
+		}
+		out, at := c.shaper.Pop(now)
+		if out.Event == nil {
+			return ev, at
+		}
+		if len(c.again) > 0 { // it overtakes what has left before it
+			out.Resumable = false
+		}
+		if plain && !out.Resumable {
+			out = c.overtaking(out)
+		}
+		msg, err := c.p.encode(out)
+		if err != nil { // it was valid when it was appended
+			c.p.cfg.Logger.Error("event lost", "event_id", out.Event.EventID, "error", err)
+			continue
+		}
+		ev = sentEvent{msg, out.Event.EventID, out.Event.SessionID, out.Resumable, out.Event.Critical()}
+		c.history.add(ev)
+		if ev.critical {
+			b.critical = append(b.critical, out.Event)
+		}
+		return ev, at
+	}
+}
+
+// idle reports whether nothing waits to leave.
+func (c *course) idle() bool { return len(c.again) == 0 && c.shaper.Idle() }
+
+func (b *batch) add(ev sentEvent) {
+	out := transports.Event{Message: ev.message}
+	if ev.resumable {
+		out.ID, b.resumable = ev.id, true
+	}
+	b.events = append(b.events, out)
+}
+
 // publish says how far the stream has come.
 func (c *course) publish() {
 	stats := c.shaper.Stats()
 	c.counting.Lock()
 	c.stats = stats
 	c.counting.Unlock()
-	left := c.cursor
-	if held := c.shaper.Oldest(); held > 0 && held <= left {
-		left = held - 1
+	c.needs.Store(c.cursor)
+	if grow(&c.left, c.cursor, c.shaper.Oldest()) && c.left.Load() >= c.replayed {
+		c.behind.Store(false)
 	}
-	if left > c.left.Load() {
-		c.left.Store(left)
-		if left >= c.replayed {
-			c.behind.Store(false)
-		}
-		if c.watched.CompareAndSwap(true, false) {
-			c.p.moved.give()
-		}
+	if grow(&c.urgent, c.cursor, c.shaper.OldestUrgent()) && c.watched.CompareAndSwap(true, false) {
+		c.p.moved.give()
 	}
+}
+
+// grow notes that everything up to the cursor has left, or up to what is held; zero is nothing. It reports whether that is more.
+func grow(upTo *atomic.Uint64, cursor, held uint64) bool {
+	if held > 0 && held <= cursor {
+		cursor = held - 1
+	}
+	if cursor <= upTo.Load() {
+		return false
+	}
+	upTo.Store(cursor)
+	return true
 }
 
 // counted is what publish said.

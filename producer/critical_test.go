@@ -97,20 +97,80 @@ func TestCriticalKeepsItsPlace(t *testing.T) {
 	})
 }
 
-// But on a link that is behind, only a few of the events that were read ahead may stay in front (P3).
+// D-50, SM-007: where no rate holds anything nothing is overtaken, however much is said at once: not for those of a group, nor for one who
+// is alone, comes anew, or comes back.
+func TestQuestionOvertakesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		const written = 100
+		s := st.session("Paying.")
+		judge, all := st.record(), st.crowd(3, answering(everything()))
+		st.assembled(4)
+		lone := st.listen(answering(caps(0, aaep.BoundaryWord)))
+		_, open := st.resumable(answering(everything()))
+		stream := open("")
+		stream.breaks()
+		synctest.Wait()
+		out := s.Output()
+		for range written { // at once, with what goes on beside it
+			out.WriteString("One. ")
+			s.State(aaep.StateDeciding, aaep.Text{})
+			s.State(aaep.StateThinking, aaep.Text{})
+		}
+		paid := tool(s, pay, &deed{})
+		q := judge.question()
+		heard := [][]*aaep.Event{open("").events(), judge.events(), lone.events()}
+		for _, l := range all {
+			heard = append(heard, l.events())
+		}
+		for i, evs := range heard {
+			at := slices.IndexFunc(evs, func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeAwaitingConfirmation })
+			if at != len(evs)-1 || at < 1 || of[*aaep.StateChanged](evs[at-1:])[0].ToState != aaep.StateAwaitingInput {
+				t.Errorf("listener %d: the question is at %d of %d, after %s", i, at, len(evs), story(evs[max(at-2, 0):]))
+			}
+			if n := len(of[*aaep.OutputStreaming](evs)); n != written {
+				t.Errorf("listener %d had %d of %d texts", i, n, written)
+			}
+		}
+		out.Close()
+		judge.reply(q, aaep.Reject)
+		<-paid
+		late := st.listen(answering(everything()))
+		later := tool(s, pay, &deed{})
+		synctest.Wait()
+		newcomer := st.listen(answering(caps(1, aaep.BoundaryNone)))
+		wantStory(t, newcomer.events(), "thinking>awaiting_input awaiting.confirmation")
+		if shown := newcomer.events()[1]; !shown.Timestamp.Equal(late.events()[len(late.events())-1].Timestamp) {
+			t.Error("the question is stamped anew for those who come later: its time would seem to last longer")
+		}
+		late.reply(late.question(), aaep.Reject)
+		<-later
+	})
+}
+
+// But what a link keeps waiting that takes long over every event is overtaken (P3), and not what the question belongs to.
 func TestCriticalOvertakesOnASlowLink(t *testing.T) {
 	bubble(t, func(t *testing.T, st *stage) {
 		l := st.listen(everything())
 		l.hold()
 		backlog(st, 200)
 		st.session("Helping.").Handoff(aaep.Say("Help."), aaep.HandoffRequested{})
-		synctest.Wait()
-		l.read()
-		evs := l.events()
-		at := slices.IndexFunc(evs, func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeHandoffRequested })
-		if overtaken := len(evs) - 1 - at; at < 0 || overtaken < 40 { // of 64 that are read ahead
-			t.Errorf("the handoff is at %d of %d", at, len(evs))
+		ctx := t.Context()
+		var evs []*aaep.Event
+		for range 203 {
+			time.Sleep(100 * time.Millisecond)
+			data, err := l.conn.Receive(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, err := aaep.Decode(data); err == nil {
+				evs = append(evs, m.(*aaep.Event))
+			}
 		}
+		at := slices.IndexFunc(evs, func(ev *aaep.Event) bool { return ev.Type() == aaep.TypeHandoffRequested })
+		if overtaken := len(evs) - 1 - at; at < 2 || overtaken < 30 { // of 64 that are read ahead
+			t.Fatalf("the handoff is at %d of %d", at, len(evs))
+		}
+		wantStory(t, evs[at-2:at+1], "session.started idle>thinking handoff.requested")
 	})
 }
 

@@ -1,6 +1,9 @@
 package producer
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/aaep-go/aaep"
@@ -46,7 +49,8 @@ func (p *Producer) encode(out coalesce.Out) ([]byte, error) {
 func (p *Producer) marshal(ev *aaep.Event) ([]byte, error) {
 	msg, err := ev.MarshalJSON()
 	if (err != nil || len(msg) > transports.MaxMessage) && ev.Extensions != nil {
-		p.cfg.Logger.Error("extension data left out", "event_id", ev.EventID, "error", err)
+		prefixes := strings.Join(slices.Sorted(maps.Keys(ev.Extensions)), " ")
+		p.shield.complain("data of "+prefixes, "extension data left out", "field", "Effect.Data", "prefixes", prefixes, "event_id", ev.EventID, "bytes", len(msg), "error", err)
 		plain := *ev
 		plain.Extensions = nil
 		return plain.MarshalJSON()

@@ -34,7 +34,7 @@ func shapes(tb testing.TB, n int) (all []handshake.Terms) {
 	return all
 }
 
-func spoken(p *Producer, i int) *aaep.Event {
+func utterance(p *Producer, i int) *aaep.Event {
 	text := func(s string) aaep.Text {
 		return aaep.Text{Terse: s, Normal: s + " is on.", Detailed: s + " is on, and on."}
 	}
@@ -64,8 +64,8 @@ func TestEncodedOnceIsTheSame(t *testing.T) {
 	distinct := map[string]bool{}
 	for round := range 2 { // the second time all is there already
 		for i, tt := range terms {
-			s := coalesce.NewShaper(tt, p.log.EventID)
-			ev := spoken(p, 1)
+			s := coalesce.NewShaper(tt, p.eventID)
+			ev := utterance(p, 1)
 			ev.EventID = "evt_1"
 			s.Push(time.Now(), coalesce.Entry{Pos: 1, Event: ev})
 			out, _ := s.Pop(time.Now())
@@ -88,9 +88,9 @@ func TestEncodedOnceIsTheSame(t *testing.T) {
 // P10: what is kept does not grow.
 func TestEncodedIsBounded(t *testing.T) {
 	p := quietProducer(t)
-	s := coalesce.NewShaper(shapes(t, 1)[0], p.log.EventID)
+	s := coalesce.NewShaper(shapes(t, 1)[0], p.eventID)
 	for i := range 20000 {
-		s.Push(time.Now(), coalesce.Entry{Pos: uint64(i + 1), Event: spoken(p, i)})
+		s.Push(time.Now(), coalesce.Entry{Pos: uint64(i + 1), Event: utterance(p, i)})
 		out, _ := s.Pop(time.Now())
 		if _, err := p.encode(out); err != nil {
 			t.Fatal(err)
@@ -122,14 +122,14 @@ func BenchmarkTailor(b *testing.B) {
 				terms := shapes(b, k)
 				var shapers []*coalesce.Shaper
 				for i := range n {
-					shapers = append(shapers, coalesce.NewShaper(terms[i%k], p.log.EventID))
+					shapers = append(shapers, coalesce.NewShaper(terms[i%k], p.eventID))
 				}
 				var sink bytes.Buffer
 				now, pos := time.Now(), uint64(0)
 				b.ReportAllocs()
 				for b.Loop() {
 					pos++
-					ev := spoken(p, int(pos))
+					ev := utterance(p, int(pos))
 					for _, s := range shapers {
 						s.Push(now, coalesce.Entry{Pos: pos, Event: ev})
 						out, _ := s.Pop(now)
@@ -151,7 +151,7 @@ func BenchmarkTailor(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				pos++
-				msg, err := spoken(p, pos).MarshalJSON()
+				msg, err := utterance(p, pos).MarshalJSON()
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -56,3 +56,13 @@ func (p *Producer) Suspending() (sleep func(time.Duration)) {
 	})
 	return func(d time.Duration) { slept.Add(int64(d)) }
 }
+
+// HoldPastBatches takes all turns of subscriptions that catch up, until the function that it returns is called. It is for a test that
+// runs alone, and is called in its bubble.
+func HoldPastBatches(cleanup func(func())) (end func()) {
+	was, held := pastBatches, make(batchTurns, 1)
+	pastBatches = held
+	cleanup(func() { pastBatches = was })
+	held.acquire()
+	return held.release
+}

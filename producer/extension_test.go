@@ -235,11 +235,11 @@ func TestQuiet(t *testing.T) {
 	}{
 		"expires":            {20, func(*listener, *producer.Session) {}, 20 * time.Second},
 		"expires by default": {0, func(*listener, *producer.Session) {}, 30 * time.Second},
-		"ended":              {300, func(l *listener, _ *producer.Session) { l.renegotiate(idle) }, 2 * time.Second}, // which the tool waited
+		"ended":              {300, func(l *listener, _ *producer.Session) { l.renegotiate(idle) }, 0},
 		"another term":       {20, func(l *listener, _ *producer.Session) { l.renegotiate(aaep.Capabilities{PaceWPM: 200}) }, 20 * time.Second},
 		"for good": {300, func(_ *listener, s *producer.Session) {
 			tool(s, producer.Tool{Name: "burn", Action: aaep.Say("Burn."), Consequence: aaep.Say("Gone."), Irreversible: true, Timeout: time.Hour}, &deed{})
-		}, 0},
+		}, 300 * time.Second},
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
 			c := everything()
@@ -260,14 +260,14 @@ func TestQuiet(t *testing.T) {
 			if name == "for good" {
 				other.reply(other.question(), aaep.Accept)
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(301 * time.Second)
 			var late []string
 			for _, a := range l.arrivals() {
 				if ev, ok := a.msg.(*aaep.Event); ok && ev.Type() == aaep.TypeToolCompleted && ev.Payload.(*aaep.ToolCompleted).Tool == "look" {
 					late = append(late, a.at.Sub(began).String())
 				}
 			}
-			if want := tc.after.String(); len(late) != 1 || late[0] != want && name != "for good" {
+			if want := tc.after.String(); len(late) != 1 || late[0] != want {
 				t.Errorf("%s: what was held came after %v, want %s", name, late, want)
 			}
 		})
@@ -328,7 +328,9 @@ func TestLifetime(t *testing.T) {
 // EXT-010, ENV-006: an event of an extension's own goes to those who asked for its type, whole and in their language.
 func TestOwnEvents(t *testing.T) {
 	med := aaep.Vocabulary{Prefix: "med", URI: "https://pharmacy.example/med/v1"}
-	bubbleWith(t, polyglot, func(t *testing.T, st *stage) {
+	cfg := polyglot
+	cfg.Extensions = []handshake.Extension{{Vocabulary: med}}
+	bubbleWith(t, cfg, func(t *testing.T, st *stage) {
 		c := speaking(everything(), "es")
 		c.EventFilters = &aaep.EventFilters{Include: []string{"med:*"}}
 		l, other := st.listen(c), st.listen(everything())

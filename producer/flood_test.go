@@ -180,3 +180,34 @@ func TestFloodWithoutReading(t *testing.T) {
 // sendingTakes is the longest that one who does not read is waited for: an event, or the answers of a second
 // and the goodbye.
 const sendingTakes = 14 * time.Second
+
+// INV-50, HS-073: one subscription has a thousand renegotiations at once and a hundred a second answered; the one that is too much
+// is refused, and with it the subscription. Others hear on.
+func TestRenegotiationsHaveABudget(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		good, bad := st.listen(everything()), st.listen(everything())
+		bad.flood(1000)
+		for range 5 { // as many as come again
+			time.Sleep(10 * time.Millisecond)
+			bad.flood(1)
+		}
+		time.Sleep(time.Second)
+		if rates, _ := bad.accepts(); len(rates) != 1005 {
+			t.Fatalf("%d answers, want 1005", len(rates))
+		}
+		bad.flood(5000)
+		<-bad.served
+		no, ok := bad.lastMessage().(*aaep.SubscriptionRejected)
+		if !ok || no.ReasonCode != aaep.RateLimit || no.RetryAfterSeconds == nil || *no.RetryAfterSeconds != 10 {
+			t.Errorf("the last message is %+v, want that there were too many", bad.lastMessage())
+		}
+		if rates, _ := bad.accepts(); len(rates) > 1005+101 {
+			t.Errorf("%d answers, want about a hundred for the second that passed", len(rates)-1005)
+		}
+		st.session("Talking.")
+		arrivalOf(good, aaep.TypeSessionStarted)
+		if n := len(st.p.Subscriptions()); n != 1 {
+			t.Errorf("%d subscriptions are left, want 1", n)
+		}
+	})
+}

@@ -156,7 +156,7 @@ func (p *Producer) see(pos uint64, ev *aaep.Event) {
 		own.TimeoutSeconds = mostTime(q.TimeoutSeconds)
 		p.openHere(pos, ev, &ledger.Question{Token: q.ReplyToken, Clarification: &own})
 	case *aaep.ToolInvoked:
-		if pos > p.began {
+		if pos > p.began && coalesce.HighImpact(ev) {
 			go p.tellLeft(pos)
 		}
 	}
@@ -204,13 +204,18 @@ func (p *Producer) settledElsewhere(token aaep.ReplyToken) {
 	p.desk.withdraw(token, "")
 }
 
-// tellLeft tells the agent when the event at pos has left on every subscription here, for it waits for that.
+// tellLeft tells the agent when the tool call at pos has left here for those who may be asked, and for whom it has not, for it waits
+// for that.
 func (p *Producer) tellLeft(pos uint64) {
 	p.log.Wait(pos)
-	if p.waitLeft(p.claims, pos, 0) != nil {
-		return
+	asked := &pending{}
+	for _, sub := range *p.audience.Load() {
+		if sub.mayBeAsked(true) {
+			asked.subs = append(asked.subs, sub)
+		}
 	}
-	for p.send(note{Left: pos, ID: p.follower.id}) != nil {
+	untold := p.waitTold(p.claims, pos, asked)
+	for p.send(note{Left: pos, Untold: untold, ID: p.follower.id}) != nil {
 		select {
 		case <-time.After(presenceEvery / 4):
 		case <-p.claims.Done():

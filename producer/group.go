@@ -191,7 +191,8 @@ func (g *group) drop(owed func(*subscription) *batch, match func(*subscription) 
 			return false
 		}
 		sub.owed = owed(sub)
-		sub.cursor, sub.noticed, sub.passed = g.cursor, g.noticed, g.passed
+		sub.cursor, sub.noticed = g.cursor, g.noticed
+		sub.history.follow(&g.history, sub.shared)
 		sub.resumed = sub.resumed || g.marks > sub.marked
 		if g.sent.After(sub.joined) {
 			sub.life.sent(g.sent)
@@ -200,8 +201,10 @@ func (g *group) drop(owed func(*subscription) *batch, match func(*subscription) 
 			sub.alarm.Stop()
 			sub.alarm = nil
 		}
+		sub.needs.Store(g.cursor)
 		sub.shaper = g.shaper.Split(sub.past)
 		sub.left.Store(g.left.Load())
+		sub.urgent.Store(g.urgent.Load())
 		sub.mu.Lock()
 		sub.stats = sub.past.Stats(g.counted())
 		sub.past = nil

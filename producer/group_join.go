@@ -19,6 +19,7 @@ type membership struct {
 	link   transports.Sharer
 	past   *coalesce.Past
 	joined time.Time
+	shared uint64      // how many events the group had sent then
 	marked uint64      // the group's marks then
 	alarm  *time.Timer // for the end of its life
 	stepper
@@ -68,7 +69,7 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 // sociable reports whether a group could serve the subscription.
 func (sub *subscription) sociable() bool {
 	link := sharer(sub.stream)
-	if link == nil || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 || sub.key.framing == "" && !sub.findKey() {
+	if link == nil || len(sub.again) > 0 || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 || sub.key.framing == "" && !sub.findKey() {
 		return false
 	}
 	sub.link, sub.key.framing = link, link.Framing()
@@ -86,8 +87,10 @@ func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *gro
 	_, plain := sub.stream.(plainStream)
 	g = &group{key: sub.key, plain: plain, woken: make(chan struct{}, 1)}
 	g.p, g.terms, g.shaper = sub.p, sub.terms, sub.shaper.Split(new(coalesce.Past))
-	g.cursor, g.noticed, g.passed = sub.cursor, sub.noticed, sub.passed
+	g.cursor, g.noticed = sub.cursor, sub.noticed
 	g.left.Store(sub.left.Load())
+	g.urgent.Store(sub.urgent.Load())
+	g.needs.Store(g.cursor)
 	g.stats = g.shaper.Stats()
 	if g.take(sub, now, step) != taken { // it is not even like itself: then it stays alone
 		return nil, nil
@@ -166,7 +169,7 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 			}
 		}()
 	}
-	if g.cursor != sub.cursor || g.noticed != sub.noticed || g.passed != sub.passed {
+	if g.cursor != sub.cursor || g.noticed != sub.noticed {
 		return elsewhere
 	}
 	ready, _ := g.shaper.Settled(now, g.cursor)
@@ -186,7 +189,7 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 		sub.stepper = stepper{next: now.Add(minPause)}
 	}
 	sub.shaper = nil
-	sub.joined, sub.marked = now, g.marks
+	sub.joined, sub.marked, sub.shared = now, g.marks, g.history.end()
 	if end := sub.life.ends(); !end.IsZero() {
 		sub.alarm = time.AfterFunc(time.Until(end), sub.wake)
 	}

@@ -24,6 +24,7 @@ type stage struct {
 	p         *producer.Producer
 	recorders []*listener
 	all       []*listener
+	lose      func() (keeps int, lossy bool) // what a stream that is opened loses; nil is nothing
 }
 
 func bubble(t *testing.T, f func(t *testing.T, st *stage)) {

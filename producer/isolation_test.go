@@ -27,9 +27,8 @@ type heard struct {
 var random = regexp.MustCompile(`\b(evt|sess|out|call|rpl|sub)_[A-Za-z0-9]+`)
 
 // play is a minute in which an agent talks, hands over, and asks questions that l answers or not; l changes its mind
-// about the rate as well. It returns what came to l, and how long the longest call took that may not wait.
-//
-// No tool runs: one that is about to waits, by design, until everybody has heard of it (D-49).
+// about the rate as well. It returns what came to l, and how long the longest call took that may not wait: tools among them, for
+// which nobody was asked (D-49).
 func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Duration) {
 	began := time.Now()
 	timed := func(f func()) {
@@ -45,6 +44,7 @@ func play(t *testing.T, st *stage, l *listener) (all []heard, longest time.Durat
 		timed(func() { out.WriteString("One more sentence. ") })
 		timed(func() { s.Progress(aaep.Text{}, aaep.Progress{Percent: new(float64(i) / 3)}, 0) })
 		timed(func() { s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}) })
+		timed(func() { s.Tool(t.Context(), look, ok) })
 		switch i % 50 {
 		case 10:
 			ask := pay
@@ -162,15 +162,39 @@ func TestTooManyEventsWait(t *testing.T) {
 	})
 }
 
-// One whose place is no longer kept is closed too, not served with a gap (INV-21).
+// A listener that stops reading while the program writes more than the log keeps for anybody (64 MiB) is closed with a reason and not
+// served with a gap; one that reads beside it hears everything; and whoever comes back after that hears that the session is over.
+// INV-21, INV-26, INV-27, P7, P10
 func TestLogIsTrimmed(t *testing.T) {
 	bubbleWith(t, producer.Config{KeepEvents: 50}, func(t *testing.T, st *stage) {
-		l := st.listen(everything())
-		l.hold()
-		backlog(st, 400)
-		l.read()
-		if c, ok := l.lastMessage().(*aaep.SubscriptionClose); !ok || c.ReasonCode != aaep.SlowSubscriber {
-			t.Errorf("the last message is %+v", l.lastMessage())
+		stalled, reads := st.listen(everything()), st.listen(everything())
+		s := st.session("Writing.")
+		last := stalled.events()[0].EventID
+		stalled.hold()
+		out, part, n := s.Output(), strings.Repeat("All work and no play. ", 300), 0
+		for ; n < 72<<20; n += len(part) {
+			out.WriteString(part)
+			synctest.Wait()
+		}
+		out.Close()
+		s.Complete(aaep.Say("Written."))
+		stalled.read()
+		if c, ok := stalled.lastMessage().(*aaep.SubscriptionClose); !ok || c.ReasonCode != aaep.SlowSubscriber {
+			t.Errorf("the last message is %+v", stalled.lastMessage())
+		}
+		got := 0
+		for _, chunk := range of[*aaep.OutputStreaming](reads.events()) {
+			got += len(chunk.Chunk)
+		}
+		if got != n {
+			t.Errorf("who reads hears %d bytes of %d", got, n)
+		}
+		back, acc := st.accepted(resuming(everything(), last))
+		if honoredPlace(t, acc) != "" {
+			t.Errorf("the place is honored: %+v", acc)
+		}
+		if got := story(back.events()); got != "session.completed" {
+			t.Errorf("who comes back is told %q", got)
 		}
 	})
 }

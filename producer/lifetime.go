@@ -61,7 +61,7 @@ func shuttingDown() *aaep.Rejection {
 // cutShort is shuttingDown for a listener that may not have heard all.
 func (sub *subscription) cutShort() *aaep.Rejection {
 	over := shuttingDown()
-	if !sub.shaper.Idle() || sub.cursor < sub.p.log.End() {
+	if !sub.idle() || sub.cursor < sub.p.log.End() {
 		over.Message = "The agent is shutting down, and could not wait until you had been told all of it."
 	}
 	return over

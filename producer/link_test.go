@@ -188,6 +188,8 @@ type eventStream struct {
 	broken bool
 	got    []arrival
 	resume string // the last id that may be gone on after
+	lossy  bool   // what comes after so many events is lost on the way
+	keeps  int
 }
 
 func (s *eventStream) LastEventID() string   { return s.last }
@@ -202,6 +204,9 @@ func (s *eventStream) SendEvents(_ context.Context, events []transports.Event) e
 		m, err := aaep.Decode(ev.Message)
 		if err != nil {
 			return err
+		}
+		if s.lossy && len(s.got) >= s.keeps {
+			continue
 		}
 		if s.got = append(s.got, arrival{time.Now(), ev.Message, m}); ev.ID != "" {
 			s.resume = ev.ID
@@ -257,6 +262,9 @@ func (st *stage) resumable(c aaep.Capabilities) (l *listener, open func(last str
 	var before *eventStream
 	return l, func(last string) *eventStream {
 		s := &eventStream{link: wire, last: last, done: make(chan struct{})}
+		if st.lose != nil {
+			s.keeps, s.lossy = st.lose()
+		}
 		if before != nil {
 			before.breaks() // one takes the place of the other
 		}

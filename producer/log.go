@@ -2,9 +2,11 @@ package producer
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/eventlog"
 )
 
 // append adds an event to the log, and tells the subscribers unless follow does.
@@ -16,8 +18,35 @@ func (p *Producer) append(ev *aaep.Event) uint64 {
 	return pos
 }
 
-// follow tells the subscribers what a Config.Log or Follow shows, which is later than it is appended.
+// needed is the lowest cursor of the subscriptions that have a stream: the log keeps what comes after it. It takes no lock, for the log
+// calls it with its own held.
+func (p *Producer) needed() uint64 {
+	need := uint64(math.MaxUint64)
+	for _, sub := range *p.audience.Load() {
+		c := &sub.course
+		if g := sub.group.Load(); g != nil {
+			c = &g.course
+		}
+		need = min(need, c.needs.Load())
+	}
+	return need
+}
+
+// behind is how many events the slowest subscription that has a stream has yet to read.
+func (p *Producer) behind() uint64 {
+	end := p.log.End()
+	return end - min(end, p.needed())
+}
+
+// eventID is the log's, for a Shaper.
+func (p *Producer) eventID(pos uint64, offset int, form uint32) string {
+	return p.log.EventID(eventlog.Place{Pos: pos, Offset: offset, Form: form})
+}
+
+// follow tells the subscribers what a Config.Log or Follow shows, which is later than it is appended. It logs when nothing is kept any
+// more.
 func (p *Producer) follow() {
+	failed := p.log.Failed()
 	for {
 		end := p.log.End()
 		p.tellAll()
@@ -27,6 +56,11 @@ func (p *Producer) follow() {
 		}
 		select {
 		case <-more:
+		case <-failed:
+			failed = nil
+			if p.cfg.Follow == nil {
+				p.cfg.Logger.Error("nothing is kept any more: listeners hear all of it, and a restart loses what comes", "error", p.log.Err())
+			}
 		case <-p.done:
 			return
 		}
@@ -44,50 +78,14 @@ func (p *Producer) tellAll() {
 	}
 }
 
-// waitLeft waits until the event at pos has left on every live subscription, ctx is done, or limit is over; a zero
-// limit is none (D-49). Not waited for is who came after it and is told all of the session first (Config.FromStart), and who
-// is still being told what they missed while they were away.
-func (p *Producer) waitLeft(ctx context.Context, pos uint64, limit time.Duration) error {
-	var timeout <-chan time.Time
-	if limit > 0 {
-		t := time.NewTimer(limit)
-		defer t.Stop()
-		timeout = t.C
-	}
-	for {
-		moved, left := p.moved.wait(), true
-		for _, sub := range *p.audience.Load() {
-			sub.watched.Store(true) // before the look, or the step in between would wake nobody
-			c := &sub.course
-			if g := sub.group.Load(); g != nil {
-				c = &g.course
-				c.watched.Store(true)
-			}
-			before := sub.replayed < pos && !sub.behind.Load()
-			if before && c.left.Load() < pos {
-				left = false
-				break // until this one gets on, nobody has to look at the others
-			}
-		}
-		left = left && p.partiesLeft(pos)
-		if left {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-timeout:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // Republish appends an event that was made elsewhere: a replay of a recording, or a bridge from another system.
 // It gets an event id of its own and, being said now, the present time; everything else stays, and ev itself is
 // not changed. The order of its session is the caller's affair, and so are its questions: a reply to one has no
 // effect here. The error is an *aaep.InvalidError, or ErrClosed after Shutdown; with Config.Follow there always is one.
 func (p *Producer) Republish(ev *aaep.Event) error {
+	if !p.made() {
+		return errNotMade
+	}
 	if p.cfg.Follow != nil {
 		return errFollows
 	}
@@ -113,6 +111,9 @@ func (p *Producer) Republish(ev *aaep.Event) error {
 // agent goes on, and its listeners hear all of it; but a restart loses what comes from then on. Whoever does not want that
 // calls Shutdown. The error is that of ctx if that is done first; without a Config.Log, it always is.
 func (p *Producer) WaitLogFailed(ctx context.Context) error {
+	if !p.made() {
+		return errNotMade
+	}
 	select {
 	case <-p.log.Failed():
 		return p.log.Err()

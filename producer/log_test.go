@@ -21,7 +21,8 @@ import (
 // A log that cannot be written says so once; the agent goes on, and so do its listeners.
 func TestLogFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		life(t, t.TempDir(), producer.Config{}, func(st *stage, kept *sqlite.Store) {
+		var logged bytes.Buffer
+		life(t, t.TempDir(), producer.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, func(st *stage, kept *sqlite.Store) {
 			l, _ := st.accepted(everything())
 			failed := make(chan error, 1)
 			go func() { failed <- st.p.WaitLogFailed(context.Background()) }()
@@ -36,6 +37,10 @@ func TestLogFails(t *testing.T) {
 			}
 			if !st.p.Stats().LogFailed {
 				t.Error("no instrument can tell")
+			}
+			synctest.Wait()
+			if n := strings.Count(logged.String(), "level=ERROR msg=\"nothing is kept any more"); n != 1 {
+				t.Errorf("it is logged %d times: %s", n, &logged)
 			}
 			if got := story(l.events()); got != "session.started idle>thinking session.completed" {
 				t.Error(got)
@@ -161,7 +166,7 @@ func TestNewOnAFullDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.Shutdown(t.Context())
-			if got := logged.String(); !strings.Contains(got, "ended a session that a crash left open") || strings.Contains(got, "error=") {
+			if got := logged.String(); !strings.Contains(got, `level=ERROR msg="ended a session that a crash left open"`) || strings.Contains(got, "error=") {
 				t.Errorf("once there is room the log has %q", got)
 			}
 		})

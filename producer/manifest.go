@@ -26,6 +26,9 @@ func (p *Producer) AddEndpoint(transport string, at manifest.Endpoint) {
 // Manifest says what this producer serves, from what it is configured to do and nothing else (§5.10). The result is the
 // caller's. It is valid once AddEndpoint has named a transport.
 func (p *Producer) Manifest() (*manifest.Manifest, error) {
+	if !p.made() {
+		return nil, errNotMade
+	}
 	m := &manifest.Manifest{
 		AgentID: p.cfg.Agent.AgentID, AgentVersion: p.cfg.Agent.AgentVersion, AgentName: p.cfg.Agent.AgentName,
 		AAEPVersionsSupported: []string{aaep.Version}, ConformanceLevelsSupported: slices.Clone(p.offer.Levels),
@@ -118,7 +121,7 @@ func (p *Producer) signature(by *manifest.Signer, m *manifest.Manifest, what []b
 	p.published.last = s
 	go func() {
 		defer close(s.done)
-		s.err = p.shield("sign the manifest", func() (err error) {
+		s.err = p.shield.call("sign the manifest", func() (err error) {
 			s.text, err = by.Sign(m, now)
 			return err
 		})
@@ -148,7 +151,7 @@ func (s *signature) wait() bool {
 
 // Signers are those that Config.Signers returns now.
 func (p *Producer) Signers() []*manifest.Signer {
-	if p.cfg.Signers == nil {
+	if !p.made() || p.cfg.Signers == nil {
 		return nil
 	}
 	return p.cfg.Signers()

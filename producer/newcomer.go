@@ -45,7 +45,9 @@ func (p *Producer) putOpen(sub *subscription, ask func(*pending) *aaep.Event, pu
 		p.desk.join(token, sub.id) // without p.mu: the desk may be waiting for what it records
 		p.mu.Lock()
 		if p.asked[token] == put && entry.Pos <= sub.cursor { // it has not been settled meanwhile, nor is yet to come
-			push(entry)
+			if push(entry); !slices.Contains(put.subs, sub) {
+				put.subs = append(put.subs, sub)
+			}
 		}
 		p.mu.Unlock()
 	}
@@ -144,8 +146,7 @@ func (p *Producer) situation(cursor uint64) (entries []coalesce.Entry, current b
 		current = current && t.pos <= cursor
 		if !s.over && t.pos > 0 && t.pos <= cursor {
 			ev := *t.ev
-			ev.EventID, ev.Timestamp = newID("evt_"), s.now()
-			s.last = ev.Timestamp // nothing that comes after it is stamped before
+			ev.EventID = newID("evt_") // with its own stamp: a question that it belongs to may come next, and is newer
 			entries = append(entries, coalesce.Entry{Event: &ev})
 		}
 		s.mu.Unlock()

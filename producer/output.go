@@ -1,8 +1,10 @@
 package producer
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
@@ -24,17 +26,25 @@ type Output struct {
 	s        *Session
 	id       string
 	position int64
-	lang     string // of the text that comes next
-	content  string // its media type
-	held     string // the end of the text so far, until what follows shows how to write it
-	known    bool   // the session closes it at its end
-	parted   bool   // what was told last does not change with what follows, for something else came between
-	begun    bool   // its first chunk was told
+	lang     string      // of the text that comes next
+	content  string      // its media type
+	with     aaep.Text   // the data of extensions that goes with it
+	held     string      // the end of the text so far, until what follows shows how to write it
+	known    bool        // the session closes it at its end
+	full     bool        // a reader is far behind: text is gathered,
+	pending  string      // here,
+	soon     *time.Timer // until this fires or an event is full
+	emitted  uint64      // pieces
+	parted   bool        // what was told last does not change with what follows, for something else came between
+	begun    bool        // its first chunk was told
 	closed   bool
 }
 
 // Output begins a new streamed answer. Nothing is told before the first text.
 func (s *Session) Output() *Output {
+	if s == nil || s.p == nil { // what is written to it is ErrNoSession
+		return &Output{s: &Session{}}
+	}
 	return &Output{s: s, id: newID("out_"), lang: s.p.cfg.Language, content: "text/plain"}
 }
 
@@ -61,10 +71,33 @@ func (o *Output) SetContentType(media string) error {
 	})
 }
 
+// With puts data of an extension, as Text.With, on the text that is written from now on: the place of a caption, for example. Of one
+// extension the newest counts; nil data puts none there any more. What Text.With takes and refuses holds here too, at once.
+func (o *Output) With(v aaep.Vocabulary, data any) error {
+	o.s.mu.Lock()
+	with := o.with.Without(v)
+	o.s.mu.Unlock()
+	if data != nil {
+		with = with.With(v, data)
+	}
+	var refused error
+	err := o.change(func() {
+		before := o.with
+		o.with = with
+		if _, refused = o.s.build(o.words(), o.chunk("x", false)); refused != nil {
+			o.with = before
+		}
+	})
+	return cmp.Or(err, refused)
+}
+
 // change tells what was written before it.
 func (o *Output) change(apply func()) error {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
+	if o.s.p == nil {
+		return ErrNoSession
+	}
 	if o.s.over || o.closed {
 		return ErrSessionOver
 	}
@@ -81,6 +114,9 @@ func (o *Output) release() error {
 	if err := o.emit(tidy(o.held[:whole])); err != nil {
 		return err
 	}
+	if err := o.append(o.takePending()); err != nil {
+		return err
+	}
 	o.held, o.parted = o.held[whole:], o.begun
 	return nil
 }
@@ -94,6 +130,8 @@ func (o *Output) WriteString(text string) (n int, err error) {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
 	switch {
+	case o.s.p == nil:
+		return 0, ErrNoSession
 	case o.s.over || o.closed:
 		return 0, ErrSessionOver
 	case text == "":
@@ -123,6 +161,9 @@ func (o *Output) WriteString(text string) (n int, err error) {
 func (o *Output) Close() error {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
+	if o.s.p == nil {
+		return ErrNoSession
+	}
 	if o.closed {
 		return nil
 	}
@@ -148,6 +189,9 @@ func (o *Output) complete() error {
 	if err := o.emit(tidy(held)); err != nil {
 		return err
 	}
+	if err := o.append(o.takePending()); err != nil {
+		return err
+	}
 	o.closed = true
 	o.s.outputs = slices.DeleteFunc(o.s.outputs, func(x *Output) bool { return x == o })
 	if !o.begun {
@@ -157,7 +201,7 @@ func (o *Output) complete() error {
 	return err
 }
 
-// emit sends text in pieces that fit into an event, with s.mu held.
+// emit sends text, or gathers it, with s.mu held.
 func (o *Output) emit(text string) error {
 	if text == "" {
 		return nil
@@ -166,11 +210,56 @@ func (o *Output) emit(text string) error {
 		text = joiner + text
 	}
 	o.parted = false
+	if o.full && len(o.pending)+len(text) < maxWrite {
+		if o.pending += text; o.soon == nil {
+			o.soon = time.AfterFunc(gatherFor, o.emitPending)
+		}
+		return nil
+	}
+	return o.append(o.takePending() + text)
+}
+
+// Where a reader is more than farBehind events behind, text is gathered for gatherFor, up to maxWrite bytes: a program that writes faster
+// than it can be read then fills the log with text and not with the overhead of its pieces. How far behind is looked at once in lookEvery
+// pieces.
+const (
+	farBehind = 1024
+	gatherFor = 20 * time.Millisecond
+	lookEvery = 256
+)
+
+// takePending takes what was gathered, with s.mu held.
+func (o *Output) takePending() (text string) {
+	if o.soon != nil {
+		o.soon.Stop()
+		o.soon = nil
+	}
+	text, o.pending = o.pending, ""
+	return text
+}
+
+// emitPending sends what was gathered, where nothing followed in time.
+func (o *Output) emitPending() {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	if o.s.over || o.closed {
+		return
+	}
+	if err := o.append(o.takePending()); err != nil {
+		o.s.p.cfg.Logger.Error("text was not sent", "session_id", o.s.id, "error", err)
+	}
+}
+
+// append sends text in pieces that fit into an event, with s.mu held.
+func (o *Output) append(text string) error {
 	for text != "" {
 		if !o.begun {
 			if err := o.begin(); err != nil {
 				return err
 			}
+		}
+		if o.emitted++; o.full || o.emitted%lookEvery == 0 {
+			o.full = o.s.p.behind() > farBehind
 		}
 		piece := text[:fit(text)]
 		if _, err := o.s.emit(o.words(), o.chunk(piece, false)); err != nil {
@@ -199,7 +288,7 @@ func (o *Output) begin() error {
 }
 
 // words are none: what is heard is the chunk.
-func (o *Output) words() speech { return speech{in: []said{{lang: o.lang}}} }
+func (o *Output) words() speech { return speech{in: []said{{lang: o.lang}}, with: o.with} }
 
 func (o *Output) chunk(text string, complete bool) *aaep.OutputStreaming {
 	return &aaep.OutputStreaming{Chunk: text, Position: o.position, Complete: complete, OutputID: o.id,
@@ -266,7 +355,7 @@ func tidy(text string) string {
 		text = textCleaner.Replace(text)
 	}
 	tidy := norm.NFC.String(text)
-	if safe := safetext.Clean(tidy, true); safe != tidy {
+	if safe := safetext.Clean(tidy, "", true); safe != tidy {
 		tidy = norm.NFC.String(safe)
 	}
 	return tidy

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/producer"
 )
 
@@ -264,6 +265,48 @@ func TestOutputLanguages(t *testing.T) {
 		}
 		if err := out.SetLanguage("de"); err == nil {
 			t.Error("a closed output took a language")
+		}
+	})
+}
+
+// Data of an extension goes with the text that it was written with, and with no other: text with other data leaves by itself, for those
+// who named the extension, and as one for the others. What is not served is refused at once. (EXT-002)
+func TestOutputWith(t *testing.T) {
+	caption := handshake.Extension{Vocabulary: aaep.Vocabulary{Prefix: "caption", URI: "https://captions.example/v1"}}
+	bubbleWith(t, producer.Config{Extensions: []handshake.Extension{caption}}, func(t *testing.T, st *stage) {
+		named := caps(1, aaep.BoundarySentence)
+		named.SupportedExtensions = []string{caption.URI}
+		l, plain := st.listen(named), st.listen(caps(1, aaep.BoundarySentence))
+		s := st.session("Captioning.")
+		out := s.Output()
+		if err := out.With(aaep.Vocabulary{Prefix: "lamp", URI: "https://lamp.example/v1"}, struct{}{}); err == nil {
+			t.Error("an extension that is not served is taken")
+		}
+		out.WriteString("Nobody speaks. ")
+		for i, text := range []string{"Ada speaks. ", "Ben speaks. ", "Ben goes on. "} {
+			if err := out.With(caption.Vocabulary, map[string]int{"line": min(i, 1)}); err != nil {
+				t.Fatal(err)
+			}
+			out.WriteString(text)
+		}
+		out.With(caption.Vocabulary, nil)
+		out.WriteString("Silence.")
+		out.Close()
+		s.Complete(aaep.Text{})
+		time.Sleep(time.Minute)
+		chunks := func(l *listener) (all []string) {
+			for _, ev := range l.events() {
+				if p, ok := ev.Payload.(*aaep.OutputStreaming); ok && p.Chunk != "" {
+					all = append(all, strings.TrimSpace(p.Chunk)+string(ev.Extensions["caption"]))
+				}
+			}
+			return all
+		}
+		if got, want := chunks(l), []string{"Nobody speaks.", `Ada speaks.{"line":0}`, `Ben speaks. Ben goes on.{"line":1}`, "Silence."}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if got := strings.Join(chunks(plain), " "); got != "Nobody speaks. Ada speaks. Ben speaks. Ben goes on. Silence." || len(chunks(plain)) > 3 {
+			t.Errorf("without the extension: %q", chunks(plain))
 		}
 	})
 }

@@ -19,7 +19,7 @@ import (
 type party struct {
 	presence
 	seen time.Time
-	left map[uint64]bool // events that have left on all its subscriptions
+	told map[uint64][]audit.Subscription // tool calls that it has told of, with those who do not have them
 }
 
 // presence is what a party says of itself, every now and then and when it changes.
@@ -38,8 +38,9 @@ type presence struct {
 // note is what a party tells the agent: one of these.
 type note struct {
 	Presence *presence `json:"presence,omitzero"`
-	// Left says that the event at this position has left.
-	Left uint64 `json:"left,omitzero"`
+	// Left says that the event at this position, a tool call, has left; Untold for whom it has not.
+	Left   uint64               `json:"left,omitzero"`
+	Untold []audit.Subscription `json:"untold,omitzero"`
 	// More asks for more time to answer.
 	More aaep.ReplyToken     `json:"more,omitzero"`
 	By   *audit.Subscription `json:"by,omitzero"` // who does
@@ -49,7 +50,7 @@ type note struct {
 const (
 	presenceEvery = 2 * time.Second
 	presenceKept  = 10 * time.Second // after that a party is gone
-	keptLeft      = 10_000           // positions of events that have left
+	keptTold      = 10_000           // positions of tool calls that were told of
 	meetTime      = 3 * time.Second  // for the parties to find an agent that has begun
 )
 
@@ -98,8 +99,8 @@ func (p *Producer) takeNote(msg []byte) []byte {
 	case n.Left > 0:
 		p.mu.Lock()
 		if party := p.parties[n.ID]; party != nil {
-			party.left[n.Left] = true
-			maps.DeleteFunc(party.left, func(pos uint64, _ bool) bool { return pos+keptLeft < n.Left })
+			party.told[n.Left] = n.Untold
+			maps.DeleteFunc(party.told, func(pos uint64, _ []audit.Subscription) bool { return pos+keptTold < n.Left })
 		}
 		p.mu.Unlock()
 		p.moved.give()
@@ -118,9 +119,9 @@ func (p *Producer) present(now presence) {
 	defer p.putting.Unlock()
 	p.mu.Lock()
 	was := p.parties[now.ID]
-	is := &party{presence: now, seen: time.Now(), left: map[uint64]bool{}}
+	is := &party{presence: now, seen: time.Now(), told: map[uint64][]audit.Subscription{}}
 	if was != nil {
-		is.left = was.left
+		is.told = was.told
 	} else {
 		was = &party{}
 	}
@@ -133,6 +134,7 @@ func (p *Producer) present(now presence) {
 	for token, put := range p.asked {
 		if kind := put.Event.Type() == aaep.TypeAwaitingConfirmation; is.mayBeAsked(kind) && !was.mayBeAsked(kind) {
 			join = append(join, token)
+			put.parties = append(put.parties, now.ID)
 		}
 	}
 	p.mu.Unlock()
@@ -243,16 +245,4 @@ func (p *Producer) ableParties(q *ledger.Question, need *slowest) (able []*party
 		}
 	}
 	return able
-}
-
-// partiesLeft reports whether the event at pos has left at every party that was there before it.
-func (p *Producer) partiesLeft(pos uint64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, party := range p.parties {
-		if pos > party.From && !party.left[pos] {
-			return false
-		}
-	}
-	return true
 }

@@ -38,6 +38,11 @@ const (
 // ErrClosed is returned once a Producer has been shut down.
 var ErrClosed = errors.New("producer: shut down")
 
+var errNotMade = errors.New("producer: this Producer is nil, or was not made by New")
+
+// made reports whether New made p.
+func (p *Producer) made() bool { return p != nil && p.log != nil }
+
 // Producer serves one agent's sessions to its subscribers: all of them to each, and its questions to all that may answer. In a
 // service with several users each needs one of their own, as an example of package producer/serve
 // shows. All its methods may be called at once.
@@ -46,12 +51,13 @@ type Producer struct {
 	// group's mu, mu, a subscription's mu, a course's counting. Against it only TryLock is called. Whoever
 	// holds any other lock takes none.
 
-	cfg   Config
-	offer handshake.Offer
-	log   *eventlog.Log
-	began uint64    // where the log ended at New, which was
-	born  time.Time // then
-	desk  *desk
+	cfg    Config
+	shield *shield
+	offer  handshake.Offer
+	log    *eventlog.Log
+	began  uint64    // where the log ended at New, which was
+	born   time.Time // then
+	desk   *desk
 
 	*closing
 	shared   log.Shared // nil for an agent that is one process
@@ -62,6 +68,7 @@ type Producer struct {
 	notices     atomic.Pointer[notices] // changed by who has mu
 	moved       signal                  // somebody came or left, or got on and was waited for
 	asking      *meter
+	shortTimes  warnings // questions that are open too short, of which the log is told
 	agreements  agreements
 	encoded     encoded
 	published   published
@@ -110,10 +117,11 @@ func New(cfg Config) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
+	shield := cfg.shielded()
 	spine := eventlog.New(cfg.KeepEvents)
 	switch {
 	case cfg.Log != nil:
-		spine, err = eventlog.Open(cfg.Log, cfg.KeepEvents)
+		spine, err = eventlog.Open(cfg.Log, cfg.KeepEvents, cfg.Agent.AgentID)
 	case cfg.Follow != nil:
 		spine, err = eventlog.Follow(cfg.Follow, cfg.KeepEvents)
 	}
@@ -121,10 +129,12 @@ func New(cfg Config) (*Producer, error) {
 		return nil, err
 	}
 	p := &Producer{
-		cfg: cfg,
+		cfg:    cfg,
+		shield: shield,
 		offer: handshake.Offer{
 			Languages: languages, AnyLanguage: cfg.AnyLanguage, Extensions: cfg.Extensions,
 			MaxEventsPerSecond: int64(cfg.MaxEventsPerSecond), Levels: []int64{1, 2}, SignedManifest: cfg.Signers != nil,
+			Report: shield.fault,
 		},
 		log:      spine,
 		began:    spine.End(),
@@ -139,6 +149,7 @@ func New(cfg Config) (*Producer, error) {
 	p.audience.Store(new([]*subscription))
 	p.groups.all.Store(new([]*group))
 	p.notices.Store(&notices{})
+	p.log.Need(p.needed)
 	if err := p.begin(); err != nil {
 		p.hurry(err)
 		p.desk.close()
@@ -153,6 +164,9 @@ func New(cfg Config) (*Producer, error) {
 
 // WaitSubscriber waits until somebody has subscribed. The error is that of ctx, or ErrClosed.
 func (p *Producer) WaitSubscriber(ctx context.Context) error {
+	if !p.made() {
+		return errNotMade
+	}
 	for {
 		moved := p.moved.wait()
 		p.mu.Lock()

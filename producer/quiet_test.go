@@ -15,37 +15,32 @@ func (l *listener) typing() {
 		"delivery": json.RawMessage(`{"presence":"user_typing","presence_expires_in":300}`)}}})
 }
 
-// P7, D-49: a deed waits until everybody was told of it. Who keeps declaring that they must not be disturbed does not
-// keep it waiting: not before it is told, nor while that waits for the budget.
-func TestQuietForEver(t *testing.T) {
+// P7, D-49: who declares that they must not be disturbed hears at once, all the same, what is about to be done that is irreversible or
+// of high risk; and nobody waits for them.
+func TestQuietHearsOfTheAction(t *testing.T) {
 	for name, rate := range map[string]int64{"no rate": 0, "one a second": 1} {
-		for _, irreversible := range []bool{true, false} {
-			bubble(t, func(t *testing.T, st *stage) {
-				asked, bad := st.listen(answering(everything())), st.listen(caps(rate, aaep.BoundaryNone))
-				s := st.session("Paying.")
-				bad.typing()
-				for range 8 {
-					s.Tool(context.Background(), look, ok)
-				}
-				high := pay
-				high.Irreversible = irreversible
-				ran := later(func() (string, error) { return s.Tool(context.Background(), high, ok) })
-				asked.reply(asked.question(), aaep.Accept)
-				synctest.Wait()
-				for range 10 {
-					bad.typing()
-					time.Sleep(200 * time.Second)
-				}
-				select {
-				case r := <-ran:
-					if r.err != nil {
-						t.Errorf("%s, %v: %v", name, irreversible, r.err)
-					}
-				default:
-					t.Errorf("%s, %v: it waits for half an hour", name, irreversible)
-				}
-			})
-		}
+		bubble(t, func(t *testing.T, st *stage) {
+			asked, quiet := st.listen(answering(everything())), st.listen(answering(caps(rate, aaep.BoundaryNone)))
+			s := st.session("Paying.")
+			synctest.Wait()
+			quiet.typing()
+			synctest.Wait()
+			for range 8 {
+				s.Tool(context.Background(), look, ok)
+			}
+			began := time.Now()
+			ran := later(func() (string, error) { return s.Tool(context.Background(), pay, ok) })
+			asked.reply(asked.question(), aaep.Accept)
+			if r := <-ran; r.err != nil || !r.at.Equal(began) {
+				t.Errorf("%s: it ran after %v: %v", name, r.at.Sub(began), r.err)
+			}
+			if at := arrivalOf(quiet, aaep.TypeToolInvoked); !at.Equal(began) {
+				t.Errorf("%s: it was told after %v", name, at.Sub(began))
+			}
+			if n := len(of[*aaep.ToolInvoked](quiet.events())); n != 1 {
+				t.Errorf("%s: %d calls were told while it was to be quiet", name, n)
+			}
+		})
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/producer/audit"
 	"github.com/aaep-go/aaep/producer/log"
 )
 
@@ -36,7 +38,7 @@ func (p *Producer) begin() error {
 
 // recover ends the sessions that were open when the process before this one died, once: nobody who resumes is left waiting
 // for them. Their questions are closed with them, as rejected: what was going to happen on a yes can no longer be known to
-// have waited for it.
+// have waited for it. Of what the trail says was accepted and not begun, that is told.
 func (p *Producer) recover() error {
 	began := map[string]*Session{}
 	var order []*Session
@@ -54,6 +56,7 @@ func (p *Producer) recover() error {
 	end := func() aaep.Payload {
 		return &aaep.SessionErrored{ErrorCategory: aaep.ErrorUnknown, ErrorCode: "PRODUCER_RESTARTED", Recoverable: new(false)}
 	}
+	undone := p.desk.trail.leftUndone()
 	for _, s := range order {
 		if s.machine.Over() {
 			continue
@@ -61,17 +64,53 @@ func (p *Producer) recover() error {
 		if err := p.takeBack(s); err != nil {
 			return err
 		}
+		if err := s.tellUndone(undone); err != nil {
+			p.cfg.Logger.Error("what was accepted and not done was not told", "session_id", s.id, "error", err)
+		}
 		err := s.finish(aaep.Text{}, phrase.AgentStopped, end)
 		found := p.cfg.Logger.With("session_id", s.id)
 		if err != nil {
 			found = found.With("error", err)
 		}
-		found.Warn("ended a session that a crash left open")
+		found.Error("ended a session that a crash left open")
 		if ev, failed := s.build(p.words(aaep.Text{}, phrase.AgentStopped, ""), end()); err != nil && failed == nil {
 			p.log.Append(ev) // as it is: what a bridge republished may be in no order that could be kept
 		}
 	}
 	return p.log.Settle()
+}
+
+// tellUndone tells what was accepted in a session whose process died before it was begun: as the end of its call, where that was
+// announced, and else as a change of state.
+func (s *Session) tellUndone(undone map[string]audit.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, open := range s.machine.OpenTools() {
+		if _, ok := undone[open.ToolCallID]; ok {
+			s.completeTool(toolCall{open, open.Tool, nil}, aaep.ToolCompleted{Status: aaep.ToolError}, phrase.ActionNotBegun, phrase.Failed)
+			delete(undone, open.ToolCallID)
+		}
+	}
+	if s.lastAsked == nil {
+		return nil
+	}
+	ask := s.lastAsked.Payload.(*aaep.AwaitingConfirmation)
+	if _, ok := undone[closes.CallOf(s.lastAsked)]; !ok {
+		return nil
+	}
+	if slices.Contains(s.machine.OpenQuestions(), ask.ReplyToken) {
+		if err := s.machine.Settled(ask.ReplyToken, aaep.Reject); err != nil {
+			return err
+		}
+	}
+	return s.enterSaying(aaep.StateThinking, s.p.phrase(phrase.ActionNotBegun, func(tag string) (string, bool) {
+		for _, t := range s.lastAsked.Translations {
+			if q, ok := t.Payload.(*aaep.AwaitingConfirmation); ok && t.Language() == tag {
+				return q.Action, true
+			}
+		}
+		return ask.Action, tag == s.lastAsked.Language() || tag == ""
+	}))
 }
 
 // unsettled calls f with all that the log had at New since no session was open.
@@ -132,6 +171,9 @@ func (s *Session) replay(ev *aaep.Event) {
 		return
 	}
 	s.last = ev.Timestamp
+	if ev.Type() == aaep.TypeAwaitingConfirmation {
+		s.lastAsked = ev
+	}
 	text, ok := ev.Payload.(*aaep.OutputStreaming)
 	if !ok {
 		return

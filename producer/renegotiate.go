@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 const (
 	changesPerSecond = 10 // of the terms of one subscription
 	maxChanges       = 10 // that wait to take effect
+
+	asksPerSecond = 100  // of one subscription, on the average: a slider that is moved sends sixty
+	asksAtOnce    = 1000 // that are answered, after ten seconds with fewer
 )
 
 // A change is what came of a renegotiation: new terms or a refusal.
@@ -35,9 +39,11 @@ type change struct {
 // renegotiation is still judged by itself, in order, and has an answer of its own (§5.7); those whose
 // change another has overtaken are told the terms that hold from then on.
 type changes struct {
-	// Only receive uses these two.
+	// Only receive uses these.
 	ahead   *handshake.Terms // when all that waits has taken effect
 	refused bool             // the subscription is over
+	asks    float64          // that are answered still, by when one was last
+	asked   time.Time
 
 	pace *coalesce.Budget // used by hand alone, of which there is one at a time
 
@@ -52,14 +58,16 @@ type changes struct {
 func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 	q := sub.changes.Load()
 	if q == nil { // most never ask for any
-		q = &changes{ahead: sub.terms, pace: coalesce.NewBudget(changesPerSecond), next: make(chan *change, 1)}
+		q = &changes{ahead: sub.terms, asks: asksAtOnce, asked: time.Now(), pace: coalesce.NewBudget(changesPerSecond), next: make(chan *change, 1)}
 		sub.changes.Store(q)
 	}
 	if q.refused {
 		return // a refusal is the last word
 	}
-	c := change{answers: 1}
-	c.terms, c.refusal = sub.judge(q.ahead, m)
+	c := change{answers: 1, terms: q.ahead}
+	if c.refusal = q.tooMany(time.Now()); c.refusal == nil {
+		c.terms, c.refusal = sub.judge(q.ahead, m)
+	}
 	declared := m.Capabilities.Extensions
 	c.quiet = q.ahead.Quiets(declared) || c.terms.Quiets(declared)
 	q.ahead, q.refused = c.terms, c.refusal != nil
@@ -83,16 +91,24 @@ func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 	}
 }
 
+// tooMany counts a renegotiation, and refuses the one that is too much: each costs time to judge and has an answer.
+func (q *changes) tooMany(now time.Time) *aaep.Rejection {
+	q.asks = min(asksAtOnce, q.asks+asksPerSecond*now.Sub(q.asked).Seconds())
+	q.asked = now
+	if q.asks >= 1 {
+		q.asks--
+		return nil
+	}
+	return &aaep.Rejection{Code: aaep.RateLimit, RetryAfter: asksAtOnce / asksPerSecond * time.Second,
+		Message: fmt.Sprintf("At most %d changes of the terms a second are answered. Wait, then subscribe with the terms of your choice.", asksPerSecond)}
+}
+
 // judge says what comes of a renegotiation.
 func (sub *subscription) judge(now *handshake.Terms, m *aaep.SubscriptionRenegotiate) (*handshake.Terms, *aaep.Rejection) {
 	if m.SubscriptionID != sub.id {
 		return now, &aaep.Rejection{Code: aaep.AuthorizationDenied, Message: "This is not the subscription's own id."}
 	}
-	var terms handshake.Terms
-	err := sub.p.shield("renegotiate", func() (err error) {
-		terms, err = handshake.Renegotiate(*now, m.Capabilities, sub.offer())
-		return err
-	})
+	terms, err := handshake.Renegotiate(*now, m.Capabilities, sub.offer())
 	if err == nil {
 		err = tooMuch(m.Capabilities)
 	}

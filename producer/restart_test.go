@@ -149,7 +149,7 @@ func checkEnds(t *testing.T, evs []*aaep.Event) {
 	t.Errorf("the session goes on: %s", story(evs))
 }
 
-// P8: what the log no longer holds is told, and so is what nobody knows.
+// P8: what the log no longer holds is told, and so is what nobody knows; a session that ended meanwhile is told to be over.
 func TestRestartTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -168,13 +168,13 @@ func TestRestartTooLate(t *testing.T) {
 		life(t, dir, producer.Config{KeepEvents: 4}, func(st *stage, _ *sqlite.Store) {
 			st.session("New.")
 			synctest.Wait()
-			for _, after := range []string{first, "evt_1"} {
+			for after, want := range map[string]string{first: "session.completed idle>thinking", "evt_1": "idle>thinking"} {
 				l, acc := st.accepted(resuming(everything(), after))
 				if honoredPlace(t, acc) != "" || !strings.Contains(acc.NegotiationNotes, "resume_after") {
 					t.Errorf("%s: %s", after, acc.NegotiationNotes)
 				}
-				if got := story(l.events()); got != "idle>thinking" {
-					t.Errorf("it is told %s", got)
+				if got := story(l.events()); got != want {
+					t.Errorf("after %s it is told %s, want %s", after, got, want)
 				}
 			}
 		})

@@ -1,8 +1,10 @@
 package producer
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -20,7 +22,7 @@ import (
 // attach points the cursor at what the subscriber has not seen.
 func (sub *subscription) attach(stream transports.Stream, first bool) {
 	sub.setConnected(true)
-	sub.attached = time.Now()
+	sub.attached, sub.before = time.Now(), sub.p.log.End()
 	last := stream.LastEventID()
 	sub.p.log.Await(last)
 	cursor, skip, ok := sub.p.place(last)
@@ -39,37 +41,68 @@ func (sub *subscription) attach(stream transports.Stream, first bool) {
 	}
 	resumed := sub.p.cfg.Observer.Began(Resume)
 	defer func() { resumed(nil) }()
-	sub.shaper.Reset()
-	sub.skip, sub.early = 0, nil
+	if sub.sendAgain(last) {
+		sub.needs.Store(sub.cursor)
+		if _, _, err := sub.p.log.Read(sub.cursor, 0); err != nil {
+			sub.catchUp(sub.cursor)
+		}
+		return
+	}
 	switch {
 	case last == "" && sub.goesOn: // whatever left since did not reach it, or it could name that
+		sub.reset(false)
 		sub.goOn(sub.start, sub.startSkip)
 	case last == "" && !sub.resumed: // it has seen nothing it could name: from the start
+		sub.reset(false)
 		sub.cursor = sub.start
 		entries, _ := sub.p.situation(sub.cursor)
 		sub.situate(entries)
-	case !ok:
-		sub.catchUp()
-	default:
+	case ok:
+		sub.reset(true)
 		sub.cursor, sub.skip = cursor, skip
+	default:
+		sub.again = nil
+		sub.catchUp(cmp.Or(cursor, sub.cursor))
 	}
 	if sub.cursor < sub.start { // it was shown a question from before its time
 		sub.cursor, sub.skip = sub.start, 0
 	}
+	sub.needs.Store(sub.cursor)
 	if _, _, err := sub.p.log.Read(sub.cursor, 0); err != nil {
-		sub.catchUp()
+		sub.catchUp(sub.cursor)
 	}
 	sub.askBeside()
 }
 
+// sendAgain has everything sent once more that left after an event, as it left, and reports whether it is kept. Then the stream goes on as
+// if it had not been cut. Whoever could not name any event yet has all of it sent once more.
+func (sub *subscription) sendAgain(last string) bool {
+	number, ok := sub.history.after(last)
+	if last == "" {
+		number, ok = 0, !sub.resumed && sub.history.whole()
+	}
+	if ok {
+		sub.again = slices.Clone(sub.history.since(number))
+	}
+	return ok
+}
+
+// reset forgets how far the stream has come: what follows is made anew, and may be cut otherwise.
+func (sub *subscription) reset(named bool) {
+	sub.shaper.Reset(named)
+	sub.shaper.Heard(0, newForm())
+	sub.history.forget()
+	sub.again, sub.skip, sub.early = nil, 0, nil
+}
+
+// newForm makes the ids of what is told anew differ, see coalesce.Shaper.Heard.
+func newForm() uint32 { return rand.Uint32() | 1 }
+
 // place is where a stream goes on after an event: a cursor, and how many bytes of the next entry came before. It reports
 // false for an event that the log does not know, or no longer has what came after.
 func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
-	cursor, skip, ok = p.log.Locate(after)
-	switch {
-	case skip >= anewOffset:
-		skip = 0
-	case skip > 0:
+	at, _, ok := p.log.Locate(after)
+	if cursor, skip = at.Pos, at.Offset; skip > 0 {
 		cursor--
 	}
 	if ok {
@@ -78,9 +111,6 @@ func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
 	}
 	return cursor, skip, ok
 }
-
-// anewOffset is where the offsets begin that are none: they only make the ids of what is told anew differ, see coalesce.Shaper.Heard.
-const anewOffset = 1 << 30
 
 // goOn makes a subscription begin where another one ended. It is not told what the agent is doing, for it knows, but what
 // is still asked, for only now can it answer that here.
@@ -91,20 +121,19 @@ func (sub *subscription) goOn(cursor uint64, skip int) {
 
 func (sub *subscription) beginAt(cursor uint64, skip int) {
 	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.goesOn = cursor, skip, cursor, skip, true
-	sub.behind.Store(cursor < sub.replayed)
-	sub.shaper.Heard(sub.replayed, anewOffset|rand.IntN(anewOffset))
+	sub.shaper.Heard(sub.replayed, newForm())
 }
 
 // atPlace reports whether the subscription begins right after the event that its request names, or why not, in a note.
 func (sub *subscription) atPlace() (yes bool, note string) {
 	after := sub.terms.ResumeAfter
-	pos, offset, _ := sub.p.log.Locate(after)
+	_, lost, _ := sub.p.log.Locate(after)
 	switch {
 	case after == "":
 		return false, ""
 	case !sub.goesOn:
 		note = "What came after the event in resume_after is not known here any more."
-	case sub.p.log.EventID(pos, offset) != after:
+	case lost:
 		note = "What came right after the event in resume_after was lost in a crash; you get what followed that."
 	default:
 		return true, ""
@@ -135,10 +164,13 @@ func (c *course) askEarly() {
 				c.early = map[uint64]bool{}
 			}
 			c.early[put.Pos] = true
-			c.shaper.Push(time.Now(), coalesce.Entry{Event: put.Event}) // without its place, which is yet to come
+			c.shaper.Push(time.Now(), coalesce.Entry{Event: put.Event, At: put.Pos}) // its turn is yet to come
 		}
 	}
 }
+
+// markedForm is what the mark of overtaking makes of a form, for the bytes are others.
+const markedForm = 0x6d61726b
 
 // overtaking says on an event that it is no place to go on after, for those who named the extension that says so. A stream
 // that can be resumed says it without (D-82).
@@ -166,21 +198,48 @@ func (c *course) overtaking(out coalesce.Out) coalesce.Out {
 		ev.Extensions = map[string]json.RawMessage{}
 	}
 	ev.Extensions[delivery.Prefix] = marked
+	if at, _, ok := c.p.log.Locate(ev.EventID); ok { // else it is told once
+		at.Form ^= markedForm
+		ev.EventID = c.p.log.EventID(at)
+	}
 	return coalesce.Out{Event: &ev} // nobody else gets it like this
 }
 
-// catchUp goes on from now, and tells first for each session what the agent is doing (§8.7, D-29) and what it is
-// waiting for.
-func (sub *subscription) catchUp() {
-	sub.skip = 0
+// catchUp goes on from now, and tells first which sessions have ended since a place, then for each of the others what the agent is doing
+// (§8.7, D-29) and what it is waiting for.
+func (sub *subscription) catchUp(since uint64) {
 	var entries []coalesce.Entry
 	current := false
 	for tries := 0; !current && tries < 10; tries++ { // a state that changes in between would not come first
 		sub.cursor = sub.p.log.End()
 		entries, current = sub.p.situation(sub.cursor)
 	}
-	sub.shaper.Missed(sub.cursor)
+	sub.shaper.Reset(false)
+	sub.history.forget() // but sub.again stays: it is told before this
+	sub.skip, sub.early = 0, nil
+	sub.p.endsSince(since, sub.cursor, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
 	sub.situate(entries)
+}
+
+// endsSince pushes the ends of the sessions that began before one place and ended after it, as far as memory has them: a subscriber that
+// missed what came between is still told that they are over. It reads no store, which may hold millions of events.
+func (p *Producer) endsSince(since, upTo uint64, push func(coalesce.Entry)) {
+	begun := map[string]bool{}
+	for cursor := max(since, p.log.MemoryStart()); cursor < upTo; {
+		events, _, err := p.log.Read(cursor, maxHistory)
+		if err != nil || len(events) == 0 {
+			return // memory let go of it meanwhile
+		}
+		for _, ev := range events {
+			cursor++
+			switch {
+			case ev.Type() == aaep.TypeSessionStarted:
+				begun[ev.SessionID] = true
+			case ev.Type().Terminal() && !begun[ev.SessionID] && cursor <= upTo:
+				push(coalesce.Entry{Event: ev, At: cursor})
+			}
+		}
+	}
 }
 
 // situate tells what the agent is doing and waiting for at the cursor.
@@ -208,4 +267,10 @@ func (sub *subscription) setConnected(yes bool) {
 	sub.mu.Lock()
 	sub.connected = yes
 	sub.mu.Unlock()
+	if sub.watched.Load() {
+		sub.p.moved.give()
+	}
+	if !yes {
+		sub.needs.Store(math.MaxUint64) // it resumes from what the log still keeps when it is back
+	}
 }

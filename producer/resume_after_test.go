@@ -45,7 +45,7 @@ func TestOvertakingSaysSo(t *testing.T) {
 		knowsNot, _ := st.accepted(caps(1, aaep.BoundaryNone))
 		s := st.session("Talking.")
 		for range 3 {
-			s.Progress(aaep.Text{}, aaep.Progress{}, 0)
+			s.Progress(aaep.Say("On."), aaep.Progress{Step: 1}, 0)
 		}
 		help := aaep.Say("Help.")
 		s.Handoff(help, aaep.HandoffRequested{})
@@ -165,6 +165,37 @@ func TestFarBehindInAText(t *testing.T) {
 		time.Sleep(time.Minute)
 		if evs := l.events(); len(evs) == 0 || evs[len(evs)-1].Type() != aaep.TypeSessionCompleted {
 			t.Errorf("%d events came, and not the end", len(evs))
+		}
+	})
+}
+
+// INV-26: what happens now waits for no subscription that catches up, for those prepare what they send in turns of their own.
+func TestLiveBesideCatchingUp(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		endTurns := producer.HoldPastBatches(t.Cleanup)
+		live, _ := st.accepted(everything())
+		s := st.session("Working.")
+		first := live.events()[0].EventID
+		for range 300 {
+			if _, err := s.Tool(context.Background(), look, ok); err != nil {
+				t.Fatal(err)
+			}
+		}
+		behind, _ := st.accepted(resuming(everything(), first))
+		for range 20 { // which is more than needs no turn
+			s.Tool(context.Background(), look, ok)
+		}
+		synctest.Wait()
+		if n := len(of[*aaep.ToolCompleted](live.events())); n != 320 {
+			t.Errorf("the live subscription has %d of 320 tools", n)
+		}
+		if n := len(of[*aaep.ToolCompleted](behind.events())); n != 0 {
+			t.Errorf("the one that catches up has %d tools before its turn", n)
+		}
+		endTurns()
+		synctest.Wait()
+		if n := len(of[*aaep.ToolCompleted](behind.events())); n != 320 {
+			t.Errorf("the one that catches up has %d of 320 tools", n)
 		}
 	})
 }

@@ -8,8 +8,13 @@ import (
 )
 
 // Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down, and closes l. The error is ErrClosed
-// after a shutdown and where l was closed, else what l says. It may be called for several listeners at once.
+// after a shutdown, that of ctx where it is done, ErrClosed where l was closed, and else what l says. It may be called for several listeners
+// at once.
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
+	if !p.made() {
+		return errNotMade
+	}
+	callers := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.serving, cancel)()
@@ -19,7 +24,11 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 		conn, err := l.Accept(ctx)
 		switch {
 		case err == nil:
-		case p.isClosed() || errors.Is(err, transports.ErrClosed):
+		case p.isClosed():
+			return ErrClosed
+		case callers.Err() != nil: // whether l saw it, or was closed because of it
+			return callers.Err()
+		case errors.Is(err, transports.ErrClosed):
 			return ErrClosed
 		default:
 			return err
@@ -35,6 +44,9 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 // transports.Pipe. It returns when the subscription is over, and closes conn. Once the Producer is shut
 // down, a request is told so, and the error is ErrClosed.
 func (p *Producer) ServeConn(conn transports.Conn) error {
+	if !p.made() {
+		return errNotMade
+	}
 	done, open := p.answer(conn)
 	<-done
 	if !open {

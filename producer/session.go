@@ -22,6 +22,10 @@ import (
 // ErrSessionOver is returned by every call on a session after its end.
 var ErrSessionOver = errors.New("producer: the session is over")
 
+// ErrNoSession is returned by every call on a nil Session, such as that of a context in which SessionOf finds none, and on one that no
+// Producer made.
+var ErrNoSession = errors.New("producer: there is no session; Producer.StartSession makes one, and SessionOf finds one in its Context and in that of its tools")
+
 // Session is one user request's worth of agent activity (§2.2.5). It has one beginning and one end, and
 // the state the agent is in between is told as it changes. All its methods may be called at once. None
 // but Tool, Confirm and Clarify waits for anybody; while one of these puts its question on record, those of the same session
@@ -50,7 +54,9 @@ type Session struct {
 	told    tellings
 	asking  func(*ledger.Outcome) (speech, error) // how what comes of the question that is put is told; nil is none
 	failing error                                 // with failed; see Failing
-	failed  aaep.Text
+
+	lastAsked *aaep.Event // the newest confirmation, of a session that another process began
+	failed    aaep.Text
 }
 
 // tellings is what a subscriber who comes late is told first.
@@ -63,6 +69,9 @@ type tellings struct {
 // the session ends as cancelled by the producer. The error is ErrClosed, or an *aaep.InvalidError for a text that must not be told;
 // with Config.Follow there always is one.
 func (p *Producer) StartSession(ctx context.Context, about aaep.Text) (*Session, error) {
+	if !p.made() {
+		return nil, errNotMade
+	}
 	if p.cfg.Follow != nil {
 		return nil, errFollows
 	}
@@ -96,14 +105,32 @@ func (s *Session) begin(about aaep.Text) (err error) {
 }
 
 // ID returns the session id that is on every event.
-func (s *Session) ID() string { return s.id }
+func (s *Session) ID() string {
+	if s == nil {
+		return ""
+	}
+	return s.id
+}
 
 // Context returns a context that is done when the session is over. SessionOf finds the session in it.
-func (s *Session) Context() context.Context { return s.ctx }
+func (s *Session) Context() context.Context {
+	if s == nil || s.p == nil {
+		return over
+	}
+	return s.ctx
+}
+
+// over is the context of no session.
+var over = func() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(ErrNoSession)
+	return ctx
+}()
 
 type sessionKey struct{}
 
-// SessionOf returns the session whose Context ctx is, or comes from, or nil.
+// SessionOf returns the session whose Context ctx is, or comes from, as in the function of one of its tools; or nil, on which every call
+// is ErrNoSession.
 func SessionOf(ctx context.Context) *Session {
 	s, _ := ctx.Value(sessionKey{}).(*Session)
 	return s
@@ -112,6 +139,9 @@ func SessionOf(ctx context.Context) *Session {
 // State says what the agent does now. The states of questions, tools and outputs are told without it.
 // Saying the same state again is not an event.
 func (s *Session) State(state aaep.State, text aaep.Text) error {
+	if s == nil || s.p == nil {
+		return ErrNoSession
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.enter(state, text)
@@ -119,6 +149,9 @@ func (s *Session) State(state aaep.State, text aaep.Text) error {
 
 // Progress tells how far the agent is. A zero eta is unknown; one above a day is left out.
 func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Duration) error {
+	if s == nil || s.p == nil {
+		return ErrNoSession
+	}
 	if progress.Percent != nil {
 		progress.Percent = new(*progress.Percent) // an event is shared, and the caller's variable is not
 	}
@@ -151,6 +184,9 @@ func (s *Session) Progress(text aaep.Text, progress aaep.Progress, eta time.Dura
 
 // Handoff asks somebody else to take over (§4.4.3). The session goes on until it is ended.
 func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
+	if s == nil || s.p == nil {
+		return ErrNoSession
+	}
 	if h.TargetKind == "" {
 		h.TargetKind = aaep.TargetHuman
 	}
@@ -173,10 +209,16 @@ func (s *Session) Handoff(text aaep.Text, h aaep.HandoffRequested) error {
 
 // Emit tells an event of an extension's own type, which is the vocabulary's prefix, a colon and name (§7.4).
 // Members is what the JSON library writes as an object; they stand beside the envelope. It goes to those whose
-// filters ask for it, such as "medai:*", and none by default.
+// filters ask for it, such as "medai:*", and none by default. The vocabulary is that of one of Config.Extensions.
 func (s *Session) Emit(v aaep.Vocabulary, name string, text aaep.Text, members any) error {
+	if s == nil || s.p == nil {
+		return ErrNoSession
+	}
 	if err := v.Validate(); err != nil {
 		return err
+	}
+	if err := s.p.serves(v.Prefix, []string{v.URI}, nil); err != nil {
+		return &aaep.InvalidError{Message: v.Prefix + ":" + name, Violations: []aaep.Violation{*err}}
 	}
 	raw, err := jsonv2.Marshal(members, jsonv2.Deterministic(true))
 	if err != nil {
@@ -251,6 +293,13 @@ func (s *Session) prepare(words speech, payload aaep.Payload) (*aaep.Event, erro
 	if s.over {
 		return nil, ErrSessionOver
 	}
+	if _, text := payload.(*aaep.OutputStreaming); !text { // text that was written before it goes before it
+		for _, o := range s.outputs {
+			if err := o.append(o.takePending()); err != nil {
+				return nil, err
+			}
+		}
+	}
 	ev, err := s.build(words, payload)
 	if err != nil {
 		return nil, err
@@ -287,6 +336,9 @@ func (s *Session) build(words speech, payload aaep.Payload) (*aaep.Event, error)
 		ev.Context, ev.Unknown = []string{aaep.CoreContext, words.vocabulary.URI}, words.members
 	}
 	if err := words.with.Extend(ev); err != nil {
+		return nil, err
+	}
+	if err := s.p.checkExtensions(ev); err != nil {
 		return nil, err
 	}
 	return ev, s.p.check(ev)

@@ -15,6 +15,9 @@ import (
 
 // Complete ends a session that reached its aim.
 func (s *Session) Complete(text aaep.Text) error {
+	if s == nil || s.p == nil {
+		return ErrNoSession
+	}
 	return s.finish(text, phrase.AgentFinished, func() aaep.Payload {
 		return &aaep.SessionCompleted{
 			DurationMS:           millis(time.Since(s.began)),
@@ -27,6 +30,9 @@ func (s *Session) Complete(text aaep.Text) error {
 // not told, since errors may hold what is nobody's business. What failed because the context ended that the session was started with is
 // no failure: the session is cancelled, with text.
 func (s *Session) Fail(cause error, text aaep.Text) error {
+	if s == nil || s.p == nil {
+		return ErrNoSession
+	}
 	if s.ctx.Err() != nil && (errors.Is(cause, context.Canceled) || errors.Is(cause, ErrSessionOver)) {
 		return s.Cancel(aaep.CancelledByProducer, text)
 	}
@@ -42,6 +48,9 @@ func (s *Session) Fail(cause error, text aaep.Text) error {
 
 // Cancel ends a session that somebody stopped.
 func (s *Session) Cancel(by aaep.CancelledBy, text aaep.Text) error {
+	if s == nil || s.p == nil {
+		return ErrNoSession
+	}
 	return s.finish(text, phrase.Cancelled, func() aaep.Payload {
 		return &aaep.SessionCancelled{CancelledBy: by}
 	})
@@ -50,6 +59,9 @@ func (s *Session) Cancel(by aaep.CancelledBy, text aaep.Text) error {
 // Failing says that something went wrong that the agent may yet mend: if Close or Shutdown is what ends the session, it fails, with
 // cause and text as Fail takes them. The newest counts, and one without a cause takes them back.
 func (s *Session) Failing(cause error, text aaep.Text) error {
+	if s == nil || s.p == nil {
+		return ErrNoSession
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -76,6 +88,9 @@ func (s *Session) abandon(by aaep.CancelledBy) error {
 // Close ends the session if nothing else has: as failed while the goroutine panics or where Failing said so, as cancelled
 // otherwise. Use it as "defer s.Close()", so that no way out of a function leaves a session open.
 func (s *Session) Close() error {
+	if s == nil || s.p == nil {
+		return ErrNoSession
+	}
 	if crash := recover(); crash != nil {
 		s.Fail(fmt.Errorf("panic: %v", crash), aaep.Text{})
 		panic(crash)

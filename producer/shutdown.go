@@ -53,6 +53,9 @@ func newClosing() *closing {
 //
 // Called again, it waits for the same, the most impatient caller's ctx counts, and the error is ErrClosed.
 func (p *Producer) Shutdown(ctx context.Context) error {
+	if !p.made() {
+		return errNotMade
+	}
 	defer context.AfterFunc(ctx, func() { p.hurry(ctx.Err()) })()
 	p.mu.Lock()
 	if p.closed {

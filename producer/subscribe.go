@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -53,7 +52,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 	terms, err := p.greet(sub, data)
 	if err == nil {
 		sub.setTerms(terms)
-		sub.shaper = coalesce.NewShaper(*terms, p.log.EventID)
+		sub.shaper = coalesce.NewShaper(*terms, p.eventID)
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
 		err = p.register(sub)
 	}
@@ -142,7 +141,7 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 			Message: "The first message must be subscription.request."}
 	}
 	sub.subscriberID = req.SubscriberID
-	terms, err := p.negotiate(req, p.offer)
+	terms, err := handshake.Negotiate(req, p.offer)
 	if err == nil {
 		err = tooMuch(req.Capabilities)
 	}
@@ -162,37 +161,12 @@ func (p *Producer) greet(sub *subscription, data []byte) (*handshake.Terms, erro
 		sub.rights, err = p.admit(sub.principal, req)
 	}
 	if err == nil && (!sub.rights.Reply || sub.rights.Withhold != nil) {
-		terms, err = p.negotiate(req, sub.offer())
+		terms, err = handshake.Negotiate(req, sub.offer())
 	}
 	if err != nil {
 		return nil, err
 	}
 	return p.agreements.share(req.Capabilities, sub.offer(), terms), nil
-}
-
-// negotiate is handshake.Negotiate where an extension may panic. The error is an *aaep.Rejection.
-func (p *Producer) negotiate(req *aaep.SubscriptionRequest, offer handshake.Offer) (terms handshake.Terms, err error) {
-	err = p.shield("negotiate", func() (err error) {
-		terms, err = handshake.Negotiate(req, offer)
-		return err
-	})
-	var r *aaep.Rejection
-	if err != nil && !errors.As(err, &r) {
-		err = &aaep.Rejection{Code: aaep.ReasonUnknown, Message: "The agent could not deal with what was asked for.", Err: err}
-	}
-	return terms, err
-}
-
-// shield runs code of the application that reads what a stranger sent. As in net/http, a panic there costs the stranger and not the
-// agent.
-func (p *Producer) shield(doing string, f func() error) (err error) {
-	defer func() {
-		if crash := recover(); crash != nil {
-			err = fmt.Errorf("producer: panic: %v", crash)
-			p.cfg.Logger.Error("panic, and the agent goes on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
-		}
-	}()
-	return f()
 }
 
 // notAPattern finds what would withhold nothing.
@@ -206,11 +180,7 @@ func (p *Producer) admit(principal string, req *aaep.SubscriptionRequest) (Right
 	if p.cfg.Admit == nil {
 		return Rights{Reply: true}, nil
 	}
-	var rights Rights
-	err := p.shield("Admit", func() (err error) {
-		rights, err = p.cfg.Admit(principal, req)
-		return err
-	})
+	rights, err := p.cfg.Admit(principal, req)
 	if err == nil {
 		i := slices.IndexFunc(rights.Withhold, notAPattern)
 		if i < 0 {
@@ -327,7 +297,8 @@ func (p *Producer) register(sub *subscription) error {
 	p.loops.Add(1)
 	sub.replayed = p.log.End()
 	sub.cursor = sub.replayed
-	if cursor, skip, ok := p.place(sub.terms.ResumeAfter); ok {
+	after, skip, ok := p.place(sub.terms.ResumeAfter)
+	if cursor := after; ok {
 		sub.beginAt(cursor, skip)
 	} else if p.cfg.FromStart {
 		for _, s := range p.sessions {
@@ -337,13 +308,20 @@ func (p *Producer) register(sub *subscription) error {
 	}
 	sub.start = sub.cursor
 	sub.left.Store(sub.cursor)
+	sub.urgent.Store(sub.cursor)
+	sub.behind.Store(sub.cursor < sub.replayed)
+	sub.needs.Store(sub.cursor)
 	sub.noticed = p.notices.Load().last
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // behind what others see of it
 	p.mu.Unlock()
 	p.putting.Unlock()
 	p.moved.give()
 	if !sub.goesOn {
-		sub.first, _ = p.situation(sub.cursor)
+		if after > 0 { // it was here before, and missed what came next
+			p.endsSince(after, sub.cursor, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
+		}
+		now, _ := p.situation(sub.cursor)
+		sub.first = append(sub.first, now...)
 	}
 	p.putOpen(sub, nil, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
 	p.announce(sub)

@@ -46,6 +46,7 @@ type subscription struct {
 	changes atomic.Pointer[changes] // of the terms; nil before the first
 
 	confirms, clarifies atomic.Bool  // may be asked
+	sending             atomic.Int64 // since when, after Producer.born, the link is being written to; 0: it is not
 	patience, least     atomic.Int64 // see slowest; 0 is as usual
 	pace                atomic.Int64
 
@@ -125,7 +126,7 @@ func (sub *subscription) run() (why *aaep.Rejection, joined bool) {
 			switch {
 			case draining && sub.stream == nil:
 				l.hurry()
-			case draining && sub.shaper.Idle():
+			case draining && sub.idle():
 				return shuttingDown(), false
 			case !draining && sub.stream != nil && len(sub.woken) == 0:
 				if joined, again = l.join(time.Now()); joined {

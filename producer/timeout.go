@@ -3,13 +3,14 @@ package producer
 import (
 	"context"
 	"fmt"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -58,16 +59,41 @@ func (s *Session) timeEnough(p aaep.Payload, pace int64) {
 		}
 	}
 	warning := phrase.Lasting("en", phrase.LittleTimeLeft, reaction)
-	need := speaking(text, pace) + speaking(warning, pace) + reaction
-	if time.Duration(limit)*time.Second < need {
-		s.p.cfg.Logger.Warn("too little time to hear the question and answer", "session_id", s.id,
-			"timeout_seconds", limit, "needed_seconds", int64(need/time.Second), "pace_wpm", pace)
+	need := spoken.Time(text, pace) + spoken.Time(warning, pace) + reaction
+	if time.Duration(limit)*time.Second >= need {
+		return
+	}
+	if write, left := s.p.shortTimes.take(time.Now()); write {
+		about := []any{"session_id", s.id, "timeout_seconds", limit, "needed_seconds", int64(need / time.Second), "pace_wpm", pace}
+		if left > 0 {
+			about = append(about, "left_out", left)
+		}
+		s.p.cfg.Logger.Warn("too little time to hear the question and answer", about...)
 	}
 }
 
-// speaking is how long it takes to hear a text.
-func speaking(text string, pace int64) time.Duration {
-	return time.Duration(len(strings.Fields(text)))*time.Minute/time.Duration(pace) + time.Second
+// warnings counts warnings of one kind, of which ten are written in a minute: an agent that asks in a loop must not fill the log. It may be
+// used by many goroutines at once.
+type warnings struct {
+	mu          sync.Mutex
+	began       time.Time
+	wrote, left int
+}
+
+// take counts a warning, and returns whether to write it, and how many were left out since one was written.
+func (f *warnings) take(now time.Time) (write bool, left int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now.Sub(f.began) >= time.Minute {
+		f.began, f.wrote = now, 0
+	}
+	if f.wrote == 10 {
+		f.left++
+		return false, 0
+	}
+	f.wrote++
+	left, f.left = f.left, 0
+	return true, left
 }
 
 // moreTime gives a question more time, if there is more to give, and says so.
@@ -148,7 +174,7 @@ func (s *Session) await(ctx context.Context, put *pending, q *ledger.Question) *
 // nextNotice returns the next thing to say about the time that is left, and how much is left then.
 func nextNotice(limit, left time.Duration, pace int64) (at time.Duration, id phrase.ID) {
 	warning := phrase.Lasting("en", phrase.LittleTimeLeft, reaction)
-	last := (max(limit/10, reaction+speaking(warning, pace)) + time.Second - 1).Truncate(time.Second)
+	last := (max(limit/10, reaction+spoken.Time(warning, pace)) + time.Second - 1).Truncate(time.Second)
 	switch half := limit / 2; {
 	case limit > worthHalf && half > last+reaction/2 && left > half: // two notices at once are one too many
 		return half, phrase.HalfTimeLeft

@@ -72,10 +72,10 @@ func TestTimeLeftIsTold(t *testing.T) {
 		want    []string
 	}{
 		"ten minutes":          {10 * time.Minute, 0, []string{half(300, 300), end(540, 90, 60)}},
-		"two minutes":          {2 * time.Minute, 0, []string{half(60, 60), end(95, 79, 25)}},
-		"two minutes, slow":    {2 * time.Minute, 60, []string{half(60, 60), end(88, 73, 32)}},
-		"a minute":             {time.Minute, 0, []string{end(35, 58, 25)}},
-		"half is the end":      {64 * time.Second, 60, []string{end(32, 50, 32)}},
+		"two minutes":          {2 * time.Minute, 0, []string{half(60, 60), end(93, 77, 27)}},
+		"two minutes, slow":    {2 * time.Minute, 60, []string{half(60, 60), end(82, 68, 38)}},
+		"a minute":             {time.Minute, 0, []string{end(33, 55, 27)}},
+		"half is the end":      {76 * time.Second, 60, []string{end(38, 50, 38)}},
 		"no time for a notice": {24 * time.Second, 0, nil},
 	} {
 		bubble(t, func(t *testing.T, st *stage) {
@@ -222,6 +222,27 @@ func TestNoMoreTime(t *testing.T) {
 	})
 }
 
+// T-LOG: an agent that asks in a loop, with too little time each time, fills no log.
+func TestTimeEnoughIsSaidTenTimes(t *testing.T) {
+	var log bytes.Buffer
+	bubbleWith(t, producer.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, func(t *testing.T, st *stage) {
+		c := answering(everything())
+		c.PaceWPM = 80
+		l, s := st.listen(c), st.session("Paying.")
+		brief := pay
+		brief.Timeout = 30 * time.Second
+		for range 30 {
+			paid := tool(s, brief, &deed{})
+			l.reply(l.question(), aaep.Reject)
+			<-paid
+			time.Sleep(time.Second)
+		}
+	})
+	if n := strings.Count(log.String(), "too little time"); n != 10 {
+		t.Errorf("it is said %d times, want 10", n)
+	}
+}
+
 // D-81: a time in which nobody can answer is refused; one in which somebody slow cannot is warned about.
 func TestTimeEnough(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}})
@@ -250,7 +271,7 @@ func TestTimeEnough(t *testing.T) {
 			c.PaceWPM = pace
 			l := st.listen(c)
 			brief := pay
-			brief.Timeout = 30 * time.Second
+			brief.Timeout = 35 * time.Second
 			paid := tool(st.session("Paying."), brief, &deed{})
 			l.reply(l.question(), aaep.Reject)
 			<-paid

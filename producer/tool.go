@@ -32,6 +32,10 @@ type Tool struct {
 	// user is shown is what they agree to: neither may change between the question and the deed.
 	Action      aaep.Text
 	Consequence aaep.Text
+	// ExtraContext is a JSON object of the agent's own that goes with the question, for programs that know the agent, such as an
+	// order's number. It cannot have members "tool" and "tool_call_id", which say what is asked about; an error that is an
+	// *aaep.InvalidError says what is wrong. People are not told it. Nil is none.
+	ExtraContext json.RawMessage
 	// Timeout is how long the user has to answer, rounded up to whole seconds: from 20, but see Config.ShortTimeouts, to
 	// 86400. Those who declared that they need longer have longer, and can ask for more. Zero is five minutes for what is
 	// irreversible or of high risk, two for medium risk, one for low (§6.4.2).
@@ -48,29 +52,35 @@ type Tool struct {
 	Modified func(changes json.RawMessage) (Tool, error)
 }
 
-func (t Tool) mustAsk() bool { return t.Irreversible || t.Risk == aaep.RiskHigh || t.Confirm }
+func (t Tool) mustAsk() bool { return t.highImpact() || t.Confirm }
 
-// The ways in which a question ends without a yes. Tool and Confirm return one of them.
-var (
-	// ErrRejected: the user said no.
-	ErrRejected = errors.New("producer: the user rejected it")
-	// ErrTimedOut: nobody answered in time, and silence means no.
-	ErrTimedOut = errors.New("producer: nobody answered in time")
-	// ErrUnreachable: no subscriber can answer, or the last one that could has gone.
-	ErrUnreachable = errors.New("producer: nobody could be asked")
-)
+func (t Tool) highImpact() bool { return t.Irreversible || t.Risk == aaep.RiskHigh }
+
+// ErrRejected is returned by Tool and Confirm where the user said no, or accepted something else than was asked. Nothing was done.
+var ErrRejected = errors.New("producer: the user rejected it")
+
+// ErrTimedOut is returned by Tool, Confirm and Clarify where nobody answered in time: silence means no, and nothing was done.
+var ErrTimedOut = errors.New("producer: nobody answered in time")
+
+// ErrUnreachable is returned by Tool, Confirm and Clarify where no subscriber can answer, or the last one that could has gone. Nothing
+// was done.
+var ErrUnreachable = errors.New("producer: nobody could be asked")
 
 // Tool runs a tool and tells about it. Where the tool must ask, it waits for the user's answer first and
-// runs only if that is yes. Run is called at most once, after tool.invoked has left for every subscriber,
-// with a context that ends with ctx, the session and RunTimeout; what happened is told afterwards,
-// also if run panics. The error is run's own, or says why it did not run: ErrRejected, ErrTimedOut, ErrUnreachable, ErrNotRecorded,
+// runs only if that is yes. Run is called at most once, after tool.invoked is in the log, with a context that ends with ctx, the
+// session and RunTimeout, in which SessionOf finds the session; what happened is told afterwards, also if run panics. Of a tool that is irreversible or of high risk,
+// tool.invoked leaves at once whatever rate was asked for, and run waits until those who were asked have it: two seconds at most,
+// and not for a link that takes nothing. No other tool waits for a subscriber. The error is run's own, or says why it did not run: ErrRejected, ErrTimedOut, ErrUnreachable, ErrNotRecorded,
 // ErrSessionOver, that of ctx, or an *aaep.InvalidError for a Tool that is not valid.
 func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (string, error)) (string, error) {
+	if s == nil || s.p == nil {
+		return "", ErrNoSession
+	}
 	decision, done, err := s.Confirm(ctx, t)
 	if decision != aaep.Accept {
 		return "", err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, sessionKey{}, s))
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	if t.RunTimeout > 0 {
@@ -95,6 +105,9 @@ func (s *Session) Tool(ctx context.Context, t Tool, run func(context.Context) (s
 // it. Anything but aaep.Accept comes with an error, and done does nothing.
 func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done func(error), err error) {
 	done = func(error) {}
+	if s == nil || s.p == nil {
+		return "", done, ErrNoSession
+	}
 	if t.Risk == "" {
 		t.Risk = aaep.RiskLow
 		if t.Irreversible {
@@ -106,7 +119,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 	if err := s.checkTool(t, call); err != nil {
 		return "", done, err
 	}
-	var asked audit.Record
+	var asked *pending // nil: it need not ask
 	if t.mustAsk() {
 		// Unasked tools are decided here, asked ones by the ledger alone.
 		var changes json.RawMessage
@@ -115,7 +128,7 @@ func (s *Session) Confirm(ctx context.Context, t Tool) (d aaep.Decision, done fu
 				break
 			}
 			call.ToolCallID = newID("call_") // the old one was rejected, for good
-			if t, err = modified(t, changes); err == nil {
+			if t, err = s.p.shield.modified(t, changes); err == nil {
 				err = s.checkTool(t, call)
 			}
 			if err != nil {
@@ -165,29 +178,39 @@ func (s *Session) invoked(t Tool, call toolCall) (speech, *aaep.ToolInvoked) {
 		RiskLevel: t.Risk, Irreversible: &t.Irreversible}
 }
 
-// invoke tells that the tool is about to run and waits until that has left.
-func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked audit.Record) (began time.Time, err error) {
+// invoke tells that the tool is about to run. It returns when that is in the log and on record; and, where the tool is irreversible or
+// of high risk, has left for those who were asked and whose links take it, or after toldTime (D-49).
+func (s *Session) invoke(ctx context.Context, t Tool, call toolCall, asked *pending) (began time.Time, err error) {
 	pos, err := s.announce(ctx, t, call)
 	if err != nil {
+		if asked != nil {
+			s.p.desk.trail.notDone(asked.asked)
+		}
 		return began, err
-	}
-	limit := 2 * time.Second
-	if t.Irreversible || t.Risk == aaep.RiskHigh {
-		limit = 0
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	err = s.p.waitLeft(ctx, pos, limit)
+	s.p.log.Wait(pos)
+	r := audit.Record{Kind: audit.Invoked, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID, Risk: t.Risk, Irreversible: t.Irreversible}
+	if asked != nil {
+		r.QuestionID, r.ShownDigest = asked.asked.QuestionID, asked.asked.ShownDigest
+	}
+	if t.highImpact() {
+		r.Untold = s.p.waitTold(ctx, pos, asked)
+	}
 	recorded := false
-	if err = cmp.Or(err, ctx.Err(), s.ctx.Err()); err == nil {
-		if recorded = s.p.desk.trail.invoked(s, t, call, asked) == nil; recorded {
+	if err = cmp.Or(ctx.Err(), s.ctx.Err()); err == nil {
+		if recorded = s.p.desk.trail.record(r) == nil; recorded {
 			err = s.begins(ctx, call) // recording may take a while
 		} else {
 			err = ErrNotRecorded
 		}
 	}
 	if err != nil {
+		if asked != nil && !recorded {
+			s.p.desk.trail.notDone(asked.asked)
+		}
 		s.toolDone(call, time.Now(), err, recorded)
 		if s.ctx.Err() != nil {
 			err = ErrSessionOver
@@ -250,13 +273,18 @@ func (s *Session) toolDone(call toolCall, began time.Time, err error, ran bool) 
 	if s.over { // nothing is left to tell, but what was done is on record
 		return
 	}
-	if !*call.begun {
+	if !*call.begun || isNo(err) {
 		words = phrase.ActionWithdrawn
 	}
 	s.completeTool(call, p, words, why)
 	if s.ctx.Err() == nil { // else the end follows
 		s.resume(speech{})
 	}
+}
+
+// isNo reports whether a call was seen to end without its action, for its user said no, or nobody could be asked.
+func isNo(err error) bool {
+	return errors.Is(err, ErrRejected) || errors.Is(err, ErrTimedOut) || errors.Is(err, ErrUnreachable)
 }
 
 // completeTool says that a call is over, with s.mu held. Why it failed is said too, where it did.
@@ -302,6 +330,9 @@ func toolName(name string) string {
 // the agent from outside, such as package producer/llm. Call done with what came of it. A tool that must ask is refused with an
 // *aaep.InvalidError (§6.1): Tool and Confirm ask. What was only seen is not on the audit trail.
 func (s *Session) Invoked(t Tool) (done func(error), err error) {
+	if s == nil || s.p == nil {
+		return func(error) {}, ErrNoSession
+	}
 	if t.mustAsk() {
 		return nil, &aaep.InvalidError{Message: string(aaep.TypeToolInvoked), Violations: []aaep.Violation{{
 			Requirement: "EVT-042", Pointer: "/tool", Problem: "must ask before it runs; use Session.Tool or Session.Confirm"}}}

@@ -79,10 +79,21 @@ func (f *refusals) note(err error) error {
 	return fmt.Errorf("%w; and so did %d before it", err, f.more)
 }
 
-// invoked records that a tool is about to run.
-func (t *trail) invoked(s *Session, tool Tool, call toolCall, asked audit.Record) error {
-	return t.record(audit.Record{Kind: audit.Invoked, SessionID: s.id, Tool: call.Tool, ToolCallID: call.ToolCallID,
-		QuestionID: asked.QuestionID, ShownDigest: asked.ShownDigest, Risk: tool.Risk, Irreversible: tool.Irreversible})
+// notDone records that what was accepted has not begun, and will not.
+func (t *trail) notDone(asked audit.Record) {
+	t.record(audit.Record{Kind: audit.NotDone, SessionID: asked.SessionID, Tool: asked.Tool, ToolCallID: asked.ToolCallID,
+		QuestionID: asked.QuestionID, ShownDigest: asked.ShownDigest})
+}
+
+// leftUndone is what a process before this one had accepted and not begun, by tool call, as far as the sink knows.
+func (t *trail) leftUndone() map[string]audit.Record {
+	all := map[string]audit.Record{}
+	if sink, ok := t.sink.(audit.Recovering); ok {
+		for _, r := range sink.LeftUndone() {
+			all[r.ToolCallID] = r
+		}
+	}
+	return all
 }
 
 // who describes a subscription, and the language in which it is shown an event.

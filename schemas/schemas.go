@@ -15,10 +15,14 @@
 package schemas
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -112,8 +116,8 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is not one of the embedded schemas", url)
 }
 
-// Validate checks one message, or a producer's manifest, as it is written: the "type" member chooses the schema, in its compact form
-// only, and an event of a type this SDK does not know is checked against the envelope alone. The error is
+// Validate checks one message, or a producer's manifest, as it is written: the "type" member chooses the schema, in any of its
+// spellings (D-04), and an event of a type this SDK does not know is checked against the envelope alone. The error is
 // an *aaep.InvalidError with one Violation per failure, 64 at most. Its text never repeats a value of the message,
 // which may hold a reply token.
 //
@@ -135,6 +139,10 @@ func Validate(data []byte) error {
 	typ, ok := object["type"].(string)
 	if !ok {
 		return invalid("ENV-011", "/type", "must be a string")
+	}
+	if compact := string(aaep.CompactType(typ)); compact != typ { // read in any spelling, as the decoder does
+		typ = compact
+		object["type"] = compact
 	}
 	schema := s.byType[typ]
 	if schema == nil {
@@ -174,13 +182,45 @@ func hasPart(doc any, part string) bool {
 
 // parse reads JSON in which nothing is ambiguous.
 func parse(data []byte) (v any, err error) {
-	if err := jsonv2.Unmarshal(data, &v); err != nil {
+	if err := jsonv2.Unmarshal(data, &v, jsonv2.WithUnmarshalers(exact)); err != nil {
 		if jsontext.Value(data).IsValid() {
 			return nil, invalid("ENV-066", "", "has a number no double can hold")
 		}
 		return nil, invalid("ENV-064", "", "must be one JSON value in UTF-8 in which no member name repeats")
 	}
 	return v, nil
+}
+
+// exact reads a number that is not whole as a double that is not, where the nearest double would be: 90.00000000000000001 is no
+// integer (D-14).
+var exact = jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	token, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	text := token.String()
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return err
+	}
+	if f == math.Trunc(f) && !whole(text) {
+		f = math.Nextafter(f, math.Inf(1))
+	}
+	*v = f
+	return nil
+})
+
+// whole reports whether a JSON number is an integer, by its digits.
+func whole(text string) bool {
+	digits, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	integer, fraction, _ := strings.Cut(strings.TrimPrefix(digits, "-"), ".")
+	digits = strings.TrimLeft(integer+fraction, "0")
+	significant := strings.TrimRight(digits, "0")
+	shift, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	return significant == "" || err == nil && shift-len(fraction)+len(digits)-len(significant) >= 0
 }
 
 func invalid(requirement, pointer, problem string) error {

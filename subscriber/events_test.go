@@ -311,7 +311,10 @@ func TestBackPressureBytes(t *testing.T) {
 func TestRememberedIDs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		sub, p := open(t, newStage(), Config{})
-		const total = 100_000
+		total := 100_000
+		if testing.Short() {
+			total = 5 * remembered
+		}
 		go func() {
 			for n := range total {
 				p.say(t, evt(n))

@@ -82,9 +82,7 @@ func (s *Subscription) floods(ev *aaep.Event) bool {
 	over, told := s.flood.tooMuch(ev, time.Now(), rate)
 	if told {
 		s.cfg.Logger.Warn("events left out", "error", ErrFlood, "event_id", ev.EventID, "max_events_per_second", rate)
-		if s.cfg.Unreadable != nil {
-			s.cfg.Unreadable(ErrFlood)
-		}
+		s.unreadable(ErrFlood)
 	}
 	return over
 }

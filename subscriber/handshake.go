@@ -79,7 +79,11 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	defer cancel()
 	s.origin = new(credentials.Origin)
 	ctx = s.origin.Trace(ctx)
-	conn, err := s.ways[way].Dial(ctx)
+	var conn transports.Conn
+	err := s.shield("Dialer.Dial", func() (err error) {
+		conn, err = s.ways[way].Dial(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("subscriber: the producer was not reached: %w", err)
 	}
@@ -98,9 +102,7 @@ func (s *Subscription) subscribeOnce(ctx context.Context, way int) (transports.C
 	}
 	s.mu.Lock()
 	if s.accepted == nil || s.accepted.SubscriptionID != accepted.SubscriptionID {
-		for token := range s.open { // which died with the subscription it came on; where nobody has one, it did not
-			s.forget(token)
-		}
+		s.lapse() // where nobody has an id, no question died with it
 	}
 	s.conn, s.accepted, s.verified = conn, accepted, verified
 	s.generation++

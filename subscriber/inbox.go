@@ -176,6 +176,9 @@ func (b *inbox) settled(ctx context.Context) {
 // A question that comes long after it was asked, and together with what settled it, is not handed on to a subscriber that
 // offered to answer it: nobody should be asked what is decided.
 func (s *Subscription) Next(ctx context.Context) (*aaep.Event, error) {
+	if !s.dialed() {
+		return nil, errNotDialed
+	}
 	for {
 		ev, held := s.inbox.take(false)
 		if ev != nil {
@@ -300,7 +303,7 @@ func (s *Subscription) note(ev *aaep.Event, size int) bool {
 	} else {
 		for t, q := range s.open {
 			if told, ok := closes.TimeIn(q.event, q.limit(), ev); ok {
-				q.told = told
+				q.time.told = told
 			}
 			if !closes.Question(q.event, ev) {
 				continue

@@ -59,7 +59,7 @@ func (s *Subscription) MoreTime(ctx context.Context, ev *aaep.Event) error {
 		return ErrNoMoreTime
 	}
 	s.mu.Lock()
-	q.grants++
+	q.time.grants++
 	s.mu.Unlock()
 	return nil
 }

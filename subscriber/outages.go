@@ -15,6 +15,9 @@ const outOfReach = 3 * time.Second
 // with ctx.
 func (s *Subscription) Outages(ctx context.Context) iter.Seq[error] {
 	return func(yield func(error) bool) {
+		if !s.dialed() {
+			return
+		}
 		var broke time.Time // zero while it is connected
 		for told, refused := false, false; ; {
 			status, changed := s.Status()

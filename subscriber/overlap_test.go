@@ -93,7 +93,7 @@ func TestOverlapAfterTheEnd(t *testing.T) {
 		}
 		log = append(log, ev)
 	}
-	shaper := coalesce.NewShaper(terms, func(pos uint64, off int) string { return fmt.Sprintf("evt_%dx%d", pos, off) })
+	shaper := coalesce.NewShaper(terms, func(pos uint64, off int, form uint32) string { return fmt.Sprintf("evt_%dx%dx%x", pos, off, form) })
 	s := &Subscription{ctx: t.Context(), open: map[aaep.ReplyToken]*question{}, seen: map[string]int{}, accepted: &aaep.SubscriptionAccepted{}}
 	var place, sent int
 	var told strings.Builder
@@ -119,7 +119,7 @@ func TestOverlapAfterTheEnd(t *testing.T) {
 	}
 	follow(0)
 	before := sent
-	shaper.Reset()
+	shaper.Reset(true)
 	s.texts.resumed()
 	follow(place)
 	if sent == before {

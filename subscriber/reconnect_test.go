@@ -157,7 +157,7 @@ func TestQuestionsAfterReconnect(t *testing.T) {
 		p.say(t, evt(3))
 		again := take(t, sub, "evt_1")
 		take(t, sub, "evt_3")
-		p.silent(t, time.Minute) // yes to one is not yes to the other
+		p.silent(t, time.Minute/2) // yes to one is not yes to the other
 		if err := sub.Reply(t.Context(), first, aaep.Accept); err != ErrUnknownEvent {
 			t.Errorf("Reply to the old copy = %v, want ErrUnknownEvent", err)
 		}

@@ -40,6 +40,9 @@ func (s *Subscription) Renegotiate(ctx context.Context, change aaep.Capabilities
 
 // renegotiate is Renegotiate for a change of which only a part lasts.
 func (s *Subscription) renegotiate(ctx context.Context, change, lasting aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
+	if !s.dialed() {
+		return nil, errNotDialed
+	}
 	select {
 	case s.asking <- struct{}{}:
 		defer func() { <-s.asking }()

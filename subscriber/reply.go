@@ -11,33 +11,39 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/closes"
 )
 
 // ErrUnknownEvent is returned by Reply and Answer for an event that asks nothing, came from another
-// subscription, was answered before, or is open no longer: the agent said since that it does not wait for it, or the time to
-// answer is over for good. Nothing was sent, unless it is ErrLate as well.
-var ErrUnknownEvent = errors.New("subscriber: not an open question of this subscription")
+// subscription, was answered before, or is open no longer, as the agent said since or as its time is over, which is ErrLate as well.
+// Nothing was sent.
+var ErrUnknownEvent = closes.ErrUnknown
 
-// ErrLate is an ErrUnknownEvent for an answer that was sent although its time was over as far as is known here: the agent may
-// have given more when somebody else asked for it. Tell the user that it may not count.
-var ErrLate = fmt.Errorf("%w any more: the answer was sent, but its time seems to be over, and it may not count", ErrUnknownEvent)
+// ErrLate is an ErrUnknownEvent for an answer that was not sent, for its time is over as far as is known here: the question was
+// received longer ago than it said that it is open, and no event told of more time.
+var ErrLate = closes.ErrLate
 
 // question is one that was received and may be answered once.
 type question struct {
 	event    *aaep.Event
 	was      *aaep.Event // that asked it before, in another language; whoever answers may have heard only that
 	size     int         // of event
-	received time.Time
-	told     time.Duration // how much time it has in all, as events said
-	grants   int           // of more time, to this subscription
-	sub      string        // the subscription it came on
-	reply    []byte        // once one was made
-	value    any           // what it says
-	answered bool          // it is under way, or has arrived
+	received time.Time   // last
+	time     timeAllowed // to answer it
+	sub      string      // the subscription it came on
+	reply    []byte      // once one was made
+	value    any         // what it says
+	answered bool        // it is under way, or has arrived
 	open     context.Context
 	close    func() // ends open
+}
+
+// timeAllowed is how long an event that asks a question lets it be open. It does not begin anew where that event comes again.
+type timeAllowed struct {
+	eventID string
+	from    time.Time     // when the event came first
+	told    time.Duration // how much time there is in all, as events said
+	grants  int           // of more time, to this subscription
 }
 
 // asks reports whether q is what an event asks, in this language or in that of before.
@@ -52,7 +58,7 @@ func (q *question) inAnotherLanguage(ev *aaep.Event) bool {
 func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyToken) {
 	q := s.open[token]
 	if q == nil {
-		q = &question{sub: s.accepted.SubscriptionID}
+		q = &question{sub: s.accepted.SubscriptionID, time: s.lapsed[token]}
 	}
 	if q.open == nil || q.open.Err() != nil && !q.answered { // it is asked again
 		q.open, q.close = context.WithCancel(s.ctx)
@@ -76,20 +82,39 @@ func (s *Subscription) openQuestion(ev *aaep.Event, size int, token aaep.ReplyTo
 		q.was = q.event
 	}
 	q.event, q.size, q.received = ev, size, time.Now() // a token takes one decision, however often it is shown
+	if q.time.eventID != ev.EventID {                  // an event that tells it once more has the time that is left
+		q.time = timeAllowed{eventID: ev.EventID, from: q.received}
+	}
 	s.open[token] = q
 }
 
 // limit is how much time there is to answer in all, as far as it is known here.
 func (q *question) limit() time.Duration {
-	return max(q.told, time.Duration(1+q.grants)*closes.Given(q.event))
+	return max(q.time.told, time.Duration(1+q.time.grants)*closes.Given(q.event))
 }
 
 // over reports whether that time was over by now. It was asked before it was received, whatever the clocks of both sides show.
-func (q *question) over() bool { return q.limit() > 0 && time.Since(q.received) > q.limit() }
+func (q *question) over() bool { return q.limit() > 0 && time.Since(q.time.from) > q.limit() }
+
+// lapse forgets the open questions, which died with their subscription, but for their time: the agent may ask them again on the next,
+// with the same events. With s.mu held.
+func (s *Subscription) lapse() {
+	if len(s.lapsed)+len(s.open) > openQuestions {
+		s.lapsed = nil
+	}
+	if s.lapsed == nil {
+		s.lapsed = map[aaep.ReplyToken]timeAllowed{}
+	}
+	for token, q := range s.open {
+		s.lapsed[token] = q.time
+		s.forget(token)
+	}
+}
 
 // Reply sends the user's decision about a confirmation. A nil error means that it was handed to the producer,
 // not that it counted: what comes of it is told by events. A question takes one decision; after an
-// error that says the link failed, the same decision may be sent again. One that comes late is ErrLate or ErrUnknownEvent.
+// error that says the link failed, the same decision may be sent again. One that comes late is not sent: it is ErrLate, or
+// ErrUnknownEvent where the agent said before that it does not wait any more.
 //
 // Reply must follow from something the user did. Nothing in this package replies by itself.
 func (s *Subscription) Reply(ctx context.Context, ev *aaep.Event, d aaep.Decision) error {
@@ -248,13 +273,12 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 	case !s.mayAnswer(ev):
 		s.mu.Unlock()
 		return errors.New("subscriber: this subscription did not offer to answer, so somebody else will be asked")
+	case q.over():
+		s.mu.Unlock()
+		return ErrLate
 	case q.reply != nil && q.value != value:
 		s.mu.Unlock()
 		return fmt.Errorf("subscriber: this question was answered with %v, and that may have arrived; it cannot be changed", q.value)
-	case q.reply == nil && q.over() && !s.mayExtend():
-		s.forget(token)
-		s.mu.Unlock()
-		return fmt.Errorf("%w: the time to answer it is over", ErrUnknownEvent)
 	case q.reply == nil:
 		msg, err := aaep.Encode(reply(q.sub, q.stamp(time.Now())))
 		if err != nil { // the user may put it otherwise
@@ -263,8 +287,13 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 		}
 		q.reply, q.value = msg, value
 	}
-	msg, late := q.reply, q.over()
+	msg := q.reply
 	q.answered = true
+	if left := q.limit() - time.Since(q.time.from); q.limit() > 0 { // what waits for a link to take it does not leave later
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, left+1)
+		defer cancel()
+	}
 	s.mu.Unlock()
 	if err := s.write(ctx, conn, msg); err != nil {
 		s.mu.Lock()
@@ -273,20 +302,7 @@ func (s *Subscription) answer(ctx context.Context, ev *aaep.Event, token aaep.Re
 		return err
 	}
 	q.close()
-	if late {
-		return ErrLate
-	}
 	return nil
-}
-
-// mayExtend reports whether the producer may give more time than it asked a question with. It does so by an extension, which it may
-// know unless that was asked for, as the presets do, and not granted. With s.mu held.
-func (s *Subscription) mayExtend() bool {
-	timing := extensions.TimingVocabulary
-	has := func(c aaep.Capabilities) bool {
-		return c.Extensions[timing.Prefix] != nil || slices.Contains(c.SupportedExtensions, timing.URI)
-	}
-	return !has(s.wanted) || has(s.accepted.HonoredCapabilities)
 }
 
 // mayAnswer reports whether this subscription was honored as one that answers; what the producer left out is

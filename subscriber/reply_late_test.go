@@ -3,6 +3,7 @@ package subscriber
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 )
 
-// An answer whose time is over is sent where it might count, and its user is told that it may not; where it cannot count it is not
-// sent. What is over does not depend on what the agent's clock shows. CONF-039
+// An answer whose time is over is not sent, and its user is told so, whatever extensions both sides know. What is over does not depend
+// on what the agent's clock shows. CONF-039
 func TestAnswerAfterItsTime(t *testing.T) {
 	const minute = time.Minute
 	var timing aaep.Capabilities
@@ -31,16 +32,16 @@ func TestAnswerAfterItsTime(t *testing.T) {
 		more    time.Duration // that the agent tells of after half a minute
 		after   time.Duration
 		want    error
-		sent    bool
 	}{
-		"in time":                                 {timing, unknown, 0, 0, minute, nil, true},
-		"late, to one that gives no more":         {timing, unknown, 0, 0, minute + 1, ErrUnknownEvent, false},
-		"late, to one that may have given more":   {timing, granted, 0, 0, minute + 1, ErrLate, true},
-		"late, and nobody knows what it can give": {able(), unknown, 0, 0, minute + 1, ErrLate, true},
-		"in time, by a clock that is behind":      {timing, unknown, time.Hour, 0, minute, nil, true},
-		"late, by a clock that is ahead":          {timing, unknown, -time.Hour, 0, minute + 1, ErrUnknownEvent, false},
-		"in time, for there is more":              {timing, granted, 0, 2 * minute, 2 * minute, nil, true},
-		"late, though there was more":             {timing, granted, 0, 2 * minute, 2*minute + 1, ErrLate, true},
+		"in time":                                 {timing, unknown, 0, 0, minute, nil},
+		"late, to one that gives no more":         {timing, unknown, 0, 0, minute + 1, ErrLate},
+		"late, to one that may have given more":   {timing, granted, 0, 0, minute + 1, ErrLate},
+		"late, and nobody knows what it can give": {able(), unknown, 0, 0, minute + 1, ErrLate},
+		"two seconds late":                        {able(), unknown, 0, 0, minute + 2*time.Second, ErrLate},
+		"in time, by a clock that is behind":      {timing, unknown, time.Hour, 0, minute, nil},
+		"late, by a clock that is ahead":          {timing, unknown, -time.Hour, 0, minute + 1, ErrLate},
+		"in time, for there is more":              {timing, granted, 0, 2 * minute, 2 * minute, nil},
+		"late, though there was more":             {timing, granted, 0, 2 * minute, 2*minute + 1, ErrLate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -71,11 +72,13 @@ func TestAnswerAfterItsTime(t *testing.T) {
 				if err := sub.Reply(t.Context(), ev, aaep.Accept); !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
 					t.Errorf("Reply = %v, want %v", err, tt.want)
 				}
-				if tt.sent {
+				again := ErrLate
+				if tt.want == nil {
 					want[*aaep.ConfirmationReply](t, p)
+					again = ErrUnknownEvent
 				}
-				if err := sub.Reply(t.Context(), ev, aaep.Accept); err != ErrUnknownEvent {
-					t.Errorf("a second Reply = %v", err)
+				if err := sub.Reply(t.Context(), ev, aaep.Accept); err != again {
+					t.Errorf("a second Reply = %v, want %v", err, again)
 				}
 				p.silent(t, minute)
 				leave(t, sub, p)
@@ -102,8 +105,45 @@ func TestAnswerInTheTimeThatWasAdded(t *testing.T) {
 			if err := sub.Reply(t.Context(), ev, aaep.Reject); err != want_ {
 				t.Errorf("after %v: %v, want %v", after, err, want_)
 			}
-			want[*aaep.ConfirmationReply](t, p)
+			if want_ == nil {
+				want[*aaep.ConfirmationReply](t, p)
+			}
 			leave(t, sub, p)
 		})
+	}
+}
+
+// A question that is told again, on a new subscription or in another language, has the time that it had. CONF-039
+func TestTimeDoesNotBeginAnew(t *testing.T) {
+	const minute = time.Minute
+	again := map[string]string{
+		"the same event":         confirmation("evt_1", "rpl_1", ""),
+		"the time that was left": strings.Replace(confirmation("evt_2", "rpl_1", ""), `"timeout_seconds":60`, `"timeout_seconds":10`, 1),
+	}
+	for name, msg := range again {
+		for after, want_ := range map[time.Duration]error{minute: nil, minute + 1: ErrLate} {
+			bubble(t, func(t *testing.T) {
+				st := newStage()
+				sub, p := open(t, st, Config{})
+				p.say(t, confirmation("evt_1", "rpl_1", ""))
+				take(t, sub, "evt_1")
+				asked := time.Now()
+				time.Sleep(40 * time.Second)
+				_ = p.Close()
+				p = st.next(t)
+				p.accept(t, "sub_2")
+				time.Sleep(time.Until(asked.Add(50 * time.Second)))
+				p.say(t, msg)
+				ev := take(t, sub, "")
+				time.Sleep(time.Until(asked.Add(after)))
+				if err := sub.Reply(t.Context(), ev, aaep.Accept); err != want_ {
+					t.Errorf("%s: after %v: %v, want %v", name, after, err, want_)
+				}
+				if want_ == nil {
+					want[*aaep.ConfirmationReply](t, p)
+				}
+				leave(t, sub, p)
+			})
+		}
 	}
 }

@@ -268,9 +268,7 @@ func (s *Subscription) read(conn transports.Conn) error {
 		m, err := aaep.Decode(data)
 		if err != nil { // one bad message costs one message
 			s.cfg.Logger.Warn("message dropped", "error", err)
-			if s.cfg.Unreadable != nil {
-				s.cfg.Unreadable(err)
-			}
+			s.unreadable(err)
 			continue
 		}
 		switch m := m.(type) {

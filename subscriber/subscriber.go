@@ -12,7 +12,7 @@
 //
 // Where the user decides, never by itself:
 //
-//	if q := person.Question(time.Now(), decision); q != nil { // the one question that is put to them, if they have heard it
+//	if _, q := person.Question(time.Now(), decision); q != nil { // the one question that is put to them, if they have heard it
 //		err := sub.Reply(ctx, q, decision)
 //	}
 //
@@ -66,7 +66,7 @@ type Config struct {
 	Unreadable func(error)
 	// NoReconnect ends the subscription when its link breaks, instead of trying again; an orderly end of the link is ErrEnded.
 	NoReconnect bool
-	// Logger receives diagnostics. Nil discards them.
+	// Logger receives diagnostics, and the stacks of what panics in a Dialer or a function of this Config. Nil discards them.
 	Logger *slog.Logger
 }
 
@@ -82,8 +82,8 @@ const (
 	openQuestions    = 1024             // that may be answered, of waitingBytes together; the oldest are forgotten first
 )
 
-// Subscription is one negotiated channel. All its methods may be called at once, and from inside the loop
-// over Events.
+// Subscription is one negotiated channel, made by Dial. All its methods may be called at once, and from inside the loop
+// over Events. Of one that Dial did not make, they return an error, or nothing.
 type Subscription struct {
 	cfg    Config
 	ways   []transports.Dialer
@@ -116,10 +116,11 @@ type Subscription struct {
 	changed    chan struct{}    // closed when status changes
 	pending    []*renegotiation // oldest first
 	open       map[aaep.ReplyToken]*question
-	err        error          // why the subscription is over
-	farewell   error          // what came of telling the producer
-	seen       map[string]int // event ids, with the generation each came in
-	order      []string       // of seen, oldest first
+	lapsed     map[aaep.ReplyToken]timeAllowed // of questions of subscriptions that are gone
+	err        error                           // why the subscription is over
+	farewell   error                           // what came of telling the producer
+	seen       map[string]int                  // event ids, with the generation each came in
+	order      []string                        // of seen, oldest first
 }
 
 // Status says how a subscription is doing.
@@ -206,6 +207,9 @@ func (s *Subscription) setStatus(change func(*Status)) {
 // Close ends the subscription: it tells the producer, waiting at most two seconds, and releases everything.
 // A second Close does nothing. The error says that a producer that was there could not be told.
 func (s *Subscription) Close() error {
+	if !s.dialed() {
+		return errNotDialed
+	}
 	s.mu.Lock()
 	first := s.err == nil
 	if first {

@@ -44,7 +44,12 @@ func (s *Subscription) verify(ctx context.Context, accepted *aaep.SubscriptionAc
 		}
 		return nil, notVerified("The agent has no signed manifest.", manifest.ErrUnsigned)
 	}
-	m, id, err := s.cfg.Trust.Verify(ctx, accepted.SignedManifest, manifest.Expect{Accepted: accepted})
+	var m *manifest.Manifest
+	var id *manifest.Identity
+	err := s.shield("Config.Trust", func() (err error) {
+		m, id, err = s.cfg.Trust.Verify(ctx, accepted.SignedManifest, manifest.Expect{Accepted: accepted})
+		return err
+	})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err() // its keys were not there in time

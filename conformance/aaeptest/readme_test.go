@@ -13,6 +13,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/conformance"
 	"github.com/aaep-go/aaep/conformance/aaeptest"
+	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/announce"
 	"github.com/aaep-go/aaep/subscriber/present"
@@ -32,13 +33,10 @@ func follow(ctx context.Context, dialer transports.Dialer, voice present.Output,
 	go person.TellOutages("Planner", sub.Outages(ctx))
 	go func() {
 		for key := range keys { // whatever your user answers with
-			if q := person.Question(time.Now(), decision(key)); q == nil {
+			if _, q := person.Question(time.Now(), decision(key)); q == nil { // of several agents, it says whose it is
 				person.WhatWaits() // none was put, or not heard to its end
-			} else if err := answer(ctx, sub, q, key); err != nil { // sub.Reply or sub.Answer
-				person.Tell("The answer may not count.", true) // it was too late, for one
 			} else {
-				person.Tell("Sent.", true)
-				person.Settle(q)
+				person.Answered(q, answer(ctx, sub, q, key)) // sub.Reply or sub.Answer; tells what came of that
 			}
 		}
 	}()
@@ -144,7 +142,9 @@ func answer(ctx context.Context, sub *subscriber.Subscription, question *aaep.Ev
 	return sub.Answer(ctx, question, key.Response)
 }
 
+// Present takes as long as a very fast voice: what nobody could have heard yet may not be answered.
 func (u *user) Present(ctx context.Context, said announce.Utterance) error {
+	time.Sleep(time.Duration(spoken.Words(said.Text)) * time.Minute / 1400)
 	if said.Event != nil {
 		u.mu.Lock()
 		u.heard[said.Event.EventID] = time.Now()

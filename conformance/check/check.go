@@ -75,7 +75,7 @@ type session struct {
 func (c *Checker) Message(line int, data []byte) []Finding {
 	c.Messages++
 	if c.SchemaOnly {
-		return findings(line, "", "", schemas.Validate(data))
+		return noted(nil, findings(line, "", "", schemas.Validate(data)))
 	}
 	m, err := aaep.Decode(data)
 	if err != nil {
@@ -93,9 +93,9 @@ func (c *Checker) Message(line int, data []byte) []Finding {
 	if !ok {
 		c.reply(m)
 		if found := findings(line, m.MessageType(), "", schemas.Validate(data)); found != nil {
-			return found
+			return noted(nil, found)
 		}
-		return merge(findings(line, m.MessageType(), "", aaep.Validate(m)), findings(line, m.MessageType(), "", capabilities(m)))
+		return noted(nil, merge(findings(line, m.MessageType(), "", aaep.Validate(m)), findings(line, m.MessageType(), "", capabilities(m))))
 	}
 	c.Events++
 	found := findings(line, string(ev.Type()), ev.SessionID, aaep.Validate(m))
@@ -105,10 +105,7 @@ func (c *Checker) Message(line int, data []byte) []Finding {
 	for _, v := range ev.Diagnostics {
 		found = merge(found, []Finding{{Line: line, Type: string(ev.Type()), SessionID: ev.SessionID, Violation: v}})
 	}
-	for i := range found {
-		found[i].Note = allowed(ev, found[i].Violation)
-	}
-	return append(found, c.order(line, ev)...)
+	return append(noted(ev, found), c.order(line, ev)...)
 }
 
 // capabilities judges what a subscriber declares of the extensions that are known.
@@ -165,14 +162,24 @@ func merge(found, more []Finding) []Finding {
 	return found
 }
 
+// noted marks what is allowed of what was found; ev is nil for any other message.
+func noted(ev *aaep.Event, found []Finding) []Finding {
+	for i := range found {
+		found[i].Note = allowed(ev, found[i].Violation)
+	}
+	return found
+}
+
 // allowed reports whether what was found is within the prose and the published schemas: a decision of this
-// project, a member that only the prose demands, text that could deceive, or the one default that is only
-// discouraged (§6.4.1). This SDK sends none of it.
+// project, a soft limit (§3.7), a member that only the prose demands, text that could deceive, or the one default that
+// is only discouraged (§6.4.1). This SDK sends none of it.
 func allowed(ev *aaep.Event, v aaep.Violation) bool {
 	switch {
+	case slices.Contains([]string{"ENV-058", "ENV-059", "ENV-060"}, v.Requirement):
+		return true
 	case strings.HasPrefix(v.Requirement, "D-"), strings.HasPrefix(v.Requirement, "INV-"), v.Requirement == "I18N-001":
 		return true
-	case v.Requirement == "CONF-031":
+	case v.Requirement == "CONF-031" && ev != nil:
 		p, ok := ev.Payload.(*aaep.AwaitingConfirmation)
 		return ok && p.RiskLevel == aaep.RiskLow
 	}

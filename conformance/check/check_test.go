@@ -300,3 +300,59 @@ func TestUnreadableToldAll(t *testing.T) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 }
+
+// D-04: a type is judged by the same rules in each of its spellings.
+func TestSpellingsOfAType(t *testing.T) {
+	for _, spelling := range []string{"aaep:", "https://aaep-protocol.org/types/", "https://aaep-protocol.org/vocab/v1#"} {
+		valid := strings.Replace(fmt.Sprintf(envelope, 1, 0, "normal", `"type":"aaep:agent.session.started"`), "aaep:agent", spelling+"agent", 1)
+		for _, c := range []struct {
+			line  string
+			wrong bool
+		}{{valid, false}, {strings.Replace(valid, `"type"`, `"requested_by":5,"type"`, 1), true}, {strings.Replace(valid, "session.started", "awaiting.confirmation", 1), true}} {
+			for _, schemaOnly := range []bool{false, true} {
+				found := (&Checker{SchemaOnly: schemaOnly}).Message(1, []byte(c.line))
+				if wrong := slices.ContainsFunc(found, func(f Finding) bool { return !f.Note }); wrong != c.wrong {
+					t.Errorf("%s, schemas alone: %v: %v", c.line, schemaOnly, found)
+				}
+			}
+		}
+	}
+}
+
+// D-12, ENV-058 to ENV-062: the limits of what this SDK sends are notes where others exceed them within the published schemas.
+func TestOwnLimitsAreNotes(t *testing.T) {
+	const event = `{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.session.started","event_id":"evt_1","session_id":"sess_1","timestamp":"2026-07-01T09:30:00.000Z",` +
+		`"verbosity":"normal","urgency":"normal","localization_hints":{"primary_language":"en"%s},"producer":{"agent_id":"bills"%s}%s}`
+	wide, long := strings.Repeat("語", 16384), strings.Repeat("a", 16385)
+	many := ""
+	for n := range 30 {
+		many += fmt.Sprintf(`,"x%d":{}`, n)
+	}
+	context := `,"@context":["https://aaep-protocol.org/context/v1","https://example.org/x"]`
+	for name, c := range map[string]struct {
+		hints, producer, more string
+		wrong                 bool
+	}{
+		"wide summary":         {"", "", `,"summary_normal":"` + wide + `"`, false},
+		"long summary":         {"", "", `,"summary_normal":"` + long + `"`, true},
+		"long correlation":     {"", "", `,"summary_normal":"x","correlation_id":"` + long + `"`, false},
+		"long agent name":      {"", `,"agent_name":"` + long + `"`, `,"summary_normal":"x"`, false},
+		"empty agent name":     {"", `,"agent_name":""`, `,"summary_normal":"x"`, true},
+		"long calendar":        {`,"calendar":"` + long + `"`, "", `,"summary_normal":"x"`, false},
+		"64 KiB and more":      {"", "", `,"summary_normal":"x","extensions":{"x":{"a":"` + strings.Repeat("y", 70000) + `"}}`, false},
+		"deep extension":       {"", "", `,"summary_normal":"x","extensions":{"x":{"a":` + strings.Repeat("[", 12) + strings.Repeat("]", 12) + `}}`, false},
+		"more than 32 members": {"", "", `,"summary_normal":"x","extensions":{"x":{}` + many + `}`, false},
+	} {
+		line := fmt.Sprintf(event, c.hints, c.producer, c.more)
+		if strings.Contains(c.more, "extensions") {
+			line = strings.Replace(line, `"@context":"https://aaep-protocol.org/context/v1"`, context[1:], 1)
+		}
+		for _, schemaOnly := range []bool{false, true} {
+			found := (&Checker{SchemaOnly: schemaOnly}).Message(1, []byte(line))
+			wrong := slices.ContainsFunc(found, func(f Finding) bool { return !f.Note })
+			if wrong != c.wrong || !schemaOnly && len(found) == 0 {
+				t.Errorf("%s (schemas alone: %v): %.300v", name, schemaOnly, found)
+			}
+		}
+	}
+}

@@ -41,6 +41,7 @@ type Stand struct {
 	mu      sync.Mutex
 	links   map[net.Conn]bool // that carry events
 	witness transports.Witness
+	untold  []deviation     // what came while there was no witness
 	given   map[string]bool // subscriptions
 }
 
@@ -48,13 +49,18 @@ type Stand struct {
 // and makes URL one of WebSocket, at "http://HOST:PORT/events", which serves the layout without a handshake alone, or at the path
 // of a local socket. HOST is this machine; port 0 is any. A hook is served at HookPath over HTTP; nil is none.
 func Listen(address string, hook http.Handler) (*Stand, error) {
+	return listen(address, hook, net.Listen)
+}
+
+// listen is Listen with the call that opens the TCP listener, which tests in virtual time replace.
+func listen(address string, hook http.Handler, open func(network, address string) (net.Listener, error)) (*Stand, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Stand{arrivals: make(chan transports.Conn), stop: stop, links: map[net.Conn]bool{}, given: map[string]bool{}}
 	ctx, _ = transports.WithWitness(ctx, s.tell)
 	scheme, _, isURL := strings.Cut(address, "://")
 	err := error(nil)
 	if isURL {
-		err = s.overHTTP(ctx, scheme, address, hook)
+		err = s.overHTTP(ctx, scheme, address, hook, open)
 	} else {
 		err = s.overSocket(ctx, address, hook)
 	}
@@ -78,7 +84,7 @@ func (s *Stand) overSocket(ctx context.Context, path string, hook http.Handler) 
 	return nil
 }
 
-func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.Handler) error {
+func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.Handler, open func(network, address string) (net.Listener, error)) error {
 	u, err := url.Parse(address)
 	bare := err == nil && scheme == "http" && u.Path == "/events"
 	if err != nil || scheme != "http" && scheme != "ws" || u.Port() == "" || strings.Trim(u.Path, "/") != "" && !bare {
@@ -87,7 +93,7 @@ func (s *Stand) overHTTP(ctx context.Context, scheme, address string, hook http.
 	if !httpguard.LoopbackName(u.Hostname()) {
 		return fmt.Errorf("stand: %s is not this machine, and nobody is asked who they are here; use 127.0.0.1", u.Hostname())
 	}
-	ln, err := net.Listen("tcp", u.Host)
+	ln, err := open("tcp", u.Host)
 	if err != nil {
 		return fmt.Errorf("stand: %w", err)
 	}
@@ -202,7 +208,7 @@ func (s *Stand) take(ctx context.Context, l transports.Listener, with func(trans
 func (s *Stand) URL() string { return s.url }
 
 // Accept returns the Conn of the next subscriber. Until it is called again, the transports.Witness of ctx is told of all that comes
-// and is refused.
+// and is refused, and first of what was refused while there was no witness.
 func (s *Stand) Accept(ctx context.Context) (transports.Conn, error) {
 	s.watch(transports.WitnessOf(ctx))
 	select {

@@ -15,20 +15,38 @@ import (
 	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// watch makes w the witness of what comes from now on.
+// maxUntold bounds what is kept for the next witness.
+const maxUntold = 100
+
+type deviation struct{ requirement, problem string }
+
+// watch makes w the witness of what comes from now on, and tells it what came while there was none. A nil w forgets that:
+// it belongs to a scenario that is over.
 func (s *Stand) watch(w transports.Witness) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.witness = w
+	untold := s.untold
+	s.witness, s.untold = w, nil
+	s.mu.Unlock()
+	if w != nil {
+		for _, d := range untold {
+			w(d.requirement, d.problem)
+		}
+	}
 }
 
+// tell reports a deviation to the witness. A target may come before the runner calls Accept, and then ends its attempt: what
+// it did wrong is kept for that call, or nobody would ever learn of it.
 func (s *Stand) tell(requirement, problem string) {
+	if problem == "" {
+		return
+	}
 	s.mu.Lock()
 	w := s.witness
-	s.mu.Unlock()
-	if problem != "" {
-		w.Tell(requirement, problem)
+	if w == nil && len(s.untold) < maxUntold {
+		s.untold = append(s.untold, deviation{requirement, problem})
 	}
+	s.mu.Unlock()
+	w.Tell(requirement, problem)
 }
 
 // seeing tells the witness which requests come otherwise than the bindings say.

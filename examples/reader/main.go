@@ -7,7 +7,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"flag"
 	"log"
 	"os"
@@ -73,15 +72,9 @@ func answer(ctx context.Context, sub *subscriber.Subscription, person *present.P
 		person.NextQuestion()
 	} else if decision == "" {
 		person.WhatWaits()
-	} else if question := person.Question(time.Now(), decision); question == nil {
+	} else if _, question := person.Question(time.Now(), decision); question == nil {
 		person.Tell("There is no question that you have heard to its end.", true)
-	} else if err := sub.Reply(ctx, question, decision); err == nil {
-		person.Tell("Sent.", true) // before the next is put
-		person.Settle(question)
-	} else if errors.Is(err, subscriber.ErrUnknownEvent) {
-		person.Tell("It may be too late for this answer.", true)
-		person.Settle(question)
 	} else {
-		person.Tell("The answer was not sent. Type it again.", true)
+		person.Answered(question, sub.Reply(ctx, question, decision)) // says that it was sent, or why not, and puts the next
 	}
 }

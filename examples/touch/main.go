@@ -76,12 +76,10 @@ func follow(ctx context.Context, url string) error {
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			decision := map[string]aaep.Decision{"y": aaep.Accept, "n": aaep.Reject}[in.Text()]
-			if question := fingers.Question(time.Now(), decision); question == nil || decision == "" {
+			if _, question := fingers.Question(time.Now(), decision); question == nil || decision == "" {
 				fingers.Tell("To answer, read the question to its end, then type y or n.", true)
-			} else if err := sub.Reply(ctx, question, decision); err != nil { // it is too late, or it can be tried again
-				fingers.Tell("The answer may not count.", true)
 			} else {
-				settle(question)
+				fingers.Answered(question, sub.Reply(ctx, question, decision)) // says that it was sent, or why not
 			}
 		}
 	}()

@@ -57,16 +57,8 @@ func TestExamples(t *testing.T) {
 		examples(packages(t)))
 }
 
-func TestFileLengths(t *testing.T) {
-	packs := packages(t)
-	check(t, "no file that users compile is longer than 400 lines",
-		"one concern for each file: a newcomer reads it at one sitting",
-		lengths(packs, longFiles))
-	for name := range longFiles {
-		if _, err := os.Stat(root + "/" + name); err != nil {
-			t.Errorf("longFiles names %s, which is not there: remove it", name)
-		}
-	}
+func TestExampleLengths(t *testing.T) {
+	check(t, "no example is longer than 99 lines", "an example has one idea and is read in one go", lengths(packages(t)))
 }
 
 func TestHygiene(t *testing.T) {

@@ -21,7 +21,7 @@ type folder struct {
 var theMap = []folder{
 	{
 		path:   ".",
-		arrows: []string{"internal/safetext"},
+		arrows: []string{"internal/nesting", "internal/safetext"},
 		others: []string{"github.com/go-json-experiment/json"},
 		pure:   true,
 		why:    "the words of the protocol are below everything else, and must read the same in every program",
@@ -74,14 +74,20 @@ var theMap = []folder{
 		why:    "a question is settled by the reply and the time alone",
 	},
 	{
-		path: "internal/safetext",
-		pure: true,
-		why:  "whether a text deceives follows from the text alone",
+		path:   "internal/safetext",
+		others: []string{"golang.org/x/text"},
+		pure:   true,
+		why:    "whether a text deceives follows from the text alone",
 	},
 	{
 		path: "internal/words",
 		pure: true,
 		why:  "how a number or a time is said depends on nothing but itself",
+	},
+	{
+		path: "internal/spoken",
+		pure: true,
+		why:  "how long a text takes to be heard follows from the text and the pace alone",
 	},
 	{
 		path:   "internal/phrase",
@@ -97,7 +103,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "conformance",
-		arrows: []string{".", "conformance/check", "internal/requirements", "manifest", "transports"},
+		arrows: []string{".", "conformance/check", "internal/requirements", "internal/spoken", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it judges what was on the wire, and must not know the insides of what it judges",
 	},
@@ -216,7 +222,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "transports/auth/oidc",
-		arrows: []string{".", "transports/auth", "internal/credentials", "internal/httpguard"},
+		arrows: []string{".", "transports/auth", "internal/credentials", "internal/httpguard", "internal/nesting"},
 		others: []string{"github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json"},
 		why:    "only those who import it get what it takes to verify signed tokens",
 	},
@@ -233,9 +239,13 @@ var theMap = []folder{
 	},
 	{
 		path:   "manifest",
-		arrows: []string{".", "schemas", "internal/credentials", "internal/httpguard", "internal/lookalike"},
+		arrows: []string{".", "schemas", "internal/credentials", "internal/httpguard", "internal/lookalike", "internal/nesting"},
 		others: []string{"github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json"},
 		why:    "what a producer says of itself is read by those who know no producer, and before there is a link",
+	},
+	{
+		path: "internal/nesting",
+		why:  "how deep a text nests is known before anything reads it",
 	},
 	{
 		path:   "internal/lookalike",
@@ -252,7 +262,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/closes", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/writer", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/closes", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/spoken", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},
@@ -279,7 +289,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/announce",
-		arrows: []string{".", "coalesce", "internal/closes", "internal/lookalike", "internal/phrase", "internal/words"},
+		arrows: []string{".", "coalesce", "internal/closes", "internal/lookalike", "internal/phrase", "internal/spoken", "internal/words"},
 		others: []string{"golang.org/x/text"},
 		pure:   true,
 		why:    "what a person is told, and when, follows from events, keys and the time alone, whatever tells it",
@@ -329,7 +339,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber/orca",
-		arrows: []string{"internal/sessionbus", "subscriber/announce"},
+		arrows: []string{"internal/sessionbus", "internal/spoken", "subscriber/announce"},
 		others: []string{"github.com/godbus/dbus/v5"},
 		why:    "an output presents what it is given, and knows neither who planned it nor the other outputs",
 	},
@@ -357,12 +367,13 @@ var theMap = []folder{
 		why:    "a device of a user's own is made of the same interface, and of nothing else",
 	},
 	{
-		path: "subscriber/web",
-		why:  "the page is the subscriber, and speaks to whatever producer it is served beside",
+		path:   "subscriber/web",
+		arrows: []string{"internal/safetext"},
+		why:    "the page is the subscriber, and speaks to whatever producer it is served beside",
 	},
 	{
 		path:   "subscriber/web/relay",
-		arrows: []string{".", "handshake/extensions", "internal/httpguard", "subscriber", "subscriber/web", "transports", "transports/sse"},
+		arrows: []string{".", "handshake/extensions", "internal/httpguard", "internal/lookalike", "subscriber", "subscriber/web", "transports", "transports/sse"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "it follows agents over any link there is, and speaks to its page over the one that browsers know",
 	},
@@ -373,20 +384,24 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/bench",
-		arrows: []string{".", "producer", "producer/serve", "transports", "transports/ipc", "transports/websocket"},
+		arrows: []string{".", "producer", "producer/log/sqlite", "producer/serve", "transports", "transports/ipc", "transports/websocket"},
 		others: []string{"github.com/gorilla/websocket"},
 		why:    "it measures what every user of the module can serve, beside servers that do not use it",
 	},
 	{
 		path:   "internal/cli",
-		arrows: []string{public, "internal/bench", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/words"},
-		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix", "golang.org/x/term"},
+		arrows: []string{public, "internal/bench", "internal/httpguard", "internal/phrase", "internal/segmentio", "internal/spoken", "internal/words"},
+		others: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys", "golang.org/x/term"},
 		why:    "what the command can do, every user of the module can: it gets no private door",
 	},
 	{
 		path:   "cmd/aaep",
 		arrows: []string{"internal/cli"},
 		why:    "main is a single call, so that all of the command can be tested",
+	},
+	{
+		path: "internal/suite",
+		why:  "it runs the tests of everything and must not depend on any of it",
 	},
 	{
 		path: "internal/release",

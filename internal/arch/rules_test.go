@@ -183,22 +183,18 @@ func forTests(p pack) bool {
 	return found
 }
 
-// longFiles are the non-test Go files allowed more than maxLines lines, each with its reason. Keep it empty.
-var longFiles = map[string]string{}
+// maxExampleLines is the most lines of an example, which is read in one go.
+const maxExampleLines = 99
 
-// The most lines of a file that users compile, and of an example, which is read in one go.
-const maxLines, maxExampleLines = 400, 99
-
-// lengths checks that no file needs more than one sitting.
-func lengths(packs []pack, allowed map[string]string) (problems []string) {
+// lengths reports the files of examples, tests included, that are longer than maxExampleLines.
+func lengths(packs []pack) (problems []string) {
 	for _, p := range packs {
-		most, files := maxLines, p.files
-		if path.Dir(p.path) == "examples" {
-			most, files = maxExampleLines, append(slices.Clone(files), p.tests...)
+		if path.Dir(p.path) != "examples" {
+			continue
 		}
-		for _, f := range files {
-			if f.lines > most && allowed[f.path] == "" {
-				problems = append(problems, fmt.Sprintf("%s: %d lines, want at most %d: split it by concern", f.path, f.lines, most))
+		for _, f := range append(slices.Clone(p.files), p.tests...) {
+			if f.lines > maxExampleLines {
+				problems = append(problems, fmt.Sprintf("%s: %d lines, want at most %d: give it one idea", f.path, f.lines, maxExampleLines))
 			}
 		}
 	}

@@ -6,9 +6,9 @@ package bench
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -28,9 +28,23 @@ type Options struct {
 	Length time.Duration
 	// Server makes the process that calls Serve with its arguments.
 	Server func(kind, wire, listeners string) *exec.Cmd
-	// Tell is called with each result, as it comes.
-	Tell func(Result)
+	// Report is called with each result, as it comes.
+	Report func(Result)
 }
+
+// The loads that Compare measures.
+const (
+	Single          = "one event at a time"
+	Bursts          = "bursts of 32 events"
+	OneShape        = "bursts of 32 events in one shape"
+	SixteenShapes   = "bursts of 32 events in 16 shapes"
+	Idle            = "idle"
+	CriticalIdle    = "critical events to one listener, the others idle"
+	CriticalFlooded = "critical events to one listener, the others flooded"
+	Throttled       = "50 agents at 100 tokens a second, listeners of one each at three events a second"
+	LiveAlone       = "events of a log in a file to one listener, the others away"
+	LiveBesidePast  = "events of a log in a file to one listener, the others catching up"
+)
 
 // A Result is one measurement. What was not measured, or nobody can say here, is zero.
 type Result struct {
@@ -52,48 +66,48 @@ type Result struct {
 	// Cores is how many processors the server kept busy, Held how many events waited for each listener, halfway and at the end.
 	Cores float64   `json:"cores,omitzero"`
 	Held  []float64 `json:"held,omitzero"`
+	// Returned is how often the others have come back and caught up.
+	Returned int64 `json:"returned,omitzero"`
 }
 
 // Compare measures our server beside the others.
 func Compare(ctx context.Context, o Options) error {
 	for _, w := range o.Wires {
-		for _, load := range []struct {
-			name  string
-			burst int
-		}{{"one event at a time", 1}, {"bursts of 32 events", 32}} {
-			if err := o.race(ctx, w, load.name, load.burst, entry{raw, alike}, entry{plain, alike}, entry{ours, alike}); err != nil {
+		for _, measure := range []func() error{
+			func() error {
+				return o.race(ctx, w, 1, entry{raw, alike, Single}, entry{plain, alike, Single}, entry{ours, alike, Single})
+			},
+			func() error {
+				return o.race(ctx, w, 32, entry{raw, alike, Bursts}, entry{plain, alike, Bursts}, entry{ours, alike, Bursts})
+			},
+			func() error {
+				return o.race(ctx, w, 32, entry{ours, alike, OneShape}, entry{ours, shapes, SixteenShapes})
+			},
+			func() error { return o.idle(w, plain) },
+			func() error { return o.idle(w, ours) },
+			func() error { return o.critical(ctx, w) },
+			func() error { return o.throttled(w) },
+			func() error { return o.catchingUp(ctx, w) },
+		} {
+			if err := measure(); err != nil {
 				return err
 			}
-		}
-		if err := o.race(ctx, w, "bursts of 32 events in one shape", 32, entry{ours, alike}, entry{ours, shapes}); err != nil {
-			return err
-		}
-		for _, kind := range []string{plain, ours} {
-			if err := o.idle(w, kind); err != nil {
-				return err
-			}
-		}
-		if err := o.critical(ctx, w); err != nil {
-			return err
-		}
-		if err := o.throttled(w); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-// An entry is a server and what its listeners ask for.
-type entry struct{ kind, asks string }
+// An entry is a server, what its listeners ask for, and what the result is called.
+type entry struct{ kind, asks, load string }
 
 // turns are how often the servers that are compared take turns.
 const turns = 5
 
 // race lets servers send bursts in turn, each as soon as everybody has the one before.
-func (o Options) race(ctx context.Context, wire, load string, burst int, entries ...entry) error {
-	var stages []*stage
+func (o Options) race(ctx context.Context, wire string, burst int, entries ...entry) error {
+	var servers []*harness
 	defer func() {
-		for _, s := range stages {
+		for _, s := range servers {
 			s.close()
 		}
 	}()
@@ -102,7 +116,7 @@ func (o Options) race(ctx context.Context, wire, load string, burst int, entries
 		if err != nil {
 			return err
 		}
-		stages = append(stages, s)
+		servers = append(servers, s)
 		if err := s.join(e.asks, o.Listeners); err != nil {
 			return err
 		}
@@ -113,9 +127,9 @@ func (o Options) race(ctx context.Context, wire, load string, burst int, entries
 		}
 		s.delays.reset()
 	}
-	costs, spent := make([][]float64, len(stages)), make([]time.Duration, len(stages))
+	costs, spent := make([][]float64, len(servers)), make([]time.Duration, len(servers))
 	for range turns {
-		for i, s := range stages {
+		for i, s := range servers {
 			before, began, had := s.ask("cpu"), time.Now(), s.delays.n.Load()
 			for time.Since(began) < o.Length/turns {
 				if err := s.round(ctx, burst); err != nil {
@@ -127,20 +141,17 @@ func (o Options) race(ctx context.Context, wire, load string, burst int, entries
 		}
 	}
 	ratio := map[string]float64{}
-	for i, s := range stages {
+	for i, s := range servers {
 		slices.Sort(costs[i])
-		r := s.result(load)
+		r := s.result(entries[i].load)
 		r.CPU, r.PerSecond, r.Ratio = costs[i][turns/2], float64(r.Deliveries)/spent[i].Seconds(), map[string]float64{}
 		for name, of := range ratio {
 			if r.CPU > 0 {
 				r.Ratio[name] = r.CPU / of
 			}
 		}
-		if entries[i].asks == shapes {
-			r.Load = strings.Replace(load, "one shape", "16 shapes", 1)
-		}
 		ratio[s.kind] = r.CPU
-		o.Tell(r)
+		o.Report(r)
 	}
 	return nil
 }
@@ -157,9 +168,9 @@ func (o Options) idle(wire, kind string) error {
 	if err := s.join(alike, o.Listeners); err != nil {
 		return err
 	}
-	r := s.result("idle")
+	r := s.result(Idle)
 	r.Idle = float64(s.ask("rest")-before) / float64(o.Listeners)
-	o.Tell(r)
+	o.Report(r)
 	return s.err
 }
 
@@ -176,7 +187,7 @@ func (o Options) critical(ctx context.Context, wire string) error {
 		return err
 	}
 	defer others.close()
-	if s.others = int(others.ask(s.addr)); others.err != nil {
+	if s.others = int(others.ask("follow " + s.addr)); others.err != nil {
 		return others.err
 	}
 	if err := s.join(critical, 1); err != nil {
@@ -202,11 +213,12 @@ func (o Options) critical(ctx context.Context, wire string) error {
 		}
 	}
 	s.delays.take(&idle)
-	o.Tell(s.result("critical events to one listener, the others idle"))
+	o.Report(s.result(CriticalIdle))
 	s.delays.reset()
 	s.delays.take(&flooded)
-	o.Tell(s.result("critical events to one listener, the others flooded"))
-	return s.err
+	o.Report(s.result(CriticalFlooded))
+	others.ask("returned") // which fails where a link has ended
+	return errors.Join(s.err, others.err)
 }
 
 // throttled measures five times as many listeners, of 50 agents that say 100 tokens a second each. Each follows one of them, and
@@ -228,29 +240,88 @@ func (o Options) throttled(wire string) error {
 		s.ask("stream", 100, int(2*o.Length/time.Millisecond))
 		held = append(held, float64(s.ask("held"))/float64(o.Listeners))
 	}
-	r := s.result("50 agents at 100 tokens a second, listeners of one each at three events a second")
+	r := s.result(Throttled)
 	r.Cores, r.Held = float64(s.ask("cpu")-before)/float64(time.Since(began)), held
 	r.P50, r.P99, r.P999 = 0, 0, 0
-	o.Tell(r)
+	o.Report(r)
 	return s.err
 }
 
-// A stage is a server with its listeners.
-type stage struct {
+// catchingUp measures how late an event comes to one listener of an agent with a log in a file, while the others are away and while
+// a tenth as many as elsewhere come back, read 10,000 events from there and leave again, all the time.
+func (o Options) catchingUp(ctx context.Context, wire string) error {
+	s, err := o.open(wire, kept)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	o.Listeners = max(o.Listeners/10, 1)
+	others, err := o.open(wire, returning)
+	if err != nil {
+		return err
+	}
+	defer others.close()
+	others.ask("join " + s.addr)
+	s.ask("emit", 1)
+	if others.ask("first"); others.err != nil {
+		return others.err
+	}
+	if err := s.join(alike, 1); err != nil {
+		return err
+	}
+	for range history / 100 {
+		if err := s.round(ctx, 100); err != nil {
+			return err
+		}
+	}
+	for _, load := range []string{LiveAlone, LiveBesidePast} {
+		if load == LiveBesidePast {
+			others.ask("return")
+		}
+		s.delays.reset()
+		events := int64(0)
+		for began, next := time.Now(), time.Now(); time.Since(began) < 2*o.Length; next = next.Add(20 * time.Millisecond) {
+			time.Sleep(time.Until(next))
+			s.ask("emit", perStep)
+			events += perStep
+		}
+		s.awaited.Store(events)
+		if err := s.wait(ctx, events); err != nil {
+			return err
+		}
+		r := s.result(load)
+		if load == LiveBesidePast {
+			r.Listeners, r.Returned = r.Listeners+o.Listeners, others.ask("returned")
+		}
+		o.Report(r)
+	}
+	return errors.Join(s.err, others.err)
+}
+
+// perStep is how many events an agent emits at once while the others catch up.
+const perStep = 10
+
+// history is how many events those have missed who come back.
+const history = 10_000
+
+// A harness is a server process and the listeners that this process has of it.
+type harness struct {
 	kind, wire, addr string
 	cmd              *exec.Cmd
 	in               io.WriteCloser
-	says             *bufio.Scanner
-	conns            []net.Conn
+	answers          *bufio.Scanner
+	links            []*link
 	others           int // listeners elsewhere
 	delays           delays
 	woken            chan struct{} // holds one value when as many have come as are waited for
 	awaited          atomic.Int64
-	err              error // why the server cannot be asked any more
+	closing          atomic.Bool
+	ended            chan error // holds why a link has ended that was to stay
+	err              error      // why the server cannot be asked any more
 }
 
-func (o Options) open(wire, kind string) (*stage, error) {
-	s := &stage{kind: kind, wire: wire, cmd: o.Server(kind, wire, strconv.Itoa(o.Listeners)), woken: make(chan struct{}, 1)}
+func (o Options) open(wire, kind string) (*harness, error) {
+	s := &harness{kind: kind, wire: wire, cmd: o.Server(kind, wire, strconv.Itoa(o.Listeners)), woken: make(chan struct{}, 1), ended: make(chan error, 1)}
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -262,26 +333,38 @@ func (o Options) open(wire, kind string) (*stage, error) {
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	s.says = bufio.NewScanner(out)
-	if !s.says.Scan() {
+	s.answers = bufio.NewScanner(out)
+	if !s.answers.Scan() {
 		s.close()
 		return nil, fmt.Errorf("the server %q over %s did not start", kind, wire)
 	}
-	s.addr = s.says.Text()
+	s.addr = s.answers.Text()
 	return s, nil
 }
 
-func (s *stage) close() {
-	for _, c := range s.conns {
-		c.Close()
+func (s *harness) close() {
+	s.closing.Store(true)
+	for _, l := range s.links {
+		l.close()
 	}
 	s.in.Close()
 	s.cmd.Wait()
 }
 
-// ask tells the server something and returns its answer.
-func (s *stage) ask(word string, numbers ...int) (answer int64) {
-	if s.err != nil {
+// linkEnded sets s.err where a listener has lost its link, for what is measured then is not what was asked for.
+func (s *harness) linkEnded() {
+	select {
+	case err := <-s.ended:
+		if s.err == nil {
+			s.err = err
+		}
+	default:
+	}
+}
+
+// ask sends the server a command and returns its answer, or 0 once s.err is set.
+func (s *harness) ask(word string, numbers ...int) (answer int64) {
+	if s.linkEnded(); s.err != nil {
 		return 0
 	}
 	line := word
@@ -291,16 +374,16 @@ func (s *stage) ask(word string, numbers ...int) (answer int64) {
 	if _, s.err = fmt.Fprintln(s.in, line); s.err != nil {
 		return 0
 	}
-	if !s.says.Scan() {
+	if !s.answers.Scan() {
 		s.err = fmt.Errorf("the server %q over %s ended when it was told %q", s.kind, s.wire, line)
 		return 0
 	}
-	answer, s.err = strconv.ParseInt(strings.TrimSpace(s.says.Text()), 10, 64)
+	answer, s.err = strconv.ParseInt(strings.TrimSpace(s.answers.Text()), 10, 64)
 	return answer
 }
 
 // join adds listeners, and returns when the server has them.
-func (s *stage) join(asks string, n int) error {
+func (s *harness) join(asks string, n int) error {
 	found := func(d time.Duration) {
 		s.delays.add(d)
 		if s.delays.n.Load() == s.awaited.Load() {
@@ -310,20 +393,28 @@ func (s *stage) join(asks string, n int) error {
 			}
 		}
 	}
-	before, addrs := len(s.conns), strings.Fields(s.addr)
+	before, addrs := len(s.links), strings.Fields(s.addr)
 	for i := range n {
-		conn, err := listen(s.wire, s.kind, addrs[i%len(addrs)], request(asks, i), found)
+		l, err := listen(s.wire, s.kind, addrs[i%len(addrs)], request(asks, i))
 		if err != nil {
 			return fmt.Errorf("listener %d of the server %q over %s: %w", before+i+1, s.kind, s.wire, err)
 		}
-		s.conns = append(s.conns, conn)
+		s.links = append(s.links, l)
+		go func() {
+			if err := l.read(found); !s.closing.Load() {
+				select {
+				case s.ended <- fmt.Errorf("the link of listener %d of the server %q over %s has ended: %w", before+i+1, s.kind, s.wire, err):
+				default:
+				}
+			}
+		}()
 	}
-	for late := time.Now().Add(patience); s.ask("here") != int64(len(s.conns)+s.others); time.Sleep(5 * time.Millisecond) {
+	for late := time.Now().Add(patience); s.ask("here") != int64(len(s.links)+s.others); time.Sleep(5 * time.Millisecond) {
 		if s.err != nil {
 			return s.err
 		}
 		if time.Now().After(late) {
-			return fmt.Errorf("the server %q over %s has not all of %d listeners", s.kind, s.wire, len(s.conns))
+			return fmt.Errorf("the server %q over %s has not all of %d listeners", s.kind, s.wire, len(s.links))
 		}
 	}
 	return nil
@@ -333,20 +424,21 @@ func (s *stage) join(asks string, n int) error {
 const patience = time.Minute
 
 // round sends a burst and waits until everybody has it.
-func (s *stage) round(ctx context.Context, burst int) error {
-	all := s.delays.n.Load() + int64(burst*len(s.conns))
+func (s *harness) round(ctx context.Context, burst int) error {
+	all := s.delays.n.Load() + int64(burst*len(s.links))
 	s.awaited.Store(all)
 	s.ask("emit", burst)
 	return s.wait(ctx, all)
 }
 
 // wait waits until so many have come.
-func (s *stage) wait(ctx context.Context, n int64) error {
+func (s *harness) wait(ctx context.Context, n int64) error {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for s.err == nil && s.delays.n.Load() < n {
 		select {
 		case <-s.woken:
+		case s.err = <-s.ended:
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late.C:
@@ -357,6 +449,6 @@ func (s *stage) wait(ctx context.Context, n int64) error {
 }
 
 // result says how long what was delivered took.
-func (s *stage) result(load string) Result {
-	return Result{Wire: s.wire, Load: load, Server: s.kind, Listeners: len(s.conns) + s.others, Deliveries: s.delays.n.Load(), P50: us(s.delays.at(.5)), P99: us(s.delays.at(.99)), P999: us(s.delays.at(.999))}
+func (s *harness) result(load string) Result {
+	return Result{Wire: s.wire, Load: load, Server: s.kind, Listeners: len(s.links) + s.others, Deliveries: s.delays.n.Load(), P50: us(s.delays.at(.5)), P99: us(s.delays.at(.99)), P999: us(s.delays.at(.999))}
 }

@@ -3,7 +3,9 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	gorilla "github.com/gorilla/websocket"
 
 	"github.com/aaep-go/aaep/transports/websocket"
 )
@@ -44,96 +48,164 @@ func request(asks string, n int) string {
 	return `{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"bench","capabilities":{` + want + `}}`
 }
 
-// listen connects, subscribes where there is a handshake, and calls found with the delay of each event until the link ends.
-func listen(wireName, kind, addr, ask string, found func(time.Duration)) (net.Conn, error) {
-	network := "tcp"
-	if wireName == Unix {
-		network = "unix"
+// A link is a listener's connection, on which nothing but messages is left to be read.
+type link struct {
+	close func() error
+	// next returns the next message. The bytes are valid until the next call.
+	next func() ([]byte, error)
+}
+
+var errNotAccepted = errors.New("the request was not accepted")
+
+// listen connects to a server, and subscribes where the server has a handshake. ask is the request for that.
+func listen(wireName, kind, addr, ask string) (*link, error) {
+	handshake := kind != plain && kind != raw
+	var l *link
+	var err error
+	switch wireName {
+	case SSE:
+		return listenSSE(addr, ask, handshake) // whose handshake is a request of its own
+	case WebSocket:
+		l, err = listenWebSocket(addr, ask, handshake)
+	default:
+		l, err = listenUnix(addr, ask, handshake)
 	}
+	if err != nil || !handshake {
+		return l, err
+	}
+	answer, err := l.next()
+	if err == nil && !bytes.Contains(answer, []byte(`"subscription.accepted"`)) {
+		err = fmt.Errorf("%w: %.300s", errNotAccepted, answer)
+	}
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func listenSSE(addr, ask string, handshake bool) (*link, error) {
 	path := "/"
-	if wireName == SSE && kind == ours {
+	if handshake {
 		resp, err := http.Post("http://"+addr+"/aaep/v1/subscriptions", "application/json", strings.NewReader(ask))
 		if err != nil {
 			return nil, err
 		}
+		answer, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
 		resp.Body.Close()
 		if path = resp.Header.Get("Location"); path == "" {
-			return nil, fmt.Errorf("the subscription is %s", resp.Status)
+			return nil, fmt.Errorf("%w: %s: %s", errNotAccepted, resp.Status, answer)
 		}
 	}
-	conn, err := net.Dial(network, addr)
+	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	r := bufio.NewReader(conn)
-	until := func(end string) error {
-		for line := ""; !strings.HasSuffix(line, end); {
-			c, err := r.ReadByte()
-			if err != nil {
-				return err
-			}
-			line = line[max(len(line)-len(end), 0):] + string(rune(c))
-		}
-		return nil
-	}
-	handshake := kind == ours && wireName != SSE
-	switch wireName {
-	case SSE:
-		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, addr)
-		err = until("\r\n\r\n")
-	case WebSocket:
-		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"+
-			"Sec-WebSocket-Protocol: %s\r\n\r\n", websocket.DefaultPath, addr, websocket.Subprotocol)
-		err = until("\r\n\r\n")
-		// One text frame, with a mask of zeros (RFC 6455).
-		ask = string(append(binary.BigEndian.AppendUint16([]byte{0x81, 0x80 | 126}, uint16(len(ask))), 0, 0, 0, 0)) + ask
-	case Unix:
-		ask = string(binary.BigEndian.AppendUint32(nil, uint32(len(ask)))) + ask
-	}
-	if err == nil && handshake {
-		if _, err = io.WriteString(conn, ask); err == nil {
-			err = until("subscription.accepted")
-		}
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n", path, addr)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the stream is %s", resp.Status)
 	}
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	rest, _ := r.Peek(r.Buffered())
-	go scan(conn, rest, found)
-	return conn, nil
+	lines := bufio.NewReader(resp.Body)
+	var long []byte
+	return &link{conn.Close, func() ([]byte, error) {
+		for {
+			line, err := lines.ReadSlice('\n')
+			for long = long[:0]; err == bufio.ErrBufferFull; line = long {
+				long = append(long, line...)
+				line, err = lines.ReadSlice('\n')
+				long = append(long, line...)
+			}
+			if data, isData := bytes.CutPrefix(line, []byte("data:")); isData || err != nil {
+				return data, err
+			}
+		}
+	}}, nil
 }
 
-var sentAt = []byte(`Event `) // and unix nanoseconds, and a full stop
-
-// scan finds the moment in each event at which it was sent.
-func scan(conn io.Reader, rest []byte, found func(time.Duration)) {
-	const most = 64 // bytes from the beginning of sentAt to the end of its number
-	buf := append(make([]byte, 0, 8<<10), rest...)
-	for {
-		for {
-			i := bytes.Index(buf, sentAt)
-			if i < 0 {
-				buf = append(buf[:0], buf[max(len(buf)-len(sentAt), 0):]...)
-				break
-			}
-			digits, _, whole := bytes.Cut(buf[i+len(sentAt):], []byte("."))
-			if !whole {
-				buf = append(buf[:0], buf[i:]...)
-				break
-			}
-			if sent, err := strconv.ParseInt(string(digits), 10, 64); err == nil && len(digits) > 18 {
-				found(time.Duration(time.Now().UnixNano() - sent))
-			}
-			buf = buf[i+len(sentAt):]
+// listenWebSocket leaves it to the library to answer pings.
+func listenWebSocket(addr, ask string, handshake bool) (*link, error) {
+	dialer := gorilla.Dialer{Subprotocols: []string{websocket.Subprotocol}, ReadBufferSize: 4 << 10, WriteBufferSize: 512}
+	conn, _, err := dialer.DialContext(context.Background(), "ws://"+addr+websocket.DefaultPath, nil)
+	if err != nil {
+		return nil, err
+	}
+	if handshake {
+		if err := conn.WriteMessage(gorilla.TextMessage, []byte(ask)); err != nil {
+			conn.Close()
+			return nil, err
 		}
-		if cap(buf)-len(buf) < most {
-			buf = append(make([]byte, 0, 8<<10), buf...)
-		}
-		n, err := conn.Read(buf[len(buf):cap(buf)])
+	}
+	var message bytes.Buffer
+	return &link{conn.Close, func() ([]byte, error) {
+		_, r, err := conn.NextReader()
 		if err != nil {
-			return
+			return nil, err
 		}
-		buf = buf[:len(buf)+n]
+		message.Reset()
+		_, err = message.ReadFrom(r)
+		return message.Bytes(), err
+	}}, nil
+}
+
+func listenUnix(addr, ask string, handshake bool) (*link, error) {
+	conn, err := net.Dial("unix", addr)
+	if err != nil {
+		return nil, err
+	}
+	if handshake {
+		if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(ask))), ask...)); err != nil {
+			conn.Close()
+			return nil, err
+		}
+	}
+	r := bufio.NewReader(conn)
+	var length [4]byte
+	var message []byte
+	return &link{conn.Close, func() ([]byte, error) {
+		if _, err := io.ReadFull(r, length[:]); err != nil {
+			return nil, err
+		}
+		n := int(binary.BigEndian.Uint32(length[:]))
+		if n > cap(message) {
+			message = make([]byte, n)
+		}
+		_, err := io.ReadFull(r, message[:n])
+		return message[:n], err
+	}}, nil
+}
+
+// read calls found with the delay of each event that has a stamp, once whatever is said in it several times, until the link ends. It
+// returns why that was.
+func (l *link) read(found func(time.Duration)) error {
+	for {
+		msg, err := l.next()
+		if err != nil {
+			return err
+		}
+		if sent, ok := sentAt(msg); ok {
+			found(time.Since(sent))
+		}
+	}
+}
+
+var stampBegins = []byte("Event ") // before Unix nanoseconds and a full stop
+
+// sentAt returns the time that stamp wrote into a message.
+func sentAt(msg []byte) (sent time.Time, ok bool) {
+	for {
+		_, rest, found := bytes.Cut(msg, stampBegins)
+		if !found {
+			return time.Time{}, false
+		}
+		digits, _, _ := bytes.Cut(rest, []byte("."))
+		if ns, err := strconv.ParseInt(string(digits), 10, 64); err == nil && len(digits) > 18 {
+			return time.Unix(0, ns), true
+		}
+		msg = rest
 	}
 }

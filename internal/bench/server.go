@@ -22,6 +22,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/log/sqlite"
 	"github.com/aaep-go/aaep/producer/serve"
 	"github.com/aaep-go/aaep/transports/ipc"
 	wire "github.com/aaep-go/aaep/transports/websocket"
@@ -40,8 +41,8 @@ const (
 	ours  = "aaep"
 	plain = "plain"
 	raw   = "raw"
-	many  = "many"  // is ours for many agents, each at an address of its own
-	crowd = "crowd" // is no server but listeners of ours, that nobody measures
+	kept  = "kept" // is ours with a log in a file
+	many  = "many" // is ours for many agents, each at an address of its own
 )
 
 // Serve is the process that is measured: it serves a kind of server over a wire to so many listeners, says where, and then does
@@ -63,8 +64,8 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 		}
 		defer pprof.StopCPUProfile()
 	}
-	if kind == crowd {
-		return listenAll(wireName, n, in, out)
+	if kind == crowd || kind == returning {
+		return serveListeners(wireName, n, in, out)
 	}
 	dir, err := os.MkdirTemp("", "aaep")
 	if err != nil {
@@ -119,20 +120,6 @@ func Serve(kind, wireName, listeners, profile string, in io.Reader, out io.Write
 	return nil
 }
 
-// listenAll is told where to listen, says how many do, and ends when nobody tells it more.
-func listenAll(wireName string, n int, in io.Reader, out io.Writer) error {
-	fmt.Fprintln(out, "ready")
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		for i := range n {
-			if _, err := listen(wireName, ours, lines.Text(), request(alike, i), func(time.Duration) {}); err != nil {
-				return fmt.Errorf("listener %d over %s: %w", i+1, wireName, err)
-			}
-		}
-		fmt.Fprintln(out, n)
-	}
-	return nil
-}
-
 func start(kind, wireName, dir string, listeners int) (target, string, error) {
 	if kind == many {
 		return startMany(wireName, dir, listeners)
@@ -141,8 +128,12 @@ func start(kind, wireName, dir string, listeners int) (target, string, error) {
 	if wireName == Unix {
 		network, addr = "unix", filepath.Join(dir, "s")
 	}
+	logFolder := ""
+	if kind == kept {
+		kind, logFolder = ours, filepath.Join(dir, "log")
+	}
 	if kind == ours && wireName == Unix {
-		return startOurs(nil, addr, listeners)
+		return startOurs(nil, addr, logFolder, listeners)
 	}
 	ln, err := net.Listen(network, addr)
 	if err != nil {
@@ -150,7 +141,7 @@ func start(kind, wireName, dir string, listeners int) (target, string, error) {
 	}
 	switch kind {
 	case ours:
-		return startOurs(ln, "", listeners)
+		return startOurs(ln, "", logFolder, listeners)
 	case plain:
 		return startPlain(ln, wireName), ln.Addr().String(), nil
 	case raw:
@@ -164,13 +155,22 @@ var languages = []string{"es", "de", "fr", "it", "pt", "nl", "sv"}
 
 type producing struct {
 	*producer.Producer
-	s    *producer.Session
-	step int64
+	s         *producer.Session
+	languages []string // besides English
+	step      int64
 }
 
-func startOurs(ln net.Listener, socket string, listeners int) (target, string, error) {
-	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}, Languages: languages,
-		MaxSubscriptions: 2*listeners + 16, MaxRequestsPerSecond: -1})
+func startOurs(ln net.Listener, socket, logFolder string, listeners int) (target, string, error) {
+	cfg := producer.Config{Agent: aaep.Producer{AgentID: "bench", AgentName: "Bench"}, Languages: languages,
+		MaxSubscriptions: 2*listeners + 16, MaxRequestsPerSecond: -1}
+	if logFolder != "" {
+		store, err := sqlite.Open(logFolder, sqlite.Options{})
+		if err != nil {
+			return nil, "", err
+		}
+		cfg.Log, cfg.Languages = store, nil // whose room is for the history
+	}
+	p, err := producer.New(cfg)
 	if err != nil {
 		return nil, "", err
 	}
@@ -187,7 +187,7 @@ func startOurs(ln net.Listener, socket string, listeners int) (target, string, e
 		go p.Serve(context.Background(), l)
 	}
 	s, err := p.StartSession(context.Background(), aaep.Say("Measuring."))
-	return &producing{Producer: p, s: s}, addr, err
+	return &producing{Producer: p, s: s, languages: cfg.Languages}, addr, err
 }
 
 func (p *producing) emit(events int) error {
@@ -195,7 +195,7 @@ func (p *producing) emit(events int) error {
 		p.step++
 		normal := stamp()
 		text := aaep.Text{Normal: normal, Terse: normal, Detailed: normal}
-		for _, tag := range languages {
+		for _, tag := range p.languages {
 			text = text.In(tag, text)
 		}
 		if err := p.s.Progress(text, aaep.Progress{Step: p.step}, 0); err != nil {
@@ -313,9 +313,11 @@ func (r *rawServer) emit(events int) error {
 func startRaw(ln net.Listener, wireName string) target {
 	r := &rawServer{wire: wireName}
 	handOut(ln, wireName, func(w http.ResponseWriter, _ *http.Request) {
-		http.NewResponseController(w).Flush()
-		if conn, buf, err := http.NewResponseController(w).Hijack(); err == nil {
-			buf.Flush()
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		if _, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"); err == nil {
 			r.join(conn)
 		}
 	}, r.join)

@@ -21,13 +21,13 @@ var ErrQuiet = errors.New("the agent said nothing; measure while it is busy")
 func Follow(ctx context.Context, o Options, dialer transports.Dialer, pid string) error {
 	r, err := o.follow(ctx, dialer, pid)
 	if err == nil && r.CPU > 0 {
-		tell := o.Tell
-		o.Tell = func(plain Result) { r.Ratio = map[string]float64{plain.Server: r.CPU / plain.CPU} }
-		err = o.race(ctx, SSE, "one event at a time", 1, entry{plain, alike})
-		o.Tell = tell
+		report := o.Report
+		o.Report = func(plain Result) { r.Ratio = map[string]float64{plain.Server: r.CPU / plain.CPU} }
+		err = o.race(ctx, SSE, 1, entry{plain, alike, Single})
+		o.Report = report
 	}
 	if err == nil {
-		o.Tell(r)
+		o.Report(r)
 	}
 	return err
 }

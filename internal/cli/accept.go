@@ -20,7 +20,8 @@ func manifestAccept() *cobra.Command {
 		Use:   "accept FILE AGENT_ID THUMBPRINT",
 		Short: "Let an agent that you follow with --trust-first-use have a new key",
 		Long: `accept writes into FILE, which "aaep listen --trust-first-use FILE" keeps, that from now on the agent has the key
-with this thumbprint. "aaep listen" says what to type when an agent comes with another key than before.
+with this thumbprint. "aaep listen" says what to type when an agent comes with another key than before, or when another
+agent, with another key, is at its address.
 
 Somebody else may have taken the agent's place. Ask those who run it what its new key is, by a way that you know leads
 to them, and type nothing before that. They find the thumbprint with "aaep manifest show" and the agent's address.

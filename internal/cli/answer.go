@@ -130,9 +130,11 @@ func inShort(t tongue, p *aaep.AwaitingClarification, response any) string {
 
 // typed is a line a person typed, and when; or a key that is not the end of one.
 type typed struct {
-	text string
-	at   time.Time
-	key  bool
+	text   string
+	at     time.Time
+	began  time.Time // when the first key of the line was pressed; zero where there is none, or it was not seen
+	key    bool
+	unseen bool // that the line was begun may be long ago
 }
 
 // longestTyped is how much of a line is read: what is longer was pasted by mistake, and is taken as an empty one, upon which a question
@@ -161,7 +163,7 @@ func readLines(ctx context.Context, r io.Reader) <-chan typed {
 				text = ""
 			}
 			select {
-			case lines <- typed{text: text, at: time.Now()}:
+			case lines <- typed{text: text, at: time.Now(), unseen: true}:
 			case <-ctx.Done():
 				return
 			}

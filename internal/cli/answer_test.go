@@ -166,11 +166,11 @@ func TestReadLines(t *testing.T) {
 func TestDemoDecide(t *testing.T) {
 	var out strings.Builder
 	lines, settled := make(chan typed, 2), make(chan struct{})
-	w := &person{demo: &demo{announcer: announcer{out: &out}, lines: lines}, name: "reader"}
+	w := &person{demo: &demo{announcer: announcer{out: &out}, keys: &keyboard{lines: lines}}, name: "reader"}
 	lines <- typed{text: "y", at: time.Now()}
 	lines <- typed{text: "maybe", at: time.Now().Add(2 * readingTime)}
 	done := make(chan struct{})
-	go func() { defer close(done); w.decide(t.Context(), event(pay(), ""), settled) }()
+	go func() { defer close(done); w.decide(t.Context(), event(pay(), ""), "Pay.", "", settled) }()
 	for len(lines) > 0 {
 		time.Sleep(time.Millisecond)
 	}

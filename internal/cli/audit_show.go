@@ -104,7 +104,11 @@ func (s *trailShower) lines(e audit.Entry) []string {
 		if e.QuestionID != "" {
 			text += ", after " + strings.ToLower(question[:1]) + question[1:]
 		}
-		return []string{text + inSession(e) + "." + dangers(e)}
+		lines := []string{text + inSession(e) + "." + dangers(e)}
+		for _, r := range e.Untold {
+			lines = append(lines, nameOf(e.Tool, "A tool")+" was started before this was told to "+who(r)+", who was asked.")
+		}
+		return lines
 	case audit.Completed:
 		delete(s.running, e.ToolCallID)
 		text := nameOf(e.Tool, "A tool") + " ended"
@@ -116,6 +120,8 @@ func (s *trailShower) lines(e audit.Entry) []string {
 			}
 		}
 		return []string{text + inSession(e) + ": " + theirs(string(e.Status))}
+	case audit.NotDone:
+		return []string{nameOf(e.Tool, "A tool") + " was accepted, in " + strings.ToLower(question[:1]) + question[1:] + ", and not done" + inSession(e) + "."}
 	}
 	return []string{"A record of a kind that is not known here: " + theirs(string(e.Kind))}
 }

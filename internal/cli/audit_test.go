@@ -113,7 +113,7 @@ func transfer() []audit.Record {
 		{Time: at(14), Kind: audit.Replied, QuestionID: "q_1", By: &reader, Counted: true,
 			Claims: &audit.Claims{Decision: aaep.Accept, DecidedBy: "Alice Example", Rationale: "my rent", Time: at(13)}},
 		{Time: at(14), Kind: audit.Settled, QuestionID: "q_1", By: &reader, Cause: "replied", Decision: aaep.Accept},
-		{Time: at(14), Kind: audit.Invoked, SessionID: "sess_1", Tool: "transfer_funds", QuestionID: "q_1"},
+		{Time: at(14), Kind: audit.Invoked, SessionID: "sess_1", Tool: "transfer_funds", QuestionID: "q_1", Untold: []audit.Subscription{{SubscriptionID: "sub_2", Node: "east"}}},
 		{Time: at(16), Kind: audit.Completed, SessionID: "sess_1", Tool: "transfer_funds", Status: aaep.ToolSuccess, DurationMS: new(int64(1700))},
 		{Time: at(20), Kind: audit.Asked, QuestionID: "q_2", Deadline: at(86420), Shown: []audit.Words{
 			{Language: "en-US", Question: "Which account?", Choices: []aaep.Choice{{Value: "a", Label: "Savings"}}}}},
@@ -125,7 +125,7 @@ func transfer() []audit.Record {
 }
 
 func TestAuditShow(t *testing.T) {
-	path, _ := trail(t, transfer()...)
+	path, _ := trail(t, append(transfer(), audit.Record{Time: time.Date(2026, 10, 2, 9, 30, 33, 0, time.UTC), Kind: audit.NotDone, Tool: "wipe", QuestionID: "q_1"})...)
 	code, out, talk := aaepCommand("", "audit", "show", path)
 	if code != exitOK || talk != "" {
 		t.Errorf("exit %d: %s", code, talk)
@@ -148,6 +148,7 @@ func TestAuditShow(t *testing.T) {
 09:30:14 Question 2, that reply claims to be of: 2026-10-02 09:30:13 UTC
 09:30:14 Question 2 was settled: accepted, by a reply from subscription sub_1 of nvda, authenticated as alice.
 09:30:14 transfer_funds was started, after question 2, in session sess_1.
+09:30:14 transfer_funds was started before this was told to subscription sub_2, served by east, nobody authenticated, who was asked.
 09:30:16 transfer_funds ended after 2 seconds, in session sess_1: success
 09:30:20 Question 10: the agent asked something. Time to answer until 2026-10-03 09:30:20 UTC.
 09:30:20 Question 10, en-US, question: Which account?
@@ -158,6 +159,7 @@ func TestAuditShow(t *testing.T) {
 09:30:30 Question 10, the answer that was taken: a
 09:30:31 A question that is not in this trail was settled: rejected, because nobody could answer.
 09:30:32 A tool ended after 340 milliseconds: error
+09:30:33 wipe was accepted, in question 2, and not done.
 `
 	if out != want {
 		t.Errorf("got:\n%s\nwant:\n%s", out, want)

@@ -10,8 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +26,7 @@ import (
 type benching struct {
 	bench.Options
 	asJSON   bool
+	plain    bool
 	pid      int
 	profiles string // a folder
 	reach    *reaching
@@ -39,6 +42,9 @@ delivery, how late it comes, and the memory of a listener that hears nothing. Be
 with a goroutine and a channel for each listener, and a raw loop over the sockets, which both write what was encoded
 beforehand. The ratios tell something; the times are those of this machine at this moment.
 
+It ends with a table of the figures that have goals. With --plain every figure is a sentence instead, as soon as it is
+known.
+
 With the address of an agent, bench follows that one with many listeners for a while, whatever it says. With --pid, its
 processor time and memory are told too.`,
 		Example: `  aaep bench
@@ -49,6 +55,7 @@ processor time and memory are told too.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.asJSON, "json", false, "print each result as a JSON object on a line of its own")
+	f.BoolVar(&o.plain, "plain", false, "print each result as a sentence, and no table")
 	f.IntVar(&o.Listeners, "listeners", 1000, "how many listeners; five times as many where they hear little")
 	f.DurationVar(&o.Length, "for", 5*time.Second, "how long each measurement takes")
 	f.StringVar(&o.profiles, "profiles", "", "leave in this `DIR` what took each server's processor time, for go tool pprof")
@@ -69,7 +76,7 @@ func (o *benching) run(cmd *cobra.Command, args []string) error {
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	o.Tell = func(r bench.Result) { tellResult(cmd.OutOrStdout(), r, o.asJSON) }
+	o.Report = func(r bench.Result) { printResult(cmd.OutOrStdout(), r, o.asJSON) }
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -90,8 +97,18 @@ func (o *benching) run(cmd *cobra.Command, args []string) error {
 	if o.Wires, err = benchWires(o.reach.transports); err != nil {
 		return err
 	}
+	var results []bench.Result
+	if !o.plain && !o.asJSON {
+		o.Report = func(r bench.Result) {
+			results = append(results, r)
+			printResult(cmd.ErrOrStderr(), r, false)
+		}
+	}
 	if err := bench.Compare(ctx, o.Options); err != nil {
 		return &exitError{exitFailed, err}
+	}
+	if results != nil {
+		printTable(cmd.OutOrStdout(), o.Wires, results)
 	}
 	return nil
 }
@@ -137,8 +154,8 @@ func (o *benching) follow(ctx context.Context, addr string) error {
 	return nil
 }
 
-// tellResult says a result in one line, what it is about first.
-func tellResult(out io.Writer, r bench.Result, asJSON bool) {
+// printResult prints a result in one line, what it is about first.
+func printResult(out io.Writer, r bench.Result, asJSON bool) {
 	if asJSON {
 		line, err := json.Marshal(r)
 		if err != nil {
@@ -147,7 +164,7 @@ func tellResult(out io.Writer, r bench.Result, asJSON bool) {
 		fmt.Fprintln(out, string(line))
 		return
 	}
-	name := map[string]string{"aaep": "our server", "plain": "a plain handler", "raw": "a raw loop"}
+	name := map[string]string{"aaep": "our server", "kept": "our server", "plain": "a plain handler", "raw": "a raw loop"}
 	text := cmp.Or(name[r.Server], r.Server)
 	for _, w := range wires {
 		if w.name == r.Wire {
@@ -178,6 +195,9 @@ func tellResult(out io.Writer, r bench.Result, asJSON bool) {
 	if r.Cores > 0 {
 		say("%.2f processors busy", r.Cores)
 	}
+	if r.Returned > 0 {
+		say("the others caught up %s", words.Count(int(r.Returned), "time"))
+	}
 	if r.Held != nil {
 		say("%.0f events wait for each listener halfway, %.0f at the end", r.Held[0], r.Held[1])
 	}
@@ -190,4 +210,52 @@ func micros(us float64) string {
 		return fmt.Sprintf("%.0f microseconds", us)
 	}
 	return fmt.Sprintf("%.1f milliseconds", us/1000)
+}
+
+// benchFigures are the rows of the table, each with its goal for the wires in their order, or one for all of them.
+var benchFigures = []struct {
+	name  string
+	goals []float64
+	value func(of func(load string) bench.Result) float64
+}{
+	{"one event at a time, processor time against a raw loop", []float64{1.25}, func(of func(string) bench.Result) float64 { return of(bench.Single).Ratio["raw"] }},
+	{"bursts of 32 events, processor time against a raw loop", []float64{2}, func(of func(string) bench.Result) float64 { return of(bench.Bursts).Ratio["raw"] }},
+	{"16 shapes, processor time against one shape", []float64{1.3}, func(of func(string) bench.Result) float64 { return of(bench.SixteenShapes).Ratio["aaep"] }},
+	{"an idle listener, KiB of memory", []float64{8, 12, 6}, func(of func(string) bench.Result) float64 { return of(bench.Idle).Idle / 1024 }},
+	{"a critical event in a flood, p99 against idle", []float64{1.5}, func(of func(string) bench.Result) float64 {
+		return of(bench.CriticalFlooded).P99 / of(bench.CriticalIdle).P99
+	}},
+	{"50 agents at 100 tokens a second, processors busy", []float64{0.5}, func(of func(string) bench.Result) float64 { return of(bench.Throttled).Cores }},
+	{"a live event beside those who catch up, p99 in ms", []float64{50}, func(of func(string) bench.Result) float64 { return of(bench.LiveBesidePast).P99 / 1000 }},
+}
+
+// printTable prints the figures that have goals, a row for each, which begins with its name.
+func printTable(out io.Writer, wireNames []string, results []bench.Result) {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	defer w.Flush()
+	fmt.Fprintln(w, strings.Join(append([]string{"figure", "goal"}, wireNames...), "\t"))
+	for _, figure := range benchFigures {
+		var goals []string
+		for _, goal := range figure.goals {
+			goals = append(goals, "≤ "+strconv.FormatFloat(goal, 'f', -1, 64))
+		}
+		cells := []string{figure.name, strings.Join(goals, ", ")}
+		for _, name := range wireNames {
+			goal := figure.goals[min(slices.Index(bench.Wires, name), len(figure.goals)-1)]
+			value := figure.value(func(load string) (found bench.Result) {
+				for _, r := range results {
+					if r.Wire == name && r.Load == load { // ours comes last
+						found = r
+					}
+				}
+				return found
+			})
+			cell := fmt.Sprintf("%.2f", value)
+			if !(value <= goal) {
+				cell += ", missed"
+			}
+			cells = append(cells, cell)
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -83,7 +84,7 @@ Exit codes, of every command:
 		}
 		return usage("%w.\nSee: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(demoCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), manifestCommand(), conformanceCommand(), benchCommand())
+	root.AddCommand(demoCommand(), runCommand(), serveCommand(), listenCommand(), validateCommand(), captureCommand(), replayCommand(), segmentCommand(), auditCommand(), logCommand(), manifestCommand(), conformanceCommand(), benchCommand())
 	root.AddCommand(completionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
@@ -163,25 +164,34 @@ func flagNames(cmd *cobra.Command) (names []string) {
 // release is the version of a program that was built to be given away; the linker writes it (internal/release).
 var release string
 
-// version says which build this is, as far as the Go tools wrote that into it.
-func version() string {
-	text := "aaep, for AAEP " + aaep.Version
-	if release != "" {
-		return "aaep " + release + ", for AAEP " + aaep.Version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return text
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		text = "aaep " + v + ", for AAEP " + aaep.Version
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			text += ", commit " + s.Value
+// build returns the version and the commit of this program, as far as the Go tools wrote them into it.
+func build() (name, commit string) {
+	name = release
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; name == "" && v != "(devel)" {
+			name = v
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = s.Value
+			}
 		}
 	}
-	return text
+	return name, commit
+}
+
+// version says which build this is, and what it was built with.
+func version() string {
+	text := "aaep"
+	name, commit := build()
+	if name != "" {
+		text += " " + name
+	}
+	text += ", for AAEP " + aaep.Version
+	if commit != "" {
+		text += ", commit " + commit
+	}
+	return text + ", " + runtime.Version()
 }
 
 // usage is the error of a command that was called in a wrong way.

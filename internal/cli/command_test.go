@@ -111,7 +111,7 @@ func TestCommandWhileAsked(t *testing.T) {
 					func(context.Context) (string, error) { return "", nil })
 				paid <- err
 			}()
-			pass(5 * time.Second) // the question is read
+			pass(15 * time.Second) // the question is read
 			e.wants("/rate 1", "From now on: at most 1 event a second.")
 			e.wants("/y", "There is no command /y. Type /help for commands. If it is your answer, type a space before it.")
 			e.wants("/terms", "You get at most 1 event a second, in the language en-US, in a normal number of words, answers sentence by sentence, the usual steps, and questions to decide.")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
@@ -51,7 +52,9 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 				d.timeout = 5 * time.Second
 			}
 			if answer == "" {
-				d.lines = readLines(ctx, cmd.InOrStdin())
+				d.keys = openKeyboard(ctx, in)
+				defer d.keys.stop()
+				d.out = d.keys.over(d.out)
 			}
 			err := d.run(ctx)
 			switch {
@@ -74,7 +77,7 @@ type demo struct {
 	announcer
 	answer  string
 	timeout time.Duration
-	lines   <-chan typed
+	keys    *keyboard // of whoever decides, if that was not said beforehand
 }
 
 func (d *demo) run(ctx context.Context) error {
@@ -95,7 +98,10 @@ func (d *demo) run(ctx context.Context) error {
 	readsOnly := aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}
 	said := func() func(*aaep.Event) string {
 		var asked announce.Questions
-		return func(ev *aaep.Event) string { return asked.Told("", ev, announce.Text(ev, ev.Verbosity)).String() }
+		return func(ev *aaep.Event) string {
+			w, _ := asked.Told("", ev, announce.Text(ev, ev.Verbosity))
+			return w.String()
+		}
 	}
 	feels := func(ev *aaep.Event) string { return felt(ev, subscriber.Haptic(patterns...)) }
 	people := []*person{
@@ -228,11 +234,15 @@ func (w *person) follow(ctx context.Context) {
 			asking.Go(func() { w.askForLess(ctx) })
 		} else if _, ok := ev.Payload.(*aaep.AwaitingConfirmation); ok && w.decides {
 			question, settled = ev, make(chan struct{})
+			word := ""
 			if w.answer == "" {
-				text += "\n" + english.says(phrase.Decide, "")
+				if !w.keys.sees() {
+					word = newWord(english, nil, text)
+				}
+				text += "\n" + decide(english, word)
 			}
 			w.tell(ev, text)
-			go w.decide(ctx, ev, settled)
+			go w.decide(ctx, ev, text, word, settled)
 		} else {
 			w.tell(ev, text)
 		}
@@ -286,28 +296,49 @@ func (w *person) askForLess(ctx context.Context) {
 }
 
 // decide sends what the person at the keyboard says while the question is open, or what --answer said for
-// them beforehand.
-func (w *person) decide(ctx context.Context, ev *aaep.Event, settled <-chan struct{}) {
+// them beforehand. What is asked here cannot be undone, so a yes counts as it does for listen: begun when all that was asked can have
+// been heard, or the word that was shown with it.
+func (w *person) decide(ctx context.Context, ev *aaep.Event, asked, word string, settled <-chan struct{}) {
 	d := map[string]aaep.Decision{"accept": aaep.Accept, "reject": aaep.Reject}[w.answer]
 	if w.answer == "timeout" {
 		w.say(w.name, "Nobody answers.")
 		return
 	}
-	put := time.Now()
+	put, doubted, shown := time.Now(), false, word != "" // with the question
+	var lines <-chan typed
+	if w.keys != nil {
+		lines = w.keys.lines
+	}
 	for d == "" {
 		select {
-		case line, ok := <-w.lines:
-			switch {
-			case !ok:
+		case line, ok := <-lines:
+			if !ok {
 				return
-			case line.at.Sub(put) < readingTime:
-				if line.text != "" {
-					w.say(w.name, english.says(phrase.TypedTooSoon, "")+" "+english.says(phrase.Decide, ""))
+			}
+			began := line.began
+			if began.IsZero() {
+				began = line.at
+			}
+			byWord := word != "" && phrase.Is(line.text, word)
+			yes := decisionOf(line.text) == aaep.Accept
+			switch {
+			case line.key || line.text == "":
+			case began.Sub(put) < readingTime:
+				w.say(w.name, english.says(phrase.TypedTooSoon, "")+" "+decide(english, word))
+			case byWord && shown:
+				d = aaep.Accept
+			case yes && line.unseen, !byWord && decisionOf(line.text) == "":
+				if line.unseen && word == "" {
+					word = newWord(english, nil, asked)
 				}
+				w.say(w.name, english.says(phrase.NoAnswer, "")+" "+decide(english, word))
+			case (yes || byWord) && !doubted && began.Sub(put) < spoken.Time(asked, usualPace):
+				put, doubted = time.Now(), true
+				w.say(w.name, english.says(phrase.NotAllHeard, "")+" "+english.says(phrase.DecideAgain, ""))
+			case byWord:
+				d = aaep.Accept
 			default:
-				if d = decisionOf(line.text); d == "" {
-					w.say(w.name, "That is no answer. "+english.says(phrase.Decide, ""))
-				}
+				d = decisionOf(line.text)
 			}
 		case <-settled:
 			return

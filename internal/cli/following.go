@@ -97,13 +97,26 @@ func (f *following) identity() (name string, proof []string) {
 	who := f.sub.Accepted().Producer
 	v := f.sub.Verified()
 	if v == nil {
-		return f.nameOf(who.AgentName, who.AgentID), []string{f.phrase(phrase.AgentUnproven, "")}
+		name = f.nameOf(who.AgentName, who.AgentID)
+		return name, append([]string{f.phrase(phrase.AgentUnproven, "")}, f.misled(name)...)
 	}
 	name, proof = f.nameOf(v.Manifest.AgentName, v.Manifest.AgentID), []string{f.phrase(phrase.AgentProven, "")}
+	if v.Identity.FirstMeeting {
+		proof[0] = f.phrase(phrase.AgentFirstMet, "")
+	}
+	proof = append(proof, f.misled(name)...)
 	if like := v.Identity.LooksLike; like != "" {
 		proof = append(proof, f.phrase(phrase.NameLooksLike, words.OneLine(like)))
 	}
 	return name, proof
+}
+
+// misled warns of a name, as nameOf makes it, that could mislead its reader.
+func (f *following) misled(name string) []string {
+	if manifest.NameMisleads(name) {
+		return []string{f.phrase(phrase.NameMisleads, "")}
+	}
+	return nil
 }
 
 // unlikeOthers makes a name one that no other agent here has, so that each can be told from the others.
@@ -291,7 +304,8 @@ func (f *following) announce(ev *aaep.Event) {
 	}
 	w := f.news(ev)
 	f.out.each(func(p *present.Presenter) { p.AddWords(f.name, ev, w) })
-	text := f.asked.Told(f.name, ev, w).String()
+	says, outcome := f.asked.Told(f.name, ev, w)
+	text := says.String()
 	f.before.done(f.name, ev, text)
 	if p, ok := ev.Payload.(*aaep.OutputStreaming); ok {
 		text = f.answerText(ev, p)
@@ -320,6 +334,9 @@ func (f *following) announce(ev *aaep.Event) {
 		})
 	}
 	if tells {
+		if outcome || len(closed) > 0 {
+			f.speaker = "" // whose it is belongs to it
+		}
 		f.says(text)
 	}
 	f.heedMoreTime(ev)

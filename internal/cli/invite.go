@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -58,7 +59,9 @@ func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 			note("On this machine https://%s will do too.", withPort(here, tcp.Port))
 		}
 		if !vouchedFor(cert) {
-			words = append(words, "--ca", quoted(s.cert))
+			file, about := s.trustAnchor(cert)
+			words = append(words, "--ca", quoted(file))
+			note("%s", about)
 		}
 	case len(srv.Hosts) > 0: // names that a proxy passes on
 		name := nameFor(true, srv.Hosts)
@@ -89,6 +92,21 @@ func (s *serving) invitation(addr net.Addr, srv *serve.Server) (v invitation) {
 	}
 	v.command = strings.Join(words, " ")
 	return v
+}
+
+// trustAnchor is the file with which a listener trusts a certificate that is not of a public authority, also after the certificate was
+// renewed where that can be, and what to know about it.
+func (s *serving) trustAnchor(cert tls.Certificate) (file, about string) {
+	leaf := cert.Leaf
+	if bytes.Equal(leaf.RawIssuer, leaf.RawSubject) {
+		return s.cert, fmt.Sprintf("The certificate in %s vouches for itself: when you renew it, give the new one to who listens first.", s.cert)
+	}
+	for _, der := range cert.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil && c.IsCA {
+			return s.cert, fmt.Sprintf("Of %s, who listens needs the certificate of the CA, %s; it stays good when the agent's own is renewed.", s.cert, c.Subject)
+		}
+	}
+	return "CA", fmt.Sprintf("CA is a file with the certificate of the CA that signed %s, %s.", s.cert, leaf.Issuer)
 }
 
 // namesIn are the names in a certificate that are of one machine.

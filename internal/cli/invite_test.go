@@ -19,6 +19,7 @@ import (
 // What is printed about an agent is enough to follow it, from where it was started.
 func TestInvitation(t *testing.T) {
 	const file = "FILE is a file with the listener's token and nothing else, which only its owner may read."
+	const own = "\nThe certificate in agent.pem vouches for itself: when you renew it, give the new one to who listens first."
 	loopback, everywhere := net.IPv4(127, 0, 0, 1), net.IPv4zero
 	for _, tt := range []struct {
 		name  string
@@ -33,14 +34,14 @@ func TestInvitation(t *testing.T) {
 		{"one with a page and tokens", serving{web: true, tokens: "tokens"}, loopback, nil, nil, "aaep listen --token-file FILE http://127.0.0.1:8443\n" + file},
 		{"one with tokens", serving{tokens: "tokens"}, loopback, nil, nil, "aaep listen --token-file FILE http://127.0.0.1:8443\n" + file},
 		{"one with certificates", serving{cert: "agent.pem", clientCA: "ca.pem"}, everywhere, []string{"agent.example"}, nil,
-			"aaep listen --ca agent.pem --cert FILE --key FILE https://agent.example:8443\nFILE is the listener's certificate, and then its key."},
+			"aaep listen --ca agent.pem --cert FILE --key FILE https://agent.example:8443" + own + "\nFILE is the listener's certificate, and then its key."},
 		{"a certificate for others and this machine", serving{cert: "my agent.pem"}, everywhere, []string{"localhost", "agent.example", "127.0.0.1"}, nil,
-			"aaep listen --ca \"my agent.pem\" https://agent.example:8443\nOn this machine https://localhost:8443 will do too."},
-		{"on loopback", serving{cert: "agent.pem"}, loopback, []string{"agent.example", "127.0.0.1"}, nil, "aaep listen --ca agent.pem https://127.0.0.1:8443"},
+			"aaep listen --ca \"my agent.pem\" https://agent.example:8443\nOn this machine https://localhost:8443 will do too." + strings.Replace(own, "agent.pem", "my agent.pem", 1)},
+		{"on loopback", serving{cert: "agent.pem"}, loopback, []string{"agent.example", "127.0.0.1"}, nil, "aaep listen --ca agent.pem https://127.0.0.1:8443" + own},
 		{"on loopback under a name of the network", serving{cert: "agent.pem"}, loopback, []string{"agent.example"}, nil,
-			"aaep listen --ca agent.pem https://agent.example:8443\nThe name agent.example has to lead to 127.0.0.1 on this machine."},
+			"aaep listen --ca agent.pem https://agent.example:8443\nThe name agent.example has to lead to 127.0.0.1 on this machine." + own},
 		{"with a port of its own", serving{cert: "agent.pem"}, everywhere, []string{"agent.example"}, []string{"agent.example:443"},
-			"aaep listen --ca agent.pem https://agent.example:443"},
+			"aaep listen --ca agent.pem https://agent.example:443" + own},
 		{"behind a proxy", serving{issuer: "https://login.example"}, loopback, nil, []string{"agent.example:9443"},
 			"aaep listen --token-file FILE https://agent.example:9443\nA proxy has to pass on to 127.0.0.1:8443 what comes for agent.example:9443.\n" + file},
 		{"behind a proxy on this machine", serving{}, loopback, nil, []string{"localhost:9443"},
@@ -48,7 +49,7 @@ func TestInvitation(t *testing.T) {
 		{"below a path of a proxy", serving{issuer: "https://login.example", below: "planner"}, loopback, nil, []string{"agent.example"},
 			"aaep listen --token-file FILE https://agent.example/planner\nA proxy has to pass on to 127.0.0.1:8443 what comes for agent.example/planner.\n" + file},
 		{"below a path with TLS", serving{cert: "agent.pem", below: "planner"}, everywhere, []string{"agent.example"}, []string{"agent.example"},
-			"aaep listen --ca agent.pem https://agent.example:8443/planner"},
+			"aaep listen --ca agent.pem https://agent.example:8443/planner" + own},
 		{"under another name of this machine", serving{}, loopback, nil, []string{"localhost"}, "aaep listen http://localhost:8443"},
 	} {
 		srv := &serve.Server{Hosts: tt.hosts}

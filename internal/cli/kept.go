@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/log"
 	"github.com/aaep-go/aaep/producer/log/jetstream"
 	"github.com/aaep-go/aaep/producer/log/sqlite"
@@ -88,17 +87,4 @@ func (r *runner) openLog(ctx context.Context) (kept log.Store, letGo func(), err
 		return stream, func() { stream.Close(); cluster.Close() }, nil
 	}
 	return nil, func() {}, nil
-}
-
-// watchLog says when the log cannot be written any more, until the function that it returns is called.
-func (r *runner) watchLog(ctx context.Context, p *producer.Producer) (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := p.WaitLogFailed(ctx); ctx.Err() == nil {
-			r.status.say("aaep", fmt.Sprintf("From here on nothing is kept: %s. Whoever listens hears all of it; after a restart they would not find their place.", plain(err)))
-		}
-	}()
-	return func() { cancel(); <-done }
 }

@@ -1,53 +1,184 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
 )
 
-// readKeys is readLines for a terminal that hands on each key: so that whoever is told something can be left in peace while they
-// type. It shows what is typed as the terminal itself would. Restore gives the terminal back; where it cannot be had, lines are
-// read as ever.
-func readKeys(ctx context.Context, in io.Reader) (lines <-chan typed, restore func()) {
-	file, ok := in.(*os.File)
-	if !ok {
-		return readLines(ctx, in), func() {}
-	}
-	restore, err := eachKey(file)
-	if err != nil {
-		return readLines(ctx, in), func() {}
-	}
-	context.AfterFunc(ctx, restore) // a second Ctrl-C kills, and would leave a terminal that does not show what is typed
-	return keysOf(ctx, file, file), restore
+// A keyboard is where a person types. At a terminal each key is seen as it is pressed, so that a line is known by when it was begun:
+// whoever hears nothing while they type can be left in peace, and what was typed before a question was put is no answer to it.
+type keyboard struct {
+	lines <-chan typed
+	sees  func() bool // whether keys are seen now, one by one
+	stop  func()      // gives the terminal back
+	over  func(io.Writer) io.Writer
 }
 
-func keysOf(ctx context.Context, in io.Reader, echo io.Writer) <-chan typed {
-	keys := make(chan typed, 64)
+// openKeyboard reads what is typed until ctx is done or stop is called. From a terminal it reads keys and shows them, as the terminal
+// itself would; while that cannot be had, as in the background and where TERM is dumb, and from anything else, it reads lines.
+func openKeyboard(ctx context.Context, in io.Reader) *keyboard {
+	file, ok := in.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return &keyboard{lines: readLines(ctx, in), sees: func() bool { return false }, stop: func() {}, over: func(w io.Writer) io.Writer { return w }}
+	}
+	t := &terminal{file: file, dumb: os.Getenv("TERM") == "dumb"}
+	t.take()
+	release := t.watch()
+	stop := func() {
+		release()
+		t.giveBack()
+	}
+	context.AfterFunc(ctx, stop) // a second Ctrl-C kills, and would leave a terminal that does not show what is typed
+	return &keyboard{lines: keysOf(ctx, file, t), sees: t.taken, stop: stop, over: t.over}
+}
+
+// terminal is one that a person types at. While it is taken, it hands on each key and shows none; then show does.
+type terminal struct {
+	file *os.File
+	dumb bool // what is between it and the person hands on lines
+
+	mu      sync.Mutex
+	screen  io.Writer // while it is taken, else nil
+	restore func()
+	done    bool   // it is not taken any more
+	line    string // that is being typed,
+	hidden  bool   // and stands above something that was printed since
+}
+
+// take takes the terminal, if it can be had now.
+func (t *terminal) take() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dumb || t.done || t.screen != nil {
+		return
+	}
+	if screen, restore, err := eachKey(t.file); err == nil {
+		t.screen, t.restore = screen, restore
+	}
+}
+
+// leave lets the terminal be as it was, for somebody else to use it, until take.
+func (t *terminal) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.screen != nil {
+		t.restore()
+		t.screen, t.restore = nil, nil
+	}
+}
+
+// giveBack is leave for good.
+func (t *terminal) giveBack() {
+	t.leave()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.done = true
+}
+
+func (t *terminal) taken() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.screen != nil
+}
+
+// show shows a key, and what the line is then. A line above which something was printed is shown anew, so that a screen reader and a
+// braille display find it whole in one line.
+func (t *terminal) show(key, line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.line
+	t.line = line
+	if t.screen == nil {
+		return
+	}
+	if t.hidden && key != "" {
+		t.hidden = false
+		if key == "\n" {
+			line = before + key
+		}
+		key = line // also where some of it was taken back
+	}
+	io.WriteString(t.screen, key)
+}
+
+// over is w, where it is a terminal, with what is printed there beginning in a line of its own while another is being typed.
+func (t *terminal) over(w io.Writer) io.Writer {
+	if file, ok := w.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+		return w
+	}
+	return t.overScreen(w)
+}
+
+func (t *terminal) overScreen(w io.Writer) io.Writer {
+	return writerFunc(func(b []byte) (int, error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.screen != nil && t.line != "" && !t.hidden {
+			t.hidden = true
+			io.WriteString(t.screen, "\n")
+		}
+		return w.Write(b)
+	})
+}
+
+// keysOf hands on the keys that are read, and the lines that they make. A line was typed here key by key if its first key began a
+// piece that was read, and its Enter ended a later one. Any other was pasted, typed ahead, or comes from a program that hands on lines;
+// a long paste comes in several pieces, which end anywhere.
+func keysOf(ctx context.Context, in io.Reader, t *terminal) <-chan typed {
+	keys := make(chan typed, 1024)
 	go func() {
 		defer close(keys)
-		r := bufio.NewReader(in)
 		var e editor
-		for {
-			key, _, err := r.ReadRune()
+		var began time.Time // the first key of the line
+		var piece, first int
+		begins, alone := true, false // nothing came in this piece before this key; nor before the first key of the line
+		var held []byte              // the beginning of a character
+		for buf := make([]byte, 4096); ; piece++ {
+			n, err := in.Read(buf)
+			now := time.Now()
+			data := append(held, buf[:n]...)
+			begins = begins || len(held) == 0
+			for len(data) > 0 && (utf8.FullRune(data) || err != nil) {
+				r, size := utf8.DecodeRune(data)
+				data = data[size:]
+				empty := len(e.line) == 0
+				shown, line, over := e.key(r)
+				if t.show(shown, string(e.line)); over {
+					return
+				}
+				if empty {
+					began, first, alone = now, piece, begins
+				}
+				begins = false
+				next := typed{at: now, began: began, key: line == nil}
+				if line != nil {
+					next.text, next.unseen = *line, *line != "" && (first == piece || !alone || len(data) > 0)
+				} else if len(e.line) == 0 {
+					next.began = time.Time{}
+				}
+				if next.key {
+					select {
+					case keys <- next:
+					default: // the line has what matters of it
+					}
+					continue
+				}
+				select {
+				case keys <- next:
+				case <-ctx.Done():
+					return
+				}
+			}
+			held = append([]byte(nil), data...)
 			if err != nil {
-				return
-			}
-			shown, line, over := e.key(key)
-			if io.WriteString(echo, shown); over {
-				return
-			}
-			t := typed{at: time.Now(), key: true}
-			if line != nil {
-				t.text, t.key = *line, false
-			}
-			select {
-			case keys <- t:
-			case <-ctx.Done():
 				return
 			}
 		}
@@ -60,11 +191,17 @@ func keysOf(ctx context.Context, in io.Reader, echo io.Writer) <-chan typed {
 type editor struct {
 	line   []rune
 	escape textWriter // which knows escape sequences
+	shift  bool       // the next character belongs to the key before, as of ESC O P
 }
 
 // key takes a key. Shown is what appears for it, and line is not nil if it ends one.
 func (e *editor) key(r rune) (shown string, line *string, over bool) {
-	if !e.escape.keep(r) && r != '\b' && r != 0x7f && r != 0x15 && r != 0x17 && r != 0x04 {
+	if r == '\n' || r == '\r' { // which ends whatever another key began
+		e.escape.escape, e.shift = ground, false
+	}
+	shifted := e.shift && r > 0x1f && r < 0x7f
+	e.shift = e.escape.escape == started && (r == 'N' || r == 'O') || r == 0x8e || r == 0x8f
+	if !e.escape.keep(r) && r != '\b' && r != 0x7f && r != 0x15 && r != 0x17 && r != 0x04 || shifted {
 		return "", nil, false
 	}
 	take := func(n int) {
@@ -94,8 +231,10 @@ func (e *editor) key(r rune) (shown string, line *string, over bool) {
 		rest = rest[:strings.LastIndexFunc(rest, unicode.IsSpace)+1]
 		take(len(e.line) - len([]rune(rest)))
 	default:
-		e.line = append(e.line, r)
-		shown = string(r)
+		if len(e.line) < longestTyped {
+			e.line = append(e.line, r)
+			shown = string(r)
+		}
 	}
 	return shown, nil, false
 }

@@ -1,11 +1,16 @@
-//go:build !linux
+//go:build !unix && !windows
 
 package cli
 
 import (
 	"errors"
+	"io"
 	"os"
 )
 
 // eachKey is not known for other systems: there, lines are read.
-func eachKey(*os.File) (restore func(), err error) { return nil, errors.ErrUnsupported }
+func eachKey(*os.File) (screen io.Writer, restore func(), err error) {
+	return nil, nil, errors.ErrUnsupported
+}
+
+func (t *terminal) watch() (stop func()) { return func() {} }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"io"
 	"slices"
 	"strings"
 
@@ -110,12 +108,16 @@ func (o *listening) run(cmd *cobra.Command, args []string) error {
 		defer l.out.close()
 		l.speak(caps.Languages)
 	}
-	lines, restore := l.keyboard(ctx, cmd.InOrStdin())
-	defer restore()
-	if o.program == "" {
-		return l.listen(ctx, o.reach, urls, caps, lines)
+	keys := openKeyboard(ctx, cmd.InOrStdin())
+	defer keys.stop()
+	l.sees, l.status.out = keys.sees, keys.over(l.status.out)
+	if l.out == nil {
+		l.announcer.out = keys.over(l.announcer.out)
 	}
-	return l.listenToChild(ctx, o.reach, o.program, caps, lines, cmd.ErrOrStderr())
+	if o.program == "" {
+		return l.listen(ctx, o.reach, urls, caps, keys.lines)
+	}
+	return l.listenToChild(ctx, o.reach, o.program, caps, keys.lines, cmd.ErrOrStderr())
 }
 
 // addresses completes and checks what names the agents.
@@ -153,12 +155,4 @@ func (o *listening) wanted(cmd *cobra.Command) (aaep.Capabilities, error) {
 		caps.SupportsConfirmationReply, caps.SupportsClarificationReply = new(false), new(false)
 	}
 	return caps, nil
-}
-
-// keyboard is what the person types, until ctx is done or restore is called.
-func (l *listener) keyboard(ctx context.Context, in io.Reader) (lines <-chan typed, restore func()) {
-	if l.out.any() { // which is to be silent while its user types
-		return readKeys(ctx, in)
-	}
-	return readLines(ctx, in), func() {}
 }

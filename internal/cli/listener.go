@@ -32,6 +32,10 @@ type listener struct {
 	doubted *announce.Asked          // an acceptance came too soon, and is asked for once more
 	out     *outputs                 // nil if the terminal is all there is
 	aim     aiming                   // of the line that is being typed
+	sees    func() bool              // whether keys are seen; nil if they are
+	word    string                   // that is a yes to the question on the screen where they are not; empty if none was shown,
+	wordFor *aaep.Event              // and that question
+	words   []string                 // that were shown last; none is a yes to another question
 	own     atomic.Value             // a tongue
 
 	happens chan func()                                            // what the agents do
@@ -219,7 +223,7 @@ func (l *listener) timeLeft() time.Time {
 		}
 		text := l.asked.Warning(time.Now(), q).String()
 		if l.asked.Find(q.Event) != nil {
-			l.say("", text)
+			l.say("", l.named(q)+text)
 			continue
 		}
 		unheeded := l.phrase(phrase.AnswerUnheeded, "")
@@ -230,10 +234,11 @@ func (l *listener) timeLeft() time.Time {
 	}
 }
 
-// pace is how fast the person listens, as far as is known, in words a minute.
+// pace is how fast the person listens, as far as is known, in words a minute. No agent has a say in it: how long a question takes to
+// be heard depends on it.
 func (l *listener) pace() int64 {
 	for _, f := range l.agents {
-		if pace := f.terms().PaceWPM; pace > 0 {
+		if pace := f.wanted.PaceWPM; pace > 0 {
 			return pace
 		}
 	}
@@ -254,17 +259,19 @@ func (l *listener) answersNoMore(ctx context.Context) {
 
 // typed obeys a key or a line that the person typed.
 func (l *listener) typed(ctx context.Context, line typed) {
+	began := line.began
+	if !line.key && began.IsZero() { // nobody saw its keys
+		began = line.at
+	}
+	if began != l.aim.began { // or the keys before were taken back
+		l.aim = l.aimed(began)
+	}
 	if line.key {
-		if l.aim.began.IsZero() {
-			l.aim = l.aimed(line.at)
-		}
 		l.out.each((*present.Presenter).Typing)
 		return
 	}
-	if l.aim.began.IsZero() { // nobody saw its keys
-		l.aim = l.aimed(line.at)
-	}
 	aim := l.aim
+	aim.unseen = line.unseen
 	l.aim = aiming{}
 	l.out.each((*present.Presenter).Rest)
 	for f := range l.there() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
@@ -119,28 +120,37 @@ const usualPace = 170
 // aiming is what is known of a line when its first key is pressed: whoever types does not hear what comes then.
 type aiming struct {
 	began        time.Time
-	heard, known bool // whether the person had all of the question, and whether anybody can know
+	question     *announce.Asked // that was on the screen
+	heard, known bool            // whether the person had all of it, and whether anybody can know
+	unseen       bool            // the line may have begun long before
 }
 
 // aimed is what holds for a line that begins.
 func (l *listener) aimed(began time.Time) aiming {
-	a := aiming{began: began}
-	if q := l.asked.First(); q != nil {
+	a := aiming{began: began, question: l.asked.First()}
+	if q := a.question; q != nil && !began.IsZero() {
 		a.heard, a.known = l.out.heard(began, q.Event)
 	}
 	return a
 }
 
-// tooSoon reports whether an acceptance comes before the action and its consequence were heard, or, where nobody can know, before
-// they can have been: then of what cannot be undone, or is of high risk. It is asked for once more: a key silences a screen
+// isGrave reports whether a yes to a question needs more than a key: to what cannot be undone or is of high risk, or of one that is
+// not known.
+func isGrave(p *aaep.AwaitingConfirmation) bool {
+	return p.RiskLevel != aaep.RiskLow && p.RiskLevel != aaep.RiskMedium || p.IsIrreversible()
+}
+
+// tooSoon reports whether an acceptance comes before the question was heard up to the action and its consequence, or, where nobody
+// can know, before it can have been: then of what cannot be undone, or is of high risk. It is asked for once more: a key silences a screen
 // reader, and what it had yet to say is not said again.
 func (l *listener) tooSoon(q *announce.Asked, p *aaep.AwaitingConfirmation, d aaep.Decision, a aiming) bool {
-	if d != aaep.Accept || q == l.doubted || !a.known && p.RiskLevel != aaep.RiskHigh && !p.IsIrreversible() {
+	if d != aaep.Accept || q == l.doubted || !a.known && !isGrave(p) {
 		return false
 	}
 	if !a.known { // the terminal cannot tell; it takes so long at the least
-		n := len(strings.Fields(p.Action + " " + p.Consequence))
-		a.heard = a.began.Sub(q.Put) >= time.Duration(n)*time.Minute/time.Duration(l.pace())
+		asked := q.Words(q.Put).String()
+		asked = asked[:strings.LastIndexByte(asked, '\n')] // the last line says how much time there is
+		a.heard = a.began.Sub(q.Put) >= spoken.Time(aaep.SafeText(asked), l.pace())
 	}
 	if a.heard {
 		return false

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/subscriber"
 )
 
 // in gives an event a session.
@@ -74,7 +76,7 @@ func TestReasonsBeforeTheAnswer(t *testing.T) {
 		t.Errorf("while it was asked:\n%s\nwant\n%s", got, more)
 	}
 	out.Reset()
-	l.answer(t.Context(), "", aiming{began: time.Now()})
+	l.answer(t.Context(), "", l.aimed(time.Now()))
 	got := out.String()
 	if reasons := "What came meanwhile:\nIt is due today.\nIt is cheap.\n"; !strings.HasPrefix(got, reasons) || !strings.Contains(got[len(reasons):], "Action: ") {
 		t.Errorf("Enter alone:\n%s", got)
@@ -118,7 +120,18 @@ func TestAcceptedTooSoon(t *testing.T) {
 		"low risk": {func(p *aaep.AwaitingConfirmation) {
 			p.RiskLevel, p.Irreversible, p.Reversibility = aaep.RiskLow, nil, ""
 		}, aaep.Accept, 1500 * time.Millisecond, false},
-		"long words": {func(p *aaep.AwaitingConfirmation) { p.Consequence = strings.Repeat("word ", 60) }, aaep.Accept, 10 * time.Second, true},
+		"long words":       {func(p *aaep.AwaitingConfirmation) { p.Consequence = strings.Repeat("word ", 60) }, aaep.Accept, 10 * time.Second, true},
+		"what comes first": {func(*aaep.AwaitingConfirmation) {}, aaep.Accept, 6 * time.Second, true},
+		"one word":         {func(p *aaep.AwaitingConfirmation) { p.Action = strings.Repeat("word", 60) }, aaep.Accept, 10 * time.Second, true},
+		"Chinese": {func(p *aaep.AwaitingConfirmation) {
+			p.Action, p.Consequence = "从支票账户转账五百美元到您的退休储蓄。", "钱会立即转出,六十岁之前无法取出。"
+		}, aaep.Accept, 12 * time.Second, true},
+		"Thai": {func(p *aaep.AwaitingConfirmation) {
+			p.Action, p.Consequence = "โอนเงินห้าร้อยดอลลาร์จากบัญชีของคุณไปยังเงินออมเพื่อการเกษียณ", "เงินจะถูกโอนทันทีและถอนไม่ได้"
+		}, aaep.Accept, 9 * time.Second, true},
+		"an account": {func(p *aaep.AwaitingConfirmation) {
+			p.Action, p.Consequence = "Pay DE89370400440532013000.", ""
+		}, aaep.Accept, 9 * time.Second, true},
 	} {
 		var out, status strings.Builder
 		l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}}
@@ -134,6 +147,57 @@ func TestAcceptedTooSoon(t *testing.T) {
 		if tc.soon && l.tooSoon(q, p, tc.d, l.aimed(put.Add(tc.after+2*time.Second))) {
 			t.Errorf("%s: the second word does not count", name)
 		}
+	}
+}
+
+// How fast a person listens is what they said, not what an agent says that it agreed to: a question would count as heard at once.
+func TestPaceOfThePerson(t *testing.T) {
+	for asked, want := range map[int64]int64{0: usualPace, 90: 90} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newScripted()
+			s.short = func(c *aaep.Capabilities) { c.PaceWPM = 1000 }
+			listenTo(t, s.dial, subscriber.ScreenReader("en-US").With(aaep.Capabilities{PaceWPM: asked}), func(e *ear) {
+				e.l.post(t.Context(), func() {
+					if got := e.l.pace(); got != want {
+						t.Errorf("%d words a minute, want %d", got, want)
+					}
+				})
+			})
+		})
+	}
+}
+
+// A word that was shown with one question is a yes to no other, so that it cannot be meant for a question that was withdrawn. A word
+// that was shown later than the question does not say that the question was heard. INV-60
+func TestWordOfAnother(t *testing.T) {
+	var out, status strings.Builder
+	l := &listener{announcer: announcer{out: &out}, status: announcer{out: &status}, sees: func() bool { return false }}
+	last := map[string]int{}
+	for i := range 400 {
+		p := pay()
+		p.RiskLevel = aaep.RiskHigh
+		q := l.asked.Add(time.Now(), "", event(p, ""))
+		l.put(q)
+		if at, ok := last[l.word]; ok && i-at <= 20 {
+			t.Fatalf("question %d has the word of question %d: %q", i, at, l.word)
+		}
+		last[l.word] = i
+		l.remove(q)
+	}
+	l.sees = nil
+	p := pay()
+	p.RiskLevel = aaep.RiskHigh
+	q := l.asked.Add(time.Now(), "", event(p, ""))
+	l.put(q)
+	line := aiming{question: q, began: q.Put.Add(2 * time.Second), unseen: true}
+	l.answer(t.Context(), "y", line)
+	if l.word == "" {
+		t.Fatalf("no word for what was pasted: %s", status.String())
+	}
+	line.began, line.unseen = q.Put.Add(3*time.Second), false
+	l.answer(t.Context(), l.word, line)
+	if !strings.Contains(status.String(), "You may not have heard all of it.") {
+		t.Errorf("the word was typed before the question could be heard: %s", status.String())
 	}
 }
 

@@ -92,8 +92,8 @@ func listenMetrics(ctx context.Context, addr string, served []string) (net.Liste
 	return ln, nil
 }
 
-// serveMetrics tells the counts of agents to who asks on this machine, until stop is called.
-func serveMetrics(ln net.Listener, agents map[string]*producer.Producer) (at string, stop func()) {
+// serveMetrics answers programs on this machine with the counts of agents and what was observed, until stop is called.
+func serveMetrics(ln net.Listener, agents map[string]*producer.Producer, seen *observed) (at string, stop func()) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+metricsPath, func(w http.ResponseWriter, r *http.Request) {
 		if host, _, _ := net.SplitHostPort(r.Host); !httpguard.LoopbackName(host) { // a page that gave this machine a name
@@ -106,6 +106,8 @@ func serveMetrics(ln net.Listener, agents map[string]*producer.Producer) (at str
 			all[name] = p.Stats()
 		}
 		writeMetrics(w, all)
+		seen.write(w)
+		writeProcess(w)
 	})
 	srv := &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	done := make(chan struct{})

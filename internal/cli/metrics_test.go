@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/transports/auth"
 )
 
 // Each count is a family of its own: what it is, of which kind, and one whole number (Prometheus' text format 0.0.4).
@@ -58,7 +60,7 @@ func TestServeMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, stop := serveMetrics(ln, map[string]*producer.Producer{"": p})
+	at, stop := serveMetrics(ln, map[string]*producer.Producer{"": p}, newObserved())
 	defer stop()
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(host string) (int, string) {
@@ -83,5 +85,33 @@ func TestServeMetrics(t *testing.T) {
 		if _, err := listenMetrics(t.Context(), addr, []string{"127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want that it %s", addr, err, want)
 		}
+	}
+}
+
+// What is observed is counted by reason, each critical event in one part of the histogram, and the text is that of Prometheus.
+func TestObserved(t *testing.T) {
+	o := newObserved()
+	o.Began(producer.Subscribe)(aaep.RateLimit)
+	o.Began(producer.Subscribe)(&aaep.Rejection{Code: aaep.RateLimit})
+	o.Began(producer.Subscribe)(nil)
+	o.Began(producer.Reply)(errors.New("it is late"))
+	for _, err := range []error{auth.ErrNone, aaep.AuthorizationDenied, errors.New("bad"), nil} {
+		o.authenticator(func(*http.Request) (string, error) { return "ada", err })(nil)
+	}
+	for _, delay := range []time.Duration{500 * time.Microsecond, time.Millisecond, 2 * time.Millisecond, time.Minute} {
+		o.Critical(delay)
+	}
+	var b strings.Builder
+	o.write(&b)
+	writeProcess(&b)
+	for _, want := range []string{`{reason="no_credentials"} 1`, `{reason="bad_credentials"} 1`, `{reason="authorization_denied"} 1`,
+		`{reason="version_unsupported"} 0`, `_bucket{le="0.001"} 2`, `_bucket{le="0.0025"} 3`, `_bucket{le="10"} 3`, `_bucket{le="+Inf"} 4`, `_seconds_count 4`,
+		"aaep_build_info{version=", "process_start_time_seconds "} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s is not in\n%s", want, &b)
+		}
+	}
+	if !regexp.MustCompile(`reason="rate_limit"} [12]\n`).MatchString(b.String()) {
+		t.Errorf("rate_limit is not counted:\n%s", &b)
 	}
 }

@@ -210,7 +210,8 @@ func (o *outputs) heard(began time.Time, question *aaep.Event) (heard, known boo
 			continue
 		}
 		known = true
-		heard = heard || t.p.Question(began, aaep.Accept) == question
+		_, put := t.p.Question(began, aaep.Accept)
+		heard = heard || put == question
 	}
 	return heard, known
 }

@@ -21,7 +21,7 @@ import (
 // asker is a little agent that waits for listeners, asks them, and prints what came of it.
 func asker() {
 	name := flag.String("name", "asker", "what it is called")
-	what := flag.String("ask", "confirm", "confirm, choice, number or two")
+	what := flag.String("ask", "confirm", "confirm, swap, choice, number or two")
 	timeout := flag.Duration("timeout", 5*time.Minute, "for an answer")
 	trail := flag.String("audit", "", "the file that says what was asked and done")
 	listeners := flag.Int("listeners", 1, "to wait for")
@@ -50,12 +50,21 @@ func asker() {
 		Action: aaep.Say("Pay $20 to Ada."), Consequence: aaep.Say("The money is gone.")}
 	switch *what {
 	case "confirm":
-		confirm(p, pay)
+		confirm(ctx, p, pay)
+	case "swap": // what is asked for another question, when a line is typed
+		harmless, withdraw := context.WithCancel(ctx)
+		go func() {
+			fmt.Scanln()
+			withdraw()
+		}()
+		confirm(harmless, p, producer.Tool{Name: "look", Confirm: true, Risk: aaep.RiskLow, Timeout: *timeout,
+			Action: aaep.Say("Look at the weather."), Consequence: aaep.Say("You know it.")})
+		confirm(ctx, p, pay)
 	case "two":
 		var both sync.WaitGroup
-		both.Go(func() { confirm(p, pay) })
+		both.Go(func() { confirm(ctx, p, pay) })
 		both.Go(func() {
-			confirm(p, producer.Tool{Name: "delete", Confirm: true, Timeout: *timeout,
+			confirm(ctx, p, producer.Tool{Name: "delete", Confirm: true, Timeout: *timeout,
 				Action: aaep.Say("Delete the letter."), Consequence: aaep.Say("The letter is gone.")})
 		})
 		both.Wait()
@@ -79,10 +88,10 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-func confirm(p *producer.Producer, tool producer.Tool) {
+func confirm(ctx context.Context, p *producer.Producer, tool producer.Tool) {
 	s := must(p.StartSession(context.Background(), aaep.Say("Working.")))
 	defer s.Complete(aaep.Say("Ready."))
-	_, err := s.Tool(context.Background(), tool, func(context.Context) (string, error) { return "", nil })
+	_, err := s.Tool(ctx, tool, func(context.Context) (string, error) { return "", nil })
 	switch {
 	case err == nil:
 		fmt.Println(tool.Name, "accepted")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"regexp"
 	"slices"
@@ -65,7 +66,7 @@ func (l *listener) next() {
 	q := l.asked.First()
 	for ; q != nil && q.Left(time.Now()) <= 0; q = l.asked.First() {
 		l.remove(q)
-		l.inform(l.phrase(phrase.OverNotPut, ""))
+		l.from(q).note(l.phrase(phrase.OverNotPut, ""))
 	}
 	if q != nil {
 		l.leadUp(q)
@@ -76,6 +77,12 @@ func (l *listener) next() {
 // put puts a question, or puts it again: whoever types silences a screen reader for good.
 func (l *listener) put(q *announce.Asked) {
 	f := l.from(q)
+	if q.Event != l.wordFor { // told once more, it has another
+		l.word, l.wordFor = "", q.Event
+	}
+	if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && isGrave(p) && l.word == "" && l.sees != nil && !l.sees() {
+		l.word = l.newWord(q)
+	}
 	w, more := q.Words(time.Now()).And("\n", l.tongue().words(f.askedBy(q))), l.phrase(phrase.MoreAsks, "")
 	l.speaker = "" // who asks is named in any case
 	f.says(w.And("\n", l.answering(q.Event)).String() + " " + more)
@@ -88,7 +95,43 @@ func (l *listener) answering(question *aaep.Event) announce.Words {
 	if l.asked.Find(question) == nil {
 		return nil
 	}
-	return l.tongue().words(prompt(l.tongue(), question))
+	return l.tongue().words(l.prompt(l.asked.Find(question)))
+}
+
+// prompt is how to answer a question; with the word for a yes, if one is asked for.
+func (l *listener) prompt(q *announce.Asked) string {
+	if _, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && q == l.asked.First() {
+		return decide(l.tongue(), l.word)
+	}
+	return prompt(l.tongue(), q.Event)
+}
+
+// decide asks for a yes or a no; for a yes by a word, if there is one.
+func decide(t tongue, word string) string {
+	if word == "" {
+		return t.says(phrase.Decide, "")
+	}
+	return phrase.DecideBy(string(t), word)
+}
+
+// newWord is a word that a person can only type for a yes to a question when they know it: none that was shown with the questions
+// before, one of which they may still mean, and none that the question says itself.
+func (l *listener) newWord(q *announce.Asked) string {
+	const most = 20 // of some 50
+	word := newWord(l.tongue(), l.words, q.Words(time.Now()).String())
+	l.words = append(l.words, word)
+	l.words = l.words[max(len(l.words)-most, 0):]
+	return word
+}
+
+func newWord(t tongue, before []string, said string) string {
+	list := slices.DeleteFunc(phrase.Words(string(t)), func(word string) bool {
+		return slices.ContainsFunc(before, func(b string) bool { return phrase.Is(b, word) }) || strings.Contains(strings.ToLower(said), strings.ToLower(word))
+	})
+	if len(list) == 0 { // it says all of them
+		list = phrase.Words(string(t))
+	}
+	return list[rand.N(len(list))]
 }
 
 // putAside puts another question that waits, and this one after it.
@@ -116,10 +159,15 @@ func (f *following) askedBy(q *announce.Asked) string {
 	if f.sub == nil {
 		return ""
 	}
+	id, name, agent := phrase.AskedUnproven, q.Event.Producer.AgentName, q.Event.Producer.AgentID
 	if v := f.sub.Verified(); v != nil {
-		return f.phrase(phrase.AskedProven, f.nameOf(v.Manifest.AgentName, v.Manifest.AgentID))
+		name, agent = v.Manifest.AgentName, v.Manifest.AgentID
+		if !v.Identity.FirstMeeting {
+			id = phrase.AskedProven
+		}
 	}
-	return f.phrase(phrase.AskedUnproven, f.nameOf(q.Event.Producer.AgentName, q.Event.Producer.AgentID))
+	name = f.nameOf(name, agent)
+	return strings.Join(append([]string{f.phrase(id, name)}, f.misled(name)...), " ")
 }
 
 // nameOf is what people call an agent, who chose it. It stands within sentences of ours, so it ends none of them: what comes
@@ -155,7 +203,7 @@ func (l *listener) settle(first *announce.Asked, closed []*announce.Asked, ev *a
 			mine = phrase.MayHaveArrived
 		}
 		delete(l.tried, q)
-		l.inform(l.phrase(what, ""), l.phrase(mine, ""))
+		l.from(q).note(l.phrase(what, ""), l.phrase(mine, ""))
 	}
 	if slices.Contains(closed, first) {
 		l.next()
@@ -213,7 +261,7 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		}
 		return
 	}
-	if q.Put.IsZero() || aim.began.Sub(q.Put) < readingTime {
+	if q.Put.IsZero() || aim.question != q || aim.began.Sub(q.Put) < readingTime {
 		if text != "" {
 			l.inform(l.phrase(phrase.TypedTooSoon, ""), l.phrase(phrase.EnterThenAnswer, ""))
 		}
@@ -231,14 +279,21 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 	switch p := q.Event.Payload.(type) {
 	case *aaep.AwaitingConfirmation:
 		d := decisionOf(text, q.Event.Language(), string(l.tongue()))
+		byWord := l.word != "" && phrase.Is(text, l.word)
+		if byWord {
+			d = aaep.Accept
+		}
 		switch {
 		case d == "":
-			l.noAnswer(q)
+			l.noAnswer(q, aim.unseen)
 			return
 		case p.AllowedReplies != nil && !slices.Contains(p.AllowedReplies, d):
 			l.inform(l.phrase(phrase.AnswerNotTaken, ""))
 			return
-		case l.tooSoon(q, p, d, aim):
+		case d == aaep.Accept && !byWord && aim.unseen && isGrave(p):
+			l.noAnswer(q, true)
+			return
+		case (!byWord || l.sees == nil || l.sees()) && l.tooSoon(q, p, d, aim): // else the word came with the question
 			return
 		}
 		err, said = sub.Reply(ctx, q.Event, d), l.phrase(phrase.SaidReject, "")
@@ -248,27 +303,24 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 	case *aaep.AwaitingClarification:
 		response := responseOf(p, text, q.Event.Language(), string(l.tongue()))
 		if response == nil {
-			l.noAnswer(q)
+			l.noAnswer(q, aim.unseen)
 			return
 		}
 		err, said = sub.Answer(ctx, q.Event, response), inShort(l.tongue(), p, response)
 	}
-	to := ""
-	if l.several() {
-		to = announce.Speaker(q.Source) + " "
-	}
+	to := l.named(q)
 	switch {
-	case errors.Is(err, subscriber.ErrLate), err == nil && q.Left(time.Now()) <= 0: // the agent is the judge of that
-		l.done(l.phrase(phrase.AnswerLate, ""))
+	case errors.Is(err, subscriber.ErrLate):
+		l.done(to + l.phrase(phrase.AnswerLate, ""))
 	case errors.Is(err, subscriber.ErrUnknownEvent):
-		l.done(l.phrase(phrase.QuestionClosed, ""))
+		l.done(to + l.phrase(phrase.QuestionClosed, ""))
 	case err != nil:
 		if l.tried == nil {
 			l.tried = map[*announce.Asked]bool{}
 		}
 		var network *net.OpError
 		l.tried[q] = l.tried[q] || !errors.As(err, &network) || network.Op != "dial" // then nobody was reached
-		l.inform(l.phrase(phrase.NotDelivered, l.tongue().why(err)), l.phrase(phrase.TypeItAgain, ""))
+		l.inform(to+l.phrase(phrase.NotDelivered, l.tongue().why(err)), l.phrase(phrase.TypeItAgain, ""))
 	case said != "":
 		l.done(to + l.phrase(phrase.AnswerSentIs, words.Sentence(said)))
 		l.sent(q)
@@ -276,6 +328,14 @@ func (l *listener) answer(ctx context.Context, text string, aim aiming) {
 		l.done(to + l.phrase(phrase.AnswerSent, ""))
 		l.sent(q)
 	}
+}
+
+// named names the agent whose question it is, before what is said of that, where there are several.
+func (l *listener) named(q *announce.Asked) string {
+	if !l.several() {
+		return ""
+	}
+	return announce.Speaker(q.Source) + " "
 }
 
 // sent notes that something has to come of an answer, where the person wants to hear of what the agent does then.
@@ -292,6 +352,9 @@ func (l *listener) sent(q *announce.Asked) {
 }
 
 // noAnswer says how to answer a question; the line may have silenced it.
-func (l *listener) noAnswer(q *announce.Asked) {
-	l.inform(l.phrase(phrase.NoAnswer, ""), prompt(l.tongue(), q.Event), l.phrase(phrase.EnterAgain, ""))
+func (l *listener) noAnswer(q *announce.Asked, unseen bool) {
+	if p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation); ok && isGrave(p) && unseen && l.word == "" {
+		l.word = l.newWord(q)
+	}
+	l.inform(l.phrase(phrase.NoAnswer, ""), l.prompt(q), l.phrase(phrase.EnterAgain, ""))
 }

@@ -47,7 +47,7 @@ func asked(t *testing.T, cfg producer.Config, caps aaep.Capabilities, f func(*ta
 				s.Complete(aaep.Say("Ready."))
 				k.paid <- err
 			}()
-			pass(5 * time.Second)
+			pass(8 * time.Second)
 			want := `Please decide. The risk is high.
 Action: Pay $20 to Ada.
 Consequence: The money is gone.
@@ -77,10 +77,11 @@ func (k *talk) shows(when, want string) {
 	}
 }
 
-const warning = "The time to answer is almost over. Time left: 25 seconds.\n"
+const warning = "The time to answer is almost over. Time left: about 25 seconds.\n"
 
 func TestOutcomeAccept(t *testing.T) {
 	asked(t, producer.Config{}, subscriber.ScreenReader("en-US"), func(k *talk) {
+		k.until(15 * time.Second) // all of it can have been heard
 		k.types("y")
 		pass(5 * time.Second)
 		k.shows("after a yes", "aaep: Answer sent: accept.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n")
@@ -169,7 +170,7 @@ func TestOutcomeMoreTime(t *testing.T) {
 		k.shows("with a word too many", "aaep: Not understood: /more please. Right would be: /more.\n")
 		k.types("/more")
 		pass(10 * time.Second)
-		k.shows("more time", "There is more time to answer. Time left: 1 minute 55 seconds.\n")
+		k.shows("more time", "There is more time to answer. Time left: about 1 minute 50 seconds.\n")
 		k.until(90 * time.Second) // it would have been over
 		k.shows("until the warning", "Half of the time to answer is over. Time left: 1 minute.\n")
 		k.types("y")
@@ -218,7 +219,7 @@ func TestMoreTimeForAnother(t *testing.T) {
 	})
 }
 
-// Where this listener was not told of more time, an answer still goes out: only the agent knows that it is too late.
+// Where this listener was not told of more time, an answer does not go out after the time that it knows of (CONF-039).
 func TestLateAnswer(t *testing.T) {
 	caps := subscriber.ScreenReader("en-US")
 	caps.CognitiveLoad = aaep.LoadLow
@@ -232,14 +233,14 @@ func TestLateAnswer(t *testing.T) {
 		k.shows("until then, by its own clock", "The time to answer is almost over: you have about 25 seconds.\n")
 		k.types("y")
 		pass(5 * time.Second)
-		k.shows("a yes", "aaep: Answer sent, but the time to answer seems to be over. It may not count.\nAccepted, and being done: Pay $20 to Ada.\nPay finished.\nDone. Ready.\n")
+		k.shows("a yes", "aaep: The time to answer is over. Your answer was not sent.\n")
 	})
 }
 
 func TestNoMoreTime(t *testing.T) {
 	asked(t, producer.Config{Extensions: []handshake.Extension{}}, subscriber.ScreenReader("en-US"), func(k *talk) {
 		k.types("/more")
-		k.shows("no more time", "aaep: The agent gives no more time for this question. You have 55 seconds to answer.\n")
+		k.shows("no more time", "aaep: The agent gives no more time for this question. You have about 50 seconds to answer.\n")
 		k.types("n")
 		pass(5 * time.Second)
 		k.shows("a no", "aaep: Answer sent: reject.\nRejected, and not done: Pay $20 to Ada.\nDone. Ready.\n")

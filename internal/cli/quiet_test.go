@@ -137,14 +137,14 @@ func TestQuietAgent(t *testing.T) {
 				answered <- answer
 			}()
 			pass(5 * time.Second)
-			if got := e.out.String(); !strings.HasPrefix(got, "Question: Which file?\n") {
+			if got := e.out.String(); !strings.HasPrefix(got, "Working.\nQuestion: Which file?\n") {
 				t.Errorf("the question did not come first: %q", got)
 			}
 			e.wants("mine", "Answer sent.")
 			<-answered
 			e.wants("/quiet off", "No longer quiet. What was held back follows.")
 			pass(5 * time.Second)
-			if got := e.out.String(); !strings.Contains(got, "\nWorking.\n") {
+			if got := e.out.String(); !strings.HasSuffix(got, "\nThinking.\n") {
 				t.Errorf("what was held back did not follow: %q", got)
 			}
 		})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -147,11 +146,11 @@ func (r *runner) run(ctx context.Context) (err error) {
 			return usage("cannot run %q: %s.\nCheck its name, or give its whole path", r.args[0], whyNot(err))
 		}
 	}
-	var journal *slog.Logger
+	journal := errorsTo(r.errs)
 	if r.nats.servers != "" { // what keeps the agent from those who listen elsewhere is told nowhere else
 		journal = logTo(r.errs)
 	}
-	cfg := producer.Config{Language: r.language, Admit: r.where.admit(&r.status), MaxSubscriptions: maxOfOne, MaxPerPrincipal: maxOfOne / 2, Logger: r.where.journal(r.errs, journal)}
+	cfg := producer.Config{Language: r.language, Admit: r.where.admit(&r.status), MaxSubscriptions: maxOfOne, MaxPerPrincipal: maxOfOne / 2, Logger: r.where.journal(r.errs, journal), Observer: r.where.seen}
 	if cfg.Signers, err = r.where.signers(r.errs); err != nil {
 		return err
 	}
@@ -178,13 +177,10 @@ func (r *runner) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.kept != nil {
-		defer r.watchLog(ctx, r.p)()
-	}
 	metricsAt := ""
 	if gauges != nil {
 		var stop func()
-		metricsAt, stop = serveMetrics(gauges, map[string]*producer.Producer{"": r.p})
+		metricsAt, stop = serveMetrics(gauges, map[string]*producer.Producer{"": r.p}, r.where.seen)
 		defer stop()
 	}
 	printed := newOutlet(ctx, r.out)

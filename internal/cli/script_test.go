@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/aaep-go/aaep/internal/natstest"
+	"github.com/aaep-go/aaep/internal/sessionbus"
 	"github.com/aaep-go/aaep/schemas"
 )
 
@@ -26,7 +27,8 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		os.Unsetenv(name) // whoever tests may speak another language
 	}
-	flag.Set("test.parallel", "16") // the scripts do little but wait for each other's processes
+	sessionbus.Processes = os.DevNull // nor do they find the screen reader of whoever tests, of which the scripts know nothing
+	flag.Set("test.parallel", "16")   // the scripts do little but wait for each other's processes
 	testscript.Main(m, map[string]func(){
 		"aaep":     func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"asker":    asker,
@@ -43,6 +45,9 @@ func TestScripts(t *testing.T) { runScripts(t, "script", nil) }
 
 // TestServe has the scripts that need NATS servers, on three of them.
 func TestServe(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three servers are started: make test-all runs it")
+	}
 	servers := natstest.Start(t, 3)
 	vars := map[string]string{"NATS": servers.URLs()}
 	for i, s := range servers.Servers {
@@ -60,6 +65,7 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 			running := &processes{all: map[string]*process{}}
 			env.Values["processes"] = running
 			env.Setenv("DEL", "\x7f")
+			env.Setenv("DBUS_SESSION_BUS_ADDRESS", "disabled:") // else the user's is found where systems put it
 			for name, value := range vars {
 				env.Setenv(name, value)
 			}
@@ -67,7 +73,7 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "await": await, "type": typeLine, "insist": insist, "signal": sendSignal,
+			"start": start, "await": await, "type": typeLine, "keys": keys, "raw": raw, "insist": insist, "signal": sendSignal,
 			"ended": ended, "inorder": inOrder, "cooked": cooked, "valid": valid, "plain": plainText,
 		},
 	})
@@ -79,6 +85,7 @@ const patience = 2 * time.Minute
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
+	tty   string        // the file with what appears at its terminal; empty if it has none
 	done  chan struct{} // closed when it has ended
 }
 
@@ -135,19 +142,21 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(path, args[2:]...)
 	cmd.Args[0] = args[1]
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE", "SPEECHD_ADDRESS", "BRLAPI_HOST", "XDG_CONFIG_HOME"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TMP", "SystemRoot", "GOCOVERDIR", "GORACE", "SPEECHD_ADDRESS", "TERM", "BRLAPI_HOST", "DBUS_SESSION_BUS_ADDRESS", "XDG_CONFIG_HOME"} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
 	var stdin io.WriteCloser
 	var err error
+	screen := ""
 	if tty {
 		keyboard, err := onTTY(cmd)
 		ts.Check(err)
-		screen, err := os.Create(ts.MkAbs(args[0] + ".tty"))
+		screen = args[0] + ".tty"
+		file, err := os.Create(ts.MkAbs(screen))
 		ts.Check(err)
-		go func() { defer screen.Close(); io.Copy(screen, keyboard) }()
+		go func() { defer file.Close(); io.Copy(file, keyboard) }()
 		stdin = keyboard
 	} else {
 		own(cmd)
@@ -162,7 +171,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	defer stderr.Close()
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	ts.Check(cmd.Start())
-	p := &process{cmd: cmd, stdin: stdin, done: make(chan struct{})}
+	p := &process{cmd: cmd, stdin: stdin, tty: screen, done: make(chan struct{})}
 	go func() { cmd.Wait(); close(p.done) }()
 	ps := ts.Value("processes").(*processes)
 	ps.mu.Lock()
@@ -205,25 +214,74 @@ func cooked(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// type NAME LINE types a line; without a line it ends the input.
+// raw NAME waits until a terminal hands on keys.
+func raw(ts *testscript.TestScript, neg bool, args []string) {
+	until(ts, func() string { return "keys of " + args[0] }, func() bool { return !handsOnLines(named(ts, args[0]).stdin.(*os.File)) })
+}
+
+// type NAME LINE types a line, key by key at a terminal; without a line it ends the input.
 func typeLine(ts *testscript.TestScript, neg bool, args []string) {
 	p := named(ts, args[0])
 	if len(args) == 1 {
 		ts.Check(p.stdin.Close())
 		return
 	}
-	_, err := io.WriteString(p.stdin, args[1]+"\n")
-	ts.Check(err)
+	if p.tty == "" {
+		_, err := io.WriteString(p.stdin, args[1]+"\n")
+		ts.Check(err)
+		return
+	}
+	for _, key := range args[1] + "\n" {
+		press(ts, p, string(key))
+	}
 }
 
+// press writes to a terminal, and waits until something of it appears.
+func press(ts *testscript.TestScript, p *process, keys string) {
+	before := len(ts.ReadFile(p.tty))
+	_, err := io.WriteString(p.stdin, keys)
+	ts.Check(err)
+	until(ts, func() string { return fmt.Sprintf("%q in\n%s", keys, ts.ReadFile(p.tty)) }, func() bool { return len(ts.ReadFile(p.tty)) > before })
+}
+
+// keys NAME TEXT writes to a terminal in one piece, as a paste does. \n in it is Enter; ^Z and ^\ are keys that send signals.
+func keys(ts *testscript.TestScript, neg bool, args []string) {
+	p, text := named(ts, args[0]), strings.NewReplacer(`\n`, "\n", "^Z", "\x1a", "^\\", "\x1c").Replace(args[1])
+	if text[0] != '\n' && text[0] < ' ' { // of which nothing need appear
+		_, err := io.WriteString(p.stdin, text)
+		ts.Check(err)
+		return
+	}
+	press(ts, p, text)
+}
+
+// yes is what a program asked for last, to be typed for a yes.
+func yes(ts *testscript.TestScript, name string) string {
+	for _, file := range []string{name + ".err", name + ".out"} {
+		if all := asksFor.FindAllStringSubmatch(ts.ReadFile(file), -1); all != nil {
+			return all[len(all)-1][1]
+		}
+	}
+	return "y"
+}
+
+var asksFor = regexp.MustCompile(`(?m)(?:^|[.:] )Type (\S+) to accept`)
+
 // insist NAME LINE REGEXP types a line, and again while it came too soon after the question, until NAME.err
-// matches.
+// matches. Where a word is asked for, y is that.
 func insist(ts *testscript.TestScript, neg bool, args []string) {
 	re, tooSoon := regexp.MustCompile("(?m)"+args[2]), regexp.MustCompile("(?m)^aaep: (That was typed before|You may not have heard) .*$")
+	if strings.EqualFold(args[1], "y") { // a word may be asked for
+		tooSoon = regexp.MustCompile("(?m)^aaep: (That was typed before|You may not have heard|That is no answer).*$")
+	}
 	text := func() string { return ts.ReadFile(args[0] + ".err") }
 	for {
 		before := len(tooSoon.FindAllString(text(), -1))
-		typeLine(ts, false, args[:2])
+		line := args[1]
+		if strings.EqualFold(line, "y") {
+			line = yes(ts, args[0])
+		}
+		typeLine(ts, false, []string{args[0], line})
 		again := false
 		until(ts, func() string { return fmt.Sprintf("%s in\n%s", re, text()) }, func() bool {
 			again = len(tooSoon.FindAllString(text(), -1)) > before
@@ -242,7 +300,7 @@ func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 		args = args[1:]
 	}
 	p := named(ts, args[0])
-	sig := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[args[1]]
+	sig := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "QUIT": syscall.SIGQUIT}[args[1]]
 	if one {
 		ts.Check(p.cmd.Process.Signal(sig))
 		return

@@ -96,7 +96,7 @@ func (s *server) run(ctx context.Context, names []string) (err error) {
 	}
 	s.greet(names, at)
 	if gauges != nil {
-		metricsAt, stop := serveMetrics(gauges, s.agents)
+		metricsAt, stop := serveMetrics(gauges, s.agents, s.where.seen)
 		defer stop()
 		s.status.say("aaep", "Metrics are at "+metricsAt)
 	}
@@ -163,7 +163,7 @@ func (s *server) add(ctx context.Context, cluster *jetstream.Cluster, name strin
 	if trail == nil {
 		trail = answered{journal}
 	}
-	cfg := producer.Config{Follow: feed, Admit: s.where.admit(&s.status), MaxSubscriptions: maxListeners, MaxPerPrincipal: maxListeners / 2, Logger: journal, Audit: trail}
+	cfg := producer.Config{Follow: feed, Admit: s.where.admit(&s.status), MaxSubscriptions: maxListeners, MaxPerPrincipal: maxListeners / 2, Logger: journal, Audit: trail, Observer: s.where.seen}
 	if cfg.Signers, err = s.where.signers(s.talk); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -40,10 +41,11 @@ type serving struct {
 	answer              []string // principals who may; empty is everybody
 	root, web           bool
 	sign                string
+	seen                *observed // what --metrics counts besides
 }
 
 func servingFlags(cmd *cobra.Command) *serving {
-	s := &serving{}
+	s := &serving{seen: newObserved()}
 	f := cmd.Flags()
 	cmd.PreRunE = func(*cobra.Command, []string) error { return nothingEmpty(f) }
 	f.StringArrayVar(&s.addrs, "listen", []string{"127.0.0.1:8080"}, "where to serve: `ADDRESS` or "+localScheme+"NAME; may be repeated")
@@ -89,8 +91,13 @@ func (s *serving) signers(talk io.Writer) (func() []*manifest.Signer, error) {
 	return signers, nil
 }
 
-func logTo(talk io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(talk, &slog.HandlerOptions{Level: slog.LevelWarn}))
+func logTo(talk io.Writer) *slog.Logger { return logFrom(slog.LevelWarn, talk) }
+
+// errorsTo logs only what an alarm is built on.
+func errorsTo(talk io.Writer) *slog.Logger { return logFrom(slog.LevelError, talk) }
+
+func logFrom(level slog.Level, talk io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(talk, &slog.HandlerOptions{Level: level}))
 }
 
 // place finds the path that the agent is below, in --host agent.example/planner.
@@ -152,7 +159,7 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 		case len(namesIn(leaf)) == 0 && len(s.hosts) == 0:
 			return nil, usage("the certificate %s is for many machines, %s.\nSay with --host under which name this agent is reached.", s.cert, strings.Join(leaf.DNSNames, ", "))
 		}
-		srv.TLS = conf
+		srv.TLS, s.seen.certificates = conf, func() (*tls.Config, error) { return conf.GetConfigForClient(nil) }
 		if s.clientCA != "" {
 			known = append(known, auth.ClientCertificate)
 		}
@@ -182,7 +189,7 @@ func (s *serving) server(ctx context.Context, talk io.Writer) (*serve.Server, er
 		known = append(known, byIssuer)
 	}
 	if len(known) > 0 {
-		srv.Authenticate, srv.Logger = auth.Any(known...), log
+		srv.Authenticate, srv.Logger = s.seen.authenticator(auth.Any(known...)), log
 	}
 	elsewhere := slices.ContainsFunc(s.hosts, func(name string) bool { return !ofThisMachine(name) })
 	if s.root && elsewhere {

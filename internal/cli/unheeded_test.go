@@ -52,7 +52,7 @@ func paying(t *testing.T, lossy bool, caps aaep.Capabilities, f func(k *talk)) {
 					func(context.Context) (string, error) { time.Sleep(time.Minute); return "", nil })
 				k.paid <- err
 			}()
-			pass(10 * time.Second)
+			pass(15 * time.Second)
 			e.screen.Reset()
 			f(k)
 			<-k.paid

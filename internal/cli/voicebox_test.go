@@ -12,7 +12,7 @@ import (
 // voicebox is a speech server at the socket that is named. It prints what was heard whole, as soon as it was.
 func voicebox() {
 	ln := must(net.Listen("unix", os.Args[1]))
-	s := &speechtest.Server{WordsPerMinute: 6000}
+	s := &speechtest.Server{WordsPerMinute: 1200}
 	go s.Serve(ln)
 	fmt.Fprintln(os.Stderr, "ready")
 	for printed := 0; ; time.Sleep(5 * time.Millisecond) {

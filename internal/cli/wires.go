@@ -93,6 +93,7 @@ func (r *reaching) trust(at string) (*manifest.Trust, error) {
 	}
 	keys, err := manifest.Beside(at, manifest.KeysPath)
 	if err == nil {
+		t.Address = strings.TrimSuffix(keys, manifest.KeysPath)
 		t.Source, err = manifest.RemoteKeys(keys, conf)
 	}
 	if err != nil {

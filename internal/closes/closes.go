@@ -3,6 +3,8 @@ package closes
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -97,3 +99,9 @@ func Question(question, ev *aaep.Event) bool {
 	}
 	return ev.Type().Terminal()
 }
+
+// The errors of an answer to what is open no longer; package subscriber says what they mean.
+var (
+	ErrUnknown = errors.New("subscriber: not an open question of this subscription")
+	ErrLate    = fmt.Errorf("%w any more: the time to answer it is over, and the answer was not sent", ErrUnknown)
+)

@@ -131,13 +131,19 @@ func same(a, b []fs.FileInfo) bool {
 }
 
 // ReadFile reads a file of at most 1 MiB.
-func ReadFile(path string) ([]byte, error) { return readFile(path, false) }
+func ReadFile(path string) ([]byte, error) { return readFile(path, false, true) }
 
 // ReadPrivate reads a file of at most 1 MiB that nobody but its owner may open, or that systemd keeps for this service. Windows
 // has no such modes; there the file's access list is its owner's affair.
-func ReadPrivate(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows") }
+func ReadPrivate(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows", true) }
 
-func readFile(path string, private bool) ([]byte, error) {
+// ReadOwn is ReadPrivate for a file that is named itself, and not by a symbolic link, which could be led elsewhere.
+func ReadOwn(path string) ([]byte, error) { return readFile(path, runtime.GOOS != "windows", false) }
+
+func readFile(path string, private, links bool) ([]byte, error) {
+	if named, err := os.Lstat(path); err == nil && !links && named.Mode()&fs.ModeSymlink != 0 {
+		return nil, fmt.Errorf("%s is a symbolic link, which could be led elsewhere: name the file itself", path)
+	}
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
@@ -151,6 +157,9 @@ func readFile(path string, private bool) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if named, err := os.Lstat(path); !links && (err != nil || !os.SameFile(named, info)) {
+		return nil, fmt.Errorf("%s became another file while it was opened", path)
 	}
 	if mode := info.Mode().Perm(); private && mode&0o077 != 0 && !handedOver(path, mode) {
 		return nil, fmt.Errorf("%s holds secrets and others than its owner may open it, its mode is %04o: run chmod 600 on it", path, mode)

@@ -22,8 +22,8 @@ func TestConcurrentFollowers(t *testing.T) {
 			for i := range each {
 				ev := &aaep.Event{SessionID: fmt.Sprint(w), CorrelationID: fmt.Sprint(i)}
 				pos := l.Append(ev)
-				if p, o, ok := l.Locate(ev.EventID); !ok || p != pos || o != 0 {
-					t.Errorf("Locate(%q) = %d, %d, %v; want %d", ev.EventID, p, o, ok, pos)
+				if got, _, ok := l.Locate(ev.EventID); !ok || got != at(pos) {
+					t.Errorf("Locate(%q) = %v, %v; want %d", ev.EventID, got, ok, pos)
 				}
 			}
 		})
@@ -43,7 +43,7 @@ func TestConcurrentFollowers(t *testing.T) {
 				}
 				for _, ev := range events {
 					cursor++
-					if ev.EventID != l.EventID(cursor, 0) || ev.CorrelationID != fmt.Sprint(next[ev.SessionID]) {
+					if ev.EventID != l.EventID(at(cursor)) || ev.CorrelationID != fmt.Sprint(next[ev.SessionID]) {
 						t.Errorf("reader %d at %d: event %s of writer %s, %q", r, cursor, ev.CorrelationID, ev.SessionID, ev.EventID)
 						return
 					}
@@ -117,7 +117,7 @@ func BenchmarkRead(b *testing.B) {
 
 func BenchmarkLocate(b *testing.B) {
 	l := filled(16, 100)
-	id := l.EventID(50, 17)
+	id := l.EventID(eventlog.Place{Pos: 50, Offset: 17})
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, ok := l.Locate(id); !ok {

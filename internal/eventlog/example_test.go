@@ -18,9 +18,9 @@ func Example() {
 		}
 	}
 
-	pos, _, known := l.Locate(last)
-	events, _, err := l.Read(pos, 10)
-	fmt.Println(pos, known, err)
+	at, _, known := l.Locate(last)
+	events, _, err := l.Read(at.Pos, 10)
+	fmt.Println(at.Pos, known, err)
 	for _, ev := range events {
 		fmt.Println(ev.Text(aaep.VerbosityNormal))
 	}

@@ -89,11 +89,11 @@ func (l *Log) tail(ctx context.Context, before func(uint64, *aaep.Event)) error 
 		if err != nil {
 			return fmt.Errorf("log: event %d is not as it was written: %w", pos, err)
 		}
-		if l.EventID(pos, 0) != ev.EventID { // a new run
+		if l.EventID(Place{Pos: pos}) != ev.EventID { // a new run
 			if err := l.reread(); err != nil {
 				return err
 			}
-			if l.EventID(pos, 0) != ev.EventID {
+			if l.EventID(Place{Pos: pos}) != ev.EventID {
 				return fmt.Errorf("log: event %d is of another log", pos)
 			}
 		}
@@ -117,11 +117,11 @@ func (l *Log) Await(id string) {
 	late := time.NewTimer(catchUp)
 	defer late.Stop()
 	for {
-		pos, _, ok := l.locate(id)
-		if !ok || pos == 0 {
+		at, _, ok := l.locate(id)
+		if !ok || at.Pos == 0 {
 			return
 		}
-		_, changed, _ := l.Read(pos-1, 0)
+		_, changed, _ := l.Read(at.Pos-1, 0)
 		if changed == nil {
 			return
 		}

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// ids turn positions into event ids and back. An id is a position, an offset and the tag of a run, encrypted.
+// ids turn places into event ids and back. An id is a place and the tag of a run, encrypted.
 type ids struct{ now *atomic.Pointer[known] }
 
 // known is what it takes. It is never changed, but replaced where another process begins a run.
@@ -60,54 +60,72 @@ func (d ids) Began() uint64 {
 	return max(runs[len(runs)-1].From, 1) - 1
 }
 
-// EventID returns the id of the event at pos, or of the part of it that ends after offset bytes of its
-// text. Ids look random, and never repeat within a log or between two logs; only the log that made one
-// can tell where it points.
-func (d ids) EventID(pos uint64, offset int) string {
+// A Place is what an event id names: an event of the log, or a part of one, as it is told in one form.
+type Place struct {
+	// Pos is the event's position.
+	Pos uint64
+	// Offset is where the part ends, in bytes of the event's text; zero is all of it.
+	Offset int
+	// Form tells apart what is made of the same place in different bytes. Zero is the event as the log has it.
+	Form uint32
+}
+
+const (
+	posBits    = 40 // of a position
+	offsetBits = 24 // of an offset: no text in one event is as long
+)
+
+// EventID returns the id of a place. Ids look random, and never repeat within a log or between two logs; only the log that made
+// one can tell where it points.
+func (d ids) EventID(at Place) string {
 	k := d.now.Load()
 	i := len(k.runs) - 1
-	for i > 0 && k.runs[i].From > pos {
+	for i > 0 && k.runs[i].From > at.Pos {
 		i--
 	}
 	var block [aes.BlockSize]byte
-	binary.BigEndian.PutUint64(block[:8], pos)
-	binary.BigEndian.PutUint32(block[8:12], uint32(offset))
+	binary.BigEndian.PutUint64(block[:8], at.Pos|uint64(at.Form>>8)<<posBits)
+	binary.BigEndian.PutUint32(block[8:12], uint32(at.Offset)|at.Form<<offsetBits)
 	binary.BigEndian.PutUint32(block[12:], k.runs[i].Tag)
 	k.cipher.Encrypt(block[:], block[:])
-	return "evt_" + hex.EncodeToString(block[:])
+	var id [len("evt_") + 2*aes.BlockSize]byte
+	copy(id[:], "evt_")
+	hex.Encode(id[len("evt_"):], block[:])
+	return string(id[:])
 }
 
 // Locate is the reverse of EventID. It reports false for an id that this log did not make, or no longer knows. Where
-// the event was lost in a crash, it returns the last one before it that was not, whose id is another.
-func (l *Log) Locate(id string) (pos uint64, offset int, ok bool) {
-	if pos, offset, ok = l.locate(id); pos > l.End() {
-		return 0, 0, false
+// the event was lost in a crash, lost is true, and at is the last one before it that was not.
+func (l *Log) Locate(id string) (at Place, lost, ok bool) {
+	if at, lost, ok = l.locate(id); at.Pos > l.End() {
+		return Place{}, false, false
 	}
-	return pos, offset, ok
+	return at, lost, ok
 }
 
 // locate is Locate for an event that is yet to come, too.
-func (l *Log) locate(id string) (pos uint64, offset int, ok bool) {
+func (l *Log) locate(id string) (at Place, lost, ok bool) {
 	var block [aes.BlockSize]byte
 	if len(id) != len("evt_")+2*aes.BlockSize || id[:4] != "evt_" {
-		return 0, 0, false
+		return at, false, false
 	}
 	if _, err := hex.Decode(block[:], []byte(id[4:])); err != nil {
-		return 0, 0, false
+		return at, false, false
 	}
 	k := l.now.Load()
 	k.cipher.Decrypt(block[:], block[:])
-	pos, offset = binary.BigEndian.Uint64(block[:8]), int(binary.BigEndian.Uint32(block[8:12]))
+	first, second := binary.BigEndian.Uint64(block[:8]), binary.BigEndian.Uint32(block[8:12])
+	at = Place{Pos: first & (1<<posBits - 1), Offset: int(second & (1<<offsetBits - 1)), Form: uint32(first>>posBits)<<8 | second>>offsetBits}
 	tag := binary.BigEndian.Uint32(block[12:])
 	i := slices.IndexFunc(k.runs, func(r run) bool { return r.Tag == tag })
-	if i < 0 || pos < k.runs[i].From {
-		return 0, 0, false
+	if i < 0 || at.Pos < k.runs[i].From {
+		return Place{}, false, false
 	}
-	if i+1 < len(k.runs) && pos >= k.runs[i+1].From {
-		return k.runs[i+1].From - 1, 0, true
+	if i+1 < len(k.runs) && at.Pos >= k.runs[i+1].From {
+		return Place{Pos: k.runs[i+1].From - 1}, true, true
 	}
-	if l.EventID(pos, offset) != id { // one spelling, in lower case
-		return 0, 0, false
+	if l.EventID(at) != id { // one spelling, in lower case
+		return Place{}, false, false
 	}
-	return pos, offset, true
+	return at, false, true
 }

@@ -1,7 +1,6 @@
 package eventlog_test
 
 import (
-	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +12,9 @@ import (
 	"github.com/aaep-go/aaep/producer/log"
 )
 
+// at is the place of a whole event as it is.
+func at(pos uint64) eventlog.Place { return eventlog.Place{Pos: pos} }
+
 var idForm = regexp.MustCompile(`^evt_[0-9a-f]{32}$`)
 
 // D-44, INV-23, ENV-014: ids are evt_ and 32 lower-case hex digits, and the log finds its own again.
@@ -21,18 +23,18 @@ func TestEventIDProperty(t *testing.T) {
 	l, other := filled(10, events), filled(10, events)
 	rapid.Check(t, func(t *rapid.T) {
 		pos := rapid.Uint64Range(1, events).Draw(t, "pos")
-		offset := rapid.IntRange(0, math.MaxInt32).Draw(t, "offset")
-		id := l.EventID(pos, offset)
+		at := eventlog.Place{Pos: pos, Offset: rapid.IntRange(0, 1<<24-1).Draw(t, "offset"), Form: rapid.Uint32().Draw(t, "form")}
+		id := l.EventID(at)
 		if !idForm.MatchString(id) {
-			t.Fatalf("EventID(%d, %d) = %q", pos, offset, id)
+			t.Fatalf("EventID(%v) = %q", at, id)
 		}
-		if p, o, ok := l.Locate(id); !ok || p != pos || o != offset {
-			t.Fatalf("Locate(EventID(%d, %d)) = %d, %d, %v", pos, offset, p, o, ok)
+		if got, lost, ok := l.Locate(id); !ok || lost || got != at {
+			t.Fatalf("Locate(EventID(%v)) = %v, %v, %v", at, got, lost, ok)
 		}
-		if p, o, ok := other.Locate(id); ok || p != 0 || o != 0 {
-			t.Fatalf("another log located %q at %d, %d", id, p, o)
+		if got, _, ok := other.Locate(id); ok || got != (eventlog.Place{}) {
+			t.Fatalf("another log located %q at %v", id, got)
 		}
-		if other.EventID(pos, offset) == id {
+		if other.EventID(at) == id {
 			t.Fatalf("two logs gave %q", id)
 		}
 	})
@@ -41,7 +43,7 @@ func TestEventIDProperty(t *testing.T) {
 // Whatever a peer says as its Last-Event-ID, only an id of ours is taken, in the one spelling we gave it (ENV-015).
 func TestLocateRefuses(t *testing.T) {
 	l := filled(10, 100)
-	id := l.EventID(7, 0)
+	id := l.EventID(at(7))
 	if _, _, ok := l.Locate(id); !ok {
 		t.Fatalf("Locate(%q) refused its own id", id)
 	}
@@ -59,17 +61,17 @@ func TestLocateRefuses(t *testing.T) {
 		"spaces around":            " " + id[:len(id)-1],
 		"no hex":                   id[:len(id)-1] + "g",
 		"a digit changed":          flip(id),
-		"an id of another log":     filled(10, 100).EventID(7, 0),
+		"an id of another log":     filled(10, 100).EventID(at(7)),
 		"zeroes":                   "evt_" + strings.Repeat("0", 32),
-		"position zero":            l.EventID(0, 0),
-		"not yet appended":         l.EventID(101, 0),
-		"far from being appended":  l.EventID(math.MaxUint64, 0),
+		"position zero":            l.EventID(at(0)),
+		"not yet appended":         l.EventID(at(101)),
+		"far from being appended":  l.EventID(at(1<<40 - 1)),
 		"letters that look like":   "evt_" + strings.Repeat("а", 16), // Cyrillic, 32 bytes
 		"a NUL at the end":         id[:len(id)-1] + "\x00",
 		"as long, but all letters": strings.Repeat("x", len(id)),
 	} {
-		if p, o, ok := l.Locate(bad); ok || p != 0 || o != 0 {
-			t.Errorf("%s: Locate(%q) = %d, %d, %v", name, bad, p, o, ok)
+		if got, _, ok := l.Locate(bad); ok || got != (eventlog.Place{}) {
+			t.Errorf("%s: Locate(%q) = %v, %v", name, bad, got, ok)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -92,12 +94,12 @@ func flip(id string) string {
 // A trimmed event is still known by its id; reading after it says that it is gone.
 func TestLocateTrimmed(t *testing.T) {
 	l := filled(3, 10)
-	pos, _, ok := l.Locate(l.EventID(2, 0))
-	if !ok || pos != 2 {
-		t.Fatalf("Locate = %d, %v", pos, ok)
+	got, _, ok := l.Locate(l.EventID(at(2)))
+	if !ok || got.Pos != 2 {
+		t.Fatalf("Locate = %v, %v", got, ok)
 	}
-	if _, _, err := l.Read(pos, 1); err != log.ErrTrimmed {
-		t.Errorf("Read(%d) = %v; want ErrTrimmed", pos, err)
+	if _, _, err := l.Read(got.Pos, 1); err != log.ErrTrimmed {
+		t.Errorf("Read(%d) = %v; want ErrTrimmed", got.Pos, err)
 	}
 }
 
@@ -108,10 +110,11 @@ func TestIDsAreUnique(t *testing.T) {
 	for len(seen) < 1_000_000 {
 		var ev aaep.Event
 		pos := l.Append(&ev)
-		if ev.EventID != l.EventID(pos, 0) {
-			t.Fatalf("Append gave %q to event %d; EventID says %q", ev.EventID, pos, l.EventID(pos, 0))
+		if ev.EventID != l.EventID(at(pos)) {
+			t.Fatalf("Append gave %q to event %d; EventID says %q", ev.EventID, pos, l.EventID(at(pos)))
 		}
-		for _, id := range []string{ev.EventID, l.EventID(pos, 1), l.EventID(pos, int(pos)+1), l.EventID(pos, math.MaxInt32)} {
+		for _, place := range []eventlog.Place{at(pos), {Pos: pos, Offset: 1}, {Pos: pos, Offset: int(pos) + 1}, {Pos: pos, Offset: 1<<24 - 1}, {Pos: pos, Form: 1}, {Pos: pos, Form: 1 << 31}} {
+			id := l.EventID(place)
 			if seen[id] {
 				t.Fatalf("%q was given twice", id)
 			}

@@ -1,9 +1,11 @@
 package eventlog
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +24,7 @@ const (
 
 // meta is what a store keeps for its log.
 type meta struct {
+	Agent   string `json:"agent,omitempty"` // whose log it is; empty in one that an older version wrote
 	Key     []byte `json:"key"`
 	Runs    []run  `json:"runs"`
 	Settled uint64 `json:"settled"`
@@ -46,8 +49,8 @@ type keeper struct {
 }
 
 // Open returns a Log that goes on where the one before it ended that used the store, and has the newest size events in
-// memory. Close it before the store.
-func Open(store log.Store, size int) (*Log, error) {
+// memory. Close it before the store. A log that another agent wrote is refused, unless agent is empty.
+func Open(store log.Store, size int, agent string) (*Log, error) {
 	l := newLog(size)
 	start, end := store.Bounds()
 	k := &keeper{store: store, shelf: newShelf(), kept: end, wake: make(chan struct{}, 1), done: make(chan struct{}), failed: make(chan struct{})}
@@ -66,6 +69,10 @@ func Open(store log.Store, size int) (*Log, error) {
 	default:
 		k.meta.Key = newKey()
 	}
+	if k.meta.Agent != "" && agent != "" && k.meta.Agent != agent {
+		return nil, fmt.Errorf("log: it is the log of the agent %q, and this agent is %q: name another place for the log, or give the agent its old name", k.meta.Agent, agent)
+	}
+	k.meta.Agent = cmp.Or(agent, k.meta.Agent)
 	k.meta.begin(start, end)
 	if err := k.setMeta(); err != nil {
 		return nil, err
@@ -267,10 +274,16 @@ func (k *keeper) read(cursor uint64, n int) ([]*aaep.Event, error) {
 	return slices.Clip(events[:min(n, len(events))]), err
 }
 
+// decodedAtOnce is how many events are decoded, in half a millisecond or so, before every other goroutine that is ready may go on.
+const decodedAtOnce = 16
+
 // fetch reads at most n events after the cursor, up to one that is not as it was written.
 func (k *keeper) fetch(cursor uint64, n int) (events []*aaep.Event, err error) {
 	records, err := k.store.Read(cursor, n)
 	for i, r := range records {
+		if i%decodedAtOnce == decodedAtOnce-1 {
+			runtime.Gosched()
+		}
 		ev, bad := decode(r)
 		if bad != nil && i > 0 {
 			break

@@ -1,10 +1,10 @@
 // Package eventlog is the spine of a producer: an event is appended once, and every subscription reads it
 // from a cursor of its own. Live delivery and resuming after a cut are the same read.
 //
-// A Log keeps the newest events in memory: so many, but not more than 64 MiB and a day of them. What is too old goes when the next
-// event comes. With a log.Store it also keeps them for longer than the process lives, and gives older ones from there; package
-// producer/log says what happens when that is slow, or fails. Appending does not wait for the store; it does when as many events as
-// memory holds wait to be kept.
+// A Log keeps the newest events in memory: so many, and all that live readers have yet to read (see Need), but not more than 64 MiB
+// and a day of them. What is too old goes when the next event comes. With a log.Store it also keeps them for longer than the process
+// lives, and gives older ones from there; package producer/log says what happens when that is slow, or fails. Appending does not wait
+// for the store, unless the store is yet to keep as many events as the log was made for.
 package eventlog
 
 import (
@@ -23,13 +23,16 @@ type Log struct {
 	feed   log.Feed // what it follows, or nil
 
 	mu      sync.Mutex
-	size    uint64        // how many events there is room for
-	pages   []*page       // a ring of them: see slot
-	bytes   int           // the sum of their sizes
-	base    uint64        // nothing up to here is in it
-	end     uint64        // the newest position; the first event is 1
-	shown   atomic.Uint64 // the newest that may be read; set with mu held
-	changed chan struct{} // closed when shown grows
+	size    uint64           // how many events are kept without a need
+	pages   map[uint64]*page // by the first position of each, divided by pageSize
+	need    func() uint64    // see Need
+	free    uint64           // what need returned last,
+	asked   uint64           // when this was the newest position
+	bytes   int              // the sum of their sizes
+	base    uint64           // nothing up to here is in it
+	end     uint64           // the newest position; the first event is 1
+	shown   atomic.Uint64    // the newest that may be read; set with mu held
+	changed chan struct{}    // closed when shown grows
 }
 
 // New returns a Log in memory that keeps the newest size events.
@@ -41,7 +44,7 @@ func New(size int) *Log {
 
 func newLog(size int) *Log {
 	size = max(size, 1)
-	return &Log{size: uint64(size), pages: make([]*page, (size+pageSize-1)/pageSize), changed: make(chan struct{})}
+	return &Log{size: uint64(size), pages: map[uint64]*page{}, changed: make(chan struct{})}
 }
 
 // A page is made when something is put there: most agents say little, and a service may have one for each of its users.
@@ -54,14 +57,31 @@ type slot struct {
 	size  int
 }
 
-// slot is the place for the event at pos, which it shares with those that are as many before it as there is room for.
+// slot is the place for the event at pos.
 func (l *Log) slot(pos uint64) *slot {
-	i := pos % l.size
-	in := &l.pages[i/pageSize]
-	if *in == nil {
-		*in = new(page)
+	in := l.pages[pos/pageSize]
+	if in == nil {
+		in = new(page)
+		l.pages[pos/pageSize] = in
 	}
-	return &(*in)[i%pageSize]
+	return &in[pos%pageSize]
+}
+
+// Need has the log keep, beyond its size, the events after the cursor that need returns: live readers have yet to read them. The highest
+// number stands for no reader. Append calls need at most once in pageSize events, with the log's lock held: need must neither wait nor
+// call the log. Call Need before the log is used.
+func (l *Log) Need(need func() uint64) { l.need = need }
+
+// needless reports whether no live reader needs the event at pos any more, with mu held. An answer of need that is up to pageSize events
+// old may decide it: cursors only move forward.
+func (l *Log) needless(pos uint64) bool {
+	if l.need == nil || pos <= l.free {
+		return true
+	}
+	if l.end-l.asked >= min(pageSize, l.size) {
+		l.free, l.asked = min(l.need(), l.end), l.end // who comes later may need what is yet to come
+	}
+	return pos <= l.free
 }
 
 // Append adds an event, gives it its event id, and returns its position. The event must not be changed
@@ -73,7 +93,7 @@ func (l *Log) Append(ev *aaep.Event) uint64 {
 		l.keeper.room(l)
 	}
 	l.end++
-	ev.EventID = l.EventID(l.end, 0)
+	ev.EventID = l.EventID(Place{Pos: l.end})
 	l.put(l.end, ev)
 	if l.keeper == nil || !l.keeper.took() {
 		l.show(l.end)
@@ -82,7 +102,7 @@ func (l *Log) Append(ev *aaep.Event) uint64 {
 	return l.end
 }
 
-// put makes an event the one at pos, in the place of the one that is as many before it as there is room for, with mu held.
+// put makes an event the one at pos, with mu held.
 func (l *Log) put(pos uint64, ev *aaep.Event) {
 	at := l.slot(pos)
 	l.bytes -= at.size
@@ -99,19 +119,23 @@ const (
 	maxAge   = 24 * time.Hour
 )
 
-// trim lets go of the oldest events where they are too many bytes or too old, with mu held. What the store does not have yet stays.
+// trim lets go of the oldest events where they are too many bytes or too old, or too many and read, with mu held. What the store does not
+// have yet stays.
 func (l *Log) trim() {
 	last := min(l.shown.Load(), max(l.end, 1)-1)
 	if l.keeper != nil && !l.keeper.over() {
 		last = min(last, l.keeper.kept)
 	}
-	for pos := l.ringStart() + 1; pos <= last; pos++ {
+	for pos := l.base + 1; pos <= last; pos++ {
 		oldest, newest := l.slot(pos).event, l.slot(l.end).event
-		if l.bytes <= maxBytes && (oldest == nil || newest == nil || newest.Timestamp.Sub(oldest.Timestamp) <= maxAge) {
+		over := l.bytes > maxBytes || oldest != nil && newest != nil && newest.Timestamp.Sub(oldest.Timestamp) > maxAge
+		if !over && (l.end-l.base <= l.size || !l.needless(pos)) {
 			return
 		}
 		l.put(pos, nil)
-		l.base = pos
+		if l.base = pos; pos%pageSize == pageSize-1 {
+			delete(l.pages, pos/pageSize)
+		}
 	}
 }
 
@@ -152,7 +176,7 @@ func (l *Log) End() uint64 { return l.shown.Load() }
 func (l *Log) Start() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	start := l.ringStart()
+	start := l.base
 	if l.keeper != nil {
 		oldest, newest := l.keeper.store.Bounds()
 		if newest >= start { // without a gap
@@ -162,14 +186,18 @@ func (l *Log) Start() uint64 {
 	return start
 }
 
-// ringStart is the cursor before the oldest event in memory, with mu held.
-func (l *Log) ringStart() uint64 { return max(l.end-min(l.end, l.size), l.base) }
+// MemoryStart returns the cursor before the oldest event in memory.
+func (l *Log) MemoryStart() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.base
+}
 
 // InMemory reports whether what comes after the cursor is there without waiting for a store.
 func (l *Log) InMemory(cursor uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.keeper == nil || cursor >= l.ringStart()
+	return l.keeper == nil || cursor >= l.base
 }
 
 // Read returns at most n events after the cursor, and at least one if there is any and n is above zero. Where there is
@@ -178,7 +206,7 @@ func (l *Log) InMemory(cursor uint64) bool {
 func (l *Log) Read(cursor uint64, n int) (events []*aaep.Event, changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if cursor < l.ringStart() {
+	if cursor < l.base {
 		if l.keeper == nil {
 			return nil, nil, log.ErrTrimmed
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // A shelf has what was read from a store lately, for thousands may catch up at once: a stretch of the log is read and decoded
-// once for all of them, and no more than a few at a time, since others need the way to the store too.
+// once for all of them, and one at a time, since what happens now needs the store and the processors too.
 type shelf struct {
 	turns chan struct{}
 
@@ -29,7 +29,7 @@ type stretch struct {
 const (
 	stretchSize = 256 // events, at most; one begins at a multiple of it, where it can
 	maxShelf    = 16 << 20
-	atOnce      = 4 // stretches are read
+	atOnce      = 1 // stretches are read
 )
 
 func newShelf() *shelf { return &shelf{turns: make(chan struct{}, atOnce)} }

@@ -3,6 +3,7 @@ package eventlog_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -73,7 +74,7 @@ func said(n int) *aaep.Event {
 
 func opened(t *testing.T, m *memory, size int) *eventlog.Log {
 	t.Helper()
-	l, err := eventlog.Open(m, size)
+	l, err := eventlog.Open(m, size, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const writers, each = 64, 50
 		s := &slow{}
-		l, err := eventlog.Open(s, 256)
+		l, err := eventlog.Open(s, 256, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,13 +209,13 @@ func TestLostTail(t *testing.T) {
 	ev := said(9)
 	l.Wait(l.Append(ev))
 	for i, want := range []uint64{1, 2, 3, 4, 4, 4} {
-		pos, _, ok := l.Locate(ids[i])
-		if !ok || pos != want || (l.EventID(pos, 0) == ids[i]) != (i < 4) {
+		got, lost, ok := l.Locate(ids[i])
+		if pos := got.Pos; !ok || pos != want || lost == (i < 4) {
 			t.Errorf("event %d is at %d, %v", i+1, pos, ok)
 		}
 	}
-	if pos, _, ok := l.Locate(ev.EventID); !ok || pos != 5 || ev.EventID == ids[4] {
-		t.Errorf("the new one is at %d, %v", pos, ok)
+	if got, _, ok := l.Locate(ev.EventID); !ok || got.Pos != 5 || ev.EventID == ids[4] {
+		t.Errorf("the new one is at %v, %v", got, ok)
 	}
 	l.Close()
 }
@@ -227,7 +228,7 @@ func TestBadMeta(t *testing.T) {
 		"a short key":  {meta: []byte(`{"key":"AAAA"}`)},
 		"a bad record": {meta: []byte(`{"key":"AAAAAAAAAAAAAAAAAAAAAA=="}`), records: [][]byte{{'x'}}},
 	} {
-		if l, err := eventlog.Open(m, 8); err == nil {
+		if l, err := eventlog.Open(m, 8, ""); err == nil {
 			l.Close()
 			t.Errorf("%s: opened", name)
 		}
@@ -254,5 +255,22 @@ func TestTranslationsWithoutWords(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A log is gone on with by the agent that began it; one that an older version wrote is anybody's, and then of the first.
+func TestLogOfAnotherAgent(t *testing.T) {
+	m := &memory{}
+	for _, step := range []struct {
+		agent string
+		ok    bool
+	}{{"", true}, {"planner", true}, {"bank", false}, {"planner", true}, {"", true}, {"bank", false}} {
+		l, err := eventlog.Open(m, 8, step.agent)
+		if (err == nil) != step.ok || err != nil && !strings.Contains(err.Error(), `the agent "planner"`) {
+			t.Fatalf("opened by %q: %v", step.agent, err)
+		}
+		if err == nil {
+			l.Close()
+		}
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -36,27 +38,66 @@ func (g Rules) Check(r *http.Request) error {
 		}
 		return fmt.Errorf("the Host %q is not a name of this listener; %s", r.Host, instead)
 	}
-	for _, site := range r.Header.Values("Sec-Fetch-Site") {
-		if strings.EqualFold(strings.TrimSpace(site), "cross-site") {
-			return errors.New("the browser says that this request comes from another site; only pages of this site may send it")
-		}
-	}
-	switch origins := r.Header.Values("Origin"); len(origins) {
-	case 0:
-		return nil // a program, or a page's own plain GET
-	case 1:
-		if g.Listed(origins[0]) || sameOrigin(origins[0], r) {
-			return nil
-		}
-		return fmt.Errorf("the Origin %q is not allowed; add it to the listener's allowed origins", origins[0])
-	default:
+	origins := r.Header.Values("Origin")
+	if len(origins) > 1 {
 		return errors.New("the request names more than one Origin; send one or none")
 	}
+	if len(origins) == 1 && g.Listed(origins[0]) {
+		return nil // whatever the browser says of its site: the list is there for other sites
+	}
+	site := strings.ToLower(strings.Join(r.Header.Values("Sec-Fetch-Site"), ","))
+	if strings.Contains(site, "cross-site") {
+		return errors.New("the browser says that this request comes from another site, and it names no Origin that is allowed; add that of the page to the listener's allowed origins, as with aaep run --origin")
+	}
+	if len(origins) == 1 {
+		if sameOrigin(origins[0], r) {
+			return nil
+		}
+		return fmt.Errorf("the Origin %q is not allowed; add it to the listener's allowed origins, as with aaep run --origin", origins[0])
+	}
+	if strings.Contains(site, "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return errors.New("the browser says that this request comes from a page of another origin, and it does not name that; only pages of this origin may send it")
+	}
+	return nil // a program, a page's own plain GET, or a link that a person followed
 }
 
 // Listed reports whether origin is one of g.Origins.
 func (g Rules) Listed(origin string) bool {
 	return origin != "null" && slices.Contains(g.Origins, origin)
+}
+
+// Share sets the headers of CORS by which a browser lets a page of g.Origins read the answer to r, and reports
+// whether such a page asks. Call it after Check.
+func (g Rules) Share(w http.ResponseWriter, r *http.Request) bool {
+	if len(g.Origins) == 0 {
+		return false
+	}
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if !g.Listed(origin) {
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Allow-Credentials", "true") // cookies are why the list is exact (D-66)
+	h.Set("Access-Control-Expose-Headers", "Location, Retry-After")
+	return true
+}
+
+// Preflight answers a browser that asks whether a page for which Share reported true may send what it has to ask leave
+// for, and reports whether r was such a question. headers are those that the page may set.
+func Preflight(w http.ResponseWriter, r *http.Request, methods, headers string) bool {
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Methods", methods)
+	h.Set("Access-Control-Allow-Headers", headers)
+	if r.Header.Get("Access-Control-Request-Private-Network") == "true" { // the page is public, this machine is not
+		h.Set("Access-Control-Allow-Private-Network", "true")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return true
 }
 
 // Valid says what is wrong with names and origins that no request could have, which would keep everybody out without a word.
@@ -67,14 +108,52 @@ func (g Rules) Valid() error {
 		}
 	}
 	for _, o := range g.Origins {
-		u, err := url.Parse(o)
-		if err != nil || u.Host == "" || o != strings.ToLower(u.Scheme+"://"+u.Host) || strings.ContainsAny(o, "* ") ||
-			u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80" {
-			return fmt.Errorf("the origin %q must be as browsers send it, such as https://reader.example or http://localhost:3000: in lower case, without a path, and without the port that is usual", o)
+		as := asSent(o)
+		if as == o && as != "" {
+			continue
 		}
+		perhaps := "such as https://reader.example or http://localhost:3000"
+		if as != "" {
+			perhaps = "here " + as
+		}
+		return fmt.Errorf("the origin %q must be as browsers send it, %s: in lower case, without a path or a dot at the end, without a wildcard, without the port that is usual, and with xn-- for letters that are not English", o, perhaps)
 	}
 	return nil
 }
+
+// asSent is the Origin that browsers send for the pages that the writer of o had in mind, or "" where no page has it.
+func asSent(o string) string {
+	u, err := url.Parse(o)
+	if err != nil || u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" ||
+		u.Scheme == "ws" || u.Scheme == "wss" || u.Scheme == "file" {
+		return ""
+	}
+	host, port := strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), u.Port()
+	if ip := net.ParseIP(host); ip != nil {
+		host = ip.String()
+	} else if u.Scheme == "" || host == "" || strings.Trim(host, nameLetters) != "" || numeric.MatchString(host) {
+		return ""
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port != "" {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			return ""
+		}
+		if port = ":" + strconv.FormatUint(n, 10); u.Scheme == "https" && n == 443 || u.Scheme == "http" && n == 80 {
+			port = ""
+		}
+	}
+	return u.Scheme + "://" + host + port
+}
+
+// nameLetters are those that a browser leaves in a name; it writes the others as xn--.
+const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-._"
+
+// numeric names are addresses to a browser, which writes them otherwise.
+var numeric = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 
 func (g Rules) host(r *http.Request) bool {
 	name, port := split(r.Host)

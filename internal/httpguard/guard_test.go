@@ -62,6 +62,20 @@ func TestCheck(t *testing.T) {
 		{"listed page, other letters", listed, "bank.example", false, []string{"https://Reader.example"}, "", false},
 		{"page under a listed one", listed, "bank.example", false, []string{"https://reader.example.evil"}, "", false},
 		{"two origins", listed, "bank.example", false, []string{"https://reader.example", "https://reader.example"}, "", false},
+		{"listed page of another site", listed, "bank.example", false, []string{"https://reader.example"}, "cross-site", true},
+		{"page of another site", listed, "bank.example", false, []string{"https://evil.example"}, "cross-site", false},
+		{"page of the same site, another origin", listed, "bank.example", false, []string{"https://www.bank.example"}, "same-site", false},
+		{"own page that was led through another site", listed, "bank.example", false, []string{"https://bank.example"}, "cross-site", false},
+		{"null origin of another site", listed, "bank.example", false, []string{"null"}, "cross-site", false},
+		{"two origins, one listed", listed, "bank.example", false, []string{"https://reader.example", "https://evil.example"}, "cross-site", false},
+		{"two origins in one line", listed, "bank.example", false, []string{"https://reader.example, https://evil.example"}, "cross-site", false},
+		{"listed page, another port", listed, "bank.example", false, []string{"https://reader.example:8443"}, "cross-site", false},
+		{"listed page, its usual port", listed, "bank.example", false, []string{"https://reader.example:443"}, "cross-site", false},
+		{"listed page, other scheme", listed, "bank.example", false, []string{"http://reader.example"}, "cross-site", false},
+		{"listed page, dot at the end", listed, "bank.example", false, []string{"https://reader.example."}, "cross-site", false},
+		{"listed page under a foreign Host", listed, "evil.example", false, []string{"https://reader.example"}, "cross-site", false},
+		{"picture in a page of the same site", Rules{}, "localhost:8080", false, nil, "same-site", false},
+		{"cross-site, where pages are listed", listed, "bank.example", false, nil, "cross-site", false},
 		{"cross-site", Rules{}, "localhost:8080", false, nil, "cross-site", false},
 		{"Cross-Site", Rules{}, "localhost:8080", false, nil, " Cross-Site ", false},
 	} {
@@ -150,6 +164,23 @@ func TestValid(t *testing.T) {
 		{Rules{Hosts: []string{"a b"}}, false},
 		{Rules{Hosts: []string{":8080"}}, false},
 		{Rules{Hosts: []string{""}}, false},
+		{Rules{Origins: []string{"https://10.0.0.1", "https://xn--bcher-kva.example", "moz-extension://6e4f3a-11", "tauri://localhost", "https://reader.example:80"}}, true},
+		{Rules{Origins: []string{"https://reader.example."}}, false},
+		{Rules{Origins: []string{"https://reader.example:"}}, false},
+		{Rules{Origins: []string{"https://reader.example:08443"}}, false},
+		{Rules{Origins: []string{"https://reader.example:65536"}}, false},
+		{Rules{Origins: []string{"https://reader.example?"}}, false},
+		{Rules{Origins: []string{"https://reader.example#"}}, false},
+		{Rules{Origins: []string{"https://a@reader.example"}}, false},
+		{Rules{Origins: []string{"https://bücher.example"}}, false},
+		{Rules{Origins: []string{"http://127.1:3000"}}, false},
+		{Rules{Origins: []string{"http://[0:0::1]:3000"}}, false},
+		{Rules{Origins: []string{"wss://reader.example"}}, false},
+		{Rules{Origins: []string{"file://"}}, false},
+		{Rules{Origins: []string{"localhost:3000"}}, false},
+		{Rules{Origins: []string{"//reader.example"}}, false},
+		{Rules{Origins: []string{""}}, false},
+		{Rules{Origins: []string{"https://reader.example https://a.example"}}, false},
 		{Rules{Origins: []string{"reader.example"}}, false},
 		{Rules{Origins: []string{"https://Reader.example"}}, false},
 		{Rules{Origins: []string{"https://reader.example/"}}, false},
@@ -162,5 +193,27 @@ func TestValid(t *testing.T) {
 		if err := c.rules.Valid(); (err == nil) != c.valid {
 			t.Errorf("%+v: %v", c.rules, err)
 		}
+	}
+}
+
+// An origin that is nearly right is refused with what would be.
+func TestValidSaysWhatToWrite(t *testing.T) {
+	for origin, want := range map[string]string{
+		"https://Reader.example./": "here https://reader.example:", "HTTP://LOCALHOST:080/": "here http://localhost:",
+		"http://[0:0::1]:03000": "here http://[::1]:3000:", "https://*.example": "without a wildcard", "reader.example": "such as https://reader.example",
+	} {
+		if err := (Rules{Origins: []string{origin}}).Valid(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", origin, err, want)
+		}
+	}
+}
+
+// A person who follows a link from a page of the same site comes as a browser's navigation; a page's picture does not.
+func TestCheckFollowedLink(t *testing.T) {
+	r := httptest.NewRequest("GET", "http://localhost/", nil)
+	r.Header.Set("Sec-Fetch-Site", "same-site")
+	r.Header.Set("Sec-Fetch-Mode", "navigate")
+	if err := (Rules{}).Check(r); err != nil {
+		t.Error(err)
 	}
 }

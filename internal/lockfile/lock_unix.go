@@ -10,10 +10,14 @@ import (
 )
 
 // Open opens a file to be read and appended to, by nobody else who does so. One that is there must be ours, and nobody else may write
-// it: in a shared folder somebody may have been quicker, and whoever pays no heed to locks could change it.
+// it: in a shared folder somebody may have been quicker, and whoever pays no heed to locks could change it. A symbolic link is not
+// followed, to a file that is there or not.
 func Open(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
+		if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&os.ModeSymlink != 0 {
+			err = &os.PathError{Op: "open", Path: path, Err: ErrLink}
+		}
 		return nil, err
 	}
 	if err := mine(f); err != nil {

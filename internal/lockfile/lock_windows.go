@@ -16,7 +16,7 @@ func Open(path string) (*os.File, error) {
 	}
 	// To write a file through to the disk takes the right to write all of it.
 	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, syscall.FILE_SHARE_READ, nil,
-		syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+		syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL|syscall.FILE_FLAG_OPEN_REPARSE_POINT, 0) // a link itself, not what it leads to
 	if err != nil {
 		if errors.Is(err, sharingViolation) {
 			return nil, ErrInUse
@@ -24,6 +24,10 @@ func Open(path string) (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	f := os.NewFile(uintptr(h), path)
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		f.Close()
+		return nil, &os.PathError{Op: "open", Path: path, Err: ErrLink}
+	}
 	if _, err := f.Seek(0, io.SeekEnd); err != nil {
 		f.Close()
 		return nil, err

@@ -1,5 +1,5 @@
 // Package lookalike compares what texts look like, as Unicode's technical standard 39 does, with a small table of its own: the
-// Cyrillic, Greek, Armenian and Cherokee letters that pass for Latin ones, a few Latin ones that pass for others, digits and
+// Cyrillic, Greek, Armenian and Cherokee letters that pass for Latin ones, small capitals, a few Latin ones that pass for others, digits and
 // punctuation. What is alike within or between other scripts, several letters that look like one (rn, m), and what only sounds the
 // same are not found.
 package lookalike
@@ -55,7 +55,7 @@ func shapeOf(table map[rune]rune, r rune) rune {
 // shapes has for a letter the Latin one, or the digit's letter, that looks like it. In each word the first is what the
 // others look like.
 var shapes = table(`
-	aаɑα bЬƄ cс dԁ eеҽ fғƒ gɡց hһհ iіıɩι jјϳ kκк lӏǀ∣ mм nпռ oоοօ๐ pрρ qԛգ rгᴦ sѕ tт uυսʋ vνѵ wԝѡա xх× yуүγ zᴢ
+	aаɑαᴀ bЬƄʙ cсᴄ dԁᴅ eеҽᴇ fғƒꜰ gɡցɢ hһհʜ iіıɩιɪ jјϳᴊ kκкᴋ lӏǀ∣ʟ mмᴍ nпռɴ oоοօ๐ᴏ pрρᴘ qԛգꞯ rгᴦʀ sѕꜱ tтᴛ uυսʋᴜ vνѵᴠ wԝѡաᴡ xх× yуүγʏ zᴢ
 	AАΑᎪ BВΒᏴ CСᏟ DᎠ EЕΕᎬ FϜ GԌᏀ HНΗᎻ IІΙӀ JЈᎫ KКΚᏦ LᏞ MМΜᎷ NΝ OОΟՕ PРΡᏢ QԚ RᎡ SЅՏᏚ TТΤᎢ UՍ VѴᏙ WԜᎳ XХΧ YҮΥ ZΖᏃ
 	-‐‒–—−―⁃ '’‘ʼʹ′` + "`" + ` ·•∙⋅ :։∶ /∕⁄
 `)

@@ -49,6 +49,9 @@ func Decision(line string, tags ...string) (accept, ok bool) {
 	return Answer(line, tags...)
 }
 
+// Is reports whether a line that somebody typed or dictated is a word, as Answer reads it.
+func Is(line, word string) bool { return is(line)(word) }
+
 // is returns whether a word is what somebody meant by a line.
 func is(line string) func(word string) bool {
 	return func(word string) bool {
@@ -93,6 +96,9 @@ type Offer struct{ Start, In string }
 func Offers() (all []Offer) {
 	for _, l := range languages {
 		before, after, _ := strings.Cut(l.says[TypeIt], "{what}")
+		yes, _, _ := strings.Cut(l.says[Decide], " "+answers[l.tag].yes[0]+" ")
+		_, middle := offered(l.says[Decide], l.tag)
+		all = append(all, Offer{yes, middle}) // with another word, as DecideBy has one
 		for _, sentence := range []string{l.says[Decide], l.says[DecideAgain], before + l.says[YesOrNo] + after} {
 			start, middle := offered(sentence, l.tag)
 			all = append(all, Offer{start, middle})

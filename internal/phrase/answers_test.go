@@ -99,3 +99,30 @@ func TestDecision(t *testing.T) {
 		t.Error("a word of a language that nobody speaks here is taken")
 	}
 }
+
+// The words that can be a yes are enough not to be guessed, unlike each other also without accents, and no answers in any language; the
+// sentence that offers one has it in place of the usual yes, and the no as ever.
+func TestAcceptWords(t *testing.T) {
+	for _, tag := range Languages() {
+		list, seen := Words(tag), map[string]bool{}
+		if len(list) < 40 {
+			t.Errorf("%s has %d words", tag, len(list))
+		}
+		for _, word := range list {
+			if seen[bare(word)] {
+				t.Errorf("%s has %s twice", tag, word)
+			}
+			seen[bare(word)] = true
+			if _, ok := Decision(word, Languages()...); ok {
+				t.Errorf("%s of %s is an answer", word, tag)
+			}
+			says := strings.Fields(DecideBy(tag, word))
+			if !slices.Contains(says, word) || slices.Contains(says, answers[tag].yes[0]) || !slices.Contains(says, answers[tag].no[0]) || !Is(" "+strings.ToUpper(word)+". ", word) {
+				t.Errorf("%s: %q", tag, says)
+			}
+		}
+	}
+	if !slices.Equal(Words("xx"), Words("en")) || DecideBy("xx", "moon") != DecideBy("en-GB", "moon") {
+		t.Error("of an unknown language it is not English")
+	}
+}

@@ -32,6 +32,7 @@ const (
 	ActionTimedOut
 	ActionUnreachable
 	ActionWithdrawn
+	ActionNotBegun // accepted, and the agent stopped
 
 	QuestionTimedOut
 	QuestionUnreachable
@@ -110,6 +111,8 @@ const (
 	FollowingAgent
 	AgentUnproven
 	AgentProven
+	AgentFirstMet
+	NameMisleads
 	NameLooksLike
 	HelpIsThere
 	CtrlCEnds
@@ -175,6 +178,7 @@ const (
 	AnswerSentIs
 	AnswerLate
 	AnswerUnheeded
+	AnswerUnsent
 	AsksTooMuch
 	NothingAsked
 	LastQuestion

@@ -93,11 +93,12 @@ func TestEnglish(t *testing.T) {
 		ActionTimedOut:    {"Write to my_file {tool}", "Nobody answered in time, so this was not done: Write to my_file {tool}"},
 		ActionUnreachable: {"Pay $5.", "Nobody could be asked, so this was not done: Pay $5."},
 		ActionWithdrawn:   {"Pay $5.", "Withdrawn, and not done: Pay $5."},
+		ActionNotBegun:    {"Pay $5.", "Accepted, and not done: Pay $5."},
 
-		QuestionTimedOut:    {"", "Nobody answered in time."},
-		QuestionUnreachable: {"", "Nobody could be asked."},
-		QuestionWithdrawn:   {"", "The question was withdrawn."},
-		DefaultUsed:         {"", "No answer; the default is used."},
+		QuestionTimedOut:    {"Pay.", "Nobody answered in time: Pay."},
+		QuestionUnreachable: {"Pay.", "Nobody could be asked: Pay."},
+		QuestionWithdrawn:   {"Pay.", "The question was withdrawn: Pay."},
+		DefaultUsed:         {"Pay.", "No answer; the default is used: Pay."},
 
 		HalfTimeLeft:   {"45 seconds", "Half of the time to answer is over. Time left: 45 seconds."},
 		LittleTimeLeft: {"45 seconds", "The time to answer is almost over. Time left: 45 seconds."},
@@ -305,7 +306,7 @@ func TestLetters(t *testing.T) {
 func TestNotDone(t *testing.T) {
 	each(t, func(t *testing.T, tag string, id ID, sentence string) {
 		switch id {
-		case ToolDidNotFinish, ActionRejected, ActionTimedOut, ActionUnreachable, ActionWithdrawn, SilenceRejects:
+		case ToolDidNotFinish, ActionRejected, ActionTimedOut, ActionUnreachable, ActionWithdrawn, ActionNotBegun, SilenceRejects:
 		default:
 			return
 		}

@@ -1,158 +1,223 @@
-// Package safetext finds what could deceive or disturb the reader of a text.
+// Package safetext finds what could deceive or disturb the reader of a text, and takes it away: characters that nobody sees, and
+// order on the screen that is not the order in which a voice, a braille display and the record have the same text.
+//
+// It decides by the text and its language alone. Class is the one table of characters, for Go and for the web page, which gets it
+// as Script. Begin with Clean.
 package safetext
 
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
-// Clean is aaep.SafeText; fillers may be kept, by whoever hands on pieces of a text.
-func Clean(s string, fillers bool) string {
-	first := First(s, fillers)
-	if first < 0 {
+// Clean returns s as it may be heard, shown and recorded; see aaep.SafeText. A part of a longer text keeps what only its
+// surroundings could judge: fillers, joiners, marks of direction and many accents. Language is a tag, or empty.
+func Clean(s, language string, part bool) string {
+	first := firstUnsafe(s, part, true)
+	if first < 0 && (part || !reorderable(s)) {
 		return s
 	}
+	if first >= 0 {
+		s = made(s, first, part)
+	}
+	if part {
+		return s
+	}
+	s, _ = ordered(s, language)
+	return s
+}
+
+// First returns the index of the first character of s that a producer may not send, or -1, and why. Fillers and needless marks of
+// direction may be sent, for they are left out where people get the text.
+func First(s, language string, part bool) (index int, why string) {
+	if i := firstUnsafe(s, part, false); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(s[i:])
+		if !part && Class(r)&Accent != 0 {
+			return i, fmt.Sprintf("has more than %d accents on one letter", maxAccents)
+		}
+		return i, fmt.Sprintf("has the character U+%04X, which could deceive or disturb its reader", r)
+	}
+	if !part && reorderable(s) {
+		if _, broken := ordered(s, language); broken >= 0 {
+			return broken, "is seen in another order than it is heard and recorded in: take out the marks and isolates of direction, " +
+				"name the text's language, and in a text from left to right put U+200E behind right-to-left words that numbers follow"
+		}
+	}
+	return -1, ""
+}
+
+// maxAccents is how many combining marks a letter may have. Vietnamese needs two, Hebrew with its accents five, Tibetan seven.
+const maxAccents = 8
+
+// made is s with what firstUnsafe found made visible or left out, but for the order.
+func made(s string, first int, part bool) string {
 	var b strings.Builder
 	b.WriteString(s[:first])
-	sc := safeScanner{text: s}
-	if first > 0 {
-		sc.before, _ = utf8.DecodeLastRuneInString(s[:first])
-	}
-	for i := first; i < len(s); {
+	sc := scanner{text: s, part: part}
+	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case isFiller(r):
-			if fillers || sc.spells(r, s[i+size:]) {
+		verdict := sc.judge(r, size, s[i+size:])
+		if i >= first {
+			switch {
+			case verdict == keep:
 				b.WriteString(s[i : i+size])
-				sc.before = r
+			case verdict == blank:
+				b.WriteByte(' ')
+			case verdict == show && size == 1 && r == utf8.RuneError:
+				fmt.Fprintf(&b, "<0x%02X>", s[i])
+			case verdict == show:
+				fmt.Fprintf(&b, "<U+%04X>", r)
 			}
-			i += size
-			continue
-		case sc.safe(r, size):
-			b.WriteString(s[i : i+size])
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, "<0x%02X>", s[i])
-		default:
-			fmt.Fprintf(&b, "<U+%04X>", r)
 		}
-		sc.before = r
 		i += size
 	}
 	return b.String()
 }
 
-// First returns the index of the first character that Clean would not leave as it is, or -1.
-func First(s string, fillers bool) int {
-	sc := safeScanner{text: s}
+// firstUnsafe returns the index of the first character that is not kept, or -1; but for fillers, unless they count.
+func firstUnsafe(s string, part, fillers bool) int {
+	sc := scanner{text: s, part: part}
 	for i := 0; i < len(s); {
 		if c := s[i]; c >= 0x20 && c < 0x7f {
-			sc.tags, sc.before = 0, rune(c)
+			sc.tags, sc.accents, sc.before, sc.letter = 0, 0, rune(c), 0
 			i++
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if isFiller(r) {
-			if !fillers && !sc.spells(r, s[i+size:]) {
+		switch sc.judge(r, size, s[i+size:]) {
+		case keep:
+		case drop, blank:
+			if fillers || sc.accents > maxAccents {
 				return i
 			}
-		} else if !sc.safe(r, size) {
+		case show:
 			return i
 		}
-		sc.before = r
 		i += size
 	}
 	return -1
 }
 
-// isFiller reports whether a character shows nothing by itself and changes no order: a deceiver can hide a word from a
-// program with it, and nothing from a person.
-func isFiller(r rune) bool {
-	switch {
-	case r < 0xad || r == zwnj || r == zwj || r >= 0xe0000 && r <= 0xe00ff:
-		return false
-	case r == 0xad || r == 0x200b || r >= 0x2060 && r <= 0x2064 || r == 0xfeff || r >= 0x1bca0 && r <= 0x1bca3 || r >= 0x1d173 && r <= 0x1d17a:
-		return true
-	case r >= 0x206a && r <= 0x206f:
-		return true
-	}
-	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}
+// A verdict says what becomes of a character.
+type verdict uint8
 
 const (
-	zwnj = 0x200c
-	zwj  = 0x200d
+	keep  verdict = iota
+	drop          // it shows nothing
+	blank         // it is a space that looks like nothing, or like many
+	show          // by its number
 )
 
-// unspaced are the scripts that are written without spaces, in which U+200B shows where a word ends.
-var unspaced = []*unicode.RangeTable{unicode.Khmer, unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Tai_Le, unicode.New_Tai_Lue,
-	unicode.Tai_Tham, unicode.Tai_Viet, unicode.Javanese, unicode.Balinese, unicode.Tibetan}
+const (
+	zwsp      = 0x200b
+	zwnj      = 0x200c
+	zwj       = 0x200d
+	lrm       = 0x200e
+	rlm       = 0x200f
+	alm       = 0x061c
+	lri       = 0x2066
+	rli       = 0x2067
+	fsi       = 0x2068
+	pdi       = 0x2069
+	blackFlag = 0x1f3f4
+	endOfTags = 0xe007f
+	// The flags of England, Scotland and Wales are a black flag, up to six tag characters that spell the place, and a tag that
+	// ends them. More would be a hidden message.
+	flagTags = 7
+	// deepest is how many isolates may be within each other.
+	deepest = 4
+)
 
-// spells reports whether a filler has a use between what is kept before it and what follows.
-func (sc *safeScanner) spells(r rune, after string) bool {
-	next, _ := utf8.DecodeRuneInString(after)
+// A scanner judges the characters of a text, in order.
+type scanner struct {
+	text     string
+	part     bool
+	isolates int     // whether the isolates of text may stay: 0 not yet known, 1 yes, -1 no
+	tags     int     // how many tag characters may follow
+	accents  int     // on the letter before
+	before   rune    // what was kept before; 0 at the start
+	letter   Classes // of the last letter that was kept, and its accents
+}
+
+func (sc *scanner) judge(r rune, size int, after string) verdict {
+	tags := sc.tags
+	sc.tags = 0
+	c := Class(r)
 	switch {
-	case r == 0x200b:
-		return unicode.In(sc.before, unspaced...) && unicode.In(next, unspaced...)
+	case r == utf8.RuneError && size == 1:
+		sc.before, sc.accents, sc.letter = r, 0, 0
+		return show
+	case c&Accent != 0:
+		if sc.accents++; sc.accents > maxAccents && !sc.part {
+			return drop
+		}
+	case c&(Filler|Joiner|Variant) == 0:
+		sc.accents = 0
+	}
+	v := keep
+	switch {
+	case r >= lri && r <= pdi:
+		if !sc.isolatesStay() {
+			v = show
+		}
+	case r == blackFlag:
+		sc.tags = flagTags
+	case r == endOfTags:
+		if tags == 0 || tags == flagTags {
+			v = show
+		}
+	case r >= 0xe0000 && r <= 0xe007f:
+		if a := r - 0xe0000; tags <= 1 || !(a >= '0' && a <= '9') && !(a >= 'a' && a <= 'z') {
+			v = show
+		} else {
+			sc.tags = tags - 1
+		}
+	case c&Hidden != 0:
+		v = show
+	case sc.part:
+	case c&Blank != 0:
+		v = blank
+	case c&(Filler|Joiner|Variant) != 0 && !sc.spells(r, c, after):
+		return drop
+	}
+	if sc.before = r; c&Accent == 0 {
+		sc.letter = 0
+	}
+	sc.letter |= c
+	return v
+}
+
+// spells reports whether what shows nothing has a use between what is kept before it and what follows.
+func (sc *scanner) spells(r rune, c Classes, after string) bool {
+	next, _ := utf8.DecodeRuneInString(after)
+	before, following := Class(sc.before), Class(next)
+	switch {
+	case r == zwsp:
+		return before&following&Unspaced != 0
+	case c&Joiner != 0 && sc.letter&Joined != 0:
+		return true
+	case r == zwj:
+		return (before&(Symbol|Variant) != 0 || sc.before == endOfTags) && following&Symbol != 0
 	case r == 0x115f || r == 0x1160: // half a syllable block
-		return isJamo(sc.before) || isJamo(next)
-	case r >= 0x180b && r <= 0x180d || r == 0x180f:
-		return unicode.Is(unicode.Mongolian, sc.before)
-	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef: // of a symbol, an emoji or an ideograph
-		return !isFiller(sc.before) && unicode.IsGraphic(sc.before) && !unicode.IsSpace(sc.before) && (r < 0xe0000 || unicode.Is(unicode.Han, sc.before))
+		return before&Jamo != 0 || following&Jamo != 0
+	case r >= 0x180b && r <= 0x180f:
+		return before&Mongolian != 0
+	case r >= 0x13430 && r <= 0x13455:
+		return before&Egyptian != 0
+	case r == 0xfe0e || r == 0xfe0f:
+		return before&(Symbol|Keycap) != 0
+	case r >= 0xfe00 && r <= 0xfe0d:
+		return before&(Symbol|Varied|Han) != 0
+	case r >= 0xe0100 && r <= 0xe01ef:
+		return before&Han != 0
 	}
 	return false
 }
 
-func isJamo(r rune) bool { return r >= 0x1100 && r <= 0x11ff && r != 0x115f && r != 0x1160 }
-
-// The flags of England, Scotland and Wales are a black flag, up to six tag characters that spell the place,
-// and a tag that ends them. More would be a hidden message.
-const (
-	blackFlag = 0x1f3f4
-	endOfTags = 0xe007f
-	flagTags  = 7
-)
-
-// A safeScanner tells safe characters from unsafe ones, given in order.
-type safeScanner struct {
-	text     string
-	isolates int  // whether the isolates of text may stay: 0 not yet known, 1 yes, -1 no
-	tags     int  // how many tag characters may follow
-	before   rune // what was kept before
-}
-
-func (sc *safeScanner) safe(r rune, size int) bool {
-	tags := sc.tags
-	sc.tags = 0
-	switch {
-	case r == '\n' || r == '\t':
-		return true
-	case r < 0x20 || r >= 0x7f && r <= 0x9f:
-		return false
-	case r == utf8.RuneError:
-		return size > 1
-	case r >= 0x202a && r <= 0x202e || r == 0x2028 || r == 0x2029:
-		return false
-	case r >= 0x2066 && r <= 0x2069:
-		return sc.isolatesStay()
-	case r == blackFlag:
-		sc.tags = flagTags
-	case r == endOfTags:
-		return tags > 0 && tags < flagTags
-	case r >= 0xe0000 && r <= 0xe007f:
-		c := byte(r - 0xe0000)
-		if tags <= 1 || !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') {
-			return false
-		}
-		sc.tags = tags - 1
-	}
-	return !unicode.Is(unicode.Co, r) && (r < 0xfff9 || r > 0xfffb)
-}
-
-// isolatesStay reports whether every isolate of the text is closed on its line and none is closed before it opens.
-func (sc *safeScanner) isolatesStay() bool {
+// isolatesStay reports whether every isolate of the text is closed on its line, none is closed before it opens, and they are nested a
+// few deep at most.
+func (sc *scanner) isolatesStay() bool {
 	if sc.isolates == 0 {
 		sc.isolates = -1
 		if isolatesBalanced(sc.text) {
@@ -166,9 +231,11 @@ func isolatesBalanced(s string) bool {
 	depth := 0
 	for _, r := range s {
 		switch r {
-		case 0x2066, 0x2067, 0x2068:
-			depth++
-		case 0x2069:
+		case lri, rli, fsi:
+			if depth++; depth > deepest {
+				return false
+			}
+		case pdi:
 			if depth--; depth < 0 {
 				return false
 			}

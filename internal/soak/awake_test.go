@@ -31,13 +31,13 @@ func awake(t *testing.T, tr *truth, asked map[string]shape, journals map[string]
 		{"a state is missing", "0-sse-all", func(notes []note) []note {
 			return without(notes, find(notes, func(ev *aaep.Event) bool {
 				p, ok := ev.Payload.(*aaep.StateChanged)
-				_, known := tr.at[ev.EventID]
+				_, known := tr.number(ev.EventID)
 				return ok && known && p.FromState == aaep.StateIdle && !tr.errored[ev.SessionID]
 			}))
 		}},
 		{"a state is missing that others could have been folded into", "0-ipc-paced", func(notes []note) []note {
 			return without(notes, newest(notes, func(ev *aaep.Event) bool {
-				_, known := tr.at[ev.EventID]
+				_, known := tr.number(ev.EventID)
 				return known && !tr.errored[ev.SessionID]
 			}))
 		}},

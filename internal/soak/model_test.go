@@ -27,6 +27,7 @@ type verdict struct {
 
 	// What somebody believes who leaves out what they have heard by its id.
 	had      map[string]bool
+	bytes    map[string]string     // what an id meant
 	state    map[string]aaep.State // by session
 	progress map[string]int        // by session
 
@@ -62,7 +63,7 @@ func (v *verdict) wrong(format string, args ...any) {
 
 // judge compares a journal with what it must hold.
 func (tr *truth) judge(terms aaep.Capabilities, notes []note, real bool) *verdict {
-	v := &verdict{truth: tr, terms: terms, real: real, oldest: -1, rates: map[string][]time.Time{}, got: map[int]bool{}, spans: map[string]*span{},
+	v := &verdict{truth: tr, terms: terms, real: real, oldest: -1, rates: map[string][]time.Time{}, bytes: map[string]string{}, got: map[int]bool{}, spans: map[string]*span{},
 		had: map[string]bool{}, state: map[string]aaep.State{}, progress: map[string]int{}}
 	closed := false
 	for _, n := range notes {
@@ -102,7 +103,7 @@ func (v *verdict) link(at time.Time, l *link) {
 		after, _ := v.after()
 		v.begun = append(v.begun, beginning{at, after})
 	}
-	if other && (v.chain == nil || lost || !l.Kept || v.paced()) { // whoever has no rate is told under the same ids, and leaves them out
+	if other { // states are told under new ids
 		v.chain, v.from, v.anywhere = map[string]aaep.State{}, map[string]aaep.State{}, l.After == ""
 		after, _ := v.after()
 		for _, ev := range v.truth.events[:after] {
@@ -130,11 +131,11 @@ func (v *verdict) after() (events, bytes int) {
 	if v.now.After == "" {
 		return 0, 0
 	}
-	pos, offset, ok := v.Locate(v.now.After)
+	at, _, ok := v.Locate(v.now.After)
 	if !ok {
 		v.wrong("%s is no place of this log", v.now.After)
 	}
-	return int(pos), offset
+	return int(at.Pos), at.Offset
 }
 
 func (v *verdict) heard(n note) {
@@ -143,6 +144,11 @@ func (v *verdict) heard(n note) {
 	if !ok {
 		v.wrong("%s is no valid event", n.Event)
 		return
+	}
+	if sum := string(n.Event); v.bytes[ev.EventID] == "" {
+		v.bytes[ev.EventID] = sum
+	} else if v.bytes[ev.EventID] != sum {
+		v.wrong("%s\ncame before as\n%s", sum, v.bytes[ev.EventID])
 	}
 	switch {
 	case v.twice[ev.EventID] && !(v.now.Kept && asks(ev)): // a question that is open is asked again over another link
@@ -161,7 +167,7 @@ func (v *verdict) heard(n note) {
 		v.text(ev, p)
 		return
 	}
-	i, known := v.number(ev)
+	i, known := v.number(ev.EventID)
 	if p, ok := ev.Payload.(*aaep.StateChanged); ok {
 		v.changed(i, ev, p)
 	}
@@ -172,19 +178,6 @@ func (v *verdict) heard(n note) {
 		v.wrong("%s %s is not in the log", ev.Type(), ev.EventID)
 	}
 	v.had[ev.EventID] = true
-}
-
-// number finds an event in the log. Whoever has a rate and goes on may be told what is, under an id of its own.
-func (v *verdict) number(ev *aaep.Event) (i int, known bool) {
-	if i, known = v.at[ev.EventID]; known {
-		return i, true
-	}
-	pos, offset, ok := v.Locate(ev.EventID)
-	state := ev.Type() == aaep.TypeStateChanged || ev.Type() == aaep.TypeProgressUpdated
-	if !ok || pos == 0 || offset <= 1<<24 || !state || !v.paced() || !v.now.GoesOn {
-		return -1, false
-	}
-	return int(pos) - 1, true
 }
 
 // changed follows the states of a session. They are a chain over each subscription, for those who leave out what they have heard.
@@ -281,7 +274,8 @@ func (v *verdict) text(ev *aaep.Event, p *aaep.OutputStreaming) {
 	if p.Complete && !ends || p.Chunk == "" && !p.Complete {
 		v.wrong("the text %s has %q at %d and complete %v", p.OutputID, p.Chunk, from, p.Complete)
 	}
-	pos, offset, ok := v.Locate(ev.EventID)
+	place, _, ok := v.Locate(ev.EventID)
+	pos, offset := place.Pos, place.Offset
 	if !ok || pos == 0 || pos > uint64(len(v.truth.events)) {
 		v.wrong("%s of the text %s is no place of the log", ev.EventID, p.OutputID)
 		return

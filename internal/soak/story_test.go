@@ -13,10 +13,8 @@ func (tr *truth) story(terms aaep.Capabilities, notes []note, session string) st
 	var all strings.Builder
 	line := func(ev *aaep.Event) {
 		number := "not in the log"
-		if i, known := tr.at[ev.EventID]; known {
-			number = fmt.Sprint("number ", i)
-		} else if pos, _, ok := tr.Locate(ev.EventID); ok {
-			number = fmt.Sprint("in number ", pos-1)
+		if at, _, ok := tr.Locate(ev.EventID); ok {
+			number = fmt.Sprintf("number %d, %d bytes, form %x", int(at.Pos)-1, at.Offset, at.Form)
 		}
 		switch p := ev.Payload.(type) {
 		case *aaep.StateChanged:
@@ -33,8 +31,8 @@ func (tr *truth) story(terms aaep.Capabilities, notes []note, session string) st
 	}
 	for _, n := range notes {
 		if n.Link != nil {
-			pos, offset, _ := tr.Locate(n.Link.After)
-			fmt.Fprintf(&all, "\nlink of %s, after number %d and %d bytes, goes on %v, kept %v", n.Link.Subscription, int(pos)-1, offset, n.Link.GoesOn, n.Link.Kept)
+			at, _, _ := tr.Locate(n.Link.After)
+			fmt.Fprintf(&all, "\nlink of %s, after number %d and %d bytes, goes on %v, kept %v", n.Link.Subscription, int(at.Pos)-1, at.Offset, n.Link.GoesOn, n.Link.Kept)
 		}
 		if ev, ok := decoded(n.Event); ok && ev.SessionID == session {
 			line(ev)

@@ -16,8 +16,7 @@ import (
 // A truth is all that a log holds.
 type truth struct {
 	*eventlog.Log
-	events  []*aaep.Event  // in the order of the log: the first has position 1
-	at      map[string]int // where an event is, by its id
+	events  []*aaep.Event // in the order of the log: the first has position 1
 	outputs map[string]*output
 	begins  map[string]int  // where the first event of a session is
 	errored map[string]bool // sessions that ended with an error
@@ -33,12 +32,21 @@ type output struct {
 // An entry is what one event of the log adds to an output.
 type entry struct{ event, from, to int }
 
+// number is where an event is that is no text, in whichever form it is told.
+func (tr *truth) number(id string) (i int, known bool) {
+	at, _, ok := tr.Locate(id)
+	if !ok || at.Pos == 0 || at.Offset > 0 || at.Pos > uint64(len(tr.events)) {
+		return -1, false
+	}
+	return int(at.Pos) - 1, true
+}
+
 func truthOf(kept log.Store) (*truth, error) {
-	l, err := eventlog.Open(readOnly{kept}, 1)
+	l, err := eventlog.Open(readOnly{kept}, 1, "")
 	if err != nil {
 		return nil, err
 	}
-	tr := &truth{Log: l, at: map[string]int{}, outputs: map[string]*output{}, begins: map[string]int{}, errored: map[string]bool{}}
+	tr := &truth{Log: l, outputs: map[string]*output{}, begins: map[string]int{}, errored: map[string]bool{}}
 	for l.End() > uint64(len(tr.events)) {
 		events, _, err := l.Read(uint64(len(tr.events)), 256)
 		if err != nil {
@@ -47,7 +55,6 @@ func truthOf(kept log.Store) (*truth, error) {
 		tr.events = append(tr.events, events...)
 	}
 	for i, ev := range tr.events {
-		tr.at[ev.EventID] = i
 		if _, any := tr.begins[ev.SessionID]; !any {
 			tr.begins[ev.SessionID] = i
 		}

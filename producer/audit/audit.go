@@ -52,11 +52,20 @@ import (
 // before its Settled record is, and nothing is run before its Invoked record is. A question whose settlement could not
 // be recorded is rejected. The other records tell what has happened already, and an error changes nothing about that.
 //
+// A sink that outlives its process may also be a Recovering, as a File is.
+//
 // Record must not call the producer's sessions, which wait for it.
 //
 // The producer waits for Record while it holds an answer back, so it should return within milliseconds.
 type Sink interface {
 	Record(Record) error
+}
+
+// Recovering is a Sink that knows what a process before this one left behind: the NotDone records that it wrote because of that. A
+// producer with a log of its own tells its listeners the same.
+type Recovering interface {
+	Sink
+	LeftUndone() []Record
 }
 
 // Kind says what happened.
@@ -77,6 +86,9 @@ const (
 	Invoked Kind = "invoked"
 	// Completed: a tool has ended.
 	Completed Kind = "completed"
+	// NotDone: what was accepted was not done, for the tool has not begun and will not: its caller gave up, its session ended, or the
+	// process was killed before it could. A File writes the last of these when it is opened again.
+	NotDone Kind = "not_done"
 )
 
 // Record is one thing that happened. The kinds in brackets are those that have the field; what is not known is left
@@ -91,15 +103,18 @@ type Record struct {
 	SessionID  string `json:"session_id,omitzero"` // [all but opened]
 	Tool       string `json:"tool,omitzero"`       // [all about a tool]
 	ToolCallID string `json:"tool_call_id,omitzero"`
-	QuestionID string `json:"question_id,omitzero"` // [asked, replied, extended, settled, invoked]
+	QuestionID string `json:"question_id,omitzero"` // [asked, replied, extended, settled, invoked, not_done]
 
 	// Shown are the exact words that were sent, in every language they were put in, the agent's own first. [asked]
 	Shown []Words `json:"shown,omitzero"`
-	// ShownDigest is the SHA-256, in hex, of the value of "shown" in the question's Asked record. [asked, settled, invoked]
+	// ShownDigest is the SHA-256, in hex, of the value of "shown" in the question's Asked record. [asked, settled, invoked, not_done]
 	ShownDigest  string    `json:"shown_digest,omitzero"`
 	Risk         aaep.Risk `json:"risk_level,omitzero"`   // [asked, invoked]
 	Irreversible bool      `json:"irreversible,omitzero"` // [asked, invoked]
-	Deadline     time.Time `json:"deadline,omitzero"`     // [asked, extended]
+	// Untold are those who were asked and had not been told yet that the tool is about to run: it waits for two seconds at most, and
+	// not for those who are away or whose links take nothing. [invoked] of what is irreversible or of high risk
+	Untold   []Subscription `json:"untold,omitzero"`
+	Deadline time.Time      `json:"deadline,omitzero"` // [asked, extended]
 	// Default is what silence means: a decision, or the default response. [asked]
 	Default    string         `json:"default,omitzero"`
 	Recipients []Subscription `json:"recipients,omitzero"` // [asked]

@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
@@ -30,9 +32,10 @@ const eachSecond = time.Second
 
 // File is a trail in a file: a Sink. All its methods may be called at once.
 type File struct {
-	path string
-	out  disk
-	late bool
+	path   string
+	out    disk
+	late   bool
+	undone []Record // see LeftUndone
 
 	// flush is held while the disk is waited for, so that those who come in meanwhile wait for it once, together.
 	// It is taken before mu.
@@ -54,10 +57,11 @@ type disk interface {
 }
 
 // Open opens a trail to continue it, or begins one where there is no file. It makes a new file readable by its owner
-// alone (on Windows, by whom the folder lets), and keeps every other process from writing to it until Close.
+// alone (on Windows, by whom the folder lets), and keeps every other process from writing to it until Close. A path that is a
+// symbolic link is refused.
 //
-// The end of the file is checked first, and the first record says that it was opened, and what was torn; see the
-// package. Where the end is not in order nothing is written, and the error is a *Fault; Verify checks the
+// The end of the file is checked first, two MiB of it, and the first record says that it was opened, and what was torn; see the
+// package. What is accepted there, and has neither begun nor ended, follows as NotDone. Where the end is not in order nothing is written, and the error is a *Fault; Verify checks the
 // whole file. Other errors are ErrInUse and those of the file system.
 //
 // Do not rotate the file under a running File; begin a new one with another name.
@@ -93,7 +97,7 @@ func Open(path string, opts Options) (*File, error) {
 
 // start continues the trail that r holds, by writing to out.
 func start(r io.ReaderAt, out disk, size int64, late bool) (*File, error) {
-	c, repair, err := findEnd(r, size)
+	c, open, repair, err := findEnd(r, size)
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +112,23 @@ func start(r io.ReaderAt, out disk, size int64, late bool) (*File, error) {
 	if err := out.Sync(); err != nil {
 		return nil, err
 	}
-	return &File{out: out, late: late, seq: seq, head: head, synced: seq, safe: head}, nil
+	f := &File{out: out, late: late, seq: seq, head: head, synced: seq, safe: head}
+	for _, r := range open {
+		r = Record{Kind: NotDone, SessionID: r.SessionID, Tool: r.Tool, ToolCallID: r.ToolCallID, QuestionID: r.QuestionID, ShownDigest: r.ShownDigest}
+		if err := f.Record(r); err != nil {
+			return nil, err
+		}
+		f.undone = append(f.undone, r)
+	}
+	return f, nil
 }
 
-// findEnd checks the end of a trail. Repair is what must be written before the next record.
-func findEnd(r io.ReaderAt, size int64) (c *chain, repair []byte, err error) {
+// LeftUndone returns the NotDone records of what was accepted before the file was opened.
+func (f *File) LeftUndone() []Record { return slices.Clone(f.undone) }
+
+// findEnd checks the end of a trail. Open are the acceptances in it of which nothing came so far; repair is what must be written before
+// the next record.
+func findEnd(r io.ReaderAt, size int64) (c *chain, open []Record, repair []byte, err error) {
 	const window = 2 * (maxLine + 4096)
 	c = &chain{}
 	from := max(size-window, 0)
@@ -120,7 +136,7 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, repair []byte, err error) {
 	if from > 0 { // in the middle of a line
 		c.adrift = true
 		if _, _, err := lines.next(); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	for {
@@ -129,9 +145,17 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, repair []byte, err error) {
 			break
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		_, fault := c.take(line, ended)
+		e, fault := c.take(line, ended)
+		switch e.Kind {
+		case Settled:
+			if e.Decision == aaep.Accept && e.ToolCallID != "" {
+				open = append(open, e.Record)
+			}
+		case Invoked, NotDone:
+			open = slices.DeleteFunc(open, func(r Record) bool { return r.ToolCallID == e.ToolCallID })
+		}
 		if c.seq == 0 && from == 0 && c.line == 1 && !looksTorn(line) {
 			fault = &Fault{1, Altered, "this is no line of a trail"}
 		}
@@ -141,7 +165,7 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, repair []byte, err error) {
 			if from > 0 {
 				fault.Line = 0
 			}
-			return nil, nil, fault
+			return nil, nil, nil, fault
 		case c.head == hashOf(line):
 			repair = []byte{'\n'} // the record is whole
 		default:
@@ -150,9 +174,9 @@ func findEnd(r io.ReaderAt, size int64) (c *chain, repair []byte, err error) {
 		}
 	}
 	if from > 0 && c.seq == 0 {
-		return nil, nil, &Fault{0, Altered, "there is no record at its end"}
+		return nil, nil, nil, &Fault{0, Altered, "there is no record at its end"}
 	}
-	return c, repair, nil
+	return c, open, repair, nil
 }
 
 // Record adds a record. The error is about the record, which then is not in the file, or about the disk. Of a disk

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/aaep-go/aaep"
 )
 
 func TestOpen(t *testing.T) {
@@ -54,6 +57,9 @@ func TestOpenRefusesOthers(t *testing.T) {
 				return errors.ErrUnsupported // only root can give a file away
 			}
 			return os.Chown(path, 65534, -1)
+		},
+		"symbolic link": func(path string) error {
+			return errors.Join(os.Rename(path, path+".other"), os.Symlink(path+".other", path))
 		},
 		"": func(path string) error { return os.Chmod(path, 0o644) },
 	} {
@@ -292,4 +298,48 @@ func TestSync(t *testing.T) {
 			t.Errorf("after a sync that failed: %v", err)
 		}
 	})
+}
+
+// What was accepted and of which nothing came is on record as not done when the trail is opened again, once; a question that was answered,
+// a rejection, and what has begun are not.
+func TestLeftUndone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trail")
+	f, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settled := func(call string, d aaep.Decision) Record {
+		return Record{Kind: Settled, SessionID: "sess_1", Tool: "pay", ToolCallID: call, QuestionID: "q_" + call, ShownDigest: "d", Decision: d}
+	}
+	for _, r := range []Record{settled("call_1", aaep.Accept), settled("call_2", aaep.Accept), settled("call_3", aaep.Reject), settled("", ""),
+		settled("call_4", aaep.Accept), {Kind: Invoked, ToolCallID: "call_1"}, {Kind: NotDone, ToolCallID: "call_4"}} {
+		if err := f.Record(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := f.LeftUndone(); len(got) != 0 {
+		t.Errorf("a new trail has left %v", got)
+	}
+	for opened := range 2 {
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if f, err = Open(path, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		want := []Record{{Kind: NotDone, SessionID: "sess_1", Tool: "pay", ToolCallID: "call_2", QuestionID: "q_call_2", ShownDigest: "d"}}
+		if got := f.LeftUndone(); !reflect.DeepEqual(got, want[opened:]) && len(got)+len(want[opened:]) > 0 {
+			t.Errorf("opened %d times it has left %+v", opened+1, got)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(data, []byte(`"kind":"not_done"`)); n != 2 {
+		t.Errorf("%d are on record as not done, want the one from before and one", n)
+	}
 }

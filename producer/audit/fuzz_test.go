@@ -34,7 +34,7 @@ func FuzzVerify(f *testing.F) {
 		if fault != nil && (fault.Line != first.Line || fault.Line > int64(rep.Records)+1+int64(bytes.Count(data, []byte(tornMark)))) {
 			t.Fatalf("Verify finds %v, Read %v", fault, first)
 		}
-		c, repair, err := findEnd(bytes.NewReader(data), int64(len(data)))
+		c, _, repair, err := findEnd(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			if fault == nil || fault.How == TornEnd && bytes.HasPrefix(data, []byte(beginning)) && len(data) < maxLine {
 				t.Fatalf("Verify finds %v, and yet it cannot be continued: %v", fault, err)

@@ -86,11 +86,8 @@ func attrs(r Record) (g group) {
 	g.yes("irreversible", r.Irreversible)
 	g.time("deadline", r.Deadline)
 	g.text("default", r.Default)
-	var recipients group
-	for i, sub := range r.Recipients {
-		recipients.sub(fmt.Sprint(i+1), subscriptionAttrs(sub))
-	}
-	g.sub("recipients", recipients)
+	g.sub("recipients", subscriptionsAttrs(r.Recipients))
+	g.sub("untold", subscriptionsAttrs(r.Untold))
 	if r.By != nil {
 		g.sub("by", subscriptionAttrs(*r.By))
 	}
@@ -124,6 +121,13 @@ func shownAttrs(w Words) (g group) {
 	}
 	g.sub("choices", choices)
 	return g
+}
+
+func subscriptionsAttrs(subs []Subscription) (all group) {
+	for i, sub := range subs {
+		all.sub(fmt.Sprint(i+1), subscriptionAttrs(sub))
+	}
+	return all
 }
 
 func subscriptionAttrs(s Subscription) (g group) {

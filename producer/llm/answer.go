@@ -54,12 +54,25 @@ type result struct {
 	err error
 }
 
-func (q *request) result(key string, failed bool) {
+func (q *request) result(key string, failed bool, says ...jsontext.Value) {
 	r := result{key: key}
-	if failed {
+	switch {
+	case slices.ContainsFunc(says, isRefusal):
+		r.err = errNotDone
+	case failed:
 		r.err = errTool
 	}
 	q.keys, q.results = append(q.keys, key), append(q.results, r)
+}
+
+// errNotDone is of a call that was refused, or that Guard did not take: whoever hears of it hears that it was not done.
+var errNotDone = fmt.Errorf("the tool's result says that it was not done: %w", producer.ErrRejected)
+
+// isRefusal reports whether a tool's result is what Guard returned instead of running the tool.
+func isRefusal(says jsontext.Value) bool {
+	text := string(says)
+	return strings.Contains(text, "Not done: ") && slices.ContainsFunc([]string{refusedNo, refusedLate, refusedAlone}, func(why string) bool { return strings.Contains(text, why) }) ||
+		strings.Contains(text, unknownTool)
 }
 
 var errTool = errors.New("the tool's result says that it failed")

@@ -7,9 +7,10 @@ import "github.com/go-json-experiment/json/jsontext"
 func chatRequest(body []byte) (q request) {
 	var in struct {
 		Messages []struct {
-			Role       string `json:"role"`
-			ToolCallID string `json:"tool_call_id"`
-			Name       string `json:"name"`
+			Role       string         `json:"role"`
+			ToolCallID string         `json:"tool_call_id"`
+			Name       string         `json:"name"`
+			Content    jsontext.Value `json:"content"`
 		} `json:"messages"`
 		Format struct {
 			Type string `json:"type"`
@@ -22,7 +23,7 @@ func chatRequest(body []byte) (q request) {
 		case "assistant": // what is before it was answered
 			q.keys, q.results = nil, nil
 		case "tool", "function":
-			q.result(keyOf(m.ToolCallID, m.Name, ""), false)
+			q.result(keyOf(m.ToolCallID, m.Name, ""), false, m.Content)
 		}
 	}
 	return q

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -55,7 +56,7 @@ func geminiRequest(body []byte) (q request) {
 		for _, p := range c.Parts {
 			if r := p.Response; r != nil {
 				_, failed := r.Response["error"]
-				q.result(keyOf(r.ID, r.Name, before), failed)
+				q.result(keyOf(r.ID, r.Name, before), failed, slices.Collect(maps.Values(r.Response))...)
 			}
 		}
 	}

@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
 )
 
 // Guard returns a tool's function that asks the user first and calls run only if the answer is yes. Name is what the model calls the
-// tool. Describe says, of one call's arguments, what will be done and what that means; its Name may be left empty, and a call of no Risk
+// tool; a call by a name that is none of those that models were given is an error at once. Describe says, of one call's arguments, what will be done and what that means; its Name may be left empty, and a call of no Risk
 // is of a high one. Only one that it says is of low or medium risk, and not that it is irreversible or to be confirmed, runs without a
 // question and is merely told. The tool is told of when it runs and not before, in the session whose Context ctx is, or else in the one
 // whose model wants it. Where several want it, that is the one whose request was made with the same ctx; where that does not tell them
@@ -20,10 +24,19 @@ import (
 // the user could not be asked in these words. Run does what describe has said and nothing else, so an answer that changes it is a
 // no: Modified is not used.
 func Guard[In any](t *Tap, name string, describe func(In) producer.Tool, run func(context.Context, In) (string, error)) func(context.Context, In) (string, error) {
-	t.mu.Lock()
-	t.guarded[clip(name)] = true
-	t.mu.Unlock()
+	err := t.made()
+	if err == nil {
+		t.mu.Lock()
+		t.guarded[clip(name)] = true
+		t.mu.Unlock()
+	}
 	return func(ctx context.Context, in In) (string, error) {
+		if err != nil {
+			return "", err
+		}
+		if err := t.unknown(name); err != nil {
+			return "", err
+		}
 		tool := describe(in)
 		tool.Name, tool.Modified = name, nil
 		tool.Risk = cmp.Or(tool.Risk, aaep.RiskHigh) // nobody has said that it is harmless
@@ -38,25 +51,48 @@ func Guard[In any](t *Tap, name string, describe func(In) producer.Tool, run fun
 			ran = true
 			return run(ctx, in)
 		})
-		if no := Refusal(told); no != "" && !ran {
+		if no := Refusal(name, told); no != "" && !ran {
 			return no, nil
 		}
 		return result, told
 	}
 }
 
-// Refusal says to a model, in English, why a tool did not run, where its user or their absence is the reason; else it
+// What a model hears of a call that was not done. A Tap that finds one of them in a tool's result tells that it was not done.
+const (
+	refusedNo    = "The user was asked and said no."
+	refusedLate  = "The user was asked and did not answer in time."
+	refusedAlone = "Only the user can allow this, and nobody could be asked."
+	unknownTool  = "llm: Guard does not know which tool this is: "
+)
+
+// Refusal says to a model, in English, which tool did not run and why, where its user or their absence is the reason; else it
 // returns "". The error is one of Session.Tool.
-func Refusal(err error) string {
+func Refusal(tool string, err error) string {
+	why := ""
 	switch {
 	case errors.Is(err, producer.ErrRejected):
-		return "Not done. The user was asked and said no."
+		why = refusedNo
 	case errors.Is(err, producer.ErrTimedOut):
-		return "Not done. The user was asked and did not answer in time."
+		why = refusedLate
 	case errors.Is(err, producer.ErrUnreachable):
-		return "Not done. Only the user can allow this, and nobody could be asked."
+		why = refusedAlone
+	default:
+		return ""
 	}
-	return ""
+	return "Not done: " + tool + ". " + why
+}
+
+// unknown is the error of a guarded call by a name that is none of the tools that models were given: the same tool, under its own
+// name, is not guarded, and was announced as if it ran.
+func (t *Tap) unknown(name string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.given) == 0 || t.partly || t.given[clip(name)] {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(t.given))
+	return fmt.Errorf("%sit was given the name %q, and the models have only %s; nothing was asked, and nothing run", unknownTool, name, strings.Join(names[:min(len(names), 20)], ", "))
 }
 
 // called returns the session that a guarded tool is called in. Outside of every turn it gets one of its own.
@@ -72,7 +108,7 @@ func (t *Tap) called(ctx context.Context, tool producer.Tool) (s *producer.Sessi
 	}
 	return s, func(err error) {
 		switch {
-		case err == nil || Refusal(err) != "":
+		case err == nil || Refusal("", err) != "":
 			s.Complete(aaep.Text{})
 		case errors.Is(ctx.Err(), context.Canceled): // whoever called has given it up
 			s.Cancel(aaep.CancelledByProducer, aaep.Text{})

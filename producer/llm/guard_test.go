@@ -65,8 +65,8 @@ func TestGuardRefused(t *testing.T) {
 		answer aaep.Decision
 		says   string
 	}{
-		{aaep.Reject, "Not done. The user was asked and said no."},
-		{"", "Not done. The user was asked and did not answer in time."},
+		{aaep.Reject, "Not done: transfer. The user was asked and said no."},
+		{"", "Not done: transfer. The user was asked and did not answer in time."},
 	} {
 		play(t, func(st *stage) {
 			var b bank
@@ -127,7 +127,7 @@ func TestGuardModified(t *testing.T) {
 		}
 		var b bank
 		got, err := llm.Guard(st.tap, "transfer", asks, b.transfer)(st.t.Context(), transfer{500})
-		if got != "Not done. The user was asked and said no." || err != nil || b.moved != 0 {
+		if got != "Not done: transfer. The user was asked and said no." || err != nil || b.moved != 0 {
 			t.Errorf("the tool gave %q, %v, and moved %d", got, err, b.moved)
 		}
 	})
@@ -223,7 +223,7 @@ func TestGuardMeanwhile(t *testing.T) {
 		st.ask(fakemodel.Chat, true, user("Pay."), model(wantsTransfer), gives("call_1", "transfer", "The user is being asked."))
 		st.heard("start: Working on a request.", "thinking", "writing_output", "say: I move it.", "thinking",
 			"awaiting_input", "ask: Transfer $500.", "say: Done.")
-		if got := <-asked; got != "Not done. The user was asked and did not answer in time." {
+		if got := <-asked; got != "Not done: transfer. The user was asked and did not answer in time." {
 			t.Errorf("the tool gave %q", got)
 		}
 		synctest.Wait()
@@ -240,7 +240,7 @@ func TestSlowAnswer(t *testing.T) {
 		var b bank
 		guarded := llm.Guard(st.tap, "transfer", slow, b.transfer)
 		st.ask(fakemodel.Chat, true, user("Pay."))
-		if got, _ := guarded(st.t.Context(), transfer{500}); got != "Not done. The user was asked and did not answer in time." {
+		if got, _ := guarded(st.t.Context(), transfer{500}); got != "Not done: transfer. The user was asked and did not answer in time." {
 			t.Errorf("the tool gave %q", got)
 		}
 		st.ask(fakemodel.Chat, true, user("Pay."), model(wantsTransfer), gives("call_1", "transfer", "no"))

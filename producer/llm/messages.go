@@ -37,7 +37,7 @@ func messagesRequest(body []byte) (q request) {
 		for _, b := range blocks {
 			switch {
 			case b.Type == "tool_result":
-				q.result(clip(b.ToolUseID), b.IsError)
+				q.result(clip(b.ToolUseID), b.IsError, b.Content)
 			case strings.HasSuffix(b.Type, "tool_use"):
 				q.keys = append(q.keys, clip(b.ID))
 			}

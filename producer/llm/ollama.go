@@ -44,7 +44,7 @@ func ollamaRequest(body []byte) (q request) {
 				}
 				called = called[1:]
 			}
-			q.result(keyOf("", name, before), false)
+			q.result(keyOf("", name, before), false, jsontext.Value(m.Content))
 		}
 	}
 	return q

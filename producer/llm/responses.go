@@ -18,6 +18,7 @@ type responsesItem struct {
 	Name    string         `json:"name"`
 	Status  string         `json:"status"`
 	Content jsontext.Value `json:"content"`
+	Output  jsontext.Value `json:"output"`
 }
 
 func responsesRequest(body []byte) (q request) {
@@ -39,7 +40,7 @@ func responsesRequest(body []byte) (q request) {
 		switch {
 		case item.CallID == "":
 		case strings.HasSuffix(item.Type, "_output"):
-			q.result(clip(item.CallID), item.Status == "incomplete")
+			q.result(clip(item.CallID), item.Status == "incomplete", item.Output)
 		default:
 			q.keys = append(q.keys, clip(item.CallID))
 		}

@@ -32,7 +32,16 @@
 //
 // A model's answer says that it wants a tool, not that the tool runs. When the answer is whole, the tools in it that are not
 // guarded are announced, and the request that brings their results completes them. Guarded tools are silent until they are
-// called; Guard asks, runs them and tells what came of it. Guard whatever changes the world, and before the first request. Tools
+// called; Guard asks, runs them and tells what came of it. Guard whatever changes the world, and before the first request, under the
+// name by which the model calls it: a call by a name that no request gave to a model is an error, and runs nothing. A guarded
+// tool's function finds its session in its context, and can ask there for what it has to know; one of low risk is told and not asked about:
+//
+//	book = llm.Guard(tap, "book", func(in Trip) producer.Tool {
+//		return producer.Tool{Risk: aaep.RiskLow, Action: aaep.Say("Looking for a train.")}
+//	}, func(ctx context.Context, in Trip) (string, error) {
+//		class, err := producer.SessionOf(ctx).Clarify(ctx, producer.Question{Text: aaep.Say("First or second class?"), …})
+//
+// Tools
 // that the provider runs itself, such as its web search, are announced as they begin and end.
 //
 // # Languages
@@ -52,6 +61,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -84,12 +94,14 @@ type Tap struct {
 	mu      sync.Mutex
 	turns   []*turn // open, oldest first
 	guarded map[string]bool
+	given   map[string]bool // the tools that models were given, by name
+	partly  bool            // not all of them are known
 }
 
 // New returns a Tap that tells what it hears through p.
 func New(p *producer.Producer) *Tap {
-	t := &Tap{p: p, guarded: map[string]bool{}}
-	if m, err := p.Manifest(); err == nil {
+	t := &Tap{p: p, guarded: map[string]bool{}, given: map[string]bool{}}
+	if m, err := p.Manifest(); err == nil { // else made says so
 		t.languages = m.LanguagesSupported
 	}
 	return t
@@ -99,6 +111,9 @@ func New(p *producer.Producer) *Tap {
 // OpenAI and Anthropic take, as an option that stands before those of a cloud, such as Vertex or Bedrock, which give requests
 // another form.
 func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	if err := t.made(); err != nil {
+		return nil, err
+	}
 	d, ok := dialectOf(r)
 	if !ok {
 		return next(r)
@@ -113,6 +128,7 @@ func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Respon
 	fmt.Fprintln(h, r.URL)
 	h.Write(body)
 	h.Sum(req.sum[:0])
+	t.gives(body)
 	turn := t.join(r.Context(), req)
 	if turn == nil {
 		return next(r)
@@ -127,6 +143,47 @@ func (t *Tap) Middleware(r *http.Request, next func(*http.Request) (*http.Respon
 		resp.Body = newTee(r.Context(), resp, turn, d, req)
 	}
 	return resp, err
+}
+
+// made says what is wrong with a Tap that New did not make, or made of no Producer: nobody would ever hear what passes.
+func (t *Tap) made() error {
+	if t == nil || t.guarded == nil || t.p == nil {
+		return errors.New("llm: the Tap is nil, or was not made by New with a producer.Producer")
+	}
+	return nil
+}
+
+// gives takes from a request which tools its model may call.
+func (t *Tap) gives(body []byte) {
+	type named struct {
+		Name string `json:"name"`
+	}
+	var in struct {
+		Tools []struct {
+			named    `json:",embed"`
+			Function named   `json:"function"`
+			Custom   named   `json:"custom"`
+			Gemini   []named `json:"functionDeclarations"`
+			Snake    []named `json:"function_declarations"`
+		} `json:"tools"`
+		Functions []named `json:"functions"`
+	}
+	known := decode(body, &in)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := in.Functions
+	for _, tool := range in.Tools {
+		of := slices.Concat([]named{tool.named, tool.Function, tool.Custom}, tool.Gemini, tool.Snake)
+		of = slices.DeleteFunc(of, func(n named) bool { return n.Name == "" })
+		known = known && len(of) > 0 // else they are tools of the provider's, or of a server that it knows
+		all = append(all, of...)
+	}
+	for _, n := range all {
+		if t.given[clip(n.Name)] = true; len(t.given) > maxTurns*maxCalls {
+			t.given, known = map[string]bool{}, false
+		}
+	}
+	t.partly = t.partly || !known
 }
 
 // Transport returns a http.RoundTripper that sends with base and follows what is said. A nil base is

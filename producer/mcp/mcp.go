@@ -211,7 +211,7 @@ func run(ctx context.Context, p *producer.Producer, about aaep.Text, tool produc
 	no := ""
 	if !ran {
 		var invalid *aaep.InvalidError
-		switch no = llm.Refusal(told); {
+		switch no = llm.Refusal(tool.Name, told); {
 		case no != "":
 			told = nil
 		case errors.As(told, &invalid): // the model can say it otherwise

@@ -221,7 +221,7 @@ func TestArguments(t *testing.T) {
 // A no is a tool error, so that the model can say what was not done; nothing ran. (SM-009, P1)
 func TestRefused(t *testing.T) {
 	b := open(t, tools, always(aaep.Reject))
-	if got, failed := b.call(t, "transfer_money"); got != "Not done. The user was asked and said no." || !failed || b.moved != 0 {
+	if got, failed := b.call(t, "transfer_money"); got != "Not done: transfer_money. The user was asked and said no." || !failed || b.moved != 0 {
 		t.Errorf("the tool gave %q, failed %v, moved %d", got, failed, b.moved)
 	}
 	if told := b.told(); slices.Contains(told, "Transfer money finished.") {
@@ -372,6 +372,66 @@ func TestElicit(t *testing.T) {
 			t.Errorf("no answer gave %+v, %v, and ends with %q", got, err, last())
 		}
 	})
+}
+
+// A choice that the protocol has no form for is asked for in words, and the form gets the value that was meant (EVT-083).
+func TestElicitChoices(t *testing.T) {
+	many, numbers := []string{}, []any{}
+	for n := range 40 {
+		many, numbers = append(many, fmt.Sprintf("room %d", n)), append(numbers, n*10)
+	}
+	long := []string{strings.Repeat("a", 300), strings.Repeat("b", 300)}
+	text, choice := aaep.ResponseFreetext, aaep.ResponseMultipleChoice
+	for name, tt := range map[string]struct {
+		field   map[string]any
+		answers []any // to one question after the other
+		kind    aaep.ResponseKind
+		context string
+		action  string
+		want    any
+	}{
+		"one":                       {map[string]any{"type": "string", "enum": []string{"only"}, "enumNames": []string{"The only one"}}, []any{" the ONLY one "}, text, "The only one", "accept", "only"},
+		"more than 32":              {map[string]any{"type": "string", "enum": many}, []any{"Room 39"}, text, "room 0, room 1", "accept", "room 39"},
+		"twice the same":            {map[string]any{"type": "string", "enum": []string{"a", "a"}}, []any{"a"}, text, "a, a", "accept", "a"},
+		"long ones":                 {map[string]any{"type": "string", "enum": long}, []any{long[1]}, text, long[0], "accept", long[1]},
+		"an empty one":              {map[string]any{"type": "string", "enum": []string{"", "a"}}, []any{"a"}, text, "a", "accept", "a"},
+		"numbers":                   {map[string]any{"type": "integer", "enum": []any{1, 2, 3}}, []any{"2"}, choice, "", "accept", 2.0},
+		"numbers, as numbers":       {map[string]any{"type": "number", "enum": []any{0.5, 2, 3}}, []any{0.5}, choice, "", "accept", 0.5},
+		"one number":                {map[string]any{"type": "integer", "enum": []any{7}}, []any{"7"}, text, "7", "accept", 7.0},
+		"more than 32 numbers":      {map[string]any{"type": "integer", "enum": numbers}, []any{390.0}, text, "0, 10, 20", "accept", 390.0},
+		"numbers with names":        {map[string]any{"type": "integer", "oneOf": []any{map[string]any{"const": 1, "title": "One night"}, map[string]any{"const": 2, "title": "Two"}}}, []any{2.0}, choice, "", "accept", 2.0},
+		"numbers in strings":        {map[string]any{"type": "string", "enum": []any{"1", "2"}}, []any{"2"}, choice, "", "accept", "2"},
+		"something else, and again": {map[string]any{"type": "string", "enum": []string{"only"}}, []any{"other", "only"}, text, "only", "accept", "only"},
+		"something else each time":  {map[string]any{"type": "string", "enum": []string{"only"}}, []any{"other", "other", "other"}, text, "only", "cancel", nil},
+		"half a night":              {map[string]any{"type": "integer"}, []any{0.5, 1.0}, aaep.ResponseNumeric, "", "accept", 1.0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "agent"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			told := make(chan []string)
+			go func() {
+				told <- listen(p, map[string]bool{}, func(q aaep.Payload) any {
+					ask := q.(*aaep.AwaitingClarification)
+					if ask.AcceptedResponseKinds[0] != tt.kind || !strings.Contains(ask.Context, tt.context) {
+						t.Errorf("asked as %v, with %q", ask.AcceptedResponseKinds, ask.Context)
+					}
+					n++
+					return tt.answers[n-1]
+				})
+			}()
+			p.WaitSubscriber(t.Context())
+			schema := map[string]any{"type": "object", "properties": map[string]any{"x": tt.field}}
+			got, err := mcp.Elicit(p)(t.Context(), &sdk.ElicitRequest{Params: &sdk.ElicitParams{Message: "Booking.", RequestedSchema: schema}})
+			p.Shutdown(context.Background())
+			<-told
+			if err != nil || got.Action != tt.action || got.Content["x"] != tt.want || n != len(tt.answers) {
+				t.Errorf("%+v, %v, after %d questions", got, err, n)
+			}
+		})
+	}
 }
 
 func Example() {

@@ -35,6 +35,8 @@ func child(what string) {
 		agent(args[1], args[2], args[3] == "sse")
 	case "logged":
 		logged(args[1], args[2], args[3])
+	case "accepts":
+		accepts(args[1], args[2])
 	case "flood":
 		flood(args[1], args[2])
 	case "listener":

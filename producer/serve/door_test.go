@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -153,5 +154,32 @@ func TestForeignHostsAreCheap(t *testing.T) {
 	}
 	if more := asked.Load() - before; more > 0 {
 		t.Errorf("asked for the certificate %d times more", more)
+	}
+}
+
+// INV-44, D-66: what tells of the agent can be read by a listed page too, with headers that need leave, and by no other.
+func TestListedOriginReads(t *testing.T) {
+	const page = "https://reader.example"
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}})
+	check(t, err)
+	defer p.Shutdown(context.Background())
+	handler, err := (&serve.Server{Origins: []string{page}}).Handler(p)
+	check(t, err)
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	addr := server.Listener.Addr().String()
+	for origin, want := range map[string]int{page: http.StatusOK, "https://evil.example": http.StatusForbidden} {
+		resp, _ := call(t, "GET", addr, manifest.Path, "", "Origin: "+origin, "Sec-Fetch-Site: cross-site")
+		shared := resp.Header.Get("Access-Control-Allow-Origin")
+		if resp.StatusCode != want || (shared == page) != (want == http.StatusOK) {
+			t.Errorf("%s: %s, shared with %q", origin, resp.Status, shared)
+		}
+		resp, _ = call(t, "OPTIONS", addr, manifest.Path, "", "Origin: "+origin, "Sec-Fetch-Site: cross-site", "Access-Control-Request-Method: GET", "Access-Control-Request-Headers: authorization")
+		if (resp.StatusCode == http.StatusNoContent) != (want == http.StatusOK) {
+			t.Errorf("%s: preflight: %s", origin, resp.Status)
+		}
+	}
+	if resp, _ := call(t, "POST", addr, manifest.Path, "{}"); resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: %s, Allow %q", resp.Status, resp.Header.Get("Allow"))
 	}
 }

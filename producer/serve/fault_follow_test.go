@@ -38,9 +38,10 @@ type follower struct {
 	broken      error        // what should not have come
 	step        atomic.Int64 // of the background session's progress
 
-	heard  []hearing
-	delays []time.Duration  // of a direct one
-	texts  map[string]*text // of a direct one
+	meaning map[string]uint64 // what an id meant, over all subscriptions
+	texts   map[string]*text  // as told to who leaves out what it knows by its id; anew with each subscription
+	heard   []hearing
+	delays  []time.Duration // of a direct one
 }
 
 // hearing is one event that was heard. An empty id says that here the subscription began anew; or, with state, that its
@@ -55,7 +56,7 @@ type hearing struct {
 var sums = maphash.MakeSeed()
 
 func newFollower(last, name string, d transports.Dialer, deeds *deeds, direct bool) *follower {
-	f := &follower{last: last, name: name, dialer: d, deeds: deeds, direct: direct, over: make(chan error, 1), texts: map[string]*text{}}
+	f := &follower{last: last, name: name, dialer: d, deeds: deeds, direct: direct, over: make(chan error, 1), meaning: map[string]uint64{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	go func() { f.over <- f.follow() }()
 	return f
@@ -71,6 +72,7 @@ func (f *follower) follow() error {
 		if err == nil {
 			f.heard = append(f.heard, hearing{})
 			f.generations.Add(1)
+			f.texts = map[string]*text{}
 			err = f.read(conn)
 		}
 		if conn != nil {
@@ -138,14 +140,15 @@ func (f *follower) read(conn transports.Conn) error {
 		if !isEvent {
 			return fmt.Errorf("%s: %s", f.name, msg)
 		}
-		// The stamp may differ, for no session's goes back: not to what others heard, nor when a critical event that had
-		// left comes again after those that it had overtaken (D-09).
+		if before, known := f.meaning[ev.EventID]; known && before != maphash.Bytes(sums, msg) {
+			f.broken = fmt.Errorf("%s came before with other bytes (INV-23)", msg)
+		}
+		f.meaning[ev.EventID] = maphash.Bytes(sums, msg)
+		// To others it may have had another stamp, and so another id (D-09).
 		stamp := fmt.Appendf(nil, "%q", ev.Timestamp.Format("2006-01-02T15:04:05.000Z"))
 		sum := maphash.Bytes(sums, bytes.Replace(msg, stamp, nil, 1))
-		if before, again := seen[ev.EventID]; again {
-			if f.twice++; before != sum {
-				f.broken = fmt.Errorf("%s came before with other bytes", msg)
-			}
+		if _, again := seen[ev.EventID]; again {
+			f.twice++
 			continue
 		}
 		if !bytes.Contains(msg, stamp) || ev.Timestamp.Before(last[ev.SessionID]) {
@@ -198,17 +201,17 @@ func (f *follower) take(conn transports.Conn, ev *aaep.Event) error {
 			}
 		})
 	case *aaep.OutputStreaming:
-		if !f.direct {
-			return nil
-		}
 		heard := f.texts[p.OutputID]
 		if heard == nil {
 			heard = new(text)
 			f.texts[p.OutputID] = heard
 		}
 		heard.add(p)
+		if heard.problem != "" && (heard.first == 0 || f.direct) {
+			f.broken = fmt.Errorf("the text %s: %s", p.OutputID, heard.problem)
+		}
 		for word := range strings.FieldsSeq(p.Chunk) {
-			if at, err := strconv.ParseInt(strings.TrimPrefix(word, "t"), 10, 64); err == nil {
+			if at, err := strconv.ParseInt(strings.TrimPrefix(word, "t"), 10, 64); err == nil && f.direct {
 				f.delays = append(f.delays, time.Since(time.Unix(0, at)))
 			}
 		}

@@ -35,6 +35,7 @@ func (n *tally) add(m tally) {
 type deed struct {
 	call, question                               string
 	asked, replied, settled, invoked, ended, ran []placed
+	undone                                       []placed
 }
 
 // placed is a record, in which life of the producer it was written, and where it ends in the file.
@@ -104,6 +105,8 @@ func examine(dir, before string) (n tally, head string, err error) {
 			}
 		case r.Kind == audit.Invoked && deeds[r.Tool] != nil:
 			deeds[r.Tool].invoked = append(deeds[r.Tool].invoked, r)
+		case r.Kind == audit.NotDone && deeds[r.Tool] != nil:
+			deeds[r.Tool].undone = append(deeds[r.Tool].undone, r)
 		case r.Kind == audit.Completed && deeds[r.Tool] != nil:
 			deeds[r.Tool].ended = append(deeds[r.Tool].ended, r)
 		case r.Kind == audit.Asked && d != nil: // of one who came later
@@ -130,7 +133,7 @@ func examine(dir, before string) (n tally, head string, err error) {
 		d.ran = append(d.ran, placed{audit.Entry{Record: audit.Record{Kind: "ran"}}, then, size})
 	}
 	for name, d := range deeds {
-		if err := d.judge(name, &n); err != nil {
+		if err := d.judge(name, life, &n); err != nil {
 			return n, "", fmt.Errorf("%s, call %s, question %s: %w", name, d.call, d.question, err)
 		}
 	}
@@ -147,7 +150,7 @@ func examine(dir, before string) (n tally, head string, err error) {
 }
 
 // judge says what is wrong with the life of one question and its deed.
-func (d *deed) judge(name string, n *tally) error {
+func (d *deed) judge(name string, lives int, n *tally) error {
 	first := d.asked[0]
 	inOrder := func(before, after []placed) bool {
 		return len(after) == 0 || len(before) == 1 && before[0].end < after[0].end && before[0].life == after[0].life
@@ -165,6 +168,9 @@ func (d *deed) judge(name string, n *tally) error {
 			}
 		}
 	}
+	if len(d.undone) > 1 || len(d.undone) == 1 && (len(d.settled) != 1 || len(d.invoked)+len(d.ran) > 0) {
+		return fmt.Errorf("it is on record %d times as not done, and was invoked %d times", len(d.undone), len(d.invoked))
+	}
 	said := answerTo(name)
 	accepted := len(d.settled) == 1 && d.settled[0].Decision == aaep.Accept
 	switch {
@@ -174,6 +180,8 @@ func (d *deed) judge(name string, n *tally) error {
 		return fmt.Errorf("the listener says %q, and %q was counted", said, d.replied[0].Claims.Decision)
 	case accepted && (d.settled[0].Cause != "replied" || said != aaep.Accept || !inOrder(d.replied, d.settled)):
 		return fmt.Errorf("it was accepted because it was %s; the listener says %q", d.settled[0].Cause, said)
+	case accepted && len(d.invoked)+len(d.undone) == 0 && d.settled[0].life < lives:
+		return errors.New("it was accepted in a life that is over, and nothing says what came of it")
 	case len(d.invoked) == 1 && !accepted:
 		return errors.New("it was invoked, and not accepted")
 	case len(d.ran) == 1 && len(d.invoked) == 0:

@@ -166,16 +166,32 @@ func (h *heard) add(ev *aaep.Event) {
 }
 
 // upTo is how far somebody has come who has heard all there is of a log since they came.
-func (h *heard) upTo(log []*aaep.Event, needless needless) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	events := slices.DeleteFunc(slices.Clone(h.events), needless.has)
+func (h *heard) upTo(log []*aaep.Event, in *eventlog.Log, needless needless) int {
+	events := slices.DeleteFunc(h.asIn(in), needless.has)
 	for i, ev := range events {
 		if at := place(log, ev.EventID); at >= 0 { // not what the agent was doing when they came
 			return at + len(events) - i
 		}
 	}
 	return 0
+}
+
+// asIn is what was heard, under the ids that it has in the log, each event once: what is stamped later has another, and what could not be
+// sent again as it was comes twice (INV-21, INV-23).
+func (h *heard) asIn(in *eventlog.Log) (events []*aaep.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	seen := map[string]bool{}
+	for _, ev := range h.events {
+		as := *ev
+		if at, _, ok := in.Locate(ev.EventID); ok {
+			as.EventID = in.EventID(eventlog.Place{Pos: at.Pos})
+		}
+		if !seen[as.EventID] {
+			seen[as.EventID], events = true, append(events, &as)
+		}
+	}
+	return events
 }
 
 // needless are sessions whose progress and states are not told where their error is known already (D-50).
@@ -265,7 +281,8 @@ func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, 
 	go p.Serve(ctx, l)
 	served := make(chan error, 1)
 	go func() { served <- serve.Serve(context.Background(), ln, p) }()
-	truth, needless := contents(t, kept), needless{}
+	truth, in := contents(t, kept)
+	needless := needless{}
 	for _, ev := range truth {
 		if ev.Type() == aaep.TypeSessionErrored {
 			needless[ev.SessionID] = true
@@ -273,7 +290,7 @@ func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, 
 	}
 	truth = slices.DeleteFunc(truth, needless.has)
 	for name, h := range all {
-		for quiet := false; !quiet && h.upTo(truth, needless) < len(truth); {
+		for quiet := false; !quiet && h.upTo(truth, in, needless) < len(truth); {
 			select {
 			case <-h.more:
 			case <-time.After(patience):
@@ -302,14 +319,14 @@ func killWithLog(t *testing.T, rounds int, listen func(*heard, context.Context, 
 		}
 	}
 	for name, h := range all {
-		compare(t, name, slices.DeleteFunc(h.events, needless.has), truth)
+		compare(t, name, slices.DeleteFunc(h.asIn(in), needless.has), truth)
 	}
 }
 
 // contents is all that a log holds.
-func contents(t *testing.T, kept *sqlite.Store) (all []*aaep.Event) {
+func contents(t *testing.T, kept *sqlite.Store) (all []*aaep.Event, l *eventlog.Log) {
 	t.Helper()
-	l, err := eventlog.Open(readOnly{kept}, 1)
+	l, err := eventlog.Open(readOnly{kept}, 1, "")
 	check(t, err)
 	for cursor := l.Start(); cursor < l.End(); cursor = l.Start() + uint64(len(all)) {
 		events, _, err := l.Read(cursor, 256)
@@ -317,7 +334,7 @@ func contents(t *testing.T, kept *sqlite.Store) (all []*aaep.Event) {
 		all = append(all, events...)
 	}
 	check(t, l.Close())
-	return all
+	return all, l
 }
 
 // readOnly lets a second log look at a store.

@@ -67,7 +67,7 @@ func TestResumeTooLate(t *testing.T) {
 		return ev.Type() == aaep.TypeToolCompleted
 	})
 	check(t, replied)
-	if want := "awaiting.confirmation thinking>awaiting_input awaiting_input>calling_tool pay pay:success"; story(evs) != want {
+	if want := "thinking>awaiting_input awaiting.confirmation awaiting_input>calling_tool pay pay:success"; story(evs) != want {
 		t.Errorf("after the gap came %s, want %s", story(evs), want)
 	}
 	if r := wait(t, agent); r.err != nil {

@@ -17,15 +17,23 @@ const (
 	readyPath   = "/readyz"
 )
 
-// guarded lets only those through whom the rules of the host and the origin let.
+// guarded serves h to whom the rules of the host and the origin let in, and only to be read.
 func guarded(guard httpguard.Rules, h http.Handler) http.Handler {
+	const methods = "GET, HEAD"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if err := guard.Check(r); err != nil {
 			http.Error(w, err.Error(), http.StatusForbidden)
 			return
 		}
-		h.ServeHTTP(w, r)
+		switch shared := guard.Share(w, r); {
+		case r.Method == http.MethodGet, r.Method == http.MethodHead:
+			h.ServeHTTP(w, r)
+		case shared && httpguard.Preflight(w, r, methods, "Accept, Authorization, Cache-Control"):
+		default:
+			w.Header().Set("Allow", methods)
+			http.Error(w, "this is only to be read", http.StatusMethodNotAllowed)
+		}
 	})
 }
 
@@ -46,9 +54,9 @@ func (s *Server) routes(p *producer.Producer, hosts []string, at string, events 
 		mux.Handle("/events", root)
 		mux.Handle("/messages", root)
 	}
-	mux.Handle("GET "+at+schemasPath, guarded(http.StripPrefix(at+schemasPath, http.FileServerFS(schemas.FS()))))
-	mux.Handle("GET "+at+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.manifest(w, r, p) })))
-	mux.Handle("GET "+at+manifest.KeysPath, guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { s.keys(w, p) })))
+	mux.Handle(at+schemasPath, guarded(http.StripPrefix(at+schemasPath, http.FileServerFS(schemas.FS()))))
+	mux.Handle(at+manifest.Path, guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.manifest(w, r, p) })))
+	mux.Handle(at+manifest.KeysPath, guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { s.keys(w, p) })))
 	mux.HandleFunc("GET "+at+healthPath, func(w http.ResponseWriter, _ *http.Request) { health(w, p, false) })
 	mux.HandleFunc("GET "+at+readyPath, func(w http.ResponseWriter, _ *http.Request) { health(w, p, true) })
 	return mux
@@ -95,7 +103,7 @@ func (s *Server) publish(w http.ResponseWriter, typ string, data []byte, err err
 	}
 	w.Header().Set("Content-Type", typ)
 	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("Vary", "Accept")
+	w.Header().Add("Vary", "Accept")
 	w.Write(data)
 }
 

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -158,15 +159,24 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.
 	return ctx.Err()
 }
 
-// Handler serves p within a server of the application's own, until p has been shut down. It must be mounted at the root
-// and the application's server needs a ReadHeaderTimeout. TLS is then that server's, and Hosts must be given unless it
-// serves loopback only. The error says what of s cannot be.
+// Handler serves p within a server of the application's own, until p has been shut down. It must be mounted at the root, and where it
+// is behind http.StripPrefix it answers every request with an error that says so. The application's server needs a ReadHeaderTimeout.
+// TLS is then that server's, and Hosts must be given unless it serves loopback only. The error says what of s cannot be.
 func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
 	h, err := s.mount(context.Background(), p, slices.Clone(s.Hosts), "", new(sync.WaitGroup))
 	if err != nil {
 		return nil, err
 	}
-	return httpguard.Impatient(h), nil
+	h = httpguard.Impatient(h)
+	log := httpguard.Sparing(s.Logger)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if under := httpguard.Under(r); under != "" { // addresses that are given out would lead nowhere
+			log.Error("serve: Server.Handler is mounted under a prefix; mount it at the root of a host", "prefix", under)
+			http.Error(w, "this agent's handler is mounted under "+strconv.Quote(under)+", and works at the root of a host only", http.StatusInternalServerError)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}), nil
 }
 
 func (s *Server) logger() *slog.Logger {

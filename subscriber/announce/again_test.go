@@ -15,13 +15,13 @@ func TestAgainAtOnce(t *testing.T) {
 	r.after(2 * time.Second)
 	r.a.Again(r.now)
 	r.after(6 * time.Second)
-	if q := r.a.Question(r.now, aaep.Accept); q != nil {
+	if q := asks(r.a, r.now, aaep.Accept); q != nil {
 		t.Error("it can be accepted before it was heard")
 	}
 	r.a.WhatWaits(r.now)
 	r.a.WhatWaits(r.now)
 	r.after(time.Minute)
-	if q := r.a.Question(r.now, aaep.Accept); q != ask {
+	if q := asks(r.a, r.now, aaep.Accept); q != ask {
 		t.Error("it cannot be accepted after it was heard")
 	}
 	r.want("0.0 Please decide.", "1.0 The risk is high. /", "2.0 Please decide.", "3.0 The risk is high.", "5.0 Action: Pay $5.", "6.5 Consequence: Gone.",

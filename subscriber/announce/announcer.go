@@ -3,10 +3,10 @@ package announce
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -27,6 +27,7 @@ type Preferences struct {
 
 const (
 	usualPace   = 170              // words a minute
+	fastest     = 1500             // words a minute, faster than anybody listens
 	stillFor    = 2 * time.Second  // without a key, until somebody no longer types
 	stillBefore = time.Second      // without a key, until an acceptance is one
 	pauseAfter  = time.Second      // of an answer, until what is there is said though more may come
@@ -70,9 +71,9 @@ type Announcer struct {
 	open     Questions
 	timeEnds time.Time      // of one of them, soon
 	leftOut  map[string]int // of each agent
-	sources  []string
-	speaker  string    // who was heard last,
-	since    time.Time // and since when
+	sources  []string       // that are followed
+	speaker  string         // who was heard last,
+	since    time.Time      // and since when
 	noVoice  map[string]bool
 	typed    time.Time // the newest key
 	entered  time.Time // a line
@@ -110,6 +111,7 @@ type item struct {
 	later           bool      // it has to end, and begin anew after something else
 	closes          bool      // the question that was put, which the person did not answer: they wonder
 	reminds         bool      // of the question that is put, or says that what follows is about something else
+	outcome         bool      // it tells what comes of a question
 	receipt         Receipt
 }
 
@@ -125,14 +127,20 @@ func New(p Preferences) *Announcer {
 		agents: map[string]*agent{}, leftOut: map[string]int{}, noVoice: map[string]bool{}}
 }
 
-// Add takes an event of an agent that source names for the person, such as its agent_name; no two agents have one name. W is
-// what to say of it; Text makes it.
-func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
+// Follow counts an agent, by its name for the person, among those that are followed, though it may have said nothing yet: of several,
+// each question and what comes of it says whose it is.
+func (a *Announcer) Follow(source string) {
 	if !slices.Contains(a.sources, source) {
 		a.sources = append(a.sources, source)
 	}
+}
+
+// Add takes an event of an agent that source names for the person, such as its agent_name; no two agents have one name. W is
+// what to say of it; Text makes it.
+func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
+	a.Follow(source)
 	expected, put := a.open.Find(ev) != nil, a.open.First()
-	w = a.open.Told(source, ev, w)
+	w, outcome := a.open.Told(source, ev, w)
 	if a.heed(now, source, ev, w) {
 		return
 	}
@@ -158,7 +166,7 @@ func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 		a.wait(now, q, it, expected)
 		return
 	}
-	it.about, it.closes = a.open.about(source, ev), taken
+	it.about, it.closes, it.outcome = a.open.about(source, ev), taken, outcome
 	a.skim(now, source, ev, it)
 }
 
@@ -310,16 +318,25 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 		a.speaker = it.source
 	}
 	it.receipt.Outcome = Speaking
-	a.saying, a.latest = &part{item: it, u: u, words: len(strings.Fields(u.Text)), began: now}, it
+	a.saying, a.latest = &part{item: it, u: u, words: spoken.Words(u.Text), began: now}, it
 	return Do{Say: &u}, wake
 }
 
-// introduce names the speaker where it is another than before.
+// introduce names the speaker where it is another than before, and in any case where a person is asked, or told of their question and
+// what comes of it: who asks decides what a yes means.
 func (a *Announcer) introduce(it *item) string {
-	if it.source == "" || it.source == a.speaker || len(a.sources) < 2 {
+	if it.source == "" || len(a.sources) < 2 || it.source == a.speaker && it.kind != Question && it.about == nil && !it.outcome {
 		return ""
 	}
 	return Speaker(it.source) + " "
+}
+
+// of is what this program says about a question of an agent, which it names where there are several.
+func (a *Announcer) of(source string, w Words) Words {
+	if len(a.sources) < 2 || len(w) == 0 || source == "" {
+		return w
+	}
+	return In(w[0].Language, Speaker(source)).And(" ", w)
 }
 
 // Speaker names an agent before what it says: "Planner:". No name passes for a label of ours.

@@ -384,7 +384,7 @@ func TestFloodWithoutEnd(t *testing.T) {
 	}
 	r.after(6 * time.Hour)
 	for i, q := range questions {
-		if a.Question(r.now, aaep.Accept) != q {
+		if asks(a, r.now, aaep.Accept) != q {
 			t.Errorf("question %d was not heard", i+1)
 		}
 		a.Settle(r.now, q)

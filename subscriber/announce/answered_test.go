@@ -2,11 +2,13 @@ package announce
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/closes"
 )
 
 // What shows that an agent has an answer is what it does in the session of that question; that nothing does is told once, to whoever
@@ -93,4 +95,100 @@ func TestNoLongerWaits(t *testing.T) {
 	r.a.Settle(r.now, q)
 	r.after(5 * time.Second)
 	r.want("0.0 One question is open: Pay $20. /", "1.0 Sent.")
+}
+
+// asks is Question without whose it is.
+func asks(a *Announcer, began time.Time, d aaep.Decision) *aaep.Event {
+	_, question := a.Question(began, d)
+	return question
+}
+
+// What came of an answer is told once. One that was not sent leaves the question open, or, where that is gone, says so; nothing is
+// awaited from it. D-36
+func TestAnswered(t *testing.T) {
+	late, unknown, cut := closes.ErrLate, closes.ErrUnknown, errors.New("the link is cut")
+	for name, tc := range map[string]struct {
+		err   error
+		gone  bool // Settle comes first
+		anew  bool // and then the same question once more
+		heard string
+		open  bool
+	}{
+		"sent":                 {nil, false, false, "Answer sent.|Nothing shows that the agent got your answer.|It may not count.|The question is: Pay $20.", false},
+		"sent, and settled":    {nil, true, false, "Answer sent.|Nothing shows that the agent got your answer.|It may not count.|The question is: Pay $20.", false},
+		"late":                 {late, false, false, "The time to answer is over.|Your answer was not sent.", false},
+		"late, and settled":    {late, true, false, "The time to answer is over.|Your answer was not sent.", false},
+		"unknown":              {unknown, false, false, "The question is no longer open.", false},
+		"unknown, and settled": {unknown, true, false, "The question is no longer open.", false},
+		"cut":                  {cut, false, false, "Your answer may not have been sent.|The question is still open.", true},
+		"cut, and gone":        {cut, true, false, "The question is no longer open.", false},
+		"cut, and put anew":    {cut, true, true, "The question is no longer open.|Please decide.", true},
+		"nobody says what came of it, and it is put anew": {errNobodySays, true, true, "Please decide.", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+			q := r.from("Bank", "sess_1", pay(), "")
+			r.after(30 * time.Second)
+			if asks(r.a, r.now, aaep.Reject) != q {
+				t.Fatal("it is not put")
+			}
+			r.heard = nil
+			if tc.gone {
+				r.a.Settle(r.now, q)
+			}
+			if tc.err != errNobodySays {
+				r.a.Answered(r.now, q, tc.err)
+			}
+			if tc.anew {
+				q = r.from("Bank", "sess_1", pay(), "")
+			}
+			r.after(28 * time.Second)
+			if _, put := r.a.Question(r.now, aaep.Accept); (put == q) != tc.open {
+				t.Errorf("it is open: %v, want %v", put == q, tc.open)
+			}
+			if got := strings.Join(r.heard, "|"); !matches(got, tc.heard) {
+				t.Errorf("heard %s, want %s", got, tc.heard)
+			}
+		})
+	}
+}
+
+var errNobodySays = errors.New("")
+
+// matches reports whether what was heard, without times, begins with this; and with nothing else, but for a question.
+func matches(heard, want string) bool {
+	var all []string
+	for _, s := range strings.Split(heard, "|") {
+		_, s, _ = strings.Cut(s, " ")
+		all = append(all, s)
+	}
+	got := strings.Join(all, "|")
+	return got == want || strings.HasPrefix(got, want) && strings.HasSuffix(want, "Please decide.") && !strings.Contains(got, "Nothing shows")
+}
+
+// Of two agents each question says whose it is, whoever spoke last; so do its reminders, its time and what comes of it.
+func TestWhoAsks(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM, Answering: func(*aaep.Event) Words { return In("en", "Press y.") }})
+	r.a.Follow("Ada")
+	r.a.Follow("Ben") // who has said nothing
+	r.from("Ada", "sess_1", &aaep.StateChanged{ToState: aaep.StateDeciding}, "Deciding what to pay.")
+	r.after(10 * time.Second)
+	asked := pay()
+	asked.TimeoutSeconds = 120
+	q := r.from("Ada", "sess_1", asked, "") // who spoke last too
+	r.after(30 * time.Second)
+	if source, put := r.a.Question(r.now, aaep.Reject); source != "Ada" || put != q {
+		t.Errorf("it is %q who asks", source)
+	}
+	r.from("Ada", "sess_1", &aaep.OutputStreaming{Chunk: "It is due today. ", OutputID: "o", CoalesceHint: aaep.BoundarySentence}, "")
+	r.after(70 * time.Second)
+	r.from("Ada", "sess_1", &aaep.StateChanged{FromState: aaep.StateAwaitingInput, ToState: aaep.StateThinking}, "Not done.")
+	r.from("Ada", "sess_1", &aaep.SessionCompleted{}, "All is settled.")
+	r.after(10 * time.Second)
+	all := strings.Join(r.heard, "|")
+	for _, want := range []string{"Ada: Please decide.", "Ada: The question is: Pay $20.", "Ada: The time to answer is almost over", "Ada: Not done.", "Ada: Done."} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not heard: %s", want, all)
+		}
+	}
 }

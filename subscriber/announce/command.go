@@ -53,11 +53,7 @@ func (a *Announcer) heed(now time.Time, source string, ev *aaep.Event, w Words) 
 		g.states++
 	case *aaep.AwaitingConfirmation, *aaep.AwaitingClarification:
 		if !a.ask(now, source, ev) { // what nobody could answer is not put
-			says := ours(a.language, phrase.AsksTooMuch, "")
-			if len(a.sources) > 1 {
-				says = In(says[0].Language, Speaker(source)).And(" ", says)
-			}
-			a.tell(now, says, false, nil)
+			a.tell(now, a.of(source, ours(a.language, phrase.AsksTooMuch, "")), false, nil)
 			return true
 		}
 	}
@@ -211,7 +207,7 @@ func (a *Announcer) Again(now time.Time) {
 		q = cmp.Or(a.open.Find(it.event), a.open.before(it.source, it.event))
 	}
 	if (it.kind == Question || it.about != nil) && !slices.Contains(a.open.all, q) {
-		a.say(now, ours(a.language, phrase.QuestionClosed, ""))
+		a.say(now, a.of(it.source, ours(a.language, phrase.QuestionClosed, "")))
 		return
 	}
 	if q != nil && q != a.open.First() && (it.kind == Question || it.reminds) { // another is put instead: that comes whole
@@ -245,7 +241,8 @@ func (a *Announcer) Expect(now time.Time, source string, question *aaep.Event) {
 	}
 }
 
-// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone.
+// Settle says that a question needs no answer any more, for it was answered, or its subscription is gone. Where the person was answering
+// it, see Answered.
 func (a *Announcer) Settle(now time.Time, question *aaep.Event) {
 	if q := a.open.Find(question); q != nil {
 		if now.Sub(q.taken) < heedWithin { // else it is gone without an answer
@@ -284,10 +281,7 @@ func (a *Announcer) WhereAreWe(now time.Time) {
 		if g.over || w == nil {
 			continue
 		}
-		if len(a.sources) > 1 {
-			w = In(w[0].Language, Speaker(g.source)).And(" ", w)
-		}
-		told = append(told, w)
+		told = append(told, a.of(g.source, w))
 	}
 	slices.SortFunc(told, func(x, y Words) int { return cmp.Compare(x.String(), y.String()) })
 	a.say(now, whereWeAre(a.language, told))

@@ -166,5 +166,5 @@ func forEar(text, language string, unclosed phrase.ID) string {
 		})
 	}
 	text = inline.ReplaceAllString(text, "$2")
-	return words.OneLine(aaep.SafeText(text))
+	return words.OneLine(aaep.SafeTextIn(text, language))
 }

@@ -136,7 +136,7 @@ func TestPartWithoutVoice(t *testing.T) {
 	if got, want := strings.Join(said, "|"), "Question: heard|There is no voice for the language sw. heard|It may not be understood. heard|Lini? unsaid|You have 1 hour to answer. heard"; got != want {
 		t.Errorf("said %s\nwant %s", got, want)
 	}
-	if r.a.Question(r.now.Add(time.Minute), aaep.Accept) != nil {
+	if asks(r.a, r.now.Add(time.Minute), aaep.Accept) != nil {
 		t.Error("a question that nobody could understand can be accepted")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -18,6 +19,7 @@ type Questions struct {
 	all      []*Asked
 	answered []*Asked // of which the agent has told nothing since, the latest last
 	deeds    []deed   // that were asked about and have yet to be done, the latest last
+	doing    []deed   // that were accepted and begun
 }
 
 // deed is a tool call of a session, by its id or by what is said of it.
@@ -32,7 +34,8 @@ type Asked struct {
 	first     *aaep.Event   // that asked it, where it was told once more since
 	received  time.Time     // or, where it was under way for long, when it was asked
 	more      time.Duration // given beyond the time it was asked with
-	heard     time.Time     // whole
+	heard     time.Time     // whole; later than now where its output returned too soon
+	until     time.Time     // when the parts that were presented can have been heard
 	words     *item         // to put it with, until then
 	said      []Part        // what it is put with
 	led       bool          // since it was said, that its session says something else,
@@ -87,7 +90,8 @@ func (qs *Questions) Add(now time.Time, source string, ev *aaep.Event) *Asked {
 
 // Told is what is said of an event: what was accepted, as what is being done. Its bare name would sound as if it were asked of the person.
 // Who is not asked is told that the agent waits for the answer, and by the same name what it does then.
-func (qs *Questions) Told(source string, ev *aaep.Event, w Words) Words {
+// Outcome reports whether the event tells what came of a question, or how a session ended: of several agents, whose it is belongs to that.
+func (qs *Questions) Told(source string, ev *aaep.Event, w Words) (_ Words, outcome bool) {
 	session, text := sessionOf(source, ev), ev.Text(aaep.VerbosityNormal)
 	switch p := ev.Payload.(type) {
 	case *aaep.StateChanged:
@@ -98,16 +102,25 @@ func (qs *Questions) Told(source string, ev *aaep.Event, w Words) Words {
 		default: // it was not accepted
 			qs.deeds = slices.DeleteFunc(qs.deeds, func(d deed) bool { return d.session == session && d.text != "" })
 		}
+		outcome = p.FromState == aaep.StateAwaitingInput && p.ToState != aaep.StateAwaitingInput
 	case *aaep.ToolInvoked:
 		n := len(qs.deeds)
 		qs.deeds = slices.DeleteFunc(qs.deeds, func(d deed) bool {
 			return d.session == session && (d.call != "" && d.call == p.ToolCallID || d.text != "" && d.text == text)
 		})
 		if len(qs.deeds) < n {
-			return ours(ev.Language(), phrase.AcceptedDoing, "").And("", w.oneLine())
+			if p.ToolCallID != "" {
+				qs.doing = append(qs.doing, deed{session: session, call: p.ToolCallID})
+				qs.doing = qs.doing[max(len(qs.doing)-mostAsked, 0):]
+			}
+			return ours(ev.Language(), phrase.AcceptedDoing, "").And("", w.oneLine()), true
 		}
+	case *aaep.ToolCompleted:
+		n := len(qs.doing)
+		qs.doing = slices.DeleteFunc(qs.doing, func(d deed) bool { return d.session == session && d.call == p.ToolCallID })
+		outcome = len(qs.doing) < n
 	}
-	return w
+	return w, outcome || ev.Type().Terminal()
 }
 
 // expect notes what may be done when it is accepted.
@@ -243,7 +256,7 @@ func (qs *Questions) TimeEnds(now time.Time, wordsPerMinute int64) (ends *Asked,
 		}
 		warning := qs.warning(q, reaction+time.Second) // in as many words as it will have then
 		// The agent says it at a tenth; this waits a second for that. Its words may be in the person's language.
-		at := max(q.Limit()/10-time.Second, reaction+time.Duration(warning.count())*time.Minute/time.Duration(cmp.Or(max(wordsPerMinute, 0), usualPace)))
+		at := max(q.Limit()/10, reaction+spoken.Time(warning.String(), cmp.Or(max(wordsPerMinute, 0), usualPace))) - time.Second
 		if due := q.received.Add(q.Limit() - at); due.After(now) {
 			if wake.IsZero() || due.Before(wake) {
 				wake = due

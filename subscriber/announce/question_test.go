@@ -71,7 +71,7 @@ func (r *room) tells(left time.Duration, urgency aaep.Urgency) {
 // CONF-038, CONF-039, WCAG 2.2.1: that the time ends is told once: by the agent, or else by the clock here, so that twenty seconds are
 // left when it was heard, or a tenth; more time is heeded, and what is settled is not warned of.
 func TestTimeEnds(t *testing.T) {
-	const ours = "64.0 The time to answer is almost over: you have about 25 seconds."
+	const ours = "62.0 The time to answer is almost over: you have about 25 seconds."
 	warnings := func(r *room) (all []string) {
 		for _, line := range r.heard {
 			if strings.Contains(line, "almost over") || strings.Contains(line, "Their words") {
@@ -85,7 +85,7 @@ func TestTimeEnds(t *testing.T) {
 		want []string
 	}{
 		"the agent says nothing": {func(r *room) {}, []string{ours}},
-		"the agent says it":      {func(r *room) { r.after(3 * time.Second); r.tells(27*time.Second, aaep.UrgencyCritical) }, []string{"63.0 Their words."}},
+		"the agent says it":      {func(r *room) { r.after(time.Second); r.tells(29*time.Second, aaep.UrgencyCritical) }, []string{"61.0 Their words."}},
 		"the agent says it later": {func(r *room) { r.after(5 * time.Second); r.tells(25*time.Second, aaep.UrgencyCritical) },
 			[]string{ours}},
 		"the agent tells the half": {func(r *room) { r.tells(30*time.Second, aaep.UrgencyBackground) },
@@ -230,10 +230,10 @@ func TestArmedInAFlood(t *testing.T) {
 	for i := range 2 * maxKept {
 		r.from("Noise", fmt.Sprint("sess_", i), &aaep.StateChanged{ToState: aaep.StateThinking}, "Noise.")
 	}
-	if r.a.Question(r.now, aaep.Accept) != q {
+	if asks(r.a, r.now, aaep.Accept) != q {
 		t.Error("the question cannot be accepted any more")
 	}
-	if r.a.Question(r.began, aaep.Accept) != nil {
+	if asks(r.a, r.began, aaep.Accept) != nil {
 		t.Error("it could have been before it was heard")
 	}
 }
@@ -268,7 +268,7 @@ func TestSameIDs(t *testing.T) {
 	q := r.asks("Bank", "sess_1", "Pay $20.")
 	r.after(time.Minute)
 	r.from("Noise", "sess_1", &aaep.SessionCompleted{}, "Over.")
-	if r.a.Question(r.now, aaep.Accept) != q {
+	if asks(r.a, r.now, aaep.Accept) != q {
 		t.Error("another agent's end closed the question")
 	}
 	r.after(time.Minute)
@@ -286,7 +286,7 @@ func TestOpenInWords(t *testing.T) {
 	r := newRoom(t, Preferences{})
 	r.asks("Bank", "sess_1", "Pay **$20** now\x1b[2J.")
 	r.asks("Post", "sess_1", "Send it.")
-	r.after(time.Minute)
+	r.after(30 * time.Second)
 	r.heard = nil
 	r.a.WhatWaits(r.now)
 	r.after(time.Minute)
@@ -312,7 +312,7 @@ func TestToldAgainInAnotherLanguage(t *testing.T) {
 	p.ReplyToken, p.TimeoutSeconds = "rpl_1", 300
 	first := r.say(p, "Pay?")
 	r.after(100 * time.Second)
-	if r.a.Question(r.now, aaep.Accept) != first {
+	if asks(r.a, r.now, aaep.Accept) != first {
 		t.Fatal("it was heard, and cannot be accepted")
 	}
 	r.heard = nil
@@ -321,15 +321,15 @@ func TestToldAgainInAnotherLanguage(t *testing.T) {
 	again.TimeoutSeconds, again.Action = 200, "Pagar cinco dólares."
 	second := &aaep.Event{EventID: "evt_es", SessionID: first.SessionID, Timestamp: r.now, Payload: &again, LocalizationHints: in("es")}
 	r.a.Add(r.now, "Planner", second, Text(second, aaep.VerbosityNormal))
-	if r.a.Question(r.now, aaep.Accept) != nil || r.a.open.Len() != 1 {
-		t.Errorf("%d questions are open; accepted unheard: %t", r.a.open.Len(), r.a.Question(r.now, aaep.Accept) != nil)
+	if asks(r.a, r.now, aaep.Accept) != nil || r.a.open.Len() != 1 {
+		t.Errorf("%d questions are open; accepted unheard: %t", r.a.open.Len(), asks(r.a, r.now, aaep.Accept) != nil)
 	}
 	r.after(time.Minute)
 	if heard := strings.Join(r.heard, "|"); !strings.Contains(heard, "Pagar cinco dólares.") || strings.Contains(heard, "Pay") {
 		t.Errorf("heard %s", heard)
 	}
 	q := r.a.open.First()
-	if left := q.Left(r.now); r.a.Question(r.now, aaep.Accept) != second || left != 140*time.Second || q.Limit() != 300*time.Second || q.Given() != 300*time.Second {
+	if left := q.Left(r.now); asks(r.a, r.now, aaep.Accept) != second || left != 140*time.Second || q.Limit() != 300*time.Second || q.Given() != 300*time.Second {
 		t.Errorf("%v are left, of %v", left, q.Limit())
 	}
 	ev := event(&aaep.ProgressUpdated{Progress: aaep.Progress{Percent: new(50.0)}, ETAMS: new((150 * time.Second).Milliseconds())}, "")

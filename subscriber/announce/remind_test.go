@@ -209,7 +209,7 @@ func TestSentBeforeTheNext(t *testing.T) {
 	r.after(time.Second)
 	r.a.Tell(r.now, "Later.", false)
 	r.after(time.Minute)
-	r.wantSince("Action: Pay five dollars. /", "Answer sent: accept.", "Please decide.", "The risk is low.", "Action: Send it.", "Consequence: Gone.",
+	r.wantSince("Action: Pay five dollars. /", "Answer sent: accept.", "Bank: Please decide.", "The risk is low.", "Action: Send it.", "Consequence: Gone.",
 		"You have about 10 minutes to answer.", "Without an answer it will not be done.", "Planner: A long text is being said when the questions come.", "Following Bank.", "Later.")
 }
 

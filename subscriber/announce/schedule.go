@@ -52,8 +52,13 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 	s.later = false
 	switch what {
 	case Heard:
-		if !s.critical { // which may stay until it is noticed
-			a.pace.add(s.words, now.Sub(s.began))
+		took := now.Sub(s.began)
+		tells := took >= time.Duration(s.words)*time.Minute/fastest // else the output does not know when it was heard
+		if !s.critical && tells {                                   // what is critical may stay until it is noticed
+			a.pace.add(s.words, took)
+		}
+		if q := a.open.Find(s.event); q != nil && s.kind == Question {
+			q.hear(s, now, tells, a.speaking(s.words))
 		}
 		s.receipt.Said++
 		if q := a.open.First(); q != nil && drowns(q, s.item) {
@@ -73,6 +78,19 @@ func (a *Announcer) Ended(now time.Time, id int64, what Outcome) {
 	}
 }
 
+// hear counts a part of a question as heard: now, or, where its output returned before anybody could have heard it, when a voice at the
+// person's pace has said it.
+func (q *Asked) hear(s *part, now time.Time, tells bool, takes time.Duration) {
+	if s.item.next == 0 || q.until.Before(s.began) {
+		q.until = s.began
+	}
+	if tells && q.until.Before(now) {
+		q.until = now
+	} else if !tells {
+		q.until = q.until.Add(takes)
+	}
+}
+
 // goOn counts a sentence as told.
 func (a *Announcer) goOn(it *item, now time.Time) {
 	it.next++
@@ -88,6 +106,9 @@ func (a *Announcer) goOn(it *item, now time.Time) {
 	a.end(it, now, Heard)
 	if q := a.open.Find(it.event); q != nil && it.kind == Question {
 		q.heard, q.led, q.drowned = now, false, false
+		if q.until.After(now) {
+			q.heard = q.until
+		}
 	}
 }
 
@@ -131,14 +152,10 @@ func (a *Announcer) settle(now time.Time) {
 		}
 		w := a.open.Warning(now, q)
 		if q.answered.IsZero() {
-			a.tell(now, w, true, q)
+			a.tell(now, a.of(q.Source, w), true, q)
 			continue
 		}
-		w = ours(a.language, phrase.AnswerUnheeded, "").And(" ", w)
-		if len(a.sources) > 1 {
-			w = In(a.language, Speaker(q.Source)).And(" ", w)
-		}
-		a.tell(now, w, false, nil)
+		a.tell(now, a.of(q.Source, ours(a.language, phrase.AnswerUnheeded, "").And(" ", w)), false, nil)
 	}
 	a.yield(now)
 	a.correctTime(now)
@@ -163,7 +180,7 @@ func (a *Announcer) yield(now time.Time) {
 	if q := a.open.First(); a.holdsOthers(q) && q.Left(now) <= 0 {
 		a.open.Remove(q)
 		a.settled(q, now)
-		a.tell(now, ours(a.language, phrase.QuestionClosed, ""), true, nil) // and then the next, or it were about that
+		a.tell(now, a.of(q.Source, ours(a.language, phrase.QuestionClosed, "")), true, nil) // and then the next, or it were about that
 		a.putNext(now)
 	}
 	for _, q := range a.heldUp() {
@@ -175,7 +192,7 @@ func (a *Announcer) yield(now time.Time) {
 			why = phrase.QuestionClosed
 		}
 		a.settled(q, now)
-		a.tell(now, ours(a.language, why, ""), false, nil)
+		a.tell(now, a.of(q.Source, ours(a.language, why, "")), false, nil)
 	}
 }
 
@@ -185,7 +202,11 @@ func (a *Announcer) correctTime(now time.Time) {
 		if it.about == nil || it.next > 0 || a.saying != nil && a.saying.item == it || now.Sub(it.arrived) < clocksDiffer {
 			continue
 		}
-		it.arrived, it.sentences = now, a.open.Warning(now, it.about).sentences(false)
+		w := a.open.Warning(now, it.about)
+		if it.source == "" { // else introduce names it
+			w = a.of(it.about.Source, w)
+		}
+		it.arrived, it.sentences = now, w.sentences(false)
 		it.receipt.Of = len(it.sentences)
 	}
 }

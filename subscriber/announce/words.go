@@ -8,6 +8,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/internal/words"
 )
 
@@ -110,7 +111,7 @@ func kindOf(ev *aaep.Event) Kind {
 // count is how many words there are.
 func (w Words) count() (n int) {
 	for _, p := range w {
-		n += len(strings.Fields(p.Text))
+		n += spoken.Words(p.Text)
 	}
 	return n
 }

@@ -144,8 +144,8 @@ func startBRLTTY(t *testing.T) (display, api int) {
 	return display, api
 }
 
-// openReal opens the display of 40 cells of a BRLTTY.
-func openReal(t *testing.T, api int, options braille.Options) *braille.Display {
+// openReal opens the display of a BRLTTY, which is v and has 40 cells.
+func openReal(t *testing.T, api int, v *virtual, options braille.Options) *braille.Display {
 	t.Helper()
 	options.Host = fmt.Sprint("127.0.0.1:", api)
 	var d *braille.Display
@@ -159,10 +159,11 @@ func openReal(t *testing.T, api int, options braille.Options) *braille.Display {
 		}
 	}
 	t.Cleanup(func() { d.Close() })
-	for end := time.Now().Add(time.Minute); d.Cells() != 40; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); d.Cells() != 40; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the display has %d cells", d.Cells())
 		}
+		v.send("cells", 40) // what comes before its driver is ready is lost
 	}
 	return d
 }
@@ -187,7 +188,7 @@ func TestBRLTTY(t *testing.T) {
 	port, api := startBRLTTY(t)
 	v := plug(t, port, 40)
 	defer func() { v.unplug() }()
-	d := openReal(t, api, braille.Options{Manual: true})
+	d := openReal(t, api, v, braille.Options{Manual: true})
 	result := make(chan error, 1)
 	go func() {
 		result <- d.Present(t.Context(), announce.Utterance{Text: "transfer the whole sum to the savings account tomorrow", Critical: true})
@@ -238,7 +239,7 @@ func TestBRLTTYSpeaks(t *testing.T) {
 	port, api := startBRLTTY(t)
 	v := plug(t, port, 40)
 	defer v.unplug()
-	d := openReal(t, api, braille.Options{})
+	d := openReal(t, api, v, braille.Options{})
 	for tag, want := range map[string]bool{"en": true, "fr": true, "sw": true, "yo-NG": false, "ha": false, "ig": false, "ar": false, "ru": false} {
 		if got := d.Speaks(tag); got != want {
 			t.Errorf("%s: %t", tag, got)

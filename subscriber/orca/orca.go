@@ -6,7 +6,7 @@
 //
 // # What Orca does not say
 //
-//   - When it has spoken. Present estimates that, from the words and Options.WordsPerMinute, and returns then. The
+//   - When it has spoken. Present estimates that, from the text and Options.WordsPerMinute, and returns then. The
 //     estimate is a lower bound: Orca may still be busy with what it said before, or with what the user does.
 //   - That it was silenced. The user's silence key, or any other key, ends a message, and Present returns nil as if it
 //     had been heard. Whoever needs to know that a message was noticed must ask for an answer.
@@ -29,6 +29,7 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"github.com/aaep-go/aaep/internal/sessionbus"
+	"github.com/aaep-go/aaep/internal/spoken"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
@@ -43,7 +44,6 @@ var (
 const (
 	answerWithin = 5 * time.Second // Orca itself waits for programs that hang
 	usualPace    = 172             // words a minute, of Orca's default rate with eSpeak NG
-	lead         = time.Second     // until the voice begins, and after its last word
 	tail         = 2 * time.Second // in which a critical message may still be spoken after its time
 )
 
@@ -136,7 +136,7 @@ func (o *Output) Present(ctx context.Context, u announce.Utterance) error {
 	if !presented {
 		return ErrRefused
 	}
-	timer := time.NewTimer(o.estimate(text))
+	timer := time.NewTimer(spoken.Time(text, int64(o.options.WordsPerMinute)))
 	defer timer.Stop()
 	for {
 		select {

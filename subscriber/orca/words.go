@@ -4,40 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
-	"unicode"
 )
-
-// estimate is how long a voice needs for a text.
-func (o *Output) estimate(text string) time.Duration {
-	return time.Duration(words(text))*time.Minute/time.Duration(o.options.WordsPerMinute) + lead
-}
-
-// unspaced are the scripts that put no space between words, and how many characters make about one.
-var unspaced = []struct {
-	scripts   []*unicode.RangeTable
-	character int
-}{
-	{[]*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana}, 2},
-	{[]*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}, 4},
-}
-
-// words counts the words of a text, at least one.
-func words(text string) int {
-	n := 0
-	for _, field := range strings.Fields(text) {
-		quarters := 0
-		for _, r := range field {
-			for _, u := range unspaced {
-				if unicode.In(r, u.scripts...) {
-					quarters += 4 / u.character
-				}
-			}
-		}
-		n += max(1, quarters/4)
-	}
-	return max(n, 1)
-}
 
 // otherTags are languages for which synthesizers use another tag than people do.
 var otherTags = map[string]string{"zh": "cmn", "no": "nb", "nb": "no"}

@@ -11,17 +11,21 @@
 //
 // Questions are put one at a time. When the person answers, which may be before all of one was presented:
 //
-//	if question := p.Question(time.Now(), decision); question != nil { // else there is none, or they have not had it yet
-//		err := sub.Reply(ctx, question, decision)
-//		p.Settle(question) // and so the next is put
+//	if agent, question := p.Question(time.Now(), decision); question != nil { // else there is none, or they have not had it yet
+//		p.Answered(question, subs[agent].Reply(ctx, question, decision)) // and so they are told, and the next is put
 //	}
 package present
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"log/slog"
 	"math"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/aaep-go/aaep"
@@ -29,10 +33,11 @@ import (
 )
 
 // Output is one way to a person. Present is called by one goroutine at a time; the other methods may be called at once, also
-// during it.
+// during it. Where one panics, that is logged with slog and the output is gone.
 type Output interface {
-	// Present presents u and returns when that is over: nil when it was presented whole, announce.ErrCut when the person
-	// silenced it, announce.ErrLanguage when it cannot be presented and others can, ctx's error when ctx ended first, which
+	// Present presents u and returns when that is over. Of one that returns sooner than anybody could have heard u, a question counts
+	// as heard when a voice at the person's pace would have said it. The result is nil when it was presented whole, announce.ErrCut
+	// when the person silenced it, announce.ErrLanguage when it cannot be presented and others can, ctx's error when ctx ended first, which
 	// silences it at once, announce.ErrClosed after Close, and any other when the output is gone.
 	Present(ctx context.Context, u announce.Utterance) error
 	// Speaks reports whether text in a language can be presented as more than rubbish.
@@ -42,29 +47,68 @@ type Output interface {
 }
 
 // Presenter tells what it is given, in the order an announce.Announcer chooses. All its methods may be called at once; none
-// waits for the output.
+// waits for the output. The zero Presenter is that of the zero Preferences.
 type Presenter struct {
 	// Unsaid, if it is set before Run, is called with what an output could not present, for it has no voice for the language.
 	Unsaid func(u announce.Utterance)
 
-	a    *announce.Announcer // owned by Run, or by whoever holds turn
-	p    announce.Preferences
-	turn chan struct{} // holds one while nobody uses a
-	wake chan struct{} // something happened
+	verbosity aaep.Verbosity
+
+	mu   sync.Mutex
+	a    *announce.Announcer // nil is not made yet
+	wake chan struct{}       // something happened; made with a
 }
 
-// New returns a Presenter. It tells nothing until Run.
+// New returns a Presenter. It tells nothing until Run. Where a function of the Preferences panics, that is logged with slog, and the
+// Presenter goes on as if it were nil.
 func New(p announce.Preferences) *Presenter {
-	pr := &Presenter{a: announce.New(p), p: p, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
-	pr.turn <- struct{}{}
-	return pr
+	if speaks := p.Speaks; speaks != nil {
+		p.Speaks = func(language string) bool {
+			can := true
+			shield("Preferences.Speaks", func() { can = speaks(language) })
+			return can
+		}
+	}
+	if otherwise := p.Otherwise; otherwise != nil {
+		p.Otherwise = func(language string) (w announce.Words) {
+			shield("Preferences.Otherwise", func() { w = otherwise(language) })
+			return w
+		}
+	}
+	if answering := p.Answering; answering != nil {
+		p.Answering = func(question *aaep.Event) (w announce.Words) {
+			shield("Preferences.Answering", func() { w = answering(question) })
+			return w
+		}
+	}
+	return &Presenter{a: announce.New(p), verbosity: p.Verbosity, wake: make(chan struct{}, 1)}
 }
 
-// with uses the Announcer alone, and lets Run look again.
-func (p *Presenter) with(f func(a *announce.Announcer, now time.Time)) {
-	<-p.turn
+// shield calls code of others. A panic is logged, and the error.
+func shield(doing string, f func()) (err error) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			slog.Error("present: panic, and the person is told on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic in %s: %v", doing, crash)
+		}
+	}()
+	f()
+	return nil
+}
+
+// use uses the Announcer alone.
+func (p *Presenter) use(f func(a *announce.Announcer, now time.Time)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.a == nil {
+		p.a, p.wake = announce.New(announce.Preferences{}), make(chan struct{}, 1)
+	}
 	f(p.a, time.Now())
-	p.turn <- struct{}{}
+}
+
+// with is use, and lets Run look again.
+func (p *Presenter) with(f func(a *announce.Announcer, now time.Time)) {
+	p.use(f)
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -73,11 +117,7 @@ func (p *Presenter) with(f func(a *announce.Announcer, now time.Time)) {
 
 // Add takes an event of an agent that source names for the person.
 func (p *Presenter) Add(source string, ev *aaep.Event) {
-	v := p.p.Verbosity
-	if v == "" {
-		v = aaep.VerbosityNormal
-	}
-	p.AddWords(source, ev, announce.Text(ev, v))
+	p.AddWords(source, ev, announce.Text(ev, cmp.Or(p.verbosity, aaep.VerbosityNormal)))
 }
 
 // AddWords is Add in words of the caller's.
@@ -90,8 +130,15 @@ func (p *Presenter) Tell(text string, critical bool) {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Tell(now, text, critical) })
 }
 
+// Follow counts an agent, by its name for the person, among those that are followed, though it may have said nothing yet: of several,
+// each question and what comes of it says whose it is. TellOutages does so too.
+func (p *Presenter) Follow(source string) {
+	p.with(func(a *announce.Announcer, _ time.Time) { a.Follow(source) })
+}
+
 // TellOutages says when an agent is out of reach, or has ended, and when it is back, as Subscription.Outages tells, until those end.
 func (p *Presenter) TellOutages(source string, outages iter.Seq[error]) {
+	p.Follow(source)
 	for why := range outages {
 		p.with(func(a *announce.Announcer, now time.Time) { a.Outage(now, source, why) })
 	}
@@ -132,11 +179,18 @@ func (p *Presenter) Details() {
 	p.with(func(a *announce.Announcer, now time.Time) { a.Details(now) })
 }
 
-// Question returns the question that an answer is for which the person began to give at a time: the one that is put to them. Nil is
-// none, or one that they have not had whole, as they need not to reject it; nothing may be sent then. See announce.Announcer.
-func (p *Presenter) Question(began time.Time, d aaep.Decision) (question *aaep.Event) {
-	p.with(func(a *announce.Announcer, _ time.Time) { question = a.Question(began, d) })
-	return question
+// Question returns the question that an answer is for which the person began to give at a time: the one that is put to them, and the
+// agent, as Add names it, whose it is. Nil is none, or one that they have not had whole, as they need not to reject it; nothing may be
+// sent then. Hand what comes of sending to Answered. See announce.Announcer.
+func (p *Presenter) Question(began time.Time, d aaep.Decision) (source string, question *aaep.Event) {
+	p.with(func(a *announce.Announcer, _ time.Time) { source, question = a.Question(began, d) })
+	return source, question
+}
+
+// Answered takes what came of sending an answer, the error of Subscription.Reply or Answer, and tells the person, once: that it was sent,
+// that it was too late, or that the question is still open and may be answered again.
+func (p *Presenter) Answered(question *aaep.Event, err error) {
+	p.with(func(a *announce.Announcer, now time.Time) { a.Answered(now, question, err) })
 }
 
 // NextQuestion puts another question that is open, for a person who wants to answer that first; this one comes again after it.
@@ -187,8 +241,11 @@ func (p *Presenter) Status() (s Status) {
 }
 
 // Run presents over out until ctx is done, or out is gone: its error is then returned, nothing is lost, and Run may be called
-// with another output. What was being presented when ctx ended is silenced.
+// with another output. What was being presented when ctx ended is silenced. A nil out is an error.
 func (p *Presenter) Run(ctx context.Context, out Output) error {
+	if out == nil {
+		return errors.New("Run was given no output")
+	}
 	type ended struct {
 		u   announce.Utterance
 		err error
@@ -208,7 +265,7 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 		case errors.Is(e.err, announce.ErrLanguage):
 			what = announce.Unsaid
 			if p.Unsaid != nil {
-				p.Unsaid(e.u)
+				shield("Presenter.Unsaid", func() { p.Unsaid(e.u) })
 			}
 		default:
 			what = announce.Waiting
@@ -231,9 +288,7 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 		}
 		var do announce.Do
 		var at time.Time
-		<-p.turn
-		do, at = p.a.Next(time.Now())
-		p.turn <- struct{}{}
+		p.use(func(a *announce.Announcer, now time.Time) { do, at = a.Next(now) })
 		switch {
 		case do.Cancel:
 			cancel()
@@ -242,7 +297,11 @@ func (p *Presenter) Run(ctx context.Context, out Output) error {
 			cancel, busy = stop, true
 			go func(u announce.Utterance) {
 				defer stop()
-				over <- ended{u, out.Present(saying, u)}
+				var err error
+				if crash := shield("Output.Present", func() { err = out.Present(saying, u) }); crash != nil {
+					err = crash
+				}
+				over <- ended{u, err}
 			}(*do.Say)
 			continue // it may have to make room at once
 		}

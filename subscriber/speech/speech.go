@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/aaep-go/aaep/internal/sessionbus"
 	"github.com/aaep-go/aaep/subscriber/announce"
 )
 
@@ -58,7 +59,7 @@ type Output struct {
 // Open opens an output. The error is ErrScreenReader where a screen reader runs and Force is not set.
 func Open(ctx context.Context, o Options) (*Output, error) {
 	if !o.Force {
-		if name := screenReader(ctx, "/proc"); name != "" {
+		if name := screenReader(ctx, sessionbus.Processes); name != "" {
 			return nil, fmt.Errorf("%w: found %s", ErrScreenReader, name)
 		}
 	}
@@ -236,7 +237,7 @@ func (o *Output) wait(ctx context.Context, message string, limit time.Duration) 
 		case timedOut(err) && ctx.Err() != nil:
 			return o.hush(ctx, message)
 		case timedOut(err):
-			return errors.New("it did not say in time that the utterance began or ended")
+			return fmt.Errorf("it did not say in time that the utterance began or ended: %w", err)
 		case err != nil:
 			return err
 		case !event.of(o.client, message):

@@ -48,9 +48,6 @@ type reply struct {
 // newBrowser starts Chromium with a profile of its own, without a screen.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a person's time to read passes in it")
-	}
 	return startBrowser(t, "--headless")
 }
 

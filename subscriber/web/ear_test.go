@@ -62,7 +62,7 @@ func TestEar(t *testing.T) {
 	}
 	data, err := json.Marshal(texts)
 	check(t, err)
-	page := eval[[]string](p, `Promise.all([import("./ear.js"), import("./text.js")]).then(([{ plain }, { safe }]) => `+string(data)+`.map((c) => plain(safe(c.Text), c.Language)))`)
+	page := eval[[]string](p, `Promise.all([import("./ear.js"), import("./safe.js")]).then(([{ plain }, { safe }]) => `+string(data)+`.map((c) => plain(safe(c.Text), c.Language)))`)
 	for i, c := range cases {
 		if got := announced(c.Language, c.Text); got != c.want {
 			t.Errorf("%s %q: the announcer says\n%s, want\n%s", c.Language, c.Text, got, c.want)

@@ -4,12 +4,16 @@ package web_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,7 +31,8 @@ type desk struct {
 	t      *testing.T
 	speech *speechd.Server
 	*tab
-	from int // messages before what is looked at
+	from int  // messages before what is looked at
+	slow bool // the voice has no words for what it reads, and spells
 }
 
 // run starts a program that ends with the test. Its output is kept where AAEP_ORCA_LOGS names a folder.
@@ -105,15 +110,20 @@ func (d *desk) open(url string) {
 	d.t.Helper()
 	d.tab = d.browser.open(url, "")
 	d.do("Page.bringToFront", nil)
-	d.until(connected)
-	d.wait("the page is read", func() bool { return strings.Contains(d.said(), "heading level 1") })
+	d.until(`document.getElementById("agent")?.textContent === "Tester"`)
+	d.wait("Orca begins to read the page", func() bool { return strings.Contains(d.said(), "Page has") })
+	time.Sleep(time.Second)
 	d.press("Control_L")
 	d.idle()
 }
 
 func (d *desk) wait(what string, is func() bool) {
 	d.t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(100 * time.Millisecond) {
+	patience := time.Minute
+	if d.slow {
+		patience = 5 * time.Minute
+	}
+	for end := time.Now().Add(patience); !is(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			d.t.Fatalf("it never came that %s. Orca said:\n%s", what, d.said())
 		}
@@ -128,7 +138,7 @@ func (d *desk) idle() {
 		all := d.speech.Messages()
 		speaking := false
 		for _, m := range all {
-			speaking = speaking || m.Over.IsZero() && time.Since(m.Asked) < 20*time.Second
+			speaking = speaking || m.Over.IsZero() && (d.slow || time.Since(m.Asked) < 20*time.Second)
 		}
 		if len(all) != last || speaking {
 			last, since = len(all), time.Now()
@@ -195,134 +205,345 @@ func (d *desk) times(words string) (n int) {
 	return n
 }
 
+// testdata/orca has what a person must hear in each scene, in words that one who uses a screen reader can check: "hears" is followed by
+// words that are heard to their end, each after those of the line before or in the same breath; "once" by such that are heard exactly
+// once, and "never" by such that are not asked to be said at all.
+func (d *desk) judge(t *testing.T, scene string) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/orca/" + strings.ReplaceAll(scene, " ", "-") + ".txt")
+	check(t, err)
+	rules := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if rule, words, _ := strings.Cut(strings.TrimSpace(line), " "); slices.Contains([]string{"hears", "once", "never"}, rule) {
+			rules[rule] = append(rules[rule], words)
+		}
+	}
+	if len(rules["hears"]) == 0 {
+		t.Error("nothing is to be heard")
+	}
+	missing := func() string {
+		all, at, from := d.heard(), 0, 0
+		for _, words := range rules["hears"] {
+			for ; at < len(all); at, from = at+1, 0 {
+				if i := strings.Index(all[at].words[from:], words); i >= 0 && all[at].Message.Heard() {
+					from += i + len(words)
+					break
+				}
+			}
+			if at == len(all) {
+				return words
+			}
+		}
+		return ""
+	}
+	for end := time.Now().Add(time.Minute); missing() != "" && time.Now().Before(end); time.Sleep(time.Second) {
+	}
+	if words := missing(); words != "" {
+		t.Errorf("%q was not heard to its end, or not where it belongs", words)
+	}
+	d.idle()
+	for _, words := range rules["once"] {
+		if n := d.times(words); n != 1 {
+			t.Errorf("%q was heard %d times", words, n)
+		}
+	}
+	for _, words := range rules["never"] {
+		for _, u := range d.heard() {
+			if strings.Contains(u.words, words) {
+				t.Errorf("it was said: %q", u.words)
+			}
+		}
+	}
+}
+
 var four = []string{"The agent read fourteen files.", "It found three failing tests.", "It will fix the payment service first.", "Then it will run all the tests again."}
 
+// A fixture is what every scene begins with: the page in front, connected and silent, and an agent with a session.
+type fixture struct {
+	*desk
+	t    *testing.T
+	page *stage
+	*producer.Session
+	begun map[string]int // how often something was, when that was waited for
+}
+
+func (r *fixture) writes(lines ...string) {
+	r.t.Helper()
+	out := r.Output()
+	for _, line := range lines {
+		_, err := out.WriteString(line + " ")
+		check(r.t, err)
+	}
+	check(r.t, out.Close())
+}
+
+// asks asks for consent; what comes of it comes over the channel.
+func asks(t *testing.T, s *producer.Session, action, consequence string, timeout time.Duration) <-chan error {
+	outcome := make(chan error, 1)
+	go func() {
+		_, err := s.Tool(t.Context(), producer.Tool{Name: "pay", Risk: aaep.RiskHigh, Irreversible: true, Action: aaep.Say(action), Consequence: aaep.Say(consequence), Timeout: timeout},
+			func(context.Context) (string, error) { return "done", nil })
+		outcome <- err
+	}()
+	return outcome
+}
+
+func (r *fixture) paying(amount string) <-chan error {
+	return pay(r.t, r.Session, amount)
+}
+
+// reads waits until Orca has begun to say something once more than it was by then.
+func (r *fixture) reads(words string) {
+	r.t.Helper()
+	r.wait("it is read: "+words, func() bool {
+		n := 0
+		for _, u := range r.heard() {
+			if strings.Contains(u.words, words) && (!u.Begun.IsZero() || !u.Over.IsZero()) { // of some only the end is told
+				n++
+			}
+		}
+		if n <= r.begun[words] {
+			return false
+		}
+		r.begun[words] = n
+		return true
+	})
+}
+
+const (
+	working = `document.querySelector(".question:not(.settled) button.yes")?.getAttribute("aria-disabled") === "false"`
+	open    = `document.querySelectorAll(".question:not(.settled)").length`
+)
+
+// rejects ends a question without a key, where that is not what a scene is about.
+func (r *fixture) rejects(outcome <-chan error) {
+	r.t.Helper()
+	r.until(`document.querySelector(".question:not(.settled) button.no")?.getAttribute("aria-disabled") === "false"`)
+	eval[any](r.tab, `document.querySelector(".question:not(.settled) button.no").click()`)
+	result(r.t, outcome)
+	r.idle()
+}
+
+// tabTo presses Tab from the questions on until the focus is on what a selector finds.
+func (r *fixture) tabTo(selector string) {
+	r.t.Helper()
+	eval[any](r.tab, `document.getElementById("questions").focus()`)
+	for range 12 {
+		time.Sleep(500 * time.Millisecond)
+		if eval[bool](r.tab, `document.activeElement?.matches(`+strconv.Quote(selector)+`)`) {
+			return
+		}
+		r.press("Tab")
+	}
+	r.t.Fatalf("Tab does not lead to %s", selector)
+}
+
+var scenes = []struct {
+	name string
+	play func(r *fixture)
+}{
+	{"four sentences", func(r *fixture) {
+		r.writes(four...)
+		r.until(spoken + `.some((t) => t.includes("run all the tests"))`)
+	}},
+	{"a question comes first", func(r *fixture) {
+		r.writes(four...)
+		r.reads(four[0])
+		outcome := r.paying("$5")
+		r.until(spoken + `.at(-1).includes("run all the tests")`)
+		r.idle()
+		undecided(r.t, outcome)
+		r.rejects(outcome)
+	}},
+	{"typing", func(r *fixture) {
+		eval[any](r.tab, `{ const box = document.createElement("input"); box.id = "box"; box.setAttribute("aria-label", "Message"); document.querySelector("main").prepend(box); document.querySelector(".skip").focus(); }`)
+		defer eval[any](r.tab, `document.getElementById("box").remove()`)
+		r.idle()
+		r.mark()
+		r.press("Tab") // for Orca to hand on what is typed
+		r.wait("Orca is at the box", func() bool { return strings.Contains(r.said(), "Message entry") })
+		r.idle()
+		r.mark()
+		r.writes(four...)
+		outcome := r.paying("$6")
+		r.press(strings.Split("h,e,l,l,o,space,a,g,e,n,t,Return", ",")...)
+		if typed := eval[string](r.tab, `document.getElementById("box").value`); typed != "hello agent" {
+			r.t.Errorf("typed was %q", typed)
+		}
+		r.until(spoken + `.some((t) => t.includes("run all the tests"))`)
+		r.idle()
+		undecided(r.t, outcome)
+		r.rejects(outcome)
+	}},
+	{"a question is cut again and again", func(r *fixture) {
+		outcome := r.paying("$7")
+		for _, key := range []string{"Tab", "Down", "Control_L"} {
+			r.reads("Pay $7")
+			time.Sleep(time.Second) // into the action
+			r.press(key)
+		}
+		if eval[bool](r.tab, working) {
+			r.t.Error("it can be accepted, and was not heard")
+		}
+		r.until(working)
+		r.idle()
+		undecided(r.t, outcome)
+		r.tabTo("button.yes")
+		r.idle()
+		r.press("Return")
+		check(r.t, result(r.t, outcome))
+	}},
+	{"a no by key", func(r *fixture) {
+		outcome := r.paying("$8")
+		r.reads("Pay $8")
+		r.idle()
+		r.tabTo("button.no")
+		r.idle()
+		r.press("Return")
+		if result(r.t, outcome) == nil {
+			r.t.Error("it was paid")
+		}
+	}},
+	{"a choice", func(r *fixture) {
+		got := make(chan any, 1)
+		go func() {
+			v, _ := r.Clarify(r.t.Context(), producer.Question{Text: aaep.Say("Which colour shall the door have?"), Timeout: 2 * time.Minute,
+				Choices: []producer.Choice{{Value: "r", Label: aaep.Say("Red")}, {Value: "b", Label: aaep.Say("Blue")}}})
+			got <- v
+		}()
+		r.reads("Which colour")
+		r.idle()
+		r.tabTo(".question:not(.settled) button + button")
+		r.idle()
+		r.press("Return")
+		if v := <-got; v != "b" {
+			r.t.Errorf("the answer is %v", v)
+		}
+		time.Sleep(2 * time.Second)
+	}},
+	{"it failed", func(r *fixture) {
+		r.writes(four...)
+		r.reads(four[0])
+		check(r.t, r.Fail(errors.New("disk full"), aaep.Say("The tests could not be run: the disk is full.")))
+	}},
+	{"time is almost over", func(r *fixture) {
+		outcome := asks(r.t, r.Session, "Pay $9 to the water company.", "The money leaves your account today.", 40*time.Second)
+		r.reads("Pay $9")
+		result(r.t, outcome)
+	}},
+	{"two questions at once", func(r *fixture) {
+		first := r.paying("$10")
+		r.until(open + ` === 1`)
+		other, err := r.page.StartSession(r.t.Context(), aaep.Say("Another task."))
+		check(r.t, err)
+		defer other.Close()
+		second := pay(r.t, other, "$11")
+		r.until(open + ` === 2`)
+		r.idle()
+		r.rejects(first)
+		r.rejects(second)
+	}},
+	{"a flood", func(r *fixture) {
+		var lines []string
+		for n := range 2000 {
+			lines = append(lines, fmt.Sprintf("Compiling file number %d of the project.", n))
+		}
+		r.writes(append(lines, "Error: the file main.go has no package clause.")...)
+		outcome := r.paying("$12")
+		r.reads("Pay $12")
+		r.idle()
+		undecided(r.t, outcome)
+		r.rejects(outcome)
+	}},
+	{"asked in a hidden tab", func(r *fixture) {
+		page := r.tab
+		other := r.browser.open("about:blank", "")
+		other.do("Page.bringToFront", nil)
+		page.until(`document.visibilityState === "hidden"`)
+		r.idle()
+		r.mark()
+		r.writes(four...)
+		outcome := r.paying("$13")
+		page.until(open + ` === 1`)
+		page.until(spoken + `.some((t) => t.includes("run all the tests"))`)
+		r.idle()
+		if n := r.times("Pay $13"); n != 0 {
+			r.t.Errorf("in another tab it was read %d times", n)
+		}
+		r.press("ctrl+Page_Up") // which Orca takes for what changes a page in the next moments
+		page.until("!document.hidden")
+		r.reads("Pay $13")
+		r.idle()
+		undecided(r.t, outcome)
+		r.rejects(outcome)
+		other.do("Page.close", nil)
+	}},
+	{"in Spanish", inLanguage("es", "Pagar 5 euros a la compañía del agua.", "El dinero sale hoy de su cuenta.")},
+	{"in Arabic", inLanguage("ar", "ادفع ٥ دولارات.", "يغادر المال حسابك اليوم.")},
+	{"in Chinese", inLanguage("zh", "向水务公司付款五元。", "钱今天就会离开你的账户。")},
+	{"in Yoruba", inLanguage("yo", "San owó omi.", "Owó náà yóò kúrò lónìí.")},
+}
+
+// inLanguage has another agent ask in a language, on a page in that, where the page speaks it; Tab cuts the question.
+func inLanguage(tag, action, consequence string) func(r *fixture) {
+	return func(r *fixture) {
+		before := r.tab
+		r.slow = tag != "es" // Orca's own voice is English here
+		defer func() {
+			r.slow = false
+			r.tab.do("Page.close", nil)
+			r.tab = before
+			r.tab.do("Page.bringToFront", nil)
+			r.idle()
+		}()
+		st := start(r.t, producer.Config{Language: tag, Languages: []string{"en"}})
+		r.open(st.page + "?lang=" + tag)
+		outcome := asks(r.t, st.session(r.t, action), action, consequence, 4*time.Minute)
+		r.reads(action)
+		time.Sleep(300 * time.Millisecond)
+		r.press("Tab")
+		r.until(working)
+		r.idle()
+		undecided(r.t, outcome)
+		r.rejects(outcome)
+	}
+}
+
 // TestOrca: what a person hears who has Orca read the page. It is no part of the other tests: it takes minutes, and half
-// a desktop. AAEP_ORCA=1 runs it; make orca brings what it needs.
+// a desktop. AAEP_ORCA says how many times; make orca brings what it needs.
 func TestOrca(t *testing.T) {
-	if os.Getenv("AAEP_ORCA") == "" {
+	times, _ := strconv.Atoi(os.Getenv("AAEP_ORCA"))
+	if times == 0 {
 		t.Skip("make orca runs it")
 	}
 	d := sit(t)
-	st := start(t, producer.Config{})
+	st := start(t, producer.Config{ShortTimeouts: true})
 	d.open(st.page)
-	s := st.session(t, "Mending the tests.")
-	d.idle()
-
-	scene := func(name string, play func(t *testing.T)) {
-		t.Run(name, func(t *testing.T) {
-			was := d.t
-			d.t, d.browser.t = t, t
-			defer func() { d.t, d.browser.t = was, was }()
-			d.mark()
-			play(t)
-			t.Logf("Orca said:\n%s", d.said())
-		})
+	played, good := map[string]int{}, map[string]int{}
+	for range times {
+		for _, scene := range scenes {
+			if t.Run(scene.name, func(t *testing.T) {
+				played[scene.name]++
+				was := d.t
+				d.t, d.browser.t = t, t
+				defer func() { d.t, d.browser.t = was, was }()
+				s, err := st.StartSession(t.Context(), aaep.Say("Working on it."))
+				check(t, err)
+				defer s.Close()
+				d.idle()
+				d.mark()
+				defer func() { t.Logf("Orca said:\n%s", d.said()) }()
+				scene.play(&fixture{desk: d, t: t, page: st, Session: s, begun: map[string]int{}})
+				d.idle()
+				d.judge(t, scene.name)
+			}) {
+				good[scene.name]++
+			}
+		}
 	}
-	answer := func() {
-		out := s.Output()
-		for _, sentence := range four {
-			out.WriteString(sentence + " ")
+	for _, scene := range scenes {
+		if n := played[scene.name]; n > 0 {
+			t.Logf("%s: %d of %d", scene.name, good[scene.name], n)
 		}
-		out.Close()
 	}
-
-	scene("four sentences are heard whole and once", func(t *testing.T) {
-		answer()
-		d.until(spoken + `.some((t) => t.includes("run all the tests"))`)
-		d.idle()
-		for _, sentence := range four {
-			if n := d.times(sentence); n != 1 {
-				t.Errorf("%q was heard %d times", sentence, n)
-			}
-		}
-	})
-
-	scene("the question is heard before what waits", func(t *testing.T) {
-		answer()
-		d.wait("the first sentence is read", func() bool { return strings.Contains(d.said(), four[0]) })
-		outcome := pay(t, s, "$5")
-		d.until(spoken + `.at(-1).includes("run all the tests")`)
-		d.idle()
-		at := func(words string) int {
-			for i, u := range d.heard() {
-				if u.Message.Heard() && strings.Contains(u.words, words) {
-					return i
-				}
-			}
-			t.Errorf("%q was not heard to its end", words)
-			return -1
-		}
-		if question := at("Pay $5 to the water company."); question > at(four[1]) {
-			t.Error("the question was heard after the second sentence")
-		}
-		for _, sentence := range four {
-			if n := d.times(sentence); n != 1 {
-				t.Errorf("%q was heard %d times", sentence, n)
-			}
-		}
-		undecided(t, outcome)
-		d.until(armed)
-		eval[any](d.tab, `document.querySelector(".question:not(.settled) button").click()`)
-		result(t, outcome)
-		d.idle()
-	})
-
-	scene("typing loses nothing and accepts nothing", func(t *testing.T) {
-		eval[any](d.tab, `{ const box = document.createElement("input"); box.id = "box"; box.setAttribute("aria-label", "Message"); document.querySelector("main").prepend(box); }`)
-		d.idle()
-		eval[any](d.tab, `document.querySelector(".skip").focus()`)
-		d.idle()
-		d.mark()
-		d.press("Tab") // for Orca to hand on what is typed
-		d.wait("Orca is at the box", func() bool { return strings.Contains(d.said(), "Message entry") })
-		d.idle()
-		d.mark()
-		answer()
-		outcome := pay(t, s, "$6")
-		d.press(strings.Split("h,e,l,l,o,space,a,g,e,n,t,Return", ",")...)
-		if typed := eval[string](d.tab, `document.getElementById("box").value`); typed != "hello agent" {
-			t.Errorf("typed was %q", typed)
-		}
-		d.until(spoken + `.some((t) => t.includes("run all the tests"))`)
-		d.idle()
-		undecided(t, outcome)
-		for _, sentence := range four {
-			if n := d.times(sentence); n != 1 {
-				t.Errorf("%q was heard %d times", sentence, n)
-			}
-		}
-		if d.times("Pay $6 to the water company.") == 0 {
-			t.Error("the question was not heard")
-		}
-		eval[any](d.tab, `document.getElementById("box").remove()`)
-		d.until(armed)
-		eval[any](d.tab, `document.querySelector(".question:not(.settled) button").click()`)
-		result(t, outcome)
-		d.idle()
-	})
-
-	scene("what came in the background is told on return", func(t *testing.T) {
-		page := d.tab
-		other := d.browser.open("about:blank", "")
-		other.do("Page.bringToFront", nil)
-		page.until("document.hidden")
-		d.idle()
-		d.mark()
-		answer()
-		page.until(spoken + `.at(-1).includes("run all the tests")`)
-		d.idle()
-		if n := d.times(four[0]); n != 0 {
-			t.Errorf("in another tab it was read %d times", n)
-		}
-		d.mark()
-		page.do("Page.bringToFront", nil)
-		page.until("!document.hidden")
-		d.wait("it is told what came", func() bool { return d.times("While you were away came 4 lines") > 0 })
-		d.idle()
-		if n := d.times("While you were away came 4 lines. The newest: " + four[3]); n != 1 {
-			t.Errorf("that was told %d times", n)
-		}
-	})
-	check(t, s.Complete(aaep.Say("Done.")))
 }

@@ -101,13 +101,13 @@ func TestUnfinished(t *testing.T) {
 	p.until(spoken + `.some((line) => line.trim() === "found three bills.")`)
 }
 
-// I18N-023: text of an event that says nothing of its direction runs from left to right.
+// I18N-023: text of an event that says nothing of its direction or language runs from left to right.
 func TestDirectionUnsaid(t *testing.T) {
 	t.Parallel()
 	p := newBrowser(t).open(start(t, producer.Config{}).page, "")
-	got := eval[string](p, `import("./text.js").then(({ direction }) => [{}, { localization_hints: {} }, ...["ltr", "rtl", "auto", "down"].map((said) => (
-		{ localization_hints: { text_direction: said } }))].map(direction).join(" "))`)
-	if want := "ltr ltr ltr rtl auto auto"; got != want {
+	got := eval[string](p, `Promise.all([import("./text.js"), import("./safe.js")]).then(([{ writing }, { directionOf }]) => [{}, { localization_hints: {} },
+		...["ltr", "rtl", "auto", "down"].map((said) => ({ localization_hints: { text_direction: said } }))].map((e) => directionOf("שלום", writing(e))).join(" "))`)
+	if want := "ltr ltr ltr rtl rtl rtl"; got != want {
 		t.Errorf("direction: %s, want %s", got, want)
 	}
 }
@@ -120,11 +120,11 @@ func TestHostile(t *testing.T) {
 	p.do("Emulation.setDeviceMetricsOverride", args{"width": 320, "height": 640, "deviceScaleFactor": 1, "mobile": false})
 	p.until(connected)
 	var got map[string]any
-	check(t, json.Unmarshal(eval[json.RawMessage](p, `import("./text.js").then(({ safe, sentences, clip }) => ({
-		safe: safe("<b>\u202Egnp\u0007 \u2067x \u{E0041}\u{1F3F4}\u{E0067}\u{E0062}\u{E007F}\u0008"), paired: safe("\u2067x\u2069"),
+	check(t, json.Unmarshal(eval[json.RawMessage](p, `Promise.all([import("./text.js"), import("./safe.js")]).then(([{ sentences, clip }, { safe }]) => ({
+		safe: safe("<b>\u202Egnp\u0007 \u2067x \u{E0041}\u{1F3F4}\u{E0067}\u{E0062}\u{E007F}\u0008"), paired: safe("x \u2067א\u2069"),
 		long: sentences("x".repeat(1 << 20), "en", true).found.every((s) => s.length <= 2000),
 		cut: sentences("Mr. X is here. He st", "en", false), clip: clip("a\u{1F600}b", 2, (n) => "+" + n) }))`), &got))
-	if want := "<b><U+202E>gnp<U+0007> <U+2067>x <U+E0041>\U0001F3F4\U000E0067\U000E0062\U000E007F<U+0008>"; got["safe"] != want || got["paired"] != "\u2067x\u2069" || got["long"] != true || got["clip"] != "a+3" {
+	if want := "<b><U+202E>gnp<U+0007> <U+2067>x <U+E0041>\U0001F3F4\U000E0067\U000E0062\U000E007F<U+0008>"; got["safe"] != want || got["paired"] != "x \u2067א\u2069" || got["long"] != true || got["clip"] != "a+3" {
 		t.Errorf("text.js: %v, want %q", got, want)
 	}
 	s := st.session(t, `<img src=x onerror="document.title='hacked'"><script>1</script>`)
@@ -193,7 +193,7 @@ func TestAway(t *testing.T) {
 	if eval[bool](p, armed) {
 		t.Error("a question that came unseen can be answered at once")
 	}
-	p.until(spoken + `.at(-1).startsWith("While you were away came 4 lines. The newest: Pay $5") && ` + spoken + `.at(-1).endsWith("1 question waits")`)
+	p.until(spoken + `.at(-1).startsWith("While you were away came 4 lines. The newest: This is two.") && ` + spoken + `.at(-1).endsWith("1 question waits")`)
 	if n := eval[int](p, spoken+".length"); n != 5 {
 		t.Errorf("%d lines", n)
 	}
@@ -214,8 +214,8 @@ func TestMarkup(t *testing.T) {
 	out.WriteString("**First.** See [the *plan*](https://example.org).\n```go\nx := 1\n```\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\n***\n\nThat was 50 %. ")
 	out.Close()
 	p.until(spoken + `.at(-1) === "That was 50 %."`)
-	if shown, heard := strings.Join(eval[[]string](p, spoken)[1:], "\n"), strings.Join(eval[[]string](p, "heard")[1:], "\n"); heard != "status: First.\nstatus: See the plan.\nstatus: Code, 1 line.\nstatus: a, b.\nstatus: 1, 2.\nlog: That was 50 %." ||
-		shown != "**First.**\nSee [the *plan*](https://example.org).\n```go\nx := 1\n```\n| a | b |\n|---|:-:|\n| 1 | 2 |\n***\nThat was 50 %." {
+	if shown, heard := strings.Join(eval[[]string](p, spoken)[1:], "\n"), strings.Join(eval[[]string](p, "heard")[1:], "\n"); heard != "status: First. See the plan.\nstatus: Code, 1 line.\nstatus: a, b.\nstatus: 1, 2.\nlog: That was 50 %." ||
+		shown != "**First.** See [the *plan*](https://example.org).\n```go\nx := 1\n```\n| a | b |\n|---|:-:|\n| 1 | 2 |\n***\nThat was 50 %." {
 		t.Errorf("heard\n%s\nshown\n%s", heard, shown)
 	}
 	out = s.Output()

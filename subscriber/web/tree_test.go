@@ -37,8 +37,11 @@ func TestTree(t *testing.T) {
 		if what, _ := n.Description.Value.(string); name == "More time" && what != "" {
 			t.Errorf("the button for more time is described as %q", what)
 		}
-		if n.Ignored || !slices.Contains([]string{"banner", "main", "region", "heading", "log", "alert", "status", "form"}, role) {
+		if n.Ignored || !slices.Contains([]string{"banner", "main", "region", "heading", "log", "alert", "status"}, role) {
 			continue
+		}
+		if name == "" && (role == "form" || role == "region") {
+			continue // no landmark without a name, and what browsers make of it instead depends on their version
 		}
 		live := ""
 		for _, prop := range n.Properties {
@@ -50,7 +53,7 @@ func TestTree(t *testing.T) {
 		got = append(got, role+" "+name+live)
 	}
 	want := []string{"banner ", "main ", "alert  live assertive", "status  live polite", "heading Tester", "region Now", "region Questions", "region What was said", "region Settings",
-		"heading Now", "heading Questions", "region Question 1: Pay $5 to the water company.", "heading What was said", "log What was said live polite", "heading Settings", "form ",
+		"heading Now", "heading Questions", "region Question 1: Pay $5 to the water company.", "heading What was said", "log What was said live polite", "heading Settings",
 		"heading Question 1: Pay $5 to the water company."}
 	slices.Sort(got)
 	slices.Sort(want)

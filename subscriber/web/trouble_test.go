@@ -72,14 +72,14 @@ func TestTypedOver(t *testing.T) {
 	out.WriteString("This sentence is quite long, so that it takes a person's screen reader some seconds to read it. ")
 	p.until(spoken + `.length === 2`)
 	pay(t, s, "$5")
-	p.until(asked)
+	p.until(`document.getElementById("alert").textContent !== ""`)
 	eval[any](p, `{ const seen = window.seen = []; for (const id of ["alert", "status"]) { new MutationObserver((all) => { for (const m of all) for (const n of m.addedNodes) seen.push(id + ": " + n.textContent.trim().slice(0, 13)); }).observe(document.getElementById(id), { childList: true }); } }`)
 	p.key("a")
 	if n := eval[int](p, "window.seen.length"); n != 0 {
 		t.Errorf("while somebody types, %d things are said", n)
 	}
 	p.until("window.seen.length === 2")
-	if got := eval[string](p, `window.seen.join()`); got != "alert: Question 1: P,status: This sentence" {
+	if got := eval[string](p, `window.seen.join()`); got != "alert: Again: Questi,status: Again: This s" {
 		t.Errorf("said again was %q", got)
 	}
 	if n := eval[int](p, spoken+`.filter((t) => t.startsWith("This sentence")).length`); n != 1 {
@@ -105,4 +105,29 @@ func TestVanish(t *testing.T) {
 	p.until(connected)
 	st.session(t, "Here again.")
 	p.until(spoken + `.at(-1)?.endsWith("Here again.")`)
+}
+
+// CONF-039: an answer that is given after the time is not sent.
+func TestAnswerAfterItsTime(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	inner := *st.agent.Load()
+	var replies atomic.Int32
+	var outer http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/replies") {
+			replies.Add(1)
+		}
+		inner.ServeHTTP(w, r)
+	})
+	st.agent.Store(&outer)
+	p := newBrowser(t).open(st.page, `{ const real = Date.now; Date.now = () => real() + (globalThis.later ?? 0); }`)
+	p.until(connected)
+	outcome := pay(t, st.session(t, "Paying your bills."), "$5") // within two minutes
+	p.until(armed)
+	eval[any](p, `globalThis.later = 121000, document.querySelector("button.yes").click()`)
+	p.until(`document.querySelector(".question").innerText.includes("The time to answer is over.")`)
+	undecided(t, outcome)
+	if n := replies.Load(); n > 0 {
+		t.Errorf("%d replies were sent", n)
+	}
 }

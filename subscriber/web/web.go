@@ -15,7 +15,10 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/safetext"
 )
 
 // Path is where the page usually is. Handler works under any path that ends in a slash.
@@ -41,6 +44,14 @@ type file struct {
 	body      []byte
 	typ, etag string
 }
+
+func newFile(kind string, body []byte) file {
+	sum := sha256.Sum256(body)
+	return file{body: body, typ: types[kind], etag: `"` + hex.EncodeToString(sum[:12]) + `"`}
+}
+
+// table is what the page knows of characters: the table that this program goes by too.
+var table = sync.OnceValue(func() []byte { return []byte(safetext.Script()) })
 
 // Handler serves the page and its files, by their names in a URL below the one that it is mounted at:
 //
@@ -68,6 +79,7 @@ func (p Page) Handler() http.Handler {
 	if err != nil {
 		panic(err) // it is in the program
 	}
+	files["table.js"] = newFile(".js", table())
 	for _, e := range entries {
 		body, err := static.ReadFile("static/" + e.Name())
 		if err != nil {
@@ -79,8 +91,7 @@ func (p Page) Handler() http.Handler {
 				body = bytes.Replace(body, []byte("<body "), []byte("<body data-relayed "), 1)
 			}
 		}
-		sum := sha256.Sum256(body)
-		files[e.Name()] = file{body: body, typ: types[path.Ext(e.Name())], etag: `"` + hex.EncodeToString(sum[:12]) + `"`}
+		files[e.Name()] = newFile(path.Ext(e.Name()), body)
 	}
 	files[""] = files["index.html"]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

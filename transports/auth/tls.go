@@ -18,8 +18,9 @@ import (
 // clientCAFile asks nobody.
 //
 // The files are looked at with each handshake and read again when they have changed; connections that are open stay open.
-// If the files do not fit each other, what was read before stays in force and log is told; log may be nil. It is told too of a
-// certificate that has expired, when it is read and when somebody comes, at most once an hour.
+// If the files do not fit each other, what was read before stays in force and log is told; log may be nil. A certificate that has
+// expired is an error at first. Of one that expires later, or is not valid yet, log is told when it is read and when a peer
+// connects, at most once an hour.
 func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.Config, error) {
 	source, err := credentials.NewSource(log, credentials.ReadFile, func(contents [][]byte) (*tls.Config, error) {
 		cert, err := keyPair(certFile, contents[0], contents[1])
@@ -35,6 +36,9 @@ func ServerTLS(certFile, keyFile, clientCAFile string, log *slog.Logger) (*tls.C
 	}, certFile, keyFile, clientCAFile)
 	if err != nil {
 		return nil, err
+	}
+	if leaf := source.Get().Certificates[0].Leaf; time.Now().After(leaf.NotAfter) {
+		return nil, fmt.Errorf("auth: the certificate in %s expired on %s: put a new one in its place", certFile, leaf.NotAfter.UTC().Format(time.DateTime+" UTC"))
 	}
 	e := expiry{log: log, file: certFile}
 	e.check(source.Get())

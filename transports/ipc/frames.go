@@ -92,7 +92,7 @@ func (f *frames) read() ([]byte, error) {
 		f.r = readers.Get().(*bufio.Reader)
 		f.r.Reset(f.conn)
 	}
-	for {
+	for blanks := 0; ; {
 		f.conn.SetReadDeadline(time.Time{})
 		b, err := f.r.ReadByte()
 		if err != nil {
@@ -118,8 +118,11 @@ func (f *frames) read() ([]byte, error) {
 		}
 		f.r.UnreadByte()
 		msg, err := f.readLine()
-		if err != nil || len(msg) > 0 { // an empty line says nothing
+		if err != nil || len(bytes.Trim(msg, " \t\r")) > 0 {
 			return msg, err
+		}
+		if blanks += len(msg) + 1; blanks > transports.MaxMessage { // what says nothing is bounded as what says something
+			return nil, transports.ErrTooLarge
 		}
 	}
 }

@@ -96,6 +96,8 @@ func TestBadFrames(t *testing.T) {
 		"changed to length": {"{}\n" + length(2, "{}"), "framing"},
 		"another length":    {"\xff\xff\xff\xff{}", "first byte"},
 		"another protocol":  {"GET / HTTP/1.1", "first byte"},
+		"endless empty":     {strings.Repeat("\n", transports.MaxMessage+10), "1 MiB"},
+		"endless blanks":    {strings.Repeat(" \t \r\n", transports.MaxMessage/4+10), "1 MiB"},
 		"endless line":      {strings.Repeat("{", transports.MaxMessage+10), "1 MiB"},
 	} {
 		l := start(t)

@@ -81,14 +81,14 @@ func dial(t *testing.T, d Dialer) transports.Reopener {
 // accept takes the next subscription and answers it.
 func accept(t *testing.T, s *Server, answer []byte) transports.Resumable {
 	t.Helper()
-	c, err := s.Accept(t.Context())
+	c, err := s.Accept(withinAMinute(t))
 	check(t, err)
-	msg, err := c.Receive(t.Context())
+	msg, err := c.Receive(withinAMinute(t))
 	check(t, err)
 	if string(msg) != request {
 		t.Errorf("Receive = %q, want the request unchanged", msg)
 	}
-	check(t, c.Send(t.Context(), answer))
+	check(t, c.Send(withinAMinute(t), answer))
 	t.Cleanup(func() { _ = c.Close() })
 	return c.(transports.Resumable)
 }
@@ -142,7 +142,7 @@ func pair(t *testing.T, s *Server, d Dialer, id string) (transports.Resumable, t
 func subscribe(t *testing.T, s *Server, sub transports.Conn, id string) transports.Resumable {
 	t.Helper()
 	sent := make(chan error, 1)
-	go func() { sent <- sub.Send(t.Context(), []byte(request)) }()
+	go func() { sent <- sub.Send(withinAMinute(t), []byte(request)) }()
 	p := accept(t, s, accepted(id))
 	check(t, <-sent)
 	receive(t, sub, string(accepted(id)))
@@ -151,14 +151,21 @@ func subscribe(t *testing.T, s *Server, sub transports.Conn, id string) transpor
 
 func next(t *testing.T, p transports.Resumable) transports.Stream {
 	t.Helper()
-	st, err := p.NextStream(t.Context())
+	st, err := p.NextStream(withinAMinute(t))
 	check(t, err)
 	return st
 }
 
+// withinAMinute ends within a minute: what a test waits for comes sooner, or never.
+func withinAMinute(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 func receive(t *testing.T, c transports.Conn, want string) {
 	t.Helper()
-	got, err := c.Receive(t.Context())
+	got, err := c.Receive(withinAMinute(t))
 	check(t, err)
 	if string(got) != want {
 		t.Fatalf("Receive = %.200q, want %.200q", got, want)
@@ -189,7 +196,7 @@ func call(t *testing.T, c *http.Client, method, url, body string, header ...stri
 			req.Host = value
 		case value == "":
 			req.Header.Del(name)
-		case name == "Origin":
+		case name == "Origin", name == lastEventID:
 			req.Header.Add(name, value)
 		default:
 			req.Header.Set(name, value)

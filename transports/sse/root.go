@@ -109,6 +109,9 @@ func (rs *RootServer) events(w http.ResponseWriter, r *http.Request) {
 		rs.s.fail(w, http.StatusBadRequest, "a request for the event stream has no body")
 		return
 	}
+	if !rs.s.unambiguous(w, r) {
+		return
+	}
 	st := rs.s.newStream(w, r)
 	if st == nil {
 		return

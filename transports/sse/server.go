@@ -189,6 +189,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.takes(w, r, cors, methods...) {
 		return
 	}
+	if name == "/events" && !s.unambiguous(w, r) {
+		return
+	}
 	if name == "/events" && r.Method == http.MethodGet {
 		if principal, buyer := s.redeem(r); buyer != nil {
 			s.events(w, r, principal, buyer)
@@ -229,7 +232,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request) (cors, ok bool) {
 		s.fail(w, http.StatusForbidden, err.Error())
 		return false, false
 	}
-	return s.cors(w, r), true
+	return s.guard.Share(w, r), true
 }
 
 // takes reports whether an endpoint of these methods goes on with the request; otherwise it has answered.
@@ -238,30 +241,10 @@ func (s *Server) takes(w http.ResponseWriter, r *http.Request, cors bool, method
 	switch {
 	case slices.Contains(methods, r.Method):
 		return true
-	case cors && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "":
-		w.Header().Set("Access-Control-Allow-Methods", list)
-		w.Header().Set("Access-Control-Allow-Headers", "Authorization, Cache-Control, Content-Type, "+lastEventID)
-		w.WriteHeader(http.StatusNoContent)
+	case cors && httpguard.Preflight(w, r, list, "Authorization, Cache-Control, Content-Type, "+lastEventID):
 	default:
 		w.Header().Set("Allow", list)
 		s.fail(w, http.StatusMethodNotAllowed, "this endpoint takes "+list+" only")
 	}
 	return false
-}
-
-// cors answers a page of an allowed foreign origin and reports whether there is one.
-func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
-	if len(s.o.Origins) == 0 {
-		return false
-	}
-	h := w.Header()
-	h.Add("Vary", "Origin")
-	origin := r.Header.Get("Origin")
-	if !s.guard.Listed(origin) {
-		return false
-	}
-	h.Set("Access-Control-Allow-Origin", origin)
-	h.Set("Access-Control-Allow-Credentials", "true") // cookies are why the list is exact (D-66)
-	h.Set("Access-Control-Expose-Headers", "Location, Retry-After")
-	return true
 }

@@ -216,6 +216,26 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
+// INV-33: a request that names two subscriptions, tickets or places is for none of them.
+func TestAmbiguousStream(t *testing.T) {
+	s, base := serve(t, ServerOptions{})
+	pair(t, s, Dialer{URL: base}, "sub_1")
+	_, root := serveRoot(t, RootOptions{})
+	for _, url := range []string{
+		base + "/aaep/v1/events?subscription_id=sub_1&subscription_id=sub_2", base + "/aaep/v1/events?subscription_id=sub_1&subscription_id=sub_1",
+		base + "/aaep/v1/events?subscription_id=sub_1&subscription%5Fid=sub_2", base + "/aaep/v1/events?subscription_id=sub_1&ticket=a&ticket=b",
+		base + "/aaep/v1/events?subscription_id=sub_1&last_event_id=a&last_event_id=b", base + "/aaep/v1/events?subscription_id=sub_1;subscription_id=sub_2", base + "/aaep/v1/events?subscription_id=sub_1&Subscription_ID=sub_2",
+		base + "/aaep/v1/events?subscription_id=%zz", root + "/events?last_event_id=a&last_event_id=b",
+	} {
+		if resp, body := call(t, nil, "GET", url, ""); resp.StatusCode != 400 {
+			t.Errorf("%s: %s %s", url, resp.Status, body)
+		}
+	}
+	if resp, body := call(t, nil, "GET", base+"/aaep/v1/events?subscription_id=sub_1", "", "Last-Event-ID: a", "Last-Event-ID: b"); resp.StatusCode != 400 {
+		t.Errorf("two places: %s %s", resp.Status, body)
+	}
+}
+
 // Pages of other origins and rebound names get nothing, on any endpoint, GET included. INV-44, D-66
 func TestHostAndOrigin(t *testing.T) {
 	s, url := serve(t, ServerOptions{})
@@ -265,23 +285,26 @@ func TestHostAndOrigin(t *testing.T) {
 	}
 }
 
-// CORS exists only for configured origins. D-66
+// CORS exists only for configured origins, and they are let in from any site. D-66, INV-44
 func TestOrigins(t *testing.T) {
 	const page = "https://reader.example"
 	_, url := serve(t, ServerOptions{Origins: []string{page}})
-	preflight := []string{"Origin: " + page, "Access-Control-Request-Method: POST"}
-	resp, _ := call(t, nil, "OPTIONS", url+"/aaep/v1/replies", "", preflight...)
-	h := resp.Header
-	if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != page || h.Get("Access-Control-Allow-Methods") != "POST" || h.Get("Vary") != "Origin" {
-		t.Errorf("preflight: %d %v", resp.StatusCode, h)
-	}
-	resp, _ = call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(replyTo, "sub_1"), "Origin: "+page)
-	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != page {
-		t.Errorf("reply: %d %v", resp.StatusCode, resp.Header)
-	}
-	resp, _ = call(t, nil, "OPTIONS", url+"/aaep/v1/replies", "", "Origin: https://evil.example", "Access-Control-Request-Method: POST")
-	if resp.StatusCode != 403 || resp.Header.Get("Access-Control-Allow-Origin") != "" {
-		t.Errorf("foreign preflight: %d %v", resp.StatusCode, resp.Header)
+	for _, site := range []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site", "X-No-Site: 1"} {
+		preflight := []string{"Origin: " + page, site, "Access-Control-Request-Method: POST", "Access-Control-Request-Private-Network: true"}
+		resp, _ := call(t, nil, "OPTIONS", url+"/aaep/v1/replies", "", preflight...)
+		h := resp.Header
+		if resp.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != page || h.Get("Access-Control-Allow-Methods") != "POST" ||
+			h.Get("Access-Control-Allow-Private-Network") != "true" || h.Get("Vary") != "Origin" {
+			t.Errorf("%s: preflight: %d %v", site, resp.StatusCode, h)
+		}
+		resp, _ = call(t, nil, "POST", url+"/aaep/v1/replies", fmt.Sprintf(replyTo, "sub_1"), "Origin: "+page, site)
+		if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Origin") != page || resp.Header.Get("Access-Control-Allow-Credentials") != "true" {
+			t.Errorf("%s: reply: %d %v", site, resp.StatusCode, resp.Header)
+		}
+		resp, _ = call(t, nil, "OPTIONS", url+"/aaep/v1/replies", "", "Origin: https://evil.example", site, "Access-Control-Request-Method: POST", "Access-Control-Request-Private-Network: true")
+		if resp.StatusCode != 403 || resp.Header.Get("Access-Control-Allow-Origin") != "" || resp.Header.Get("Access-Control-Allow-Private-Network") != "" {
+			t.Errorf("%s: foreign preflight: %d %v", site, resp.StatusCode, resp.Header)
+		}
 	}
 }
 

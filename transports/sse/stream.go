@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -158,6 +159,33 @@ func appendFrame(b, msg []byte, name, eventID string) []byte {
 		msg = msg[i+1:]
 	}
 	return append(append(b, msg...), "\n\n"...)
+}
+
+// unambiguous reports whether what a request for a stream says in its URL and as its place reads the same to everybody, a proxy that
+// looks at subscription_id included (INV-33); otherwise it has answered.
+func (s *Server) unambiguous(w http.ResponseWriter, r *http.Request) bool {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	problem := ""
+	if err != nil {
+		problem = "the query cannot be read"
+	}
+	times := map[string]int{} // by names in small letters, for others may not tell them from capitals
+	for name, values := range q {
+		times[strings.ToLower(name)] += len(values)
+	}
+	for _, name := range []string{"subscription_id", "ticket", "last_event_id"} {
+		if times[name] > 1 {
+			problem = name + " is there more than once"
+		}
+	}
+	if len(r.Header.Values(lastEventID)) > 1 {
+		problem = lastEventID + " is there more than once"
+	}
+	if problem == "" {
+		return true
+	}
+	s.fail(w, http.StatusBadRequest, problem)
+	return false
 }
 
 // stream serves GET events, and sells a ticket to a POST.

@@ -58,6 +58,7 @@ type frames struct {
 	done     chan struct{}
 	written  chan struct{} // closed when nothing more is written
 	bad      int           // lines in a row; used by Read alone
+	blanks   int           // bytes of lines in a row that are empty or white space; used by Read alone
 
 	mu       sync.Mutex
 	requests []request // that have no answer yet, oldest first
@@ -147,9 +148,13 @@ func (f *frames) Read() ([]byte, error) {
 				return nil, errGarbage
 			}
 			continue
-		case len(bytes.Trim(in.line, space)) == 0:
-			continue // an empty line says nothing
+		case len(bytes.Trim(in.line, space)) == 0: // it says nothing
+			if f.blanks += len(in.line) + 1; f.blanks > maxLine {
+				return nil, transports.ErrTooLarge
+			}
+			continue
 		}
+		f.blanks = 0
 		o, wrong := parse(in.line, !f.producer)
 		var msg []byte
 		if wrong == nil {

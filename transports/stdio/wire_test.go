@@ -310,6 +310,13 @@ func TestGarbage(t *testing.T) {
 			t.Errorf("%s: Receive = %v, want errGarbage", name, err)
 		}
 	}
+	for name, blanks := range map[string]string{"empty lines": "\n", "lines of blanks": strings.Repeat(" \t", 1000) + "\r\n", "one line of blanks": strings.Repeat(" ", maxLine) + "\n"} {
+		r := rawSubscriber(t)
+		go io.Copy(r.in, strings.NewReader(strings.Repeat(blanks, 2*maxLine/len(blanks)+1)))
+		if _, err := receive(t, r); !errors.Is(err, transports.ErrTooLarge) {
+			t.Errorf("Receive of endless %s = %v", name, err)
+		}
+	}
 	r := rawSubscriber(t)
 	go io.CopyN(r.in, endless{}, maxSkipped+1<<20)
 	if _, err := receive(t, r); !errors.Is(err, transports.ErrTooLarge) {

@@ -73,16 +73,18 @@ func TestRefused(t *testing.T) {
 		status    int
 		says      string
 	}{
-		"a program":         {nil, []string{Subprotocol}, 101, ""},
-		"an allowed page":   {http.Header{"Origin": {"https://reader.example"}}, []string{"other", Subprotocol}, 101, ""},
-		"own page":          {http.Header{"Origin": {"http://" + addr}}, []string{Subprotocol}, 101, ""},
-		"foreign page":      {http.Header{"Origin": {"https://evil.example"}}, []string{Subprotocol}, 403, "Origin"},
-		"null origin":       {http.Header{"Origin": {"null"}}, []string{Subprotocol}, 403, "Origin"},
-		"cross-site":        {http.Header{"Sec-Fetch-Site": {"cross-site"}}, []string{Subprotocol}, 403, "another site"},
-		"rebound name":      {http.Header{"Host": {"evil.example"}}, []string{Subprotocol}, 403, "Host"},
-		"rebound with page": {http.Header{"Host": {"evil.example"}, "Origin": {"http://evil.example"}}, []string{Subprotocol}, 403, "Host"},
-		"no subprotocol":    {nil, nil, 400, Subprotocol},
-		"another one":       {nil, []string{"aaep.v2"}, 400, Subprotocol},
+		"a program":                       {nil, []string{Subprotocol}, 101, ""},
+		"an allowed page":                 {http.Header{"Origin": {"https://reader.example"}}, []string{"other", Subprotocol}, 101, ""},
+		"an allowed page of another site": {http.Header{"Origin": {"https://reader.example"}, "Sec-Fetch-Site": {"cross-site"}}, []string{Subprotocol}, 101, ""},
+		"foreign page of the same site":   {http.Header{"Origin": {"https://www.reader.example"}, "Sec-Fetch-Site": {"same-site"}}, []string{Subprotocol}, 403, "Origin"},
+		"own page":                        {http.Header{"Origin": {"http://" + addr}}, []string{Subprotocol}, 101, ""},
+		"foreign page":                    {http.Header{"Origin": {"https://evil.example"}}, []string{Subprotocol}, 403, "Origin"},
+		"null origin":                     {http.Header{"Origin": {"null"}}, []string{Subprotocol}, 403, "Origin"},
+		"cross-site":                      {http.Header{"Sec-Fetch-Site": {"cross-site"}}, []string{Subprotocol}, 403, "another site"},
+		"rebound name":                    {http.Header{"Host": {"evil.example"}}, []string{Subprotocol}, 403, "Host"},
+		"rebound with page":               {http.Header{"Host": {"evil.example"}, "Origin": {"http://evil.example"}}, []string{Subprotocol}, 403, "Host"},
+		"no subprotocol":                  {nil, nil, 400, Subprotocol},
+		"another one":                     {nil, []string{"aaep.v2"}, 400, Subprotocol},
 	} {
 		ws, status, body := raw(t, addr, tc.h, tc.protocols...)
 		if status != tc.status || !strings.Contains(body, tc.says) {

@@ -44,7 +44,7 @@ var agents = map[string]agent{
 	"genai streamed":            googleGenai(true),
 }
 
-const refused = "Not done. The user was asked and said no."
+const refused = "Not done: transfer. The user was asked and said no."
 
 func script() *fakemodel.Server {
 	s := fakemodel.New(

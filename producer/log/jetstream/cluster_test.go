@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +33,9 @@ func TestRacingReplies(t *testing.T) {
 // The same while the network between the others and a server is torn, in both directions or one, for longer than it takes
 // until another leads: of the server that leads, or the one that the agent is connected to, which finds another.
 func TestTornServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("servers are torn apart: make test-all runs it")
+	}
 	t.Parallel()
 	if os.Getenv("AAEP_LONG") != "" {
 		race(t, 10_000, "torn", "deaf", "dumb", "torn AAEP_A_planner", "torn AAEP_REPLIES", "deaf AAEP_A_planner", "dumb AAEP_A_planner", "deaf AAEP_REPLIES", "dumb AAEP_REPLIES")
@@ -155,19 +157,19 @@ func race(t *testing.T, questions int, faults ...string) {
 	t.Log(ran, "accepted,", refused, "rejected; settled at", where)
 	first := told(t, ears[0], sessions)
 	for i, l := range ears[1:] {
-		if got := told(t, l, sessions); !slices.Equal(got, first) {
+		if got := told(t, l, sessions); !same(got, first) {
 			t.Errorf("edge %d tells %d events, edge 0 %d", i+1, len(got), len(first))
 		}
 	}
 	after := first[len(first)/2:]
 	after = after[:min(len(after), 1000)]
-	rest, i := listen(t, edges[2].Producer, after[0], nil), 0
+	rest, i := listen(t, edges[2].Producer, after[0].EventID, nil), 0
 	rest.until("event", len(after)-1, func(ev *aaep.Event) bool {
 		if ev.Critical() || link(ev) {
 			return false
 		}
-		if i++; i < len(after) && ev.EventID != after[i] {
-			t.Errorf("who goes on at another machine after %s hears %s as number %d; want %s", after[0], ev.EventID, i, after[i])
+		if i++; i < len(after) && !same([]*aaep.Event{ev}, after[i:i+1]) {
+			t.Errorf("who goes on at another machine after %s hears %s as number %d; want %s", after[0].EventID, ev.EventID, i, after[i].EventID)
 		}
 		return true
 	})

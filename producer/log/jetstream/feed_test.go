@@ -95,6 +95,9 @@ func TestFeed(t *testing.T) {
 // What a log says of itself cannot be read for a while, such as when who led dies with the agent: who follows waits, and does not
 // give up.
 func TestFeedMeta(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a server that was killed is waited for: make test-all runs it")
+	}
 	t.Parallel()
 	s := natstest.Start(t, 1).Servers[0]
 	c := dial(t, s.URL, jetstream.Options{})

@@ -3,6 +3,7 @@ package jetstream_test
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -185,7 +186,14 @@ func link(ev *aaep.Event) bool {
 }
 
 // told waits for the ends of so many sessions and returns the ids of all that came in the order of the log, each once.
-func told(t *testing.T, l *ear, sessions int) (ids []string) {
+// same reports whether two were told the same: of what was overtaken for one of them the stamp is another, and so the id.
+func same(a, b []*aaep.Event) bool {
+	return slices.EqualFunc(a, b, func(a, b *aaep.Event) bool {
+		return a.Type() == b.Type() && a.SessionID == b.SessionID && a.Summary == b.Summary && reflect.DeepEqual(a.Payload, b.Payload)
+	})
+}
+
+func told(t *testing.T, l *ear, sessions int) (events []*aaep.Event) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, ev := range l.until("end", sessions, over) {
@@ -194,8 +202,8 @@ func told(t *testing.T, l *ear, sessions int) (ids []string) {
 		}
 		seen[ev.EventID] = true
 		if !ev.Critical() && !link(ev) { // which may overtake; and which is in no log
-			ids = append(ids, ev.EventID)
+			events = append(events, ev)
 		}
 	}
-	return ids
+	return events
 }

@@ -28,7 +28,7 @@ func (s suite) log(t *testing.T) {
 	places := map[string]uint64{}
 	for run := range uint64(4) {
 		st := s.at(t, dir, unlimited)
-		l, err := eventlog.Open(st, 5)
+		l, err := eventlog.Open(st, 5, "")
 		must(t, err)
 		if l.End() != run*20 || l.Start() != 0 {
 			t.Fatalf("run %d: %d to %d", run, l.Start(), l.End())
@@ -36,8 +36,8 @@ func (s suite) log(t *testing.T) {
 		for range 20 {
 			ev := event(fmt.Sprint(len(places) + 1))
 			places[ev.CorrelationID] = l.Append(ev)
-			if pos, _, ok := l.Locate(ev.EventID); ok && pos > l.End() {
-				t.Errorf("event %d is a place before it can be read", pos)
+			if at, _, ok := l.Locate(ev.EventID); ok && at.Pos > l.End() {
+				t.Errorf("event %d is a place before it can be read", at.Pos)
 			}
 			l.Wait(places[ev.CorrelationID])
 		}
@@ -47,9 +47,9 @@ func (s suite) log(t *testing.T) {
 			must(t, err)
 			for _, ev := range events {
 				cursor++
-				pos, offset, ok := l.Locate(ev.EventID)
-				if !ok || pos != cursor || offset != 0 || places[ev.CorrelationID] != pos || seen[ev.EventID] || ev.EventID != l.EventID(pos, 0) {
-					t.Fatalf("run %d: at %d stands %s, %s, which is at %d (%v)", run, cursor, ev.CorrelationID, ev.EventID, pos, ok)
+				at, lost, ok := l.Locate(ev.EventID)
+				if !ok || lost || at != (eventlog.Place{Pos: cursor}) || places[ev.CorrelationID] != cursor || seen[ev.EventID] || ev.EventID != l.EventID(at) {
+					t.Fatalf("run %d: at %d stands %s, %s, which is at %v (%v)", run, cursor, ev.CorrelationID, ev.EventID, at, ok)
 				}
 				seen[ev.EventID] = true
 			}
@@ -69,7 +69,7 @@ func (s suite) trimmed(t *testing.T) {
 	var first string
 	for run := range 2 {
 		st := s.at(t, dir, limits)
-		l, err := eventlog.Open(st, 5)
+		l, err := eventlog.Open(st, 5, "")
 		must(t, err)
 		for i := range 30 {
 			ev := event(fmt.Sprint(i))
@@ -78,8 +78,8 @@ func (s suite) trimmed(t *testing.T) {
 				first = ev.EventID
 			}
 		}
-		if pos, _, ok := l.Locate(first); run == 0 && (!ok || pos != 1) {
-			t.Errorf("Locate(%s) = %d, %v", first, pos, ok)
+		if at, _, ok := l.Locate(first); run == 0 && (!ok || at.Pos != 1) {
+			t.Errorf("Locate(%s) = %v, %v", first, at, ok)
 		}
 		if _, _, err := l.Read(1, 1); !errors.Is(err, log.ErrTrimmed) {
 			t.Errorf("run %d: Read(1) = %v", run, err)
@@ -101,7 +101,7 @@ func victim(open Open, dir string) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	l, err := eventlog.Open(st, 64)
+	l, err := eventlog.Open(st, 64, "")
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -150,7 +150,7 @@ func (s suite) kill(t *testing.T) {
 		}
 		cmd.Wait()
 		st := s.at(t, dir, unlimited)
-		l, err := eventlog.Open(st, 64)
+		l, err := eventlog.Open(st, 64, "")
 		must(t, err)
 		from := total // what the rounds before have looked at is looked at again now and then
 		if round%50 == 0 || round == rounds-1 {
@@ -173,8 +173,8 @@ func (s suite) kill(t *testing.T) {
 				} else if want != "" {
 					found++
 				}
-				if pos, _, ok := l.Locate(ev.EventID); !ok || pos != cursor {
-					t.Fatalf("round %d: %s is located at %d, %v", round, ev.EventID, pos, ok)
+				if at, _, ok := l.Locate(ev.EventID); !ok || at.Pos != cursor {
+					t.Fatalf("round %d: %s is located at %v, %v", round, ev.EventID, at, ok)
 				}
 			}
 		}

@@ -35,7 +35,7 @@ func BenchmarkAppend(b *testing.B) {
 			s, err := Open(b.TempDir(), mode.opts)
 			must(b, err)
 			defer s.Close()
-			l, err := eventlog.Open(s, 4096)
+			l, err := eventlog.Open(s, 4096, "")
 			must(b, err)
 			defer l.Close()
 			ours := func() { appendAll(l) }

@@ -195,7 +195,7 @@ func TestOthers(t *testing.T) {
 	must(t, opened(t, link).Close())
 	must(t, os.Rename(path, path+".old"))
 	must(t, os.Symlink(path+".old", path))
-	refused(t, dir, nil, "neither")
+	refused(t, dir, nil, "symbolic link")
 }
 
 // A disk that has become one to read is named as such; once it can be written again the log goes on.

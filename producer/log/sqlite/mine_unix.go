@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"github.com/aaep-go/aaep/internal/lockfile"
 )
 
 // mine reports what keeps a file or folder from being ours alone: others must have none of the rights.
@@ -16,6 +18,8 @@ func mine(path string, rights os.FileMode, to, want string) error {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
+	case info.Mode()&os.ModeSymlink != 0:
+		return fmt.Errorf("%s: %w", path, lockfile.ErrLink)
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return fmt.Errorf("%s is neither a folder nor a file, but %s", path, info.Mode().Type())
 	case !ok || int(stat.Uid) != os.Geteuid():

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -40,7 +41,8 @@ type stage struct {
 	base  string // where its endpoints are
 	stop  context.CancelFunc
 	ended chan error
-	down  atomic.Bool // the agent takes no requests
+	down  atomic.Bool  // the agent takes no requests
+	named atomic.Value // what the agent calls itself on events, or nil
 }
 
 const token = "the-token-of-this-test"
@@ -60,6 +62,9 @@ func start(t *testing.T, cfg producer.Config, with func(*subscriber.Config)) *st
 		if st.down.Load() {
 			http.Error(w, "down", http.StatusBadGateway)
 			return
+		}
+		if r.Method == http.MethodGet {
+			w = renaming{w, st}
 		}
 		handler.ServeHTTP(w, r)
 	}))
@@ -89,6 +94,25 @@ func start(t *testing.T, cfg producer.Config, with func(*subscriber.Config)) *st
 		st.agent.Close()
 	})
 	return st
+}
+
+// renaming passes events on under the name that the agent has there.
+type renaming struct {
+	http.ResponseWriter
+	st *stage
+}
+
+func (w renaming) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w renaming) Write(b []byte) (int, error) {
+	event := b
+	if name, ok := w.st.named.Load().(string); ok {
+		event = bytes.ReplaceAll(b, []byte(`"agent_name":"Planner"`), []byte(`"agent_name":"`+name+`"`))
+	}
+	if _, err := w.ResponseWriter.Write(event); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // open is a page that comes.
@@ -173,7 +197,9 @@ func TestPass(t *testing.T) {
 		t.Errorf("the page's rate is %d", changed.HonoredCapabilities.MaxEventsPerSecond)
 	}
 	check(t, one.Reply(t.Context(), question, aaep.Accept))
-	check(t, two.Reply(t.Context(), same, aaep.Reject)) // too late
+	if err := two.Reply(t.Context(), same, aaep.Reject); err != nil && err != subscriber.ErrUnknownEvent { // too late, and it may know
+		t.Error(err)
+	}
 	if o := result(t, done); o.runs != 1 || o.err != nil {
 		t.Errorf("the tool ran %d times, %v", o.runs, o.err)
 	}
@@ -384,5 +410,16 @@ func TestProof(t *testing.T) {
 				t.Errorf("%s, relay %s, want %d, %s", resp.Status, answer.Relay, tt.status, tt.proof)
 			}
 		})
+	}
+}
+
+// TestNameOnEvents: a page knows an agent by the name that it was warned of, or was not, and by no other that events have. INV-59
+func TestNameOnEvents(t *testing.T) {
+	st := start(t, producer.Config{}, nil)
+	st.named.Store("Bank, verified ✓")
+	page := st.open(t, aaep.Capabilities{})
+	st.session(t)
+	if ev, _ := next[*aaep.SessionStarted](t, page); ev.Producer.AgentName != "Planner" {
+		t.Errorf("the page is told of %q", ev.Producer.AgentName)
 	}
 }

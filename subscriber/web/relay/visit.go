@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/lookalike"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -19,6 +21,8 @@ const (
 	grace     = 10 * time.Second // that a page has to come back
 	keptCount = 256              // events that a page may have missed when its stream broke
 	keptBytes = 4 << 20
+
+	longestName = 256 // characters of a name that are judged
 )
 
 // A visit is one page and its subscription at the agent.
@@ -144,6 +148,8 @@ func send(ctx context.Context, conn transports.Conn, m aaep.Message) error {
 // an agent puts there itself does not reach the page.
 type proof struct {
 	Verified  bool   `json:"verified"`
+	First     bool   `json:"first,omitzero"`      // it has signed, and was never met before
+	Misleads  bool   `json:"misleads,omitzero"`   // its name does
 	LooksLike string `json:"looks_like,omitzero"` // another agent, which it is not
 }
 
@@ -151,9 +157,12 @@ type proof struct {
 func (v *visit) accept(ctx context.Context) error {
 	was := v.sub.Accepted()
 	who, what := was.Producer, proof{}
+	who.AgentName = v.name()
 	if p := v.sub.Verified(); p != nil {
-		who.AgentName, what = v.name(), proof{true, p.Identity.LooksLike}
+		first := p.Identity.FirstMeeting
+		what = proof{Verified: !first, First: first, LooksLike: p.Identity.LooksLike}
 	}
+	what.Misleads = lookalike.Misleads(lookalike.Visible(who.AgentName, longestName))
 	data, err := aaep.Encode(&aaep.SubscriptionAccepted{SubscriptionID: v.id, AAEPVersion: was.AAEPVersion, Producer: who,
 		HonoredCapabilities: was.HonoredCapabilities, NegotiationNotes: was.NegotiationNotes})
 	if err != nil {
@@ -172,13 +181,14 @@ func (v *visit) accept(ctx context.Context) error {
 	return v.conn.Send(ctx, data)
 }
 
-// name is the agent's, as it has proved it.
+// name is the agent's, as it has proved it, or else as it was said with the subscription. The page has no other, whatever the events
+// say: what it tells of the name is told of this one.
 func (v *visit) name() string {
-	m := v.sub.Verified().Manifest
-	if m.AgentName != "" {
-		return m.AgentName
+	if p := v.sub.Verified(); p != nil {
+		return cmp.Or(p.Manifest.AgentName, p.Manifest.AgentID)
 	}
-	return m.AgentID
+	who := v.sub.Accepted().Producer
+	return cmp.Or(who.AgentName, who.AgentID)
 }
 
 // linked waits until there is a link to the agent, or none. The end of the subscription is both.
@@ -293,9 +303,7 @@ func (v *visit) feed(ctx context.Context, st transports.Stream) error {
 // keep remembers an event for a page that may have missed it.
 func (v *visit) keep(ev *aaep.Event) (frame, error) {
 	said := *ev
-	if v.sub.Verified() != nil {
-		said.Producer.AgentName = v.name() // anybody can write one on an event
-	}
+	said.Producer.AgentName = v.name()
 	data, err := said.MarshalJSON()
 	if err == nil && len(data) > transports.MaxMessage {
 		err = transports.ErrTooLarge

@@ -1,10 +1,13 @@
 // What is told, at a pace that a voice keeps up with: one node for each sentence, never changed once it is there.
 import { plain } from "./ear.js";
-import { clip, named, reading, safe } from "./text.js";
+import { directionOf, safe } from "./safe.js";
+import { clip, named, reading } from "./text.js";
+import { Voice, theirs } from "./voice.js";
 
 const most = 400; // nodes kept
-const backlog = 60000; // of reading, before what waits is shown at once
+const backlog = 60000; // of reading: what is more than that is not read out
 const soonAgain = 30000; // that a question is called to mind
+const mostAlerts = 50; // that wait, besides questions
 
 export class Log {
   // words(key, values) says what the page says itself; pace() is in words a minute; waits() says how many questions do.
@@ -12,135 +15,93 @@ export class Log {
     Object.assign(this, { words, pace, waits });
     this.open = []; // questions
     this.el = document.getElementById("log");
-    this.queue = [];
-    this.free = 0; // when what was told last has been heard
-    this.typed = 0;
-    this.told = []; // what is being read out, with the time when that should be over
-    this.cut = []; // what a key cut off
+    this.queue = []; // lines that wait to be read out
+    this.unread = []; // lines to be shown in a moment, all at once: a screen reader that gets too much of a page at a time gets nothing
     this.removed = 0;
     this.missed = 0; // while another tab is in front
-    document.addEventListener("keydown", (e) => {
-      if (e.key.length !== 1 || e.ctrlKey || e.altKey || e.metaKey) return;
-      this.typed = Date.now(); // and the screen reader is silent
-      this.cut.push(...this.told.filter((t) => t.over > this.typed));
-      this.told = [];
-      this.free = Math.min(this.free, this.typed);
-      this.step();
-    }, true);
+    this.voice = new Voice({ words, pace, next: (now) => this.next(now) });
     document.addEventListener("visibilitychange", () => this.turned());
-    document.getElementById("all").addEventListener("click", () => this.flood());
+    document.addEventListener("keydown", (e) => {
+      if (e.key === "Escape" && !e.isComposing && !e.ctrlKey && !e.altKey && !e.metaKey && !e.shiftKey) this.skip();
+    });
+    const on = (id, act) => document.getElementById(id).addEventListener("click", act);
+    on("skip", () => this.skip());
+    on("newest", () => this.toNewest());
+    on("quiet", (e) => this.hush(e.currentTarget));
     this.turned();
   }
 
-  // say tells a line in its turn. Line has text, and may have language, who, kind and session, the page's own words before it, and
-  // heard, what is read out in its place.
+  // say tells a line in its turn, or before what waits where it says soon. Line has text, and may have language, writing, who, kind and
+  // session, the page's own words before and after it, heard, what is read out in its place, and over(), that it need not be.
   say(line) {
-    const text = clip(safe(line.text), 4000, (n) => " … " + this.words("more", { n }));
+    const text = clip(safe(line.text, line.writing), 4000, (n) => " … " + this.words("more", { n }));
     if (!text.trim()) return;
     const now = Date.now(), last = this.last;
     if (last && last.text === text && last.session === line.session && line.kind !== "output" && now - last.at < 3000) return;
     this.last = { text, session: line.session, at: now };
-    this.queue.push({ ...line, text });
-    if (document.hidden) this.flood();
-    else if (this.queue.length > 5 * most || this.queue.reduce((sum, l) => sum + (l.heard === "" ? 0 : reading(l.heard ?? l.text, this.pace())), 0) > backlog) {
-      const n = this.queue.length;
-      this.flood();
-      this.status(this.words("flood", { n }));
+    line = { ...line, text };
+    if (line.soon) this.voice.announce({ text, obsolete: line.over, prepare: (t) => Object.assign(t, this.telling(line)) });
+    else if (document.hidden || this.quiet) this.leave([line]);
+    else if (this.left?.of === sourceOf(line)) this.leaveOut([line]);
+    else {
+      this.queue.push(line);
+      if (this.queue.length > 5 * most || this.queue.reduce((sum, l) => sum + (l.heard === "" ? 0 : reading(l.heard ?? l.text, this.pace())), 0) > backlog) this.leaveOut(this.queue.splice(0));
     }
     this.step();
   }
 
-  // urgent tells what cannot wait, to whoever is there, and nothing else until that was heard. Before and after are the
-  // page's own words around the agent's.
-  urgent(line, before = "") {
-    const cut = (most) => clip(safe(line.text), most, (n) => " … " + this.words("more", { n }));
+  // urgent tells what cannot wait, again and again until it was given in full. Before is the page's own words in front of the agent's;
+  // more is what else the telling has.
+  urgent(line, before = "", more = {}) {
+    const cut = (most) => clip(safe(line.text, line.writing), most, (n) => " … " + this.words("more", { n }));
+    const text = plain(cut(2000), line.language) || cut(2000);
+    const waits = this.voice.urgent.filter((t) => !t.asks);
+    if (!more.asks && waits.length >= mostAlerts) {
+      this.voice.urgent = this.voice.urgent.filter((t) => t !== waits[0]);
+      this.leaveOut([], waits[0]);
+    }
+    const t = this.voice.announce({ urgent: true, region: "alert", text, language: line.language, writing: line.writing, before, after: line.after, ...more });
     this.add({ ...line, text: cut(4000), kind: "urgent" }, true);
-    const text = plain(cut(1000), line.language) || cut(1000);
-    this.tell({ region: "alert", text, language: line.language, dir: line.dir, before, after: line.after });
-    // A word beside the alert, never in its place: not every screen reader hears this.
-    this.notify(this.words("attention"), "high");
-    this.step();
+    return t;
   }
 
-  // status tells what the page itself did. It is not kept.
-  status(text) {
-    if (!this.notify(text)) this.brief("status", { text });
+  // status tells what the page itself did, until over says that it is no longer so. It is not kept.
+  status(text, over) {
+    this.voice.announce({ region: "status", text, obsolete: over, atOnce: true });
   }
 
-  notify(text, priority = "normal") {
-    if (typeof document.ariaNotify !== "function") return false;
-    try {
-      document.ariaNotify(text, { priority });
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  // reads notes that something is read out from now on.
-  reads(what) {
-    const now = Date.now();
-    what.over = this.free = now + reading([what.before, what.text, what.after].join(" ").trim(), this.pace());
-    this.told = [...this.told.filter((t) => t.over > now), what];
-  }
-
-  tell(what) {
-    this.brief(what.region, what);
-    this.reads(what);
-  }
-
-  brief(region, { text, language, dir, before = "", after = "" }) {
-    const el = document.getElementById(region), p = document.createElement("p");
-    p.append(before, " ", this.theirs(text, language, dir), " ", after);
-    el.append(p);
-    setTimeout(() => p.remove(), Math.max(15000, 2 * reading(text, this.pace())));
-  }
-
-  // theirs is text of somebody else's, in its own language and direction.
-  theirs(text, language, dir = "auto") {
-    const el = document.createElement("bdi");
-    el.textContent = text;
-    el.dir = dir;
-    if (language !== undefined) el.lang = language;
-    return el;
-  }
-
+  // step has the voice go on, and shows how much waits for it.
   step() {
-    clearTimeout(this.timer);
-    const line = this.queue[0];
-    const n = this.queue.filter((l) => l.heard !== "").length, waits = n > 3;
-    const note = document.getElementById("waiting");
-    note.firstElementChild.textContent = waits ? this.words("lines", { n }) : "";
-    if (note.hidden === waits && !(note.contains(document.activeElement) && !waits)) note.hidden = !waits;
-    this.cut = this.cut.filter((t) => !t.asks?.over);
-    const drowned = document.hidden ? undefined : this.drowned();
-    if (!line && !this.cut.length && !drowned) return;
-    const now = Date.now(), alone = !line && !this.cut.length;
-    const ready = Math.max(this.free, this.typed + 1500, alone ? (drowned.reminded ?? 0) + soonAgain : 0); // each key cuts off what is being said
-    if (now < ready) {
-      this.timer = setTimeout(() => this.step(), ready - now);
-      return;
-    }
-    if (this.cut.length) { // what is urgent first
-      const at = Math.max(0, this.cut.findIndex((t) => t.region === "alert"));
-      this.tell(...this.cut.splice(at, 1));
-    } else if (drowned && now >= (drowned.reminded ?? 0) + soonAgain) {
+    const n = this.queue.filter((l) => l.heard !== "").length, note = document.getElementById("waiting");
+    note.textContent = n > 3 ? this.words("lines", { n }) : "";
+    note.hidden = n <= 3;
+    this.voice.step();
+  }
+
+  // next is what the voice tells when nothing else waits, or when to ask again.
+  next(now) {
+    const drowned = this.drowned(), again = (drowned?.reminded ?? 0) + soonAgain;
+    if (drowned && now >= again) {
       drowned.drowned = drowned.led = false;
       drowned.reminded = now;
-      this.tell({ region: "status", text: plain(drowned.what, drowned.lang), language: drowned.lang ?? "", dir: drowned.dir, asks: drowned, before: this.words("awaiting") + " " + this.words("question", { n: drowned.n }) });
-    } else {
-      this.queue.shift();
-      const text = line.heard ?? plain(line.text, line.language), who = line.who && line.who !== this.who ? named(line.who) + ":" : "";
-      const asks = this.open.filter((q) => text && q.session === line.session && !line.about && !q.mine && !q.lost);
-      if (asks.some((q) => !q.led)) line.before = [this.words("meanwhile"), line.before].filter(Boolean).join(" "); // it is not what the question leads to
-      for (const q of asks) q.led = q.drowned = true;
-      const what = { region: "status", text, language: line.language, dir: line.dir, before: [who, line.before].filter(Boolean).join(" ") };
-      const asShown = text === line.text.replace(/\s+/g, " ").trim(); // else the log keeps what was written
-      this.add(line, !asShown);
-      if (asShown) this.reads(what);
-      else if (text) this.tell(what);
+      return { region: "status", text: plain(drowned.what, drowned.lang), language: drowned.lang ?? "", writing: drowned.writing, obsolete: () => drowned.over || drowned.mine,
+        before: this.words("awaiting") + " " + this.words("question", { n: drowned.n }) };
     }
-    this.step();
+    const line = this.queue.shift();
+    if (!line) return drowned && again;
+    setTimeout(() => this.step()); // what waits is less
+    return this.telling(line);
+  }
+
+  // telling is a line as it is told now.
+  telling(line) {
+    const text = line.heard ?? plain(line.text, line.language), who = line.who && line.who !== this.who ? named(line.who) + ":" : "";
+    const asks = this.open.filter((q) => text && q.session === line.session && !line.about && !q.mine && !q.lost);
+    if (asks.some((q) => !q.led)) line.before = [this.words("meanwhile"), line.before].filter(Boolean).join(" "); // it is not what the question leads to
+    for (const q of asks) q.led = q.drowned = true;
+    const asShown = text === line.text.replace(/\s+/g, " ").trim(); // else the log keeps what was written
+    return { region: "status", text, language: line.language, writing: line.writing, before: [who, line.before].filter(Boolean).join(" "), after: line.after,
+      obsolete: line.over, show: () => this.add(line, !asShown) };
   }
 
   // drowned is a question whose session said something else after it, and says nothing more: what was said before a question comes
@@ -149,14 +110,95 @@ export class Log {
     return this.open.find((q) => q.drowned && !q.mine && !q.lost && !this.queue.some((line) => line.session === q.session));
   }
 
-  // flood shows all that waits, without reading it out.
-  flood() {
-    for (const line of this.queue.splice(0)) this.add(line, true);
+  // leave shows lines without reading them out.
+  leave(lines) {
+    for (const line of lines) {
+      if (document.hidden) this.away(line);
+      this.noteNewest(line);
+    }
+    this.unread.push(...lines);
+    if (this.unread.length > most) this.removed += this.unread.splice(0, this.unread.length - most).length;
+    clearTimeout(this.showing);
+    this.showing = setTimeout(() => this.showUnread(), 100);
+  }
+
+  // leaveOut shows lines without reading them out, and has it told how many they were, and which was the last: with all that come
+  // until then from where they came from.
+  leaveOut(lines, alert) {
+    const n = lines.filter((l) => l.heard !== "").length + (alert ? 1 : 0), last = lines.findLast((l) => heardOf(l));
+    this.leave(lines);
+    if (!n) return;
+    if (!this.left) {
+      this.left = { n: 0 };
+      this.voice.announce({ region: "status", text: "…", prepare: (t) => {
+        const { n, last } = this.left;
+        this.left = undefined;
+        Object.assign(t, { before: this.words("leftOut", { n }), text: heardOf(last).slice(0, 1000), language: last.language, writing: last.writing });
+      } });
+    }
+    this.left.n += n;
+    this.left.last = last ?? this.left.last ?? alert;
+    this.left.of = lines.length ? sourceOf(lines.at(-1)) : this.left.of;
+  }
+
+  // failed leaves out what a session has said and nobody has heard yet: why it failed comes first, and after that the end of it.
+  failed(session) {
+    const of = this.queue.filter((line) => line.session === session);
+    if (of.length < 4) return;
+    this.queue = this.queue.filter((line) => line.session !== session);
+    this.leaveOut(of);
+  }
+
+  // skip leaves what waits to be read out.
+  skip() {
+    this.voice.skip();
+    this.leave(this.queue.splice(0));
     this.step();
   }
 
+  toNewest() {
+    const lines = this.queue.splice(0);
+    this.voice.skip();
+    if (lines.length) this.leaveOut(lines);
+    else if (this.newest) this.voice.announce({ region: "status", before: this.words("newestIs"), text: heardOf(this.newest).slice(0, 1000), language: this.newest.language, writing: this.newest.writing });
+    this.step();
+  }
+
+  // hush has only what is urgent and what the page did read out, or all of it again.
+  hush(button) {
+    this.quiet = !this.quiet;
+    button.setAttribute("aria-pressed", String(this.quiet));
+    if (this.quiet) this.skip();
+  }
+
+  showUnread() {
+    clearTimeout(this.showing);
+    const lines = this.unread.splice(0);
+    if (!lines.length) return;
+    const nodes = lines.map((line) => this.node(line, true));
+    if (nodes.length <= 10) return this.append(nodes);
+    const all = document.createElement("details"), summary = document.createElement("summary"); // folded, they are one thing to a screen reader
+    all.setAttribute("aria-live", "off");
+    summary.textContent = this.words("folded", { n: nodes.length });
+    all.append(summary, ...nodes);
+    this.append([all]);
+  }
+
+  // add shows a line, and reports whether it is read out there.
   add(line, quiet) {
-    const atEnd = this.el.scrollHeight - this.el.scrollTop - this.el.clientHeight < 40;
+    this.showUnread();
+    if (document.hidden) this.away(line);
+    this.noteNewest(line);
+    const p = this.node(line, quiet || document.hidden), text = p.textContent.trim();
+    // Of two equal texts Orca takes one for a repeat, maybe the alert: to it this one has a mark, from the style sheet.
+    if (line.kind === "urgent") this.voice.newest = "! " + text;
+    else if (text === this.voice.newest) p.setAttribute("aria-live", "off"); // it would not be read out: in other words it is
+    else if (!document.hidden) this.voice.newest = text;
+    this.append([p]);
+    return p.getAttribute("aria-live") !== "off";
+  }
+
+  node(line, quiet) {
     const p = document.createElement("p");
     if (line.who && line.who !== this.who) { // named when it changes
       const b = document.createElement("b");
@@ -166,22 +208,26 @@ export class Log {
       this.who = line.who;
     }
     p.lang = this.words.language; // also when the page speaks another
-    if (line.before || line.after) p.append(line.before ? line.before + " " : "", this.theirs(line.text, line.language, line.dir), line.after ? " " + line.after : "");
+    if (line.before || line.after) p.append(line.before ? line.before + " " : "", theirs(line.text, line.language, line.writing), line.after ? " " + line.after : "");
     else {
       p.append(line.text);
-      p.dir = line.dir ?? "auto";
+      p.dir = directionOf(line.text, line.writing);
       if (line.language !== undefined) p.lang = line.language;
     }
     p.className = line.kind ?? "news";
     // The alert says it, or nobody shall: else a browser tells on return all that came in the background.
-    if (quiet || document.hidden) p.setAttribute("aria-live", "off");
-    this.el.append(p);
-    if (document.hidden) {
-      this.missed++;
-      this.newest = (line.heard ?? plain(line.text, line.language)) || this.newest;
-    }
-    while (this.el.childElementCount > most) {
-      this.el.firstElementChild.remove();
+    if (quiet) p.setAttribute("aria-live", "off");
+    return p;
+  }
+
+  append(nodes) {
+    const atEnd = this.el.scrollHeight - this.el.scrollTop - this.el.clientHeight < 40;
+    this.el.append(...nodes);
+    const all = this.el.querySelectorAll("p");
+    for (let i = 0; i < all.length - most; i++) {
+      const { parentElement } = all[i];
+      all[i].remove();
+      if (parentElement !== this.el && parentElement.childElementCount === 1) parentElement.remove();
       this.removed++;
     }
     if (this.removed) {
@@ -192,15 +238,31 @@ export class Log {
     if (atEnd) this.el.scrollTop = this.el.scrollHeight;
   }
 
+  away(line) {
+    this.missed++;
+    if (line.kind !== "urgent" && heardOf(line) && (!line.passing || !this.awayNewest || this.awayNewest.passing)) this.awayNewest = line;
+  }
+
+  noteNewest(line) {
+    if (line.kind !== "urgent" && heardOf(line) && (!line.passing || !this.newest)) this.newest = line;
+  }
+
   // turned tells in one line what came while another tab was in front, where nothing is read out.
   turned() {
-    if (document.hidden) return;
-    const n = this.missed;
-    if (n) {
-      const newest = clip(this.newest ?? "", 300, (n) => " … " + this.words("more", { n }));
-      this.missed = 0;
-      this.queue.unshift({ text: [this.words("missed", { n, newest }), this.waits()].filter(Boolean).join(" ") });
+    if (document.hidden) {
+      this.leave(this.queue.splice(0));
+      return;
     }
+    const n = this.missed, newest = this.awayNewest;
+    this.missed = 0;
+    this.awayNewest = undefined;
+    if (newest) this.queue.unshift({ before: this.words("missed", { n }), text: clip(heardOf(newest), 300, (n) => " … " + this.words("more", { n })), after: this.waits(),
+      language: newest.language, writing: newest.writing });
     this.step();
   }
 }
+
+const heardOf = (line) => (line && (line.heard ?? plain(line.text, line.language))) || "";
+
+// sourceOf is where a line comes from.
+const sourceOf = (line) => [line.session, line.kind, line.output].join(" ");

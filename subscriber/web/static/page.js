@@ -5,7 +5,8 @@ import { Log } from "./log.js";
 import { Questions } from "./questions.js";
 import { Feel, notify } from "./feel.js";
 import { load, possible, save, wanted, preferred } from "./settings.js";
-import { direction, named, safe, sentences, translated } from "./text.js";
+import { directionOf, safe } from "./safe.js";
+import { named, sentences, translated, writing } from "./text.js";
 import { pageWords } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -33,7 +34,7 @@ function hear(e) {
   if (typeof e?.type !== "string") return;
   e = translated(e, preferred(settings).languages);
   const kind = e.type.replace(/^aaep:agent\./, ""), id = e.session_id;
-  const line = { text: summary(e), who: questions.who(e), language: e.localization_hints?.primary_language ?? "", dir: direction(e), session: id };
+  const line = { text: summary(e), who: questions.who(e), language: e.localization_hints?.primary_language ?? "", writing: writing(e), session: id };
   feel.event(e, kind);
   const before = sessions.get(id)?.called; // the call that the event before announced
   if (before) sessions.get(id).called = undefined;
@@ -54,7 +55,8 @@ function hear(e) {
       session.text = line.text || say("state", { text: String(e.to_state).replaceAll("_", " ") });
       if (e.to_state === "awaiting_input") session.text = say("awaiting");
       // Its outcome is read with the question.
-      if (!questions.moved(e, line.text) && e.urgency === "critical") log.urgent(line);
+      // What it waits for is told by the question.
+      if (!questions.moved(e, line.text) && e.urgency === "critical" && e.to_state !== "awaiting_input") log.urgent(line);
       break;
     case "progress.updated":
       if (e.urgency === "critical") log.urgent(line);
@@ -68,15 +70,22 @@ function hear(e) {
       sessions.delete(id);
       questions.moved(e, line.text);
       move("");
-      if (kind === "session.errored") log.urgent({ ...line, text: [line.text, e.remediation_hint].filter(Boolean).join(" ") });
-      else log.say(line);
+      if (kind === "session.errored") {
+        log.failed(id);
+        log.urgent({ ...line, text: [line.text, e.remediation_hint].filter(Boolean).join(" ") });
+      } else log.say(line);
       break;
     case "tool.invoked":
       if (e.tool && e.tool_call_id) session.called = e;
-      if (questions.does(e)) line.before = say("doing");
+      if (questions.does(e)) Object.assign(line, { before: say("doing"), soon: true });
+      line.passing = true;
       // and it is told as anything else is
     default:
       if (kind === "tool.completed" && questions.moved(e, line.text)) break;
+      if (kind === "tool.completed" && e.status !== "success") {
+        log.failed(id);
+        line.soon = true;
+      }
       if (e.urgency === "critical" || kind === "handoff.requested") log.urgent(line);
       else log.say(line);
   }
@@ -90,10 +99,11 @@ function output(e, line) {
   const points = Array.from(String(e.chunk ?? "")), skip = Math.max(0, out.end - (e.position ?? out.end));
   out.text += points.slice(skip).join("");
   out.end = Math.max(out.end, (e.position ?? out.end) + points.length);
-  out.line = { ...line, kind: "output", language: e.language || line.language };
+  out.line = { ...line, kind: "output", output: e.output_id, language: e.language || line.language };
   outputs.set(key, out);
   if (outputs.size > 64) drop(...outputs.entries().next().value); // an agent that ends nothing
   const whole = e.complete || ["sentence", "paragraph", "completion"].includes(e.coalesce_hint);
+  out.cut ||= e.coalesce_hint === "sentence"; // and is not cut again
   put(out, whole, e.complete);
   clearTimeout(out.timer);
   if (e.complete) outputs.delete(key);
@@ -110,7 +120,7 @@ const codeLine = /^[^\n]*\n|^[^\n]{2000}|^[ \t]*(?:`{3,}|~{3,})[ \t]*$/;
 function put(out, final, over) {
   const { line } = out;
   const tell = (text, final) => {
-    const { found, rest } = sentences(text, line.language, final);
+    const { found, rest } = sentences(text, line.language, final, out.cut);
     for (const text of found) log.say({ ...line, text });
     return rest;
   };
@@ -160,6 +170,7 @@ function move(text, p) {
   progressTimer = setTimeout(() => {
     progressAt = Date.now();
     $("progress").textContent = progress;
+    $("progress").dir = directionOf(progress);
     $("progress").hidden = !progress;
   }, text ? Math.max(0, progressAt + 5000 - Date.now()) : 0);
 }
@@ -177,14 +188,14 @@ function linkSays(what, text) {
     clearTimeout(recheck);
     recheck = setTimeout(() => questions.back(), 3000);
     show("connected");
-    if (linkSays.told) log.status(say("link.connected"));
+    if (linkSays.told) log.status(say("link.connected"), () => linkState !== "connected");
     linkSays.told = false;
   } else if (what === "connecting" && was === "connecting") show("connecting");
   else if (what !== "connecting" && what !== "subscribed") {
     show(what);
     lostTimer = setTimeout(() => { // what mends itself in a moment is not worth a word
       linkSays.told = true;
-      log.status($("link").textContent);
+      log.status($("link").textContent, () => linkState === "connected"); // it may be told on return
     }, what === "refused" ? 0 : 4000);
   }
 }
@@ -199,7 +210,7 @@ function known() {
   agent = link.agent;
   $("agent").textContent = agent ? named(agent) : say("heading");
   $("proof").hidden = !agent;
-  $("proof").textContent = say(link.proof?.verified ? "verified" : "unverified");
+  $("proof").textContent = [say(link.proof?.verified ? "verified" : link.proof?.first ? "firstMet" : "unverified"), link.proof?.misleads ? say("misleads") : ""].join(" ").trim();
   title();
 }
 
@@ -209,6 +220,7 @@ function waits() {
 }
 
 function title() {
+  $("proof").classList.toggle("elsewhere", questions.open().length > 0); // who asks says it
   document.title = [waits() || (log.missed ? say("titleNews", { n: log.missed }) : ""), agent ? named(agent) : say("heading")].filter(Boolean).join(" – ");
 }
 setInterval(() => document.hidden && title(), 2000);

@@ -1,9 +1,13 @@
 // Questions, in a line of their own. Nothing here takes the focus, listens for letters or answers by itself; an answer
-// is a button that says what it does, and works only when there was time to read the question and the hands were still.
+// is a button that says what it does, and works only when the question was told to its end without a key or a move of the focus
+// and the hands were still. A no need not wait for the end of it.
 import { plain } from "./ear.js";
-import { clip, direction, named, numberOf, reading, safe } from "./text.js";
+import { directionOf, safe } from "./safe.js";
+import { clip, named, numberOf, writing } from "./text.js";
+import { bare } from "./states.js";
 
 const still = 1000; // of the keyboard, before a button works
+const soon = 1500; // until an agent has told what comes of an answer, mostly
 const heedWithin = 15000; // of an answer, an agent tells something that shows that it has it
 const most = 64; // questions that wait: an agent that asks more than anybody answers gets its defaults
 
@@ -15,7 +19,7 @@ export class Questions {
     this.count = 0;
     this.calls = new Map(); // that were asked about, and have yet to be made
     this.key = 0;
-    document.addEventListener("keydown", () => { this.key = Date.now(); }, true);
+    addEventListener("keydown", () => { this.key = Date.now(); }, true);
   }
 
   open() { return this.all.filter((q) => !q.over); }
@@ -33,8 +37,9 @@ export class Questions {
       }
       if (!known.lost) return;
       known.lost = false;
-      if (known.mine) this.log.status(this.words("notSent"));
+      if (known.mine) this.log.status(this.words("notSent"), () => known.over || known.mine);
       known.mine = undefined;
+      if (!known.heard) this.tell(known); // or it would wait for ever
       this.arm(known, 0);
       return;
     }
@@ -63,14 +68,25 @@ export class Questions {
     return true;
   }
 
-  // tell reads a question out, and gives the time to hear it.
+  // tell reads a question out, again and again until that was heard to the end, or somebody has answered.
   tell(q) {
-    this.log.urgent({ text: q.said, after: q.facts, who: this.who(q.event), language: q.lang ?? "", dir: q.dir, session: q.session }, this.words("question", { n: q.n }));
-    this.arm(q, this.hearing(q));
+    const turn = q.turn = {}; // another, once the question is announced in other words
+    q.heard = false;
+    q.announcement = this.log.urgent({ text: q.said, after: q.facts, who: this.who(q.event), language: q.lang ?? "", writing: q.writing, session: q.session }, this.words("question", { n: q.n }), {
+      asks: q,
+      obsolete: () => q.over || q.mine || q.lost || q.turn !== turn,
+      heard: () => {
+        q.heard = true;
+        if (!q.armed) this.arm(q, 0);
+      },
+      interrupted: () => this.able(q),
+      unheard: () => {
+        q.heard = false;
+        this.arm(q, 0);
+      },
+    });
+    this.arm(q, still);
   }
-
-  // hearing is how long it takes to hear a question, in milliseconds.
-  hearing(q) { return Math.max(2500, reading(plain(q.said, q.lang) + " " + q.facts, this.pace())); }
 
   // redo shows a question anew, in the words of now: what was typed stays, and the focus where it was.
   redo(q) {
@@ -82,8 +98,8 @@ export class Questions {
     const input = q.parts.find((el) => el.tagName === "INPUT");
     if (input && typed) input.value = typed;
     if (inside) (q.parts[at] ?? q.head).focus();
-    if (q.lost) this.able(q, false, this.words("checking"));
-    else if (q.mine) this.able(q, false, this.words(q.unheeded ? "unheeded" : "sent"));
+    if (q.lost) this.able(q, this.words("checking"));
+    else if (q.mine) this.able(q, this.words(q.unheeded ? "unheeded" : "sent"));
     else this.arm(q, 1500);
   }
 
@@ -99,7 +115,7 @@ export class Questions {
     if (name) el.className = name;
     if (ours === undefined) {
       el.lang = q.lang ?? "";
-      el.dir = q.dir;
+      el.dir = directionOf(text, q.writing);
     }
     el.textContent = text;
     return el;
@@ -108,8 +124,8 @@ export class Questions {
   show(q) {
     const e = q.event, w = this.words, confirm = e.type.endsWith(".confirmation");
     q.lang = e.localization_hints?.primary_language;
-    q.dir = direction(e);
-    const cut = (s, n) => clip(safe(s), n, (n) => " … " + w("more", { n }));
+    q.writing = writing(e);
+    const cut = (s, n) => clip(safe(s, q.writing), n, (n) => " … " + w("more", { n }));
     q.what = cut(confirm ? e.action : e.question, 1000) || cut(e.summary_normal, 1000);
     const meaning = cut(confirm ? e.consequence : e.context, 3000);
     const irreversible = e.irreversible === true || e.reversibility === "irreversible";
@@ -119,7 +135,7 @@ export class Questions {
       facts.push(w(irreversible ? "irreversible" : e.reversibility === "reversible" || e.irreversible === false ? "reversible" :
         e.reversibility === "reversible_with_effort" ? "effort" : "undoUnknown"));
     }
-    q.said = [q.what, meaning].filter(Boolean).join(" ");
+    q.said = [cut(q.what, 500), cut(meaning, 1000)].filter(Boolean).join(" ");
     q.facts = facts.join(" ");
     const id = "q" + q.n;
     q.el = document.createElement("section");
@@ -132,17 +148,21 @@ export class Questions {
     q.head.append(this.part(q, "bdi", "", q.what));
     // The verdict comes first, and nothing of ours behind the name: what a name says stays a name.
     const proof = this.link.proof, like = proof?.looks_like;
-    const verdict = this.part(q, "p", "verdict", w(proof?.verified ? "verified" : "unverified"), true);
+    const verdict = this.part(q, "p", "verdict", w(proof?.verified ? "verified" : proof?.first ? "firstMet" : "unverified"), true);
+    if (proof?.misleads) verdict.append(" ", this.part(q, "strong", "", w("misleads"), true));
     if (like) verdict.append(" ", this.part(q, "strong", "", w("looksLike", { text: named(like) }), true));
     const by = this.part(q, "p", "quiet", w("by") + " ", true);
-    by.append("“", this.part(q, "bdi", "name", named(this.who(e)), true), "”");
+    by.append("“", Object.assign(this.part(q, "bdi", "name", named(this.who(e)), true), { dir: directionOf(named(this.who(e))) }), "”");
     q.clock = this.part(q, "p", "time", "", true);
     q.hint = this.part(q, "p", "quiet hint", "", true);
     q.hint.id = id + "-hint";
     q.result = this.part(q, "p", "outcome", "", true);
-    q.result.tabIndex = -1;
     q.form = this.part(q, "div", "choices", "", true);
-    q.el.append(q.head, verdict, by, this.part(q, "p", "consequence", meaning), this.part(q, "p", "risk", q.facts, true), q.clock, q.form, q.hint, q.result);
+    q.meaning = this.part(q, "p", "consequence", meaning);
+    q.meaning.id = id + "-meaning";
+    q.risk = this.part(q, "p", "risk", q.facts, true);
+    q.risk.id = id + "-risk";
+    q.el.append(q.head, verdict, by, q.meaning, q.risk, q.clock, q.form, q.hint, q.result);
     if (confirm) this.confirmation(q);
     else this.clarification(q);
     if (this.link.honored.timing && e.timeout_seconds < 86400) {
@@ -161,8 +181,9 @@ export class Questions {
     b.addEventListener("click", (e) => {
       e.preventDefault();
       if (q.over) return;
-      if (b.classList.contains("more") ? q.asking : !q.armed) return this.log.status(q.hint.textContent);
-      act();
+      const works = b.classList.contains("more") ? !q.asking : b.classList.contains("no") ? q.refusable : q.armed;
+      if (works) act();
+      else this.log.status(q.hint.textContent, () => q.over || q.armed);
     });
     q.form.append(b);
     q.parts.push(b);
@@ -172,10 +193,15 @@ export class Questions {
   confirmation(q) {
     const w = this.words, send = (decision, key) => this.send(q, { type: "confirmation.reply", reply_token: q.token, decision }, w(key));
     const allowed = Array.isArray(q.event.allowed_replies) && q.event.allowed_replies.length ? q.event.allowed_replies : ["accept", "reject"];
-    if (allowed.includes("reject")) this.button(q, w("reject"), () => send("reject", "saidReject"));
+    if (allowed.includes("reject")) {
+      const reject = this.button(q, w("reject"), () => send("reject", "saidReject"));
+      reject.classList.add("no");
+      reject.removeAttribute("aria-describedby"); // it need not wait for what the others do
+    }
     if (!allowed.includes("accept")) return;
     const accept = this.button(q, w("accept"), () => send("accept", "saidAccept"), q.what);
     accept.classList.add("yes");
+    accept.setAttribute("aria-describedby", [q.meaning, q.risk, q.hint].map((el) => el.id).join(" "));
     accept.setAttribute("aria-label", w("accept") + " " + clip(plain(q.what, q.lang) || q.what, 200, () => "…"));
   }
 
@@ -183,8 +209,8 @@ export class Questions {
     const w = this.words, e = q.event, kinds = e.accepted_response_kinds ?? [];
     const send = (response, said) => this.send(q, { type: "clarification.reply", reply_token: q.token, response }, w("saidAnswer", { text: said }));
     const choices = Array.isArray(e.choices) ? e.choices.slice(0, 256) : [];
-    if (choices.length) q.said += " " + clip(choices.map((c) => clip(safe(c.label ?? c.value), 200, () => "…")).join("; "), 1000, () => "…");
-    for (const c of choices) this.button(q, w("choose"), () => send(c.value, safe(c.label)), safe(c.label ?? c.value));
+    if (choices.length) q.said += " " + clip(choices.map((c) => clip(safe(c.label ?? c.value, q.writing), 200, () => "…")).join("; "), 1000, () => "…");
+    for (const c of choices) this.button(q, w("choose"), () => send(c.value, safe(c.label, q.writing)), safe(c.label ?? c.value, q.writing));
     if (kinds.includes("yes_no")) {
       this.button(q, w("yes"), () => send(true, w("yes")));
       this.button(q, w("no"), () => send(false, w("no")));
@@ -207,53 +233,68 @@ export class Questions {
     }).classList.add("yes");
   }
 
-  // arm makes the buttons work after ms, once the hands were still.
+  // arm makes the buttons work after ms, once the hands were still: a no, and when the question was heard, the others.
   arm(q, ms) {
     clearTimeout(q.arming);
-    q.armed = false;
-    this.able(q, false, this.words("wait", { n: Math.ceil(ms / 1000) }));
+    q.armed = q.refusable = false;
+    this.able(q);
     const look = () => {
       const left = this.key + still - Date.now();
       if (left > 0) {
         q.arming = setTimeout(look, left);
         return;
       }
-      q.armed = true;
-      this.able(q, true, this.words("ready"));
-      if (q.el.contains(document.activeElement)) this.log.status(this.words("ready"));
+      q.refusable = true;
+      q.armed = q.heard;
+      this.able(q);
+      if (q.armed && q.el.contains(document.activeElement)) this.log.status(this.words("ready"), () => q.over || q.mine || !q.armed);
     };
     q.arming = setTimeout(look, ms);
   }
 
-  able(q, yes, text) {
+  // able shows which buttons work, and why not; what is said is said in place of that.
+  able(q, text) {
     for (const el of q.parts) {
       if (el.tagName !== "BUTTON" || el.classList.contains("more")) continue;
-      el.setAttribute("aria-disabled", String(!yes));
+      el.setAttribute("aria-disabled", String(!(el.classList.contains("no") ? q.refusable : q.armed)));
     }
-    q.hint.textContent = text;
+    const busy = q.heard || !q.announcement ? 1500 : this.log.voice?.wait(q.announcement);
+    q.hint.textContent = text ?? (q.armed ? this.words("ready") : this.words("wait", { n: Math.ceil(busy / 1000) }));
   }
 
   async send(q, message, said) {
-    q.armed = false;
+    if (q.due < this.link.now()) return this.settle(q, this.words("timeOver"));
+    clearTimeout(q.arming);
+    q.armed = q.refusable = false;
     q.mine = said;
     q.unheeded = false;
-    this.able(q, false, this.words("sending"));
-    const arrived = await this.link.reply(message);
+    const unknown = () => q.over || q.lost || q.mine !== said;
+    const pressed = document.activeElement, by = pressed.getAttribute("aria-describedby");
+    pressed.removeAttribute("aria-describedby"); // that changes now, and Orca would read it out
+    this.able(q, "");
+    let arrived;
+    const waited = new Promise((done) => setTimeout(done, soon)).then(() => unknown() || arrived || this.able(q, this.words("sending")));
+    arrived = await this.link.reply(message);
     if (q.over) return;
     if (!arrived) {
-      this.log.status(this.words("notSent"));
-      this.arm(q, 1500);
+      if (by) pressed.setAttribute("aria-describedby", by);
       q.mine = undefined;
+      this.log.status(this.words("notSent"), () => q.over || q.mine);
+      if (q.heard) this.arm(q, 1500);
+      else this.tell(q);
       return;
     }
-    this.able(q, false, said + " " + this.words("sent"));
-    this.log.status(said + " " + this.words("sent"));
+    waited.then(() => {
+      if (unknown()) return;
+      this.able(q, said + " " + this.words("sent"));
+      this.log.status(said + " " + this.words("sent"), unknown);
+    });
     clearTimeout(q.doubting);
     q.doubting = setTimeout(() => { // whoever takes an answer never says whether it counts (D-36)
-      if (q.over || q.lost || q.mine !== said) return;
+      if (unknown()) return;
       q.unheeded = true;
-      this.able(q, false, said + " " + this.words("unheeded"));
-      this.log.status([plain(q.what, q.lang), said, this.words("unheeded")].join(" "));
+      this.able(q, said + " " + this.words("unheeded"));
+      this.log.status([plain(q.what, q.lang), said, this.words("unheeded")].join(" "), unknown);
     }, heedWithin);
   }
 
@@ -263,7 +304,7 @@ export class Questions {
     q.asking = false;
     if (q.over) return;
     const given = honored?.timing?.more_time_for === q.token;
-    this.log.status(this.words(given ? "moreGiven" : "moreNot"));
+    this.log.status(this.words(given ? "moreGiven" : "moreNot"), () => q.over);
     if (!given) return;
     q.longer = true;
     if (!q.told) { // an event says exactly how long, before or after this
@@ -342,18 +383,18 @@ export class Questions {
     return this.calls.delete(call);
   }
 
-  // returned starts the time to read anew for who comes back to the page.
+  // returned lets a moment pass for who comes back to the page. What they have not heard is told to them again.
   returned() {
-    for (const q of this.open()) if (!q.lost && !q.mine) this.arm(q, this.hearing(q));
+    for (const q of this.open()) if (!q.lost && !q.mine) this.arm(q, 1500);
   }
 
   // gone marks what was open when the subscription was lost, until it is told again.
   gone() {
     for (const q of this.open()) {
       q.lost = true;
-      q.armed = false;
+      q.armed = q.refusable = false;
       clearTimeout(q.arming);
-      this.able(q, false, this.words("checking"));
+      this.able(q, this.words("checking"));
     }
   }
 
@@ -362,27 +403,34 @@ export class Questions {
     for (const q of this.open()) if (q.lost) this.settle(q, this.words("vanished"));
   }
 
+  // settle says what came of a question, once where that is known; where it is not, that, and once more when it is.
   settle(q, text, known) {
     if (q.known) return;
-    const first = !q.over, inside = q.el.contains(document.activeElement);
+    const first = !q.over;
     q.over = true;
     q.known = Boolean(known);
     clearTimeout(q.timer);
     clearTimeout(q.arming);
-    const said = [q.mine, text && (known ? this.words("outcome", { text: plain(clip(safe(text), 1000, () => "…"), q.lang) }) : text)].filter(Boolean).join(" ");
+    const outcome = known && (!text || bare(text) ? !q.mine && this.words("vanished") : this.words("outcome", { text: plain(clip(safe(text, q.writing), 1000, () => "…"), q.lang) }));
+    const said = [q.mine, known ? outcome : text].filter(Boolean).join(" ");
     q.result.textContent = said;
     q.result.dir = "auto";
     q.hint.textContent = "";
     q.el.classList.add("settled");
-    for (const el of q.parts) el.remove();
+    for (const el of q.parts) { // what has the focus stays until that leaves: what is read out where it goes would be one word too many
+      if (el !== document.activeElement) {
+        el.remove();
+        continue;
+      }
+      el.setAttribute("aria-disabled", "true");
+      el.readOnly = true;
+      el.addEventListener("blur", () => setTimeout(() => el === document.activeElement || el.remove()));
+    }
     q.el.querySelector("label")?.remove();
     q.clock.remove();
-    if (inside) q.result.focus(); // the button it was on is gone
-    if (first) {
-      this.log.say({ text: this.words("about", { n: q.n, text: said }), session: q.session });
-      for (const other of this.open()) if (other.armed) this.arm(other, 1500); // it may have moved
-    }
     this.update();
+    this.log.say({ text: this.words("about", { n: q.n, text: said }), session: q.session, soon: true, over: () => q.known !== Boolean(known) });
+    if (first) for (const other of this.open()) if (other.armed) this.arm(other, 1500); // it may have moved
   }
 
   update() {

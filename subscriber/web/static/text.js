@@ -1,31 +1,7 @@
 // Text from elsewhere, made harmless and readable. Nothing here touches the page.
+import { hundredths } from "./spoken.js";
 
-const flag = /\u{1F3F4}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]{1,6}\u{E007F}/gu;
-const hidden = /[\0-\x08\x0B-\x1F\x7F-\x9F\u2028\u2029\u202A-\u202E\uFFF9-\uFFFB\p{Co}\p{Cs}\u{E0000}-\u{E007F}]/gu;
-const isolate = /[\u2066-\u2069]/g;
-
-const shown = (c) => `<U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}>`;
-
-function balanced(s) {
-  let depth = 0;
-  for (const [c] of s.matchAll(isolate)) {
-    depth += c === "\u2069" ? -1 : 1;
-    if (depth < 0) return false;
-  }
-  return depth === 0;
-}
-
-// safe shows what could deceive: controls, overrides of direction, hidden characters. It agrees with aaep.SafeText.
-export function safe(value) {
-  const s = String(value ?? "").replace(/\r\n?/g, "\n");
-  let out = "", from = 0;
-  for (const m of s.matchAll(flag)) { // the flags of Wales, Scotland and the like are no hidden message
-    out += s.slice(from, m.index).replace(hidden, shown) + m[0];
-    from = m.index + m[0].length;
-  }
-  out += s.slice(from).replace(hidden, shown);
-  return balanced(out) ? out : out.replace(isolate, shown);
-}
+import { safe } from "./safe.js";
 
 // named is what somebody calls themselves, on one line, without quotation marks and what a voice pauses at: where it stands in
 // such marks, or last, nothing in it passes for a word of the page's about it.
@@ -42,11 +18,10 @@ export function clip(s, most, left) {
   return s.slice(0, end) + left(s.length - end);
 }
 
-// direction is how an event says that its text runs, which is ltr where it says nothing (§11.1.1), or what the text itself shows.
-export function direction(event) {
-  const said = event.localization_hints?.text_direction ?? "ltr";
-  return ["ltr", "rtl"].includes(said) ? said : "auto";
-}
+// writing is a language tag that says how an event's texts run: that of their language, or one made of the event's own word, which is
+// ltr where it says nothing (§11.1.1); empty leaves it to the letters.
+export const writing = ({ localization_hints: hints }) =>
+  hints?.primary_language || ({ ltr: "und-Latn", rtl: "und-Arab" }[hints?.text_direction ?? "ltr"] ?? "");
 
 export const scriptOf = (tag) => {
   try {
@@ -89,24 +64,16 @@ export function translated(event, languages) {
   return { ...event, summary_normal: undefined, summary_terse: undefined, summary_detailed: undefined, ...others.get(tag) };
 }
 
-const longest = 2000;
+const longest = 2000, short = 250;
 
-// sentences cuts a text where a voice can pause. What is left may go on with the next piece.
-export function sentences(text, language, final) {
+const apart = /(?<!`)(`{1,3})(?!`)[^`]{1,500}\1(?!`)|!?\[[^[\]\n]{0,200}\]\([^()\n]{0,500}\)|<[^<>\s]{1,500}>|\bhttps?:\/\/\S{1,2000}/g; // code and links, in which no sentence ends
+const begun = /(`[^`\n]{0,500}|!?\[[^[\]\n]{0,200}(\]\([^()\n]{0,500})?)$/; // of which the end has yet to come
+
+// sentences cuts a text where a voice can pause, which is before white space or behind a mark that needs none, and never within code or
+// a link. Whole is a text that its producer has cut: it is cut again only where it is so long that to hear it again takes long. What is left may go on with the next piece.
+export function sentences(text, language, final, whole) {
   const found = [];
-  let segments;
-  try {
-    segments = new Intl.Segmenter(language || undefined, { granularity: "sentence" });
-  } catch {
-    segments = globalThis.Intl?.Segmenter && new Intl.Segmenter(undefined, { granularity: "sentence" });
-  }
-  let pieces = segments ? Array.from(segments.segment(text), (s) => s.segment) : text.match(/[^.!?。！？]+[.!?。！？]*\s*|[.!?。！？]+\s*/g) ?? [];
-  for (let i = pieces.length - 1; i > 0; i--) { // **Done.** Then
-    const [marks] = /\S$/.test(pieces[i - 1]) ? /^[*_~]{1,3}(\s+|$)|^/.exec(pieces[i]) : [""];
-    pieces[i - 1] += marks;
-    pieces[i] = pieces[i].slice(marks.length);
-  }
-  pieces = pieces.filter(Boolean);
+  let pieces = whole && text.length <= short ? [text] : cuts(text, language, final);
   let rest = final ? "" : pieces.pop() ?? "";
   if (rest.length > longest) {
     pieces.push(rest);
@@ -114,14 +81,40 @@ export function sentences(text, language, final) {
   }
   for (let piece of pieces) {
     while (piece.length > longest) {
-      let end = piece.lastIndexOf(" ", longest);
-      if (end < longest / 2) end = /[\uD800-\uDBFF]/.test(piece[longest - 1]) ? longest - 1 : longest;
+      let end = longest - /\S*$/.exec(piece.slice(longest / 2, longest))[0].length;
+      if (end <= longest / 2) end = /[\uD800-\uDBFF]/.test(piece[longest - 1]) ? longest - 1 : longest; // it has no white space
       found.push(piece.slice(0, end));
       piece = piece.slice(end);
     }
     found.push(piece);
   }
   return { found: found.map((s) => s.trim()).filter(Boolean), rest };
+}
+
+function cuts(text, language, final) {
+  let segments;
+  try {
+    segments = new Intl.Segmenter(language || undefined, { granularity: "sentence" });
+  } catch {
+    segments = globalThis.Intl?.Segmenter && new Intl.Segmenter(undefined, { granularity: "sentence" });
+  }
+  const parts = segments ? Array.from(segments.segment(text), (s) => s.segment) : text.match(/[^.!?。！？]+[.!?。！？]*\s*|[.!?。！？]+\s*/g) ?? [];
+  const closed = Array.from(text.matchAll(apart), (m) => [m.index, m.index + m[0].length]), open = final ? null : begun.exec(text);
+  if (open) closed.push([open.index, Infinity]);
+  const pieces = [""];
+  let at = 0;
+  for (const part of parts) {
+    const before = pieces.at(-1);
+    if (before && /\s$|[。！？｡…][”’」』）"')]*$/.test(before) && !closed.some(([from, to]) => at > from && at < to)) pieces.push("");
+    pieces[pieces.length - 1] += part;
+    at += part.length;
+  }
+  for (let i = pieces.length - 1; i > 0; i--) { // **Done.** Then
+    const [marks] = /\S$/.test(pieces[i - 1]) ? /^[*_~]{1,3}(\s+|$)|^/.exec(pieces[i]) : [""];
+    pieces[i - 1] += marks;
+    pieces[i] = pieces[i].slice(marks.length);
+  }
+  return pieces.filter(Boolean);
 }
 
 // numberOf reads a number somebody typed, with the digits and the decimal mark of their keyboard; NaN is none. What is a thousand
@@ -134,7 +127,4 @@ export function numberOf(typed, ...languages) {
 }
 
 // reading is how long a text takes to be heard, in milliseconds: at the pace of the user's voice, and a second.
-export function reading(text, pace) {
-  const words = Math.max(text.split(/\s+/).length, text.length / 7);
-  return (words / pace) * 60000 + 1000;
-}
+export const reading = (text, pace) => (hundredths(text) / 100 / pace) * 60000 + 1000;

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/aaep-go/aaep/internal/nesting"
 )
 
 // claims are what a token says, read strictly: no repeated names, none that differs in case, only valid UTF-8.
@@ -24,6 +26,9 @@ type claims struct {
 
 // UnmarshalJSON gets the token's own bytes.
 func (c *claims) UnmarshalJSON(b []byte) error {
+	if nesting.TooDeep(b) {
+		return errors.New("it nests too deep")
+	}
 	type plain claims
 	if err := json.Unmarshal(b, (*plain)(c)); err != nil {
 		return err
@@ -76,7 +81,7 @@ func checkHeader(token string) error {
 	}
 	b, _ := base64.RawURLEncoding.DecodeString(parts[0])
 	var h map[string]any
-	if err := json.Unmarshal(b, &h); err != nil {
+	if nesting.TooDeep(b) || json.Unmarshal(b, &h) != nil {
 		return errors.New("its header is not JSON that can be read in one way only")
 	}
 	for _, name := range []string{"crit", "b64", "jwk", "jku", "x5c", "x5u", "zip"} {

@@ -1,0 +1,83 @@
+//go:build unix
+
+package cli
+
+import (
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// eachKey makes a terminal hand on each key as it is pressed, and show none; screen is where they can be shown. Keys that send signals
+// still do.
+func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
+	fd := int(file.Fd())
+	before, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return nil, nil, err
+	}
+	if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil || group != unix.Getpgrp() {
+		return nil, nil, os.ErrPermission // to change it from the background would stop the program
+	}
+	screen = file
+	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil && flags&unix.O_ACCMODE == unix.O_RDONLY {
+		if screen, err = os.OpenFile("/dev/tty", os.O_WRONLY, 0); err != nil {
+			return nil, nil, err
+		}
+	}
+	each := *before
+	each.Lflag &^= unix.ICANON | unix.ECHO
+	each.Cc[unix.VMIN], each.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(fd, setTermios, &each); err != nil {
+		return nil, nil, err
+	}
+	return screen, func() { unix.IoctlSetTermios(fd, setTermios, before) }, nil
+}
+
+// watch leaves the terminal as it was to whoever uses it while this program is stopped, and takes it again when it goes on. A signal
+// to quit ends the program with the terminal given back.
+func (t *terminal) watch() (stop func()) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGQUIT)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				switch s {
+				case syscall.SIGCONT:
+					t.take()
+				case syscall.SIGQUIT:
+					t.giveBack()
+					signal.Reset(syscall.SIGQUIT)
+					syscall.Kill(os.Getpid(), syscall.SIGQUIT)
+				case syscall.SIGTSTP:
+					if hasShell() {
+						t.leave()
+						syscall.Kill(os.Getpid(), syscall.SIGSTOP) // Go does not stop by SIGTSTP once that was asked for
+					}
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		signal.Stop(signals)
+		close(done)
+	})
+}
+
+// hasShell reports whether somebody can let this program go on when it is stopped: its parent is of the same session, and not stopped
+// with it for good.
+func hasShell() bool {
+	parent := unix.Getppid()
+	session, err := unix.Getsid(parent)
+	own, _ := unix.Getsid(0)
+	group, _ := unix.Getpgid(parent)
+	return err == nil && session == own && (group != unix.Getpgrp() || parent != session)
+}

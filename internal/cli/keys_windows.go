@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// eachKey makes a console hand on each key as it is pressed, and show none; screen is where they can be shown. Ctrl-C still interrupts.
+func eachKey(file *os.File) (screen io.Writer, restore func(), err error) {
+	console := windows.Handle(file.Fd())
+	var before uint32
+	if err := windows.GetConsoleMode(console, &before); err != nil {
+		return nil, nil, err
+	}
+	shown, err := os.OpenFile("CONOUT$", os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	each := before&^(windows.ENABLE_LINE_INPUT|windows.ENABLE_ECHO_INPUT) | windows.ENABLE_PROCESSED_INPUT
+	if err := windows.SetConsoleMode(console, each); err != nil {
+		shown.Close()
+		return nil, nil, err
+	}
+	return shown, func() {
+		windows.SetConsoleMode(console, before)
+		shown.Close()
+	}, nil
+}
+
+// watch has nothing to watch: no signal stops a program here.
+func (t *terminal) watch() (stop func()) { return func() {} }

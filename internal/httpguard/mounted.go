@@ -1,0 +1,19 @@
+package httpguard
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Under is the path that http.StripPrefix, or something like it, took away from a request's before it came here, or "".
+func Under(r *http.Request) string {
+	asked, err := url.ParseRequestURI(r.RequestURI)
+	if err != nil {
+		return ""
+	}
+	if under, ok := strings.CutSuffix(asked.Path, r.URL.Path); ok {
+		return under
+	}
+	return ""
+}

@@ -1,0 +1,130 @@
+package lookalike
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Misleads reports whether a name could mislead who hears or reads it (INV-59): it mixes scripts, has letters or digits of another
+// width or style, or passes a verdict on itself, such as "verified", in words or by a sign. It is for a warning: an honest name may
+// have it, and a deceiver may go without.
+func Misleads(name string) bool {
+	plain := norm.NFKC.String(strings.Map(seen, norm.NFC.String(name)))
+	return styled(strings.Map(seen, norm.NFC.String(name))) || mixed(plain) || verdict(plain)
+}
+
+// styled reports letters and digits that only look otherwise than plain ones: full width, mathematical, in circles. Forms that the
+// scripts of Arabic and Hangul have for themselves are no style.
+func styled(name string) bool {
+	for _, r := range name {
+		if r >= 0x1f150 && r <= 0x1f189 { // white on black, which have no plain form
+			return true
+		}
+		enclosed := r >= 0x2460 && r <= 0x24ff || r >= 0x1f110 && r <= 0x1f14f
+		if r < 0x100 || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !enclosed { // ª, ², ™
+			continue
+		}
+		if plain := norm.NFKC.String(string(r)); plain != string(r) && strings.ContainsFunc(plain, func(r rune) bool {
+			return r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r))
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// together are the scripts that one language is written in (UTS 39, highly restrictive).
+var together = [][]string{{"Latin", "Han", "Hiragana", "Katakana"}, {"Latin", "Han", "Hangul"}, {"Latin", "Han", "Bopomofo"}}
+
+func mixed(name string) bool {
+	found := map[string]bool{}
+	last := (*unicode.RangeTable)(nil)
+	for _, r := range name {
+		if !unicode.IsLetter(r) || unicode.In(r, unicode.Common, unicode.Inherited) || last != nil && unicode.Is(last, r) {
+			continue
+		}
+		for script, table := range unicode.Scripts {
+			if unicode.Is(table, r) {
+				found[script], last = true, table
+				break
+			}
+		}
+	}
+	if len(found) < 2 {
+		return false
+	}
+	for _, set := range together {
+		n := 0
+		for _, script := range set {
+			if found[script] {
+				n++
+			}
+		}
+		if n == len(found) {
+			return false
+		}
+	}
+	return true
+}
+
+// signs are those by which others say that somebody is verified.
+const signs = "✓✔✅☑🗸🗹⍻√🛡🔒🔐🔏🏅🎖🥇🆗👌👍💯✪⭐🌟★🏆🎗🏵𐄂ꪜ"
+
+// claims are words, and beginnings of words, by which somebody is said to be verified, in small letters and without accents. Those of
+// five letters or less, of an alphabet, are whole words, for other words have them within.
+var claims = strings.Fields(`
+	verified verificat trusted trustworthy official authentic genuine certified legit validated approved confirmed authorised authorized hasproved provedwho proveditself
+	verifiziert geprüft überprüft bestätigt vertrauenswürdig offiziell zertifiziert bewiesen beglaubigt
+	verificad confiable oficial autentic comprobad certificad
+	verifie officiel authentique certifie confiance
+	موثق موثوق معتمد رسمي مؤكد مؤكدة محقق أصلي
+	fidi-mule ijerisi otito
+	проверен официальн доверенн подтвержд верифиц сертифиц
+	autenticad ufficiale verificat attendibil zweryfikowan oficjaln zaufan geverifieerd officieel doğrulan resmî resmi güvenilir
+	已验证 已認證 已认证 认证 認証 官方 公式 可信 正規 확인됨 인증 공식 सत्यापित आधिकारिक प्रमाणित מאומת רשמי מהימן
+`)
+
+func init() {
+	for i, claim := range claims {
+		claims[i] = bare(claim)
+	}
+}
+
+// verdict reports a word of claims at the beginning of one of the name's, or within scripts without spaces, also where letters are
+// written apart, with accents, as digits or with those of other scripts that look the same.
+func verdict(name string) bool {
+	if strings.ContainsAny(name, signs) {
+		return true
+	}
+	for _, text := range []string{name, Skeleton(name, true), spelled.Replace(name), spelled.Replace(strings.ReplaceAll(name, "1", "l"))} {
+		words, together := " "+apart(text)+" ", bare(text)
+		for _, claim := range claims {
+			if short := len(claim) <= 5; short && strings.Contains(words, " "+claim+" ") || !short && strings.Contains(together, claim) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// spelled has letters for the digits and signs that are written in their place.
+var spelled = strings.NewReplacer("0", "o", "1", "i", "!", "i", "¡", "i", "|", "l", "3", "e", "4", "a", "@", "a", "5", "s", "$", "s", "7", "t")
+
+// bare is a text in small letters, without accents and all that is no letter.
+func bare(s string) string { return strings.ReplaceAll(apart(s), " ", "") }
+
+// apart is bare, but with blanks for what is no letter.
+func apart(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r):
+			return r
+		case unicode.Is(unicode.M, r):
+			return -1
+		}
+		return ' '
+	}, cases.Fold().String(norm.NFKD.String(s)))
+}

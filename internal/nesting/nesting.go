@@ -1,0 +1,29 @@
+// Package nesting tells how deep a JSON text nests before anything reads it. It is for whoever reads what a peer wrote: a reader that
+// recurses, here or in a library, costs stack for each level. It reads nothing itself and has no state.
+package nesting
+
+// Most is how deep what a peer sends may nest. The protocol asks for 8 (§3.7).
+const Most = 64
+
+// TooDeep reports whether the text opens more than Most arrays and objects at once. It looks only at brackets outside strings,
+// so it is right for every text that is JSON.
+func TooDeep(data []byte) bool {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			if depth++; depth > Most {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return false
+}

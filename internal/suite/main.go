@@ -1,0 +1,271 @@
+// Command suite runs the tests as the Makefile asks: apart from whatever else runs on the machine, all of them whatever fails,
+// and with a summary at the end: what was skipped and why, and how each package ended.
+//
+//	go run ./internal/suite ARGUMENTS OF GO TEST -- ARGUMENTS OF ANOTHER ...
+//
+// The runs are one after the other. It starts nothing else: what a test needs, it starts itself.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func main() {
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt) // go test gets it too, and ends; what it did until then is reported
+	home, err := os.MkdirTemp("", "aaep")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	s := &summary{out: os.Stdout}
+	env, err := environment(os.Environ(), home)
+	if err == nil {
+		for _, arguments := range runs(os.Args[1:]) {
+			s.run(arguments, env)
+			if len(interrupted) > 0 {
+				s.problems = append(s.problems, "interrupted")
+				break
+			}
+		}
+	} else {
+		s.problems = append(s.problems, err.Error())
+	}
+	os.RemoveAll(home)
+	if !s.print() {
+		os.Exit(1)
+	}
+}
+
+// runs are the arguments between one "--" and the next.
+func runs(arguments []string) (all [][]string) {
+	for len(arguments) > 0 {
+		end := slices.Index(arguments, "--")
+		if end < 0 {
+			return append(all, arguments)
+		}
+		all, arguments = append(all, arguments[:end]), arguments[end+1:]
+	}
+	return all
+}
+
+// kept are the variables that say how to build and where to fetch from. Every other one, such as those of a display, a session
+// bus, a speech server, a braille display or a language, is the business of whoever runs the tests, and no test of theirs.
+var kept = regexp.MustCompile(`^(PATH|TMPDIR|USER|LOGNAME|GO[A-Z0-9]*|CGO_.*|CC|CXX|LD_LIBRARY_PATH|PKG_CONFIG.*|AAEP_.*|SSL_CERT_.*|NODE_.*|(?i:npm_config_.*|[a-z]+_proxy))=`)
+
+// environment is what is kept of an environment, with a home, a configuration and a runtime directory of its own in the folder
+// home. There is no session bus but those that tests start. What go, git and npm know of the real home they go on to find.
+func environment(from []string, home string) (env []string, err error) {
+	for _, v := range from {
+		if kept.MatchString(v) {
+			env = append(env, v)
+		}
+	}
+	out, err := exec.Command("go", "env", "-json", "GOENV", "GOPATH", "GOMODCACHE", "GOCACHE").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	own := map[string]string{}
+	if err := json.Unmarshal(out, &own); err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	if real, err := os.UserHomeDir(); err == nil {
+		own["GIT_CONFIG_GLOBAL"] = filepath.Join(real, ".gitconfig")
+		own["NETRC"] = filepath.Join(real, ".netrc")
+		own["npm_config_cache"] = cmp.Or(os.Getenv("npm_config_cache"), filepath.Join(real, ".npm"))
+		own["npm_config_userconfig"] = cmp.Or(os.Getenv("npm_config_userconfig"), filepath.Join(real, ".npmrc"))
+	}
+	own["HOME"] = home
+	own["DBUS_SESSION_BUS_ADDRESS"] = "disabled:" // without it, the user's is looked for in /run/user
+	for name, folder := range map[string]string{"XDG_RUNTIME_DIR": "run", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache",
+		"XDG_DATA_HOME": "data", "XDG_STATE_HOME": "state"} {
+		own[name] = filepath.Join(home, folder)
+		if err := os.Mkdir(own[name], 0o700); err != nil {
+			return nil, err
+		}
+	}
+	for name, value := range own {
+		env = append(env, name+"="+value)
+	}
+	return env, nil
+}
+
+// event is a line of go test -json.
+type event struct {
+	Action, Package, Test, Output, ImportPath string
+	Elapsed                                   float64
+}
+
+// summary gathers what go test reports.
+type summary struct {
+	out      io.Writer
+	packages []string // lines as go test prints them, of those that passed
+	failures []string // the same, of those that did not, below their tests
+	problems []string // runs that failed and not for a test of theirs
+	skipped  []skip
+	outputs  map[string][]string // what a test printed that has not passed, by package and name
+}
+
+// skip is a test that was skipped, or some of its subtests.
+type skip struct {
+	test   string // with its package
+	reason string // of the first
+	count  int    // subtests, 0 for the test itself
+}
+
+// run runs go test once.
+func (s *summary) run(arguments, env []string) {
+	at := 0
+	if len(arguments) > 0 && arguments[0] == "-C" {
+		at = 2 // go wants it first
+	}
+	arguments = slices.Insert(slices.Clone(arguments), at, "-json")
+	fmt.Fprintln(s.out, "go test", strings.Join(arguments, " "))
+	cmd := exec.Command("go", append([]string{"test"}, arguments...)...)
+	cmd.Env, cmd.Stderr = env, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		s.problems = append(s.problems, err.Error())
+		return
+	}
+	before := len(s.failures)
+	s.read(out)
+	if err := cmd.Wait(); err != nil && len(s.failures) == before {
+		s.problems = append(s.problems, fmt.Sprintf("go test %s: %v", strings.Join(arguments, " "), err))
+	}
+}
+
+// read gathers the events of one run, and prints of each package that has ended how it did.
+func (s *summary) read(from io.Reader) {
+	s.outputs = map[string][]string{}
+	failed := map[string][]string{} // tests, by package
+	var built []string              // what the builds printed, of which the event of the package comes later
+	lines := bufio.NewReader(from)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		var ev event
+		if json.Unmarshal([]byte(line), &ev) != nil {
+			fmt.Fprint(s.out, line)
+			continue
+		}
+		name := ev.Package + " " + ev.Test
+		switch ev.Action {
+		case "build-output":
+			built = append(built, ev.Output)
+		case "output":
+			s.outputs[name] = append(s.outputs[name], ev.Output)
+		case "skip":
+			s.skip(ev, s.outputs[name])
+			delete(s.outputs, name)
+		case "fail":
+			if ev.Test != "" {
+				failed[ev.Package] = append(failed[ev.Package], ev.Test)
+				continue // its output is printed with that of its package
+			}
+			s.fail(ev, failed[ev.Package], built)
+			built = nil
+		case "pass":
+			if ev.Test == "" {
+				for _, line := range s.outputs[name] {
+					if strings.HasPrefix(line, "ok ") {
+						s.packages = append(s.packages, line)
+						fmt.Fprint(s.out, line)
+					}
+				}
+			}
+			delete(s.outputs, name)
+		}
+	}
+}
+
+// fail prints what the tests of a package that failed printed, and those that had not ended when it did; what belongs to no test,
+// such as a panic or a race, comes first.
+func (s *summary) fail(ev event, tests, built []string) {
+	var printed []string
+	for name := range s.outputs {
+		if strings.HasPrefix(name, ev.Package+" ") {
+			printed = append(printed, name)
+		}
+	}
+	slices.Sort(printed)
+	for _, line := range built {
+		fmt.Fprint(s.out, line)
+	}
+	for _, name := range printed {
+		for _, line := range s.outputs[name] {
+			if !strings.HasPrefix(line, "=== ") {
+				fmt.Fprint(s.out, line)
+			}
+		}
+		if test := strings.TrimPrefix(name, ev.Package+" "); test != "" && !slices.Contains(tests, test) {
+			tests = append(tests, test+" (it had not ended)")
+		}
+		delete(s.outputs, name)
+	}
+	slices.Sort(tests)
+	for _, test := range tests {
+		s.failures = append(s.failures, fmt.Sprintf("--- FAIL: %s\n", test))
+	}
+	s.failures = append(s.failures, fmt.Sprintf("FAIL\t%s\t%.3fs\n", ev.Package, ev.Elapsed))
+}
+
+var logged = regexp.MustCompile(`^\s+[^\s:]+\.go:\d+: `)
+
+// skip notes a test that was skipped, or a package without tests, with what it said before that.
+func (s *summary) skip(ev event, output []string) {
+	if ev.Test == "" {
+		return // it has no tests
+	}
+	reason := ""
+	for _, line := range output {
+		if logged.MatchString(line) {
+			reason = strings.TrimSpace(logged.ReplaceAllString(line, ""))
+		}
+	}
+	top, _, sub := strings.Cut(ev.Test, "/")
+	test := ev.Package + " " + top
+	i := slices.IndexFunc(s.skipped, func(k skip) bool { return k.test == test })
+	if i < 0 {
+		i, s.skipped = len(s.skipped), append(s.skipped, skip{test: test, reason: cmp.Or(reason, "no reason is given")})
+	}
+	if sub {
+		s.skipped[i].count++
+	}
+}
+
+// print prints the summary, last what failed, and reports whether nothing did.
+func (s *summary) print() bool {
+	fmt.Fprintln(s.out)
+	for _, k := range s.skipped {
+		parts := ""
+		if k.count > 0 {
+			parts = fmt.Sprintf(", %d of its parts, the first", k.count)
+		}
+		fmt.Fprintf(s.out, "skipped: %s%s: %s\n", k.test, parts, k.reason)
+	}
+	fmt.Fprintln(s.out)
+	for _, line := range slices.Concat(s.packages, s.failures) {
+		fmt.Fprint(s.out, line)
+	}
+	for _, p := range s.problems {
+		fmt.Fprintf(s.out, "FAIL\t%s\n", p)
+	}
+	return len(s.failures)+len(s.problems) == 0
+}

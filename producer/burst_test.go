@@ -1,0 +1,86 @@
+package producer_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+)
+
+// A listener that reads is not closed while a program writes in a loop many times what the log keeps of the past: it hears all of it, in
+// order, to the end. P8, INV-21, INV-26
+func TestBurst(t *testing.T) {
+	for name, each := range map[string]func(i int) string{
+		"lines":  func(i int) string { return fmt.Sprintf("This is line %d.\n", i) },
+		"tokens": func(i int) string { return string(rune('a' + i%26)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			const parts = 50_000
+			bubbleWith(t, producer.Config{KeepEvents: 64}, func(t *testing.T, st *stage) {
+				listeners := []*listener{st.watch(), st.listen(everything()), st.listen(caps(0, aaep.BoundarySentence))}
+				_, open := st.resumable(everything())
+				stream := open("")
+				s := st.session("Counting.")
+				out := s.Output()
+				var want strings.Builder
+				for i := range parts {
+					part := each(i)
+					want.WriteString(part)
+					if _, err := out.WriteString(part); err != nil {
+						t.Fatal(err)
+					}
+					if i == parts/2 {
+						s.Progress(aaep.Text{}, aaep.Progress{Step: 1}, 0)
+					}
+				}
+				out.Close()
+				s.Complete(aaep.Say("Counted."))
+				time.Sleep(time.Minute)
+				all := [][]*aaep.Event{stream.events()}
+				for _, l := range listeners {
+					all = append(all, l.events())
+				}
+				for i, evs := range all {
+					if err := onlyText(evs, want.String()); err != nil {
+						t.Errorf("listener %d: %.300v", i, err)
+					}
+					if len(evs) == 0 || evs[len(evs)-1].Type() != aaep.TypeSessionCompleted {
+						t.Errorf("listener %d does not hear the end", i)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Nothing waits for a listener that has a stream and does not read: neither the agent nor one that reads. Text is gathered for it, so
+// that the log does not grow by an event for each word. P7, INV-26, P10
+func TestBurstNobodyReads(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		stalled, reads := st.listen(everything()), st.listen(everything())
+		stalled.hold()
+		s := st.session("Counting.")
+		out := s.Output()
+		began := time.Now()
+		for range 100_000 {
+			out.WriteString("word ")
+		}
+		out.Close()
+		s.Complete(aaep.Text{})
+		if waited := time.Since(began); waited > time.Second {
+			t.Errorf("the agent waited for %v", waited)
+		}
+		if err := onlyText(reads.events(), strings.Repeat("word ", 100_000)); err != nil {
+			t.Errorf("%.300v", err)
+		}
+		if late := reads.arrivals()[len(reads.arrivals())-1].at.Sub(began); late > time.Second {
+			t.Errorf("who reads heard the end after %v", late)
+		}
+		if n := st.p.Stats().Produced; n > 20_000 {
+			t.Errorf("%d events for 100,000 words", n)
+		}
+	})
+}

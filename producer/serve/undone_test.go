@@ -1,0 +1,146 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/producer/log/sqlite"
+	"github.com/aaep-go/aaep/transports"
+)
+
+// hesitant keeps records, and says which it has kept before it goes on, or never goes on.
+type hesitant struct {
+	*audit.File
+	stop audit.Kind
+}
+
+func (h hesitant) Record(r audit.Record) error {
+	err := h.File.Record(r)
+	if r.Kind == h.stop {
+		fmt.Println("stopped")
+		select {}
+	}
+	return err
+}
+
+// accepts asks for an action that is accepted, and is to be killed before that begins: once the acceptance is on record, or once
+// everybody but a listener whose link is stuck has been told that it begins.
+func accepts(dir, when string) {
+	ctx := context.Background()
+	kept, err := sqlite.Open(dir, sqlite.Options{SurvivesCrash: true})
+	die(err)
+	trail, err := audit.Open(trailIn(dir), audit.Options{})
+	die(err)
+	sink := hesitant{File: trail}
+	if when == "settled" {
+		sink.stop = audit.Settled
+	}
+	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, Audit: sink})
+	die(err)
+	join := func() (transports.Conn, string) {
+		theirs, ours := transports.Pipe()
+		go p.ServeConn(ours)
+		data, err := aaep.Encode(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "listener", Capabilities: everything})
+		die(err)
+		die(theirs.Send(ctx, data))
+		data, err = theirs.Receive(ctx)
+		die(err)
+		m, err := aaep.Decode(data)
+		die(err)
+		return theirs, m.(*aaep.SubscriptionAccepted).SubscriptionID
+	}
+	judge, id := join()
+	join() // which reads nothing
+	s, err := p.StartSession(ctx, aaep.Say("Paying."))
+	die(err)
+	go func() {
+		_, err := s.Tool(ctx, pay, func(context.Context) (string, error) {
+			die(note(effectsIn(dir), "pay"))
+			return "", nil
+		})
+		fmt.Println("ended:", err)
+	}()
+	for {
+		data, err := judge.Receive(ctx)
+		die(err)
+		m, err := aaep.Decode(data)
+		die(err)
+		switch q := m.(*aaep.Event).Payload.(type) {
+		case *aaep.AwaitingConfirmation:
+			for range 20 { // more than the link of the other takes
+				die(s.Handoff(aaep.Say("Help."), aaep.HandoffRequested{}))
+			}
+			data, err := aaep.Encode(&aaep.ConfirmationReply{ReplyToken: q.ReplyToken, Decision: aaep.Accept, SubscriptionID: id, Timestamp: time.Now()})
+			die(err)
+			die(judge.Send(ctx, data))
+		case *aaep.ToolInvoked:
+			fmt.Println("stopped")
+		}
+	}
+}
+
+// INV-02, INV-17, D-49: kill -9 between the yes and the action. After the restart the trail and the listeners say that it was accepted
+// and not done, once.
+func TestKillBetweenTheYesAndTheAction(t *testing.T) {
+	for when, told := range map[string]string{"settled": "Accepted, and not done: Pay $5.", "invoked": "Accepted, and not done: pay"} {
+		dir := t.TempDir()
+		child := spawn(t, "accepts", dir, when)
+		child.hear("stopped", 1)
+		child.kill()
+		if ran, err := notes(effectsIn(dir)); err != nil || len(ran) > 0 {
+			t.Fatalf("%s: the action was done: %v, %v", when, ran, err)
+		}
+		for life := range 2 { // the second time there is nothing more to say
+			kept, err := sqlite.Open(dir, sqlite.Options{})
+			check(t, err)
+			trail, err := audit.Open(trailIn(dir), audit.Options{})
+			check(t, err)
+			if undone := trail.LeftUndone(); len(undone) != 1-life {
+				t.Errorf("%s, life %d: left undone: %+v", when, life, undone)
+			}
+			p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "tester"}, Log: kept, Audit: trail})
+			check(t, err)
+			check(t, p.Shutdown(context.Background()))
+			check(t, trail.Close())
+			var words []string
+			start, end := kept.Bounds()
+			records, err := kept.Read(start, int(end-start))
+			check(t, err)
+			for _, r := range records {
+				if bytes.Contains(r, []byte("and not done")) {
+					words = append(words, string(r))
+				}
+			}
+			check(t, kept.Close())
+			if len(words) != 1 || !strings.Contains(words[0], told) {
+				t.Errorf("%s, life %d: the listeners are told %q, want %q once", when, life, words, told)
+			}
+		}
+		data, err := os.ReadFile(trailIn(dir))
+		check(t, err)
+		if _, err := audit.Verify(bytes.NewReader(data), ""); err != nil {
+			t.Error(err)
+		}
+		var kinds []audit.Kind
+		var calls []string
+		for e, err := range audit.Read(bytes.NewReader(data)) {
+			check(t, err)
+			if kinds = append(kinds, e.Kind); e.Kind == audit.Asked || e.Kind == audit.NotDone {
+				calls = append(calls, e.ToolCallID)
+			}
+		}
+		want := []audit.Kind{audit.Opened, audit.Asked, audit.Replied, audit.Settled, audit.Opened, audit.NotDone, audit.Opened}
+		if !slices.Equal(kinds, want) || len(calls) != 2 || calls[0] == "" || calls[0] != calls[1] {
+			t.Errorf("%s: on record: %v of %v", when, kinds, calls)
+		}
+	}
+}

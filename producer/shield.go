@@ -1,0 +1,271 @@
+package producer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// A shield calls the code of others that runs on the producer's goroutines: the functions and interfaces of Config. As in
+// net/http, a panic there ends what it was called for and not the agent. It is logged with its stack, once a minute for each
+// function, and where the function has an error it returns one; a panic never becomes a yes.
+type shield struct {
+	logger *slog.Logger
+
+	mu     sync.Mutex
+	logged map[string]time.Time // when a mistake was logged last
+}
+
+// call calls f. A panic is the error.
+func (s *shield) call(doing string, f func() error) (err error) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			err = fmt.Errorf("producer: panic: %v", crash)
+			s.complain(doing, "panic, and the agent goes on", "doing", doing, "panic", crash, "stack", string(debug.Stack()))
+		}
+	}()
+	return f()
+}
+
+// fault logs a mistake of an extension's author.
+func (s *shield) fault(f *handshake.Fault) {
+	attrs := []any{"extension", f.Extension, "field", f.Field, "error", f.Err}
+	if f.Panicked {
+		attrs = append(attrs, "stack", string(debug.Stack()))
+	}
+	s.complain(f.Extension+" "+f.Field, "an extension is wrong, and the agent goes on without that", attrs...)
+}
+
+func (s *shield) complain(kind, message string, attrs ...any) {
+	now := time.Now()
+	s.mu.Lock()
+	last, known := s.logged[kind]
+	if !known || now.Sub(last) >= time.Minute {
+		s.logged[kind], known = now, false
+	}
+	s.mu.Unlock()
+	if !known {
+		s.logger.Error(message, attrs...)
+	}
+}
+
+// shielded puts a shield before what others wrote of a complete Config.
+func (cfg *Config) shielded() *shield {
+	if cfg.Logger.Handler() != slog.DiscardHandler {
+		cfg.Logger = slog.New(handler{cfg.Logger.Handler()})
+	}
+	s := &shield{logger: cfg.Logger, logged: map[string]time.Time{}}
+	cfg.Audit = sink{s, cfg.Audit}
+	if cfg.Observer != Observer(unobserved{}) {
+		cfg.Observer = observer{s, cfg.Observer}
+	}
+	if signers := cfg.Signers; signers != nil {
+		cfg.Signers = func() (all []*manifest.Signer) {
+			s.call("Config.Signers", func() error { all = signers(); return nil })
+			return all
+		}
+	}
+	if admit := cfg.Admit; admit != nil {
+		cfg.Admit = func(principal string, req *aaep.SubscriptionRequest) (rights Rights, err error) {
+			err = s.call("Config.Admit", func() (err error) {
+				rights, err = admit(principal, req)
+				return err
+			})
+			return rights, err
+		}
+	}
+	switch l := cfg.Log.(type) {
+	case nil:
+	case interface {
+		log.Store
+		log.Shared
+	}:
+		cfg.Log = struct {
+			store
+			shared
+		}{store{s, l, &bounds{}}, shared{s, l}}
+	default:
+		cfg.Log = store{s, l, &bounds{}}
+	}
+	if f := cfg.Follow; f != nil {
+		cfg.Follow = struct {
+			feed
+			shared
+		}{feed{s, f, &bounds{}}, shared{s, f}}
+	}
+	return s
+}
+
+// handler is a slog.Handler of others. What panics is not logged.
+type handler struct{ slog.Handler }
+
+func (h handler) Enabled(ctx context.Context, level slog.Level) (is bool) {
+	defer func() { recover() }()
+	return h.Handler.Enabled(ctx, level)
+}
+
+func (h handler) Handle(ctx context.Context, r slog.Record) (err error) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			err = fmt.Errorf("panic: %v", crash)
+		}
+	}()
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return handler{h.Handler.WithAttrs(attrs)}
+}
+func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name)} }
+
+type sink struct {
+	*shield
+	of audit.Sink
+}
+
+func (s sink) Record(r audit.Record) error {
+	return s.call("Config.Audit", func() error { return s.of.Record(r) })
+}
+
+// LeftUndone makes it an audit.Recovering, whether the sink is one or not.
+func (s sink) LeftUndone() (all []audit.Record) {
+	of, ok := s.of.(audit.Recovering)
+	if !ok {
+		return nil
+	}
+	_ = s.call("Config.Audit", func() error { all = of.LeftUndone(); return nil }) // it is logged
+	return all
+}
+
+type observer struct {
+	*shield
+	of Observer
+}
+
+func (o observer) Began(what Operation) func(error) {
+	var ended func(error)
+	o.call("Observer.Began", func() error { ended = o.of.Began(what); return nil })
+	return func(err error) {
+		if ended != nil {
+			o.call("Observer.Began", func() error { ended(err); return nil })
+		}
+	}
+}
+
+func (o observer) Critical(delay time.Duration) {
+	o.call("Observer.Critical", func() error { o.of.Critical(delay); return nil })
+}
+
+// store is a log.Store of others: one that panics has failed.
+type store struct {
+	*shield
+	of     log.Store
+	bounds *bounds
+}
+
+func (s store) Bounds() (start, end uint64) {
+	return s.bounds.of(s.shield, "Store.Bounds", s.of.Bounds)
+}
+
+func (s store) Append(records [][]byte) error {
+	return s.call("Store.Append", func() error { return s.of.Append(records) })
+}
+
+func (s store) Read(cursor uint64, n int) (records [][]byte, err error) {
+	err = s.call("Store.Read", func() (err error) { records, err = s.of.Read(cursor, n); return err })
+	return records, err
+}
+
+func (s store) Meta() (data []byte, err error) {
+	err = s.call("Store.Meta", func() (err error) { data, err = s.of.Meta(); return err })
+	return data, err
+}
+
+func (s store) SetMeta(data []byte) error {
+	return s.call("Store.SetMeta", func() error { return s.of.SetMeta(data) })
+}
+
+type feed struct {
+	*shield
+	of     log.Feed
+	bounds *bounds
+}
+
+func (f feed) Bounds() (start, end uint64) { return f.bounds.of(f.shield, "Feed.Bounds", f.of.Bounds) }
+
+func (f feed) Read(cursor uint64, n int) (records [][]byte, err error) {
+	err = f.call("Feed.Read", func() (err error) { records, err = f.of.Read(cursor, n); return err })
+	return records, err
+}
+
+func (f feed) Meta() (data []byte, err error) {
+	err = f.call("Feed.Meta", func() (err error) { data, err = f.of.Meta(); return err })
+	return data, err
+}
+
+func (f feed) Next(ctx context.Context, cursor uint64) (records [][]byte, err error) {
+	err = f.call("Feed.Next", func() (err error) { records, err = f.of.Next(ctx, cursor); return err })
+	return records, err
+}
+
+type shared struct {
+	*shield
+	of log.Shared
+}
+
+func (s shared) Claim(ctx context.Context, token string, claim []byte) (first log.Claim, mine bool, err error) {
+	err = s.call("Shared.Claim", func() (err error) { first, mine, err = s.of.Claim(ctx, token, claim); return err })
+	return first, mine && err == nil, err
+}
+
+func (s shared) Claims(f func(token string)) error {
+	return s.call("Shared.Claims", func() error { return s.of.Claims(f) })
+}
+
+func (s shared) Send(ctx context.Context, msg []byte) (answer []byte, err error) {
+	err = s.call("Shared.Send", func() (err error) { answer, err = s.of.Send(ctx, msg); return err })
+	return answer, err
+}
+
+func (s shared) Receive(f func(msg []byte) []byte) error {
+	return s.call("Shared.Receive", func() error { return s.of.Receive(f) })
+}
+
+func (s shared) SetProfile(data []byte) error {
+	return s.call("Shared.SetProfile", func() error { return s.of.SetProfile(data) })
+}
+
+func (s shared) Profile(ctx context.Context) (data []byte, err error) {
+	err = s.call("Shared.Profile", func() (err error) { data, err = s.of.Profile(ctx); return err })
+	return data, err
+}
+
+func (s shared) Node() (name string) {
+	s.call("Shared.Node", func() error { name = s.of.Node(); return nil })
+	return name
+}
+
+// bounds are those that a log had last, which hold where it panics.
+type bounds struct {
+	mu         sync.Mutex
+	start, end uint64
+}
+
+func (b *bounds) of(s *shield, doing string, now func() (start, end uint64)) (start, end uint64) {
+	err := s.call(doing, func() error { start, end = now(); return nil })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err == nil {
+		b.start, b.end = start, end
+	}
+	return b.start, b.end
+}

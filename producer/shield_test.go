@@ -1,0 +1,208 @@
+package producer_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/manifest"
+	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/audit"
+	"github.com/aaep-go/aaep/producer/log"
+)
+
+// brittle panics in one of its methods.
+type brittle struct {
+	log.Store
+	in string
+}
+
+func (b *brittle) may(method string) {
+	if b.in == method {
+		panic("the store is broken")
+	}
+}
+
+func (b *brittle) Bounds() (start, end uint64) { b.may("Bounds"); return b.Store.Bounds() }
+func (b *brittle) Append(r [][]byte) error     { b.may("Append"); return b.Store.Append(r) }
+func (b *brittle) SetMeta(data []byte) error   { b.may("SetMeta"); return b.Store.SetMeta(data) }
+func (b *brittle) Read(cursor uint64, n int) ([][]byte, error) {
+	b.may("Read")
+	return b.Store.Read(cursor, n)
+}
+
+type brittleObserver struct{ late bool }
+
+func (o brittleObserver) Began(producer.Operation) func(error) {
+	if !o.late {
+		panic("began")
+	}
+	return func(error) { panic("ended") }
+}
+func (brittleObserver) Critical(time.Duration) { panic("critical") }
+
+type brittleSink struct{ at audit.Kind }
+
+func (s brittleSink) Record(r audit.Record) error {
+	if r.Kind == s.at {
+		panic("the trail is broken")
+	}
+	return nil
+}
+
+type brittleHandler struct{ slog.Handler }
+
+func (brittleHandler) Handle(context.Context, slog.Record) error { panic("the log is broken") }
+
+// P1, P10, INV-03: whatever of Config panics, whenever, the agent goes on and its listeners hear all of it; it is logged; and what
+// waits for a record or an answer is not done.
+func TestShield(t *testing.T) {
+	const done = asked + "awaiting_input>calling_tool tool.invoked tool.success calling_tool>thinking session.completed"
+	for name, tc := range map[string]struct {
+		cfg    producer.Config
+		logged string
+		runs   bool
+	}{
+		"Audit asked":       {producer.Config{Audit: brittleSink{audit.Asked}}, "Config.Audit", false},
+		"Audit settled":     {producer.Config{Audit: brittleSink{audit.Settled}}, "Config.Audit", false},
+		"Audit invoked":     {producer.Config{Audit: brittleSink{audit.Invoked}}, "Config.Audit", false},
+		"Audit completed":   {producer.Config{Audit: brittleSink{audit.Completed}}, "Config.Audit", true},
+		"Observer at once":  {producer.Config{Observer: brittleObserver{}}, "Observer.Began", true},
+		"Observer at last":  {producer.Config{Observer: brittleObserver{late: true}}, "Observer.Critical", true},
+		"Signers":           {producer.Config{Signers: func() []*manifest.Signer { panic("no key") }}, "Config.Signers", true},
+		"the log's handler": {producer.Config{Logger: slog.New(brittleHandler{slog.NewTextHandler(&bytes.Buffer{}, nil)})}, "", false}, // it is the trail too
+	} {
+		t.Run(name, func(t *testing.T) {
+			var logged bytes.Buffer
+			if tc.cfg.Logger == nil {
+				tc.cfg.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+			}
+			bubbleWith(t, tc.cfg, func(t *testing.T, st *stage) {
+				l := st.listen(answering(everything()))
+				if text, err := st.p.SignedManifest(); text != "" || err != nil {
+					t.Errorf("a manifest is signed: %q, %v", text, err)
+				}
+				s, d := st.session("Paying."), &deed{}
+				paid := tool(s, pay, d)
+				synctest.Wait()
+				if strings.Contains(story(l.events()), "confirmation") {
+					l.reply(l.question(), aaep.Accept)
+				}
+				r := <-paid
+				s.Complete(aaep.Text{})
+				if ran := d.times == 1; ran != tc.runs || !ran && !errors.Is(r.err, producer.ErrNotRecorded) {
+					t.Errorf("it ran: %v, with %v", ran, r.err)
+				}
+				if tc.runs {
+					wantStory(t, l.events(), done)
+				} else if got := story(l.events()); !strings.HasSuffix(got, "session.completed") {
+					t.Error(got)
+				}
+			})
+			if !strings.Contains(logged.String(), tc.logged) || tc.logged != "" && !strings.Contains(logged.String(), "shield_test.go") {
+				t.Errorf("logged:\n%s", &logged)
+			}
+		})
+	}
+}
+
+// A store that panics has failed, as one that returns an error.
+func TestShieldOfTheLog(t *testing.T) {
+	for _, method := range []string{"Append", "Bounds", "SetMeta", "Read"} {
+		t.Run(method, func(t *testing.T) {
+			store := &brittle{}
+			onDisk(t, producer.Config{KeepEvents: 64}, func(s log.Store) log.Store { store.Store = s; return store }, func(t *testing.T, st *stage) {
+				l := st.listen(everything())
+				store.in = method
+				s := st.session("Going on.")
+				for range 10 {
+					s.State(aaep.StateDeciding, aaep.Text{})
+					s.State(aaep.StateThinking, aaep.Text{})
+				}
+				s.Complete(aaep.Text{})
+				synctest.Wait()
+				if failed := st.p.Stats().LogFailed; failed != (method == "Append") {
+					t.Errorf("the log has failed: %v", failed)
+				}
+				if got := story(l.events()); !strings.HasSuffix(got, "session.completed") {
+					t.Error(got)
+				}
+			})
+		})
+	}
+}
+
+// What a subscriber changed may be what nobody expected.
+func TestShieldOfModified(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l := st.listen(answering(everything()))
+		s, d := st.session("Paying."), &deed{}
+		changeable := pay
+		changeable.Modified = func(json.RawMessage) (producer.Tool, error) { panic("no such amount") }
+		paid := tool(s, changeable, d)
+		o := l.rawReply(l.question(), aaep.Accept)
+		o["modified_action"] = map[string]any{"amount": "all of it"}
+		l.sendObject(o)
+		if r := <-paid; r.err == nil || d.times != 0 {
+			t.Errorf("it ran %d times, with %v", d.times, r.err)
+		}
+		if err := s.Complete(aaep.Text{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// EXT-002, EXT-004: data that no listener could have is an error where it is given: of no extension that is served, of another version of
+// one, or that its schema refuses; and an extension is served once.
+func TestExtensionDataOfNobody(t *testing.T) {
+	v1, v2 := aaep.Vocabulary{Prefix: "med", URI: "https://med.example/v1"}, aaep.Vocabulary{Prefix: "med", URI: "https://med.example/v2"}
+	med := handshake.Extension{Vocabulary: v1, Event: func(data json.RawMessage) error {
+		switch {
+		case bytes.Contains(data, []byte("-")):
+			return errors.New("mg is negative")
+		case bytes.Contains(data, []byte("null")):
+			panic("no mg")
+		}
+		return nil
+	}}
+	bubbleWith(t, producer.Config{Extensions: []handshake.Extension{med}}, func(t *testing.T, st *stage) {
+		c := everything()
+		c.SupportedExtensions = []string{v1.URI}
+		l := st.listen(c)
+		s := st.session("Nursing.")
+		say := func(v aaep.Vocabulary, data any) aaep.Text { return aaep.Say("Now.").With(v, data) }
+		for name, tc := range map[string]struct {
+			err   error
+			words string
+		}{
+			"another version":     {s.State(aaep.StateDeciding, say(v2, map[string]int{"mg": 1})), v1.URI},
+			"both versions":       {s.State(aaep.StateDeciding, say(v1, map[string]int{"mg": 1}).With(v2, map[string]int{"mg": 1})), "give one of them"},
+			"not registered":      {s.State(aaep.StateDeciding, say(aaep.Vocabulary{Prefix: "lamp", URI: "https://lamp.example/v1"}, struct{}{})), "producer.Config.Extensions"},
+			"its schema":          {s.Handoff(say(v1, map[string]int{"mg": -1}), aaep.HandoffRequested{}), "mg is negative"},
+			"its schema fails":    {s.State(aaep.StateDeciding, say(v1, map[string]any{"mg": nil})), "panic: no mg"},
+			"no JSON":             {s.State(aaep.StateDeciding, say(v1, json.RawMessage(`{"mg":`))), "med"},
+			"an event of its own": {s.Emit(v2, "due", aaep.Say("Due."), struct{}{}), v1.URI},
+		} {
+			if invalid := (*aaep.InvalidError)(nil); !errors.As(tc.err, &invalid) || !strings.Contains(tc.err.Error(), tc.words) {
+				t.Errorf("%s: %v, want %q", name, tc.err, tc.words)
+			}
+		}
+		if err := s.State(aaep.StateDeciding, say(v1, map[string]int{"mg": 1})); err != nil {
+			t.Error(err)
+		}
+		if all := l.events(); len(all) != 3 || string(all[2].Extensions["med"]) != `{"mg":1}` {
+			t.Errorf("%v", story(all))
+		}
+	})
+	if _, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "x"}, Extensions: []handshake.Extension{med, med}}); err == nil {
+		t.Error("an extension is served twice")
+	}
+}

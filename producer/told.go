@@ -1,0 +1,115 @@
+package producer
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep/producer/audit"
+)
+
+const (
+	// toldTime is how long a tool call that was accepted waits, at most, for those who were asked to be told of it (D-49).
+	toldTime = 2 * time.Second
+	// stalledAfter is how long a link may take over one write and still count as one that takes something.
+	stalledAfter = time.Second
+)
+
+// waitTold waits until the tool call at pos has left for those who were asked about it, and returns for whom it has not. It waits for
+// toldTime at most, and not for a subscription that is away, has ended, is still told what was before it, or whose link takes nothing.
+func (p *Producer) waitTold(ctx context.Context, pos uint64, asked *pending) (untold []audit.Subscription) {
+	p.mu.Lock()
+	subs, parties := slices.Clone(asked.subs), slices.Clone(asked.parties)
+	p.mu.Unlock()
+	late := time.NewTimer(toldTime)
+	defer late.Stop()
+	timer := time.NewTimer(never) // for the next link that may turn out to be stalled
+	defer timer.Stop()
+	for waiting := true; waiting; {
+		moved := p.moved.wait()
+		waiting = false
+		subs = slices.DeleteFunc(subs, func(sub *subscription) bool { return sub.wasTold(pos) })
+		var look time.Time
+		for _, sub := range subs {
+			takes, until := sub.takes(time.Now())
+			waiting, look = waiting || takes, earliest(look, until)
+		}
+		parties = slices.DeleteFunc(parties, func(id string) bool {
+			there, told, unreached := p.partyTold(id, pos)
+			waiting = waiting || there && !told
+			untold = append(untold, unreached...)
+			return told
+		})
+		if !waiting {
+			break
+		}
+		if !look.IsZero() {
+			timer.Reset(time.Until(look))
+		}
+		select {
+		case <-moved:
+		case <-timer.C:
+		case <-late.C:
+			waiting = false
+		case <-ctx.Done():
+			waiting = false
+		}
+	}
+	for _, sub := range subs {
+		if !sub.wasTold(pos) {
+			untold = append(untold, sub.who(nil))
+		}
+	}
+	for _, id := range parties {
+		who := audit.Subscription{SubscriptionID: id}
+		p.mu.Lock()
+		if party := p.parties[id]; party != nil {
+			who = party.who()
+		}
+		p.mu.Unlock()
+		untold = append(untold, who)
+	}
+	return untold
+}
+
+// wasTold reports whether the tool call at pos, which does not wait for the rate, has left; and has p.moved told of the next step.
+func (sub *subscription) wasTold(pos uint64) bool {
+	sub.watched.Store(true) // before the look, or the step in between would wake nobody
+	c := &sub.course
+	if g := sub.group.Load(); g != nil {
+		c = &g.course
+		c.watched.Store(true)
+	}
+	return c.urgent.Load() >= pos
+}
+
+// takes reports whether the link takes what is sent. Where it may turn out that it does not, until is when to look again.
+func (sub *subscription) takes(now time.Time) (yes bool, until time.Time) {
+	sub.mu.Lock()
+	connected := sub.connected
+	sub.mu.Unlock()
+	if !connected || sub.hungUp.Load() || sub.behind.Load() {
+		return false, until
+	}
+	if since := sub.sending.Load(); since != 0 {
+		until = sub.p.born.Add(time.Duration(since) + stalledAfter)
+		return now.Before(until), until
+	}
+	return true, until
+}
+
+// partyTold reports whether a party is there, and has told of the tool call at pos; and for whom it could not.
+func (p *Producer) partyTold(id string, pos uint64) (there, told bool, untold []audit.Subscription) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	party := p.parties[id]
+	if party == nil {
+		return false, false, nil
+	}
+	for _, who := range party.told[pos] {
+		who.Node = party.Node
+		untold = append(untold, who)
+	}
+	_, told = party.told[pos]
+	return true, told || pos <= party.From, untold
+}

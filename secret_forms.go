@@ -1,0 +1,132 @@
+package aaep
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// plain is s as it is compared with the forms of secrets: what shows nothing is left out, and so are accents; digits of any script,
+// letters of full width, dashes and spaces are those of ASCII. A person reads them the same.
+func plain(s string) string {
+	if isASCII(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r < 0x80:
+			return r
+		case unicode.In(r, unicode.Cf, unicode.Mn, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
+			return -1
+		case r >= 0xff01 && r <= 0xff5e:
+			return r - 0xff01 + '!'
+		case unicode.Is(unicode.Nd, r):
+			return '0' + digitValue(r)
+		case unicode.Is(unicode.Pd, r) || r == 0x2212: // the sign of minus
+			return '-'
+		case unicode.In(r, unicode.Zs, unicode.Zl, unicode.Zp) || r == 0x2800: // the empty braille cell
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// digitValue is the value of a decimal digit: Unicode has those of a script together, from zero to nine.
+func digitValue(r rune) rune {
+	for _, t := range unicode.Nd.R16 {
+		if r >= rune(t.Lo) && r <= rune(t.Hi) {
+			return (r - rune(t.Lo)) % 10
+		}
+	}
+	for _, t := range unicode.Nd.R32 {
+		if r >= rune(t.Lo) && r <= rune(t.Hi) {
+			return (r - rune(t.Lo)) % 10
+		}
+	}
+	return 0
+}
+
+// A form is what a secret looks like with what stands around it. A text that has the hint in no case has none
+// of it. The group, if there is one, is the secret, which a placeholder of the same form is not.
+type form struct {
+	hint string // in small letters
+	re   *regexp.Regexp
+	kind string
+	real func(string) bool // nil is any
+}
+
+const ends = `(?:[^A-Za-z0-9_-]|$)`
+
+var forms = []form{
+	{"://", regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^\\s/?#@:\"'<>`\\\\]*:([^\\s/?#\"'<>`\\\\]+)@[^\\s/?#@\"'<>]"), "password in a URL", isPassword},
+	{"ecret", regexp.MustCompile(`(?i)secret[_ .-]?(?:access[_ .-]?)?key["']?\s*(?:[:=]>?|>|is)\s*["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`), "AWS key", isMixed},
+	{"gocspx-", regexp.MustCompile(`\bGOCSPX-([A-Za-z0-9_-]{28})` + ends), "Google key", isMixed},
+	{"ya29.", regexp.MustCompile(`\bya29\.([A-Za-z0-9_-]{20,})`), "Google key", isMixed},
+	{"ccount", regexp.MustCompile(`(?i)\baccountkey=([A-Za-z0-9+/]{86})==`), "Azure key", isMixed},
+	{"ccess", regexp.MustCompile(`(?i)\bsharedaccesskey=([A-Za-z0-9+/]{43})=`), "Azure key", isMixed},
+	{"sig=", regexp.MustCompile(`[?&]sig=([A-Za-z0-9%+/]{43,})`), "Azure key", isMixed},
+	{"q~", regexp.MustCompile(`(?:^|[^A-Za-z0-9_~.-])([A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})(?:[^A-Za-z0-9_~-]|$)`), "Azure key", isMixed},
+	{"xapp-", regexp.MustCompile(`\bxapp-[0-9]+-[A-Z0-9]{9,}-[0-9]+-([a-f0-9]{32,})`), "Slack token", isMixed},
+	{"xox", regexp.MustCompile(`\bxox[cd]-([A-Za-z0-9%+/=-]{20,})`), "Slack token", hasLongPart},
+	{"hooks.slack.com/", regexp.MustCompile(`hooks\.slack\.com/(?:services|workflows)/T[A-Z0-9]+/[AB][A-Z0-9]+/(?:[0-9]+/)?([A-Za-z0-9]{20,})`), "Slack token", isMixed},
+	{":", regexp.MustCompile(`(?:^|bot|[^A-Za-z0-9_:.-])[0-9]{6,12}:([A-Za-z0-9_-]{34,36})` + ends), "Telegram token", isMixed},
+	{".", regexp.MustCompile(`(?:^|[^A-Za-z0-9_.-])([MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38})` + ends), "Discord token", isRandom},
+	{"/api/webhooks/", regexp.MustCompile(`discord(?:app)?\.com/api/webhooks/[0-9]{15,20}/([A-Za-z0-9_-]{60,})`), "Discord token", isMixed},
+	{"sg.", regexp.MustCompile(`\bSG\.[A-Za-z0-9_-]{22}\.([A-Za-z0-9_-]{43})` + ends), "SendGrid key", isMixed},
+	{"dop_v1_", regexp.MustCompile(`\bdo[opr]_v1_([a-f0-9]{64})` + ends), "DigitalOcean token", isMixed},
+	{"pypi-", regexp.MustCompile(`\bpypi-(AgE[A-Za-z0-9_-]{40,})`), "PyPI token", isMixed},
+	{"dckr_pat_", regexp.MustCompile(`\bdckr_pat_([A-Za-z0-9_-]{27})` + ends), "Docker token", isMixed},
+	{"hv", regexp.MustCompile(`\bhv[sbr]\.([A-Za-z0-9_-]{24,})`), "Vault token", isMixed},
+	{"uthorization", regexp.MustCompile(`(?i)authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token|apikey)\s+([A-Za-z0-9._~+/-]{8,}=*)`), "credential", isMixed},
+	{"earer ", regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/-]{20,}=*)`), "credential", hasLongPart},
+}
+
+// formIn returns the kind of the first form that s has.
+func formIn(s string) string {
+	small := strings.ToLower(s)
+	for _, f := range forms {
+		if !strings.Contains(small, f.hint) {
+			continue
+		}
+		for _, m := range f.re.FindAllStringSubmatch(s, -1) {
+			if f.real == nil || f.real(m[1]) {
+				return f.kind
+			}
+		}
+	}
+	return ""
+}
+
+// omitted is all of what stands in the place of a password that is left out, as in ***, ${PASSWORD}, $password or %s.
+var omitted = regexp.MustCompile(`^(?:[*xX.•…_-]+|\$(?:[A-Z0-9_]+|[a-z_]+)|\$?[{].*[}]|\[.*\]|%[a-z]|%[A-Z_]+%|(?:YOUR_)?PASSWORD)$`)
+
+// isPassword reports whether what stands in the place of a password may be one.
+func isPassword(s string) bool { return !omitted.MatchString(s) }
+
+// isMixed reports whether a value is one that a machine made: letters and digits together, or capitals within small letters.
+func isMixed(s string) bool {
+	digit, lower, upper := strings.ContainsAny(s, "0123456789"), s != strings.ToUpper(s), s[1:] != strings.ToLower(s[1:])
+	return digit && (lower || upper) || lower && upper
+}
+
+// isRandom is isMixed for what is never made of words alone.
+func isRandom(s string) bool { return isMixed(s) && strings.ContainsAny(s, "0123456789") }
+
+// hasLongPart reports whether a part between hyphens and the like is long and has digits and letters, as no word does.
+func hasLongPart(s string) bool {
+	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune("-_.~+/=", r) }) {
+		if len(part) >= 16 && strings.ContainsAny(part, "0123456789") && strings.Trim(part, "0123456789") != "" {
+			return true
+		}
+	}
+	return false
+}

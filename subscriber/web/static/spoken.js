@@ -1,0 +1,60 @@
+// How long a text takes to be heard, in every script. Package internal/spoken has the same table, and says what it means and where
+// it comes from.
+
+const table = [
+  [0, "Mn Mc Me Cf 1F3FB-1F3FF", "attached"],
+  [0, "Cc Zs Zl Zp", ""],
+  [600, "Nl 24B6-24E9 2800-28FF 3200-33FF FB00-FB06 FDF0-FDFD", ""],
+  [220, "Nd", ""],
+  [300, "No", ""],
+  [120, "2B0-2FF", ""],
+  [120, "Han Yi Tangut Nushu", "script"],
+  [40, "Hiragana Katakana", "script"],
+  [25, "1100-11FF A960-A97F D7B0-D7FF", "script"],
+  [56, "Hangul", "script"],
+  [60, "Myanmar Khmer", "script"],
+  [46, "Thai Lao Tibetan Tai_Le New_Tai_Lue Tai_Tham Tai_Viet Ethiopic", "script"],
+  [46, "Devanagari Bengali Gurmukhi Gujarati Oriya Tamil Telugu Kannada Malayalam Sinhala", "script"],
+  [38, "Arabic Hebrew Syriac Thaana Nko", "script"],
+  [22, "Latin", "alphabet"],
+  [25, "Cyrillic", "alphabet"],
+  [22, "Greek", "alphabet"],
+  [25, "Armenian Georgian", "alphabet"],
+  [60, "Lu Ll Lt Lm Lo", "script"],
+  [90, "21 2E 3F 61F 6D4 964-965 2026 3002 FF01 FF0E FF1F", ""],
+  [60, "22 27-2A 2C 3A 3B 60C 61B 3001 FF0C FF1A FF1B Pc Pd Ps Pe Pi Pf", ""],
+  [400, "1F000-1FAFF", ""],
+  [150, "0-10FFFF", ""],
+];
+const spelled = 110;
+
+const member = (name) => /^[CLMNPSZ][a-z]$/.test(name) ? `\\p{${name}}` : /[a-z]/.test(name) ? `\\p{Script=${name}}` :
+  name.split("-").map((code) => `\\u{${code}}`).join("-");
+const rows = table.map(([cost, of, kind]) => ({ cost, kind, has: new RegExp(`[${of.split(" ").map(member).join("")}]`, "u") }));
+
+// spells reports whether a voice may spell a word: a letter alone, a short one in capitals, or one without a vowel.
+const spells = (word) => word.length === 1 || (word.length > 0 && ((word.length <= 5 && word.every((c) => /\p{Lu}/u.test(c))) || !word.some((c) => /[^b-df-hj-np-tv-xz]/i.test(c))));
+
+// hundredths is the time it takes, in hundredths of a word of a pace.
+export function hundredths(text) {
+  const letters = rows.map(() => 0), named = rows.map(() => 0);
+  let at, word = [];
+  const end = () => {
+    if (spells(word)) named[at] += word.length;
+    word = [];
+  };
+  for (const c of text) {
+    const i = rows.findIndex((row) => row.has.test(c));
+    if (rows[i].kind === "attached") continue;
+    if (i !== at || (/\p{Lu}/u.test(c) && word.length && !/\p{Lu}/u.test(word.at(-1)))) end();
+    at = i;
+    if (rows[i].kind === "alphabet") word.push(c);
+    letters[i]++;
+  }
+  end();
+  const all = letters.reduce((sum, n, i) => sum + (rows[i].kind ? n : 0), 0);
+  return rows.reduce((sum, { cost, kind }, i) => {
+    if (kind === "alphabet" && 3 * letters[i] < 2 * all) named[i] = letters[i]; // foreign words; some voices spell them
+    return sum + letters[i] * cost + named[i] * (spelled - cost);
+  }, 0);
+}
