@@ -61,7 +61,7 @@ func TestReproducible(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := exec.Command(program, "--version").Output()
-	if err != nil || string(said) != "aaep v0.1.0-test, for AAEP 1.0.0\n" {
+	if err != nil || string(said) != "aaep v0.1.0-test, for AAEP 1.0.0, "+runtime.Version()+"\n" {
 		t.Errorf("--version: %q, %v", said, err)
 	}
 	if wd, _ := filepath.Abs(here); strings.Contains(files["aaep"], wd) {
