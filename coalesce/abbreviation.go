@@ -2,56 +2,10 @@ package coalesce
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
-
-// A language says what ends a sentence in one language, for the cases in which marks, capitals and
-// white space are not enough. All columns are lists of whole words, divided by spaces, as they are
-// written in running text: capitals count, and the last full stop is left out ("Dr", "z.B"). Where an
-// abbreviation has spaces inside ("z. B."), an underscore stands for them and the full stop before ("z_B").
-//
-// Everything here also helps texts whose language is not known, so a word that is an ordinary word
-// in another language must have a ~ in front: then it counts only where the language is given.
-// To mend or add a language see docs/sentences.md.
-type language struct {
-	// tags are the primary subtags of BCP 47 the table is for.
-	tags string
-
-	// before: abbreviations that stand before what they belong to, so that no sentence ever ends
-	// with them: titles, "e.g."
-	before string
-	// number: those that stand before a number, a numeral or a single letter ("Fig. 2", "No. 5");
-	// before anything else they may end a sentence. Months belong here.
-	number string
-	// may: those that end a sentence only if one of starts comes next ("etc.", "Ltd.").
-	may string
-	// close: those that end a name or stand behind a year ("Inc.", "S.p.A.", "г."): a sentence also ends with them where a capitalised word
-	// and a small one follow.
-	close string
-	// clock: as "a.m.": they also end a sentence of some length before any other capital.
-	clock string
-	// list: those that end a list or an amount ("etc.", "min."): a sentence ends with them before any capital but a currency's.
-	list string
-	// words: single letters that are words, where they are initials or abbreviations otherwise.
-	words string
-	// starts: words by which many sentences start and few names: articles, pronouns, question words.
-	starts string
-	// said: words by which a sentence goes on behind a quotation that ends in ! or ? ("said", "asked").
-	said string
-	// letters: nouns before a letter that is a name and no initial ("Plan B").
-	letters string
-	// dated: what stands behind or before a number with a full stop that means "third", such as
-	// months ("3. Oktober") and articles ("das 3. Quartal"). Only in languages that write so.
-	dated string
-	// small says that a single small letter with a full stop is an abbreviation ("s. 5", "u. a.")
-	// and not a word.
-	small bool
-	// years says that a date begins with the year, each part with a full stop: 2026. 12. 3.
-	years bool
-}
 
 // abbr is what a word with a full stop behind it is.
 type abbr uint8
@@ -70,131 +24,8 @@ const (
 	abMarker              // the marker of a list item
 )
 
-// rules is a language made ready.
-type rules struct {
-	abbrs               map[string]abbr
-	starts, said, dated map[string]bool
-	letters             map[string]bool // false for those in the table with a capital only
-	heads               map[string]bool // the first parts of abbreviations of two parts
-	small, years        bool
-	scripts             []rune // in which its words are written; of unknown, those of several languages
-	latin               bool   // one of them is Latin
-}
-
-var (
-	// shared rules go for every language.
-	shared = &language{
-		before: "MR MRS DR PROF Mr Mrs Ms Mx Dr Prof e.g i.e E.g I.e cf Cf vs P.S N.B",
-		number: "No Nr nr Nos Fig fig Vol vol Ver N° n° Nº nº №",
-		list:   "etc",
-		may:    "MS Co Jr Sr",
-		close:  "al Inc Corp Ltd Ph.D M.Sc B.Sc",
-		clock:  "a.m p.m A.M P.M",
-	}
-	unknown    = compile(append([]*language{shared}, languages...), false)
-	languageOf = func() map[string]*rules {
-		t := map[string]*rules{}
-		for _, l := range languages {
-			r := compile([]*language{shared, l}, true)
-			for tag := range strings.FieldsSeq(l.tags) {
-				t[tag] = r
-			}
-		}
-		return t
-	}()
-	// byScript has the rules of the one language with a table that is written so, or else unknown.
-	byScript = func() map[rune]*rules {
-		t := map[rune]*rules{}
-		for _, l := range languages {
-			r := languageOf[strings.Fields(l.tags)[0]]
-			for _, script := range r.scripts {
-				if t[script] == nil {
-					t[script] = r
-				} else {
-					t[script] = unknown
-				}
-			}
-		}
-		for script, r := range t {
-			if r == unknown {
-				unknown.scripts = append(unknown.scripts, script)
-			}
-		}
-		unknown.latin = true
-		return t
-	}()
-)
-
-// of returns the rules for a word that begins with r: if its script is not of the language l, whoever said which language it is was wrong.
-func (l *rules) of(r rune) *rules {
-	script := scriptOf(r)
-	if slices.Contains(l.scripts, script) {
-		return l
-	}
-	if other := byScript[script]; other != nil {
-		return other
-	}
-	return unknown
-}
-
-// rulesFor returns the rules of a language by its BCP 47 tag; for others the union of all that is safe.
-func rulesFor(tag string) *rules {
-	primary, _, _ := strings.Cut(strings.ReplaceAll(tag, "_", "-"), "-")
-	if r := languageOf[strings.ToLower(primary)]; r != nil {
-		return r
-	}
-	return unknown
-}
-
-func compile(list []*language, known bool) *rules {
-	r := &rules{abbrs: map[string]abbr{}, starts: map[string]bool{}, said: map[string]bool{}, letters: map[string]bool{}, dated: map[string]bool{}, heads: map[string]bool{}}
-	words := func(column string, add func(string)) {
-		for w := range strings.FieldsSeq(column) {
-			word, tilde := strings.CutPrefix(w, "~")
-			if known || !tilde {
-				add(word)
-			}
-		}
-	}
-	for _, l := range list {
-		for _, first := range l.before + l.number + l.said {
-			if script := scriptOf(first); known && l != shared && isLetter[classOf(first)] && !slices.Contains(r.scripts, script) {
-				r.scripts = append(r.scripts, script)
-				r.latin = r.latin || script == 'a'
-			}
-		}
-		for _, c := range []struct {
-			words string
-			abbr  abbr
-		}{{l.before, abBefore}, {l.number, abNumber}, {l.may, abMay}, {l.close, abClose}, {l.clock, abClock}, {l.list, abList}, {l.words, abNone}} {
-			words(c.words, func(w string) {
-				if old, ok := r.abbrs[w]; !ok || known || c.abbr > old { // in doubt the one that ends sooner
-					r.abbrs[w] = c.abbr
-				}
-				if head, _, ok := strings.Cut(w, "_"); ok {
-					r.heads[head] = true
-				}
-			})
-		}
-		for _, c := range []struct {
-			words string
-			set   map[string]bool
-		}{{l.starts, r.starts}, {l.said, r.said}, {l.letters, r.letters}, {l.dated, r.dated}} {
-			words(c.words, func(w string) { c.set[w] = true })
-		}
-		words(l.letters, func(w string) { // Plan B, plan B
-			first, size := utf8.DecodeRuneInString(w)
-			if small := string(unicode.ToLower(first)) + w[size:]; !r.letters[small] {
-				r.letters[small] = false
-			}
-		})
-		r.small, r.years = r.small || l.small && known, r.years || l.years && known
-	}
-	return r
-}
-
 // ordinals says whether a number with a full stop may mean "third".
-func (l *rules) ordinals() bool { return len(l.dated) > 0 || l.years }
+func (l *rules) ordinals() bool { return len(l.words[ordinalWords]) > 0 || l.yearFirst }
 
 // classify says what the word before a full stop is; first: the sentence has no other word yet.
 func (l *rules) classify(word []byte, first bool) abbr {
@@ -243,7 +74,7 @@ func (l *rules) classify(word []byte, first bool) abbr {
 		long = max(long, part)
 	}
 	switch {
-	case letters == 0 && dots == 0 && digits == 4 && l.years:
+	case letters == 0 && dots == 0 && digits == 4 && l.yearFirst:
 		return abOrdinal
 	case letters == 0 && dots == 0 && digits <= 3:
 		if first {
@@ -263,8 +94,8 @@ func (l *rules) classify(word []byte, first bool) abbr {
 	case len(word) > 1 && strings.Trim(string(word), "IVXLC") == "":
 		return abOrdinal
 	case letters > 1:
-		if l != unknown {
-			switch unknown.abbrs[string(word)] {
+		if l.known {
+			switch l.set.unknown.abbrs[string(word)] {
 			case abNumber: // "Abs. 3" in another language
 				return abCut
 			case abBefore:
@@ -277,7 +108,7 @@ func (l *rules) classify(word []byte, first bool) abbr {
 	case c == clUpper:
 		return abInitial
 	case c == clLower:
-		if l.small {
+		if l.smallLetters {
 			return abBefore
 		}
 		return abNone // in Yoruba, Igbo and Hausa it is a word

@@ -71,6 +71,14 @@ func BenchmarkSegmenter(b *testing.B) {
 	}
 }
 
+// BenchmarkLanguages measures what the first Segmenter of a program pays.
+func BenchmarkLanguages(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		newRuleSet(builtinLanguages())
+	}
+}
+
 // A token that completes nothing costs no allocation.
 func TestSegmenterAllocations(t *testing.T) {
 	s := NewSegmenter(aaep.BoundarySentence, 16384)

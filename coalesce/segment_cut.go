@@ -268,7 +268,7 @@ func (s *Segmenter) pausable() int {
 				return 0 // 6 ft. 2 in.
 			}
 		case abOrdinal:
-			if !sc.space && !sc.marks.closed || len(sc.lang.dated) > 0 && sc.lang != unknown {
+			if !sc.space && !sc.marks.closed || len(sc.lang.words[ordinalWords]) > 0 && sc.lang.known {
 				return 0
 			}
 		case abNumber:

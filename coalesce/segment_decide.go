@@ -198,7 +198,7 @@ func (s *Segmenter) ends(at int, c class) bool {
 		return !m.closed || (c != clWide && !m.query || !s.said(at, c)) && !s.quoted(at)
 	case m.ask:
 		return (c != clLower || !m.closed && !m.bang && !sc.turn || informal) && !(m.quoted && c != clLower && s.said(at, c)) // "Really?" Ada asked.
-	case m.bang && !m.closed && c == clUpper && exclaimed[string(sc.done.bytes())]:
+	case m.bang && !m.closed && c == clUpper && sc.lang.has(exclaimedNames, sc.done.bytes()):
 		return s.starts(at)
 	case m.bang:
 		return (c != clLower || informal || sc.caseless(&sc.done) && !m.closed) && !(m.quoted && s.said(at, c))

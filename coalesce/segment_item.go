@@ -1,7 +1,6 @@
 package coalesce
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -108,7 +107,7 @@ func (sc *scanner) counts() bool {
 		return false
 	}
 	r, _ := utf8.DecodeLastRune(word)
-	return r == '=' || counting[string(word)] || sc.lang.letters[string(word)] || sc.lang.abbrs[string(word)] == abNumber
+	return r == '=' || sc.lang.has(countingWords, word) || sc.lang.has(letterNouns, word) || sc.lang.abbrs[string(word)] == abNumber
 }
 
 // conjunct says whether the last word is short and small: A. Smith and B. Jones.
@@ -116,15 +115,6 @@ func (sc *scanner) conjunct() bool {
 	r, _ := utf8.DecodeRune(sc.done.bytes())
 	return !sc.marks.any && sc.clause == 0 && classOf(r) == clLower && letters(&sc.done) <= 3
 }
-
-// counting are small words that stand before a number more often than at the end of an item.
-var counting = func() map[string]bool {
-	t := map[string]bool{}
-	for word := range strings.FieldsSeq("to of by than is equals auf zu um von ist à de sur est par a es por em é di da è su op van tot naar do na z до на из равно olarak là bằng ke dari") {
-		t[word] = true
-	}
-	return t
-}()
 
 func digitValue(r rune) int {
 	zero := r

@@ -21,19 +21,19 @@ func (s *Segmenter) ordinal(at int, c class) (ordinal, sure bool) {
 		return true, true
 	case clLetter: // 2026. 12. 3. and what there is on that day
 		before := sc.before.bytes()
-		return sc.lang.years && 0 < len(before) && len(before) <= 2 && before[0] <= '9', true
+		return sc.lang.yearFirst && 0 < len(before) && len(before) <= 2 && before[0] <= '9', true
 	case clDigit: // 3. 5. 2026
-		return (sc.done.n <= 2 || sc.lang.years) && !numeral && sc.lang != unknown, true
+		return (sc.done.n <= 2 || sc.lang.yearFirst) && !numeral && sc.lang.known, true
 	case clUpper:
 		word := s.wordAt(at)
-		dated := sc.lang.dated[string(word.bytes())]
+		dated := sc.lang.has(ordinalWords, word.bytes())
 		switch {
-		case sc.lang.starts[string(word.bytes())]:
+		case sc.lang.has(firstWords, word.bytes()):
 			return false, true
-		case sc.lang == unknown:
+		case !sc.lang.known:
 			return dated && !numeral, true
 		}
-		return numeral || dated || sc.words > 1 && !sc.lang.years && (sc.words == 2 || sc.before.b[0] >= 'a') && sc.lang.dated[string(sc.before.bytes())], true
+		return numeral || dated || sc.words > 1 && !sc.lang.yearFirst && (sc.words == 2 || sc.before.b[0] >= 'a') && sc.lang.has(ordinalWords, sc.before.bytes()), true
 	}
 	return false, false
 }
@@ -44,7 +44,7 @@ func (s *Segmenter) numeral(at int) bool {
 	word := w.bytes()
 	if letters(&w) == 1 {
 		r, _, _ := s.rune(at + w.n)
-		return r != '\'' && r != '’' && (word[0] != 'I' && word[0] != 'A' && (w.n == 1 || !s.scan.lang.starts[string(word)]) || !s.white(at+w.n))
+		return r != '\'' && r != '’' && (word[0] != 'I' && word[0] != 'A' && (w.n == 1 || !s.scan.lang.has(firstWords, word)) || !s.white(at+w.n))
 	}
 	if bytes.Equal(word, bytes.ToUpper(word)) { // No. XJ-5
 		if r, c, _ := s.rune(at + len(word)); r == '-' || c == clDigit {
@@ -63,14 +63,7 @@ func (s *Segmenter) numeral(at int) bool {
 func (s *Segmenter) calendar(at int) bool {
 	w := s.wordAt(at)
 	word := w.bytes()
-	return len(word) < 2 || 'A' <= word[1] && word[1] <= 'Z' || calendar[string(word)]
-}
-
-var calendar = map[string]bool{
-	"Monday": true, "Tuesday": true, "Wednesday": true, "Thursday": true, "Friday": true, "Saturday": true, "Sunday": true,
-	"January": true, "February": true, "March": true, "April": true, "May": true, "June": true, "July": true, "August": true,
-	"September": true, "October": true, "November": true, "December": true, "Eastern": true, "Pacific": true, "Central": true,
-	"Mountain": true, "Greenwich": true,
+	return len(word) < 2 || 'A' <= word[1] && word[1] <= 'Z' || s.scan.lang.has(clockWords, word)
 }
 
 // currency says whether the amount before the full stop goes on at offset at: 5 mil. Kč, 3 mln. EUR.
@@ -115,7 +108,7 @@ func (sc *scanner) labelled() bool {
 	case sc.words == 1:
 		return unicode.IsDigit(r) && letters(&sc.done) <= 2
 	case sc.words == 2:
-		return sc.lang.letters[string(before)] || len(before) > 1 && sc.lang.classify(before, true) == abNumber
+		return sc.lang.has(letterNouns, before) || len(before) > 1 && sc.lang.classify(before, true) == abNumber
 	}
 	return false
 }

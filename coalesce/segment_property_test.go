@@ -219,9 +219,10 @@ func FuzzSegmenter(f *testing.F) {
 		text, _ := segSplit(marked)
 		f.Add(text, uint8(1), uint16(0), uint8(3))
 	}
-	for _, tt := range segCases {
-		text, _ := segRule(tt.text)
-		f.Add(text, uint8(1), uint16(40), uint8(3))
+	for _, l := range readLanguages(f) {
+		for _, sentence := range l.sentences[:min(len(l.sentences), 12)] {
+			f.Add(strings.ReplaceAll(sentence.marked, "¦", ""), uint8(1), uint16(40), uint8(3))
+		}
 	}
 	f.Add("a\xff\x80. B", uint8(0), uint16(5), uint8(1))
 	f.Add("a"+strings.Repeat("\u0301", 40)+" b", uint8(1), uint16(20), uint8(1))

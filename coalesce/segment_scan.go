@@ -62,9 +62,12 @@ func (m *marks) single() bool {
 	return m.any && m.stops == 1 && !m.full && !m.ask && !m.bang && !m.ellipsis
 }
 
+// longestWord is how many bytes of a word are compared. No word of a language is longer.
+const longestWord = 24
+
 // spelled is a word; n is more than it holds if it is too long to matter.
 type spelled struct {
-	b [24]byte
+	b [longestWord]byte
 	n int
 }
 
@@ -212,7 +215,7 @@ func (sc *scanner) update(r rune, c class) {
 // meaning is the class of a character that has another one in some scripts.
 func (sc *scanner) meaning(r rune, c class) class {
 	switch {
-	case r == ';' && (unicode.Is(unicode.Greek, sc.last) || sc.lang == languageOf["el"]):
+	case r == ';' && (unicode.Is(unicode.Greek, sc.last) || sc.lang.greekMark):
 		return clAsk // the Greek question mark
 	case r == ':' && unicode.Is(unicode.Armenian, sc.last):
 		return clBang // what many type for the Armenian full stop
@@ -277,7 +280,7 @@ func (sc *scanner) endWord() {
 			sc.lang = sc.given
 		}
 	} else if r, _ := utf8.DecodeRune(sc.word.b[:min(sc.word.n, len(sc.word.b))]); isLetter[classOf(r)] {
-		sc.lang = sc.given.of(r)
+		sc.lang = sc.given.forScript(r)
 	}
 	prior := sc.kind
 	sc.kind = abNone
@@ -291,7 +294,7 @@ func (sc *scanner) endWord() {
 		} else if sc.words == 1 && sc.lineWords == 1 && called(sc.word.bytes()) {
 			sc.kind = abMarker
 		} else if number && (sc.kind == abBefore && (letters(&sc.word) == 1 || sc.caseless(&sc.word)) || sc.kind == abNumber && sc.hour()) {
-			if sc.kind = abMay; sc.lang.small || sc.hour() {
+			if sc.kind = abMay; sc.lang.smallLetters || sc.hour() {
 				sc.kind = abList // a unit: 400 m.
 			}
 		} else if sc.kind == abNone && !number {

@@ -17,9 +17,6 @@ func (sc *scanner) koreanEnd() bool {
 	return false
 }
 
-// exclaimed are names that end in an exclamation mark.
-var exclaimed = map[string]bool{"Yahoo": true, "Jeopardy": true, "Joomla": true, "Kahoot": true, "Wham": true, "Mia": true, "Yum": true}
-
 // named says whether the single letter before the full stop is a word or a name, and no initial.
 func (s *Segmenter) named() bool {
 	sc := &s.scan
@@ -27,10 +24,10 @@ func (s *Segmenter) named() bool {
 	if sc.words < 2 || len(before) == 0 {
 		return false
 	}
-	if _, ok := sc.lang.letters[string(before)]; ok {
+	if _, ok := sc.lang.words[letterNouns][string(before)]; ok {
 		return true
 	}
-	return string(sc.done.bytes()) == "I" && sc.lang.starts["I"] && 'a' <= before[0] && before[0] <= 'z'
+	return string(sc.done.bytes()) == "I" && sc.lang.words[firstWords]["I"] && 'a' <= before[0] && before[0] <= 'z'
 }
 
 // wordAt returns the word at offset at.
@@ -58,7 +55,7 @@ func (s *Segmenter) starts(at int) bool {
 		}
 	}
 	r, _ := utf8.DecodeRune(w.bytes())
-	return s.contracted(at+w.n) || s.scan.given.of(r).starts[string(w.bytes())]
+	return s.contracted(at+w.n) || s.scan.given.forScript(r).has(firstWords, w.bytes())
 }
 
 // closed says whether the abbreviation before the full stop may end a sentence in front of any word: it ends a name, or a year that is
@@ -97,22 +94,14 @@ func (s *Segmenter) contracted(at int) bool {
 	if r != '\'' && r != '’' {
 		return false
 	}
-	switch w := s.wordAt(at + size); string(w.bytes()) {
-	case "t", "ll", "re", "ve", "m":
-		return true
-	}
-	return false
+	w := s.wordAt(at + size)
+	return s.scan.lang.has(contractions, w.bytes())
 }
 
 // particle says whether the word at offset at may be part of a name behind initials, as in W. E. B. Du Bois.
 func (s *Segmenter) particle(at int) bool {
 	w := s.wordAt(at)
-	switch string(w.bytes()) {
-	case "De", "Da", "Du", "Di", "Do", "Del", "Della", "Des", "Dos", "Das", "Der", "Den", "Le", "La", "Les", "Los", "Las", "El", "Al",
-		"Van", "Von", "Vom", "Zu", "Ben", "San":
-		return true
-	}
-	return false
+	return s.scan.lang.has(nameParticles, w.bytes())
 }
 
 // versus says whether the word before the full stop stands between the parties of a case: Roe v. Wade.
@@ -169,28 +158,28 @@ func (s *Segmenter) clipped(at, i int) bool {
 func (s *Segmenter) said(at int, c class) bool {
 	lang := s.scan.lang
 	if c == clWide {
-		lang = s.scan.given.of(quotative)
+		lang = s.scan.given.forScript(quotative)
 		for i := range 4 {
 			r, c, size := s.rune(at)
 			if c != clWide {
 				return false
 			}
-			if lang.said[string(r)] && (i > 0 || r > 0x3000) && (wideScript(r) == han || i == 0) {
+			if lang.words[quotationWords][string(r)] && (i > 0 || r > 0x3000) && (wideScript(r) == han || i == 0) {
 				return true
 			}
 			at += size
 		}
 		return false
 	}
-	if !isLetter[c] || len(lang.said) == 0 {
+	if !isLetter[c] || len(lang.words[quotationWords]) == 0 {
 		return false
 	}
 	for range 2 {
 		w := s.wordAt(at)
-		if lang.said[string(w.bytes())] {
+		if lang.has(quotationWords, w.bytes()) {
 			return true
 		}
-		if w.n > len(w.b) || c == clUpper && lang.starts[string(w.bytes())] { // She laughed.
+		if w.n > len(w.b) || c == clUpper && lang.has(firstWords, w.bytes()) { // She laughed.
 			return false
 		}
 		at += w.n
@@ -222,11 +211,8 @@ func (s *Segmenter) goesOn(at int) bool {
 // quoted says whether the Burmese particle behind a quotation, or the Amharic "said", stands at offset at.
 func (s *Segmenter) quoted(at int) bool {
 	w := s.wordAt(at)
-	switch string(w.bytes()) {
-	case "ဟု", "ဟူ၍", "လို့", "አለ", "አለች", "አሉ":
-		return true
-	}
-	return false
+	r, _ := utf8.DecodeRune(w.bytes())
+	return s.scan.given.forScript(r).has(quotationEnds, w.bytes())
 }
 
 // andSoOn says whether the rest of ។ល។, the Khmer etc., stands at offset at.
@@ -285,7 +271,7 @@ func (s *Segmenter) joined(at int) bool {
 	if sc.word.b[0] <= '9' && sc.words < 2 || letters(&sc.word) == 1 {
 		return false // 1.The
 	}
-	return sc.lang.abbrs[string(word)] == abBefore || s.starts(at) || unknown.starts[string(word)]
+	return sc.lang.abbrs[string(word)] == abBefore || s.starts(at) || sc.lang.set.unknown.has(firstWords, word)
 }
 
 // letters counts the characters of a word.

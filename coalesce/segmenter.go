@@ -91,8 +91,12 @@ type edge struct {
 // maxBytes is itself divided, between code points. A maxBytes of zero or less sets no limit; one under
 // utf8.UTFMax is taken as utf8.UTFMax.
 func NewSegmenter(cut aaep.Boundary, maxBytes int) *Segmenter {
+	return segmenterBy(cut, maxBytes, builtinRules().unknown)
+}
+
+func segmenterBy(cut aaep.Boundary, maxBytes int, rules *rules) *Segmenter {
 	s := &Segmenter{cut: boundaryRank(cut), next: -1}
-	s.scan = scanner{lineState: lineState{lineStart: true}, given: unknown, lang: unknown}
+	s.scan = scanner{lineState: lineState{lineStart: true}, given: rules, lang: rules}
 	if s.cut == 0 {
 		s.cut = boundaryRank(aaep.BoundarySentence)
 	}
@@ -105,7 +109,7 @@ func NewSegmenter(cut aaep.Boundary, maxBytes int) *Segmenter {
 // SetLanguage says in which language the text is that comes next, as a BCP 47 tag. Without it, for a language without a table, and for
 // words in a script that the language is not written in, the rules of all languages that contradict no other are used.
 func (s *Segmenter) SetLanguage(tag string) {
-	s.scan.given = rulesFor(tag)
+	s.scan.given = s.scan.given.set.forTag(tag)
 	s.scan.lang = s.scan.given
 }
 

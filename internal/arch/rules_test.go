@@ -78,13 +78,14 @@ func inModule(imported string) (string, bool) {
 }
 
 // actors are the packages of the standard library that wait, share, roll dice or touch the world.
-var actors = regexp.MustCompile(`^(C|context|crypto/rand|embed|io/fs|io/ioutil|log|math/rand(/v2)?|net(/.+)?|os(/.+)?|path/filepath|plugin|runtime(/.+)?|sync(/.+)?|syscall|testing(/.+)?|unsafe)$`)
+var actors = regexp.MustCompile(`^(C|context|crypto/rand|embed|io/fs|io/ioutil|log|math/rand(/v2)?|net(/.+)?|os(/.+)?|path/filepath|plugin|runtime(/.+)?|sync/.+|syscall|testing(/.+)?|unsafe)$`)
 
-// harmless are those of them that only rearrange values.
-var harmless = []string{"net/url"}
+// harmless are those of them that only rearrange values, or hold what was fixed when the program was built.
+var harmless = []string{"net/url", "embed", "io/fs"}
 
 // acts are the functions that do so in packages which are otherwise harmless.
 var acts = map[string][]string{
+	"sync": {"Cond", "Map", "Mutex", "NewCond", "Once", "OnceFunc", "Pool", "RWMutex", "WaitGroup"}, // a sync.OnceValue is a constant
 	"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"},
 	"fmt":  {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
 	"log/slog": {"Debug", "DebugContext", "Info", "InfoContext", "Warn", "WarnContext", "Error", "ErrorContext",

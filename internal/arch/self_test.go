@@ -100,7 +100,8 @@ func TestThePurityRuleCanFail(t *testing.T) {
 		"kept": {`import ("fmt"; "io"; "net/url"; "time")
 			func f(now time.Time, w io.Writer) *url.URL { fmt.Fprintln(w, now.Add(time.Second)); return nil }`, nil},
 		"context":      {`import "context"`, []string{"core/a.go:2: import of context"}},
-		"lock":         {`import "sync"`, []string{"import of sync"}},
+		"lock":         {`import "sync"; var mu sync.Mutex`, []string{"sync.Mutex"}},
+		"constants":    {`import ("embed"; "sync"); var files embed.FS; var once = sync.OnceValue(func() int { return 1 })`, nil},
 		"atomic":       {`import "sync/atomic"`, []string{"import of sync/atomic"}},
 		"network":      {`import "net"`, []string{"import of net"}},
 		"http":         {`import "net/http"`, []string{"import of net/http"}},

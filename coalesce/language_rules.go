@@ -1,0 +1,175 @@
+package coalesce
+
+import (
+	"embed"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// languageFiles has one file a language. Go code elsewhere knows no word of any language but those
+// whose rule no other language has.
+//
+//go:embed languages/*.txt
+var languageFiles embed.FS
+
+// rules are those of one language, with those of every language, ready to look words up.
+type rules struct {
+	set   *ruleSet
+	known bool // false for the rules of text in an unknown language
+	abbrs map[string]abbr
+	heads map[string]bool // the first parts of abbreviations of two parts
+	// words has those of the lists that hold no abbreviations. Of letterNouns, small letters are
+	// added to what the file has with a capital only, as false.
+	words                              [wordLists]map[string]bool
+	smallLetters, yearFirst, greekMark bool
+	scripts                            []rune // in which the words are written; of unknown rules, those of several languages
+	latin                              bool   // one of the scripts is Latin
+}
+
+// A ruleSet has the rules of all languages. It is not changed once it is made.
+type ruleSet struct {
+	unknown  *rules            // of text in a language that is not known or has no file
+	byTag    map[string]*rules // by primary subtag, in small letters
+	byScript map[rune]*rules   // the rules of the one language that is written so, or else unknown
+}
+
+// builtinRules are those of languageFiles. They are made once, when the first Segmenter asks for
+// them, so that a program which cuts no text does not pay for them.
+var builtinRules = sync.OnceValue(func() *ruleSet { return newRuleSet(builtinLanguages()) })
+
+// builtinLanguages reads languageFiles, but for their test sentences. A test checks that none is bad.
+func builtinLanguages() (list []*language) {
+	files, _ := fs.Glob(languageFiles, "languages/*.txt")
+	for _, file := range files {
+		data, _ := languageFiles.ReadFile(file)
+		if l, err := parseLanguage(path.Base(file), withoutTests(data)); err == nil {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// withoutTests returns a file's text up to its test sentences.
+func withoutTests(data []byte) string {
+	head, _, _ := strings.Cut(string(data), testHeading)
+	return head
+}
+
+// newRuleSet makes the rules of languages, the shared one among them.
+func newRuleSet(list []*language) *ruleSet {
+	set := &ruleSet{byTag: map[string]*rules{}, byScript: map[rune]*rules{}}
+	list = slices.Clone(list)
+	i := slices.IndexFunc(list, func(l *language) bool { return l.tags[0] == sharedTag })
+	list[0], list[i] = list[i], list[0]
+	set.unknown = set.compile(list, false)
+	for _, l := range list[1:] {
+		r := set.compile([]*language{list[0], l}, true)
+		for _, tag := range l.tags {
+			set.byTag[tag] = r
+		}
+		for _, script := range r.scripts {
+			if set.byScript[script] == nil {
+				set.byScript[script] = r
+			} else {
+				set.byScript[script] = set.unknown
+			}
+		}
+	}
+	for script, r := range set.byScript {
+		if r == set.unknown {
+			r.scripts = append(r.scripts, script)
+		}
+	}
+	set.unknown.latin = true
+	return set
+}
+
+// compile makes the rules of a list of languages, the shared one first. Where the language is not
+// known, words with a ~ are left out, and a word of several kinds is of the one that ends a sentence
+// soonest.
+func (set *ruleSet) compile(list []*language, known bool) *rules {
+	r := &rules{set: set, known: known, abbrs: map[string]abbr{}, heads: map[string]bool{}}
+	for kind := len(abbreviationKinds); kind < len(r.words); kind++ {
+		r.words[kind] = map[string]bool{}
+	}
+	for i, l := range list {
+		if known && i > 0 {
+			r.addScripts(l)
+		}
+		for kind, words := range l.words {
+			for _, w := range words {
+				word, foreign := strings.CutPrefix(w.text, "~")
+				switch {
+				case foreign && !known:
+				case kind < len(abbreviationKinds):
+					r.addAbbreviation(word, abbreviationKinds[kind])
+				default:
+					r.words[kind][word] = true
+				}
+			}
+		}
+		for _, w := range l.words[letterNouns] { // Plan B, plan B
+			first, size := utf8.DecodeRuneInString(w.text)
+			if small := string(unicode.ToLower(first)) + w.text[size:]; !r.words[letterNouns][small] {
+				r.words[letterNouns][small] = false
+			}
+		}
+		if known {
+			r.smallLetters, r.yearFirst, r.greekMark = r.smallLetters || l.smallLetters, r.yearFirst || l.yearFirst, r.greekMark || l.greekMark
+		}
+	}
+	return r
+}
+
+// has reports whether a word is in a list that holds no abbreviations.
+func (r *rules) has(list wordList, word []byte) bool { return r.words[list][string(word)] }
+
+func (r *rules) addAbbreviation(word string, kind abbr) {
+	if old, ok := r.abbrs[word]; !ok || r.known || kind > old {
+		r.abbrs[word] = kind
+	}
+	if head, _, ok := strings.Cut(word, "_"); ok {
+		r.heads[head] = true
+	}
+}
+
+// addScripts notes in which scripts a language is written.
+func (r *rules) addScripts(l *language) {
+	for _, list := range []wordList{neverEnd, beforeNumber, quotationWords} {
+		for _, w := range l.words[list] {
+			for _, c := range w.text {
+				if script := scriptOf(c); isLetter[classOf(c)] && !slices.Contains(r.scripts, script) {
+					r.scripts = append(r.scripts, script)
+					r.latin = r.latin || script == 'a'
+				}
+			}
+		}
+	}
+}
+
+// forTag returns the rules of a language by its BCP 47 tag.
+func (set *ruleSet) forTag(tag string) *rules {
+	primary, _, _ := strings.Cut(strings.ReplaceAll(tag, "_", "-"), "-")
+	if r := set.byTag[strings.ToLower(primary)]; r != nil {
+		return r
+	}
+	return set.unknown
+}
+
+// forScript returns the rules for a word that begins with c. Where the script of c is not one that
+// the language is written in, the text was said to be in the wrong language.
+func (r *rules) forScript(c rune) *rules {
+	script := scriptOf(c)
+	if slices.Contains(r.scripts, script) {
+		return r
+	}
+	if other := r.set.byScript[script]; other != nil {
+		return other
+	}
+	return r.set.unknown
+}
