@@ -31,6 +31,7 @@ type course struct {
 	again    []sentEvent     // and what of it has to be sent once more, before what the shaper has
 	hurries  bool            // nothing is waited for, not even a disk
 	full     bool            // the link took long over the last, though that was one event; a group's never is
+	gap      bool            // the next event is to say that others were lost before it; a group's never is
 
 	needs   atomic.Uint64 // the cursor, or math.MaxUint64 without a stream; see Producer.needed
 	left    atomic.Uint64 // every event that is not output, up to here, has left
@@ -263,8 +264,11 @@ func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at
 		if len(c.again) > 0 { // it overtakes what has left before it
 			out.Resumable = false
 		}
-		if plain && !out.Resumable {
-			out = c.overtaking(out)
+		if c.gap {
+			c.gap, out = false, c.tagged(out, "lost", "true", lostForm)
+		}
+		if plain && !out.Resumable { // it is no place to go on after; a stream that can be resumed says it without (D-82)
+			out = c.tagged(out, "resumable", "false", overtakingForm)
 		}
 		msg, err := c.p.encode(out)
 		if err != nil { // it was valid when it was appended

@@ -69,7 +69,7 @@ func (sub *subscription) join(now time.Time) (joined bool, again time.Time) {
 // sociable reports whether a group could serve the subscription.
 func (sub *subscription) sociable() bool {
 	link := sharer(sub.stream)
-	if link == nil || len(sub.again) > 0 || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 || sub.key.framing == "" && !sub.findKey() {
+	if link == nil || sub.gap || len(sub.again) > 0 || sub.cursor < sub.replayed || sub.skip > 0 || len(sub.early) > 0 || sub.key.framing == "" && !sub.findKey() {
 		return false
 	}
 	sub.link, sub.key.framing = link, link.Framing()

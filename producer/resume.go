@@ -169,12 +169,14 @@ func (c *course) askEarly() {
 	}
 }
 
-// markedForm is what the mark of overtaking makes of a form, for the bytes are others.
-const markedForm = 0x6d61726b
+// What a mark makes of the form of an event, for the bytes are others.
+const (
+	overtakingForm = 0x6d61726b
+	lostForm       = 0x6c6f7374
+)
 
-// overtaking says on an event that it is no place to go on after, for those who named the extension that says so. A stream
-// that can be resumed says it without (D-82).
-func (c *course) overtaking(out coalesce.Out) coalesce.Out {
+// tagged says something about delivery on an event, for those who named the extension that says so. Nobody else gets the event like this.
+func (c *course) tagged(out coalesce.Out, member, value string, form uint32) coalesce.Out {
 	delivery := extensions.DeliveryVocabulary
 	if !slices.Contains(c.terms.Extensions, delivery.URI) {
 		return out
@@ -188,7 +190,7 @@ func (c *course) overtaking(out coalesce.Out) coalesce.Out {
 			ev.Context = []string{aaep.CoreContext, delivery.URI}
 		}
 	}
-	data["resumable"] = json.RawMessage("false")
+	data[member] = json.RawMessage(value)
 	marked, err := jsonv2.Marshal(data, jsonv2.Deterministic(true))
 	if err != nil {
 		return out
@@ -199,10 +201,10 @@ func (c *course) overtaking(out coalesce.Out) coalesce.Out {
 	}
 	ev.Extensions[delivery.Prefix] = marked
 	if at, _, ok := c.p.log.Locate(ev.EventID); ok { // else it is told once
-		at.Form ^= markedForm
+		at.Form ^= form
 		ev.EventID = c.p.log.EventID(at)
 	}
-	return coalesce.Out{Event: &ev} // nobody else gets it like this
+	return coalesce.Out{Event: &ev, Resumable: out.Resumable}
 }
 
 // catchUp goes on from now, and tells first which sessions have ended since a place, then for each of the others what the agent is doing
@@ -216,7 +218,7 @@ func (sub *subscription) catchUp(since uint64) {
 	}
 	sub.shaper.Reset(false)
 	sub.history.forget() // but sub.again stays: it is told before this
-	sub.skip, sub.early = 0, nil
+	sub.skip, sub.early, sub.gap = 0, nil, since < sub.cursor
 	sub.p.endsSince(since, sub.cursor, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
 	sub.situate(entries)
 }

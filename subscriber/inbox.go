@@ -41,6 +41,7 @@ type arrival struct {
 	size  int
 	place string    // the event to go on after, for who has had this one
 	hold  time.Time // until when a late question waits for what settles it; zero for all else
+	own   bool      // it came from no producer, and place is none
 }
 
 // A question that comes more than late after it was asked is kept for so long: what settled it comes right behind it where a
@@ -105,7 +106,9 @@ func (b *inbox) take(over bool) (ev *aaep.Event, held time.Duration) {
 		}
 		b.count++
 	}
-	b.place = a.place
+	if !a.own {
+		b.place = a.place
+	}
 	b.events[0] = arrival{}
 	b.events, b.bytes = b.events[1:], b.bytes-a.size
 	if len(b.events) > 0 {
@@ -171,7 +174,8 @@ func (b *inbox) settled(ctx context.Context) {
 // Next returns the next event, in order and each once; a question that is still open comes again after the
 // producer was subscribed to anew, for only then can it be answered there. Next returns io.EOF after
 // Close, an *aaep.Rejection after the producer closed or refused for good, and ctx's error if that is done
-// first, which loses nothing. What was received before the end is handed on before the error.
+// first, which loses nothing. What was received before the end is handed on before the error. Where events of the producer were lost,
+// or may have been, an event of aaep.TypeLost stands in their place.
 //
 // A question that comes long after it was asked, and together with what settled it, is not handed on to a subscriber that
 // offered to answer it: nobody should be asked what is decided.
@@ -234,9 +238,16 @@ func (s *Subscription) receive(conn transports.Conn, ev *aaep.Event, size int) e
 	s.checkOrder(ev)
 	s.report(ev)
 	s.translate(ev)
-	place := s.placeOn(conn)
+	if saysLost(ev) {
+		s.tellLost()
+	}
+	return s.queue(arrival{ev, size, s.placeOn(conn), s.hold(ev), false})
+}
+
+// queue waits for room for an event that is handed on.
+func (s *Subscription) queue(a arrival) error {
 	for {
-		ok, crowded := s.inbox.put(arrival{ev, size, place, s.hold(ev)})
+		ok, crowded := s.inbox.put(a)
 		if ok {
 			return nil
 		}

@@ -130,7 +130,11 @@ func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (tr
 		if err := s.pause(cause, attempt); err != nil {
 			return conn, err
 		}
-		if cause = s.reopen(r); cause == nil {
+		var whole bool
+		if whole, cause = s.reopen(r); cause == nil {
+			if !whole {
+				s.tellLost()
+			}
 			return conn, nil
 		}
 		if s.ctx.Err() != nil {
@@ -159,6 +163,9 @@ func (s *Subscription) mend(conn transports.Conn, cause error, attempt *int) (tr
 		}
 		fresh, err := s.subscribe(s.ctx)
 		if err == nil {
+			if status, _ := s.Status(); !status.Resumed {
+				s.tellLost()
+			}
 			return fresh, nil
 		}
 		cause = judged(err)
@@ -191,21 +198,22 @@ func (s *Subscription) missed(err error) {
 	})
 }
 
-func (s *Subscription) reopen(r transports.Reopener) error {
+// reopen opens the stream again. Whole is false where it cannot go on where it was.
+func (s *Subscription) reopen(r transports.Reopener) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, handshakeTimeout)
 	defer cancel()
-	whole := true
+	whole = true
 	if l, ok := r.(placed); ok && l.LastEventID() == "" { // a producer that numbers nothing cannot know where to go on
 		s.mu.Lock()
 		whole = len(s.seen) == 0
 		s.mu.Unlock()
 	}
 	if err := r.Reopen(ctx); err != nil {
-		return err
+		return false, err
 	}
 	s.texts.resumed()
 	s.setStatus(func(st *Status) { st.Connected, st.Err, st.Awaits, st.Resumed = true, nil, "", whole })
-	return nil
+	return whole, nil
 }
 
 // pause waits before the next attempt; where credentials were refused, until there are others, if that is sooner.

@@ -21,7 +21,7 @@
 // the one is handed on that serves Capabilities.Languages best.
 //
 // A Subscription outlives its link: where that breaks it resumes, and where the producer is gone it
-// subscribes again.
+// subscribes again. Where something was lost over that, or may have been, an event of aaep.TypeLost stands in its place.
 package subscriber
 
 import (
@@ -136,7 +136,7 @@ type Status struct {
 	// Over is true once the subscription has ended; nothing changes after that.
 	Over bool
 	// Subscribed counts handshakes: above one, the producer was reached anew. Resumed says that after the last cut it went on
-	// where it had come to before; otherwise what was said in between may be missing.
+	// where it had come to before; otherwise what was said in between may be missing, and Events say so.
 	Subscribed int
 	Resumed    bool
 	// Received counts the events that had come by then: to tell a person both in their order, tell this after so many from Next.

@@ -42,6 +42,9 @@ type DeliveryData struct {
 	// Resumable is false on an event that overtook others: who goes on after it would miss those. The producer says so to
 	// those who named the extension, over links that have no other place for it.
 	Resumable *bool `json:"resumable,omitzero"`
+	// Lost is true on the first event after a cut over which this subscriber lost others, for they are no longer kept. The producer
+	// says so to those who named the extension.
+	Lost bool `json:"lost,omitzero"`
 }
 
 func delivery() handshake.Extension {

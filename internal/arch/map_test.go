@@ -283,7 +283,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "subscriber",
-		arrows: []string{".", "internal/closes", "internal/credentials", "handshake", "handshake/extensions", "manifest", "transports"},
+		arrows: []string{".", "internal/closes", "internal/credentials", "internal/phrase", "handshake", "handshake/extensions", "manifest", "transports"},
 		others: []string{"github.com/go-json-experiment/json"},
 		why:    "assistive technology knows nothing of agents and tools: no producer, and no transport but the interface",
 	},

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/subscriber"
 	"github.com/aaep-go/aaep/subscriber/discover"
@@ -96,6 +97,9 @@ func capture(ctx context.Context, url string, ways []discover.Way, trust *manife
 			return &exitError{exitFailed, err}
 		case tape.failed() != nil:
 			return unwritten(tape.failed())
+		case ev.Type() == aaep.TypeLost:
+			text, _ := phrase.In(ev.Language(), phrase.MayBeLost, "")
+			status.say("aaep", text)
 		case once && ev.Type().Terminal():
 			return nil
 		}

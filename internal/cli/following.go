@@ -20,17 +20,18 @@ import (
 // following is one agent that a listener follows, and what was agreed with it. Only the listener's own goroutine uses it.
 type following struct {
 	*listener
-	name   string            // no other agent here has it
-	wanted aaep.Capabilities // what was asked for
-	sub    *subscriber.Subscription
-	link   subscriber.Status                         // as it was last looked at
-	lost   time.Time                                 // when the link broke; the next attempt is told
-	tellAt time.Duration                             // when it has been away for so long
-	told   int                                       // events of the subscription, so far
-	remark string                                    // of the agent, about the terms; said once
-	trust  *manifest.Trust                           // nil demands no proof
-	over   []string                                  // the ways to the agent, in words; empty if there is one that speaks for itself
-	reach  func(context.Context) (*following, error) // of an agent that has no sub yet: follows it
+	name     string            // no other agent here has it
+	wanted   aaep.Capabilities // what was asked for
+	sub      *subscriber.Subscription
+	link     subscriber.Status                         // as it was last looked at
+	lost     time.Time                                 // when the link broke; the next attempt is told
+	tellAt   time.Duration                             // when it has been away for so long
+	told     int                                       // events of the subscription, so far
+	lossTold bool                                      // that events may be lost, before the event came that says so
+	remark   string                                    // of the agent, about the terms; said once
+	trust    *manifest.Trust                           // nil demands no proof
+	over     []string                                  // the ways to the agent, in words; empty if there is one that speaks for itself
+	reach    func(context.Context) (*following, error) // of an agent that has no sub yet: follows it
 
 	garbled garbled
 	gist    announce.Gist[lasting] // of what is printed; outputs have their own
@@ -212,7 +213,7 @@ func (f *following) look() {
 		case now.Resumed:
 			said = append(said, f.phrase(phrase.NothingLost, ""))
 		default:
-			said = append(said, f.phrase(phrase.MayBeLost, ""))
+			said, f.lossTold = append(said, f.phrase(phrase.MayBeLost, "")), true
 		}
 		f.note(said...)
 	}
@@ -277,6 +278,13 @@ func (f *following) standing() string {
 
 // announce tells what an event says.
 func (f *following) announce(ev *aaep.Event) {
+	if ev.Type() == aaep.TypeLost && !f.json {
+		if !f.lossTold {
+			f.note(f.phrase(phrase.MayBeLost, ""))
+		}
+		f.lossTold = false
+		return
+	}
 	if f.json {
 		if msg, err := ev.MarshalJSON(); err == nil {
 			f.line(safeJSON(string(msg)))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/subscriber"
 )
@@ -80,6 +81,35 @@ func TestResumeTooLate(t *testing.T) {
 		t.Errorf("the status is %+v, want one subscription, connected", status)
 	}
 	s.Complete(aaep.Text{})
+}
+
+// TestLostIsSaid: whoever missed what the log no longer holds is told so where it is missing, and told the end of a session that ended
+// meanwhile; once, in the one event that follows, and only where something was lost (P8).
+func TestLostIsSaid(t *testing.T) {
+	c := everything.With(aaep.Capabilities{SupportedExtensions: []string{extensions.DeliveryVocabulary.URI}})
+	for keep, want := range map[int]string{
+		2:   "aaep-go:events.lost session.completed session.started idle>thinking",
+		100: "progress.updated progress.updated progress.updated session.completed session.started idle>thinking",
+	} {
+		st := start(t, producer.Config{KeepEvents: keep})
+		px := newProxy(t, st.addr)
+		sub := followThrough(t, px, c)
+		s := st.session("Planning.")
+		mustCollect(t, sub, isA(aaep.TypeStateChanged))
+		px.cut(true)
+		await(t, sub, "broken", broken)
+		eventually(t, "the producer knows it too", func() bool { return !st.p.Subscriptions()[0].Connected })
+		for i := range 3 {
+			check(t, s.Progress(aaep.Text{}, aaep.Progress{Step: int64(i + 1)}, 0))
+		}
+		check(t, s.Complete(aaep.Text{}))
+		px.let()
+		evs := mustCollect(t, sub, isOver)
+		defer st.session("Again.").Close()
+		if got := story(append(evs, mustCollect(t, sub, isA(aaep.TypeStateChanged))...)); got != want {
+			t.Errorf("a log of %d events: told is %s, want %s", keep, got, want)
+		}
+	}
 }
 
 // TestResumeInTime is TestResumeTooLate with a log that is just long enough, and one that is one too short.

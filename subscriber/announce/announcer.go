@@ -139,6 +139,10 @@ func (a *Announcer) Follow(source string) {
 // what to say of it; Text makes it.
 func (a *Announcer) Add(now time.Time, source string, ev *aaep.Event, w Words) {
 	a.Follow(source)
+	if ev.Type() == aaep.TypeLost {
+		a.lost(now, source)
+		return
+	}
 	expected, put := a.open.Find(ev) != nil, a.open.First()
 	w, outcome := a.open.Told(source, ev, w)
 	if a.heed(now, source, ev, w) {

@@ -32,6 +32,23 @@ func (a *Announcer) Outage(now time.Time, source string, why error) {
 	a.tell(now, w, !ended, nil)
 }
 
+// lost says that something of what an agent said may be missing. How its sessions are doing is not known any more; of those that go on
+// the agent tells it anew.
+func (a *Announcer) lost(now time.Time, source string) {
+	for _, ans := range a.answers {
+		if ans.source == source { // what comes of it begins a sentence
+			a.pieces(now, ans, ans.seg.Flush(true))
+		}
+	}
+	for session, g := range a.agents {
+		if g.source == source {
+			a.noProgress(now, session)
+			delete(a.agents, session)
+		}
+	}
+	a.tell(now, a.of(source, ours(a.language, phrase.MayBeLost, "")), false, nil)
+}
+
 // SetLanguage says what this program speaks by itself, beside what it quotes: the first of somebody's languages that it knows. Without
 // one of them, and before, that is English.
 func (a *Announcer) SetLanguage(languages ...string) { a.language = phrase.Best(languages) }

@@ -88,7 +88,8 @@ func TestTypedOver(t *testing.T) {
 	out.Close()
 }
 
-// TestVanish: a producer that is gone is told as gone, once, and found again when it is back.
+// TestVanish: a producer that is gone is told as gone, once, and found again when it is back; and that what it said meanwhile may be
+// missing, where nothing says where to go on.
 func TestVanish(t *testing.T) {
 	t.Parallel()
 	st := start(t, producer.Config{})
@@ -103,6 +104,7 @@ func TestVanish(t *testing.T) {
 	st.agent.Store(&old)
 	eval[any](p, `document.getElementById("again").click()`)
 	p.until(connected)
+	p.until(`document.querySelector("#log > .urgent")?.textContent.startsWith("What was said meanwhile may be missing.")`)
 	st.session(t, "Here again.")
 	p.until(spoken + `.at(-1)?.endsWith("Here again.")`)
 }

@@ -18,6 +18,7 @@ const (
 	tooMuch     leftOut = "flood"
 	badQuestion leftOut = "question"
 	badMessage  leftOut = "message"
+	lost        leftOut = "lost"
 )
 
 // unreadable notes what is left out: each flood, and once that a question or anything else was not valid. It never waits.

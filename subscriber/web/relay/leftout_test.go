@@ -17,7 +17,7 @@ type dialer func(context.Context) (transports.Conn, error)
 
 func (d dialer) Dial(ctx context.Context) (transports.Conn, error) { return d(ctx) }
 
-// TestLeftOut: a page is told what does not reach it: a question that is not valid, another message, each once, and a flood. SEC-009
+// TestLeftOut: a page is told what does not reach it: a question that is not valid, another message, each once, that events were lost, and a flood. SEC-009
 func TestLeftOut(t *testing.T) {
 	theirs, agent := transports.Pipe()
 	defer agent.Close()
@@ -65,6 +65,8 @@ func TestLeftOut(t *testing.T) {
 		say("evt_m", "output.streaming", `,"chunk":"Hello."`)
 	}
 	told("message")
+	say("evt_gap", "progress.updated", `,"progress":{"step":1},"extensions":{"delivery":{"lost":true}}`)
+	told("lost")
 	for i := range 70 {
 		say(fmt.Sprint("evt_", i), "progress.updated", `,"progress":{"step":1}`)
 	}

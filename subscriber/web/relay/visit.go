@@ -289,6 +289,10 @@ func (v *visit) feed(ctx context.Context, st transports.Stream) error {
 		case err != nil:
 			return err
 		}
+		if ev.Type() == aaep.TypeLost {
+			v.tellOf(lost)
+			continue
+		}
 		f, err := v.keep(ev)
 		if err != nil {
 			v.r.cfg.Logger.Warn("relay: event left out", "event_id", ev.EventID, "cause", err)

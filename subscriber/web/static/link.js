@@ -17,8 +17,8 @@ export class Link {
   // wanted is what is asked for: with the place to go on from, if there was a subscription before. A relay has places of its own.
   wanted() {
     const c = this.capabilities();
-    if (!this.place || "relayed" in document.body.dataset) return c;
-    return { ...c, supported_extensions: [...c.supported_extensions ?? [], delivery], delivery: { resume_after: this.place } };
+    if ("relayed" in document.body.dataset) return c;
+    return { ...c, supported_extensions: [...c.supported_extensions ?? [], delivery], ...this.place && { delivery: { resume_after: this.place } } };
   }
 
   async post(where, message) {
@@ -56,10 +56,13 @@ export class Link {
     this.id = answer.subscription_id;
     this.honored = answer.honored_capabilities ?? {};
     if (this.honored.delivery?.resume_after !== this.place) this.place = undefined;
+    const lost = this.begun && !this.place;
+    this.begun = true;
     this.agent = answer.producer?.agent_name || answer.producer?.agent_id;
     // What a relay on this machine found out of who the agent is. An agent cannot say that of itself.
     this.proof = "relayed" in document.body.dataset ? answer.relay : undefined;
     this.say("subscribed");
+    if (lost) this.say("leftOut", "lost");
     const stream = new URL(r.headers.get("Location"), r.url);
     if (stream.origin !== location.origin) return this.say("refused", stream.origin);
     this.open(stream.href, turn);
@@ -88,6 +91,7 @@ export class Link {
       if (event.type === "relay.left_out" && "relayed" in document.body.dataset) return this.say("leftOut", event.what);
       // A question that a new subscription is told again is one that is still open.
       if (event.event_id && this.heard.has(event.event_id) && !event.reply_token) return;
+      if (event.extensions?.delivery?.lost === true && !this.heard.has(event.event_id) && !("relayed" in document.body.dataset)) this.say("leftOut", "lost");
       this.heard.add(event.event_id);
       if (this.heard.size > 5000) this.heard.delete(this.heard.values().next().value);
       if (this.proof) this.clock(Date.parse(event.timestamp) - Date.now());

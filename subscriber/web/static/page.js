@@ -176,7 +176,7 @@ function move(text, p) {
 }
 
 function linkSays(what, text) {
-  if (what === "leftOut") return ["flood", "question", "message"].includes(text) && missing(say("leftOut." + text));
+  if (what === "leftOut") return ["flood", "question", "message", "lost"].includes(text) && missing(say("leftOut." + text));
   const show = (key) => { $("link").textContent = say("link." + key, { text: safe(text).slice(0, 300) }); };
   if (what === "subscribed") known();
   const was = linkState;

@@ -114,6 +114,7 @@ export default {
   "leftOut.flood": "Der Agent sendet weit mehr als vereinbart. Was zu viel ist, wird ausgelassen.",
   "leftOut.question": "Der Agent fragt etwas, das hier weder gezeigt noch beantwortet werden kann, weil die Frage ungültig ist.",
   "leftOut.message": "Eine Nachricht des Agenten wird ausgelassen, weil sie ungültig ist.",
+  "leftOut.lost": "Was inzwischen gesagt wurde, kann fehlen.",
   checked: "Abgehakt:",
   unchecked: "Nicht abgehakt:",
   image: "Ein Bild.",

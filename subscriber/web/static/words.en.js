@@ -114,6 +114,7 @@ export default {
   "leftOut.flood": "The agent sends far more than it agreed to. What is too much is left out.",
   "leftOut.question": "The agent asks something that cannot be shown or answered here, because the question is not valid.",
   "leftOut.message": "A message of the agent is left out, because it is not valid.",
+  "leftOut.lost": "What was said meanwhile may be missing.",
   checked: "Checked:",
   unchecked: "Not checked:",
   image: "an image",

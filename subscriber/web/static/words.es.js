@@ -114,6 +114,7 @@ export default {
   "leftOut.flood": "El agente envía mucho más de lo acordado. Lo que sobra se omite.",
   "leftOut.question": "El agente pregunta algo que no se puede mostrar ni responder aquí, porque la pregunta no es válida.",
   "leftOut.message": "Se omite un mensaje del agente, porque no es válido.",
+  "leftOut.lost": "Puede faltar lo que se dijo mientras tanto.",
   checked: "Marcado:",
   unchecked: "Sin marcar:",
   image: "Una imagen.",

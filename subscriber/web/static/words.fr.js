@@ -114,6 +114,7 @@ export default {
   "leftOut.flood": "L’agent envoie bien plus que convenu. Ce qui est de trop est omis.",
   "leftOut.question": "L’agent demande quelque chose qui ne peut être ni montré ni répondu ici, car la question n’est pas valide.",
   "leftOut.message": "Un message de l’agent est omis, car il n’est pas valide.",
+  "leftOut.lost": "Ce qui a été dit entre-temps peut manquer.",
   checked: "Coché\u00a0:",
   unchecked: "Non coché\u00a0:",
   image: "Une image.",

@@ -114,6 +114,7 @@ export default {
   "leftOut.flood": "Aṣojú náà ń fi ohun púpọ̀ ju èyí tí ó gbà lọ ránṣẹ́. Èyí tí ó pọ̀ jù kò hàn.",
   "leftOut.question": "Aṣojú náà béèrè ohun tí kò ṣeé fi hàn tàbí dáhùn níbí, nítorí ìbéèrè náà kò tọ̀nà.",
   "leftOut.message": "Ọ̀rọ̀ kan láti ọ̀dọ̀ aṣojú náà kò hàn, nítorí kò tọ̀nà.",
+  "leftOut.lost": "Ohun tí a sọ láàárín àkókò yìí lè ti sọnù.",
   checked: "Ó ti parí:",
   unchecked: "Kò tíì parí:",
   image: "Àwòrán kan.",
