@@ -1,6 +1,9 @@
 package aaep
 
-import "log/slog"
+import (
+	"log/slog"
+	"slices"
+)
 
 // Version is the AAEP version this SDK speaks. It is written on every event and handshake message.
 const Version = "1.0.0"
@@ -124,6 +127,11 @@ const (
 	BoundaryParagraph  Boundary = "paragraph"
 	BoundaryCompletion Boundary = "completion"
 )
+
+// Rank orders the boundaries: none is 0, word 1, sentence 2, paragraph 3, completion 4. An unknown one is 0 too.
+func (b Boundary) Rank() int {
+	return max(slices.Index([]Boundary{BoundaryNone, BoundaryWord, BoundarySentence, BoundaryParagraph, BoundaryCompletion}, b), 0)
+}
 
 // ToolStatus is how a tool call ended (§4.3.2).
 type ToolStatus string

@@ -88,7 +88,7 @@ func checkSegmenter(t interface{ Fatalf(string, ...any) }, cut aaep.Boundary, li
 			t.Fatalf("piece %d has %d bytes, limit %d", i, len(p.Text), limit)
 		case last != (p.Boundary == aaep.BoundaryCompletion):
 			t.Fatalf("piece %d of %d is labelled %q", i, len(pieces), p.Boundary)
-		case p.Boundary == aaep.BoundaryNone && limit <= 0, p.Boundary != aaep.BoundaryNone && boundaryRank(p.Boundary) < boundaryRank(cut):
+		case p.Boundary == aaep.BoundaryNone && limit <= 0, p.Boundary != aaep.BoundaryNone && p.Boundary.Rank() < cut.Rank():
 			t.Fatalf("piece %d is labelled %q at cut %q", i, p.Boundary, cut)
 		case !last && limit <= 0 && strings.TrimSpace(p.Text) == "":
 			t.Fatalf("piece %d of %q is blank", i, text)

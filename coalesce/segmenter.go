@@ -1,7 +1,13 @@
+// Package coalesce finds where text that comes bit by bit can be cut, so that a listener hears whole words, sentences or paragraphs
+// (§5.6.2): in every script, by rules for 59 languages, whatever Markdown or formulas stand in it. Its only machine is the Segmenter.
+//
+// It knows no clock, no event and no subscription.
 package coalesce
 
 import (
 	"bytes"
+	"reflect"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
@@ -41,7 +47,7 @@ type Piece struct {
 //
 // Make one with NewSegmenter. Not safe for concurrent use.
 type Segmenter struct {
-	cut      int // boundaryRank of the finest boundary wanted
+	cut      int // Rank of the finest boundary wanted
 	max      int // bytes; 0: no limit
 	maxRunes int // 0: no limit
 
@@ -95,10 +101,10 @@ func NewSegmenter(cut aaep.Boundary, maxBytes int) *Segmenter {
 }
 
 func segmenterBy(cut aaep.Boundary, maxBytes int, rules *rules) *Segmenter {
-	s := &Segmenter{cut: boundaryRank(cut), next: -1}
+	s := &Segmenter{cut: cut.Rank(), next: -1}
 	s.scan = scanner{lineState: lineState{lineStart: true}, given: rules, lang: rules}
 	if s.cut == 0 {
-		s.cut = boundaryRank(aaep.BoundarySentence)
+		s.cut = aaep.BoundarySentence.Rank()
 	}
 	if maxBytes > 0 {
 		s.max = max(maxBytes, utf8.UTFMax)
@@ -116,21 +122,6 @@ func (s *Segmenter) SetLanguage(tag string) {
 // SetMaxRunes limits pieces to n code points, outer white space not counted, where that is less
 // than the limit in bytes; zero or less sets no such limit. A listener follows 240 to 400.
 func (s *Segmenter) SetMaxRunes(n int) { s.maxRunes = max(n, 0) }
-
-// boundaryRank orders boundaries from none, 0, to completion, 4.
-func boundaryRank(b aaep.Boundary) int {
-	switch b {
-	case aaep.BoundaryWord:
-		return atWord
-	case aaep.BoundarySentence:
-		return atSentence
-	case aaep.BoundaryParagraph:
-		return atParagraph
-	case aaep.BoundaryCompletion:
-		return atCompletion
-	}
-	return 0
-}
 
 var rankedBoundaries = [5]aaep.Boundary{
 	aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion,
@@ -363,4 +354,22 @@ func (s *Segmenter) add(char []byte) {
 	for s.tooLong() {
 		s.force()
 	}
+}
+
+func (s *Segmenter) Clone() *Segmenter {
+	c := *s
+	c.raw, c.nfc, c.buf, c.uneven, c.out = slices.Clone(s.raw), nil, slices.Clone(s.buf), slices.Clone(s.uneven), slices.Clone(s.out)
+	return &c
+}
+
+// Equal reports whether s will cut what comes as o does.
+func (s *Segmenter) Equal(o *Segmenter) bool {
+	bare := func(s *Segmenter) Segmenter {
+		c := *s
+		c.raw, c.buf, c.uneven, c.out = nil, nil, nil, nil
+		c.nfc, c.examined = nil, 0 // which say nothing
+		return c
+	}
+	return slices.Equal(s.raw, o.raw) && slices.Equal(s.buf, o.buf) && slices.Equal(s.uneven, o.uneven) && slices.Equal(s.out, o.out) &&
+		reflect.DeepEqual(bare(s), bare(o))
 }

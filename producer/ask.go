@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -225,7 +225,7 @@ func (s *Session) put(about speech, q *ledger.Question, payload aaep.Payload, ex
 
 // pending is a question that is open.
 type pending struct {
-	coalesce.Entry
+	shaper.Entry
 	answer <-chan *ledger.Outcome
 	asked  audit.Record
 	more   chan time.Duration // there is so much time left, after somebody asked for more
@@ -300,7 +300,7 @@ func (p *Producer) open(q *ledger.Question, prepare func(slowest) (*aaep.Event, 
 	}
 	p.mu.Lock()
 	put.deadline = p.desk.now().Add(closes.Given(ev))
-	put.Entry = coalesce.Entry{Pos: p.append(ev), Event: ev}
+	put.Entry = shaper.Entry{Pos: p.append(ev), Event: ev}
 	p.asked[q.Token] = put
 	p.mu.Unlock()
 	p.log.Wait(put.Pos) // whoever comes after it is asked too, and must find it

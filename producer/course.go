@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -18,7 +18,7 @@ import (
 type course struct {
 	p        *Producer
 	terms    *handshake.Terms // changed with the subscription's mu held
-	shaper   *coalesce.Shaper
+	shaper   *shaper.Shaper
 	cursor   uint64          // the newest entry the shaper has had
 	replayed uint64          // up to here the log tells what was before the subscription
 	before   uint64          // up to here the log tells what was before the stream
@@ -40,7 +40,7 @@ type course struct {
 	behind  atomic.Bool   // it begins with what was before it, and has not come to where it began itself
 
 	counting sync.Mutex
-	stats    coalesce.Stats
+	stats    shaper.Stats
 }
 
 // fill hands the shaper everything the log has, so that what is critical need not wait for what is held; but
@@ -78,7 +78,7 @@ func (c *course) fill(now time.Time, most int) error {
 				delete(c.early, c.cursor)
 				continue
 			}
-			c.shaper.Push(now, coalesce.Entry{Pos: c.cursor, Event: ev, Skip: c.skip})
+			c.shaper.Push(now, shaper.Entry{Pos: c.cursor, Event: ev, Skip: c.skip})
 			c.skip = 0
 		}
 	}
@@ -235,7 +235,7 @@ func (c *course) load(b *batch, now time.Time, batched, plain bool) (due bool, n
 
 // takeNext takes the event that leaves next: what is sent once more, at the rate of the subscription, and then what the shaper lets go.
 // What is critical overtakes what the rate holds, but nothing of its own session, which leaves past the rate. The message is empty
-// where there is none now; at is when to ask again, as of coalesce.Shaper.Pop.
+// where there is none now; at is when to ask again, as of shaper.Shaper.Pop.
 func (c *course) takeNext(b *batch, now time.Time, plain bool) (ev sentEvent, at time.Time) {
 	for {
 		if len(c.again) > 0 {
@@ -323,7 +323,7 @@ func grow(upTo *atomic.Uint64, cursor, held uint64) bool {
 }
 
 // counted is what publish said.
-func (c *course) counted() coalesce.Stats {
+func (c *course) counted() shaper.Stats {
 	c.counting.Lock()
 	defer c.counting.Unlock()
 	return c.stats

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -15,7 +15,7 @@ import (
 // are spread over its parts, so that no lock is shared by all who deliver.
 type encoded [32]struct {
 	sync.Mutex
-	messages map[coalesce.Shape][]byte
+	messages map[shaper.Shape][]byte
 	size     int
 }
 
@@ -23,7 +23,7 @@ type encoded [32]struct {
 const maxEncoded = 128 << 10
 
 // encode returns an event as JSON; the result must not be changed.
-func (p *Producer) encode(out coalesce.Out) ([]byte, error) {
+func (p *Producer) encode(out shaper.Out) ([]byte, error) {
 	if out.Shape.IsZero() || len(*p.audience.Load()) == 1 { // nobody else gets it
 		return p.marshal(out.Event)
 	}
@@ -38,7 +38,7 @@ func (p *Producer) encode(out coalesce.Out) ([]byte, error) {
 		return nil, err
 	}
 	if part.size += len(msg); part.size > maxEncoded || part.messages == nil {
-		part.messages, part.size = map[coalesce.Shape][]byte{}, len(msg)
+		part.messages, part.size = map[shaper.Shape][]byte{}, len(msg)
 	}
 	part.messages[out.Shape] = msg
 	return msg, nil

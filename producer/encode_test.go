@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/handshake/extensions"
+	"github.com/aaep-go/aaep/internal/shaper"
 )
 
 // shapes are n terms under which one event has n different forms.
@@ -64,10 +64,10 @@ func TestEncodedOnceIsTheSame(t *testing.T) {
 	distinct := map[string]bool{}
 	for round := range 2 { // the second time all is there already
 		for i, tt := range terms {
-			s := coalesce.NewShaper(tt, p.eventID)
+			s := shaper.New(tt, p.eventID)
 			ev := utterance(p, 1)
 			ev.EventID = "evt_1"
-			s.Push(time.Now(), coalesce.Entry{Pos: 1, Event: ev})
+			s.Push(time.Now(), shaper.Entry{Pos: 1, Event: ev})
 			out, _ := s.Pop(time.Now())
 			want, err := out.Event.MarshalJSON()
 			if err != nil {
@@ -88,9 +88,9 @@ func TestEncodedOnceIsTheSame(t *testing.T) {
 // P10: what is kept does not grow.
 func TestEncodedIsBounded(t *testing.T) {
 	p := quietProducer(t)
-	s := coalesce.NewShaper(shapes(t, 1)[0], p.eventID)
+	s := shaper.New(shapes(t, 1)[0], p.eventID)
 	for i := range 20000 {
-		s.Push(time.Now(), coalesce.Entry{Pos: uint64(i + 1), Event: utterance(p, i)})
+		s.Push(time.Now(), shaper.Entry{Pos: uint64(i + 1), Event: utterance(p, i)})
 		out, _ := s.Pop(time.Now())
 		if _, err := p.encode(out); err != nil {
 			t.Fatal(err)
@@ -120,9 +120,9 @@ func BenchmarkTailor(b *testing.B) {
 				nobody := p.audience.Swap(new(make([]*subscription, n))) // encode asks how many there are
 				defer p.audience.Store(nobody)
 				terms := shapes(b, k)
-				var shapers []*coalesce.Shaper
+				var shapers []*shaper.Shaper
 				for i := range n {
-					shapers = append(shapers, coalesce.NewShaper(terms[i%k], p.eventID))
+					shapers = append(shapers, shaper.New(terms[i%k], p.eventID))
 				}
 				var sink bytes.Buffer
 				now, pos := time.Now(), uint64(0)
@@ -131,7 +131,7 @@ func BenchmarkTailor(b *testing.B) {
 					pos++
 					ev := utterance(p, int(pos))
 					for _, s := range shapers {
-						s.Push(now, coalesce.Entry{Pos: pos, Event: ev})
+						s.Push(now, shaper.Entry{Pos: pos, Event: ev})
 						out, _ := s.Pop(now)
 						msg, err := p.encode(out)
 						if err != nil {

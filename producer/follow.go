@@ -13,9 +13,9 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/internal/closes"
 	"github.com/aaep-go/aaep/internal/ledger"
+	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
@@ -156,7 +156,7 @@ func (p *Producer) see(pos uint64, ev *aaep.Event) {
 		own.TimeoutSeconds = mostTime(q.TimeoutSeconds)
 		p.openHere(pos, ev, &ledger.Question{Token: q.ReplyToken, Clarification: &own})
 	case *aaep.ToolInvoked:
-		if pos > p.began && coalesce.HighImpact(ev) {
+		if pos > p.began && shaper.HighImpact(ev) {
 			go p.tellLeft(pos)
 		}
 	}
@@ -172,7 +172,7 @@ func (p *Producer) openHere(pos uint64, ev *aaep.Event, q *ledger.Question) {
 	defer p.putting.Unlock()
 	q.SessionID, q.Stamp = ev.SessionID, ev.Timestamp
 	q.Recipients = []string{""} // those elsewhere: that all leave who are here settles nothing
-	put := &pending{Entry: coalesce.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
+	put := &pending{Entry: shaper.Entry{Pos: pos, Event: ev}, asked: audit.Question(ev)}
 	left := time.Until(put.asked.Deadline)
 	if pos > p.began { // it has just been put, whatever the agent's clock says
 		left = closes.Given(ev)

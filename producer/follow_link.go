@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/shaper"
 )
 
 // notices are events that are told beside the log, and have no place in it: nobody goes on after one.
@@ -112,7 +112,7 @@ func (c *course) notice(now time.Time) {
 		return
 	}
 	for _, ev := range n.all[len(n.all)-int(min(n.last-c.noticed, uint64(len(n.all)))):] {
-		c.shaper.Push(now, coalesce.Entry{Event: ev})
+		c.shaper.Push(now, shaper.Entry{Event: ev})
 	}
 	c.noticed = n.last
 }

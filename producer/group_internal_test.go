@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/shaper"
 )
 
 // Whatever of the terms makes a difference to what a listener hears keeps it out of the groups of those who have it otherwise. A field
@@ -99,7 +99,7 @@ func vary(t *testing.T, v reflect.Value) {
 // does after all.
 func TestWaitingIsBounded(t *testing.T) {
 	g := &group{sent: time.Now()}
-	g.shaper = coalesce.NewShaper(handshake.Terms{}, nil)
+	g.shaper = shaper.New(handshake.Terms{}, nil)
 	var newest *subscription
 	for range 10_000 {
 		newest = &subscription{woken: make(chan struct{}, 1)}
@@ -118,7 +118,7 @@ func TestWaitingIsBounded(t *testing.T) {
 // Whoever was taken by a group meanwhile is left there when another that it waited for lets go.
 func TestWhoIsServedIsLeftAlone(t *testing.T) {
 	g, other := &group{sent: time.Now()}, &group{}
-	g.shaper = coalesce.NewShaper(handshake.Terms{}, nil)
+	g.shaper = shaper.New(handshake.Terms{}, nil)
 	sub := &subscription{woken: make(chan struct{}, 1)}
 	g.await(sub)
 	sub.group.Store(other)

@@ -8,7 +8,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -17,7 +17,7 @@ type membership struct {
 	key    groupKey // zero: not known
 	group  atomic.Pointer[group]
 	link   transports.Sharer
-	past   *coalesce.Past
+	past   *shaper.Past
 	joined time.Time
 	shared uint64      // how many events the group had sent then
 	marked uint64      // the group's marks then
@@ -86,7 +86,7 @@ func (sub *subscription) found(asked []*group, now time.Time, step bool) (g *gro
 	}
 	_, plain := sub.stream.(plainStream)
 	g = &group{key: sub.key, plain: plain, woken: make(chan struct{}, 1)}
-	g.p, g.terms, g.shaper = sub.p, sub.terms, sub.shaper.Split(new(coalesce.Past))
+	g.p, g.terms, g.shaper = sub.p, sub.terms, sub.shaper.Split(new(shaper.Past))
 	g.cursor, g.noticed = sub.cursor, sub.noticed
 	g.left.Store(sub.left.Load())
 	g.urgent.Store(sub.urgent.Load())
@@ -204,7 +204,7 @@ func (g *group) take(sub *subscription, now time.Time, step bool) (result int) {
 
 // share hands the stream over to another Shaper that makes the same, knowing that a session's events are stamped one after the other.
 // It is not certain that the two differ while somebody stamps one: nobody is waited for here.
-func (sub *subscription) share(now time.Time, with *coalesce.Shaper, step bool) (past *coalesce.Past, certain bool) {
+func (sub *subscription) share(now time.Time, with *shaper.Shaper, step bool) (past *shaper.Past, certain bool) {
 	p := sub.p
 	if p.cfg.Follow != nil || p.republished.Load() {
 		return sub.shaper.Share(now, with, nil, step), true

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/internal/budget"
 	"github.com/aaep-go/aaep/transports"
 )
 
 // manners are what is asked of who replies.
 type manners struct {
-	replies *coalesce.Budget
+	replies *budget.Budget
 	refused refusals
 }
 
@@ -93,7 +93,7 @@ func (sub *subscription) heed(ctx context.Context) error {
 		case *aaep.ConfirmationReply, *aaep.ClarificationReply:
 			// Who guesses tokens is slowed down, whether they guess right or not, and nobody else.
 			if sub.manners == nil {
-				sub.manners = &manners{coalesce.NewBudget(repliesPerSecond), refusals{pace: coalesce.NewBudget(refusalsPerSecond)}}
+				sub.manners = &manners{budget.New(repliesPerSecond), refusals{pace: budget.New(refusalsPerSecond)}}
 			}
 			for !sub.manners.replies.Take(time.Now()) {
 				select {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/internal/budget"
 )
 
 const (
@@ -24,13 +24,13 @@ type meter struct {
 	rate int // requests a second; negative is no limit
 
 	mu     sync.Mutex
-	each   map[string]*coalesce.Budget
-	others *coalesce.Budget
+	each   map[string]*budget.Budget
+	others *budget.Budget
 	swept  time.Time
 }
 
 func newMeter(rate int) *meter {
-	return &meter{rate: rate, each: map[string]*coalesce.Budget{}, others: coalesce.NewBudget(rate)}
+	return &meter{rate: rate, each: map[string]*budget.Budget{}, others: budget.New(rate)}
 }
 
 // take counts one request and returns zero, or how long to wait before the next one counts.
@@ -42,7 +42,7 @@ func (m *meter) take(now time.Time, principal string) time.Duration {
 	defer m.mu.Unlock()
 	if now.Sub(m.swept) >= time.Second {
 		m.swept = now
-		full := coalesce.NewBudget(m.rate).Free(now)
+		full := budget.New(m.rate).Free(now)
 		for name, b := range m.each {
 			if b.Free(now) == full {
 				delete(m.each, name)
@@ -53,7 +53,7 @@ func (m *meter) take(now time.Time, principal string) time.Duration {
 	switch {
 	case b != nil:
 	case len(m.each) < maxPrincipals:
-		b = coalesce.NewBudget(m.rate)
+		b = budget.New(m.rate)
 		m.each[principal] = b
 	default:
 		b = m.others

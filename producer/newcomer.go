@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/closes"
+	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/producer/audit"
 )
 
 // putOpen puts the open questions that ask wants, and nil is all of them, to a subscription that can answer them, once it is on
 // record that it was asked too. Ask returns the event that asks, or nil.
-func (p *Producer) putOpen(sub *subscription, ask func(*pending) *aaep.Event, push func(coalesce.Entry)) {
+func (p *Producer) putOpen(sub *subscription, ask func(*pending) *aaep.Event, push func(shaper.Entry)) {
 	p.mu.Lock()
 	open := p.openQuestions()
 	maps.DeleteFunc(sub.onRecord, func(token aaep.ReplyToken, _ string) bool { return p.asked[token] == nil })
@@ -74,7 +74,7 @@ func (sub *subscription) putAnew(was *handshake.Terms) {
 			return sub.p.onceMore(put, now)
 		}
 		return nil
-	}, func(e coalesce.Entry) {
+	}, func(e shaper.Entry) {
 		if sub.beside == nil {
 			sub.beside = map[aaep.ReplyToken]*aaep.Event{}
 		}
@@ -90,7 +90,7 @@ func (sub *subscription) askBeside() {
 		return
 	}
 	sub.p.putOpen(sub, func(put *pending) *aaep.Event { return sub.beside[put.token()] },
-		func(e coalesce.Entry) { sub.shaper.Push(time.Now(), coalesce.Entry{Event: e.Event}) })
+		func(e shaper.Entry) { sub.shaper.Push(time.Now(), shaper.Entry{Event: e.Event}) })
 }
 
 // onceMore is a question that is told once more, as an event of its own: with the time that is left.
@@ -135,7 +135,7 @@ func (p *Producer) stale(ev *aaep.Event) bool {
 // situation makes one state.changed for each session that is under way, for somebody who did not see how
 // it came to where it is. A session that has changed state after the cursor tells that itself, though maybe not
 // first; current is then false.
-func (p *Producer) situation(cursor uint64) (entries []coalesce.Entry, current bool) {
+func (p *Producer) situation(cursor uint64) (entries []shaper.Entry, current bool) {
 	p.mu.Lock()
 	sessions := slices.Clone(p.sessions)
 	p.mu.Unlock()
@@ -147,7 +147,7 @@ func (p *Producer) situation(cursor uint64) (entries []coalesce.Entry, current b
 		if !s.over && t.pos > 0 && t.pos <= cursor {
 			ev := *t.ev
 			ev.EventID = newID("evt_") // with its own stamp: a question that it belongs to may come next, and is newer
-			entries = append(entries, coalesce.Entry{Event: &ev})
+			entries = append(entries, shaper.Entry{Event: &ev})
 		}
 		s.mu.Unlock()
 	}

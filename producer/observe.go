@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/internal/shaper"
 )
 
 // Observer is told what an operator's instruments measure. Its methods are called from many goroutines at once, without any
@@ -96,7 +96,7 @@ func (p *Producer) Ready() bool {
 	return !p.follower.link.lost
 }
 
-func (s *Stats) add(more coalesce.Stats) {
+func (s *Stats) add(more shaper.Stats) {
 	s.Delivered += more.Delivered
 	s.Merged += more.Merged
 	s.Filtered += more.Filtered
@@ -126,7 +126,7 @@ func (p *Producer) Subscriptions() []SubscriptionStatus {
 }
 
 // counts are those of the subscription, with sub.mu held.
-func (sub *subscription) counts() coalesce.Stats {
+func (sub *subscription) counts() shaper.Stats {
 	if g := sub.group.Load(); g != nil {
 		return sub.past.Stats(g.counted())
 	}

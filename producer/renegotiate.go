@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/budget"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -45,7 +45,7 @@ type changes struct {
 	asks    float64          // that are answered still, by when one was last
 	asked   time.Time
 
-	pace *coalesce.Budget // used by hand alone, of which there is one at a time
+	pace *budget.Budget // used by hand alone, of which there is one at a time
 
 	next chan *change // holds one: a change whose turn has come, for run
 
@@ -58,7 +58,7 @@ type changes struct {
 func (sub *subscription) ask(m *aaep.SubscriptionRenegotiate) {
 	q := sub.changes.Load()
 	if q == nil { // most never ask for any
-		q = &changes{ahead: sub.terms, asks: asksAtOnce, asked: time.Now(), pace: coalesce.NewBudget(changesPerSecond), next: make(chan *change, 1)}
+		q = &changes{ahead: sub.terms, asks: asksAtOnce, asked: time.Now(), pace: budget.New(changesPerSecond), next: make(chan *change, 1)}
 		sub.changes.Store(q)
 	}
 	if q.refused {

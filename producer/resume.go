@@ -13,9 +13,9 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -95,7 +95,7 @@ func (sub *subscription) reset(named bool) {
 	sub.again, sub.skip, sub.early = nil, 0, nil
 }
 
-// newForm makes the ids of what is told anew differ, see coalesce.Shaper.Heard.
+// newForm makes the ids of what is told anew differ, see shaper.Shaper.Heard.
 func newForm() uint32 { return rand.Uint32() | 1 }
 
 // place is where a stream goes on after an event: a cursor, and how many bytes of the next entry came before. It reports
@@ -116,7 +116,7 @@ func (p *Producer) place(after string) (cursor uint64, skip int, ok bool) {
 // is still asked, for only now can it answer that here.
 func (sub *subscription) goOn(cursor uint64, skip int) {
 	sub.beginAt(cursor, skip)
-	sub.p.putOpen(sub, nil, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
+	sub.p.putOpen(sub, nil, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
 }
 
 func (sub *subscription) beginAt(cursor uint64, skip int) {
@@ -164,7 +164,7 @@ func (c *course) askEarly() {
 				c.early = map[uint64]bool{}
 			}
 			c.early[put.Pos] = true
-			c.shaper.Push(time.Now(), coalesce.Entry{Event: put.Event, At: put.Pos}) // its turn is yet to come
+			c.shaper.Push(time.Now(), shaper.Entry{Event: put.Event, At: put.Pos}) // its turn is yet to come
 		}
 	}
 }
@@ -176,7 +176,7 @@ const (
 )
 
 // tagged says something about delivery on an event, for those who named the extension that says so. Nobody else gets the event like this.
-func (c *course) tagged(out coalesce.Out, member, value string, form uint32) coalesce.Out {
+func (c *course) tagged(out shaper.Out, member, value string, form uint32) shaper.Out {
 	delivery := extensions.DeliveryVocabulary
 	if !slices.Contains(c.terms.Extensions, delivery.URI) {
 		return out
@@ -204,13 +204,13 @@ func (c *course) tagged(out coalesce.Out, member, value string, form uint32) coa
 		at.Form ^= form
 		ev.EventID = c.p.log.EventID(at)
 	}
-	return coalesce.Out{Event: &ev, Resumable: out.Resumable}
+	return shaper.Out{Event: &ev, Resumable: out.Resumable}
 }
 
 // catchUp goes on from now, and tells first which sessions have ended since a place, then for each of the others what the agent is doing
 // (§8.7, D-29) and what it is waiting for.
 func (sub *subscription) catchUp(since uint64) {
-	var entries []coalesce.Entry
+	var entries []shaper.Entry
 	current := false
 	for tries := 0; !current && tries < 10; tries++ { // a state that changes in between would not come first
 		sub.cursor = sub.p.log.End()
@@ -219,13 +219,13 @@ func (sub *subscription) catchUp(since uint64) {
 	sub.shaper.Reset(false)
 	sub.history.forget() // but sub.again stays: it is told before this
 	sub.skip, sub.early, sub.gap = 0, nil, since < sub.cursor
-	sub.p.endsSince(since, sub.cursor, func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) })
+	sub.p.endsSince(since, sub.cursor, func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) })
 	sub.situate(entries)
 }
 
 // endsSince pushes the ends of the sessions that began before one place and ended after it, as far as memory has them: a subscriber that
 // missed what came between is still told that they are over. It reads no store, which may hold millions of events.
-func (p *Producer) endsSince(since, upTo uint64, push func(coalesce.Entry)) {
+func (p *Producer) endsSince(since, upTo uint64, push func(shaper.Entry)) {
 	begun := map[string]bool{}
 	for cursor := max(since, p.log.MemoryStart()); cursor < upTo; {
 		events, _, err := p.log.Read(cursor, maxHistory)
@@ -238,15 +238,15 @@ func (p *Producer) endsSince(since, upTo uint64, push func(coalesce.Entry)) {
 			case ev.Type() == aaep.TypeSessionStarted:
 				begun[ev.SessionID] = true
 			case ev.Type().Terminal() && !begun[ev.SessionID] && cursor <= upTo:
-				push(coalesce.Entry{Event: ev, At: cursor})
+				push(shaper.Entry{Event: ev, At: cursor})
 			}
 		}
 	}
 }
 
 // situate tells what the agent is doing and waiting for at the cursor.
-func (sub *subscription) situate(situation []coalesce.Entry) {
-	push := func(e coalesce.Entry) { sub.shaper.Push(time.Now(), e) }
+func (sub *subscription) situate(situation []shaper.Entry) {
+	push := func(e shaper.Entry) { sub.shaper.Push(time.Now(), e) }
 	for _, e := range situation {
 		push(e)
 	}

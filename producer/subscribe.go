@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
 	"github.com/aaep-go/aaep/internal/phrase"
+	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -52,7 +52,7 @@ func (p *Producer) welcomes(sub *subscription) bool {
 	terms, err := p.greet(sub, data)
 	if err == nil {
 		sub.setTerms(terms)
-		sub.shaper = coalesce.NewShaper(*terms, p.eventID)
+		sub.shaper = shaper.New(*terms, p.eventID)
 		sub.shaper.SetQuiet(time.Now().Add(terms.Quiet))
 		err = p.register(sub)
 	}
@@ -318,12 +318,12 @@ func (p *Producer) register(sub *subscription) error {
 	p.moved.give()
 	if !sub.goesOn {
 		if after > 0 { // it was here before, and missed what came next
-			p.endsSince(after, sub.cursor, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
+			p.endsSince(after, sub.cursor, func(e shaper.Entry) { sub.first = append(sub.first, e) })
 		}
 		now, _ := p.situation(sub.cursor)
 		sub.first = append(sub.first, now...)
 	}
-	p.putOpen(sub, nil, func(e coalesce.Entry) { sub.first = append(sub.first, e) })
+	p.putOpen(sub, nil, func(e shaper.Entry) { sub.first = append(sub.first, e) })
 	p.announce(sub)
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
+	"github.com/aaep-go/aaep/internal/shaper"
 	"github.com/aaep-go/aaep/internal/writer"
 	"github.com/aaep-go/aaep/transports"
 )
@@ -32,9 +32,9 @@ type subscription struct {
 	course
 	streaming
 	membership
-	start     uint64           // the cursor when the subscription began
-	startSkip int              // and the skip
-	first     []coalesce.Entry // what is told before what the log has
+	start     uint64         // the cursor when the subscription began
+	startSkip int            // and the skip
+	first     []shaper.Entry // what is told before what the log has
 	life      lifetime
 	onRecord  map[aaep.ReplyToken]string      // in which language the trail says it was asked the open questions, and
 	beside    map[aaep.ReplyToken]*aaep.Event // those it was asked when its terms had changed

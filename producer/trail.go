@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/budget"
 	"github.com/aaep-go/aaep/internal/ledger"
 	"github.com/aaep-go/aaep/producer/audit"
 )
@@ -67,7 +67,7 @@ func (t *trail) replied(by audit.Subscription, m aaep.Message, refused error) er
 // refusals keeps a flood of replies that do not count from filling the trail: those of one subscription that are not
 // recorded are counted with the next that is.
 type refusals struct {
-	pace *coalesce.Budget
+	pace *budget.Budget
 	more int
 }
 

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/shaper"
 )
 
 // What a resumed stream repeats in other pieces is told once (P6, INV-21); what only looks repeated is told.
@@ -93,16 +93,16 @@ func TestOverlapAfterTheEnd(t *testing.T) {
 		}
 		log = append(log, ev)
 	}
-	shaper := coalesce.NewShaper(terms, func(pos uint64, off int, form uint32) string { return fmt.Sprintf("evt_%dx%dx%x", pos, off, form) })
+	shape := shaper.New(terms, func(pos uint64, off int, form uint32) string { return fmt.Sprintf("evt_%dx%dx%x", pos, off, form) })
 	s := &Subscription{ctx: t.Context(), open: map[aaep.ReplyToken]*question{}, seen: map[string]int{}, accepted: &aaep.SubscriptionAccepted{}}
 	var place, sent int
 	var told strings.Builder
 	follow := func(from int) {
 		for i := from; i < len(log); i++ {
-			shaper.Push(now, coalesce.Entry{Pos: uint64(i + 1), Event: log[i]})
+			shape.Push(now, shaper.Entry{Pos: uint64(i + 1), Event: log[i]})
 		}
 		for end := now.Add(3 * time.Second); now.Before(end); now = now.Add(100 * time.Millisecond) {
-			for out, _ := shaper.Pop(now); out.Event != nil; out, _ = shaper.Pop(now) {
+			for out, _ := shape.Pop(now); out.Event != nil; out, _ = shape.Pop(now) {
 				ev := *out.Event
 				if out.Resumable {
 					fmt.Sscanf(ev.EventID, "evt_%dx", &place)
@@ -119,7 +119,7 @@ func TestOverlapAfterTheEnd(t *testing.T) {
 	}
 	follow(0)
 	before := sent
-	shaper.Reset(true)
+	shape.Reset(true)
 	s.texts.resumed()
 	follow(place)
 	if sent == before {

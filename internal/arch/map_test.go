@@ -48,8 +48,20 @@ var theMap = []folder{
 	},
 	{
 		path:   "coalesce",
-		arrows: []string{".", "handshake"},
+		arrows: []string{"."},
 		others: []string{"github.com/clipperhouse/uax29", "golang.org/x/text"},
+		pure:   true,
+		why:    "where a sentence ends follows from the text alone, whoever speaks and whoever listens",
+	},
+	{
+		path:   "internal/budget",
+		arrows: []string{"."},
+		pure:   true,
+		why:    "it counts times and must not know what happened at them",
+	},
+	{
+		path:   "internal/shaper",
+		arrows: []string{".", "coalesce", "handshake", "internal/budget"},
 		pure:   true,
 		why:    "the stream of one subscription is shaped without knowing the others or the link",
 	},
@@ -262,7 +274,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "producer",
-		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "coalesce", "internal/closes", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/spoken", "internal/writer", "transports", "producer/audit", "producer/log"},
+		arrows: []string{".", "manifest", "schemas", "handshake", "handshake/extensions", "internal/budget", "internal/closes", "internal/eventlog", "internal/lifecycle", "internal/ledger", "internal/phrase", "internal/safetext", "internal/shaper", "internal/spoken", "internal/writer", "transports", "producer/audit", "producer/log"},
 		others: []string{"github.com/clipperhouse/uax29", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/text"},
 		why:    "an agent is told nothing of how users hear it: no subscriber, and no transport but the interface",
 	},

@@ -1,4 +1,4 @@
-package coalesce
+package budget
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func mostInOneSecond(times []time.Time) (most int) {
 
 // HS-064: what was spent comes back one by one, a second later, and not at ticks.
 func TestBudget(t *testing.T) {
-	b := NewBudget(2)
+	b := New(2)
 	for i, step := range []struct {
 		at   time.Duration // since the start
 		take bool
@@ -58,7 +58,7 @@ func TestBudget(t *testing.T) {
 
 // Without a rate a Budget always has a token.
 func TestBudgetWithoutLimit(t *testing.T) {
-	for name, b := range map[string]*Budget{"zero": {}, "0": NewBudget(0), "-1": NewBudget(-1)} {
+	for name, b := range map[string]*Budget{"zero": {}, "0": New(0), "-1": New(-1)} {
 		for range 1000 {
 			if !b.Take(budgetStart) || !b.Next(budgetStart).Equal(budgetStart) {
 				t.Errorf("%s: limited", name)
@@ -78,7 +78,7 @@ func TestBudgetLoads(t *testing.T) {
 	for _, rate := range []int{1, 3, 100} {
 		for name, arrives := range loads {
 			t.Run(fmt.Sprintf("%s at %d", name, rate), func(t *testing.T) {
-				b := NewBudget(rate)
+				b := New(rate)
 				now := budgetStart
 				var left []time.Time
 				for i := range 1000 {
@@ -114,7 +114,7 @@ func TestBudgetProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.SampledFrom([]int{1, 2, 3, 10, 100}).Draw(t, "rate")
 		back := rapid.Bool().Draw(t, "steps back")
-		b := NewBudget(rate)
+		b := New(rate)
 		now, newest := budgetStart, budgetStart
 		var left []time.Time
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
@@ -147,7 +147,7 @@ func TestBudgetProperties(t *testing.T) {
 // back by a second or more, and Next keeps its word.
 func TestBudgetClockSteps(t *testing.T) {
 	for _, step := range []time.Duration{time.Nanosecond, 500 * time.Millisecond, time.Second - 1, time.Second, 90 * time.Second, 24 * time.Hour} {
-		b := NewBudget(3)
+		b := New(3)
 		for range 3 {
 			b.Take(budgetStart)
 		}
@@ -173,7 +173,7 @@ func TestBudgetClockSteps(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		b := NewBudget(rapid.IntRange(1, 5).Draw(t, "rate"))
+		b := New(rapid.IntRange(1, 5).Draw(t, "rate"))
 		now := budgetStart
 		for range 100 {
 			now = now.Add(time.Duration(rapid.IntRange(-5000, 3000).Draw(t, "ms")) * time.Millisecond)
@@ -214,9 +214,9 @@ func TestBudgetSetRate(t *testing.T) {
 		{"from no limit", 0, 5, 999, 0, 1000},
 		{"from no limit and over", 0, 5, 1000, 5, 2000},
 	} {
-		b := NewBudget(tt.from)
+		b := New(tt.from)
 		spend(b, at(0))
-		b.setRate(tt.to)
+		b.SetRate(tt.to)
 		if got := spend(b, at(tt.ms)); got != tt.want {
 			t.Errorf("%s: %d events, want %d", tt.name, got, tt.want)
 		}
@@ -224,22 +224,22 @@ func TestBudgetSetRate(t *testing.T) {
 			t.Errorf("%s: Next = %v, want %v", tt.name, got, at(tt.next))
 		}
 	}
-	b := NewBudget(100)
+	b := New(100)
 	spend(b, at(0))
-	b.setRate(1)
+	b.SetRate(1)
 	b.Take(at(10))
-	if b.setRate(100); b.Take(at(20)) {
+	if b.SetRate(100); b.Take(at(20)) {
 		t.Error("a lower rate in between made the Budget forget")
 	}
 
 	rapid.Check(t, func(t *rapid.T) {
-		b, now, rate := NewBudget(5), budgetStart, 5
+		b, now, rate := New(5), budgetStart, 5
 		var left []time.Time
 		for range 200 {
 			now = now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
 			if rapid.IntRange(0, 9).Draw(t, "change") == 0 {
 				rate = rapid.IntRange(1, 12).Draw(t, "rate")
-				b.setRate(rate)
+				b.SetRate(rate)
 			}
 			for rapid.Bool().Draw(t, "more") && b.Take(now) {
 				left = append(left, now)
@@ -260,7 +260,7 @@ func TestBudgetSetRate(t *testing.T) {
 // The history takes memory for the events of two seconds, not for those of a day.
 func TestBudgetMemory(t *testing.T) {
 	for _, rate := range []int{0, 100, 1 << 30} {
-		b := NewBudget(rate)
+		b := New(rate)
 		now := budgetStart
 		for range 1_000_000 {
 			b.Take(now)
@@ -270,14 +270,14 @@ func TestBudgetMemory(t *testing.T) {
 			t.Errorf("rate %d: room for %d", rate, n)
 		}
 	}
-	b := NewBudget(0)
+	b := New(0)
 	for range 1_000_000 {
 		b.Take(budgetStart)
 	}
 	if n := cap(b.spent); n > 8*aaep.MaxRate {
 		t.Errorf("a burst of a million takes room for %d", n)
 	}
-	b = NewBudget(1 << 30)
+	b = New(1 << 30)
 	n := 0
 	for b.Take(budgetStart) {
 		n++
@@ -288,7 +288,7 @@ func TestBudgetMemory(t *testing.T) {
 }
 
 func ExampleBudget() {
-	b := NewBudget(2)
+	b := New(2)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	fmt.Println(b.Take(now), b.Take(now), b.Take(now))
 	now = b.Next(now)
@@ -302,12 +302,25 @@ func BenchmarkBudget(b *testing.B) {
 	for _, rate := range []int{0, 10, 100000} {
 		b.Run(fmt.Sprint(rate), func(b *testing.B) {
 			b.ReportAllocs()
-			budget, now := NewBudget(rate), budgetStart
+			budget, now := New(rate), budgetStart
 			for b.Loop() {
 				if now = now.Add(10 * time.Microsecond); !budget.Take(now) {
 					now = budget.Next(now)
 				}
 			}
 		})
+	}
+}
+
+// What several have spent together follows what one has spent before, also where Left has put that off.
+func TestSpentAfter(t *testing.T) {
+	now := budgetStart
+	own, shared := New(9), New(9)
+	own.Take(now)
+	own.Postpone(now.Add(20*time.Millisecond), 1)
+	before := shared.taken
+	shared.Take(now.Add(time.Millisecond))
+	if both := shared.SpentAfter(before, own); len(both.spent) != 2 || !slices.IsSorted(both.spent) {
+		t.Errorf("spent at %v", both.spent)
 	}
 }

@@ -1,4 +1,4 @@
-package coalesce_test
+package shaper_test
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/aaep-go/aaep"
-	"github.com/aaep-go/aaep/coalesce"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/shaper"
 )
 
 // A listener asked for whole sentences, at most one event a second. The agent writes token by token, and
@@ -19,7 +19,7 @@ func Example() {
 		Boundaries:         []aaep.Boundary{aaep.BoundarySentence},
 		Filters:            handshake.Filters{Include: []string{"aaep:agent.*"}},
 	}
-	shaper := coalesce.NewShaper(terms, func(pos uint64, offset int, form uint32) string {
+	s := shaper.New(terms, func(pos uint64, offset int, form uint32) string {
 		return "evt_" + strconv.FormatUint(pos, 10) + "x" + strconv.Itoa(offset)
 	})
 
@@ -27,7 +27,7 @@ func Example() {
 	var pos uint64
 	push := func(p aaep.Payload) {
 		pos++
-		shaper.Push(now, coalesce.Entry{Pos: pos, Event: &aaep.Event{SessionID: "sess_1", Timestamp: now, Payload: p}})
+		s.Push(now, shaper.Entry{Pos: pos, Event: &aaep.Event{SessionID: "sess_1", Timestamp: now, Payload: p}})
 	}
 	position := int64(0)
 	for _, token := range []string{"The door ", "is open. It ", "costs 3.", "14. I am ", "stuck"} {
@@ -39,7 +39,7 @@ func Example() {
 
 	start := now
 	for {
-		out, next := shaper.Pop(now)
+		out, next := s.Pop(now)
 		switch {
 		case out.Event != nil:
 			fmt.Printf("%v: %q\n", now.Sub(start), out.Event.Text(aaep.VerbosityNormal))

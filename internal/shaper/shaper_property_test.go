@@ -1,4 +1,4 @@
-package coalesce
+package shaper
 
 import (
 	"fmt"
@@ -129,8 +129,11 @@ func drawStory(t *rapid.T, alone, errors bool) story {
 	return st
 }
 
+// ranked are the boundaries, the finest first.
+var ranked = []aaep.Boundary{aaep.BoundaryNone, aaep.BoundaryWord, aaep.BoundarySentence, aaep.BoundaryParagraph, aaep.BoundaryCompletion}
+
 func drawTerms(t *rapid.T) handshake.Terms {
-	terms := listener(rapid.SliceOfNDistinct(rapid.SampledFrom(rankedBoundaries[:]), 1, 5, rapid.ID[aaep.Boundary]).Draw(t, "boundaries")...)
+	terms := listener(rapid.SliceOfNDistinct(rapid.SampledFrom(ranked), 1, 5, rapid.ID[aaep.Boundary]).Draw(t, "boundaries")...)
 	terms.MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 0, 1, 2, 5, 50}).Draw(t, "rate")
 	terms.PaceWPM = rapid.SampledFrom([]int64{0, 100}).Draw(t, "pace")
 	terms.MaxChunk = rapid.SampledFrom([]int{0, 0, 12, 40}).Draw(t, "cells")

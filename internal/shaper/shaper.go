@@ -1,22 +1,25 @@
-// Package coalesce turns what an agent says into what one listener can follow (§5.6). It holds three
-// pure machines: a Segmenter finds sentences in a stream of text, a Budget counts events per second,
-// and a Shaper uses both to make the stream of one subscription: filter, tailor, merge, pace.
+// Package shaper makes the stream of one subscription from the events of the log (§5.6): it filters them, puts them into the words
+// that were agreed, merges what cannot leave one by one, and keeps to the agreed rate.
 //
 //	log ─ Push ─▶ filter ─▶ tailor ─▶ merge ─▶ budget ─ Pop ─▶ the wire
 //	                └── critical events go straight through ──▶
 //
-// What is critical overtakes only what is held: by a rate, by quiet that was asked for, by a boundary, or by a full link. Of what is
+// A critical event overtakes only what is held: by a rate, by quiet that was asked for, by a boundary, or by a full link. Of what is
 // held, the start of its session and the changes of its state leave in front of it (D-50).
 //
-// Nothing here knows a clock: the caller passes now, and learns when to ask again.
-package coalesce
+// Two Shapers of equal terms that are told the same can become one, and part again: see Share and Split.
+//
+// Nothing here knows a clock, a lock or a link: the caller passes now, and learns when to ask again. Begin reading at Push and Pop.
+package shaper
 
 import (
+	"math"
 	"slices"
 	"time"
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/budget"
 )
 
 const (
@@ -61,7 +64,7 @@ type Shaper struct {
 	cut           aaep.Boundary
 	choice        choice // of language
 	id            func(pos uint64, offset int, form uint32) string
-	budget        *Budget
+	budget        *budget.Budget
 	urgent, queue []*item
 	streams       []*stream
 	told          map[string]*telling // by session
@@ -80,10 +83,10 @@ type Shaper struct {
 	spent         int // tokens since the last Left
 }
 
-// NewShaper returns a Shaper for terms. id names the part of an entry that ends after offset bytes of its chunk, in a
+// New returns a Shaper for terms. id names the part of an entry that ends after offset bytes of its chunk, in a
 // form, which is zero for the entry as it is; it must give each of them one name and never the same name to two.
-func NewShaper(terms handshake.Terms, id func(pos uint64, offset int, form uint32) string) *Shaper {
-	s := &Shaper{id: id, budget: NewBudget(int(terms.MaxEventsPerSecond)), told: map[string]*telling{}}
+func New(terms handshake.Terms, id func(pos uint64, offset int, form uint32) string) *Shaper {
+	s := &Shaper{id: id, budget: budget.New(int(terms.MaxEventsPerSecond)), told: map[string]*telling{}}
 	s.adopt(terms)
 	return s
 }
@@ -99,7 +102,7 @@ func (s *Shaper) SetTerms(now time.Time, terms handshake.Terms) {
 	s.reworded = s.reworded || s.terms.Verbosity != terms.Verbosity || s.terms.CognitiveLoad != terms.CognitiveLoad ||
 		s.terms.Profile() != terms.Profile() || !slices.Equal(s.terms.Languages, terms.Languages)
 	s.adopt(terms)
-	s.budget.setRate(int(terms.MaxEventsPerSecond))
+	s.budget.SetRate(int(terms.MaxEventsPerSecond))
 	var gone []*aaep.Event
 	keep := func(list []*item) []*item {
 		return slices.DeleteFunc(list, func(it *item) bool {
@@ -197,7 +200,7 @@ func (s *Shaper) Push(now time.Time, e Entry) {
 		s.pushOutput(now, e, p)
 		return
 	case *aaep.SessionErrored:
-		if s.free(now) < noLimit { // or all of it leaves with the error
+		if s.free(now) < math.MaxInt { // or all of it leaves with the error
 			s.supersede(session, e.Pos)
 		}
 	}
@@ -281,7 +284,7 @@ func (s *Shaper) Ready(now time.Time) int {
 // spare is free less what those take that wait in front of all others.
 func (s *Shaper) spare(now time.Time) int {
 	free := s.free(now)
-	if free == noLimit {
+	if free == math.MaxInt {
 		return free
 	}
 	for _, it := range s.urgent {
@@ -294,7 +297,7 @@ func (s *Shaper) spare(now time.Time) int {
 
 // free is how many events that are not critical may leave at now.
 func (s *Shaper) free(now time.Time) int {
-	if now.Before(s.quiet) || s.budget.rate > 0 && now.Before(s.hold) {
+	if now.Before(s.quiet) || s.budget.Limited() && now.Before(s.hold) {
 		return 0
 	}
 	return s.budget.Free(now)
@@ -303,7 +306,7 @@ func (s *Shaper) free(now time.Time) int {
 // Left says that the events of every Pop since the last Left have left at now, which may be later than they were taken.
 func (s *Shaper) Left(now time.Time) {
 	if s.spent > 0 {
-		s.budget.left(now, s.spent)
+		s.budget.Postpone(now, s.spent)
 		s.spent = 0
 	}
 }

@@ -1,4 +1,4 @@
-package coalesce
+package shaper
 
 import (
 	"slices"
@@ -103,7 +103,7 @@ func notable(s aaep.State) bool {
 func label(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
 	best := aaep.BoundaryNone
 	for _, b := range listed {
-		if boundaryRank(b) <= boundaryRank(reached) && boundaryRank(b) > boundaryRank(best) {
+		if b.Rank() <= reached.Rank() && b.Rank() > best.Rank() {
 			best = b
 		}
 	}
@@ -116,7 +116,7 @@ func label(listed []aaep.Boundary, reached aaep.Boundary) aaep.Boundary {
 // finest returns where to cut for terms: at the finest boundary listed, one coarser for a slow voice, the
 // coarsest for a listener who asked for few events (D-28, D-53). None means not to cut or wait at all.
 func finest(t handshake.Terms) aaep.Boundary {
-	sorted := slices.SortedFunc(slices.Values(t.Boundaries), func(a, b aaep.Boundary) int { return boundaryRank(a) - boundaryRank(b) })
+	sorted := slices.SortedFunc(slices.Values(t.Boundaries), func(a, b aaep.Boundary) int { return a.Rank() - b.Rank() })
 	sorted = slices.Compact(sorted)
 	switch {
 	case len(sorted) == 0:

@@ -1,9 +1,10 @@
-package coalesce
+package shaper
 
 import (
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
 )
 
 // Words of a sentence are no longer held for its end once nothing has come for restAfter, or it has gone on for longestWait.
@@ -27,7 +28,7 @@ func (s *Shaper) pause(now time.Time, match func(*stream) bool) {
 }
 
 // patience returns what has waited long enough: a finished sentence, or the words of one that goes on.
-func (st *stream) patience(now time.Time) []Piece {
+func (st *stream) patience(now time.Time) []coalesce.Piece {
 	pieces := st.seg.Pause()
 	long := !now.Before(st.since.Add(longestWait))
 	if len(pieces) == 0 && st.cut == aaep.BoundarySentence && (long || !now.Before(st.wrote.Add(restAfter))) {

@@ -1,4 +1,4 @@
-package coalesce
+package shaper
 
 import (
 	"strconv"
@@ -28,7 +28,7 @@ func BenchmarkShaper(b *testing.B) {
 			for i := range 1000 {
 				log = append(log, w.say(tokens[i%len(tokens)]))
 			}
-			s, now := NewShaper(paced(rate, cut), benchID), rideStart
+			s, now := New(paced(rate, cut), benchID), rideStart
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				now = now.Add(20 * time.Millisecond) // 50 tokens a second
@@ -49,7 +49,7 @@ func BenchmarkShaper(b *testing.B) {
 		}
 		log = append(log, w.close("."))
 		for b.Loop() {
-			s := NewShaper(paced(0, aaep.BoundaryCompletion), benchID)
+			s := New(paced(0, aaep.BoundaryCompletion), benchID)
 			for pos, ev := range log {
 				s.Push(rideStart, Entry{Pos: uint64(pos + 1), Event: ev})
 			}
@@ -58,7 +58,7 @@ func BenchmarkShaper(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/letters, "ns/character")
 	})
 	b.Run("64 tools", func(b *testing.B) {
-		s, now, ev := NewShaper(paced(1000, sentence), benchID), rideStart, tool("search")
+		s, now, ev := New(paced(1000, sentence), benchID), rideStart, tool("search")
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			s.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
@@ -69,7 +69,7 @@ func BenchmarkShaper(b *testing.B) {
 		}
 	})
 	b.Run("64 tools, 1024 waiting", func(b *testing.B) {
-		s, now, ev := NewShaper(paced(640, sentence), benchID), rideStart, tool("search")
+		s, now, ev := New(paced(640, sentence), benchID), rideStart, tool("search")
 		for i := range 1024 + 640 {
 			s.Push(now, Entry{Pos: uint64(i + 1), Event: ev})
 		}
@@ -90,7 +90,7 @@ func BenchmarkThousandListeners(b *testing.B) {
 	tokens := []string{"The ", "report ", "is ", "ready", ". ", "It ", "has ", "12 ", "pages", ".\n\n"}
 	var listeners [1000]*Shaper
 	for i := range listeners {
-		listeners[i] = NewShaper(paced(3, sentence), benchID)
+		listeners[i] = New(paced(3, sentence), benchID)
 	}
 	w, now := newWriter(), rideStart
 	b.ReportAllocs()
@@ -112,7 +112,7 @@ func BenchmarkIdleListener(b *testing.B) {
 	ev := tool("search")
 	b.ReportAllocs()
 	for b.Loop() {
-		s := NewShaper(paced(3, sentence), benchID)
+		s := New(paced(3, sentence), benchID)
 		s.Push(rideStart, Entry{Pos: 1, Event: ev})
 		s.Pop(rideStart)
 	}

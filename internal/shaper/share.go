@@ -1,9 +1,11 @@
-package coalesce
+package shaper
 
 import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/budget"
 )
 
 // Listeners of equal terms for whom nothing waits hear the same from then on, and one Shaper can make the stream of them all.
@@ -19,7 +21,7 @@ func (s *Shaper) Settled(now time.Time, read uint64) (yes bool, at time.Time) {
 		return false, time.Time{}
 	}
 	at = s.silent()
-	if full := s.budget.full(); full.After(at) {
+	if full := s.budget.FullAt(); full.After(at) {
 		at = full
 	}
 	return !now.Before(at), at
@@ -72,8 +74,8 @@ type Past struct {
 	newest uint64
 	heard  uint64
 	again  uint32
-	spent  *Budget // nil: nothing lately
-	taken  uint64  // tokens of the other Budget, before
+	spent  *budget.Budget // nil: nothing lately
+	taken  uint64         // tokens of the other Budget, before
 }
 
 // Share hands the stream of s over to other, of equal terms, if both will make the same of the same entries. Then s must not be used
@@ -89,10 +91,10 @@ func (s *Shaper) Share(now time.Time, other *Shaper, since func(session string) 
 
 // handOver is Share with one that is alike.
 func (s *Shaper) handOver(now time.Time, other *Shaper) *Past {
-	p := &Past{newest: s.newest, heard: s.heard, again: s.again, taken: other.budget.taken}
+	p := &Past{newest: s.newest, heard: s.heard, again: s.again, taken: other.budget.Taken()}
 	p.stats = Stats{Delivered: s.stats.Delivered - other.stats.Delivered, Merged: s.stats.Merged - other.stats.Merged, Filtered: s.stats.Filtered - other.stats.Filtered}
-	if s.budget.lately(now) {
-		p.spent = s.budget.clone()
+	if s.budget.HasRecent(now) {
+		p.spent = s.budget.Clone()
 	}
 	return p
 }
@@ -109,7 +111,7 @@ func (p *Past) Stats(shared Stats) Stats {
 // as before.
 func (s *Shaper) Split(p *Past) *Shaper {
 	c := *s
-	c.stats, c.budget = p.Stats(s.stats), s.budget.since(p.taken, p.spent)
+	c.stats, c.budget = p.Stats(s.stats), s.budget.SpentAfter(p.taken, p.spent)
 	c.queue, c.urgent, c.streams = nil, nil, nil
 	for _, it := range s.queue {
 		c.queue = append(c.queue, it.clone())
@@ -139,55 +141,7 @@ func (st *stream) clone() *stream {
 	c := *st
 	c.parts = slices.Clone(st.parts)
 	if st.seg != nil {
-		c.seg = st.seg.clone()
+		c.seg = st.seg.Clone()
 	}
 	return &c
-}
-
-func (s *Segmenter) clone() *Segmenter {
-	c := *s
-	c.raw, c.nfc, c.buf, c.uneven, c.out = slices.Clone(s.raw), nil, slices.Clone(s.buf), slices.Clone(s.uneven), slices.Clone(s.out)
-	return &c
-}
-
-func (b *Budget) clone() *Budget {
-	c := *b
-	c.spent, c.head = slices.Clone(b.spent[b.head:]), 0
-	return &c
-}
-
-// full returns from when on every token is there. Where there is no limit, that is when the newest was spent: Left may have put that
-// off, and nobody could tell then which of those that follow it were put off with it.
-func (b *Budget) full() (at time.Time) {
-	n := len(b.spent)
-	if n == b.head {
-		return at
-	}
-	if at = b.base.Add(b.spent[n-1]); b.rate > 0 {
-		at = at.Add(time.Second)
-	}
-	return at
-}
-
-// lately reports whether something was spent that a rate set now would count.
-func (b *Budget) lately(now time.Time) bool {
-	n := len(b.spent)
-	return n > b.head && now.Sub(b.base) < b.spent[n-1]+keep
-}
-
-// since returns a copy with what was spent after so many tokens; what was before stands in another, or nowhere.
-func (b *Budget) since(taken uint64, before *Budget) *Budget {
-	c := &Budget{rate: b.rate, base: b.base}
-	if before != nil {
-		c = before.clone()
-	}
-	for _, at := range b.spent[max(b.head, len(b.spent)-int(b.taken-taken)):] {
-		when := b.base.Add(at).Sub(c.base)
-		if n := len(c.spent); n > 0 {
-			when = max(when, c.spent[n-1])
-		}
-		c.spent = append(c.spent, when)
-	}
-	c.taken = uint64(len(c.spent))
-	return c
 }

@@ -1,4 +1,4 @@
-package coalesce
+package shaper
 
 import (
 	"fmt"
@@ -170,7 +170,7 @@ func hasFailed(log []*aaep.Event, session string) bool {
 // INV-21: who comes back over a new stream of the same subscription may have heard a state of a session that has ended
 // meanwhile, and hears of the return.
 func TestShaperReturnAfterReset(t *testing.T) {
-	s := NewShaper(paced(1, sentence), partID)
+	s := New(paced(1, sentence), partID)
 	now, left := time.UnixMilli(0), 0
 	tell := func() {
 		for i, ev := range []*aaep.Event{change(idle, thinking), change(thinking, idle), done()} {

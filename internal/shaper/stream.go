@@ -1,4 +1,4 @@
-package coalesce
+package shaper
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/coalesce"
 )
 
 // A stream is one output that is still going on.
@@ -16,13 +17,13 @@ type stream struct {
 	session, output string
 	lang            string // of the text that is held
 	cut             aaep.Boundary
-	seg             *Segmenter // nil where the listener wants every piece as it comes
-	parts           []part     // what the segmenter holds, in order
-	keep            bool       // items keep where they come from
-	position        int64      // where the held text starts in its output, in code points
-	wrote           time.Time  // when the last text came,
-	since           time.Time  // and when the oldest that is held, or when it was last tried
-	pauseAt         time.Time  // when to look at what is held again; zero: never
+	seg             *coalesce.Segmenter // nil where the listener wants every piece as it comes
+	parts           []part              // what the segmenter holds, in order
+	keep            bool                // items keep where they come from
+	position        int64               // where the held text starts in its output, in code points
+	wrote           time.Time           // when the last text came,
+	since           time.Time           // and when the oldest that is held, or when it was last tried
+	pauseAt         time.Time           // when to look at what is held again; zero: never
 }
 
 // part is held text of one entry.
@@ -237,29 +238,29 @@ func (s *Shaper) stream(session, output string) *stream {
 }
 
 // newSegmenter returns nil where the listener wants every piece as it comes and has room for it.
-func newSegmenter(cut aaep.Boundary, limit int) *Segmenter {
+func newSegmenter(cut aaep.Boundary, limit int) *coalesce.Segmenter {
 	switch {
 	case cut == aaep.BoundaryNone && limit == 0:
 		return nil
 	case cut == aaep.BoundaryNone:
 		cut = aaep.BoundaryWord
 	}
-	seg := NewSegmenter(cut, maxChunk)
+	seg := coalesce.NewSegmenter(cut, maxChunk)
 	seg.SetMaxRunes(limit)
 	return seg
 }
 
-func (st *stream) write(chunk string) []Piece {
+func (st *stream) write(chunk string) []coalesce.Piece {
 	switch {
 	case st.seg != nil:
 		return st.seg.Write(chunk)
 	case chunk == "":
 		return nil
 	}
-	return []Piece{{Text: chunk, Boundary: aaep.BoundaryNone, Source: len(chunk)}}
+	return []coalesce.Piece{{Text: chunk, Boundary: aaep.BoundaryNone, Source: len(chunk)}}
 }
 
-func (st *stream) flush(final bool) []Piece {
+func (st *stream) flush(final bool) []coalesce.Piece {
 	if st.seg == nil {
 		return nil
 	}
@@ -267,7 +268,7 @@ func (st *stream) flush(final bool) []Piece {
 }
 
 // recut goes on at another boundary and limit and returns what must leave for that.
-func (st *stream) recut(cut aaep.Boundary, limit int) []Piece {
+func (st *stream) recut(cut aaep.Boundary, limit int) []coalesce.Piece {
 	st.cut, st.keep = cut, limit > 0
 	seg := newSegmenter(cut, limit)
 	if seg == nil {
@@ -286,9 +287,9 @@ func (st *stream) recut(cut aaep.Boundary, limit int) []Piece {
 
 // release queues pieces as events. If complete, the last of them closes the output; where no text is left
 // for it, an empty one does.
-func (s *Shaper) release(now time.Time, st *stream, pieces []Piece, complete bool) {
+func (s *Shaper) release(now time.Time, st *stream, pieces []coalesce.Piece, complete bool) {
 	if complete && len(pieces) == 0 {
-		pieces = []Piece{{Boundary: aaep.BoundaryCompletion}}
+		pieces = []coalesce.Piece{{Boundary: aaep.BoundaryCompletion}}
 	}
 	for i, piece := range pieces {
 		it := st.take(piece)
@@ -298,7 +299,7 @@ func (s *Shaper) release(now time.Time, st *stream, pieces []Piece, complete boo
 }
 
 // take makes an item of a piece of the held text.
-func (st *stream) take(piece Piece) *item {
+func (st *stream) take(piece coalesce.Piece) *item {
 	it := st.consume(piece.Source)
 	it.chunk, it.position, it.reached = piece.Text, st.position, piece.Boundary
 	st.position += runes(piece.Text)

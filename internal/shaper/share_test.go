@@ -1,4 +1,4 @@
-package coalesce
+package shaper
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/handshake"
+	"github.com/aaep-go/aaep/internal/budget"
 	"pgregory.net/rapid"
 )
 
@@ -61,8 +62,8 @@ func partID(pos uint64, offset int, form uint32) string {
 // newcomer comes at the end of the log, and is told what goes on; or goes on where it heard of the log elsewhere.
 func (w *sharing) newcomer() {
 	h := &hearer{name: fmt.Sprint("listener ", len(w.all)), terms: rapid.IntRange(0, len(w.terms)-1).Draw(w.T, "terms"), start: uint64(len(w.log))}
-	h.alone = NewShaper(w.terms[h.terms], partID)
-	h.maker = &maker{shaper: NewShaper(w.terms[h.terms], partID), cursor: h.start, heard: []*hearer{h}}
+	h.alone = New(w.terms[h.terms], partID)
+	h.maker = &maker{shaper: New(w.terms[h.terms], partID), cursor: h.start, heard: []*hearer{h}}
 	w.all, w.makers = append(w.all, h), append(w.makers, h.maker)
 	if rapid.IntRange(0, 3).Draw(w.T, "was elsewhere") == 0 {
 		h.start = rapid.Uint64Range(0, h.start).Draw(w.T, "begins after")
@@ -177,8 +178,8 @@ func (w *sharing) agree(m *maker) {
 
 // free is how much could be spent if that were limited from now on.
 func free(s *Shaper, now time.Time) int {
-	b := s.budget.clone()
-	b.setRate(1000)
+	b := s.budget.Clone()
+	b.SetRate(1000)
 	return b.Free(now)
 }
 
@@ -194,7 +195,7 @@ func (w *sharing) leave(m *maker) {
 	w.makers, h.past = append(w.makers, h.maker), nil
 	if w.steps > 0 { // what others made the group put off is put off no longer
 		w.putOff(h.alone.budget, h.maker.shaper.budget)
-		h.alone.budget = h.maker.shaper.budget.clone()
+		h.alone.budget = h.maker.shaper.budget.Clone()
 	}
 	w.agree(h.maker)
 	if got, want := known(h.maker.shaper, w.now), known(h.alone, w.now); got != want {
@@ -207,12 +208,12 @@ func (w *sharing) leave(m *maker) {
 
 // putOff wants what was spent alone to have been spent by one who left its group, or shortly before: each that fell into step may have
 // put it off.
-func (w *sharing) putOff(alone, left *Budget) {
+func (w *sharing) putOff(alone, left *budget.Budget) {
 	w.Helper()
 	for rate := 1; rate <= 20; rate++ {
-		a, l := alone.clone(), left.clone()
-		a.setRate(rate)
-		l.setRate(rate)
+		a, l := alone.Clone(), left.Clone()
+		a.SetRate(rate)
+		l.SetRate(rate)
 		if d := a.Next(w.now).Sub(l.Next(w.now)); d < 0 || d > time.Duration(w.steps)*chance {
 			w.Fatalf("at %d a second it could go on %v before itself, alone", rate, d)
 		}

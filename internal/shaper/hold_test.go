@@ -1,4 +1,4 @@
-package coalesce
+package shaper
 
 import (
 	"slices"
@@ -16,7 +16,7 @@ func TestHold(t *testing.T) {
 		3: {"b: session.errored", "idle>calling_tool", "progress 2"},
 	} {
 		now := rideStart
-		s := NewShaper(paced(rate, aaep.BoundaryNone), partID)
+		s := New(paced(rate, aaep.BoundaryNone), partID)
 		s.Hold(now.Add(time.Second))
 		for i, ev := range []*aaep.Event{change(idle, thinking), change(thinking, calling), advance("1"), advance("2")} {
 			s.Push(now, Entry{Pos: uint64(i + 1), Event: ev})

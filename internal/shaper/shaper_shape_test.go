@@ -1,4 +1,4 @@
-package coalesce
+package shaper
 
 import (
 	"encoding/json"
@@ -97,7 +97,7 @@ func TestShapesProperty(t *testing.T) {
 			caps.CognitiveLoad = rapid.SampledFrom([]aaep.CognitiveLoad{"low", "high"}).Draw(t, "load")
 			caps.Languages = rapid.SampledFrom([][]string{{"en"}, {"es", "en"}, {"yo"}}).Draw(t, "languages")
 			caps.MaxEventsPerSecond = rapid.SampledFrom([]int64{0, 1, 3}).Draw(t, "rate")
-			caps.CoalesceBoundaries = []aaep.Boundary{rapid.SampledFrom(rankedBoundaries[:]).Draw(t, "boundary")}
+			caps.CoalesceBoundaries = []aaep.Boundary{rapid.SampledFrom(ranked).Draw(t, "boundary")}
 			for _, patterns := range [][]string{{"pulse"}, {"buzz", "pulse"}} {
 				if rapid.Bool().Draw(t, "feels") {
 					caps.AddExtension(v, extensions.Haptic{PatternsSupported: patterns})

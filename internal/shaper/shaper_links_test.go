@@ -1,4 +1,4 @@
-package coalesce
+package shaper
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package coalesce
+package shaper
 
 import (
 	"fmt"
@@ -50,7 +50,7 @@ var rideStart = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
 func newRide(t tester, terms handshake.Terms) *ride {
 	r := &ride{t: t, terms: terms, now: rideStart, places: map[string]place{}}
-	r.s = NewShaper(terms, r.id)
+	r.s = New(terms, r.id)
 	return r
 }
 
@@ -387,4 +387,17 @@ func texts(t tester, out []departure) map[string]string {
 		}
 	}
 	return got
+}
+
+// mostInOneSecond returns the largest number of times in any window of one second, whatever their order.
+func mostInOneSecond(times []time.Time) (most int) {
+	sorted := slices.SortedFunc(slices.Values(times), time.Time.Compare)
+	first := 0
+	for i, at := range sorted {
+		for at.Sub(sorted[first]) >= time.Second {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
 }

@@ -1,6 +1,7 @@
-package coalesce
+package shaper
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 // item makes superfluous (D-51).
 func (s *Shaper) enqueue(now time.Time, it *item) {
 	free := s.free(now)
-	if it.kind == plain || len(s.queue) < min(maxApart, free) || free == noLimit && it.kind != text {
+	if it.kind == plain || len(s.queue) < min(maxApart, free) || free == math.MaxInt && it.kind != text {
 		s.queue = append(s.queue, it)
 		return
 	}
@@ -102,7 +103,7 @@ func (s *Shaper) supersede(session string, pos uint64) {
 // expedite moves to urgent what leaves in front of a critical event: what may leave now, and of the rest what the event must not
 // overtake (D-50). Where things merge, neighbouring changes of state that it overtakes text with become one.
 func (s *Shaper) expedite(now time.Time, ev *aaep.Event) {
-	ready, merges := min(len(s.queue), s.spare(now)), s.free(now) < noLimit
+	ready, merges := min(len(s.queue), s.spare(now)), s.free(now) < math.MaxInt
 	if s.full {
 		ready = 0
 	}

@@ -1,7 +1,6 @@
-package coalesce
+package shaper
 
 import (
-	"reflect"
 	"slices"
 	"time"
 )
@@ -20,14 +19,14 @@ func (s *Shaper) Paused(now time.Time, read uint64) bool {
 // step makes s go on in step with other, which is alike, where both are paused: as if it had spent its tokens when other did, which
 // was never earlier but by chance. It reports whether that can be; if not, nothing has changed.
 func (s *Shaper) step(now time.Time, other *Shaper) bool {
-	if s.budget.rate <= 0 {
-		if full := s.budget.full(); now.Before(full) {
+	if !s.budget.Limited() {
+		if full := s.budget.FullAt(); now.Before(full) {
 			return false
 		}
-		if full := other.budget.full(); now.Before(full) {
+		if full := other.budget.FullAt(); now.Before(full) {
 			return false
 		}
-	} else if !s.budget.follow(now, other.budget) {
+	} else if !s.budget.Align(now, other.budget, chance) {
 		return false
 	}
 	for _, st := range s.streams {
@@ -79,48 +78,5 @@ func (st *stream) like(o *stream) bool {
 		(len(st.parts) == 0 || st.position == o.position) &&
 		slices.EqualFunc(st.parts, o.parts, func(a, b part) bool { return a.start() == b.start() }) &&
 		near(st.since, o.since) && near(st.wrote, o.wrote) && st.pauseAt.IsZero() == o.pauseAt.IsZero() &&
-		st.seg.like(o.seg)
-}
-
-// like reports whether s will cut what comes as o does.
-func (s *Segmenter) like(o *Segmenter) bool {
-	bare := func(s *Segmenter) Segmenter {
-		c := *s
-		c.raw, c.buf, c.uneven, c.out = nil, nil, nil, nil
-		c.nfc, c.examined = nil, 0 // which say nothing
-		return c
-	}
-	return slices.Equal(s.raw, o.raw) && slices.Equal(s.buf, o.buf) && slices.Equal(s.uneven, o.uneven) && slices.Equal(s.out, o.out) &&
-		reflect.DeepEqual(bare(s), bare(o))
-}
-
-// follow makes what was spent of b what was spent of another of its rate, if that was never earlier; what was, by no more than chance,
-// the other is made to have spent as late.
-func (b *Budget) follow(now time.Time, other *Budget) bool {
-	type late struct {
-		i  int
-		to time.Duration
-	}
-	var all []late
-	for n := range min(b.rate, len(b.spent)-b.head) {
-		at := b.base.Add(b.spent[len(b.spent)-1-n])
-		if now.Sub(at) >= time.Second {
-			break
-		}
-		i := len(other.spent) - 1 - n
-		if i < other.head {
-			return false
-		}
-		switch d := at.Sub(other.base); {
-		case d > other.spent[i]+chance:
-			return false
-		case d > other.spent[i]:
-			all = append(all, late{i, d})
-		}
-	}
-	for _, l := range all {
-		other.spent[l.i] = l.to
-	}
-	*b = *other.clone()
-	return true
+		st.seg.Equal(o.seg)
 }

@@ -1,0 +1,187 @@
+// Package budget counts how many events may leave in any window of one second (§5.3.1.1). It knows no clock: the caller passes now.
+package budget
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/aaep-go/aaep"
+)
+
+// A Budget allows at most rate events in any window of one second (§5.3.1.1): a spent token comes back
+// one second after it was spent, so a burst of rate events passes at once, also after a long silence, but
+// never more than that. The zero Budget sets no limit.
+//
+// The promise is about the times it is given, and holds although they may step backwards: then it counts
+// what it spent in the second around now, on both sides. A step back of d delays the next token by up to
+// d. After a step of a second or more, what was spent counts as spent at the new now, so no step blocks
+// for longer than two seconds, and a large one for no longer than one. (Times from time.Now carry a
+// monotonic reading and never step back.)
+//
+// Memory grows with the events of the last two seconds. Not safe for concurrent use.
+type Budget struct {
+	rate  int             // events per second; 0 or less: no limit
+	base  time.Time       // what the times below are relative to
+	spent []time.Duration // when tokens were spent, never falling, all of the last keep
+	head  int             // spent[:head] is forgotten
+	taken uint64          // tokens, ever
+}
+
+// keep is how long spends are remembered: a second, and a second more for a clock that steps back.
+const keep = 2 * time.Second
+
+// New returns a Budget of rate events per second, at most aaep.MaxRate; zero or less sets no limit.
+func New(rate int) *Budget { return &Budget{rate: min(rate, aaep.MaxRate)} }
+
+// SetRate changes the rate, as after a renegotiation (§5.7). What was spent stays spent, so that no
+// window that reaches over the change holds more than the new rate allows.
+func (b *Budget) SetRate(rate int) { b.rate = min(rate, aaep.MaxRate) }
+
+// Limited reports whether there is a rate.
+func (b *Budget) Limited() bool { return b.rate > 0 }
+
+// Taken returns how many tokens were ever spent.
+func (b *Budget) Taken() uint64 { return b.taken }
+
+// Take spends a token at now and reports whether there was one.
+func (b *Budget) Take(now time.Time) bool {
+	t := b.at(now)
+	if b.free(t) > t {
+		return false
+	}
+	if n := len(b.spent); n > b.head {
+		t = max(t, b.spent[n-1])
+	}
+	for b.head < len(b.spent) && (b.spent[b.head] <= t-keep || len(b.spent)-b.head > 2*aaep.MaxRate) {
+		b.head++
+	}
+	if 2*b.head >= len(b.spent) {
+		b.spent = b.spent[:copy(b.spent, b.spent[b.head:])]
+		b.head = 0
+	}
+	b.spent = append(b.spent, t)
+	b.taken++
+	return true
+}
+
+// Next returns when Take will next succeed: now, if it would at once.
+func (b *Budget) Next(now time.Time) time.Time {
+	t := b.at(now)
+	return now.Add(max(b.free(t)-t, 0))
+}
+
+// Free returns how many tokens there are at now; math.MaxInt without a limit.
+func (b *Budget) Free(now time.Time) int {
+	if b.rate <= 0 {
+		return math.MaxInt
+	}
+	t := b.at(now)
+	spent := b.spent[b.head:]
+	old, _ := slices.BinarySearch(spent, t-time.Second+1)
+	return max(b.rate-(len(spent)-old), 0)
+}
+
+// Postpone moves the newest n spends to now, for events that left later than their tokens were taken.
+func (b *Budget) Postpone(now time.Time, n int) {
+	t := b.at(now)
+	for i := max(len(b.spent)-n, b.head); i < len(b.spent); i++ {
+		b.spent[i] = max(b.spent[i], t)
+	}
+}
+
+// at returns now relative to base, having noted a large step back.
+func (b *Budget) at(now time.Time) time.Duration {
+	if len(b.spent) == b.head {
+		b.base = now
+		return 0
+	}
+	t := now.Sub(b.base)
+	if last := len(b.spent) - 1; b.spent[last]-t >= time.Second {
+		for i := last; i >= b.head && b.spent[i] > t; i-- {
+			b.spent[i] = t
+		}
+	}
+	return t
+}
+
+// free returns the first time, at t or not, when a token is there.
+func (b *Budget) free(t time.Duration) time.Duration {
+	if i := len(b.spent) - b.rate; b.rate > 0 && i >= b.head {
+		return b.spent[i] + time.Second
+	}
+	return t
+}
+
+func (b *Budget) Clone() *Budget {
+	c := *b
+	c.spent, c.head = slices.Clone(b.spent[b.head:]), 0
+	return &c
+}
+
+// FullAt returns from when on every token is there. Where there is no limit, that is when the newest was spent: Left may have put that
+// off, and nobody could tell then which of those that follow it were put off with it.
+func (b *Budget) FullAt() (at time.Time) {
+	n := len(b.spent)
+	if n == b.head {
+		return at
+	}
+	if at = b.base.Add(b.spent[n-1]); b.rate > 0 {
+		at = at.Add(time.Second)
+	}
+	return at
+}
+
+// HasRecent reports whether something was spent that a rate set now would count.
+func (b *Budget) HasRecent(now time.Time) bool {
+	n := len(b.spent)
+	return n > b.head && now.Sub(b.base) < b.spent[n-1]+keep
+}
+
+// SpentAfter returns a copy with what was spent after so many tokens; what was before stands in another, or nowhere.
+func (b *Budget) SpentAfter(taken uint64, before *Budget) *Budget {
+	c := &Budget{rate: b.rate, base: b.base}
+	if before != nil {
+		c = before.Clone()
+	}
+	for _, at := range b.spent[max(b.head, len(b.spent)-int(b.taken-taken)):] {
+		when := b.base.Add(at).Sub(c.base)
+		if n := len(c.spent); n > 0 {
+			when = max(when, c.spent[n-1])
+		}
+		c.spent = append(c.spent, when)
+	}
+	c.taken = uint64(len(c.spent))
+	return c
+}
+
+// Align makes what was spent of b what was spent of another of its rate, if that was never earlier; what was, by no more than chance,
+// the other is made to have spent as late.
+func (b *Budget) Align(now time.Time, other *Budget, within time.Duration) bool {
+	type late struct {
+		i  int
+		to time.Duration
+	}
+	var all []late
+	for n := range min(b.rate, len(b.spent)-b.head) {
+		at := b.base.Add(b.spent[len(b.spent)-1-n])
+		if now.Sub(at) >= time.Second {
+			break
+		}
+		i := len(other.spent) - 1 - n
+		if i < other.head {
+			return false
+		}
+		switch d := at.Sub(other.base); {
+		case d > other.spent[i]+within:
+			return false
+		case d > other.spent[i]:
+			all = append(all, late{i, d})
+		}
+	}
+	for _, l := range all {
+		other.spent[l.i] = l.to
+	}
+	*b = *other.Clone()
+	return true
+}
