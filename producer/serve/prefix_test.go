@@ -1,9 +1,8 @@
 package serve_test
 
 import (
-	"bytes"
+	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,38 +11,60 @@ import (
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/producer"
 	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/subscriber"
+	"github.com/aaep-go/aaep/subscriber/web"
+	"github.com/aaep-go/aaep/transports"
+	"github.com/aaep-go/aaep/transports/sse"
+	"github.com/aaep-go/aaep/transports/websocket"
 )
 
-// A handler that is mounted under a prefix, where the addresses that it gives out would lead nowhere, says so to whoever comes and in
-// the log; at the root it serves.
+// A handler below a path is followed there over both transports, its streams included, and every address that it gives out is below
+// that path: that of the page, of the manifest, of what is not there.
 func TestUnderAPrefix(t *testing.T) {
 	p, err := producer.New(producer.Config{Agent: aaep.Producer{AgentID: "planner"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Shutdown(t.Context())
-	var logged bytes.Buffer
-	h, err := (&serve.Server{Logger: slog.New(slog.NewTextHandler(&logged, nil))}).Handler(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	defer p.Shutdown(context.Background())
+	h, err := (&serve.Server{Page: web.Handler()}).Handler(p)
+	check(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/agent/", http.StripPrefix("/agent", h))
-	mux.Handle("/", h)
 	at := httptest.NewServer(mux)
 	defer at.Close()
-	for path, want := range map[string]int{"/healthz": 200, "/.well-known/aaep-manifest.json?x=/agent": 200, "/agent/healthz": 500, "/agent/aaep/v1/events": 500, "/agent/.well-known/aaep-manifest.json": 500} {
-		resp, err := http.Get(at.URL + path)
+	var subs []*subscriber.Subscription
+	for name, d := range map[string]transports.Dialer{
+		"sse":       sse.Dialer{URL: at.URL + "/agent/aaep/v1"},
+		"websocket": websocket.Dialer{URL: "ws" + strings.TrimPrefix(at.URL, "http") + "/agent/aaep/v1/ws"},
+	} {
+		sub, err := subscriber.Dial(t.Context(), d, subscriber.Config{ID: name, Capabilities: everything})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", name, err)
 		}
-		body, _ := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if resp.StatusCode != want || want == 500 && !strings.Contains(string(body), `"/agent"`) {
-			t.Errorf("%s: %d %s", path, resp.StatusCode, body)
+		defer sub.Close()
+		subs = append(subs, sub)
+	}
+	s, err := p.StartSession(t.Context(), aaep.Say("Planning."))
+	check(t, err)
+	check(t, s.Complete(aaep.Text{}))
+	for _, sub := range subs {
+		if got := story(mustCollect(t, sub, isOver)); !strings.HasSuffix(got, "session.completed") {
+			t.Errorf("followed is %s", got)
 		}
 	}
-	if !strings.Contains(logged.String(), "level=ERROR") || !strings.Contains(logged.String(), "prefix=/agent") {
-		t.Errorf("logged: %s", &logged)
+	for path, want := range map[string]string{
+		"/":                               "200 /agent/aaep/web/",
+		"/aaep/web":                       "200 /agent/aaep/web/",
+		"/healthz":                        `200 "status":"ok"`,
+		"/.well-known/aaep-manifest.json": `200 "/agent/aaep/v1/ws"`,
+		"/aaep/v1/schemas/":               "200 schema.json",
+		"/aaep/v1/nothing":                "404 /agent/aaep/v1/subscriptions",
+	} {
+		resp, err := http.Get(at.URL + "/agent" + path)
+		check(t, err)
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		status, has, _ := strings.Cut(want, " ")
+		if got := resp.Status + " " + resp.Request.URL.Path + " " + string(body); !strings.HasPrefix(got, status) || !strings.Contains(got, has) {
+			t.Errorf("%s: %.300s, want %s", path, got, want)
+		}
 	}
 }

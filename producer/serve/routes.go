@@ -48,7 +48,11 @@ func (s *Server) routes(p *producer.Producer, hosts []string, at string, events 
 	mux.Handle(socket, sockets)
 	if s.Page != nil {
 		mux.Handle("GET "+PagePath, guarded(http.StripPrefix(PagePath, s.Page)))
-		mux.Handle("GET /{$}", guarded(http.RedirectHandler(PagePath, http.StatusSeeOther)))
+		toPage := guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, httpguard.Under(r)+PagePath, http.StatusSeeOther)
+		}))
+		mux.Handle("GET /{$}", toPage)
+		mux.Handle("GET "+strings.TrimSuffix(PagePath, "/"), toPage)
 	}
 	if root != nil {
 		mux.Handle("/events", root)

@@ -16,7 +16,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -159,8 +158,9 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, agents []*producer.
 	return ctx.Err()
 }
 
-// Handler serves p within a server of the application's own, until p has been shut down. It must be mounted at the root, and where it
-// is behind http.StripPrefix it answers every request with an error that says so. The application's server needs a ReadHeaderTimeout.
+// Handler serves p within a server of the application's own, until p has been shut down: at the root of a host, or, behind
+// http.StripPrefix, below a path. Below "/agent" it is followed at https://host/agent/aaep/v1, and everything that it serves is below
+// that path too; its manifest names the one under which it was asked first. The application's server needs a ReadHeaderTimeout.
 // TLS is then that server's, and Hosts must be given unless it serves loopback only. The error says what of s cannot be.
 func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
 	h, err := s.mount(context.Background(), p, slices.Clone(s.Hosts), "", new(sync.WaitGroup))
@@ -168,15 +168,21 @@ func (s *Server) Handler(p *producer.Producer) (http.Handler, error) {
 		return nil, err
 	}
 	h = httpguard.Impatient(h)
-	log := httpguard.Sparing(s.Logger)
+	var first sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if under := httpguard.Under(r); under != "" { // addresses that are given out would lead nowhere
-			log.Error("serve: Server.Handler is mounted under a prefix; mount it at the root of a host", "prefix", under)
-			http.Error(w, "this agent's handler is mounted under "+strconv.Quote(under)+", and works at the root of a host only", http.StatusInternalServerError)
-			return
-		}
+		first.Do(func() {
+			if under := httpguard.Under(r); under != "" {
+				endpoints(p, under+sse.DefaultPrefix)
+			}
+		})
 		h.ServeHTTP(w, r)
 	}), nil
+}
+
+// endpoints says in the manifest of p that it is served below a path.
+func endpoints(p *producer.Producer, at string) {
+	p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: at})
+	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: at + "/ws"})
 }
 
 func (s *Server) logger() *slog.Logger {
@@ -204,14 +210,13 @@ func (s *Server) mount(ctx context.Context, p *producer.Producer, hosts []string
 		running.Go(func() { p.Serve(ctx, root) })
 	}
 	most := max(1024, 2*p.MaxSubscriptions()) // p refuses the rest, in words
-	prefix, socket := cmp.Or(at, sse.DefaultPrefix), cmp.Or(at, sse.DefaultPrefix)+"/ws"
+	prefix := cmp.Or(at, sse.DefaultPrefix)
 	events := sse.NewServer(sse.ServerOptions{Prefix: prefix, Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxSubscriptions: most})
 	sockets := websocket.NewServer(websocket.ServerOptions{Authenticate: s.Authenticate, Hosts: hosts, Origins: s.Origins, Logger: s.Logger, MaxConnections: most})
-	p.AddEndpoint(manifest.SSE, manifest.Endpoint{Address: prefix})
-	p.AddEndpoint(manifest.WebSocket, manifest.Endpoint{Address: socket})
+	endpoints(p, prefix)
 	running.Go(func() { p.Serve(ctx, events) })
 	running.Go(func() { p.Serve(ctx, sockets) })
-	return s.routes(p, hosts, at, events, socket, sockets, root), nil
+	return s.routes(p, hosts, at, events, prefix+"/ws", sockets, root), nil
 }
 
 // check says whether a listener at addr may be opened at all, and whether it is loopback (INV-47, D-71).

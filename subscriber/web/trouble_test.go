@@ -2,11 +2,14 @@ package web_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/aaep-go/aaep/producer"
+	"github.com/aaep-go/aaep/producer/serve"
+	"github.com/aaep-go/aaep/subscriber/web"
 )
 
 // TestClock: a page whose clock is ten minutes off tells the time of its own wall, and its answer counts.
@@ -132,4 +135,19 @@ func TestAnswerAfterItsTime(t *testing.T) {
 	if n := replies.Load(); n > 0 {
 		t.Errorf("%d replies were sent", n)
 	}
+}
+
+// TestUnderAPrefix: the page of an agent that is mounted below a path finds it there.
+func TestUnderAPrefix(t *testing.T) {
+	t.Parallel()
+	st := start(t, producer.Config{})
+	agent, err := (&serve.Server{Page: web.Handler()}).Handler(st.Producer)
+	check(t, err)
+	below := httptest.NewServer(http.StripPrefix("/agents/planner", agent))
+	defer below.Close()
+	defer below.CloseClientConnections()
+	p := newBrowser(t).open(below.URL+"/agents/planner/", "")
+	p.until(connected)
+	st.session(t, "Here below.")
+	p.until(spoken + `.at(-1)?.endsWith("Here below.")`)
 }

@@ -63,7 +63,7 @@ func Handler() http.Handler { return Page{}.Handler() }
 // Page is a page that is not the usual one.
 type Page struct {
 	// Endpoints are where the page speaks to, as the browser sees it: a URL path on its own origin, absolute or relative to
-	// that of the page, without a slash at its end. Empty is /aaep/v1.
+	// that of the page, without a slash at its end. Empty is /aaep/v1, below the path that the page's own /aaep/web/ is below.
 	Endpoints string
 	// Relayed says that who answers there found out who the agent is, and can be believed: package relay.
 	Relayed bool
@@ -71,9 +71,6 @@ type Page struct {
 
 // Handler is the function Handler for this page.
 func (p Page) Handler() http.Handler {
-	if p.Endpoints == "" {
-		p.Endpoints = "/aaep/v1"
-	}
 	files := map[string]file{}
 	entries, err := static.ReadDir("static")
 	if err != nil {

@@ -68,7 +68,7 @@ func TestHandler(t *testing.T) {
 // TestPage: a page knows where it speaks to, and only one that is relayed believes what is said of who the agent is.
 func TestPage(t *testing.T) {
 	for want, p := range map[string]web.Page{
-		`<body data-endpoints="/aaep/v1">`:           {},
+		`<body data-endpoints="">`:                   {},
 		`<body data-endpoints="/a&#34;&gt;b/v1">`:    {Endpoints: `/a">b/v1`},
 		`<body data-relayed data-endpoints="../v1">`: {Endpoints: "../v1", Relayed: true},
 	} {

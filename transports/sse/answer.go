@@ -23,13 +23,13 @@ type answer struct {
 }
 
 // write sends the answer; created is the status of an acceptance.
-func (s *Server) write(w http.ResponseWriter, a answer, created int) {
+func (s *Server) write(w http.ResponseWriter, r *http.Request, a answer, created int) {
 	if a.accepted == nil {
 		s.rejectRaw(w, credentials.Status(a.rejected.ReasonCode), a.rejected, a.msg)
 		return
 	}
 	if created == http.StatusCreated {
-		w.Header().Set("Location", s.streamOf(a.accepted.SubscriptionID))
+		w.Header().Set("Location", s.streamOf(r, a.accepted.SubscriptionID))
 	}
 	s.body(w, created, a.msg)
 }

@@ -10,7 +10,7 @@ import (
 
 // ServerOptions are the settings of a Server. The zero ServerOptions serve this machine only.
 type ServerOptions struct {
-	// Prefix is the path of the three endpoints as clients see it. If empty, "/aaep/v1".
+	// Prefix is the path of the three endpoints as requests come to the Server. If empty, "/aaep/v1".
 	Prefix string
 	// Authenticate names the peer of a request; two requests of one peer get the same non-empty name. An
 	// error that is aaep.AuthorizationDenied is answered with 403, an *aaep.Rejection with

@@ -40,7 +40,7 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, principal str
 		s.reject(w, credentials.Status(refusal.ReasonCode), refusal)
 		return
 	}
-	s.write(w, a, http.StatusCreated)
+	s.write(w, r, a, http.StatusCreated)
 }
 
 // open hands a request to the producer and waits for its answer. A refusal is this transport's own.
@@ -169,7 +169,7 @@ func (s *Server) renegotiate(w http.ResponseWriter, r *http.Request, id, princip
 	}
 	switch {
 	case ok:
-		s.write(w, a, http.StatusOK)
+		s.write(w, r, a, http.StatusOK)
 	case !l.alive() || err == errGone:
 		s.fail(w, http.StatusNotFound, gone)
 	default:

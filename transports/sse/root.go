@@ -52,7 +52,7 @@ var (
 // implicitID stands for a subscription without a handshake (D-37).
 const implicitID = "sub_implicit"
 
-// NewRootServer makes a RootServer. Mount it at the three paths, without http.StripPrefix, and call Accept. The
+// NewRootServer makes a RootServer. Mount it at the three paths and call Accept. The
 // error says that the Capabilities cannot be asked for.
 func NewRootServer(o RootOptions) (*RootServer, error) {
 	rs := &RootServer{NewServer(ServerOptions{Origins: o.Origins, Logger: o.Logger}), o.Capabilities}
@@ -130,7 +130,7 @@ func (rs *RootServer) events(w http.ResponseWriter, r *http.Request) {
 	case refusal != nil:
 		rs.s.reject(w, credentials.Status(refusal.ReasonCode), refusal)
 	case a.accepted == nil:
-		rs.s.write(w, a, http.StatusOK)
+		rs.s.write(w, r, a, http.StatusOK)
 	case !rs.s.follow(w, r, r, l, st, false):
 		rs.s.fail(w, http.StatusServiceUnavailable, "the subscription has ended; try again")
 	}

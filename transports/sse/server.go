@@ -40,8 +40,8 @@ var (
 	_ transports.Identified = (*link)(nil)
 )
 
-// NewServer makes a Server. It starts nothing: mount it on an http.Server under o.Prefix, without
-// http.StripPrefix, and call Accept. Give the http.Server a ReadHeaderTimeout, 5 seconds for example;
+// NewServer makes a Server. It starts nothing: mount it on an http.Server under o.Prefix, also behind
+// http.StripPrefix, which takes away what is before o.Prefix, and call Accept. Give the http.Server a ReadHeaderTimeout, 5 seconds for example;
 // the Server sets the other deadlines itself: 10 seconds for a request body, and for each write on a stream, which is lost then.
 // A stream that is silent for 15 seconds is sent a comment.
 func NewServer(o ServerOptions) *Server {
@@ -183,7 +183,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case ok && name == "/replies":
 		methods, serve = []string{http.MethodPost}, s.reply
 	default:
-		s.fail(w, http.StatusNotFound, "no such endpoint; there are "+s.o.Prefix+"/subscriptions, /events and /replies")
+		s.fail(w, http.StatusNotFound, "no such endpoint; there are "+httpguard.Under(r)+s.o.Prefix+"/subscriptions, /events and /replies")
 		return
 	}
 	if !s.takes(w, r, cors, methods...) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/aaep-go/aaep/internal/httpguard"
 )
 
 // A ticket opens one stream of one subscription, once (D-83): an EventSource cannot send credentials, so its page
@@ -32,14 +34,15 @@ func (s *Server) sell(w http.ResponseWriter, r *http.Request, l *link) {
 		return
 	}
 	h := w.Header()
-	h.Set("Location", s.streamOf(l.subscription())+"&ticket="+t.secret)
+	h.Set("Location", s.streamOf(r, l.subscription())+"&ticket="+t.secret)
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusCreated)
 }
 
-// streamOf is the path of a subscription's stream.
-func (s *Server) streamOf(id string) string {
-	return s.o.Prefix + "/events?subscription_id=" + url.QueryEscape(id)
+// streamOf is the path of a subscription's stream, as whoever sent r sees it.
+func (s *Server) streamOf(r *http.Request, id string) string {
+	at := url.URL{Path: httpguard.Under(r) + s.o.Prefix + "/events", RawQuery: url.Values{"subscription_id": {id}}.Encode()}
+	return at.String()
 }
 
 // redeem returns whose subscription a ticket opens and the request that bought it, and spends it. Nil is no ticket.

@@ -21,7 +21,10 @@ const sessions = new Map(); // what each is doing, oldest first
 const outputs = new Map();
 let agent, linkState = "connecting", progress, progressTimer, progressAt = 0, lostTimer, recheck;
 
-const link = new Link(document.body.dataset.endpoints, {
+// Where nobody says where the endpoints are, they are beside the page, under whatever path the agent is mounted.
+const endpoints = document.body.dataset.endpoints || (location.pathname.endsWith("/aaep/web/") ? location.pathname.replace(/web\/$/, "v1") : "/aaep/v1");
+
+const link = new Link(endpoints, {
   capabilities: () => wanted(settings),
   hear,
   say: linkSays,
